@@ -1,0 +1,280 @@
+/**
+ * The catalogue of what the server answers when it refuses: one function a reason, each with exactly upstream's
+ * code, reason, message and details (apimachinery, pkg/api/errors).
+ * A client's mistake is an ApiError; a mistake of ours is an assertion.
+ */
+import type { FieldError } from './field-error.js'
+import {
+  formatGroupKind,
+  formatGroupResource,
+  type GroupKind,
+  type GroupResource,
+} from './group-version.js'
+import type { Status, StatusCause, StatusDetails } from './status.js'
+
+export class ApiError extends Error {
+  readonly status: Status
+  /** Seconds for the Retry-After header, when the Status asks for one. */
+  readonly retryAfterSeconds: number | undefined
+  /** What the log gets and the client does not. */
+  readonly log: unknown
+
+  constructor(status: Status, options: { cause?: unknown; log?: unknown } = {}) {
+    super(status.message ?? status.reason ?? 'error', { cause: options.cause })
+    this.name = 'ApiError'
+    this.status = status
+    this.retryAfterSeconds = status.details?.retryAfterSeconds
+    this.log = options.log
+  }
+
+  get code(): number {
+    return this.status.code ?? 500
+  }
+  get reason(): string {
+    return this.status.reason ?? ''
+  }
+}
+
+interface Failure {
+  code: number
+  reason?: string
+  message: string
+  details?: StatusDetails
+}
+
+/** Builds an ApiError; kinds of error that have no function below are rare enough to be spelled at their place. */
+export const failure = (
+  { code, reason, message, details }: Failure,
+  options: { cause?: unknown; log?: unknown } = {},
+): ApiError =>
+  new ApiError(
+    {
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Failure',
+      message,
+      ...(reason === undefined ? {} : { reason }),
+      ...(details === undefined ? {} : { details }),
+      code,
+    },
+    options,
+  )
+
+const resourceDetails = (gr: GroupResource, name: string): StatusDetails => ({
+  ...(name === '' ? {} : { name }),
+  ...(gr.group === '' ? {} : { group: gr.group }),
+  ...(gr.resource === '' ? {} : { kind: gr.resource }),
+})
+const kindDetails = (gk: GroupKind, name: string): StatusDetails => ({
+  ...(name === '' ? {} : { name }),
+  ...(gk.group === '' ? {} : { group: gk.group }),
+  ...(gk.kind === '' ? {} : { kind: gk.kind }),
+})
+
+export const notFound = (gr: GroupResource, name: string): ApiError =>
+  failure({
+    code: 404,
+    reason: 'NotFound',
+    message: `${formatGroupResource(gr)} "${name}" not found`,
+    details: resourceDetails(gr, name),
+  })
+
+/** An unknown path, group, version or resource: the generic answer with a Status. */
+export const pathNotFound = (): ApiError =>
+  failure({
+    code: 404,
+    reason: 'NotFound',
+    message: 'the server could not find the requested resource',
+    details: {},
+  })
+
+export const alreadyExists = (gr: GroupResource, name: string): ApiError =>
+  failure({
+    code: 409,
+    reason: 'AlreadyExists',
+    message: `${formatGroupResource(gr)} "${name}" already exists`,
+    details: resourceDetails(gr, name),
+  })
+
+/** Creating over an object that is still terminating (deletion.md row 103). */
+export const alreadyExistsWhileDeleted = (gr: GroupResource, name: string): ApiError =>
+  failure({
+    code: 409,
+    reason: 'AlreadyExists',
+    message: `object is being deleted: ${formatGroupResource(gr)} "${name}" already exists`,
+    details: resourceDetails(gr, name),
+  })
+
+/** generateName found no free name in its tries (deletion.md row 104). */
+export const generateNameConflict = (gr: GroupResource, name: string): ApiError =>
+  failure({
+    code: 409,
+    reason: 'AlreadyExists',
+    message: `${formatGroupResource(gr)} "${name}" already exists, the server was not able to generate a unique name for the object`,
+    details: { ...resourceDetails(gr, name), retryAfterSeconds: 1 },
+  })
+
+export const conflict = (gr: GroupResource, name: string, why: string): ApiError =>
+  failure({
+    code: 409,
+    reason: 'Conflict',
+    message: `Operation cannot be fulfilled on ${formatGroupResource(gr)} "${name}": ${why}`,
+    details: resourceDetails(gr, name),
+  })
+
+/** A conflict that upstream reports with the kind in place of the resource (deletion.md row 61). */
+export const conflictOfKind = (gk: GroupKind, name: string, why: string): ApiError =>
+  failure({
+    code: 409,
+    reason: 'Conflict',
+    message: `Operation cannot be fulfilled on ${formatGroupKind(gk)} "${name}": ${why}`,
+    details: kindDetails(gk, name),
+  })
+
+export const modifiedMessage =
+  'the object has been modified; please apply your changes to the latest version and try again'
+
+/** Server-side apply conflicts: one cause a field. */
+export const applyConflict = (message: string, causes: StatusCause[]): ApiError =>
+  failure({ code: 409, reason: 'Conflict', message, details: { causes } })
+
+export const forbidden = (gr: GroupResource, name: string, why: string): ApiError =>
+  failure({
+    code: 403,
+    reason: 'Forbidden',
+    message:
+      gr.resource === ''
+        ? `forbidden: ${why}`
+        : name === ''
+          ? `${formatGroupResource(gr)} is forbidden: ${why}`
+          : `${formatGroupResource(gr)} "${name}" is forbidden: ${why}`,
+    details: resourceDetails(gr, name),
+  })
+
+const causesOf = (errors: readonly FieldError[]): StatusCause[] =>
+  errors.map((e) => ({ reason: e.type, message: e.body, field: e.field }))
+
+const aggregateMessage = (errors: readonly FieldError[]): string => {
+  const messages = [...new Set(errors.map((e) => `${e.field}: ${e.body}`))]
+  if (messages.length === 1) return messages[0]!
+  return `[${messages.join(', ')}]`
+}
+
+/** 422: every cause is listed, the message names each different one once. */
+export const invalid = (gk: GroupKind, name: string, errors: readonly FieldError[]): ApiError =>
+  failure({
+    code: 422,
+    reason: 'Invalid',
+    message:
+      errors.length === 0
+        ? `${formatGroupKind(gk)} "${name}" is invalid`
+        : `${formatGroupKind(gk)} "${name}" is invalid: ${aggregateMessage(errors)}`,
+    details: {
+      ...kindDetails(gk, name),
+      ...(errors.length === 0 ? {} : { causes: causesOf(errors) }),
+    },
+  })
+
+export const badRequest = (message: string): ApiError =>
+  failure({ code: 400, reason: 'BadRequest', message })
+
+export const unauthorized = (): ApiError =>
+  failure({ code: 401, reason: 'Unauthorized', message: 'Unauthorized' })
+
+export const methodNotAllowed = (): ApiError =>
+  failure({
+    code: 405,
+    reason: 'MethodNotAllowed',
+    message: 'the server does not allow this method on the requested resource',
+    details: {},
+  })
+
+export const methodNotSupported = (gr: GroupResource, verb: string): ApiError =>
+  failure({
+    code: 405,
+    reason: 'MethodNotAllowed',
+    message: `${verb} is not supported on resources of kind "${formatGroupResource(gr)}"`,
+    details: resourceDetails(gr, ''),
+  })
+
+export const unsupportedMediaType = (accepted: readonly string[]): ApiError =>
+  failure({
+    code: 415,
+    reason: 'UnsupportedMediaType',
+    message: `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`,
+  })
+
+export const requestEntityTooLarge = (limitBytes: number): ApiError =>
+  failure({
+    code: 413,
+    reason: 'RequestEntityTooLarge',
+    message: `Request entity too large: limit is ${limitBytes}`,
+  })
+
+export const tooLargeResourceVersion = (
+  asked: number,
+  current: number,
+  retrySeconds: number,
+): ApiError =>
+  failure({
+    code: 504,
+    reason: 'Timeout',
+    message: `Timeout: Too large resource version: ${asked}, current: ${current}`,
+    details: {
+      causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+      retryAfterSeconds: retrySeconds,
+    },
+  })
+
+/** 410: the history that was asked for is gone. */
+export const expired = (message: string): ApiError =>
+  failure({ code: 410, reason: 'Expired', message })
+
+export const tooManyRequests = (message: string, retryAfterSeconds: number): ApiError =>
+  failure({
+    code: 429,
+    reason: 'TooManyRequests',
+    message,
+    details: retryAfterSeconds > 0 ? { retryAfterSeconds } : {},
+  })
+
+export const timeout = (message: string, retryAfterSeconds = 0): ApiError =>
+  failure({
+    code: 504,
+    reason: 'Timeout',
+    message: `Timeout: ${message}`,
+    ...(retryAfterSeconds > 0 ? { details: { retryAfterSeconds } } : {}),
+  })
+
+export const serverTimeout = (
+  gr: GroupResource,
+  operation: string,
+  retryAfterSeconds: number,
+): ApiError =>
+  failure({
+    code: 500,
+    reason: 'ServerTimeout',
+    message: `The ${operation} operation against ${formatGroupResource(gr)} could not be completed at this time, please try again.`,
+    details: {
+      ...resourceDetails(gr, operation),
+      ...(retryAfterSeconds > 0 ? { retryAfterSeconds } : {}),
+    },
+  })
+
+export const serviceUnavailable = (message: string, log?: unknown): ApiError =>
+  failure({ code: 503, reason: 'ServiceUnavailable', message }, { log })
+
+export const internalError = (
+  message: string,
+  options: { cause?: unknown; log?: unknown } = {},
+): ApiError =>
+  failure(
+    {
+      code: 500,
+      reason: 'InternalError',
+      message: `Internal error occurred: ${message}`,
+      details: { causes: [{ message }] },
+    },
+    options,
+  )

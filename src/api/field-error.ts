@@ -1,0 +1,99 @@
+/**
+ * Errors of validation, each at a field path, in upstream's words.
+ * Source of forms: apimachinery, pkg/util/validation/field.
+ */
+
+export type FieldErrorType =
+  | 'FieldValueNotFound'
+  | 'FieldValueRequired'
+  | 'FieldValueDuplicate'
+  | 'FieldValueInvalid'
+  | 'FieldValueNotSupported'
+  | 'FieldValueForbidden'
+  | 'FieldValueTooLong'
+  | 'FieldValueTooMany'
+  | 'FieldValueTypeInvalid'
+  | 'InternalError'
+
+export interface FieldError {
+  type: FieldErrorType
+  /** `spec.containers[0].name`; `<nil>` for the root. */
+  field: string
+  /** The whole message without the field, e.g. `Invalid value: "x": must be …`. */
+  body: string
+}
+
+/** `metadata.labels[a]`: a path that ends in an index or a map key. */
+export const index = (path: string, at: number | string): string => `${path}[${at}]`
+/** `spec.replicas`; the root is the empty string. */
+export const child = (path: string, ...names: string[]): string =>
+  path === '' ? names.join('.') : `${path}.${names.join('.')}`
+
+/** A value as upstream prints it in a message: strings quoted as Go's %q, scalars bare, anything else as JSON. */
+export const printValue = (value: unknown): string => {
+  if (value === null || value === undefined) return 'null'
+  if (typeof value === 'string') return JSON.stringify(value)
+  if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint')
+    return String(value)
+  return JSON.stringify(value, (_key, v) => (typeof v === 'bigint' ? Number(v) : v))
+}
+
+const withDetail = (head: string, detail: string): string =>
+  detail === '' ? head : `${head}: ${detail}`
+
+export const invalid = (field: string, value: unknown, detail: string): FieldError => ({
+  type: 'FieldValueInvalid',
+  field,
+  body: withDetail(`Invalid value: ${printValue(value)}`, detail),
+})
+export const required = (field: string, detail = ''): FieldError => ({
+  type: 'FieldValueRequired',
+  field,
+  body: withDetail('Required value', detail),
+})
+export const duplicate = (field: string, value: unknown): FieldError => ({
+  type: 'FieldValueDuplicate',
+  field,
+  body: `Duplicate value: ${printValue(value)}`,
+})
+export const forbidden = (field: string, detail: string): FieldError => ({
+  type: 'FieldValueForbidden',
+  field,
+  body: withDetail('Forbidden', detail),
+})
+export const notFound = (field: string, value: unknown): FieldError => ({
+  type: 'FieldValueNotFound',
+  field,
+  body: `Not found: ${printValue(value)}`,
+})
+/** `values` in the order upstream prints them: sorted, unless its caller keeps an order. */
+export const notSupported = (
+  field: string,
+  value: unknown,
+  values: readonly string[],
+): FieldError => ({
+  type: 'FieldValueNotSupported',
+  field,
+  body: withDetail(
+    `Unsupported value: ${printValue(value)}`,
+    values.length === 0 ? '' : `supported values: ${values.map((v) => JSON.stringify(v)).join(', ')}`,
+  ),
+})
+export const tooLong = (field: string, maxLength: number): FieldError => ({
+  type: 'FieldValueTooLong',
+  field,
+  body:
+    maxLength < 0
+      ? 'Too long: value is too long'
+      : `Too long: may not be more than ${maxLength} bytes`,
+})
+export const tooMany = (field: string, actual: number, max: number): FieldError => ({
+  type: 'FieldValueTooMany',
+  field,
+  body: withDetail(`Too many: ${actual}`, `must have at most ${max} ${max === 1 ? 'item' : 'items'}`),
+})
+export const typeInvalid = (field: string, value: unknown, detail: string): FieldError => ({
+  type: 'FieldValueTypeInvalid',
+  field,
+  body: withDetail(`Invalid value: ${printValue(value)}`, detail),
+})

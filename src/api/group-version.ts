@@ -1,0 +1,42 @@
+/** The two identities of a type: its kind (what it is) and its resource (where it is). */
+
+export interface GroupVersionKind {
+  group: string
+  version: string
+  kind: string
+}
+export interface GroupVersionResource {
+  group: string
+  version: string
+  resource: string
+}
+export interface GroupResource {
+  group: string
+  resource: string
+}
+export interface GroupKind {
+  group: string
+  kind: string
+}
+
+/** `apps/v1`, or `v1` for the core group: the form of `apiVersion`. */
+export const formatGroupVersion = (gv: { group: string; version: string }): string =>
+  gv.group === '' ? gv.version : `${gv.group}/${gv.version}`
+
+/** `deployments.apps`, or `pods` for the core group: the form that messages use. */
+export const formatGroupResource = (gr: GroupResource): string =>
+  gr.group === '' ? gr.resource : `${gr.resource}.${gr.group}`
+
+/** `Deployment.apps`, or `Pod` for the core group. */
+export const formatGroupKind = (gk: GroupKind): string =>
+  gk.group === '' ? gk.kind : `${gk.kind}.${gk.group}`
+
+/** The parts of an `apiVersion`; undefined when it has more than one slash. */
+export const parseGroupVersion = (
+  apiVersion: string,
+): { group: string; version: string } | undefined => {
+  const parts = apiVersion.split('/')
+  if (parts.length === 1) return { group: '', version: parts[0]! }
+  if (parts.length === 2) return { group: parts[0]!, version: parts[1]! }
+  return undefined
+}

@@ -1,0 +1,67 @@
+/** The shapes that every Kubernetes object has. Everything beyond them is data that a schema describes. */
+
+export type JsonValue =
+  | null
+  | boolean
+  | number
+  | bigint // an int64 that a double cannot hold; see json.ts
+  | string
+  | JsonValue[]
+  | { [key: string]: JsonValue }
+export type JsonObject = { [key: string]: JsonValue }
+
+export interface OwnerReference {
+  apiVersion: string
+  kind: string
+  name: string
+  uid: string
+  controller?: boolean
+  blockOwnerDeletion?: boolean
+}
+
+export interface ManagedFieldsEntry {
+  manager?: string
+  operation?: 'Apply' | 'Update'
+  apiVersion?: string
+  time?: string
+  fieldsType?: 'FieldsV1'
+  fieldsV1?: JsonObject
+  subresource?: string
+}
+
+export interface ObjectMeta {
+  name?: string
+  generateName?: string
+  namespace?: string
+  selfLink?: string
+  uid?: string
+  resourceVersion?: string
+  generation?: number
+  creationTimestamp?: string | null
+  deletionTimestamp?: string
+  deletionGracePeriodSeconds?: number
+  labels?: Record<string, string>
+  annotations?: Record<string, string>
+  ownerReferences?: OwnerReference[]
+  finalizers?: string[]
+  managedFields?: ManagedFieldsEntry[]
+}
+
+/**
+ * An object of any kind. Whoever received one from storage or a watch must not change it: it is shared by every
+ * reader. Strategy hooks that say so get a private copy.
+ */
+export interface KubeObject {
+  kind: string
+  apiVersion: string
+  metadata: ObjectMeta
+  // Kinds differ; their files narrow this with an interface of their own.
+  // biome-ignore lint/suspicious/noExplicitAny: the generic registry moves objects of every kind
+  [field: string]: any
+}
+
+export interface ListMeta {
+  resourceVersion?: string
+  continue?: string
+  remainingItemCount?: number
+}

@@ -1,0 +1,122 @@
+/**
+ * Object storage: the decoded view of a driver that the registry works on.
+ * `direct` (no cache) and `cacher` (the watch cache) implement it and pass one suite (test/cacher/suite.ts).
+ */
+import type { KubeObject } from '#api/object.js'
+
+/**
+ * One version of one object. Shared by every reader and watcher, so nothing in it may be changed.
+ */
+export interface StoredObject {
+  /** The whole storage key, e.g. `/registry/pods/default/web-0`. */
+  readonly key: string
+  /** Decoded in the storage version, with `metadata.resourceVersion` set. Decoded at first use. */
+  readonly object: KubeObject
+  /** The JSON of `object`, resourceVersion in place; made once per write, however many read it. */
+  readonly json: Buffer
+  /** Revision of the write that made this version: the number behind resourceVersion. */
+  readonly revision: number
+}
+
+export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED'
+
+/** One change as one watcher sees it; shared by all watchers with the same view of it. */
+export interface ObjectEvent {
+  readonly type: WatchEventType
+  /**
+   * What the client is shown. For DELETED the last state with the resourceVersion of the delete; for an object that
+   * left the selection the state before the update with the resourceVersion of the update (deletion.md rows 245, 246).
+   */
+  readonly stored: StoredObject
+  readonly revision: number
+}
+
+/** Events in order; an empty list says that everything up to `revision` has been handed over (a bookmark may be sent). */
+export interface ObjectEventBatch {
+  readonly revision: number
+  readonly events: readonly ObjectEvent[]
+  /** The initial events of sendInitialEvents end with this batch. */
+  readonly initialEventsEnd?: boolean
+}
+
+/** Which objects are meant. `matches` decides; the other fields let an index narrow the search first. */
+export interface Selection {
+  /** `/registry/pods/` or `/registry/pods/default/`: always ends in a slash. */
+  readonly prefix: string
+  /** Set when exactly one key can match (a name in the path or `metadata.name=` as field selector). */
+  readonly key?: string
+  /** Label values that a match must have, for the label index. */
+  readonly labelEquals?: ReadonlyMap<string, string>
+  /** Selectable field values that a match must have (`spec.nodeName` → `n1`), for the field index. */
+  readonly fieldEquals?: ReadonlyMap<string, string>
+  /** Undefined: everything under the prefix. */
+  readonly matches?: (stored: StoredObject) => boolean
+}
+
+/** Upstream's resourceVersion and resourceVersionMatch, already validated. */
+export type ReadConsistency =
+  /** Not older than any write that was acknowledged before this read (resourceVersion unset). */
+  | { readonly kind: 'consistent' }
+  /** Whatever is at hand (resourceVersion "0"). */
+  | { readonly kind: 'any' }
+  /** At least this revision; waits for it up to limits.futureRevisionWaitMs. */
+  | { readonly kind: 'notOlderThan'; readonly revision: number }
+  /** Exactly this revision; Compacted when it is gone. */
+  | { readonly kind: 'exact'; readonly revision: number }
+
+export interface ListOptions {
+  readonly selection: Selection
+  readonly consistency: ReadConsistency
+  /** 0 is no bound. */
+  readonly limit: number
+  /** First key of the page (exclusive of everything before it), from a continue token. */
+  readonly startKey?: string
+}
+
+export interface ListPage {
+  readonly items: readonly StoredObject[]
+  /** The revision that the list shows. */
+  readonly revision: number
+  /** The key after which the next page starts; undefined on the last page. */
+  readonly nextKey?: string
+  /** Objects under the prefix after this page; undefined when a selector makes it unknown. */
+  readonly remaining?: number
+}
+
+export interface ObjectWatchOptions {
+  readonly selection: Selection
+  /** Events after this revision; 'now' starts with what happens next; 'any' starts with the current state as ADDED. */
+  readonly after: number | 'now' | 'any'
+  /** sendInitialEvents: the current state as ADDED first, not older than `after`, then a batch with initialEventsEnd. */
+  readonly sendInitialEvents?: boolean
+  readonly signal: AbortSignal
+}
+
+/** Thrown by writes whose expectation failed; every other failure is a StorageError of the driver. */
+export class WriteConflict extends Error {
+  /** What is stored now; undefined when the key is gone. */
+  readonly current: StoredObject | undefined
+  constructor(current: StoredObject | undefined) {
+    super('the stored object is not the expected one')
+    this.name = 'WriteConflict'
+    this.current = current
+  }
+}
+
+export interface ObjectStorage {
+  get(key: string, consistency: ReadConsistency): Promise<StoredObject | undefined>
+  list(options: ListOptions): Promise<ListPage>
+  /** Writes a new object; WriteConflict when the key is taken. `object` is taken over: the caller must not touch it again. */
+  create(key: string, object: KubeObject, options?: { ttlSeconds?: number }): Promise<StoredObject>
+  /** Replaces exactly `expected`; WriteConflict when another version is stored. */
+  update(expected: StoredObject, object: KubeObject): Promise<StoredObject>
+  /** Removes exactly `expected`; yields its last state with the revision of the delete. */
+  delete(expected: StoredObject): Promise<StoredObject>
+  /**
+   * Batches of events, each as large as what is ready, so that one batch is one write on a socket.
+   * Throws StorageError Compacted before any event when `after` is gone, FutureRevision under sendInitialEvents.
+   */
+  watch(options: ObjectWatchOptions): AsyncIterable<ObjectEventBatch>
+  /** The newest revision known here. */
+  currentRevision(): number
+}

@@ -1,0 +1,50 @@
+/**
+ * Every bound of the project: its unit is in its name, its reason beside it.
+ * Where kube-apiserver has a number, it is kube-apiserver's.
+ */
+import assert from 'node:assert/strict'
+
+export const limits = {
+  /** Largest request body; upstream's MaxRequestBodyBytes. */
+  requestBodyBytesMax: 3 * 1024 * 1024,
+  /** Operations in one JSON patch; upstream's maxJSONPatchOperations. */
+  jsonPatchOperationsMax: 10_000,
+  /** Deepest JSON or YAML that is decoded; encoding/json stops at the same depth. */
+  jsonDepthMax: 10_000,
+  /** Tries of a patch without a resourceVersion when others write in between; upstream's MaxRetryWhenPatchConflicts. */
+  patchConflictRetriesMax: 5,
+  /** Tries to find a free name for generateName; upstream's maxNameGenerationCreateAttempts. */
+  generateNameAttemptsMax: 8,
+  /** Global deadline of a request that is not long-running; upstream's --request-timeout. */
+  requestTimeoutMs: 60_000,
+  /** Deadline inside which create, update, patch and named delete end; upstream's requestTimeoutUpperBound. */
+  writeTimeoutMs: 34_000,
+  /** Shortest life of a watch without timeoutSeconds; drawn between this and twice this. Upstream's --min-request-timeout. */
+  watchTimeoutMinMs: 1_800_000,
+  /** How often a watcher that asked for bookmarks gets one. */
+  bookmarkIntervalMs: 60_000,
+  /** Watch history held in memory and on disk: at least this long, at most this many bytes. */
+  watchHistoryMs: 300_000,
+  watchHistoryBytesMax: 256 * 1024 * 1024,
+  /** Bytes waiting in the socket of a watcher that does not read; beyond it the cursor stands still. */
+  watcherSocketBytesMax: 1024 * 1024,
+  /** Wait for a resourceVersion from the future before "Too large resource version"; upstream waits 3 s. */
+  futureRevisionWaitMs: 3_000,
+  /** Objects in one page that a collection delete reads. */
+  deleteCollectionPageLength: 10_000,
+  /** Live non-mutating and mutating requests; upstream's --max-requests-inflight pair. */
+  readRequestsInFlightMax: 400,
+  mutatingRequestsInFlightMax: 200,
+  /** Header block of a request; Node's default, also upstream's order of size for one header. */
+  requestHeaderBytesMax: 64 * 1024,
+  requestHeadersTimeoutMs: 32_000,
+  keepAliveTimeoutMs: 90_000,
+  /** A draining server waits this long for requests that it accepted. */
+  drainTimeoutMs: 10_000,
+  /** Transactions that one LevelDB batch may merge (group commit), and their bytes. */
+  groupCommitTransactionsMax: 256,
+  groupCommitBytesMax: 4 * 1024 * 1024,
+} as const
+
+assert(limits.writeTimeoutMs < limits.requestTimeoutMs)
+assert(limits.requestBodyBytesMax < limits.groupCommitBytesMax)

@@ -1,0 +1,187 @@
+/**
+ * A row of the resource table: all that is particular to one resource, built-in or custom, as data.
+ * The registry, the installer, discovery, OpenAPI and tables read it; none of them knows a kind by name.
+ */
+import type { FieldError } from '#api/field-error.js'
+import type { GroupVersionKind, GroupVersionResource } from '#api/group-version.js'
+import type { JsonObject, KubeObject } from '#api/object.js'
+import type { UserInfo } from '#api/user-info.js'
+import type { Store } from './store.js'
+
+export type Verb =
+  | 'create'
+  | 'delete'
+  | 'deletecollection'
+  | 'get'
+  | 'list'
+  | 'patch'
+  | 'update'
+  | 'watch'
+
+/** What strategy hooks know of the request. */
+export interface RequestContext {
+  readonly user: UserInfo
+  readonly namespace: string | undefined
+  /** Empty for the main resource, else `status`, `scale`, … */
+  readonly subresource: string
+  readonly dryRun: boolean
+  /** Milliseconds since the epoch at the start of the request. */
+  readonly now: number
+  readonly signal: AbortSignal
+  /** Adds a `Warning: 299` header to the answer, once per text. */
+  warn(text: string): void
+  /** The user agent's first word, and the `fieldManager` parameter, for managedFields. */
+  readonly userAgent: string
+  readonly fieldManager: string
+  /** Other resources, for the few kinds that need them (Services allocate, Namespaces guard). */
+  readonly stores: (gvr: { group: string; resource: string }) => Store | undefined
+}
+
+/** Options of one delete, after decoding and validation (deletion.md section 3). */
+export interface DeleteOptions {
+  gracePeriodSeconds?: number
+  propagationPolicy?: string
+  orphanDependents?: boolean
+  dryRun?: string[]
+  preconditions?: { uid?: string; resourceVersion?: string }
+  ignoreStoreReadErrorWithClusterBreakingPotential?: boolean
+}
+
+/**
+ * What a kind decides for itself; a hook that is missing does nothing. Order on create: default, prepareForCreate,
+ * (mutating admission), validate, (validating admission), canonicalize. Objects given to `default`, `prepare…` and
+ * `canonicalize` are private copies and may be changed; all others may not.
+ */
+export interface Strategy {
+  /** Writes the defaults that the schema cannot express. Runs on every decoded body. */
+  default?(object: KubeObject): void
+  prepareForCreate?(object: KubeObject, ctx: RequestContext): void
+  validate?(object: KubeObject, ctx: RequestContext): FieldError[]
+  warningsOnCreate?(object: KubeObject, ctx: RequestContext): string[]
+  prepareForUpdate?(next: KubeObject, previous: KubeObject, ctx: RequestContext): void
+  validateUpdate?(next: KubeObject, previous: KubeObject, ctx: RequestContext): FieldError[]
+  warningsOnUpdate?(next: KubeObject, previous: KubeObject, ctx: RequestContext): string[]
+  /** Sorts or normalises what is stored, after validation. */
+  canonicalize?(object: KubeObject): void
+  /** True when the object is to end gracefully; may set options.gracePeriodSeconds. Only pods (deletion.md row 180). */
+  checkGracefulDelete?(object: KubeObject, options: DeleteOptions): boolean
+  /** What a delete without a policy does with dependents; `unsupported` never touches GC finalizers. */
+  readonly defaultGarbageCollection?: 'background' | 'orphan' | 'unsupported'
+  readonly allowCreateOnUpdate?: boolean
+  /** False: a PUT must carry a resourceVersion. Default true. */
+  readonly allowUnconditionalUpdate?: boolean
+  /** Whether and when metadata.generation grows: `spec` (default when the kind has a spec) compares spec, `none` never. */
+  readonly generation?: 'spec' | 'none' | ((next: KubeObject, previous: KubeObject) => boolean)
+  /** How `metadata.name` is checked. Default: a DNS subdomain. Yields upstream's messages. */
+  readonly validateName?: (name: string, prefix: boolean) => string[]
+  /** Reserves outside of the object (ClusterIPs); the result undoes it when the write fails. Runs after validation. */
+  beginCreate?(object: KubeObject, ctx: RequestContext): Promise<(() => void | Promise<void>) | void>
+  beginUpdate?(
+    next: KubeObject,
+    previous: KubeObject,
+    ctx: RequestContext,
+  ): Promise<(() => void | Promise<void>) | void>
+  /** Runs when the object has really left the store. */
+  afterDelete?(object: KubeObject, ctx: RequestContext): void | Promise<void>
+  afterCreate?(object: KubeObject, ctx: RequestContext): void | Promise<void>
+  /** The hooks of the status subresource; missing ones copy everything but status from the stored object. */
+  readonly status?: Pick<Strategy, 'prepareForUpdate' | 'validateUpdate' | 'warningsOnUpdate'>
+}
+
+/** A subresource that is not plain `status`. Handlers answer with an object or throw an ApiError. */
+export interface Subresource {
+  readonly name: string
+  readonly kind: GroupVersionKind
+  readonly verbs: readonly Verb[]
+  /**
+   * `view`: GET, PUT and PATCH on another form of the parent (scale, ephemeralcontainers, resize, finalize, approval);
+   * `create`: POST makes something (binding, eviction, token); `connect`: proxied to a node (exec, log, attach, …).
+   */
+  readonly style: 'view' | 'create' | 'connect'
+  /** view: what GET shows of the stored parent. Missing: the parent itself. */
+  read?(parent: KubeObject): KubeObject
+  /** view: the parent after the subresource was written; a private copy of the parent is passed. Throws ApiError. */
+  write?(parent: KubeObject, next: KubeObject, ctx: RequestContext): KubeObject
+  /** view: errors of the new parent. */
+  validateUpdate?(next: KubeObject, previous: KubeObject, ctx: RequestContext): FieldError[]
+  /** create: does it. `store` is the parent's. */
+  create?(
+    request: { name: string; body: KubeObject; store: Store },
+    ctx: RequestContext,
+  ): Promise<{ code: number; object: KubeObject | JsonObject }>
+}
+
+export interface TableColumn {
+  name: string
+  type: 'string' | 'integer' | 'number' | 'boolean' | 'date'
+  format: string
+  priority: number
+  description?: string
+}
+
+export interface ResourceDefinition {
+  readonly gvr: GroupVersionResource
+  readonly gvk: GroupVersionKind
+  readonly listKind: string
+  readonly singular: string
+  readonly namespaced: boolean
+  readonly shortNames: readonly string[]
+  readonly categories: readonly string[]
+  readonly verbs: readonly Verb[]
+  readonly hasStatus: boolean
+  readonly subresources: readonly Subresource[]
+  /** Keys start with this and a slash: `/registry/pods`. Versions of one resource share it. */
+  readonly storagePrefix: string
+  /** The version that storage holds. Equal to gvk for all but a few. */
+  readonly storageVersion: GroupVersionKind
+  /** To and from the storage version; missing when this is the storage version. Must not change their argument. */
+  readonly convert?: {
+    toStorage(object: KubeObject): KubeObject
+    fromStorage(object: KubeObject): KubeObject
+  }
+  /** Name of the type in openapi/data/schemas.json, or undefined for a custom resource. */
+  readonly schemaName: string | undefined
+  /** The structural schema of a custom resource version. */
+  readonly structuralSchema?: JsonObject
+  readonly strategy: Strategy
+  /** A delete that removes answers with the object instead of a Status (deletion.md row 46). */
+  readonly returnsDeletedObject: boolean
+  /**
+   * Fields that a field selector may name, beside metadata.name and metadata.namespace, with their value. Upstream has
+   * two texts for an unknown one; `ownFieldLabels` is true for kinds with conversion functions of their own.
+   */
+  readonly selectableFields?: Readonly<Record<string, (object: KubeObject) => string>>
+  readonly ownFieldLabels?: boolean
+  readonly columns: readonly TableColumn[]
+  /** Cells of one row. `now` in ms since the epoch. Missing: name and age. */
+  readonly cells?: (object: KubeObject, now: number) => unknown[]
+  readonly isCustom: boolean
+  /** Objects expire by themselves (Events). */
+  readonly ttlSeconds?: number
+  readonly storageVersionHash?: string
+}
+
+/**
+ * What a kind's file exports: only what differs from the facts. resource-table.ts merges it with discovery.json,
+ * table-columns.json and the defaults.
+ */
+export interface KindDefinition {
+  readonly group: string
+  readonly version: string
+  readonly kind: string
+  readonly strategy?: Strategy
+  readonly subresources?: readonly (Pick<Subresource, 'name' | 'style'> & Partial<Subresource>)[]
+  readonly convert?: ResourceDefinition['convert']
+  readonly storageVersion?: GroupVersionKind
+  readonly storagePrefix?: string
+  readonly selectableFields?: ResourceDefinition['selectableFields']
+  readonly ownFieldLabels?: boolean
+  readonly cells?: ResourceDefinition['cells']
+  readonly returnsDeletedObject?: boolean
+  readonly ttlSeconds?: number
+  /** A valid object: every kind earns its generic tests from it. */
+  readonly sample: Partial<KubeObject>
+}
+
+/** Types a kind's definition. */
+export const defineKind = (definition: KindDefinition): KindDefinition => definition

@@ -1,0 +1,72 @@
+/**
+ * The generic store: create, get, list, watch, update, patch and delete of one resource. One class for every
+ * resource; what differs is its ResourceDefinition. Mirrors upstream's pkg/registry/generic/registry/store.go.
+ */
+import type { KubeObject } from '#api/object.js'
+import type {
+  ListPage,
+  ObjectEventBatch,
+  ReadConsistency,
+  Selection,
+  StoredObject,
+} from '#cacher/object-storage.js'
+import type { DeleteOptions, RequestContext, ResourceDefinition } from './resource-definition.js'
+
+export interface Store {
+  readonly definition: ResourceDefinition
+  key(namespace: string | undefined, name: string): string
+  /** Throws notFound. */
+  get(ctx: RequestContext, name: string, consistency?: ReadConsistency): Promise<StoredObject>
+  list(
+    ctx: RequestContext,
+    options: {
+      selection: Selection
+      consistency: ReadConsistency
+      limit: number
+      startKey?: string
+    },
+  ): Promise<ListPage>
+  watch(
+    ctx: RequestContext,
+    options: {
+      selection: Selection
+      after: number | 'now' | 'any'
+      sendInitialEvents?: boolean
+      signal: AbortSignal
+    },
+  ): AsyncIterable<ObjectEventBatch>
+  /** `object` in the storage version, decoded and defaulted, private to the store from here on. */
+  create(ctx: RequestContext, object: KubeObject): Promise<StoredObject>
+  /**
+   * Reads, lets `change` make the next object from the stored one, and writes it with compare-and-swap; on a conflict
+   * it does so again, unless what `change` made carries a resourceVersion. Removes the object when its last finalizer went
+   * (deletion.md row 94). `created` is true for a create on update.
+   */
+  update(
+    ctx: RequestContext,
+    name: string,
+    change: (current: KubeObject | undefined) => KubeObject | Promise<KubeObject>,
+    options?: UpdateOptions,
+  ): Promise<{ stored: StoredObject; created: boolean }>
+  /** deletion.md sections 5 to 10. `deleted` is false when finalizers or grace keep the object. */
+  delete(
+    ctx: RequestContext,
+    name: string,
+    options: DeleteOptions,
+  ): Promise<{ stored: StoredObject; deleted: boolean }>
+  /** Yields the objects as they were before (deletion.md row 141). */
+  deleteCollection(
+    ctx: RequestContext,
+    options: DeleteOptions,
+    list: { selection: Selection; consistency: ReadConsistency; limit: number; startKey?: string },
+  ): Promise<ListPage>
+}
+
+export interface UpdateOptions {
+  /** Creates when there is nothing (PUT of kinds that allow it, server-side apply). */
+  readonly forceAllowCreate?: boolean
+  /** Preconditions beside the resourceVersion in the object. */
+  readonly preconditions?: { uid?: string; resourceVersion?: string }
+  /** The hooks to use; default by ctx.subresource. */
+  readonly strategy?: 'main' | 'status' | 'none'
+}
