@@ -48,7 +48,8 @@ const sources = Math.max(
   ...sourceFolders.map((folder) => newest(path.join(root, folder))),
   statSync(path.join(root, 'tsconfig.json')).mtimeMs,
 )
-if (!existsSync(built) || statSync(built).mtimeMs < sources) run('building', 'npm', ['run', '--silent', 'build'])
+if (!existsSync(built) || statSync(built).mtimeMs < sources)
+  run('building', 'npm', ['run', '--silent', 'build'])
 // tap's TypeScript plugin crashes on TypeScript 7; `tap build` makes its removal take effect once per install.
 const plugged = path.join(root, 'node_modules', '.kubelevel-tap-built')
 if (forTests) {

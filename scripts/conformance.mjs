@@ -1,0 +1,105 @@
+// Plays the recorded conversations of a real kube-apiserver against a fresh server of this checkout and holds the
+// floor of test/conformance/floor.json: scenarios that must pass, per area. `--raise` writes what passes now.
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)))
+const oracle = path.resolve(root, '../shared/oracle/oracle.mjs')
+const floorFile = path.join(root, 'test/conformance/floor.json')
+const raise = process.argv.includes('--raise')
+
+if (!existsSync(oracle)) {
+  console.log('conformance: no recordings beside this checkout (../shared/oracle): skipped')
+  process.exit(0)
+}
+
+const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-conformance-'))
+const tokens = path.join(folder, 'tokens.csv')
+writeFileSync(tokens, 'admintoken,admin,admin,"system:masters"\n', { mode: 0o600 })
+const server = spawn(
+  process.execPath,
+  [
+    path.join(root, 'dist/src/main.js'),
+    'serve',
+    '--secure-port=0',
+    '--storage=memory:',
+    `--data-dir=${folder}/data`,
+    `--kubeconfig-out=${folder}/kubeconfig`,
+    `--token-auth-file=${tokens}`,
+    '--authorization-mode=RBAC',
+    '--disable-admission-plugins=ServiceAccount',
+  ],
+  { stdio: ['ignore', 'pipe', 'pipe'], cwd: folder },
+)
+let said = ''
+const address = await new Promise((resolve, reject) => {
+  const hear = (chunk) => {
+    said += chunk
+    const url = /https:\/\/127\.0\.0\.1:\d+/.exec(said)
+    if (url && /ready/i.test(said)) resolve(url[0])
+  }
+  server.stdout.on('data', hear)
+  server.stderr.on('data', hear)
+  server.on('exit', (code) => reject(new Error(`the server ended with ${code}:\n${said}`)))
+  setTimeout(() => reject(new Error(`the server was not ready in 20 s:\n${said}`)), 20_000).unref()
+})
+
+const json = path.join(folder, 'results.json')
+const played = spawnSync(
+  process.execPath,
+  [
+    oracle,
+    '--server',
+    address,
+    '--token',
+    'admintoken',
+    '--jobs',
+    '6',
+    '--diffs',
+    '3',
+    '--json',
+    json,
+  ],
+  { encoding: 'utf8', maxBuffer: 1 << 28, timeout: 15 * 60_000 },
+)
+server.removeAllListeners('exit')
+server.kill('SIGTERM')
+await new Promise((resolve) => server.on('exit', resolve))
+
+if (!existsSync(json)) {
+  console.log(played.stdout, played.stderr)
+  throw new Error('the player wrote no results')
+}
+const areas = {}
+for (const result of JSON.parse(readFileSync(json, 'utf8'))) {
+  const area = path.basename(path.dirname(result.file))
+  areas[area] ??= { passed: 0, total: 0 }
+  areas[area].total++
+  if (result.diffs.length === 0) areas[area].passed++
+}
+rmSync(folder, { recursive: true, force: true })
+
+const floor = existsSync(floorFile) ? JSON.parse(readFileSync(floorFile, 'utf8')) : {}
+let lost = 0
+for (const [area, { passed, total }] of Object.entries(areas).sort()) {
+  const least = floor[area] ?? 0
+  if (passed < least) lost++
+  console.log(
+    `conformance ${area.padEnd(12)} ${passed}/${total}, floor ${least}${passed < least ? '  LOST' : ''}`,
+  )
+}
+if (raise) {
+  const next = Object.fromEntries(
+    Object.entries(areas)
+      .sort()
+      .map(([area, { passed }]) => [area, Math.max(passed, floor[area] ?? 0)]),
+  )
+  writeFileSync(floorFile, `${JSON.stringify(next, null, 2)}\n`)
+}
+if (lost > 0) {
+  console.log(played.stdout.slice(-20_000))
+  process.exit(1)
+}

@@ -1,0 +1,209 @@
+/** The rules of the repository that a machine can hold: layers, sizes, names, and who may ask the time. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..')
+const sourceFolders = [
+  'src',
+  'routes',
+  'storage',
+  'openapi',
+  'controllers',
+  'kubelet',
+  'scheduler',
+  'test',
+  'bench',
+]
+
+const files = sourceFolders
+  .filter((folder) => existsSync(path.join(root, folder)))
+  .flatMap((folder) =>
+    readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' }).map((file) =>
+      path.posix.join(folder, file.split(path.sep).join('/')),
+    ),
+  )
+  .filter((file) => file.endsWith('.ts'))
+  .sort()
+
+const text = new Map(files.map((file) => [file, readFileSync(path.join(root, file), 'utf8')]))
+
+/** Layer of a file: the longest prefix wins. The names are those of design.md's table. */
+const layerOf = (file: string): string => {
+  const layers = [
+    ['src/limits.ts', 'api'],
+    ['src/api/', 'api'],
+    ['src/cacher/', 'cacher'],
+    ['src/registry/', 'registry'],
+    ['src/admission/', 'registry'],
+    ['src/validation/', 'registry'],
+    ['src/kinds/', 'kinds'],
+    ['src/crd/', 'crd'],
+    ['src/authn/', 'access'],
+    ['src/authz/', 'access'],
+    ['src/audit/', 'access'],
+    ['src/filters/', 'access'],
+    ['src/client/', 'client'],
+    ['src/timeline/', 'process'],
+    ['src/', 'server'],
+    ['routes/', 'routes'],
+    ['storage/', 'storage'],
+    ['openapi/', 'openapi'],
+    ['controllers/', 'process'],
+    ['kubelet/', 'process'],
+    ['scheduler/', 'process'],
+    ['test/', 'test'],
+    ['bench/', 'test'],
+  ] as const
+  return layers.find(([prefix]) => file.startsWith(prefix))?.[1] ?? 'none'
+}
+
+const mayImport: Record<string, readonly string[]> = {
+  api: ['api'],
+  storage: ['api', 'storage'],
+  openapi: ['api', 'openapi'],
+  cacher: ['api', 'storage', 'openapi', 'cacher'],
+  registry: ['api', 'storage', 'openapi', 'cacher', 'registry'],
+  kinds: ['api', 'openapi', 'cacher', 'registry', 'kinds'],
+  crd: ['api', 'openapi', 'cacher', 'registry', 'crd'],
+  routes: ['api', 'openapi', 'cacher', 'registry', 'routes'],
+  access: ['api', 'cacher', 'registry', 'access'],
+  client: ['api', 'client'],
+  process: ['api', 'client', 'process'],
+}
+
+const importsOf = (source: string): string[] =>
+  [...source.matchAll(/^\s*(?:import|export)\b[^'"]*?from\s+['"]([^'"]+)['"]/gm)]
+    .map((m) => m[1]!)
+    .concat([...source.matchAll(/\bimport\(\s*['"]([^'"]+)['"]/g)].map((m) => m[1]!))
+
+const packageImports: Record<string, string> = JSON.parse(
+  readFileSync(path.join(root, 'package.json'), 'utf8'),
+).imports
+
+/** The source file that an import means; undefined for packages and Node's own modules. */
+const resolve = (from: string, specifier: string): string | undefined => {
+  if (specifier.startsWith('.')) {
+    return path.posix.join(path.posix.dirname(from), specifier).replace(/\.js$/, '.ts')
+  }
+  if (!specifier.startsWith('#')) return undefined
+  for (const [pattern, target] of Object.entries(packageImports)) {
+    const plain = target.replace('./dist/', '')
+    if (pattern === specifier) return plain.replace(/\.js$/, '.ts')
+    if (pattern.endsWith('/*') && specifier.startsWith(pattern.slice(0, -1))) {
+      return plain.replace('*', specifier.slice(pattern.length - 1)).replace(/\.js$/, '.ts')
+    }
+  }
+  return undefined
+}
+
+t.test('each layer imports only what stands below it', (t) => {
+  const crossings: string[] = []
+  for (const [file, source] of text) {
+    const allowed = mayImport[layerOf(file)]
+    if (!allowed) continue
+    for (const specifier of importsOf(source)) {
+      const target = resolve(file, specifier)
+      if (target && !allowed.includes(layerOf(target))) crossings.push(`${file} -> ${target}`)
+    }
+  }
+  t.same(crossings, [])
+  t.end()
+})
+
+t.test(
+  'only the storage folder opens a driver, and only routes, filters and the server know Fastify',
+  (t) => {
+    const wrong: string[] = []
+    for (const [file, source] of text) {
+      const layer = layerOf(file)
+      for (const specifier of importsOf(source)) {
+        const target = resolve(file, specifier)
+        if (
+          target?.match(/^storage\/(memory|level|etcd)\//) &&
+          !['storage', 'test', 'server'].includes(layer)
+        )
+          wrong.push(`${file} -> ${target}`)
+        if (
+          specifier === 'fastify' &&
+          !['routes', 'access', 'server', 'test', 'process'].includes(layer)
+        )
+          wrong.push(`${file} -> fastify`)
+        if (target?.startsWith('src/main.ts')) wrong.push(`${file} -> ${target}`)
+      }
+    }
+    t.same(wrong, [])
+    t.end()
+  },
+)
+
+t.test('file names are kebab-case and say what they hold', (t) => {
+  const vague = /^(utils?|helpers?|common|misc|manager|service)\.ts$/
+  const wrong = files.filter((file) => {
+    const name = path.basename(file).replace(/\.test\.ts$/, '.ts')
+    return vague.test(name) || !/^[a-z0-9]+(-[a-z0-9]+)*\.ts$/.test(name)
+  })
+  t.same(wrong, [])
+  t.end()
+})
+
+t.test('time, chance, environment and console are handed in, not reached for', (t) => {
+  const reach = /\b(Date\.now\(|new Date\(\)|Math\.random\(|process\.env\b|console\.)/
+  const mayReach = /^(src\/main\.ts|src\/api\/clock\.ts|test\/|bench\/)/
+  const wrong = [...text]
+    .filter(([file]) => !mayReach.test(file) && !/(^|\/)main\.ts$/.test(file))
+    .flatMap(([file, source]) =>
+      source
+        .split('\n')
+        .map((line, i) => ({ line, at: `${file}:${i + 1}` }))
+        .filter(({ line }) => reach.test(line) && !/^\s*(\*|\/\/)/.test(line))
+        .map(({ at }) => at),
+    )
+  t.same(wrong, [])
+  t.end()
+})
+
+t.test('every file is imported by another one or is an entry point', (t) => {
+  const imported = new Set<string>()
+  for (const [file, source] of text) {
+    for (const specifier of importsOf(source)) {
+      const target = resolve(file, specifier)
+      if (target) imported.add(target)
+    }
+    // Workers, shims and processes are started by path.
+    for (const m of source.matchAll(/['"`](\.{0,2}\/?[\w./-]+\.js)['"`]/g))
+      imported.add(path.posix.join(path.posix.dirname(file), m[1]!).replace(/\.js$/, '.ts'))
+  }
+  const entry = /^(src\/main\.ts|src\/index\.ts|test\/.*\.test\.ts|bench\/)|(^|\/)main\.ts$/
+  t.same(
+    files.filter((file) => !imported.has(file) && !entry.test(file)),
+    [],
+  )
+  t.end()
+})
+
+t.test('files stay small enough to read', (t) => {
+  const limit = (file: string) => (file.startsWith('test/') ? 800 : 400)
+  const long = [...text]
+    .map(([file, source]) => [file, source.split('\n').length] as const)
+    .filter(([file, lines]) => lines > limit(file))
+    .map(([file, lines]) => `${file}: ${lines}`)
+  t.same(long, [])
+  t.end()
+})
+
+t.test('nothing unfinished is left in the code', (t) => {
+  const marks = /\b(TODO|FIXME|XXX|HACK)\b|not implemented/i
+  const wrong = [...text]
+    .filter(([file]) => !file.startsWith('test/'))
+    .flatMap(([file, source]) =>
+      source
+        .split('\n')
+        .map((line, i) => ({ line, at: `${file}:${i + 1}` }))
+        .filter(({ line }) => marks.test(line))
+        .map(({ at }) => at),
+    )
+  t.same(wrong, [])
+  t.end()
+})
