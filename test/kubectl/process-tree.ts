@@ -1,0 +1,109 @@
+/** Starts `kubelevel up` as a user does, in a folder of its own, and talks to it with the real kubectl. */
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+const main = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../src/main.js')
+
+/** A reason to skip a test that needs kubectl, or false. */
+export const kubectlMissing: string | false =
+  spawnSync('kubectl', ['version', '--client']).status === 0 ? false : 'there is no kubectl here'
+
+export interface ProcessTree {
+  readonly folder: string
+  readonly kubeconfig: string
+  readonly server: ChildProcess
+  /** What the process tree has printed so far. */
+  output(): string
+  /** stdout of a kubectl call; rejects with its stderr. */
+  kubectl(...args: string[]): Promise<string>
+  /** The same, split in words for shorter tests. */
+  k(line: string): Promise<string>
+  /** Starts the same folder again after `stop`. */
+  start(): Promise<void>
+  /** Ctrl-C: yields the exit code once every process is gone. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>
+  remove(): void
+}
+
+const waitFor = async (
+  what: string,
+  holds: () => boolean | Promise<boolean>,
+  timeoutMs = 30_000,
+) => {
+  const end = Date.now() + timeoutMs
+  while (!(await holds())) {
+    if (Date.now() > end) throw new Error(`waited ${timeoutMs} ms in vain: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
+export const startProcessTree = async (
+  command = 'up',
+  flags: readonly string[] = [],
+): Promise<ProcessTree> => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-test-'))
+  const kubeconfig = path.join(folder, 'kubeconfig')
+  let server: ChildProcess
+  let said = ''
+  const start = async () => {
+    said = ''
+    server = spawn(
+      process.execPath,
+      [
+        main,
+        command,
+        '--secure-port=0',
+        `--data-dir=${path.join(folder, 'data')}`,
+        `--kubeconfig-out=${kubeconfig}`,
+        ...flags,
+      ],
+      { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] },
+    )
+    server.stdout!.on('data', (chunk) => (said += chunk))
+    server.stderr!.on('data', (chunk) => (said += chunk))
+    let ended = false
+    server.once('exit', () => (ended = true))
+    await waitFor(`the ready line, got:\n${said}`, () => {
+      if (ended) throw new Error(`kubelevel ${command} ended:\n${said}`)
+      return /ready/i.test(said)
+    })
+  }
+  const kubectl = async (...args: string[]) => {
+    const { stdout } = await run('kubectl', args, {
+      env: { ...process.env, KUBECONFIG: kubeconfig, HOME: folder },
+      maxBuffer: 1 << 26,
+      timeout: 90_000,
+    })
+    return stdout
+  }
+  await start()
+  return {
+    folder,
+    kubeconfig,
+    get server() {
+      return server
+    },
+    output: () => said,
+    kubectl,
+    k: (line) => kubectl(...line.split(/\s+/).filter(Boolean)),
+    start,
+    stop: async (signal = 'SIGINT') => {
+      if (server.exitCode !== null || server.signalCode !== null) return server.exitCode
+      const gone = new Promise<number | null>((resolve) => server.once('exit', resolve))
+      server.kill(signal)
+      return gone
+    },
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
+export { waitFor }
+
+/** The bearer token of the kubeconfig's user. */
+export const tokenOf = (kubeconfig: string): string | undefined =>
+  /token: *"?([^"\s]+)"?/.exec(readFileSync(kubeconfig, 'utf8'))?.[1]

@@ -1,0 +1,102 @@
+/** The README's walk-through with the real kubectl, a real process tree and Pods that really die. */
+import { execFileSync } from 'node:child_process'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { kubectlMissing, startProcessTree, waitFor } from './process-tree.js'
+
+const examples = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../../examples')
+
+/** Command lines of live processes that hold this word. */
+const processesWith = (word: string): string[] =>
+  execFileSync('ps', ['-eo', 'pid,args'], { encoding: 'utf8' })
+    .split('\n')
+    .filter((line) => line.includes(word))
+
+t.test(
+  'npm start, kubectl delete pod, and the Pod really dies',
+  { skip: kubectlMissing },
+  async (t) => {
+    const tree = await startProcessTree()
+    t.teardown(async () => {
+      await tree.stop()
+      tree.remove()
+    })
+    const { k, kubectl } = tree
+
+    await waitFor('a Ready node', async () => /\bReady\b/.test(await k('get nodes --no-headers')))
+    await k(`apply -f ${examples}/web.yaml`)
+    await k(
+      'wait --for=condition=Ready pod/web-0 pod/web-1 pod/web-2 pod/stubborn pod/stubborn-2 --timeout=60s',
+    )
+
+    const endpoints = async () =>
+      JSON.parse(
+        await k('get endpointslices -l kubernetes.io/service-name=web -o json'),
+      ).items.flatMap((slice: { endpoints?: unknown[] }) => slice.endpoints ?? []) as {
+        targetRef: { name: string }
+        conditions: Record<string, boolean>
+      }[]
+    await waitFor('three ready endpoints', async () => {
+      const ready = (await endpoints()).filter((e) => e.conditions.ready)
+      return ready.length === 3
+    })
+
+    await t.test('a graceful delete: endpoint away at once, preStop, SIGTERM, gone', async (t) => {
+      const deleted = k('delete pod web-0')
+      await waitFor('web-0 terminating in the endpoint slice', async () => {
+        const web0 = (await endpoints()).find((e) => e.targetRef.name === 'web-0')
+        return web0?.conditions.ready === false && web0.conditions.terminating === true
+      })
+      const terminating = JSON.parse(await k('get pod web-0 -o json'))
+      t.ok(terminating.metadata.deletionTimestamp)
+      t.equal(terminating.metadata.deletionGracePeriodSeconds, 20)
+      t.match(await deleted, /pod "web-0" deleted/)
+      await t.rejects(k('get pod web-0'), /NotFound/)
+      t.notOk((await endpoints()).some((e) => e.targetRef.name === 'web-0'))
+      const events = await k('get events --field-selector involvedObject.name=web-0')
+      t.match(events, /Killing.*Stopping container web/)
+    })
+
+    await t.test('a Pod that ignores SIGTERM is killed after its grace period', async (t) => {
+      const from = process.hrtime.bigint()
+      await k('delete pod stubborn')
+      const seconds = Number(process.hrtime.bigint() - from) / 1e9
+      t.ok(seconds > 4.5, `not before its 5 seconds are over (${seconds.toFixed(1)} s)`)
+    })
+
+    await t.test(
+      'a forced delete leaves the API at once, and the process still ends',
+      async (t) => {
+        await k('delete pod stubborn-2 --grace-period=0 --force')
+        await t.rejects(k('get pod stubborn-2'), /NotFound/)
+      },
+    )
+
+    await t.test('kubectl knows its way around a Pod', async (t) => {
+      t.match(await k('get pod web-1 -o wide'), /web-1\s+1\/1\s+Running\s+0/)
+      t.match(await k('describe pod web-1'), /Status:\s+Running[\s\S]*Events:/)
+      await k('label pod web-1 tier=front')
+      await k('annotate pod web-1 note=kept')
+      t.match(await k('get pods -l tier=front -o name'), /pod\/web-1/)
+      t.match(await k('explain pod.spec.terminationGracePeriodSeconds'), /<integer>/)
+      t.match(await k('logs web-2'), /running/)
+      t.match(await kubectl('get', 'pods', '-o', 'jsonpath={.items[*].metadata.name}'), /web-1/)
+    })
+
+    await t.test(
+      'Ctrl-C ends every process, and the next start finds the objects again',
+      async (t) => {
+        t.equal(await tree.stop('SIGINT'), 0)
+        t.same(processesWith(tree.folder), [], 'no process of the tree or of a Pod is left')
+        await tree.start()
+        t.match(await k('get pods -o name'), /pod\/web-1/)
+        await waitFor('web-1 running again', async () =>
+          /web-1\s+1\/1\s+Running/.test(await k('get pod web-1 --no-headers')),
+        )
+        await k('delete pods --all')
+        t.equal((await k('get pods -o name')).trim(), '')
+      },
+    )
+  },
+)
