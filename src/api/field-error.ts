@@ -76,7 +76,9 @@ export const notSupported = (
   field,
   body: withDetail(
     `Unsupported value: ${printValue(value)}`,
-    values.length === 0 ? '' : `supported values: ${values.map((v) => JSON.stringify(v)).join(', ')}`,
+    values.length === 0
+      ? ''
+      : `supported values: ${values.map((v) => JSON.stringify(v)).join(', ')}`,
   ),
 })
 export const tooLong = (field: string, maxLength: number): FieldError => ({
@@ -90,7 +92,10 @@ export const tooLong = (field: string, maxLength: number): FieldError => ({
 export const tooMany = (field: string, actual: number, max: number): FieldError => ({
   type: 'FieldValueTooMany',
   field,
-  body: withDetail(`Too many: ${actual}`, `must have at most ${max} ${max === 1 ? 'item' : 'items'}`),
+  body: withDetail(
+    `Too many: ${actual}`,
+    `must have at most ${max} ${max === 1 ? 'item' : 'items'}`,
+  ),
 })
 export const typeInvalid = (field: string, value: unknown, detail: string): FieldError => ({
   type: 'FieldValueTypeInvalid',

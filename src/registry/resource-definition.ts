@@ -75,7 +75,10 @@ export interface Strategy {
   /** How `metadata.name` is checked. Default: a DNS subdomain. Yields upstream's messages. */
   readonly validateName?: (name: string, prefix: boolean) => string[]
   /** Reserves outside of the object (ClusterIPs); the result undoes it when the write fails. Runs after validation. */
-  beginCreate?(object: KubeObject, ctx: RequestContext): Promise<(() => void | Promise<void>) | void>
+  beginCreate?(
+    object: KubeObject,
+    ctx: RequestContext,
+  ): Promise<(() => void | Promise<void>) | void>
   beginUpdate?(
     next: KubeObject,
     previous: KubeObject,
@@ -152,6 +155,8 @@ export interface ResourceDefinition {
    */
   readonly selectableFields?: Readonly<Record<string, (object: KubeObject) => string>>
   readonly ownFieldLabels?: boolean
+  /** The text for an unknown field label, of the few kinds that have one of their own. */
+  readonly fieldLabelError?: (field: string) => string
   readonly columns: readonly TableColumn[]
   /** Cells of one row. `now` in ms since the epoch. Missing: name and age. */
   readonly cells?: (object: KubeObject, now: number) => unknown[]
@@ -176,6 +181,7 @@ export interface KindDefinition {
   readonly storagePrefix?: string
   readonly selectableFields?: ResourceDefinition['selectableFields']
   readonly ownFieldLabels?: boolean
+  readonly fieldLabelError?: ResourceDefinition['fieldLabelError']
   readonly cells?: ResourceDefinition['cells']
   readonly returnsDeletedObject?: boolean
   readonly ttlSeconds?: number

@@ -1,0 +1,93 @@
+/**
+ * Facts about the API, read from openapi/data when they are first asked for and then kept: the files are part of the
+ * package and never change while it runs.
+ */
+import { readFileSync } from 'node:fs'
+import type { JsonObject } from '#api/object.js'
+
+const dataUrl = new URL('../../openapi/data/', import.meta.url)
+
+const lazy = <T>(file: string): (() => T) => {
+  let value: T | undefined
+  return () => {
+    value ??= JSON.parse(readFileSync(new URL(file, dataUrl), 'utf8')) as T
+    return value
+  }
+}
+
+/** A schema of openapi/data/schemas.json; `$ref`s are `#/components/schemas/<name>`. */
+export interface Schema {
+  type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean'
+  format?: string
+  properties?: Record<string, Schema>
+  additionalProperties?: Schema
+  items?: Schema
+  allOf?: Schema[]
+  oneOf?: Schema[]
+  $ref?: string
+  required?: string[]
+  enum?: string[]
+  default?: unknown
+  'x-kubernetes-group-version-kind'?: { group: string; version: string; kind: string }[]
+  'x-kubernetes-list-type'?: 'atomic' | 'set' | 'map'
+  'x-kubernetes-list-map-keys'?: string[]
+  'x-kubernetes-map-type'?: 'atomic' | 'granular'
+  'x-kubernetes-patch-strategy'?: string
+  'x-kubernetes-patch-merge-key'?: string
+  'x-kubernetes-preserve-unknown-fields'?: boolean
+  'x-kubernetes-int-or-string'?: boolean
+  'x-kubernetes-embedded-resource'?: boolean
+  'x-kubernetes-unions'?: JsonObject[]
+}
+
+/** By name, as in `io.k8s.api.core.v1.Pod`. */
+export const schemas = lazy<Record<string, Schema>>('schemas.json')
+
+/** The name that a `$ref` points at. */
+export const schemaNameOfRef = (ref: string): string => ref.slice(ref.lastIndexOf('/') + 1)
+
+export interface DiscoveredKind {
+  group: string
+  version: string
+  kind: string
+}
+export interface DiscoveredSubresource {
+  subresource: string
+  responseKind: DiscoveredKind
+  verbs: string[]
+}
+export interface DiscoveredResource {
+  resource: string
+  responseKind: DiscoveredKind
+  scope: 'Namespaced' | 'Cluster'
+  singularResource: string
+  shortNames?: string[]
+  categories?: string[]
+  verbs: string[]
+  subresources?: DiscoveredSubresource[]
+}
+export interface DiscoveredGroup {
+  metadata: { name?: string }
+  versions: { version: string; freshness: string; resources: DiscoveredResource[] }[]
+}
+/** The discovery documents of the reference: `api` and `apis` in aggregated form, `legacy` by path. */
+export interface Discovery {
+  api: { items: DiscoveredGroup[] }
+  apis: { items: DiscoveredGroup[] }
+  legacy: Record<string, JsonObject>
+}
+export const discovery = lazy<Discovery>('discovery.json')
+
+/** Columns of `as=Table` by `<group>/<version>/<resource>`; the core group is empty. */
+export const tableColumns =
+  lazy<
+    Record<
+      string,
+      {
+        name: string
+        type: 'string' | 'integer' | 'boolean' | 'date'
+        format: string
+        priority: number
+      }[]
+    >
+  >('table-columns.json')

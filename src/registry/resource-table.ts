@@ -1,0 +1,270 @@
+/**
+ * The resource table: every served version of every resource, built-in rows first, custom ones as CRDs come and go.
+ * Built-in rows are the facts of openapi/data, merged with what a kind's file decides for itself.
+ */
+import assert from 'node:assert'
+import {
+  formatGroupVersion,
+  type GroupResource,
+  type GroupVersionKind,
+  type GroupVersionResource,
+} from '#api/group-version.js'
+import {
+  type DiscoveredResource,
+  type DiscoveredSubresource,
+  discovery,
+  schemas,
+  tableColumns,
+} from '#openapi/schemas.js'
+import type {
+  KindDefinition,
+  ResourceDefinition,
+  Strategy,
+  Subresource,
+  Verb,
+} from './resource-definition.js'
+
+export interface ResourceTable extends Iterable<ResourceDefinition> {
+  get(gvr: GroupVersionResource): ResourceDefinition | undefined
+  byKind(gvk: GroupVersionKind): ResourceDefinition | undefined
+  /** The row whose version storage holds. */
+  ofResource(gr: GroupResource): ResourceDefinition | undefined
+  /** Adds a row or puts it in the place of the one with the same gvr. */
+  add(definition: ResourceDefinition): void
+  remove(gvr: GroupVersionResource): void
+  /** Calls `listener` after each add and remove; the result ends that. */
+  onChange(listener: (change: TableChange) => void): () => void
+}
+
+export interface TableChange {
+  type: 'added' | 'removed'
+  definition: ResourceDefinition
+}
+
+const keyOf = (gvr: GroupVersionResource): string => `${gvr.group}/${gvr.version}/${gvr.resource}`
+const kindKeyOf = (gvk: GroupVersionKind): string => `${gvk.group}/${gvk.version}/${gvk.kind}`
+
+// kube-apiserver lays out its keys by resource alone, but for the groups of its two inner servers and these old names.
+const storagePrefixes: Readonly<Record<string, string>> = {
+  replicationcontrollers: '/registry/controllers',
+  endpoints: '/registry/services/endpoints',
+  services: '/registry/services/specs',
+  nodes: '/registry/minions',
+  ingresses: '/registry/ingress',
+}
+const groupsWithOwnPrefix = new Set(['apiextensions.k8s.io', 'apiregistration.k8s.io'])
+
+export const storagePrefixOf = (group: string, resource: string, isCustom = false): string =>
+  isCustom || groupsWithOwnPrefix.has(group)
+    ? `/registry/${group}/${resource}`
+    : (storagePrefixes[resource] ?? `/registry/${resource}`)
+
+// deletion.md row 46.
+const kindsReturnedWhenDeleted = new Set([
+  '/Pod',
+  '/Service',
+  '/ServiceAccount',
+  '/PersistentVolume',
+  '/PersistentVolumeClaim',
+  '/PodTemplate',
+  '/ResourceQuota',
+  '/Namespace',
+  'storage.k8s.io/StorageClass',
+  'storage.k8s.io/CSIDriver',
+  'storage.k8s.io/CSINode',
+  'storage.k8s.io/VolumeAttachment',
+  'storage.k8s.io/VolumeAttributesClass',
+  'resource.k8s.io/DeviceClass',
+  'resource.k8s.io/ResourceClaim',
+  'resource.k8s.io/ResourceClaimTemplate',
+  'resource.k8s.io/ResourceSlice',
+])
+
+// deletion.md row 256: an update of these must name the version it changes.
+const kindsWithoutUnconditionalUpdate = new Set([
+  'apiextensions.k8s.io/CustomResourceDefinition',
+  'admissionregistration.k8s.io/MutatingAdmissionPolicy',
+  'admissionregistration.k8s.io/MutatingAdmissionPolicyBinding',
+  'admissionregistration.k8s.io/MutatingWebhookConfiguration',
+  'admissionregistration.k8s.io/ValidatingAdmissionPolicy',
+  'admissionregistration.k8s.io/ValidatingAdmissionPolicyBinding',
+  'admissionregistration.k8s.io/ValidatingWebhookConfiguration',
+  'coordination.k8s.io/Lease',
+  'node.k8s.io/RuntimeClass',
+  'policy/PodDisruptionBudget',
+  'storage.k8s.io/CSIDriver',
+  'storage.k8s.io/CSINode',
+  'storage.k8s.io/CSIStorageCapacity',
+  'storage.k8s.io/VolumeAttachment',
+])
+
+// Several versions over one stored form: the one that loses nothing.
+const storageVersions: Readonly<Record<string, GroupVersionKind>> = {
+  'autoscaling/HorizontalPodAutoscaler': {
+    group: 'autoscaling',
+    version: 'v2',
+    kind: 'HorizontalPodAutoscaler',
+  },
+  'events.k8s.io/Event': { group: '', version: 'v1', kind: 'Event' },
+}
+
+const connectSubresources = new Set(['attach', 'exec', 'log', 'portforward', 'proxy'])
+
+const styleOf = (found: DiscoveredSubresource): Subresource['style'] => {
+  if (connectSubresources.has(found.subresource)) return 'connect'
+  return found.verbs.length === 1 && found.verbs[0] === 'create' ? 'create' : 'view'
+}
+
+const subresourcesOf = (
+  parent: GroupVersionKind,
+  row: DiscoveredResource,
+  own: KindDefinition['subresources'] = [],
+): Subresource[] =>
+  (row.subresources ?? [])
+    .filter((found) => found.subresource !== 'status')
+    .map((found) => ({
+      kind:
+        found.responseKind.version === ''
+          ? { ...parent, kind: found.responseKind.kind }
+          : found.responseKind,
+      verbs: found.verbs as Verb[],
+      style: styleOf(found),
+      ...own.find((o) => o.name === found.subresource),
+      name: found.subresource,
+    }))
+
+const schemaNamesByKind = (): Map<string, string> => {
+  const names = new Map<string, string>()
+  for (const [name, schema] of Object.entries(schemas()))
+    for (const gvk of schema['x-kubernetes-group-version-kind'] ?? []) {
+      // Options such as DeleteOptions carry every group; no resource has such a kind.
+      names.set(kindKeyOf(gvk), name)
+    }
+  return names
+}
+
+const storageVersionHashOf = (gvr: GroupVersionResource): string | undefined => {
+  const path = gvr.group === '' ? `/api/${gvr.version}` : `/apis/${formatGroupVersion(gvr)}`
+  const list = discovery().legacy[path]?.resources as
+    | { name: string; storageVersionHash?: string }[]
+    | undefined
+  return list?.find((r) => r.name === gvr.resource)?.storageVersionHash
+}
+
+interface RowSource {
+  gvr: GroupVersionResource
+  found: DiscoveredResource
+  kinds: ReadonlyMap<string, KindDefinition>
+  schemaNames: ReadonlyMap<string, string>
+}
+
+const strategyOf = (
+  groupKind: string,
+  own: KindDefinition | undefined,
+  stored: KindDefinition | undefined,
+): Strategy => ({
+  ...(kindsWithoutUnconditionalUpdate.has(groupKind) ? { allowUnconditionalUpdate: false } : {}),
+  ...stored?.strategy,
+  ...own?.strategy,
+})
+
+const builtInRow = ({ gvr, found, kinds, schemaNames }: RowSource): ResourceDefinition => {
+  const gvk = { group: gvr.group, version: gvr.version, kind: found.responseKind.kind }
+  const groupKind = `${gvk.group}/${gvk.kind}`
+  const own = kinds.get(kindKeyOf(gvk))
+  const storageVersion = own?.storageVersion ?? storageVersions[groupKind] ?? gvk
+  const stored = kinds.get(kindKeyOf(storageVersion))
+  return {
+    gvr,
+    gvk,
+    listKind: `${gvk.kind}List`,
+    singular: found.singularResource,
+    namespaced: found.scope === 'Namespaced',
+    shortNames: found.shortNames ?? [],
+    categories: found.categories ?? [],
+    verbs: found.verbs as Verb[],
+    hasStatus: (found.subresources ?? []).some((s) => s.subresource === 'status'),
+    subresources: subresourcesOf(gvk, found, own?.subresources),
+    storagePrefix: own?.storagePrefix ?? storagePrefixOf(gvr.group, gvr.resource),
+    storageVersion,
+    convert: own?.convert,
+    schemaName: schemaNames.get(kindKeyOf(gvk)),
+    strategy: strategyOf(groupKind, own, stored === own ? undefined : stored),
+    returnsDeletedObject: own?.returnsDeletedObject ?? kindsReturnedWhenDeleted.has(groupKind),
+    selectableFields: own?.selectableFields,
+    ownFieldLabels: own?.ownFieldLabels,
+    fieldLabelError: own?.fieldLabelError,
+    columns: tableColumns()[keyOf(gvr)] ?? tableColumns()[keyOf(gvr).slice(1)] ?? [],
+    cells: own?.cells,
+    isCustom: false,
+    ttlSeconds: own?.ttlSeconds ?? stored?.ttlSeconds,
+    storageVersionHash: storageVersionHashOf(gvr),
+  }
+}
+
+const builtInRows = (kinds: ReadonlyMap<string, KindDefinition>): ResourceDefinition[] => {
+  const schemaNames = schemaNamesByKind()
+  const groups = [...discovery().api.items, ...discovery().apis.items]
+  return groups.flatMap((group) =>
+    group.versions.flatMap(({ version, resources }) =>
+      resources.map((found) =>
+        builtInRow({
+          gvr: { group: group.metadata.name ?? '', version, resource: found.resource },
+          found,
+          kinds,
+          schemaNames,
+        }),
+      ),
+    ),
+  )
+}
+
+/** `kinds` is src/kinds/index.ts; the registry knows none of them by name. */
+export const makeResourceTable = (
+  kinds: readonly KindDefinition[] = [],
+  facts: { builtIn?: boolean } = {},
+): ResourceTable => {
+  const rows = new Map<string, ResourceDefinition>()
+  const byKind = new Map<string, ResourceDefinition>()
+  const listeners = new Set<(change: TableChange) => void>()
+  const insert = (definition: ResourceDefinition): void => {
+    rows.set(keyOf(definition.gvr), definition)
+    byKind.set(kindKeyOf(definition.gvk), definition)
+  }
+  const tell = (change: TableChange): void => {
+    for (const listener of [...listeners]) listener(change)
+  }
+  if (facts.builtIn !== false) {
+    const known = new Map(kinds.map((k) => [kindKeyOf(k), k]))
+    assert.strictEqual(known.size, kinds.length, 'a kind is listed twice in src/kinds/index.ts')
+    for (const row of builtInRows(known)) insert(row)
+    for (const key of known.keys()) assert(byKind.has(key), `${key} is no kind of this API`)
+  }
+  return {
+    [Symbol.iterator]: () => rows.values(),
+    get: (gvr) => rows.get(keyOf(gvr)),
+    byKind: (gvk) => byKind.get(kindKeyOf(gvk)),
+    ofResource: ({ group, resource }) => {
+      for (const row of rows.values())
+        if (row.gvr.group === group && row.gvr.resource === resource)
+          return byKind.get(kindKeyOf(row.storageVersion)) ?? row
+      return undefined
+    },
+    add: (definition) => {
+      insert(definition)
+      tell({ type: 'added', definition })
+    },
+    remove: (gvr) => {
+      const definition = rows.get(keyOf(gvr))
+      if (definition === undefined) return
+      rows.delete(keyOf(gvr))
+      if (byKind.get(kindKeyOf(definition.gvk)) === definition)
+        byKind.delete(kindKeyOf(definition.gvk))
+      tell({ type: 'removed', definition })
+    },
+    onChange: (listener) => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+  }
+}
