@@ -9,6 +9,8 @@ export const limits = {
   requestBodyBytesMax: 3 * 1024 * 1024,
   /** Operations in one JSON patch; upstream's maxJSONPatchOperations. */
   jsonPatchOperationsMax: 10_000,
+  /** Bytes that all copies of one JSON patch may add; upstream's JSONPatchMaxCopyBytes. */
+  jsonPatchCopyBytesMax: 3 * 1024 * 1024,
   /** Deepest JSON or YAML that is decoded; encoding/json stops at the same depth. */
   jsonDepthMax: 10_000,
   /** Tries of a patch without a resourceVersion when others write in between; upstream's MaxRetryWhenPatchConflicts. */

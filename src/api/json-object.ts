@@ -1,0 +1,47 @@
+/** Plain JSON objects whose keys come from clients: `__proto__` is a key like any other. */
+import type { JsonObject, JsonValue } from './object.js'
+
+export const isJsonObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** `object[key] = value`, also for `__proto__`, which an assignment would take for the prototype. */
+export const setOwn = (object: JsonObject, key: string, value: JsonValue): void => {
+  if (key === '__proto__') {
+    Object.defineProperty(object, key, {
+      value,
+      writable: true,
+      enumerable: true,
+      configurable: true,
+    })
+  } else object[key] = value
+}
+
+/** `object[key]` that does not find what the prototype has. */
+export const getOwn = (object: JsonObject, key: string): JsonValue | undefined =>
+  Object.hasOwn(object, key) ? object[key] : undefined
+
+/** Structural equality of JSON values; the order of keys does not count. */
+export const jsonEqual = (a: JsonValue | undefined, b: JsonValue | undefined): boolean => {
+  if (a === b) return true
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
+  if (Array.isArray(a) || Array.isArray(b)) {
+    if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) return false
+    for (let i = 0; i < a.length; i++) if (!jsonEqual(a[i], b[i])) return false
+    return true
+  }
+  const keys = Object.keys(a)
+  if (keys.length !== Object.keys(b).length) return false
+  for (const key of keys) {
+    if (!Object.hasOwn(b, key) || !jsonEqual(a[key], b[key])) return false
+  }
+  return true
+}
+
+/** A deep copy that shares nothing. */
+export const cloneJson = <T extends JsonValue>(value: T): T => {
+  if (Array.isArray(value)) return value.map(cloneJson) as T
+  if (!isJsonObject(value)) return value
+  const copy: JsonObject = {}
+  for (const key of Object.keys(value)) setOwn(copy, key, cloneJson(value[key]!))
+  return copy as T
+}

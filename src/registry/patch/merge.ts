@@ -1,0 +1,52 @@
+/**
+ * JSON merge patch (RFC 7386) as kube-apiserver applies it: pure, over plain JSON values.
+ * Neither argument is changed; what the patch does not touch is shared with the document.
+ */
+import { badRequest } from '#api/errors.js'
+import { isJsonObject, setOwn } from '#api/json-object.js'
+import type { JsonObject, JsonValue } from '#api/object.js'
+
+/** Throws 400 for a patch that is no object (null has a text of its own; the rest is the decoder's). */
+export const applyMergePatch = (document: JsonObject, patch: JsonValue): JsonObject => {
+  if (patch === null) throw badRequest('Invalid JSON Patch')
+  if (!isJsonObject(patch)) {
+    throw badRequest(
+      `error decoding patch: json: cannot unmarshal ${goKindOf(patch)} into Go value of type map[string]interface {}`,
+    )
+  }
+  return mergeObjects(document, patch)
+}
+
+/** What Go's decoder calls a JSON value. */
+export const goKindOf = (value: JsonValue): string => {
+  if (Array.isArray(value)) return 'array'
+  if (value !== null && typeof value === 'object') return 'object'
+  if (typeof value === 'string') return 'string'
+  return typeof value === 'boolean' ? 'bool' : 'number'
+}
+
+const mergeObjects = (target: JsonObject, patch: JsonObject): JsonObject => {
+  const merged: JsonObject = { ...target }
+  for (const key of Object.keys(patch)) {
+    const value = patch[key]!
+    if (value === null) delete merged[key]
+    else setOwn(merged, key, mergeValue(Object.hasOwn(target, key) ? target[key] : null, value))
+  }
+  return merged
+}
+
+const mergeValue = (current: JsonValue | undefined, patch: JsonValue): JsonValue => {
+  if (!isJsonObject(current)) return withoutNulls(patch)
+  return isJsonObject(patch) ? mergeObjects(current, patch) : patch
+}
+
+/** Null removes, so nulls in what is new have nothing to remove; those that are list entries are values and stay. */
+const withoutNulls = (value: JsonValue): JsonValue => {
+  if (Array.isArray(value)) return value.map(withoutNulls)
+  if (!isJsonObject(value)) return value
+  const kept: JsonObject = {}
+  for (const key of Object.keys(value)) {
+    if (value[key] !== null) setOwn(kept, key, withoutNulls(value[key]!))
+  }
+  return kept
+}

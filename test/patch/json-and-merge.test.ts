@@ -1,0 +1,159 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { ApiError } from '#api/errors.js'
+import { jsonEqual } from '#api/json-object.js'
+import type { JsonObject, JsonValue } from '#api/object.js'
+import { applyJsonPatch } from '#registry/patch/json.js'
+import { applyMergePatch } from '#registry/patch/merge.js'
+
+const json = fc.jsonValue({ maxDepth: 4 }) as fc.Arbitrary<JsonValue>
+const object = fc.dictionary(fc.string({ maxLength: 4 }), json, {
+  maxKeys: 5,
+}) as fc.Arbitrary<JsonObject>
+const freeze = <T>(value: T): T => {
+  if (value !== null && typeof value === 'object') {
+    Object.freeze(value)
+    for (const v of Object.values(value)) freeze(v)
+  }
+  return value
+}
+const codeOf = (run: () => unknown): number => {
+  try {
+    run()
+  } catch (e) {
+    if (e instanceof ApiError) return e.code
+    throw e
+  }
+  return 200
+}
+const on = (document: JsonObject, ...operations: JsonObject[]) =>
+  applyJsonPatch(freeze(document), operations)
+
+t.test('a merge patch that an object makes of itself and another gives the other', async () => {
+  const diff = (from: JsonObject, to: JsonObject): JsonObject => {
+    const removed = Object.fromEntries(
+      Object.keys(from)
+        .filter((k) => !Object.hasOwn(to, k))
+        .map((k) => [k, null]),
+    )
+    return { ...removed, ...to }
+  }
+  const scalars = fc.dictionary(
+    fc.string({ maxLength: 3 }),
+    fc.oneof(fc.string(), fc.integer(), fc.boolean()),
+  )
+  fc.assert(
+    fc.property(scalars, scalars, (a, b) =>
+      jsonEqual(
+        applyMergePatch(freeze(a as JsonObject), freeze(diff(a as JsonObject, b as JsonObject))),
+        b as JsonObject,
+      ),
+    ),
+  )
+})
+
+t.test(
+  'a merge patch applied twice is the patch applied once, and leaves no null behind',
+  async () => {
+    fc.assert(
+      fc.property(object, object, (document, patch) => {
+        const once = applyMergePatch(freeze(document), freeze(patch))
+        return jsonEqual(applyMergePatch(freeze(once), patch), once)
+      }),
+    )
+  },
+)
+
+t.test('keys that JavaScript treats specially are plain keys', async (t) => {
+  const patch = JSON.parse('{"data":{"__proto__":"x","constructor":{"a":1}}}')
+  const merged = applyMergePatch({ data: {} }, patch)
+  t.equal(JSON.stringify(merged), JSON.stringify(patch))
+  const added = on({ data: {} }, { op: 'add', path: '/data/__proto__', value: 'x' })
+  t.equal(JSON.stringify(added), '{"data":{"__proto__":"x"}}')
+  t.equal(
+    codeOf(() => on({}, { op: 'add', path: '/constructor/prototype/polluted', value: 1 })),
+    422,
+  )
+  t.equal(({} as Record<string, unknown>).polluted, undefined)
+})
+
+t.test('a JSON patch follows the library of upstream where the RFC says otherwise', async (t) => {
+  t.same(on({ d: {} }, { op: 'replace', path: '/d/none', value: 1 }), { d: { none: 1 } })
+  t.same(on({ d: {} }, { op: 'add', path: '/d/k' }), { d: { k: null } })
+  t.same(on({ d: {} }, { op: 'copy', from: '/d/none', path: '/d/k' }), { d: { k: null } })
+  t.same(on({ l: [1, 2] }, { op: 'add', path: '/l/-1', value: 3 }), { l: [1, 2, 3] })
+  t.same(on({ l: [1, 2] }, { op: 'remove', path: '/l/-1' }), { l: [1] })
+  t.same(on({}, { op: 'add', path: 'before/k', value: 1 }), { k: 1 })
+  t.same(on({}, { op: 'test', path: '/none', value: null }), {})
+  t.same(on({ 'a/b': { '~': 1 } }, { op: 'remove', path: '/a~1b/~0' }), { 'a/b': {} })
+})
+
+t.test('an operation that cannot be done refuses the whole patch with a 422', async (t) => {
+  const document = { d: { k: 'v' }, l: [1] }
+  const refused: JsonObject[] = [
+    { op: 'remove', path: '/d/none' },
+    { op: 'add', path: '/none/k', value: 1 },
+    { op: 'add', path: '/d/k/deeper', value: 1 },
+    { op: 'add', path: '/l/3', value: 1 },
+    { op: 'replace', path: '/l/-', value: 1 },
+    { op: 'replace', path: '/l/1', value: 1 },
+    { op: 'move', from: '/d/none', path: '/d/x' },
+    { op: 'test', path: '/d/k', value: 'w' },
+    { op: 'test', path: '/d/none', value: 'w' },
+    { op: 'frobnicate', path: '/d/k' },
+    { op: 'add', value: 1 },
+    { op: 'replace', path: '', value: 'text' },
+  ]
+  for (const operation of refused) {
+    t.equal(
+      codeOf(() => on(document, operation)),
+      422,
+      JSON.stringify(operation),
+    )
+  }
+})
+
+t.test(
+  'what is no list of operations, and what is too long or grows too much, is refused',
+  async (t) => {
+    t.equal(
+      codeOf(() => applyJsonPatch({}, { op: 'add' })),
+      400,
+    )
+    t.equal(
+      codeOf(() => applyJsonPatch({}, [{ op: 1 }])),
+      400,
+    )
+    t.equal(
+      codeOf(() => applyMergePatch({}, [])),
+      400,
+    )
+    t.equal(
+      codeOf(() => applyMergePatch({}, null)),
+      400,
+    )
+    const add = { op: 'add', path: '/x', value: 1 }
+    t.equal(
+      codeOf(() => applyJsonPatch({}, Array(10_000).fill(add))),
+      200,
+    )
+    t.equal(
+      codeOf(() => applyJsonPatch({}, Array(10_001).fill(add))),
+      413,
+    )
+    const double = Array.from({ length: 40 }, (_, i) => ({ op: 'copy', from: '', path: `/k${i}` }))
+    t.equal(
+      codeOf(() => applyJsonPatch({ k: 'x' }, double)),
+      422,
+    )
+    const doubling = Array.from({ length: 40 }, (_, i) => ({
+      op: 'copy',
+      from: '/a',
+      path: `/a/k${i}`,
+    }))
+    t.equal(
+      codeOf(() => applyJsonPatch({ a: { k: 'x' } }, doubling)),
+      422,
+    )
+  },
+)
