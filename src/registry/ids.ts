@@ -1,0 +1,24 @@
+/** Randomness is handed in, so that a test can hold it. */
+import { randomInt, randomUUID } from 'node:crypto'
+
+export interface Ids {
+  /** A version 4 UUID for metadata.uid. */
+  uid(): string
+  /** Five characters behind a generateName. */
+  nameSuffix(): string
+}
+
+// Upstream's alphabet: no vowels and no lookalikes, so that no word comes out.
+const alphabet = 'bcdfghjklmnpqrstvwxz2456789'
+const suffixLength = 5
+/** A generated name fits into 63 characters, whatever the kind allows; upstream's maxNameLength. */
+const nameLengthMax = 63
+
+export const randomIds: Ids = {
+  uid: () => randomUUID(),
+  nameSuffix: () =>
+    Array.from({ length: suffixLength }, () => alphabet[randomInt(alphabet.length)]).join(''),
+}
+
+export const generateName = (base: string, ids: Ids): string =>
+  base.slice(0, nameLengthMax - suffixLength) + ids.nameSuffix()
