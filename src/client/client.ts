@@ -1,0 +1,274 @@
+/** Objects over HTTP: the verbs of the API, typed, for our own processes and tests. */
+import type { IncomingMessage } from 'node:http'
+import { ApiError } from '#api/errors.js'
+import type { KubeObject, ListMeta, ObjectMeta } from '#api/object.js'
+import type { Status } from '#api/status.js'
+import { errorFromAnswer } from './errors.js'
+import type { ClientConfig } from './kubeconfig.js'
+import { apiVersionOf, type ResourceRef, resourcePath } from './resources.js'
+import { createTransport, type Transport } from './transport.js'
+
+export interface ObjectAt {
+  namespace?: string
+  name: string
+}
+export interface ListOptions {
+  namespace?: string
+  labelSelector?: string
+  fieldSelector?: string
+  limit?: number
+  continue?: string
+  resourceVersion?: string
+  resourceVersionMatch?: string
+  /** Answers with PartialObjectMetadata: a tenth of the bytes. */
+  metadataOnly?: boolean
+  signal?: AbortSignal
+}
+export interface WatchOptions extends ListOptions {
+  allowWatchBookmarks?: boolean
+  sendInitialEvents?: boolean
+  timeoutSeconds?: number
+  signal: AbortSignal
+}
+export interface ObjectList<T> {
+  kind: string
+  apiVersion: string
+  metadata: ListMeta
+  items: T[]
+}
+export interface WatchEvent<T> {
+  type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'
+  object: T
+}
+export interface DeleteRequestOptions {
+  gracePeriodSeconds?: number
+  propagationPolicy?: 'Background' | 'Foreground' | 'Orphan'
+  preconditions?: { uid?: string; resourceVersion?: string }
+  dryRun?: string[]
+}
+export type PatchType = 'merge' | 'json' | 'strategic' | 'apply'
+export interface PatchOptions {
+  type: PatchType
+  subresource?: string
+  fieldManager?: string
+  force?: boolean
+}
+export interface RawRequest {
+  method: string
+  path: string
+  query?: Record<string, string | number | boolean | undefined>
+  body?: unknown
+  contentType?: string
+  accept?: string
+  signal?: AbortSignal
+}
+
+const patchTypes: Record<PatchType, string> = {
+  merge: 'application/merge-patch+json',
+  json: 'application/json-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  apply: 'application/apply-patch+yaml',
+}
+const partial = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1'
+const partialList = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1'
+
+const withQuery = (path: string, query: RawRequest['query'] = {}): string => {
+  const parameters = new URLSearchParams()
+  for (const [key, value] of Object.entries(query))
+    if (value !== undefined) parameters.set(key, String(value))
+  const text = parameters.toString()
+  return text === '' ? path : `${path}?${text}`
+}
+
+const readText = async (message: IncomingMessage): Promise<string> => {
+  const chunks: Buffer[] = []
+  for await (const chunk of message) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+const selectionQuery = (o: ListOptions) => ({
+  labelSelector: o.labelSelector,
+  fieldSelector: o.fieldSelector,
+  limit: o.limit,
+  continue: o.continue,
+  resourceVersion: o.resourceVersion,
+  resourceVersionMatch: o.resourceVersionMatch,
+})
+
+/** Splits a stream at newlines and parses each line. */
+async function* readEvents<T>(message: IncomingMessage): AsyncGenerator<WatchEvent<T>> {
+  let pending: Buffer[] = []
+  for await (const chunk of message as AsyncIterable<Buffer>) {
+    let from = 0
+    for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, from)) {
+      const line = Buffer.concat([...pending, chunk.subarray(from, at)]).toString('utf8')
+      pending = []
+      from = at + 1
+      if (line.trim() === '') continue
+      const event = JSON.parse(line) as { type: string; object: Status }
+      if (event.type === 'ERROR') throw new ApiError(event.object)
+      yield event as unknown as WatchEvent<T>
+    }
+    if (from < chunk.length) pending.push(chunk.subarray(from))
+  }
+}
+
+export class Client {
+  readonly #transport: Transport
+  readonly #userAgent: string
+  readonly config: ClientConfig
+
+  constructor(config: ClientConfig, userAgent: string) {
+    this.config = config
+    this.#transport = createTransport(config)
+    this.#userAgent = userAgent
+  }
+
+  close(): void {
+    this.#transport.close()
+  }
+
+  /** The head of a successful answer with its body unread; anything else is thrown as ApiError. */
+  async stream(request: RawRequest): Promise<IncomingMessage> {
+    const message = await this.#transport.send({
+      method: request.method,
+      path: withQuery(request.path, request.query),
+      headers: {
+        accept: request.accept ?? 'application/json',
+        'user-agent': this.#userAgent,
+        ...(request.body === undefined
+          ? {}
+          : { 'content-type': request.contentType ?? 'application/json' }),
+      },
+      ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
+      ...(request.signal ? { signal: request.signal } : {}),
+    })
+    const code = message.statusCode ?? 0
+    if (code >= 200 && code < 300) return message
+    throw errorFromAnswer(code, await readText(message))
+  }
+
+  async request<T>(request: RawRequest): Promise<T> {
+    const text = await readText(await this.stream(request))
+    return JSON.parse(text) as T
+  }
+
+  get<T = KubeObject>(
+    ref: ResourceRef,
+    at: ObjectAt,
+    options: { metadataOnly?: boolean; subresource?: string } = {},
+  ): Promise<T> {
+    return this.request({
+      method: 'GET',
+      path: resourcePath(ref, { ...at, ...options }),
+      ...(options.metadataOnly ? { accept: `${partial},application/json` } : {}),
+    })
+  }
+
+  list<T = KubeObject>(ref: ResourceRef, options: ListOptions = {}): Promise<ObjectList<T>> {
+    return this.request({
+      method: 'GET',
+      path: resourcePath(ref, options),
+      query: selectionQuery(options),
+      ...(options.metadataOnly ? { accept: `${partialList},application/json` } : {}),
+      ...(options.signal ? { signal: options.signal } : {}),
+    })
+  }
+
+  /** Ends when the server ends it; throws ApiError for an ERROR event (410 among them). */
+  async *watch<T = KubeObject>(
+    ref: ResourceRef,
+    options: WatchOptions,
+  ): AsyncGenerator<WatchEvent<T>> {
+    const message = await this.stream({
+      method: 'GET',
+      path: resourcePath(ref, options),
+      query: {
+        ...selectionQuery(options),
+        watch: true,
+        allowWatchBookmarks: options.allowWatchBookmarks,
+        sendInitialEvents: options.sendInitialEvents,
+        timeoutSeconds: options.timeoutSeconds,
+      },
+      signal: options.signal,
+      ...(options.metadataOnly ? { accept: `${partial},application/json` } : {}),
+    })
+    yield* readEvents<T>(message)
+  }
+
+  /** Posts to the resource of `at`, or to `name`'s subresource. */
+  create<T = KubeObject>(
+    ref: ResourceRef,
+    object: { metadata: ObjectMeta; [field: string]: unknown },
+    options: { name?: string; subresource?: string; namespace?: string } = {},
+  ): Promise<T> {
+    const namespace = options.namespace ?? object.metadata.namespace
+    return this.request({
+      method: 'POST',
+      path: resourcePath(ref, { ...options, ...(namespace ? { namespace } : {}) }),
+      body: { apiVersion: apiVersionOf(ref), kind: ref.kind, ...object },
+    })
+  }
+
+  /** A PUT; with the resourceVersion in `object` it refuses to overwrite another's write. */
+  update<T extends { metadata: { name?: string; namespace?: string } }>(
+    ref: ResourceRef,
+    object: T,
+    options: { subresource?: string } = {},
+  ): Promise<T> {
+    const { name, namespace } = object.metadata
+    return this.request({
+      method: 'PUT',
+      path: resourcePath(ref, {
+        name: name!,
+        ...(namespace ? { namespace } : {}),
+        ...options,
+      }),
+      body: { apiVersion: apiVersionOf(ref), kind: ref.kind, ...object },
+    })
+  }
+
+  patch<T = KubeObject>(
+    ref: ResourceRef,
+    at: ObjectAt,
+    patch: unknown,
+    options: PatchOptions,
+  ): Promise<T> {
+    return this.request({
+      method: 'PATCH',
+      path: resourcePath(ref, {
+        ...at,
+        ...(options.subresource ? { subresource: options.subresource } : {}),
+      }),
+      query: { fieldManager: options.fieldManager, force: options.force },
+      body: patch,
+      contentType: patchTypes[options.type],
+    })
+  }
+
+  /** Answers with the object that stays, or with what the server sends for one that is gone. */
+  delete(ref: ResourceRef, at: ObjectAt, options: DeleteRequestOptions = {}): Promise<KubeObject> {
+    return this.request({
+      method: 'DELETE',
+      path: resourcePath(ref, at),
+      body: { kind: 'DeleteOptions', apiVersion: 'v1', ...options },
+    })
+  }
+
+  deleteCollection(
+    ref: ResourceRef,
+    selection: ListOptions,
+    options: DeleteRequestOptions = {},
+  ): Promise<ObjectList<KubeObject>> {
+    return this.request({
+      method: 'DELETE',
+      path: resourcePath(ref, selection),
+      query: selectionQuery(selection),
+      body: { kind: 'DeleteOptions', apiVersion: 'v1', ...options },
+    })
+  }
+}
+
+/** `userAgent` is also the field manager of what is written: its part before the first slash. */
+export const createClient = (config: ClientConfig, userAgent = 'kubelevel'): Client =>
+  new Client(config, userAgent)

@@ -1,0 +1,43 @@
+/** What our processes ask of an error that the server sent. */
+import { ApiError, failure } from '#api/errors.js'
+import type { Status } from '#api/status.js'
+
+const hasReason =
+  (reason: string) =>
+  (error: unknown): boolean =>
+    error instanceof ApiError && error.reason === reason
+
+export const isNotFound = hasReason('NotFound')
+export const isConflict = hasReason('Conflict')
+export const isAlreadyExists = hasReason('AlreadyExists')
+export const isInvalid = hasReason('Invalid')
+export const isForbidden = hasReason('Forbidden')
+export const isMethodNotAllowed = hasReason('MethodNotAllowed')
+export const isTooManyRequests = hasReason('TooManyRequests')
+
+/** 410: the history that was asked for is gone; both reasons are in use upstream. */
+export const isExpired = (error: unknown): boolean =>
+  error instanceof ApiError && (error.code === 410 || error.reason === 'Expired')
+
+/** The namespace is on its way out, so that creating in it will not succeed any more. */
+export const isNamespaceTerminating = (error: unknown): boolean =>
+  error instanceof ApiError &&
+  (error.status.details?.causes ?? []).some((c) => c.reason === 'NamespaceTerminating')
+
+/** An answer that is no Status (a proxy's, or the 429 of an overloaded server) becomes one. */
+export const errorFromAnswer = (code: number, text: string): ApiError => {
+  try {
+    const status = JSON.parse(text) as Status
+    if (status.kind === 'Status') return new ApiError({ ...status, code: status.code ?? code })
+  } catch {
+    // Not JSON: falls through to the text itself.
+  }
+  return failure({
+    code,
+    reason: code === 404 ? 'NotFound' : code === 429 ? 'TooManyRequests' : 'Unknown',
+    message: text.trim() || `HTTP ${code}`,
+  })
+}
+
+export const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error)

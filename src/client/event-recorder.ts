@@ -1,0 +1,154 @@
+/**
+ * Records Events about objects. The same event again raises the count of the first; an object that has very many is
+ * cut off for a while. The rules of client-go's record package.
+ */
+import { type Clock, formatTime } from '#api/clock.js'
+import type { KubeObject } from '#api/object.js'
+import type { Client } from './client.js'
+import { isNotFound, messageOf } from './errors.js'
+import type { Log } from './log.js'
+import type { ResourceRef } from './resources.js'
+
+export type EventType = 'Normal' | 'Warning'
+export interface EventSubject {
+  kind: string
+  apiVersion: string
+  metadata: { name?: string; namespace?: string; uid?: string; resourceVersion?: string }
+}
+export interface EventRecorder {
+  /** Never fails and never waits; what cannot be written is logged and dropped. */
+  event(
+    subject: EventSubject,
+    type: EventType,
+    reason: string,
+    message: string,
+    options?: { fieldPath?: string; action?: string; annotations?: Record<string, string> },
+  ): void
+  /** Resolves when what was recorded so far is written or dropped. */
+  flush(): Promise<void>
+}
+
+const coreEvents: ResourceRef = {
+  group: '',
+  version: 'v1',
+  resource: 'events',
+  kind: 'Event',
+  namespaced: true,
+}
+/** client-go's limits: known events, waiting events, burst of one object and its refill. */
+const knownEventsMax = 4096
+const waitingEventsMax = 1000
+const burstMax = 25
+const refillMs = 300_000
+const messageLengthMax = 1024
+
+interface KnownEvent {
+  namespace: string
+  name: string
+  count: number
+}
+interface Bucket {
+  tokens: number
+  atMs: number
+}
+
+const evictOldest = <V>(map: Map<string, V>, max: number): void => {
+  while (map.size > max) map.delete(map.keys().next().value!)
+}
+
+export const createEventRecorder = ({
+  client,
+  component,
+  host = '',
+  clock,
+  log,
+}: {
+  client: Client
+  component: string
+  host?: string
+  clock: Clock
+  log: Log
+}): EventRecorder => {
+  const known = new Map<string, KnownEvent>()
+  const buckets = new Map<string, Bucket>()
+  let waiting = 0
+  let tail: Promise<void> = Promise.resolve()
+  let sequence = 0
+
+  const admits = (subjectKey: string): boolean => {
+    const now = clock.now()
+    const bucket = buckets.get(subjectKey) ?? { tokens: burstMax, atMs: now }
+    const tokens = Math.min(burstMax, bucket.tokens + (now - bucket.atMs) / refillMs)
+    buckets.set(subjectKey, { tokens: tokens >= 1 ? tokens - 1 : tokens, atMs: now })
+    evictOldest(buckets, knownEventsMax)
+    return tokens >= 1
+  }
+
+  const create = async (key: string, body: KubeObject): Promise<void> => {
+    const namespace = body.metadata.namespace!
+    await client.create(coreEvents, body, { namespace })
+    known.set(key, { namespace, name: body.metadata.name!, count: 1 })
+    evictOldest(known, knownEventsMax)
+  }
+
+  const write = async (key: string, body: KubeObject): Promise<void> => {
+    const seen = known.get(key)
+    if (seen === undefined) return create(key, body)
+    seen.count++
+    const patch = { count: seen.count, lastTimestamp: body.lastTimestamp }
+    try {
+      await client.patch(coreEvents, seen, patch, { type: 'merge' })
+    } catch (error) {
+      // Events expire by themselves: then it starts again at one.
+      if (!isNotFound(error)) throw error
+      known.delete(key)
+      await create(key, body)
+    }
+  }
+
+  return {
+    event(subject, type, reason, message, options = {}) {
+      const { namespace, name = '', uid = '', resourceVersion } = subject.metadata
+      const subjectKey = `${subject.kind}/${namespace}/${name}/${uid}`
+      if (waiting >= waitingEventsMax || !admits(subjectKey)) return
+      const now = clock.now()
+      const text = message.slice(0, messageLengthMax)
+      const key = [subjectKey, type, reason, text, options.fieldPath].join('\n')
+      const body: KubeObject = {
+        kind: 'Event',
+        apiVersion: 'v1',
+        metadata: {
+          // The name must differ between events of one millisecond; upstream has nanoseconds there.
+          name: `${name}.${(BigInt(now) * 1_000_000n + BigInt(sequence++ % 1_000_000)).toString(16)}`,
+          namespace: namespace || 'default',
+          ...(options.annotations ? { annotations: options.annotations } : {}),
+        },
+        involvedObject: {
+          kind: subject.kind,
+          apiVersion: subject.apiVersion,
+          name,
+          uid,
+          ...(namespace ? { namespace } : {}),
+          ...(resourceVersion ? { resourceVersion } : {}),
+          ...(options.fieldPath ? { fieldPath: options.fieldPath } : {}),
+        },
+        reason,
+        message: text,
+        type,
+        count: 1,
+        firstTimestamp: formatTime(now),
+        lastTimestamp: formatTime(now),
+        source: { component, ...(host ? { host } : {}) },
+        reportingComponent: component,
+        reportingInstance: host,
+        ...(options.action ? { action: options.action } : {}),
+      }
+      waiting++
+      tail = tail
+        .then(() => write(key, body))
+        .catch((error) => log.debug({ reason, error: messageOf(error) }, 'event was not recorded'))
+        .finally(() => waiting--)
+    },
+    flush: () => tail,
+  }
+}

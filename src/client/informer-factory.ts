@@ -1,0 +1,79 @@
+/** One informer a resource for all controllers of a process. */
+import type { KubeObject } from '#api/object.js'
+import type { Client } from './client.js'
+import { Informer } from './informer.js'
+import type { Log } from './log.js'
+import type { Random } from './random.js'
+import { type ResourceRef, resources } from './resources.js'
+
+export interface InformerFactoryOptions {
+  client: Client
+  log: Log
+  /** Restricts to one namespace. */
+  namespace?: string
+  /** Restricts to the namespaces that it says yes to; cluster-scoped kinds but Namespace are not restricted. */
+  acceptNamespace?(namespace: string): boolean
+  random?: Random
+}
+
+export class InformerFactory {
+  readonly #options: InformerFactoryOptions
+  readonly #informers = new Map<string, Informer>()
+  readonly #running = new Map<Informer, Promise<void>>()
+  #signal: AbortSignal | undefined
+
+  constructor(options: InformerFactoryOptions) {
+    this.#options = options
+  }
+
+  /** The shared informer; it runs from `start` on, or at once when started already. */
+  for<T extends KubeObject = KubeObject>(
+    ref: ResourceRef,
+    { metadataOnly = false }: { metadataOnly?: boolean } = {},
+  ): Informer<T> {
+    const key = `${ref.group}/${ref.version}/${ref.resource}${metadataOnly ? '?metadata' : ''}`
+    const known = this.#informers.get(key)
+    if (known !== undefined) return known as unknown as Informer<T>
+    const informer = new Informer<KubeObject>({
+      ...this.#options,
+      ref,
+      metadataOnly,
+      accept: (object) => this.#accepts(ref, object),
+    })
+    this.#informers.set(key, informer)
+    if (this.#signal !== undefined) this.#running.set(informer, informer.run(this.#signal))
+    return informer as unknown as Informer<T>
+  }
+
+  #accepts(ref: ResourceRef, object: KubeObject): boolean {
+    const accept = this.#options.acceptNamespace
+    if (accept === undefined) return true
+    if (ref.resource === resources.namespaces.resource && ref.group === '')
+      return accept(object.metadata.name ?? '')
+    return ref.namespaced ? accept(object.metadata.namespace ?? '') : true
+  }
+
+  /** Runs every informer until the signal fires. Resolves when all known ones have synced. */
+  async start(signal: AbortSignal): Promise<void> {
+    this.#signal = signal
+    for (const informer of this.#informers.values())
+      if (!this.#running.has(informer)) this.#running.set(informer, informer.run(signal))
+    await this.synced(signal)
+  }
+
+  async synced(signal: AbortSignal): Promise<void> {
+    const aborted = new Promise<void>((resolve) => {
+      if (signal.aborted) resolve()
+      else signal.addEventListener('abort', () => resolve(), { once: true })
+    })
+    await Promise.race([
+      Promise.all([...this.#informers.values()].map((informer) => informer.synced())),
+      aborted,
+    ])
+  }
+
+  /** Resolves when every informer has ended, after the signal of `start`. */
+  async stopped(): Promise<void> {
+    await Promise.all(this.#running.values())
+  }
+}

@@ -1,0 +1,92 @@
+/** Reads a kubeconfig: where the server is, how to trust it and who we are. */
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+
+export interface ClientConfig {
+  /** `https://host:port`, without a trailing slash. */
+  server: string
+  /** PEM. Missing: the roots that Node ships. */
+  ca?: string
+  cert?: string
+  key?: string
+  token?: string
+  insecureSkipTlsVerify?: boolean
+  /** The context's namespace; `default` when it names none. */
+  namespace: string
+}
+
+interface KubeconfigDocument {
+  'current-context'?: string
+  contexts?: { name: string; context: { cluster: string; user: string; namespace?: string } }[]
+  clusters?: {
+    name: string
+    cluster: {
+      server: string
+      'certificate-authority'?: string
+      'certificate-authority-data'?: string
+      'insecure-skip-tls-verify'?: boolean
+    }
+  }[]
+  users?: {
+    name: string
+    user: {
+      token?: string
+      tokenFile?: string
+      'client-certificate'?: string
+      'client-certificate-data'?: string
+      'client-key'?: string
+      'client-key-data'?: string
+    }
+  }[]
+}
+
+const parseDocument = async (text: string): Promise<KubeconfigDocument> => {
+  // JSON needs no parser of 20 ms import and 3 MB.
+  if (text.trimStart().startsWith('{')) return JSON.parse(text)
+  const { parse } = await import('yaml')
+  return parse(text)
+}
+
+const pem = (
+  data: string | undefined,
+  file: string | undefined,
+  folder: string,
+): string | undefined => {
+  if (data) return Buffer.from(data, 'base64').toString('utf8')
+  return file ? readFileSync(path.resolve(folder, file), 'utf8') : undefined
+}
+
+/** The current context (or `context`) of a kubeconfig's text; relative files are looked up in `folder`. */
+export const parseKubeconfig = async (
+  text: string,
+  { folder = '.', context }: { folder?: string; context?: string } = {},
+): Promise<ClientConfig> => {
+  const document = await parseDocument(text)
+  const wanted = context ?? document['current-context']
+  const ctx = document.contexts?.find((c) => c.name === wanted)?.context
+  if (!ctx) throw new Error(`kubeconfig has no context "${wanted ?? ''}"`)
+  const cluster = document.clusters?.find((c) => c.name === ctx.cluster)?.cluster
+  if (!cluster) throw new Error(`kubeconfig has no cluster "${ctx.cluster}"`)
+  const user = document.users?.find((u) => u.name === ctx.user)?.user ?? {}
+  const token =
+    user.token ??
+    (user.tokenFile ? readFileSync(path.resolve(folder, user.tokenFile), 'utf8').trim() : undefined)
+  const ca = pem(cluster['certificate-authority-data'], cluster['certificate-authority'], folder)
+  const cert = pem(user['client-certificate-data'], user['client-certificate'], folder)
+  const key = pem(user['client-key-data'], user['client-key'], folder)
+  return {
+    server: cluster.server.replace(/\/+$/, ''),
+    namespace: ctx.namespace ?? 'default',
+    ...(ca ? { ca } : {}),
+    ...(cert ? { cert } : {}),
+    ...(key ? { key } : {}),
+    ...(token ? { token } : {}),
+    ...(cluster['insecure-skip-tls-verify'] ? { insecureSkipTlsVerify: true } : {}),
+  }
+}
+
+export const loadKubeconfig = (file: string, context?: string): Promise<ClientConfig> =>
+  parseKubeconfig(readFileSync(file, 'utf8'), {
+    folder: path.dirname(file),
+    ...(context ? { context } : {}),
+  })

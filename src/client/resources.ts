@@ -1,0 +1,85 @@
+/** Where the resources that our processes use live: what a path and an apiVersion are made of. */
+
+export interface ResourceRef {
+  readonly group: string
+  readonly version: string
+  readonly resource: string
+  readonly kind: string
+  readonly namespaced: boolean
+}
+
+const namespaced = (
+  group: string,
+  version: string,
+  resource: string,
+  kind: string,
+): ResourceRef => ({
+  group,
+  version,
+  resource,
+  kind,
+  namespaced: true,
+})
+const cluster = (group: string, version: string, resource: string, kind: string): ResourceRef => ({
+  group,
+  version,
+  resource,
+  kind,
+  namespaced: false,
+})
+
+export const resources = {
+  pods: namespaced('', 'v1', 'pods', 'Pod'),
+  services: namespaced('', 'v1', 'services', 'Service'),
+  endpoints: namespaced('', 'v1', 'endpoints', 'Endpoints'),
+  configMaps: namespaced('', 'v1', 'configmaps', 'ConfigMap'),
+  secrets: namespaced('', 'v1', 'secrets', 'Secret'),
+  serviceAccounts: namespaced('', 'v1', 'serviceaccounts', 'ServiceAccount'),
+  resourceQuotas: namespaced('', 'v1', 'resourcequotas', 'ResourceQuota'),
+  replicationControllers: namespaced('', 'v1', 'replicationcontrollers', 'ReplicationController'),
+  persistentVolumeClaims: namespaced('', 'v1', 'persistentvolumeclaims', 'PersistentVolumeClaim'),
+  namespaces: cluster('', 'v1', 'namespaces', 'Namespace'),
+  nodes: cluster('', 'v1', 'nodes', 'Node'),
+  persistentVolumes: cluster('', 'v1', 'persistentvolumes', 'PersistentVolume'),
+  events: namespaced('events.k8s.io', 'v1', 'events', 'Event'),
+  endpointSlices: namespaced('discovery.k8s.io', 'v1', 'endpointslices', 'EndpointSlice'),
+  leases: namespaced('coordination.k8s.io', 'v1', 'leases', 'Lease'),
+  replicaSets: namespaced('apps', 'v1', 'replicasets', 'ReplicaSet'),
+  deployments: namespaced('apps', 'v1', 'deployments', 'Deployment'),
+  statefulSets: namespaced('apps', 'v1', 'statefulsets', 'StatefulSet'),
+  daemonSets: namespaced('apps', 'v1', 'daemonsets', 'DaemonSet'),
+  controllerRevisions: namespaced('apps', 'v1', 'controllerrevisions', 'ControllerRevision'),
+  jobs: namespaced('batch', 'v1', 'jobs', 'Job'),
+  cronJobs: namespaced('batch', 'v1', 'cronjobs', 'CronJob'),
+  podDisruptionBudgets: namespaced('policy', 'v1', 'poddisruptionbudgets', 'PodDisruptionBudget'),
+  horizontalPodAutoscalers: namespaced(
+    'autoscaling',
+    'v2',
+    'horizontalpodautoscalers',
+    'HorizontalPodAutoscaler',
+  ),
+  priorityClasses: cluster('scheduling.k8s.io', 'v1', 'priorityclasses', 'PriorityClass'),
+  storageClasses: cluster('storage.k8s.io', 'v1', 'storageclasses', 'StorageClass'),
+  certificateSigningRequests: cluster(
+    'certificates.k8s.io',
+    'v1',
+    'certificatesigningrequests',
+    'CertificateSigningRequest',
+  ),
+  clusterRoles: cluster('rbac.authorization.k8s.io', 'v1', 'clusterroles', 'ClusterRole'),
+} as const
+
+export const apiVersionOf = (ref: ResourceRef): string =>
+  ref.group === '' ? ref.version : `${ref.group}/${ref.version}`
+
+/** `/apis/apps/v1/namespaces/x/deployments/y/scale`; without a namespace the path spans all of them. */
+export const resourcePath = (
+  ref: ResourceRef,
+  at: { namespace?: string; name?: string; subresource?: string } = {},
+): string => {
+  const root = ref.group === '' ? `/api/${ref.version}` : `/apis/${ref.group}/${ref.version}`
+  const scope =
+    ref.namespaced && at.namespace ? `/namespaces/${encodeURIComponent(at.namespace)}` : ''
+  const name = at.name === undefined ? '' : `/${encodeURIComponent(at.name)}`
+  return `${root}${scope}/${ref.resource}${name}${at.subresource ? `/${at.subresource}` : ''}`
+}

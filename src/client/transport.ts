@@ -1,0 +1,90 @@
+/** HTTPS to one server over a pool of kept-alive connections. Knows requests and bytes, no objects. */
+import http from 'node:http'
+import https from 'node:https'
+import type { ClientConfig } from './kubeconfig.js'
+
+export interface TransportRequest {
+  method: string
+  /** With its query. */
+  path: string
+  headers?: Record<string, string>
+  body?: string | Buffer
+  signal?: AbortSignal
+  /** Ends the wait for the head of the answer; milliseconds. */
+  headTimeoutMs?: number
+}
+
+export interface Transport {
+  /** Resolves with the head; the body is read from the message. Rejects on a broken connection or abort. */
+  send(request: TransportRequest): Promise<http.IncomingMessage>
+  close(): void
+}
+
+const headTimeoutDefaultMs = 65_000
+
+/** A kept-alive socket may have been closed by the server as we wrote to it: nothing was done then. */
+const isStaleSocket = (request: http.ClientRequest, error: NodeJS.ErrnoException): boolean =>
+  request.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
+
+const connectionOptions = (config: ClientConfig): https.AgentOptions => ({
+  keepAlive: true,
+  // Watches hold a connection each, so the bound is on what is in flight, not on what is open.
+  maxSockets: Number.POSITIVE_INFINITY,
+  maxFreeSockets: 8,
+  noDelay: true,
+  ...(config.ca ? { ca: config.ca } : {}),
+  ...(config.cert ? { cert: config.cert } : {}),
+  ...(config.key ? { key: config.key } : {}),
+  rejectUnauthorized: !config.insecureSkipTlsVerify,
+})
+
+export const createTransport = (config: ClientConfig): Transport => {
+  const url = new URL(config.server)
+  const secure = url.protocol === 'https:'
+  const agent = secure
+    ? new https.Agent(connectionOptions(config))
+    : new http.Agent({ keepAlive: true, maxFreeSockets: 8 })
+  const start = secure ? https.request : http.request
+  const authorization: Record<string, string> = config.token
+    ? { authorization: `Bearer ${config.token}` }
+    : {}
+
+  const attempt = (request: TransportRequest, triesLeft: number): Promise<http.IncomingMessage> =>
+    new Promise((resolve, reject) => {
+      const outgoing = start({
+        agent,
+        host: url.hostname.replace(/^\[|\]$/g, ''),
+        port: url.port || (secure ? 443 : 80),
+        method: request.method,
+        path: request.path,
+        headers: {
+          ...authorization,
+          ...request.headers,
+          ...(request.body === undefined
+            ? {}
+            : { 'content-length': String(Buffer.byteLength(request.body)) }),
+        },
+        ...(request.signal ? { signal: request.signal } : {}),
+      })
+      const timeoutMs = request.headTimeoutMs ?? headTimeoutDefaultMs
+      const timer = setTimeout(() => {
+        outgoing.destroy(new Error(`no answer within ${timeoutMs} ms`))
+      }, timeoutMs)
+      outgoing.on('error', (error: NodeJS.ErrnoException) => {
+        clearTimeout(timer)
+        if (triesLeft > 0 && isStaleSocket(outgoing, error))
+          resolve(attempt(request, triesLeft - 1))
+        else reject(error)
+      })
+      outgoing.on('response', (message) => {
+        clearTimeout(timer)
+        resolve(message)
+      })
+      outgoing.end(request.body)
+    })
+
+  return {
+    send: (request) => attempt(request, 3),
+    close: () => agent.destroy(),
+  }
+}

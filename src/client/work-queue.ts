@@ -1,0 +1,142 @@
+/**
+ * Keys that wait to be worked on. A key is in it once, however often it is added, and is never worked on by two at a
+ * time: one added meanwhile comes again when its worker is done. The rules of client-go's workqueue.
+ */
+import { isConflict, messageOf } from './errors.js'
+import type { Log } from './log.js'
+
+export interface WorkQueueOptions {
+  /** First wait after a failure; doubles with each. client-go has 5 ms. */
+  backoffBaseMs?: number
+  /** Longest wait; client-go has 1000 s, which is long for a server that was restarted. */
+  backoffMaxMs?: number
+}
+
+export class WorkQueue<K = string> {
+  readonly #waiting: K[] = []
+  readonly #dirty = new Set<K>()
+  readonly #processing = new Set<K>()
+  readonly #failures = new Map<K, number>()
+  readonly #delayed = new Map<K, { dueMs: number; timer: NodeJS.Timeout }>()
+  readonly #takers: ((key: K | undefined) => void)[] = []
+  readonly #baseMs: number
+  readonly #maxMs: number
+  #closed = false
+
+  constructor(options: WorkQueueOptions = {}) {
+    this.#baseMs = options.backoffBaseMs ?? 5
+    this.#maxMs = options.backoffMaxMs ?? 10_000
+  }
+
+  get length(): number {
+    return this.#waiting.length
+  }
+
+  add(key: K): void {
+    if (this.#closed || this.#dirty.has(key)) return
+    this.#dirty.add(key)
+    if (!this.#processing.has(key)) this.#enqueue(key)
+  }
+
+  /** Adds the key in `ms`; of several waits for one key the earliest counts. */
+  addAfter(key: K, ms: number): void {
+    if (this.#closed) return
+    if (ms <= 0) {
+      this.add(key)
+      return
+    }
+    const dueMs = performance.now() + ms
+    const known = this.#delayed.get(key)
+    if (known !== undefined) {
+      if (known.dueMs <= dueMs) return
+      clearTimeout(known.timer)
+    }
+    // Longer timers than 2^31 ms fire at once in Node; a key that comes early is only looked at in vain.
+    const timer = setTimeout(
+      () => {
+        this.#delayed.delete(key)
+        this.add(key)
+      },
+      Math.min(ms, 2 ** 31 - 1),
+    )
+    this.#delayed.set(key, { dueMs, timer })
+  }
+
+  /** Adds the key after a wait that doubles with each call until `forget`. */
+  addRateLimited(key: K): void {
+    const failures = this.#failures.get(key) ?? 0
+    this.#failures.set(key, failures + 1)
+    this.addAfter(key, Math.min(this.#maxMs, this.#baseMs * 2 ** Math.min(failures, 30)))
+  }
+  forget(key: K): void {
+    this.#failures.delete(key)
+  }
+  failuresOf(key: K): number {
+    return this.#failures.get(key) ?? 0
+  }
+
+  /** The next key, when there is one; undefined once the queue is closed. `done` must follow. */
+  take(): Promise<K | undefined> {
+    if (this.#closed) return Promise.resolve(undefined)
+    const key = this.#waiting.shift()
+    if (key !== undefined) return Promise.resolve(this.#begin(key))
+    return new Promise((resolve) => this.#takers.push(resolve))
+  }
+
+  done(key: K): void {
+    this.#processing.delete(key)
+    if (this.#dirty.has(key)) this.#enqueue(key)
+  }
+
+  close(): void {
+    this.#closed = true
+    for (const { timer } of this.#delayed.values()) clearTimeout(timer)
+    this.#delayed.clear()
+    for (const taker of this.#takers.splice(0)) taker(undefined)
+  }
+
+  #enqueue(key: K): void {
+    const taker = this.#takers.shift()
+    if (taker !== undefined) taker(this.#begin(key))
+    else this.#waiting.push(key)
+  }
+  #begin(key: K): K {
+    this.#dirty.delete(key)
+    this.#processing.add(key)
+    return key
+  }
+}
+
+/** What a sync may answer: look at this key again in so many milliseconds. */
+export type SyncResult = Promise<{ afterMs: number } | undefined> | Promise<void>
+
+export interface WorkOptions<K> {
+  queue: WorkQueue<K>
+  workers: number
+  sync(key: K): SyncResult
+  log: Log
+  signal: AbortSignal
+}
+
+/** Works on the queue until the signal fires; a sync that throws is tried again with back-off. */
+export const work = async <K>(options: WorkOptions<K>): Promise<void> => {
+  const { queue, signal } = options
+  if (signal.aborted) queue.close()
+  signal.addEventListener('abort', () => queue.close(), { once: true })
+  await Promise.all(Array.from({ length: options.workers }, () => workOne(options)))
+}
+
+const workOne = async <K>({ queue, sync, log }: WorkOptions<K>): Promise<void> => {
+  for (let key = await queue.take(); key !== undefined; key = await queue.take()) {
+    try {
+      const result = await sync(key)
+      queue.forget(key)
+      if (result) queue.addAfter(key, result.afterMs)
+    } catch (error) {
+      const level = isConflict(error) ? 'debug' : queue.failuresOf(key) > 3 ? 'warn' : 'info'
+      log[level]({ key, error: messageOf(error) }, 'sync failed, will retry')
+      queue.addRateLimited(key)
+    }
+    queue.done(key)
+  }
+}

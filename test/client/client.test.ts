@@ -1,0 +1,268 @@
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t from 'tap'
+import type { KubeObject } from '#api/object.js'
+import { createClient } from '#client/client.js'
+import { createEventRecorder } from '#client/event-recorder.js'
+import { Informer } from '#client/informer.js'
+import { parseKubeconfig } from '#client/kubeconfig.js'
+import { runAsLeader } from '#client/leader-election.js'
+import { silentLog } from '#client/log.js'
+import { ObjectStore } from '#client/object-store.js'
+import { resources } from '#client/resources.js'
+import { WorkQueue, work } from '#client/work-queue.js'
+
+type Handler = (request: http.IncomingMessage, answer: http.ServerResponse, body: string) => void
+
+/** A server that answers as the test says; the point here is what clients do when it misbehaves. */
+const startScripted = async (t: { teardown(f: () => void): unknown }, handle: Handler) => {
+  const server = http.createServer(async (request, answer) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    handle(request, answer, body)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const client = createClient({ server: `http://127.0.0.1:${port}`, namespace: 'default' })
+  t.teardown(() => {
+    client.close()
+    server.closeAllConnections()
+    server.close()
+  })
+  return client
+}
+
+const json = (answer: http.ServerResponse, code: number, value: unknown) => {
+  answer.writeHead(code, { 'content-type': 'application/json' }).end(JSON.stringify(value))
+}
+const pod = (name: string, resourceVersion: string, uid = `uid-${name}`) => ({
+  metadata: { name, namespace: 'ns', uid, resourceVersion },
+})
+const event = (type: string, object: unknown) => `${JSON.stringify({ type, object })}\n`
+const waitFor = async (check: () => boolean) => {
+  while (!check()) await new Promise((resolve) => setTimeout(resolve, 2))
+}
+
+t.test(
+  'an informer resumes a broken watch where it stopped and relists only after 410',
+  async (t) => {
+    const lists: string[] = []
+    const watches: string[] = []
+    const client = await startScripted(t, (request, answer) => {
+      const url = new URL(request.url!, 'http://x')
+      const from = url.searchParams.get('resourceVersion')
+      if (url.searchParams.get('watch') === null) {
+        lists.push(url.search)
+        const items =
+          lists.length === 1
+            ? [pod('a', '1'), pod('b', '2')]
+            : [pod('b', '2'), pod('c', '9', 'uid-c2')]
+        json(answer, 200, { metadata: { resourceVersion: lists.length === 1 ? '5' : '20' }, items })
+        return
+      }
+      watches.push(from!)
+      answer.writeHead(200)
+      if (watches.length === 1) {
+        // An event cut in two by the network, then the connection dies.
+        const text = event('ADDED', pod('c', '6'))
+        answer.write(text.slice(0, 10))
+        setTimeout(() => {
+          answer.write(text.slice(10))
+          answer.write(event('BOOKMARK', { metadata: { resourceVersion: '8' } }))
+          setTimeout(() => answer.destroy(), 5)
+        }, 5)
+      } else if (watches.length === 2)
+        answer.end(
+          event('ERROR', { kind: 'Status', status: 'Failure', code: 410, reason: 'Expired' }),
+        )
+      else answer.flushHeaders()
+    })
+    const informer = new Informer({ client, ref: resources.pods, log: silentLog, random: () => 0 })
+    const told: string[] = []
+    const name = (o: KubeObject) => `${o.metadata.name}@${o.metadata.resourceVersion}`
+    informer.handle({
+      onAdd: (o) => told.push(`add ${name(o)}`),
+      onUpdate: (o) => told.push(`update ${name(o)}`),
+      onDelete: (o) => told.push(`delete ${name(o)}`),
+    })
+    const stop = new AbortController()
+    const running = informer.run(stop.signal)
+    await waitFor(() => watches.length === 3)
+    stop.abort()
+    await running
+    t.same(watches, ['5', '8', '20'], 'resumed from the bookmark, then from the second list')
+    t.equal(lists.length, 2)
+    t.same(
+      told,
+      ['add a@1', 'add b@2', 'add c@6', 'delete c@6', 'add c@9', 'delete a@1'],
+      'what vanished meanwhile is a delete; another uid under a name is a delete and an add',
+    )
+    t.same(informer.store.list().map(name).sort(), ['b@2', 'c@9'])
+  },
+)
+
+t.test('an informer outlives a server that refuses, and a handler that throws', async (t) => {
+  let requests = 0
+  const client = await startScripted(t, (request, answer) => {
+    requests++
+    if (requests === 1) answer.destroy()
+    else if (requests === 2) json(answer, 500, { kind: 'Status', code: 500, message: 'no' })
+    else if (!request.url!.includes('watch=true'))
+      json(answer, 200, { metadata: { resourceVersion: '1' }, items: [pod('a', '1')] })
+    else answer.writeHead(200).write(event('MODIFIED', pod('a', '2')))
+  })
+  const informer = new Informer({ client, ref: resources.pods, log: silentLog, random: () => 0 })
+  informer.handle({
+    onAdd: () => {
+      throw new Error('handler')
+    },
+  })
+  const stop = new AbortController()
+  const running = informer.run(stop.signal)
+  await informer.synced()
+  await waitFor(() => informer.store.get('ns/a')?.metadata.resourceVersion === '2')
+  stop.abort()
+  await running
+  t.equal(informer.store.size, 1)
+})
+
+t.test('a work queue holds a key once, never gives it to two, and comes back to it', async (t) => {
+  const queue = new WorkQueue<string>({ backoffBaseMs: 1 })
+  const stop = new AbortController()
+  const log: string[] = []
+  let active = 0
+  let failures = 2
+  const working = work({
+    queue,
+    workers: 4,
+    log: silentLog,
+    signal: stop.signal,
+    async sync(key) {
+      t.equal(++active, 1, 'one worker at a time has the key')
+      log.push(key)
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      active--
+      if (failures-- > 0) throw new Error('again')
+    },
+  })
+  queue.add('a')
+  queue.add('a')
+  await waitFor(() => log.length === 1)
+  queue.add('a')
+  await waitFor(() => log.length >= 3 && active === 0 && queue.length === 0)
+  t.ok(log.length <= 4, 'adding while it is worked on means once more, not once an add')
+  t.equal(queue.failuresOf('a'), 0, 'success forgets the failures')
+  stop.abort()
+  await working
+})
+
+t.test('indexes follow their objects', (t) => {
+  const store = new ObjectStore<KubeObject>()
+  const labelled = (node: string) => ({ kind: 'Pod', apiVersion: 'v1', metadata: {}, node })
+  store.set('a', labelled('n1'))
+  store.addIndex('node', (o) => [o.node])
+  store.set('b', labelled('n1'))
+  store.set('a', labelled('n2'))
+  t.same(store.byIndex('node', 'n1').length, 1)
+  store.delete('b')
+  t.same(store.byIndex('node', 'n1'), [])
+  t.same(store.byIndex('node', 'n2').length, 1)
+  t.end()
+})
+
+t.test('the same event again raises a count', async (t) => {
+  const calls: { method: string; body: KubeObject }[] = []
+  const client = await startScripted(t, (request, answer, body) => {
+    calls.push({ method: request.method!, body: JSON.parse(body) })
+    json(answer, 200, JSON.parse(body))
+  })
+  const recorder = createEventRecorder({
+    client,
+    component: 'c',
+    clock: { now: () => 1_700_000_000_000 },
+    log: silentLog,
+  })
+  const subject = {
+    kind: 'Pod',
+    apiVersion: 'v1',
+    metadata: { name: 'p', namespace: 'ns', uid: 'u' },
+  }
+  recorder.event(subject, 'Normal', 'Scheduled', 'once')
+  recorder.event(subject, 'Normal', 'Scheduled', 'once')
+  recorder.event(subject, 'Normal', 'Scheduled', 'other')
+  for (let i = 0; i < 40; i++) recorder.event(subject, 'Warning', 'Flood', `message ${i}`)
+  await recorder.flush()
+  t.same(
+    calls.slice(0, 3).map((c) => c.method),
+    ['POST', 'PATCH', 'POST'],
+  )
+  t.equal(calls[0]!.body.involvedObject.uid, 'u')
+  t.equal(calls[1]!.body.count, 2)
+  t.equal(calls.length, 25, 'one object may have a burst of 25')
+})
+
+t.test('one of two leads; the other follows when it lets go', async (t) => {
+  let lease: KubeObject | undefined
+  let version = 1
+  const client = await startScripted(t, (request, answer, body) => {
+    if (request.method === 'GET') {
+      if (lease) json(answer, 200, lease)
+      else json(answer, 404, { kind: 'Status', code: 404, reason: 'NotFound' })
+      return
+    }
+    const next = JSON.parse(body) as KubeObject
+    const stale = lease && next.metadata.resourceVersion !== lease.metadata.resourceVersion
+    if (stale || (request.method === 'POST' && lease))
+      return json(answer, 409, { kind: 'Status', code: 409, reason: 'Conflict' })
+    lease = { ...next, metadata: { ...next.metadata, resourceVersion: String(version++) } }
+    json(answer, 200, lease)
+  })
+  const leading = new Set<string>()
+  const start = (identity: string) => {
+    const stop = new AbortController()
+    const done = runAsLeader({
+      client,
+      clock: { now: () => performance.now() },
+      log: silentLog,
+      namespace: 'kube-system',
+      name: 'x',
+      identity,
+      retryPeriodMs: 5,
+      signal: stop.signal,
+      async lead(signal) {
+        leading.add(identity)
+        t.equal(leading.size, 1)
+        await new Promise((resolve) => signal.addEventListener('abort', resolve))
+        leading.delete(identity)
+      },
+    })
+    return { stop: () => stop.abort(), done }
+  }
+  const a = start('a')
+  await waitFor(() => leading.has('a'))
+  const b = start('b')
+  await new Promise((resolve) => setTimeout(resolve, 30))
+  t.same([...leading], ['a'])
+  a.stop()
+  await a.done
+  await waitFor(() => leading.has('b'))
+  b.stop()
+  await b.done
+  t.equal(lease!.spec.leaseTransitions, 1)
+})
+
+t.test(
+  'a kubeconfig in YAML gives server, trust and identity of its current context',
+  async (t) => {
+    const config = await parseKubeconfig(`
+apiVersion: v1
+kind: Config
+current-context: two
+contexts: [{name: one, context: {cluster: x, user: x}}, {name: two, context: {cluster: c, user: u, namespace: n}}]
+clusters: [{name: c, cluster: {server: 'https://127.0.0.1:6443/', certificate-authority-data: ${Buffer.from('CA').toString('base64')}}}]
+users: [{name: u, user: {token: secret}}]
+`)
+    t.same(config, { server: 'https://127.0.0.1:6443', namespace: 'n', ca: 'CA', token: 'secret' })
+    await t.rejects(parseKubeconfig('{"current-context":"none"}'), /no context "none"/)
+  },
+)
