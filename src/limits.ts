@@ -11,8 +11,8 @@ export const limits = {
   jsonPatchOperationsMax: 10_000,
   /** Bytes that all copies of one JSON patch may add; upstream's JSONPatchMaxCopyBytes. */
   jsonPatchCopyBytesMax: 3 * 1024 * 1024,
-  /** Deepest JSON or YAML that is decoded; encoding/json stops at the same depth. */
-  jsonDepthMax: 10_000,
+  /** Deepest JSON or YAML that is decoded. encoding/json stops at 10,000, where JSON.stringify has run out of stack. */
+  jsonDepthMax: 1_000,
   /** Tries of a patch without a resourceVersion when others write in between; upstream's MaxRetryWhenPatchConflicts. */
   patchConflictRetriesMax: 5,
   /** Tries to find a free name for generateName; upstream's maxNameGenerationCreateAttempts. */

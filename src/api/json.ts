@@ -1,0 +1,124 @@
+/**
+ * JSON without loss: integers that a double cannot hold become BigInt, keys that come twice are reported, and what Go
+ * would tell apart (1 and 1.0) can be told apart. Ordinary texts take JSON.parse and JSON.stringify and one scan.
+ */
+import { limits } from '#limits'
+import { jsonSyntaxMessage } from './json-syntax.js'
+import { parseTraced } from './json-traced.js'
+import type { JsonValue } from './object.js'
+
+/** The text is no JSON; the message is that of Go's decoder. */
+export class JsonSyntaxError extends Error {}
+
+/** What JSON.parse forgets. Kept only for texts that have something of it. */
+export interface JsonTrace {
+  /** For each object with a key that came more than once: all keys as they came. */
+  readonly keys: Map<object, string[]>
+  /** For each container with numbers that Go reads as no integer or not at all (`1.0`, `1e400`): how they were written. */
+  readonly literals: Map<object, Map<string | number, string>>
+}
+
+export interface ParsedJson {
+  readonly value: JsonValue
+  readonly trace: JsonTrace | undefined
+}
+
+const quote = 0x22
+const backslash = 0x5c
+const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
+
+interface Shape {
+  keys: number
+  depth: number
+  /** Some number needs a second look: sixteen digits or more, a point or an exponent. */
+  numbers: boolean
+}
+
+const endOfString = (text: string, start: number): number => {
+  for (let at = text.indexOf('"', start + 1); ; at = text.indexOf('"', at + 1)) {
+    let before = at - 1
+    while (text.charCodeAt(before) === backslash) before--
+    if ((at - before) % 2 === 1) return at
+  }
+}
+
+/** One pass over a text that is known to be JSON. */
+const shapeOf = (text: string): Shape => {
+  const shape = { keys: 0, depth: 0, numbers: false }
+  let depth = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === quote) at = endOfString(text, at)
+    else if (code === 0x3a) shape.keys++
+    else if (code === 0x7b || code === 0x5b) {
+      depth++
+      if (depth > shape.depth) shape.depth = depth
+    } else if (code === 0x7d || code === 0x5d) depth--
+    else if (isDigit(code)) {
+      const start = at
+      while (isDigit(text.charCodeAt(at + 1))) at++
+      const next = text.charCodeAt(at + 1) | 0x20
+      if (at - start > 14 || next === 0x2e || next === 0x65) shape.numbers = true
+    }
+  }
+  return shape
+}
+
+const countKeys = (value: unknown): number => {
+  if (typeof value !== 'object' || value === null) return 0
+  let count = 0
+  if (Array.isArray(value)) {
+    for (const item of value) count += countKeys(item)
+    return count
+  }
+  for (const key in value) count += 1 + countKeys((value as Record<string, unknown>)[key])
+  return count
+}
+
+/** Throws JsonSyntaxError. */
+export const parseWithTrace = (text: string): ParsedJson => {
+  let value: JsonValue
+  try {
+    value = JSON.parse(text) as JsonValue
+  } catch {
+    throw new JsonSyntaxError(jsonSyntaxMessage(text))
+  }
+  const shape = shapeOf(text)
+  if (shape.depth > limits.jsonDepthMax) throw new JsonSyntaxError('exceeded max depth')
+  // A lone surrogate is legal in the text and in a JavaScript string, but in no byte that we send.
+  const surrogates = /\\u[dD][89a-fA-F]/.test(text)
+  if (!surrogates && !shape.numbers && countKeys(value) === shape.keys)
+    return { value, trace: undefined }
+  return parseTraced(text)
+}
+
+/** Throws JsonSyntaxError. */
+export const parse = (text: string): JsonValue => parseWithTrace(text).value
+
+const writeSlowly = (value: JsonValue | undefined): string => {
+  if (typeof value === 'bigint') return value.toString()
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value ?? null)
+  if (Array.isArray(value)) return `[${value.map(writeSlowly).join(',')}]`
+  const entries = Object.entries(value).filter(([, v]) => v !== undefined)
+  return `{${entries.map(([k, v]) => `${JSON.stringify(k)}:${writeSlowly(v)}`).join(',')}}`
+}
+
+const write = (value: unknown): string => {
+  try {
+    return JSON.stringify(value)
+  } catch (error) {
+    // JSON.stringify knows no BigInt. They are rare enough to pay for the first try.
+    if (error instanceof TypeError) return writeSlowly(value as JsonValue)
+    throw error
+  }
+}
+
+const htmlCharacters = /[<>&\u2028\u2029]/
+const escapeHtml = (char: string): string =>
+  `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
+
+/** As upstream's encoder writes: BigInt as a number, and `<`, `>`, `&` escaped, as encoding/json does. */
+export const stringify = (value: unknown): string => {
+  const text = write(value)
+  return htmlCharacters.test(text) ? text.replace(/[<>&\u2028\u2029]/g, escapeHtml) : text
+}
