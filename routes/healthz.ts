@@ -1,0 +1,65 @@
+/** /healthz, /livez and /readyz, whole and check by check. Upstream: pkg/server/healthz. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+
+export interface HealthCheck {
+  readonly name: string
+  /** Undefined when all is well, else one line for the log: clients are only told that it failed. */
+  check(): string | undefined
+}
+
+export interface HealthChecks {
+  readonly healthz: readonly HealthCheck[]
+  readonly livez: readonly HealthCheck[]
+  readonly readyz: readonly HealthCheck[]
+}
+
+const plain = (reply: FastifyReply, code: number, text: string): FastifyReply =>
+  reply
+    .code(code)
+    .header('content-type', 'text/plain; charset=utf-8')
+    .header('x-content-type-options', 'nosniff')
+    .send(text)
+
+const answerAll =
+  (endpoint: string, checks: readonly HealthCheck[]) =>
+  (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    const query = new URLSearchParams(request.raw.url?.split('?')[1] ?? '')
+    const excluded = new Set(query.getAll('exclude'))
+    const lines: string[] = []
+    let failed = false
+    for (const { name, check } of checks) {
+      if (excluded.delete(name)) {
+        lines.push(`[+]${name} excluded: ok`)
+        continue
+      }
+      const problem = check()
+      if (problem !== undefined) {
+        failed = true
+        request.log.warn({ check: name, endpoint }, problem)
+        lines.push(`[-]${name} failed: reason withheld`)
+      } else lines.push(`[+]${name} ok`)
+    }
+    if (excluded.size > 0) {
+      const names = [...excluded].map((name) => JSON.stringify(name)).join(', ')
+      lines.push(`warn: some health checks cannot be excluded: no matches for ${names}`)
+    }
+    const text = lines.map((line) => `${line}\n`).join('')
+    if (failed) return plain(reply, 500, `${text}${endpoint} check failed\n`)
+    return plain(reply, 200, query.has('verbose') ? `${text}${endpoint} check passed\n` : 'ok')
+  }
+
+const answerOne =
+  ({ check, name }: HealthCheck) =>
+  (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    const problem = check()
+    if (problem === undefined) return plain(reply, 200, 'ok')
+    request.log.warn({ check: name }, problem)
+    return plain(reply, 500, `internal server error: ${problem}\n`)
+  }
+
+export const installHealthz = (app: FastifyInstance, checks: HealthChecks): void => {
+  for (const [endpoint, list] of Object.entries(checks) as [string, HealthCheck[]][]) {
+    app.all(`/${endpoint}`, answerAll(endpoint, list))
+    for (const one of list) app.all(`/${endpoint}/${one.name}`, answerOne(one))
+  }
+}

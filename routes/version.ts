@@ -1,0 +1,38 @@
+/** /version: which Kubernetes this server answers as. The build metadata says whose server it is. */
+import type { FastifyInstance } from 'fastify'
+import { methodNotAllowed } from '#api/errors.js'
+
+export interface BuildInfo {
+  /** Of package.json. */
+  ownVersion: string
+  nodeVersion: string
+  platform: string
+}
+
+export const kubernetesMinor = 36
+const kubernetesPatch = 3
+
+export const versionDocument = ({ ownVersion, nodeVersion, platform }: BuildInfo) => ({
+  major: '1',
+  minor: String(kubernetesMinor),
+  emulationMajor: '1',
+  emulationMinor: String(kubernetesMinor),
+  minCompatibilityMajor: '1',
+  minCompatibilityMinor: String(kubernetesMinor - 1),
+  gitVersion: `v1.${kubernetesMinor}.${kubernetesPatch}+kubelevel.${ownVersion}`,
+  gitCommit: '',
+  gitTreeState: '',
+  buildDate: '1970-01-01T00:00:00Z',
+  goVersion: `node${nodeVersion}`,
+  compiler: 'v8',
+  platform,
+})
+
+export const installVersion = (app: FastifyInstance, build: BuildInfo): void => {
+  const body = Buffer.from(JSON.stringify(versionDocument(build), null, 2))
+  for (const url of ['/version', '/version/'])
+    app.all(url, (request, reply) => {
+      if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed()
+      return reply.header('content-type', 'application/json').send(body)
+    })
+}

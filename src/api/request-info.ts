@@ -1,0 +1,23 @@
+/** What a request is about, read off its method, path and query before anyone is asked for permission. */
+export interface RequestInfo {
+  /** False for `/healthz`, `/apis`, discovery documents and everything else that is no object or collection. */
+  readonly isResourceRequest: boolean
+  /** Decoded path without the query. */
+  readonly path: string
+  /** API verb of a resource request (`deletecollection`, …), else the HTTP method in lower case. */
+  readonly verb: string
+  /** `api` or `apis`; empty for non-resource requests. */
+  readonly apiPrefix: string
+  readonly apiGroup: string
+  readonly apiVersion: string
+  /** Empty at the cluster scope. A request for one Namespace carries its name here, too. */
+  readonly namespace: string
+  readonly resource: string
+  readonly subresource: string
+  /** Empty for collections; from `fieldSelector=metadata.name=x` when a list is bound to one name. */
+  readonly name: string
+  /** Segments from the resource on: resource/name/subresource/rest. */
+  readonly parts: readonly string[]
+  readonly fieldSelector: string
+  readonly labelSelector: string
+}

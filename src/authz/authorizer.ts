@@ -1,0 +1,73 @@
+/** Whether someone may. */
+import type { RequestInfo } from '#api/request-info.js'
+import type { UserInfo } from '#api/user-info.js'
+
+export interface Attributes {
+  readonly user: UserInfo
+  readonly verb: string
+  readonly isResourceRequest: boolean
+  /** Of non-resource requests. */
+  readonly path: string
+  readonly apiGroup: string
+  readonly apiVersion: string
+  readonly resource: string
+  readonly subresource: string
+  readonly namespace: string
+  readonly name: string
+}
+
+export interface Decision {
+  readonly decision: 'allow' | 'deny' | 'no opinion'
+  /** Why, for the client: appended to the text of a 403 and shown in access reviews. */
+  readonly reason: string
+}
+
+export interface Authorizer {
+  authorize(attributes: Attributes): Decision | Promise<Decision>
+}
+
+export const attributesOf = (user: UserInfo, info: RequestInfo): Attributes => ({
+  user,
+  verb: info.verb,
+  isResourceRequest: info.isResourceRequest,
+  path: info.path,
+  apiGroup: info.apiGroup,
+  apiVersion: info.apiVersion,
+  resource: info.resource,
+  subresource: info.subresource,
+  namespace: info.namespace,
+  name: info.name,
+})
+
+export const noOpinion: Decision = { decision: 'no opinion', reason: '' }
+const allowed: Decision = { decision: 'allow', reason: '' }
+
+export const alwaysAllow: Authorizer = { authorize: () => allowed }
+export const alwaysDeny: Authorizer = { authorize: () => noOpinion }
+
+/** Members of system:masters may do everything; upstream's privileged group authorizer, always first. */
+export const privilegedGroup: Authorizer = {
+  authorize: ({ user }) => (user.groups.includes('system:masters') ? allowed : noOpinion),
+}
+
+/** The first allow or deny counts; reasons of the others are joined. */
+export const unionAuthorizer = (authorizers: readonly Authorizer[]): Authorizer => {
+  const next = (
+    attributes: Attributes,
+    start: number,
+    reasons: string[],
+  ): Decision | Promise<Decision> => {
+    const settle = (decision: Decision, at: number) =>
+      decision.decision === 'no opinion'
+        ? next(attributes, at + 1, decision.reason === '' ? reasons : [...reasons, decision.reason])
+        : decision
+    for (let i = start; i < authorizers.length; i++) {
+      const decision = authorizers[i]!.authorize(attributes)
+      if (decision instanceof Promise) return decision.then((known) => settle(known, i))
+      if (decision.decision !== 'no opinion') return decision
+      if (decision.reason !== '') reasons = [...reasons, decision.reason]
+    }
+    return { decision: 'no opinion', reason: reasons.join('\n') }
+  }
+  return { authorize: (attributes) => next(attributes, 0, []) }
+}

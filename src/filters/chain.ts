@@ -1,0 +1,63 @@
+/**
+ * The order of the filters, in one array. Upstream's order (pkg/server/config.go, DefaultBuildHandlerChain):
+ * a request is known before its sender is; impersonation needs to know who asks; the limit of requests in flight
+ * protects the authorizer, which may have to read; and authorization is last, so that it judges the impersonated user.
+ */
+import type { FastifyInstance } from 'fastify'
+import type { Clock } from '#api/clock.js'
+import { anonymousUser } from '#api/user-info.js'
+import type { Authenticator } from '#authn/authenticator.js'
+import type { Authorizer } from '#authz/authorizer.js'
+import { authentication } from './authentication.js'
+import { authorization } from './authorization.js'
+import { impersonation } from './impersonation.js'
+import { type Filter, KubeRequest } from './kube-request.js'
+import { type InFlightLimits, maxInFlight } from './max-in-flight.js'
+import { parseRequestInfo } from './request-info.js'
+
+export interface ChainDeps {
+  clock: Clock
+  authenticator: Authenticator
+  authorizer: Authorizer
+  inFlight: InFlightLimits
+}
+
+const requestInfo =
+  (clock: Clock): Filter =>
+  (request) => {
+    const info = parseRequestInfo(request.method, request.raw.url ?? '/')
+    request.kube = new KubeRequest(info, clock.now(), anonymousUser, request.raw)
+  }
+
+export const filterChain = (deps: ChainDeps): readonly Filter[] => [
+  requestInfo(deps.clock),
+  authentication(deps.authenticator),
+  impersonation(deps.authorizer),
+  maxInFlight(deps.inFlight),
+  authorization(deps.authorizer),
+]
+
+/** Runs the chain before every route, unknown ones included. Synchronous as long as no filter has to wait. */
+export const installChain = (app: FastifyInstance, filters: readonly Filter[]): void => {
+  app.decorateRequest('kube', null as unknown as KubeRequest)
+  app.addHook('onRequest', (request, reply, done) => {
+    const runFrom = (start: number): void => {
+      for (let i = start; i < filters.length; i++) {
+        const waiting = filters[i]!(request, reply)
+        if (waiting !== undefined) {
+          waiting.then(() => proceed(i + 1), done)
+          return
+        }
+      }
+      done()
+    }
+    const proceed = (start: number): void => {
+      try {
+        runFrom(start)
+      } catch (error) {
+        done(error as Error)
+      }
+    }
+    proceed(0)
+  })
+}

@@ -1,0 +1,41 @@
+/** Bounds the requests that run at once, reading and writing ones apart; long-running ones do not count. */
+
+import type { RequestInfo } from '#api/request-info.js'
+import type { Filter } from './kube-request.js'
+import { PlainTextError } from './plain-text-error.js'
+
+export interface InFlightLimits {
+  /** 0 is no bound. */
+  readonly reading: number
+  readonly mutating: number
+}
+
+const longRunningSubresources = new Set(['attach', 'exec', 'proxy', 'log', 'portforward'])
+
+/** Watches and streams last as long as their client wants: no deadline, no share of the limit. */
+export const isLongRunning = (info: RequestInfo): boolean =>
+  info.verb === 'watch' || info.verb === 'proxy' || longRunningSubresources.has(info.subresource)
+
+const readingVerbs = new Set(['get', 'list', 'watch', 'head', 'options'])
+
+export const maxInFlight = (limits: InFlightLimits): Filter => {
+  const running = { reading: 0, mutating: 0 }
+  return (request, reply) => {
+    const { info, user } = request.kube
+    if (isLongRunning(info)) return
+    const kind = readingVerbs.has(info.verb) ? 'reading' : 'mutating'
+    // Upstream lets administrators through, so that an overload can be looked into.
+    if (
+      limits[kind] > 0 &&
+      running[kind] >= limits[kind] &&
+      !user.groups.includes('system:masters')
+    )
+      throw new PlainTextError(429, 'Too many requests, please try again later.\n', {
+        'retry-after': '1',
+      })
+    running[kind]++
+    reply.raw.once('close', () => {
+      running[kind]--
+    })
+  }
+}

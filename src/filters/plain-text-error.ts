@@ -1,0 +1,11 @@
+/** A refusal that upstream answers in plain text, without a Status. */
+export class PlainTextError extends Error {
+  readonly code: number
+  readonly headers: Readonly<Record<string, string>>
+  constructor(code: number, text: string, headers: Readonly<Record<string, string>> = {}) {
+    super(text)
+    this.name = 'PlainTextError'
+    this.code = code
+    this.headers = headers
+  }
+}

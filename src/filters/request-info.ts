@@ -1,0 +1,145 @@
+/**
+ * Parses a RequestInfo. Every filter and metric reads it, so it is made once a request and never throws for a path:
+ * what is no resource request is a non-resource request.
+ * Rules: upstream's pkg/endpoints/request/requestinfo.go.
+ */
+import type { RequestInfo } from '#api/request-info.js'
+
+const namespaceSubresources = new Set(['status', 'finalize'])
+/** Old verbs in the path: `/api/v1/watch/pods`. */
+const pathVerbs = new Set(['proxy', 'watch'])
+const methodVerbs: Readonly<Record<string, string>> = {
+  POST: 'create',
+  GET: 'get',
+  HEAD: 'get',
+  PUT: 'update',
+  PATCH: 'patch',
+  DELETE: 'delete',
+}
+const verbsWithSelectors = new Set(['list', 'watch', 'deletecollection'])
+
+const decode = (text: string): string => {
+  if (!text.includes('%')) return text
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+const nonResource = (path: string, method: string): RequestInfo => ({
+  isResourceRequest: false,
+  path,
+  verb: method.toLowerCase(),
+  apiPrefix: '',
+  apiGroup: '',
+  apiVersion: '',
+  namespace: '',
+  resource: '',
+  subresource: '',
+  name: '',
+  parts: [],
+  fieldSelector: '',
+  labelSelector: '',
+})
+
+/** A watch parameter counts unless it says false: conversion of a present but odd value yields true. */
+const asksForWatch = (query: URLSearchParams): boolean => {
+  const value = query.get('watch')
+  return value !== null && !['false', '0'].includes(value.toLowerCase())
+}
+
+/** The one name that a field selector allows, if it is a legal path segment. */
+const nameOfSelector = (fieldSelector: string): string => {
+  for (const term of fieldSelector.split(',')) {
+    const match = /^metadata\.name==?([^=].*)$/.exec(term)
+    const name = match?.[1]
+    if (name !== undefined && name !== '.' && name !== '..' && !/[/%]/.test(name)) return name
+  }
+  return ''
+}
+
+/** `url` is the request target as it came: path and query, percent-encoded. */
+export const parseRequestInfo = (method: string, url: string): RequestInfo => {
+  const mark = url.indexOf('?')
+  const path = decode(mark < 0 ? url : url.slice(0, mark))
+  const rawQuery = mark < 0 ? '' : url.slice(mark + 1)
+  const segments = trimSlashes(path)
+  const parts = segments === '' ? [] : segments.split('/')
+  if (parts.length < 3 || (parts[0] !== 'api' && parts[0] !== 'apis'))
+    return nonResource(path, method)
+  const grouped = parts[0] === 'apis'
+  if (grouped && parts.length < 4) return nonResource(path, method)
+  return resourceInfo(path, method, rawQuery, {
+    apiPrefix: parts[0],
+    apiGroup: grouped ? parts[1]! : '',
+    apiVersion: parts[grouped ? 2 : 1]!,
+    rest: parts.slice(grouped ? 3 : 2),
+  })
+}
+
+const trimSlashes = (path: string): string => {
+  let start = 0
+  let end = path.length
+  while (start < end && path[start] === '/') start++
+  while (end > start && path[end - 1] === '/') end--
+  return path.slice(start, end)
+}
+
+interface Identified {
+  apiPrefix: string
+  apiGroup: string
+  apiVersion: string
+  rest: string[]
+}
+
+const resourceInfo = (
+  path: string,
+  method: string,
+  rawQuery: string,
+  { apiPrefix, apiGroup, apiVersion, rest }: Identified,
+): RequestInfo => {
+  let parts = rest
+  let verb = methodVerbs[method] ?? ''
+  const verbInPath = pathVerbs.has(parts[0]!) && parts.length > 1
+  if (verbInPath) {
+    verb = parts[0]!
+    parts = parts.slice(1)
+  }
+  let namespace = ''
+  if (parts[0] === 'namespaces' && parts.length > 1) {
+    namespace = parts[1]!
+    // `/namespaces/x/status` is a subresource of the Namespace, `/namespaces/x/pods` a resource inside of it.
+    if (parts.length > 2 && !namespaceSubresources.has(parts[2]!)) parts = parts.slice(2)
+  }
+  let name = parts[1] ?? ''
+  const subresource = verb === 'proxy' || verb === 'watch' ? '' : (parts[2] ?? '')
+  let fieldSelector = ''
+  let labelSelector = ''
+  if (name === '' && (verb === 'get' || verb === 'delete' || verb === 'watch')) {
+    const query = new URLSearchParams(rawQuery)
+    if (verb === 'get') {
+      verb = asksForWatch(query) ? 'watch' : 'list'
+      name = nameOfSelector(query.get('fieldSelector') ?? '')
+    } else if (verb === 'delete') verb = 'deletecollection'
+    if (!verbInPath && verbsWithSelectors.has(verb)) {
+      fieldSelector = query.get('fieldSelector') ?? ''
+      labelSelector = query.get('labelSelector') ?? ''
+    }
+  }
+  return {
+    isResourceRequest: true,
+    path,
+    verb,
+    apiPrefix,
+    apiGroup,
+    apiVersion,
+    namespace,
+    resource: parts[0]!,
+    subresource,
+    name,
+    parts,
+    fieldSelector,
+    labelSelector,
+  }
+}

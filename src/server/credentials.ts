@@ -1,0 +1,180 @@
+/**
+ * What the server proves itself with and what its first user gets: a CA made at the first start, a serving
+ * certificate, an admin certificate and an admin token. Kept in a directory (files 0600, directory 0700) or, without
+ * one, in memory for as long as the server runs.
+ */
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  randomBytes,
+  X509Certificate,
+} from 'node:crypto'
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import type { Clock } from '#api/clock.js'
+import { type Issued, issueCertificate, type Subject } from './x509.js'
+
+export interface CertificatePair {
+  certPem: string
+  keyPem: string
+}
+
+export interface ServerCredentials {
+  /** Signs the serving certificate and the clients': what clients trust. */
+  caPem: string
+  serving: CertificatePair
+  admin: CertificatePair
+  adminToken: string
+  /** Signs ServiceAccount tokens, PKCS #8 PEM. Made at first use: an RSA key takes 60 ms, and RS256 is what upstream uses. */
+  serviceAccountKeyPem(): string
+}
+
+export interface CredentialOptions {
+  clock: Clock
+  /** Where they are kept; undefined is memory. */
+  directory: string | undefined
+  /** Names and addresses that the serving certificate must carry. */
+  names: readonly string[]
+  adminToken?: string
+  /** A serving pair brought by the user. */
+  serving?: CertificatePair
+}
+
+const dayMs = 86_400_000
+const authoritySubject: Subject = { commonName: 'kubelevel-ca' }
+
+/** Files by name; made anew when missing. */
+interface Keeper {
+  read(name: string): string | undefined
+  write(name: string, text: string): void
+}
+
+const memoryKeeper = (): Keeper => {
+  const files = new Map<string, string>()
+  return { read: (name) => files.get(name), write: (name, text) => files.set(name, text) }
+}
+
+const directoryKeeper = (directory: string): Keeper => {
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  chmodSync(directory, 0o700)
+  return {
+    read: (name) => {
+      const file = path.join(directory, name)
+      return existsSync(file) ? readFileSync(file, 'utf8') : undefined
+    },
+    // Written beside and renamed, so that a crash leaves the old file or the new one and never half of one.
+    write: (name, text) => writePrivateFile(path.join(directory, name), text),
+  }
+}
+
+/** Replaces a file that only its owner may read. */
+export const writePrivateFile = (file: string, text: string): void => {
+  const next = `${file}.${randomBytes(4).toString('hex')}.tmp`
+  writeFileSync(next, text, { mode: 0o600 })
+  renameSync(next, file)
+}
+
+const lasts = (certificate: X509Certificate, now: number): boolean =>
+  Date.parse(certificate.validTo) - now > 30 * dayMs
+
+const names = (certificate: X509Certificate): string =>
+  `${certificate.subjectAltName ?? ''}, `.replaceAll('IP Address:', 'DNS:')
+
+const authority = (keeper: Keeper, now: number): Issued => {
+  const certPem = keeper.read('ca.crt')
+  const keyPem = keeper.read('ca.key')
+  if (certPem !== undefined && keyPem !== undefined) {
+    const privateKey = createPrivateKey(keyPem)
+    const publicKey = createPublicKey(privateKey)
+    return { certPem, keyPem, privateKey, publicKey, subject: authoritySubject }
+  }
+  const made = issueCertificate({
+    use: 'authority',
+    subject: authoritySubject,
+    notBeforeMs: now - dayMs,
+    notAfterMs: now + 3650 * dayMs,
+  })
+  keeper.write('ca.key', made.keyPem)
+  keeper.write('ca.crt', made.certPem)
+  return made
+}
+
+interface Leaf {
+  file: string
+  use: 'server' | 'client'
+  subject: Subject
+  names: readonly string[]
+}
+
+/** The kept pair while it lasts, was signed by this CA and carries the names; else a new one. */
+const leaf = (keeper: Keeper, ca: Issued, now: number, wanted: Leaf): CertificatePair => {
+  const certPem = keeper.read(`${wanted.file}.crt`)
+  const keyPem = keeper.read(`${wanted.file}.key`)
+  if (certPem !== undefined && keyPem !== undefined) {
+    const kept = new X509Certificate(certPem)
+    const carried = names(kept)
+    if (
+      lasts(kept, now) &&
+      kept.verify(ca.publicKey) &&
+      wanted.names.every((name) => carried.includes(`DNS:${name}, `))
+    )
+      return { certPem, keyPem }
+  }
+  const made = issueCertificate({
+    use: wanted.use,
+    subject: wanted.subject,
+    names: wanted.names,
+    notBeforeMs: now - dayMs,
+    notAfterMs: now + 3650 * dayMs,
+    issuer: ca,
+  })
+  keeper.write(`${wanted.file}.key`, made.keyPem)
+  keeper.write(`${wanted.file}.crt`, made.certPem)
+  return made
+}
+
+const keptSecret = (keeper: Keeper, file: string, make: () => string): string => {
+  const kept = keeper.read(file)
+  if (kept !== undefined) return kept.trim()
+  const made = make()
+  keeper.write(file, `${made}\n`)
+  return made
+}
+
+export const loadCredentials = (options: CredentialOptions): ServerCredentials => {
+  const keeper =
+    options.directory === undefined ? memoryKeeper() : directoryKeeper(options.directory)
+  const now = options.clock.now()
+  const ca = authority(keeper, now)
+  const serving =
+    options.serving ??
+    leaf(keeper, ca, now, {
+      file: 'apiserver',
+      use: 'server',
+      subject: { commonName: 'kube-apiserver' },
+      names: options.names,
+    })
+  const admin = leaf(keeper, ca, now, {
+    file: 'admin',
+    use: 'client',
+    subject: { commonName: 'kubernetes-admin', organizations: ['system:masters'] },
+    names: [],
+  })
+  return {
+    caPem: ca.certPem,
+    serving,
+    admin,
+    adminToken:
+      options.adminToken ??
+      keptSecret(keeper, 'admin-token', () => randomBytes(24).toString('base64url')),
+    serviceAccountKeyPem: () => keptSecret(keeper, 'sa.key', newSigningKey),
+  }
+}
+
+const newSigningKey = (): string =>
+  generateKeyPairSync('rsa', {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  }).privateKey.trim()

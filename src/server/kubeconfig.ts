@@ -1,0 +1,36 @@
+/** A kubeconfig with one cluster and one user, certificates inline. */
+
+export interface KubeconfigParts {
+  url: string
+  caPem: string
+  certPem?: string
+  keyPem?: string
+  token?: string
+}
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64')
+
+/** YAML text. All values are base64, a URL or a token of URL-safe characters: none needs quotes. */
+export const formatKubeconfig = ({ url, caPem, certPem, keyPem, token }: KubeconfigParts): string =>
+  [
+    'apiVersion: v1',
+    'kind: Config',
+    'clusters:',
+    '- name: kubelevel',
+    '  cluster:',
+    `    server: ${url}`,
+    `    certificate-authority-data: ${base64(caPem)}`,
+    'users:',
+    '- name: kubelevel-admin',
+    '  user:',
+    ...(certPem === undefined ? [] : [`    client-certificate-data: ${base64(certPem)}`]),
+    ...(keyPem === undefined ? [] : [`    client-key-data: ${base64(keyPem)}`]),
+    ...(token === undefined ? [] : [`    token: ${JSON.stringify(token)}`]),
+    'contexts:',
+    '- name: kubelevel',
+    '  context:',
+    '    cluster: kubelevel',
+    '    user: kubelevel-admin',
+    'current-context: kubelevel',
+    '',
+  ].join('\n')

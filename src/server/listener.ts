@@ -1,0 +1,76 @@
+/** The port: Fastify over TLS with HTTP/1.1 and HTTP/2, set up as a Kubernetes API needs it. */
+import fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify'
+import { limits } from '#limits'
+import type { CertificatePair } from './credentials.js'
+import { sendError } from './send-error.js'
+
+export interface ListenerOptions {
+  serving: CertificatePair
+  /** PEM; client certificates of these are verified. */
+  clientAuthorities: readonly string[]
+  logger: FastifyBaseLogger
+}
+
+export const notFoundText = '404 page not found\n'
+
+export const makeListener = ({
+  serving,
+  clientAuthorities,
+  logger,
+}: ListenerOptions): FastifyInstance => {
+  const app = fastify({
+    http2: true,
+    https: {
+      allowHTTP1: true,
+      cert: serving.certPem,
+      key: serving.keyPem,
+      ca: [...clientAuthorities],
+      // Any certificate may be shown; who shows a wrong one is told so by a 401 and not by a broken handshake.
+      requestCert: true,
+      rejectUnauthorized: false,
+      maxHeaderSize: limits.requestHeaderBytesMax,
+      keepAliveTimeout: limits.keepAliveTimeoutMs,
+      headersTimeout: limits.requestHeadersTimeoutMs,
+      settings: { maxConcurrentStreams: 1000, enableConnectProtocol: true },
+    } as object,
+    // Fastify's default would send GOAWAY to a client that only watches.
+    http2SessionTimeout: 0,
+    loggerInstance: logger,
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: limits.requestBodyBytesMax,
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    forceCloseConnections: true,
+    routerOptions: {
+      maxParamLength: 1024,
+      onBadUrl: (
+        _path: string,
+        _request: unknown,
+        response: { statusCode: number; end(text: string): void },
+      ) => {
+        response.statusCode = 400
+        response.end('400 Bad Request')
+      },
+    },
+    frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) =>
+      sendError(error, request, reply),
+  } as object) as unknown as FastifyInstance
+  // One parser for every media type: handlers decode the bytes themselves, once, as the resource wants it.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  app.setErrorHandler((error, request, reply) => sendError(error as Error, request, reply))
+  app.setNotFoundHandler((_request, reply) => {
+    reply
+      .code(404)
+      .header('content-type', 'text/plain; charset=utf-8')
+      .header('x-content-type-options', 'nosniff')
+      .send(notFoundText)
+  })
+  return app
+}

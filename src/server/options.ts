@@ -1,0 +1,51 @@
+/** What an embedder or the command line may decide about a server. */
+import type { Clock } from '#api/clock.js'
+import type { StorageDriver } from '#storage/driver.js'
+
+export type AuthorizationMode = 'AlwaysAllow' | 'AlwaysDeny' | 'RBAC'
+
+export interface ServerOptions {
+  /** `memory:` (default), `level:DIR`, or a driver; a driver that was handed in is not closed by the server. */
+  storage?: string | StorageDriver
+  /** 0 (default) takes a free one. */
+  port?: number
+  /** Default 127.0.0.1. */
+  bindAddress?: string
+  /** Holds certificates and keys, and the objects under `level:`. Default: the directory of `level:DIR`. */
+  dataDir?: string
+  /** Where certificates are kept. Default: `<dataDir>/pki`; without a data dir they live in memory. */
+  certDir?: string
+  /** A serving certificate of your own, in place of one of the CA in certDir. */
+  tlsCertFile?: string
+  tlsPrivateKeyFile?: string
+  /** Clients with a certificate of this CA are known by it, beside those of the server's own CA. */
+  clientCaFile?: string
+  /** CSV: token,user,uid,"group,group". */
+  tokenAuthFile?: string
+  /** Token of the admin (group system:masters). Default: a random one that is kept with the certificates. */
+  adminToken?: string
+  /** In order; the first allow or deny counts. Default ['RBAC']. */
+  authorizationModes?: readonly AuthorizationMode[]
+  anonymousAuth?: boolean
+  /** Names of admission plugins that are left out. */
+  disableAdmissionPlugins?: readonly string[]
+  enableAdmissionPlugins?: readonly string[]
+  /** Default 10.0.0.0/24, as upstream. */
+  serviceClusterIpRange?: string
+  /** Default 30000-32767. */
+  serviceNodePortRange?: string
+  serviceAccountIssuer?: string
+  /** PEM files whose keys verify ServiceAccount tokens; the signing key is always among them. */
+  serviceAccountKeyFiles?: readonly string[]
+  serviceAccountSigningKeyFile?: string
+  apiAudiences?: readonly string[]
+  maxRequestsInFlight?: number
+  maxMutatingRequestsInFlight?: number
+  /** Global deadline of requests that are not long-running. */
+  requestTimeoutMs?: number
+  /** A kubeconfig for the admin is written here (0600). */
+  kubeconfigOut?: string
+  /** Default `warn`, to stderr. */
+  logLevel?: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
+  clock?: Clock
+}

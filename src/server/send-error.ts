@@ -1,0 +1,37 @@
+/** The last stop of every error that no handler answered: a Status, or plain text where upstream has plain text. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { ApiError, badRequest, internalError, requestEntityTooLarge } from '#api/errors.js'
+import { PlainTextError } from '#filters/plain-text-error.js'
+import { limits } from '#limits'
+
+const toApiError = (error: Error & { code?: string; statusCode?: number }): ApiError => {
+  if (error instanceof ApiError) return error
+  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE')
+    return requestEntityTooLarge(limits.requestBodyBytesMax)
+  if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500)
+    return badRequest(error.message)
+  return internalError(error.message, { cause: error, log: error })
+}
+
+export const sendError = (error: Error, request: FastifyRequest, reply: FastifyReply): void => {
+  if (reply.sent) return
+  if (error instanceof PlainTextError) {
+    reply
+      .code(error.code)
+      .headers(error.headers)
+      .header('content-type', 'text/plain; charset=utf-8')
+      .header('x-content-type-options', 'nosniff')
+      .send(error.message)
+    return
+  }
+  const refusal = toApiError(error)
+  if (refusal.code >= 500)
+    request.log.error({ err: refusal.log ?? error, url: request.url }, refusal.message)
+  if (refusal.retryAfterSeconds !== undefined)
+    reply.header('retry-after', String(refusal.retryAfterSeconds))
+  reply
+    .code(refusal.code)
+    .header('content-type', 'application/json')
+    // Bytes, because Fastify adds a charset to JSON text.
+    .send(Buffer.from(`${JSON.stringify(refusal.status)}\n`))
+}
