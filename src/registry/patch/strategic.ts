@@ -1,0 +1,222 @@
+/**
+ * Strategic merge patch: a merge patch that knows the type, so that lists can merge by a key, and directives in the patch
+ * (`$patch`, `$retainKeys`, `$setElementOrder/<list>`, `$deleteFromPrimitiveList/<list>`) can replace, delete and order.
+ * Pure, over plain JSON values. Source of the rules: apimachinery, pkg/util/strategicpatch; handlers/patch.go for codes.
+ *
+ * Upstream works on decoded Go maps in place, and its messages show the patch as it is after the merge; so the merge
+ * here works in place as well, on copies.
+ */
+import { badRequest, failure } from '#api/errors.js'
+import { cloneJson, getOwn, isJsonObject, setOwn } from '#api/json-object.js'
+import type { JsonObject, JsonValue } from '#api/object.js'
+import { checkConvertible } from './convertible.js'
+import { goPrint, goTypeOf } from './go-print.js'
+import { goKindOf } from './merge.js'
+import { mergeSlice, orderBySetElementOrder } from './merge-list.js'
+import { type PatchField, type PatchType, patchTypeOf } from './patch-type.js'
+
+export const patchDirective = '$patch'
+const retainKeysDirective = '$retainKeys'
+const deleteFromListPrefix = '$deleteFromPrimitiveList'
+const setElementOrderPrefix = '$setElementOrder'
+
+/**
+ * Yields the patched document, still to be decoded and defaulted. `schemaName` is the type of the document.
+ * Throws 400 and 500 for patches that make no sense, 422 for values that the type cannot hold.
+ */
+export const applyStrategicMergePatch = (
+  document: JsonObject,
+  patch: JsonValue,
+  schemaName: string,
+): JsonObject => {
+  if (patch === null) return document
+  if (!isJsonObject(patch)) {
+    throw badRequest(
+      `json: cannot unmarshal ${goKindOf(patch)} into Go value of type map[string]interface {}`,
+    )
+  }
+  const type = patchTypeOf(schemaName)
+  const consumed = cloneJson(patch)
+  const merged = mergeMap(cloneJson(document), consumed, type)
+  checkConvertible(merged, type, () => goPrint(consumed))
+  return merged
+}
+
+/** A patch whose directives cannot be followed: upstream has no reason for it, only a text. */
+export const cannotMerge = (message: string) => failure({ code: 500, message })
+
+export const noMergeKey = (entry: JsonObject, mergeKey: string) =>
+  cannotMerge(`map: ${goPrint(entry)} does not contain declared merge key: ${mergeKey}`)
+
+export const badPatchType = (directive: JsonValue | undefined, patch: JsonObject) =>
+  cannotMerge(`unknown patch type: ${goPrint(directive)} in map: ${goPrint(patch)}`)
+
+export const wrongType = (expected: JsonValue, actual: JsonValue | undefined) =>
+  cannotMerge(`expected a ${goTypeOf(expected)}, but received a ${goTypeOf(actual)}`)
+
+/** Changes and yields `original`; uses up `patch`. */
+export const mergeMap = (original: JsonObject, patch: JsonObject, type: PatchType): JsonObject => {
+  if (Object.hasOwn(patch, patchDirective)) return followPatchDirective(patch)
+  retainKeys(original, patch)
+  for (const key of Object.keys(patch)) {
+    if (key.startsWith(setElementOrderPrefix)) mergeOrderedList(original, patch, key, type)
+  }
+  for (const key of Object.keys(patch)) mergeField(original, patch, key, type)
+  return original
+}
+
+const followPatchDirective = (patch: JsonObject): JsonObject => {
+  const directive = patch[patchDirective]
+  if (directive === 'delete') return {}
+  if (directive !== 'replace') throw badPatchType(directive, patch)
+  delete patch[patchDirective]
+  return patch
+}
+
+const retainKeys = (original: JsonObject, patch: JsonObject): void => {
+  if (!Object.hasOwn(patch, retainKeysDirective)) return
+  const list = patch[retainKeysDirective]
+  delete patch[retainKeysDirective]
+  if (!Array.isArray(list)) throw badRequest('invalid patch format of retainKeys')
+  const retained = new Set(list)
+  for (const key of Object.keys(patch)) {
+    if (patch[key] === null) continue
+    if (key.startsWith(deleteFromListPrefix) || key.startsWith(setElementOrderPrefix)) continue
+    if (!retained.has(key)) throw badRequest('invalid patch format of retainKeys')
+  }
+  for (const key of Object.keys(original)) if (!retained.has(key)) delete original[key]
+}
+
+/** `$setElementOrder/containers` → `containers`. */
+const listKeyOf = (key: string, prefix: string, message: string): string => {
+  const slash = key.indexOf('/')
+  if (slash < 0 || key.slice(0, slash) !== prefix) throw badRequest(message)
+  return key.slice(slash + 1)
+}
+
+const listOrUndefined = (object: JsonObject, key: string): JsonValue[] | undefined => {
+  if (!Object.hasOwn(object, key)) return undefined
+  const value = object[key]
+  if (!Array.isArray(value)) throw wrongType([], value)
+  return value
+}
+
+const mergeOrderedList = (
+  original: JsonObject,
+  patch: JsonObject,
+  directive: string,
+  type: PatchType,
+): void => {
+  const order = patch[directive]
+  delete patch[directive]
+  if (!Array.isArray(order)) throw wrongType([], order)
+  const key = listKeyOf(
+    directive,
+    setElementOrderPrefix,
+    'invalid patch format of setElementOrder list',
+  )
+  const current = listOrUndefined(original, key)
+  const patched = listOrUndefined(patch, key)
+  const field = lookUpList(type, key)
+  const ordered = orderBySetElementOrder({ current, patched, order, field })
+  if (ordered === undefined) return
+  setOwn(original, key, ordered)
+  delete patch[key]
+}
+
+const mergeField = (
+  original: JsonObject,
+  patch: JsonObject,
+  patchKey: string,
+  type: PatchType,
+): void => {
+  const isDeleteList = patchKey.startsWith(deleteFromListPrefix)
+  const key = isDeleteList
+    ? listKeyOf(patchKey, deleteFromListPrefix, 'invalid patch format of primitive list')
+    : patchKey
+  const value = patch[patchKey]!
+  if (value === null) {
+    delete original[key]
+    return
+  }
+  const current = getOwn(original, key)
+  if (current === undefined || goTypeOf(current) !== goTypeOf(value)) {
+    if (!isDeleteList) putNew(original, key, value)
+    return
+  }
+  if (Array.isArray(value)) {
+    const field = lookUpList(type, key)
+    setOwn(original, key, mergeList(current as JsonValue[], value, field, isDeleteList))
+  } else if (isJsonObject(value)) {
+    const field = lookUp(type, key)
+    const merged =
+      field.strategy === 'replace' ? value : mergeMap(current as JsonObject, value, field.type)
+    setOwn(original, key, merged)
+  } else setOwn(original, key, value)
+}
+
+export const mergeList = (
+  original: JsonValue[],
+  patch: JsonValue[],
+  field: PatchField,
+  isDeleteList: boolean,
+): JsonValue[] =>
+  field.strategy === 'merge' || isDeleteList
+    ? mergeSlice(original, patch, field, isDeleteList)
+    : patch
+
+/** Puts a value where there is none: nulls have nothing to remove and directives nothing to act on. */
+const putNew = (target: JsonObject, key: string, value: JsonValue): void => {
+  discardNulls(value)
+  const kept = removeDirectives(value)
+  if (kept === undefined) delete target[key]
+  else setOwn(target, key, kept)
+}
+
+const discardNulls = (value: JsonValue): void => {
+  if (Array.isArray(value)) for (const entry of value) discardNulls(entry)
+  else if (isJsonObject(value)) {
+    for (const key of Object.keys(value)) {
+      if (value[key] === null) delete value[key]
+      else discardNulls(value[key]!)
+    }
+  }
+}
+
+/** Undefined for an object that is a directive. */
+export const removeDirectives = (value: JsonValue): JsonValue | undefined => {
+  if (Array.isArray(value)) {
+    return value.map(removeDirectives).filter((entry): entry is JsonValue => entry !== undefined)
+  }
+  if (!isJsonObject(value)) return value
+  if (Object.hasOwn(value, patchDirective)) return undefined
+  for (const key of Object.keys(value)) {
+    const kept = removeDirectives(value[key]!)
+    if (kept === undefined) delete value[key]
+    else setOwn(value, key, kept)
+  }
+  return value
+}
+
+const lookUp = (type: PatchType, key: string): PatchField => {
+  if (type.kind !== 'struct') {
+    throw cannotMerge(
+      `merging an object in json but data type is not struct, instead is: ${type.kind}`,
+    )
+  }
+  const field = type.field(key)
+  if (field === undefined) {
+    throw cannotMerge(
+      `unable to find api field in struct ${type.name} for the json field ${JSON.stringify(key)}`,
+    )
+  }
+  return field
+}
+
+const lookUpList = (type: PatchType, key: string): PatchField => {
+  const field = lookUp(type, key)
+  if (field.type.kind !== 'slice') {
+    throw cannotMerge(`expected slice or array type, but got: ${type.kind}`)
+  }
+  return field
+}

@@ -1,0 +1,177 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { ApiError } from '#api/errors.js'
+import { jsonEqual } from '#api/json-object.js'
+import type { JsonObject, JsonValue } from '#api/object.js'
+import { applyStrategicMergePatch } from '#registry/patch/strategic.js'
+
+const podType = 'io.k8s.api.core.v1.Pod'
+const deploymentType = 'io.k8s.api.apps.v1.Deployment'
+const pod = (spec: JsonObject, metadata: JsonObject = {}): JsonObject => ({ metadata, spec })
+const patchPod = (document: JsonObject, patch: JsonValue) =>
+  applyStrategicMergePatch(document, patch, podType)
+const refusal = (run: () => unknown): string => {
+  try {
+    run()
+  } catch (e) {
+    if (e instanceof ApiError) return `${e.code} ${e.message}`
+    throw e
+  }
+  return 'accepted'
+}
+const names = (document: JsonObject, list = 'containers') =>
+  ((document.spec as JsonObject)[list] as JsonObject[]).map((c) => c.name)
+const three = pod({ containers: [{ name: 'a', image: '1' }, { name: 'b' }, { name: 'c' }] })
+
+t.test(
+  'lists with a merge key merge by it; what is new goes in front of what the patch leaves out',
+  async (t) => {
+    const patched = patchPod(three, {
+      spec: { containers: [{ name: 'a', command: ['x'] }, { name: 'd' }] },
+    })
+    t.same(names(patched), ['a', 'd', 'b', 'c'])
+    t.same((patched.spec as JsonObject).containers, [
+      { name: 'a', image: '1', command: ['x'] },
+      { name: 'd' },
+      { name: 'b' },
+      { name: 'c' },
+    ])
+    t.same(names(three), ['a', 'b', 'c'], 'the document is not changed')
+  },
+)
+
+t.test('$setElementOrder orders the list, entries it does not name keep their place', async (t) => {
+  const order = (...keys: string[]) => keys.map((name) => ({ name }))
+  t.same(
+    names(patchPod(three, { spec: { '$setElementOrder/containers': order('c', 'a', 'b') } })),
+    ['c', 'a', 'b'],
+  )
+  t.same(
+    names(
+      patchPod(three, {
+        spec: { '$setElementOrder/containers': order('b', 'd', 'c'), containers: [{ name: 'd' }] },
+      }),
+    ),
+    ['a', 'b', 'd', 'c'],
+  )
+  t.equal(
+    refusal(() =>
+      patchPod(three, {
+        spec: {
+          '$setElementOrder/containers': order('a'),
+          containers: [{ name: 'b', image: 'i:9' }],
+        },
+      }),
+    ),
+    "500 The order in patch list:\n[map[image:i:9 name:b]]\n doesn't match $setElementOrder list:\n[map[name:a]]\n",
+  )
+})
+
+t.test('directives delete, replace and retain', async (t) => {
+  t.same(names(patchPod(three, { spec: { containers: [{ name: 'b', $patch: 'delete' }] } })), [
+    'a',
+    'c',
+  ])
+  t.same(names(patchPod(three, { spec: { containers: [{ name: 'x' }, { $patch: 'replace' }] } })), [
+    'x',
+  ])
+  const withSelector = pod({ nodeSelector: { a: '1', b: '2' } })
+  t.same(
+    patchPod(withSelector, { spec: { nodeSelector: { $patch: 'replace', c: '3' } } }),
+    pod({ nodeSelector: { c: '3' } }),
+  )
+  const volumes = pod({ volumes: [{ name: 'v', emptyDir: {} }] })
+  t.same(
+    patchPod(volumes, {
+      spec: {
+        volumes: [{ name: 'v', $retainKeys: ['name', 'hostPath'], hostPath: { path: '/' } }],
+      },
+    }),
+    pod({ volumes: [{ name: 'v', hostPath: { path: '/' } }] }),
+  )
+  const finalized = pod({}, { finalizers: ['a', 'b'] })
+  t.same(
+    patchPod(finalized, { metadata: { finalizers: ['c', 'a'] } }),
+    pod({}, { finalizers: ['c', 'a', 'b'] }),
+  )
+  t.same(
+    patchPod(finalized, { metadata: { '$deleteFromPrimitiveList/finalizers': ['b', 'x'] } }),
+    pod({}, { finalizers: ['a'] }),
+  )
+})
+
+t.test('patches that make no sense are refused in words that show them as Go would', async (t) => {
+  const cases: [JsonValue, string][] = [
+    [
+      { spec: { containers: [{ image: 'x' }] } },
+      '500 map: map[image:x] does not contain declared merge key: name',
+    ],
+    [
+      { spec: { containers: [{ $patch: 'merge', name: 'a' }] } },
+      '500 merging lists cannot yet be specified in the patch',
+    ],
+    [{ metadata: { $patch: 'bogus' } }, '500 unknown patch type: bogus in map: map[$patch:bogus]'],
+    [{ spec: { $retainKeys: ['x'], nodeName: 'n' } }, '400 invalid patch format of retainKeys'],
+    [[], '400 json: cannot unmarshal array into Go value of type map[string]interface {}'],
+    [
+      { spec: { containers: { name: 'a' } } },
+      '422  "" is invalid: patch: Invalid value: "map[spec:map[containers:map[name:a]]]": cannot restore slice from map',
+    ],
+    [
+      { spec: 'x' },
+      '422  "" is invalid: patch: Invalid value: "map[spec:x]": cannot restore struct from: string',
+    ],
+    [
+      { spec: { hostNetwork: 'x' } },
+      '422  "" is invalid: patch: Invalid value: "map[spec:map[hostNetwork:x]]": unrecognized type: bool',
+    ],
+    [
+      { spec: { priority: 1.5 } },
+      '422  "" is invalid: patch: Invalid value: "map[spec:map[priority:1.5]]": cannot convert float64 to int32',
+    ],
+  ]
+  for (const [patch, expected] of cases)
+    t.equal(
+      refusal(() => patchPod(three, patch)),
+      expected,
+    )
+  t.equal(
+    refusal(() =>
+      applyStrategicMergePatch({ spec: {} }, { spec: { replicas: 'two' } }, deploymentType),
+    ),
+    '422  "" is invalid: patch: Invalid value: "map[spec:map[replicas:two]]": unrecognized type: int32',
+  )
+})
+
+const name = fc.constantFrom('a', 'b', 'c', 'd', 'e')
+const container = fc.record({
+  name,
+  image: fc.option(fc.constantFrom('1', '2'), { nil: undefined }),
+})
+const containers = fc
+  .uniqueArray(container, { selector: (c) => c.name, maxLength: 5 })
+  .map((list) => JSON.parse(JSON.stringify(list)) as JsonObject[])
+
+t.test('merging is idempotent and holds the entries of both sides exactly once', async () => {
+  fc.assert(
+    fc.property(containers, containers, (before, patch) => {
+      const document = pod({ containers: before })
+      const once = patchPod(document, { spec: { containers: patch } })
+      const twice = patchPod(once, { spec: { containers: patch } })
+      const union = new Set([...before, ...patch].map((c) => c.name))
+      return jsonEqual(once, twice) && names(once).length === union.size
+    }),
+  )
+})
+
+t.test('an order that names every entry is the order of the result', async () => {
+  fc.assert(
+    fc.property(fc.shuffledSubarray(['a', 'b', 'c', 'd'], { minLength: 4 }), (order) => {
+      const document = pod({ containers: ['a', 'b', 'c', 'd'].map((n) => ({ name: n })) })
+      const patched = patchPod(document, {
+        spec: { '$setElementOrder/containers': order.map((n) => ({ name: n })) },
+      })
+      return jsonEqual(names(patched) as JsonValue, order)
+    }),
+  )
+})
