@@ -160,6 +160,8 @@ export interface ResourceDefinition {
   readonly columns: readonly TableColumn[]
   /** Cells of one row. `now` in ms since the epoch. Missing: name and age. */
   readonly cells?: (object: KubeObject, now: number) => unknown[]
+  /** What a row's `conditions` hold, by which kubectl knows finished pods; undefined for none. */
+  readonly rowConditions?: (object: KubeObject) => unknown[] | undefined
   readonly isCustom: boolean
   /** Objects expire by themselves (Events). */
   readonly ttlSeconds?: number
@@ -183,6 +185,7 @@ export interface KindDefinition {
   readonly ownFieldLabels?: boolean
   readonly fieldLabelError?: ResourceDefinition['fieldLabelError']
   readonly cells?: ResourceDefinition['cells']
+  readonly rowConditions?: ResourceDefinition['rowConditions']
   readonly returnsDeletedObject?: boolean
   readonly ttlSeconds?: number
   /** A valid object: every kind earns its generic tests from it. */

@@ -1,0 +1,4 @@
+/** Kinds outside of the core workloads: Services and their kin, quotas, volumes, and every group but apps and batch. */
+import type { KindDefinition } from '#registry/resource-definition.js'
+
+export const groupKinds: readonly KindDefinition[] = []

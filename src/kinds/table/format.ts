@@ -1,0 +1,89 @@
+/** How table cells print times, labels and lists. Rules: kubernetes pkg/printers, apimachinery util/duration. */
+import { parseTime } from '#api/clock.js'
+import type { KubeObject } from '#api/object.js'
+
+export type Cells = (object: KubeObject, now: number) => unknown[]
+
+const withRest = (n: number, unit: string, rest: number, restUnit: string): string =>
+  rest === 0 ? `${n}${unit}` : `${n}${unit}${rest}${restUnit}`
+
+/** `95s`, `3m20s`, `5h`, `2d3h`, `3y40d`; `<invalid>` when more than a second in the future. */
+export const humanDuration = (ms: number): string => {
+  const seconds = Math.trunc(ms / 1000)
+  if (seconds < -1) return '<invalid>'
+  if (seconds < 0) return '0s'
+  if (seconds < 120) return `${seconds}s`
+  const minutes = Math.trunc(seconds / 60)
+  if (minutes < 10) return withRest(minutes, 'm', seconds % 60, 's')
+  if (minutes < 180) return `${minutes}m`
+  const hours = Math.trunc(minutes / 60)
+  if (hours < 8) return withRest(hours, 'h', minutes % 60, 'm')
+  if (hours < 48) return `${hours}h`
+  const days = Math.trunc(hours / 24)
+  if (days < 8) return withRest(days, 'd', hours % 24, 'h')
+  if (days < 365 * 2) return `${days}d`
+  if (days < 365 * 8) return withRest(Math.trunc(days / 365), 'y', days % 365, 'd')
+  return `${Math.trunc(days / 365)}y`
+}
+
+/** The time since `time`, or `<unknown>` without one. */
+export const since = (time: string | null | undefined, now: number): string =>
+  time ? humanDuration(now - parseTime(time)) : '<unknown>'
+
+export const age = (object: KubeObject, now: number): string =>
+  since(object.metadata.creationTimestamp, now)
+
+/** `a=b,c=d`, sorted; `<none>` for nothing. */
+export const formatLabels = (labels: Record<string, string> | null | undefined): string => {
+  const pairs = Object.keys(labels ?? {})
+    .sort()
+    .map((key) => `${key}=${labels![key]}`)
+  return pairs.length === 0 ? '<none>' : pairs.join(',')
+}
+
+interface LabelSelector {
+  matchLabels?: Record<string, string>
+  matchExpressions?: { key: string; operator: string; values?: string[] }[]
+}
+
+const formatRequirement = (key: string, operator: string, values: string[]): string => {
+  const list = [...values].sort().join(',')
+  if (operator === 'In') return `${key} in (${list})`
+  if (operator === 'NotIn') return `${key} notin (${list})`
+  return operator === 'Exists' ? key : `!${key}`
+}
+
+/** A LabelSelector in the text form of selectors, sorted by key; `<none>` for an empty one. */
+export const formatLabelSelector = (selector: LabelSelector | null | undefined): string => {
+  const requirements = [
+    ...Object.entries(selector?.matchLabels ?? {}).map(([key, v]) => ({
+      key,
+      text: `${key}=${v}`,
+    })),
+    ...(selector?.matchExpressions ?? []).map(({ key, operator, values }) => ({
+      key,
+      text: formatRequirement(key, operator, values ?? []),
+    })),
+  ]
+  if (requirements.length === 0) return '<none>'
+  requirements.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
+  return requirements.map((r) => r.text).join(',')
+}
+
+/** At most `max` entries, then `+ N more...`; `empty` for none. */
+export const listWithMore = (
+  entries: readonly string[],
+  max: number,
+  empty: string,
+  separator = ',',
+): string => {
+  if (entries.length === 0) return empty
+  const shown = entries.slice(0, max).join(separator)
+  return entries.length > max ? `${shown} + ${entries.length - max} more...` : shown
+}
+
+/** Names and images of a pod template's containers. */
+export const containersAndImages = (podSpec: KubeObject['spec']): [string, string] => {
+  const containers: { name: string; image?: string }[] = podSpec?.containers ?? []
+  return [containers.map((c) => c.name).join(','), containers.map((c) => c.image ?? '').join(',')]
+}

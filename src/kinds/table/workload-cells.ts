@@ -1,0 +1,129 @@
+/** Rows of the kinds that make pods. Rules: kubernetes pkg/printers/internalversion. */
+import { parseTime } from '#api/clock.js'
+import type { KubeObject } from '#api/object.js'
+import {
+  age,
+  type Cells,
+  containersAndImages,
+  formatLabelSelector,
+  formatLabels,
+  humanDuration,
+  since,
+} from './format.js'
+
+const templateOf = (object: KubeObject) => containersAndImages(object.spec?.template?.spec)
+
+export const podTemplateCells: Cells = (object) => [
+  object.metadata.name,
+  ...containersAndImages(object.template?.spec),
+  formatLabels(object.template?.metadata?.labels),
+]
+
+export const deploymentCells: Cells = (object, now) => [
+  object.metadata.name,
+  `${object.status?.readyReplicas ?? 0}/${object.spec?.replicas ?? 0}`,
+  object.status?.updatedReplicas ?? 0,
+  object.status?.availableReplicas ?? 0,
+  age(object, now),
+  ...templateOf(object),
+  formatLabelSelector(object.spec?.selector),
+]
+
+const replicaCells =
+  (formatSelector: (selector: KubeObject['spec']) => string): Cells =>
+  (object, now) => [
+    object.metadata.name,
+    object.spec?.replicas ?? 0,
+    object.status?.replicas ?? 0,
+    object.status?.readyReplicas ?? 0,
+    age(object, now),
+    ...templateOf(object),
+    formatSelector(object.spec?.selector),
+  ]
+export const replicaSetCells = replicaCells(formatLabelSelector)
+export const replicationControllerCells = replicaCells(formatLabels)
+
+export const statefulSetCells: Cells = (object, now) => [
+  object.metadata.name,
+  `${object.status?.readyReplicas ?? 0}/${object.spec?.replicas ?? 0}`,
+  age(object, now),
+  ...templateOf(object),
+]
+
+export const daemonSetCells: Cells = (object, now) => [
+  object.metadata.name,
+  object.status?.desiredNumberScheduled ?? 0,
+  object.status?.currentNumberScheduled ?? 0,
+  object.status?.numberReady ?? 0,
+  object.status?.updatedNumberScheduled ?? 0,
+  object.status?.numberAvailable ?? 0,
+  formatLabels(object.spec?.template?.spec?.nodeSelector),
+  age(object, now),
+  ...templateOf(object),
+  formatLabelSelector(object.spec?.selector),
+]
+
+/** The first of these that holds is the job's status; a job that ends shows it before its conditions do. */
+const jobStatus = (job: KubeObject): string => {
+  const isTrue = (type: string): boolean =>
+    (job.status?.conditions ?? []).some(
+      (c: { type: string; status: string }) => c.type === type && c.status === 'True',
+    )
+  const of = (types: string[]): string | undefined => types.find(isTrue)
+  const ended = of(['Complete', 'Failed'])
+  if (ended) return ended
+  if (job.metadata.deletionTimestamp) return 'Terminating'
+  return of(['Suspended', 'FailureTarget', 'SuccessCriteriaMet']) ?? 'Running'
+}
+
+const jobCompletions = ({ spec, status }: KubeObject): string => {
+  const succeeded = status?.succeeded ?? 0
+  if (spec?.completions !== undefined && spec.completions !== null)
+    return `${succeeded}/${spec.completions}`
+  const parallelism = spec?.parallelism ?? 0
+  return parallelism > 1 ? `${succeeded}/1 of ${parallelism}` : `${succeeded}/1`
+}
+
+const jobDuration = ({ status }: KubeObject, now: number): string => {
+  if (!status?.startTime) return ''
+  const end = status.completionTime ? parseTime(status.completionTime) : now
+  return humanDuration(end - parseTime(status.startTime))
+}
+
+export const jobCells: Cells = (job, now) => [
+  job.metadata.name,
+  jobStatus(job),
+  jobCompletions(job),
+  jobDuration(job, now),
+  age(job, now),
+  ...templateOf(job),
+  formatLabelSelector(job.spec?.selector),
+]
+
+const printSwitch = (value: boolean | undefined): string =>
+  value === undefined ? '<unset>' : value ? 'True' : 'False'
+
+export const cronJobCells: Cells = ({ metadata, spec, status, ...rest }, now) => [
+  metadata.name,
+  spec?.schedule ?? '',
+  spec?.timeZone ?? '<none>',
+  printSwitch(spec?.suspend),
+  (status?.active ?? []).length,
+  status?.lastScheduleTime ? since(status.lastScheduleTime, now) : '<none>',
+  age({ ...rest, metadata }, now),
+  ...containersAndImages(spec?.jobTemplate?.spec?.template?.spec),
+  formatLabelSelector(spec?.jobTemplate?.spec?.selector),
+]
+
+export const controllerRevisionCells: Cells = (object, now) => {
+  const controller = (object.metadata.ownerReferences ?? []).find((ref) => ref.controller)
+  const group = controller?.apiVersion.includes('/')
+    ? `.${controller.apiVersion.split('/')[0]}`
+    : ''
+  return [
+    object.metadata.name,
+    controller ? `${controller.kind.toLowerCase()}${group}/${controller.name}` : '<none>',
+    object.revision ?? 0,
+    age(object, now),
+  ]
+}

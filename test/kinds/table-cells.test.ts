@@ -1,0 +1,145 @@
+import t from 'tap'
+import type { KubeObject } from '#api/object.js'
+import { cellsOf, rowConditionsOf } from '#kinds/table/cells-by-kind.js'
+import { formatLabelSelector, humanDuration } from '#kinds/table/format.js'
+
+const now = Date.parse('2026-01-02T00:00:00Z')
+const object = (parts: object): KubeObject =>
+  ({ kind: '', apiVersion: 'v1', metadata: { name: 'x' }, ...parts }) as KubeObject
+const pod = (spec: object, status: object, metadata: object = {}): KubeObject =>
+  object({
+    metadata: { name: 'p', creationTimestamp: '2026-01-01T23:55:00Z', ...metadata },
+    spec: { containers: [{ name: 'c', image: 'i' }], ...spec },
+    status,
+  })
+const rowOf = (kind: string, group: string, o: KubeObject) => cellsOf({ group, kind })!(o, now)
+const columns = (o: KubeObject) => rowOf('Pod', '', o).slice(1, 5)
+
+t.test('durations print with at most two units, as kubectl users know them', async (t) => {
+  const minute = 60
+  const hour = 60 * minute
+  const day = 24 * hour
+  const cases: [number, string][] = [
+    [-5, '<invalid>'],
+    [-1, '0s'],
+    [119, '119s'],
+    [120, '2m'],
+    [200, '3m20s'],
+    [10 * minute + 5, '10m'],
+    [3 * hour, '3h'],
+    [7 * hour + 5 * minute, '7h5m'],
+    [9 * hour + 5 * minute, '9h'],
+    [2 * day, '2d'],
+    [2 * day + 3 * hour, '2d3h'],
+    [8 * day + 3 * hour, '8d'],
+    [800 * day, '2y70d'],
+    [3000 * day, '8y'],
+  ]
+  for (const [seconds, text] of cases) t.equal(humanDuration(seconds * 1000), text)
+})
+
+t.test('a label selector prints sorted by key', async (t) => {
+  t.equal(formatLabelSelector({}), '<none>')
+  t.equal(
+    formatLabelSelector({
+      matchLabels: { z: 'y', b: 'c' },
+      matchExpressions: [
+        { key: 'k', operator: 'In', values: ['b', 'a'] },
+        { key: 'f', operator: 'DoesNotExist' },
+      ],
+    }),
+    'b=c,!f,k in (a,b),z=y',
+  )
+})
+
+t.test('a pod row says why the pod does not run', async (t) => {
+  const waiting = (reason: string) => ({ name: 'c', state: { waiting: { reason } } })
+  const finished = { exitCode: 1, finishedAt: '2026-01-01T23:58:00Z' }
+  t.same(columns(pod({}, { phase: 'Pending' })), ['0/1', 'Pending', '0', '5m'])
+  t.same(
+    columns(
+      pod(
+        {},
+        {
+          phase: 'Running',
+          containerStatuses: [
+            {
+              ...waiting('CrashLoopBackOff'),
+              restartCount: 3,
+              lastState: { terminated: finished },
+            },
+          ],
+        },
+      ),
+    ),
+    ['0/1', 'CrashLoopBackOff', '3 (2m ago)', '5m'],
+  )
+  t.same(
+    columns(
+      pod(
+        { initContainers: [{ name: 's', restartPolicy: 'Always' }, { name: 'i' }] },
+        {
+          phase: 'Pending',
+          initContainerStatuses: [
+            { name: 's', started: true, ready: true, restartCount: 2, state: { running: {} } },
+            { name: 'i', state: { terminated: { exitCode: 137, signal: 9 } } },
+          ],
+        },
+      ),
+    ),
+    ['1/2', 'Init:Signal:9', '2', '5m'],
+  )
+  t.same(columns(pod({}, { phase: 'Running' }, { deletionTimestamp: 'x' }))[1], 'Terminating')
+  t.same(columns(pod({}, { phase: 'Failed', reason: 'Evicted' }))[1], 'Evicted')
+  t.match(rowConditionsOf({ group: '', kind: 'Pod' })!(pod({}, { phase: 'Succeeded' })), [
+    { type: 'Completed', reason: 'Succeeded' },
+  ])
+})
+
+t.test(
+  'an event row prefers its series, then its own times, then the singleton time',
+  async (t) => {
+    const involvedObject = { kind: 'Pod', name: 'p' }
+    const series = { count: 7, lastObservedTime: '2026-01-01T23:59:00.000000Z' }
+    const cells = (o: object) =>
+      rowOf('Event', '', object({ involvedObject, type: 'Normal', ...o }))
+    t.same(cells({ eventTime: '2026-01-01T23:50:00.000000Z', series }).slice(0, 9), [
+      '60s',
+      'Normal',
+      '',
+      'pod/p',
+      '',
+      '',
+      '',
+      '10m',
+      7,
+    ])
+    t.equal(cells({})[0], '<unknown>')
+    t.equal(cells({ source: { component: 'kubelet', host: 'n' } })[5], 'kubelet, n')
+  },
+)
+
+t.test('an autoscaler row shows two metrics and counts the rest', async (t) => {
+  const resource = (name: string, averageUtilization: number) => ({
+    type: 'Resource',
+    resource: { name, target: { type: 'Utilization', averageUtilization } },
+  })
+  const status = {
+    currentMetrics: [
+      { type: 'Resource', resource: { name: 'cpu', current: { averageUtilization: 9 } } },
+    ],
+  }
+  const spec = {
+    scaleTargetRef: { kind: 'Deployment', name: 'd' },
+    maxReplicas: 3,
+    metrics: [resource('cpu', 50), resource('memory', 60), resource('x', 1)],
+  }
+  const row = rowOf('HorizontalPodAutoscaler', 'autoscaling', object({ spec, status }))
+  t.same(row.slice(1, 6), [
+    'Deployment/d',
+    'cpu: 9%/50%, memory: <unknown>/60% + 1 more...',
+    '<unset>',
+    3,
+    0,
+  ])
+})
