@@ -13,8 +13,6 @@ export const limits = {
   jsonPatchCopyBytesMax: 3 * 1024 * 1024,
   /** Deepest JSON or YAML that is decoded. encoding/json stops at 10,000, where JSON.stringify has run out of stack. */
   jsonDepthMax: 1_000,
-  /** Deepest JSON or YAML that is decoded; encoding/json stops at the same depth. */
-  jsonDepthMax: 10_000,
   /** Keys and values of all annotations of one object; upstream's TotalAnnotationSizeLimitB. */
   annotationsBytesMax: 256 * 1024,
   /** Tries of a patch without a resourceVersion when others write in between; upstream's MaxRetryWhenPatchConflicts. */

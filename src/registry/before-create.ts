@@ -2,8 +2,14 @@
 import { failure, invalid } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import { generateName, type Ids } from './ids.js'
-import { dedupOwnerReferences, fillSystemFields, matchNamespace, wipeSystemFields } from './object-meta.js'
+import {
+  dedupOwnerReferences,
+  fillSystemFields,
+  matchNamespace,
+  wipeSystemFields,
+} from './object-meta.js'
 import type { RequestContext, ResourceDefinition } from './resource-definition.js'
+import { parseResourceVersion } from './resource-version.js'
 import { validateMetaOnCreate } from './validate-object-meta.js'
 
 /** Takes system fields out of the client's hands and puts the object into the request's namespace. */
@@ -43,10 +49,9 @@ export const beforeCreate = (
   strategy.canonicalize?.(object)
 }
 
-/** The storage layer's own check, so it comes last, and is a 500. */
+/** The storage layer's own check, so it comes last, and is a 500. What is no number does not count. */
 export const refuseResourceVersion = (object: KubeObject): void => {
-  const given = object.metadata.resourceVersion ?? ''
-  if (given !== '' && given !== '0')
+  if ((parseResourceVersion(object.metadata.resourceVersion ?? '') ?? 0) !== 0)
     throw failure({
       code: 500,
       message: 'resourceVersion should not be set on objects to be created',

@@ -5,7 +5,7 @@ import { jsonEqual } from '#api/json-object.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
 import { matchNamespace } from './object-meta.js'
 import type { RequestContext, ResourceDefinition, Strategy } from './resource-definition.js'
-import { parseResourceVersion } from './resource-version.js'
+import { parseResourceVersion, parseUintMessage } from './resource-version.js'
 import { validateMetaOnUpdate } from './validate-object-meta.js'
 
 export interface UpdateHooks {
@@ -26,7 +26,7 @@ export const checkResourceVersion = (
   if (given === undefined)
     throw failure({
       code: 500,
-      message: `resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`,
+      message: parseUintMessage(text),
     })
   if (given === 0) {
     if (definition.strategy.allowUnconditionalUpdate ?? true) return

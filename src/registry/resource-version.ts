@@ -9,3 +9,9 @@ export const parseResourceVersion = (text: string): number | undefined => {
 }
 
 export const formatResourceVersion = (revision: number): string => String(revision)
+
+/** What Go's strconv says of a text that is no uint64. */
+export const parseUintMessage = (text: string): string =>
+  `strconv.ParseUint: parsing ${JSON.stringify(text)}: ${
+    /^[0-9]+$/.test(text) ? 'value out of range' : 'invalid syntax'
+  }`

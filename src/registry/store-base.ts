@@ -1,6 +1,7 @@
 /** What the parts of the generic store share: keys, reading, admission and the write of an object that is ready. */
 import type { Clock } from '#api/clock.js'
 import { badRequest, notFound } from '#api/errors.js'
+import { stringify } from '#api/json.js'
 import { isPathSegmentName } from '#api/names.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import {
@@ -10,7 +11,7 @@ import {
   WriteConflict,
 } from '#cacher/object-storage.js'
 import type { Admission, AdmissionOperation } from './admission.js'
-import type { FieldManager } from './field-manager/index.js'
+import type { FieldManager } from './field-manager/field-manager.js'
 import type { Ids } from './ids.js'
 import { interpretStorageError } from './interpret-storage-error.js'
 import { inFieldOrder } from './object-meta.js'
@@ -143,13 +144,18 @@ export const track = (
   else next.metadata.managedFields = tracked.metadata.managedFields
 }
 
-/** What a dry run answers with: the object as it would be, under the version that it has. */
-export const unwritten = (
-  deps: StoreDeps,
-  object: KubeObject,
-  { key, revision }: { key: string; revision: number },
-): StoredObject => {
+/** An object that storage never saw: the answer of a dry run, or of the update that removed its object. */
+export const unwritten = (key: string, object: KubeObject, revision: number): StoredObject => {
   const ordered = inFieldOrder(object)
   if (revision > 0) ordered.metadata.resourceVersion = String(revision)
-  return deps.storage.detached(key, ordered, revision)
+  let json: Buffer | undefined
+  return {
+    key,
+    object: ordered,
+    revision,
+    get json() {
+      json ??= Buffer.from(stringify(ordered))
+      return json
+    },
+  }
 }

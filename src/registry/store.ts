@@ -10,7 +10,12 @@ import type {
   Selection,
   StoredObject,
 } from '#cacher/object-storage.js'
-import type { DeleteOptions, RequestContext, ResourceDefinition } from './resource-definition.js'
+import type {
+  DeleteOptions,
+  RequestContext,
+  ResourceDefinition,
+  Strategy,
+} from './resource-definition.js'
 
 export interface Store {
   readonly definition: ResourceDefinition
@@ -89,6 +94,10 @@ export interface DeletableStore {
 export interface UpdateOptions {
   /** Set when `change` itself computed managedFields (server-side apply). */
   readonly managedFieldsTracked?: boolean
+  /** Throws forbidden when the user may not create what an update would make. */
+  readonly authorizeCreate?: () => void | Promise<void>
+  /** Takes the place of the strategy's hooks (subresources that check their parent in a way of their own). */
+  readonly hooks?: Pick<Strategy, 'prepareForUpdate' | 'validateUpdate' | 'warningsOnUpdate'>
   /** Creates when there is nothing (PUT of kinds that allow it, server-side apply). */
   readonly forceAllowCreate?: boolean
   /** Preconditions beside the resourceVersion in the object. */

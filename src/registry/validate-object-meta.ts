@@ -58,14 +58,14 @@ const validateOwnerReference = (reference: OwnerReference): FieldError[] => {
   const errors: FieldError[] = []
   const gv = parseGroupVersion(reference.apiVersion)
   if (gv === undefined || gv.version === '')
-    errors.push(invalid(child(ownerPath, 'apiVersion'), reference.apiVersion, 'version must not be empty'))
+    errors.push(
+      invalid(child(ownerPath, 'apiVersion'), reference.apiVersion, 'version must not be empty'),
+    )
   for (const field of ['kind', 'name', 'uid'] as const)
     if (!reference[field])
       errors.push(invalid(child(ownerPath, field), reference[field] ?? '', 'must not be empty'))
   if (reference.apiVersion === 'v1' && reference.kind === 'Event')
-    errors.push(
-      invalid(ownerPath, reference, '/v1, Kind=Event is disallowed from being an owner'),
-    )
+    errors.push(invalid(ownerPath, reference, '/v1, Kind=Event is disallowed from being an owner'))
   return errors
 }
 
@@ -237,4 +237,3 @@ export const validateMetaOnUpdate = (
   if (repeats === 'change') return errors
   return [...errors, ...validateMetaOnCreate(next, definition)]
 }
-
