@@ -1,0 +1,189 @@
+/**
+ * What the kubelet needs of whatever runs containers. Two folders implement it: runtime/process (a container is a
+ * process group on this host) and runtime/cri (a real container runtime over CRI).
+ * Times are milliseconds since the epoch, ids are opaque, and everything that is listed survives the kubelet:
+ * a kubelet that was killed finds what it started, and how what has ended ended.
+ */
+import type { Readable, Writable } from 'node:stream'
+
+export interface PodIdentity {
+  readonly uid: string
+  readonly namespace: string
+  readonly name: string
+}
+
+export interface Sandbox {
+  readonly id: string
+  readonly pod: PodIdentity
+  /** 0 for the first sandbox of a Pod, one more for each that had to be made again. */
+  readonly attempt: number
+  readonly ready: boolean
+  readonly ips: readonly string[]
+  readonly createdAt: number
+}
+
+export interface SandboxConfig {
+  readonly pod: PodIdentity
+  readonly attempt: number
+  readonly hostname: string
+  readonly hostNetwork: boolean
+  readonly labels: Readonly<Record<string, string>>
+  readonly annotations: Readonly<Record<string, string>>
+}
+
+export interface Mount {
+  readonly volume: string
+  readonly hostPath: string
+  readonly containerPath: string
+  readonly readOnly: boolean
+}
+
+export interface ContainerConfig {
+  readonly name: string
+  /** How often this container of the Pod ran before: its restartCount. */
+  readonly attempt: number
+  readonly image: string
+  readonly imageId: string
+  /** Command and arguments; an empty list asks for what the image has. */
+  readonly command: readonly string[]
+  readonly args: readonly string[]
+  readonly env: readonly (readonly [name: string, value: string])[]
+  readonly workingDir: string | undefined
+  readonly mounts: readonly Mount[]
+  readonly stdin: boolean
+  readonly tty: boolean
+  /** Digest of the container's spec: a container that runs with another one is replaced. */
+  readonly hash: string
+  /** What a kubelet that has lost the Pod must know to end the container in good order. */
+  readonly terminationGracePeriodSeconds: number
+  readonly terminationMessagePath: string
+  readonly resources?: { readonly cpuMillis?: number; readonly memoryBytes?: number }
+}
+
+export type ContainerState = 'created' | 'running' | 'exited' | 'unknown'
+
+export interface Container {
+  readonly id: string
+  readonly sandboxId: string
+  readonly pod: PodIdentity
+  readonly name: string
+  readonly attempt: number
+  readonly image: string
+  readonly imageId: string
+  readonly hash: string
+  readonly terminationGracePeriodSeconds: number
+  readonly state: ContainerState
+  readonly createdAt: number
+  readonly startedAt: number
+  readonly finishedAt: number
+  /** 128 + the signal's number when a signal ended it; 137 when nobody saw the end. */
+  readonly exitCode: number
+  readonly reason: string
+  readonly message: string
+  /** Ended because the node went down, not by itself: it owes nobody a back-off. */
+  readonly halted: boolean
+  /** Host's main process, where the runtime knows it. */
+  readonly pid: number | undefined
+  readonly logPath: string
+}
+
+export interface LogOptions {
+  readonly follow: boolean
+  readonly timestamps: boolean
+  readonly tailLines: number | undefined
+  readonly sinceTime: number | undefined
+  readonly limitBytes: number | undefined
+}
+
+/** A command beside the container's main process, or the main process itself when attached. */
+export interface Session {
+  readonly stdin: Writable | undefined
+  readonly stdout: Readable | undefined
+  readonly stderr: Readable | undefined
+  /** Exit code once it has ended; attached sessions yield 0. */
+  readonly done: Promise<number>
+  resize(columns: number, rows: number): void
+  /** Ends it and whatever it started. */
+  kill(): void
+}
+
+export interface SessionOptions {
+  readonly stdin: boolean
+  readonly tty: boolean
+}
+
+export interface StopOptions {
+  /** Time between the stop signal and SIGKILL. */
+  readonly graceMs: number
+  readonly signal?: NodeJS.Signals
+  /** See Container.halted. */
+  readonly halted?: boolean
+}
+
+/** A stop in progress: `done` resolves when no process of the container is left. */
+export interface Stop {
+  readonly done: Promise<void>
+  /** Brings SIGKILL forward to `graceMs` from now; later than planned is ignored. */
+  shorten(graceMs: number): void
+}
+
+export interface ContainerUsage {
+  readonly cpuNanoseconds: number
+  readonly memoryBytes: number
+}
+
+/** A container could not be made or started; `reason` is what its status shows. */
+export class StartError extends Error {
+  readonly reason: string
+  constructor(reason: string, message: string) {
+    super(message)
+    this.name = 'StartError'
+    this.reason = reason
+  }
+}
+
+export interface ImageResult {
+  readonly imageId: string
+  /** True when it was on the node already. */
+  readonly present: boolean
+}
+
+export interface ContainerRuntime {
+  /** For node.status.nodeInfo and containerID, as in `process://…`. */
+  readonly name: string
+  readonly version: string
+  /** False: images are names only, a container without a command has nothing to run. */
+  readonly hasImages: boolean
+  /** False: mountPath of a volume is no path that the container can open; see runtime/process/volume-paths. */
+  readonly mountsVolumes: boolean
+
+  /** Finds what an earlier kubelet left, and starts to report changes. */
+  open(onChange: (podUid: string) => void): Promise<void>
+  /** Stops reporting; leaves everything running. */
+  close(): Promise<void>
+
+  sandboxes(): readonly Sandbox[]
+  containers(): readonly Container[]
+  /** Containers of one Pod, oldest first. */
+  containersOf(podUid: string): readonly Container[]
+  sandboxesOf(podUid: string): readonly Sandbox[]
+
+  runSandbox(config: SandboxConfig): Promise<Sandbox>
+  stopSandbox(id: string): Promise<void>
+  removeSandbox(id: string): Promise<void>
+
+  /** Makes sure that the image is there. Throws StartError with ErrImagePull. */
+  pullImage(image: string, policy: string): Promise<ImageResult>
+  createContainer(sandbox: Sandbox, config: ContainerConfig): Promise<string>
+  /** Throws StartError when the command cannot be started. */
+  startContainer(id: string): Promise<void>
+  stopContainer(id: string, options: StopOptions): Stop
+  /** Removes an ended container with its log. */
+  removeContainer(id: string): Promise<void>
+
+  exec(id: string, command: readonly string[], options: SessionOptions): Session
+  attach(id: string, options: SessionOptions): Session
+  /** The log's bytes, ready to send. */
+  logs(container: Container, options: LogOptions, signal: AbortSignal): AsyncIterable<Buffer>
+  usage(): Promise<ReadonlyMap<string, ContainerUsage>>
+}

@@ -1,0 +1,176 @@
+/** The durable side of the process runtime: one record a container, written once, and the shim's files beside it. */
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import path from 'node:path'
+import type { ContainerConfig, PodIdentity, Sandbox } from '../../runtime.js'
+import { type ProcessIdentity, startTimeOf } from './process-table.js'
+
+export interface ContainerRecord {
+  readonly id: string
+  readonly sandboxId: string
+  readonly pod: PodIdentity
+  /** Without env, which may hold secrets: it goes to the process and nowhere else. */
+  readonly config: Omit<ContainerConfig, 'env'>
+  readonly createdAt: number
+  readonly bootId: string
+}
+
+export interface ShimPids {
+  readonly shim: ProcessIdentity
+  readonly main: ProcessIdentity
+  readonly startedAt: number
+}
+
+export interface ShimExit {
+  readonly exitCode: number
+  readonly reason: string
+  readonly message: string
+  readonly finishedAt: number
+}
+
+const readOr = (file: string): string | undefined => {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+export class ContainerFiles {
+  readonly state: string
+  readonly logs: string
+  readonly work: string
+  readonly sandboxes: string
+
+  constructor(root: string) {
+    this.state = path.join(root, 'state')
+    this.logs = path.join(root, 'logs')
+    this.work = path.join(root, 'work')
+    this.sandboxes = path.join(root, 'sandboxes')
+    for (const folder of [this.state, this.logs, this.work, this.sandboxes]) {
+      mkdirSync(folder, { recursive: true, mode: 0o700 })
+    }
+  }
+
+  prefix(id: string): string {
+    return path.join(this.state, id)
+  }
+  log(id: string): string {
+    return path.join(this.logs, `${id}.log`)
+  }
+  workFolder(id: string): string {
+    return path.join(this.work, id)
+  }
+
+  writeRecord(record: ContainerRecord): void {
+    this.#write(`${this.prefix(record.id)}.json`, JSON.stringify(record))
+  }
+  records(): ContainerRecord[] {
+    return this.#readAll(this.state)
+  }
+
+  writeSandbox(sandbox: Sandbox): void {
+    this.#write(path.join(this.sandboxes, `${sandbox.id}.json`), JSON.stringify(sandbox))
+  }
+  readSandboxes(): Sandbox[] {
+    return this.#readAll(this.sandboxes)
+  }
+  removeSandbox(id: string): void {
+    rmSync(path.join(this.sandboxes, `${id}.json`), { force: true })
+  }
+
+  /** Ids whose shim has left an exit code. */
+  ended(): string[] {
+    return readdirSync(this.state)
+      .filter((name) => name.endsWith('.exit'))
+      .map((name) => name.slice(0, -'.exit'.length))
+  }
+
+  pids(id: string): ShimPids | undefined {
+    const file = `${this.prefix(id)}.pid`
+    const text = readOr(file)
+    const lines = text?.split('\n') ?? []
+    // Four parts: three lines that are complete.
+    if (lines.length < 4) return undefined
+    const [shimPid, pid] = lines[0]!.split(' ').map(Number)
+    if (!shimPid || !pid) return undefined
+    return {
+      shim: { pid: shimPid, startTime: startTimeOf(lines[1]!) },
+      main: { pid, startTime: startTimeOf(lines[2]!) },
+      startedAt: Math.floor(statSync(file).mtimeMs),
+    }
+  }
+
+  /** The exit code, with reason and message when it was not the shim that wrote it. */
+  exit(id: string): ShimExit | undefined {
+    const file = `${this.prefix(id)}.exit`
+    const text = readOr(file)
+    if (!text?.endsWith('\n')) return undefined
+    const [code = '137', reason = '', ...words] = text.trimEnd().split(' ')
+    return {
+      exitCode: Number(code),
+      reason,
+      message: words.join(' '),
+      finishedAt: Math.floor(statSync(file).mtimeMs),
+    }
+  }
+
+  writeExit(id: string, exitCode: number, reason: string, message: string): void {
+    const oneLine = message.replaceAll('\n', ' ')
+    this.#write(`${this.prefix(id)}.exit`, `${exitCode} ${reason} ${oneLine}\n`)
+  }
+
+  /** Claims the container, so that no shim will start it any more; false when a shim was first. */
+  claim(id: string): boolean {
+    try {
+      writeFileSync(`${this.prefix(id)}.run`, 'kubelet\n', { flag: 'wx' })
+      return true
+    } catch {
+      return readOr(`${this.prefix(id)}.run`) === 'kubelet\n'
+    }
+  }
+  /** Pid of the shim that has claimed the container. */
+  claimant(id: string): number {
+    return Number(readOr(`${this.prefix(id)}.run`)?.trim() ?? 0) || 0
+  }
+
+  markHalted(id: string): void {
+    writeFileSync(`${this.prefix(id)}.halted`, '')
+  }
+  isHalted(id: string): boolean {
+    return existsSync(`${this.prefix(id)}.halted`)
+  }
+
+  remove(id: string): void {
+    for (const suffix of ['run', 'pid', 'exit', 'halted', 'stdin', 'json']) {
+      rmSync(`${this.prefix(id)}.${suffix}`, { force: true })
+    }
+    for (const suffix of ['log', 'log.1', 'times']) {
+      rmSync(path.join(this.logs, `${id}.${suffix}`), { force: true })
+    }
+    rmSync(this.workFolder(id), { recursive: true, force: true })
+  }
+
+  #write(file: string, text: string): void {
+    writeFileSync(`${file}.new`, text, { mode: 0o600 })
+    renameSync(`${file}.new`, file)
+  }
+
+  #readAll<T>(folder: string): T[] {
+    const found: T[] = []
+    for (const name of readdirSync(folder)) {
+      if (!name.endsWith('.json')) continue
+      // A record is renamed into place whole; anything else in the folder is not ours.
+      found.push(JSON.parse(readFileSync(path.join(folder, name), 'utf8')))
+    }
+    return found
+  }
+}

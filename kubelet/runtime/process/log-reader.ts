@@ -1,0 +1,184 @@
+/** `kubectl logs`: a log file as bytes, from where and in which form the options ask. */
+import { type FileHandle, open } from 'node:fs/promises'
+import type { LogOptions } from '../../runtime.js'
+import type { LogMark } from './log-times.js'
+
+const chunkBytes = 64 * 1024
+const newline = 10
+
+export interface LogSource {
+  readonly file: string
+  /** Where to begin, when it is not for the options to say. */
+  readonly offset?: number
+  marks(): LogMark[]
+  /** True once nothing will be written any more. */
+  ended(): boolean
+  /** Calls back whenever the log may have grown or the container has ended; yields the way to stop that. */
+  onChange(listener: () => void): () => void
+}
+
+/** Offset at which the last `lines` lines of the file begin. */
+const tailOffset = async (file: FileHandle, size: number, lines: number): Promise<number> => {
+  if (lines === 0) return size
+  const buffer = Buffer.alloc(chunkBytes)
+  let left = lines
+  let end = size
+  while (end > 0) {
+    const start = Math.max(0, end - chunkBytes)
+    const { bytesRead } = await file.read(buffer, 0, end - start, start)
+    for (let i = bytesRead - 1; i >= 0; i--) {
+      // The newline that ends the last line begins none.
+      if (buffer[i] !== newline || start + i === size - 1) continue
+      if (--left === 0) return start + i + 1
+    }
+    end = start
+  }
+  return 0
+}
+
+const nanoseconds = (time: number): string => `${new Date(time).toISOString().slice(0, -1)}000000Z`
+
+/** The time of the line at `offset`: when the log was first seen to reach beyond it. */
+const timeAt = (marks: readonly LogMark[], offset: number): number =>
+  (marks.find((mark) => mark.offset > offset) ?? marks.at(-1))?.time ?? 0
+
+const sinceOffset = (marks: readonly LogMark[], time: number): number => {
+  let offset = 0
+  for (const mark of marks) {
+    if (mark.time >= time) return offset
+    offset = mark.offset
+  }
+  return offset
+}
+
+/** Puts its time before each line; keeps what has no newline yet for the next chunk. */
+class Stamper {
+  #rest = Buffer.alloc(0)
+  #offset: number
+  readonly #marks: () => LogMark[]
+
+  constructor(offset: number, marks: () => LogMark[]) {
+    this.#offset = offset
+    this.#marks = marks
+  }
+
+  stamp(chunk: Buffer, last: boolean): Buffer {
+    const text = Buffer.concat([this.#rest, chunk])
+    const marks = this.#marks()
+    const parts: Buffer[] = []
+    let start = 0
+    while (start < text.length) {
+      const at = text.indexOf(newline, start)
+      if (at < 0 && !last) break
+      const end = at < 0 ? text.length : at + 1
+      const time = timeAt(marks, this.#offset + start)
+      parts.push(Buffer.from(`${nanoseconds(time)} `), text.subarray(start, end))
+      start = end
+    }
+    this.#offset += start
+    this.#rest = text.subarray(start)
+    return Buffer.concat(parts)
+  }
+}
+
+const startOffset = async (
+  file: FileHandle,
+  source: LogSource,
+  options: LogOptions,
+): Promise<number> => {
+  if (source.offset !== undefined) return source.offset
+  const { size } = await file.stat()
+  let offset = 0
+  if (options.sinceTime !== undefined) offset = sinceOffset(source.marks(), options.sinceTime)
+  if (options.tailLines !== undefined) {
+    offset = Math.max(offset, await tailOffset(file, size, options.tailLines))
+  }
+  return offset
+}
+
+/** Waits for a change that came since the last wait, or for the end of the signal. */
+const changesOf = (source: LogSource, signal: AbortSignal) => {
+  let changed = false
+  let wake: (() => void) | undefined
+  const notify = () => {
+    changed = true
+    wake?.()
+  }
+  const off = source.onChange(notify)
+  signal.addEventListener('abort', notify)
+  return {
+    next: async () => {
+      if (!changed) await new Promise<void>((resolve) => (wake = resolve))
+      changed = false
+      wake = undefined
+    },
+    stop: () => {
+      off()
+      signal.removeEventListener('abort', notify)
+    },
+  }
+}
+
+/** The file's bytes from `offset` on; with `follow` until the container has ended and all is read. */
+async function* growingFile(
+  file: FileHandle,
+  source: LogSource,
+  { offset, follow, signal }: { offset: number; follow: boolean; signal: AbortSignal },
+): AsyncIterable<Buffer> {
+  const buffer = Buffer.alloc(chunkBytes)
+  const changes = changesOf(source, signal)
+  let at = offset
+  try {
+    while (!signal.aborted) {
+      // Asked before reading: what was written before the end is then read for certain.
+      const ended = source.ended()
+      const { bytesRead } = await file.read(buffer, 0, chunkBytes, at)
+      if (bytesRead > 0) {
+        at += bytesRead
+        yield Buffer.from(buffer.subarray(0, bytesRead))
+        continue
+      }
+      if (!follow || ended) return
+      await changes.next()
+      if ((await file.stat()).size < at) at = 0
+    }
+  } finally {
+    changes.stop()
+  }
+}
+
+export async function* readLog(
+  source: LogSource,
+  options: LogOptions,
+  signal: AbortSignal,
+): AsyncIterable<Buffer> {
+  let file: FileHandle
+  try {
+    file = await open(source.file, 'r')
+  } catch {
+    return
+  }
+  try {
+    const offset = await startOffset(file, source, options)
+    const stamper = options.timestamps ? new Stamper(offset, () => source.marks()) : undefined
+    let left = options.limitBytes ?? Number.POSITIVE_INFINITY
+    const cut = (chunk: Buffer): Buffer => {
+      const piece = chunk.length > left ? chunk.subarray(0, left) : chunk
+      left -= piece.length
+      return piece
+    }
+    for await (const chunk of growingFile(file, source, {
+      offset,
+      follow: options.follow,
+      signal,
+    })) {
+      const piece = cut(stamper ? stamper.stamp(chunk, false) : chunk)
+      if (piece.length > 0) yield piece
+      if (left <= 0) return
+    }
+    const rest = stamper ? cut(stamper.stamp(Buffer.alloc(0), true)) : undefined
+    if (rest && rest.length > 0) yield rest
+  } finally {
+    await file.close()
+  }
+}

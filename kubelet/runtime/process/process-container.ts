@@ -1,0 +1,125 @@
+/** One container of the process runtime: what its files say, and who waits for its end. */
+import type { Container } from '../../runtime.js'
+import type { ContainerFiles, ContainerRecord } from './container-files.js'
+import { isAlive, type ProcessIdentity, signal } from './process-table.js'
+
+export class ProcessContainer {
+  readonly record: ContainerRecord
+  readonly #files: ContainerFiles
+  #view: Container
+  #main: ProcessIdentity | undefined
+  #shim: ProcessIdentity | undefined
+  #starting = false
+  /** Environment for exec; lost with the kubelet, then read from /proc. */
+  env: NodeJS.ProcessEnv | undefined
+  readonly #waiting = new Set<() => void>()
+
+  constructor(record: ContainerRecord, files: ContainerFiles) {
+    this.record = record
+    this.#files = files
+    const { config } = record
+    this.#view = {
+      id: record.id,
+      sandboxId: record.sandboxId,
+      pod: record.pod,
+      name: config.name,
+      attempt: config.attempt,
+      image: config.image,
+      imageId: config.imageId,
+      hash: config.hash,
+      terminationGracePeriodSeconds: config.terminationGracePeriodSeconds,
+      state: 'created',
+      createdAt: record.createdAt,
+      startedAt: 0,
+      finishedAt: 0,
+      exitCode: 0,
+      reason: '',
+      message: '',
+      halted: false,
+      pid: undefined,
+      logPath: files.log(record.id),
+    }
+  }
+
+  get view(): Container {
+    return this.#view
+  }
+  get exited(): boolean {
+    return this.#view.state === 'exited'
+  }
+  get starting(): boolean {
+    return this.#starting
+  }
+  set starting(value: boolean) {
+    this.#starting = value
+  }
+
+  /** Takes in what the shim has written since; true when the state is another one. */
+  refresh(): boolean {
+    if (this.exited) return false
+    const before = this.#view.state
+    if (this.#main === undefined) this.#readPids()
+    const exit = this.#files.exit(this.record.id)
+    if (exit) {
+      this.#starting = false
+      this.#view = {
+        ...this.#view,
+        state: 'exited',
+        ...exit,
+        startedAt: this.#view.startedAt || exit.finishedAt,
+        halted: this.#files.isHalted(this.record.id),
+        pid: undefined,
+      }
+    }
+    if (this.#view.state === before) return false
+    for (const wake of [...this.#waiting]) wake()
+    return true
+  }
+
+  #readPids(): void {
+    const pids = this.#files.pids(this.record.id)
+    if (!pids) return
+    this.#main = pids.main
+    this.#shim = pids.shim
+    this.#starting = false
+    this.#view = {
+      ...this.#view,
+      state: 'running',
+      startedAt: pids.startedAt,
+      pid: pids.main.pid,
+    }
+  }
+
+  /** True when nobody is left who could write the exit code. */
+  isLost(): boolean {
+    if (this.exited) return false
+    if (this.#main && isAlive(this.#main)) return false
+    const shim = this.#shim ?? { pid: this.#files.claimant(this.record.id), startTime: '' }
+    return shim.pid === 0 ? this.#main !== undefined : !isAlive(shim)
+  }
+
+  /** To the main process alone, as a container's PID 1 gets it. */
+  signal(name: NodeJS.Signals): void {
+    if (this.#main && isAlive(this.#main)) signal(this.#main.pid, name)
+  }
+
+  /** SIGKILL to the main process and its group; the shim ends the group too, unless it was killed itself. */
+  kill(): void {
+    if (!this.#main || !isAlive(this.#main)) return
+    signal(-this.#main.pid, 'SIGKILL')
+    signal(this.#main.pid, 'SIGKILL')
+  }
+
+  /** Resolves when the state is one of those asked for. */
+  until(holds: () => boolean): Promise<void> {
+    if (holds()) return Promise.resolve()
+    return new Promise((resolve) => {
+      const wake = () => {
+        if (!holds()) return
+        this.#waiting.delete(wake)
+        resolve()
+      }
+      this.#waiting.add(wake)
+    })
+  }
+}

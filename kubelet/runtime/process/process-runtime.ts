@@ -1,0 +1,397 @@
+/**
+ * Containers as process groups on this host: nothing to install, no image, no isolation. The files of shim.ts are the
+ * truth; this holds them in memory and turns their changes into reports.
+ */
+import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { type FSWatcher, mkdirSync, readFileSync, statSync, symlinkSync, watch } from 'node:fs'
+import path from 'node:path'
+import { Readable } from 'node:stream'
+import type { Clock } from '#api/clock.js'
+import {
+  type Container,
+  type ContainerConfig,
+  type ContainerRuntime,
+  type ContainerUsage,
+  type ImageResult,
+  type LogOptions,
+  type Sandbox,
+  type SandboxConfig,
+  type Session,
+  type SessionOptions,
+  StartError,
+  type Stop,
+  type StopOptions,
+} from '../../runtime.js'
+import { passOddNames, pauseCommand } from './container-command.js'
+import { ContainerFiles } from './container-files.js'
+import { findCommand } from './find-command.js'
+import { type LogSource, readLog } from './log-reader.js'
+import { LogTimes } from './log-times.js'
+import { claimRange, pickAddress } from './pod-address.js'
+import { ProcessContainer } from './process-container.js'
+import { bootId, markedProcesses, markerName, usageBy } from './process-table.js'
+import { attachSession, killMarked, startSession } from './session.js'
+import { newSession, startShim, writeShim } from './shim.js'
+import { stopProcess } from './stop-container.js'
+import { Sweeper } from './sweeper.js'
+
+/** Reports come from a watch on one folder; this is how often it is checked that none was lost. */
+const relistIntervalMs = 2_000
+/** A shim that has not reported a start within this time has been killed or cannot fork. */
+const startTimeoutMs = 20_000
+/** How soon a followed log notices that its container has ended. */
+const endedIntervalMs = 100
+const following: LogOptions = {
+  follow: true,
+  timestamps: false,
+  tailLines: undefined,
+  sinceTime: undefined,
+  limitBytes: undefined,
+}
+
+export interface ProcessRuntimeOptions {
+  readonly root: string
+  readonly clock: Clock
+  /** PATH, HOME and the like, for containers that do not set them. */
+  readonly baseEnv: Readonly<Record<string, string>>
+  /** Range of Pod addresses, `none` for the node's own. */
+  readonly podCidr: string
+  readonly nodeAddress: string
+}
+
+export class ProcessRuntime implements ContainerRuntime {
+  readonly name = 'process'
+  readonly version = '1.0.0'
+  readonly hasImages = false
+  readonly mountsVolumes = false
+
+  readonly #options: ProcessRuntimeOptions
+  readonly #files: ContainerFiles
+  readonly #times: LogTimes
+  readonly #shim: string
+  readonly #session: readonly string[]
+  readonly #bootId = bootId()
+  readonly #containers = new Map<string, ProcessContainer>()
+  readonly #byPod = new Map<string, Set<string>>()
+  readonly #sandboxes = new Map<string, Sandbox>()
+  readonly #addresses = new Set<string>()
+  readonly #sweeper = new Sweeper()
+  #ownAddresses = false
+  #watcher: FSWatcher | undefined
+  #relist: NodeJS.Timeout | undefined
+  #onChange: (podUid: string) => void = () => {}
+
+  constructor(options: ProcessRuntimeOptions) {
+    this.#options = options
+    this.#files = new ContainerFiles(options.root)
+    this.#times = new LogTimes(this.#files.logs, options.clock)
+    this.#shim = path.join(options.root, 'shim.sh')
+    writeShim(this.#shim)
+    this.#session = newSession()
+  }
+
+  async open(onChange: (podUid: string) => void): Promise<void> {
+    this.#onChange = onChange
+    const { podCidr } = this.#options
+    this.#ownAddresses = podCidr !== 'none' && claimRange(podCidr)
+    this.#watcher = watch(this.#files.state, (_, file) => {
+      const [id, suffix] = file?.split('.') ?? []
+      if (id && (suffix === 'pid' || suffix === 'exit')) this.#refresh(id)
+    })
+    for (const sandbox of this.#files.readSandboxes()) this.#addSandbox(sandbox)
+    for (const record of this.#files.records()) {
+      // What has never been started never will be: its shim finds the claim taken.
+      if (this.#files.claim(record.id)) {
+        this.#files.remove(record.id)
+        continue
+      }
+      const container = this.#add(new ProcessContainer(record, this.#files))
+      if (record.bootId !== this.#bootId) this.#lose(record.id)
+      container.refresh()
+    }
+    this.#times.open(this.#containers.keys())
+    killMarked((id) => this.#containers.get(id)?.exited === true)
+    this.#relist = setInterval(() => this.#checkAll(), relistIntervalMs)
+    this.#relist.unref()
+    this.#checkAll()
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#relist)
+    this.#watcher?.close()
+    this.#times.close()
+  }
+
+  sandboxes(): readonly Sandbox[] {
+    return [...this.#sandboxes.values()]
+  }
+  sandboxesOf(podUid: string): readonly Sandbox[] {
+    return this.sandboxes().filter(({ pod }) => pod.uid === podUid)
+  }
+  containers(): readonly Container[] {
+    return [...this.#containers.values()].map(({ view }) => view)
+  }
+  containersOf(podUid: string): readonly Container[] {
+    const ids = this.#byPod.get(podUid) ?? []
+    return [...ids]
+      .map((id) => this.#containers.get(id)!.view)
+      .sort((a, b) => a.createdAt - b.createdAt || a.attempt - b.attempt)
+  }
+
+  async runSandbox(config: SandboxConfig): Promise<Sandbox> {
+    const { podCidr, nodeAddress, clock } = this.#options
+    const own =
+      this.#ownAddresses && !config.hostNetwork
+        ? pickAddress(podCidr, config.pod.uid, (address) => this.#addresses.has(address))
+        : undefined
+    const sandbox: Sandbox = {
+      id: randomBytes(16).toString('hex'),
+      pod: config.pod,
+      attempt: config.attempt,
+      ready: true,
+      ips: [own ?? nodeAddress],
+      createdAt: clock.now(),
+    }
+    this.#files.writeSandbox(sandbox)
+    this.#addSandbox(sandbox)
+    return sandbox
+  }
+
+  async stopSandbox(id: string): Promise<void> {
+    const sandbox = this.#sandboxes.get(id)
+    if (!sandbox?.ready) return
+    const stopped = { ...sandbox, ready: false }
+    this.#files.writeSandbox(stopped)
+    this.#sandboxes.set(id, stopped)
+  }
+
+  async removeSandbox(id: string): Promise<void> {
+    const sandbox = this.#sandboxes.get(id)
+    if (!sandbox) return
+    this.#sandboxes.delete(id)
+    for (const address of sandbox.ips) this.#addresses.delete(address)
+    this.#files.removeSandbox(id)
+  }
+
+  async pullImage(image: string): Promise<ImageResult> {
+    return { imageId: image, present: true }
+  }
+
+  async createContainer(sandbox: Sandbox, config: ContainerConfig): Promise<string> {
+    const id = randomBytes(16).toString('hex')
+    const { env, ...rest } = config
+    const record = {
+      id,
+      sandboxId: sandbox.id,
+      pod: sandbox.pod,
+      config: rest,
+      createdAt: this.#options.clock.now(),
+      bootId: this.#bootId,
+    }
+    this.#makeWorkFolder(id, config)
+    if (config.stdin) execFileSync('mkfifo', ['-m', '600', `${this.#files.prefix(id)}.stdin`])
+    this.#files.writeRecord(record)
+    const container = this.#add(new ProcessContainer(record, this.#files))
+    container.env = {
+      ...this.#options.baseEnv,
+      ...Object.fromEntries(env),
+      CONTAINER_ROOT: this.#files.workFolder(id),
+      [markerName]: id,
+    }
+    return id
+  }
+
+  async startContainer(id: string): Promise<void> {
+    const container = this.#find(id)
+    const { config } = container.record
+    const words = [...config.command, ...config.args]
+    const command = config.command.length === 0 ? pauseCommand : words
+    const workingDir = config.workingDir ?? this.#files.workFolder(id)
+    const env = container.env ?? {}
+    try {
+      findCommand(command[0]!, env.PATH ?? '', workingDir)
+    } catch (error) {
+      this.#files.claim(id)
+      this.#files.writeExit(id, 128, 'StartError', (error as Error).message)
+      this.#refresh(id)
+      throw error
+    }
+    container.starting = true
+    const shim = startShim({
+      shim: this.#shim,
+      state: this.#files.prefix(id),
+      log: this.#files.log(id),
+      input: config.stdin ? `${this.#files.prefix(id)}.stdin` : '/dev/null',
+      command: [...this.#session, ...passOddNames(env), ...command],
+      env,
+      workingDir,
+    })
+    const failed = new Promise<never>((_, reject) => {
+      shim.once('error', (error) => {
+        if (this.#files.claim(id)) this.#files.writeExit(id, 128, 'StartError', error.message)
+        this.#refresh(id)
+        reject(new StartError('RunContainerError', error.message))
+      })
+      setTimeout(
+        () => reject(new StartError('RunContainerError', 'the container did not start in time')),
+        startTimeoutMs,
+      ).unref()
+    })
+    failed.catch(() => {})
+    await Promise.race([container.until(() => container.view.state !== 'created'), failed])
+  }
+
+  stopContainer(id: string, options: StopOptions): Stop {
+    const container = this.#containers.get(id)
+    if (!container) return { done: Promise.resolve(), shorten: () => {} }
+    if (options.halted && !container.exited) this.#files.markHalted(id)
+    const stop = stopProcess(container, options, this.#options.clock)
+    return { ...stop, done: stop.done.then(() => this.#sweeper.sweep(id)) }
+  }
+
+  async removeContainer(id: string): Promise<void> {
+    const container = this.#containers.get(id)
+    if (!container) return
+    this.#containers.delete(id)
+    const { uid } = container.record.pod
+    const ids = this.#byPod.get(uid)
+    ids?.delete(id)
+    if (ids?.size === 0) this.#byPod.delete(uid)
+    this.#times.forget(id)
+    this.#files.remove(id)
+  }
+
+  exec(id: string, command: readonly string[], options: SessionOptions): Session {
+    const container = this.#find(id)
+    if (container.view.state !== 'running') {
+      throw new StartError('ContainerNotRunning', `container ${id} is not running`)
+    }
+    const { config } = container.record
+    const workingDir = config.workingDir ?? this.#files.workFolder(id)
+    const env = container.env ?? this.#envOf(container)
+    findCommand(command[0] ?? '', env.PATH ?? '', workingDir)
+    return startSession({ containerId: id, command, env, workingDir }, options)
+  }
+
+  attach(id: string, { stdin }: SessionOptions): Session {
+    const container = this.#find(id)
+    const ended = new AbortController()
+    const file = container.view.logPath
+    const offset = statSync(file, { throwIfNoEntry: false })?.size ?? 0
+    const log = readLog({ ...this.#logSource(id, file), offset }, following, ended.signal)
+    const output = Readable.from(log, { objectMode: false })
+    output.once('close', () => ended.abort())
+    const input =
+      stdin && container.record.config.stdin ? `${this.#files.prefix(id)}.stdin` : undefined
+    return attachSession(
+      output,
+      input,
+      container.until(() => container.exited),
+    )
+  }
+
+  logs(container: Container, options: LogOptions, signal: AbortSignal): AsyncIterable<Buffer> {
+    return readLog(this.#logSource(container.id, container.logPath), options, signal)
+  }
+
+  #logSource(id: string, file: string): LogSource {
+    const ended = () => this.#containers.get(id)?.exited ?? true
+    return {
+      file,
+      marks: () => this.#times.marks(id),
+      ended,
+      onChange: (listener) => {
+        const off = this.#times.onGrowth(id, listener)
+        // The end of a container is no change of its log; nor is its removal.
+        const timer = setInterval(() => ended() && listener(), endedIntervalMs)
+        return () => {
+          off()
+          clearInterval(timer)
+        }
+      },
+    }
+  }
+
+  async usage(): Promise<ReadonlyMap<string, ContainerUsage>> {
+    return usageBy(markedProcesses())
+  }
+
+  #find(id: string): ProcessContainer {
+    const container = this.#containers.get(id)
+    if (!container) throw new StartError('ContainerNotFound', `container ${id} not found`)
+    return container
+  }
+
+  #add(container: ProcessContainer): ProcessContainer {
+    const { id, pod } = container.record
+    this.#containers.set(id, container)
+    const ids = this.#byPod.get(pod.uid)
+    if (ids) ids.add(id)
+    else this.#byPod.set(pod.uid, new Set([id]))
+    return container
+  }
+
+  #addSandbox(sandbox: Sandbox): void {
+    this.#sandboxes.set(sandbox.id, sandbox)
+    for (const address of sandbox.ips) this.#addresses.add(address)
+  }
+
+  /** The working folder, in which every mount of the container appears under its path. */
+  #makeWorkFolder(id: string, { mounts }: ContainerConfig): void {
+    const folder = this.#files.workFolder(id)
+    mkdirSync(folder, { mode: 0o755 })
+    for (const { hostPath, containerPath } of mounts) {
+      const link = path.join(folder, containerPath)
+      if (path.relative(folder, link).startsWith('..') || link === folder) continue
+      mkdirSync(path.dirname(link), { recursive: true })
+      try {
+        symlinkSync(hostPath, link)
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+      }
+    }
+  }
+
+  #envOf(container: ProcessContainer): NodeJS.ProcessEnv {
+    try {
+      const text = readFileSync(`/proc/${container.view.pid}/environ`, 'utf8')
+      const pairs = text.split('\0').filter((pair) => pair.includes('='))
+      return Object.fromEntries(
+        pairs.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]),
+      )
+    } catch {
+      return { ...this.#options.baseEnv }
+    }
+  }
+
+  #refresh(id: string): void {
+    const container = this.#containers.get(id)
+    if (!container?.refresh()) return
+    if (container.exited) void this.#sweeper.sweep(id)
+    this.#onChange(container.record.pod.uid)
+  }
+
+  /** Nobody saw the end: upstream's ContainerStatusUnknown. */
+  #lose(id: string): void {
+    this.#files.writeExit(
+      id,
+      137,
+      'ContainerStatusUnknown',
+      'The container could not be located when the pod was terminated',
+    )
+  }
+
+  #checkAll(): void {
+    for (const [id, container] of this.#containers) {
+      if (container.exited || container.view.state === 'created') continue
+      this.#refresh(id)
+      if (!container.isLost()) continue
+      // Between the two looks its shim may have written the end after all.
+      this.#refresh(id)
+      if (container.exited) continue
+      this.#lose(id)
+      this.#refresh(id)
+    }
+  }
+}

@@ -1,0 +1,122 @@
+/** Commands beside a container: what exec, attach, exec probes and hooks run on. */
+import { execFile, spawn } from 'node:child_process'
+import { readlinkSync } from 'node:fs'
+import { constants } from 'node:os'
+import type { Readable } from 'node:stream'
+import type { Session, SessionOptions } from '../../runtime.js'
+import { hasProc, markedProcesses, markerName, signal } from './process-table.js'
+
+export interface SessionCommand {
+  readonly containerId: string
+  readonly command: readonly string[]
+  readonly env: NodeJS.ProcessEnv
+  readonly workingDir: string
+}
+
+/** Output that is still in the pipe when a command has ended gets this long to arrive. */
+const leftoverOutputMs = 200
+
+const exitCodeOf = (code: number | null, name: NodeJS.Signals | null): number =>
+  code ?? 128 + (name === null ? 0 : constants.signals[name])
+
+const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`
+
+/** script(1) is the pseudo-terminal that every Linux has; its flags differ on macOS. */
+const inTerminal = (command: readonly string[]): string[] =>
+  hasProc
+    ? ['script', '-qefc', `exec ${command.map(quoted).join(' ')}`, '/dev/null']
+    : ['script', '-q', '/dev/null', ...command]
+
+/** Sets the size of the terminal that the command under `parent` has as its stdin. */
+const resizeTerminal = (parent: number, columns: number, rows: number): void => {
+  execFile('ps', ['-o', 'pid=', '--ppid', String(parent)], (error, stdout) => {
+    const pid = stdout?.trim().split(/\s+/)[0]
+    if (error || !pid) return
+    try {
+      const terminal = readlinkSync(`/proc/${pid}/fd/0`)
+      if (!terminal.startsWith('/dev/')) return
+      execFile('stty', ['-F', terminal, 'cols', String(columns), 'rows', String(rows)], () => {})
+    } catch {
+      // It has ended.
+    }
+  })
+}
+
+export const startSession = (
+  { containerId, command, env, workingDir }: SessionCommand,
+  { stdin, tty }: SessionOptions,
+): Session => {
+  const [file = '', ...args] = tty ? inTerminal(command) : command
+  const child = spawn(file, args, {
+    cwd: workingDir,
+    env: { ...env, ...(tty ? { TERM: env.TERM ?? 'xterm' } : {}), [markerName]: containerId },
+    detached: true,
+    stdio: [stdin ? 'pipe' : 'ignore', 'pipe', 'pipe'],
+  })
+  child.stdin?.on('error', () => {
+    // The command has closed its input; its exit code tells the rest.
+  })
+  const done = new Promise<number>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', (code, name) => resolve(exitCodeOf(code, name)))
+    // What it left in the background may hold its output open for ever.
+    child.once('exit', (code, name) =>
+      setTimeout(() => resolve(exitCodeOf(code, name)), leftoverOutputMs).unref(),
+    )
+  })
+  // Whoever does not wait for the end must not crash the kubelet by it.
+  done.catch(() => {})
+  const { pid } = child
+  return {
+    stdin: child.stdin ?? undefined,
+    stdout: child.stdout ?? undefined,
+    stderr: child.stderr ?? undefined,
+    done,
+    resize: (columns, rows) => {
+      if (tty && pid !== undefined && hasProc) resizeTerminal(pid, columns, rows)
+    },
+    kill: () => {
+      if (pid !== undefined) signal(-pid, 'SIGKILL')
+    },
+  }
+}
+
+/** A session on the main process: its output is the log's growth, its input the FIFO that it reads. */
+export const attachSession = (
+  output: Readable,
+  inputFile: string | undefined,
+  done: Promise<void>,
+): Session => {
+  // Writing into a FIFO that nobody reads would block a thread of ours: a process of its own may block.
+  const writer =
+    inputFile === undefined
+      ? undefined
+      : spawn('/bin/sh', ['-c', 'exec cat >"$0"', inputFile], {
+          stdio: ['pipe', 'ignore', 'ignore'],
+        })
+  writer?.on('error', () => {})
+  writer?.stdin.on('error', () => {
+    // The container has ended.
+  })
+  return {
+    stdin: writer?.stdin,
+    stdout: output,
+    stderr: undefined,
+    done: done.then(() => 0),
+    resize: () => {},
+    kill: () => {
+      writer?.kill('SIGKILL')
+      output.destroy()
+    },
+  }
+}
+
+/**
+ * Ends every process that carries the marker of one of these containers, wherever it has moved to: a child that has
+ * made itself a session of its own is not in the group that the shim kills.
+ */
+export const killMarked = (isWanted: (containerId: string) => boolean): number => {
+  const found = markedProcesses().filter(({ containerId }) => isWanted(containerId))
+  for (const { pid } of found) signal(pid, 'SIGKILL')
+  return found.length
+}

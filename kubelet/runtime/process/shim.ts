@@ -1,0 +1,74 @@
+/**
+ * One small shell per container stands between it and the kubelet: it starts the command in a session of its own,
+ * waits, ends the rest of the process group and leaves the exit code in a file. It costs less than 1 MB, needs the
+ * kubelet for nothing, and so a kubelet that was killed still learns how what it started has ended.
+ *
+ * Files, all `<state folder>/<container id>.<suffix>`:
+ *   run   the claim: made exclusively, before anything starts. Whoever makes it first decides whether the container
+ *         runs (the shim) or never will (a restarted kubelet, for a shim that has not come so far).
+ *   pid   three lines: "<shim's pid> <pid>", /proc/<shim's pid>/stat, /proc/<pid>/stat (empty without /proc);
+ *         its time of change is when the container started
+ *   exit  exit code; its time of change is when the container ended
+ */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { chmodSync, writeFileSync } from 'node:fs'
+
+const script = `state=$1 log=$2 input=$3
+shift 3
+set -C
+{ echo $$ >"$state.run"; } 2>/dev/null || exit 0
+set +C
+"$@" <>"$input" >>"$log" 2>&1 &
+pid=$!
+own= main=
+[ -r "/proc/$$/stat" ] && read -r own <"/proc/$$/stat"
+[ -r "/proc/$pid/stat" ] && read -r main <"/proc/$pid/stat"
+echo "$$ $pid
+$own
+$main" >"$state.pid"
+wait "$pid"
+code=$?
+kill -s KILL -- "-$pid" 2>/dev/null
+echo "$code" >"$state.exit"
+`
+
+export const writeShim = (file: string): void => {
+  writeFileSync(file, script)
+  chmodSync(file, 0o700)
+}
+
+/** Arguments that run a command as leader of a new session, keeping its pid. */
+export const newSession = (): readonly string[] => {
+  if (spawnSync('setsid', ['true'], { stdio: 'ignore' }).status === 0) return ['setsid']
+  // macOS has no setsid(1), and every macOS has perl.
+  const becomeLeader = 'use POSIX; POSIX::setsid(); exec {$ARGV[0]} @ARGV or exit 127'
+  if (spawnSync('perl', ['-e', '1'], { stdio: 'ignore' }).status === 0) {
+    return ['perl', '-e', becomeLeader]
+  }
+  throw new Error('neither setsid nor perl is here: containers cannot get a session of their own')
+}
+
+export interface ShimOptions {
+  readonly shim: string
+  /** State files without their suffix. */
+  readonly state: string
+  readonly log: string
+  /** A FIFO, or /dev/null. */
+  readonly input: string
+  readonly command: readonly string[]
+  readonly env: NodeJS.ProcessEnv
+  readonly workingDir: string
+}
+
+export const startShim = (options: ShimOptions): ChildProcess => {
+  const { shim, state, log, input, command, env, workingDir } = options
+  const child = spawn('/bin/sh', [shim, state, log, input, ...command], {
+    cwd: workingDir,
+    env,
+    detached: true,
+    stdio: 'ignore',
+  })
+  // The kubelet must be able to end while its containers run.
+  child.unref()
+  return child
+}

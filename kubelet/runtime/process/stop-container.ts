@@ -1,0 +1,45 @@
+/** The stop signal, time to obey it, SIGKILL; the time can only get shorter. */
+import type { Clock } from '#api/clock.js'
+import type { Stop, StopOptions } from '../../runtime.js'
+import type { ProcessContainer } from './process-container.js'
+
+/** A kill that the kernel has not carried out after this long (uninterruptible sleep) is sent again. */
+const killAgainMs = 1_000
+
+export const stopProcess = (
+  container: ProcessContainer,
+  { graceMs, signal = 'SIGTERM' }: StopOptions,
+  clock: Clock,
+): Stop => {
+  let deadline = clock.now() + graceMs
+  let timer: NodeJS.Timeout | undefined
+  const kill = () => {
+    if (container.exited) return
+    container.kill()
+    timer = setTimeout(kill, killAgainMs)
+  }
+  const arm = () => {
+    clearTimeout(timer)
+    const left = deadline - clock.now()
+    if (left <= 0) kill()
+    else timer = setTimeout(kill, left)
+  }
+  const begin = async () => {
+    // A start in flight ends first: either there is a process then, or there never will be.
+    await container.until(() => !container.starting)
+    if (container.exited || container.view.state === 'created') return
+    container.signal(signal)
+    arm()
+    await container.until(() => container.exited)
+    clearTimeout(timer)
+  }
+  return {
+    done: begin(),
+    shorten: (shorterMs) => {
+      const next = clock.now() + shorterMs
+      if (next >= deadline) return
+      deadline = next
+      if (timer !== undefined) arm()
+    },
+  }
+}

@@ -1,0 +1,40 @@
+/** Ends what a container has left behind outside its process group. Sweeps of many containers share a look at /proc. */
+import { killMarked } from './session.js'
+
+/** A process may fork while it is looked for: another look, until one finds nothing. */
+const looksMax = 5
+/** After a look the sweeper rests for so many times what it took: it must not be what the kubelet mostly does. */
+const restFactor = 5
+const restMsMax = 1_000
+
+export class Sweeper {
+  readonly #waiting = new Map<string, (() => void)[]>()
+  #busy = false
+
+  /** Resolves when no process with the container's marker is left. */
+  sweep(containerId: string): Promise<void> {
+    return new Promise((resolve) => {
+      const others = this.#waiting.get(containerId)
+      if (others) others.push(resolve)
+      else this.#waiting.set(containerId, [resolve])
+      if (this.#busy) return
+      this.#busy = true
+      setImmediate(() => this.#sweepAll())
+    })
+  }
+
+  #sweepAll(): void {
+    const batch = new Map(this.#waiting)
+    this.#waiting.clear()
+    const started = performance.now()
+    for (let look = 0; look < looksMax; look++) {
+      if (killMarked((id) => batch.has(id)) === 0) break
+    }
+    for (const resolve of [...batch.values()].flat()) resolve()
+    const restMs = Math.min(restMsMax, restFactor * (performance.now() - started))
+    setTimeout(() => {
+      this.#busy = this.#waiting.size > 0
+      if (this.#busy) this.#sweepAll()
+    }, restMs)
+  }
+}

@@ -1,0 +1,260 @@
+/** Containers as real processes: they start, log, end, are ended, and survive the kubelet that started them. */
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import t, { type Test } from 'tap'
+import { systemClock } from '#api/clock.js'
+import { ProcessRuntime } from '#kubelet/runtime/process/process-runtime.js'
+import type { Container, ContainerConfig, LogOptions } from '#kubelet/runtime.js'
+
+const pod = { uid: 'u-1', namespace: 'default', name: 'p' }
+const allOfLog: LogOptions = {
+  follow: false,
+  timestamps: false,
+  tailLines: undefined,
+  sinceTime: undefined,
+  limitBytes: undefined,
+}
+
+const startRuntime = async (t: Test, root?: string) => {
+  const folder = root ?? mkdtempSync(path.join(tmpdir(), 'kubelet-runtime-'))
+  const runtime = new ProcessRuntime({
+    root: folder,
+    clock: systemClock,
+    baseEnv: { PATH: process.env.PATH ?? '' },
+    podCidr: 'none',
+    nodeAddress: '192.0.2.1',
+  })
+  const waiting = new Set<() => void>()
+  await runtime.open(() => {
+    for (const wake of waiting) wake()
+  })
+  let closed = false
+  const close = async () => {
+    closed = true
+    await runtime.close()
+  }
+  t.teardown(async () => {
+    if (closed) return
+    for (const { id } of runtime.containers()) {
+      await runtime.stopContainer(id, { graceMs: 0 }).done
+    }
+    await runtime.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const sandbox =
+    runtime.sandboxes()[0] ??
+    (await runtime.runSandbox({
+      pod,
+      attempt: 0,
+      hostname: 'p',
+      hostNetwork: false,
+      labels: {},
+      annotations: {},
+    }))
+  const start = async (script: string, config: Partial<ContainerConfig> = {}) => {
+    const id = await runtime.createContainer(sandbox, {
+      name: 'c',
+      attempt: 0,
+      image: 'none.example/c',
+      imageId: '',
+      command: ['/bin/sh', '-c', script],
+      args: [],
+      env: [],
+      workingDir: undefined,
+      mounts: [],
+      stdin: false,
+      tty: false,
+      hash: 'h',
+      terminationGracePeriodSeconds: 30,
+      terminationMessagePath: '/dev/termination-log',
+      ...config,
+    })
+    await runtime.startContainer(id)
+    return id
+  }
+  const get = (id: string): Container => runtime.containers().find((c) => c.id === id)!
+  const until = (holds: () => boolean): Promise<void> =>
+    new Promise((resolve) => {
+      const wake = () => {
+        if (!holds()) return
+        waiting.delete(wake)
+        clearInterval(timer)
+        resolve()
+      }
+      const timer = setInterval(wake, 20)
+      waiting.add(wake)
+      wake()
+    })
+  const ended = async (id: string) => {
+    await until(() => get(id).state === 'exited')
+    return get(id)
+  }
+  const log = async (id: string, options: Partial<LogOptions> = {}) => {
+    const parts: Buffer[] = []
+    const never = new AbortController().signal
+    for await (const part of runtime.logs(get(id), { ...allOfLog, ...options }, never)) {
+      parts.push(part)
+    }
+    return Buffer.concat(parts).toString()
+  }
+  return { runtime, close, folder, start, get, until, ended, log }
+}
+
+/** Processes on this host whose arguments hold the word. */
+const alive = (word: string): number =>
+  execFileSync('ps', ['-eo', 'stat=,args='], { encoding: 'utf8' })
+    .split('\n')
+    .filter((line) => line.includes(word) && !line.startsWith('Z')).length
+
+t.test('a container runs, writes its log and leaves its exit code', async (t) => {
+  const { start, ended, log, runtime } = await startRuntime(t)
+  const id = await start('echo "hello $NAME"; echo oops >&2; exit 3', {
+    env: [
+      ['NAME', 'world'],
+      ['dotted.name', 'x'],
+    ],
+  })
+  const container = await ended(id)
+  t.equal(container.exitCode, 3)
+  t.ok(container.startedAt >= container.createdAt - 1_000)
+  t.ok(container.finishedAt >= container.startedAt)
+  t.equal(await log(id), 'hello world\noops\n')
+  t.equal(await log(id, { tailLines: 1 }), 'oops\n')
+  t.equal(await log(id, { limitBytes: 5 }), 'hello')
+  t.match(await log(id, { timestamps: true }), /^(\d{4}-\d\d-\d\dT[\d:.]{18}Z .*\n){2}$/)
+  await runtime.removeContainer(id)
+  t.same(runtime.containers(), [])
+})
+
+t.test('names that a shell cannot hold reach the process too', async (t) => {
+  const { start, ended, log } = await startRuntime(t)
+  const id = await start('', { command: ['env'], env: [['dotted.name', 'a b']] })
+  await ended(id)
+  t.match(await log(id), /^dotted\.name=a b$/m)
+})
+
+t.test('a followed log ends with its container and misses nothing', async (t) => {
+  const { start, log } = await startRuntime(t)
+  const id = await start('for i in 1 2 3; do echo $i; sleep 0.1; done')
+  t.equal(await log(id, { follow: true }), '1\n2\n3\n')
+})
+
+t.test('a command that is not there is an error of the start with exit code 128', async (t) => {
+  const { start, get, runtime } = await startRuntime(t)
+  await t.rejects(start('', { command: ['no-such-command'] }), {
+    reason: 'RunContainerError',
+    message: 'exec: "no-such-command": executable file not found in $PATH',
+  })
+  const container = get(runtime.containers()[0]!.id)
+  t.match(container, { state: 'exited', exitCode: 128, reason: 'StartError' })
+})
+
+t.test('SIGTERM first, and a process that obeys it is never killed', async (t) => {
+  const { start, ended, runtime, log, until } = await startRuntime(t)
+  const id = await start('trap "echo bye; exit 7" TERM; echo up; while :; do sleep 0.05; done')
+  await until(() => existsSync(runtime.containers()[0]!.logPath))
+  await until(() => readFileSync(runtime.containers()[0]!.logPath, 'utf8') !== '')
+  await runtime.stopContainer(id, { graceMs: 60_000 }).done
+  t.equal((await ended(id)).exitCode, 7)
+  t.equal(await log(id), 'up\nbye\n')
+})
+
+t.test('whoever ignores SIGTERM is killed after the grace, and its children with it', async (t) => {
+  const { start, get, runtime, until } = await startRuntime(t)
+  const mark = '7351.25'
+  const stubborn = `trap "" TERM; sh -c 'trap "" TERM; while :; do sleep ${mark}; done' & setsid sleep ${mark} & while :; do sleep ${mark}; done`
+  const id = await start(stubborn)
+  await until(() => alive(`sleep ${mark}`) >= 3)
+  const before = Date.now()
+  const stop = runtime.stopContainer(id, { graceMs: 60_000 })
+  stop.shorten(300)
+  stop.shorten(50_000)
+  await stop.done
+  const { exitCode, finishedAt } = get(id)
+  t.equal(exitCode, 137)
+  t.ok(finishedAt - before >= 290, `${finishedAt - before} ms of grace`)
+  t.ok(finishedAt - before < 20_000, `${finishedAt - before} ms of grace`)
+  t.equal(alive(mark), 0, 'nothing is left, not even what made a session of its own')
+})
+
+t.test('children that outlive the main process are ended with it', async (t) => {
+  const { start, ended, runtime } = await startRuntime(t)
+  const mark = '7352.25'
+  const id = await start(`sleep ${mark} & setsid sleep ${mark} & sleep 0.1; exit 0`)
+  t.equal((await ended(id)).exitCode, 0)
+  await runtime.stopContainer(id, { graceMs: 0 }).done
+  t.equal(alive(mark), 0)
+})
+
+t.test('exec runs beside the container with its environment', async (t) => {
+  const { start, runtime } = await startRuntime(t)
+  const id = await start('exec sleep 7353', { env: [['GREETING', 'hi']] })
+  const session = runtime.exec(id, ['sh', '-c', 'read x; echo "$GREETING $x"; exit 4'], {
+    stdin: true,
+    tty: false,
+  })
+  session.stdin!.end('there\n')
+  let output = ''
+  session.stdout!.on('data', (chunk) => (output += chunk))
+  t.equal(await session.done, 4)
+  t.equal(output, 'hi there\n')
+})
+
+t.test('attach reads what is written from now on and writes to stdin', async (t) => {
+  const { start, runtime } = await startRuntime(t)
+  const id = await start('while read x; do echo "got $x"; done', { stdin: true })
+  const session = runtime.attach(id, { stdin: true, tty: false })
+  session.stdin!.write('one\n')
+  const [chunk] = await new Promise<Buffer[]>((resolve) =>
+    session.stdout!.once('data', (data) => resolve([data])),
+  )
+  t.equal(String(chunk), 'got one\n')
+  session.kill()
+})
+
+t.test('another kubelet adopts what runs and learns how the rest ended', async (t) => {
+  const first = await startRuntime(t)
+  const running = await first.start('exec sleep 7354')
+  const ending = await first.start('sleep 0.3; exit 9')
+  const killed = await first.start('exec sleep 7355')
+  await first.close()
+  process.kill(first.get(killed).pid!, 'SIGKILL')
+  await new Promise((resolve) => setTimeout(resolve, 600))
+
+  const second = await startRuntime(t, first.folder)
+  t.match(second.get(running), { state: 'running', pid: first.get(running).pid, attempt: 0 })
+  t.match(second.get(ending), { state: 'exited', exitCode: 9 })
+  t.match(second.get(killed), { state: 'exited', exitCode: 137 })
+  const { env } = process
+  const session = second.runtime.exec(running, ['sh', '-c', 'echo $KUBELEVEL_CONTAINER_ID'], {
+    stdin: false,
+    tty: false,
+  })
+  t.not(env.KUBELEVEL_CONTAINER_ID, running)
+  let output = ''
+  session.stdout!.on('data', (chunk) => (output += chunk))
+  await session.done
+  t.equal(output.trim(), running, 'exec still knows the container environment')
+  await second.runtime.stopContainer(running, { graceMs: 5_000 }).done
+  t.equal(second.get(running).exitCode, 143)
+})
+
+t.test('a container whose shim was killed ends as lost, not as running for ever', async (t) => {
+  const { start, runtime, ended, folder } = await startRuntime(t)
+  const id = await start('exec sleep 7356')
+  const [shim] = readFileSync(path.join(folder, 'state', `${id}.pid`), 'utf8').split(' ')
+  process.kill(Number(shim), 'SIGKILL')
+  await runtime.stopContainer(id, { graceMs: 5_000 }).done
+  t.match(await ended(id), { exitCode: 137, reason: 'ContainerStatusUnknown' })
+})
+
+t.test('a container without a command pauses until it is told to end', async (t) => {
+  const { start, runtime, get, until } = await startRuntime(t)
+  const id = await start('', { command: [] })
+  await until(() => alive('sleep 2147483647') > 0)
+  t.equal(get(id).state, 'running')
+  await runtime.stopContainer(id, { graceMs: 30_000 }).done
+  t.equal(get(id).exitCode, 0)
+})
