@@ -13,6 +13,8 @@ export const limits = {
   jsonPatchCopyBytesMax: 3 * 1024 * 1024,
   /** Deepest JSON or YAML that is decoded. encoding/json stops at 10,000, where JSON.stringify has run out of stack. */
   jsonDepthMax: 1_000,
+  /** Keys and values of all annotations of one object; upstream's TotalAnnotationSizeLimitB. */
+  annotationsBytesMax: 256 * 1024,
   /** Tries of a patch without a resourceVersion when others write in between; upstream's MaxRetryWhenPatchConflicts. */
   patchConflictRetriesMax: 5,
   /** Tries to find a free name for generateName; upstream's maxNameGenerationCreateAttempts. */
@@ -28,6 +30,13 @@ export const limits = {
   /** Watch history held in memory and on disk: at least this long, at most this many bytes. */
   watchHistoryMs: 300_000,
   watchHistoryBytesMax: 256 * 1024 * 1024,
+  /** JSON bytes whose decoded objects, and whose JSON with resourceVersion, are kept at hand; others are made again. */
+  decodedObjectsBytesMax: 12 * 1024 * 1024,
+  objectTextsBytesMax: 48 * 1024 * 1024,
+  /** Label keys of one resource that are indexed; they are chosen by clients, the rest is scanned. */
+  labelIndexesMax: 32,
+  /** Bytes of objects in one batch of a watch, so that a watcher that catches up does not hold the process. */
+  watchBatchBytesMax: 512 * 1024,
   /** Bytes waiting in the socket of a watcher that does not read; beyond it the cursor stands still. */
   watcherSocketBytesMax: 1024 * 1024,
   /** Wait for a resourceVersion from the future before "Too large resource version"; upstream waits 3 s. */

@@ -27,7 +27,12 @@ export interface Compare {
 }
 
 export type Operation =
-  | { readonly type: 'put'; readonly key: string; readonly value: Buffer; readonly ttlSeconds?: number }
+  | {
+      readonly type: 'put'
+      readonly key: string
+      readonly value: Buffer
+      readonly ttlSeconds?: number
+    }
   | { readonly type: 'delete'; readonly key: string }
 
 export type TransactionResult =

@@ -77,7 +77,7 @@ export interface ListPage {
   readonly items: readonly StoredObject[]
   /** The revision that the list shows. */
   readonly revision: number
-  /** The key after which the next page starts; undefined on the last page. */
+  /** Where the next page starts: pass it as `startKey`. It is the last key shown and a zero byte; undefined on the last page. */
   readonly nextKey?: string
   /** Objects under the prefix after this page; undefined when a selector makes it unknown. */
   readonly remaining?: number
@@ -89,6 +89,8 @@ export interface ObjectWatchOptions {
   readonly after: number | 'now' | 'any'
   /** sendInitialEvents: the current state as ADDED first, not older than `after`, then a batch with initialEventsEnd. */
   readonly sendInitialEvents?: boolean
+  /** When the caller will end the watch (ms since the epoch): a bookmark is due 2 s before it, as upstream's. */
+  readonly deadline?: number
   readonly signal: AbortSignal
 }
 
@@ -109,7 +111,11 @@ export interface ObjectStorage {
   /** Writes a new object; WriteConflict when the key is taken. `object` is taken over: the caller must not touch it again. */
   create(key: string, object: KubeObject, options?: { ttlSeconds?: number }): Promise<StoredObject>
   /** Replaces exactly `expected`; WriteConflict when another version is stored. */
-  update(expected: StoredObject, object: KubeObject): Promise<StoredObject>
+  update(
+    expected: StoredObject,
+    object: KubeObject,
+    options?: { ttlSeconds?: number },
+  ): Promise<StoredObject>
   /** Removes exactly `expected`; yields its last state with the revision of the delete. */
   delete(expected: StoredObject): Promise<StoredObject>
   /**

@@ -6,7 +6,8 @@ import type { FieldError } from '#api/field-error.js'
 import type { GroupVersionKind, GroupVersionResource } from '#api/group-version.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import type { UserInfo } from '#api/user-info.js'
-import type { Store } from './store.js'
+import type { StoredObject } from '#cacher/object-storage.js'
+import type { DeletableStore, Store } from './store.js'
 
 export type Verb =
   | 'create'
@@ -33,6 +34,10 @@ export interface RequestContext {
   /** The user agent's first word, and the `fieldManager` parameter, for managedFields. */
   readonly userAgent: string
   readonly fieldManager: string
+  /** True for each object of a collection delete: admission then sees no name (deletion.md row 146). */
+  readonly inCollection?: boolean
+  /** The kind of the request's body where a subresource has one of its own (Scale, Eviction); for admission. */
+  readonly kind?: GroupVersionKind
   /** Other resources, for the few kinds that need them (Services allocate, Namespaces guard). */
   readonly stores: (gvr: { group: string; resource: string }) => Store | undefined
 }
@@ -74,6 +79,13 @@ export interface Strategy {
   readonly generation?: 'spec' | 'none' | ((next: KubeObject, previous: KubeObject) => boolean)
   /** How `metadata.name` is checked. Default: a DNS subdomain. Yields upstream's messages. */
   readonly validateName?: (name: string, prefix: boolean) => string[]
+  /**
+   * How much of the check of metadata this kind's update validation repeats, as its errors are then repeated, too:
+   * `full` (default) what create checks and what may not change, `change` the latter only, `none` nothing.
+   */
+  readonly metadataRevalidation?: 'none' | 'change' | 'full'
+  /** Whether a finalizer without a domain must be a known one. Default: true for built-in kinds. */
+  readonly knownFinalizerNames?: boolean
   /** Reserves outside of the object (ClusterIPs); the result undoes it when the write fails. Runs after validation. */
   beginCreate?(
     object: KubeObject,
@@ -84,6 +96,13 @@ export interface Strategy {
     previous: KubeObject,
     ctx: RequestContext,
   ): Promise<(() => void | Promise<void>) | void>
+  /** False keeps a terminating object without finalizers (namespaces, while spec.finalizers is not empty). */
+  mayBeRemoved?(object: KubeObject): boolean
+  /** Deletes in a way of its own (namespaces: deletion.md section 13); `store` does the generic work. */
+  delete?(
+    request: { name: string; options: DeleteOptions; store: DeletableStore },
+    ctx: RequestContext,
+  ): Promise<{ stored: StoredObject; deleted: boolean }>
   /** Runs when the object has really left the store. */
   afterDelete?(object: KubeObject, ctx: RequestContext): void | Promise<void>
   afterCreate?(object: KubeObject, ctx: RequestContext): void | Promise<void>

@@ -10,7 +10,12 @@ import type {
   Selection,
   StoredObject,
 } from '#cacher/object-storage.js'
-import type { DeleteOptions, RequestContext, ResourceDefinition } from './resource-definition.js'
+import type {
+  DeleteOptions,
+  RequestContext,
+  ResourceDefinition,
+  Strategy,
+} from './resource-definition.js'
 
 export interface Store {
   readonly definition: ResourceDefinition
@@ -62,7 +67,37 @@ export interface Store {
   ): Promise<ListPage>
 }
 
+/** What a strategy's own delete works with: the steps that the generic delete is made of. */
+export interface DeletableStore {
+  readonly definition: ResourceDefinition
+  /** Throws notFound. */
+  get(ctx: RequestContext, name: string): Promise<StoredObject>
+  /** Runs DELETE admission on what is stored. */
+  admitDelete(ctx: RequestContext, current: StoredObject, options: DeleteOptions): Promise<void>
+  /**
+   * A change that the server makes by itself, without validation: `change` gets a private copy. Nothing is written under
+   * dry run, or when nothing changed. On a conflict `change` runs again.
+   */
+  changeStored(
+    ctx: RequestContext,
+    name: string,
+    change: (copy: KubeObject, current: StoredObject) => void | Promise<void>,
+  ): Promise<StoredObject>
+  /** The generic delete, without the strategy's own. */
+  deleteGenerically(
+    ctx: RequestContext,
+    name: string,
+    options: DeleteOptions,
+  ): Promise<{ stored: StoredObject; deleted: boolean }>
+}
+
 export interface UpdateOptions {
+  /** Set when `change` itself computed managedFields (server-side apply). */
+  readonly managedFieldsTracked?: boolean
+  /** Throws forbidden when the user may not create what an update would make. */
+  readonly authorizeCreate?: () => void | Promise<void>
+  /** Takes the place of the strategy's hooks (subresources that check their parent in a way of their own). */
+  readonly hooks?: Pick<Strategy, 'prepareForUpdate' | 'validateUpdate' | 'warningsOnUpdate'>
   /** Creates when there is nothing (PUT of kinds that allow it, server-side apply). */
   readonly forceAllowCreate?: boolean
   /** Preconditions beside the resourceVersion in the object. */

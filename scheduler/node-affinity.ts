@@ -1,0 +1,34 @@
+/** Which nodes a Pod wants by their labels and names. */
+import { matchesLabels, matchesRequirement } from '#client/label-selector.js'
+import type { Node, NodeSelectorTerm, Pod } from '#client/pod.js'
+
+/** Requirements of one term are all to hold; a term without any matches no node. */
+export const matchesTerm = (term: NodeSelectorTerm, node: Node): boolean => {
+  const expressions = term.matchExpressions ?? []
+  const fields = term.matchFields ?? []
+  if (expressions.length + fields.length === 0) return false
+  const names = { 'metadata.name': node.metadata.name! }
+  return (
+    expressions.every((r) => matchesRequirement(node.metadata.labels ?? {}, r)) &&
+    fields.every((r) => matchesRequirement(names, r))
+  )
+}
+
+/** One of the terms has to match. */
+export const matchesNodeSelector = (
+  selector: { nodeSelectorTerms: NodeSelectorTerm[] } | undefined,
+  node: Node,
+): boolean => selector === undefined || selector.nodeSelectorTerms.some((t) => matchesTerm(t, node))
+
+export const podWantsNode = (pod: Pod, node: Node): boolean =>
+  matchesLabels(pod.spec.nodeSelector ?? {}, node.metadata.labels) &&
+  matchesNodeSelector(
+    pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution,
+    node,
+  )
+
+/** Sum of the weights of preferred terms that match. */
+export const nodePreference = (pod: Pod, node: Node): number =>
+  (pod.spec.affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [])
+    .filter((p) => matchesTerm(p.preference, node))
+    .reduce((sum, p) => sum + p.weight, 0)

@@ -1,0 +1,60 @@
+/** A node as the scheduler sees it: what it offers, who is on it and what they take. Kept up to date pod by pod. */
+import { addAmounts, type MilliAmounts, parseAmounts } from '#client/amount.js'
+import { keyOf } from '#client/object-store.js'
+import type { Node, Pod } from '#client/pod.js'
+import { podRequests } from '#client/pod-requests.js'
+
+export interface HostPort {
+  ip: string
+  protocol: string
+  port: number
+}
+
+export const hostPortsOf = (pod: Pod): HostPort[] =>
+  [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].flatMap((container) =>
+    (container.ports ?? [])
+      .filter((p) => (p.hostPort ?? 0) > 0)
+      .map((p) => ({
+        ip: p.hostIP || '0.0.0.0',
+        protocol: p.protocol ?? 'TCP',
+        port: p.hostPort!,
+      })),
+  )
+
+/** Two wishes for one port clash unless both name different addresses. */
+export const portsConflict = (a: HostPort, b: HostPort): boolean =>
+  a.port === b.port &&
+  a.protocol === b.protocol &&
+  (a.ip === b.ip || a.ip === '0.0.0.0' || b.ip === '0.0.0.0')
+
+export class NodeInfo {
+  node: Node | undefined
+  allocatable: MilliAmounts = new Map()
+  readonly pods = new Map<string, Pod>()
+  readonly requested: MilliAmounts = new Map()
+
+  setNode(node: Node | undefined): void {
+    this.node = node
+    this.allocatable = parseAmounts(node?.status.allocatable ?? node?.status.capacity)
+  }
+
+  addPod(pod: Pod): void {
+    this.removePod(keyOf(pod))
+    this.pods.set(keyOf(pod), pod)
+    addAmounts(this.requested, podRequests(pod))
+  }
+  removePod(key: string): void {
+    const known = this.pods.get(key)
+    if (known === undefined) return
+    this.pods.delete(key)
+    addAmounts(this.requested, podRequests(known), -1n)
+  }
+
+  /** The same node without some pods: preemption asks what would be if they went. */
+  without(keys: ReadonlySet<string>): NodeInfo {
+    const copy = new NodeInfo()
+    copy.setNode(this.node)
+    for (const [key, pod] of this.pods) if (!keys.has(key)) copy.addPod(pod)
+    return copy
+  }
+}

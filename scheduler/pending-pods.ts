@@ -1,0 +1,112 @@
+/**
+ * Pods that wait for a node: the important ones first, then the oldest. One that fitted nowhere waits until something
+ * changes in the cluster, and even then for its back-off (1 s doubling to 10 s); after a while it is tried anyway.
+ */
+import { keyOf } from '#client/object-store.js'
+import type { Pod } from '#client/pod.js'
+
+interface Entry {
+  pod: Pod
+  attempts: number
+  /** Milliseconds of the monotonic clock before which it is not tried. */
+  notBeforeMs: number
+  /** Waits for a change, at most until then. */
+  parkedUntilMs: number | undefined
+}
+
+const backoffBaseMs = 1_000
+const backoffMaxMs = 10_000
+/** Upstream's podMaxInUnschedulablePodsDuration. */
+const parkedMaxMs = 300_000
+
+export class PendingPods {
+  readonly #entries = new Map<string, Entry>()
+  readonly #now: () => number
+  #wake: (() => void) | undefined
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  /** A new or changed Pod; a change of the Pod itself is a reason to try again. */
+  put(pod: Pod): void {
+    const known = this.#entries.get(keyOf(pod))
+    if (known !== undefined && known.pod.metadata.uid === pod.metadata.uid) {
+      const specChanged = known.pod.metadata.generation !== pod.metadata.generation
+      known.pod = pod
+      if (specChanged) known.parkedUntilMs = undefined
+    } else
+      this.#entries.set(keyOf(pod), {
+        pod,
+        attempts: 0,
+        notBeforeMs: 0,
+        parkedUntilMs: undefined,
+      })
+    this.#wake?.()
+  }
+  remove(key: string): void {
+    this.#entries.delete(key)
+  }
+  get size(): number {
+    return this.#entries.size
+  }
+
+  /** The Pod was tried in vain. `park`: until a change in the cluster; else for its back-off only. */
+  failed(pod: Pod, options: { park: boolean }): void {
+    const entry = this.#entries.get(keyOf(pod))
+    if (entry === undefined) return
+    const now = this.#now()
+    entry.notBeforeMs =
+      now + Math.min(backoffMaxMs, backoffBaseMs * 2 ** Math.min(entry.attempts, 10))
+    entry.attempts++
+    entry.parkedUntilMs = options.park ? now + parkedMaxMs : undefined
+  }
+
+  /** Something changed that may make room. */
+  unparkAll(): void {
+    for (const entry of this.#entries.values()) entry.parkedUntilMs = undefined
+    this.#wake?.()
+  }
+
+  /** The next Pod that is due; undefined when the signal fired. The Pod stays known until `remove`. */
+  async next(busy: ReadonlySet<string>, signal: AbortSignal): Promise<Pod | undefined> {
+    while (!signal.aborted) {
+      const { entry, waitMs } = this.#best(busy)
+      if (entry !== undefined) return entry.pod
+      await this.#changed(waitMs, signal)
+    }
+    return undefined
+  }
+
+  #best(busy: ReadonlySet<string>): { entry: Entry | undefined; waitMs: number } {
+    const now = this.#now()
+    let best: Entry | undefined
+    let waitMs = parkedMaxMs
+    for (const [key, entry] of this.#entries) {
+      if (busy.has(key)) continue
+      const dueMs = Math.max(entry.notBeforeMs, entry.parkedUntilMs ?? 0)
+      if (dueMs > now) waitMs = Math.min(waitMs, dueMs - now)
+      else if (best === undefined || isBefore(entry.pod, best.pod)) best = entry
+    }
+    return { entry: best, waitMs }
+  }
+
+  #changed(waitMs: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', done)
+        this.#wake = undefined
+        resolve()
+      }
+      const timer = setTimeout(done, waitMs)
+      signal.addEventListener('abort', done, { once: true })
+      this.#wake = done
+    })
+  }
+}
+
+const isBefore = (a: Pod, b: Pod): boolean =>
+  (a.spec.priority ?? 0) - (b.spec.priority ?? 0) > 0 ||
+  ((a.spec.priority ?? 0) === (b.spec.priority ?? 0) &&
+    (a.metadata.creationTimestamp ?? '') < (b.metadata.creationTimestamp ?? ''))

@@ -1,0 +1,295 @@
+/**
+ * Takes one Pod after the other, decides, and binds while the next is decided. All it knows comes from the watch, so
+ * that it may be killed at any moment: a Pod is either bound or still waiting.
+ */
+import type { Clock } from '#api/clock.js'
+import { formatTime } from '#api/clock.js'
+import type { Client } from '#client/client.js'
+import { isNotFound, messageOf } from '#client/errors.js'
+import type { EventRecorder } from '#client/event-recorder.js'
+import type { InformerFactory } from '#client/informer-factory.js'
+import type { Log } from '#client/log.js'
+import { keyOf } from '#client/object-store.js'
+import { type Condition, conditionOf, isPodTerminal, type Node, type Pod } from '#client/pod.js'
+import { resources } from '#client/resources.js'
+import { ClusterState } from './cluster-state.js'
+import { countReasons, decide, type Refused } from './decide.js'
+import { PendingPods } from './pending-pods.js'
+import { findPreemption, type Preemption } from './preemption.js'
+
+export interface SchedulerDeps {
+  client: Client
+  informers: InformerFactory
+  recorder: EventRecorder
+  clock: Clock
+  log: Log
+  /** Pods that name another scheduler are left alone. */
+  schedulerName: string
+}
+
+/** Bindings under way at once. */
+const bindingsMax = 32
+
+export class Scheduler {
+  readonly #deps: SchedulerDeps
+  readonly #state: ClusterState
+  readonly #pending: PendingPods
+  /** Pods whose binding or preemption is under way. */
+  readonly #busy = new Set<string>()
+  /** Bound by us, not yet seen bound on the watch: key → uid. */
+  readonly #assumed = new Map<string, string>()
+  #idle: (() => void) | undefined
+
+  constructor(deps: SchedulerDeps) {
+    this.#deps = deps
+    const { informers } = deps
+    this.#pending = new PendingPods(() => performance.now())
+    this.#state = new ClusterState(
+      informers.for(resources.namespaces, { metadataOnly: true }).store,
+    )
+    informers.for<Node>(resources.nodes).handle({
+      onAdd: (node) => this.#nodeChanged(node),
+      onUpdate: (node, previous) => {
+        if (isWorthATry(node, previous)) this.#nodeChanged(node)
+        else this.#state.setNode(node)
+      },
+      onDelete: (node) => this.#state.removeNode(node.metadata.name!),
+    })
+    informers.for<Pod>(resources.pods).handle({
+      onAdd: (pod) => this.#podChanged(pod),
+      onUpdate: (pod) => this.#podChanged(pod),
+      onDelete: (pod) => this.#podGone(keyOf(pod)),
+    })
+  }
+
+  /** Until the signal fires and what is under way is done. */
+  async run(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const pod = await this.#pending.next(this.#busy, signal)
+      if (pod === undefined) break
+      this.#schedule(pod)
+      if (this.#busy.size >= bindingsMax) await this.#someIdle()
+    }
+    while (this.#busy.size > 0) await this.#someIdle()
+  }
+
+  #someIdle(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#idle = resolve
+    })
+  }
+
+  #nodeChanged(node: Node): void {
+    this.#state.setNode(node)
+    this.#pending.unparkAll()
+  }
+
+  #podGone(key: string): void {
+    this.#assumed.delete(key)
+    this.#pending.remove(key)
+    this.#state.removePod(key)
+    this.#state.forgetNomination(key)
+    this.#pending.unparkAll()
+  }
+
+  #podChanged(pod: Pod): void {
+    const key = keyOf(pod)
+    if (isPodTerminal(pod)) this.#podGone(key)
+    else if (pod.spec.nodeName) {
+      this.#assumed.delete(key)
+      this.#pending.remove(key)
+      this.#state.setPod(pod, pod.spec.nodeName)
+    } else if (this.#assumed.get(key) !== pod.metadata.uid) this.#podWaits(pod, key)
+  }
+
+  #podWaits(pod: Pod, key: string): void {
+    this.#state.nominate(pod)
+    const mine = (pod.spec.schedulerName ?? 'default-scheduler') === this.#deps.schedulerName
+    const gated = (pod.spec.schedulingGates ?? []).length > 0
+    if (!mine || gated || pod.metadata.deletionTimestamp !== undefined) this.#pending.remove(key)
+    else if (!this.#busy.has(key)) this.#pending.put(pod)
+  }
+
+  #schedule(pod: Pod): void {
+    const { nodes, view } = this.#state.viewFor(pod)
+    const decision = decide(pod, nodes, view)
+    if (decision.node !== undefined) {
+      this.#state.setPod(pod, decision.node)
+      this.#own(pod, this.#bind(pod, decision.node))
+      return
+    }
+    this.#pending.failed(pod, { park: true })
+    const preemption = this.#mayPreempt(pod)
+      ? findPreemption(pod, decision.refused, view)
+      : undefined
+    this.#own(
+      pod,
+      preemption === undefined
+        ? this.#reportFailure(pod, decision.message + preemptionText(pod, decision.refused))
+        : this.#preempt(pod, preemption, decision.message),
+    )
+  }
+
+  /** The work belongs to the loop: it counts as busy until it ended, and its failure is a retry. */
+  #own(pod: Pod, work: Promise<void>): void {
+    const key = keyOf(pod)
+    this.#busy.add(key)
+    work
+      .catch((error) => this.#deps.log.info({ pod: key, error: messageOf(error) }, 'will retry'))
+      .finally(() => {
+        this.#busy.delete(key)
+        const now = this.#deps.informers.for<Pod>(resources.pods).store.get(key)
+        if (now !== undefined) this.#podChanged(now)
+        this.#idle?.()
+      })
+  }
+
+  async #bind(pod: Pod, node: string): Promise<void> {
+    const { client, recorder } = this.#deps
+    const { name, namespace, uid } = pod.metadata
+    try {
+      await client.create(
+        resources.pods,
+        {
+          apiVersion: 'v1',
+          kind: 'Binding',
+          metadata: { name, namespace, uid },
+          target: { kind: 'Node', name: node },
+        },
+        { name: name!, subresource: 'binding' },
+      )
+      const seen = this.#deps.informers.for<Pod>(resources.pods).store.get(keyOf(pod))
+      if (seen?.spec.nodeName === undefined) this.#assumed.set(keyOf(pod), uid!)
+      this.#pending.remove(keyOf(pod))
+      recorder.event(
+        pod,
+        'Normal',
+        'Scheduled',
+        `Successfully assigned ${namespace}/${name} to ${node}`,
+        { action: 'Binding' },
+      )
+    } catch (error) {
+      this.#state.removePod(keyOf(pod))
+      this.#pending.failed(pod, { park: false })
+      if (isNotFound(error)) return
+      const message = `binding rejected: ${messageOf(error)}`
+      recorder.event(pod, 'Warning', 'FailedScheduling', message, { action: 'Scheduling' })
+      throw error
+    }
+  }
+
+  async #reportFailure(pod: Pod, message: string): Promise<void> {
+    this.#deps.recorder.event(pod, 'Warning', 'FailedScheduling', message, {
+      action: 'Scheduling',
+    })
+    const known = conditionOf(pod, 'PodScheduled')
+    if (known?.status === 'False' && known.reason === 'Unschedulable' && known.message === message)
+      return
+    await this.#patchStatus(pod, {
+      conditions: [this.#condition(pod, 'PodScheduled', 'False', 'Unschedulable', message)],
+    })
+  }
+
+  /** Victims of an earlier round still end on the chosen node: wait for them, do not ask for more. */
+  #mayPreempt(pod: Pod): boolean {
+    const nominated = pod.status?.nominatedNodeName
+    if (!nominated) return true
+    const info = this.#state.info(nominated)
+    for (const other of info?.pods.values() ?? [])
+      if (
+        other.metadata.deletionTimestamp !== undefined &&
+        (other.spec.priority ?? 0) < (pod.spec.priority ?? 0)
+      )
+        return false
+    return true
+  }
+
+  async #preempt(pod: Pod, { node, victims }: Preemption, message: string): Promise<void> {
+    // The nomination goes first: killed after it, the next run sees the room as taken and asks again.
+    await this.#patchStatus(pod, {
+      nominatedNodeName: node,
+      conditions: [this.#condition(pod, 'PodScheduled', 'False', 'Unschedulable', message)],
+    })
+    this.#deps.recorder.event(pod, 'Warning', 'FailedScheduling', message, {
+      action: 'Scheduling',
+    })
+    for (const victim of victims) await this.#evict(victim, pod, node)
+  }
+
+  async #evict(victim: Pod, pod: Pod, node: string): Promise<void> {
+    const { client, recorder, schedulerName } = this.#deps
+    if (victim.metadata.deletionTimestamp !== undefined) return
+    const message = `${schedulerName}: preempting to accommodate a higher priority pod`
+    try {
+      await this.#patchStatus(victim, {
+        conditions: [
+          this.#condition(victim, 'DisruptionTarget', 'True', 'PreemptionByScheduler', message),
+        ],
+      })
+      await client.delete(
+        resources.pods,
+        { namespace: victim.metadata.namespace, name: victim.metadata.name! },
+        { preconditions: { uid: victim.metadata.uid } },
+      )
+    } catch (error) {
+      if (!isNotFound(error)) throw error
+    }
+    recorder.event(
+      victim,
+      'Normal',
+      'Preempted',
+      `Preempted by pod ${pod.metadata.uid} on node ${node}`,
+      { action: 'Preempting' },
+    )
+  }
+
+  #condition(pod: Pod, type: string, status: string, reason: string, message: string): Condition {
+    const known = conditionOf(pod, type)
+    return {
+      type,
+      status,
+      reason,
+      message,
+      ...(pod.metadata.generation ? { observedGeneration: pod.metadata.generation } : {}),
+      lastProbeTime: null,
+      lastTransitionTime:
+        known?.status === status && known.lastTransitionTime
+          ? known.lastTransitionTime
+          : formatTime(this.#deps.clock.now()),
+    }
+  }
+
+  async #patchStatus(pod: Pod, status: object): Promise<void> {
+    const { namespace, name, uid } = pod.metadata
+    try {
+      await this.#deps.client.patch(
+        resources.pods,
+        { namespace, name: name! },
+        { metadata: { uid }, status },
+        { type: 'strategic', subresource: 'status' },
+      )
+    } catch (error) {
+      if (!isNotFound(error)) throw error
+    }
+  }
+}
+
+/** Heartbeats change a node every few seconds; only these parts decide where Pods fit. */
+const isWorthATry = (node: Node, previous: Node): boolean =>
+  JSON.stringify([node.spec, node.metadata.labels, node.status.allocatable]) !==
+  JSON.stringify([previous.spec, previous.metadata.labels, previous.status.allocatable])
+
+/** What upstream adds to the message when nobody can be sent away. */
+const preemptionText = (pod: Pod, refused: readonly Refused[]): string => {
+  if (refused.length === 0) return ''
+  if (pod.spec.preemptionPolicy === 'Never')
+    return ' preemption: not eligible due to preemptionPolicy=Never.'
+  const reasons = countReasons(
+    refused.map((r) => [
+      r.refusal.hopeless
+        ? 'Preemption is not helpful for scheduling'
+        : 'No preemption victims found for incoming pod',
+    ]),
+  )
+  return ` no new claims to deallocate, preemption: 0/${refused.length} nodes are available: ${reasons}.`
+}

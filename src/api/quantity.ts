@@ -1,0 +1,179 @@
+/**
+ * Quantities: `100m`, `1.5Gi`, `1e3`. Kept exactly, in billionths; the canonical text is upstream's (apimachinery,
+ * pkg/api/resource).
+ */
+
+export type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent'
+
+export interface Quantity {
+  /** The value times 10^9. */
+  readonly nano: bigint
+  readonly format: QuantityFormat
+  /** As upstream prints it: canonical, or as it was written where upstream keeps that. */
+  readonly text: string
+}
+
+/** The text is no quantity; the message is upstream's. */
+export class QuantityError extends Error {}
+
+const formatWrong =
+  "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+const suffixWrong = "unable to parse quantity's suffix"
+
+const unit = 1_000_000_000n
+const int64Max = 2n ** 63n - 1n
+// 10^exponent is computed: what no machine has must not cost one its memory.
+const exponentMax = 400
+
+const decimalExponents: Readonly<Record<string, number>> = {
+  n: -9,
+  u: -6,
+  m: -3,
+  '': 0,
+  k: 3,
+  M: 6,
+  G: 9,
+  T: 12,
+  P: 15,
+  E: 18,
+}
+const binaryExponents: Readonly<Record<string, number>> = {
+  Ki: 10,
+  Mi: 20,
+  Gi: 30,
+  Ti: 40,
+  Pi: 50,
+  Ei: 60,
+}
+const decimalSuffixes = new Map(Object.entries(decimalExponents).map(([s, e]) => [e, s]))
+const binarySuffixes = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
+
+interface Suffix {
+  base: 2 | 10
+  exponent: number
+  format: QuantityFormat
+}
+
+const interpretSuffix = (suffix: string): Suffix => {
+  if (Object.hasOwn(decimalExponents, suffix))
+    return { base: 10, exponent: decimalExponents[suffix]!, format: 'DecimalSI' }
+  if (Object.hasOwn(binaryExponents, suffix))
+    return { base: 2, exponent: binaryExponents[suffix]!, format: 'BinarySI' }
+  if (!/^[eE][+-]?\d+$/.test(suffix)) throw new QuantityError(suffixWrong)
+  const exponent = Number(suffix.slice(1))
+  if (Math.abs(exponent) > exponentMax) throw new QuantityError(suffixWrong)
+  return { base: 10, exponent, format: 'DecimalExponent' }
+}
+
+const floorTo3 = (exponent: number): number => Math.floor(exponent / 3) * 3
+
+const decimalText = (nano: bigint, format: QuantityFormat): string => {
+  let mantissa = nano
+  let exponent = -9
+  while (mantissa % 10n === 0n) {
+    mantissa /= 10n
+    exponent++
+  }
+  const shown = floorTo3(exponent)
+  mantissa *= 10n ** BigInt(exponent - shown)
+  if (shown === 0) return String(mantissa)
+  const suffix = format === 'DecimalSI' ? decimalSuffixes.get(shown) : undefined
+  return `${mantissa}${suffix ?? (format === 'DecimalSI' ? '' : `e${shown}`)}`
+}
+
+const divideUp = (value: bigint, by: bigint): bigint => {
+  const quotient = value / by
+  if (value % by === 0n) return quotient
+  return value < 0n ? quotient - 1n : quotient + 1n
+}
+
+const binaryText = (nano: bigint): string => {
+  let value = nano / unit
+  let power = 0
+  while (power < binarySuffixes.length - 1 && value % 1024n === 0n) {
+    value /= 1024n
+    power++
+  }
+  return `${value}${binarySuffixes[power]}`
+}
+
+/** The canonical text of an amount. */
+export const formatQuantity = (nano: bigint, format: QuantityFormat): string => {
+  if (nano === 0n) return '0'
+  if (format !== 'BinarySI') return decimalText(nano, format)
+  const small = nano > -1024n * unit && nano < 1024n * unit
+  // A fraction has no binary suffix to stand behind.
+  return small || nano % unit !== 0n ? decimalText(nano, 'DecimalSI') : binaryText(nano)
+}
+
+export const makeQuantity = (nano: bigint, format: QuantityFormat): Quantity => ({
+  nano,
+  format,
+  text: formatQuantity(nano, format),
+})
+
+const shape = /^([+-]?)(0*)(\d*)(?:(\.)(\d*))?([eEinumkKMGTP]*[-+]?\d*)$/
+
+/** Upstream keeps the text of a number that its quick check takes for canonical: `1.500`, `+5`, `007`. */
+const isKeptAsWritten = (digits: string, fraction: string, suffix: Suffix): boolean => {
+  if (suffix.format === 'BinarySI') {
+    if (fraction !== '') return false
+    const precision = 15 - digits.length - Math.trunc((suffix.exponent * 3) / 10) - 1
+    return precision >= 0 && (BigInt(digits) & 7n) !== 0n
+  }
+  const scale = suffix.exponent - fraction.length
+  const shifted = digits + fraction
+  if (shifted.length > 18 || scale < -9) return false
+  return scale % 3 === 0 && !shifted.endsWith('000') && shifted[0] !== '0'
+}
+
+/** Rounds away from zero: whoever asks for a little gets a little. */
+const scaled = (digits: string, fraction: string, suffix: Suffix): bigint => {
+  const value = BigInt(digits + fraction)
+  if (suffix.base === 2)
+    return divideUp(value * 2n ** BigInt(suffix.exponent) * unit, 10n ** BigInt(fraction.length))
+  const shift = suffix.exponent - fraction.length + 9
+  return shift >= 0 ? value * 10n ** BigInt(shift) : divideUp(value, 10n ** BigInt(-shift))
+}
+
+const parseUncached = (text: string): Quantity => {
+  if (text === '') throw new QuantityError(formatWrong)
+  const match = shape.exec(text)
+  if (match === null) throw new QuantityError(formatWrong)
+  const [, sign, , significant, , fraction = '', suffixText] = match
+  // Upstream's scanner is done when a text ends within its leading zeros.
+  const suffix = interpretSuffix(suffixText!)
+  const digits = significant === '' ? '0' : significant!
+  let nano = scaled(digits, fraction, suffix)
+  let { format } = suffix
+  const keeps = isKeptAsWritten(digits, fraction, suffix)
+  if (format === 'BinarySI' && nano > int64Max * unit) nano = int64Max * unit
+  if (format === 'BinarySI' && nano > 0n && nano < unit) format = 'DecimalSI'
+  if (sign === '-') nano = -nano
+  return keeps ? { nano, format, text } : makeQuantity(nano, format)
+}
+
+/** Throws QuantityError. A number is taken as it is written in JSON. */
+export const parseQuantity = (text: string): Quantity => parseUncached(text.trim())
+
+export const compareQuantities = (a: Quantity, b: Quantity): number =>
+  a.nano < b.nano ? -1 : a.nano > b.nano ? 1 : 0
+
+/** Rounds up to whole thousandths, as defaulting does with every resource list. */
+export const roundUpToMilli = (quantity: Quantity): Quantity =>
+  quantity.nano % 1_000_000n === 0n
+    ? quantity
+    : makeQuantity(divideUp(quantity.nano, 1_000_000n) * 1_000_000n, quantity.format)
+
+/** The sum keeps the format of `a`, unless `a` is zero. */
+export const addQuantities = (a: Quantity, b: Quantity): Quantity =>
+  makeQuantity(a.nano + b.nano, a.nano === 0n ? b.format : a.format)
+
+export const subtractQuantities = (a: Quantity, b: Quantity): Quantity =>
+  makeQuantity(a.nano - b.nano, a.nano === 0n ? b.format : a.format)
+
+/** Whole units, rounded up. */
+export const quantityValue = (quantity: Quantity): bigint => divideUp(quantity.nano, unit)
+/** Thousandths, rounded up. */
+export const quantityMilliValue = (quantity: Quantity): bigint =>
+  divideUp(quantity.nano, 1_000_000n)

@@ -1,0 +1,333 @@
+/**
+ * Label and field selectors as query parameters carry them: parsed with upstream's messages, and matched.
+ * apimachinery, pkg/labels and pkg/fields.
+ */
+import type { FieldError } from './field-error.js'
+import { invalid } from './field-error.js'
+import { isLabelValue, isQualifiedName } from './names.js'
+
+export type LabelOperator = '=' | '==' | '!=' | 'in' | 'notin' | 'exists' | '!' | 'gt' | 'lt'
+
+export interface LabelRequirement {
+  readonly key: string
+  readonly operator: LabelOperator
+  /** Sorted, without repetition. */
+  readonly values: readonly string[]
+}
+export interface FieldRequirement {
+  readonly field: string
+  readonly operator: '=' | '!='
+  readonly value: string
+}
+
+/** The parameter is no selector; the message is upstream's. */
+export class SelectorError extends Error {}
+
+export type Labels = Readonly<Record<string, string>>
+
+const labelValueOf = (labels: Labels | undefined, key: string): string | undefined =>
+  labels !== undefined && Object.hasOwn(labels, key) ? labels[key] : undefined
+
+const int64 = /^[+-]?\d+$/
+/** strconv.ParseInt; undefined for what is no int64. */
+const parseInt64 = (text: string): bigint | undefined => {
+  if (!int64.test(text)) return undefined
+  const value = BigInt(text.startsWith('+') ? text.slice(1) : text)
+  return BigInt.asIntN(64, value) === value ? value : undefined
+}
+
+const compares = (requirement: LabelRequirement, value: string): boolean => {
+  const left = parseInt64(value)
+  const right = parseInt64(requirement.values[0] ?? '')
+  if (left === undefined || right === undefined) return false
+  return requirement.operator === 'gt' ? left > right : left < right
+}
+
+const meets = (requirement: LabelRequirement, labels: Labels | undefined): boolean => {
+  const value = labelValueOf(labels, requirement.key)
+  switch (requirement.operator) {
+    case '=':
+    case '==':
+    case 'in':
+      return value !== undefined && requirement.values.includes(value)
+    case '!=':
+    case 'notin':
+      return value === undefined || !requirement.values.includes(value)
+    case 'exists':
+      return value !== undefined
+    case '!':
+      return value === undefined
+    default:
+      return value !== undefined && compares(requirement, value)
+  }
+}
+
+export const matchesLabels = (
+  requirements: readonly LabelRequirement[],
+  labels: Labels | undefined,
+): boolean => requirements.every((requirement) => meets(requirement, labels))
+
+/** Labels that a match must have with exactly one value: what an index can look up. */
+export const labelsRequired = (
+  requirements: readonly LabelRequirement[],
+): ReadonlyMap<string, string> =>
+  new Map(
+    requirements
+      .filter((r) => ['=', '==', 'in'].includes(r.operator) && r.values.length === 1)
+      .map((r) => [r.key, r.values[0]!]),
+  )
+
+type Token = { type: 'end' | 'symbol' | 'word' | 'error'; text: string }
+
+const symbols = new Set([')', ',', '!', '==', '=', '>', '<', '!=', '('])
+
+const symbolToken = (run: string): { token: Token; length: number } => {
+  let length = 0
+  for (let end = 1; end <= run.length; end++) {
+    if (symbols.has(run.slice(0, end))) length = end
+    else if (length > 0) break
+  }
+  if (length > 0) return { token: { type: 'symbol', text: run.slice(0, length) }, length }
+  return {
+    token: { type: 'error', text: `error expected: keyword found '${run}'` },
+    length: run.length,
+  }
+}
+
+const tokenize = (text: string): Token[] => {
+  const tokens: Token[] = []
+  let at = 0
+  for (;;) {
+    while (/[ \t\r\n]/.test(text[at] ?? '')) at++
+    if (at >= text.length) return [...tokens, { type: 'end', text: '' }]
+    const run = /^[=!(),<>]+/.exec(text.slice(at))?.[0]
+    if (run !== undefined) {
+      const { token, length } = symbolToken(run)
+      tokens.push(token)
+      at += length
+    } else {
+      const word = /^[^=!(),<>\s]+/.exec(text.slice(at))?.[0] ?? text[at]!
+      tokens.push({ type: 'word', text: word })
+      at += word.length
+    }
+  }
+}
+
+const binaryOperators: Readonly<Record<string, LabelOperator>> = {
+  in: 'in',
+  '=': '=',
+  '==': '==',
+  '>': 'gt',
+  '<': 'lt',
+  notin: 'notin',
+  '!=': '!=',
+}
+const binaryOperatorsInMessages = ['in', 'notin', '=', '==', '!=', 'gt', 'lt']
+
+const formatError = (error: FieldError): string =>
+  `${error.field === '' ? '<nil>' : error.field}: ${error.body}`
+
+/** The rules of labels.NewRequirement, for selectors in bodies too; `field` is the path of the requirement. */
+const requirementErrors = (requirement: LabelRequirement): FieldError[] => {
+  const { key, operator, values } = requirement
+  const errors: FieldError[] = []
+  const keyMessages = isQualifiedName(key)
+  if (keyMessages.length > 0) errors.push(invalid('key', key, keyMessages.join('; ')))
+  if (operator === 'gt' || operator === 'lt')
+    values.forEach((value, i) => {
+      if (parseInt64(value) === undefined)
+        errors.push(
+          invalid(`values[${i}]`, value, "for 'Gt', 'Lt' operators, the value must be an integer"),
+        )
+    })
+  values.forEach((value, i) => {
+    const messages = isLabelValue(value)
+    if (messages.length > 0)
+      errors.push(invalid(`values[${i}][${key}]`, value, messages.join('; ')))
+  })
+  return errors
+}
+
+const checkRequirement = (requirement: LabelRequirement): LabelRequirement => {
+  const messages = [...new Set(requirementErrors(requirement).map(formatError))]
+  if (messages.length === 0) return requirement
+  throw new SelectorError(messages.length === 1 ? messages[0] : `[${messages.join(', ')}]`)
+}
+
+const fail = (found: Token, expected: string): never => {
+  throw new SelectorError(`found '${found.text}'${expected}`)
+}
+
+class LabelParser {
+  readonly #tokens: Token[]
+  #at = 0
+
+  constructor(text: string) {
+    this.#tokens = tokenize(text)
+  }
+
+  #look(): Token {
+    return this.#tokens[this.#at]!
+  }
+  #take(): Token {
+    // The end stays: a requirement that ends too early meets it again.
+    const token = this.#look()
+    if (token.type !== 'end') this.#at++
+    return token
+  }
+  #startsRequirement(): boolean {
+    const { type, text } = this.#look()
+    return type === 'word' || (type === 'symbol' && text === '!')
+  }
+
+  parse(): LabelRequirement[] {
+    const requirements: LabelRequirement[] = []
+    if (this.#look().type === 'end') return requirements
+    if (!this.#startsRequirement())
+      fail(this.#look(), ", expected: !, identifier, or 'end of string'")
+    for (;;) {
+      requirements.push(this.#wrapped())
+      const token = this.#take()
+      if (token.type === 'end') break
+      if (token.text !== ',' || token.type !== 'symbol')
+        fail(token, ", expected: ',' or 'end of string'")
+      if (!this.#startsRequirement()) fail(this.#look(), ", expected: identifier after ','")
+    }
+    return requirements.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
+  }
+
+  #wrapped(): LabelRequirement {
+    try {
+      return this.#requirement()
+    } catch (error) {
+      if (error instanceof SelectorError)
+        throw new SelectorError(`unable to parse requirement: ${error.message}`)
+      throw error
+    }
+  }
+
+  #requirement(): LabelRequirement {
+    let token = this.#take()
+    const absent = token.type === 'symbol' && token.text === '!'
+    if (absent) token = this.#take()
+    if (token.type !== 'word') fail(token, ', expected: identifier')
+    const key = token.text
+    const messages = isQualifiedName(key)
+    if (messages.length > 0)
+      throw new SelectorError(formatError(invalid('', key, messages.join('; '))))
+    const next = this.#look()
+    if (absent || next.type === 'end' || (next.type === 'symbol' && next.text === ','))
+      return { key, operator: absent ? '!' : 'exists', values: [] }
+    const operatorToken = this.#take()
+    const operator =
+      (Object.hasOwn(binaryOperators, operatorToken.text)
+        ? binaryOperators[operatorToken.text]
+        : undefined) ?? fail(operatorToken, `, expected: ${binaryOperatorsInMessages.join(', ')}`)
+    const isSet = operator === 'in' || operator === 'notin'
+    const values = isSet ? this.#values() : [this.#exactValue()]
+    return checkRequirement({ key, operator, values: [...new Set(values)].sort() })
+  }
+
+  #exactValue(): string {
+    const next = this.#look()
+    if (next.type === 'end' || (next.type === 'symbol' && next.text === ',')) return ''
+    const token = this.#take()
+    return token.type === 'word' ? token.text : fail(token, ', expected: identifier')
+  }
+
+  #is(text: string): boolean {
+    return this.#look().type === 'symbol' && this.#look().text === text
+  }
+
+  #values(): string[] {
+    const open = this.#take()
+    if (open.type !== 'symbol' || open.text !== '(') fail(open, " expected: '('")
+    if (this.#is(')')) {
+      this.#take()
+      return ['']
+    }
+    if (this.#look().type !== 'word' && !this.#is(','))
+      fail(this.#look(), ", expected: ',', ')' or identifier")
+    return this.#list()
+  }
+
+  /** Items may be empty: `(a,,b)` and `(,)` have an empty string among them. */
+  #list(): string[] {
+    const values: string[] = []
+    for (;;) {
+      const token = this.#take()
+      if (token.type === 'word') {
+        values.push(token.text)
+        if (!this.#is(',') && !this.#is(')')) fail(this.#look(), ", expected: ',' or ')'")
+      } else if (token.type === 'symbol' && token.text === ',') {
+        if (values.length === 0 || this.#is(')') || this.#is(',')) values.push('')
+      } else fail(token, ", expected: ',', or identifier")
+      if (this.#is(')')) {
+        this.#take()
+        return values
+      }
+    }
+  }
+}
+
+/** Sorted by key. Throws SelectorError. */
+export const parseLabelSelector = (text: string): LabelRequirement[] =>
+  new LabelParser(text).parse()
+
+const splitFieldTerms = (text: string): string[] => {
+  const terms: string[] = []
+  let start = 0
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === '\\') at++
+    else if (text[at] === ',') {
+      terms.push(text.slice(start, at))
+      start = at + 1
+    }
+  }
+  return text === '' ? [] : [...terms, text.slice(start)]
+}
+
+const unescapeValue = (text: string): string => {
+  let value = ''
+  for (let at = 0; at < text.length; at++) {
+    const char = String.fromCodePoint(text.codePointAt(at)!)
+    if (char === ',' || char === '=')
+      // Upstream prints the number of the character.
+      throw new SelectorError(
+        `invalid field selector: unescaped character in value: ${char.codePointAt(0)}`,
+      )
+    if (char !== '\\') {
+      value += char
+      at += char.length - 1
+      continue
+    }
+    const next = text[++at] ?? ''
+    if (next === '' || !'\\,='.includes(next))
+      throw new SelectorError(`invalid field selector: invalid escape sequence: \\${next}`)
+    value += next
+  }
+  return value
+}
+
+/** Throws SelectorError. Which fields are known is for the caller to decide, kind by kind. */
+export const parseFieldSelector = (text: string): FieldRequirement[] =>
+  splitFieldTerms(text)
+    .sort()
+    .filter((term) => term !== '')
+    .map((term) => {
+      const found = /!=|==|=/.exec(term)
+      if (found === null)
+        throw new SelectorError(`invalid selector: '${text}'; can't understand '${term}'`)
+      return {
+        field: term.slice(0, found.index),
+        operator: found[0] === '!=' ? '!=' : '=',
+        value: unescapeValue(term.slice(found.index + found[0].length)),
+      }
+    })
+
+/** `valueOfField` yields what the object has at a field, an empty string when it has nothing. */
+export const matchesFields = (
+  requirements: readonly FieldRequirement[],
+  valueOfField: (field: string) => string,
+): boolean =>
+  requirements.every((r) => (valueOfField(r.field) === r.value) === (r.operator === '='))

@@ -1,0 +1,131 @@
+/** Object storage without a cache: every call goes to the driver. For history that a cache does not hold, and tests. */
+import type { KubeObject } from '#api/object.js'
+import type { KeyValue, RangeOptions, StorageDriver } from '#storage/driver.js'
+import { encodeObject } from './object-bytes.js'
+import {
+  type ListOptions,
+  type ListPage,
+  type ObjectEvent,
+  type ObjectEventBatch,
+  type Selection,
+  type StoredObject,
+  WriteConflict,
+} from './object-storage.js'
+import { StoredVersion, type WorkingSets } from './stored-version.js'
+import { Change } from './watch-event.js'
+
+export const versionOf = (kv: KeyValue, sets: WorkingSets): StoredVersion =>
+  new StoredVersion(kv.key, kv.value, kv.modRevision, sets)
+
+/** Keys that one range asks the driver for while a selector thins out the page. */
+const rangeLength = 1_000
+
+/** A page of the state at `revision` (absent: the newest), read from the driver. */
+export const listFromDriver = async (
+  driver: StorageDriver,
+  options: Omit<ListOptions, 'consistency'> & { revision?: number },
+  sets: WorkingSets,
+): Promise<ListPage> => {
+  const { selection, limit } = options
+  const items: StoredVersion[] = []
+  let { revision, startKey: start = selection.prefix } = options
+  if (start < selection.prefix) start = selection.prefix
+  for (;;) {
+    const range: RangeOptions = { prefix: selection.prefix, start, limit: rangeLength, revision }
+    const { kvs, more, revision: head } = await driver.range(range)
+    // All pages of one list show one revision.
+    revision ??= head
+    for (const [index, kv] of kvs.entries()) {
+      start = `${kv.key}\0`
+      const version = versionOf(kv, sets)
+      if (!selects(selection, version)) continue
+      items.push(version)
+      if (items.length !== limit) continue
+      const left = more || index < kvs.length - 1
+      return left ? { items, revision, nextKey: start } : { items, revision }
+    }
+    if (!more) return { items, revision }
+  }
+}
+
+const selects = ({ key, matches }: Selection, version: StoredVersion): boolean =>
+  (key === undefined || key === version.key) && (matches === undefined || matches(version))
+
+/** The driver's history as object events. Batches without any are progress. */
+export async function* watchDriver(
+  driver: StorageDriver,
+  options: { selection: Selection; after?: number; signal: AbortSignal },
+  sets: WorkingSets,
+): AsyncGenerator<ObjectEventBatch> {
+  const { selection, after, signal } = options
+  for await (const batch of driver.watch({ prefix: selection.prefix, after, signal })) {
+    const events: ObjectEvent[] = []
+    for (const { revision, value, previous } of batch.events) {
+      const change = new Change(
+        revision,
+        value && versionOf(value, sets),
+        previous && versionOf(previous, sets),
+      )
+      const seen = change.seenBy(selection)
+      if (seen !== undefined) events.push(seen)
+    }
+    yield { revision: batch.revision, events }
+  }
+}
+
+/** The three writes of object storage as driver transactions. `written` sees the bytes before they are handed over. */
+export class ObjectWriter {
+  readonly #driver: StorageDriver
+  readonly #sets: WorkingSets
+  readonly #written: (value: Buffer, object: KubeObject) => void
+
+  constructor(
+    driver: StorageDriver,
+    sets: WorkingSets,
+    written: (value: Buffer, object: KubeObject) => void = () => {},
+  ) {
+    this.#driver = driver
+    this.#sets = sets
+    this.#written = written
+  }
+
+  create = (key: string, object: KubeObject, ttlSeconds?: number): Promise<StoredVersion> =>
+    this.#put(key, 0, object, ttlSeconds)
+
+  update = (
+    expected: StoredObject,
+    object: KubeObject,
+    ttlSeconds?: number,
+  ): Promise<StoredVersion> => this.#put(expected.key, expected.revision, object, ttlSeconds)
+
+  delete = async (expected: StoredObject): Promise<StoredVersion> => {
+    const { key, revision: modRevision } = expected
+    const result = await this.#driver.txn([{ key, modRevision }], [{ type: 'delete', key }])
+    if (!result.succeeded) throw this.#conflict(result.current[0])
+    const last =
+      expected instanceof StoredVersion
+        ? expected
+        : new StoredVersion(key, encodeObject(expected.object), modRevision, this.#sets)
+    return last.at(result.revision)
+  }
+
+  async #put(
+    key: string,
+    modRevision: number,
+    object: KubeObject,
+    ttlSeconds: number | undefined,
+  ): Promise<StoredVersion> {
+    const value = encodeObject(object)
+    this.#written(value, object)
+    const put = { type: 'put', key, value, ttlSeconds } as const
+    const result = await this.#driver.txn([{ key, modRevision }], [put])
+    if (!result.succeeded) throw this.#conflict(result.current[0])
+    const version = new StoredVersion(key, value, result.revision, this.#sets)
+    version.adopt(object)
+    return version
+  }
+
+  #conflict(current: KeyValue | undefined): WriteConflict {
+    return new WriteConflict(current && versionOf(current, this.#sets))
+  }
+}

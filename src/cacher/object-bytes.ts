@@ -1,0 +1,89 @@
+/**
+ * Objects to stored bytes and back. The stored value is the object's JSON without metadata.resourceVersion, because
+ * the revision is not known before the write; metadata is written in upstream's field order, so that the text of
+ * the resourceVersion can be put in its place without parsing (`withRevision`).
+ */
+import type { KubeObject } from '#api/object.js'
+
+const parse = (text: string): unknown => JSON.parse(text)
+const stringify = (value: unknown): string => JSON.stringify(value)
+
+/** Fields of metadata that come before resourceVersion, in the order of upstream's ObjectMeta. */
+const head = ['name', 'generateName', 'namespace', 'selfLink', 'uid'] as const
+/** … and those that come after it. Fields that are in neither list come last. */
+const tail = [
+  'generation',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'labels',
+  'annotations',
+  'ownerReferences',
+  'finalizers',
+  'managedFields',
+] as const
+const known = new Set<string>([...head, 'resourceVersion', ...tail])
+
+/** The stored value of an object: UTF-8 JSON, without resourceVersion. */
+export const encodeObject = (object: KubeObject): Buffer => {
+  const { kind, apiVersion, metadata, ...rest } = object
+  const parts: string[] = []
+  for (const field of head) append(parts, field, metadata[field])
+  const before = parts.join(',')
+  parts.length = 0
+  for (const field of tail) append(parts, field, metadata[field])
+  for (const field of Object.keys(metadata)) {
+    if (!known.has(field)) append(parts, field, (metadata as Record<string, unknown>)[field])
+  }
+  const after = parts.join(',')
+  const separator = before !== '' && after !== '' ? ',' : ''
+  const fields = stringify(rest)
+  const opening = `{"kind":${stringify(kind)},"apiVersion":${stringify(apiVersion)},"metadata":{`
+  const closing = fields === '{}' ? '}}' : `},${fields.slice(1)}`
+  return unpooled(opening + before + separator + after + closing)
+}
+
+const append = (parts: string[], field: string, value: unknown): void => {
+  if (value !== undefined) parts.push(`${JSON.stringify(field)}:${stringify(value)}`)
+}
+
+/** Values live long and die one by one, so that slices of a shared pool would keep their neighbours alive. */
+const unpooled = (text: string): Buffer => {
+  const length = Buffer.byteLength(text)
+  const bytes = Buffer.allocUnsafeSlow(length)
+  bytes.write(text, 'utf8')
+  return bytes
+}
+
+/** How `encodeObject` begins: everything up to where resourceVersion belongs. */
+const beginning =
+  /^\{"kind":"(?:[^"\\]|\\.)*","apiVersion":"(?:[^"\\]|\\.)*","metadata":\{((?:,?"(?:name|generateName|namespace|selfLink|uid)":"(?:[^"\\]|\\.)*")*)(.)/
+
+/** Names and uid fit in this many bytes in all but odd cases, which take the slow way. */
+const beginningBytesMax = 2048
+
+/**
+ * The JSON of a stored value with its resourceVersion in place. Values that others wrote into the same store (another
+ * field order, spaces) are parsed and encoded again.
+ */
+export const withRevision = (value: Buffer, revision: number): Buffer => {
+  const found = beginning.exec(value.toString('latin1', 0, beginningBytesMax))
+  if (found === null)
+    return withRevision(encodeObject(parse(value.toString()) as KubeObject), revision)
+  const field = `"resourceVersion":"${revision}"`
+  const more = found[2] !== '}' && found[2] !== ','
+  const inserted = found[1] === '' ? `${field}${more ? ',' : ''}` : `,${field}`
+  const at = found[0].length - 1
+  const json = Buffer.allocUnsafeSlow(value.length + inserted.length)
+  value.copy(json, 0, 0, at)
+  json.write(inserted, at, 'latin1')
+  value.copy(json, at + inserted.length, at)
+  return json
+}
+
+/** The object of a stored value, resourceVersion set in upstream's place. */
+export const decodeObject = (value: Buffer, revision: number): KubeObject => {
+  const object = parse(value.toString()) as KubeObject
+  object.metadata.resourceVersion = String(revision)
+  return object
+}

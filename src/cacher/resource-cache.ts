@@ -1,0 +1,250 @@
+/** The watch cache of one resource: its objects in key order, its recent changes, its indexes and its watchers. */
+import type { KubeObject } from '#api/object.js'
+import { limits } from '#limits'
+import { EventLog } from '#storage/event-log.js'
+import { SortedMap } from '#storage/sorted-map.js'
+import type { ObjectEvent, ObjectEventBatch, Selection } from './object-storage.js'
+import type { StoredVersion } from './stored-version.js'
+import { ValueIndex } from './value-index.js'
+import type { Change } from './watch-event.js'
+
+/** Yields the value of a selectable field, '' when it has none. */
+export type SelectableFields = Readonly<Record<string, (object: KubeObject) => string>>
+
+/** Someone who waits for the next change. */
+export interface Waiter {
+  /** Called when changes have come, once a turn however many they were. */
+  changed(): void
+  /** Called now and then: hands over a bookmark when one is due. `now` in ms since the epoch. */
+  bookmark(now: number): void
+}
+
+/** The first part of a list: what it shows, and whether keys are left under the prefix. */
+export interface Selected {
+  readonly items: StoredVersion[]
+  readonly more: boolean
+}
+
+export class ResourceCache {
+  readonly prefix: string
+  readonly #fields: SelectableFields
+  readonly #objects = new SortedMap<StoredVersion>()
+  readonly #ring = new EventLog<Change>((change) => change.size)
+  readonly #indexes = new Map<string, { index: ValueIndex; read: ReadValue }>()
+  readonly #waiters = new Set<Waiter>()
+  /** Batches that watchers without a selector of their own share, by prefix and cursor; good until the next change. */
+  readonly #shared = new Map<string, ObjectEventBatch | undefined>()
+  #flush: NodeJS.Immediate | undefined
+  /** The ring holds every change after this revision. */
+  #floor: number
+  #lastChange: number
+
+  constructor(prefix: string, fields: SelectableFields, floor: number) {
+    this.prefix = prefix
+    this.#fields = fields
+    this.#floor = floor
+    this.#lastChange = floor
+  }
+
+  get floor(): number {
+    return this.#floor
+  }
+  /** Revision of the newest change here: the state has been the same since. */
+  get lastChange(): number {
+    return this.#lastChange
+  }
+
+  get(key: string): StoredVersion | undefined {
+    return this.#objects.get(key)
+  }
+
+  load(version: StoredVersion): void {
+    this.#objects.set(version.key, version)
+  }
+
+  apply(change: Change): void {
+    const { key, current } = change
+    if (current === undefined) this.#objects.delete(key)
+    else this.#objects.set(key, current)
+    for (const { index, read } of this.#indexes.values()) {
+      index.set(key, current === undefined ? undefined : read(current))
+    }
+    this.#ring.append(change)
+    this.#lastChange = change.revision
+    this.#shared.clear()
+    if (this.#waiters.size > 0) this.#flush ??= setImmediate(() => this.#tell())
+  }
+
+  /** Drops the oldest change of the ring. */
+  dropOldest(): void {
+    const change = this.#ring.shift()
+    if (change !== undefined) this.#floor = Math.max(this.#floor, change.revision)
+  }
+
+  /** Drops everything: the driver's history went on without us. The changes between are unknown. */
+  reset(floor: number): void {
+    while (this.#ring.length > 0) this.#ring.shift()
+    const keys: string[] = []
+    this.#objects.scan(this.prefix, this.prefix, (_, key) => void keys.push(key))
+    for (const key of keys) this.#objects.delete(key)
+    this.#indexes.clear()
+    this.#shared.clear()
+    this.#floor = floor
+    this.#lastChange = floor
+  }
+
+  wait(waiter: Waiter): void {
+    this.#waiters.add(waiter)
+  }
+
+  forget(waiter: Waiter): void {
+    this.#waiters.delete(waiter)
+  }
+
+  waiters(): Iterable<Waiter> {
+    return [...this.#waiters]
+  }
+
+  close(): void {
+    if (this.#flush !== undefined) clearImmediate(this.#flush)
+    this.#tell()
+  }
+
+  /**
+   * What a watcher at `cursor` gets next; undefined when nothing that it may see has come. `upTo` is the revision that
+   * the cache stands at. Watchers of the same view at the same cursor get the very same batch.
+   */
+  batchAfter(selection: Selection, cursor: number, upTo: number): ObjectEventBatch | undefined {
+    if (selection.matches !== undefined || selection.key !== undefined) {
+      return this.#collect(selection, cursor, upTo)
+    }
+    const name = `${cursor} ${selection.prefix}`
+    if (this.#shared.has(name)) return this.#shared.get(name)
+    const batch = this.#collect(selection, cursor, upTo)
+    this.#shared.set(name, batch)
+    return batch
+  }
+
+  #collect(selection: Selection, cursor: number, upTo: number): ObjectEventBatch | undefined {
+    const events: ObjectEvent[] = []
+    let bytes = 0
+    let revision = cursor
+    for (let i = this.#ring.indexAfter(cursor); i < this.#ring.length; i++) {
+      const change = this.#ring.at(i)
+      // A batch ends between revisions only, since a cursor cannot stand inside one.
+      if (bytes > limits.watchBatchBytesMax && change.revision > revision)
+        return { revision, events }
+      revision = change.revision
+      const seen = change.seenBy(selection)
+      if (seen === undefined) continue
+      events.push(seen)
+      bytes += (change.current ?? change.previous)!.size
+    }
+    return events.length === 0 ? undefined : { revision: upTo, events }
+  }
+
+  /** Objects in key order from `start` on, at most `limit` (0: no bound). */
+  select(selection: Selection, start: string, limit: number): Selected {
+    if (selection.key !== undefined) return this.#selectKey(selection, selection.key, start)
+    const keys = this.#narrow(selection)
+    return keys === undefined
+      ? this.#selectByScan(selection, start, limit)
+      : this.#selectByKeys(selection, keys, start, limit)
+  }
+
+  /** Number of objects under the prefix of `selection` after `key`. */
+  countAfter(selection: Selection, key: string): number {
+    return this.#objects.count(selection.prefix, `${key}\0`)
+  }
+
+  #selectKey({ prefix, matches }: Selection, key: string, start: string): Selected {
+    const found = this.#objects.get(key)
+    const shown =
+      found !== undefined && key >= start && key.startsWith(prefix) && (matches?.(found) ?? true)
+    return { items: shown ? [found] : [], more: false }
+  }
+
+  #selectByScan({ prefix, matches }: Selection, start: string, limit: number): Selected {
+    const items: StoredVersion[] = []
+    let more = false
+    this.#objects.scan(prefix, start, (version) => {
+      if (limit > 0 && items.length === limit) {
+        more = true
+        return false
+      }
+      if (matches === undefined || matches(version)) items.push(version)
+      return true
+    })
+    return { items, more }
+  }
+
+  #selectByKeys(
+    { prefix, matches }: Selection,
+    keys: ReadonlySet<string>,
+    start: string,
+    limit: number,
+  ): Selected {
+    const wanted: string[] = []
+    for (const key of keys) if (key >= start && key.startsWith(prefix)) wanted.push(key)
+    wanted.sort()
+    const items: StoredVersion[] = []
+    for (const key of wanted) {
+      const version = this.#objects.get(key)!
+      if (matches !== undefined && !matches(version)) continue
+      items.push(version)
+      if (items.length === limit) break
+    }
+    // As without an index: what counts is whether any key is left, shown or not.
+    const more =
+      limit > 0 &&
+      items.length === limit &&
+      this.#objects.count(prefix, `${items[limit - 1]!.key}\0`) > 0
+    return { items, more }
+  }
+
+  /** The keys of the index that leaves the fewest; undefined when none applies. */
+  #narrow({ labelEquals, fieldEquals }: Selection): ReadonlySet<string> | undefined {
+    let best: ReadonlySet<string> | undefined
+    const consider = (index: ValueIndex | undefined, value: string) => {
+      const keys = index?.keys(value)
+      if (keys !== undefined && (best === undefined || keys.size < best.size)) best = keys
+    }
+    for (const [name, value] of fieldEquals ?? []) {
+      const field = Object.hasOwn(this.#fields, name) ? this.#fields[name] : undefined
+      // An empty value is what an object without the field has: no index keeps it.
+      if (field === undefined || value === '') continue
+      consider(
+        this.#index(`field ${name}`, (version) => field(version.object) || undefined),
+        value,
+      )
+    }
+    for (const [name, value] of labelEquals ?? []) {
+      const index = this.#index(`label ${name}`, (version) => {
+        const labels = version.object.metadata.labels
+        return labels !== undefined && Object.hasOwn(labels, name) ? labels[name] : undefined
+      })
+      consider(index, value)
+    }
+    return best
+  }
+
+  /** Made at first use: nobody pays for an index that nobody asks for. */
+  #index(name: string, read: ReadValue): ValueIndex | undefined {
+    const found = this.#indexes.get(name)
+    if (found !== undefined) return found.index
+    if (this.#indexes.size >= limits.labelIndexesMax) return undefined
+    const index = new ValueIndex()
+    this.#objects.scan(this.prefix, this.prefix, (version, key) => {
+      index.set(key, read(version))
+    })
+    this.#indexes.set(name, { index, read })
+    return index
+  }
+
+  #tell(): void {
+    this.#flush = undefined
+    for (const waiter of this.waiters()) waiter.changed()
+  }
+}
+
+type ReadValue = (version: StoredVersion) => string | undefined

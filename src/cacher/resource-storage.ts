@@ -1,0 +1,86 @@
+/** The object storage of one resource over the watch cache: which reads memory answers and which the driver. */
+import { limits } from '#limits'
+import type { WatchCache } from './cacher.js'
+import { listFromDriver } from './direct-storage.js'
+import type {
+  ListOptions,
+  ListPage,
+  ObjectStorage,
+  ReadConsistency,
+  StoredObject,
+} from './object-storage.js'
+import type { ResourceCache } from './resource-cache.js'
+import type { StoredVersion } from './stored-version.js'
+
+export const makeResourceStorage = (cacher: WatchCache, cache: ResourceCache): ObjectStorage => {
+  const { writer } = cacher
+
+  /** The version that readers and watchers share; another one only when it was already overwritten. */
+  const shared = async (written: StoredVersion): Promise<StoredObject> => {
+    await cacher.waitFor(written.revision)
+    const found = cache.get(written.key)
+    return found?.revision === written.revision ? found : written
+  }
+
+  return {
+    get: async (key, consistency) => {
+      const ready = reach(cacher, consistency)
+      if (ready !== undefined) await ready
+      return cache.get(key)
+    },
+    list: async (options) => {
+      const ready = reach(cacher, options.consistency)
+      if (ready !== undefined) await ready
+      return list(cacher, cache, options)
+    },
+    create: async (key, object, options) =>
+      shared(await writer.create(key, object, options?.ttlSeconds)),
+    update: async (expected, object, options) =>
+      shared(await writer.update(expected, object, options?.ttlSeconds)),
+    delete: async (expected) => {
+      const last = await writer.delete(expected)
+      await cacher.waitFor(last.revision)
+      return last
+    },
+    watch: (options) => cacher.watch(cache, options),
+    currentRevision: () => cacher.currentRevision(),
+  }
+}
+
+/** Undefined when the cache is there already: a read that need not wait should not. */
+const reach = (cacher: WatchCache, consistency: ReadConsistency): Promise<void> | undefined => {
+  switch (consistency.kind) {
+    case 'consistent':
+      return cacher.fresh()
+    case 'any':
+      return undefined
+    case 'notOlderThan':
+    case 'exact':
+      return consistency.revision <= cacher.currentRevision()
+        ? undefined
+        : cacher.waitFor(consistency.revision, limits.futureRevisionWaitMs)
+  }
+}
+
+const list = async (
+  cacher: WatchCache,
+  cache: ResourceCache,
+  { selection, consistency, limit, startKey = '' }: ListOptions,
+): Promise<ListPage> => {
+  const exact = consistency.kind === 'exact' ? consistency.revision : undefined
+  if (exact !== undefined && exact < cache.lastChange) {
+    return listFromDriver(
+      cacher.driver,
+      { selection, limit, startKey, revision: exact },
+      cacher.sets,
+    )
+  }
+  const { items, more } = cache.select(selection, startKey, limit)
+  const revision = exact ?? cacher.currentRevision()
+  const last = items[items.length - 1]
+  if (!more || last === undefined) return { items, revision }
+  const page = { items, revision, nextKey: `${last.key}\0` }
+  return selection.matches === undefined
+    ? { ...page, remaining: cache.countAfter(selection, last.key) }
+    : page
+}

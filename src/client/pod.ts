@@ -1,0 +1,169 @@
+/** The parts of Pods and Nodes that our processes read. */
+import type { KubeObject } from '#api/object.js'
+import type { LabelSelector } from './label-selector.js'
+
+export interface Condition {
+  type: string
+  status: string
+  reason?: string
+  message?: string
+  observedGeneration?: number
+  lastTransitionTime?: string | null
+  lastProbeTime?: string | null
+  lastHeartbeatTime?: string | null
+  lastUpdateTime?: string | null
+}
+export interface Taint {
+  key: string
+  value?: string
+  effect: string
+  timeAdded?: string
+}
+export interface Toleration {
+  key?: string
+  operator?: string
+  value?: string
+  effect?: string
+  tolerationSeconds?: number
+}
+export type Amounts = Record<string, string>
+export interface Container {
+  name: string
+  image?: string
+  restartPolicy?: string
+  ports?: {
+    name?: string
+    containerPort: number
+    protocol?: string
+    hostPort?: number
+    hostIP?: string
+  }[]
+  resources?: { requests?: Amounts; limits?: Amounts }
+}
+export interface NodeSelectorRequirement {
+  key: string
+  operator: string
+  values?: string[]
+}
+export interface NodeSelectorTerm {
+  matchExpressions?: NodeSelectorRequirement[]
+  matchFields?: NodeSelectorRequirement[]
+}
+export interface PodAffinityTerm {
+  labelSelector?: LabelSelector
+  matchLabelKeys?: string[]
+  mismatchLabelKeys?: string[]
+  namespaces?: string[]
+  namespaceSelector?: LabelSelector
+  topologyKey: string
+}
+export interface WeightedPodAffinityTerm {
+  weight: number
+  podAffinityTerm: PodAffinityTerm
+}
+export interface PodAffinity {
+  requiredDuringSchedulingIgnoredDuringExecution?: PodAffinityTerm[]
+  preferredDuringSchedulingIgnoredDuringExecution?: WeightedPodAffinityTerm[]
+}
+export interface Affinity {
+  nodeAffinity?: {
+    requiredDuringSchedulingIgnoredDuringExecution?: { nodeSelectorTerms: NodeSelectorTerm[] }
+    preferredDuringSchedulingIgnoredDuringExecution?: {
+      weight: number
+      preference: NodeSelectorTerm
+    }[]
+  }
+  podAffinity?: PodAffinity
+  podAntiAffinity?: PodAffinity
+}
+export interface TopologySpreadConstraint {
+  maxSkew: number
+  topologyKey: string
+  whenUnsatisfiable: string
+  labelSelector?: LabelSelector
+  minDomains?: number
+}
+export interface PodSpec {
+  nodeName?: string
+  schedulerName?: string
+  priority?: number
+  preemptionPolicy?: string
+  schedulingGates?: { name: string }[]
+  nodeSelector?: Record<string, string>
+  affinity?: Affinity
+  tolerations?: Toleration[]
+  topologySpreadConstraints?: TopologySpreadConstraint[]
+  containers: Container[]
+  initContainers?: Container[]
+  overhead?: Amounts
+  resources?: { requests?: Amounts }
+  hostNetwork?: boolean
+  hostname?: string
+  subdomain?: string
+  serviceAccountName?: string
+  terminationGracePeriodSeconds?: number
+  volumes?: {
+    name: string
+    persistentVolumeClaim?: { claimName: string }
+    ephemeral?: unknown
+  }[]
+  restartPolicy?: string
+  activeDeadlineSeconds?: number
+}
+export interface ContainerStatus {
+  name: string
+  restartCount?: number
+  ready?: boolean
+  state?: {
+    running?: { startedAt?: string }
+    terminated?: { exitCode: number; finishedAt?: string; reason?: string; message?: string }
+  }
+}
+export interface PodStatus {
+  phase?: string
+  reason?: string
+  message?: string
+  conditions?: Condition[]
+  podIP?: string
+  podIPs?: { ip: string }[]
+  hostIP?: string
+  nominatedNodeName?: string
+  startTime?: string
+  containerStatuses?: ContainerStatus[]
+  initContainerStatuses?: ContainerStatus[]
+}
+export interface Pod extends KubeObject {
+  spec: PodSpec
+  status: PodStatus
+}
+export interface Node extends KubeObject {
+  spec: { unschedulable?: boolean; taints?: Taint[]; providerID?: string; podCIDR?: string }
+  status: {
+    allocatable?: Amounts
+    capacity?: Amounts
+    conditions?: Condition[]
+    addresses?: { type: string; address: string }[]
+  }
+}
+
+export const conditionOf = (
+  object: { status?: { conditions?: Condition[] } },
+  type: string,
+): Condition | undefined => object.status?.conditions?.find((c) => c.type === type)
+
+export const isPodTerminal = (pod: Pod): boolean =>
+  pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed'
+
+/** Neither finished nor on its way out: deletion.md row 236. */
+export const isPodActive = (pod: Pod): boolean =>
+  !isPodTerminal(pod) && pod.metadata.deletionTimestamp === undefined
+
+export const isPodReady = (pod: Pod): boolean => conditionOf(pod, 'Ready')?.status === 'True'
+
+/** A toleration without a key and with operator Exists tolerates everything; an empty effect any effect. */
+export const tolerates = (toleration: Toleration, taint: Taint): boolean => {
+  if (toleration.effect && toleration.effect !== taint.effect) return false
+  if (toleration.key && toleration.key !== taint.key) return false
+  if (toleration.operator === 'Exists') return true
+  return Boolean(toleration.key) && (toleration.value ?? '') === (taint.value ?? '')
+}

@@ -1,0 +1,44 @@
+#!/usr/bin/env node
+/** The command line: the only reader of process.argv and process.env. */
+import { runCommandLine } from '#server/command-line.js'
+import type { Machine } from '#server/machine.js'
+
+const stop = new AbortController()
+
+/** Exit code of a process that a signal ended: 128 and its number. */
+const signalNumbers = { SIGINT: 2, SIGTERM: 15 } as const
+
+for (const name of ['SIGINT', 'SIGTERM'] as const)
+  process.on(name, () => {
+    if (stop.signal.aborted) process.exit(128 + signalNumbers[name])
+    stop.abort()
+  })
+// A child of `up` has a channel to it. When that breaks, `up` is gone and nobody will ever stop the child.
+process.once('disconnect', () => process.exit(1))
+// A rejection that nobody awaited is a mistake of ours, but no reason to end every watch there is.
+process.on('unhandledRejection', (reason) => {
+  process.stderr.write(
+    `kubelevel: unhandled rejection: ${reason instanceof Error ? reason.stack : reason}\n`,
+  )
+})
+
+const machine: Machine = {
+  stdout: (text) => void process.stdout.write(text),
+  stderr: (text) => void process.stderr.write(text),
+  isTerminal: process.stderr.isTTY === true,
+  env: process.env,
+  nodePath: process.execPath,
+  mainFile: process.argv[1]!,
+  stopSignal: stop.signal,
+  uptimeMs: () => process.uptime() * 1000,
+  now: () => Date.now(),
+}
+
+try {
+  process.exitCode = await runCommandLine(process.argv.slice(2), machine)
+} catch (error) {
+  process.stderr.write(`kubelevel: ${error instanceof Error ? error.stack : error}\n`)
+  process.exitCode = 1
+}
+// What a command left open must not keep a finished process alive.
+process.exit()

@@ -1,0 +1,59 @@
+/** What happens to every object before it is first written, in upstream's order (apiserver, rest/create.go). */
+import { failure, invalid } from '#api/errors.js'
+import type { KubeObject } from '#api/object.js'
+import { generateName, type Ids } from './ids.js'
+import {
+  dedupOwnerReferences,
+  fillSystemFields,
+  matchNamespace,
+  wipeSystemFields,
+} from './object-meta.js'
+import type { RequestContext, ResourceDefinition } from './resource-definition.js'
+import { parseResourceVersion } from './resource-version.js'
+import { validateMetaOnCreate } from './validate-object-meta.js'
+
+/** Takes system fields out of the client's hands and puts the object into the request's namespace. */
+export const receiveNewObject = (
+  object: KubeObject,
+  definition: ResourceDefinition,
+  ctx: RequestContext,
+): void => {
+  wipeSystemFields(object.metadata)
+  matchNamespace(object.metadata, definition.namespaced ? (ctx.namespace ?? '') : '')
+  dedupOwnerReferences(object.metadata, ctx)
+}
+
+const countsGenerations = (object: KubeObject, definition: ResourceDefinition): boolean => {
+  const rule = definition.strategy.generation
+  if (rule === undefined) return Object.hasOwn(object, 'spec')
+  return rule !== 'none'
+}
+
+/** Identity, the strategy's preparation, validation, warnings and canonical form. Throws 422. */
+export const beforeCreate = (
+  object: KubeObject,
+  { definition, ctx, ids }: { definition: ResourceDefinition; ctx: RequestContext; ids: Ids },
+): void => {
+  const { strategy } = definition
+  const meta = object.metadata
+  fillSystemFields(meta, { now: ctx.now, ids })
+  if (meta.generateName && !meta.name) meta.name = generateName(meta.generateName, ids)
+  if (countsGenerations(object, definition)) meta.generation = 1
+  strategy.prepareForCreate?.(object, ctx)
+  const errors = [
+    ...validateMetaOnCreate(meta, definition),
+    ...(strategy.validate?.(object, ctx) ?? []),
+  ]
+  if (errors.length > 0) throw invalid(definition.gvk, meta.name ?? '', errors)
+  for (const text of strategy.warningsOnCreate?.(object, ctx) ?? []) ctx.warn(text)
+  strategy.canonicalize?.(object)
+}
+
+/** The storage layer's own check, so it comes last, and is a 500. What is no number does not count. */
+export const refuseResourceVersion = (object: KubeObject): void => {
+  if ((parseResourceVersion(object.metadata.resourceVersion ?? '') ?? 0) !== 0)
+    throw failure({
+      code: 500,
+      message: 'resourceVersion should not be set on objects to be created',
+    })
+}

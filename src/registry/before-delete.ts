@@ -1,0 +1,98 @@
+/** The arithmetic of graceful deletion (deletion.md sections 5 and 6; apiserver, rest/delete.go). */
+import { formatTime, parseTime } from '#api/clock.js'
+import { conflictOfKind, internalError } from '#api/errors.js'
+import type { KubeObject } from '#api/object.js'
+import type { DeleteOptions, ResourceDefinition } from './resource-definition.js'
+import { checkDeleteOptions } from './validate-options.js'
+
+export type Graceful =
+  /** Nothing to wait for: remove, or mark as deleting when finalizers hold it. */
+  | 'no'
+  /** `object` was changed: deletionTimestamp and grace are set. */
+  | 'yes'
+  /** It already ends, and not later than asked: nothing is written. */
+  | 'pending'
+
+/** Fail-early check of the client's preconditions; it names the Kind (rows 61 to 63). */
+export const checkDeletePreconditions = (
+  object: KubeObject,
+  options: DeleteOptions,
+  { gvk }: ResourceDefinition,
+): void => {
+  const { uid, resourceVersion } = options.preconditions ?? {}
+  const meta = object.metadata
+  const name = meta.name ?? ''
+  if (uid !== undefined && uid !== meta.uid)
+    throw conflictOfKind(
+      gvk,
+      name,
+      `the UID in the precondition (${uid}) does not match the UID in record (${meta.uid ?? ''}). The object might have been deleted and then recreated`,
+    )
+  if (resourceVersion !== undefined && resourceVersion !== meta.resourceVersion)
+    throw conflictOfKind(
+      gvk,
+      name,
+      `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${meta.resourceVersion ?? ''}). The object might have been modified`,
+    )
+}
+
+/** Rows 82 to 87: an object that already ends may only end sooner. */
+const shorten = (object: KubeObject, options: DeleteOptions, now: number): Graceful => {
+  const meta = object.metadata
+  const stored = meta.deletionGracePeriodSeconds ?? 0
+  if (stored === 0) return 'no'
+  const asked = options.gracePeriodSeconds
+  if (asked === undefined) {
+    options.gracePeriodSeconds = stored
+    return 'pending'
+  }
+  if (asked >= stored) return 'pending'
+  let end = parseTime(meta.deletionTimestamp ?? '') - stored * 1000 + asked * 1000
+  let grace = asked
+  if (end < now) {
+    end = now
+    // Its time is over, but whoever ends it shall still see one change and remove it by itself.
+    if (asked !== 0) grace = 1
+  }
+  meta.deletionTimestamp = formatTime(end)
+  meta.deletionGracePeriodSeconds = grace
+  return 'yes'
+}
+
+/** `object` is a private copy; `options` gets the grace that was decided. Throws 409 and 422. */
+export const beforeDelete = (
+  object: KubeObject,
+  options: DeleteOptions,
+  { definition, now }: { definition: ResourceDefinition; now: number },
+): Graceful => {
+  checkDeleteOptions(options)
+  checkDeletePreconditions(object, options, definition)
+  const meta = object.metadata
+  if (options.gracePeriodSeconds !== undefined && options.gracePeriodSeconds < 0)
+    options.gracePeriodSeconds = 1
+  if (meta.deletionGracePeriodSeconds !== undefined && meta.deletionGracePeriodSeconds < 0)
+    meta.deletionGracePeriodSeconds = 1
+  const { checkGracefulDelete } = definition.strategy
+  if (checkGracefulDelete === undefined) return 'no'
+  if (meta.deletionTimestamp !== undefined) return shorten(object, options, now)
+  if (!checkGracefulDelete(object, options)) return 'no'
+  if (options.gracePeriodSeconds === undefined)
+    throw internalError('options.GracePeriodSeconds should not be nil')
+  meta.deletionTimestamp = formatTime(now + options.gracePeriodSeconds * 1000)
+  meta.deletionGracePeriodSeconds = options.gracePeriodSeconds
+  bumpGeneration(object)
+  return 'yes'
+}
+
+const bumpGeneration = ({ metadata }: KubeObject): void => {
+  if ((metadata.generation ?? 0) > 0) metadata.generation = (metadata.generation ?? 0) + 1
+}
+
+/** Row 91: an object that only its finalizers hold. */
+export const markAsDeleting = (object: KubeObject, now: number): void => {
+  const meta = object.metadata
+  if (meta.deletionTimestamp === undefined) bumpGeneration(object)
+  if (meta.deletionTimestamp === undefined || parseTime(meta.deletionTimestamp) > now)
+    meta.deletionTimestamp = formatTime(now)
+  meta.deletionGracePeriodSeconds = 0
+}

@@ -1,0 +1,109 @@
+/** What happens to every object before it replaces a stored one (apiserver, rest/update.go). */
+import { conflict, failure, invalid, modifiedMessage } from '#api/errors.js'
+import { invalid as invalidField } from '#api/field-error.js'
+import { jsonEqual } from '#api/json-object.js'
+import type { JsonValue, KubeObject } from '#api/object.js'
+import { matchNamespace } from './object-meta.js'
+import type { RequestContext, ResourceDefinition, Strategy } from './resource-definition.js'
+import { parseResourceVersion, parseUintMessage } from './resource-version.js'
+import { validateMetaOnUpdate } from './validate-object-meta.js'
+
+export interface UpdateHooks {
+  readonly definition: ResourceDefinition
+  readonly hooks: Pick<Strategy, 'prepareForUpdate' | 'validateUpdate' | 'warningsOnUpdate'>
+  readonly ctx: RequestContext
+  /** False for the status strategy: a status never moves the generation. */
+  readonly mayBumpGeneration: boolean
+}
+
+/** 409 unless the object names the stored version, or none where the kind allows that. */
+export const checkResourceVersion = (
+  next: KubeObject,
+  { definition, name, current }: { definition: ResourceDefinition; name: string; current: string },
+): void => {
+  const text = next.metadata.resourceVersion ?? ''
+  const given = parseResourceVersion(text)
+  if (given === undefined)
+    throw failure({
+      code: 500,
+      message: parseUintMessage(text),
+    })
+  if (given === 0) {
+    if (definition.strategy.allowUnconditionalUpdate ?? true) return
+    throw invalid({ group: definition.gvr.group, kind: definition.gvr.resource }, name, [
+      invalidField('metadata.resourceVersion', 0, 'must be specified for an update'),
+    ])
+  }
+  if (String(given) !== current) throw conflict(definition.gvr, name, modifiedMessage)
+}
+
+/** Semantic equality for generations: what is absent equals what is empty. */
+const sameSpec = (a: unknown, b: unknown): boolean =>
+  jsonEqual((a ?? {}) as JsonValue, (b ?? {}) as JsonValue)
+
+const movesGeneration = (
+  next: KubeObject,
+  previous: KubeObject,
+  rule: Strategy['generation'],
+): boolean => {
+  if (rule === 'none') return false
+  if (typeof rule === 'function') return rule(next, previous)
+  return !sameSpec(next.spec, previous.spec)
+}
+
+/** Metadata that no client may take away is put back: uid, creation and deletion times (deletion.md row 101). */
+const restoreMeta = (next: KubeObject, previous: KubeObject): void => {
+  const meta = next.metadata
+  const was = previous.metadata
+  if (!meta.uid) meta.uid = was.uid
+  if (was.creationTimestamp) meta.creationTimestamp = was.creationTimestamp
+  if (was.deletionTimestamp !== undefined) meta.deletionTimestamp = was.deletionTimestamp
+  meta.deletionGracePeriodSeconds ??= was.deletionGracePeriodSeconds
+  if (meta.deletionGracePeriodSeconds === undefined) delete meta.deletionGracePeriodSeconds
+}
+
+/** `next` is private and changed in place. Throws 400 or 422. */
+export const beforeUpdate = (
+  next: KubeObject,
+  previous: KubeObject,
+  { definition, hooks, ctx, mayBumpGeneration }: UpdateHooks,
+): void => {
+  const meta = next.metadata
+  matchNamespace(meta, definition.namespaced ? (ctx.namespace ?? '') : '')
+  if (previous.metadata.generation === undefined) delete meta.generation
+  else meta.generation = previous.metadata.generation
+  hooks.prepareForUpdate?.(next, previous, ctx)
+  const rule = definition.strategy.generation
+  if (mayBumpGeneration && (meta.generation ?? 0) > 0 && movesGeneration(next, previous, rule))
+    meta.generation = (previous.metadata.generation ?? 0) + 1
+  restoreMeta(next, previous)
+  const errors = [
+    ...validateMetaOnUpdate(meta, previous.metadata, definition),
+    ...(hooks.validateUpdate?.(next, previous, ctx) ?? []),
+  ]
+  if (errors.length > 0) throw invalid(definition.gvk, meta.name ?? '', errors)
+  for (const text of hooks.warningsOnUpdate?.(next, previous, ctx) ?? []) ctx.warn(text)
+  definition.strategy.canonicalize?.(next)
+}
+
+/**
+ * The default of the status subresource: status and metadata as sent, all else as stored. Of a custom resource's metadata
+ * nothing but resourceVersion and managedFields counts.
+ */
+export const keepAllButStatus = (
+  next: KubeObject,
+  previous: KubeObject,
+  definition: ResourceDefinition,
+): void => {
+  for (const field of Object.keys(next))
+    if (field !== 'status' && field !== 'metadata' && !Object.hasOwn(previous, field))
+      delete next[field]
+  for (const field of Object.keys(previous))
+    if (field !== 'status' && field !== 'metadata') next[field] = previous[field]
+  if (!definition.isCustom) return
+  const { resourceVersion, managedFields } = next.metadata
+  next.metadata = { ...previous.metadata }
+  delete next.metadata.managedFields
+  if (resourceVersion !== undefined) next.metadata.resourceVersion = resourceVersion
+  if (managedFields !== undefined) next.metadata.managedFields = managedFields
+}

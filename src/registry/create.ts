@@ -1,0 +1,99 @@
+/** Create (apiserver, store.go): eight tries for a generated name, and the truth about a name that is taken. */
+import {
+  ApiError,
+  alreadyExists,
+  alreadyExistsWhileDeleted,
+  generateNameConflict,
+} from '#api/errors.js'
+import { cloneJson } from '#api/json-object.js'
+import type { JsonObject, KubeObject } from '#api/object.js'
+import { type StoredObject, WriteConflict } from '#cacher/object-storage.js'
+import { limits } from '#limits'
+import { beforeCreate, receiveNewObject, refuseResourceVersion } from './before-create.js'
+import { dedupOwnerReferences } from './object-meta.js'
+import type { RequestContext } from './resource-definition.js'
+import { admit, consistent, keyOf, type StoreDeps, track, unwritten, write } from './store-base.js'
+
+const clone = (object: KubeObject): KubeObject =>
+  cloneJson(object as unknown as JsonObject) as unknown as KubeObject
+
+const nameTaken = (
+  { definition }: StoreDeps,
+  object: KubeObject,
+  current: StoredObject | undefined,
+): ApiError => {
+  const name = object.metadata.name ?? ''
+  if (object.metadata.generateName) return generateNameConflict(definition.gvr, name)
+  return current?.object.metadata.deletionTimestamp === undefined
+    ? alreadyExists(definition.gvr, name)
+    : alreadyExistsWhileDeleted(definition.gvr, name)
+}
+
+/** Writes an object that passed everything; `object` is given away. */
+const writeNew = async (
+  deps: StoreDeps,
+  ctx: RequestContext,
+  key: string,
+  object: KubeObject,
+): Promise<StoredObject> => {
+  const { storage, definition } = deps
+  if (ctx.dryRun) {
+    const current = await write(deps, 'create', () => storage.get(key, consistent))
+    if (current !== undefined) throw nameTaken(deps, object, current)
+    return unwritten(key, object, 0)
+  }
+  refuseResourceVersion(object)
+  const { ttlSeconds } = definition
+  try {
+    return await write(deps, 'create', () =>
+      storage.create(key, object, ttlSeconds === undefined ? {} : { ttlSeconds }),
+    )
+  } catch (error) {
+    if (error instanceof WriteConflict) throw nameTaken(deps, object, error.current)
+    throw error
+  }
+}
+
+/** From the decoded object to the stored one; also the second half of a create on update. */
+export const createOnce = async (
+  deps: StoreDeps,
+  ctx: RequestContext,
+  object: KubeObject,
+): Promise<StoredObject> => {
+  const { definition, ids } = deps
+  beforeCreate(object, { definition, ctx, ids })
+  const name = object.metadata.name ?? ''
+  const key = keyOf(definition, ctx.namespace, name)
+  const undo = await definition.strategy.beginCreate?.(object, ctx)
+  try {
+    await admit(deps, 'validate', { operation: 'CREATE', ctx, name, object })
+    const stored = await writeNew(deps, ctx, key, object)
+    if (ctx.dryRun) await undo?.()
+    else await definition.strategy.afterCreate?.(stored.object, ctx)
+    return stored
+  } catch (error) {
+    await undo?.()
+    throw error
+  }
+}
+
+export const create = async (
+  deps: StoreDeps,
+  ctx: RequestContext,
+  object: KubeObject,
+): Promise<StoredObject> => {
+  receiveNewObject(object, deps.definition, ctx)
+  track(deps, object, undefined, ctx)
+  const name = object.metadata.name ?? ''
+  await admit(deps, 'mutate', { operation: 'CREATE', ctx, name, object })
+  dedupOwnerReferences(object.metadata, ctx, true)
+  if (!object.metadata.generateName || name !== '') return createOnce(deps, ctx, object)
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await createOnce(deps, ctx, clone(object))
+    } catch (error) {
+      const taken = error instanceof ApiError && error.reason === 'AlreadyExists'
+      if (!taken || attempt === limits.generateNameAttemptsMax) throw error
+    }
+  }
+}

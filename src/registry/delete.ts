@@ -1,0 +1,195 @@
+/**
+ * The delete path (deletion.md sections 5 to 10; apiserver, store.go Delete): graceful end and finalizers are an update,
+ * what then is left to do is a removal. `deleted` is false when the object stays.
+ */
+import { conflict, notFound } from '#api/errors.js'
+import { cloneJson, jsonEqual } from '#api/json-object.js'
+import type { JsonObject, KubeObject } from '#api/object.js'
+import { type StoredObject, WriteConflict } from '#cacher/object-storage.js'
+import { beforeDelete, markAsDeleting } from './before-delete.js'
+import { deletionFinalizers } from './propagation.js'
+import type { DeleteOptions, RequestContext } from './resource-definition.js'
+import type { DeletableStore } from './store.js'
+import { admit, keyOf, readStored, type StoreDeps, unwritten, write } from './store-base.js'
+
+export interface Deleted {
+  stored: StoredObject
+  deleted: boolean
+}
+interface Deletion {
+  readonly deps: StoreDeps
+  readonly ctx: RequestContext
+  readonly name: string
+  readonly options: DeleteOptions
+}
+
+const clone = (object: KubeObject): KubeObject =>
+  cloneJson(object as unknown as JsonObject) as unknown as KubeObject
+
+const admitDelete = async (
+  { deps, ctx, options }: Deletion,
+  current: StoredObject,
+): Promise<void> => {
+  const name = ctx.inCollection === true ? '' : (current.object.metadata.name ?? '')
+  const call = { operation: 'DELETE' as const, ctx, name, oldObject: current.object, options }
+  await admit(deps, 'mutate', call)
+  await admit(deps, 'validate', call)
+}
+
+/** The storage layer's second check, for what changed since the first (row 64). */
+const checkAgain = ({ deps, ctx, name, options }: Deletion, current: StoredObject): void => {
+  const { uid, resourceVersion } = options.preconditions ?? {}
+  const meta = current.object.metadata
+  const checks = [
+    ['UID', uid, meta.uid],
+    ['ResourceVersion', resourceVersion, meta.resourceVersion],
+  ] as const
+  for (const [field, given, has] of checks) {
+    if (given === undefined || given === has) continue
+    const why = `Precondition failed: ${field} in precondition: ${given}, ${field} in object meta: ${has}`
+    throw conflict(
+      deps.definition.gvr,
+      name,
+      `StorageError: invalid object, Code: 4, Key: ${keyOf(deps.definition, ctx.namespace, name)}, ResourceVersion: 0, AdditionalErrorMsg: ${why}`,
+    )
+  }
+}
+
+type Marked =
+  /** Written (or would be, under dry run) and it stays. */
+  | { next: 'stay'; stored: StoredObject }
+  /** Remove it now. `written` is set when an update went before. */
+  | { next: 'remove'; current: StoredObject; written?: StoredObject }
+
+/** One look at the stored object: sets grace, deletionTimestamp and finalizers as the options ask. */
+const markOnce = async (deletion: Deletion, current: StoredObject): Promise<Marked> => {
+  const { deps, ctx, options } = deletion
+  const { definition, clock, storage } = deps
+  const now = clock.now()
+  await admitDelete(deletion, current)
+  const object = clone(current.object)
+  const graceful = beforeDelete(object, options, { definition, now })
+  if (graceful === 'pending') return { next: 'stay', stored: current }
+  const finalizers = deletionFinalizers(object, options, definition)
+  object.metadata.finalizers = [...finalizers]
+  const held = finalizers.length > 0
+  if (graceful === 'no' && !held) return { next: 'remove', current }
+  if (graceful === 'no') markAsDeleting(object, now)
+  const stays = held || (graceful === 'yes' && (options.gracePeriodSeconds ?? 0) > 0)
+  const same = jsonEqual(
+    object.metadata as unknown as JsonObject,
+    current.object.metadata as unknown as JsonObject,
+  )
+  const stored = same
+    ? current
+    : ctx.dryRun
+      ? unwritten(current.key, object, current.revision)
+      : await write(deps, 'update', () => storage.update(current, object))
+  return stays ? { next: 'stay', stored } : { next: 'remove', current: stored, written: stored }
+}
+
+const mark = async (deletion: Deletion, first: StoredObject): Promise<Marked> => {
+  const { deps, ctx, name } = deletion
+  for (let current = first; ; ) {
+    ctx.signal.throwIfAborted()
+    checkAgain(deletion, current)
+    try {
+      return await markOnce(deletion, current)
+    } catch (error) {
+      if (!(error instanceof WriteConflict)) throw error
+      if (error.current === undefined) throw notFound(deps.definition.gvr, name)
+      current = error.current
+    }
+  }
+}
+
+/** Compare-and-delete without an end of tries (row 73). */
+const remove = async (
+  deletion: Deletion,
+  marked: Marked & { next: 'remove' },
+): Promise<Deleted> => {
+  const { deps, ctx, name } = deletion
+  const { definition, storage } = deps
+  let { current } = marked
+  for (;;) {
+    ctx.signal.throwIfAborted()
+    checkAgain(deletion, current)
+    await admitDelete(deletion, current)
+    if (ctx.dryRun) return { stored: current, deleted: true }
+    const expected = current
+    try {
+      const stored = await write(deps, 'delete', () => storage.delete(expected))
+      await definition.strategy.afterDelete?.(stored.object, ctx)
+      return { stored, deleted: true }
+    } catch (error) {
+      if (!(error instanceof WriteConflict)) throw error
+      if (error.current !== undefined) current = error.current
+      else if (marked.written === undefined) throw notFound(definition.gvr, name)
+      else {
+        // Somebody else removed it between our two steps: that is what was asked for (row 75).
+        await definition.strategy.afterDelete?.(marked.written.object, ctx)
+        return { stored: marked.written, deleted: true }
+      }
+    }
+  }
+}
+
+export const deleteGenerically = async (
+  deps: StoreDeps,
+  ctx: RequestContext,
+  name: string,
+  asked: DeleteOptions,
+): Promise<Deleted> => {
+  const options = { ...asked }
+  const deletion: Deletion = { deps, ctx, name, options }
+  const { definition, clock } = deps
+  const current = await readStored(deps, ctx, name)
+  const look = clone(current.object)
+  const graceful = beforeDelete(look, options, { definition, now: clock.now() })
+  if (graceful === 'pending') return { stored: current, deleted: false }
+  const finalizers = look.metadata.finalizers ?? []
+  const untouched =
+    graceful === 'no' &&
+    finalizers.length === 0 &&
+    deletionFinalizers(look, options, definition) === look.metadata.finalizers
+  const marked = untouched ? ({ next: 'remove', current } as const) : await mark(deletion, current)
+  if (marked.next === 'stay') return { stored: marked.stored, deleted: false }
+  if ('written' in marked && marked.written !== undefined) {
+    if (ctx.dryRun) return { stored: marked.written, deleted: true }
+    // Our own write moved the version; it must not fail against itself (row 65).
+    if (options.preconditions?.resourceVersion !== undefined)
+      options.preconditions = {
+        ...options.preconditions,
+        resourceVersion: marked.written.object.metadata.resourceVersion ?? '',
+      }
+  }
+  return remove(deletion, marked)
+}
+
+/** The steps for strategies that delete in a way of their own (namespaces). */
+export const makeDeletable = (deps: StoreDeps): DeletableStore => ({
+  definition: deps.definition,
+  get: (ctx, name) => readStored(deps, ctx, name),
+  admitDelete: (ctx, current, options) =>
+    admitDelete({ deps, ctx, name: current.object.metadata.name ?? '', options }, current),
+  changeStored: async (ctx, name, change) => {
+    let current = await readStored(deps, ctx, name)
+    for (;;) {
+      ctx.signal.throwIfAborted()
+      const object = clone(current.object)
+      await change(object, current)
+      const expected = current
+      if (jsonEqual(object as unknown as JsonObject, expected.object as unknown as JsonObject))
+        return expected
+      if (ctx.dryRun) return unwritten(current.key, object, current.revision)
+      try {
+        return await write(deps, 'update', () => deps.storage.update(expected, object))
+      } catch (error) {
+        if (!(error instanceof WriteConflict)) throw error
+        if (error.current === undefined) throw notFound(deps.definition.gvr, name)
+        current = error.current
+      }
+    }
+  },
+  deleteGenerically: (ctx, name, options) => deleteGenerically(deps, ctx, name, options),
+})

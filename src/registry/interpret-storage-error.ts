@@ -1,0 +1,46 @@
+/** Storage speaks codes, the API speaks Status: the one border where they meet (apiserver, pkg/storage/errors). */
+import {
+  ApiError,
+  expired,
+  internalError,
+  serverTimeout,
+  serviceUnavailable,
+  tooLargeResourceVersion,
+} from '#api/errors.js'
+import type { GroupResource } from '#api/group-version.js'
+import { StorageError } from '#storage/driver.js'
+
+const retrySeconds = 2
+const futureRetrySeconds = 1
+
+/** What a list or get from a revision that is gone says; a watch has a text of its own. */
+export const expiredText =
+  'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.'
+
+/** Yields what to throw. `asked` is the revision of the request, where it had one. */
+export const interpretStorageError = (
+  error: unknown,
+  { resource, operation, asked }: { resource: GroupResource; operation: string; asked?: number },
+): Error => {
+  if (error instanceof ApiError) return error
+  if (!(error instanceof StorageError))
+    return error instanceof Error ? error : internalError('unexpected failure', { log: error })
+  const log = { code: error.code, message: error.message, resource, operation }
+  switch (error.code) {
+    case 'Compacted':
+      return expired(`The resourceVersion for the provided list is too old.`)
+    case 'FutureRevision':
+      return tooLargeResourceVersion(asked ?? 0, error.revision ?? 0, futureRetrySeconds)
+    case 'Unavailable':
+    case 'UnknownOutcome':
+      return serverTimeout(resource, operation, retrySeconds)
+    case 'NoSpace':
+    case 'Closed':
+    case 'Locked':
+      return serviceUnavailable('storage does not take writes', log)
+    case 'Corrupt':
+      return internalError(error.message, { cause: error, log })
+    case 'TooLarge':
+      return internalError('etcdserver: request is too large', { cause: error, log })
+  }
+}

@@ -1,0 +1,41 @@
+/** Puts the generic store of one resource together (apiserver, pkg/registry/generic/registry/store.go). */
+import { create } from './create.js'
+import { deleteGenerically, makeDeletable } from './delete.js'
+import { deleteCollection } from './delete-collection.js'
+import { interpretStorageError } from './interpret-storage-error.js'
+import type { Store } from './store.js'
+import { keyOf, readStored, type StoreDeps } from './store-base.js'
+import { update } from './update.js'
+
+export const makeStore = (deps: StoreDeps): Store => {
+  const { definition, storage } = deps
+  const deletable = makeDeletable(deps)
+  const store: Store = {
+    definition,
+    key: (namespace, name) => keyOf(definition, namespace, name),
+    get: (ctx, name, consistency) => readStored(deps, ctx, name, consistency),
+    list: async (_ctx, options) => {
+      try {
+        return await storage.list(options)
+      } catch (error) {
+        const { consistency } = options
+        throw interpretStorageError(error, {
+          resource: definition.gvr,
+          operation: 'list',
+          asked: 'revision' in consistency ? consistency.revision : undefined,
+        })
+      }
+    },
+    watch: (_ctx, options) => storage.watch(options),
+    create: (ctx, object) => create(deps, ctx, object),
+    update: (ctx, name, change, options) => update(deps, ctx, name, change, options),
+    delete: (ctx, name, options) => {
+      const own = definition.strategy.delete
+      return own === undefined
+        ? deleteGenerically(deps, ctx, name, options)
+        : own({ name, options: { ...options }, store: deletable }, ctx)
+    },
+    deleteCollection: (ctx, options, request) => deleteCollection(store, ctx, options, request),
+  }
+  return store
+}

@@ -1,0 +1,161 @@
+/** What the parts of the generic store share: keys, reading, admission and the write of an object that is ready. */
+import type { Clock } from '#api/clock.js'
+import { badRequest, notFound } from '#api/errors.js'
+import { stringify } from '#api/json.js'
+import { isPathSegmentName } from '#api/names.js'
+import type { JsonObject, KubeObject } from '#api/object.js'
+import {
+  type ObjectStorage,
+  type ReadConsistency,
+  type StoredObject,
+  WriteConflict,
+} from '#cacher/object-storage.js'
+import type { Admission, AdmissionOperation } from './admission.js'
+import type { FieldManager } from './field-manager/field-manager.js'
+import type { Ids } from './ids.js'
+import { interpretStorageError } from './interpret-storage-error.js'
+import { inFieldOrder } from './object-meta.js'
+import type { DeleteOptions, RequestContext, ResourceDefinition } from './resource-definition.js'
+
+export interface StoreDeps {
+  readonly storage: ObjectStorage
+  readonly definition: ResourceDefinition
+  readonly admission: Admission
+  /** Missing: metadata.managedFields is not tracked. */
+  readonly fieldManager?: FieldManager
+  readonly clock: Clock
+  readonly ids: Ids
+}
+
+export const keyOf = (
+  definition: ResourceDefinition,
+  namespace: string | undefined,
+  name: string,
+): string => {
+  if (name === '') throw badRequest('Name parameter required.')
+  const messages = isPathSegmentName(name)
+  if (messages.length > 0)
+    throw badRequest(`Name parameter invalid: ${JSON.stringify(name)}: ${messages.join(';')}`)
+  return definition.namespaced
+    ? `${definition.storagePrefix}/${namespace ?? ''}/${name}`
+    : `${definition.storagePrefix}/${name}`
+}
+
+export const consistent: ReadConsistency = { kind: 'consistent' }
+
+/** Throws notFound. */
+export const readStored = async (
+  { storage, definition }: StoreDeps,
+  ctx: RequestContext,
+  name: string,
+  consistency: ReadConsistency = consistent,
+): Promise<StoredObject> => {
+  const key = keyOf(definition, ctx.namespace, name)
+  let stored: StoredObject | undefined
+  try {
+    stored = await storage.get(key, consistency)
+  } catch (error) {
+    throw interpretStorageError(error, {
+      resource: definition.gvr,
+      operation: 'get',
+      asked: 'revision' in consistency ? consistency.revision : undefined,
+    })
+  }
+  if (stored === undefined) throw notFound(definition.gvr, name)
+  return stored
+}
+
+/** Runs a write; a WriteConflict passes through, every other failure becomes a Status. */
+export const write = async <T>(
+  { definition }: StoreDeps,
+  operation: string,
+  action: () => Promise<T>,
+): Promise<T> => {
+  try {
+    return await action()
+  } catch (error) {
+    if (error instanceof WriteConflict) throw error
+    throw interpretStorageError(error, { resource: definition.gvr, operation })
+  }
+}
+
+const optionsKinds: Readonly<Record<AdmissionOperation, string>> = {
+  CREATE: 'CreateOptions',
+  UPDATE: 'UpdateOptions',
+  DELETE: 'DeleteOptions',
+  CONNECT: '',
+}
+
+/** One call of admission; `mutate` and `validate` are told apart by the caller. */
+export const admit = (
+  deps: StoreDeps,
+  step: keyof Admission,
+  call: {
+    operation: AdmissionOperation
+    ctx: RequestContext
+    name: string
+    object?: KubeObject
+    oldObject?: KubeObject
+    options?: DeleteOptions
+  },
+): Promise<void> => {
+  const { ctx, definition } = { ctx: call.ctx, definition: deps.definition }
+  return deps.admission[step]({
+    operation: call.operation,
+    definition,
+    kind: ctx.kind ?? definition.gvk,
+    resource: definition.gvr,
+    subresource: ctx.subresource,
+    namespace: definition.namespaced
+      ? (ctx.namespace ?? '')
+      : definition.gvr.resource === 'namespaces' && definition.gvr.group === ''
+        ? call.name
+        : '',
+    name: call.name,
+    object: call.object,
+    oldObject: call.oldObject,
+    options: {
+      kind: optionsKinds[call.operation],
+      apiVersion: 'meta.k8s.io/v1',
+      ...(call.options as JsonObject | undefined),
+      ...(call.options === undefined && ctx.dryRun ? { dryRun: ['All'] } : {}),
+    },
+    ctx,
+  })
+}
+
+/** Puts managedFields on `next`, which is private. */
+export const track = (
+  { definition, fieldManager }: StoreDeps,
+  next: KubeObject,
+  live: KubeObject | undefined,
+  ctx: RequestContext,
+): void => {
+  if (fieldManager === undefined) return
+  const view = (object: KubeObject): KubeObject => definition.convert?.fromStorage(object) ?? object
+  const tracked = fieldManager.trackUpdate({
+    next: view(next),
+    live: live === undefined ? undefined : view(live),
+    manager: ctx.fieldManager || ctx.userAgent,
+    subresource: ctx.subresource,
+    now: ctx.now,
+  })
+  if (tracked.metadata.managedFields === undefined) delete next.metadata.managedFields
+  else next.metadata.managedFields = tracked.metadata.managedFields
+}
+
+/** An object that storage never saw: the answer of a dry run, or of the update that removed its object. */
+export const unwritten = (key: string, object: KubeObject, revision: number): StoredObject => {
+  const ordered = inFieldOrder(object)
+  if (revision > 0) ordered.metadata.resourceVersion = String(revision)
+  let json: Buffer | undefined
+  return {
+    key,
+    object: ordered,
+    revision,
+    get json() {
+      json ??= Buffer.from(stringify(ordered))
+      return json
+    },
+  }
+}

@@ -1,0 +1,207 @@
+/**
+ * Update, and with it patch, apply and the subresources that write their parent (apiserver, store.go Update):
+ * compare-and-swap around `change`, the last finalizer that takes its object along, and no write when nothing changed.
+ */
+import { conflict, notFound } from '#api/errors.js'
+import { jsonEqual } from '#api/json-object.js'
+import type { JsonObject, KubeObject } from '#api/object.js'
+import { type StoredObject, WriteConflict } from '#cacher/object-storage.js'
+import { beforeUpdate, checkResourceVersion, keepAllButStatus } from './before-update.js'
+import { createOnce } from './create.js'
+import {
+  dedupOwnerReferences,
+  inFieldOrder,
+  matchNamespace,
+  wipeSystemFields,
+} from './object-meta.js'
+import type { RequestContext, Strategy } from './resource-definition.js'
+import type { UpdateOptions } from './store.js'
+import { admit, consistent, keyOf, type StoreDeps, track, unwritten, write } from './store-base.js'
+
+export type Change = (current: KubeObject | undefined) => KubeObject | Promise<KubeObject>
+export interface Updated {
+  stored: StoredObject
+  created: boolean
+}
+interface Attempt {
+  readonly deps: StoreDeps
+  readonly ctx: RequestContext
+  readonly name: string
+  readonly key: string
+  readonly change: Change
+  readonly options: UpdateOptions
+}
+
+const without = (object: KubeObject): JsonObject => {
+  const { metadata, ...rest } = inFieldOrder(object)
+  return { ...rest, metadata: metadata as unknown as JsonObject } as JsonObject
+}
+
+const sameContent = (a: KubeObject, b: KubeObject): boolean => jsonEqual(without(a), without(b))
+
+/** The storage layer's check, before anything else is looked at (apiserver, storage/interfaces.go Preconditions). */
+const checkPreconditions = (
+  { deps, name, key, options }: Attempt,
+  current: StoredObject | undefined,
+): void => {
+  const { uid, resourceVersion } = options.preconditions ?? {}
+  const meta = current?.object.metadata
+  const fail = (field: string, given: string, has: string | undefined): void => {
+    if (given === (has ?? '')) return
+    const why = `Precondition failed: ${field} in precondition: ${given}, ${field} in object meta: ${has ?? ''}`
+    throw conflict(
+      deps.definition.gvr,
+      name,
+      `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${why}`,
+    )
+  }
+  if (uid !== undefined) fail('UID', uid, meta?.uid)
+  if (resourceVersion !== undefined) fail('ResourceVersion', resourceVersion, meta?.resourceVersion)
+}
+
+const hooksOf = ({ deps, options, ctx }: Attempt): Parameters<typeof beforeUpdate>[2] => {
+  const { definition } = deps
+  const { strategy } = definition
+  const which = options.strategy ?? (ctx.subresource === 'status' ? 'status' : 'main')
+  const hooks: Pick<Strategy, 'prepareForUpdate' | 'validateUpdate' | 'warningsOnUpdate'> =
+    which === 'none'
+      ? {}
+      : which === 'main'
+        ? strategy
+        : {
+            ...strategy.status,
+            prepareForUpdate: (next, previous, c) => {
+              keepAllButStatus(next, previous, definition)
+              strategy.status?.prepareForUpdate?.(next, previous, c)
+            },
+          }
+  return {
+    definition,
+    hooks: { ...hooks, ...options.hooks },
+    ctx,
+    mayBumpGeneration: which === 'main',
+  }
+}
+
+/** The last finalizer went from a terminating object whose grace is over (deletion.md rows 94, 95, 105). */
+const isToBeRemoved = (next: KubeObject, previous: KubeObject, strategy: Strategy): boolean =>
+  (next.metadata.finalizers ?? []).length === 0 &&
+  previous.metadata.deletionTimestamp !== undefined &&
+  !previous.metadata.deletionGracePeriodSeconds &&
+  (strategy.mayBeRemoved?.(next) ?? true)
+
+const removeWith = async (
+  { deps, ctx, key }: Attempt,
+  next: KubeObject,
+  current: StoredObject,
+): Promise<Updated> => {
+  const { storage, definition } = deps
+  const answer = { stored: unwritten(key, next, current.revision), created: false }
+  if (ctx.dryRun) return answer
+  try {
+    await write(deps, 'delete', () => storage.delete(current))
+  } catch (error) {
+    // Two updates may race to remove the last finalizer; the loser's NotFound does not count (row 97).
+    if (!(error instanceof WriteConflict) || error.current !== undefined) throw error
+  }
+  await definition.strategy.afterDelete?.(current.object, ctx)
+  return answer
+}
+
+const writeNext = async (
+  attempt: Attempt,
+  next: KubeObject,
+  current: StoredObject,
+): Promise<Updated> => {
+  const { deps, ctx, key } = attempt
+  const { definition, storage } = deps
+  const undo = await definition.strategy.beginUpdate?.(next, current.object, ctx)
+  try {
+    await admit(deps, 'validate', {
+      operation: 'UPDATE',
+      ctx,
+      name: attempt.name,
+      object: next,
+      oldObject: current.object,
+    })
+    if (isToBeRemoved(next, current.object, definition.strategy))
+      return await removeWith(attempt, next, current)
+    if (sameContent(next, current.object)) return { stored: current, created: false }
+    if (ctx.dryRun) {
+      await undo?.()
+      return { stored: unwritten(key, next, current.revision), created: false }
+    }
+    const { ttlSeconds } = definition
+    const stored = await write(deps, 'update', () =>
+      storage.update(current, next, ttlSeconds === undefined ? {} : { ttlSeconds }),
+    )
+    return { stored, created: false }
+  } catch (error) {
+    await undo?.()
+    throw error
+  }
+}
+
+const createInstead = async (attempt: Attempt): Promise<Updated> => {
+  const { deps, ctx, name, change, options } = attempt
+  const { definition } = deps
+  if (!(definition.strategy.allowCreateOnUpdate ?? false) && options.forceAllowCreate !== true)
+    throw notFound(definition.gvr, name)
+  checkPreconditions(attempt, undefined)
+  const next = await change(undefined)
+  wipeSystemFields(next.metadata)
+  matchNamespace(next.metadata, definition.namespaced ? (ctx.namespace ?? '') : '')
+  dedupOwnerReferences(next.metadata, ctx)
+  if (options.managedFieldsTracked !== true) track(deps, next, undefined, ctx)
+  await admit(deps, 'mutate', { operation: 'CREATE', ctx, name, object: next })
+  dedupOwnerReferences(next.metadata, ctx, true)
+  await options.authorizeCreate?.()
+  return { stored: await createOnce(deps, ctx, next), created: true }
+}
+
+const once = async (attempt: Attempt, current: StoredObject | undefined): Promise<Updated> => {
+  const { deps, ctx, name, change, options } = attempt
+  if (current === undefined) return createInstead(attempt)
+  const { definition } = deps
+  checkPreconditions(attempt, current)
+  const next = await change(current.object)
+  dedupOwnerReferences(next.metadata, ctx)
+  if (options.managedFieldsTracked !== true) track(deps, next, current.object, ctx)
+  await admit(deps, 'mutate', {
+    operation: 'UPDATE',
+    ctx,
+    name,
+    object: next,
+    oldObject: current.object,
+  })
+  dedupOwnerReferences(next.metadata, ctx, true)
+  checkResourceVersion(next, {
+    definition,
+    name,
+    current: current.object.metadata.resourceVersion ?? '',
+  })
+  beforeUpdate(next, current.object, hooksOf(attempt))
+  return writeNext(attempt, next, current)
+}
+
+/** `change` yields a private object each time it is called. */
+export const update = async (
+  deps: StoreDeps,
+  ctx: RequestContext,
+  name: string,
+  change: Change,
+  options: UpdateOptions = {},
+): Promise<Updated> => {
+  const key = keyOf(deps.definition, ctx.namespace, name)
+  const attempt: Attempt = { deps, ctx, name, key, change, options }
+  let current = await write(deps, 'get', () => deps.storage.get(key, consistent))
+  for (;;) {
+    ctx.signal.throwIfAborted()
+    try {
+      return await once(attempt, current)
+    } catch (error) {
+      if (!(error instanceof WriteConflict)) throw error
+      current = error.current
+    }
+  }
+}

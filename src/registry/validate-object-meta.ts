@@ -1,0 +1,239 @@
+/**
+ * Validation of metadata, in upstream's order and words (apimachinery, pkg/api/validation/objectmeta.go). Its errors
+ * come more than once on an update, because upstream's generic code and its strategies both run them: see
+ * `validateMetaOnUpdate`.
+ */
+import {
+  child,
+  type FieldError,
+  forbidden,
+  index,
+  invalid,
+  required,
+  tooLong,
+} from '#api/field-error.js'
+import { parseGroupVersion } from '#api/group-version.js'
+import { jsonEqual } from '#api/json-object.js'
+import {
+  dnsLabelName,
+  dnsSubdomainName,
+  isLabelValue,
+  isQualifiedName,
+  type NameRule,
+  pathSegmentName,
+} from '#api/names.js'
+import type { JsonValue, ManagedFieldsEntry, ObjectMeta, OwnerReference } from '#api/object.js'
+import { limits } from '#limits'
+import type { ResourceDefinition } from './resource-definition.js'
+import { validateFieldManager } from './validate-options.js'
+
+export const foregroundFinalizer = 'foregroundDeletion'
+export const orphanFinalizer = 'orphan'
+const standardFinalizers = new Set(['kubernetes', orphanFinalizer, foregroundFinalizer])
+const immutable = 'field is immutable'
+
+const validateLabels = (labels: Record<string, string> = {}): FieldError[] =>
+  Object.keys(labels)
+    .sort()
+    .flatMap((key) => [
+      ...isQualifiedName(key).map((m) => invalid('metadata.labels', key, m)),
+      ...isLabelValue(labels[key]!).map((m) => invalid('metadata.labels', labels[key], m)),
+    ])
+
+const validateAnnotations = (annotations: Record<string, string> = {}): FieldError[] => {
+  const path = 'metadata.annotations'
+  const errors = Object.keys(annotations)
+    .sort()
+    .flatMap((key) => isQualifiedName(key.toLowerCase()).map((m) => invalid(path, key, m)))
+  let bytes = 0
+  for (const key of Object.keys(annotations))
+    bytes += Buffer.byteLength(key) + Buffer.byteLength(annotations[key]!)
+  if (bytes > limits.annotationsBytesMax) errors.push(tooLong(path, limits.annotationsBytesMax))
+  return errors
+}
+
+const ownerPath = 'metadata.ownerReferences'
+
+const validateOwnerReference = (reference: OwnerReference): FieldError[] => {
+  const errors: FieldError[] = []
+  const gv = parseGroupVersion(reference.apiVersion)
+  if (gv === undefined || gv.version === '')
+    errors.push(
+      invalid(child(ownerPath, 'apiVersion'), reference.apiVersion, 'version must not be empty'),
+    )
+  for (const field of ['kind', 'name', 'uid'] as const)
+    if (!reference[field])
+      errors.push(invalid(child(ownerPath, field), reference[field] ?? '', 'must not be empty'))
+  if (reference.apiVersion === 'v1' && reference.kind === 'Event')
+    errors.push(invalid(ownerPath, reference, '/v1, Kind=Event is disallowed from being an owner'))
+  return errors
+}
+
+const validateOwnerReferences = (references: OwnerReference[] = []): FieldError[] => {
+  const errors: FieldError[] = []
+  let controller: string | undefined
+  for (const reference of references) {
+    errors.push(...validateOwnerReference(reference))
+    if (reference.controller !== true) continue
+    const name = `${reference.kind}/${reference.name}`
+    if (controller === undefined) controller = name
+    else
+      errors.push(
+        invalid(
+          ownerPath,
+          references,
+          `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${name}`,
+        ),
+      )
+  }
+  return errors
+}
+
+const validateFinalizers = (finalizers: string[] = []): FieldError[] => {
+  const path = 'metadata.finalizers'
+  const errors = finalizers.flatMap((f) => isQualifiedName(f).map((m) => invalid(path, f, m)))
+  if (finalizers.includes(orphanFinalizer) && finalizers.includes(foregroundFinalizer))
+    errors.push(
+      invalid(
+        path,
+        finalizers,
+        `finalizer ${orphanFinalizer} and ${foregroundFinalizer} cannot be both set`,
+      ),
+    )
+  return errors
+}
+
+const validateManagedFields = (entries: ManagedFieldsEntry[] = []): FieldError[] =>
+  entries.flatMap((entry, i) => {
+    const path = index('metadata.managedFields', i)
+    const errors: FieldError[] = []
+    if (entry.operation !== 'Apply' && entry.operation !== 'Update')
+      errors.push(
+        invalid(child(path, 'operation'), entry.operation ?? '', 'must be `Apply` or `Update`'),
+      )
+    if (entry.fieldsType && entry.fieldsType !== 'FieldsV1')
+      errors.push(invalid(child(path, 'fieldsType'), entry.fieldsType, 'must be `FieldsV1`'))
+    errors.push(...validateFieldManager(entry.manager ?? '', child(path, 'manager')))
+    if (Buffer.byteLength(entry.subresource ?? '') > 256)
+      errors.push(tooLong(child(path, 'subresource'), 256))
+    return errors
+  })
+
+const validateNamespace = (meta: ObjectMeta, namespaced: boolean): FieldError[] => {
+  const path = 'metadata.namespace'
+  const namespace = meta.namespace ?? ''
+  if (!namespaced) return namespace === '' ? [] : [forbidden(path, 'not allowed on this type')]
+  if (namespace === '') return [required(path)]
+  return dnsLabelName(namespace, false).map((m) => invalid(path, namespace, m))
+}
+
+const validateGeneration = (meta: ObjectMeta): FieldError[] =>
+  (meta.generation ?? 0) < 0
+    ? [invalid('metadata.generation', meta.generation, 'must be greater than or equal to 0')]
+    : []
+
+/** Upstream's ValidateObjectMetaAccessor. */
+const validateMeta = (meta: ObjectMeta, namespaced: boolean, nameRule: NameRule): FieldError[] => {
+  const errors: FieldError[] = []
+  const base = meta.generateName ?? ''
+  if (base !== '')
+    errors.push(...nameRule(base, true).map((m) => invalid('metadata.generateName', base, m)))
+  const name = meta.name ?? ''
+  if (name === '') errors.push(required('metadata.name', 'name or generateName is required'))
+  else errors.push(...nameRule(name, false).map((m) => invalid('metadata.name', name, m)))
+  return [
+    ...errors,
+    ...validateNamespace(meta, namespaced),
+    ...validateGeneration(meta),
+    ...validateLabels(meta.labels),
+    ...validateAnnotations(meta.annotations),
+    ...validateOwnerReferences(meta.ownerReferences),
+    ...validateFinalizers(meta.finalizers),
+    ...validateManagedFields(meta.managedFields),
+  ]
+}
+
+/** The check of core kinds that a finalizer without a domain is a known one (deletion.md row 107). */
+const validateFinalizerNames = (meta: ObjectMeta, definition: ResourceDefinition): FieldError[] => {
+  if (!(definition.strategy.knownFinalizerNames ?? !definition.isCustom)) return []
+  return (meta.finalizers ?? []).flatMap((finalizer, i) =>
+    finalizer.includes('/') || standardFinalizers.has(finalizer)
+      ? []
+      : [
+          invalid(
+            index('metadata.finalizers', i),
+            finalizer,
+            'name is neither a standard finalizer name nor is it fully qualified',
+          ),
+        ],
+  )
+}
+
+const changed = (path: string, next: unknown, previous: unknown): FieldError[] =>
+  jsonEqual((next ?? null) as JsonValue, (previous ?? null) as JsonValue)
+    ? []
+    : [invalid(path, next ?? null, immutable)]
+
+const goStrings = (values: string[]): string =>
+  `[]string{${values.map((v) => JSON.stringify(v)).join(', ')}}`
+
+/** Upstream's ValidateObjectMetaAccessorUpdate. */
+const validateMetaChange = (next: ObjectMeta, previous: ObjectMeta): FieldError[] => {
+  const errors: FieldError[] = []
+  if (previous.deletionTimestamp !== undefined) {
+    const had = new Set(previous.finalizers ?? [])
+    const added = [...new Set(next.finalizers ?? [])].filter((f) => !had.has(f)).sort()
+    if (added.length > 0)
+      errors.push(
+        forbidden(
+          'metadata.finalizers',
+          `no new finalizers can be added if the object is being deleted, found new finalizers ${goStrings(added)}`,
+        ),
+      )
+  }
+  return [
+    ...errors,
+    ...validateGeneration(next),
+    ...changed('metadata.name', next.name ?? '', previous.name ?? ''),
+    ...changed('metadata.namespace', next.namespace ?? '', previous.namespace ?? ''),
+    ...changed('metadata.uid', next.uid, previous.uid),
+    ...changed('metadata.creationTimestamp', next.creationTimestamp, previous.creationTimestamp),
+    ...changed('metadata.deletionTimestamp', next.deletionTimestamp, previous.deletionTimestamp),
+    ...changed(
+      'metadata.deletionGracePeriodSeconds',
+      next.deletionGracePeriodSeconds,
+      previous.deletionGracePeriodSeconds,
+    ),
+    ...validateLabels(next.labels),
+    ...validateAnnotations(next.annotations),
+    ...validateOwnerReferences(next.ownerReferences),
+    ...validateManagedFields(next.managedFields),
+  ]
+}
+
+const nameRuleOf = (definition: ResourceDefinition): NameRule =>
+  definition.strategy.validateName ?? dnsSubdomainName
+
+/** On create, the strategy's own check of metadata comes first; the generic one runs only when nothing else failed. */
+export const validateMetaOnCreate = (
+  meta: ObjectMeta,
+  definition: ResourceDefinition,
+): FieldError[] => [
+  ...validateMeta(meta, definition.namespaced, nameRuleOf(definition)),
+  ...validateFinalizerNames(meta, definition),
+]
+
+/** On update: the generic checks, then those of the strategy, which repeat them. */
+export const validateMetaOnUpdate = (
+  next: ObjectMeta,
+  previous: ObjectMeta,
+  definition: ResourceDefinition,
+): FieldError[] => {
+  const repeats = definition.strategy.metadataRevalidation ?? 'full'
+  const change = validateMetaChange(next, previous)
+  const errors = [...validateMeta(next, definition.namespaced, pathSegmentName), ...change]
+  if (repeats === 'none') return errors
+  errors.push(...change, ...validateFinalizerNames(next, definition))
+  if (repeats === 'change') return errors
+  return [...errors, ...validateMetaOnCreate(next, definition)]
+}

@@ -1,0 +1,117 @@
+/** Validation of CreateOptions, UpdateOptions, PatchOptions and DeleteOptions (apimachinery, meta/v1/validation). */
+import { invalid as invalidObject } from '#api/errors.js'
+import {
+  type FieldError,
+  forbidden,
+  invalid,
+  notSupported,
+  required,
+  tooLong,
+} from '#api/field-error.js'
+import type { DeleteOptions } from './resource-definition.js'
+
+export interface WriteOptions {
+  dryRun: string[]
+  fieldManager: string
+  fieldValidation: string
+  /** PatchOptions only. */
+  force?: boolean
+}
+
+const fieldManagerLengthMax = 128
+// Go's unicode.IsPrint: letters, marks, numbers, punctuation, symbols and the ASCII space.
+const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u
+
+const codePoint = (char: string): string => {
+  const code = `U+${char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`
+  return printable.test(char) ? `${code} '${char}'` : code
+}
+
+export const validateFieldManager = (manager: string, path: string): FieldError[] => {
+  const errors: FieldError[] = []
+  if (Buffer.byteLength(manager) > fieldManagerLengthMax)
+    errors.push(tooLong(path, fieldManagerLengthMax))
+  let at = 0
+  for (const char of manager) {
+    if (!printable.test(char))
+      errors.push(
+        invalid(path, manager, `invalid character ${codePoint(char)} (at position ${at})`),
+      )
+    at += Buffer.byteLength(char)
+  }
+  return errors
+}
+
+const validateDryRun = (dryRun: readonly string[]): FieldError[] =>
+  dryRun.every((v) => v === 'All') ? [] : [notSupported('dryRun', dryRun, ['All'])]
+
+const fieldValidations = ['', 'Ignore', 'Strict', 'Warn']
+
+const validateCommon = (options: WriteOptions): FieldError[] => [
+  ...validateFieldManager(options.fieldManager, 'fieldManager'),
+  ...validateDryRun(options.dryRun),
+  ...(fieldValidations.includes(options.fieldValidation)
+    ? []
+    : [notSupported('fieldValidation', options.fieldValidation, fieldValidations)]),
+]
+
+const refuse = (kind: string, errors: readonly FieldError[]): void => {
+  if (errors.length > 0) throw invalidObject({ group: 'meta.k8s.io', kind }, '', errors)
+}
+
+export const checkWriteOptions = (
+  kind: 'CreateOptions' | 'UpdateOptions',
+  options: WriteOptions,
+): void => refuse(kind, validateCommon(options))
+
+export const checkPatchOptions = (options: WriteOptions, isApply: boolean): void => {
+  const errors: FieldError[] = []
+  if (isApply && options.fieldManager === '')
+    errors.push(required('fieldManager', 'is required for apply patch'))
+  if (!isApply && options.force !== undefined)
+    errors.push(forbidden('force', 'may not be specified for non-apply patch'))
+  refuse('PatchOptions', [...errors, ...validateCommon(options)])
+}
+
+const policies = ['Foreground', 'Background', 'Orphan']
+
+const validateUnsafeDelete = (options: DeleteOptions): FieldError[] => {
+  if (options.ignoreStoreReadErrorWithClusterBreakingPotential !== true) return []
+  const given = {
+    dryRun: (options.dryRun ?? []).length > 0,
+    propagationPolicy: options.propagationPolicy !== undefined,
+    orphanDependents: options.orphanDependents !== undefined,
+    gracePeriodSeconds: options.gracePeriodSeconds !== undefined,
+    preconditions: options.preconditions !== undefined,
+  }
+  return Object.entries(given)
+    .filter(([, isGiven]) => isGiven)
+    .map(([name]) =>
+      invalid(
+        'ignoreStoreReadErrorWithClusterBreakingPotential',
+        true,
+        `cannot be set together with .${name}`,
+      ),
+    )
+}
+
+/** deletion.md section 3. */
+export const checkDeleteOptions = (options: DeleteOptions): void => {
+  const errors: FieldError[] = []
+  const policy = options.propagationPolicy
+  if (options.orphanDependents !== undefined && policy !== undefined)
+    errors.push(
+      invalid(
+        'propagationPolicy',
+        policy,
+        'orphanDependents and deletionPropagation cannot be both set',
+      ),
+    )
+  if (policy !== undefined && !policies.includes(policy))
+    errors.push(notSupported('propagationPolicy', policy, [...policies, 'nil']))
+  refuse('DeleteOptions', [
+    ...errors,
+    ...validateDryRun(options.dryRun ?? []),
+    ...validateUnsafeDelete(options),
+  ])
+}

@@ -1,0 +1,115 @@
+/** Finds the command, reads its flags, runs it. Usage mistakes are one line on stderr and exit code 2. */
+import path from 'node:path'
+import { clientProcessFlags, kubeletFlags, runClientProcess } from './commands/client-process.js'
+import { kubeconfigFlags, printKubeconfig } from './commands/kubeconfig.js'
+import { serve } from './commands/serve.js'
+import { up } from './commands/up.js'
+import { describeFlags, type Flag, type Flags, parseFlags, UsageError } from './flags.js'
+import type { ExitCode, Machine } from './machine.js'
+import { packageVersion } from './package-version.js'
+import { kubeconfigPathOf, serveFlags } from './serve-flags.js'
+
+interface Command {
+  readonly help: string
+  readonly flags: readonly Flag[]
+  readonly acceptUpstream?: boolean
+  run(machine: Machine, flags: Flags): ExitCode | Promise<ExitCode>
+}
+
+const clientProcess = (
+  name: string,
+  module: string,
+  exportName: string,
+  help: string,
+  flags = clientProcessFlags,
+): Command => ({
+  help,
+  flags,
+  run: (machine, given) => runClientProcess(machine, given, { name, module, exportName }),
+})
+
+const absoluteKubeconfig = (flags: Flags): string => path.resolve(kubeconfigPathOf(flags))
+
+const commands: Readonly<Record<string, Command>> = {
+  up: {
+    help: 'API server, kubelet, scheduler and controllers: a whole cluster on this machine',
+    flags: serveFlags,
+    acceptUpstream: true,
+    run: (machine, flags) => up(machine, flags, absoluteKubeconfig(flags)),
+  },
+  serve: {
+    help: 'the API server alone',
+    flags: serveFlags,
+    acceptUpstream: true,
+    run: (machine, flags) => serve(machine, flags, absoluteKubeconfig(flags)),
+  },
+  kubelet: clientProcess(
+    'kubelet',
+    'kubelet/main.js',
+    'runKubelet',
+    'runs Pods as processes of this machine',
+    kubeletFlags,
+  ),
+  scheduler: clientProcess('scheduler', 'scheduler/main.js', 'runScheduler', 'gives Pods a Node'),
+  'controller-manager': clientProcess(
+    'controller-manager',
+    'controllers/main.js',
+    'runControllers',
+    'endpoints, namespaces, garbage collection and the workload controllers',
+  ),
+  kubeconfig: {
+    help: 'prints the admin kubeconfig of a data dir',
+    flags: kubeconfigFlags,
+    run: printKubeconfig,
+  },
+}
+
+const overview = (): string => {
+  const width = Math.max(...Object.keys(commands).map((name) => name.length))
+  const lines = Object.entries(commands).map(
+    ([name, { help }]) => `  ${name.padEnd(width)}   ${help}\n`,
+  )
+  return `kubelevel ${packageVersion()}: a Kubernetes API server on Node\n\nUsage: kubelevel <command> [flags]\n\n${lines.join('')}\nkubelevel <command> --help tells its flags.\n`
+}
+
+const helpOf = (name: string, command: Command): string =>
+  `${command.help}\n\nUsage: kubelevel ${name} [flags]\n\n${describeFlags(command.flags)}${
+    command.acceptUpstream ? '\nOther flags of kube-apiserver are accepted and ignored.\n' : ''
+  }`
+
+const usageMistake = (machine: Machine, where: string, message: string): ExitCode => {
+  machine.stderr(`${where}: ${message} (${where} --help tells what there is)\n`)
+  return 2
+}
+
+export const runCommandLine = async (
+  args: readonly string[],
+  machine: Machine,
+): Promise<ExitCode> => {
+  const [name, ...rest] = args
+  if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
+    machine.stdout(overview())
+    return name === undefined ? 2 : 0
+  }
+  if (name === '--version' || name === 'version') {
+    machine.stdout(`kubelevel ${packageVersion()}\n`)
+    return 0
+  }
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined
+  if (command === undefined)
+    return usageMistake(machine, 'kubelevel', `unknown command ${JSON.stringify(name)}`)
+  if (rest.includes('--help') || rest.includes('-h')) {
+    machine.stdout(helpOf(name, command))
+    return 0
+  }
+  try {
+    const flags = parseFlags(rest, command.flags, {
+      acceptUpstream: command.acceptUpstream === true,
+    })
+    return await command.run(machine, flags)
+  } catch (error) {
+    if (error instanceof UsageError)
+      return usageMistake(machine, `kubelevel ${name}`, error.message)
+    throw error
+  }
+}

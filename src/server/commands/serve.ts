@@ -1,0 +1,66 @@
+/** `kubelevel serve`: the API server alone, in the foreground. */
+
+import type { Server } from '../create-server.js'
+import type { Flags } from '../flags.js'
+import type { ExitCode, Machine } from '../machine.js'
+import { serverOptionsOf } from '../serve-flags.js'
+
+/** One line that says what to do about it, for what goes wrong most often at a start. */
+const explain = (error: unknown, flags: Flags): string => {
+  const { code, message } = error as NodeJS.ErrnoException
+  const where = `port ${flags.text('secure-port')} on ${flags.text('bind-address')}`
+  if (code === 'EADDRINUSE')
+    return `${where} is in use: choose another with --secure-port, or --secure-port=0 for a free one`
+  if (code === 'EACCES' && message.includes('listen')) return `${where} needs more privileges`
+  if (code === 'EADDRNOTAVAIL') return `${flags.text('bind-address')} is no address of this machine`
+  return message
+}
+
+/** Starts it; undefined after a failure that was told on stderr. */
+export const startServer = async (
+  machine: Machine,
+  flags: Flags,
+  command: string,
+): Promise<Server | undefined> => {
+  for (const flag of flags.ignored)
+    machine.stderr(`kubelevel ${command}: ${flag} has no meaning here and is ignored\n`)
+  const options = serverOptionsOf(flags)
+  try {
+    const { createServer } = await import('../create-server.js')
+    return await createServer(options)
+  } catch (error) {
+    machine.stderr(`kubelevel ${command}: ${explain(error, flags)}\n`)
+    return undefined
+  }
+}
+
+/** What is told once the server is ready. */
+export const announce = (machine: Machine, server: Server, kubeconfig: string): void => {
+  const ms = Math.round(machine.uptimeMs())
+  if (!machine.isTerminal) {
+    machine.stderr(`ready ${server.url} kubeconfig=${kubeconfig} in ${ms} ms\n`)
+    return
+  }
+  machine.stderr(
+    `kubelevel is ready in ${ms} ms: ${server.url}\n\n  export KUBECONFIG=${kubeconfig}\n  kubectl get namespaces\n\nCtrl-C stops it.\n`,
+  )
+}
+
+export const untilStopped = (machine: Machine): Promise<void> =>
+  new Promise((resolve) => {
+    if (machine.stopSignal.aborted) resolve()
+    else machine.stopSignal.addEventListener('abort', () => resolve(), { once: true })
+  })
+
+export const serve = async (
+  machine: Machine,
+  flags: Flags,
+  kubeconfig: string,
+): Promise<ExitCode> => {
+  const server = await startServer(machine, flags, 'serve')
+  if (server === undefined) return 1
+  announce(machine, server, kubeconfig)
+  await untilStopped(machine)
+  await server.close()
+  return 0
+}

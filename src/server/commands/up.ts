@@ -1,0 +1,79 @@
+/**
+ * `kubelevel up`: the API server in this process, kubelet, scheduler and controllers as children that are started
+ * again when they crash.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import type { Flags } from '../flags.js'
+import type { ExitCode, Machine } from '../machine.js'
+import { announce, startServer, untilStopped } from './serve.js'
+
+const restartDelayMinMs = 500
+const restartDelayMaxMs = 30_000
+/** A child that lived this long starts again without delay. */
+const healthyAfterMs = 60_000
+const childStopMs = 10_000
+
+interface Child {
+  /** Ends it with SIGTERM, with SIGKILL when it does not listen; resolves when it is gone. */
+  stop(): Promise<void>
+}
+
+/** Keeps one child alive. It gets its own process group, so that Ctrl-C reaches it through us and in our order. */
+const keepRunning = (machine: Machine, name: string, args: readonly string[]): Child => {
+  let stopping = false
+  let delayMs = restartDelayMinMs
+  let timer: NodeJS.Timeout | undefined
+  let child: ChildProcess | undefined
+  let gone: () => void = () => {}
+  const ended = new Promise<void>((resolve) => {
+    gone = resolve
+  })
+  const start = (): void => {
+    const startedAt = machine.now()
+    // The IPC channel tells a child that we are gone, however we went.
+    child = spawn(machine.nodePath, [machine.mainFile, name, ...args], {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      detached: true,
+    })
+    child.once('error', (error) => machine.stderr(`kubelevel up: ${name}: ${error.message}\n`))
+    child.once('close', (code, signal) => {
+      child = undefined
+      if (stopping) return gone()
+      if (machine.now() - startedAt > healthyAfterMs) delayMs = restartDelayMinMs
+      machine.stderr(
+        `kubelevel up: ${name} ended (${signal ?? `exit ${code}`}), again in ${delayMs} ms\n`,
+      )
+      timer = setTimeout(start, delayMs)
+      delayMs = Math.min(delayMs * 2, restartDelayMaxMs)
+    })
+  }
+  start()
+  return {
+    stop: async () => {
+      stopping = true
+      clearTimeout(timer)
+      if (child === undefined) return
+      child.kill('SIGTERM')
+      const force = setTimeout(() => child?.kill('SIGKILL'), childStopMs)
+      await ended
+      clearTimeout(force)
+    },
+  }
+}
+
+export const up = async (machine: Machine, flags: Flags, kubeconfig: string): Promise<ExitCode> => {
+  const server = await startServer(machine, flags, 'up')
+  if (server === undefined) return 1
+  const common = ['--kubeconfig', kubeconfig]
+  const node = ['--root-dir', `${flags.text('data-dir')}/kubelet`]
+  const controllers = keepRunning(machine, 'controller-manager', common)
+  const scheduler = keepRunning(machine, 'scheduler', common)
+  const kubelet = keepRunning(machine, 'kubelet', [...common, ...node])
+  announce(machine, server, kubeconfig)
+  await untilStopped(machine)
+  // The kubelet ends its Pods' processes while the server still takes their last status.
+  await kubelet.stop()
+  await Promise.all([scheduler.stop(), controllers.stop()])
+  await server.close()
+  return 0
+}

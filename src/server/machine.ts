@@ -1,0 +1,19 @@
+/** What a command may ask of the process it runs in. main.ts gives the real one; tests give their own. */
+export interface Machine {
+  readonly stdout: (text: string) => void
+  readonly stderr: (text: string) => void
+  /** Whether someone looks at stderr: hints are for people, one line is for scripts. */
+  readonly isTerminal: boolean
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly nodePath: string
+  /** dist/src/main.js: what a child process runs. */
+  readonly mainFile: string
+  /** Aborts at the first SIGINT or SIGTERM. */
+  readonly stopSignal: AbortSignal
+  /** Milliseconds since the process started. */
+  readonly uptimeMs: () => number
+  readonly now: () => number
+}
+
+/** Exit code of a command. */
+export type ExitCode = 0 | 1 | 2

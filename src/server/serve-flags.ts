@@ -1,0 +1,228 @@
+/** The flags of `serve` and `up`, and how they become ServerOptions. */
+import { existsSync } from 'node:fs'
+import { isIP } from 'node:net'
+import path from 'node:path'
+import { admissionPluginNames } from './admission-plugin-names.js'
+import { type Flag, type Flags, UsageError } from './flags.js'
+import type { AuthorizationMode, ServerOptions } from './options.js'
+import { firstServiceAddress } from './service-range.js'
+
+const port = (value: string): string | undefined =>
+  Number(value) >= 0 && Number(value) <= 65_535 ? undefined : 'must be a port, 0 to 65535'
+
+const file = (value: string): string | undefined =>
+  existsSync(value) ? undefined : 'there is no such file'
+
+const plugin = (value: string): string | undefined =>
+  value === '' || admissionPluginNames.has(value) ? undefined : 'there is no such admission plugin'
+
+const modes: readonly string[] = ['AlwaysAllow', 'AlwaysDeny', 'RBAC', 'Node']
+
+const serviceRange = (value: string): string | undefined => {
+  try {
+    firstServiceAddress(value)
+    return undefined
+  } catch {
+    return 'must be a CIDR such as 10.0.0.0/24'
+  }
+}
+
+const nodePorts = (value: string): string | undefined => {
+  const [, first, last] = /^(\d+)-(\d+)$/.exec(value) ?? []
+  return first !== undefined &&
+    Number(first) >= 1 &&
+    Number(first) <= Number(last) &&
+    Number(last) <= 65_535
+    ? undefined
+    : 'must be a range of ports such as 30000-32767'
+}
+
+const storage = (value: string): string | undefined =>
+  value === 'memory:' || /^level:.+/.test(value) ? undefined : 'must be memory: or level:DIR'
+
+const notNegative = (value: string): string | undefined =>
+  Number(value) < 0 ? 'must not be negative' : undefined
+
+export const serveFlags: readonly Flag[] = [
+  {
+    name: 'secure-port',
+    type: 'integer',
+    default: '6443',
+    check: port,
+    help: 'port to serve on; 0 takes a free one',
+  },
+  {
+    name: 'bind-address',
+    type: 'string',
+    default: '127.0.0.1',
+    help: 'address to listen on',
+    check: (v) => (isIP(v) === 0 ? 'must be an IP address' : undefined),
+  },
+  {
+    name: 'data-dir',
+    type: 'string',
+    default: '.kubelevel',
+    help: 'directory for objects, certificates and keys',
+  },
+  {
+    name: 'storage',
+    type: 'string',
+    check: storage,
+    help: 'memory: or level:DIR (default level:<data-dir>/db)',
+  },
+  {
+    name: 'kubeconfig-out',
+    type: 'string',
+    help: 'where the admin kubeconfig is written (default <data-dir>/kubeconfig)',
+  },
+  {
+    name: 'cert-dir',
+    type: 'string',
+    help: 'directory for certificates and keys (default <data-dir>/pki)',
+  },
+  { name: 'tls-cert-file', type: 'string', check: file, help: 'serving certificate, PEM' },
+  { name: 'tls-private-key-file', type: 'string', check: file, help: 'its private key, PEM' },
+  {
+    name: 'client-ca-file',
+    type: 'string',
+    check: file,
+    help: 'clients with a certificate of this CA are known by it',
+  },
+  {
+    name: 'token-auth-file',
+    type: 'string',
+    check: file,
+    help: 'CSV of bearer tokens: token,user,uid,"group,group"',
+  },
+  {
+    name: 'anonymous-auth',
+    type: 'boolean',
+    default: 'true',
+    help: 'requests without credentials are system:anonymous',
+  },
+  {
+    name: 'authorization-mode',
+    type: 'strings',
+    default: 'RBAC',
+    check: (v) => (modes.includes(v) ? undefined : `must be one of ${modes.join(', ')}`),
+    help: 'AlwaysAllow, AlwaysDeny, RBAC, in order',
+  },
+  {
+    name: 'disable-admission-plugins',
+    type: 'strings',
+    check: plugin,
+    help: 'admission plugins to leave out',
+  },
+  {
+    name: 'enable-admission-plugins',
+    type: 'strings',
+    check: plugin,
+    help: 'admission plugins to add',
+  },
+  {
+    name: 'service-cluster-ip-range',
+    type: 'string',
+    default: '10.0.0.0/24',
+    check: serviceRange,
+    help: 'CIDR of ClusterIPs',
+  },
+  {
+    name: 'service-node-port-range',
+    type: 'string',
+    default: '30000-32767',
+    check: nodePorts,
+    help: 'ports for NodePort Services',
+  },
+  {
+    name: 'service-account-issuer',
+    type: 'strings',
+    default: 'https://kubernetes.default.svc',
+    help: 'issuer of ServiceAccount tokens',
+  },
+  {
+    name: 'service-account-key-file',
+    type: 'strings',
+    check: file,
+    help: 'PEM keys that verify ServiceAccount tokens',
+  },
+  {
+    name: 'service-account-signing-key-file',
+    type: 'string',
+    check: file,
+    help: 'PEM key that signs ServiceAccount tokens',
+  },
+  { name: 'api-audiences', type: 'strings', help: 'audiences of this API (default: the issuer)' },
+  {
+    name: 'max-requests-inflight',
+    type: 'integer',
+    default: '400',
+    check: notNegative,
+    help: 'reading requests at once; 0 is no bound',
+  },
+  {
+    name: 'max-mutating-requests-inflight',
+    type: 'integer',
+    default: '200',
+    check: notNegative,
+    help: 'writing requests at once; 0 is no bound',
+  },
+  {
+    name: 'request-timeout',
+    type: 'duration',
+    default: '1m0s',
+    help: 'deadline of requests that are not watches or streams',
+  },
+  {
+    name: 'v',
+    type: 'integer',
+    default: '0',
+    check: notNegative,
+    help: 'log verbosity: 2 logs requests, 4 debugs',
+  },
+  { name: 'help', type: 'boolean', help: 'this text' },
+]
+
+const logLevelOf = (verbosity: number): ServerOptions['logLevel'] => {
+  if (verbosity >= 4) return 'debug'
+  return verbosity >= 2 ? 'info' : 'warn'
+}
+
+export const kubeconfigPathOf = (flags: Flags): string =>
+  flags.text('kubeconfig-out') ?? path.join(flags.text('data-dir')!, 'kubeconfig')
+
+/** Throws a UsageError for flags that contradict each other. */
+export const serverOptionsOf = (flags: Flags): ServerOptions => {
+  const dataDir = flags.text('data-dir')!
+  const tlsCertFile = flags.text('tls-cert-file')
+  const tlsPrivateKeyFile = flags.text('tls-private-key-file')
+  if ((tlsCertFile === undefined) !== (tlsPrivateKeyFile === undefined))
+    throw new UsageError('--tls-cert-file and --tls-private-key-file go together')
+  return {
+    dataDir,
+    storage: flags.text('storage') ?? `level:${path.join(dataDir, 'db')}`,
+    port: flags.integer('secure-port'),
+    bindAddress: flags.text('bind-address'),
+    certDir: flags.text('cert-dir'),
+    tlsCertFile,
+    tlsPrivateKeyFile,
+    clientCaFile: flags.text('client-ca-file'),
+    tokenAuthFile: flags.text('token-auth-file'),
+    anonymousAuth: flags.boolean('anonymous-auth'),
+    authorizationModes: flags
+      .list('authorization-mode')!
+      .filter((mode) => mode !== 'Node') as AuthorizationMode[],
+    disableAdmissionPlugins: flags.list('disable-admission-plugins'),
+    enableAdmissionPlugins: flags.list('enable-admission-plugins'),
+    serviceClusterIpRange: flags.text('service-cluster-ip-range'),
+    serviceNodePortRange: flags.text('service-node-port-range'),
+    serviceAccountIssuer: flags.list('service-account-issuer')![0],
+    serviceAccountKeyFiles: flags.list('service-account-key-file'),
+    serviceAccountSigningKeyFile: flags.text('service-account-signing-key-file'),
+    apiAudiences: flags.list('api-audiences'),
+    maxRequestsInFlight: flags.integer('max-requests-inflight'),
+    maxMutatingRequestsInFlight: flags.integer('max-mutating-requests-inflight'),
+    requestTimeoutMs: flags.milliseconds('request-timeout'),
+    kubeconfigOut: kubeconfigPathOf(flags),
+    logLevel: logLevelOf(flags.integer('v')!),
+  }
+}

@@ -1,0 +1,27 @@
+/** A storage URL to its driver: `memory:` or `level:DIR`. Drivers are imported when they are asked for. */
+import type { Clock } from '#api/clock.js'
+import { type StorageDriver, StorageError } from './driver.js'
+
+export interface OpenStorageOptions {
+  readonly clock: Clock
+}
+
+type Opener = (rest: string, options: OpenStorageOptions) => Promise<StorageDriver>
+
+const openers: Readonly<Record<string, Opener>> = {
+  memory: async () => (await import('./memory/memory-driver.js')).openMemory(),
+}
+
+/** Throws a StorageError: Unavailable for a URL of no known scheme, and what the driver throws. */
+export const openStorage = async (
+  url: string,
+  options: OpenStorageOptions,
+): Promise<StorageDriver> => {
+  const colon = url.indexOf(':')
+  const open = colon < 0 ? undefined : openers[url.slice(0, colon)]
+  if (open === undefined) {
+    const known = Object.keys(openers).map((scheme) => `${scheme}:`)
+    throw new StorageError('Unavailable', `storage ${url}: want one of ${known.join(', ')}`)
+  }
+  return open(url.slice(colon + 1), options)
+}

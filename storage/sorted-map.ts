@@ -1,0 +1,121 @@
+/**
+ * A map in key order: entries in chunks, so that an insert moves a few hundred references however many there are,
+ * and a hash beside them, so that a read by key costs no comparisons of long common prefixes.
+ */
+
+interface Entry<V> {
+  readonly key: string
+  value: V
+}
+
+/** Entries in one chunk before it is cut in two: small enough to move, large enough to scan. */
+const chunkLengthMax = 512
+
+export class SortedMap<V> {
+  readonly #chunks: Entry<V>[][] = []
+  readonly #entries = new Map<string, Entry<V>>()
+
+  get size(): number {
+    return this.#entries.size
+  }
+
+  get(key: string): V | undefined {
+    return this.#entries.get(key)?.value
+  }
+
+  set(key: string, value: V): void {
+    const entry = this.#entries.get(key)
+    if (entry !== undefined) {
+      entry.value = value
+      return
+    }
+    this.#insert({ key, value })
+  }
+
+  delete(key: string): boolean {
+    if (!this.#entries.delete(key)) return false
+    const at = this.#chunkOf(key)
+    const chunk = this.#chunks[at]!
+    chunk.splice(lowerBound(chunk, key), 1)
+    if (chunk.length === 0) this.#chunks.splice(at, 1)
+    return true
+  }
+
+  /** Visits entries from `start` on, in order, while their keys have `prefix` and `visit` does not yield false. */
+  scan(prefix: string, start: string, visit: (value: V, key: string) => unknown): void {
+    const from = start > prefix ? start : prefix
+    let at = this.#chunkOf(from)
+    if (at === this.#chunks.length) return
+    let index = lowerBound(this.#chunks[at]!, from)
+    for (; at < this.#chunks.length; at++, index = 0) {
+      const chunk = this.#chunks[at]!
+      for (; index < chunk.length; index++) {
+        const entry = chunk[index]!
+        if (!entry.key.startsWith(prefix)) return
+        if (visit(entry.value, entry.key) === false) return
+      }
+    }
+  }
+
+  /** How many keys with `prefix` there are from `start` on; costs the number of chunks. */
+  count(prefix: string, start: string): number {
+    const end = prefixEnd(prefix)
+    const upper = end === undefined ? this.size : this.#rank(end)
+    return Math.max(0, upper - this.#rank(start > prefix ? start : prefix))
+  }
+
+  #rank(key: string): number {
+    const at = this.#chunkOf(key)
+    let rank = 0
+    for (let i = 0; i < at; i++) rank += this.#chunks[i]!.length
+    return at === this.#chunks.length ? rank : rank + lowerBound(this.#chunks[at]!, key)
+  }
+
+  /** The first chunk whose last key is not below `key`; the number of chunks when there is none. */
+  #chunkOf(key: string): number {
+    let low = 0
+    let high = this.#chunks.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const chunk = this.#chunks[middle]!
+      if (chunk[chunk.length - 1]!.key < key) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  #insert(entry: Entry<V>): void {
+    this.#entries.set(entry.key, entry)
+    if (this.#chunks.length === 0) {
+      this.#chunks.push([entry])
+      return
+    }
+    const at = Math.min(this.#chunkOf(entry.key), this.#chunks.length - 1)
+    const chunk = this.#chunks[at]!
+    chunk.splice(lowerBound(chunk, entry.key), 0, entry)
+    if (chunk.length <= chunkLengthMax) return
+    // Keys often come in order: a full last chunk is left nearly full, others are halved.
+    const cut = at === this.#chunks.length - 1 ? chunkLengthMax - 16 : chunkLengthMax >>> 1
+    this.#chunks.splice(at + 1, 0, chunk.splice(cut))
+  }
+}
+
+const lowerBound = <V>(chunk: readonly Entry<V>[], key: string): number => {
+  let low = 0
+  let high = chunk.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (chunk[middle]!.key < key) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** The first string that is above everything with this prefix; undefined when there is none. */
+export const prefixEnd = (prefix: string): string | undefined => {
+  for (let i = prefix.length - 1; i >= 0; i--) {
+    const code = prefix.charCodeAt(i)
+    if (code < 0xffff) return prefix.slice(0, i) + String.fromCharCode(code + 1)
+  }
+  return undefined
+}
