@@ -91,3 +91,14 @@ export const tableColumns =
       }[]
     >
   >('table-columns.json')
+
+/**
+ * The Go fields of every type, in Go's order, each `name|type|options|protobuf|embedded in`. Types read as in Go;
+ * `#core.v1.Pod` is a struct of this file, `{v1.RestartPolicy string}` a named type. Options: `e` omitempty, `z` omitzero.
+ * Protobuf: the field's number, with `v` for a varint and `f` for a fixed64.
+ */
+export const goFields = lazy<Record<string, string[]>>('go-fields.json')
+
+/** `core.v1.Pod` for `io.k8s.api.core.v1.Pod`: the names of go-fields.json. */
+export const goTypeName = (schemaName: string): string =>
+  schemaName.replace('io.k8s.apimachinery.pkg.apis.meta.v1.', 'meta.').replace('io.k8s.api.', '')

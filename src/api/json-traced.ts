@@ -8,7 +8,7 @@ const int64Min = -(2n ** 63n)
 class Reader {
   readonly #text: string
   #at = 0
-  readonly trace: JsonTrace = { keys: new Map(), literals: new Map() }
+  readonly trace: JsonTrace = { entries: new Map(), literals: new Map() }
 
   constructor(text: string) {
     this.#text = text
@@ -28,7 +28,7 @@ class Reader {
 
   #object(): JsonObject {
     const object: JsonObject = {}
-    const keys: string[] = []
+    const entries: [string, JsonValue][] = []
     let twice = false
     this.#at++
     while (this.#next('}')) {
@@ -36,8 +36,8 @@ class Reader {
       this.#space()
       this.#at++
       if (Object.hasOwn(object, key)) twice = true
-      keys.push(key)
       const value = this.value(object, key)
+      entries.push([key, value])
       // Not an assignment: `__proto__` is a key like any other.
       Object.defineProperty(object, key, {
         value,
@@ -46,7 +46,7 @@ class Reader {
         configurable: true,
       })
     }
-    if (twice) this.trace.keys.set(object, keys)
+    if (twice) this.trace.entries.set(object, entries)
     return object
   }
 
@@ -109,6 +109,6 @@ class Reader {
 export const parseTraced = (text: string): ParsedJson => {
   const reader = new Reader(text)
   const value = reader.value(undefined, '')
-  const { keys, literals } = reader.trace
-  return { value, trace: keys.size === 0 && literals.size === 0 ? undefined : reader.trace }
+  const { entries, literals } = reader.trace
+  return { value, trace: entries.size === 0 && literals.size === 0 ? undefined : reader.trace }
 }

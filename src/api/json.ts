@@ -12,8 +12,8 @@ export class JsonSyntaxError extends Error {}
 
 /** What JSON.parse forgets. Kept only for texts that have something of it. */
 export interface JsonTrace {
-  /** For each object with a key that came more than once: all keys as they came. */
-  readonly keys: Map<object, string[]>
+  /** For each object with a key that came more than once: all entries as they came. */
+  readonly entries: Map<object, [string, JsonValue][]>
   /** For each container with numbers that Go reads as no integer or not at all (`1.0`, `1e400`): how they were written. */
   readonly literals: Map<object, Map<string | number, string>>
 }

@@ -1,6 +1,7 @@
 /** Every kind with behaviour of its own, one line a file. A kind without any is a row of facts (openapi/data). */
 import type { KindDefinition } from '#registry/resource-definition.js'
 import pod from './core/pod.js'
+import secret from './core/secret.js'
 import { groupKinds } from './group-kinds.js'
 import { selectableFieldsOf } from './selectable-fields.js'
 import { cellsOf, rowConditionsOf } from './table/cells-by-kind.js'
@@ -13,4 +14,4 @@ const withRow = (kind: KindDefinition): KindDefinition => ({
   ...kind,
 })
 
-export const kinds: readonly KindDefinition[] = [pod, ...groupKinds].map(withRow)
+export const kinds: readonly KindDefinition[] = [pod, secret, ...groupKinds].map(withRow)

@@ -1,5 +1,12 @@
 /** Turns a parsed body into an object of its kind: types checked, unknown fields pruned, defaults written. */
-import type { JsonValue, KubeObject } from '#api/object.js'
+import { badRequest } from '#api/errors.js'
+import { formatGroupVersion, type GroupVersionKind } from '#api/group-version.js'
+import type { JsonTrace } from '#api/json.js'
+import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
+import { goTypeName } from '#openapi/schemas.js'
+import { type Decode, decoderOf } from './decode/compile.js'
+import { DecodeError, explain } from './decode/explain.js'
+import { type GoType, goTypeOfKey } from './decode/go-type.js'
 import type { ResourceDefinition } from './resource-definition.js'
 
 export interface Decoded {
@@ -8,8 +15,91 @@ export interface Decoded {
   strictErrors: string[]
 }
 
-/** Throws an ApiError (400) in the words of upstream's decoder when a value has the wrong type. */
-export const decodeObject = (_definition: ResourceDefinition, value: JsonValue): Decoded => ({
-  object: value as unknown as KubeObject,
-  strictErrors: [],
-})
+interface CompiledType {
+  readonly type: GoType
+  readonly decode: Decode
+}
+const compiledTypes = new Map<string, CompiledType>()
+
+const compiled = (schemaName: string): CompiledType => {
+  let found = compiledTypes.get(schemaName)
+  if (found === undefined) {
+    const type = goTypeOfKey(goTypeName(schemaName))
+    found = { type, decode: decoderOf(type) }
+    compiledTypes.set(schemaName, found)
+  }
+  return found
+}
+
+/**
+ * Decodes a value of a type of openapi/data/schemas.json, schema defaults included. Throws DecodeError, whose message
+ * is that of Go's decoder. The result shares nothing with `value` but what is kept as raw JSON.
+ */
+export const decodeType = (
+  schemaName: string,
+  value: JsonValue,
+  trace?: JsonTrace,
+): { value: JsonObject; strictErrors: string[] } => {
+  const { type, decode } = compiled(schemaName)
+  const state = { problem: false }
+  const decoded = decode(value ?? {}, state) as JsonObject
+  const strictErrors = state.problem || trace !== undefined ? explain(type, value, trace) : []
+  return { value: decoded, strictErrors }
+}
+
+/**
+ * Decodes a body of a kind that may be no resource's own (Scale, Binding, Eviction). Throws an ApiError (400) in the
+ * words of upstream's decoder when a value has the wrong type.
+ */
+export const decodeKind = (
+  gvk: GroupVersionKind,
+  schemaName: string,
+  value: JsonValue,
+  trace?: JsonTrace,
+): Decoded => {
+  try {
+    const { value: decoded, strictErrors } = decodeType(schemaName, value, trace)
+    // Go writes these two first; a body may leave them out.
+    const type = { kind: gvk.kind, apiVersion: formatGroupVersion(gvk) }
+    return { object: { ...type, ...decoded, ...type } as unknown as KubeObject, strictErrors }
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error
+    throw badRequest(
+      `${gvk.kind} in version "${gvk.version}" cannot be handled as a ${gvk.kind}: ${error.message}`,
+    )
+  }
+}
+
+const decodeCustomObject = (
+  definition: ResourceDefinition,
+  value: JsonValue,
+  trace?: JsonTrace,
+): Decoded => {
+  const body = (value ?? {}) as JsonObject
+  const { gvk } = definition
+  const metadata = decodeKind(
+    gvk,
+    'io.k8s.apimachinery.pkg.apis.meta.v1.PartialObjectMetadata',
+    { metadata: body.metadata ?? {} },
+    trace,
+  )
+  return {
+    object: { ...body, ...metadata.object },
+    strictErrors: metadata.strictErrors,
+  }
+}
+
+/**
+ * Throws an ApiError (400) in the words of upstream's decoder when a value has the wrong type. `trace` is what
+ * parseWithTrace kept of the text. The kind's own defaults are written too.
+ */
+export const decodeObject = (
+  definition: ResourceDefinition,
+  value: JsonValue,
+  trace?: JsonTrace,
+): Decoded => {
+  if (definition.schemaName === undefined) return decodeCustomObject(definition, value, trace)
+  const decoded = decodeKind(definition.gvk, definition.schemaName, value, trace)
+  definition.strategy.default?.(decoded.object)
+  return decoded
+}

@@ -31,9 +31,9 @@ t.test('texts come out in the form that the reference prints', async (t) => {
     ['-1.5Gi', '-1536Mi'],
   ] as const)
     t.equal(parseQuantity(text).text, canonical, text)
-  for (const text of ['', 'lots', '--1', '1.2.3', '1 2'])
+  for (const text of ['', 'lots', '1.2.3', '1 2'])
     t.throws(() => parseQuantity(text), { constructor: QuantityError, message: /must match/ }, text)
-  for (const text of ['1Kii', '1ki', '1K', '1e'])
+  for (const text of ['1Kii', '1ki', '1K', '1e', '--1'])
     t.throws(() => parseQuantity(text), { message: "unable to parse quantity's suffix" }, text)
 })
 

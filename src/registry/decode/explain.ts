@@ -1,0 +1,170 @@
+/**
+ * What is wrong with a body, found by walking it again, slowly, in the order of the text: the first value of a wrong
+ * type in the words of Go's decoder, and what strict validation refuses.
+ */
+import type { JsonTrace } from '#api/json.js'
+import type { JsonObject, JsonValue } from '#api/object.js'
+import { canonicalBase64 } from './compile.js'
+import { customProblem, isInt32, readCustom } from './custom.js'
+import { type GoType, goFieldsOf } from './go-type.js'
+
+/** A value that its type refuses; the message is that of Go's decoder. */
+export class DecodeError extends Error {}
+
+// sigs.k8s.io/json stops to collect here.
+const strictErrorsMax = 100
+
+interface Place {
+  /** The struct that the nearest field belongs to, and the names of all fields on the way, as Go lists them. */
+  readonly struct: string
+  readonly fields: string
+  /** The path in the object: `spec.containers[0].image`. */
+  readonly path: string
+}
+
+const describe = (value: JsonValue, literal: string | undefined, wantsNumber: boolean): string => {
+  if (Array.isArray(value)) return 'array'
+  if (typeof value === 'boolean') return 'bool'
+  if (typeof value === 'object') return 'object'
+  if (typeof value === 'string') return 'string'
+  return wantsNumber ? `number ${literal ?? value}` : 'number'
+}
+
+const printedBase64Problem = (text: string): string => {
+  const plain = text.replace(/[\r\n]/g, '')
+  const wrong = /[^A-Za-z0-9+/]/.exec(plain)
+  if (wrong !== null && wrong[0] !== '=') return `illegal base64 data at input byte ${wrong.index}`
+  const padding = wrong?.index ?? plain.length
+  if (wrong === null || padding % 4 < 2)
+    return `illegal base64 data at input byte ${wrong === null ? Math.floor(plain.length / 4) * 4 : padding}`
+  const end = padding + (4 - (padding % 4))
+  return `illegal base64 data at input byte ${Math.min(plain.length, end)}`
+}
+
+class Explainer {
+  readonly strictErrors = new Set<string>()
+  readonly #trace: JsonTrace | undefined
+
+  constructor(trace: JsonTrace | undefined) {
+    this.#trace = trace
+  }
+
+  value(type: GoType, value: JsonValue, place: Place, literal?: string): void {
+    if (value === null) return
+    if (type.form === 'scalar') this.#scalar(type, value, place, literal)
+    else if (type.form === 'bytes') this.#bytes(type, value, place)
+    else if (type.form === 'slice') this.#slice(type, value, place)
+    else if (type.form === 'map') this.#map(type, value, place)
+    else if (type.form === 'struct') this.#struct(type, value, place)
+    else this.#custom(type, value, place, literal)
+  }
+
+  #mismatch(what: string, expected: string, place: Place): never {
+    const where =
+      place.fields === '' ? 'Go value' : `Go struct field ${place.struct}.${place.fields}`
+    throw new DecodeError(`json: cannot unmarshal ${what} into ${where} of type ${expected}`)
+  }
+
+  #scalar(
+    type: Extract<GoType, { form: 'scalar' }>,
+    value: JsonValue,
+    place: Place,
+    literal?: string,
+  ): void {
+    const { scalar, name } = type
+    if (scalar === 'string' || scalar === 'bool') {
+      const expected = scalar === 'bool' ? 'boolean' : 'string'
+      if (typeof value !== expected) this.#mismatch(describe(value, literal, false), name, place)
+      return
+    }
+    const isNumber =
+      scalar === 'float64'
+        ? typeof value === 'bigint' || (typeof value === 'number' && Number.isFinite(value))
+        : literal === undefined &&
+          (scalar === 'int32'
+            ? isInt32(value)
+            : typeof value === 'bigint' || Number.isSafeInteger(value))
+    if (!isNumber) this.#mismatch(describe(value, literal, true), name, place)
+  }
+
+  #bytes(type: GoType, value: JsonValue, place: Place): void {
+    if (typeof value !== 'string')
+      this.#mismatch(describe(value, undefined, false), type.name, place)
+    else if (canonicalBase64(value) === undefined)
+      throw new DecodeError(printedBase64Problem(value))
+  }
+
+  #slice(type: Extract<GoType, { form: 'slice' }>, value: JsonValue, place: Place): void {
+    if (!Array.isArray(value)) this.#mismatch(describe(value, undefined, false), type.name, place)
+    const literals = this.#trace?.literals.get(value)
+    value.forEach((item, at) => {
+      this.value(type.item, item, { ...place, path: `${place.path}[${at}]` }, literals?.get(at))
+    })
+  }
+
+  #strict(text: string): void {
+    if (this.strictErrors.size < strictErrorsMax) this.strictErrors.add(text)
+  }
+
+  /** The entries as they were written, those that were written over included. */
+  #entries(value: JsonObject): [string, JsonValue][] {
+    return this.#trace?.entries.get(value) ?? Object.entries(value)
+  }
+
+  #map(type: Extract<GoType, { form: 'map' }>, value: JsonValue, place: Place): void {
+    if (typeof value !== 'object' || value === null || Array.isArray(value))
+      this.#mismatch(describe(value, undefined, false), type.name, place)
+    const literals = this.#trace?.literals.get(value)
+    const seen = new Set<string>()
+    for (const [key, element] of this.#entries(value)) {
+      const path = place.path === '' ? key : `${place.path}.${key}`
+      if (seen.has(key)) this.#strict(`duplicate field "${path}"`)
+      seen.add(key)
+      this.value(type.value, element, { ...place, path }, literals?.get(key))
+    }
+  }
+
+  #struct(type: Extract<GoType, { form: 'struct' }>, value: JsonValue, place: Place): void {
+    if (typeof value !== 'object' || value === null || Array.isArray(value))
+      this.#mismatch(describe(value, undefined, false), type.name, place)
+    const literals = this.#trace?.literals.get(value)
+    const fields = goFieldsOf(type.key)
+    const struct = type.key.slice(type.key.lastIndexOf('.') + 1)
+    const seen = new Set<string>()
+    for (const [key, element] of this.#entries(value)) {
+      const path = place.path === '' ? key : `${place.path}.${key}`
+      const field = fields.find((f) => f.name === key)
+      if (field === undefined) {
+        this.#strict(`unknown field "${path}"`)
+        continue
+      }
+      if (seen.has(key)) this.#strict(`duplicate field "${path}"`)
+      seen.add(key)
+      const way = [place.fields, field.embedded?.name ?? '', key].filter((part) => part !== '')
+      this.value(field.type, element, { struct, fields: way.join('.'), path }, literals?.get(key))
+    }
+  }
+
+  #custom(
+    type: Extract<GoType, { form: 'custom' }>,
+    value: JsonValue,
+    place: Place,
+    literal?: string,
+  ): void {
+    // A whole number with a point or exponent is no integer for Go, and a quantity as it is written.
+    const refused =
+      readCustom[type.custom](value, literal) === undefined ||
+      (type.custom === 'IntOrString' && literal !== undefined)
+    if (!refused) return
+    const problem = customProblem(type.custom, value)
+    if ('text' in problem) throw new DecodeError(problem.text)
+    this.#mismatch(describe(value, literal, problem.expected === 'int32'), problem.expected, place)
+  }
+}
+
+/** Throws DecodeError; otherwise what strict validation refuses, in the order of the text. */
+export const explain = (type: GoType, value: JsonValue, trace: JsonTrace | undefined): string[] => {
+  const explainer = new Explainer(trace)
+  explainer.value(type, value, { struct: '', fields: '', path: '' })
+  return [...explainer.strictErrors]
+}

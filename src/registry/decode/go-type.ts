@@ -1,0 +1,152 @@
+/** The Go types behind the API, as far as decoding needs them; read from openapi/data/go-fields.json when first met. */
+import assert from 'node:assert'
+import { goFields, schemas } from '#openapi/schemas.js'
+
+export type GoType =
+  | { form: 'scalar'; name: string; scalar: 'string' | 'int32' | 'int64' | 'float64' | 'bool' }
+  | { form: 'bytes'; name: string }
+  | { form: 'slice'; name: string; item: GoType }
+  | { form: 'map'; name: string; value: GoType }
+  | { form: 'struct'; name: string; key: string }
+  | { form: 'custom'; name: string; custom: CustomType }
+
+/** Types that read their own JSON. */
+export type CustomType =
+  | 'Duration'
+  | 'IntOrString'
+  | 'MicroTime'
+  | 'Quantity'
+  | 'Raw'
+  | 'SchemaOrArray'
+  | 'SchemaOrBool'
+  | 'SchemaOrStringArray'
+  | 'Time'
+
+export interface GoField {
+  readonly name: string
+  readonly type: GoType
+  readonly pointer: boolean
+  readonly omitEmpty: boolean
+  readonly omitZero: boolean
+  /** What defaulting writes in place of nothing or a zero value. */
+  readonly default: string | number | undefined
+  readonly protoNumber: number
+  /** The Go struct that the field is embedded through, and the number of that struct. */
+  readonly embedded: { name: string; protoNumber: number } | undefined
+}
+
+const extensionsPrefix = 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.'
+const customTypes: Readonly<Record<string, CustomType>> = {
+  'meta.Duration': 'Duration',
+  'meta.FieldsV1': 'Raw',
+  'meta.MicroTime': 'MicroTime',
+  'meta.Time': 'Time',
+  'io.k8s.apimachinery.pkg.api.resource.Quantity': 'Quantity',
+  'io.k8s.apimachinery.pkg.runtime.RawExtension': 'Raw',
+  'io.k8s.apimachinery.pkg.util.intstr.IntOrString': 'IntOrString',
+  [`${extensionsPrefix}JSON`]: 'Raw',
+  [`${extensionsPrefix}JSONSchemaPropsOrArray`]: 'SchemaOrArray',
+  [`${extensionsPrefix}JSONSchemaPropsOrBool`]: 'SchemaOrBool',
+  [`${extensionsPrefix}JSONSchemaPropsOrStringArray`]: 'SchemaOrStringArray',
+}
+
+const scalars: Readonly<Record<string, 'string' | 'int32' | 'int64' | 'float64' | 'bool'>> = {
+  string: 'string',
+  int32: 'int32',
+  int64: 'int64',
+  float64: 'float64',
+  bool: 'bool',
+}
+
+/** `v1.ObjectMeta` for `meta.ObjectMeta`, `v1.Pod` for `core.v1.Pod`: package and name, as Go prints a type. */
+const printedName = (key: string): string =>
+  key.startsWith('meta.') ? `v1.${key.slice(5)}` : key.split('.').slice(-2).join('.')
+
+const closing = (text: string, open: number): number => {
+  let depth = 0
+  for (let at = open; at < text.length; at++) {
+    if (text[at] === '[' || text[at] === '{') depth++
+    else if ((text[at] === ']' || text[at] === '}') && --depth === 0) return at
+  }
+  return text.length
+}
+
+const structType = (key: string): GoType => {
+  const custom = customTypes[key]
+  if (custom !== undefined) return { form: 'custom', name: printedName(key), custom }
+  return { form: 'struct', name: printedName(key), key }
+}
+
+/** The struct of go-fields.json with this name, or the type that reads it by itself. */
+export const goTypeOfKey = (key: string): GoType => structType(key)
+
+const parseType = (text: string): GoType => {
+  if (text.startsWith('#')) return structType(text.slice(1))
+  if (text === '[]byte') return { form: 'bytes', name: '[]uint8' }
+  if (text.startsWith('[]')) {
+    const item = parseType(text.slice(2))
+    return { form: 'slice', name: `[]${item.name}`, item }
+  }
+  if (text.startsWith('map[')) {
+    const end = closing(text, 3)
+    const key = parseType(text.slice(4, end))
+    const value = parseType(text.slice(end + 1))
+    return { form: 'map', name: `map[${key.name}]${value.name}`, value }
+  }
+  if (text.startsWith('{')) {
+    const space = text.indexOf(' ')
+    return { ...parseType(text.slice(space + 1, -1)), name: text.slice(1, space) }
+  }
+  const scalar = scalars[text]
+  assert(scalar !== undefined, `unknown Go type ${text}`)
+  return { form: 'scalar', name: text, scalar }
+}
+
+const schemaNameOfKey = (key: string): string => {
+  if (key.startsWith('io.')) return key
+  return key.startsWith('meta.')
+    ? `io.k8s.apimachinery.pkg.apis.meta.v1.${key.slice(5)}`
+    : `io.k8s.api.${key}`
+}
+
+const defaultOf = (key: string, field: string): string | number | undefined => {
+  const value = schemas()[schemaNameOfKey(key)]?.properties?.[field]?.default
+  return (typeof value === 'string' || typeof value === 'number') && value !== '' && value !== 0
+    ? value
+    : undefined
+}
+
+const parseField = (key: string, line: string): GoField => {
+  const [name = '', type = '', options = '', proto = '', embedded = ''] = line.split('|')
+  const pointer = type.startsWith('*')
+  const [embeddedNumber, embeddedName] = embedded.split(' ')
+  return {
+    name,
+    type: parseType(pointer ? type.slice(1) : type),
+    pointer,
+    omitEmpty: options.includes('e'),
+    omitZero: options.includes('z'),
+    default: defaultOf(key, name),
+    protoNumber: Number.parseInt(proto, 10) || 0,
+    embedded:
+      embeddedName === undefined
+        ? undefined
+        : { name: embeddedName, protoNumber: Number(embeddedNumber) },
+  }
+}
+
+const known = new Map<string, readonly GoField[]>()
+
+/** The fields of a struct, in Go's order. */
+export const goFieldsOf = (key: string): readonly GoField[] => {
+  let fields = known.get(key)
+  if (fields === undefined) {
+    const lines = goFields()[key]
+    assert(lines !== undefined, `unknown Go struct ${key}`)
+    fields = lines.map((line) => parseField(key, line))
+    known.set(key, fields)
+  }
+  return fields
+}
+
+export const hasGoFields = (key: string): boolean => Object.hasOwn(goFields(), key)

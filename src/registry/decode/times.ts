@@ -1,0 +1,81 @@
+/** Times as Go reads them: `2006-01-02T15:04:05Z07:00`, with exactly six digits of fraction for a MicroTime. */
+
+const secondsLayout = '2006-01-02T15:04:05Z07:00'
+const microLayout = '2006-01-02T15:04:05.000000Z07:00'
+
+const seconds = /^(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)$/
+const micro = /^(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)\.(\d{6})(Z|[+-]\d\d:\d\d)$/
+
+const daysIn = (year: number, month: number): number =>
+  new Date(Date.UTC(year, month, 0)).getUTCDate()
+
+const offsetMinutes = (zone: string): number =>
+  zone === 'Z'
+    ? 0
+    : (zone[0] === '-' ? -1 : 1) * (Number(zone.slice(1, 3)) * 60 + Number(zone.slice(4, 6)))
+
+const rangeProblem = (match: RegExpExecArray): string | undefined => {
+  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as number[]
+  const zone = match[8]!
+  if (month! < 1 || month! > 12) return 'month out of range'
+  if (hour! > 23) return 'hour out of range'
+  if (minute! > 59) return 'minute out of range'
+  if (second! > 59) return 'second out of range'
+  if (zone !== 'Z' && Number(zone.slice(1, 3)) > 24) return 'time zone offset hour out of range'
+  if (zone !== 'Z' && Number(zone.slice(4, 6)) > 59) return 'time zone offset minute out of range'
+  if (day! < 1 || day! > daysIn(year!, month!)) return 'day out of range'
+  return undefined
+}
+
+/** The text in UTC, whole seconds (or six digits when `isMicro`); undefined for what is no time. */
+export const canonicalTime = (text: string, isMicro: boolean): string | undefined => {
+  const match = (isMicro ? micro : seconds).exec(text)
+  if (match === null || rangeProblem(match) !== undefined) return undefined
+  const fraction = isMicro ? `.${match[7]}` : ''
+  const [, year, month, day, hour, minute, second] = match
+  const local = `${year}-${month}-${day}T${hour!.padStart(2, '0')}:${minute}:${second}`
+  if (match[8] === 'Z') return `${local}${fraction}Z`
+  const utc = new Date(Date.parse(`${local}Z`) - offsetMinutes(match[8]!) * 60_000)
+  return `${utc.toISOString().slice(0, 19)}${fraction}Z`
+}
+
+const elements = [
+  ['2006', /^\d{4}/],
+  ['-', /^-/],
+  ['01', /^\d\d/],
+  ['-', /^-/],
+  ['02', /^\d\d/],
+  ['T', /^T/],
+  // Go takes one digit for the hour.
+  ['15', /^\d\d?/],
+  [':', /^:/],
+  ['04', /^\d\d/],
+  [':', /^:/],
+  ['05', /^\d\d/],
+] as const
+
+/** Why a text is no time, in Go's words. */
+export const timeProblem = (text: string, isMicro: boolean): string => {
+  const layout = isMicro ? microLayout : secondsLayout
+  const cannot = (rest: string, element: string): string =>
+    `parsing time ${JSON.stringify(text)} as "${layout}": cannot parse ${JSON.stringify(rest)} as "${element}"`
+  let rest = text
+  for (const [element, pattern] of elements) {
+    const found = pattern.exec(rest)
+    if (found === null) return cannot(rest, element)
+    rest = rest.slice(found[0].length)
+  }
+  const fraction = (isMicro ? /^\.\d{6}/ : /^(?:[.,]\d+)?/).exec(rest)
+  if (fraction === null) return cannot(rest, '.000000')
+  rest = rest.slice(fraction[0].length)
+  const zone = /^(?:Z|[+-]\d\d:\d\d)/.exec(rest)
+  const whole = text.slice(0, text.length - rest.length) + (zone?.[0] ?? '')
+  const range = rangeProblem(
+    (isMicro ? micro : seconds).exec(whole) ??
+      seconds.exec(`${/^[^T]*T[\d:]{7,8}/.exec(whole)?.[0]}Z`)!,
+  )
+  if (range !== undefined && !(zone === null && range.startsWith('day')))
+    return `parsing time ${JSON.stringify(text)}: ${range}`
+  if (zone === null) return cannot(rest, 'Z07:00')
+  return `parsing time ${JSON.stringify(text)}: extra text: ${JSON.stringify(rest.slice(zone[0].length))}`
+}

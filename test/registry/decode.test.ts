@@ -1,0 +1,125 @@
+import t from 'tap'
+import { ApiError } from '#api/errors.js'
+import { parseWithTrace, stringify } from '#api/json.js'
+import { kinds } from '#kinds/index.js'
+import { type Decoded, decodeObject } from '#registry/decode.js'
+import { makeResourceTable } from '#registry/resource-table.js'
+
+const table = makeResourceTable(kinds)
+
+const decode = (group: string, kind: string, text: string): Decoded => {
+  const { value, trace } = parseWithTrace(text)
+  return decodeObject(table.byKind({ group, version: 'v1', kind })!, value, trace)
+}
+const messageOf = (group: string, kind: string, text: string): string => {
+  try {
+    decode(group, kind, text)
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 400) return error.message
+    throw error
+  }
+  return 'accepted'
+}
+
+t.test('a value of a wrong type is refused in the words of Go, at its Go field', async (t) => {
+  const container = (json: string) => `{"spec":{"containers":[${json}]}}`
+  for (const [text, message] of [
+    [
+      '{"metadata":"a"}',
+      'json: cannot unmarshal string into Go struct field Pod.metadata of type v1.ObjectMeta',
+    ],
+    [
+      '{"metadata":{"creationTimestamp":5}}',
+      'json: cannot unmarshal number into Go struct field ObjectMeta.metadata.creationTimestamp of type string',
+    ],
+    [
+      '{"metadata":{"creationTimestamp":"2020-02-30T00:00:00Z"}}',
+      'parsing time "2020-02-30T00:00:00Z": day out of range',
+    ],
+    [
+      '{"metadata":{"creationTimestamp":"2020-02-10T00:00:00"}}',
+      'parsing time "2020-02-10T00:00:00" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "Z07:00"',
+    ],
+    [
+      '{"spec":{"activeDeadlineSeconds":1e2}}',
+      'json: cannot unmarshal number 1e2 into Go struct field PodSpec.spec.activeDeadlineSeconds of type int64',
+    ],
+    [
+      container('{"ports":[{"containerPort":3000000000}]}'),
+      'json: cannot unmarshal number 3000000000 into Go struct field ContainerPort.spec.containers.ports.containerPort of type int32',
+    ],
+    [
+      container('{"livenessProbe":{"httpGet":{"port":true}}}'),
+      'json: cannot unmarshal bool into Go struct field HTTPGetAction.spec.containers.livenessProbe.ProbeHandler.httpGet.port of type int32',
+    ],
+    [
+      container('{"resources":{"limits":[]}}'),
+      'json: cannot unmarshal array into Go struct field ResourceRequirements.spec.containers.resources.limits of type v1.ResourceList',
+    ],
+    [container('{"resources":{"limits":{"cpu":"1Kii"}}}'), "unable to parse quantity's suffix"],
+    [
+      container('"x"'),
+      'json: cannot unmarshal string into Go struct field PodSpec.spec.containers of type v1.Container',
+    ],
+  ] as const)
+    t.equal(
+      messageOf('', 'Pod', text),
+      `Pod in version "v1" cannot be handled as a Pod: ${message}`,
+    )
+  for (const [data, byte] of [
+    ['x', 0],
+    ['abc$', 3],
+    ['eA', 0],
+    ['eA=', 3],
+    ['eA===', 4],
+  ] as const)
+    t.match(
+      messageOf('', 'Secret', `{"data":{"a":"${data}"}}`),
+      `illegal base64 data at input byte ${byte}`,
+    )
+})
+
+t.test(
+  'strict validation hears of unknown and repeated fields in the order of the text',
+  async (t) => {
+    const { object, strictErrors } = decode(
+      '',
+      'Pod',
+      '{"spec":{"foo":1,"containers":[{"image":"a","bar":{},"image":"b"}],"Hostname":"x"},"metadata":{"labels":{"a":"1","a":"2"}},"zoo":null}',
+    )
+    t.same(strictErrors, [
+      'unknown field "spec.foo"',
+      'unknown field "spec.containers[0].bar"',
+      'duplicate field "spec.containers[0].image"',
+      'unknown field "spec.Hostname"',
+      'duplicate field "metadata.labels.a"',
+      'unknown field "zoo"',
+    ])
+    t.notMatch(stringify(object), /foo|bar|zoo|Hostname/)
+  },
+)
+
+t.test('what comes out is what a round trip through the Go type leaves', async (t) => {
+  const secret = decode(
+    '',
+    'Secret',
+    '{"metadata":{"name":"a","labels":{},"annotations":{"n":null,"__proto__":"x"},"generation":9007199254740993,"creationTimestamp":"2020-01-01T02:00:00.9+02:00"},"data":{"a":"eB==","n":null},"immutable":null}',
+  )
+  t.equal(
+    stringify(secret.object),
+    '{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a","generation":9007199254740993,"creationTimestamp":"2020-01-01T00:00:00Z","annotations":{"n":"","__proto__":"x"}},"data":{"a":"eA==","n":""},"type":"Opaque"}',
+  )
+  const role = decode('rbac.authorization.k8s.io', 'Role', '{"rules":[]}')
+  t.same(role.object.rules, null)
+  const lease = decode(
+    'coordination.k8s.io',
+    'Lease',
+    '{"spec":{"renewTime":"2020-01-01T00:00:00.123456+02:00"}}',
+  )
+  t.same(lease.object.spec, { renewTime: '2019-12-31T22:00:00.123456Z' })
+  t.same(decode('', 'ConfigMap', 'null').object, {
+    kind: 'ConfigMap',
+    apiVersion: 'v1',
+    metadata: {},
+  })
+})
