@@ -1,0 +1,73 @@
+/** Labels and label selectors inside of specs (apimachinery, pkg/apis/meta/v1/validation). */
+import { child, type FieldError, forbidden, index, invalid, required } from '#api/field-error.js'
+import { isLabelValue, isQualifiedName } from '#api/names.js'
+
+export const validLabelName = (path: string, name: string): FieldError[] =>
+  isQualifiedName(name).map((message) => invalid(path, name, message))
+
+/** Upstream reports keys and values alike at the path of the map. */
+export const validLabels = (
+  path: string,
+  labels: Readonly<Record<string, string>> | undefined,
+): FieldError[] =>
+  Object.entries(labels ?? {}).flatMap(([key, value]) => [
+    ...validLabelName(path, key),
+    ...isLabelValue(value).map((message) => invalid(path, value, message)),
+  ])
+
+export interface LabelSelectorRequirement {
+  key: string
+  operator: string
+  values?: string[]
+}
+export interface LabelSelector {
+  matchLabels?: Record<string, string>
+  matchExpressions?: LabelSelectorRequirement[]
+}
+
+const operatorErrors = (path: string, { operator, values = [] }: LabelSelectorRequirement) => {
+  switch (operator) {
+    case 'In':
+    case 'NotIn':
+      return values.length > 0
+        ? []
+        : [
+            required(
+              child(path, 'values'),
+              "must be specified when `operator` is 'In' or 'NotIn'",
+            ),
+          ]
+    case 'Exists':
+    case 'DoesNotExist':
+      return values.length === 0
+        ? []
+        : [
+            forbidden(
+              child(path, 'values'),
+              "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+            ),
+          ]
+    default:
+      return [invalid(child(path, 'operator'), operator, 'not a valid selector operator')]
+  }
+}
+
+export const validLabelSelector = (
+  path: string,
+  selector: LabelSelector | null | undefined,
+): FieldError[] => [
+  ...validLabels(child(path, 'matchLabels'), selector?.matchLabels),
+  ...(selector?.matchExpressions ?? []).flatMap((expression, i) => {
+    const at = index(child(path, 'matchExpressions'), i)
+    return [
+      ...operatorErrors(at, expression),
+      ...validLabelName(child(at, 'key'), expression.key),
+      ...(expression.values ?? []).flatMap((value, j) =>
+        isLabelValue(value).map((message) => invalid(index(child(at, 'values'), j), value, message)),
+      ),
+    ]
+  }),
+]
+
+export const isEmptySelector = (selector: LabelSelector | null | undefined): boolean =>
+  Object.keys(selector?.matchLabels ?? {}).length + (selector?.matchExpressions ?? []).length === 0

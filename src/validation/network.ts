@@ -1,0 +1,156 @@
+/** Addresses, ranges and ports as upstream checks them (apimachinery, pkg/util/validation; strict since v1.36). */
+import { isIP, isIPv4, isIPv6 } from 'node:net'
+import { type FieldError, invalid, notSupported } from '#api/field-error.js'
+
+export type IpFamily = 'IPv4' | 'IPv6'
+
+const ipMessage = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'
+const cidrMessage = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)'
+
+/** `010.1.2.3` as `10.1.2.3`: the form that older releases read it as; undefined when it is no such address. */
+export const withoutLeadingZeros = (ip: string): string | undefined => {
+  const parts = ip.split('.')
+  if (parts.length !== 4 || !parts.every((p) => /^\d+$/.test(p))) return undefined
+  const plain = parts.map((p) => p.replace(/^0+(?=\d)/, '')).join('.')
+  return isIPv4(plain) && plain !== ip ? plain : undefined
+}
+
+const isMapped = (ip: string): boolean => isIPv6(ip) && /^(0*:)*(0*:)?:?ffff:\d+\.\d+\.\d+\.\d+$/i.test(ip)
+
+/** What is wrong with an address, none when all is well. */
+export const ipMessages = (ip: string): string[] => {
+  if (ip.includes('%') || isIP(ip) === 0)
+    return [withoutLeadingZeros(ip) === undefined ? ipMessage : 'must not have leading 0s']
+  return isMapped(ip) ? ['must not be an IPv4-mapped IPv6 address'] : []
+}
+export const validIp = (path: string, ip: string): FieldError[] =>
+  ipMessages(ip).map((message) => invalid(path, ip, message))
+
+export const familyOf = (ip: string): IpFamily => (isIPv6(ip) ? 'IPv6' : 'IPv4')
+
+/** The address as a number of 32 or 128 bits. */
+export const ipToBigInt = (ip: string): bigint => {
+  if (isIPv4(ip)) return ip.split('.').reduce((n, part) => (n << 8n) | BigInt(part), 0n)
+  const plain = ip.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_m, a, b, c, d) =>
+    [
+      ((Number(a) << 8) | Number(b)).toString(16),
+      ((Number(c) << 8) | Number(d)).toString(16),
+    ].join(':'),
+  )
+  const [head = '', tail] = plain.split('::')
+  const left = head === '' ? [] : head.split(':')
+  const right = tail === undefined || tail === '' ? [] : tail.split(':')
+  const zeros = tail === undefined ? [] : Array(8 - left.length - right.length).fill('0')
+  return [...left, ...zeros, ...right].reduce((n, part) => (n << 16n) | BigInt(`0x${part}`), 0n)
+}
+
+/** RFC 5952: lower case, the longest run of zeros as `::`. */
+export const bigIntToIp = (value: bigint, family: IpFamily): string => {
+  if (family === 'IPv4')
+    return [24n, 16n, 8n, 0n].map((shift) => String((value >> shift) & 255n)).join('.')
+  const groups = Array.from({ length: 8 }, (_, i) =>
+    ((value >> BigInt(112 - 16 * i)) & 0xffffn).toString(16),
+  )
+  let best = { start: -1, length: 1 }
+  for (let start = 0; start < 8; start++) {
+    let length = 0
+    while (start + length < 8 && groups[start + length] === '0') length++
+    if (length > best.length) best = { start, length }
+  }
+  if (best.start < 0) return groups.join(':')
+  return `${groups.slice(0, best.start).join(':')}::${groups.slice(best.start + best.length).join(':')}`
+}
+
+export interface Cidr {
+  family: IpFamily
+  base: bigint
+  /** Of the network. */
+  prefixBits: number
+  size: bigint
+}
+
+/** The network that a CIDR names; undefined when it names none. */
+export const parseCidr = (cidr: string): Cidr | undefined => {
+  const [ip = '', bits = '', ...rest] = cidr.split('/')
+  if (rest.length > 0 || isIP(ip) === 0 || ip.includes('%') || !/^(0|[1-9]\d*)$/.test(bits))
+    return undefined
+  const family = familyOf(ip)
+  const width = family === 'IPv4' ? 32 : 128
+  const prefixBits = Number(bits)
+  if (prefixBits > width) return undefined
+  const size = 1n << BigInt(width - prefixBits)
+  return { family, base: (ipToBigInt(ip) / size) * size, prefixBits, size }
+}
+
+export const cidrContains = (cidr: Cidr, ip: string): boolean => {
+  if (familyOf(ip) !== cidr.family) return false
+  const value = ipToBigInt(ip)
+  return value >= cidr.base && value < cidr.base + cidr.size
+}
+
+export const cidrMessages = (text: string): string[] => {
+  const cidr = parseCidr(text)
+  const [ip = '', bits = ''] = text.split('/')
+  if (cidr === undefined) {
+    const plain = withoutLeadingZeros(ip) ?? ip
+    const plainBits = bits.replace(/^0+(?=\d)/, '')
+    const onlyZeros = parseCidr(`${plain}/${plainBits}`) !== undefined && text.split('/').length === 2
+    return [onlyZeros ? 'must not have leading 0s in IP or prefix length' : cidrMessage]
+  }
+  if (isMapped(ip)) return ['must not have an IPv4-mapped IPv6 address']
+  return ipToBigInt(ip) === cidr.base ? [] : ['must not have bits set beyond the prefix length']
+}
+export const validCidr = (path: string, cidr: string): FieldError[] =>
+  cidrMessages(cidr).map((message) => invalid(path, cidr, message))
+
+const isWithin = (ip: string, cidr: string): boolean => cidrContains(parseCidr(cidr)!, ip)
+
+/** Addresses that mean something on every machine can be no endpoint and no external address. */
+export const nonSpecialIp = (path: string, ip: string): FieldError[] => {
+  const isUnspecified = ipToBigInt(ip) === 0n
+  const within = (...cidrs: string[]): boolean => cidrs.some((cidr) => isWithin(ip, cidr))
+  const refusals: [boolean, string][] = [
+    [isUnspecified, `may not be unspecified (${ip})`],
+    [
+      within('127.0.0.0/8', '::1/128'),
+      'may not be in the loopback range (127.0.0.0/8, ::1/128)',
+    ],
+    [
+      within('169.254.0.0/16', 'fe80::/10'),
+      'may not be in the link-local range (169.254.0.0/16, fe80::/10)',
+    ],
+    [
+      within('224.0.0.0/24', 'ff02::/16'),
+      'may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)',
+    ],
+  ]
+  return refusals.filter(([refused]) => refused).map(([, message]) => invalid(path, ip, message))
+}
+
+export const portMessage = 'must be between 1 and 65535, inclusive'
+export const isPort = (port: unknown): boolean =>
+  typeof port === 'number' && Number.isInteger(port) && port >= 1 && port <= 65535
+export const validPort = (path: string, port: unknown): FieldError[] =>
+  isPort(port) ? [] : [invalid(path, port, portMessage)]
+
+/** IANA service names: what a port may be called. */
+export const portNameMessages = (name: string): string[] => {
+  const messages: string[] = []
+  if (name.length > 15) messages.push('must be no more than 15 characters')
+  if (!/^[-a-z0-9]+$/.test(name))
+    messages.push('must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)')
+  if (!/[a-z]/.test(name)) messages.push('must contain at least one letter (a-z)')
+  if (name.includes('--')) messages.push('must not contain consecutive hyphens')
+  if (name.startsWith('-') || name.endsWith('-'))
+    messages.push('must not begin or end with a hyphen')
+  return messages
+}
+export const validPortOrName = (path: string, port: unknown): FieldError[] =>
+  typeof port === 'string'
+    ? portNameMessages(port).map((message) => invalid(path, port, message))
+    : validPort(path, port)
+
+export const protocols: readonly string[] = ['SCTP', 'TCP', 'UDP']
+export const validProtocol = (path: string, protocol: string): FieldError[] =>
+  protocols.includes(protocol) ? [] : [notSupported(path, protocol, protocols)]
+
