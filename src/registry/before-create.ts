@@ -29,15 +29,23 @@ const countsGenerations = (object: KubeObject, definition: ResourceDefinition): 
   return rule !== 'none'
 }
 
-/** Identity, the strategy's preparation, validation, warnings and canonical form. Throws 422. */
-export const beforeCreate = (
-  object: KubeObject,
-  { definition, ctx, ids }: { definition: ResourceDefinition; ctx: RequestContext; ids: Ids },
-): void => {
-  const { strategy } = definition
+interface Creation {
+  definition: ResourceDefinition
+  ctx: RequestContext
+  ids: Ids
+}
+
+/** Identity: what reservations outside of the object are made for, so it comes before them. */
+export const identify = (object: KubeObject, { ctx, ids }: Creation): void => {
   const meta = object.metadata
   fillSystemFields(meta, { now: ctx.now, ids })
   if (meta.generateName && !meta.name) meta.name = generateName(meta.generateName, ids)
+}
+
+/** The strategy's preparation, validation, warnings and canonical form. Throws 422. */
+export const beforeCreate = (object: KubeObject, { definition, ctx }: Creation): void => {
+  const { strategy } = definition
+  const meta = object.metadata
   if (countsGenerations(object, definition)) meta.generation = 1
   strategy.prepareForCreate?.(object, ctx)
   const errors = [

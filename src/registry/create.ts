@@ -9,7 +9,7 @@ import { cloneJson } from '#api/json-object.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import { type StoredObject, WriteConflict } from '#cacher/object-storage.js'
 import { limits } from '#limits'
-import { beforeCreate, receiveNewObject, refuseResourceVersion } from './before-create.js'
+import { beforeCreate, identify, receiveNewObject, refuseResourceVersion } from './before-create.js'
 import { dedupOwnerReferences } from './object-meta.js'
 import type { RequestContext } from './resource-definition.js'
 import { admit, consistent, keyOf, type StoreDeps, track, unwritten, write } from './store-base.js'
@@ -61,18 +61,22 @@ export const createOnce = async (
   object: KubeObject,
 ): Promise<StoredObject> => {
   const { definition, ids } = deps
-  beforeCreate(object, { definition, ctx, ids })
-  const name = object.metadata.name ?? ''
-  const key = keyOf(definition, ctx.namespace, name)
-  const undo = await definition.strategy.beginCreate?.(object, ctx)
+  const creation = { definition, ctx, ids }
+  identify(object, creation)
+  const reservation = await definition.strategy.beginCreate?.(object, ctx)
   try {
+    beforeCreate(object, creation)
+    const name = object.metadata.name ?? ''
+    const key = keyOf(definition, ctx.namespace, name)
     await admit(deps, 'validate', { operation: 'CREATE', ctx, name, object })
     const stored = await writeNew(deps, ctx, key, object)
-    if (ctx.dryRun) await undo?.()
-    else await definition.strategy.afterCreate?.(stored.object, ctx)
+    if (!ctx.dryRun) {
+      await reservation?.commit?.()
+      await definition.strategy.afterCreate?.(stored.object, ctx)
+    }
     return stored
   } catch (error) {
-    await undo?.()
+    await reservation?.revert?.()
     throw error
   }
 }

@@ -52,6 +52,12 @@ export interface DeleteOptions {
   ignoreStoreReadErrorWithClusterBreakingPotential?: boolean
 }
 
+/** What becomes of a reservation: `commit` once the object is written, `revert` when it was not. */
+export interface Reservation {
+  commit?(): void | Promise<void>
+  revert?(): void | Promise<void>
+}
+
 /**
  * What a kind decides for itself; a hook that is missing does nothing. Order on create: default, prepareForCreate,
  * (mutating admission), validate, (validating admission), canonicalize. Objects given to `default`, `prepare…` and
@@ -86,16 +92,17 @@ export interface Strategy {
   readonly metadataRevalidation?: 'none' | 'change' | 'full'
   /** Whether a finalizer without a domain must be a known one. Default: true for built-in kinds. */
   readonly knownFinalizerNames?: boolean
-  /** Reserves outside of the object (ClusterIPs); the result undoes it when the write fails. Runs after validation. */
-  beginCreate?(
-    object: KubeObject,
-    ctx: RequestContext,
-  ): Promise<(() => void | Promise<void>) | void>
+  /**
+   * Reserve outside of the object (ClusterIPs) and write what they got into it. They run before prepareFor… and
+   * validation, as upstream's BeginCreate does, so an allocation that fails is the first error. Under a dry run they
+   * reserve nothing. beginUpdate runs for the main resource only when it looks at ctx.subresource itself.
+   */
+  beginCreate?(object: KubeObject, ctx: RequestContext): Promise<Reservation | undefined>
   beginUpdate?(
     next: KubeObject,
     previous: KubeObject,
     ctx: RequestContext,
-  ): Promise<(() => void | Promise<void>) | void>
+  ): Promise<Reservation | undefined>
   /** False keeps a terminating object without finalizers (namespaces, while spec.finalizers is not empty). */
   mayBeRemoved?(object: KubeObject): boolean
   /** Deletes in a way of its own (namespaces: deletion.md section 13); `store` does the generic work. */

@@ -115,8 +115,9 @@ const writeNext = async (
 ): Promise<Updated> => {
   const { deps, ctx, key } = attempt
   const { definition, storage } = deps
-  const undo = await definition.strategy.beginUpdate?.(next, current.object, ctx)
+  const reservation = await definition.strategy.beginUpdate?.(next, current.object, ctx)
   try {
+    beforeUpdate(next, current.object, hooksOf(attempt))
     await admit(deps, 'validate', {
       operation: 'UPDATE',
       ctx,
@@ -127,17 +128,15 @@ const writeNext = async (
     if (isToBeRemoved(next, current.object, definition.strategy))
       return await removeWith(attempt, next, current)
     if (sameContent(next, current.object)) return { stored: current, created: false }
-    if (ctx.dryRun) {
-      await undo?.()
-      return { stored: unwritten(key, next, current.revision), created: false }
-    }
+    if (ctx.dryRun) return { stored: unwritten(key, next, current.revision), created: false }
     const { ttlSeconds } = definition
     const stored = await write(deps, 'update', () =>
       storage.update(current, next, ttlSeconds === undefined ? {} : { ttlSeconds }),
     )
+    await reservation?.commit?.()
     return { stored, created: false }
   } catch (error) {
-    await undo?.()
+    await reservation?.revert?.()
     throw error
   }
 }
@@ -180,7 +179,6 @@ const once = async (attempt: Attempt, current: StoredObject | undefined): Promis
     name,
     current: current.object.metadata.resourceVersion ?? '',
   })
-  beforeUpdate(next, current.object, hooksOf(attempt))
   return writeNext(attempt, next, current)
 }
 

@@ -31,12 +31,7 @@ const operatorErrors = (path: string, { operator, values = [] }: LabelSelectorRe
     case 'NotIn':
       return values.length > 0
         ? []
-        : [
-            required(
-              child(path, 'values'),
-              "must be specified when `operator` is 'In' or 'NotIn'",
-            ),
-          ]
+        : [required(child(path, 'values'), "must be specified when `operator` is 'In' or 'NotIn'")]
     case 'Exists':
     case 'DoesNotExist':
       return values.length === 0
@@ -63,7 +58,9 @@ export const validLabelSelector = (
       ...operatorErrors(at, expression),
       ...validLabelName(child(at, 'key'), expression.key),
       ...(expression.values ?? []).flatMap((value, j) =>
-        isLabelValue(value).map((message) => invalid(index(child(at, 'values'), j), value, message)),
+        isLabelValue(value).map((message) =>
+          invalid(index(child(at, 'values'), j), value, message),
+        ),
       ),
     ]
   }),

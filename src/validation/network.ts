@@ -15,7 +15,8 @@ export const withoutLeadingZeros = (ip: string): string | undefined => {
   return isIPv4(plain) && plain !== ip ? plain : undefined
 }
 
-const isMapped = (ip: string): boolean => isIPv6(ip) && /^(0*:)*(0*:)?:?ffff:\d+\.\d+\.\d+\.\d+$/i.test(ip)
+const isMapped = (ip: string): boolean =>
+  isIPv6(ip) && /^(0*:)*(0*:)?:?ffff:\d+\.\d+\.\d+\.\d+$/i.test(ip)
 
 /** What is wrong with an address, none when all is well. */
 export const ipMessages = (ip: string): string[] => {
@@ -32,10 +33,9 @@ export const familyOf = (ip: string): IpFamily => (isIPv6(ip) ? 'IPv6' : 'IPv4')
 export const ipToBigInt = (ip: string): bigint => {
   if (isIPv4(ip)) return ip.split('.').reduce((n, part) => (n << 8n) | BigInt(part), 0n)
   const plain = ip.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_m, a, b, c, d) =>
-    [
-      ((Number(a) << 8) | Number(b)).toString(16),
-      ((Number(c) << 8) | Number(d)).toString(16),
-    ].join(':'),
+    [((Number(a) << 8) | Number(b)).toString(16), ((Number(c) << 8) | Number(d)).toString(16)].join(
+      ':',
+    ),
   )
   const [head = '', tail] = plain.split('::')
   const left = head === '' ? [] : head.split(':')
@@ -94,7 +94,8 @@ export const cidrMessages = (text: string): string[] => {
   if (cidr === undefined) {
     const plain = withoutLeadingZeros(ip) ?? ip
     const plainBits = bits.replace(/^0+(?=\d)/, '')
-    const onlyZeros = parseCidr(`${plain}/${plainBits}`) !== undefined && text.split('/').length === 2
+    const onlyZeros =
+      parseCidr(`${plain}/${plainBits}`) !== undefined && text.split('/').length === 2
     return [onlyZeros ? 'must not have leading 0s in IP or prefix length' : cidrMessage]
   }
   if (isMapped(ip)) return ['must not have an IPv4-mapped IPv6 address']
@@ -111,10 +112,7 @@ export const nonSpecialIp = (path: string, ip: string): FieldError[] => {
   const within = (...cidrs: string[]): boolean => cidrs.some((cidr) => isWithin(ip, cidr))
   const refusals: [boolean, string][] = [
     [isUnspecified, `may not be unspecified (${ip})`],
-    [
-      within('127.0.0.0/8', '::1/128'),
-      'may not be in the loopback range (127.0.0.0/8, ::1/128)',
-    ],
+    [within('127.0.0.0/8', '::1/128'), 'may not be in the loopback range (127.0.0.0/8, ::1/128)'],
     [
       within('169.254.0.0/16', 'fe80::/10'),
       'may not be in the link-local range (169.254.0.0/16, fe80::/10)',
@@ -153,4 +151,3 @@ export const validPortOrName = (path: string, port: unknown): FieldError[] =>
 export const protocols: readonly string[] = ['SCTP', 'TCP', 'UDP']
 export const validProtocol = (path: string, protocol: string): FieldError[] =>
   protocols.includes(protocol) ? [] : [notSupported(path, protocol, protocols)]
-

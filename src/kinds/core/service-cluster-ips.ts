@@ -58,9 +58,7 @@ const crossErrors = (spec: ServiceSpec): FieldError[] => {
   const errors: FieldError[] = []
   const kinds = new Set(clusterIPs.map(familyOf))
   if (clusterIPs.length > 1 && kinds.size < 2)
-    errors.push(
-      invalid(ipsPath, clusterIPs, 'may specify no more than one IP for each IP family'),
-    )
+    errors.push(invalid(ipsPath, clusterIPs, 'may specify no more than one IP for each IP family'))
   if (isHeadless(spec)) return errors
   for (const [i, ip] of clusterIPs.slice(0, ipFamilies.length).entries()) {
     const family = ipFamilies[i]!
@@ -80,14 +78,16 @@ export const validClusterIps = (spec: ServiceSpec): FieldError[] => {
   if (spec.type === 'ExternalName') return []
   const { clusterIPs = [] } = spec
   const malformed = formErrors(clusterIPs)
-  const isMalformed = clusterIPs.some(
-    (ip, i) => (i === 0 && ip === 'None' ? clusterIPs.length > 1 : ipMessages(ip).length > 0),
+  const isMalformed = clusterIPs.some((ip, i) =>
+    i === 0 && ip === 'None' ? clusterIPs.length > 1 : ipMessages(ip).length > 0,
   )
   return [
     ...agreementErrors(spec),
     ...familyErrors(spec),
     ...malformed,
-    ...(clusterIPs.length > 2 ? [invalid(ipsPath, clusterIPs, 'may only hold up to 2 values')] : []),
+    ...(clusterIPs.length > 2
+      ? [invalid(ipsPath, clusterIPs, 'may only hold up to 2 values')]
+      : []),
     ...(isMalformed ? [] : crossErrors(spec)),
   ]
 }

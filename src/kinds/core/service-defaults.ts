@@ -103,7 +103,10 @@ export const dropTypeDependent = (next: ServiceSpec, previous: ServiceSpec): voi
   dropClusterIps(next, previous)
   if (needsNodePort(previous) && !needsNodePort(next) && sameNodePorts(next.ports, previous.ports))
     for (const port of next.ports ?? []) delete port.nodePort
-  const dropUnchanged = (needed: (spec: ServiceSpec) => boolean, field: keyof ServiceSpec): void => {
+  const dropUnchanged = (
+    needed: (spec: ServiceSpec) => boolean,
+    field: keyof ServiceSpec,
+  ): void => {
     if (needed(previous) && !needed(next) && next[field] === previous[field]) delete next[field]
   }
   const isLoadBalancer = (spec: ServiceSpec): boolean => spec.type === 'LoadBalancer'

@@ -14,16 +14,16 @@ import type { KubeObject } from '#api/object.js'
 import { validLabels } from '#validation/label-selector.js'
 import {
   ipMessages,
+  isPort,
   nonSpecialIp,
   portMessage,
-  isPort,
   validCidr,
   validIp,
   validPort,
   validPortOrName,
   validProtocol,
 } from '#validation/network.js'
-import { validClusterIps, validClusterIpChange } from './service-cluster-ips.js'
+import { validClusterIpChange, validClusterIps } from './service-cluster-ips.js'
 import {
   isExternallyAccessible,
   isHeadless,
@@ -108,24 +108,13 @@ const affinityErrors = (spec: ServiceSpec): FieldError[] => {
   if (sessionAffinity === 'None')
     return sessionAffinityConfig === undefined
       ? []
-      : [
-          forbidden(
-            'spec.sessionAffinityConfig',
-            'must not be set when session affinity is None',
-          ),
-        ]
+      : [forbidden('spec.sessionAffinityConfig', 'must not be set when session affinity is None')]
   const seconds = sessionAffinityConfig?.clientIP?.timeoutSeconds
   const path = 'spec.sessionAffinityConfig.clientIP.timeoutSeconds'
   if (seconds === undefined) return [required(path)]
   return seconds > 0 && seconds <= affinityTimeoutSecondsMax
     ? []
-    : [
-        invalid(
-          path,
-          seconds,
-          `must be greater than 0 and less than ${affinityTimeoutSecondsMax}`,
-        ),
-      ]
+    : [invalid(path, seconds, `must be greater than 0 and less than ${affinityTimeoutSecondsMax}`)]
 }
 
 const externalIpErrors = (ips: string[] = []): FieldError[] =>
@@ -196,7 +185,10 @@ const loadBalancerErrors = (spec: ServiceSpec): FieldError[] => {
   return [...errors, ...loadBalancerClassErrors(isLoadBalancer, loadBalancerClass)]
 }
 
-const loadBalancerClassErrors = (isLoadBalancer: boolean, name: string | undefined): FieldError[] => {
+const loadBalancerClassErrors = (
+  isLoadBalancer: boolean,
+  name: string | undefined,
+): FieldError[] => {
   const path = 'spec.loadBalancerClass'
   if (name === undefined) return []
   return isLoadBalancer
