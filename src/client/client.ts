@@ -165,14 +165,16 @@ export class Client {
     })
   }
 
-  list<T = KubeObject>(ref: ResourceRef, options: ListOptions = {}): Promise<ObjectList<T>> {
-    return this.request({
+  async list<T = KubeObject>(ref: ResourceRef, options: ListOptions = {}): Promise<ObjectList<T>> {
+    const list = await this.request<ObjectList<T>>({
       method: 'GET',
       path: resourcePath(ref, options),
       query: selectionQuery(options),
       ...(options.metadataOnly ? { accept: `${partialList},application/json` } : {}),
       ...(options.signal ? { signal: options.signal } : {}),
     })
+    // An empty list of Go's may be null.
+    return { ...list, items: list.items ?? [] }
   }
 
   /** Ends when the server ends it; throws ApiError for an ERROR event (410 among them). */

@@ -40,8 +40,16 @@ const pageLength = 500
 const backoffMs = { baseMs: 200, maxMs: 5_000 }
 /** Each watch asks to end after this to twice this, so that load moves between servers. As client-go. */
 const watchSecondsMin = 300
+/** Objects known to be gone, so that a late answer to a write does not bring them back. */
+const goneMax = 1_000
 /** Grace beyond the watch's own end, after which a silent connection counts as dead. */
 const watchOverrunMs = 30_000
+
+/** Whether `a` was written before `b`. Resource versions are comparable numbers (KEP-5504). */
+const isOlder = (a: string | undefined, b: string | undefined): boolean => {
+  if (!a || !b || a === b) return false
+  return a.length === b.length ? a < b : a.length < b.length
+}
 
 const withoutManagedFields = <T extends KubeObject>(object: T): T => {
   if (object.metadata.managedFields === undefined) return object
@@ -55,12 +63,16 @@ export class Informer<T extends KubeObject = KubeObject> {
   readonly #options: InformerOptions<T>
   readonly #handlers = new Set<InformerHandler<T>>()
   readonly #backoff: Backoff
+  /** Where the watch goes on; undefined: list first. */
   #resourceVersion: string | undefined
+  #newest: string | undefined
   #markSynced!: () => void
   readonly #synced = new Promise<void>((resolve) => {
     this.#markSynced = resolve
   })
   #hasSynced = false
+  /** uid → the newest resourceVersion that the object is known to have had before it went. */
+  readonly #gone = new Map<string, string>()
 
   constructor(options: InformerOptions<T>) {
     this.#options = options
@@ -81,6 +93,27 @@ export class Informer<T extends KubeObject = KubeObject> {
     this.#handlers.add(handler)
     for (const object of this.store.list()) this.#tell(() => handler.onAdd?.(object))
     return () => this.#handlers.delete(handler)
+  }
+
+  /**
+   * Takes what a write of ours answered, before the watch tells it: who writes and looks again sees its own write.
+   * client-go has expectations for that.
+   */
+  observe(answer: T): void {
+    const object = this.#hasSynced ? this.#prepare(answer) : undefined
+    if (object !== undefined) this.#upsert(object)
+  }
+
+  /** `answer` is what our DELETE of `before` gave: an object that stays, or nothing that does. */
+  observeDelete(before: T, answer: KubeObject): void {
+    const { metadata } = answer
+    const stays =
+      answer.kind === this.ref.kind &&
+      metadata.deletionTimestamp !== undefined &&
+      ((metadata.deletionGracePeriodSeconds ?? 0) > 0 || (metadata.finalizers ?? []).length > 0)
+    if (stays) this.observe(answer as T)
+    else if (this.store.get(keyOf(before))?.metadata.uid === before.metadata.uid)
+      this.#remove(keyOf(before), answer.kind === this.ref.kind ? (answer as T) : undefined)
   }
 
   /** Resolves when the signal fires. */
@@ -113,7 +146,7 @@ export class Informer<T extends KubeObject = KubeObject> {
 
   async #list(signal: AbortSignal): Promise<void> {
     const { client, namespace, labelSelector, fieldSelector, metadataOnly } = this.#options
-    const seen = new Set<string>()
+    const items: T[] = []
     let from: string | undefined
     let resourceVersion: string
     do {
@@ -128,17 +161,28 @@ export class Informer<T extends KubeObject = KubeObject> {
       })
       for (const item of page.items) {
         const object = this.#prepare(item)
-        if (object === undefined) continue
-        seen.add(keyOf(object))
-        this.#upsert(object)
+        if (object !== undefined) items.push(object)
       }
       from = page.metadata.continue || undefined
       resourceVersion = page.metadata.resourceVersion ?? ''
     } while (from !== undefined)
-    for (const key of this.store.keys()) if (!seen.has(key)) this.#remove(key)
-    this.#resourceVersion = resourceVersion
+    this.#replace(items, resourceVersion)
     this.#hasSynced = true
     this.#markSynced()
+  }
+
+  #replace(items: readonly T[], resourceVersion: string): void {
+    // A server that went back in time (its data were lost) is believed; else what is newer than its list is ours.
+    const wentBack = isOlder(resourceVersion, this.#newest)
+    const listed = new Set(items.map(keyOf))
+    for (const object of this.store.list())
+      if (
+        !listed.has(keyOf(object)) &&
+        (wentBack || !isOlder(resourceVersion, object.metadata.resourceVersion))
+      )
+        this.#remove(keyOf(object))
+    this.#newest = this.#resourceVersion = resourceVersion
+    for (const object of items) this.#upsert(object, wentBack)
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
@@ -160,11 +204,11 @@ export class Informer<T extends KubeObject = KubeObject> {
     })
     for await (const event of events) {
       this.#backoff.reset()
-      this.#resourceVersion = event.object.metadata.resourceVersion
+      this.#newest = this.#resourceVersion = event.object.metadata.resourceVersion
       if (event.type === 'BOOKMARK') continue
       const object = this.#prepare(event.object)
       if (event.type !== 'DELETED' && object !== undefined) this.#upsert(object)
-      else this.#remove(keyOf(event.object), object)
+      else this.#forget(event.object)
     }
   }
 
@@ -175,12 +219,15 @@ export class Informer<T extends KubeObject = KubeObject> {
     return (this.#options.transform ?? withoutManagedFields)(object)
   }
 
-  #upsert(object: T): void {
+  #upsert(object: T, evenOlder = false): void {
+    if (!evenOlder && this.#isGone(object)) return
     const key = keyOf(object)
     const previous = this.store.get(key)
-    if (previous !== undefined && previous.metadata.uid !== object.metadata.uid) this.#remove(key)
-    const same = previous?.metadata.resourceVersion === object.metadata.resourceVersion
-    if (previous !== undefined && same && previous.metadata.uid === object.metadata.uid) return
+    if (previous !== undefined) {
+      const [next, last] = [object.metadata.resourceVersion, previous.metadata.resourceVersion]
+      if (next === last || (!evenOlder && isOlder(next, last))) return
+      if (previous.metadata.uid !== object.metadata.uid) this.#remove(key)
+    }
     this.store.set(key, object)
     for (const handler of this.#handlers)
       this.#tell(() =>
@@ -190,9 +237,31 @@ export class Informer<T extends KubeObject = KubeObject> {
       )
   }
 
+  #forget(last: T): void {
+    this.#markGone(last)
+    this.#remove(keyOf(last), this.#prepare(last))
+  }
+
+  #markGone({ metadata }: T): void {
+    this.#gone.set(metadata.uid!, metadata.resourceVersion ?? '')
+    if (this.#gone.size > goneMax) this.#gone.delete(this.#gone.keys().next().value!)
+  }
+  #isGone({ metadata }: T): boolean {
+    const goneAt = this.#gone.get(metadata.uid!)
+    return goneAt !== undefined && !isOlder(goneAt, metadata.resourceVersion)
+  }
+
   #remove(key: string, last = this.store.get(key)): void {
-    if (last === undefined || this.store.get(key) === undefined) return
+    const known = this.store.get(key)
+    if (last === undefined || known === undefined) return
+    // The name may have been taken again since, which a write of ours has told before the watch.
+    if (
+      known.metadata.uid !== last.metadata.uid &&
+      isOlder(last.metadata.resourceVersion, known.metadata.resourceVersion)
+    )
+      return
     this.store.delete(key)
+    this.#markGone(known.metadata.uid === last.metadata.uid ? last : known)
     for (const handler of this.#handlers) this.#tell(() => handler.onDelete?.(last))
   }
 

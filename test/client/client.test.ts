@@ -266,3 +266,37 @@ users: [{name: u, user: {token: secret}}]
     await t.rejects(parseKubeconfig('{"current-context":"none"}'), /no context "none"/)
   },
 )
+
+t.test('who writes sees its own write, and no late answer brings back what is gone', async (t) => {
+  let stream: http.ServerResponse | undefined
+  const client = await startScripted(t, (request, answer) => {
+    if (!request.url!.includes('watch=true'))
+      return json(answer, 200, { metadata: { resourceVersion: '5' }, items: [pod('a', '1')] })
+    stream = answer
+    answer.writeHead(200).flushHeaders()
+  })
+  const informer = new Informer({ client, ref: resources.pods, log: silentLog, random: () => 0 })
+  const told: string[] = []
+  informer.handle({
+    onAdd: (o) => told.push(`add ${o.metadata.name}`),
+    onUpdate: (o) => told.push(`update ${o.metadata.name}@${o.metadata.resourceVersion}`),
+    onDelete: (o) => told.push(`delete ${o.metadata.name}`),
+  })
+  const stop = new AbortController()
+  const running = informer.run(stop.signal)
+  await waitFor(() => stream !== undefined)
+  const typed = (o: object) => ({ kind: 'Pod', apiVersion: 'v1', ...o }) as KubeObject
+  informer.observe(typed(pod('b', '7')))
+  stream!.write(event('ADDED', pod('b', '6')))
+  stream!.write(event('ADDED', pod('c', '8')))
+  stream!.write(event('DELETED', pod('c', '9')))
+  await waitFor(() => told.includes('delete c'))
+  informer.observe(typed(pod('c', '8')))
+  informer.observeDelete(informer.store.get('ns/b')!, typed(pod('b', '10')))
+  stream!.write(event('DELETED', pod('b', '10')))
+  stream!.write(event('ADDED', pod('b', '11', 'uid-b2')))
+  await waitFor(() => told.filter((x) => x === 'add b').length === 2)
+  stop.abort()
+  await running
+  t.same(told, ['add a', 'add b', 'add c', 'delete c', 'delete b', 'add b'])
+})

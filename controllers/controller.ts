@@ -1,0 +1,101 @@
+/** What every controller is made of: handlers on shared informers that put keys into a queue, and a sync for a key. */
+import type { Clock } from '#api/clock.js'
+import type { KubeObject } from '#api/object.js'
+import type { Client } from '#client/client.js'
+import type { EventRecorder } from '#client/event-recorder.js'
+import type { Informer } from '#client/informer.js'
+import type { InformerFactory } from '#client/informer-factory.js'
+import type { Log } from '#client/log.js'
+import { keyOf } from '#client/object-store.js'
+import type { ResourceRef } from '#client/resources.js'
+import { type SyncResult, WorkQueue, work } from '#client/work-queue.js'
+
+/** Settings that upstream has flags for; milliseconds and counts. */
+export interface ControllerSettings {
+  nodeMonitorGracePeriodMs: number
+  nodeMonitorPeriodMs: number
+  terminatedPodGcThreshold: number
+  podGcPeriodMs: number
+  /** PEM of the CA that the root-CA publisher spreads; missing: the one of our own kubeconfig. */
+  rootCa?: string
+  /** PEM pair that signs CertificateSigningRequests; missing: none is signed. */
+  clusterSigningCert?: string
+  clusterSigningKey?: string
+}
+
+export interface ControllerContext {
+  client: Client
+  informers: InformerFactory
+  recorder(component: string): EventRecorder
+  clock: Clock
+  log: Log
+  settings: ControllerSettings
+  /** Given: only these namespaces are looked after, and no cluster-scoped kinds but what they need. */
+  acceptNamespace?: ((namespace: string) => boolean) | undefined
+}
+
+/** Runs after the informers have synced, until the signal fires. */
+export type Run = (signal: AbortSignal) => Promise<void>
+
+export interface Controller {
+  /** As in `--controllers`. */
+  readonly name: string
+  /** Registers with the informers; what it returns does the work. */
+  start(context: ControllerContext): Run
+}
+
+export const workersDefault = 5
+
+/** A queue of keys with its workers. */
+export const queueRun = (
+  context: ControllerContext,
+  queue: WorkQueue<string>,
+  sync: (key: string) => SyncResult,
+  workers = workersDefault,
+): Run => {
+  return (signal) => work({ queue, sync, workers, log: context.log, signal })
+}
+
+export const newQueue = (): WorkQueue<string> => new WorkQueue<string>()
+
+/** Puts the key of every object of the informer into the queue, whatever happens to it. */
+export const enqueueOwn = <T extends KubeObject>(
+  informer: Informer<T>,
+  queue: WorkQueue<string>,
+): void => {
+  informer.handle({
+    onAdd: (object) => queue.add(keyOf(object)),
+    onUpdate: (object) => queue.add(keyOf(object)),
+    onDelete: (object) => queue.add(keyOf(object)),
+  })
+}
+
+export const controllerRefOf = (object: KubeObject) =>
+  object.metadata.ownerReferences?.find((owner) => owner.controller)
+
+/** Puts the key of what controls a changed object into the queue; both, when it changed hands. */
+export const enqueueOwner = <T extends KubeObject>(
+  informer: Informer<T>,
+  kind: ResourceRef,
+  queue: WorkQueue<string>,
+  /** Called for objects without a controller, which somebody may want to adopt. */
+  orphan?: (object: T) => void,
+): void => {
+  const add = (object: T): void => {
+    const owner = controllerRefOf(object)
+    if (owner === undefined) orphan?.(object)
+    else if (owner.kind === kind.kind && owner.apiVersion.split('/')[0] === groupPart(kind))
+      queue.add(`${object.metadata.namespace}/${owner.name}`)
+  }
+  informer.handle({
+    onAdd: add,
+    onUpdate(next, previous) {
+      add(next)
+      if (controllerRefOf(previous)?.uid !== controllerRefOf(next)?.uid) add(previous)
+    },
+    onDelete: add,
+  })
+}
+
+/** The first part of an apiVersion: the group, or the version of the core group. */
+const groupPart = (kind: ResourceRef): string => (kind.group === '' ? kind.version : kind.group)

@@ -1,0 +1,28 @@
+/** All controllers, in the order they are started. A new one is one line here and a folder. */
+import type { Controller } from './controller.js'
+import { endpointsController } from './endpoints/controller.js'
+import { endpointSliceController } from './endpointslice/controller.js'
+import { garbageCollectorController } from './garbage-collector/controller.js'
+import { namespaceController } from './namespace/controller.js'
+
+export const controllers: readonly Controller[] = [
+  endpointSliceController,
+  endpointsController,
+  namespaceController,
+  garbageCollectorController,
+]
+
+/** `*,-name`: upstream's --controllers. Later entries do not override; a name without `*` stands alone. */
+export const selectControllers = (
+  wanted: readonly string[],
+  all: readonly Controller[] = controllers,
+): Controller[] => {
+  const known = new Set(all.map((c) => c.name))
+  for (const entry of wanted) {
+    const name = entry.replace(/^-/, '')
+    if (name !== '*' && !known.has(name)) throw new Error(`unknown controller "${name}"`)
+  }
+  return all.filter(
+    ({ name }) => !wanted.includes(`-${name}`) && (wanted.includes(name) || wanted.includes('*')),
+  )
+}

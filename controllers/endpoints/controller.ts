@@ -1,0 +1,96 @@
+/** Keeps the Endpoints object of every Service with a selector; upstream's endpoints-controller. */
+import { jsonEqual } from '#api/json-object.js'
+import type { JsonValue } from '#api/object.js'
+import { isNamespaceTerminating, isNotFound } from '#client/errors.js'
+import { matchesLabels } from '#client/label-selector.js'
+import { keyOf, splitKey } from '#client/object-store.js'
+import type { Pod } from '#client/pod.js'
+import { resources } from '#client/resources.js'
+import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
+import type { Service } from '../endpointslice/endpoint.js'
+import { servicesOfPods } from '../endpointslice/services-of-pods.js'
+import {
+  type Endpoints,
+  endpointsAnnotations,
+  endpointsLabels,
+  managedBy,
+  managedByLabel,
+  reconcileSubsets,
+} from './reconcile.js'
+
+const same = (a: unknown, b: unknown): boolean => jsonEqual(a as JsonValue, b as JsonValue)
+
+const writeEndpoints = async (
+  { client, informers }: ControllerContext,
+  service: Service,
+  pods: readonly Pod[],
+): Promise<void> => {
+  const informer = informers.for<Endpoints>(resources.endpoints)
+  const current = informer.store.get(keyOf(service))
+  const { subsets, truncated } = reconcileSubsets(service, pods)
+  const labels = endpointsLabels(service)
+  const annotations = endpointsAnnotations(current?.metadata.annotations, truncated)
+  const { namespace, name } = service.metadata
+  if (current === undefined) {
+    const metadata = { name, namespace, labels, ...(truncated ? { annotations } : {}) }
+    const created = await client.create<Endpoints>(resources.endpoints, { metadata, subsets })
+    informer.observe(created)
+    return
+  }
+  if (
+    same(current.subsets ?? [], subsets) &&
+    same(current.metadata.labels ?? {}, labels) &&
+    same(current.metadata.annotations ?? {}, annotations)
+  )
+    return
+  const metadata = { ...current.metadata, labels, annotations }
+  informer.observe(await client.update(resources.endpoints, { ...current, metadata, subsets }))
+}
+
+/** The Endpoints of a Service that is gone go with it. */
+const removeEndpoints = async (
+  { client, informers }: ControllerContext,
+  key: string,
+): Promise<void> => {
+  const informer = informers.for<Endpoints>(resources.endpoints)
+  const current = informer.store.get(key)
+  if (current?.metadata.labels?.[managedByLabel] !== managedBy) return
+  const answer = await client.delete(resources.endpoints, splitKey(key), {
+    preconditions: { uid: current.metadata.uid },
+  })
+  informer.observeDelete(current, answer)
+}
+
+export const endpointsController: Controller = {
+  name: 'endpoints-controller',
+  start(context) {
+    const { informers } = context
+    const services = informers.for<Service>(resources.services)
+    const pods = informers.for<Pod>(resources.pods)
+    const endpoints = informers.for<Endpoints>(resources.endpoints)
+    const queue = newQueue()
+    pods.store.addIndex('namespace', (pod) => [pod.metadata.namespace!])
+    servicesOfPods({ services, pods }, (key) => queue.add(key))
+    // Also those whose Service went while nobody watched.
+    endpoints.handle({
+      onAdd: (object) => queue.add(keyOf(object)),
+      onUpdate: (object) => queue.add(keyOf(object)),
+      onDelete: (object) => queue.add(keyOf(object)),
+    })
+    return queueRun(context, queue, async (key) => {
+      const service = services.store.get(key)
+      try {
+        if (service === undefined) await removeEndpoints(context, key)
+        else if (service.spec.selector && service.spec.type !== 'ExternalName') {
+          const { selector } = service.spec
+          const chosen = pods.store
+            .byIndex('namespace', service.metadata.namespace!)
+            .filter((pod) => matchesLabels(selector, pod.metadata.labels))
+          await writeEndpoints(context, service, chosen)
+        }
+      } catch (error) {
+        if (!isNamespaceTerminating(error) && !isNotFound(error)) throw error
+      }
+    })
+  },
+}

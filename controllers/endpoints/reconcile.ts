@@ -1,0 +1,122 @@
+/** A Service and its Pods → the subsets of its Endpoints object; deletion.md row 220. */
+import type { KubeObject } from '#api/object.js'
+import { isPodReady, isPodTerminal, type Pod } from '#client/pod.js'
+import {
+  addressTypeOf,
+  addressTypesOf,
+  type EndpointPort,
+  endpointPorts,
+  hostnameFor,
+  podIps,
+  type Service,
+} from '../endpointslice/endpoint.js'
+
+export interface EndpointAddress {
+  ip: string
+  hostname?: string
+  nodeName?: string
+  targetRef: { kind: string; namespace?: string; name?: string; uid?: string }
+}
+interface SubsetPort {
+  name?: string
+  port: number
+  protocol: string
+  appProtocol?: string
+}
+export interface EndpointSubset {
+  addresses?: EndpointAddress[]
+  notReadyAddresses?: EndpointAddress[]
+  ports?: SubsetPort[]
+}
+export interface Endpoints extends KubeObject {
+  subsets?: EndpointSubset[]
+}
+
+export const managedByLabel = 'endpoints.kubernetes.io/managed-by'
+export const managedBy = 'endpoint-controller'
+const headlessLabel = 'service.kubernetes.io/headless'
+const overCapacity = 'endpoints.kubernetes.io/over-capacity'
+/** One object holds at most this many addresses; the rest is cut off and the annotation says so. */
+const addressesMax = 1000
+
+const addressOf = (pod: Pod, service: Service, ip: string): EndpointAddress => {
+  const hostname = hostnameFor(pod, service)
+  return {
+    ip,
+    ...(hostname ? { hostname } : {}),
+    ...(pod.spec.nodeName ? { nodeName: pod.spec.nodeName } : {}),
+    targetRef: {
+      kind: 'Pod',
+      namespace: pod.metadata.namespace,
+      name: pod.metadata.name,
+      uid: pod.metadata.uid,
+    },
+  }
+}
+
+const subsetPort = ({ name, port, protocol, appProtocol }: EndpointPort): SubsetPort => ({
+  ...(name === '' ? {} : { name }),
+  port: port!,
+  protocol,
+  ...(appProtocol ? { appProtocol } : {}),
+})
+
+/** Terminating Pods are out at once, unless the Service publishes those that are not ready. */
+const isEligible = (pod: Pod, service: Service): boolean =>
+  !isPodTerminal(pod) &&
+  (pod.metadata.deletionTimestamp === undefined || Boolean(service.spec.publishNotReadyAddresses))
+
+export const reconcileSubsets = (
+  service: Service,
+  pods: readonly Pod[],
+): { subsets: EndpointSubset[]; truncated: boolean } => {
+  const family = addressTypesOf(service)[0]!
+  const headlessWithoutPorts =
+    service.spec.clusterIP === 'None' && (service.spec.ports ?? []).length === 0
+  const subsets = new Map<
+    string,
+    { ready: EndpointAddress[]; not: EndpointAddress[]; ports: SubsetPort[] }
+  >()
+  let count = 0
+  for (const pod of [...pods].sort((a, b) => (a.metadata.uid! < b.metadata.uid! ? -1 : 1))) {
+    const ip = podIps(pod).find((address) => addressTypeOf(address) === family)
+    if (ip === undefined || !isEligible(pod, service)) continue
+    const ports = endpointPorts(service, pod)
+      .map(subsetPort)
+      .sort((a, b) => a.port - b.port || (a.name ?? '').localeCompare(b.name ?? ''))
+    if (ports.length === 0 && !headlessWithoutPorts) continue
+    if (++count > addressesMax) continue
+    const key = JSON.stringify(ports)
+    const subset = subsets.get(key) ?? { ready: [], not: [], ports }
+    subsets.set(key, subset)
+    const ready = Boolean(service.spec.publishNotReadyAddresses) || isPodReady(pod)
+    subset[ready ? 'ready' : 'not'].push(addressOf(pod, service, ip))
+  }
+  const byIp = (a: EndpointAddress, b: EndpointAddress) => (a.ip < b.ip ? -1 : a.ip > b.ip ? 1 : 0)
+  return {
+    truncated: count > addressesMax,
+    subsets: [...subsets.values()].map(({ ready, not, ports }) => ({
+      ...(ready.length > 0 ? { addresses: ready.sort(byIp) } : {}),
+      ...(not.length > 0 ? { notReadyAddresses: not.sort(byIp) } : {}),
+      ...(ports.length > 0 ? { ports } : {}),
+    })),
+  }
+}
+
+/** Labels of the Service, with our own that say who writes this. */
+export const endpointsLabels = (service: Service): Record<string, string> => {
+  const { [headlessLabel]: _theirs, ...own } = service.metadata.labels ?? {}
+  return {
+    ...own,
+    [managedByLabel]: managedBy,
+    ...(service.spec.clusterIP === 'None' ? { [headlessLabel]: '' } : {}),
+  }
+}
+
+export const endpointsAnnotations = (
+  current: Record<string, string> | undefined,
+  truncated: boolean,
+): Record<string, string> => {
+  const { [overCapacity]: _old, ...rest } = current ?? {}
+  return truncated ? { ...rest, [overCapacity]: 'truncated' } : rest
+}

@@ -1,0 +1,80 @@
+/** Keeps the EndpointSlices of every Service with a selector; upstream's endpointslice-controller. */
+import type { KubeObject } from '#api/object.js'
+import { isNamespaceTerminating, isNotFound } from '#client/errors.js'
+import { matchesLabels } from '#client/label-selector.js'
+import { keyOf } from '#client/object-store.js'
+import type { Pod } from '#client/pod.js'
+import { resources } from '#client/resources.js'
+import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
+import type { Service } from './endpoint.js'
+import {
+  type EndpointSlice,
+  managedBy,
+  managedByLabel,
+  reconcileSlices,
+  serviceNameLabel,
+} from './reconcile.js'
+import { servicesOfPods } from './services-of-pods.js'
+
+const writeActions = async (
+  { client, informers }: ControllerContext,
+  actions: ReturnType<typeof reconcileSlices>,
+): Promise<void> => {
+  const informer = informers.for<EndpointSlice>(resources.endpointSlices)
+  for (const slice of actions.create)
+    informer.observe(await client.create<EndpointSlice>(resources.endpointSlices, slice))
+  for (const slice of actions.update)
+    informer.observe(await client.update(resources.endpointSlices, slice))
+  for (const slice of actions.delete) {
+    const { namespace, name, uid, resourceVersion } = slice.metadata
+    const answer = await client.delete(
+      resources.endpointSlices,
+      { namespace, name: name! },
+      { preconditions: { uid, resourceVersion } },
+    )
+    informer.observeDelete(slice, answer)
+  }
+}
+
+export const endpointSliceController: Controller = {
+  name: 'endpointslice-controller',
+  start(context) {
+    const { informers } = context
+    const services = informers.for<Service>(resources.services)
+    const pods = informers.for<Pod>(resources.pods)
+    const slices = informers.for<EndpointSlice>(resources.endpointSlices)
+    const nodes = informers.for<KubeObject>(resources.nodes)
+    const queue = newQueue()
+    const serviceKey = (slice: EndpointSlice) =>
+      `${slice.metadata.namespace}/${slice.metadata.labels?.[serviceNameLabel] ?? ''}`
+    pods.store.addIndex('namespace', (pod) => [pod.metadata.namespace!])
+    slices.store.addIndex('service', (slice) =>
+      slice.metadata.labels?.[managedByLabel] === managedBy ? [serviceKey(slice)] : [],
+    )
+    servicesOfPods({ services, pods }, (key) => queue.add(key))
+    slices.handle({
+      onDelete: (slice) => queue.add(serviceKey(slice)),
+      onUpdate: (slice) => queue.add(serviceKey(slice)),
+    })
+    return queueRun(context, queue, async (key) => {
+      const service = services.store.get(key)
+      // Without a Service the garbage collector takes its slices.
+      if (service === undefined || service.metadata.deletionTimestamp !== undefined) return
+      if (!service.spec.selector || service.spec.type === 'ExternalName') return
+      const { selector } = service.spec
+      const actions = reconcileSlices({
+        service,
+        pods: pods.store
+          .byIndex('namespace', service.metadata.namespace!)
+          .filter((pod) => matchesLabels(selector, pod.metadata.labels)),
+        slices: slices.store.byIndex('service', keyOf(service)),
+        node: (name) => nodes.store.get(name),
+      })
+      try {
+        await writeActions(context, actions)
+      } catch (error) {
+        if (!isNamespaceTerminating(error) && !isNotFound(error)) throw error
+      }
+    })
+  },
+}

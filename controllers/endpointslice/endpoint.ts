@@ -1,0 +1,114 @@
+/** What a Pod is in an EndpointSlice: deletion.md rows 217 to 219. */
+import type { KubeObject } from '#api/object.js'
+import { isPodReady, isPodTerminal, type Node, type Pod } from '#client/pod.js'
+
+export type AddressType = 'IPv4' | 'IPv6'
+export interface Endpoint {
+  addresses: string[]
+  conditions: { ready: boolean; serving: boolean; terminating: boolean }
+  hostname?: string
+  targetRef: { kind: string; namespace?: string; name?: string; uid?: string }
+  nodeName?: string
+  zone?: string
+}
+export interface EndpointPort {
+  name: string
+  port?: number
+  protocol: string
+  appProtocol?: string
+}
+export interface ServicePort {
+  name?: string
+  port: number
+  protocol?: string
+  appProtocol?: string
+  targetPort?: number | string
+}
+export interface Service extends KubeObject {
+  spec: {
+    selector?: Record<string, string>
+    type?: string
+    clusterIP?: string
+    clusterIPs?: string[]
+    ipFamilies?: string[]
+    ports?: ServicePort[]
+    publishNotReadyAddresses?: boolean
+  }
+}
+
+export const podIps = (pod: Pod): string[] => {
+  const list = (pod.status?.podIPs ?? []).map((entry) => entry.ip)
+  return list.length > 0 ? list : pod.status?.podIP ? [pod.status.podIP] : []
+}
+
+export const addressTypeOf = (ip: string): AddressType => (ip.includes(':') ? 'IPv6' : 'IPv4')
+
+/** Address families of the Service; one without a family (headless, old) takes IPv4. */
+export const addressTypesOf = (service: Service): AddressType[] => {
+  const families = service.spec.ipFamilies ?? []
+  if (families.length > 0) return families as AddressType[]
+  const ip = service.spec.clusterIP
+  return [ip && ip !== 'None' ? addressTypeOf(ip) : 'IPv4']
+}
+
+/** A terminating Pod stays until its object goes, it is terminal, or has no address. */
+export const belongsInSlice = (pod: Pod): boolean => !isPodTerminal(pod) && podIps(pod).length > 0
+
+export const hostnameFor = (pod: Pod, service: Service): string | undefined =>
+  pod.spec.hostname && pod.spec.subdomain === service.metadata.name ? pod.spec.hostname : undefined
+
+export const endpointOf = (
+  pod: Pod,
+  service: Service,
+  addresses: string[],
+  node: Node | KubeObject | undefined,
+): Endpoint => {
+  const serving = isPodReady(pod)
+  const terminating = pod.metadata.deletionTimestamp !== undefined
+  const hostname = hostnameFor(pod, service)
+  const zone = node?.metadata.labels?.['topology.kubernetes.io/zone']
+  return {
+    addresses,
+    conditions: {
+      ready: Boolean(service.spec.publishNotReadyAddresses) || (serving && !terminating),
+      serving,
+      terminating,
+    },
+    ...(hostname ? { hostname } : {}),
+    targetRef: {
+      kind: 'Pod',
+      namespace: pod.metadata.namespace,
+      name: pod.metadata.name,
+      uid: pod.metadata.uid,
+    },
+    ...(pod.spec.nodeName ? { nodeName: pod.spec.nodeName } : {}),
+    ...(zone ? { zone } : {}),
+  }
+}
+
+/** A port of the Pod: the number itself, or the container port of that name and protocol. */
+export const findPort = (pod: Pod, port: ServicePort): number | undefined => {
+  const target = port.targetPort ?? port.port
+  if (typeof target === 'number') return target === 0 ? port.port : target
+  const sidecars = (pod.spec.initContainers ?? []).filter((c) => c.restartPolicy === 'Always')
+  for (const container of [...pod.spec.containers, ...sidecars])
+    for (const candidate of container.ports ?? [])
+      if (candidate.name === target && (candidate.protocol ?? 'TCP') === (port.protocol ?? 'TCP'))
+        return candidate.containerPort
+  return undefined
+}
+
+export const endpointPorts = (service: Service, pod: Pod): EndpointPort[] => {
+  const found: EndpointPort[] = []
+  for (const port of service.spec.ports ?? []) {
+    const number = findPort(pod, port)
+    if (number === undefined) continue
+    found.push({
+      name: port.name ?? '',
+      port: number,
+      protocol: port.protocol ?? 'TCP',
+      ...(port.appProtocol ? { appProtocol: port.appProtocol } : {}),
+    })
+  }
+  return found
+}

@@ -1,0 +1,204 @@
+/**
+ * A Service and its Pods → what has to be written so that its EndpointSlices say so. Slices that are right stay
+ * untouched, what changed is changed where it is, new endpoints fill up slices that have room.
+ */
+import { jsonEqual } from '#api/json-object.js'
+import type { JsonValue, KubeObject, ObjectMeta } from '#api/object.js'
+import type { Pod } from '#client/pod.js'
+import {
+  type AddressType,
+  addressTypeOf,
+  addressTypesOf,
+  belongsInSlice,
+  type Endpoint,
+  type EndpointPort,
+  endpointOf,
+  endpointPorts,
+  podIps,
+  type Service,
+} from './endpoint.js'
+
+export interface EndpointSlice extends KubeObject {
+  addressType: string
+  endpoints: Endpoint[] | null
+  ports: EndpointPort[] | null
+}
+export interface NewSlice {
+  [field: string]: unknown
+  metadata: ObjectMeta
+  addressType: string
+  endpoints: Endpoint[]
+  ports: EndpointPort[]
+}
+export interface SliceActions {
+  create: NewSlice[]
+  update: EndpointSlice[]
+  delete: EndpointSlice[]
+}
+export interface SliceObservation {
+  service: Service
+  pods: readonly Pod[]
+  slices: readonly EndpointSlice[]
+  node(name: string): KubeObject | undefined
+}
+
+export const managedBy = 'endpointslice-controller.k8s.io'
+export const managedByLabel = 'endpointslice.kubernetes.io/managed-by'
+export const serviceNameLabel = 'kubernetes.io/service-name'
+const headlessLabel = 'service.kubernetes.io/headless'
+/** Upstream's --max-endpoints-per-slice. */
+export const endpointsPerSliceMax = 100
+
+/** Endpoints that share an address type and ports, and so may share a slice. */
+interface Group {
+  addressType: AddressType
+  ports: EndpointPort[]
+  endpoints: Map<string, Endpoint>
+}
+
+const same = (a: unknown, b: unknown): boolean => jsonEqual(a as JsonValue, b as JsonValue)
+const endpointKey = (e: Endpoint): string =>
+  e.targetRef === undefined ? e.addresses.join(',') : `${e.targetRef.uid ?? e.targetRef.name}`
+const groupKey = (addressType: string, ports: readonly EndpointPort[] | null): string =>
+  `${addressType} ${(ports ?? [])
+    .map((p) => `${p.name}/${p.port}/${p.protocol}/${p.appProtocol ?? ''}`)
+    .sort()
+    .join(' ')}`
+
+const groupPods = ({ service, pods, node }: SliceObservation): Map<string, Group> => {
+  const groups = new Map<string, Group>()
+  for (const addressType of addressTypesOf(service)) {
+    for (const pod of pods.filter(belongsInSlice)) {
+      const addresses = podIps(pod).filter((ip) => addressTypeOf(ip) === addressType)
+      if (addresses.length === 0) continue
+      const ports = endpointPorts(service, pod)
+      const key = groupKey(addressType, ports)
+      const group = groups.get(key) ?? { addressType, ports, endpoints: new Map() }
+      groups.set(key, group)
+      const endpoint = endpointOf(
+        pod,
+        service,
+        addresses,
+        pod.spec.nodeName ? node(pod.spec.nodeName) : undefined,
+      )
+      group.endpoints.set(endpointKey(endpoint), endpoint)
+    }
+  }
+  return groups
+}
+
+/** The Service's own labels, but for those that say what a slice is. */
+export const sliceLabels = (service: Service): Record<string, string> => {
+  const { [headlessLabel]: _theirs, ...own } = service.metadata.labels ?? {}
+  return {
+    ...own,
+    ...(service.spec.clusterIP === 'None' ? { [headlessLabel]: '' } : {}),
+    [serviceNameLabel]: service.metadata.name!,
+    [managedByLabel]: managedBy,
+  }
+}
+
+const ownerOf = (service: Service) => ({
+  apiVersion: 'v1',
+  kind: 'Service',
+  name: service.metadata.name!,
+  uid: service.metadata.uid!,
+  controller: true,
+  blockOwnerDeletion: true,
+})
+
+const newSlice = (
+  service: Service,
+  group: Pick<Group, 'addressType' | 'ports'>,
+  endpoints: Endpoint[],
+): NewSlice => ({
+  metadata: {
+    generateName: `${service.metadata.name}-`,
+    namespace: service.metadata.namespace,
+    labels: sliceLabels(service),
+    ownerReferences: [ownerOf(service)],
+  },
+  addressType: group.addressType,
+  endpoints,
+  ports: group.ports,
+})
+
+const withMeta = (slice: EndpointSlice, service: Service): ObjectMeta => ({
+  ...slice.metadata,
+  labels: sliceLabels(service),
+  ownerReferences: [ownerOf(service)],
+})
+
+/** Slices of one group: keeps what is there in place, takes out what went, and fills up with what is new. */
+const reconcileGroup = (
+  service: Service,
+  group: Group,
+  slices: readonly EndpointSlice[],
+  actions: SliceActions,
+): void => {
+  const missing = new Map(group.endpoints)
+  const kept = slices.map((slice) => {
+    const endpoints: Endpoint[] = []
+    for (const old of slice.endpoints ?? []) {
+      const wanted = missing.get(endpointKey(old))
+      if (wanted === undefined) continue
+      missing.delete(endpointKey(old))
+      endpoints.push(wanted)
+    }
+    return { slice, endpoints }
+  })
+  const added = [...missing.values()]
+  // The fullest first, so that few slices change and few stay half empty.
+  for (const entry of [...kept].sort((a, b) => b.endpoints.length - a.endpoints.length))
+    entry.endpoints.push(...added.splice(0, endpointsPerSliceMax - entry.endpoints.length))
+  while (added.length > 0)
+    actions.create.push(newSlice(service, group, added.splice(0, endpointsPerSliceMax)))
+  for (const { slice, endpoints } of kept) {
+    if (endpoints.length === 0) actions.delete.push(slice)
+    else {
+      const metadata = withMeta(slice, service)
+      if (!same(slice.endpoints ?? [], endpoints) || !same(slice.metadata, metadata))
+        actions.update.push({ ...slice, metadata, endpoints })
+    }
+  }
+}
+
+/** Each address type has a slice, an empty one when no Pod is there: the Service is known to be looked after. */
+const keepPlaceholder = (
+  service: Service,
+  addressType: AddressType,
+  slices: readonly EndpointSlice[],
+  actions: SliceActions,
+): void => {
+  if (actions.create.some((s) => s.addressType === addressType)) return
+  const mine = slices.filter((s) => s.addressType === addressType)
+  const going = new Set(actions.delete)
+  if (mine.some((s) => !going.has(s))) return
+  const reused = mine[0]
+  if (reused === undefined) {
+    actions.create.push(newSlice(service, { addressType, ports: [] }, []))
+    return
+  }
+  actions.delete.splice(actions.delete.indexOf(reused), 1)
+  const metadata = withMeta(reused, service)
+  const isPlaceholder = (reused.endpoints ?? []).length === 0 && (reused.ports ?? []).length === 0
+  if (!isPlaceholder || !same(reused.metadata, metadata))
+    actions.update.push({ ...reused, metadata, endpoints: [], ports: [] })
+}
+
+export const reconcileSlices = (observed: SliceObservation): SliceActions => {
+  const { service } = observed
+  const actions: SliceActions = { create: [], update: [], delete: [] }
+  const slices = observed.slices.filter((s) => s.metadata.deletionTimestamp === undefined)
+  const groups = groupPods(observed)
+  const byGroup = new Map<string, EndpointSlice[]>()
+  for (const slice of slices) {
+    const key = groupKey(slice.addressType, slice.ports)
+    byGroup.set(key, [...(byGroup.get(key) ?? []), slice])
+  }
+  for (const [key, group] of groups) reconcileGroup(service, group, byGroup.get(key) ?? [], actions)
+  for (const [key, unused] of byGroup) if (!groups.has(key)) actions.delete.push(...unused)
+  for (const addressType of addressTypesOf(service))
+    keepPlaceholder(service, addressType, slices, actions)
+  return actions
+}

@@ -1,0 +1,52 @@
+/** Tells which Services a change of a Pod or Service concerns, only when endpoints could differ. */
+import type { Informer } from '#client/informer.js'
+import { matchesLabels } from '#client/label-selector.js'
+import { keyOf } from '#client/object-store.js'
+import { isPodReady, isPodTerminal, type Pod } from '#client/pod.js'
+import { podIps, type Service } from './endpoint.js'
+
+/** All of a Pod that an endpoint shows. */
+const signature = (pod: Pod): string =>
+  JSON.stringify([
+    podIps(pod),
+    isPodReady(pod),
+    isPodTerminal(pod),
+    pod.metadata.deletionTimestamp !== undefined,
+    pod.spec.nodeName,
+    pod.spec.hostname,
+    pod.spec.subdomain,
+  ])
+
+export const servicesOfPods = (
+  { services, pods }: { services: Informer<Service>; pods: Informer<Pod> },
+  changed: (serviceKey: string) => void,
+): void => {
+  services.store.addIndex('namespace', (service) => [service.metadata.namespace!])
+  const tell = (pod: Pod, except?: Record<string, string>): void => {
+    for (const service of services.store.byIndex('namespace', pod.metadata.namespace!)) {
+      const { selector } = service.spec
+      if (!selector || !matchesLabels(selector, pod.metadata.labels)) continue
+      if (except !== undefined && matchesLabels(selector, except)) continue
+      changed(keyOf(service))
+    }
+  }
+  services.handle({
+    onAdd: (service) => changed(keyOf(service)),
+    onUpdate: (service) => changed(keyOf(service)),
+    onDelete: (service) => changed(keyOf(service)),
+  })
+  pods.handle({
+    onAdd: (pod) => tell(pod),
+    onDelete: (pod) => tell(pod),
+    onUpdate(next, previous) {
+      if (signature(next) !== signature(previous)) {
+        tell(next)
+        tell(previous, next.metadata.labels ?? {})
+      } else if (next.metadata.labels !== previous.metadata.labels) {
+        // Each side only where the other did not match: who keeps matching shows no label in its slice.
+        tell(next, previous.metadata.labels ?? {})
+        tell(previous, next.metadata.labels ?? {})
+      }
+    },
+  })
+}

@@ -1,0 +1,268 @@
+/** Decides about one node of the graph with a fresh look at the server: deletion.md rows 152 to 159. */
+import type { KubeObject, OwnerReference } from '#api/object.js'
+import type { Client } from '#client/client.js'
+import type { DiscoveredResource } from '#client/discovery.js'
+import { isConflict, isNotFound } from '#client/errors.js'
+import type { EventRecorder } from '#client/event-recorder.js'
+import { AbsentOwners } from './absent-owners.js'
+import {
+  foregroundFinalizer,
+  type Graph,
+  type GraphNode,
+  type Identity,
+  orphanFinalizer,
+} from './graph.js'
+
+export interface CollectorDeps {
+  client: Client
+  graph: Graph
+  recorder: EventRecorder
+  /** The resource of a kind; undefined when the server does not know it. */
+  resourceOf(apiVersion: string, kind: string): DiscoveredResource | undefined
+  again(node: GraphNode): void
+}
+
+interface Owners {
+  solid: OwnerReference[]
+  dangling: OwnerReference[]
+  waiting: OwnerReference[]
+}
+
+export class Collector {
+  readonly #deps: CollectorDeps
+  readonly #absent = new AbsentOwners()
+
+  constructor(deps: CollectorDeps) {
+    this.#deps = deps
+  }
+
+  /** The uid will not come back. */
+  noteGone({ uid, namespace }: Identity): void {
+    this.#absent.add(uid, namespace)
+  }
+
+  async attemptToDelete(node: GraphNode): Promise<void> {
+    if (this.#deps.graph.get(node.identity.uid) !== node) return
+    if (node.beingDeleted && !node.deletingDependents) return
+    const latest = await this.#readLive(node)
+    if (latest === undefined) {
+      this.noteGone(node.identity)
+      this.#deps.graph.gone(node.identity.uid)
+      return
+    }
+    if (node.virtual) return this.#meet(node, latest)
+    if (node.deletingDependents) return this.#finishForeground(node, latest)
+    const references = latest.metadata.ownerReferences ?? []
+    if (references.length === 0) return
+    const owners = await this.#classify(node, references)
+    if (owners.solid.length > 0) {
+      const out = [...owners.dangling, ...owners.waiting]
+      if (out.length > 0) await this.#dropOwners(node, latest, out)
+      return
+    }
+    if (owners.waiting.length > 0 && node.dependents.size > 0)
+      await this.#deleteInForeground(node, latest)
+    else await this.#delete(node, latest, policyOf(latest))
+  }
+
+  /** Takes the owner off every dependent, then takes its `orphan` finalizer off. */
+  async attemptToOrphan(node: GraphNode): Promise<void> {
+    const owner = await this.#readLive(node)
+    if (owner === undefined || !(owner.metadata.finalizers ?? []).includes(orphanFinalizer)) return
+    for (const dependent of [...node.dependents]) {
+      const latest = await this.#readLive(dependent)
+      const reference = latest?.metadata.ownerReferences?.find((o) => o.uid === node.identity.uid)
+      if (latest !== undefined && reference !== undefined)
+        await this.#dropOwners(dependent, latest, [reference])
+    }
+    await this.#dropFinalizer(node, orphanFinalizer)
+  }
+
+  /** The owner exists although the watch has not shown it yet: the watch will. */
+  #meet(node: GraphNode, latest: KubeObject): void {
+    this.#deps.graph.seen({
+      ...latest,
+      apiVersion: node.identity.apiVersion,
+      kind: node.identity.kind,
+    })
+  }
+
+  #resource({ apiVersion, kind }: Identity | OwnerReference): DiscoveredResource {
+    const resource = this.#deps.resourceOf(apiVersion, kind)
+    if (resource === undefined) throw new Error(`no resource for kind ${kind} of ${apiVersion}`)
+    return resource
+  }
+
+  #at(identity: Identity): { namespace?: string; name: string } {
+    const { namespaced } = this.#resource(identity)
+    return {
+      name: identity.name,
+      ...(namespaced ? { namespace: identity.namespace } : {}),
+    }
+  }
+
+  /** The object now, if it still is the one of that uid. */
+  async #readLive({ identity }: GraphNode): Promise<KubeObject | undefined> {
+    const resource = this.#resource(identity)
+    // A cluster-scoped dependent cannot have an owner in a namespace: nothing to look up (row 153).
+    if (resource.namespaced && identity.namespace === '') return undefined
+    try {
+      const object = await this.#deps.client.get(resource, this.#at(identity), {
+        metadataOnly: true,
+      })
+      return object.metadata.uid === identity.uid ? object : undefined
+    } catch (error) {
+      if (isNotFound(error)) return undefined
+      throw error
+    }
+  }
+
+  async #classify(node: GraphNode, references: readonly OwnerReference[]): Promise<Owners> {
+    const owners: Owners = { solid: [], dangling: [], waiting: [] }
+    for (const reference of references) {
+      const owner = await this.#liveOwner(node, reference)
+      if (owner === undefined) owners.dangling.push(reference)
+      else if (owner === 'invalid') owners.solid.push(reference)
+      else if (
+        owner.metadata.deletionTimestamp !== undefined &&
+        (owner.metadata.finalizers ?? []).includes(foregroundFinalizer)
+      )
+        owners.waiting.push(reference)
+      else owners.solid.push(reference)
+    }
+    return owners
+  }
+
+  async #liveOwner(
+    node: GraphNode,
+    reference: OwnerReference,
+  ): Promise<KubeObject | undefined | 'invalid'> {
+    const resource = this.#resource(reference)
+    const namespace = resource.namespaced ? node.identity.namespace : ''
+    if (resource.namespaced && namespace === '') return 'invalid'
+    if (this.#absent.has(reference.uid, namespace)) return undefined
+    try {
+      const owner = await this.#deps.client.get(
+        resource,
+        { name: reference.name, ...(resource.namespaced ? { namespace } : {}) },
+        { metadataOnly: true },
+      )
+      if (owner.metadata.uid === reference.uid) return owner
+    } catch (error) {
+      if (!isNotFound(error)) throw error
+    }
+    this.#absent.add(reference.uid, namespace)
+    this.#warnOfOtherNamespace(node, reference)
+    return undefined
+  }
+
+  #warnOfOtherNamespace(node: GraphNode, reference: OwnerReference): void {
+    const owner = this.#deps.graph.get(reference.uid)
+    if (owner === undefined || owner.virtual || owner.identity.namespace === '') return
+    if (owner.identity.namespace === node.identity.namespace) return
+    const { apiVersion, kind, name, uid, namespace } = node.identity
+    this.#deps.recorder.event(
+      { apiVersion, kind, metadata: { name, uid, namespace } },
+      'Warning',
+      'OwnerRefInvalidNamespace',
+      `ownerRef [${reference.apiVersion}/${reference.kind}, namespace: ${namespace}, name: ${reference.name}, uid: ${reference.uid}] does not exist in namespace "${namespace}"`,
+    )
+  }
+
+  /** Lets a foreground owner go when nobody blocks it; else sees to those that do. */
+  async #finishForeground(node: GraphNode, latest: KubeObject): Promise<void> {
+    if (!(latest.metadata.finalizers ?? []).includes(foregroundFinalizer)) return
+    const uid = node.identity.uid
+    const blocking = [...node.dependents].filter((d) =>
+      d.owners.some((o) => o.uid === uid && o.blockOwnerDeletion),
+    )
+    if (blocking.length === 0) return this.#dropFinalizer(node, foregroundFinalizer)
+    for (const dependent of node.dependents)
+      if (!dependent.deletingDependents) this.#deps.again(dependent)
+  }
+
+  async #deleteInForeground(node: GraphNode, latest: KubeObject): Promise<void> {
+    // A circle: somebody below waits in foreground too, and would wait for us for ever.
+    if ([...node.dependents].some((d) => d.deletingDependents)) await this.#unblock(node, latest)
+    await this.#delete(node, latest, 'Foreground')
+  }
+
+  async #unblock(node: GraphNode, latest: KubeObject): Promise<void> {
+    const ownerReferences = (latest.metadata.ownerReferences ?? []).map((o) => ({
+      ...o,
+      blockOwnerDeletion: false,
+    }))
+    const patched = await this.#patchMeta(node, latest, { ownerReferences })
+    latest.metadata = { ...patched.metadata }
+  }
+
+  async #delete(
+    { identity }: GraphNode,
+    latest: KubeObject,
+    propagationPolicy: 'Background' | 'Foreground' | 'Orphan',
+  ): Promise<void> {
+    const resource = this.#resource(identity)
+    const { uid } = identity
+    const remove = (resourceVersion: string | undefined) =>
+      this.#deps.client.delete(resource, this.#at(identity), {
+        propagationPolicy,
+        preconditions: { uid, ...(resourceVersion ? { resourceVersion } : {}) },
+      })
+    try {
+      await remove(latest.metadata.resourceVersion)
+    } catch (error) {
+      if (isNotFound(error)) return
+      if (!isConflict(error)) throw error
+      // Somebody wrote to it meanwhile; only who owns it matters here.
+      const now = await this.#deps.client.get(resource, this.#at(identity), { metadataOnly: true })
+      const references = (object: KubeObject) => JSON.stringify(object.metadata.ownerReferences)
+      if (now.metadata.uid !== uid || references(now) !== references(latest)) throw error
+      await remove(undefined)
+    }
+  }
+
+  async #dropOwners(
+    node: GraphNode,
+    latest: KubeObject,
+    out: readonly OwnerReference[],
+  ): Promise<void> {
+    const gone = new Set(out.map((o) => o.uid))
+    const ownerReferences = (latest.metadata.ownerReferences ?? []).filter((o) => !gone.has(o.uid))
+    await this.#patchMeta(node, latest, { ownerReferences })
+  }
+
+  #patchMeta(node: GraphNode, latest: KubeObject, metadata: object): Promise<KubeObject> {
+    const { identity } = node
+    const { uid, resourceVersion } = latest.metadata
+    return this.#deps.client.patch(
+      this.#resource(identity),
+      this.#at(identity),
+      { metadata: { uid, resourceVersion, ...metadata } },
+      { type: 'merge' },
+    )
+  }
+
+  /** Tried a few times at once: finalizers are what many writers fight over. */
+  async #dropFinalizer(node: GraphNode, finalizer: string): Promise<void> {
+    for (let tries = 5; ; tries--) {
+      const latest = await this.#readLive(node)
+      const finalizers = latest?.metadata.finalizers ?? []
+      if (latest === undefined || !finalizers.includes(finalizer)) return
+      try {
+        await this.#patchMeta(node, latest, {
+          finalizers: finalizers.filter((f) => f !== finalizer),
+        })
+        return
+      } catch (error) {
+        if (isNotFound(error)) return
+        if (!isConflict(error) || tries <= 1) throw error
+      }
+    }
+  }
+}
+
+const policyOf = (object: KubeObject): 'Background' | 'Foreground' | 'Orphan' => {
+  const finalizers = object.metadata.finalizers ?? []
+  if (finalizers.includes(orphanFinalizer)) return 'Orphan'
+  return finalizers.includes(foregroundFinalizer) ? 'Foreground' : 'Background'
+}

@@ -1,0 +1,193 @@
+/** Deletes what has lost its owners, over every kind that the server has; upstream's garbage-collector-controller. */
+import type { KubeObject } from '#api/object.js'
+import { sleep } from '#client/backoff.js'
+import { type DiscoveredResource, discover } from '#client/discovery.js'
+import { messageOf } from '#client/errors.js'
+import { Informer } from '#client/informer.js'
+import { WorkQueue, work } from '#client/work-queue.js'
+import type { Controller, ControllerContext, Run } from '../controller.js'
+import { Collector } from './collector.js'
+import { Graph, type GraphNode, groupOf } from './graph.js'
+
+/** How often the server is asked for new and lost kinds; upstream's value. */
+const discoveryPeriodMs = 30_000
+/** After a CustomResourceDefinition changed its kind appears soon. */
+const discoverySoonMs = 500
+const workers = 20
+/** A kind that cannot be listed (its conversion webhook is down) must not stop all collecting. As upstream. */
+const firstSyncMaxMs = 30_000
+const crds: DiscoveredResource = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  resource: 'customresourcedefinitions',
+  kind: 'CustomResourceDefinition',
+  namespaced: false,
+  verbs: [],
+}
+
+interface Monitor {
+  informer: Informer
+  stop: AbortController
+  running: Promise<void>
+}
+
+/** Ownership needs no more of an object than this. */
+const essence = (object: KubeObject): KubeObject => {
+  const { name, namespace, uid, resourceVersion, ownerReferences, finalizers, deletionTimestamp } =
+    object.metadata
+  return {
+    kind: object.kind,
+    apiVersion: object.apiVersion,
+    metadata: {
+      name,
+      namespace,
+      uid,
+      resourceVersion,
+      ownerReferences,
+      finalizers,
+      deletionTimestamp,
+    },
+  }
+}
+
+const isEvent = (r: DiscoveredResource): boolean => r.resource === 'events'
+const isMonitored = (r: DiscoveredResource): boolean =>
+  !r.resource.includes('/') &&
+  !isEvent(r) &&
+  ['delete', 'list', 'watch'].every((verb) => r.verbs.includes(verb))
+
+class GarbageCollector {
+  readonly #context: ControllerContext
+  readonly #monitors = new Map<string, Monitor>()
+  readonly #byKind = new Map<string, DiscoveredResource>()
+  readonly #deletions = new WorkQueue<GraphNode>()
+  readonly #orphanings = new WorkQueue<GraphNode>()
+  readonly #graph: Graph
+  readonly #collector: Collector
+  #discoverSoon: (() => void) | undefined
+
+  constructor(context: ControllerContext) {
+    this.#context = context
+    this.#graph = new Graph({
+      delete: (node) => this.#deletions.add(node),
+      orphan: (node) => this.#orphanings.add(node),
+    })
+    this.#collector = new Collector({
+      client: context.client,
+      graph: this.#graph,
+      recorder: context.recorder('garbage-collector-controller'),
+      resourceOf: (apiVersion, kind) => this.#byKind.get(`${groupOf(apiVersion)}/${kind}`),
+      again: (node) => this.#deletions.add(node),
+    })
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { log } = this.#context
+    await this.#discover(signal)
+    // Owners that are known save a question each; the queues fill meanwhile.
+    await this.#synced(signal)
+    await Promise.all([
+      work({
+        queue: this.#deletions,
+        workers,
+        log,
+        signal,
+        sync: (node) => this.#collector.attemptToDelete(node),
+      }),
+      work({
+        queue: this.#orphanings,
+        workers,
+        log,
+        signal,
+        sync: (node) => this.#collector.attemptToOrphan(node),
+      }),
+      this.#keepDiscovering(signal),
+    ])
+    await Promise.all([...this.#monitors.values()].map((monitor) => monitor.running))
+  }
+
+  async #synced(signal: AbortSignal): Promise<void> {
+    const done = new AbortController()
+    const all = [...this.#monitors.values()].map((monitor) => monitor.informer.synced())
+    await Promise.race([
+      Promise.all(all),
+      sleep(firstSyncMaxMs, AbortSignal.any([signal, done.signal])),
+    ])
+    done.abort()
+  }
+
+  async #keepDiscovering(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const soon = new AbortController()
+      this.#discoverSoon = () => soon.abort()
+      await sleep(discoveryPeriodMs, AbortSignal.any([signal, soon.signal]))
+      if (soon.signal.aborted) await sleep(discoverySoonMs, signal)
+      if (!signal.aborted) await this.#discover(signal)
+    }
+  }
+
+  async #discover(signal: AbortSignal): Promise<void> {
+    try {
+      const { resources, stale } = await discover(this.#context.client)
+      const wanted = new Map<string, DiscoveredResource>()
+      for (const resource of resources) {
+        if (!resource.resource.includes('/'))
+          this.#byKind.set(`${resource.group}/${resource.kind}`, resource)
+        if (isMonitored(resource) && this.#isInScope(resource))
+          wanted.set(`${resource.group}/${resource.resource}`, resource)
+      }
+      for (const [key, resource] of wanted)
+        if (!this.#monitors.has(key)) this.#monitors.set(key, this.#monitor(resource, signal))
+      // A group that did not answer has not lost its kinds.
+      if (stale.length === 0)
+        for (const [key, monitor] of this.#monitors)
+          if (!wanted.has(key)) {
+            monitor.stop.abort()
+            this.#monitors.delete(key)
+          }
+    } catch (error) {
+      this.#context.log.info({ error: messageOf(error) }, 'discovery failed')
+    }
+  }
+
+  #isInScope(resource: DiscoveredResource): boolean {
+    return this.#context.acceptNamespace === undefined || resource.namespaced
+  }
+
+  #monitor(resource: DiscoveredResource, signal: AbortSignal): Monitor {
+    const { client, log, acceptNamespace } = this.#context
+    const stop = new AbortController()
+    const informer = new Informer<KubeObject>({
+      client,
+      log,
+      ref: resource,
+      metadataOnly: true,
+      transform: essence,
+      ...(acceptNamespace
+        ? { accept: (object: KubeObject) => acceptNamespace(object.metadata.namespace ?? '') }
+        : {}),
+    })
+    informer.handle({
+      onAdd: (object) => this.#graph.seen(object),
+      onUpdate: (next, previous) => this.#graph.seen(next, previous),
+      onDelete: (last) => {
+        const node = this.#graph.get(last.metadata.uid!)
+        if (node !== undefined) this.#collector.noteGone(node.identity)
+        this.#graph.gone(last.metadata.uid!)
+      },
+    })
+    if (resource.group === crds.group && resource.resource === crds.resource) {
+      const soon = (): void => this.#discoverSoon?.()
+      informer.handle({ onAdd: soon, onUpdate: soon, onDelete: soon })
+    }
+    return { informer, stop, running: informer.run(AbortSignal.any([signal, stop.signal])) }
+  }
+}
+
+export const garbageCollectorController: Controller = {
+  name: 'garbage-collector-controller',
+  start(context): Run {
+    const collector = new GarbageCollector(context)
+    return (signal) => collector.run(signal)
+  },
+}

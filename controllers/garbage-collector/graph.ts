@@ -1,0 +1,189 @@
+/**
+ * Who owns whom, over all kinds. Fed by the watch; owners that were named but never seen are `virtual` until the
+ * server was asked for them. Upstream: GraphBuilder.
+ */
+import type { KubeObject, OwnerReference } from '#api/object.js'
+
+/** What a reference points at, with the namespace it is looked up in. */
+export interface Identity {
+  apiVersion: string
+  kind: string
+  name: string
+  uid: string
+  /** Empty for cluster scope. */
+  namespace: string
+}
+
+export interface GraphNode {
+  identity: Identity
+  owners: readonly OwnerReference[]
+  readonly dependents: Set<GraphNode>
+  /** Named by a dependent, not seen yet. */
+  virtual: boolean
+  beingDeleted: boolean
+  /** Terminating with finalizer foregroundDeletion: waits for its dependents. */
+  deletingDependents: boolean
+}
+
+export const foregroundFinalizer = 'foregroundDeletion'
+export const orphanFinalizer = 'orphan'
+
+/** What the graph asks to be looked at. */
+export interface Attention {
+  delete(node: GraphNode): void
+  orphan(node: GraphNode): void
+}
+
+export const identityOf = (object: KubeObject): Identity => ({
+  apiVersion: object.apiVersion,
+  kind: object.kind,
+  name: object.metadata.name!,
+  uid: object.metadata.uid!,
+  namespace: object.metadata.namespace ?? '',
+})
+
+const isTerminating = (object: KubeObject): boolean =>
+  object.metadata.deletionTimestamp !== undefined
+const waitsFor = (object: KubeObject, finalizer: string): boolean =>
+  isTerminating(object) && (object.metadata.finalizers ?? []).includes(finalizer)
+
+/** The graph may hold one uid under several names when a dependent names its owner wrongly: the seen one wins. */
+export class Graph {
+  readonly #nodes = new Map<string, GraphNode>()
+  readonly #attention: Attention
+
+  constructor(attention: Attention) {
+    this.#attention = attention
+  }
+
+  get(uid: string): GraphNode | undefined {
+    return this.#nodes.get(uid)
+  }
+  get size(): number {
+    return this.#nodes.size
+  }
+
+  /** An object was added or changed. */
+  seen(object: KubeObject, previous?: KubeObject): void {
+    const known = this.#nodes.get(object.metadata.uid!)
+    if (known === undefined) this.#insert(object)
+    else this.#change(known, object)
+    if (!waitedBefore(previous, orphanFinalizer) && waitsFor(object, orphanFinalizer))
+      this.#attention.orphan(this.#nodes.get(object.metadata.uid!)!)
+  }
+
+  /** An object is gone, or was found not to exist. */
+  gone(uid: string): void {
+    const node = this.#nodes.get(uid)
+    if (node === undefined) return
+    this.#nodes.delete(uid)
+    for (const owner of node.owners) this.#unlink(node, owner)
+    for (const dependent of node.dependents) this.#attention.delete(dependent)
+    // Its owners may have waited for it.
+    for (const { uid: ownerUid } of node.owners) {
+      const owner = this.#nodes.get(ownerUid)
+      if (owner?.deletingDependents) this.#attention.delete(owner)
+    }
+  }
+
+  #insert(object: KubeObject): void {
+    const node: GraphNode = {
+      identity: identityOf(object),
+      owners: object.metadata.ownerReferences ?? [],
+      dependents: new Set(),
+      virtual: false,
+      beingDeleted: isTerminating(object),
+      deletingDependents: waitsFor(object, foregroundFinalizer),
+    }
+    this.#nodes.set(node.identity.uid, node)
+    for (const owner of node.owners) this.#link(node, owner)
+    if (node.deletingDependents) this.#attendForeground(node)
+    // At a start, an owner may have gone while nobody watched: virtual owners are asked for, and that tells.
+  }
+
+  #change(node: GraphNode, object: KubeObject): void {
+    const wasVirtual = node.virtual
+    node.virtual = false
+    node.identity = identityOf(object)
+    this.#changeOwners(node, object.metadata.ownerReferences ?? [])
+    node.beingDeleted = isTerminating(object)
+    const waits = waitsFor(object, foregroundFinalizer)
+    if (waits && !node.deletingDependents) {
+      node.deletingDependents = true
+      this.#attendForeground(node)
+    } else node.deletingDependents = waits
+    // Dependents that named this uid under another identity have to be looked at again.
+    if (wasVirtual) for (const dependent of node.dependents) this.#attendMismatch(node, dependent)
+  }
+
+  #attendMismatch(owner: GraphNode, dependent: GraphNode): void {
+    const reference = dependent.owners.find((o) => o.uid === owner.identity.uid)
+    if (reference !== undefined && !matches(reference, owner, dependent))
+      this.#attention.delete(dependent)
+  }
+
+  #changeOwners(node: GraphNode, next: readonly OwnerReference[]): void {
+    const previous = node.owners
+    node.owners = next
+    for (const old of previous) {
+      const now = next.find((o) => o.uid === old.uid)
+      if (now === undefined) this.#unlink(node, old)
+      // Who no longer blocks, or no longer belongs, may set its owner free.
+      if (old.blockOwnerDeletion && !now?.blockOwnerDeletion) {
+        const owner = this.#nodes.get(old.uid)
+        if (owner?.deletingDependents) this.#attention.delete(owner)
+      }
+    }
+    const added = next.filter((o) => !previous.some((p) => p.uid === o.uid))
+    for (const owner of added) this.#link(node, owner)
+    if (added.length > 0 || previous.length > next.length) this.#attention.delete(node)
+  }
+
+  #link(node: GraphNode, reference: OwnerReference): void {
+    const known = this.#nodes.get(reference.uid)
+    if (known !== undefined) {
+      known.dependents.add(node)
+      if (!known.virtual && !matches(reference, known, node)) this.#attention.delete(node)
+      else if (known.deletingDependents) this.#attention.delete(node)
+      return
+    }
+    const owner: GraphNode = {
+      identity: {
+        apiVersion: reference.apiVersion,
+        kind: reference.kind,
+        name: reference.name,
+        uid: reference.uid,
+        namespace: node.identity.namespace,
+      },
+      owners: [],
+      dependents: new Set([node]),
+      virtual: true,
+      beingDeleted: false,
+      deletingDependents: false,
+    }
+    this.#nodes.set(reference.uid, owner)
+    this.#attention.delete(owner)
+  }
+
+  #unlink(node: GraphNode, reference: OwnerReference): void {
+    this.#nodes.get(reference.uid)?.dependents.delete(node)
+  }
+
+  #attendForeground(node: GraphNode): void {
+    for (const dependent of node.dependents) this.#attention.delete(dependent)
+    this.#attention.delete(node)
+  }
+}
+
+const waitedBefore = (previous: KubeObject | undefined, finalizer: string): boolean =>
+  previous !== undefined && waitsFor(previous, finalizer)
+
+/** A reference has to name what its uid belongs to; a cluster-scoped owner is fine from anywhere. */
+const matches = (reference: OwnerReference, owner: GraphNode, dependent: GraphNode): boolean =>
+  reference.kind === owner.identity.kind &&
+  reference.name === owner.identity.name &&
+  groupOf(reference.apiVersion) === groupOf(owner.identity.apiVersion) &&
+  (owner.identity.namespace === '' || owner.identity.namespace === dependent.identity.namespace)
+
+export const groupOf = (apiVersion: string): string =>
+  apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : ''

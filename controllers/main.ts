@@ -1,0 +1,124 @@
+/** The controller manager: `kubelevel controller-manager`. All controllers in one process, over shared informers. */
+import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { createEventRecorder, type EventRecorder } from '#client/event-recorder.js'
+import { InformerFactory } from '#client/informer-factory.js'
+import { runAsLeader } from '#client/leader-election.js'
+import type { Flags, ProcessDeps, ProcessSpec } from '#client/run-process.js'
+import type { ControllerContext, ControllerSettings } from './controller.js'
+import { selectControllers } from './controllers.js'
+
+export interface ControllerManagerOptions extends ProcessDeps {
+  /** As upstream's --controllers. Default: `['*']`. */
+  controllers?: readonly string[]
+  settings?: Partial<ControllerSettings>
+  /** Waits for the Lease kube-system/kube-controller-manager. Default false: one manager runs. */
+  leaderElect?: boolean
+  acceptNamespace?(namespace: string): boolean
+}
+
+/** Upstream's defaults. */
+export const settingsDefault: ControllerSettings = {
+  nodeMonitorGracePeriodMs: 50_000,
+  nodeMonitorPeriodMs: 5_000,
+  terminatedPodGcThreshold: 12_500,
+  podGcPeriodMs: 20_000,
+}
+
+const control = async (options: ControllerManagerOptions, signal: AbortSignal): Promise<void> => {
+  const { client, clock, log, acceptNamespace } = options
+  const informers = new InformerFactory({
+    client,
+    log,
+    ...(acceptNamespace ? { acceptNamespace } : {}),
+  })
+  const recorders = new Map<string, EventRecorder>()
+  const recorder = (component: string): EventRecorder => {
+    const known = recorders.get(component) ?? createEventRecorder({ client, component, clock, log })
+    recorders.set(component, known)
+    return known
+  }
+  const context: ControllerContext = {
+    client,
+    informers,
+    recorder,
+    clock,
+    log,
+    settings: { ...settingsDefault, ...options.settings },
+    acceptNamespace,
+  }
+  const runs = selectControllers(options.controllers ?? ['*']).map((c) => c.start(context))
+  // Acting on half of what is there would create or delete too much.
+  await informers.start(signal)
+  log.info({ controllers: runs.length }, 'controllers run')
+  await Promise.all(runs.map((run) => run(signal)))
+  await informers.stopped()
+  await Promise.all([...recorders.values()].map((r) => r.flush()))
+}
+
+/** Resolves after the signal of `options` fired and everything has ended. */
+export const runControllerManager = async (options: ControllerManagerOptions): Promise<void> => {
+  if (!options.leaderElect) return control(options, options.signal)
+  await runAsLeader({
+    ...options,
+    namespace: 'kube-system',
+    name: 'kube-controller-manager',
+    identity: `${options.hostname}_${randomUUID()}`,
+    lead: (signal) => control(options, signal),
+  })
+}
+
+const milliseconds = (flag: unknown): number | undefined => {
+  if (flag === undefined) return undefined
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(String(flag))
+  if (match === null) throw new Error(`invalid duration "${String(flag)}"`)
+  const unit = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }[match[2] as 'ms' | 's' | 'm' | 'h']
+  return Number(match[1]) * unit
+}
+const pem = (flag: unknown): string | undefined =>
+  flag === undefined ? undefined : readFileSync(String(flag), 'utf8')
+
+const settingsFrom = (flags: Flags): Partial<ControllerSettings> => {
+  const given = {
+    nodeMonitorGracePeriodMs: milliseconds(flags['node-monitor-grace-period']),
+    nodeMonitorPeriodMs: milliseconds(flags['node-monitor-period']),
+    terminatedPodGcThreshold:
+      flags['terminated-pod-gc-threshold'] === undefined
+        ? undefined
+        : Number(flags['terminated-pod-gc-threshold']),
+    rootCa: pem(flags['root-ca-file']),
+    clusterSigningCert: pem(flags['cluster-signing-cert-file']),
+    clusterSigningKey: pem(flags['cluster-signing-key-file']),
+  }
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+}
+
+export const controllerManagerProcess: ProcessSpec = {
+  name: 'controller-manager',
+  flags: {
+    controllers: { type: 'string' },
+    'leader-elect': { type: 'boolean' },
+    'node-monitor-grace-period': { type: 'string' },
+    'node-monitor-period': { type: 'string' },
+    'terminated-pod-gc-threshold': { type: 'string' },
+    'root-ca-file': { type: 'string' },
+    'cluster-signing-cert-file': { type: 'string' },
+    'cluster-signing-key-file': { type: 'string' },
+  },
+  help: `  --controllers LIST                      which to run: '*' is all, 'name' one, '-name' all but one
+  --leader-elect                          work only while holding the Lease kube-system/kube-controller-manager
+  --node-monitor-grace-period DURATION    silence after which a node counts as lost (50s)
+  --node-monitor-period DURATION          how often nodes are looked at (5s)
+  --terminated-pod-gc-threshold N         finished Pods that may stay (12500)
+  --root-ca-file FILE                     CA that every namespace gets as ConfigMap kube-root-ca.crt
+  --cluster-signing-cert-file FILE        CA that signs CertificateSigningRequests
+  --cluster-signing-key-file FILE         its key
+`,
+  run: (deps, flags) =>
+    runControllerManager({
+      ...deps,
+      controllers: String(flags.controllers ?? '*').split(','),
+      leaderElect: flags['leader-elect'] === true,
+      settings: settingsFrom(flags),
+    }),
+}

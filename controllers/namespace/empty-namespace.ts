@@ -1,0 +1,148 @@
+/** Deletes what is in a namespace: Pods first and alone, then everything else (deletion.md rows 172 to 174). */
+
+import { parseTime } from '#api/clock.js'
+import type { KubeObject } from '#api/object.js'
+import type { Client } from '#client/client.js'
+import type { DiscoveredResource } from '#client/discovery.js'
+import { isMethodNotAllowed, isNotFound, messageOf } from '#client/errors.js'
+import type { Findings } from './conditions.js'
+
+export interface EmptyResult extends Findings {
+  /** Seconds until it is worth looking again; 0 when nothing is left. */
+  estimateSeconds: number
+}
+
+/** Estimate for objects that only finalizers hold. */
+const finalizerEstimateSeconds = 15
+
+interface ResourceResult {
+  remaining: KubeObject[]
+  error?: string
+}
+
+const ignoreGone = async (work: Promise<unknown>): Promise<void> => {
+  try {
+    await work
+  } catch (error) {
+    if (!isNotFound(error)) throw error
+  }
+}
+
+/** Deletes one kind as a collection, or one by one where the server offers no collection; yields what is left. */
+const deleteAll = async (
+  client: Client,
+  resource: DiscoveredResource,
+  namespace: string,
+): Promise<KubeObject[]> => {
+  const options = { propagationPolicy: 'Background' as const }
+  let oneByOne = !resource.verbs.includes('deletecollection')
+  if (!oneByOne)
+    try {
+      await client.deleteCollection(resource, { namespace }, options)
+    } catch (error) {
+      if (!isNotFound(error) && !isMethodNotAllowed(error)) throw error
+      oneByOne = true
+    }
+  const { items } = await client.list(resource, { namespace, metadataOnly: true })
+  if (!oneByOne || items.length === 0) return items
+  for (const { metadata } of items)
+    await ignoreGone(
+      client.delete(
+        resource,
+        { namespace, name: metadata.name! },
+        { ...options, preconditions: { uid: metadata.uid } },
+      ),
+    )
+  return (await client.list(resource, { namespace, metadataOnly: true })).items
+}
+
+const emptyOne = async (
+  client: Client,
+  resource: DiscoveredResource,
+  namespace: string,
+): Promise<ResourceResult> => {
+  try {
+    return { remaining: await deleteAll(client, resource, namespace) }
+  } catch (error) {
+    if (isNotFound(error) || isMethodNotAllowed(error)) return { remaining: [] }
+    return { remaining: [], error: messageOf(error) }
+  }
+}
+
+/** The longest grace of Pods that are ending; other things take as long as their finalizers. */
+const estimateOf = (
+  resource: DiscoveredResource,
+  remaining: readonly KubeObject[],
+  now: number,
+) => {
+  if (remaining.length === 0) return 0
+  if (resource.group !== '' || resource.resource !== 'pods') return finalizerEstimateSeconds
+  return Math.max(
+    1,
+    ...remaining.map(({ metadata }) =>
+      metadata.deletionTimestamp === undefined
+        ? 0
+        : Math.ceil((parseTime(metadata.deletionTimestamp) - now) / 1000),
+    ),
+  )
+}
+
+const label = (r: DiscoveredResource): string => `${r.resource}.${r.group}`
+
+const countFinalizers = (objects: readonly KubeObject[]): Findings['finalizers'] => {
+  const counts = new Map<string, number>()
+  for (const { metadata } of objects)
+    for (const finalizer of metadata.finalizers ?? [])
+      counts.set(finalizer, (counts.get(finalizer) ?? 0) + 1)
+  return [...counts].map(([finalizer, count]) => ({ finalizer, count }))
+}
+
+export const emptyNamespace = async ({
+  client,
+  namespace,
+  resources,
+  now,
+}: {
+  client: Client
+  namespace: string
+  resources: readonly DiscoveredResource[]
+  now: number
+}): Promise<EmptyResult> => {
+  const deletable = resources.filter(
+    (r) =>
+      r.namespaced &&
+      !r.resource.includes('/') &&
+      r.verbs.includes('delete') &&
+      r.verbs.includes('list'),
+  )
+  const pods = deletable.find((r) => r.group === '' && r.resource === 'pods')
+  if (pods !== undefined) {
+    const { remaining, error } = await emptyOne(client, pods, namespace)
+    // Upstream does not report totals in this step, so that the conditions say less than is known.
+    if (remaining.length > 0 || error !== undefined)
+      return {
+        contentErrors: error === undefined ? [] : [error],
+        remaining: [],
+        finalizers: [],
+        estimateSeconds: estimateOf(pods, remaining, now),
+      }
+  }
+  const result: EmptyResult = {
+    contentErrors: [],
+    remaining: [],
+    finalizers: [],
+    estimateSeconds: 0,
+  }
+  const left: KubeObject[] = []
+  for (const resource of deletable) {
+    if (resource === pods) continue
+    const { remaining, error } = await emptyOne(client, resource, namespace)
+    if (error !== undefined) result.contentErrors.push(error)
+    if (remaining.length === 0) continue
+    left.push(...remaining)
+    result.remaining.push({ resource: label(resource), count: remaining.length })
+    result.estimateSeconds = Math.max(result.estimateSeconds, estimateOf(resource, remaining, now))
+  }
+  result.finalizers = countFinalizers(left)
+  return result
+}

@@ -1,0 +1,59 @@
+/** What the server serves, from the aggregated discovery documents. */
+import type { Client } from './client.js'
+import type { ResourceRef } from './resources.js'
+
+export interface DiscoveredResource extends ResourceRef {
+  verbs: readonly string[]
+}
+export interface Discovered {
+  resources: DiscoveredResource[]
+  /** Group versions that could not be asked: `metrics.k8s.io/v1beta1`. */
+  stale: string[]
+}
+
+interface Document {
+  items: {
+    metadata: { name?: string }
+    versions: {
+      version: string
+      freshness?: string
+      resources?: {
+        resource: string
+        responseKind?: { kind: string }
+        scope: string
+        verbs: string[]
+      }[]
+    }[]
+  }[]
+}
+
+const accept =
+  'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json'
+
+/** Each resource in the first (preferred) of its versions that has it. */
+export const discover = async (client: Client): Promise<Discovered> => {
+  const documents = await Promise.all(
+    ['/api', '/apis'].map((path) => client.request<Document>({ method: 'GET', path, accept })),
+  )
+  const found = new Map<string, DiscoveredResource>()
+  const stale: string[] = []
+  for (const item of documents.flatMap((d) => d.items)) {
+    const group = item.metadata.name ?? ''
+    for (const { version, freshness, resources = [] } of item.versions) {
+      if (freshness === 'Stale') stale.push(`${group}/${version}`)
+      for (const r of resources) {
+        const key = `${group}/${r.resource}`
+        if (found.has(key)) continue
+        found.set(key, {
+          group,
+          version,
+          resource: r.resource,
+          kind: r.responseKind?.kind ?? '',
+          namespaced: r.scope === 'Namespaced',
+          verbs: r.verbs,
+        })
+      }
+    }
+  }
+  return { resources: [...found.values()], stale }
+}
