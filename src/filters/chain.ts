@@ -13,6 +13,7 @@ import { authorization } from './authorization.js'
 import { impersonation } from './impersonation.js'
 import { type Filter, KubeRequest } from './kube-request.js'
 import { type InFlightLimits, maxInFlight } from './max-in-flight.js'
+import type { OpenRequests } from './open-requests.js'
 import { parseRequestInfo } from './request-info.js'
 
 export interface ChainDeps {
@@ -20,20 +21,21 @@ export interface ChainDeps {
   authenticator: Authenticator
   authorizer: Authorizer
   inFlight: InFlightLimits
+  openRequests: OpenRequests
 }
 
 const requestInfo =
   (clock: Clock): Filter =>
-  (request) => {
+  (request, reply) => {
     const info = parseRequestInfo(request.method, request.raw.url ?? '/')
-    request.kube = new KubeRequest(info, clock.now(), anonymousUser, request.raw)
+    request.kube = new KubeRequest(info, clock.now(), anonymousUser, reply.raw)
   }
 
 export const filterChain = (deps: ChainDeps): readonly Filter[] => [
   requestInfo(deps.clock),
   authentication(deps.authenticator),
   impersonation(deps.authorizer),
-  maxInFlight(deps.inFlight),
+  maxInFlight(deps.inFlight, deps.openRequests),
   authorization(deps.authorizer),
 ]
 

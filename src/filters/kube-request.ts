@@ -9,32 +9,36 @@ export class KubeRequest {
   readonly now: number
   /** Set by authentication, replaced by impersonation. */
   user: UserInfo
-  #raw: FastifyRequest['raw']
+  readonly #reply: FastifyReply['raw']
   #abort: AbortController | undefined
+  #aborted: Error | undefined
 
-  constructor(info: RequestInfo, now: number, user: UserInfo, raw: FastifyRequest['raw']) {
+  constructor(info: RequestInfo, now: number, user: UserInfo, reply: FastifyReply['raw']) {
     this.info = info
     this.now = now
     this.user = user
-    this.#raw = raw
+    this.#reply = reply
   }
 
-  /** Aborted when the client is gone or the deadline passed. Made at first use: most requests never ask. */
+  /**
+   * Aborted when the client is gone, the deadline passed or the server shuts down. Made at first use: most requests
+   * never ask. The answer's 'close' comes when it is sent, too, and by then nobody listens any more.
+   */
   get signal(): AbortSignal {
     if (this.#abort === undefined) {
       const abort = new AbortController()
       this.#abort = abort
-      const stop = () => abort.abort()
-      if (this.#raw.destroyed) stop()
-      // 'close' of an HTTP/1.1 request comes with the end of its body; the socket tells when the client left.
-      else if ('stream' in this.#raw) this.#raw.once('close', stop)
-      else this.#raw.socket.once('close', stop)
+      if (this.#aborted !== undefined) abort.abort(this.#aborted)
+      else if (this.#reply.destroyed) abort.abort()
+      else this.#reply.once('close', () => abort.abort())
     }
     return this.#abort.signal
   }
 
+  /** Ends the request from our side. */
   abort(reason: Error): void {
-    if (this.#abort !== undefined) this.#abort.abort(reason)
+    this.#aborted = reason
+    this.#abort?.abort(reason)
   }
 }
 

@@ -1,7 +1,7 @@
 /** Bounds the requests that run at once, reading and writing ones apart; long-running ones do not count. */
-
 import type { RequestInfo } from '#api/request-info.js'
 import type { Filter } from './kube-request.js'
+import type { OpenRequests } from './open-requests.js'
 import { PlainTextError } from './plain-text-error.js'
 
 export interface InFlightLimits {
@@ -18,24 +18,24 @@ export const isLongRunning = (info: RequestInfo): boolean =>
 
 const readingVerbs = new Set(['get', 'list', 'watch', 'head', 'options'])
 
-export const maxInFlight = (limits: InFlightLimits): Filter => {
+export const maxInFlight = (limits: InFlightLimits, open: OpenRequests): Filter => {
   const running = { reading: 0, mutating: 0 }
   return (request, reply) => {
-    const { info, user } = request.kube
-    if (isLongRunning(info)) return
-    const kind = readingVerbs.has(info.verb) ? 'reading' : 'mutating'
-    // Upstream lets administrators through, so that an overload can be looked into.
-    if (
-      limits[kind] > 0 &&
-      running[kind] >= limits[kind] &&
-      !user.groups.includes('system:masters')
-    )
-      throw new PlainTextError(429, 'Too many requests, please try again later.\n', {
-        'retry-after': '1',
+    const { kube } = request
+    const longRunning = isLongRunning(kube.info)
+    if (!longRunning) {
+      const kind = readingVerbs.has(kube.info.verb) ? 'reading' : 'mutating'
+      // Upstream lets administrators through, so that an overload can be looked into.
+      const full = limits[kind] > 0 && running[kind] >= limits[kind]
+      if (full && !kube.user.groups.includes('system:masters'))
+        throw new PlainTextError(429, 'Too many requests, please try again later.\n', {
+          'retry-after': '1',
+        })
+      running[kind]++
+      reply.raw.once('close', () => {
+        running[kind]--
       })
-    running[kind]++
-    reply.raw.once('close', () => {
-      running[kind]--
-    })
+    }
+    open.add(kube, reply, longRunning)
   }
 }

@@ -1,30 +1,32 @@
 /** Builds every collaborator of one server and starts it: the only place that does. */
-import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
-import path from 'node:path'
+import type { FastifyInstance } from 'fastify'
 import pino from 'pino'
 import { systemClock } from '#api/clock.js'
-import type { UserInfo } from '#api/user-info.js'
-import { type TokenAuthenticator, unionAuthenticator } from '#authn/authenticator.js'
-import { parseTokenCsv, type StaticToken, staticTokenAuthenticator } from '#authn/token-file.js'
-import {
-  type Authorizer,
-  alwaysAllow,
-  alwaysDeny,
-  privilegedGroup,
-  unionAuthorizer,
-} from '#authz/authorizer.js'
-import { publicInfoViewer } from '#authz/public-paths.js'
 import { filterChain, installChain } from '#filters/chain.js'
+import { OpenRequests } from '#filters/open-requests.js'
+import { kinds } from '#kinds/index.js'
 import { limits } from '#limits'
+import { admitAll } from '#registry/admission.js'
+import { makeResourceTable, type ResourceTable } from '#registry/resource-table.js'
+import { installDiscovery } from '#routes/discovery.js'
 import { installHealthz } from '#routes/healthz.js'
 import { installVersion } from '#routes/version.js'
-import { type CertificatePair, loadCredentials, writePrivateFile } from './credentials.js'
+import { type ServerCredentials, writePrivateFile } from './credentials.js'
+import { healthChecks } from './health-checks.js'
+import {
+  authenticatorOf,
+  authorizerOf,
+  clientAuthorities,
+  credentialsOf,
+  rbacWithoutObjects,
+  reachableHost,
+} from './identity.js'
 import { formatKubeconfig } from './kubeconfig.js'
 import { makeListener } from './listener.js'
 import type { ServerOptions } from './options.js'
 import { packageVersion } from './package-version.js'
-import { firstServiceAddress } from './service-range.js'
+import { openRegistryStores, type RegistryStores } from './registry-stores.js'
 
 export interface Server {
   /** `https://127.0.0.1:6443` */
@@ -38,111 +40,91 @@ export interface Server {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-const dataDirOf = (options: ServerOptions): string | undefined => {
-  if (options.dataDir !== undefined) return options.dataDir
-  const { storage } = options
-  return typeof storage === 'string' && storage.startsWith('level:')
-    ? storage.slice('level:'.length)
-    : undefined
+interface Parts {
+  app: FastifyInstance
+  credentials: ServerCredentials
+  table: ResourceTable
+  stores: RegistryStores
+  openRequests: OpenRequests
 }
 
-/** The names that kube-apiserver's own certificate carries. */
-const servingNames = (bindAddress: string, serviceIp: string): string[] => [
-  ...new Set([
-    'localhost',
-    'kubernetes',
-    'kubernetes.default',
-    'kubernetes.default.svc',
-    'kubernetes.default.svc.cluster.local',
-    '127.0.0.1',
-    '::1',
-    serviceIp,
-    ...(['0.0.0.0', '::'].includes(bindAddress) ? [] : [bindAddress]),
-  ]),
-]
+const buildInfo = () => ({
+  ownVersion: packageVersion(),
+  nodeVersion: process.versions.node,
+  platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
+})
 
-const servingPair = (options: ServerOptions): CertificatePair | undefined => {
-  const { tlsCertFile, tlsPrivateKeyFile } = options
-  if (tlsCertFile === undefined || tlsPrivateKeyFile === undefined) return undefined
-  return {
-    certPem: readFileSync(tlsCertFile, 'utf8'),
-    keyPem: readFileSync(tlsPrivateKeyFile, 'utf8'),
-  }
+const installRoutes = ({ app, table, stores, openRequests }: Parts): void => {
+  installHealthz(app, healthChecks({ stores, openRequests }))
+  installVersion(app, buildInfo())
+  installDiscovery(app, table)
 }
 
-const adminUser: UserInfo = { name: 'admin', groups: ['system:masters'] }
-
-const staticTokens = (options: ServerOptions, adminToken: string): StaticToken[] => [
-  ...(options.tokenAuthFile === undefined
-    ? []
-    : parseTokenCsv(readFileSync(options.tokenAuthFile, 'utf8'), options.tokenAuthFile)),
-  { token: adminToken, user: adminUser },
-]
-
-const makeAuthorizer = (options: ServerOptions): Authorizer => {
-  const modes = (options.authorizationModes ?? ['RBAC']).flatMap((mode): Authorizer[] => {
-    if (mode === 'AlwaysAllow') return [alwaysAllow]
-    if (mode === 'AlwaysDeny') return [alwaysDeny]
-    return [publicInfoViewer]
-  })
-  return unionAuthorizer([privilegedGroup, ...modes])
-}
-
-export const createServer = async (options: ServerOptions = {}): Promise<Server> => {
+const assemble = async (options: ServerOptions): Promise<Parts> => {
   const clock = options.clock ?? systemClock
-  const bindAddress = options.bindAddress ?? '127.0.0.1'
-  const dataDir = dataDirOf(options)
   const logger = pino(
     { level: options.logLevel ?? 'warn' },
     pino.destination({ dest: 2, sync: true }),
   )
-  const credentials = loadCredentials({
+  const credentials = credentialsOf(options, clock)
+  const table = makeResourceTable(kinds)
+  const stores = await openRegistryStores({
+    storage: options.storage ?? 'memory:',
+    table,
+    admission: admitAll,
     clock,
-    directory: options.certDir ?? (dataDir === undefined ? undefined : path.join(dataDir, 'pki')),
-    names: servingNames(
-      bindAddress,
-      firstServiceAddress(options.serviceClusterIpRange ?? '10.0.0.0/24'),
-    ),
-    adminToken: options.adminToken,
-    serving: servingPair(options),
+    log: (message, error) => logger.warn({ err: error }, message),
   })
   const app = makeListener({
     serving: credentials.serving,
-    clientAuthorities: [
-      credentials.caPem,
-      ...(options.clientCaFile === undefined ? [] : [readFileSync(options.clientCaFile, 'utf8')]),
-    ],
+    clientAuthorities: clientAuthorities(options, credentials.caPem),
     logger,
   })
-  const tokens: TokenAuthenticator[] = [
-    staticTokenAuthenticator(staticTokens(options, credentials.adminToken)),
-  ]
-  installChain(
-    app,
-    filterChain({
-      clock,
-      authenticator: unionAuthenticator(tokens),
-      authorizer: makeAuthorizer(options),
-      inFlight: {
-        reading: options.maxRequestsInFlight ?? limits.readRequestsInFlightMax,
-        mutating: options.maxMutatingRequestsInFlight ?? limits.mutatingRequestsInFlightMax,
-      },
-    }),
-  )
-  const healthy = { name: 'ping', check: () => undefined }
-  installHealthz(app, { healthz: [healthy], livez: [healthy], readyz: [healthy] })
-  installVersion(app, {
-    ownVersion: packageVersion(),
-    nodeVersion: process.versions.node,
-    platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
+  const openRequests = new OpenRequests()
+  const filters = filterChain({
+    clock,
+    authenticator: authenticatorOf(options, credentials.adminToken),
+    authorizer: authorizerOf(options, rbacWithoutObjects),
+    inFlight: {
+      reading: options.maxRequestsInFlight ?? limits.readRequestsInFlightMax,
+      mutating: options.maxMutatingRequestsInFlight ?? limits.mutatingRequestsInFlightMax,
+    },
+    openRequests,
   })
-  await app.listen({ port: options.port ?? 0, host: bindAddress })
+  installChain(app, filters)
+  const parts = { app, credentials, table, stores, openRequests }
+  installRoutes(parts)
+  return parts
+}
+
+/** Stops listening, lets accepted requests finish, ends watches, then closes the storage. */
+const shutDown = async ({ app, stores, openRequests }: Parts): Promise<void> => {
+  app.server.close()
+  await openRequests.drain(limits.drainTimeoutMs)
+  await app.close()
+  await stores.close()
+}
+
+export const createServer = async (options: ServerOptions = {}): Promise<Server> => {
+  const parts = await assemble(options)
+  const { app, credentials, stores } = parts
+  const bindAddress = options.bindAddress ?? '127.0.0.1'
+  try {
+    await app.listen({ port: options.port ?? 0, host: bindAddress })
+  } catch (error) {
+    await app.close()
+    await stores.close()
+    throw error
+  }
   const { port } = app.server.address() as AddressInfo
-  const host = ['0.0.0.0', '::'].includes(bindAddress) ? '127.0.0.1' : bindAddress
-  const url = `https://${host.includes(':') ? `[${host}]` : host}:${port}`
+  const url = `https://${reachableHost(bindAddress)}:${port}`
   const { caPem, admin, adminToken } = credentials
   const kubeconfig = formatKubeconfig({ url, caPem, ...admin, token: adminToken })
   if (options.kubeconfigOut !== undefined) writePrivateFile(options.kubeconfigOut, kubeconfig)
-  const close = () => app.close()
+  let closed: Promise<void> | undefined
+  const close = (): Promise<void> => {
+    closed ??= shutDown(parts)
+    return closed
+  }
   return { url, kubeconfig, adminToken, caPem, close, [Symbol.asyncDispose]: close }
 }

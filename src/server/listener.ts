@@ -7,6 +7,7 @@ import fastify, {
   LogController,
 } from 'fastify'
 import { limits } from '#limits'
+import { sendNotFound } from '#routes/not-found.js'
 import type { CertificatePair } from './credentials.js'
 import { sendError } from './send-error.js'
 
@@ -16,8 +17,6 @@ export interface ListenerOptions {
   clientAuthorities: readonly string[]
   logger: FastifyBaseLogger
 }
-
-export const notFoundText = '404 page not found\n'
 
 export const makeListener = ({
   serving,
@@ -66,11 +65,7 @@ export const makeListener = ({
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   app.setErrorHandler((error, request, reply) => sendError(error as Error, request, reply))
   app.setNotFoundHandler((_request, reply) => {
-    reply
-      .code(404)
-      .header('content-type', 'text/plain; charset=utf-8')
-      .header('x-content-type-options', 'nosniff')
-      .send(notFoundText)
+    sendNotFound(reply)
   })
   return app
 }

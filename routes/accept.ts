@@ -1,0 +1,22 @@
+/** Reads the Accept header. */
+
+export interface MediaType {
+  /** `application/json`, lower case. */
+  readonly type: string
+  readonly parameters: Readonly<Record<string, string>>
+}
+
+/** In the client's order of preference. A missing header accepts everything. */
+export const parseAccept = (header: string | undefined): MediaType[] => {
+  if (header === undefined || header.trim() === '') return [{ type: '*/*', parameters: {} }]
+  const clauses = header.split(',').map((clause, order) => {
+    const [type = '', ...rest] = clause.split(';').map((part) => part.trim())
+    const parameters: Record<string, string> = {}
+    for (const part of rest) {
+      const [name = '', value = ''] = part.split('=')
+      parameters[name.toLowerCase()] = value
+    }
+    return { type: type.toLowerCase(), parameters, quality: Number(parameters.q ?? 1), order }
+  })
+  return clauses.sort((a, b) => b.quality - a.quality || a.order - b.order)
+}

@@ -1,0 +1,188 @@
+/** The discovery documents, made from rows of the resource table. Upstream: pkg/endpoints/discovery. */
+import { formatGroupVersion } from '#api/group-version.js'
+import type { JsonObject } from '#api/object.js'
+import type { ResourceDefinition } from '#registry/resource-definition.js'
+
+export interface GroupVersions {
+  readonly group: string
+  /** Newest and most mature first; the first is preferred. */
+  readonly versions: readonly {
+    readonly version: string
+    readonly rows: readonly ResourceDefinition[]
+  }[]
+}
+
+/** GA before beta before alpha, then the higher number; names of another form last, in order of letters. */
+export const compareVersions = (a: string, b: string): number => {
+  const parse = (version: string) => /^v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?$/.exec(version)
+  const [x, y] = [parse(a), parse(b)]
+  if (x === null || y === null) {
+    if (x === null && y === null) return a < b ? -1 : a > b ? 1 : 0
+    return x === null ? 1 : -1
+  }
+  const maturity = { undefined: 2, beta: 1, alpha: 0 } as Record<string, number>
+  return (
+    maturity[String(y[2])]! - maturity[String(x[2])]! ||
+    Number(y[1]) - Number(x[1]) ||
+    Number(y[3] ?? 0) - Number(x[3] ?? 0)
+  )
+}
+
+/** Groups in the order of discovery: built-in ones as the facts have them, custom ones by APIService name. */
+export const groupRows = (rows: Iterable<ResourceDefinition>): GroupVersions[] => {
+  const groups = new Map<string, Map<string, ResourceDefinition[]>>()
+  const custom = new Set<string>()
+  for (const row of rows) {
+    const { group, version } = row.gvr
+    let versions = groups.get(group)
+    if (versions === undefined) {
+      groups.set(group, (versions = new Map()))
+      if (row.isCustom) custom.add(group)
+    }
+    const list = versions.get(version)
+    if (list === undefined) versions.set(version, [row])
+    else list.push(row)
+  }
+  const ordered = [...groups].map(([group, versions]) => ({
+    group,
+    versions: [...versions]
+      .map(([version, list]) => ({ version, rows: list }))
+      .sort((a, b) => compareVersions(a.version, b.version)),
+  }))
+  const serviceName = ({ group, versions }: GroupVersions) => `${versions[0]!.version}.${group}`
+  return [
+    ...ordered.filter(({ group }) => !custom.has(group)),
+    ...ordered
+      .filter(({ group }) => custom.has(group))
+      .sort((a, b) => (serviceName(a) < serviceName(b) ? -1 : 1)),
+  ]
+}
+
+interface ShownSubresource {
+  name: string
+  group: string
+  version: string
+  kind: string
+  verbs: readonly string[]
+}
+
+const statusVerbs = ['get', 'patch', 'update']
+
+/** `status` first for custom resources, in order of names for built-in ones. */
+const subresourcesOf = (row: ResourceDefinition): ShownSubresource[] => {
+  const shown = [
+    ...(row.hasStatus ? [{ name: 'status', ...row.gvk, verbs: statusVerbs }] : []),
+    ...row.subresources.map(({ name, kind, verbs }) => ({ ...kind, name, verbs })),
+  ]
+  return row.isCustom ? shown : shown.sort((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+const byName = (a: ResourceDefinition, b: ResourceDefinition) =>
+  a.gvr.resource < b.gvr.resource ? -1 : 1
+
+const shortAndCategories = (row: ResourceDefinition) => ({
+  ...(row.shortNames.length > 0 ? { shortNames: [...row.shortNames] } : {}),
+  ...(row.categories.length > 0 ? { categories: [...row.categories] } : {}),
+})
+
+const legacyEntries = (row: ResourceDefinition): JsonObject[] => [
+  {
+    name: row.gvr.resource,
+    singularName: row.singular,
+    namespaced: row.namespaced,
+    kind: row.gvk.kind,
+    verbs: [...row.verbs],
+    ...shortAndCategories(row),
+    ...(row.storageVersionHash === undefined ? {} : { storageVersionHash: row.storageVersionHash }),
+  },
+  ...subresourcesOf(row).map((sub) => ({
+    name: `${row.gvr.resource}/${sub.name}`,
+    singularName: '',
+    namespaced: row.namespaced,
+    ...(sub.group === row.gvk.group && sub.version === row.gvk.version
+      ? {}
+      : { group: sub.group, version: sub.version }),
+    kind: sub.kind,
+    verbs: [...sub.verbs],
+  })),
+]
+
+/** `/api/v1`, `/apis/apps/v1`. Upstream leaves apiVersion out of the document of the core group. */
+export const resourceList = (
+  gv: { group: string; version: string },
+  rows: readonly ResourceDefinition[],
+): JsonObject => ({
+  kind: 'APIResourceList',
+  ...(gv.group === '' ? {} : { apiVersion: 'v1' }),
+  groupVersion: formatGroupVersion(gv),
+  resources: [...rows].sort(byName).flatMap(legacyEntries),
+})
+
+const versionEntry = (group: string, version: string) => ({
+  groupVersion: formatGroupVersion({ group, version }),
+  version,
+})
+
+const groupEntry = ({ group, versions }: GroupVersions): JsonObject => ({
+  name: group,
+  versions: versions.map(({ version }) => versionEntry(group, version)),
+  preferredVersion: versionEntry(group, versions[0]!.version),
+})
+
+/** `/apis/apps`. */
+export const groupDocument = (group: GroupVersions): JsonObject => ({
+  kind: 'APIGroup',
+  apiVersion: 'v1',
+  ...groupEntry(group),
+})
+
+/** `/apis`. */
+export const groupList = (groups: readonly GroupVersions[]): JsonObject => ({
+  kind: 'APIGroupList',
+  apiVersion: 'v1',
+  groups: groups.map(groupEntry),
+})
+
+/** `/api`. */
+export const coreVersions = (serverAddress: string): JsonObject => ({
+  kind: 'APIVersions',
+  versions: ['v1'],
+  serverAddressByClientCIDRs: [{ clientCIDR: '0.0.0.0/0', serverAddress }],
+})
+
+const aggregatedResource = (row: ResourceDefinition): JsonObject => {
+  // Built-in rows say their kind without group and version, unless those differ from the document's.
+  const shown = (kind: { group: string; version: string; kind: string }): JsonObject =>
+    !row.isCustom && kind.group === row.gvk.group && kind.version === row.gvk.version
+      ? { group: '', version: '', kind: kind.kind }
+      : { group: kind.group, version: kind.version, kind: kind.kind }
+  const subresources = subresourcesOf(row).map((sub) => ({
+    subresource: sub.name,
+    responseKind: shown(sub),
+    verbs: [...sub.verbs],
+  }))
+  return {
+    resource: row.gvr.resource,
+    responseKind: shown(row.gvk),
+    scope: row.namespaced ? 'Namespaced' : 'Cluster',
+    singularResource: row.singular,
+    verbs: [...row.verbs],
+    ...shortAndCategories(row),
+    ...(subresources.length > 0 ? { subresources } : {}),
+  }
+}
+
+/** `/api` and `/apis` in aggregated form. */
+export const aggregatedList = (groups: readonly GroupVersions[]): JsonObject => ({
+  kind: 'APIGroupDiscoveryList',
+  apiVersion: 'apidiscovery.k8s.io/v2',
+  metadata: {},
+  items: groups.map(({ group, versions }) => ({
+    metadata: (group === '' ? {} : { name: group }) as JsonObject,
+    versions: versions.map(({ version, rows }) => ({
+      version,
+      resources: [...rows].sort(byName).map(aggregatedResource),
+      freshness: 'Current',
+    })),
+  })),
+})

@@ -1,0 +1,200 @@
+/** /api, /apis and what is below them down to a group version: which resources there are. */
+import { createHash } from 'node:crypto'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type ApiError, failure, methodNotAllowed, pathNotFound } from '#api/errors.js'
+import type { JsonObject } from '#api/object.js'
+import type { ResourceDefinition } from '#registry/resource-definition.js'
+import { parseAccept } from './accept.js'
+import {
+  aggregatedList,
+  coreVersions,
+  type GroupVersions,
+  groupDocument,
+  groupList,
+  groupRows,
+  resourceList,
+} from './discovery-documents.js'
+import { encodeDiscovery } from './discovery-protobuf.js'
+import { sendNotFound } from './not-found.js'
+
+/** The resource table, as far as discovery needs it. */
+export interface DiscoverySource extends Iterable<ResourceDefinition> {
+  onChange(listener: () => void): () => void
+}
+
+type Form = 'json' | 'yaml' | 'protobuf'
+const contentTypes: Readonly<Record<Form, string>> = {
+  json: 'application/json',
+  yaml: 'application/yaml',
+  protobuf: 'application/vnd.kubernetes.protobuf',
+}
+const accepted = Object.values(contentTypes).join(', ')
+
+const formOf = (type: string): Form | undefined => {
+  if (type === '*/*' || type === 'application/json') return 'json'
+  if (type === 'application/yaml') return 'yaml'
+  return type === 'application/vnd.kubernetes.protobuf' ? 'protobuf' : undefined
+}
+
+const notAcceptable = (): ApiError =>
+  failure({
+    code: 406,
+    reason: 'NotAcceptable',
+    message: `only the following media types are accepted: ${accepted}`,
+  })
+
+/** What go-restful says before a handler runs, for documents whose route lists its media types. */
+const notAcceptableRoute = (): ApiError =>
+  failure({
+    code: 406,
+    reason: 'NotAcceptable',
+    message: `406: Not Acceptable\n\nAvailable representations: ${accepted}`,
+    details: {},
+  })
+
+const aggregatedAs = 'APIGroupDiscoveryList'
+
+/** The first form in the Accept header that there is. */
+const negotiate = (
+  request: FastifyRequest,
+  hasAggregated: boolean,
+): Form | 'aggregated' | undefined => {
+  for (const { type, parameters } of parseAccept(request.headers.accept)) {
+    const form = formOf(type)
+    if (form === undefined) continue
+    if (parameters.as === undefined) return form
+    const asked = parameters.g === 'apidiscovery.k8s.io' && parameters.v === 'v2'
+    if (hasAggregated && form === 'json' && asked && parameters.as === aggregatedAs)
+      return 'aggregated'
+  }
+  return undefined
+}
+
+const send = async (
+  reply: FastifyReply,
+  form: Form,
+  document: JsonObject,
+): Promise<FastifyReply> => {
+  reply.header('content-type', contentTypes[form])
+  if (form === 'protobuf') return reply.send(encodeDiscovery(document))
+  if (form === 'json') return reply.send(Buffer.from(`${JSON.stringify(document)}\n`))
+  const { stringify } = await import('yaml')
+  return reply.send(
+    Buffer.from(stringify(document, { sortMapEntries: true, indentSeq: false, lineWidth: 0 })),
+  )
+}
+
+interface Aggregated {
+  bytes: Buffer
+  etag: string
+}
+
+/** Everything that is derived from the rows: made at first use, forgotten when a row comes or goes. */
+class Documents {
+  readonly #source: DiscoverySource
+  #groups: readonly GroupVersions[] | undefined
+  #aggregated = new Map<'api' | 'apis', Aggregated>()
+
+  constructor(source: DiscoverySource) {
+    this.#source = source
+    source.onChange(() => {
+      this.#groups = undefined
+      this.#aggregated.clear()
+    })
+  }
+  get groups(): readonly GroupVersions[] {
+    this.#groups ??= groupRows(this.#source)
+    return this.#groups
+  }
+  named(group: string): GroupVersions | undefined {
+    return this.groups.find((g) => g.group === group)
+  }
+  aggregated(root: 'api' | 'apis'): Aggregated {
+    const made = this.#aggregated.get(root)
+    if (made !== undefined) return made
+    const groups = this.groups.filter(({ group }) => (group === '') === (root === 'api'))
+    const bytes = Buffer.from(`${JSON.stringify(aggregatedList(groups))}\n`)
+    const etag = `"${createHash('sha512').update(bytes).digest('hex').toUpperCase()}"`
+    const document = { bytes, etag }
+    this.#aggregated.set(root, document)
+    return document
+  }
+}
+
+const sendAggregated = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { bytes, etag }: Aggregated,
+): FastifyReply => {
+  reply.header('etag', etag).header('vary', 'Accept').header('cache-control', 'public')
+  if (request.headers['if-none-match'] === etag) return reply.code(304).send()
+  return reply
+    .header('content-type', `application/json;g=apidiscovery.k8s.io;v=v2;as=${aggregatedAs}`)
+    .send(bytes)
+}
+
+type Params = { group: string; version: string }
+
+const isRead = (request: FastifyRequest): boolean =>
+  request.method === 'GET' || request.method === 'HEAD'
+
+export const installDiscovery = (app: FastifyInstance, source: DiscoverySource): void => {
+  const documents = new Documents(source)
+
+  const root =
+    (name: 'api' | 'apis', legacy: (request: FastifyRequest) => JsonObject) =>
+    async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+      if (!isRead(request)) throw methodNotAllowed()
+      const form = negotiate(request, true)
+      if (form === undefined) throw notAcceptable()
+      reply.header('vary', 'Accept')
+      if (form === 'aggregated') return sendAggregated(request, reply, documents.aggregated(name))
+      return send(reply, form, legacy(request))
+    }
+
+  const group = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const found = documents.named((request.params as Params).group)
+    if (found === undefined || found.group === '') return sendNotFound(reply)
+    if (!isRead(request)) throw methodNotAllowed()
+    const form = negotiate(request, false)
+    if (form === undefined) throw notAcceptable()
+    return send(reply, form as Form, groupDocument(found))
+  }
+
+  const version = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const { group: name = '', version: wanted } = request.params as Params
+    const found = documents.named(name)
+    if (found === undefined) return sendNotFound(reply)
+    const rows = found.versions.find((v) => v.version === wanted)?.rows
+    if (rows === undefined) {
+      // An unknown version of a custom group has no route at all upstream; of a built-in one it ends inside its server.
+      if (found.versions.every((v) => v.rows.every((row) => row.isCustom)))
+        return sendNotFound(reply)
+      throw pathNotFound()
+    }
+    if (!isRead(request)) throw methodNotAllowed()
+    const form = negotiate(request, false)
+    if (form === undefined) throw notAcceptableRoute()
+    return send(reply, form as Form, resourceList({ group: name, version: wanted }, rows))
+  }
+
+  const routes: [
+    string,
+    (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>,
+  ][] = [
+    ['/api', root('api', (request) => coreVersions(addressOf(request)))],
+    ['/apis', root('apis', () => groupList(documents.groups.filter((g) => g.group !== '')))],
+    ['/api/:version', version],
+    ['/apis/:group', group],
+    ['/apis/:group/:version', version],
+  ]
+  for (const [url, handler] of routes) {
+    app.all(url, handler)
+    app.all(`${url}/`, handler)
+  }
+}
+
+const addressOf = (request: FastifyRequest): string => {
+  const { localAddress = '127.0.0.1', localPort = 0 } = request.raw.socket
+  return `${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`
+}

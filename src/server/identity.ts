@@ -1,0 +1,108 @@
+/** Who the server is and whom it knows: certificates, tokens, authenticators, authorizers, as the options want them. */
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import type { Clock } from '#api/clock.js'
+import type { UserInfo } from '#api/user-info.js'
+import {
+  type Authenticator,
+  type TokenAuthenticator,
+  unionAuthenticator,
+} from '#authn/authenticator.js'
+import { parseTokenCsv, type StaticToken, staticTokenAuthenticator } from '#authn/token-file.js'
+import {
+  type Authorizer,
+  alwaysAllow,
+  alwaysDeny,
+  privilegedGroup,
+  unionAuthorizer,
+} from '#authz/authorizer.js'
+import { publicInfoViewer } from '#authz/public-paths.js'
+import { type CertificatePair, loadCredentials, type ServerCredentials } from './credentials.js'
+import type { ServerOptions } from './options.js'
+import { firstServiceAddress } from './service-range.js'
+
+export const defaultServiceRange = '10.0.0.0/24'
+
+const dataDirOf = (options: ServerOptions): string | undefined => {
+  if (options.dataDir !== undefined) return options.dataDir
+  const { storage } = options
+  return typeof storage === 'string' && storage.startsWith('level:')
+    ? storage.slice('level:'.length)
+    : undefined
+}
+
+const isWildcard = (address: string): boolean => address === '0.0.0.0' || address === '::'
+
+/** The host of the URL that clients on this machine use. */
+export const reachableHost = (bindAddress: string): string => {
+  const host = isWildcard(bindAddress) ? '127.0.0.1' : bindAddress
+  return host.includes(':') ? `[${host}]` : host
+}
+
+/** The names that kube-apiserver's own certificate carries. */
+const servingNames = (bindAddress: string, serviceIp: string): string[] => [
+  ...new Set([
+    'localhost',
+    'kubernetes',
+    'kubernetes.default',
+    'kubernetes.default.svc',
+    'kubernetes.default.svc.cluster.local',
+    '127.0.0.1',
+    '::1',
+    serviceIp,
+    ...(isWildcard(bindAddress) ? [] : [bindAddress]),
+  ]),
+]
+
+const servingPair = (options: ServerOptions): CertificatePair | undefined => {
+  const { tlsCertFile, tlsPrivateKeyFile } = options
+  if (tlsCertFile === undefined || tlsPrivateKeyFile === undefined) return undefined
+  return {
+    certPem: readFileSync(tlsCertFile, 'utf8'),
+    keyPem: readFileSync(tlsPrivateKeyFile, 'utf8'),
+  }
+}
+
+export const credentialsOf = (options: ServerOptions, clock: Clock): ServerCredentials => {
+  const dataDir = dataDirOf(options)
+  const serviceIp = firstServiceAddress(options.serviceClusterIpRange ?? defaultServiceRange)
+  return loadCredentials({
+    clock,
+    directory: options.certDir ?? (dataDir === undefined ? undefined : path.join(dataDir, 'pki')),
+    names: servingNames(options.bindAddress ?? '127.0.0.1', serviceIp),
+    adminToken: options.adminToken,
+    serving: servingPair(options),
+  })
+}
+
+export const clientAuthorities = (options: ServerOptions, caPem: string): string[] => [
+  caPem,
+  ...(options.clientCaFile === undefined ? [] : [readFileSync(options.clientCaFile, 'utf8')]),
+]
+
+const adminUser: UserInfo = { name: 'admin', groups: ['system:masters'] }
+
+const staticTokens = (options: ServerOptions, adminToken: string): StaticToken[] => [
+  ...(options.tokenAuthFile === undefined
+    ? []
+    : parseTokenCsv(readFileSync(options.tokenAuthFile, 'utf8'), options.tokenAuthFile)),
+  { token: adminToken, user: adminUser },
+]
+
+export const authenticatorOf = (
+  options: ServerOptions,
+  adminToken: string,
+  further: readonly TokenAuthenticator[] = [],
+): Authenticator =>
+  unionAuthenticator([staticTokenAuthenticator(staticTokens(options, adminToken)), ...further])
+
+export const authorizerOf = (options: ServerOptions, rbac: Authorizer): Authorizer => {
+  const modes = (options.authorizationModes ?? ['RBAC']).map((mode): Authorizer => {
+    if (mode === 'AlwaysAllow') return alwaysAllow
+    return mode === 'AlwaysDeny' ? alwaysDeny : rbac
+  })
+  return unionAuthorizer([privilegedGroup, ...modes])
+}
+
+/** Stands in until the objects of RBAC are there. */
+export const rbacWithoutObjects: Authorizer = publicInfoViewer
