@@ -13,6 +13,8 @@ export const limits = {
   jsonPatchCopyBytesMax: 3 * 1024 * 1024,
   /** Deepest JSON or YAML that is decoded. encoding/json stops at 10,000, where JSON.stringify has run out of stack. */
   jsonDepthMax: 1_000,
+  /** Aliases that one YAML body may resolve. */
+  yamlAliasesMax: 100,
   /** Keys and values of all annotations of one object; upstream's TotalAnnotationSizeLimitB. */
   annotationsBytesMax: 256 * 1024,
   /** Tries of a patch without a resourceVersion when others write in between; upstream's MaxRetryWhenPatchConflicts. */
@@ -41,6 +43,8 @@ export const limits = {
   watcherSocketBytesMax: 1024 * 1024,
   /** Wait for a resourceVersion from the future before "Too large resource version"; upstream waits 3 s. */
   futureRevisionWaitMs: 3_000,
+  /** Answers larger than this are compressed for who accepts gzip; upstream's defaultGzipThresholdBytes. */
+  gzipBytesMin: 128 * 1024,
   /** Objects in one page that a collection delete reads. */
   deleteCollectionPageLength: 10_000,
   /** Live non-mutating and mutating requests; upstream's --max-requests-inflight pair. */

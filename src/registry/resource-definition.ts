@@ -78,6 +78,15 @@ export interface Strategy {
   checkGracefulDelete?(object: KubeObject, options: DeleteOptions): boolean
   /** What a delete without a policy does with dependents; `unsupported` never touches GC finalizers. */
   readonly defaultGarbageCollection?: 'background' | 'orphan' | 'unsupported'
+  /** Warned of on a delete without a policy (jobs). */
+  readonly defaultGarbageCollectionWarning?: string
+  /** Answers a POST without storing anything (reviews). The result is the answer's body. */
+  createInstead?(
+    request: { body: KubeObject; store: Store },
+    ctx: RequestContext,
+  ): Promise<KubeObject | JsonObject>
+  /** A namespaced resource that can also be posted to at the cluster's path (local reviews have none). */
+  readonly createEverywhere?: boolean
   readonly allowCreateOnUpdate?: boolean
   /** False: a PUT must carry a resourceVersion. Default true. */
   readonly allowUnconditionalUpdate?: boolean

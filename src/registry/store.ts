@@ -37,6 +37,8 @@ export interface Store {
       selection: Selection
       after: number | 'now' | 'any'
       sendInitialEvents?: boolean
+      /** When the caller will end the watch, in ms since the epoch. */
+      deadline?: number
       signal: AbortSignal
     },
   ): AsyncIterable<ObjectEventBatch>

@@ -79,7 +79,7 @@ const hooksOf = ({ deps, options, ctx }: Attempt): Parameters<typeof beforeUpdat
     definition,
     hooks: { ...hooks, ...options.hooks },
     ctx,
-    mayBumpGeneration: which === 'main',
+    mayBumpGeneration: which !== 'status',
   }
 }
 

@@ -1,0 +1,49 @@
+/** What the API routes need, and what a handler is told about the route that it serves. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '#api/clock.js'
+import type { FieldManager } from '#registry/field-manager/field-manager.js'
+import type { ResourceDefinition, Subresource } from '#registry/resource-definition.js'
+import type { ResourceTable } from '#registry/resource-table.js'
+import type { Store } from '#registry/store.js'
+import type { Stores } from '#registry/stores.js'
+
+export interface ApiDeps {
+  readonly table: ResourceTable
+  readonly stores: Stores
+  readonly clock: Clock
+  /** Server-side apply; missing, apply patches are refused. */
+  readonly fieldManagerOf?: (
+    definition: ResourceDefinition,
+    subresource: string,
+  ) => FieldManager | undefined
+  /** Throws forbidden unless the user may also create: for an update that would. */
+  readonly authorizeCreate?: (request: FastifyRequest, target: Target) => void | Promise<void>
+  /** Serves the connect subresources (exec, log, attach, portforward, proxy). */
+  readonly connect?: (
+    target: Target,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ) => unknown | Promise<unknown>
+  /** Whether a group without resources in the table is known all the same (a CRD without served versions). */
+  readonly knowsGroup?: (group: string) => boolean
+}
+
+/** One request's aim: resource, subresource, namespace and name. */
+export interface Target {
+  readonly definition: ResourceDefinition
+  readonly store: Store
+  /** Empty string for the main resource; `status`; else the name of `view`. */
+  readonly subresource: string
+  readonly view: Subresource | undefined
+  /** Undefined at the cluster scope, and for a list across namespaces. */
+  readonly namespace: string | undefined
+  /** Empty for a collection. */
+  readonly name: string
+}
+
+export type VerbHandler = (
+  target: Target,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  deps: ApiDeps,
+) => unknown | Promise<unknown>

@@ -1,0 +1,145 @@
+/** From the bytes of a body to a decoded object, with upstream's texts for everything that can be wrong with it. */
+import type { FastifyRequest } from 'fastify'
+import { badRequest, unsupportedMediaType } from '#api/errors.js'
+import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
+import type { JsonTrace } from '#api/json.js'
+import { JsonSyntaxError, parseWithTrace } from '#api/json.js'
+import { isJsonObject } from '#api/json-object.js'
+import type { JsonValue, KubeObject } from '#api/object.js'
+import { decodeObject } from '#registry/decode.js'
+import { goKindOf } from '#registry/patch/merge.js'
+import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
+import type { ResourceTable } from '#registry/resource-table.js'
+import { parseYaml, YamlSyntaxError } from '#registry/yaml.js'
+import { inputMediaType, mediaTypes } from './negotiation.js'
+
+const noBytes = Buffer.alloc(0)
+
+export const bodyOf = (request: FastifyRequest): Buffer =>
+  Buffer.isBuffer(request.body) ? request.body : noBytes
+
+const summaryLength = 30
+
+/** What upstream shows of a body that it could not read: text when it looks like JSON, else hex. */
+const summarize = (body: Buffer): string => {
+  if (body.length === 0) return '<empty>'
+  const encoding = body[0] === 0x7b ? 'utf8' : 'hex'
+  return body.length > summaryLength
+    ? `${body.subarray(0, summaryLength).toString(encoding)} ...`
+    : body.toString(encoding)
+}
+
+export interface ParsedBody {
+  readonly value: JsonValue
+  readonly trace?: JsonTrace | undefined
+  /** Strict errors of the text itself (YAML keys that come twice). */
+  readonly textErrors: readonly string[]
+}
+
+/** Throws `refuse(message)`. */
+const parseText = (
+  body: Buffer,
+  mediaType: 'json' | 'yaml',
+  refuse: (message: string) => Error,
+): ParsedBody => {
+  const text = body.toString('utf8')
+  if (mediaType === 'yaml') {
+    try {
+      const { value, duplicates } = parseYaml(text)
+      return { value, textErrors: duplicates }
+    } catch (error) {
+      if (error instanceof YamlSyntaxError) throw refuse(error.message)
+      throw error
+    }
+  }
+  try {
+    return { ...parseWithTrace(text), textErrors: [] }
+  } catch (error) {
+    if (error instanceof JsonSyntaxError)
+      throw refuse(`couldn't get version/kind; json parse error: ${error.message}`)
+    throw error
+  }
+}
+
+export type FieldValidation = 'Ignore' | 'Warn' | 'Strict'
+
+export const fieldValidationOf = (text: string): FieldValidation =>
+  text === '' ? 'Warn' : (text as FieldValidation)
+
+/** Throws 415. */
+export const inputTypeOf = (request: FastifyRequest): 'json' | 'yaml' => {
+  const type = inputMediaType(request.headers['content-type'])
+  if (type === undefined || type === 'protobuf') throw unsupportedMediaType(mediaTypes)
+  return type
+}
+
+const goAlias = (group: string): string => (group === '' ? 'core' : (group.split('.')[0] ?? ''))
+
+/** The body's own kind and apiVersion, where it has them, must be those of the route. Throws 400. */
+const checkType = (
+  value: JsonValue,
+  { gvk, isCustom }: ResourceDefinition,
+  { table, unrecognized }: { table: ResourceTable; unrecognized: (message: string) => Error },
+): void => {
+  if (value === null) return
+  if (!isJsonObject(value))
+    throw unrecognized(
+      `couldn't get version/kind; json parse error: json: cannot unmarshal ${goKindOf(value)} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`,
+    )
+  const kind = typeof value.kind === 'string' && value.kind !== '' ? value.kind : gvk.kind
+  const expected = formatGroupVersion(gvk)
+  const apiVersion =
+    typeof value.apiVersion === 'string' && value.apiVersion !== '' ? value.apiVersion : expected
+  if (kind === gvk.kind && apiVersion === expected) return
+  const gv = parseGroupVersion(apiVersion)
+  const known = gv !== undefined && (isCustom || table.byKind({ ...gv, kind }) !== undefined)
+  if (!known)
+    throw unrecognized(
+      `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/api/legacyscheme/scheme.go:30"`,
+    )
+  if (kind !== gvk.kind && !isCustom)
+    throw badRequest(
+      `${kind} in version ${JSON.stringify(gv.version)} cannot be handled as a ${gvk.kind}: converting (${gv.version}.${kind}) to (${goAlias(gvk.group)}.${gvk.kind}): unknown conversion`,
+    )
+  throw badRequest(
+    apiVersion !== expected
+      ? `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`
+      : `the kind in the data (${kind}) does not match the expected kind (${gvk.kind})`,
+  )
+}
+
+/** Throws 400 and 415. Unknown fields are warned of or refused, as `fieldValidation` says. */
+export const decodeBody = (
+  request: FastifyRequest,
+  definition: ResourceDefinition,
+  {
+    ctx,
+    table,
+    fieldValidation,
+  }: { ctx: RequestContext; table: ResourceTable; fieldValidation: string },
+): KubeObject => {
+  const mediaType = inputTypeOf(request)
+  const body = bodyOf(request)
+  const { kind } = definition.gvk
+  const unrecognized = (message: string): Error =>
+    badRequest(
+      `the object provided is unrecognized (must be of type ${kind}): ${message} (${summarize(body)})`,
+    )
+  const parsed = parseText(body, mediaType, unrecognized)
+  checkType(parsed.value, definition, { table, unrecognized })
+  const { object, strictErrors } = decodeObject(definition, parsed.value, parsed.trace)
+  const errors = [...parsed.textErrors, ...strictErrors]
+  if (errors.length === 0) return object
+  switch (fieldValidationOf(fieldValidation)) {
+    case 'Warn':
+      for (const error of errors) ctx.warn(error)
+      break
+    case 'Strict':
+      throw badRequest(
+        `${kind} in version ${JSON.stringify(definition.gvk.version)} cannot be handled as a ${kind}: strict decoding error: ${errors.join(', ')}`,
+      )
+    case 'Ignore':
+      break
+  }
+  return object
+}

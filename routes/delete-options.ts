@@ -1,0 +1,146 @@
+/** DeleteOptions: from the body alone when there is one, else from the query (deletion.md section 2). */
+import type { FastifyRequest } from 'fastify'
+import { badRequest, unsupportedMediaType } from '#api/errors.js'
+import { JsonSyntaxError, parse } from '#api/json.js'
+import { getOwn, isJsonObject } from '#api/json-object.js'
+import type { JsonObject, JsonValue } from '#api/object.js'
+import type { Query } from '#registry/query.js'
+import type { DeleteOptions } from '#registry/resource-definition.js'
+import { checkDeleteOptions } from '#registry/validate-options.js'
+import { parseYaml, YamlSyntaxError } from '#registry/yaml.js'
+import { bodyOf } from './decode-body.js'
+import { decodeDeleteOptionsProtobuf } from './delete-options-protobuf.js'
+import { inputMediaType, mediaTypes } from './negotiation.js'
+
+const fromQuery = (query: Query): DeleteOptions => {
+  const options: DeleteOptions = {}
+  const grace = query.integerIfGiven('gracePeriodSeconds')
+  if (grace !== undefined) options.gracePeriodSeconds = grace
+  const orphan = query.flagIfGiven('orphanDependents')
+  if (orphan !== undefined) options.orphanDependents = orphan
+  const policy = query.textIfGiven('propagationPolicy')
+  if (policy !== undefined) options.propagationPolicy = policy
+  if (query.has('dryRun')) options.dryRun = query.texts('dryRun')
+  const unsafe = query.flagIfGiven('ignoreStoreReadErrorWithClusterBreakingPotential')
+  if (unsafe !== undefined) options.ignoreStoreReadErrorWithClusterBreakingPotential = unsafe
+  // An empty precondition in the query is none; in a body it is compared (row 66).
+  const uid = query.text('uid')
+  const resourceVersion = query.text('resourceVersion')
+  if (uid !== '' || resourceVersion !== '')
+    options.preconditions = {
+      ...(uid === '' ? {} : { uid }),
+      ...(resourceVersion === '' ? {} : { resourceVersion }),
+    }
+  return options
+}
+
+const goKindOf = (value: JsonValue): string =>
+  Array.isArray(value)
+    ? 'array'
+    : typeof value === 'object'
+      ? 'object'
+      : typeof value === 'boolean'
+        ? 'bool'
+        : typeof value === 'string'
+          ? 'string'
+          : 'number'
+
+type Reader = (value: JsonValue, path: string) => unknown
+
+const mismatch = (value: JsonValue, path: string, type: string): Error => {
+  const shown = typeof value === 'number' && type === 'int64' ? `number ${value}` : goKindOf(value)
+  return badRequest(`json: cannot unmarshal ${shown} into Go struct field ${path} of type ${type}`)
+}
+const readString: (type: string) => Reader = (type) => (value, path) => {
+  if (typeof value !== 'string') throw mismatch(value, path, type)
+  return value
+}
+const readBoolean: Reader = (value, path) => {
+  if (typeof value !== 'boolean') throw mismatch(value, path, 'bool')
+  return value
+}
+const readInteger: Reader = (value, path) => {
+  if (typeof value === 'bigint') return Number(value)
+  if (typeof value !== 'number' || !Number.isInteger(value)) throw mismatch(value, path, 'int64')
+  return value
+}
+const readStrings: Reader = (value, path) => {
+  if (!Array.isArray(value)) throw mismatch(value, path, '[]string')
+  return value.map((item) => readString('string')(item ?? '', path))
+}
+
+const readFields = (
+  object: JsonObject,
+  readers: Record<string, Reader>,
+  where: string,
+): JsonObject => {
+  const result: JsonObject = {}
+  for (const [field, read] of Object.entries(readers)) {
+    const value = getOwn(object, field)
+    if (value !== undefined && value !== null)
+      result[field] = read(value, `${where}.${field}`) as JsonValue
+  }
+  return result
+}
+
+const readPreconditions: Reader = (value, path) => {
+  if (!isJsonObject(value)) throw mismatch(value, path, 'v1.Preconditions')
+  return readFields(
+    value,
+    { uid: readString('types.UID'), resourceVersion: readString('string') },
+    'Preconditions.preconditions',
+  )
+}
+
+const optionReaders: Record<string, Reader> = {
+  kind: readString('string'),
+  apiVersion: readString('string'),
+  gracePeriodSeconds: readInteger,
+  preconditions: readPreconditions,
+  orphanDependents: readBoolean,
+  propagationPolicy: readString('v1.DeletionPropagation'),
+  dryRun: readStrings,
+  ignoreStoreReadErrorWithClusterBreakingPotential: readBoolean,
+}
+
+/** Of the type only the kind counts: `v1`, `apps/v1` or anything else may stand before it (row 29). */
+const fromValue = (value: JsonValue): DeleteOptions => {
+  if (value === null) return {}
+  if (!isJsonObject(value))
+    throw badRequest(
+      `couldn't get version/kind; json parse error: json: cannot unmarshal ${goKindOf(value)} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`,
+    )
+  const { kind, apiVersion, ...options } = readFields(value, optionReaders, 'DeleteOptions')
+  if (kind !== undefined && kind !== '' && kind !== 'DeleteOptions')
+    throw badRequest(
+      `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(
+        apiVersion || 'meta.k8s.io/v1',
+      )} in scheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:31"`,
+    )
+  return options as DeleteOptions
+}
+
+const fromBody = (request: FastifyRequest, body: Buffer): DeleteOptions => {
+  const mediaType = inputMediaType(request.headers['content-type'])
+  if (mediaType === undefined) throw unsupportedMediaType(mediaTypes)
+  if (mediaType === 'protobuf') return decodeDeleteOptionsProtobuf(body)
+  const text = body.toString('utf8')
+  try {
+    return fromValue(mediaType === 'yaml' ? parseYaml(text).value : parse(text))
+  } catch (error) {
+    if (error instanceof JsonSyntaxError)
+      throw badRequest(`couldn't get version/kind; json parse error: ${error.message}`)
+    if (error instanceof YamlSyntaxError) throw badRequest(error.message)
+    throw error
+  }
+}
+
+/** Throws 400, 415 and 422. */
+export const decodeDeleteOptions = (request: FastifyRequest, query: Query): DeleteOptions => {
+  const body = bodyOf(request)
+  const options = body.length > 0 ? fromBody(request, body) : fromQuery(query)
+  // The feature gate AllowUnsafeMalformedObjectDeletion is off in 1.36: the option is dropped (row 122).
+  delete options.ignoreStoreReadErrorWithClusterBreakingPotential
+  checkDeleteOptions(options)
+  return options
+}

@@ -1,0 +1,241 @@
+/**
+ * The resource table as routes: for each resource and each verb that it offers, one Fastify route with a shared handler
+ * (apiserver, endpoints/installer.go). Fastify takes no routes after it listens, so custom resources, legacy watch
+ * paths and everything that is refused go through a fixed set of parametric routes that look in the same table.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
+import { methodNotAllowed, pathNotFound } from '#api/errors.js'
+import { PlainTextError } from '#filters/plain-text-error.js'
+import type { ResourceDefinition, Subresource, Verb } from '#registry/resource-definition.js'
+import type { ApiDeps, Target, VerbHandler } from './api-deps.js'
+import { createObject } from './verbs/create.js'
+import { deleteObject } from './verbs/delete.js'
+import { deleteObjects } from './verbs/delete-collection.js'
+import { getObject } from './verbs/get.js'
+import { listObjects } from './verbs/list.js'
+import { patchObject } from './verbs/patch.js'
+import { createThroughSubresource } from './verbs/subresource.js'
+import { updateObject } from './verbs/update.js'
+import { createVirtual } from './verbs/virtual.js'
+import { watchLegacy } from './verbs/watch-legacy.js'
+
+type Scope = 'collection' | 'everywhere' | 'object'
+type Handlers = Readonly<Partial<Record<string, { verb: Verb; handler: VerbHandler }>>>
+
+const collectionHandlers: Handlers = {
+  GET: { verb: 'list', handler: listObjects },
+  POST: { verb: 'create', handler: createObject },
+  DELETE: { verb: 'deletecollection', handler: deleteObjects },
+}
+const objectHandlers: Handlers = {
+  GET: { verb: 'get', handler: getObject },
+  PUT: { verb: 'update', handler: updateObject },
+  PATCH: { verb: 'patch', handler: patchObject },
+  DELETE: { verb: 'delete', handler: deleteObject },
+}
+const viewHandlers: Handlers = {
+  GET: { verb: 'get', handler: getObject },
+  PUT: { verb: 'update', handler: updateObject },
+  PATCH: { verb: 'patch', handler: patchObject },
+  POST: { verb: 'create', handler: createThroughSubresource },
+}
+const statusVerbs: readonly Verb[] = ['get', 'update', 'patch']
+
+/** Of a namespaced resource, the path without a namespace can only be read (deletion.md row 3). */
+const handlersOf = (definition: ResourceDefinition, scope: Scope): Handlers => {
+  if (scope === 'object') return objectHandlers
+  if (scope === 'everywhere' && definition.namespaced)
+    return definition.strategy.createEverywhere
+      ? collectionHandlers
+      : { GET: collectionHandlers.GET }
+  return collectionHandlers
+}
+
+const handlerFor = (
+  definition: ResourceDefinition,
+  scope: Scope,
+  method: string,
+): VerbHandler | undefined => {
+  const found = handlersOf(definition, scope)[method]
+  if (found === undefined) return undefined
+  if (found.verb === 'create' && definition.strategy.createInstead !== undefined)
+    return createVirtual
+  return definition.verbs.includes(found.verb) ? found.handler : undefined
+}
+
+interface Route {
+  readonly definition: ResourceDefinition
+  readonly scope: Scope
+  readonly subresource: string
+  readonly view: Subresource | undefined
+}
+
+const verbsOfSubresource = ({ subresource, view }: Route): readonly Verb[] =>
+  subresource === 'status' ? statusVerbs : (view?.verbs ?? [])
+
+const targetOf = (
+  route: Route,
+  deps: ApiDeps,
+  { namespace, name }: { namespace: string | undefined; name: string },
+): Target => ({
+  definition: route.definition,
+  store: deps.stores.of(route.definition),
+  subresource: route.subresource,
+  view: route.view,
+  namespace,
+  name,
+})
+
+const methodsOf = (route: Route): string[] => {
+  const { definition, scope, subresource, view } = route
+  if (subresource === '')
+    return Object.keys(handlersOf(definition, scope)).filter(
+      (method) => handlerFor(definition, scope, method) !== undefined,
+    )
+  if (view?.style === 'connect') return ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+  const verbs = verbsOfSubresource(route)
+  return Object.keys(viewHandlers).filter((method) => verbs.includes(viewHandlers[method]!.verb))
+}
+
+const connect: VerbHandler = (target, request, reply, deps) => {
+  if (deps.connect === undefined) throw pathNotFound()
+  return deps.connect(target, request, reply)
+}
+
+const handle = (route: Route, method: string): VerbHandler | undefined => {
+  const { definition, scope, subresource, view } = route
+  if (subresource === '') return handlerFor(definition, scope, method)
+  if (view?.style === 'connect') return connect
+  const found = viewHandlers[method]
+  return found !== undefined && verbsOfSubresource(route).includes(found.verb)
+    ? found.handler
+    : undefined
+}
+
+interface Params {
+  namespace?: string
+  name?: string
+}
+
+const install = (app: FastifyInstance, deps: ApiDeps, url: string, route: Route): void => {
+  const methods = methodsOf(route)
+  if (methods.length === 0) return
+  const handlers = new Map(methods.map((method) => [method, handle(route, method)!]))
+  app.route({
+    method: methods as HTTPMethods[],
+    url,
+    handler: (request, reply) => {
+      const { namespace, name = '' } = request.params as Params
+      const target = targetOf(route, deps, { namespace, name })
+      return handlers.get(request.method)!(target, request, reply, deps)
+    },
+  })
+}
+
+const installResource = (
+  app: FastifyInstance,
+  deps: ApiDeps,
+  definition: ResourceDefinition,
+): void => {
+  const { group, version, resource } = definition.gvr
+  const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`
+  const base = definition.namespaced
+    ? `${root}/namespaces/:namespace/${resource}`
+    : `${root}/${resource}`
+  const main = { definition, subresource: '', view: undefined }
+  if (definition.namespaced)
+    install(app, deps, `${root}/${resource}`, { ...main, scope: 'everywhere' })
+  install(app, deps, base, { ...main, scope: 'collection' })
+  install(app, deps, `${base}/:name`, { ...main, scope: 'object' })
+  if (definition.hasStatus)
+    install(app, deps, `${base}/:name/status`, {
+      definition,
+      scope: 'object',
+      subresource: 'status',
+      view: undefined,
+    })
+  for (const view of definition.subresources) {
+    const route: Route = { definition, scope: 'object', subresource: view.name, view }
+    install(app, deps, `${base}/:name/${view.name}`, route)
+    if (view.style === 'connect' && view.name === 'proxy')
+      install(app, deps, `${base}/:name/${view.name}/*`, route)
+  }
+}
+
+const routeOfInfo = ({ kube }: FastifyRequest, definition: ResourceDefinition): Route => {
+  const { info } = kube
+  const { subresource, parts } = info
+  const scope: Scope =
+    parts.length > 1
+      ? 'object'
+      : info.namespace === '' && definition.namespaced
+        ? 'everywhere'
+        : 'collection'
+  const view = definition.subresources.find((s) => s.name === subresource)
+  if (
+    subresource !== '' &&
+    view === undefined &&
+    !(subresource === 'status' && definition.hasStatus)
+  )
+    throw pathNotFound()
+  if (parts.length > 3 && view?.style !== 'connect') throw pathNotFound()
+  return { definition, scope, subresource, view }
+}
+
+const groupIsKnown = ({ table, knowsGroup }: ApiDeps, group: string): boolean => {
+  for (const { gvr } of table) if (gvr.group === group) return true
+  return knowsGroup?.(group) ?? false
+}
+
+/** What no route of its own serves: custom resources, legacy watches, and what is refused with a reason. */
+const serveByTable = async (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  deps: ApiDeps,
+): Promise<unknown> => {
+  const { info } = request.kube
+  const { apiGroup: group, apiVersion: version, resource } = info
+  const definition = info.isResourceRequest
+    ? deps.table.get({ group, version, resource })
+    : undefined
+  if (definition === undefined || info.path.includes('//')) {
+    const asked = info.isResourceRequest ? group : (info.path.split('/')[2] ?? '')
+    const isLegacy = info.path.startsWith('/api/')
+    if (!isLegacy && !groupIsKnown(deps, asked))
+      throw new PlainTextError(404, '404 page not found\n')
+    throw pathNotFound()
+  }
+  const isLegacyWatch = info.verb === 'watch' && /\/watch\//.test(info.path)
+  const namespace = definition.namespaced && info.namespace !== '' ? info.namespace : undefined
+  if (isLegacyWatch) {
+    if (request.method !== 'GET') throw methodNotAllowed()
+    if (!definition.verbs.includes('watch')) throw pathNotFound()
+    const route: Route = { definition, scope: 'collection', subresource: '', view: undefined }
+    const target = targetOf(route, deps, { namespace, name: info.parts[1] ?? '' })
+    return watchLegacy(target, request, reply, deps)
+  }
+  const route = routeOfInfo(request, definition)
+  const handler = handle(route, request.method)
+  if (handler === undefined) {
+    // Custom resources have no route across namespaces but for reading (deletion.md, surprises).
+    if (definition.isCustom && route.scope === 'everywhere')
+      throw new PlainTextError(404, '404 page not found\n')
+    throw methodNotAllowed()
+  }
+  const target = targetOf(route, deps, { namespace, name: info.parts[1] ?? '' })
+  return handler(target, request, reply, deps)
+}
+
+const anyMethod: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+
+/** Registers every built-in resource of the table, and the routes for what is not in it yet. */
+export const installApi = (app: FastifyInstance, deps: ApiDeps): void => {
+  for (const definition of deps.table)
+    if (!definition.isCustom) installResource(app, deps, definition)
+  for (const url of ['/api/:version/*', '/apis/:group/:version/*'])
+    app.route({
+      method: anyMethod,
+      url,
+      handler: (request, reply) => serveByTable(request, reply, deps),
+    })
+}

@@ -1,0 +1,181 @@
+/**
+ * What the Accept header asks for: JSON or YAML, whole objects, Tables or metadata alone. Upstream decides in two steps
+ * with two texts: go-restful looks at the media types of the route, then apiserver at their parameters.
+ * Protobuf is accepted and answered in JSON: clients go by the Content-Type of the answer.
+ */
+import { failure } from '#api/errors.js'
+
+export type Conversion = 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList'
+
+export interface Negotiated {
+  readonly mediaType: 'application/json' | 'application/yaml'
+  readonly convert: Conversion | undefined
+  /** `meta.k8s.io/v1` or `meta.k8s.io/v1beta1`, for what is converted. */
+  readonly convertVersion: string
+  readonly pretty: boolean
+  /** Whether a watch can be streamed in this form. */
+  readonly streams: boolean
+}
+
+const json = 'application/json'
+const yaml = 'application/yaml'
+const protobuf = 'application/vnd.kubernetes.protobuf'
+export const mediaTypes = [json, yaml, protobuf]
+const streamTypes = [`${json};stream=watch`, `${protobuf};stream=watch`]
+
+interface Clause {
+  readonly type: string
+  readonly parameters: ReadonlyMap<string, string>
+  readonly quality: number
+}
+
+const parseClause = (text: string): Clause => {
+  const [type = '', ...rest] = text.split(';')
+  const parameters = new Map<string, string>()
+  for (const parameter of rest) {
+    const at = parameter.indexOf('=')
+    if (at < 0) continue
+    parameters.set(parameter.slice(0, at).trim(), parameter.slice(at + 1).trim())
+  }
+  const quality = Number(parameters.get('q') ?? '1')
+  parameters.delete('q')
+  return { type: type.trim(), parameters, quality: Number.isNaN(quality) ? 1 : quality }
+}
+
+const specificity = (type: string): number => (type === '*/*' ? 0 : type.endsWith('/*') ? 1 : 2)
+
+const parseAccept = (header: string): Clause[] =>
+  header
+    .split(',')
+    .map(parseClause)
+    .sort((a, b) => b.quality - a.quality || specificity(b.type) - specificity(a.type))
+
+const matches = (clause: Clause, mediaType: string): boolean =>
+  clause.type === mediaType || clause.type === '*/*' || clause.type === 'application/*'
+
+const conversions = new Set(['Table', 'PartialObjectMetadata', 'PartialObjectMetadataList'])
+
+/** Undefined: this clause cannot be served in this media type. */
+const negotiateClause = (clause: Clause, mediaType: string): Negotiated | undefined => {
+  const { parameters } = clause
+  const kind = parameters.get('as')
+  const group = parameters.get('g')
+  const version = parameters.get('v')
+  const stream = parameters.get('stream') ?? ''
+  if (stream !== '' && (stream !== 'watch' || mediaType === yaml)) return undefined
+  const serverVersion = parameters.get('sv') ?? ''
+  if (serverVersion !== '' && serverVersion !== 'v1') return undefined
+  if (kind !== undefined || group !== undefined || version !== undefined) {
+    if (group !== 'meta.k8s.io' || (version !== 'v1' && version !== 'v1beta1')) return undefined
+    if (kind === undefined || !conversions.has(kind)) return undefined
+    if (kind === 'Table' && mediaType === protobuf) return undefined
+  }
+  return {
+    mediaType: mediaType === yaml ? yaml : json,
+    convert: kind as Conversion | undefined,
+    convertVersion: `meta.k8s.io/${version ?? 'v1'}`,
+    pretty: parameters.get('pretty') === '1',
+    streams: mediaType !== yaml,
+  }
+}
+
+const fallback: Negotiated = {
+  mediaType: json,
+  convert: undefined,
+  convertVersion: 'meta.k8s.io/v1',
+  pretty: false,
+  streams: true,
+}
+
+export const notAcceptable = (accepted: readonly string[]) =>
+  failure({
+    code: 406,
+    reason: 'NotAcceptable',
+    message: `only the following media types are accepted: ${accepted.join(', ')}`,
+  })
+
+/** The 406 of a conversion that does not fit what was asked for. */
+export const notAcceptableConversion = (message: string) =>
+  failure({ code: 406, reason: 'NotAcceptable', message })
+
+export const streamNotAcceptable = () => notAcceptable(streamTypes)
+
+const negotiate = (header: string): Negotiated | undefined => {
+  if (header === '') return fallback
+  let inProtobuf: Negotiated | undefined
+  for (const clause of parseAccept(header))
+    for (const mediaType of mediaTypes) {
+      if (!matches(clause, mediaType)) continue
+      const found = negotiateClause(clause, mediaType)
+      if (found === undefined) continue
+      if (mediaType !== protobuf) return found
+      inProtobuf ??= found
+    }
+  return inProtobuf
+}
+
+/** The first step: does any type of the header, without parameters, appear among the route's? */
+const fitsRoute = (header: string, produced: readonly string[]): boolean => {
+  if (header === '') return true
+  return header.split(',').some((clause) => {
+    const type = (clause.split(';')[0] ?? '').trim()
+    return type === '*/*' || produced.includes(type)
+  })
+}
+
+const routeRefusal = (produced: readonly string[]) =>
+  failure({
+    code: 406,
+    reason: 'NotAcceptable',
+    message: `406: Not Acceptable\n\nAvailable representations: ${produced.join(', ')}`,
+    details: {},
+  })
+
+const objectTypes = mediaTypes
+const listTypes = [...mediaTypes, ...streamTypes]
+// Clients send a handful of different headers; the bound is against those who do not.
+const cacheLengthMax = 256
+const cache = new Map<string, Negotiated | undefined>()
+
+/** Throws 406. `collection` is true for list and watch routes, `custom` for custom resources. */
+export const negotiateOutput = (
+  header: string | undefined,
+  { collection, custom }: { collection: boolean; custom: boolean },
+): Negotiated => {
+  const accept = header ?? ''
+  if (accept === json || accept === '' || accept === '*/*') return fallback
+  if (!custom) {
+    const produced = collection ? listTypes : objectTypes
+    if (!fitsRoute(accept, produced)) throw routeRefusal(produced)
+  }
+  let found = cache.get(accept)
+  if (found === undefined && !cache.has(accept)) {
+    found = negotiate(accept)
+    if (cache.size >= cacheLengthMax) cache.clear()
+    cache.set(accept, found)
+  }
+  if (found === undefined) throw notAcceptable(mediaTypes)
+  return found
+}
+
+const humans = /^(?:curl|Wget|Mozilla\/5\.0)/
+
+/** Whether to indent: asked for, or the client is one that people read. */
+export const isPretty = (negotiated: Negotiated, url: string, userAgent: string): boolean => {
+  if (url.includes('pretty')) {
+    const value = new URLSearchParams(url.slice(url.indexOf('?') + 1)).get('pretty')
+    if (value) return /^(?:1|t|T|TRUE|true|True)$/.test(value) || negotiated.pretty
+  }
+  return negotiated.pretty || humans.test(userAgent)
+}
+
+/** The media type of a request's body; undefined when it is none that is known. `''` is JSON. */
+export const inputMediaType = (
+  header: string | undefined,
+): 'json' | 'yaml' | 'protobuf' | undefined => {
+  if (header === undefined || header === '') return 'json'
+  const type = (header.split(';')[0] ?? '').trim().toLowerCase()
+  if (type === json) return 'json'
+  if (type === yaml) return 'yaml'
+  return type === protobuf ? 'protobuf' : undefined
+}

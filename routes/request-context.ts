@@ -1,0 +1,68 @@
+/** Makes the registry's RequestContext from a Fastify request. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { RequestContext } from '#registry/resource-definition.js'
+import type { WriteOptions } from '#registry/validate-options.js'
+import type { ApiDeps, Target } from './api-deps.js'
+
+const warningRunesMax = 4096
+const longWarningRunesMax = 256
+const userAgentRunesMax = 128
+
+/** The part before the first slash, without what cannot be printed (upstream's prefixFromUserAgent). */
+export const managerOfUserAgent = (userAgent: string): string => {
+  const first = userAgent.split('/')[0] ?? ''
+  let manager = ''
+  for (const char of first) {
+    if (!/^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u.test(char)) continue
+    if (Buffer.byteLength(manager + char) > userAgentRunesMax) break
+    manager += char
+  }
+  return manager
+}
+
+/** `Warning: 299 - "text"`, each text once; all of them together are bounded. */
+const warner = (reply: FastifyReply) => {
+  const texts = new Set<string>()
+  let runes = 0
+  return (text: string): void => {
+    if (texts.has(text)) return
+    texts.add(text)
+    const cut = runes + text.length > warningRunesMax ? text.slice(0, longWarningRunesMax) : text
+    runes += cut.length
+    if (runes > warningRunesMax) return
+    const quoted = cut.replace(/[\\"]/g, '\\$&').replace(/\p{Cc}/gu, ' ')
+    const earlier = reply.getHeader('warning')
+    const line = `299 - "${quoted}"`
+    // Header values are bytes: text beyond Latin-1 goes out as UTF-8, as upstream's does.
+    const bytes = Buffer.from(line).toString('latin1')
+    reply.header(
+      'warning',
+      earlier === undefined ? bytes : [...(Array.isArray(earlier) ? earlier : [earlier]), bytes],
+    )
+  }
+}
+
+export const makeContext = (
+  target: Target,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  deps: ApiDeps,
+  options: Partial<Pick<WriteOptions, 'dryRun' | 'fieldManager'>> = {},
+): RequestContext => {
+  const { kube } = request
+  return {
+    user: kube.user,
+    namespace: target.namespace,
+    subresource: target.subresource,
+    dryRun: (options.dryRun ?? []).length > 0,
+    now: kube.now,
+    get signal() {
+      return kube.signal
+    },
+    warn: warner(reply),
+    userAgent: managerOfUserAgent(request.headers['user-agent'] ?? ''),
+    fieldManager: options.fieldManager ?? '',
+    kind: target.view?.kind,
+    stores: (resource) => deps.stores.ofResource(resource),
+  }
+}

@@ -1,0 +1,268 @@
+/** Writes answers: stored bytes as they are where that will do, other forms made from the objects. */
+
+import { promisify } from 'node:util'
+import { constants, gzip } from 'node:zlib'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { stringify } from '#api/json.js'
+import type { JsonObject, KubeObject, ListMeta } from '#api/object.js'
+import type { ListPage, StoredObject } from '#cacher/object-storage.js'
+import { limits } from '#limits'
+import { Query } from '#registry/query.js'
+import type { ResourceDefinition } from '#registry/resource-definition.js'
+import { makeTable, parseIncludeObject, partialObjectMetadata } from '#registry/table-printer.js'
+import { formatYaml } from '#registry/yaml.js'
+import type { Target } from './api-deps.js'
+import { isPretty, type Negotiated, notAcceptableConversion } from './negotiation.js'
+
+const compress = promisify(gzip)
+
+/** Upstream's own threshold and level: smaller answers cost more than they save. */
+const acceptsGzip = (request: FastifyRequest): boolean =>
+  /(?:^|,)\s*gzip\s*(?:;|,|$)/.test(String(request.headers['accept-encoding'] ?? ''))
+
+const sendBytes = async (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  bytes: Buffer,
+): Promise<FastifyReply> => {
+  if (bytes.length <= limits.gzipBytesMin || !acceptsGzip(request)) return reply.send(bytes)
+  const packed = await compress(bytes, { level: constants.Z_BEST_SPEED })
+  return reply.header('content-encoding', 'gzip').header('vary', 'Accept-Encoding').send(packed)
+}
+
+/** JSON or YAML of a value, indented where the client is a person. */
+export const sendValue = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  value: unknown,
+  { code, negotiated }: { code: number; negotiated: Negotiated },
+): Promise<FastifyReply> => {
+  reply.code(code).header('content-type', negotiated.mediaType)
+  if (negotiated.mediaType === 'application/yaml')
+    return sendBytes(request, reply, Buffer.from(formatYaml(value as JsonObject)))
+  const pretty = isPretty(negotiated, request.raw.url ?? '', userAgentOf(request))
+  return sendBytes(
+    request,
+    reply,
+    Buffer.from(pretty ? indent(stringify(value)) : `${stringify(value)}\n`),
+  )
+}
+
+const userAgentOf = (request: FastifyRequest): string => request.headers['user-agent'] ?? ''
+
+/** Re-indents JSON text without reading numbers, which may be larger than a double holds. */
+export const indent = (text: string): string => {
+  let out = ''
+  let depth = 0
+  let copied = 0
+  const newline = (): string => `\n${'  '.repeat(depth)}`
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at]!
+    if (char === '"') {
+      at++
+      while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1
+      continue
+    }
+    if (char === '{' || char === '[') {
+      const next = text[at + 1]
+      if (next === '}' || next === ']') {
+        at++
+        continue
+      }
+      depth++
+      out += text.slice(copied, at + 1) + newline()
+    } else if (char === '}' || char === ']') {
+      depth--
+      out += text.slice(copied, at) + newline() + char
+    } else if (char === ',') out += text.slice(copied, at + 1) + newline()
+    else if (char === ':') out += `${text.slice(copied, at + 1)} `
+    else continue
+    copied = at + 1
+  }
+  return out + text.slice(copied)
+}
+
+/** The object in the version of the request. */
+export const viewOf = (definition: ResourceDefinition, stored: StoredObject): KubeObject =>
+  definition.convert?.fromStorage(stored.object) ?? stored.object
+
+const converted = new WeakMap<StoredObject, Map<ResourceDefinition, Buffer>>()
+
+/** Its JSON; made once for each version that somebody reads. */
+export const bytesOf = (definition: ResourceDefinition, stored: StoredObject): Buffer => {
+  if (definition.convert === undefined) return stored.json
+  let views = converted.get(stored)
+  if (views === undefined) {
+    views = new Map()
+    converted.set(stored, views)
+  }
+  let bytes = views.get(definition)
+  if (bytes === undefined) {
+    bytes = Buffer.from(stringify(viewOf(definition, stored)))
+    views.set(definition, bytes)
+  }
+  return bytes
+}
+
+const isPlain = (negotiated: Negotiated, request: FastifyRequest): boolean =>
+  negotiated.convert === undefined &&
+  negotiated.mediaType === 'application/json' &&
+  !isPretty(negotiated, request.raw.url ?? '', userAgentOf(request))
+
+const goTypeOf = (definition: ResourceDefinition, kind: string): string => {
+  if (definition.isCustom) return `*unstructured.Unstructured${kind.endsWith('List') ? 'List' : ''}`
+  const group = definition.gvr.group.split('.')[0]
+  return `*${group === '' ? 'core' : group}.${kind}`
+}
+
+/** An object that is no row of storage, in the form that was asked for. */
+export const sendObject = (
+  target: Target,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  object: KubeObject,
+  { code, negotiated }: { code: number; negotiated: Negotiated },
+): Promise<FastifyReply> => {
+  const { definition } = target
+  const { convert, convertVersion } = negotiated
+  if (convert === undefined || object.kind === 'Status')
+    return sendValue(request, reply, object, { code, negotiated })
+  if (convert === 'PartialObjectMetadataList')
+    throw notAcceptableConversion(
+      `you requested PartialObjectMetadataList, but the requested object is not a list (${goTypeOf(definition, object.kind)})`,
+    )
+  const value =
+    convert === 'PartialObjectMetadata'
+      ? partialObjectMetadata(object, convertVersion)
+      : makeTable([object], objectListMeta(object), {
+          definition,
+          apiVersion: convertVersion,
+          includeObject: parseIncludeObject(new Query(request.raw.url ?? '').text('includeObject')),
+          now: request.kube.now,
+        })
+  return sendValue(request, reply, value, { code, negotiated })
+}
+
+const objectListMeta = ({ metadata }: KubeObject): ListMeta =>
+  metadata.resourceVersion === undefined ? {} : { resourceVersion: metadata.resourceVersion }
+
+/** A stored object: its bytes as they are, unless another form was asked for. */
+export const sendStored = (
+  target: Target,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  stored: StoredObject,
+  { code, negotiated }: { code: number; negotiated: Negotiated },
+): Promise<FastifyReply> | FastifyReply => {
+  const { definition } = target
+  if (!isPlain(negotiated, request))
+    return sendObject(target, request, reply, viewOf(definition, stored), { code, negotiated })
+  const bytes = bytesOf(definition, stored)
+  reply.code(code).header('content-type', 'application/json')
+  return bytes.length > limits.gzipBytesMin ? sendBytes(request, reply, bytes) : reply.send(bytes)
+}
+
+const comma = Buffer.from(',')
+const listEnd = Buffer.from(']}\n')
+
+/** Items of built-in lists carry neither kind nor apiVersion; all stored bytes of one version begin alike. */
+const itemOpenings = new WeakMap<ResourceDefinition, Buffer>()
+const openingOf = (definition: ResourceDefinition): Buffer => {
+  let opening = itemOpenings.get(definition)
+  if (opening === undefined) {
+    const { group, version, kind } = definition.gvk
+    const apiVersion = group === '' ? version : `${group}/${version}`
+    opening = Buffer.from(
+      `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},`,
+    )
+    itemOpenings.set(definition, opening)
+  }
+  return opening
+}
+const brace = Buffer.from('{')
+
+const pushItem = (parts: Buffer[], definition: ResourceDefinition, stored: StoredObject): void => {
+  const bytes = bytesOf(definition, stored)
+  if (definition.isCustom) {
+    parts.push(bytes)
+    return
+  }
+  const opening = openingOf(definition)
+  if (bytes.compare(opening, 0, opening.length, 0, Math.min(opening.length, bytes.length)) === 0)
+    parts.push(brace, bytes.subarray(opening.length))
+  else parts.push(Buffer.from(stringify(itemOf(definition, viewOf(definition, stored)))))
+}
+
+const itemOf = (definition: ResourceDefinition, object: KubeObject): unknown => {
+  if (definition.isCustom) return object
+  const { kind: _kind, apiVersion: _apiVersion, ...rest } = object
+  return rest
+}
+
+/** Metadata of a list as upstream writes it; lists of custom resources always have `continue`. */
+export interface ListAnswer {
+  readonly page: Pick<ListPage, 'items'>
+  readonly metadata: ListMeta
+}
+
+export const sendList = (
+  target: Target,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { page, metadata }: ListAnswer,
+  negotiated: Negotiated,
+): Promise<FastifyReply> => {
+  const { definition } = target
+  const { group, version } = definition.gvk
+  const apiVersion = group === '' ? version : `${group}/${version}`
+  if (isPlain(negotiated, request)) {
+    const head = `{"kind":${JSON.stringify(definition.listKind)},"apiVersion":${JSON.stringify(apiVersion)},"metadata":${stringify(metadata)},"items":[`
+    const parts: Buffer[] = [Buffer.from(head)]
+    for (const [i, stored] of page.items.entries()) {
+      if (i > 0) parts.push(comma)
+      pushItem(parts, definition, stored)
+    }
+    parts.push(listEnd)
+    reply.code(200).header('content-type', 'application/json')
+    return sendBytes(request, reply, Buffer.concat(parts))
+  }
+  return sendValue(request, reply, listValue(target, request, { page, metadata }, negotiated), {
+    code: 200,
+    negotiated,
+  })
+}
+
+const listValue = (
+  { definition }: Target,
+  request: FastifyRequest,
+  { page, metadata }: ListAnswer,
+  { convert, convertVersion }: Negotiated,
+): unknown => {
+  const objects = page.items.map((stored) => viewOf(definition, stored))
+  if (convert === undefined) {
+    const { group, version } = definition.gvk
+    return {
+      kind: definition.listKind,
+      apiVersion: group === '' ? version : `${group}/${version}`,
+      metadata,
+      items: objects.map((object) => itemOf(definition, object)),
+    }
+  }
+  if (convert === 'PartialObjectMetadata')
+    throw notAcceptableConversion(
+      `you requested PartialObjectMetadata, but the requested object is a list (${goTypeOf(definition, definition.listKind)})`,
+    )
+  if (convert === 'PartialObjectMetadataList')
+    return {
+      kind: 'PartialObjectMetadataList',
+      apiVersion: convertVersion,
+      metadata,
+      items: objects.map((object) => partialObjectMetadata(object, convertVersion)),
+    }
+  return makeTable(objects, metadata, {
+    definition,
+    apiVersion: convertVersion,
+    includeObject: parseIncludeObject(new Query(request.raw.url ?? '').text('includeObject')),
+    now: request.kube.now,
+  })
+}

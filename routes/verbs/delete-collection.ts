@@ -1,0 +1,33 @@
+/** DELETE of a collection (deletion.md section 11): selected by the query, with options from the body or the query. */
+import { decodeListOptions, listPosition } from '#registry/list-options.js'
+import { Query } from '#registry/query.js'
+import type { VerbHandler } from '../api-deps.js'
+import { decodeDeleteOptions } from '../delete-options.js'
+import { negotiateOutput } from '../negotiation.js'
+import { makeContext } from '../request-context.js'
+import { sendList } from '../respond.js'
+import { warnOfDelete } from './delete-warnings.js'
+import { listMetaOf, selectionOf } from './list.js'
+
+export const deleteObjects: VerbHandler = async (target, request, reply, deps) => {
+  const { definition, store } = target
+  const negotiated = negotiateOutput(request.headers.accept, {
+    collection: false,
+    custom: definition.isCustom,
+  })
+  const query = new Query(request.raw.url ?? '')
+  const list = decodeListOptions(query)
+  const selection = selectionOf(target, list)
+  const options = decodeDeleteOptions(request, query)
+  const { prefix } = selection
+  const position = listPosition(list, prefix)
+  const ctx = makeContext(target, request, reply, deps, { dryRun: options.dryRun ?? [] })
+  warnOfDelete(definition, options, ctx)
+  const page = await store.deleteCollection(ctx, options, {
+    selection,
+    limit: list.limit,
+    ...position,
+  })
+  const metadata = listMetaOf(target, page, { prefix, limit: list.limit || page.items.length })
+  return sendList(target, request, reply, { page, metadata }, negotiated)
+}

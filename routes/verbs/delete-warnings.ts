@@ -1,0 +1,16 @@
+/** Kinds that leave their dependents behind unless told otherwise, and say so (deletion.md row 57). */
+import type {
+  DeleteOptions,
+  RequestContext,
+  ResourceDefinition,
+} from '#registry/resource-definition.js'
+
+export const warnOfDelete = (
+  { strategy }: ResourceDefinition,
+  options: DeleteOptions,
+  ctx: RequestContext,
+): void => {
+  if (strategy.defaultGarbageCollectionWarning === undefined) return
+  if (options.orphanDependents === undefined && options.propagationPolicy === undefined)
+    ctx.warn(strategy.defaultGarbageCollectionWarning)
+}

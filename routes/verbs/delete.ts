@@ -1,0 +1,35 @@
+/** DELETE of one object: options, then the store, then the right answer for the kind (deletion.md sections 2 and 4). */
+import { deletedStatus } from '#api/status.js'
+import { Query } from '#registry/query.js'
+import type { VerbHandler } from '../api-deps.js'
+import { decodeDeleteOptions } from '../delete-options.js'
+import { negotiateOutput } from '../negotiation.js'
+import { makeContext } from '../request-context.js'
+import { sendStored, sendValue } from '../respond.js'
+import { warnOfDelete } from './delete-warnings.js'
+
+export const deleteObject: VerbHandler = async (target, request, reply, deps) => {
+  const { definition, store, name } = target
+  const negotiated = negotiateOutput(request.headers.accept, {
+    collection: false,
+    custom: definition.isCustom,
+  })
+  const options = decodeDeleteOptions(request, new Query(request.raw.url ?? ''))
+  const ctx = makeContext(target, request, reply, deps, { dryRun: options.dryRun ?? [] })
+  warnOfDelete(definition, options, ctx)
+  const { stored, deleted } = await store.delete(ctx, name, options)
+  if (!deleted || definition.returnsDeletedObject) {
+    // 202 only for this old option, because older clients take it for a failure (row 50).
+    const code = !deleted && options.orphanDependents === false ? 202 : 200
+    return sendStored(target, request, reply, stored, { code, negotiated })
+  }
+  const { uid } = stored.object.metadata
+  const { group, resource } = definition.gvr
+  const details = {
+    name,
+    ...(group === '' ? {} : { group }),
+    kind: resource,
+    ...(uid === undefined ? {} : { uid }),
+  }
+  return sendValue(request, reply, deletedStatus(details), { code: 200, negotiated })
+}

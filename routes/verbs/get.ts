@@ -1,0 +1,36 @@
+/** GET of one object, or of what a view subresource shows of it. */
+import { badRequest } from '#api/errors.js'
+import type { ReadConsistency } from '#cacher/object-storage.js'
+import { requireVersion } from '#registry/list-options.js'
+import { Query } from '#registry/query.js'
+import type { VerbHandler } from '../api-deps.js'
+import { negotiateOutput } from '../negotiation.js'
+import { makeContext } from '../request-context.js'
+import { sendObject, sendStored } from '../respond.js'
+
+const consistencyOf = (query: Query): ReadConsistency => {
+  const text = query.text('resourceVersion')
+  if (text === '') return { kind: 'consistent' }
+  const revision = requireVersion(text)
+  return revision === 0 ? { kind: 'any' } : { kind: 'notOlderThan', revision }
+}
+
+const refuseExport = (query: Query): void => {
+  if (query.flag('export'))
+    throw badRequest('the export parameter, deprecated since v1.14, is no longer supported')
+}
+
+export const getObject: VerbHandler = async (target, request, reply, deps) => {
+  const negotiated = negotiateOutput(request.headers.accept, {
+    collection: false,
+    custom: target.definition.isCustom,
+  })
+  const query = new Query(request.raw.url ?? '')
+  refuseExport(query)
+  const ctx = makeContext(target, request, reply, deps)
+  const stored = await target.store.get(ctx, target.name, consistencyOf(query))
+  const { view } = target
+  if (view?.read !== undefined)
+    return sendObject(target, request, reply, view.read(stored.object), { code: 200, negotiated })
+  return sendStored(target, request, reply, stored, { code: 200, negotiated })
+}

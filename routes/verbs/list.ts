@@ -1,0 +1,81 @@
+/** GET of a collection: a list, or a watch when the query says so. */
+import { ApiError, expired } from '#api/errors.js'
+import type { ListMeta } from '#api/object.js'
+import type { ListPage } from '#cacher/object-storage.js'
+import { encodeContinue } from '#registry/continue-token.js'
+import { decodeListOptions, type ListRequest, listPosition } from '#registry/list-options.js'
+import { Query } from '#registry/query.js'
+import { checkFields, makeSelection } from '#registry/selection.js'
+import type { Target, VerbHandler } from '../api-deps.js'
+import { negotiateOutput } from '../negotiation.js'
+import { makeContext } from '../request-context.js'
+import { sendList } from '../respond.js'
+import { serveWatch } from './watch.js'
+
+const continueExpiredText =
+  'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.'
+
+/** A page whose revision is gone: the 410 carries a token that goes on at the newest state. */
+export const withInconsistentContinue = (
+  error: unknown,
+  startKey: string | undefined,
+  prefix: string,
+): unknown => {
+  if (!(error instanceof ApiError && error.reason === 'Expired') || startKey === undefined)
+    return error
+  const refusal = expired(continueExpiredText)
+  refusal.status.metadata = { continue: encodeContinue({ revision: -1, startKey }, prefix) }
+  return refusal
+}
+
+/** Lists of custom resources always say where they go on, even if nowhere. */
+export const listMetaOf = (
+  { definition }: Target,
+  page: ListPage,
+  { prefix, limit }: { prefix: string; limit: number },
+): ListMeta => ({
+  resourceVersion: String(page.revision),
+  ...(page.nextKey !== undefined && limit > 0
+    ? {
+        continue: encodeContinue({ revision: page.revision, startKey: page.nextKey }, prefix),
+        ...(page.remaining === undefined ? {} : { remainingItemCount: page.remaining }),
+      }
+    : definition.isCustom
+      ? { continue: '' }
+      : {}),
+})
+
+export const selectionOf = (target: Target, options: ListRequest, name?: string) => {
+  checkFields(target.definition, options.fields)
+  return makeSelection({
+    definition: target.definition,
+    namespace: target.namespace,
+    labels: options.labels,
+    fields: options.fields,
+    ...(name === undefined ? {} : { name }),
+  })
+}
+
+export const listObjects: VerbHandler = async (target, request, reply, deps) => {
+  const negotiated = negotiateOutput(request.headers.accept, {
+    collection: true,
+    custom: target.definition.isCustom,
+  })
+  const query = new Query(request.raw.url ?? '')
+  const options = decodeListOptions(query)
+  const selection = selectionOf(target, options)
+  if (options.watch)
+    return serveWatch(target, request, reply, { deps, negotiated, options, selection, query })
+  const { prefix } = selection
+  const position = listPosition(options, prefix)
+  const { limit } = options
+  const ctx = makeContext(target, request, reply, deps)
+  let page: ListPage
+  try {
+    page = await target.store.list(ctx, { selection, limit, ...position })
+  } catch (error) {
+    throw withInconsistentContinue(error, position.startKey, prefix)
+  }
+  const metadata = listMetaOf(target, page, { prefix, limit })
+  return sendList(target, request, reply, { page, metadata }, negotiated)
+}

@@ -1,0 +1,266 @@
+/** PATCH: four ways to change an object, one way to store what comes out (apiserver, handlers/patch.go). */
+import type { FastifyRequest } from 'fastify'
+import {
+  ApiError,
+  badRequest,
+  conflict,
+  failure,
+  invalid,
+  notFound,
+  unsupportedMediaType,
+} from '#api/errors.js'
+import { invalid as invalidField } from '#api/field-error.js'
+import { JsonSyntaxError, parseWithTrace, stringify } from '#api/json.js'
+import { cloneJson, isJsonObject } from '#api/json-object.js'
+import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
+import { decodeObject } from '#registry/decode.js'
+import { goPrint } from '#registry/patch/go-print.js'
+import { applyJsonPatch } from '#registry/patch/json.js'
+import { applyMergePatch } from '#registry/patch/merge.js'
+import { applyStrategicMergePatch } from '#registry/patch/strategic.js'
+import { Query } from '#registry/query.js'
+import type { RequestContext } from '#registry/resource-definition.js'
+import { checkPatchOptions, type WriteOptions } from '#registry/validate-options.js'
+import { parseYaml, YamlSyntaxError } from '#registry/yaml.js'
+import type { ApiDeps, Target, VerbHandler } from '../api-deps.js'
+import { bodyOf, fieldValidationOf } from '../decode-body.js'
+import { checkIdentity } from '../identity.js'
+import { negotiateOutput } from '../negotiation.js'
+import { makeContext } from '../request-context.js'
+import { sendObject, sendStored } from '../respond.js'
+import { decodeWriteOptions } from '../write-options.js'
+import { definitionOfBody, hooksOfView, throughView } from './view.js'
+
+type PatchType = 'json' | 'merge' | 'strategic' | 'apply'
+
+const patchTypes: Readonly<Record<string, PatchType>> = {
+  'application/json-patch+json': 'json',
+  'application/merge-patch+json': 'merge',
+  'application/strategic-merge-patch+json': 'strategic',
+  'application/apply-patch+yaml': 'apply',
+}
+const namesOfTypes = Object.keys(patchTypes)
+
+/** Built-in routes refuse a type that no route knows in go-restful's words; the rest is apiserver's. */
+const patchTypeOf = (request: FastifyRequest, { definition }: Target): PatchType => {
+  const header = request.headers['content-type'] ?? ''
+  const type = (header.split(';')[0] ?? '').trim()
+  const found = Object.hasOwn(patchTypes, type) ? patchTypes[type] : undefined
+  if (definition.isCustom) {
+    const accepted = namesOfTypes.filter((name) => patchTypes[name] !== 'strategic')
+    if (found === undefined || found === 'strategic') throw unsupportedMediaType(accepted)
+    return found
+  }
+  if (found === undefined)
+    throw failure({
+      code: 415,
+      reason: 'UnsupportedMediaType',
+      message: '415: Unsupported Media Type',
+      details: {},
+    })
+  return found
+}
+
+interface Patch {
+  readonly type: PatchType
+  readonly value: JsonValue
+  /** `duplicate field "data.k"`, `unknown field "from2"`: what the patch's own text has of strict errors. */
+  readonly textErrors: readonly string[]
+}
+
+const duplicatesOf = (
+  value: JsonValue,
+  keys: ReadonlyMap<object, string[]>,
+  path: string,
+): string[] => {
+  if (typeof value !== 'object' || value === null) return []
+  if (Array.isArray(value))
+    return value.flatMap((item, i) => duplicatesOf(item, keys, `${path}[${i}]`))
+  const at = (key: string): string => (path === '' ? key : `${path}.${key}`)
+  const seen = new Set<string>()
+  const own: string[] = []
+  for (const key of keys.get(value) ?? []) {
+    if (seen.has(key)) own.push(`duplicate field "${at(key)}"`)
+    seen.add(key)
+  }
+  return [
+    ...new Set(own),
+    ...Object.entries(value).flatMap(([key, item]) => duplicatesOf(item, keys, at(key))),
+  ]
+}
+
+const operationFields = new Set(['op', 'path', 'from', 'value'])
+
+const jsonPatchErrors = (value: JsonValue, keys: ReadonlyMap<object, string[]>): string[] => [
+  ...duplicatesOf(value, keys, ''),
+  ...(Array.isArray(value) ? value : []).flatMap((operation, i) =>
+    isJsonObject(operation)
+      ? Object.keys(operation)
+          .filter((key) => !operationFields.has(key))
+          .map((key) => `unknown field "[${i}].${key}"`)
+      : [],
+  ),
+]
+
+const parsePatch = (type: PatchType, body: Buffer): Patch => {
+  const text = body.toString('utf8')
+  if (type === 'apply') {
+    try {
+      const { value, duplicates } = parseYaml(text)
+      return { type, value, textErrors: duplicates }
+    } catch (error) {
+      if (error instanceof YamlSyntaxError)
+        throw badRequest(`error decoding patch: ${error.message}`)
+      throw error
+    }
+  }
+  try {
+    const { value, trace } = parseWithTrace(text)
+    const keys = trace?.keys ?? new Map<object, string[]>()
+    const errors = type === 'json' ? jsonPatchErrors(value, keys) : duplicatesOf(value, keys, '')
+    return {
+      type,
+      value,
+      textErrors: type === 'json' ? errors.map((e) => `json patch ${e}`) : errors,
+    }
+  } catch (error) {
+    if (error instanceof JsonSyntaxError)
+      throw badRequest(
+        type === 'strategic' ? error.message : `error decoding patch: ${error.message}`,
+      )
+    throw error
+  }
+}
+
+const patchInvalid = (shown: string, message: string): ApiError =>
+  invalid({ group: '', kind: '' }, '', [invalidField('patch', shown, message)])
+
+interface PatchCall {
+  readonly target: Target
+  readonly ctx: RequestContext
+  readonly patch: Patch
+  readonly options: WriteOptions
+}
+
+const reportStrictErrors = (
+  call: PatchCall,
+  errors: readonly string[],
+  shown: () => string,
+): void => {
+  if (errors.length === 0) return
+  switch (fieldValidationOf(call.options.fieldValidation)) {
+    case 'Warn':
+      for (const error of errors) call.ctx.warn(error)
+      break
+    case 'Strict':
+      throw patchInvalid(shown(), `strict decoding error: ${errors.join(', ')}`)
+    case 'Ignore':
+      break
+  }
+}
+
+/** What the patch makes of `shown`, decoded and checked as a body would be. */
+const patched = (call: PatchCall, shown: KubeObject): KubeObject => {
+  const { target, patch } = call
+  const definition = definitionOfBody(target)
+  const document = shown as unknown as JsonObject
+  const result =
+    patch.type === 'json'
+      ? applyJsonPatch(document, patch.value)
+      : patch.type === 'merge'
+        ? applyMergePatch(document, patch.value)
+        : applyStrategicMergePatch(document, patch.value, definition.schemaName ?? '')
+  const text = (): string => (patch.type === 'strategic' ? goPrint(patch.value) : stringify(result))
+  let decoded: ReturnType<typeof decodeObject>
+  try {
+    decoded = decodeObject(definition, cloneJson(result))
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 400)
+      throw patchInvalid(text(), error.message.replace(/^.*? cannot be handled as a \w+: /, ''))
+    throw error
+  }
+  reportStrictErrors(call, [...patch.textErrors, ...decoded.strictErrors], text)
+  return decoded.object
+}
+
+const changeOf = (call: PatchCall) => {
+  const { target, ctx } = call
+  const { definition, view, name } = target
+  if (view !== undefined)
+    return throughView(target, view, ctx, (shown) => {
+      const next = patched(call, shown)
+      checkIdentity(next, target)
+      return next
+    })
+  return (current: KubeObject | undefined): KubeObject => {
+    if (current === undefined) throw notFound(definition.gvr, name)
+    const next = patched(call, definition.convert?.fromStorage(current) ?? current)
+    checkIdentity(next, target)
+    return definition.convert?.toStorage(next) ?? next
+  }
+}
+
+/** Server-side apply: the field manager merges, and makes the object where there is none. */
+const applyChange = (call: PatchCall, deps: ApiDeps) => {
+  const { target, ctx, patch, options } = call
+  const { definition, view, name } = target
+  const fieldManager = deps.fieldManagerOf?.(definition, target.subresource)
+  if (fieldManager === undefined || !isJsonObject(patch.value))
+    throw badRequest('error decoding patch: the patch is no object')
+  const patchObject = patch.value
+  const merge = (live: KubeObject | undefined): KubeObject => {
+    const merged = fieldManager.apply({
+      live,
+      manager: options.fieldManager,
+      subresource: target.subresource,
+      now: ctx.now,
+      patch: cloneJson(patchObject),
+      force: options.force ?? false,
+    })
+    const decoded = decodeObject(definitionOfBody(target), merged as unknown as JsonValue)
+    if (live === undefined && decoded.object.metadata.uid)
+      throw conflict(
+        definition.gvr,
+        name,
+        `uid mismatch: the provided object specified uid ${decoded.object.metadata.uid}, and no existing object was found`,
+      )
+    checkIdentity(decoded.object, target)
+    return decoded.object
+  }
+  if (view !== undefined) return throughView(target, view, ctx, merge)
+  return (current: KubeObject | undefined): KubeObject => {
+    const live = current && (definition.convert?.fromStorage(current) ?? current)
+    const next = merge(live)
+    return definition.convert?.toStorage(next) ?? next
+  }
+}
+
+export const patchObject: VerbHandler = async (target, request, reply, deps) => {
+  const type = patchTypeOf(request, target)
+  const { definition, store, view } = target
+  const negotiated = negotiateOutput(request.headers.accept, {
+    collection: false,
+    custom: definition.isCustom,
+  })
+  const options = decodeWriteOptions(new Query(request.raw.url ?? ''))
+  const isApply = type === 'apply'
+  checkPatchOptions(options, isApply)
+  const patch = parsePatch(type, bodyOf(request))
+  const ctx = makeContext(target, request, reply, deps, options)
+  const call: PatchCall = { target, ctx, patch, options }
+  const { stored, created } = await store.update(
+    ctx,
+    target.name,
+    isApply ? applyChange(call, deps) : changeOf(call),
+    {
+      ...hooksOfView(view),
+      forceAllowCreate: isApply && target.subresource === '',
+      managedFieldsTracked: isApply,
+      authorizeCreate: () => deps.authorizeCreate?.(request, target),
+    },
+  )
+  const code = created ? 201 : 200
+  if (view?.read !== undefined)
+    return sendObject(target, request, reply, view.read(stored.object), { code, negotiated })
+  return sendStored(target, request, reply, stored, { code, negotiated })
+}

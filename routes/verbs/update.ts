@@ -1,0 +1,43 @@
+/** PUT of an object, its status, or a view of it. */
+import { cloneJson } from '#api/json-object.js'
+import type { JsonObject, KubeObject } from '#api/object.js'
+import { Query } from '#registry/query.js'
+import { checkWriteOptions } from '#registry/validate-options.js'
+import type { VerbHandler } from '../api-deps.js'
+import { decodeBody, inputTypeOf } from '../decode-body.js'
+import { checkIdentity } from '../identity.js'
+import { negotiateOutput } from '../negotiation.js'
+import { makeContext } from '../request-context.js'
+import { sendObject, sendStored } from '../respond.js'
+import { decodeWriteOptions } from '../write-options.js'
+import { definitionOfBody, hooksOfView, throughView } from './view.js'
+
+export const clone = (object: KubeObject): KubeObject =>
+  cloneJson(object as unknown as JsonObject) as unknown as KubeObject
+
+export const updateObject: VerbHandler = async (target, request, reply, deps) => {
+  const { definition, store, view } = target
+  const negotiated = negotiateOutput(request.headers.accept, {
+    collection: false,
+    custom: definition.isCustom,
+  })
+  const options = decodeWriteOptions(new Query(request.raw.url ?? ''))
+  checkWriteOptions('UpdateOptions', options)
+  inputTypeOf(request)
+  const ctx = makeContext(target, request, reply, deps, options)
+  const sent = decodeBody(request, definitionOfBody(target), { ctx, table: deps.table, ...options })
+  checkIdentity(sent, target)
+  const object = view === undefined ? (definition.convert?.toStorage(sent) ?? sent) : sent
+  const change =
+    view === undefined ? () => clone(object) : throughView(target, view, ctx, () => clone(object))
+  const { uid } = sent.metadata
+  const { stored, created } = await store.update(ctx, target.name, change, {
+    ...(uid ? { preconditions: { uid } } : {}),
+    authorizeCreate: () => deps.authorizeCreate?.(request, target),
+    ...hooksOfView(view),
+  })
+  const code = created ? 201 : 200
+  if (view?.read !== undefined)
+    return sendObject(target, request, reply, view.read(stored.object), { code, negotiated })
+  return sendStored(target, request, reply, stored, { code, negotiated })
+}

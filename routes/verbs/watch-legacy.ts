@@ -1,0 +1,18 @@
+/** The old watch paths: `/api/v1/watch/namespaces/x/pods/y` is a watch, whatever its query says. */
+import { decodeListOptions } from '#registry/list-options.js'
+import { Query } from '#registry/query.js'
+import type { VerbHandler } from '../api-deps.js'
+import { negotiateOutput } from '../negotiation.js'
+import { selectionOf } from './list.js'
+import { serveWatch } from './watch.js'
+
+export const watchLegacy: VerbHandler = (target, request, reply, deps) => {
+  const negotiated = negotiateOutput(request.headers.accept, {
+    collection: true,
+    custom: target.definition.isCustom,
+  })
+  const query = new Query(request.raw.url ?? '')
+  const options = decodeListOptions(query, { watch: true })
+  const selection = selectionOf(target, options, target.name === '' ? undefined : target.name)
+  return serveWatch(target, request, reply, { deps, negotiated, options, selection, query })
+}

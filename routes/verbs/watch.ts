@@ -1,0 +1,233 @@
+/**
+ * Watch: the history behind a resourceVersion and then what happens, as frames on one response. A frame is made once for
+ * all watchers of its form; a batch is one write; and a client that does not read stops us from pulling, so that what
+ * waits for it is bounded by the socket and the shared history.
+ */
+
+import { randomInt } from 'node:crypto'
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { ApiError, expired, methodNotSupported } from '#api/errors.js'
+import { stringify } from '#api/json.js'
+import type { KubeObject } from '#api/object.js'
+import type { Status } from '#api/status.js'
+import type { ObjectEvent, ObjectEventBatch, Selection } from '#cacher/object-storage.js'
+import { limits } from '#limits'
+import { emptyObject } from '#registry/empty-object.js'
+import { interpretStorageError } from '#registry/interpret-storage-error.js'
+import { type ListRequest, requireVersion } from '#registry/list-options.js'
+import type { Query } from '#registry/query.js'
+import { makeTable, parseIncludeObject, partialObjectMetadata } from '#registry/table-printer.js'
+import { StorageError } from '#storage/driver.js'
+import type { ApiDeps, Target } from '../api-deps.js'
+import { type Negotiated, streamNotAcceptable } from '../negotiation.js'
+import { makeContext } from '../request-context.js'
+import { bytesOf, viewOf } from '../respond.js'
+
+export interface WatchCall {
+  readonly deps: ApiDeps
+  readonly negotiated: Negotiated
+  readonly options: ListRequest
+  readonly selection: Selection
+  readonly query: Query
+}
+
+const frameEnd = Buffer.from('}\n')
+const frameStarts: Readonly<Record<string, Buffer>> = {
+  ADDED: Buffer.from('{"type":"ADDED","object":'),
+  MODIFIED: Buffer.from('{"type":"MODIFIED","object":'),
+  DELETED: Buffer.from('{"type":"DELETED","object":'),
+}
+
+/** Frames by event and form: `plain`, or the conversion with its version and resource. */
+const frames = new WeakMap<ObjectEvent, Map<string, Buffer>>()
+
+const frameOf = (event: ObjectEvent, form: string, make: () => Buffer): Buffer => {
+  let forms = frames.get(event)
+  if (forms === undefined) {
+    forms = new Map()
+    frames.set(event, forms)
+  }
+  let frame = forms.get(form)
+  if (frame === undefined) {
+    frame = make()
+    forms.set(form, frame)
+  }
+  return frame
+}
+
+const initialEventsEnd = 'k8s.io/initial-events-end'
+
+/** Turns events, bookmarks and errors into frames of one form. */
+class FrameMaker {
+  readonly #target: Target
+  readonly #call: WatchCall
+  readonly #now: number
+  readonly #form: string
+  #headerSent = false
+
+  constructor(target: Target, call: WatchCall, now: number) {
+    this.#target = target
+    this.#call = call
+    this.#now = now
+    const { group, version } = target.definition.gvr
+    const { convert, convertVersion } = call.negotiated
+    this.#form = `${group}/${version} ${convert === undefined ? '' : `${convert} ${convertVersion}`}`
+  }
+
+  event(event: ObjectEvent): Buffer {
+    const { convert } = this.#call.negotiated
+    // The first row of a Table brings its header, and ages differ from second to second: rows are not shared.
+    if (convert === 'Table')
+      return this.#wrap(event.type, this.#table(viewOf(this.#target.definition, event.stored)))
+    return frameOf(event, this.#form, () =>
+      convert === undefined
+        ? Buffer.concat([
+            frameStarts[event.type]!,
+            bytesOf(this.#target.definition, event.stored),
+            frameEnd,
+          ])
+        : this.#wrap(event.type, this.#partial(viewOf(this.#target.definition, event.stored))),
+    )
+  }
+
+  bookmark(revision: number, isInitialEventsEnd: boolean): Buffer {
+    const object = emptyObject(this.#target.definition)
+    object.metadata = {
+      resourceVersion: String(revision),
+      ...(isInitialEventsEnd ? { annotations: { [initialEventsEnd]: 'true' } } : {}),
+    }
+    const { convert } = this.#call.negotiated
+    return this.#wrap(
+      'BOOKMARK',
+      convert === undefined
+        ? object
+        : convert === 'Table'
+          ? this.#table(object)
+          : this.#partial(object),
+    )
+  }
+
+  error(status: Status): Buffer {
+    return this.#wrap('ERROR', status)
+  }
+
+  #wrap(type: string, object: unknown): Buffer {
+    return Buffer.from(`{"type":"${type}","object":${stringify(object)}}\n`)
+  }
+
+  #partial(object: KubeObject): unknown {
+    return partialObjectMetadata(object, this.#call.negotiated.convertVersion)
+  }
+
+  #table(object: KubeObject): unknown {
+    const columns = !this.#headerSent
+    this.#headerSent = true
+    const { resourceVersion } = object.metadata
+    return makeTable(
+      [object],
+      resourceVersion === undefined ? {} : { resourceVersion },
+      {
+        definition: this.#target.definition,
+        apiVersion: this.#call.negotiated.convertVersion,
+        includeObject: parseIncludeObject(this.#call.query.text('includeObject')),
+        now: this.#now,
+      },
+      { columns },
+    )
+  }
+}
+
+const startOf = ({
+  resourceVersion,
+  sendInitialEvents,
+}: ListRequest): { after: number | 'now' | 'any' } => {
+  if (resourceVersion === '') return { after: 'any' }
+  const revision = requireVersion(resourceVersion)
+  if (revision === 0 && sendInitialEvents !== false) return { after: 'any' }
+  return { after: revision === 0 ? 'now' : revision }
+}
+
+const timeoutMsOf = ({ timeoutSeconds }: ListRequest): number =>
+  timeoutSeconds !== undefined && timeoutSeconds > 0
+    ? timeoutSeconds * 1000
+    : limits.watchTimeoutMinMs + randomInt(limits.watchTimeoutMinMs)
+
+const errorStatus = (error: unknown, target: Target, after: number | string): Status => {
+  if (error instanceof StorageError && error.code === 'Compacted')
+    return expired(`too old resource version: ${after} (${error.revision ?? 0})`).status
+  const refusal = interpretStorageError(error, {
+    resource: target.definition.gvr,
+    operation: 'watch',
+    asked: typeof after === 'number' ? after : 0,
+  })
+  if (refusal instanceof ApiError) return refusal.status
+  throw refusal
+}
+
+// setTimeout takes no more than this; a longer watch ends early, as any watch may.
+const timerMsMax = 2 ** 31 - 1
+
+const writeBatch = (
+  response: ServerResponse,
+  maker: FrameMaker,
+  batch: ObjectEventBatch,
+  bookmarks: boolean,
+): boolean => {
+  const parts = batch.events.map((event) => maker.event(event))
+  const isEnd = batch.initialEventsEnd === true
+  if (bookmarks && (isEnd || batch.events.length === 0))
+    parts.push(maker.bookmark(batch.revision, isEnd))
+  if (parts.length === 0) return true
+  return response.write(parts.length === 1 ? parts[0]! : Buffer.concat(parts))
+}
+
+/** Throws before the stream is opened: 406, 500. */
+export const serveWatch = async (
+  target: Target,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  call: WatchCall,
+): Promise<unknown> => {
+  const { options, negotiated, selection, deps } = call
+  if (!target.definition.verbs.includes('watch'))
+    throw methodNotSupported(target.definition.gvr, 'watch')
+  const start = startOf(options)
+  parseIncludeObject(negotiated.convert === 'Table' ? call.query.text('includeObject') : '')
+  if (!negotiated.streams) throw streamNotAcceptable()
+  const ctx = makeContext(target, request, reply, deps)
+  const abort = new AbortController()
+  const stop = (): void => abort.abort()
+  const timeoutMs = Math.min(timeoutMsOf(options), timerMsMax)
+  const timer = setTimeout(stop, timeoutMs)
+  const response = reply.raw
+  response.once('close', stop)
+  reply.hijack()
+  const headers = { ...reply.getHeaders(), 'content-type': 'application/json' }
+  response.writeHead(200, headers as Record<string, string>)
+  response.flushHeaders()
+  const maker = new FrameMaker(target, call, request.kube.now)
+  try {
+    const events = target.store.watch(ctx, {
+      selection,
+      after: start.after,
+      sendInitialEvents: options.sendInitialEvents === true,
+      deadline: deps.clock.now() + timeoutMs,
+      signal: abort.signal,
+    })
+    for await (const batch of events) {
+      if (abort.signal.aborted) break
+      if (!writeBatch(response, maker, batch, options.allowWatchBookmarks))
+        await once(response, 'drain', { signal: abort.signal })
+    }
+  } catch (error) {
+    if (!abort.signal.aborted) response.write(maker.error(errorStatus(error, target, start.after)))
+  } finally {
+    clearTimeout(timer)
+    response.off('close', stop)
+    abort.abort()
+    response.end()
+  }
+  return reply
+}

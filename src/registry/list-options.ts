@@ -1,0 +1,156 @@
+/** ListOptions: decoded from the query, defaulted and validated as upstream does (meta/internalversion). */
+import { badRequest, failure, invalid as invalidObject } from '#api/errors.js'
+import { type FieldError, forbidden, notSupported } from '#api/field-error.js'
+import {
+  type FieldRequirement,
+  type LabelRequirement,
+  parseFieldSelector,
+  parseLabelSelector,
+  SelectorError,
+} from '#api/selectors.js'
+import type { ReadConsistency } from '#cacher/object-storage.js'
+import { decodeContinue } from './continue-token.js'
+import type { Query } from './query.js'
+import { parseResourceVersion, parseUintMessage } from './resource-version.js'
+
+export interface ListRequest {
+  readonly labels: readonly LabelRequirement[]
+  readonly fields: readonly FieldRequirement[]
+  readonly watch: boolean
+  readonly allowWatchBookmarks: boolean
+  readonly resourceVersion: string
+  readonly resourceVersionMatch: string
+  readonly timeoutSeconds: number | undefined
+  readonly limit: number
+  readonly continueToken: string
+  readonly sendInitialEvents: boolean | undefined
+}
+
+const parseSelector = <T>(text: string, parse: (text: string) => T): T => {
+  try {
+    return parse(text)
+  } catch (error) {
+    if (error instanceof SelectorError) throw badRequest(error.message)
+    throw error
+  }
+}
+
+/** A watch from nowhere or from 0 begins with the current state, as if it had asked for it (SetListOptionsDefaults). */
+const withDefaults = (options: ListRequest): ListRequest => {
+  const { watch, resourceVersion, resourceVersionMatch, sendInitialEvents } = options
+  const fromStart = resourceVersion === '' || resourceVersion === '0'
+  if (!watch || !fromStart || sendInitialEvents !== undefined || resourceVersionMatch !== '')
+    return options
+  return { ...options, sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' }
+}
+
+const matchField = 'resourceVersionMatch'
+const forbiddenWithContinue = forbidden(
+  matchField,
+  'resourceVersionMatch is forbidden when continue is provided',
+)
+
+const validateWatch = (options: ListRequest): FieldError[] => {
+  const match = options.resourceVersionMatch
+  const errors: FieldError[] = []
+  if (options.sendInitialEvents !== undefined && match !== 'NotOlderThan')
+    errors.push(
+      forbidden(
+        matchField,
+        'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan',
+      ),
+    )
+  if (match === '') return errors
+  if (options.sendInitialEvents === undefined)
+    errors.push(
+      forbidden(
+        matchField,
+        'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
+      ),
+    )
+  if (match !== 'NotOlderThan') errors.push(notSupported(matchField, match, ['NotOlderThan']))
+  if (options.continueToken !== '') errors.push(forbiddenWithContinue)
+  return errors
+}
+
+const validateList = (options: ListRequest): FieldError[] => {
+  const match = options.resourceVersionMatch
+  const errors: FieldError[] = []
+  if (match !== '') {
+    if (options.resourceVersion === '')
+      errors.push(
+        forbidden(
+          matchField,
+          'resourceVersionMatch is forbidden unless resourceVersion is provided',
+        ),
+      )
+    if (options.continueToken !== '') errors.push(forbiddenWithContinue)
+    if (match !== 'Exact' && match !== 'NotOlderThan')
+      errors.push(notSupported(matchField, match, ['Exact', 'NotOlderThan', '']))
+    if (match === 'Exact' && options.resourceVersion === '0')
+      errors.push(
+        forbidden(matchField, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'),
+      )
+  }
+  if (options.sendInitialEvents !== undefined)
+    errors.push(forbidden('sendInitialEvents', 'sendInitialEvents is forbidden for list'))
+  return errors
+}
+
+/** Throws 400 for what cannot be read, 422 for what makes no sense. `watch` true: the path says so. */
+export const decodeListOptions = (query: Query, { watch = false } = {}): ListRequest => {
+  const timeoutSeconds = query.integerIfGiven('timeoutSeconds')
+  const limit = query.integerIfGiven('limit') ?? 0
+  const options = withDefaults({
+    timeoutSeconds,
+    limit: Math.max(limit, 0),
+    labels: parseSelector(query.text('labelSelector'), parseLabelSelector),
+    fields: parseSelector(query.text('fieldSelector'), parseFieldSelector),
+    watch: query.flag('watch'),
+    allowWatchBookmarks: query.flag('allowWatchBookmarks'),
+    resourceVersion: query.text('resourceVersion'),
+    resourceVersionMatch: query.text('resourceVersionMatch'),
+    continueToken: query.text('continue'),
+    sendInitialEvents: query.flagIfGiven('sendInitialEvents'),
+  })
+  const errors = options.watch ? validateWatch(options) : validateList(options)
+  if (errors.length > 0)
+    throw invalidObject({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors)
+  return watch ? { ...options, watch } : options
+}
+
+const versionMessage = (text: string): string =>
+  `resourceVersion: Invalid value: ${JSON.stringify(text)}: ${parseUintMessage(text)}`
+
+/** For get and watch: a bad version is a 500 without a reason. */
+export const requireVersion = (text: string): number => {
+  const revision = parseResourceVersion(text)
+  if (revision === undefined) throw failure({ code: 500, message: versionMessage(text) })
+  return revision
+}
+
+export interface ListPosition {
+  readonly consistency: ReadConsistency
+  readonly startKey?: string
+}
+
+/** Which state a list shows, and where it starts. Throws 400. */
+export const listPosition = (options: ListRequest, prefix: string): ListPosition => {
+  const { resourceVersion, resourceVersionMatch, continueToken, limit } = options
+  if (continueToken !== '') {
+    const token = decodeContinue(continueToken, prefix)
+    if (resourceVersion !== '' && resourceVersion !== '0')
+      throw badRequest('specifying resource version is not allowed when using continue')
+    const consistency: ReadConsistency =
+      token.revision < 0 ? { kind: 'consistent' } : { kind: 'exact', revision: token.revision }
+    return { consistency, startKey: token.startKey }
+  }
+  if (resourceVersion === '') return { consistency: { kind: 'consistent' } }
+  const revision = parseResourceVersion(resourceVersion)
+  if (revision === undefined)
+    throw badRequest(`invalid resource version: ${versionMessage(resourceVersion)}`)
+  if (revision === 0) return { consistency: { kind: 'any' } }
+  // A limit with a version but without a match means that version, as before resourceVersionMatch existed.
+  const exact = resourceVersionMatch === 'Exact' || (resourceVersionMatch === '' && limit > 0)
+  return { consistency: { kind: exact ? 'exact' : 'notOlderThan', revision } }
+}

@@ -1,0 +1,86 @@
+/** Selectors of a request as a Selection of the object storage: what decides, and what an index may narrow first. */
+
+import { badRequest } from '#api/errors.js'
+import type { KubeObject } from '#api/object.js'
+import type { FieldRequirement, LabelRequirement } from '#api/selectors.js'
+import { labelsRequired, matchesFields, matchesLabels } from '#api/selectors.js'
+import type { Selection, StoredObject } from '#cacher/object-storage.js'
+import type { ResourceDefinition } from './resource-definition.js'
+
+export interface SelectionRequest {
+  readonly definition: ResourceDefinition
+  readonly namespace: string | undefined
+  /** A name in the path (legacy watch). */
+  readonly name?: string
+  readonly labels: readonly LabelRequirement[]
+  readonly fields: readonly FieldRequirement[]
+}
+
+const metadataFields: Readonly<Record<string, (object: KubeObject) => string>> = {
+  'metadata.name': (object) => object.metadata.name ?? '',
+  'metadata.namespace': (object) => object.metadata.namespace ?? '',
+}
+
+const unknownFieldText = (definition: ResourceDefinition, field: string): string => {
+  if (definition.fieldLabelError !== undefined) return definition.fieldLabelError(field)
+  return definition.ownFieldLabels || definition.isCustom
+    ? `field label not supported: ${field}`
+    : `${JSON.stringify(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`
+}
+
+/** Throws 400 for a field that this kind does not offer. */
+export const checkFields = (
+  definition: ResourceDefinition,
+  fields: readonly FieldRequirement[],
+): void => {
+  for (const { field } of fields) {
+    if (Object.hasOwn(metadataFields, field)) continue
+    if (definition.selectableFields && Object.hasOwn(definition.selectableFields, field)) continue
+    throw badRequest(unknownFieldText(definition, field))
+  }
+}
+
+const valueOf = (definition: ResourceDefinition, object: KubeObject, field: string): string =>
+  (metadataFields[field] ?? definition.selectableFields?.[field])?.(object) ?? ''
+
+/** `/registry/pods/` or `/registry/pods/default/`. */
+export const prefixOf = (definition: ResourceDefinition, namespace: string | undefined): string =>
+  definition.namespaced && namespace
+    ? `${definition.storagePrefix}/${namespace}/`
+    : `${definition.storagePrefix}/`
+
+const exactName = ({ name, fields }: SelectionRequest): string | undefined =>
+  name ?? fields.find((f) => f.field === 'metadata.name' && f.operator === '=')?.value
+
+export const makeSelection = (request: SelectionRequest): Selection => {
+  const { definition, labels, fields } = request
+  const exactNamespace =
+    request.namespace ||
+    fields.find((f) => f.field === 'metadata.namespace' && f.operator === '=')?.value
+  const prefix = prefixOf(definition, request.namespace)
+  const name = exactName(request)
+  const hasKey = name !== undefined && name !== '' && (!definition.namespaced || exactNamespace)
+  const fieldEquals = new Map(
+    fields
+      .filter((f) => f.operator === '=' && !Object.hasOwn(metadataFields, f.field))
+      .map((f) => [f.field, f.value]),
+  )
+  const required =
+    request.name === undefined
+      ? fields
+      : [...fields, { field: 'metadata.name', operator: '=' as const, value: request.name }]
+  const matches = (stored: StoredObject): boolean => {
+    const { object } = stored
+    return (
+      matchesLabels(labels, object.metadata.labels) &&
+      matchesFields(required, (field) => valueOf(definition, object, field))
+    )
+  }
+  return {
+    prefix,
+    ...(hasKey ? { key: `${prefixOf(definition, exactNamespace)}${name}` } : {}),
+    ...(labels.length > 0 ? { labelEquals: labelsRequired(labels) } : {}),
+    ...(fieldEquals.size > 0 ? { fieldEquals } : {}),
+    ...(labels.length > 0 || required.length > 0 ? { matches } : {}),
+  }
+}

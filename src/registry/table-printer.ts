@@ -1,0 +1,73 @@
+/** Objects as rows of a meta.k8s.io Table (apiserver, handlers/response.go asTable). Columns and cells are the kind's. */
+import { badRequest } from '#api/errors.js'
+import type { JsonObject, KubeObject, ListMeta } from '#api/object.js'
+import type { ResourceDefinition } from './resource-definition.js'
+
+export type IncludeObject = 'Metadata' | 'Object' | 'None'
+
+/** Throws 400. */
+export const parseIncludeObject = (text: string): IncludeObject => {
+  if (text === '') return 'Metadata'
+  if (text === 'Metadata' || text === 'Object' || text === 'None') return text
+  throw badRequest(
+    `Unable to convert to Table as requested: includeObject: Invalid value: ${JSON.stringify(text)}: must be 'Metadata', 'Object', 'None', or empty`,
+  )
+}
+
+export interface TableRequest {
+  readonly definition: ResourceDefinition
+  /** `meta.k8s.io/v1` or `meta.k8s.io/v1beta1`. */
+  readonly apiVersion: string
+  readonly includeObject: IncludeObject
+  /** Milliseconds since the epoch, for ages. */
+  readonly now: number
+}
+
+export const partialObjectMetadata = (object: KubeObject, apiVersion: string): KubeObject => ({
+  kind: 'PartialObjectMetadata',
+  apiVersion,
+  metadata: object.metadata,
+})
+
+// Upstream's default convertor makes its rows one by one and so has none for an empty list; all others begin with [].
+const hasDefaultColumns = ({ columns }: ResourceDefinition): boolean =>
+  columns.length === 2 && columns[1]!.name === 'Created At'
+
+const cellsOf = (object: KubeObject, { definition, now }: TableRequest): unknown[] =>
+  definition.cells?.(object, now) ?? [
+    object.metadata.name ?? '',
+    ...(definition.columns.length > 1 ? [object.metadata.creationTimestamp ?? null] : []),
+  ]
+
+const rowOf = (object: KubeObject, request: TableRequest): JsonObject => {
+  const { includeObject, apiVersion, definition } = request
+  const conditions = definition.rowConditions?.(object)
+  return {
+    cells: cellsOf(object, request),
+    ...(conditions === undefined ? {} : { conditions }),
+    object:
+      includeObject === 'None'
+        ? null
+        : includeObject === 'Object'
+          ? object
+          : partialObjectMetadata(object, apiVersion),
+  } as unknown as JsonObject
+}
+
+/** `columns` false: a later event of a watch, whose header was sent with the first. */
+export const makeTable = (
+  objects: readonly KubeObject[],
+  metadata: ListMeta,
+  request: TableRequest,
+  { columns = true } = {},
+): JsonObject => {
+  const { definition, apiVersion } = request
+  const rows = objects.map((object) => rowOf(object, request))
+  return {
+    kind: 'Table',
+    apiVersion,
+    metadata,
+    columnDefinitions: columns ? definition.columns : null,
+    rows: rows.length === 0 && hasDefaultColumns(definition) ? null : rows,
+  } as unknown as JsonObject
+}

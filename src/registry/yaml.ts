@@ -1,0 +1,95 @@
+/**
+ * YAML 1.1 as sigs.k8s.io/yaml reads and writes it: booleans are also yes, no, on and off; keys become strings; neither
+ * times nor base 60 numbers are resolved. Aliases are expanded within bounds, so that no short text becomes a large value.
+ */
+import { parseDocument, stringify, type Tags } from 'yaml'
+import { cloneJson } from '#api/json-object.js'
+import type { JsonValue } from '#api/object.js'
+import { limits } from '#limits'
+
+/** The text is no YAML; the message is in the manner of Go's decoder. */
+export class YamlSyntaxError extends Error {}
+
+export interface ParsedYaml {
+  readonly value: JsonValue
+  /** `line 4: key "a" already set in map`, as strict decoding reports them. */
+  readonly duplicates: readonly string[]
+}
+
+const unresolvedTags = new Set([
+  'tag:yaml.org,2002:timestamp',
+  'tag:yaml.org,2002:binary',
+  'tag:yaml.org,2002:omap',
+  'tag:yaml.org,2002:pairs',
+  'tag:yaml.org,2002:set',
+])
+
+const goTags = (tags: Tags): Tags =>
+  tags.filter(
+    (tag) =>
+      typeof tag === 'string' ||
+      (!unresolvedTags.has(tag.tag) && !('format' in tag && tag.format === 'TIME')),
+  )
+
+const toJson = (value: unknown, depth: number): JsonValue => {
+  if (depth > limits.jsonDepthMax) throw new YamlSyntaxError('exceeded max depth')
+  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : value
+  if (typeof value === 'number' && !Number.isFinite(value)) return String(value)
+  if (Array.isArray(value)) return value.map((item) => toJson(item, depth + 1))
+  if (typeof value !== 'object' || value === null) return (value ?? null) as JsonValue
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [key, toJson(item, depth + 1)]),
+  )
+}
+
+const parseUnguarded = (text: string): ParsedYaml => {
+  const document = parseDocument(text, {
+    version: '1.1',
+    schema: 'yaml-1.1',
+    merge: true,
+    customTags: goTags,
+    intAsBigInt: true,
+    uniqueKeys: true,
+    logLevel: 'silent',
+  })
+  const duplicates: string[] = []
+  for (const { code, message, linePos, pos } of document.errors) {
+    const line = linePos?.[0].line ?? 1
+    if (code === 'DUPLICATE_KEY') {
+      const key = /^\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^:\n]*))/.exec(text.slice(pos[0]))
+      const name = (key?.[1] ?? key?.[2] ?? key?.[3] ?? '').trim()
+      duplicates.push(`line ${line}: key ${JSON.stringify(name)} already set in map`)
+      // A stream of several documents is read up to the end of its first.
+    } else if (code !== 'MULTIPLE_DOCS')
+      throw new YamlSyntaxError(
+        `yaml: line ${line}: ${(message.split('\n')[0] ?? '').replace(/ at line.*$/, '')}`,
+      )
+  }
+  return { value: toJson(document.toJS({ maxAliasCount: limits.yamlAliasesMax }), 0), duplicates }
+}
+
+/** Throws YamlSyntaxError. */
+export const parseYaml = (text: string): ParsedYaml => {
+  try {
+    return parseUnguarded(text)
+  } catch (error) {
+    if (error instanceof YamlSyntaxError) throw error
+    // Too many aliases, or nesting that ran out of stack.
+    if (error instanceof ReferenceError || error instanceof RangeError)
+      throw new YamlSyntaxError('yaml: document contains excessive aliasing or nesting')
+    throw error
+  }
+}
+
+/** Sorted keys and folded lines, as Go writes it. */
+export const formatYaml = (value: JsonValue): string =>
+  stringify(cloneJson(value), {
+    version: '1.1',
+    sortMapEntries: true,
+    aliasDuplicateObjects: false,
+    indentSeq: false,
+    singleQuote: true,
+    lineWidth: 80,
+    minContentWidth: 0,
+    nullStr: 'null',
+  })
