@@ -70,7 +70,7 @@ interface Patch {
 
 const duplicatesOf = (
   value: JsonValue,
-  keys: ReadonlyMap<object, string[]>,
+  keys: ReadonlyMap<object, readonly (readonly [string, JsonValue])[]>,
   path: string,
 ): string[] => {
   if (typeof value !== 'object' || value === null) return []
@@ -79,7 +79,7 @@ const duplicatesOf = (
   const at = (key: string): string => (path === '' ? key : `${path}.${key}`)
   const seen = new Set<string>()
   const own: string[] = []
-  for (const key of keys.get(value) ?? []) {
+  for (const [key] of keys.get(value) ?? []) {
     if (seen.has(key)) own.push(`duplicate field "${at(key)}"`)
     seen.add(key)
   }
@@ -91,7 +91,10 @@ const duplicatesOf = (
 
 const operationFields = new Set(['op', 'path', 'from', 'value'])
 
-const jsonPatchErrors = (value: JsonValue, keys: ReadonlyMap<object, string[]>): string[] => [
+const jsonPatchErrors = (
+  value: JsonValue,
+  keys: ReadonlyMap<object, readonly (readonly [string, JsonValue])[]>,
+): string[] => [
   ...duplicatesOf(value, keys, ''),
   ...(Array.isArray(value) ? value : []).flatMap((operation, i) =>
     isJsonObject(operation)
@@ -116,7 +119,7 @@ const parsePatch = (type: PatchType, body: Buffer): Patch => {
   }
   try {
     const { value, trace } = parseWithTrace(text)
-    const keys = trace?.keys ?? new Map<object, string[]>()
+    const keys = trace?.entries ?? new Map()
     const errors = type === 'json' ? jsonPatchErrors(value, keys) : duplicatesOf(value, keys, '')
     return {
       type,

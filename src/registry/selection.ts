@@ -40,7 +40,7 @@ export const checkFields = (
   }
 }
 
-const valueOf = (definition: ResourceDefinition, object: KubeObject, field: string): string =>
+const fieldValue = (definition: ResourceDefinition, object: KubeObject, field: string): string =>
   (metadataFields[field] ?? definition.selectableFields?.[field])?.(object) ?? ''
 
 /** `/registry/pods/` or `/registry/pods/default/`. */
@@ -73,7 +73,7 @@ export const makeSelection = (request: SelectionRequest): Selection => {
     const { object } = stored
     return (
       matchesLabels(labels, object.metadata.labels) &&
-      matchesFields(required, (field) => valueOf(definition, object, field))
+      matchesFields(required, (field) => fieldValue(definition, object, field))
     )
   }
   return {
