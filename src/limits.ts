@@ -31,7 +31,7 @@ export const limits = {
   bookmarkIntervalMs: 60_000,
   /** Watch history held in memory and on disk: at least this long, at most this many bytes. */
   watchHistoryMs: 300_000,
-  watchHistoryBytesMax: 256 * 1024 * 1024,
+  watchHistoryBytesMax: 64 * 1024 * 1024,
   /** JSON bytes whose decoded objects, and whose JSON with resourceVersion, are kept at hand; others are made again. */
   decodedObjectsBytesMax: 12 * 1024 * 1024,
   objectTextsBytesMax: 48 * 1024 * 1024,

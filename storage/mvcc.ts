@@ -28,14 +28,21 @@ export interface Transaction {
 
 /** What a batch of transactions will do: events to publish, and for each transaction its outcome. */
 export interface Plan {
-  readonly events: readonly StorageEvent[]
+  readonly events: readonly PlannedEvent[]
   readonly outcomes: readonly PlannedOutcome[]
   /** Head revision once the plan is published. */
   readonly revision: number
 }
+export interface PlannedEvent extends StorageEvent {
+  /** Set when the value is to expire. */
+  readonly ttlSeconds?: number
+}
 export type PlannedOutcome =
   | { readonly succeeded: true; readonly revision: number }
   | { readonly succeeded: false; readonly current: readonly (KeyValue | undefined)[] }
+
+/** etcd's revision before the first write. */
+export const firstRevision = 1
 
 /** Events in one batch of a watch that catches up; whole revisions may make it larger. */
 const watchBatchLengthMax = 4096
@@ -78,7 +85,7 @@ export class Mvcc {
   plan(transactions: readonly Transaction[]): Plan {
     const ahead = new Map<string, KeyValue | undefined>()
     const look = (key: string) => (ahead.has(key) ? ahead.get(key) : this.#current.get(key))
-    const events: StorageEvent[] = []
+    const events: PlannedEvent[] = []
     const outcomes: PlannedOutcome[] = []
     let revision = this.#head
     for (const { compares, operations } of transactions) {
@@ -143,9 +150,16 @@ export class Mvcc {
     this.#wake()
   }
 
-  /** Revision of the oldest event that history holds; undefined when it holds none. */
-  oldestEventRevision(): number | undefined {
-    return this.#log.length === 0 ? undefined : this.#log.at(0).revision
+  /** The revision to compact at so that no more than `bytesMax` of history are left; undefined when they are not. */
+  revisionToHold(bytesMax: number): number | undefined {
+    let excess = this.#log.bytes - bytesMax
+    if (excess <= 0) return undefined
+    let revision = this.#compacted
+    for (let i = 0; i < this.#log.length && excess > 0; i++) {
+      revision = this.#log.at(i).revision
+      excess -= eventBytes(this.#log.at(i))
+    }
+    return revision
   }
 
   /** Events of history up to and with `revision`, oldest first. */
@@ -234,7 +248,7 @@ const planOperation = (
   operation: Operation,
   previous: KeyValue | undefined,
   revision: number,
-): StorageEvent | undefined => {
+): PlannedEvent | undefined => {
   const { key } = operation
   if (operation.type === 'delete') {
     if (previous === undefined) return undefined
@@ -242,7 +256,7 @@ const planOperation = (
   }
   const createRevision = previous?.createRevision ?? revision
   const value = { key, value: operation.value, modRevision: revision, createRevision }
-  return { type: 'put', key, revision, value, previous }
+  return { type: 'put', key, revision, value, previous, ttlSeconds: operation.ttlSeconds }
 }
 
 export const futureRevision = (revision: number, head: number): StorageError =>

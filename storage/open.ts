@@ -9,7 +9,9 @@ export interface OpenStorageOptions {
 type Opener = (rest: string, options: OpenStorageOptions) => Promise<StorageDriver>
 
 const openers: Readonly<Record<string, Opener>> = {
-  memory: async () => (await import('./memory/memory-driver.js')).openMemory(),
+  memory: async (_, options) => (await import('./memory/memory-driver.js')).openMemory(options),
+  level: async (directory, options) =>
+    (await import('./level/level-driver.js')).openLevel({ directory, ...options }),
 }
 
 /** Throws a StorageError: Unavailable for a URL of no known scheme, and what the driver throws. */

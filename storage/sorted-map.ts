@@ -90,6 +90,12 @@ export class SortedMap<V> {
       this.#chunks.push([entry])
       return
     }
+    // Whatever is loaded in order is appended without a search.
+    const last = this.#chunks[this.#chunks.length - 1]!
+    if (entry.key > last[last.length - 1]!.key && last.length < chunkLengthMax) {
+      last.push(entry)
+      return
+    }
     const at = Math.min(this.#chunkOf(entry.key), this.#chunks.length - 1)
     const chunk = this.#chunks[at]!
     chunk.splice(lowerBound(chunk, entry.key), 0, entry)

@@ -63,8 +63,8 @@ export class WatchCache implements Cacher {
   readonly #prefix: string
   readonly #log: (message: string, error?: unknown) => void
   readonly #resources = new Map<string, { cache: ResourceCache; storage: ObjectStorage }>()
-  /** Objects of resources that nobody has asked for yet. */
-  #loose = new SortedMap<StoredVersion>()
+  /** Objects of resources that nobody has asked for yet, by their first folder. */
+  #loose = new Map<string, SortedMap<StoredVersion>>()
   /** Objects as they were encoded, until their event comes back. */
   readonly #encoded = new WeakMap<Buffer, KubeObject>()
   /** Rings in the order of their changes, with the time of each: what is too old or too much goes from the front. */
@@ -96,7 +96,7 @@ export class WatchCache implements Cacher {
     for (const kv of kvs) {
       const version = versionOf(kv, this.sets)
       const cache = this.#cacheOf(kv.key)
-      if (cache === undefined) this.#loose.set(kv.key, version)
+      if (cache === undefined) this.#looseFor(kv.key).set(kv.key, version)
       else cache.load(version)
     }
     this.#moveTo(revision)
@@ -111,16 +111,28 @@ export class WatchCache implements Cacher {
   forResource({ prefix, fields = {} }: ResourceOptions): ObjectStorage {
     const found = this.#resources.get(prefix)
     if (found !== undefined) return found.storage
-    const cache = new ResourceCache(prefix, fields, this.#applied)
-    const moved: string[] = []
-    this.#loose.scan(prefix, prefix, (version, key) => {
-      cache.load(version)
-      moved.push(key)
-    })
-    for (const key of moved) this.#loose.delete(key)
+    const cache = new ResourceCache(prefix, fields, this.#applied, this.#takeLoose(prefix))
     const storage = makeResourceStorage(this, cache)
     this.#resources.set(prefix, { cache, storage })
     return storage
+  }
+
+  #looseFor(key: string): SortedMap<StoredVersion> {
+    const folder = key.slice(0, key.indexOf('/', this.#prefix.length) + 1)
+    let objects = this.#loose.get(folder)
+    if (objects === undefined) this.#loose.set(folder, (objects = new SortedMap()))
+    return objects
+  }
+
+  #takeLoose(prefix: string): SortedMap<StoredVersion> {
+    const folder = this.#loose.get(prefix)
+    this.#loose.delete(prefix)
+    if (folder !== undefined) return folder
+    const objects = new SortedMap<StoredVersion>()
+    const around = this.#looseFor(prefix)
+    around.scan(prefix, prefix, (version, key) => objects.set(key, version))
+    objects.scan(prefix, prefix, (_, key) => around.delete(key))
+    return objects
   }
 
   currentRevision(): number {
@@ -252,14 +264,14 @@ export class WatchCache implements Cacher {
   async #reload(): Promise<void> {
     const range = await this.driver.range({ prefix: this.#prefix })
     for (const { cache } of this.#resources.values()) cache.reset(range.revision)
-    this.#loose = new SortedMap()
+    this.#loose = new Map()
     this.#order = []
     this.#orderFirst = 0
     this.#ringBytes = 0
     for (const kv of range.kvs) {
       const cache = this.#cacheOf(kv.key)
       const version = versionOf(kv, this.sets)
-      if (cache === undefined) this.#loose.set(kv.key, version)
+      if (cache === undefined) this.#looseFor(kv.key).set(kv.key, version)
       else cache.load(version)
     }
     this.#moveTo(range.revision)
@@ -278,8 +290,8 @@ export class WatchCache implements Cacher {
         if (object !== undefined) current.adopt(object)
       }
       if (cache === undefined) {
-        if (current === undefined) this.#loose.delete(event.key)
-        else this.#loose.set(event.key, current)
+        if (current === undefined) this.#looseFor(event.key).delete(event.key)
+        else this.#looseFor(event.key).set(event.key, current)
         continue
       }
       const previous =

@@ -3,10 +3,14 @@
  * the revision is not known before the write; metadata is written in upstream's field order, so that the text of
  * the resourceVersion can be put in its place without parsing (`withRevision`).
  */
+import { parse as parseExactly, stringify } from '#api/json.js'
 import type { KubeObject } from '#api/object.js'
 
-const parse = (text: string): unknown => JSON.parse(text)
-const stringify = (value: unknown): string => JSON.stringify(value)
+/** Sixteen digits may be more than a double holds. Everything else in our own bytes JSON.parse reads as it was. */
+const longNumber = /[:,[]-?\d{16}/
+
+const parse = (text: string): KubeObject =>
+  (longNumber.test(text) ? parseExactly(text) : JSON.parse(text)) as KubeObject
 
 /** Fields of metadata that come before resourceVersion, in the order of upstream's ObjectMeta. */
 const head = ['name', 'generateName', 'namespace', 'selfLink', 'uid'] as const
@@ -68,8 +72,7 @@ const beginningBytesMax = 2048
  */
 export const withRevision = (value: Buffer, revision: number): Buffer => {
   const found = beginning.exec(value.toString('latin1', 0, beginningBytesMax))
-  if (found === null)
-    return withRevision(encodeObject(parse(value.toString()) as KubeObject), revision)
+  if (found === null) return withRevision(encodeObject(parse(value.toString())), revision)
   const field = `"resourceVersion":"${revision}"`
   const more = found[2] !== '}' && found[2] !== ','
   const inserted = found[1] === '' ? `${field}${more ? ',' : ''}` : `,${field}`
@@ -83,7 +86,7 @@ export const withRevision = (value: Buffer, revision: number): Buffer => {
 
 /** The object of a stored value, resourceVersion set in upstream's place. */
 export const decodeObject = (value: Buffer, revision: number): KubeObject => {
-  const object = parse(value.toString()) as KubeObject
+  const object = parse(value.toString())
   object.metadata.resourceVersion = String(revision)
   return object
 }

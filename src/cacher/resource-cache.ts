@@ -2,7 +2,7 @@
 import type { KubeObject } from '#api/object.js'
 import { limits } from '#limits'
 import { EventLog } from '#storage/event-log.js'
-import { SortedMap } from '#storage/sorted-map.js'
+import type { SortedMap } from '#storage/sorted-map.js'
 import type { ObjectEvent, ObjectEventBatch, Selection } from './object-storage.js'
 import type { StoredVersion } from './stored-version.js'
 import { ValueIndex } from './value-index.js'
@@ -28,7 +28,7 @@ export interface Selected {
 export class ResourceCache {
   readonly prefix: string
   readonly #fields: SelectableFields
-  readonly #objects = new SortedMap<StoredVersion>()
+  readonly #objects: SortedMap<StoredVersion>
   readonly #ring = new EventLog<Change>((change) => change.size)
   readonly #indexes = new Map<string, { index: ValueIndex; read: ReadValue }>()
   readonly #waiters = new Set<Waiter>()
@@ -39,8 +39,15 @@ export class ResourceCache {
   #floor: number
   #lastChange: number
 
-  constructor(prefix: string, fields: SelectableFields, floor: number) {
+  /** `floor`: the revision whose state `objects` is. */
+  constructor(
+    prefix: string,
+    fields: SelectableFields,
+    floor: number,
+    objects: SortedMap<StoredVersion>,
+  ) {
     this.prefix = prefix
+    this.#objects = objects
     this.#fields = fields
     this.#floor = floor
     this.#lastChange = floor

@@ -1,17 +1,16 @@
 /** The smallest correct driver: everything is gone when the process ends. The model for the others. */
+import type { Clock } from '#api/clock.js'
 import { type StorageDriver, StorageError } from '../driver.js'
-import { Mvcc } from '../mvcc.js'
+import { firstRevision, Mvcc } from '../mvcc.js'
+import { Upkeep } from '../upkeep.js'
 
-/** etcd's revision before the first write. */
-const firstRevision = 1
-
-export const openMemory = (): StorageDriver => {
+export const openMemory = ({ clock }: { clock: Clock }): StorageDriver => {
   const state = new Mvcc(firstRevision, firstRevision)
   let closed: StorageError | undefined
   const check = () => {
     if (closed !== undefined) throw closed
   }
-  return {
+  const driver: StorageDriver = {
     name: 'memory',
     shared: false,
     headRevision: async () => {
@@ -29,6 +28,7 @@ export const openMemory = (): StorageDriver => {
     txn: async (compares, operations) => {
       check()
       const plan = state.plan([{ compares, operations }])
+      for (const event of plan.events) upkeep.note(event.key, upkeep.expiryOf(event))
       state.publish(plan.events, plan.revision)
       return { revision: plan.revision, ...plan.outcomes[0]! }
     },
@@ -42,6 +42,9 @@ export const openMemory = (): StorageDriver => {
     close: async () => {
       closed ??= new StorageError('Closed', 'the memory store is closed')
       state.close(closed)
+      await upkeep.stop()
     },
   }
+  const upkeep = new Upkeep(state, clock, driver)
+  return driver
 }

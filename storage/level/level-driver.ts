@@ -1,0 +1,314 @@
+/**
+ * The embedded driver: LevelDB as a log of revisions under the state in memory.
+ *
+ * One writer: transactions that wait are decided together, written as one LevelDB batch with `sync: true`, and
+ * published and acknowledged only then (group commit). The removals of a compaction ride along. After a write that
+ * failed nothing more is written: LevelDB goes on after a failed append and would lose what comes behind it
+ * (google/leveldb issues 578 and 1180), so it is the driver that stops. Reads and watches go on.
+ */
+import { chmodSync, mkdirSync } from 'node:fs'
+import { Level } from 'level'
+import type { Clock } from '#api/clock.js'
+import { limits } from '#limits'
+import {
+  type Compare,
+  type EventBatch,
+  type KeyValue,
+  type Operation,
+  type RangeOptions,
+  type RangeResult,
+  type StorageDriver,
+  StorageError,
+  type TransactionResult,
+  type WatchOptions,
+} from '../driver.js'
+import type { Mvcc, Plan, Transaction } from '../mvcc.js'
+import { futureRevision } from '../mvcc.js'
+import { Upkeep } from '../upkeep.js'
+import { Acknowledged } from './acknowledged.js'
+import { encodeHead, encodeRecord, type Head, headKey, keyDigest, recordKey } from './record.js'
+import { type Database, type Replayed, replay } from './replay.js'
+
+export interface LevelOptions {
+  readonly directory: string
+  readonly clock: Clock
+}
+
+interface Waiting extends Transaction {
+  readonly bytes: number
+  resolve(result: TransactionResult): void
+  reject(error: StorageError): void
+}
+
+interface Compaction {
+  readonly revision: number
+  resolve(): void
+  reject(error: StorageError): void
+}
+
+type Write = { type: 'put'; key: string; value: Buffer } | { type: 'del'; key: string }
+
+/** Larger than LevelDB's 4 MB: fewer and larger tables, and no stall while one is written out. */
+const writeBufferBytes = 16 * 1024 * 1024
+/** Removals of a compaction that one batch takes along. */
+const removalsInBatchMax = 1_000
+
+/** Throws StorageError: Locked, Corrupt, Unavailable. */
+export const openLevel = async ({ directory, clock }: LevelOptions): Promise<StorageDriver> => {
+  if (directory === '') throw new StorageError('Unavailable', 'storage level: names no directory')
+  makePrivate(directory)
+  const db: Database = new Level<string, Buffer>(directory, {
+    keyEncoding: 'utf8',
+    valueEncoding: 'buffer',
+    writeBufferSize: writeBufferBytes,
+    maxFileSize: writeBufferBytes,
+  })
+  try {
+    await db.open()
+  } catch (error) {
+    throw openingError(directory, error)
+  }
+  let acknowledged: Acknowledged | undefined
+  try {
+    acknowledged = new Acknowledged(directory)
+    return new LevelDriver(db, acknowledged, await replay(db, acknowledged.read()), clock)
+  } catch (error) {
+    acknowledged?.close()
+    await db.close()
+    throw error instanceof StorageError ? error : openingError(directory, error)
+  }
+}
+
+/** Secrets are in there: nobody but the owner looks in. */
+const makePrivate = (directory: string): void => {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    chmodSync(directory, 0o700)
+  } catch (cause) {
+    throw new StorageError('Unavailable', `${directory}: ${(cause as Error).message}`, { cause })
+  }
+}
+
+const openingError = (directory: string, error: unknown): StorageError => {
+  const cause = ((error as Error).cause ?? error) as Error & { code?: string }
+  if (cause.code === 'LEVEL_LOCKED') {
+    return new StorageError('Locked', `${directory} is in use by another process`, { cause })
+  }
+  if (cause.code === 'LEVEL_CORRUPTION') {
+    return new StorageError('Corrupt', `the store is damaged: ${cause.message}`, { cause })
+  }
+  return new StorageError('Unavailable', `${directory}: ${cause.message}`, { cause })
+}
+
+class LevelDriver implements StorageDriver {
+  readonly name = 'level'
+  readonly shared = false
+  readonly #db: Database
+  readonly #acknowledged: Acknowledged
+  readonly #state: Mvcc
+  readonly #upkeep: Upkeep
+  #head: Head
+  #waiting: Waiting[] = []
+  #compactions: Compaction[] = []
+  #removals: string[]
+  #writing: Promise<void> | undefined
+  /** Why no more is written. */
+  #failed: StorageError | undefined
+  #closed: StorageError | undefined
+
+  constructor(db: Database, acknowledged: Acknowledged, replayed: Replayed, clock: Clock) {
+    this.#db = db
+    this.#acknowledged = acknowledged
+    this.#state = replayed.state
+    this.#head = replayed.head
+    this.#removals = replayed.garbage
+    this.#upkeep = new Upkeep(replayed.state, clock, this)
+    for (const [key, expiry] of replayed.expiries) this.#upkeep.note(key, expiry)
+  }
+
+  async headRevision(): Promise<number> {
+    this.#checkOpen()
+    return this.#state.head
+  }
+
+  async get(key: string): Promise<{ kv: KeyValue | undefined; revision: number }> {
+    this.#checkOpen()
+    return { kv: this.#state.get(key), revision: this.#state.head }
+  }
+
+  async range(options: RangeOptions): Promise<RangeResult> {
+    this.#checkOpen()
+    return this.#state.range(options)
+  }
+
+  watch(options: WatchOptions): AsyncIterable<EventBatch> {
+    return this.#state.watch(options)
+  }
+
+  compactedRevision(): number {
+    return this.#state.compacted
+  }
+
+  health(): string | undefined {
+    return (this.#failed ?? this.#closed)?.message
+  }
+
+  txn(compares: readonly Compare[], operations: readonly Operation[]): Promise<TransactionResult> {
+    let bytes = 0
+    for (const operation of operations) {
+      bytes += operation.key.length + (operation.type === 'put' ? operation.value.length : 0)
+    }
+    return new Promise((resolve, reject) => {
+      const refusal = this.#closed ?? this.#failed ?? tooLarge(bytes)
+      if (refusal !== undefined) return reject(refusal)
+      this.#waiting.push({ compares, operations, bytes, resolve, reject })
+      this.#startWriting()
+    })
+  }
+
+  compact(revision: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const refusal = this.#closed ?? this.#failed
+      if (refusal !== undefined) return reject(refusal)
+      if (revision > this.#state.head) return reject(futureRevision(revision, this.#state.head))
+      this.#compactions.push({ revision, resolve, reject })
+      this.#startWriting()
+    })
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed !== undefined) return
+    this.#closed = new StorageError('Closed', 'the store is closed')
+    await this.#upkeep.stop()
+    await this.#writing
+    this.#state.close(this.#closed)
+    await this.#db.close()
+    this.#acknowledged.close()
+  }
+
+  #checkOpen(): void {
+    if (this.#closed !== undefined) throw this.#closed
+  }
+
+  #startWriting(): void {
+    this.#writing ??= this.#write().finally(() => {
+      this.#writing = undefined
+    })
+  }
+
+  async #write(): Promise<void> {
+    // Whoever else writes in this turn goes along.
+    await Promise.resolve()
+    while (this.#waiting.length + this.#compactions.length + this.#removals.length > 0) {
+      const compactions = this.#compactions
+      this.#compactions = []
+      const taken = this.#take()
+      try {
+        await this.#commit(taken, compactions)
+      } catch (error) {
+        this.#fail(error as Error, taken, compactions)
+        return
+      }
+    }
+  }
+
+  #take(): Waiting[] {
+    let bytes = 0
+    let count = 0
+    while (count < this.#waiting.length && count < limits.groupCommitTransactionsMax) {
+      bytes += this.#waiting[count]!.bytes
+      if (count > 0 && bytes > limits.groupCommitBytesMax) break
+      count++
+    }
+    return this.#waiting.splice(0, count)
+  }
+
+  async #commit(taken: readonly Waiting[], compactions: readonly Compaction[]): Promise<void> {
+    const plan = this.#state.plan(taken)
+    const compacted = compactions.reduce((c, { revision }) => Math.max(c, revision), 0)
+    const { writes, head, expiries } = this.#prepare(plan, compacted)
+    if (writes.length > 0) {
+      await this.#db.batch(writes, { sync: true })
+      this.#acknowledged.write(head.revision)
+    }
+    this.#head = head
+    this.#publish(plan, expiries)
+    if (head.compacted > this.#state.compacted) this.#state.compact(head.compacted)
+    for (const [index, { resolve }] of taken.entries()) {
+      resolve({ revision: plan.revision, ...plan.outcomes[index]! })
+    }
+    for (const { resolve } of compactions) resolve()
+  }
+
+  /** Events, removals and the head that counts them, for one batch. */
+  #prepare(plan: Plan, compactAt: number) {
+    const writes: Write[] = []
+    const expiries: number[] = []
+    let { live, digest } = this.#head
+    const sizes = new Map<number, number>()
+    for (const { revision } of plan.events) sizes.set(revision, (sizes.get(revision) ?? 0) + 1)
+    for (const event of plan.events) {
+      const { revision, key, value: kv, previous } = event
+      const expiry = this.#upkeep.expiryOf(event)
+      expiries.push(expiry)
+      const levelKey = recordKey(revision, key)
+      const record = { revision, key, kv, events: sizes.get(revision)!, expiry }
+      writes.push({ type: 'put', key: levelKey, value: encodeRecord(levelKey, record) })
+      if (previous !== undefined) {
+        live--
+        digest ^= keyDigest(previous)
+      }
+      if (kv !== undefined) {
+        live++
+        digest ^= keyDigest(kv)
+      }
+    }
+    const compacted = Math.max(this.#head.compacted, compactAt)
+    if (compacted > this.#head.compacted) this.#collectGarbage(compacted)
+    for (const key of this.#removals.splice(0, removalsInBatchMax)) {
+      writes.push({ type: 'del', key })
+    }
+    const head = { revision: plan.revision, compacted, live, digest: digest >>> 0 }
+    if (writes.length > 0 || compacted > this.#head.compacted) {
+      writes.push({ type: 'put', key: headKey, value: encodeHead(head) })
+    }
+    return { writes, head, expiries }
+  }
+
+  /**
+   * Records that nothing needs once history starts at `revision`. A tombstone goes with the value that it ended, never
+   * before it: a crash between two batches must not bring the value back.
+   */
+  #collectGarbage(revision: number): void {
+    for (const { type, key, revision: at, previous } of this.#state.history(revision)) {
+      if (previous !== undefined) this.#removals.push(recordKey(previous.modRevision, key))
+      if (type === 'delete') this.#removals.push(recordKey(at, key))
+    }
+  }
+
+  #publish(plan: Plan, expiries: readonly number[]): void {
+    for (const [index, event] of plan.events.entries()) {
+      this.#upkeep.note(event.key, expiries[index]!)
+    }
+    this.#state.publish(plan.events, plan.revision)
+  }
+
+  #fail(cause: Error, taken: readonly Waiting[], compactions: readonly Compaction[]): void {
+    const full = /no space|quota/i.test(cause.message)
+    const why = `the store stopped writing after a failed write: ${cause.message}`
+    this.#failed = new StorageError(full ? 'NoSpace' : 'Unavailable', why, { cause })
+    // What was in the failed batch may be on disk and appear at the next opening.
+    const unknown = new StorageError('UnknownOutcome', why, { cause })
+    for (const { reject } of [...taken, ...compactions]) reject(unknown)
+    for (const { reject } of [...this.#waiting, ...this.#compactions]) reject(this.#failed)
+    this.#waiting = []
+    this.#compactions = []
+    this.#removals = []
+  }
+}
+
+/** A revision must fit one batch, and a value what etcd would take. */
+const tooLarge = (bytes: number): StorageError | undefined =>
+  bytes > limits.groupCommitBytesMax
+    ? new StorageError('TooLarge', `a transaction of ${bytes} bytes is too large`)
+    : undefined

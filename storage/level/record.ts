@@ -1,0 +1,96 @@
+/**
+ * What is on disk. One LevelDB entry for each event, `r` + revision + key, so that a scan replays history in order,
+ * and one head entry that is written in the same batch as the events it counts. LevelDB as shipped verifies no
+ * checksum, so each entry carries its own over its key and its bytes.
+ */
+import { crc32 } from 'node:zlib'
+import type { KeyValue } from '../driver.js'
+
+export interface Head {
+  readonly revision: number
+  readonly compacted: number
+  /** Number of live keys, and `keyDigest` of each of them and its revision, exclusive-ored. */
+  readonly live: number
+  readonly digest: number
+}
+
+export interface Record {
+  readonly revision: number
+  readonly key: string
+  /** Undefined for a tombstone. */
+  readonly kv: KeyValue | undefined
+  /** How many events the revision has. */
+  readonly events: number
+  /** When the value ends, in ms since the epoch; 0: never. */
+  readonly expiry: number
+}
+
+const format = 1
+
+export const headKey = 'h'
+export const firstRecordKey = 'r'
+export const recordKeysEnd = 's'
+
+/** Hexadecimal digits of a revision in a record's key: enough for every safe integer. */
+const revisionDigits = 14
+const keyStart = 1 + revisionDigits
+
+export const recordKey = (revision: number, key: string): string =>
+  `r${revision.toString(16).padStart(revisionDigits, '0')}${key}`
+
+// crc32 u32, format u8, put u8, events u16, createRevision u48, expiry f64
+const crcBytes = 4
+const headerBytes = crcBytes + 1 + 1 + 2 + 6 + 8
+
+export const encodeRecord = (levelKey: string, record: Record): Buffer => {
+  const { kv, events, expiry } = record
+  const bytes = Buffer.allocUnsafe(headerBytes + (kv?.value.length ?? 0))
+  bytes[4] = format
+  bytes[5] = kv === undefined ? 0 : 1
+  bytes.writeUInt16BE(events, 6)
+  bytes.writeUIntBE(kv?.createRevision ?? 0, 8, 6)
+  bytes.writeDoubleBE(expiry, 14)
+  kv?.value.copy(bytes, headerBytes)
+  bytes.writeUInt32BE(crc32(bytes.subarray(crcBytes), crc32(levelKey)), 0)
+  return bytes
+}
+
+/** Yields undefined when the bytes are not what was written. */
+export const decodeRecord = (levelKey: string, bytes: Buffer): Record | undefined => {
+  if (bytes.length < headerBytes || levelKey.length < keyStart) return undefined
+  if (crc32(bytes.subarray(crcBytes), crc32(levelKey)) !== bytes.readUInt32BE(0)) return undefined
+  if (bytes[4] !== format) return undefined
+  const revision = Number.parseInt(levelKey.slice(1, keyStart), 16)
+  const key = levelKey.slice(keyStart)
+  const events = bytes.readUInt16BE(6)
+  const expiry = bytes.readDoubleBE(14)
+  if (bytes[5] === 0) return { revision, key, kv: undefined, events, expiry }
+  const createRevision = bytes.readUIntBE(8, 6)
+  const kv = { key, value: bytes.subarray(headerBytes), modRevision: revision, createRevision }
+  return { revision, key, kv, events, expiry }
+}
+
+export const encodeHead = (head: Head): Buffer => {
+  const bytes = Buffer.allocUnsafe(crcBytes + 1 + 6 + 6 + 6 + 4)
+  bytes[4] = format
+  bytes.writeUIntBE(head.revision, 5, 6)
+  bytes.writeUIntBE(head.compacted, 11, 6)
+  bytes.writeUIntBE(head.live, 17, 6)
+  bytes.writeUInt32BE(head.digest, 23)
+  bytes.writeUInt32BE(crc32(bytes.subarray(crcBytes)), 0)
+  return bytes
+}
+
+/** Yields undefined when the bytes are not what was written. */
+export const decodeHead = (bytes: Buffer): Head | undefined => {
+  if (bytes.length !== 27 || bytes[4] !== format) return undefined
+  if (crc32(bytes.subarray(crcBytes)) !== bytes.readUInt32BE(0)) return undefined
+  return {
+    revision: bytes.readUIntBE(5, 6),
+    compacted: bytes.readUIntBE(11, 6),
+    live: bytes.readUIntBE(17, 6),
+    digest: bytes.readUInt32BE(23),
+  }
+}
+
+export const keyDigest = (kv: KeyValue): number => crc32(kv.key, kv.modRevision >>> 0)
