@@ -1,6 +1,6 @@
 /** Finds the command, reads its flags, runs it. Usage mistakes are one line on stderr and exit code 2. */
 import path from 'node:path'
-import { clientProcessFlags, kubeletFlags, runClientProcess } from './commands/client-process.js'
+import { clientProcesses, runClientProcess } from './commands/client-process.js'
 import { kubeconfigFlags, printKubeconfig } from './commands/kubeconfig.js'
 import { serve } from './commands/serve.js'
 import { up } from './commands/up.js'
@@ -15,18 +15,6 @@ interface Command {
   readonly acceptUpstream?: boolean
   run(machine: Machine, flags: Flags): ExitCode | Promise<ExitCode>
 }
-
-const clientProcess = (
-  name: string,
-  module: string,
-  exportName: string,
-  help: string,
-  flags = clientProcessFlags,
-): Command => ({
-  help,
-  flags,
-  run: (machine, given) => runClientProcess(machine, given, { name, module, exportName }),
-})
 
 const absoluteKubeconfig = (flags: Flags): string => path.resolve(kubeconfigPathOf(flags))
 
@@ -43,20 +31,6 @@ const commands: Readonly<Record<string, Command>> = {
     acceptUpstream: true,
     run: (machine, flags) => serve(machine, flags, absoluteKubeconfig(flags)),
   },
-  kubelet: clientProcess(
-    'kubelet',
-    'kubelet/main.js',
-    'runKubelet',
-    'runs Pods as processes of this machine',
-    kubeletFlags,
-  ),
-  scheduler: clientProcess('scheduler', 'scheduler/main.js', 'runScheduler', 'gives Pods a Node'),
-  'controller-manager': clientProcess(
-    'controller-manager',
-    'controllers/main.js',
-    'runControllers',
-    'endpoints, namespaces, garbage collection and the workload controllers',
-  ),
   kubeconfig: {
     help: 'prints the admin kubeconfig of a data dir',
     flags: kubeconfigFlags,
@@ -65,10 +39,12 @@ const commands: Readonly<Record<string, Command>> = {
 }
 
 const overview = (): string => {
-  const width = Math.max(...Object.keys(commands).map((name) => name.length))
-  const lines = Object.entries(commands).map(
-    ([name, { help }]) => `  ${name.padEnd(width)}   ${help}\n`,
-  )
+  const entries = [
+    ...Object.entries(commands).map(([name, { help }]) => ({ name, help })),
+    ...clientProcesses,
+  ]
+  const width = Math.max(...entries.map(({ name }) => name.length))
+  const lines = entries.map(({ name, help }) => `  ${name.padEnd(width)}   ${help}\n`)
   return `kubelevel ${packageVersion()}: a Kubernetes API server on Node\n\nUsage: kubelevel <command> [flags]\n\n${lines.join('')}\nkubelevel <command> --help tells its flags.\n`
 }
 
@@ -95,6 +71,8 @@ export const runCommandLine = async (
     machine.stdout(`kubelevel ${packageVersion()}\n`)
     return 0
   }
+  const process = clientProcesses.find((known) => known.name === name)
+  if (process !== undefined) return runClientProcess(machine, process, rest)
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (command === undefined)
     return usageMistake(machine, 'kubelevel', `unknown command ${JSON.stringify(name)}`)

@@ -65,10 +65,9 @@ export const up = async (machine: Machine, flags: Flags, kubeconfig: string): Pr
   const server = await startServer(machine, flags, 'up')
   if (server === undefined) return 1
   const common = ['--kubeconfig', kubeconfig]
-  const node = ['--root-dir', `${flags.text('data-dir')}/kubelet`]
   const controllers = keepRunning(machine, 'controller-manager', common)
   const scheduler = keepRunning(machine, 'scheduler', common)
-  const kubelet = keepRunning(machine, 'kubelet', [...common, ...node])
+  const kubelet = keepRunning(machine, 'kubelet', common)
   announce(machine, server, kubeconfig)
   await untilStopped(machine)
   // The kubelet ends its Pods' processes while the server still takes their last status.
