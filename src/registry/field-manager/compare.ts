@@ -1,0 +1,193 @@
+/**
+ * What one version of an object has that another has not, as field sets: one walk over both.
+ * Source of the rules: structured-merge-diff, typed/compare.go.
+ */
+import { isJsonObject, jsonEqual } from '#api/json-object.js'
+import type { JsonObject, JsonValue } from '#api/object.js'
+import { emptySet, type FieldSet, leaf, memberWith } from './field-set.js'
+import type { FieldType, ListType, MapType } from './field-type.js'
+import { elementOf, formOf, isEmptyOrNot } from './list-item.js'
+import { fieldElement } from './path-element.js'
+
+export interface Comparison {
+  readonly added: FieldSet
+  readonly modified: FieldSet
+  readonly removed: FieldSet
+}
+
+/** Sets in the making; parts are made when something goes into them. */
+interface Parts {
+  added?: JsonObject
+  modified?: JsonObject
+  removed?: JsonObject
+}
+type Part = keyof Parts
+
+export const nothingChanged: Comparison = {
+  added: emptySet,
+  modified: emptySet,
+  removed: emptySet,
+}
+
+/** Throws TypeMismatch when a list holds what cannot be told apart. */
+export const compareObjects = (
+  before: JsonObject,
+  after: JsonObject,
+  type: FieldType,
+): Comparison => {
+  if (before === after || type.map === undefined) return nothingChanged
+  const parts: Parts = {}
+  compareFields(type.map, before, after, parts)
+  return {
+    added: parts.added ?? emptySet,
+    modified: parts.modified ?? emptySet,
+    removed: parts.removed ?? emptySet,
+  }
+}
+
+const put = (parts: Parts, part: Part, key: string, node: FieldSet): void => {
+  let set = parts[part]
+  if (set === undefined) {
+    set = {}
+    parts[part] = set
+  }
+  const present = set[key] as JsonObject | undefined
+  set[key] = present === undefined ? node : { ...present, ...node }
+}
+
+const putAll = (parts: Parts, key: string, inner: Parts): void => {
+  if (inner.added !== undefined) put(parts, 'added', key, inner.added)
+  if (inner.modified !== undefined) put(parts, 'modified', key, inner.modified)
+  if (inner.removed !== undefined) put(parts, 'removed', key, inner.removed)
+}
+
+const compareValues = (
+  type: FieldType,
+  key: string,
+  before: JsonValue | undefined,
+  after: JsonValue | undefined,
+  parts: Parts,
+): void => {
+  if (before === after) return
+  if (before === undefined) put(parts, 'added', key, wholeOf(type, after!))
+  else if (after === undefined) put(parts, 'removed', key, wholeOf(type, before))
+  else {
+    const form = formOf(type, before)
+    compareAs(form, type, key, before, after, parts)
+    const other = formOf(type, after)
+    if (other !== form) compareAs(other, type, key, before, after, parts)
+  }
+}
+
+const compareAs = (
+  form: 'map' | 'scalar' | 'list',
+  type: FieldType,
+  key: string,
+  before: JsonValue,
+  after: JsonValue,
+  parts: Parts,
+): void => {
+  const isLeaf =
+    form === 'scalar' ||
+    type[form]!.atomic ||
+    (isEmptyOrNot(before, form) && isEmptyOrNot(after, form))
+  if (isLeaf) {
+    if (!jsonEqual(before, after)) put(parts, 'modified', key, leaf)
+    return
+  }
+  const inner: Parts = {}
+  if (form === 'map') {
+    const left = isJsonObject(before) ? before : {}
+    compareFields(type.map!, left, isJsonObject(after) ? after : {}, inner)
+  } else {
+    const left = Array.isArray(before) ? before : []
+    compareEntries(type.list!, left, Array.isArray(after) ? after : [], inner)
+  }
+  putAll(parts, key, inner)
+}
+
+const compareFields = (map: MapType, before: JsonObject, after: JsonObject, parts: Parts): void => {
+  for (const key of Object.keys(after)) {
+    const left = Object.hasOwn(before, key) ? before[key] : undefined
+    const right = after[key]
+    if (left === right) continue
+    const type = map.named(key) ?? map.element
+    if (type !== undefined) compareValues(type, fieldElement(key), left, right, parts)
+  }
+  for (const key of Object.keys(before)) {
+    if (Object.hasOwn(after, key)) continue
+    const type = map.named(key) ?? map.element
+    if (type !== undefined) compareValues(type, fieldElement(key), before[key], undefined, parts)
+  }
+}
+
+/** Entries by their element; the few that come more than once are lists of their own. */
+export const indexEntries = (
+  list: ListType,
+  items: readonly JsonValue[],
+): Map<string, JsonValue[]> => {
+  const index = new Map<string, JsonValue[]>()
+  for (const item of items) {
+    const element = elementOf(list, item)
+    const same = index.get(element)
+    if (same === undefined) index.set(element, [item])
+    else same.push(item)
+  }
+  return index
+}
+
+const compareEntries = (
+  list: ListType,
+  before: readonly JsonValue[],
+  after: readonly JsonValue[],
+  parts: Parts,
+): void => {
+  const left = indexEntries(list, before)
+  const right = indexEntries(list, after)
+  for (const [element, items] of left) {
+    compareEntry(list, element, items, right.get(element) ?? [], parts)
+  }
+  for (const [element, items] of right) {
+    if (!left.has(element)) compareEntry(list, element, [], items, parts)
+  }
+}
+
+/** An element that comes more than once is owned as a whole: what is in it cannot be told apart. */
+const compareEntry = (
+  list: ListType,
+  element: string,
+  before: readonly JsonValue[],
+  after: readonly JsonValue[],
+  parts: Parts,
+): void => {
+  if (before.length <= 1 && after.length <= 1) {
+    compareValues(list.element, element, before[0], after[0], parts)
+  } else if (before.length >= 2 && after.length >= 2) {
+    if (!jsonEqual([...before], [...after])) put(parts, 'modified', element, leaf)
+  } else if (before.length >= 2) {
+    compareValues(list.element, element, undefined, after[0], parts)
+    put(parts, 'removed', element, leaf)
+  } else {
+    compareValues(list.element, element, before[0], undefined, parts)
+    put(parts, 'added', element, leaf)
+  }
+}
+
+/** Every path at and under a value that stands alone. */
+const wholeOf = (type: FieldType, value: JsonValue): FieldSet => {
+  const form = formOf(type, value)
+  if (form === 'scalar' || type[form]!.atomic || isEmptyOrNot(value, form)) return leaf
+  const set: JsonObject = { '.': leaf }
+  if (form === 'map') {
+    const map = type.map!
+    for (const key of Object.keys(value as JsonObject)) {
+      const inner = map.named(key) ?? map.element
+      if (inner !== undefined) set[fieldElement(key)] = wholeOf(inner, (value as JsonObject)[key]!)
+    }
+    return set
+  }
+  for (const [element, items] of indexEntries(type.list!, value as JsonValue[])) {
+    set[element] = items.length > 1 ? leaf : wholeOf(type.list!.element, items[0]!)
+  }
+  return memberWith(set)
+}

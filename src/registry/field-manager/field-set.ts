@@ -1,0 +1,185 @@
+/**
+ * Sets of field paths, in the very form that managedFields shows them (FieldsV1): an object whose keys are path elements
+ * (`f:` a field, `k:` a list entry by its keys, `v:` a set entry by its value, `i:` an index). A leaf `{}` is a member;
+ * a node with children is a member when it holds `.`. So reading and writing managedFields costs nothing.
+ *
+ * Sets are values: no function here changes its arguments, and results share what did not change, down to yielding the
+ * very argument when nothing did. Callers rely on that identity to skip work.
+ * Source of the algebra: structured-merge-diff, fieldpath/set.go.
+ */
+import type { JsonObject } from '#api/object.js'
+import { compareElements } from './path-element.js'
+
+export type FieldSet = JsonObject
+
+/** A member without children. Shared and never changed. */
+export const leaf: FieldSet = Object.freeze({}) as FieldSet
+export const emptySet: FieldSet = leaf
+
+export const isEmptySet = (set: FieldSet): boolean => {
+  for (const _key in set) return false
+  return true
+}
+
+/** Whether the path that leads to this node is in the set. */
+export const isMember = (node: FieldSet): boolean => '.' in node || isEmptySet(node)
+
+const childOf = (set: FieldSet, key: string): FieldSet | undefined =>
+  set[key] as FieldSet | undefined
+
+const hasChildren = (node: FieldSet): boolean => {
+  for (const key in node) if (key !== '.') return true
+  return false
+}
+
+/** The set of what lies under one element; empty when nothing does. */
+export const withPrefix = (set: FieldSet, key: string): FieldSet => childOf(set, key) ?? emptySet
+
+/** A node that is a member and has these children. */
+export const memberWith = (children: FieldSet): FieldSet =>
+  isEmptySet(children) ? leaf : '.' in children ? children : { '.': leaf, ...children }
+
+const node = (member: boolean, children: FieldSet): FieldSet | undefined => {
+  if (member) return memberWith(children)
+  return isEmptySet(children) ? undefined : children
+}
+
+export const union = (a: FieldSet, b: FieldSet): FieldSet => {
+  if (a === b || isEmptySet(b)) return a
+  if (isEmptySet(a)) return b
+  let result: FieldSet | undefined
+  for (const key in b) {
+    const mine = childOf(a, key)
+    const theirs = childOf(b, key)!
+    const merged = mine === undefined ? theirs : unionNodes(mine, theirs)
+    if (merged === mine) continue
+    result ??= { ...a }
+    result[key] = merged
+  }
+  return result ?? a
+}
+
+const unionNodes = (a: FieldSet, b: FieldSet): FieldSet => {
+  if (a === b) return a
+  if (isEmptySet(a)) return memberWith(b)
+  if (isEmptySet(b)) return memberWith(a)
+  return union(a, b)
+}
+
+export const intersection = (a: FieldSet, b: FieldSet): FieldSet => {
+  if (a === b) return a
+  const result: FieldSet = {}
+  for (const key in a) {
+    const mine = childOf(a, key)!
+    const theirs = childOf(b, key)
+    if (theirs === undefined || key === '.') continue
+    const both = node(isMember(mine) && isMember(theirs), intersection(mine, theirs))
+    if (both !== undefined) result[key] = both
+  }
+  return result
+}
+
+/** Everything of `a` that is not itself in `b`; what lies under a member of `b` stays. */
+export const difference = (a: FieldSet, b: FieldSet): FieldSet => subtract(a, b, false)
+
+/** Everything of `a` that is not in `b` and does not lie under a member of `b`. */
+export const recursiveDifference = (a: FieldSet, b: FieldSet): FieldSet => subtract(a, b, true)
+
+const subtract = (a: FieldSet, b: FieldSet, recursive: boolean): FieldSet => {
+  if (isEmptySet(b)) return a
+  let result: FieldSet | undefined
+  for (const key in b) {
+    const mine = childOf(a, key)
+    if (mine === undefined || key === '.') continue
+    const left = subtractNode(mine, childOf(b, key)!, recursive)
+    if (left === mine) continue
+    result ??= { ...a }
+    if (left === undefined) delete result[key]
+    else result[key] = left
+  }
+  return result ?? a
+}
+
+const subtractNode = (a: FieldSet, b: FieldSet, recursive: boolean): FieldSet | undefined => {
+  const removed = isMember(b)
+  if (removed && recursive) return undefined
+  const children = subtract(a, b, recursive)
+  const stays = isMember(a) && !removed
+  if (children === a && stays === isMember(a)) return a
+  return node(stays, withoutSelf(children))
+}
+
+const withoutSelf = (set: FieldSet): FieldSet => {
+  if (!('.' in set)) return set
+  const { '.': _self, ...children } = set
+  return children
+}
+
+export const hasPath = (set: FieldSet, path: readonly string[]): boolean => {
+  let at: FieldSet | undefined = set
+  for (const key of path) {
+    at = childOf(at, key)
+    if (at === undefined) return false
+  }
+  return path.length > 0 && isMember(at)
+}
+
+export const setOfPath = (...path: string[]): FieldSet =>
+  path.reduceRight<FieldSet>((inner, key) => ({ [key]: inner }), leaf)
+
+export const sameSet = (a: FieldSet, b: FieldSet): boolean => {
+  if (a === b) return true
+  let count = 0
+  for (const key in a) {
+    const theirs = childOf(b, key)
+    if (theirs === undefined || !sameSet(childOf(a, key)!, theirs)) return false
+    count++
+  }
+  for (const _key in b) count--
+  return count === 0
+}
+
+const sortedKeysOf = (set: FieldSet): string[] => {
+  const keys = Object.keys(set)
+  return keys.length < 2 ? keys : keys.sort(compareElements)
+}
+
+/** Every path in upstream's order: at each level the members first, then what lies under the children. */
+export const pathsOf = (set: FieldSet): string[][] => {
+  const paths: string[][] = []
+  const visit = (at: FieldSet, prefix: string[]): void => {
+    const keys = sortedKeysOf(at).filter((key) => key !== '.')
+    for (const key of keys) if (isMember(childOf(at, key)!)) paths.push([...prefix, key])
+    for (const key of keys) {
+      if (hasChildren(childOf(at, key)!)) visit(childOf(at, key)!, [...prefix, key])
+    }
+  }
+  visit(set, [])
+  return paths
+}
+
+/** Members that nothing lies under. */
+export const leavesOf = (set: FieldSet): FieldSet => {
+  const result: FieldSet = {}
+  for (const key in set) {
+    if (key === '.') continue
+    const child = childOf(set, key)!
+    if (!hasChildren(child)) result[key] = leaf
+    else {
+      const inner = leavesOf(child)
+      if (!isEmptySet(inner)) result[key] = inner
+    }
+  }
+  return result
+}
+
+const sorted = new WeakSet<FieldSet>([leaf])
+
+/** The same set with its keys in upstream's order, for the wire. */
+export const sortSet = (set: FieldSet): FieldSet => {
+  if (sorted.has(set)) return set
+  const result: FieldSet = {}
+  for (const key of sortedKeysOf(set)) result[key] = sortSet(childOf(set, key)!)
+  sorted.add(result)
+  return result
+}

@@ -1,0 +1,149 @@
+/**
+ * `metadata.managedFields` to owners and back. Two entries are one owner when manager, operation and subresource agree,
+ * and for updates the version as well.
+ * Source of the rules: apimachinery, pkg/util/managedfields/internal/managedfields.go.
+ */
+import { parseTime } from '#api/clock.js'
+import { isJsonObject } from '#api/json-object.js'
+import type { JsonObject, ManagedFieldsEntry } from '#api/object.js'
+import { type FieldSet, isEmptySet, leaf, memberWith, sortSet } from './field-set.js'
+import { readElement } from './path-element.js'
+
+export interface Owner {
+  readonly manager: string
+  readonly operation: 'Apply' | 'Update'
+  readonly apiVersion: string
+  readonly subresource: string
+  readonly time: string | undefined
+  readonly set: FieldSet
+  /** The entry that this owner was read from, when nothing about it changed since. */
+  readonly entry?: ManagedFieldsEntry
+}
+
+/** By identity: see `identityOf`. */
+export type Owners = Map<string, Owner>
+
+export const identityOf = (
+  owner: Pick<Owner, 'manager' | 'operation' | 'apiVersion' | 'subresource'>,
+): string =>
+  owner.operation === 'Apply'
+    ? `Apply\n${owner.manager}\n\n${owner.subresource}`
+    : `Update\n${owner.manager}\n${owner.apiVersion}\n${owner.subresource}`
+
+/** managedFields that cannot be read; the message is upstream's. */
+export class BadManagedFields extends Error {}
+
+export const readManagedFields = (entries: readonly ManagedFieldsEntry[] | undefined): Owners => {
+  const owners: Owners = new Map()
+  for (const [i, entry] of (entries ?? []).entries()) {
+    const owner = readEntry(entry, i)
+    owners.set(identityOf(owner), owner)
+  }
+  return owners
+}
+
+const readEntry = (entry: ManagedFieldsEntry, i: number): Owner => {
+  const { operation } = entry
+  if (operation !== 'Apply' && operation !== 'Update') {
+    throw new BadManagedFields('operation must be `Apply` or `Update`')
+  }
+  if (!entry.apiVersion) throw new BadManagedFields('apiVersion must not be empty')
+  const fieldsType = entry.fieldsType as string | undefined
+  if (!fieldsType) {
+    throw new BadManagedFields(`missing fieldsType in managed fields entry ${i}`)
+  }
+  if (fieldsType !== 'FieldsV1') {
+    throw new BadManagedFields(
+      `invalid fieldsType ${JSON.stringify(fieldsType)} in managed fields entry ${i}`,
+    )
+  }
+  return {
+    manager: entry.manager ?? '',
+    operation,
+    apiVersion: entry.apiVersion,
+    subresource: entry.subresource ?? '',
+    time: entry.time,
+    set: readSet(entry.fieldsV1),
+    entry,
+  }
+}
+
+/** Sets that were read or written before: they are in canonical form. */
+const canonical = new WeakSet<FieldSet>([leaf])
+
+const readSet = (fields: JsonObject | undefined): FieldSet => {
+  if (fields === undefined || fields === null) return leaf
+  if (canonical.has(fields)) return fields
+  const set = readNode(fields)
+  const result = '.' in set ? withoutSelf(set) : set
+  canonical.add(result)
+  return result
+}
+
+const withoutSelf = ({ '.': _self, ...set }: FieldSet): FieldSet => set
+
+const readNode = (fields: unknown): FieldSet => {
+  if (!isJsonObject(fields)) throw new BadManagedFields('error decoding set: expected an object')
+  const set: FieldSet = {}
+  let member = false
+  for (const key of Object.keys(fields)) {
+    if (key === '.') {
+      member = true
+      continue
+    }
+    const element = elementOf(key)
+    if (element !== undefined) set[element] = readNode(fields[key])
+  }
+  return member || isEmptySet(set) ? memberWith(set) : set
+}
+
+const elementOf = (key: string): string | undefined => {
+  try {
+    return readElement(key)
+  } catch (cause) {
+    throw new BadManagedFields(`error decoding set: ${(cause as Error).message}`, { cause })
+  }
+}
+
+/** Undefined when nobody owns anything. Entries of owners that did not change are the very objects that were read. */
+export const writeManagedFields = (owners: Owners): ManagedFieldsEntry[] | undefined => {
+  if (owners.size === 0) return undefined
+  return [...owners.values()].sort(compareOwners).map(writeEntry)
+}
+
+const secondsOf = (owner: Owner): number =>
+  owner.time === undefined || owner.time === null ? 0 : Math.floor(parseTime(owner.time) / 1000)
+
+const order = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1)
+
+const compareOwners = (a: Owner, b: Owner): number =>
+  order(a.operation, b.operation) ||
+  secondsOf(a) - secondsOf(b) ||
+  order(a.manager, b.manager) ||
+  order(a.apiVersion, b.apiVersion) ||
+  order(a.subresource, b.subresource)
+
+const writeEntry = (owner: Owner): ManagedFieldsEntry => {
+  if (owner.entry !== undefined && owner.entry.fieldsV1 === owner.set) return owner.entry
+  const set = sortSet(owner.set)
+  canonical.add(set)
+  return {
+    ...(owner.manager === '' ? {} : { manager: owner.manager }),
+    operation: owner.operation,
+    apiVersion: owner.apiVersion,
+    ...(owner.time === undefined || owner.time === null ? {} : { time: owner.time }),
+    fieldsType: 'FieldsV1',
+    fieldsV1: set,
+    ...(owner.subresource === '' ? {} : { subresource: owner.subresource }),
+  }
+}
+
+/** `[]` and `[{}]` clear the owners; absent and null keep them. */
+export const isReset = (entries: readonly ManagedFieldsEntry[] | null | undefined): boolean => {
+  if (!Array.isArray(entries)) return false
+  if (entries.length === 0) return true
+  return entries.length === 1 && isBlank(entries[0]!)
+}
+
+const isBlank = (entry: ManagedFieldsEntry): boolean =>
+  Object.values(entry).every((value) => value === '' || value === null || value === undefined)

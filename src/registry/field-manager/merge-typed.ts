@@ -1,0 +1,139 @@
+/**
+ * Merging what is applied into what there is, and taking fields out again.
+ * Source of the rules: structured-merge-diff, typed/merge.go and typed/remove.go.
+ */
+import { getOwn, isJsonObject, setOwn } from '#api/json-object.js'
+import type { JsonObject, JsonValue } from '#api/object.js'
+import { indexEntries } from './compare.js'
+import { type FieldSet, hasPath, isEmptySet, withPrefix } from './field-set.js'
+import type { FieldType, ListType, MapType } from './field-type.js'
+import { elementOf, formOf, isEmptyOrNot } from './list-item.js'
+import { fieldElement } from './path-element.js'
+
+/** `patch` wins leaf by leaf; what it does not name stays. Neither argument is changed. */
+export const mergeObjects = (live: JsonObject, patch: JsonObject, type: FieldType): JsonObject =>
+  mergeFields(type.map!, live, patch)
+
+const mergeValues = (
+  type: FieldType,
+  live: JsonValue | undefined,
+  patch: JsonValue | undefined,
+): JsonValue | undefined => {
+  if (patch === undefined) return live
+  if (live === undefined || live === patch) return patch
+  const form = formOf(type, patch)
+  if (form === 'scalar' || type[form]!.atomic) return patch
+  if (isEmptyOrNot(live, form) && isEmptyOrNot(patch, form)) return patch
+  // Null over something that merges says nothing: what there is stays.
+  if (form === 'map') {
+    return mergeFields(type.map!, isJsonObject(live) ? live : {}, isJsonObject(patch) ? patch : {})
+  }
+  return mergeEntries(
+    type.list!,
+    Array.isArray(live) ? live : [],
+    Array.isArray(patch) ? patch : [],
+  )
+}
+
+const mergeFields = (map: MapType, live: JsonObject, patch: JsonObject): JsonObject => {
+  const merged: JsonObject = { ...live }
+  for (const key of Object.keys(patch)) {
+    const type = map.named(key) ?? map.element
+    if (type === undefined) continue
+    const value = mergeValues(type, getOwn(live, key), patch[key])
+    if (value !== undefined) setOwn(merged, key, value)
+  }
+  return merged
+}
+
+/**
+ * The order: entries of the patch keep the patch's order, entries that it does not name stay where they are among their
+ * neighbours, and what both have is the anchor between the two.
+ */
+const mergeEntries = (list: ListType, live: JsonValue[], patch: JsonValue[]): JsonValue[] => {
+  const liveIndex = indexEntries(list, live)
+  const patchIndex = indexEntries(list, patch)
+  const liveElements = live.map((item) => elementOf(list, item))
+  const patchElements = patch.map((item) => elementOf(list, item))
+  const shared = patchElements.filter((element) => liveIndex.has(element))
+  const merged: JsonValue[] = []
+  const done = new Set<string>()
+  let nextShared = 0
+  let l = 0
+  let p = 0
+  const takePatch = (): void => {
+    const element = patchElements[p]!
+    const same = liveIndex.get(element)
+    // Entries that come more than once in the stored list cannot be told apart: the patch replaces them.
+    const current = same === undefined ? undefined : same.length > 1 ? null : same[0]
+    done.add(element)
+    merged.push(mergeValues(list.element, current, patch[p]) ?? null)
+    if (shared[nextShared] === element) nextShared++
+    p++
+  }
+  while (l < live.length || p < patch.length) {
+    const element = liveElements[l]
+    if (element !== undefined && p < patch.length) {
+      if (element === patchElements[p]) {
+        takePatch()
+        l++
+        continue
+      }
+      const anchor = shared[nextShared]
+      if (patchIndex.has(element) && anchor !== undefined && anchor !== element) {
+        l++ // Comes later, where the patch has it.
+        continue
+      }
+    }
+    if (element !== undefined) {
+      if (!patchIndex.has(element)) {
+        merged.push(live[l]!)
+        l++
+        continue
+      }
+      if (done.has(element)) l++
+    }
+    if (p < patch.length) takePatch()
+  }
+  return merged
+}
+
+/** Takes the members of `set` out. What is emptied by it becomes null. */
+export const removeFields = (value: JsonObject, set: FieldSet, type: FieldType): JsonObject =>
+  (removeFrom(type, value, set) as JsonObject | null) ?? {}
+
+const removeFrom = (type: FieldType, value: JsonValue, set: FieldSet): JsonValue => {
+  const form = formOf(type, value)
+  if (form === 'scalar') return value
+  if (isEmptyOrNot(value, form) || type[form]!.atomic) return null
+  return form === 'map'
+    ? removeFromMap(type.map!, value as JsonObject, set)
+    : removeFromList(type.list!, value as JsonValue[], set)
+}
+
+const removeFromMap = (map: MapType, value: JsonObject, set: FieldSet): JsonValue => {
+  const kept: JsonObject = {}
+  for (const key of Object.keys(value)) {
+    const element = fieldElement(key)
+    if (hasPath(set, [element])) continue
+    const under = withPrefix(set, element)
+    const type = map.named(key) ?? map.element
+    setOwn(
+      kept,
+      key,
+      isEmptySet(under) || type === undefined ? value[key]! : removeFrom(type, value[key]!, under),
+    )
+  }
+  return Object.keys(kept).length > 0 ? kept : null
+}
+
+const removeFromList = (list: ListType, value: JsonValue[], set: FieldSet): JsonValue => {
+  const kept: JsonValue[] = []
+  for (const item of value) {
+    const element = elementOf(list, item)
+    if (hasPath(set, [element])) continue
+    const under = withPrefix(set, element)
+    kept.push(isEmptySet(under) ? item : removeFrom(list.element, item, under))
+  }
+  return kept.length > 0 ? kept : null
+}

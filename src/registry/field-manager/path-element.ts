@@ -1,0 +1,109 @@
+/**
+ * Path elements in their FieldsV1 text: `f:replicas`, `k:{"name":"web"}`, `v:"x"`, `i:0`. The text is canonical (keys
+ * sorted, no spaces, Go's escapes), so that equal elements are equal strings.
+ */
+import type { JsonObject, JsonValue } from '#api/object.js'
+
+/** JSON of a scalar as Go writes it: `<`, `>`, `&` and the line separators escaped. */
+export const goJson = (value: JsonValue): string => {
+  if (typeof value !== 'string') return typeof value === 'bigint' ? String(value) : goJsonOf(value)
+  const json = JSON.stringify(value)
+  return /[<>&\u2028\u2029]/.test(json) ? escapeHtml(json) : json
+}
+
+const goJsonOf = (value: JsonValue): string => escapeHtml(JSON.stringify(value))
+
+const escapeHtml = (json: string): string =>
+  json.replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
+export const fieldElement = (name: string): string => `f:${name}`
+export const valueElement = (value: JsonValue): string => `v:${goJson(value)}`
+/** `fields` in any order. */
+export const keyElement = (fields: readonly (readonly [string, JsonValue])[]): string => {
+  if (fields.length === 1) return `k:{${goJson(fields[0]![0])}:${goJson(fields[0]![1])}}`
+  const parts = [...fields]
+    .sort((a, b) => (a[0] < b[0] ? -1 : 1))
+    .map(([name, value]) => `${goJson(name)}:${goJson(value)}`)
+  return `k:{${parts.join(',')}}`
+}
+
+/** The canonical text of an element that a client wrote; undefined for kinds of elements that nobody knows. */
+export const readElement = (text: string): string | undefined => {
+  if (text.length < 2) throw new Error('key must be 2 characters long:')
+  if (text[1] !== ':') throw new Error(`missing colon: ${text}`)
+  const rest = text.slice(2)
+  switch (text[0]) {
+    case 'f':
+      return text
+    case 'v':
+      return valueElement(JSON.parse(rest) as JsonValue)
+    case 'k':
+      return keyElement(Object.entries(JSON.parse(rest) as JsonObject))
+    case 'i':
+      if (!/^[+-]?\d+$/.test(rest)) throw new Error(`invalid index: ${text}`)
+      return `i:${Number(rest)}`
+    default:
+      return undefined
+  }
+}
+
+const ranks: Readonly<Record<string, number>> = { '.': 0, f: 1, k: 2, v: 3, i: 4 }
+
+/** Upstream's order: fields, then keys, then values, then indexes; `.` before all. */
+export const compareElements = (a: string, b: string): number => {
+  if (a === b) return 0
+  const rank = ranks[a[0]!]! - ranks[b[0]!]!
+  if (rank !== 0) return rank
+  if (a[0] === 'f') return a < b ? -1 : 1
+  if (a[0] === 'i') return Number(a.slice(2)) - Number(b.slice(2))
+  const left = parseElement(a)
+  const right = parseElement(b)
+  if (a[0] === 'v') return compareScalars(left, right)
+  return compareKeys(Object.entries(left as JsonObject), Object.entries(right as JsonObject))
+}
+
+const parseElement = (text: string): JsonValue => JSON.parse(text.slice(2)) as JsonValue
+
+const compareKeys = (a: [string, JsonValue][], b: [string, JsonValue][]): number => {
+  for (const [i, [name, value]] of a.entries()) {
+    const other = b[i]
+    if (other === undefined) return 1
+    if (name !== other[0]) return name < other[0] ? -1 : 1
+    const order = compareScalars(value, other[1])
+    if (order !== 0) return order
+  }
+  return a.length - b.length
+}
+
+const scalarRanks: Readonly<Record<string, number>> = {
+  number: 0,
+  string: 1,
+  boolean: 2,
+  object: 3,
+}
+
+const compareScalars = (a: JsonValue, b: JsonValue): number => {
+  const rank = scalarRanks[typeof a]! - scalarRanks[typeof b]!
+  if (rank !== 0) return rank
+  if (a === b || a === null || b === null) return 0
+  return a < b ? -1 : 1
+}
+
+/** `.spec.containers[name="web"].image`: the form of conflicts. */
+export const printPath = (path: readonly string[]): string => path.map(printElement).join('')
+
+export const printElement = (element: string): string => {
+  const rest = element.slice(2)
+  switch (element[0]) {
+    case 'f':
+      return `.${rest}`
+    case 'k': {
+      const fields = Object.entries(JSON.parse(rest) as JsonObject)
+      return `[${fields.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(',')}]`
+    }
+    case 'v':
+      return `[=${JSON.stringify(JSON.parse(rest))}]`
+    default:
+      return `[${rest}]`
+  }
+}

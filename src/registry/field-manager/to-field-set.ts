@@ -1,0 +1,109 @@
+/**
+ * The fields that an applied configuration claims: its leaves, not the maps above them, but every list entry.
+ * Source of the rules: structured-merge-diff, typed/tofieldset.go and fieldpath/set.go.
+ */
+import { isJsonObject } from '#api/json-object.js'
+import type { JsonObject, JsonValue } from '#api/object.js'
+import { indexEntries } from './compare.js'
+import { type FieldSet, isEmptySet, leaf, memberWith } from './field-set.js'
+import type { FieldType } from './field-type.js'
+import { formOf, isEmptyOrNot } from './list-item.js'
+import { fieldElement } from './path-element.js'
+
+export const fieldSetOf = (value: JsonObject, type: FieldType): FieldSet =>
+  contentOf(type, value) ?? leaf
+
+/** The set under a value; undefined when the value itself is the leaf. */
+const contentOf = (type: FieldType, value: JsonValue): FieldSet | undefined => {
+  const form = formOf(type, value)
+  if (form === 'scalar' || type[form]!.atomic) return undefined
+  if (form === 'map') return isJsonObject(value) ? fieldsOf(type, value) : {}
+  return Array.isArray(value) ? entriesOf(type, value) : {}
+}
+
+const fieldsOf = (type: FieldType, value: JsonObject): FieldSet => {
+  const map = type.map!
+  const set: JsonObject = {}
+  for (const key of Object.keys(value)) {
+    const named = map.named(key)
+    const inner = value[key]!
+    const content = contentOf(named ?? map.element ?? { scalar: 'untyped' }, inner)
+    const claims =
+      content === undefined ||
+      named === undefined ||
+      inner === null ||
+      (isJsonObject(inner) && isEmptyOrNot(inner, 'map'))
+    if (claims) set[fieldElement(key)] = memberWith(content ?? leaf)
+    else if (!isEmptySet(content)) set[fieldElement(key)] = content
+  }
+  return set
+}
+
+const entriesOf = (type: FieldType, items: readonly JsonValue[]): FieldSet => {
+  const list = type.list!
+  const set: JsonObject = {}
+  for (const [element, same] of indexEntries(list, items)) {
+    const content = same.length > 1 ? undefined : contentOf(list.element, same[0]!)
+    set[element] = memberWith(content ?? leaf)
+  }
+  return set
+}
+
+/** Adds the fields that the schema names and that only have children: they go when all their children go. */
+export const withNamedFields = (set: FieldSet, type: FieldType | undefined): FieldSet => {
+  const result: JsonObject = {}
+  for (const key in set) {
+    const node = set[key] as FieldSet
+    if (isEmptySet(node)) {
+      result[key] = node
+      continue
+    }
+    const isField = key[0] === 'f' && type?.map !== undefined
+    const named = isField ? type.map!.named(key.slice(2)) : undefined
+    const inner = isField
+      ? (named ?? type.map!.element)
+      : key[0] === 'k'
+        ? type?.list?.element
+        : undefined
+    const children = withNamedFields(node, inner)
+    result[key] = named === undefined ? children : memberWith(children)
+  }
+  return result
+}
+
+/** What lies under a type that became atomic since the set was made is owned as a whole. */
+export const reconcileSet = (set: FieldSet, type: FieldType): FieldSet => {
+  if (known.get(set) === type) return set
+  const result = reconcileNode(set, type)
+  known.set(result, type)
+  return result
+}
+
+const known = new WeakMap<FieldSet, FieldType>()
+
+const reconcileNode = (node: FieldSet, type: FieldType): FieldSet => {
+  if (isEmptySet(node)) return node
+  if (type.map !== undefined) {
+    const { map } = type
+    if (map.deduced) return node
+    if (map.atomic) return leaf
+    return mapChildren(node, (key) =>
+      key[0] === 'f' ? (map.named(key.slice(2)) ?? map.element) : map.element,
+    )
+  }
+  if (type.scalar !== undefined || type.list === undefined) return node
+  return type.list.atomic ? leaf : mapChildren(node, () => type.list!.element)
+}
+
+const mapChildren = (node: FieldSet, typeOf: (key: string) => FieldType | undefined): FieldSet => {
+  let result: JsonObject | undefined
+  for (const key in node) {
+    const child = node[key] as FieldSet
+    const type = key === '.' ? undefined : typeOf(key)
+    const reconciled = type === undefined ? child : reconcileNode(child, type)
+    if (reconciled === child) continue
+    result ??= { ...node }
+    result[key] = reconciled
+  }
+  return result ?? node
+}

@@ -1,0 +1,213 @@
+/**
+ * Owners through a write: who loses what was changed, who gets it, what an applier gave up, who is in conflict.
+ * Source of the rules: structured-merge-diff, merge/update.go.
+ */
+import { jsonEqual } from '#api/json-object.js'
+import type { JsonObject } from '#api/object.js'
+import { type Comparison, compareObjects, nothingChanged } from './compare.js'
+import {
+  difference,
+  emptySet,
+  type FieldSet,
+  intersection,
+  isEmptySet,
+  pathsOf,
+  recursiveDifference,
+  union,
+} from './field-set.js'
+import type { FieldType } from './field-type.js'
+import type { Owner, Owners } from './managed-fields.js'
+import { mergeObjects, removeFields } from './merge-typed.js'
+import { fieldSetOf, reconcileSet, withNamedFields } from './to-field-set.js'
+
+/** The versions of one kind. */
+export interface Versions {
+  /** Undefined for versions that are not served: their owners are forgotten. */
+  typeOf(apiVersion: string): FieldType | undefined
+  /** The object in another version; undefined when there is none. */
+  convert(object: JsonObject, apiVersion: string): JsonObject | undefined
+  /** Fields that writes of this resource or subresource never change, so never own. */
+  resetFields(apiVersion: string): FieldSet
+}
+
+export interface FieldConflict {
+  readonly owner: Owner
+  readonly path: readonly string[]
+}
+export class FieldConflicts extends Error {
+  readonly conflicts: readonly FieldConflict[]
+  constructor(conflicts: readonly FieldConflict[]) {
+    super('conflicts with other managers')
+    this.conflicts = conflicts
+  }
+}
+
+interface Write {
+  readonly versions: Versions
+  readonly live: JsonObject
+  readonly apiVersion: string
+  readonly owners: Owners
+  /** Identity of the one who writes. */
+  readonly writer: string
+}
+
+const filtered = (comparison: Comparison, reset: FieldSet): Comparison =>
+  isEmptySet(reset)
+    ? comparison
+    : {
+        added: recursiveDifference(comparison.added, reset),
+        modified: recursiveDifference(comparison.modified, reset),
+        removed: recursiveDifference(comparison.removed, reset),
+      }
+
+const compareIn = (
+  { versions, live, apiVersion: own }: Write,
+  next: JsonObject,
+  apiVersion: string,
+): Comparison | undefined => {
+  const type = versions.typeOf(apiVersion)
+  if (type === undefined) return undefined
+  const before = own === apiVersion ? live : versions.convert(live, apiVersion)
+  const after = own === apiVersion ? next : versions.convert(next, apiVersion)
+  if (before === undefined || after === undefined) return undefined
+  return filtered(compareObjects(before, after, type), versions.resetFields(apiVersion))
+}
+
+/** Takes from everyone else what the write changed. */
+const takeFromOthers = (
+  write: Write,
+  next: JsonObject,
+  force: boolean,
+): { owners: Owners; comparison: Comparison } => {
+  const comparison = compareIn(write, next, write.apiVersion) ?? nothingChanged
+  const byVersion = new Map<string, Comparison | undefined>([[write.apiVersion, comparison]])
+  const owners: Owners = new Map()
+  const conflicts: FieldConflict[] = []
+  for (const [identity, owner] of write.owners) {
+    if (identity === write.writer) {
+      if (!isEmptySet(owner.set)) owners.set(identity, owner)
+      continue
+    }
+    if (!byVersion.has(owner.apiVersion)) {
+      byVersion.set(owner.apiVersion, compareIn(write, next, owner.apiVersion))
+    }
+    const compared = byVersion.get(owner.apiVersion)
+    if (compared === undefined) continue
+    const taken = intersection(owner.set, union(compared.modified, compared.added))
+    if (!isEmptySet(taken)) {
+      for (const path of pathsOf(taken)) conflicts.push({ owner, path })
+    }
+    const left = difference(difference(owner.set, taken), compared.removed)
+    if (!isEmptySet(left)) owners.set(identity, withSet(owner, left))
+  }
+  if (!force && conflicts.length > 0) throw new FieldConflicts(conflicts)
+  return { owners, comparison }
+}
+
+export const withSet = (owner: Owner, set: FieldSet): Owner =>
+  set === owner.set ? owner : { ...owner, set }
+
+/** What lies under types that became atomic is owned as a whole now; owners in versions that are gone go. */
+const reconcileOwners = (versions: Versions, owners: Owners): Owners => {
+  const result: Owners = new Map()
+  for (const [identity, owner] of owners) {
+    const type = versions.typeOf(owner.apiVersion)
+    if (type !== undefined) result.set(identity, withSet(owner, reconcileSet(owner.set, type)))
+  }
+  return result
+}
+
+/** A write that is no apply: yields the owners after it and the fields that the writer changed. */
+export const ownersAfterUpdate = (
+  write: Omit<Write, 'writer'>,
+  next: JsonObject,
+): { owners: Owners; changed: FieldSet } => {
+  const reconciled = reconcileOwners(write.versions, write.owners)
+  const { owners, comparison } = takeFromOthers(
+    { ...write, owners: reconciled, writer: '' },
+    next,
+    true,
+  )
+  return { owners, changed: union(comparison.modified, comparison.added) }
+}
+
+export interface Applied {
+  /** Undefined when the apply changes no value. */
+  readonly object: JsonObject | undefined
+  readonly owners: Owners
+}
+
+/** Throws FieldConflicts unless forced. `applier` is who applies, with nothing in its set yet. */
+export const ownersAfterApply = (
+  write: Omit<Write, 'writer'>,
+  options: { patch: JsonObject; applier: Owner; identity: string; force: boolean },
+): Applied => {
+  const { versions, live, apiVersion } = write
+  const { patch, applier, identity } = options
+  const type = versions.typeOf(apiVersion)!
+  const owners = reconcileOwners(versions, write.owners)
+  const last = owners.get(identity)
+  const claimed = recursiveDifference(fieldSetOf(patch, type), versions.resetFields(apiVersion))
+  owners.set(identity, { ...applier, set: claimed })
+  const merged = mergeObjects(live, patch, type)
+  const object = last === undefined ? merged : prune(write, merged, owners, last)
+  const after = takeFromOthers({ ...write, owners, writer: identity }, object, options.force)
+  return { object: jsonEqual(live, object) ? undefined : object, owners: after.owners }
+}
+
+/** Removes what the applier claimed before and claims no more, unless someone else owns it. */
+const prune = (
+  write: Write | Omit<Write, 'writer'>,
+  merged: JsonObject,
+  owners: Owners,
+  last: Owner,
+): JsonObject => {
+  const { versions, apiVersion } = write
+  const type = versions.typeOf(last.apiVersion)
+  if (isEmptySet(last.set) || type === undefined) return merged
+  const converted = inVersion(versions, merged, apiVersion, last.apiVersion)
+  if (converted === undefined) return merged
+  const lastNamed = withNamedFields(last.set, type)
+  let pruned = removeFields(converted, lastNamed, type)
+  pruned = addBackOwned(versions, converted, pruned, last.apiVersion, owners)
+  const prunedNamed = withNamedFields(fieldSetOf(pruned, type), type)
+  const mergedNamed = withNamedFields(fieldSetOf(converted, type), type)
+  // Only what the applier had claimed may go: what became dangling by its leaving stays.
+  const gone = intersection(difference(mergedNamed, prunedNamed), lastNamed)
+  const result = isEmptySet(gone) ? converted : removeFields(converted, gone, type)
+  return inVersion(versions, result, last.apiVersion, apiVersion) ?? merged
+}
+
+const inVersion = (
+  versions: Versions,
+  object: JsonObject,
+  from: string,
+  to: string,
+): JsonObject | undefined => (from === to ? object : versions.convert(object, to))
+
+/** Puts back what other owners, in whichever version, still hold. */
+const addBackOwned = (
+  versions: Versions,
+  merged: JsonObject,
+  pruned: JsonObject,
+  apiVersion: string,
+  owners: Owners,
+): JsonObject => {
+  const managed = new Map<string, FieldSet>([[apiVersion, emptySet]])
+  for (const owner of owners.values()) {
+    managed.set(owner.apiVersion, union(managed.get(owner.apiVersion) ?? emptySet, owner.set))
+  }
+  let result = pruned
+  for (const [version, set] of managed) {
+    const type = versions.typeOf(version)
+    const whole = inVersion(versions, merged, apiVersion, version)
+    const part = inVersion(versions, result, apiVersion, version)
+    if (type === undefined || whole === undefined || part === undefined) continue
+    if (version === apiVersion && isEmptySet(set) && managed.size > 1) continue
+    const kept = union(withNamedFields(fieldSetOf(part, type), type), withNamedFields(set, type))
+    const gone = difference(withNamedFields(fieldSetOf(whole, type), type), kept)
+    const back = isEmptySet(gone) ? whole : removeFields(whole, gone, type)
+    result = inVersion(versions, back, version, apiVersion) ?? result
+  }
+  return result
+}

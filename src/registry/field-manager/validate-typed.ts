@@ -1,0 +1,119 @@
+/**
+ * Whether an applied configuration fits its type, in the words of structured-merge-diff (typed/validate.go), which show
+ * values as Go prints them.
+ */
+import { isJsonObject } from '#api/json-object.js'
+import type { JsonObject, JsonValue } from '#api/object.js'
+import { goPrint, goTypeOf } from '../patch/go-print.js'
+import type { FieldType, ListType, MapType, ScalarKind } from './field-type.js'
+import { elementOf, formOf, TypeMismatch } from './list-item.js'
+import { fieldElement, printElement } from './path-element.js'
+
+/** Upstream's text, or undefined when the value fits. Entries with equal keys are allowed in stored objects only. */
+export const mismatchOf = (
+  value: JsonObject,
+  type: FieldType,
+  options: { allowDuplicates: boolean },
+): string | undefined => {
+  const problems: string[] = []
+  visit(type, value, '', problems, options.allowDuplicates)
+  if (problems.length === 0) return undefined
+  return problems.length === 1
+    ? problems[0]
+    : ['errors:', ...problems.map((p) => `  ${p}`)].join('\n')
+}
+
+const at = (path: string, problem: string): string =>
+  path === '' ? problem : `${path}: ${problem}`
+
+const visit = (
+  type: FieldType,
+  value: JsonValue,
+  path: string,
+  problems: string[],
+  allowDuplicates: boolean,
+): void => {
+  const form = formOf(type, value)
+  if (value === null) return
+  if (form === 'scalar') {
+    const problem = problemOfScalar(type.scalar!, value)
+    if (problem !== undefined) problems.push(at(path, problem))
+  } else if (form === 'map') {
+    if (!isJsonObject(value)) problems.push(at(path, `expected map, got &{${goPrint(value)}}`))
+    else visitFields(type.map!, value, path, problems, allowDuplicates)
+  } else if (!Array.isArray(value)) {
+    problems.push(at(path, `expected list, got &{${goPrint(value)}}`))
+  } else visitEntries(type.list!, value, path, problems, allowDuplicates)
+}
+
+const visitFields = (
+  map: MapType,
+  value: JsonObject,
+  path: string,
+  problems: string[],
+  allowDuplicates: boolean,
+): void => {
+  for (const key of Object.keys(value)) {
+    const inner = `${path}${printElement(fieldElement(key))}`
+    const type = map.named(key) ?? map.element
+    if (type === undefined) {
+      problems.push(at(inner, 'field not declared in schema'))
+      return
+    }
+    visit(type, value[key]!, inner, problems, allowDuplicates)
+  }
+}
+
+const visitEntries = (
+  list: ListType,
+  items: JsonValue[],
+  path: string,
+  problems: string[],
+  allowDuplicates: boolean,
+): void => {
+  const seen = new Set<string>()
+  for (const [i, item] of items.entries()) {
+    let element = `i:${i}`
+    if (!list.atomic) {
+      try {
+        element = elementOf(list, item)
+      } catch (e) {
+        if (!(e instanceof TypeMismatch)) throw e
+        problems.push(at(path, `element ${i}: ${e.message}`))
+        return
+      }
+      if (seen.has(element) && !allowDuplicates) {
+        problems.push(at(path, `duplicate entries for key ${printElement(element)}`))
+      }
+      seen.add(element)
+    }
+    visit(list.element, item, `${path}${printElement(element)}`, problems, allowDuplicates)
+  }
+}
+
+const problemOfScalar = (kind: ScalarKind, value: JsonValue): string | undefined => {
+  const isNumber = typeof value === 'number' || typeof value === 'bigint'
+  switch (kind) {
+    case 'numeric':
+      return isNumber ? undefined : `expected numeric (int or float), got ${goTypeOf(value)}`
+    case 'string':
+      return typeof value === 'string'
+        ? undefined
+        : `expected string, got &value.valueUnstructured{Value:${goSyntax(value)}}`
+    case 'boolean':
+      return typeof value === 'boolean' ? undefined : `expected boolean, got &{${goPrint(value)}}`
+    default:
+      return typeof value === 'object' ? `expected any scalar, got &{${goPrint(value)}}` : undefined
+  }
+}
+
+/** A value as Go prints it with %#v. */
+const goSyntax = (value: JsonValue): string => {
+  if (value === null) return 'interface {}(nil)'
+  if (Array.isArray(value)) return `[]interface {}{${value.map(goSyntax).join(', ')}}`
+  if (!isJsonObject(value)) return typeof value === 'string' ? JSON.stringify(value) : String(value)
+  const entries = Object.keys(value)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${goSyntax(value[key]!)}`)
+  return `map[string]interface {}{${entries.join(', ')}}`
+}
