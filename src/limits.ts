@@ -11,6 +11,8 @@ export const limits = {
   jsonPatchOperationsMax: 10_000,
   /** Bytes that all copies of one JSON patch may add; upstream's JSONPatchMaxCopyBytes. */
   jsonPatchCopyBytesMax: 3 * 1024 * 1024,
+  /** Entries of operation Update in managedFields; upstream's DefaultMaxUpdateManagers. */
+  updateManagersMax: 10,
   /** Deepest JSON or YAML that is decoded. encoding/json stops at 10,000, where JSON.stringify has run out of stack. */
   jsonDepthMax: 1_000,
   /** Aliases that one YAML body may resolve. */

@@ -6,8 +6,42 @@
  * compare-and-swap loop it runs again for each stored object. Writes that the server makes by itself (graceful delete,
  * finalizers of garbage collection, bindings) are not tracked.
  * At the very end, `keepManagedFieldsTimes(next, stored)` of ./times.js undoes new times when nothing else changed.
+ *
+ * The parts: field-set.ts (sets of paths, in their wire form), field-type.ts (how lists and maps of a type merge),
+ * compare.ts, to-field-set.ts, merge-typed.ts and validate-typed.ts (walks over values of a type), updater.ts (owners
+ * through a write), managed-fields.ts (owners on the wire). Sets, types and walks come from structured-merge-diff, what
+ * is around them from apimachinery, pkg/util/managedfields.
  */
-import type { JsonObject, KubeObject } from '#api/object.js'
+import { formatTime } from '#api/clock.js'
+import { type ApiError, applyConflict, badRequest, failure } from '#api/errors.js'
+import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
+import { isJsonObject } from '#api/json-object.js'
+import type { JsonObject, KubeObject, ManagedFieldsEntry } from '#api/object.js'
+import type { ResourceDefinition } from '../resource-definition.js'
+import { capOwners } from './cap-owners.js'
+import { difference, emptySet, hasPath, isEmptySet, setOfPath, union } from './field-set.js'
+import { fieldsOfLastApplied, withLastApplied } from './last-applied.js'
+import {
+  BadManagedFields,
+  identityOf,
+  isReset,
+  type Owner,
+  type Owners,
+  readManagedFields,
+  writeManagedFields,
+} from './managed-fields.js'
+import { printPath } from './path-element.js'
+import {
+  type Applied,
+  type FieldConflict,
+  FieldConflicts,
+  ownersAfterApply,
+  ownersAfterUpdate,
+  type Versions,
+  withSet,
+} from './updater.js'
+import { mismatchOf } from './validate-typed.js'
+import { makeVersions, zeroObjectOf } from './versions.js'
 
 export interface Change {
   /** The stored object in the request's version; undefined on create. */
@@ -33,3 +67,319 @@ export interface FieldManager {
    */
   apply(change: Change & { readonly patch: JsonObject; readonly force: boolean }): KubeObject
 }
+
+export interface FieldManagerDeps {
+  /** The resource in the version of the requests. */
+  readonly definition: ResourceDefinition
+  /** The same resource in another version that is served. */
+  readonly versionOf: (apiVersion: string) => ResourceDefinition | undefined
+}
+
+interface Scope {
+  readonly definition: ResourceDefinition
+  readonly apiVersion: string
+  readonly versions: (subresource: string) => Versions
+}
+
+export const makeFieldManager = ({ definition, versionOf }: FieldManagerDeps): FieldManager => {
+  const bySubresource = new Map<string, Versions>()
+  const scope: Scope = {
+    definition,
+    apiVersion: formatGroupVersion(definition.gvk),
+    versions: (subresource) => {
+      let versions = bySubresource.get(subresource)
+      if (versions === undefined) {
+        versions = makeVersions(definition, versionOf, subresource)
+        bySubresource.set(subresource, versions)
+      }
+      return versions
+    },
+  }
+  return {
+    trackUpdate: (change) => trackUpdate(scope, change),
+    apply: (change) => apply(scope, change),
+  }
+}
+
+/** Never owned: the server's, or the object's identity. */
+const strippedFields = [
+  ['f:apiVersion'],
+  ['f:kind'],
+  ['f:metadata'],
+  ...[
+    'name',
+    'namespace',
+    'creationTimestamp',
+    'selfLink',
+    'uid',
+    'clusterName',
+    'generation',
+    'managedFields',
+    'resourceVersion',
+  ].map((name) => ['f:metadata', `f:${name}`]),
+]
+  .map((path) => setOfPath(...path))
+  .reduce(union, emptySet)
+
+const asJson = (object: KubeObject): JsonObject => object as unknown as JsonObject
+const asObject = (object: JsonObject): KubeObject => object as unknown as KubeObject
+
+const withManagedFields = (
+  object: KubeObject,
+  entries: ManagedFieldsEntry[] | undefined,
+): KubeObject => {
+  const { managedFields: _old, ...metadata } = object.metadata ?? {}
+  return {
+    ...object,
+    metadata: entries === undefined ? metadata : { ...metadata, managedFields: entries },
+  }
+}
+
+const withoutManagedFields = (object: KubeObject): KubeObject =>
+  object.metadata?.managedFields === undefined ? object : withManagedFields(object, undefined)
+
+const readOrNone = (entries: ManagedFieldsEntry[] | undefined): Owners => {
+  try {
+    return readManagedFields(entries)
+  } catch (error) {
+    if (error instanceof BadManagedFields) return new Map()
+    throw error
+  }
+}
+
+/** Owners before an update: what the body says, if it says something that can be read, else what is stored. */
+const ownersBefore = (
+  live: KubeObject | undefined,
+  next: KubeObject,
+  subresource: string,
+): Owners => {
+  const stored = live?.metadata.managedFields
+  if (subresource !== '') return readOrNone(stored)
+  const given = next.metadata.managedFields
+  if (isReset(given)) return new Map()
+  if (given !== undefined && given !== null && given !== stored) {
+    const owners = readOrNone(given)
+    if (owners.size > 0) return owners
+  }
+  return readOrNone(stored)
+}
+
+const trackUpdate = (scope: Scope, change: Change & { next: KubeObject }): KubeObject => {
+  const { live, next, subresource } = change
+  const owners = ownersBefore(live, next, subresource)
+  // Nobody owns anything of an object that was never applied to: tracking begins with its creation or an apply.
+  if (owners.size === 0 && live !== undefined) return withManagedFields(next, undefined)
+  try {
+    const after = trackOwners(scope, change, owners)
+    const stored = live?.metadata.managedFields
+    const entries = writeManagedFields(after)
+    const same =
+      entries?.length === stored?.length && entries?.every((entry, i) => entry === stored?.[i])
+    return withManagedFields(next, same === true ? stored : entries)
+  } catch (error) {
+    if (error instanceof RangeError || error instanceof TypeError) throw error
+    return withManagedFields(next, live?.metadata.managedFields)
+  }
+}
+
+const trackOwners = (
+  scope: Scope,
+  { live, next, manager, subresource, now }: Change & { next: KubeObject },
+  before: Owners,
+): Owners => {
+  const { definition, apiVersion } = scope
+  const { owners, changed } = ownersAfterUpdate(
+    {
+      versions: scope.versions(subresource),
+      live: asJson(withoutManagedFields(live ?? zeroObjectOf(definition))),
+      apiVersion,
+      owners: before,
+    },
+    asJson(withoutManagedFields(next)),
+  )
+  const own = difference(changed, strippedFields)
+  if (!isEmptySet(own)) {
+    const writer = {
+      manager: manager === '' ? 'unknown' : manager,
+      operation: 'Update',
+      apiVersion,
+      subresource,
+      time: formatTime(now),
+      set: own,
+    } as const
+    const identity = identityOf(writer)
+    const previous = owners.get(identity)
+    owners.set(identity, {
+      ...writer,
+      set: previous === undefined ? own : union(own, previous.set),
+    })
+  }
+  capOwners(owners)
+  return owners
+}
+
+/** `<namespace>/<name>; <group>/<version>, Kind=<kind>`, as upstream names an object in its errors. */
+const describe = (object: JsonObject, { gvk }: ResourceDefinition): string => {
+  const metadata = isJsonObject(object.metadata) ? object.metadata : {}
+  const { namespace, name } = metadata as { namespace?: string; name?: string }
+  return `${namespace ?? ''}/${name ?? ''}; ${formatGroupVersion({ group: `${gvk.group}`, version: gvk.version }).replace(/^(?=[^/]*$)/, '/')}, Kind=${gvk.kind}`
+}
+
+const printKind = (patch: JsonObject): string => {
+  const apiVersion = typeof patch.apiVersion === 'string' ? patch.apiVersion : ''
+  const gv = parseGroupVersion(apiVersion) ?? { group: '', version: '' }
+  return `${gv.group}/${gv.version}, Kind=${typeof patch.kind === 'string' ? patch.kind : ''}`
+}
+
+const checkPatch = (scope: Scope, patch: JsonObject, type: Parameters<typeof mismatchOf>[1]) => {
+  const { definition, apiVersion } = scope
+  if (patch.apiVersion !== apiVersion || patch.kind !== definition.gvk.kind) {
+    throw badRequest(`invalid object type: ${printKind(patch)}`)
+  }
+  const metadata = patch.metadata
+  if (isJsonObject(metadata) && (metadata.managedFields ?? null) !== null) {
+    throw badRequest('metadata.managedFields must be nil')
+  }
+  const mismatch = mismatchOf(patch, type, { allowDuplicates: false })
+  if (mismatch !== undefined) {
+    throw failure({
+      code: 500,
+      message: `failed to create typed patch object (${describe(patch, definition)}): ${mismatch}`,
+    })
+  }
+}
+
+const apply = (
+  scope: Scope,
+  change: Change & { patch: JsonObject; force: boolean },
+): KubeObject => {
+  const { definition, apiVersion } = scope
+  const { patch, force, manager, subresource, now } = change
+  const type = scope.versions(subresource).typeOf(apiVersion)!
+  checkPatch(scope, patch, type)
+  const live = change.live ?? zeroObjectOf(definition)
+  const bare = withoutManagedFields(live)
+  const owners = ownersBeforeApply(scope, change, bare)
+  const mismatch = mismatchOf(asJson(bare), type, { allowDuplicates: true })
+  if (mismatch !== undefined) {
+    throw failure({
+      code: 500,
+      message: `failed to create typed live object (${describe(asJson(bare), definition)}): ${mismatch}`,
+    })
+  }
+  const applier: Owner = {
+    manager: manager === '' ? 'unknown' : manager,
+    operation: 'Apply',
+    apiVersion,
+    subresource,
+    time: undefined,
+    set: emptySet,
+  }
+  const identity = identityOf(applier)
+  const attempt = (forced: boolean): Applied =>
+    ownersAfterApply(
+      { versions: scope.versions(subresource), live: asJson(bare), apiVersion, owners },
+      {
+        patch,
+        applier: { ...applier, time: owners.get(identity)?.time },
+        identity,
+        force: forced,
+      },
+    )
+  const applied = attemptWithLastApplied(attempt, { live: bare, manager, force, apiVersion, type })
+  const after = applied.owners
+  const own = after.get(identity)
+  if (own !== undefined) {
+    const stripped = difference(own.set, strippedFields)
+    if (isEmptySet(stripped)) after.delete(identity)
+    else {
+      const time = applied.object === undefined ? own.time : formatTime(now)
+      after.set(identity, { ...withSet(own, stripped), time })
+    }
+  }
+  const result = applied.object === undefined ? bare : asObject(applied.object)
+  const object = manager === 'kubectl' ? withLastApplied(result, patch) : result
+  return withManagedFields(object, writeManagedFields(after))
+}
+
+/** An object without owners belongs to those who came before the first apply. */
+const ownersBeforeApply = (scope: Scope, change: Change, live: KubeObject): Owners => {
+  let owners: Owners
+  try {
+    owners = readManagedFields(change.live?.metadata.managedFields)
+  } catch (error) {
+    if (!(error instanceof BadManagedFields)) throw error
+    throw failure({ code: 500, message: `failed to decode managed fields: ${error.message}` })
+  }
+  if (owners.size > 0 || change.live === undefined) return owners
+  return trackOwners(
+    scope,
+    { ...change, live: undefined, next: live, manager: 'before-first-apply' },
+    owners,
+  )
+}
+
+const attemptWithLastApplied = (
+  attempt: (force: boolean) => Applied,
+  options: {
+    live: KubeObject
+    manager: string
+    force: boolean
+    apiVersion: string
+    type: Parameters<typeof mismatchOf>[1]
+  },
+): Applied => {
+  try {
+    return attempt(options.force)
+  } catch (error) {
+    if (!(error instanceof FieldConflicts)) throw error
+    const allowed =
+      options.manager === 'kubectl'
+        ? fieldsOfLastApplied(options.live, options.apiVersion, options.type)
+        : undefined
+    if (allowed === undefined) throw conflictStatus(error.conflicts)
+    const left = error.conflicts.filter(({ path }) => !hasPath(allowed, path))
+    if (left.length > 0) throw conflictStatus(left)
+    return attempt(true)
+  }
+}
+
+const printOwner = (owner: Owner): string => {
+  const name = JSON.stringify(owner.manager)
+  const via =
+    owner.subresource === ''
+      ? name
+      : `${name} with subresource ${JSON.stringify(owner.subresource)}`
+  return owner.operation === 'Update' ? `${via} using ${owner.apiVersion}` : via
+}
+
+const conflictStatus = (conflicts: readonly FieldConflict[]): ApiError => {
+  const causes = conflicts.map(({ owner, path }) => ({
+    reason: 'FieldManagerConflict',
+    message: `conflict with ${printOwner(owner)}`,
+    field: printPath(path),
+  }))
+  if (causes.length === 1) {
+    const [cause] = causes
+    return applyConflict(`Apply failed with 1 conflict: ${cause!.message}: ${cause!.field}`, causes)
+  }
+  const byOwner = new Map<string, string[]>()
+  // Upstream sorts by its own encoding of the owner, a JSON object that begins with the manager's name.
+  const sorted = [...conflicts].sort((a, b) =>
+    sortKey(a.owner) < sortKey(b.owner) ? -1 : sortKey(a.owner) > sortKey(b.owner) ? 1 : 0,
+  )
+  for (const { owner, path } of sorted) {
+    const head = `conflicts with ${printOwner(owner)}:`
+    byOwner.set(head, [...(byOwner.get(head) ?? []), `- ${printPath(path)}`])
+  }
+  const lines = [...byOwner].flatMap(([head, paths]) => [head, ...paths])
+  return applyConflict(`Apply failed with ${causes.length} conflicts: ${lines.join('\n')}`, causes)
+}
+
+const sortKey = (owner: Owner): string =>
+  JSON.stringify({
+    manager: owner.manager,
+    operation: owner.operation,
+    ...(owner.operation === 'Apply' ? {} : { apiVersion: owner.apiVersion }),
+    ...(owner.subresource === '' ? {} : { subresource: owner.subresource }),
+  })

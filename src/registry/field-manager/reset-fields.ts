@@ -31,7 +31,6 @@ const byStatus: Readonly<Record<string, FieldSet>> = {
   'apiregistration.k8s.io/apiservices': union(spec, meta('labels')),
 }
 
-
 const customStatus = union(
   spec,
   meta(

@@ -193,8 +193,11 @@ const addBackOwned = (
   apiVersion: string,
   owners: Owners,
 ): JsonObject => {
-  const managed = new Map<string, FieldSet>([[apiVersion, emptySet]])
-  for (const owner of owners.values()) {
+  const managed = new Map<string, FieldSet>()
+  const inOrder = [...owners.values()].sort(
+    (a, b) => Number(b.apiVersion === apiVersion) - Number(a.apiVersion === apiVersion),
+  )
+  for (const owner of inOrder) {
     managed.set(owner.apiVersion, union(managed.get(owner.apiVersion) ?? emptySet, owner.set))
   }
   let result = pruned
@@ -203,7 +206,6 @@ const addBackOwned = (
     const whole = inVersion(versions, merged, apiVersion, version)
     const part = inVersion(versions, result, apiVersion, version)
     if (type === undefined || whole === undefined || part === undefined) continue
-    if (version === apiVersion && isEmptySet(set) && managed.size > 1) continue
     const kept = union(withNamedFields(fieldSetOf(part, type), type), withNamedFields(set, type))
     const gone = difference(withNamedFields(fieldSetOf(whole, type), type), kept)
     const back = isEmptySet(gone) ? whole : removeFields(whole, gone, type)

@@ -1,0 +1,71 @@
+/**
+ * What `kubectl apply` leaves in an annotation, so that the manager `kubectl` can move on to server-side apply without
+ * conflicts with its former self, and back.
+ * Source of the rules: apimachinery, pkg/util/managedfields/internal/lastapplied*.go.
+ */
+
+import { parse, stringify } from '#api/json.js'
+import { isJsonObject } from '#api/json-object.js'
+import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
+import { compareObjects } from './compare.js'
+import { difference, type FieldSet, union } from './field-set.js'
+import type { FieldType } from './field-type.js'
+import { fieldSetOf } from './to-field-set.js'
+
+export const lastAppliedAnnotation = 'kubectl.kubernetes.io/last-applied-configuration'
+const annotationsBytesMax = 256 * 1024
+
+const lastAppliedOf = (object: KubeObject): string | undefined =>
+  object.metadata.annotations?.[lastAppliedAnnotation] || undefined
+
+/** Fields that client-side apply wrote and that nobody changed since; undefined when there are none to speak of. */
+export const fieldsOfLastApplied = (
+  live: KubeObject,
+  apiVersion: string,
+  type: FieldType,
+): FieldSet | undefined => {
+  const text = lastAppliedOf(live)
+  if (text === undefined) return undefined
+  let applied: JsonValue
+  try {
+    applied = parse(text)
+  } catch {
+    return undefined
+  }
+  if (!isJsonObject(applied) || applied.apiVersion !== apiVersion) return undefined
+  const changes = compareObjects(applied, live as unknown as JsonObject, type)
+  const changed = union(union(changes.modified, changes.added), changes.removed)
+  return difference(fieldSetOf(applied, type), changed)
+}
+
+const sortKeys = (value: JsonValue): JsonValue => {
+  if (Array.isArray(value)) return value.map(sortKeys)
+  if (!isJsonObject(value)) return value
+  return Object.fromEntries(
+    Object.keys(value)
+      .sort()
+      .map((key) => [key, sortKeys(value[key]!)]),
+  )
+}
+
+/** Keeps the annotation of an object that has one in step with what was applied. */
+export const withLastApplied = (object: KubeObject, patch: JsonObject): KubeObject => {
+  if (lastAppliedOf(object) === undefined) return object
+  const metadata = patch.metadata as JsonObject
+  const { [lastAppliedAnnotation]: _old, ...rest } = (metadata.annotations ?? {}) as JsonObject
+  const { annotations: _annotations, ...others } = metadata
+  const applied = {
+    ...patch,
+    metadata: Object.keys(rest).length > 0 ? { ...others, annotations: rest } : others,
+  }
+  const annotations: Record<string, string> = {
+    ...object.metadata.annotations,
+    [lastAppliedAnnotation]: `${stringify(sortKeys(applied))}\n`,
+  }
+  const bytes = Object.entries(annotations).reduce(
+    (sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value),
+    0,
+  )
+  if (bytes > annotationsBytesMax) delete annotations[lastAppliedAnnotation]
+  return { ...object, metadata: { ...object.metadata, annotations } }
+}

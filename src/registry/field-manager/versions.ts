@@ -1,0 +1,64 @@
+/** The versions of one resource, as the field manager needs them: types, conversion, what a subresource puts back. */
+import { formatGroupVersion } from '#api/group-version.js'
+import type { JsonObject, KubeObject } from '#api/object.js'
+import { decodeType } from '../decode.js'
+import type { ResourceDefinition } from '../resource-definition.js'
+import { deducedType, type FieldType, fieldTypeOf, fieldTypeOfStructural } from './field-type.js'
+import { resetFieldsOf } from './reset-fields.js'
+import type { Versions } from './updater.js'
+
+const typesOfStructural = new WeakMap<JsonObject, FieldType>()
+
+export const typeOfDefinition = (definition: ResourceDefinition): FieldType => {
+  if (definition.schemaName !== undefined) return fieldTypeOf(definition.schemaName)
+  const schema = definition.structuralSchema
+  if (schema === undefined) return deducedType
+  let type = typesOfStructural.get(schema)
+  if (type === undefined) {
+    type = fieldTypeOfStructural(schema)
+    typesOfStructural.set(schema, type)
+  }
+  return type
+}
+
+const zeros = new Map<string, JsonObject>()
+
+/** What Go has before anything is decoded into it: an object whose fields that are always written are empty. */
+export const zeroObjectOf = (definition: ResourceDefinition): KubeObject => {
+  const { gvk, schemaName } = definition
+  const type = { kind: gvk.kind, apiVersion: formatGroupVersion(gvk) }
+  if (schemaName === undefined) return type as KubeObject
+  let zero = zeros.get(schemaName)
+  if (zero === undefined) {
+    zero = decodeType(schemaName, {}).value
+    zeros.set(schemaName, zero)
+  }
+  return { ...zero, ...type } as unknown as KubeObject
+}
+
+/** `versionOf` finds the same resource in another version, by apiVersion. */
+export const makeVersions = (
+  definition: ResourceDefinition,
+  versionOf: (apiVersion: string) => ResourceDefinition | undefined,
+  subresource: string,
+): Versions => {
+  const own = formatGroupVersion(definition.gvk)
+  const find = (apiVersion: string): ResourceDefinition | undefined =>
+    apiVersion === own ? definition : versionOf(apiVersion)
+  const reset = resetFieldsOf({ ...definition.gvr, ...definition }, subresource)
+  return {
+    typeOf: (apiVersion) => {
+      const found = find(apiVersion)
+      return found === undefined ? undefined : typeOfDefinition(found)
+    },
+    convert: (object, apiVersion) => {
+      const from = find(object.apiVersion as string)
+      const to = find(apiVersion)
+      if (from === undefined || to === undefined) return undefined
+      const given = object as unknown as KubeObject
+      const stored = from.convert?.toStorage(given) ?? given
+      return (to.convert?.fromStorage(stored) ?? stored) as unknown as JsonObject
+    },
+    resetFields: () => reset,
+  }
+}

@@ -1,0 +1,412 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { ApiError } from '#api/errors.js'
+import { jsonEqual } from '#api/json-object.js'
+import type { JsonObject, JsonValue, KubeObject, ManagedFieldsEntry } from '#api/object.js'
+import { kinds } from '#kinds/index.js'
+import { decodeObject } from '#registry/decode.js'
+import { makeFieldManager } from '#registry/field-manager/field-manager.js'
+import {
+  difference,
+  emptySet,
+  type FieldSet,
+  intersection,
+  leavesOf,
+  pathsOf,
+  recursiveDifference,
+  sameSet,
+  setOfPath,
+  sortSet,
+  union,
+} from '#registry/field-manager/field-set.js'
+import { keepManagedFieldsTimes } from '#registry/field-manager/times.js'
+import { makeResourceTable } from '#registry/resource-table.js'
+
+const table = makeResourceTable(kinds)
+const world = (group: string, version: string, kind: string) => {
+  const definition = table.byKind({ group, version, kind })!
+  const manager = makeFieldManager({
+    definition,
+    versionOf: (apiVersion) => {
+      const [g, v] = apiVersion.includes('/') ? apiVersion.split('/') : ['', apiVersion]
+      return table.get({ group: g!, version: v!, resource: definition.gvr.resource })
+    },
+  })
+  const decode = (object: unknown) => decodeObject(definition, object as JsonValue).object
+  let clock = 1_700_000_000_000
+  const tick = () => (clock += 1000)
+  const stored = (object: KubeObject): KubeObject => {
+    const decoded = decode(object)
+    return { ...decoded, metadata: { ...decoded.metadata, uid: 'u', name: 'a' } }
+  }
+  return {
+    create: (object: JsonObject, by = 'creator') =>
+      stored(
+        manager.trackUpdate({
+          live: undefined,
+          next: decode(object),
+          manager: by,
+          subresource: '',
+          now: tick(),
+        }),
+      ),
+    update: (live: KubeObject, next: JsonObject, by = 'updater', subresource = '') => {
+      const tracked = manager.trackUpdate({
+        live,
+        next: decode(next),
+        manager: by,
+        subresource,
+        now: tick(),
+      })
+      return keepManagedFieldsTimes(stored(tracked), live)
+    },
+    apply: (live: KubeObject | undefined, patch: JsonObject, by = 'one', force = false) => {
+      const applied = manager.apply({
+        live,
+        patch,
+        manager: by,
+        force,
+        subresource: '',
+        now: tick(),
+      })
+      const next = stored(applied)
+      return live === undefined ? next : keepManagedFieldsTimes(next, live)
+    },
+  }
+}
+const maps = world('', 'v1', 'ConfigMap')
+const map = (data: JsonObject, metadata: JsonObject = {}): JsonObject => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'a', ...metadata },
+  data,
+})
+const owners = (object: KubeObject): Record<string, JsonValue> =>
+  Object.fromEntries(
+    (object.metadata.managedFields ?? []).map((e: ManagedFieldsEntry) => [
+      `${e.operation} ${e.manager}${e.subresource === undefined ? '' : `/${e.subresource}`}`,
+      e.fieldsV1 as JsonValue,
+    ]),
+  )
+const refusal = (run: () => unknown): string => {
+  try {
+    run()
+  } catch (e) {
+    if (e instanceof ApiError) return `${e.code} ${e.message}`
+    throw e
+  }
+  return 'accepted'
+}
+
+const name = fc.constantFrom('a', 'b', 'c')
+const path = fc.array(
+  fc.oneof(
+    name.map((n) => `f:${n}`),
+    name.map((n) => `k:{"name":"${n}"}`),
+    name.map((n) => `v:"${n}"`),
+  ),
+  { minLength: 1, maxLength: 4 },
+)
+const set: fc.Arbitrary<FieldSet> = fc
+  .array(path, { maxLength: 8 })
+  .map((paths) => paths.map((p) => setOfPath(...p)).reduce(union, emptySet))
+const keysOf = (s: FieldSet) => new Set(pathsOf(s).map((p) => JSON.stringify(p)))
+const sameKeys = (s: FieldSet, expected: Set<string>) => {
+  const actual = keysOf(s)
+  return actual.size === expected.size && [...actual].every((k) => expected.has(k))
+}
+
+t.test('field sets behave as the sets of their paths', async () => {
+  fc.assert(
+    fc.property(set, set, (a, b) => {
+      const [x, y] = [keysOf(a), keysOf(b)]
+      return (
+        sameKeys(union(a, b), new Set([...x, ...y])) &&
+        sameKeys(intersection(a, b), new Set([...x].filter((k) => y.has(k)))) &&
+        sameKeys(difference(a, b), new Set([...x].filter((k) => !y.has(k)))) &&
+        sameSet(union(a, b), union(b, a)) &&
+        sameSet(sortSet(a), a)
+      )
+    }),
+  )
+})
+
+t.test(
+  'a recursive difference takes what lies under what it takes; leaves have nothing under them',
+  async () => {
+    const isPrefix = (p: string[], q: string[]) =>
+      p.length <= q.length && p.every((e, i) => e === q[i])
+    fc.assert(
+      fc.property(set, set, (a, b) => {
+        const taken = pathsOf(b)
+        const left = pathsOf(a).filter((p) => !taken.some((q) => isPrefix(q, p)))
+        const all = pathsOf(a)
+        const leaves = all.filter((p) => !all.some((q) => q.length > p.length && isPrefix(p, q)))
+        return (
+          sameKeys(recursiveDifference(a, b), new Set(left.map((p) => JSON.stringify(p)))) &&
+          sameKeys(leavesOf(a), new Set(leaves.map((p) => JSON.stringify(p))))
+        )
+      }),
+    )
+  },
+)
+
+const data = fc.dictionary(
+  fc.constantFrom('a', 'b', 'c', 'd'),
+  fc.constantFrom('1', '2'),
+) as fc.Arbitrary<JsonObject>
+
+t.test('applying twice is applying once: no value, owner or time moves', async () => {
+  fc.assert(
+    fc.property(data, data, (before, patch) => {
+      const live = maps.create(map(before))
+      const once = maps.apply(live, map(patch), 'one', true)
+      const twice = maps.apply(once, map(patch), 'one', true)
+      return jsonEqual(once as unknown as JsonValue, twice as unknown as JsonValue)
+    }),
+  )
+})
+
+t.test('appliers of different fields commute', async () => {
+  fc.assert(
+    fc.property(data, data, (first, second) => {
+      const mine = Object.fromEntries(Object.entries(first).map(([k, v]) => [`x${k}`, v]))
+      const live = maps.create(map({ base: '1' }))
+      const ab = maps.apply(maps.apply(live, map(mine), 'one'), map(second), 'two')
+      const ba = maps.apply(maps.apply(live, map(second), 'two'), map(mine), 'one')
+      return (
+        jsonEqual(ab.data as JsonValue, ba.data as JsonValue) &&
+        jsonEqual(owners(ab) as JsonValue, owners(ba) as JsonValue)
+      )
+    }),
+  )
+})
+
+t.test(
+  'who applies and then applies nothing leaves the object as if they had never come',
+  async () => {
+    fc.assert(
+      fc.property(data, (patch) => {
+        const mine = Object.fromEntries(Object.entries(patch).map(([k, v]) => [`x${k}`, v]))
+        const live = maps.create(map({ base: '1' }))
+        const there = maps.apply(live, map(mine))
+        const gone = maps.apply(there, {
+          apiVersion: 'v1',
+          kind: 'ConfigMap',
+          metadata: { name: 'a' },
+        })
+        return jsonEqual(gone as unknown as JsonValue, live as unknown as JsonValue)
+      }),
+    )
+  },
+)
+
+t.test(
+  'a create owns what it wrote, an update what it changed, and takes it from who had it',
+  async (t) => {
+    const created = maps.create(map({ k: '1', l: '1' }))
+    t.same(owners(created), { 'Update creator': { 'f:data': { '.': {}, 'f:k': {}, 'f:l': {} } } })
+    const updated = maps.update(created, map({ k: '2', l: '1' }))
+    t.same(owners(updated), {
+      'Update creator': { 'f:data': { '.': {}, 'f:l': {} } },
+      'Update updater': { 'f:data': { 'f:k': {} } },
+    })
+    t.equal(
+      maps.update(updated, updated as unknown as JsonObject, 'nobody').metadata.managedFields,
+      updated.metadata.managedFields,
+    )
+    const emptied = maps.update(updated, { ...map({}), data: null })
+    t.same(owners(emptied), {})
+    t.same(
+      owners(maps.update(emptied, map({ k: '3' }))),
+      {},
+      'nobody owned it, so nobody is tracked',
+    )
+  },
+)
+
+t.test(
+  'managedFields: cleared by [] and [{}], kept by null, rewritten by what can be read, else kept',
+  async (t) => {
+    const live = maps.apply(undefined, map({ k: '1' }))
+    const entry = {
+      manager: 'x',
+      operation: 'Apply',
+      apiVersion: 'v1',
+      fieldsType: 'FieldsV1',
+      fieldsV1: { 'f:data': { 'f:k': {} } },
+    }
+    const written = (managedFields: JsonValue) =>
+      owners(maps.update(live, map({ k: '1' }, { managedFields })))
+    const kept = { 'Apply one': { 'f:data': { 'f:k': {} } } }
+    t.same(written([]), {})
+    t.same(written([{}]), {})
+    t.same(written(null), kept)
+    t.same(written([entry]), { 'Apply x': { 'f:data': { 'f:k': {} } } })
+    t.same(written([{ ...entry, operation: 'Guess' }]), kept)
+    t.same(written([{ ...entry, fieldsType: 'FieldsV9' }]), kept)
+    t.same(written([{ ...entry, fieldsV1: { 'bogus-key': {} } }]), kept)
+    t.same(written([{ ...entry, apiVersion: 'nope/v1' }]), {})
+  },
+)
+
+t.test('conflicts name each field and how its owner wrote it; force takes', async (t) => {
+  const live = maps.update(maps.create(map({ k: '1', l: '1' })), map({ k: '1', l: '2' }))
+  t.equal(
+    refusal(() => maps.apply(live, map({ k: '3', l: '3' }))),
+    '409 Apply failed with 2 conflicts: conflicts with "creator" using v1:\n- .data.k\nconflicts with "updater" using v1:\n- .data.l',
+  )
+  const shared = maps.apply(live, map({ k: '1' }))
+  t.same(owners(shared)['Apply one'], { 'f:data': { 'f:k': {} } })
+  t.equal(shared.metadata.managedFields!.find((e) => e.manager === 'one')!.time, undefined)
+  t.equal(
+    refusal(() => maps.apply(shared, map({ k: '4' }), 'two')),
+    '409 Apply failed with 2 conflicts: conflicts with "creator" using v1:\n- .data.k\nconflicts with "one":\n- .data.k',
+  )
+  t.same(owners(maps.apply(shared, map({ k: '4' }), 'two', true)), {
+    'Apply two': { 'f:data': { 'f:k': {} } },
+    'Update creator': { 'f:data': { '.': {} } },
+    'Update updater': { 'f:data': { 'f:l': {} } },
+  })
+})
+
+t.test(
+  'lists: entries by key with defaults, sets by value, atomic ones as a whole, in the order of who applies',
+  async (t) => {
+    const services = world('', 'v1', 'Service')
+    const service = (ports: JsonObject[], spec: JsonObject = {}): JsonObject => ({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 's' },
+      spec: { ports, ...spec },
+    })
+    const ports = (o: KubeObject) => (o.spec.ports as JsonObject[]).map((p) => p.port)
+    let s = services.apply(undefined, service([{ port: 1 }, { port: 3 }]), 'one')
+    t.same(owners(s)['Apply one'], {
+      'f:spec': {
+        'f:ports': {
+          'k:{"port":1,"protocol":"TCP"}': { '.': {}, 'f:port': {} },
+          'k:{"port":3,"protocol":"TCP"}': { '.': {}, 'f:port': {} },
+        },
+      },
+    })
+    s = services.apply(s, service([{ port: 2 }, { port: 3 }]), 'two')
+    t.same(ports(s), [1, 2, 3])
+    s = services.apply(s, service([{ port: 3 }, { port: 1 }]), 'three')
+    t.same(ports(s), [2, 3, 1])
+    s = services.apply(s, service([{ port: 9 }]), 'four')
+    t.same(ports(s), [2, 3, 1, 9])
+    s = services.apply(s, service([{ port: 3 }, { port: 2 }, { port: 1 }]), 'two')
+    t.same(ports(s), [3, 9, 2, 1])
+    s = services.apply(s, service([]), 'four')
+    t.same(ports(s), [3, 2, 1])
+    const selected = services.apply(s, service([], { selector: { a: '1' } }), 'x')
+    t.equal(
+      refusal(() => services.apply(selected, service([], { selector: { b: '1' } }), 'y')),
+      '409 Apply failed with 1 conflict: conflict with "x": .spec.selector',
+    )
+    const finalized = maps.apply(undefined, map({}, { finalizers: ['e.com/1', 'e.com/2'] }))
+    t.same(owners(finalized)['Apply one'], {
+      'f:data': {},
+      'f:metadata': { 'f:finalizers': { 'v:"e.com/1"': {}, 'v:"e.com/2"': {} } },
+    })
+  },
+)
+
+t.test('what does not fit the type is a 500 in the words of the merge library', async (t) => {
+  const wrong: [JsonObject, string][] = [
+    [{ ...map({}), bogus: 1 }, '.bogus: field not declared in schema'],
+    [map({ k: 5 }), '.data.k: expected string, got &value.valueUnstructured{Value:5}'],
+    [{ ...map({}), data: 'text' }, '.data: expected map, got &{text}'],
+    [map({}, { finalizers: ['x', 'x'] }), '.metadata.finalizers: duplicate entries for key [="x"]'],
+  ]
+  for (const [patch, problem] of wrong) {
+    t.equal(
+      refusal(() => maps.apply(undefined, patch)),
+      `500 failed to create typed patch object (/a; /v1, Kind=ConfigMap): ${problem}`,
+    )
+  }
+  t.equal(
+    refusal(() => maps.apply(undefined, {})),
+    '400 invalid object type: /, Kind=',
+  )
+  t.equal(
+    refusal(() => maps.apply(undefined, map({}, { managedFields: [] }))),
+    '400 metadata.managedFields must be nil',
+  )
+})
+
+t.test('more than ten updaters: the oldest become ancient-changes', async (t) => {
+  let live = maps.create(map({ k0: '1' }), 'm00')
+  const all: JsonObject = { k0: '1' }
+  for (let i = 1; i <= 11; i++) {
+    all[`k${i}`] = '1'
+    live = maps.update(live, map({ ...all }), `m${String(i).padStart(2, '0')}`)
+  }
+  t.equal(live.metadata.managedFields!.length, 10)
+  t.same(owners(live)['Update ancient-changes'], {
+    'f:data': { '.': {}, 'f:k0': {}, 'f:k1': {}, 'f:k2': {} },
+  })
+})
+
+t.test(
+  'the manager kubectl takes over what client-side apply wrote, and keeps its annotation in step',
+  async (t) => {
+    const key = 'kubectl.kubernetes.io/last-applied-configuration'
+    const last = JSON.stringify(map({ k: '1' }))
+    const live = maps.create(
+      map({ k: '1', l: '1' }, { annotations: { [key]: last } }),
+      'kubectl-client-side-apply',
+    )
+    t.match(
+      refusal(() => maps.apply(live, map({ k: '2' }), 'someone')),
+      /^409/,
+    )
+    const taken = maps.apply(live, map({ k: '2' }), 'kubectl')
+    t.equal(
+      taken.metadata.annotations![key],
+      '{"apiVersion":"v1","data":{"k":"2"},"kind":"ConfigMap","metadata":{"name":"a"}}\n',
+    )
+    t.equal(
+      refusal(() => maps.apply(taken, map({ k: '2', l: '3' }), 'kubectl')),
+      '409 Apply failed with 1 conflict: conflict with "kubectl-client-side-apply" using v1: .data.l',
+    )
+  },
+)
+
+t.test(
+  'a Deployment that is created and one whose status is written are owned as upstream records it',
+  async (t) => {
+    const deployments = world('apps', 'v1', 'Deployment')
+    const body: JsonObject = {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'a' },
+      spec: {
+        selector: { matchLabels: { app: 'a' } },
+        template: {
+          metadata: { labels: { app: 'a' } },
+          spec: { containers: [{ name: 'c', image: 'nginx:1' }] },
+        },
+      },
+      status: { replicas: 7 },
+    }
+    const created = deployments.create(body)
+    const container = (owners(created)['Update creator'] as JsonObject)['f:spec'] as JsonObject
+    t.same(container['f:selector'], {})
+    t.notOk('f:status' in (owners(created)['Update creator'] as JsonObject))
+    t.same(((container['f:template'] as JsonObject)['f:metadata'] as JsonObject)['f:labels'], {
+      '.': {},
+      'f:app': {},
+    })
+    const status = { ...created, status: { replicas: 1 } } as unknown as JsonObject
+    t.same(
+      owners(deployments.update(created, status, 'controller', 'status'))[
+        'Update controller/status'
+      ],
+      {
+        'f:status': { 'f:replicas': {} },
+      },
+    )
+  },
+)
