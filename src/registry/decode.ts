@@ -2,6 +2,7 @@
 import { badRequest } from '#api/errors.js'
 import { formatGroupVersion, type GroupVersionKind } from '#api/group-version.js'
 import type { JsonTrace } from '#api/json.js'
+import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { goTypeName } from '#openapi/schemas.js'
 import { type Decode, decoderOf } from './decode/compile.js'
@@ -47,6 +48,13 @@ export const decodeType = (
   return { value: decoded, strictErrors }
 }
 
+/** An empty list of managedFields is an order to the field manager, though Go never writes it. */
+const clearsOwners = (value: JsonValue): boolean => {
+  const metadata = isJsonObject(value) ? value.metadata : undefined
+  const managedFields = isJsonObject(metadata) ? metadata.managedFields : undefined
+  return Array.isArray(managedFields) && managedFields.length === 0
+}
+
 /**
  * Decodes a body of a kind that may be no resource's own (Scale, Binding, Eviction). Throws an ApiError (400) in the
  * words of upstream's decoder when a value has the wrong type.
@@ -61,7 +69,9 @@ export const decodeKind = (
     const { value: decoded, strictErrors } = decodeType(schemaName, value, trace)
     // Go writes these two first; a body may leave them out.
     const type = { kind: gvk.kind, apiVersion: formatGroupVersion(gvk) }
-    return { object: { ...type, ...decoded, ...type } as unknown as KubeObject, strictErrors }
+    const object = { ...type, ...decoded, ...type } as unknown as KubeObject
+    if (clearsOwners(value)) object.metadata = { ...object.metadata, managedFields: [] }
+    return { object, strictErrors }
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error
     throw badRequest(

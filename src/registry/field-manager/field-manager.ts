@@ -19,6 +19,7 @@ import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, KubeObject, ManagedFieldsEntry } from '#api/object.js'
 import type { ResourceDefinition } from '../resource-definition.js'
 import { capOwners } from './cap-owners.js'
+import { conflictStatus } from './conflict-status.js'
 import { difference, emptySet, hasPath, isEmptySet, setOfPath, union } from './field-set.js'
 import { fieldsOfLastApplied, withLastApplied } from './last-applied.js'
 import {
@@ -30,10 +31,8 @@ import {
   readManagedFields,
   writeManagedFields,
 } from './managed-fields.js'
-import { printPath } from './path-element.js'
 import {
   type Applied,
-  type FieldConflict,
   FieldConflicts,
   ownersAfterApply,
   ownersAfterUpdate,
@@ -343,43 +342,3 @@ const attemptWithLastApplied = (
     return attempt(true)
   }
 }
-
-const printOwner = (owner: Owner): string => {
-  const name = JSON.stringify(owner.manager)
-  const via =
-    owner.subresource === ''
-      ? name
-      : `${name} with subresource ${JSON.stringify(owner.subresource)}`
-  return owner.operation === 'Update' ? `${via} using ${owner.apiVersion}` : via
-}
-
-const conflictStatus = (conflicts: readonly FieldConflict[]): ApiError => {
-  const causes = conflicts.map(({ owner, path }) => ({
-    reason: 'FieldManagerConflict',
-    message: `conflict with ${printOwner(owner)}`,
-    field: printPath(path),
-  }))
-  if (causes.length === 1) {
-    const [cause] = causes
-    return applyConflict(`Apply failed with 1 conflict: ${cause!.message}: ${cause!.field}`, causes)
-  }
-  const byOwner = new Map<string, string[]>()
-  // Upstream sorts by its own encoding of the owner, a JSON object that begins with the manager's name.
-  const sorted = [...conflicts].sort((a, b) =>
-    sortKey(a.owner) < sortKey(b.owner) ? -1 : sortKey(a.owner) > sortKey(b.owner) ? 1 : 0,
-  )
-  for (const { owner, path } of sorted) {
-    const head = `conflicts with ${printOwner(owner)}:`
-    byOwner.set(head, [...(byOwner.get(head) ?? []), `- ${printPath(path)}`])
-  }
-  const lines = [...byOwner].flatMap(([head, paths]) => [head, ...paths])
-  return applyConflict(`Apply failed with ${causes.length} conflicts: ${lines.join('\n')}`, causes)
-}
-
-const sortKey = (owner: Owner): string =>
-  JSON.stringify({
-    manager: owner.manager,
-    operation: owner.operation,
-    ...(owner.operation === 'Apply' ? {} : { apiVersion: owner.apiVersion }),
-    ...(owner.subresource === '' ? {} : { subresource: owner.subresource }),
-  })

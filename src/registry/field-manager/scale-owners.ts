@@ -1,0 +1,76 @@
+/**
+ * Owners of a scale: whoever owns the parent's replicas owns `.spec.replicas` of its Scale, and back again.
+ * Source of the rules: apimachinery, pkg/util/managedfields/scalehandler.go.
+ */
+import type { ManagedFieldsEntry } from '#api/object.js'
+import { difference, type FieldSet, hasPath, isEmptySet, setOfPath } from './field-set.js'
+import {
+  BadManagedFields,
+  type Owner,
+  type Owners,
+  readManagedFields,
+  writeManagedFields,
+} from './managed-fields.js'
+
+const scaleVersion = 'autoscaling/v1'
+const replicasInScale: FieldSet = setOfPath('f:spec', 'f:replicas')
+
+/** Where replicas are in the parent, by its apiVersion: path elements such as `['f:spec', 'f:replicas']`. */
+export type ReplicasPaths = (apiVersion: string) => readonly string[] | undefined
+
+const read = (entries: readonly ManagedFieldsEntry[] | undefined): Owners => {
+  try {
+    return readManagedFields(entries)
+  } catch (error) {
+    if (error instanceof BadManagedFields) return new Map()
+    throw error
+  }
+}
+
+/** managedFields of the Scale that a parent with these managedFields shows. */
+export const ownersOfScale = (
+  parent: readonly ManagedFieldsEntry[] | undefined,
+  pathOf: ReplicasPaths,
+): ManagedFieldsEntry[] | undefined => {
+  const owners: Owners = new Map()
+  for (const [identity, owner] of read(parent)) {
+    const path = pathOf(owner.apiVersion)
+    if (path === undefined || !hasPath(owner.set, path)) continue
+    const { entry: _entry, ...rest } = owner
+    owners.set(identity, { ...rest, apiVersion: scaleVersion, set: replicasInScale })
+  }
+  return writeManagedFields(owners)
+}
+
+const identityInScale = (owner: Owner): string =>
+  JSON.stringify([owner.operation, owner.manager, owner.subresource])
+
+/** managedFields of the parent (in `apiVersion`) after its Scale was written with these. */
+export const ownersOfScaled = (options: {
+  parent: readonly ManagedFieldsEntry[] | undefined
+  scale: readonly ManagedFieldsEntry[] | undefined
+  apiVersion: string
+  pathOf: ReplicasPaths
+}): ManagedFieldsEntry[] | undefined => {
+  const { apiVersion, pathOf } = options
+  const scale = new Map([...read(options.scale).values()].map((o) => [identityInScale(o), o]))
+  const owners: Owners = new Map()
+  for (const [identity, owner] of read(options.parent)) {
+    const path = pathOf(owner.apiVersion)
+    if (path === undefined) continue
+    if (!hasPath(owner.set, path)) owners.set(identity, owner)
+    else if (scale.delete(identityInScale(owner))) owners.set(identity, owner)
+    else {
+      const left = difference(owner.set, setOfPath(...path))
+      if (!isEmptySet(left)) owners.set(identity, { ...owner, set: left })
+    }
+  }
+  const path = pathOf(apiVersion)
+  for (const [identity, owner] of scale) {
+    if (path === undefined || !hasPath(owner.set, ['f:spec', 'f:replicas'])) continue
+    const { entry: _entry, ...rest } = owner
+    // Upstream looks for the time of a new owner among the parent's, where it is not: scale entries have none.
+    owners.set(identity, { ...rest, apiVersion, set: setOfPath(...path), time: undefined })
+  }
+  return writeManagedFields(owners)
+}
