@@ -60,6 +60,10 @@ export interface KubeObject {
   [field: string]: any
 }
 
+/** A part of an object that its kind's code knows by heart: `spec`, a container, a volume. */
+// biome-ignore lint/suspicious/noExplicitAny: the types of the API are facts of openapi/data, not of TypeScript
+export type Fields = { [field: string]: any }
+
 export interface ListMeta {
   resourceVersion?: string
   continue?: string

@@ -113,3 +113,6 @@ export const decodeObject = (
   definition.strategy.default?.(decoded.object)
   return decoded
 }
+
+/** What Go has where nothing was given: the fields that are always written, with their zero. A new object each time. */
+export const emptyOf = (schemaName: string): JsonObject => decodeType(schemaName, {}).value

@@ -1,8 +1,40 @@
 import type { KubeObject } from '#api/object.js'
-import { defineKind } from '#registry/resource-definition.js'
+import { type DeleteOptions, defineKind } from '#registry/resource-definition.js'
+import { applyMatchLabelKeys } from '../pods/match-label-keys.js'
+import { defaultPod } from '../pods/pod-defaults.js'
+import { podQos } from '../pods/pod-qos.js'
+import { podStatus } from '../pods/pod-status.js'
+import { ephemeralContainers, resize } from '../pods/pod-views.js'
 
 const podIPs = (pod: KubeObject): string =>
   ((pod.status?.podIPs ?? []) as { ip?: string }[]).map((p) => p.ip ?? '').join(',')
+
+const gatedCondition = {
+  type: 'PodScheduled',
+  status: 'False',
+  lastProbeTime: null,
+  lastTransitionTime: null,
+  reason: 'SchedulingGated',
+  message: 'Scheduling is blocked due to non-empty scheduling gates',
+}
+
+const prepareForCreate = (pod: KubeObject): void => {
+  pod.status = {
+    phase: 'Pending',
+    ...(pod.spec.schedulingGates === undefined ? {} : { conditions: [gatedCondition] }),
+    qosClass: podQos(pod.spec),
+  }
+  applyMatchLabelKeys(pod)
+}
+
+// deletion.md row 180: what is not scheduled or has ended goes at once.
+const checkGracefulDelete = (pod: KubeObject, options: DeleteOptions): boolean => {
+  const { phase } = pod.status ?? {}
+  const asked = options.gracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds ?? 0
+  const isDone = !pod.spec.nodeName || phase === 'Failed' || phase === 'Succeeded'
+  options.gracePeriodSeconds = isDone ? 0 : asked < 0 ? 1 : asked
+  return true
+}
 
 export default defineKind({
   group: '',
@@ -19,6 +51,16 @@ export default defineKind({
     'status.podIP': (pod) => pod.status?.podIP ?? '',
     'status.podIPs': podIPs,
     'status.nominatedNodeName': (pod) => pod.status?.nominatedNodeName ?? '',
+  },
+  subresources: [ephemeralContainers, resize],
+  strategy: {
+    default: defaultPod,
+    prepareForCreate,
+    prepareForUpdate: (next, previous) => {
+      next.status = previous.status
+    },
+    checkGracefulDelete,
+    status: podStatus,
   },
   sample: {
     metadata: { name: 'sample' },

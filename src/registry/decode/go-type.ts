@@ -109,11 +109,11 @@ const schemaNameOfKey = (key: string): string => {
     : `io.k8s.api.${key}`
 }
 
-const defaultOf = (key: string, field: string): string | number | undefined => {
+const defaultOf = (key: string, field: string, pointer: boolean): string | number | undefined => {
   const value = schemas()[schemaNameOfKey(key)]?.properties?.[field]?.default
-  return (typeof value === 'string' || typeof value === 'number') && value !== '' && value !== 0
-    ? value
-    : undefined
+  if (typeof value !== 'string' && typeof value !== 'number') return undefined
+  // The zero of a plain field is no default, it is what Go has there anyway.
+  return pointer || (value !== '' && value !== 0) ? value : undefined
 }
 
 const parseField = (key: string, line: string): GoField => {
@@ -126,7 +126,7 @@ const parseField = (key: string, line: string): GoField => {
     pointer,
     omitEmpty: options.includes('e'),
     omitZero: options.includes('z'),
-    default: defaultOf(key, name),
+    default: defaultOf(key, name, pointer),
     protoNumber: Number.parseInt(proto, 10) || 0,
     embedded:
       embeddedName === undefined

@@ -1,0 +1,55 @@
+/**
+ * Defaults of pod specs, in pods and in every template (kubernetes, pkg/apis/core/v1/defaults.go). What only pods get
+ * is in pod-defaults.ts. Change their argument in place.
+ */
+import type { Fields } from '#api/object.js'
+import { defaultPullPolicy } from './image-tag.js'
+import { roundResourceList } from './resource-lists.js'
+import { defaultVolume } from './volume-defaults.js'
+
+const defaultHttpGet = (httpGet: Fields | undefined): void => {
+  if (httpGet === undefined) return
+  httpGet.path ??= '/'
+  httpGet.scheme ??= 'HTTP'
+}
+
+const defaultProbe = (probe: Fields | undefined): void => {
+  if (probe === undefined) return
+  defaultHttpGet(probe.httpGet)
+  probe.timeoutSeconds ??= 1
+  probe.periodSeconds ??= 10
+  probe.successThreshold ??= 1
+  probe.failureThreshold ??= 3
+}
+
+export const roundResources = (resources: Fields | undefined): void => {
+  roundResourceList(resources?.limits)
+  roundResourceList(resources?.requests)
+}
+
+const defaultContainer = (container: Fields): void => {
+  for (const { valueFrom } of container.env ?? [])
+    if (valueFrom?.fieldRef) valueFrom.fieldRef.apiVersion ??= 'v1'
+  roundResources(container.resources)
+  defaultProbe(container.livenessProbe)
+  defaultProbe(container.readinessProbe)
+  defaultProbe(container.startupProbe)
+  defaultHttpGet(container.lifecycle?.postStart?.httpGet)
+  defaultHttpGet(container.lifecycle?.preStop?.httpGet)
+  container.terminationMessagePath ??= '/dev/termination-log'
+  container.terminationMessagePolicy ??= 'File'
+  container.imagePullPolicy ??= defaultPullPolicy(container.image ?? '')
+}
+
+export const defaultPodSpec = (spec: Fields): void => {
+  for (const volume of spec.volumes ?? []) defaultVolume(volume)
+  for (const list of [spec.initContainers, spec.containers, spec.ephemeralContainers])
+    for (const container of list ?? []) defaultContainer(container)
+  roundResourceList(spec.overhead)
+  roundResources(spec.resources)
+  spec.restartPolicy ??= 'Always'
+  spec.terminationGracePeriodSeconds ??= 30
+  spec.dnsPolicy ??= 'ClusterFirst'
+  spec.securityContext ??= {}
+  spec.schedulerName ??= 'default-scheduler'
+}

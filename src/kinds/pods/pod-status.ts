@@ -1,0 +1,30 @@
+/** The status subresource of pods. */
+import type { Fields, KubeObject } from '#api/object.js'
+import type { Strategy } from '#registry/resource-definition.js'
+
+/** What a client leaves out of observedGeneration stays as it was, condition by condition. */
+const keepObservedGenerations = (next: KubeObject, previous: KubeObject): void => {
+  next.status.observedGeneration ??= previous.status?.observedGeneration
+  if (next.status.observedGeneration === undefined) delete next.status.observedGeneration
+  const before = new Map<string, number[]>()
+  for (const { type, observedGeneration } of (previous.status?.conditions ?? []) as Fields[])
+    before.set(type, [...(before.get(type) ?? []), observedGeneration])
+  for (const condition of (next.status.conditions ?? []) as Fields[]) {
+    const generation = before.get(condition.type)?.shift()
+    if (condition.observedGeneration === undefined && generation !== undefined)
+      condition.observedGeneration = generation
+  }
+}
+
+const prepareForUpdate = (next: KubeObject, previous: KubeObject): void => {
+  next.spec = previous.spec
+  next.status ??= {}
+  const { ownerReferences } = previous.metadata
+  if (ownerReferences === undefined) delete next.metadata.ownerReferences
+  else next.metadata.ownerReferences = ownerReferences
+  next.status.qosClass ??= previous.status?.qosClass
+  if (next.status.qosClass === undefined) delete next.status.qosClass
+  keepObservedGenerations(next, previous)
+}
+
+export const podStatus: Strategy['status'] = { prepareForUpdate }

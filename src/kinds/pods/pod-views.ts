@@ -1,0 +1,67 @@
+/** The subresources of pods that show the pod itself and let one part of its spec change. */
+import type { Fields, KubeObject } from '#api/object.js'
+import type { KindDefinition } from '#registry/resource-definition.js'
+
+type View = NonNullable<KindDefinition['subresources']>[number]
+
+/** A copy of the parent with another spec; metadata as the status strategies leave it: not the client's to change. */
+const withSpec = (parent: KubeObject, spec: Fields, next: KubeObject): KubeObject => ({
+  ...parent,
+  metadata: {
+    ...parent.metadata,
+    ...(next.metadata.resourceVersion === undefined
+      ? {}
+      : { resourceVersion: next.metadata.resourceVersion }),
+    ...(next.metadata.managedFields === undefined
+      ? {}
+      : { managedFields: next.metadata.managedFields }),
+  },
+  spec,
+})
+
+const withoutUndefined = (spec: Fields): Fields =>
+  Object.fromEntries(Object.entries(spec).filter(([, value]) => value !== undefined))
+
+export const ephemeralContainers: View = {
+  name: 'ephemeralcontainers',
+  style: 'view',
+  write: (parent, next) =>
+    withSpec(
+      parent,
+      withoutUndefined({ ...parent.spec, ephemeralContainers: next.spec.ephemeralContainers }),
+      next,
+    ),
+}
+
+const resizeContainers = (
+  previous: Fields[] | undefined,
+  next: Fields[] | undefined,
+): Fields[] | undefined => {
+  if (previous === undefined || next === undefined) return next
+  // Another order, number or name is left for validation to refuse.
+  if (previous.length !== next.length || previous.some((c, i) => c.name !== next[i]!.name))
+    return next
+  return previous.map((container, i) =>
+    withoutUndefined({
+      ...container,
+      resources: next[i]!.resources,
+      resizePolicy: next[i]!.resizePolicy,
+    }),
+  )
+}
+
+export const resize: View = {
+  name: 'resize',
+  style: 'view',
+  write: (parent, next) =>
+    withSpec(
+      parent,
+      withoutUndefined({
+        ...parent.spec,
+        containers: resizeContainers(parent.spec.containers, next.spec.containers),
+        initContainers: resizeContainers(parent.spec.initContainers, next.spec.initContainers),
+        resources: next.spec.resources,
+      }),
+      next,
+    ),
+}
