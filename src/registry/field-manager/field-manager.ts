@@ -13,7 +13,7 @@
  * is around them from apimachinery, pkg/util/managedfields.
  */
 import { formatTime } from '#api/clock.js'
-import { type ApiError, applyConflict, badRequest, failure } from '#api/errors.js'
+import { badRequest, failure } from '#api/errors.js'
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, KubeObject, ManagedFieldsEntry } from '#api/object.js'

@@ -6,7 +6,6 @@ import type { ManagedFieldsEntry } from '#api/object.js'
 import { difference, type FieldSet, hasPath, isEmptySet, setOfPath } from './field-set.js'
 import {
   BadManagedFields,
-  type Owner,
   type Owners,
   readManagedFields,
   writeManagedFields,
@@ -42,9 +41,6 @@ export const ownersOfScale = (
   return writeManagedFields(owners)
 }
 
-const identityInScale = (owner: Owner): string =>
-  JSON.stringify([owner.operation, owner.manager, owner.subresource])
-
 /** managedFields of the parent (in `apiVersion`) after its Scale was written with these. */
 export const ownersOfScaled = (options: {
   parent: readonly ManagedFieldsEntry[] | undefined
@@ -53,13 +49,15 @@ export const ownersOfScaled = (options: {
   pathOf: ReplicasPaths
 }): ManagedFieldsEntry[] | undefined => {
   const { apiVersion, pathOf } = options
-  const scale = new Map([...read(options.scale).values()].map((o) => [identityInScale(o), o]))
+  // Updates are told apart by version as well, so those of the parent are never found among the Scale's: they make way
+  // for an entry of the Scale's.
+  const scale = new Map(read(options.scale))
   const owners: Owners = new Map()
   for (const [identity, owner] of read(options.parent)) {
     const path = pathOf(owner.apiVersion)
     if (path === undefined) continue
     if (!hasPath(owner.set, path)) owners.set(identity, owner)
-    else if (scale.delete(identityInScale(owner))) owners.set(identity, owner)
+    else if (scale.delete(identity)) owners.set(identity, owner)
     else {
       const left = difference(owner.set, setOfPath(...path))
       if (!isEmptySet(left)) owners.set(identity, { ...owner, set: left })
