@@ -5,7 +5,6 @@ import {
   needsClusterIp,
   needsHealthCheck,
   needsNodePort,
-  type Service,
   type ServicePort,
   type ServiceSpec,
   sameClusterIps,
@@ -116,5 +115,3 @@ export const dropTypeDependent = (next: ServiceSpec, previous: ServiceSpec): voi
   dropUnchanged(isExternallyAccessible, 'externalTrafficPolicy')
   dropUnchanged(needsClusterIp, 'internalTrafficPolicy')
 }
-
-export const specOf = (object: KubeObject): ServiceSpec => (object as Service).spec

@@ -1,0 +1,202 @@
+/**
+ * Cluster addresses: one IPAddress object each, made by a create that only one writer can win, so that neither
+ * concurrent requests nor several servers nor a crash can give an address twice (kubernetes, pkg/registry/core/service/
+ * ipallocator). The ranges are the ServiceCIDR objects.
+ */
+import { randomInt } from 'node:crypto'
+import { ApiError, internalError } from '#api/errors.js'
+import type { KubeObject } from '#api/object.js'
+import { internalContext } from '#registry/internal-context.js'
+import type { RequestContext } from '#registry/resource-definition.js'
+import type { Store } from '#registry/store.js'
+import {
+  bigIntToIp,
+  type Cidr,
+  cidrContains,
+  familyOf,
+  type IpFamily,
+  ipToBigInt,
+  parseCidr,
+} from '#validation/network.js'
+
+const networking = 'networking.k8s.io'
+const randomTriesMax = 8
+/** crypto.randomInt takes at most 48 bits. */
+const randomRangeMax = 2n ** 47n
+
+const storeOf = (ctx: RequestContext, resource: string): Store => {
+  const store = ctx.stores({ group: networking, resource })
+  if (store === undefined) throw internalError(`no store of ${resource}`)
+  return store
+}
+
+export interface Ranges {
+  /** In the order in which new addresses are taken from them. */
+  readonly cidrs: readonly { text: string; cidr: Cidr }[]
+  /** Families of the range that the server was started with, the default one first. */
+  readonly families: readonly IpFamily[]
+}
+
+/** The default ServiceCIDR comes first and says which families there are. */
+export const readRanges = async (ctx: RequestContext): Promise<Ranges> => {
+  const store = storeOf(ctx, 'servicecidrs')
+  const { items } = await store.list(internalContext(ctx), {
+    selection: { prefix: `${store.definition.storagePrefix}/` },
+    consistency: { kind: 'any' },
+    limit: 0,
+  })
+  const isDefault = (o: KubeObject): boolean => o.metadata.name === 'kubernetes'
+  const live = items
+    .map((item) => item.object)
+    .filter((o) => o.metadata.deletionTimestamp === undefined)
+    .sort((a, b) => Number(isDefault(b)) - Number(isDefault(a)))
+  const textsOf = (o: KubeObject | undefined): string[] => o?.spec?.cidrs ?? []
+  const cidrs = live.flatMap(textsOf).flatMap((text) => {
+    const cidr = parseCidr(text)
+    return cidr === undefined ? [] : [{ text, cidr }]
+  })
+  const families = textsOf(live[0]).map((text) => familyOf(text.split('/')[0]!))
+  return { cidrs, families }
+}
+
+/** IPv4 networks keep their first and last address to themselves, IPv6 ones their first. */
+const usableOf = ({ family, base, size }: Cidr): { first: bigint; count: bigint } =>
+  size <= 2n
+    ? { first: base, count: size }
+    : { first: base + 1n, count: size - (family === 'IPv4' ? 2n : 1n) }
+
+const isUsable = (cidr: Cidr, ip: string): boolean => {
+  const { first, count } = usableOf(cidr)
+  const value = ipToBigInt(ip)
+  return value >= first && value < first + count
+}
+
+interface Owner {
+  readonly namespace: string
+  readonly name: string
+}
+
+const addressObject = (ip: string, { namespace, name }: Owner): KubeObject => ({
+  kind: 'IPAddress',
+  apiVersion: `${networking}/v1`,
+  metadata: {
+    name: ip,
+    labels: {
+      'ipaddress.kubernetes.io/ip-family': familyOf(ip),
+      'ipaddress.kubernetes.io/managed-by': 'ipallocator.k8s.io',
+    },
+  },
+  spec: { parentRef: { resource: 'services', namespace, name } },
+})
+
+/** False when another one has the address. */
+const take = async (ctx: RequestContext, ip: string, owner: Owner): Promise<boolean> => {
+  try {
+    await storeOf(ctx, 'ipaddresses').create(internalContext(ctx), addressObject(ip, owner))
+    return true
+  } catch (error) {
+    if (error instanceof ApiError && error.reason === 'AlreadyExists') return false
+    throw error
+  }
+}
+
+const isTaken = async (ctx: RequestContext, ip: string): Promise<boolean> => {
+  try {
+    await storeOf(ctx, 'ipaddresses').get(internalContext(ctx), ip)
+    return true
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 404) return false
+    throw error
+  }
+}
+
+/** Takes the address that was asked for; the result is why it cannot be had. */
+export const takeAddress = async (
+  ctx: RequestContext,
+  { cidrs }: Ranges,
+  ip: string,
+  owner: Owner,
+): Promise<string | undefined> => {
+  const range = cidrs.find(({ cidr }) => cidrContains(cidr, ip))
+  if (range === undefined) return 'the provided network does not match the current range'
+  if (!isUsable(range.cidr, ip))
+    return `the provided IP (${ip}) is not in the valid range. The range of valid IPs is ${range.text}`
+  const canonical = bigIntToIp(ipToBigInt(ip), familyOf(ip))
+  const got = ctx.dryRun ? !(await isTaken(ctx, canonical)) : await take(ctx, canonical, owner)
+  return got ? undefined : 'provided IP is already allocated'
+}
+
+/** The lower band is left to addresses that users ask for, as long as the upper one has room. */
+const lowerBandOf = (count: bigint): bigint => {
+  const sixteenth = count / 16n
+  const band = sixteenth < 16n ? 16n : sixteenth > 256n ? 256n : sixteenth
+  return band < count ? band : 0n
+}
+
+const randomBelow = (n: bigint): bigint =>
+  BigInt(randomInt(Number(n < randomRangeMax ? n : randomRangeMax)))
+
+const takeFrom = async (
+  ctx: RequestContext,
+  cidr: Cidr,
+  owner: Owner,
+): Promise<string | undefined> => {
+  const { first, count } = usableOf(cidr)
+  const band = lowerBandOf(count)
+  const ipAt = (offset: bigint): string => bigIntToIp(first + offset, cidr.family)
+  for (let i = 0; i < randomTriesMax; i++) {
+    const ip = ipAt(band + randomBelow(count - band))
+    if (await take(ctx, ip, owner)) return ip
+  }
+  // A range this full is looked through in order, starting behind the lower band.
+  const store = storeOf(ctx, 'ipaddresses')
+  const { items } = await store.list(internalContext(ctx), {
+    selection: { prefix: `${store.definition.storagePrefix}/` },
+    consistency: { kind: 'consistent' },
+    limit: 0,
+  })
+  const taken = new Set(items.map((item) => item.object.metadata.name))
+  const bound = count < 65_536n ? count : 65_536n
+  for (let i = 0n; i < bound; i++) {
+    const ip = ipAt((band + i) % count)
+    if (!taken.has(ip) && (await take(ctx, ip, owner))) return ip
+  }
+  return undefined
+}
+
+/** A free address of the family. A dry run gets the network's own, which is never given out. */
+export const takeAnyAddress = async (
+  ctx: RequestContext,
+  { cidrs }: Ranges,
+  family: IpFamily,
+  owner: Owner,
+): Promise<string> => {
+  for (const { cidr } of cidrs) {
+    if (cidr.family !== family) continue
+    if (ctx.dryRun) return bigIntToIp(cidr.base, family)
+    const ip = await takeFrom(ctx, cidr, owner)
+    if (ip !== undefined) return ip
+  }
+  throw internalError('failed to allocate a serviceIP: range is full')
+}
+
+/** Gives an address back, unless it has been given to another Service since. */
+export const releaseAddress = async (
+  ctx: RequestContext,
+  ip: string,
+  owner: Owner,
+): Promise<void> => {
+  const store = storeOf(ctx, 'ipaddresses')
+  const own = internalContext(ctx)
+  const name = bigIntToIp(ipToBigInt(ip), familyOf(ip))
+  try {
+    const { object } = await store.get(own, name)
+    const parent = object.spec?.parentRef
+    if (parent?.namespace !== owner.namespace || parent?.name !== owner.name) return
+    await store.delete(own, name, {
+      preconditions: { uid: object.metadata.uid ?? '' },
+    })
+  } catch (error) {
+    if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error
+  }
+}

@@ -1,0 +1,248 @@
+/** What a Service is given: families, addresses, ports (kubernetes, pkg/registry/core/service/storage/alloc.go). */
+import { invalid as invalidObject } from '#api/errors.js'
+import { child, type FieldError, forbidden, index, invalid } from '#api/field-error.js'
+import type { KubeObject } from '#api/object.js'
+import type { RequestContext, Reservation } from '#registry/resource-definition.js'
+import type { IpFamily } from '#validation/network.js'
+import {
+  type Ranges,
+  readRanges,
+  releaseAddress,
+  takeAddress,
+  takeAnyAddress,
+} from './service-address-pool.js'
+import { inheritAllocated, normalizeClusterIps } from './service-defaults.js'
+import { initFamilies } from './service-families.js'
+import { type PortReservation, reservePorts } from './service-port-pool.js'
+import {
+  givesNodePorts,
+  needsHealthCheck,
+  needsNodePort,
+  type ServicePort,
+  type ServiceSpec,
+} from './service-spec.js'
+
+const refuse = (service: KubeObject, errors: FieldError[]): never => {
+  throw invalidObject({ group: '', kind: 'Service' }, service.metadata.name ?? '', errors)
+}
+
+const ownerOf = (service: KubeObject, ctx: RequestContext) => ({
+  namespace: ctx.namespace ?? '',
+  name: service.metadata.name ?? '',
+})
+
+/** Takes what clusterIPs names and fills in what ipFamilies asks for; yields the addresses taken. */
+const allocateIps = async (
+  service: KubeObject,
+  ctx: RequestContext,
+  ranges: Ranges,
+  kept: readonly string[],
+): Promise<string[]> => {
+  const spec: ServiceSpec = service.spec
+  const asked = spec.clusterIPs ?? []
+  const owner = ownerOf(service, ctx)
+  const taken: string[] = []
+  const given: string[] = []
+  try {
+    for (const [i, family] of ((spec.ipFamilies ?? []) as IpFamily[]).entries()) {
+      const ip = asked[i] ?? ''
+      if (ip !== '' && kept.includes(ip)) given.push(ip)
+      else if (ip !== '') {
+        const why = await takeAddress(ctx, ranges, ip, owner)
+        if (why !== undefined)
+          refuse(service, [
+            invalid('spec.clusterIPs', asked, `failed to allocate IP ${ip}: ${why}`),
+          ])
+        given.push(ip)
+        taken.push(ip)
+      } else {
+        const any = await takeAnyAddress(ctx, ranges, family, owner)
+        given.push(any)
+        taken.push(any)
+      }
+    }
+  } catch (error) {
+    await giveBack(service, ctx, taken)
+    throw error
+  }
+  spec.clusterIPs = given
+  if (given[0] !== undefined) spec.clusterIP = given[0]
+  return taken
+}
+
+const giveBack = async (
+  service: KubeObject,
+  ctx: RequestContext,
+  ips: readonly string[],
+): Promise<void> => {
+  if (ctx.dryRun) return
+  for (const ip of ips) await releaseAddress(ctx, ip, ownerOf(service, ctx))
+}
+
+const takePort = (
+  service: KubeObject,
+  { path, port, pool }: { path: string; port: number; pool: PortReservation },
+): void => {
+  const why = pool.take(port)
+  if (why !== undefined) refuse(service, [invalid(path, port, why)])
+}
+
+/** On create, ports with one number for several protocols share their node port. */
+const allocateNewPorts = (service: KubeObject, pool: PortReservation): void => {
+  const spec: ServiceSpec = service.spec
+  const ports: ServicePort[] = spec.ports ?? []
+  const byPort = new Map<number, number>()
+  for (const [i, port] of ports.entries()) {
+    if (!port.nodePort && !givesNodePorts(spec)) continue
+    const path = child(index('spec.ports', i), 'nodePort')
+    const shared = byPort.get(port.port)
+    if (shared === undefined) {
+      const asked = ports.find((p) => p.port === port.port && (p.nodePort ?? 0) > 0)?.nodePort
+      if (asked !== undefined) takePort(service, { path, port: asked, pool })
+      port.nodePort = asked ?? (port.nodePort || pool.takeAny())
+      byPort.set(port.port, port.nodePort)
+    } else if (!port.nodePort) port.nodePort = shared
+    else if (port.nodePort !== shared) takePort(service, { path, port: port.nodePort, pool })
+  }
+}
+
+const allocateChangedPorts = (
+  service: KubeObject,
+  previous: ServiceSpec,
+  pool: PortReservation,
+): void => {
+  const spec: ServiceSpec = service.spec
+  const before = new Set(
+    needsNodePort(previous) ? (previous.ports ?? []).map((p) => p.nodePort ?? 0) : [],
+  )
+  const got = new Set<number>()
+  for (const [i, port] of (spec.ports ?? []).entries()) {
+    if (port.nodePort) {
+      if (!before.has(port.nodePort) && !got.has(port.nodePort)) {
+        const path = child(index('spec.ports', i), 'nodePort')
+        takePort(service, { path, port: port.nodePort, pool })
+        got.add(port.nodePort)
+      }
+    } else if (givesNodePorts(spec)) {
+      port.nodePort = pool.takeAny()
+      got.add(port.nodePort)
+    }
+  }
+}
+
+const allocateHealthCheckPort = (
+  service: KubeObject,
+  previous: ServiceSpec | undefined,
+  pool: PortReservation,
+): void => {
+  const spec: ServiceSpec = service.spec
+  const path = 'spec.healthCheckNodePort'
+  const had = previous !== undefined && needsHealthCheck(previous)
+  if (needsHealthCheck(spec)) {
+    const port = spec.healthCheckNodePort ?? 0
+    if (had) {
+      if (port !== (previous.healthCheckNodePort ?? 0))
+        refuse(service, [forbidden(path, 'field is immutable')])
+    } else if (port === 0) spec.healthCheckNodePort = pool.takeAny()
+    else takePort(service, { path, port, pool })
+  }
+}
+
+const needsPool = (spec: ServiceSpec): boolean => needsNodePort(spec) || needsHealthCheck(spec)
+
+export const beginServiceCreate = async (
+  service: KubeObject,
+  ctx: RequestContext,
+): Promise<Reservation> => {
+  const spec: ServiceSpec = service.spec
+  normalizeClusterIps(spec)
+  const ranges = await readRanges(ctx)
+  if (spec.type !== 'ExternalName') {
+    const errors = initFamilies(spec, ranges.families)
+    if (errors.length > 0) refuse(service, errors)
+  }
+  const wantsIps = spec.type !== 'ExternalName' && spec.clusterIPs?.[0] !== 'None'
+  const taken = wantsIps ? await allocateIps(service, ctx, ranges, []) : []
+  let pool: PortReservation | undefined
+  const revert = async (): Promise<void> => {
+    pool?.release()
+    await giveBack(service, ctx, taken)
+  }
+  try {
+    if (needsPool(spec)) {
+      pool = await reservePorts(ctx)
+      allocateNewPorts(service, pool)
+      allocateHealthCheckPort(service, undefined, pool)
+    }
+  } catch (error) {
+    await revert()
+    throw error
+  }
+  return { revert, commit: () => pool?.release() }
+}
+
+/** Addresses that the update leaves behind. */
+const abandonedIps = (spec: ServiceSpec, previous: ServiceSpec): string[] => {
+  const had = previous.type === 'ExternalName' ? [] : (previous.clusterIPs ?? [])
+  if (had[0] === 'None') return []
+  const keeps = spec.type === 'ExternalName' ? [] : (spec.clusterIPs ?? [])
+  return had.filter((ip) => !keeps.includes(ip))
+}
+
+const allocateChangedIps = async (
+  service: KubeObject,
+  before: ServiceSpec,
+  ctx: RequestContext,
+): Promise<string[]> => {
+  const spec: ServiceSpec = service.spec
+  if (spec.type === 'ExternalName') return []
+  const ranges = await readRanges(ctx)
+  const errors = initFamilies(spec, ranges.families, before)
+  if (errors.length > 0) refuse(service, errors)
+  const wasHeadless = before.type !== 'ExternalName' && before.clusterIPs?.[0] === 'None'
+  if (wasHeadless || spec.clusterIPs?.[0] === 'None') return []
+  const kept = before.type === 'ExternalName' ? [] : (before.clusterIPs ?? [])
+  // The first address is for life: a different one is for validation to refuse, not to be allocated.
+  if (kept[0] !== undefined && spec.clusterIPs?.[0] !== kept[0]) return []
+  return allocateIps(service, ctx, ranges, kept)
+}
+
+export const beginServiceUpdate = async (
+  service: KubeObject,
+  previous: KubeObject,
+  ctx: RequestContext,
+): Promise<Reservation | undefined> => {
+  if (ctx.subresource !== '') return undefined
+  const spec: ServiceSpec = service.spec
+  const before: ServiceSpec = previous.spec
+  inheritAllocated(spec, before)
+  normalizeClusterIps(spec, before)
+  const taken = await allocateChangedIps(service, before, ctx)
+  let pool: PortReservation | undefined
+  const revert = async (): Promise<void> => {
+    pool?.release()
+    await giveBack(service, ctx, taken)
+  }
+  try {
+    if (needsPool(spec)) {
+      pool = await reservePorts(ctx)
+      if (needsNodePort(spec)) allocateChangedPorts(service, before, pool)
+      allocateHealthCheckPort(service, before, pool)
+    }
+  } catch (error) {
+    await revert()
+    throw error
+  }
+  const commit = async (): Promise<void> => {
+    pool?.release()
+    await giveBack(previous, ctx, abandonedIps(spec, before))
+  }
+  return { revert, commit }
+}
+
+export const releaseService = async (service: KubeObject, ctx: RequestContext): Promise<void> => {
+  const spec: ServiceSpec = service.spec
+  if (spec.type === 'ExternalName' || spec.clusterIPs?.[0] === 'None') return
+  const namespaced = { ...ctx, namespace: service.metadata.namespace }
+  await giveBack(service, namespaced, spec.clusterIPs ?? [])
+}

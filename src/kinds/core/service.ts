@@ -1,0 +1,109 @@
+import {
+  child,
+  type FieldError,
+  forbidden,
+  index,
+  invalid,
+  notSupported,
+} from '#api/field-error.js'
+import { dnsLabelName, isDns1123Subdomain } from '#api/names.js'
+import type { KubeObject } from '#api/object.js'
+import { defineKind } from '#registry/resource-definition.js'
+import { ipMessages, validIp, withoutLeadingZeros } from '#validation/network.js'
+import { beginServiceCreate, beginServiceUpdate, releaseService } from './service-allocation.js'
+import { defaultService, dropTypeDependent } from './service-defaults.js'
+import type { ServiceSpec } from './service-spec.js'
+import { validateService, validateServiceUpdate } from './service-validation.js'
+
+interface Ingress {
+  ip?: string
+  hostname?: string
+  ipMode?: string
+}
+
+const ingressErrors = ({ ip = '', hostname = '', ipMode }: Ingress, path: string): FieldError[] => {
+  const errors: FieldError[] = ip === '' ? [] : validIp(child(path, 'ip'), ip)
+  const modePath = child(path, 'ipMode')
+  if (ip !== '' && ipMode === undefined)
+    errors.push({
+      type: 'FieldValueRequired',
+      field: modePath,
+      body: 'Required value: must be specified when `ip` is set',
+    })
+  if (ip === '' && ipMode !== undefined)
+    errors.push(forbidden(modePath, 'may not be specified when `ip` is not set'))
+  else if (ipMode !== undefined && ipMode !== 'VIP' && ipMode !== 'Proxy')
+    errors.push(notSupported(modePath, ipMode, ['Proxy', 'VIP']))
+  if (hostname !== '') {
+    const hostPath = child(path, 'hostname')
+    errors.push(...isDns1123Subdomain(hostname).map((m) => invalid(hostPath, hostname, m)))
+    if (ipMessages(hostname).length === 0)
+      errors.push(invalid(hostPath, hostname, 'must be a DNS name, not an IP address'))
+  }
+  return errors
+}
+
+const statusErrors = (next: KubeObject, previous: KubeObject): FieldError[] => {
+  const path = 'status.loadBalancer.ingress'
+  const ingress: Ingress[] = next.status?.loadBalancer?.ingress ?? []
+  const had: Ingress[] = previous.status?.loadBalancer?.ingress ?? []
+  if (next.spec.type !== 'LoadBalancer' && ingress.length > 0) {
+    // What a former load balancer left behind may stay.
+    return JSON.stringify(ingress) === JSON.stringify(had)
+      ? []
+      : [forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")]
+  }
+  return ingress.flatMap((entry, i) => ingressErrors(entry, index(path, i)))
+}
+
+const warnings = ({ spec }: KubeObject): string[] => {
+  const { loadBalancerIP = '', externalIPs = [], trafficDistribution }: ServiceSpec = spec
+  const plain = withoutLeadingZeros(loadBalancerIP)
+  return [
+    ...(spec.type === 'LoadBalancer' && plain !== undefined
+      ? [
+          `spec.loadBalancerIP: non-standard IP address ${JSON.stringify(loadBalancerIP)} is invalid: use ${JSON.stringify(plain)}`,
+        ]
+      : []),
+    ...(externalIPs.length > 0
+      ? ['spec.externalIPs is deprecated and may no longer be implemented in some clusters']
+      : []),
+    ...(trafficDistribution === 'PreferClose'
+      ? ['spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"']
+      : []),
+  ]
+}
+
+export default defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'Service',
+  strategy: {
+    generation: 'none',
+    allowCreateOnUpdate: true,
+    validateName: dnsLabelName,
+    default: defaultService,
+    prepareForCreate: (service) => {
+      service.status = { loadBalancer: {} }
+    },
+    validate: validateService,
+    warningsOnCreate: warnings,
+    prepareForUpdate: (next, previous) => {
+      const { status, spec } = previous
+      next.status = structuredClone(status)
+      dropTypeDependent(next.spec, spec)
+      if (spec.type === 'LoadBalancer' && next.spec.type !== 'LoadBalancer')
+        next.status.loadBalancer = {}
+    },
+    validateUpdate: validateServiceUpdate,
+    warningsOnUpdate: warnings,
+    beginCreate: beginServiceCreate,
+    beginUpdate: beginServiceUpdate,
+    afterDelete: releaseService,
+    status: { validateUpdate: statusErrors },
+  },
+  sample: {
+    metadata: { name: 'sample' },
+    spec: { selector: { app: 'sample' }, ports: [{ port: 80 }] },
+  },
+})

@@ -1,0 +1,22 @@
+/** How the server itself acts on its own resources: bootstrap objects, allocations, what admission writes. */
+import type { UserInfo } from '#api/user-info.js'
+import type { RequestContext } from './resource-definition.js'
+
+export const apiserverUser: UserInfo = { name: 'system:apiserver', groups: ['system:masters'] }
+
+/** A context of the server's own for one resource; never a dry run, warns nobody. */
+export const internalContext = (
+  base: Pick<RequestContext, 'now' | 'signal' | 'stores'>,
+  namespace?: string,
+): RequestContext => ({
+  user: apiserverUser,
+  namespace,
+  subresource: '',
+  dryRun: false,
+  now: base.now,
+  signal: base.signal,
+  warn: () => {},
+  userAgent: 'kube-apiserver',
+  fieldManager: 'kube-apiserver',
+  stores: base.stores,
+})
