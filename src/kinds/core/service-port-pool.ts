@@ -46,10 +46,16 @@ export const reservePorts = async (ctx: RequestContext): Promise<PortReservation
   const isFree = (port: number): boolean => !stored.has(port) && !others.has(port) && !own.has(port)
   const hold = (port: number): void => {
     own.add(port)
-    if (!ctx.dryRun) others.add(port)
+    others.add(port)
   }
   return {
     take: (port) => {
+      // Upstream's dry run knows only the ports of its own request.
+      if (ctx.dryRun) {
+        if (own.has(port)) return 'provided port is already allocated'
+        own.add(port)
+        return undefined
+      }
       if (port < first || port > last)
         return `provided port is not in the valid range. The range of valid ports is ${first}-${last}`
       if (!isFree(port)) return 'provided port is already allocated'

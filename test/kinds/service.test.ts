@@ -1,0 +1,77 @@
+import t from 'tap'
+import { startApiInMemory } from './api-in-memory.js'
+
+const start = async (t: { teardown(f: () => Promise<void>): void }, cidr = '10.0.0.0/24') => {
+  const api = await startApiInMemory()
+  t.teardown(() => api.close())
+  await api.create('networking.k8s.io/v1/servicecidrs', {
+    metadata: { name: 'kubernetes' },
+    spec: { cidrs: [cidr] },
+  })
+  const addresses = async (): Promise<string[]> => {
+    const page = await api.store('networking.k8s.io', 'ipaddresses').list(api.context(), {
+      selection: { prefix: '/registry/ipaddresses/' },
+      consistency: { kind: 'consistent' },
+      limit: 0,
+    })
+    return page.items.map((item) => item.object.metadata.name!)
+  }
+  const create = (name: string, spec: object, call = {}) =>
+    api.create('v1/services', { metadata: { name }, spec }, { namespace: 'a', ...call })
+  return { api, addresses, create }
+}
+const ports = [{ port: 80 }]
+
+t.test('concurrent creates never share an address or a node port', async (t) => {
+  const { create, addresses } = await start(t)
+  const made = await Promise.all(
+    Array.from({ length: 40 }, (_, i) => create(`s${i}`, { type: 'NodePort', ports })),
+  )
+  t.ok(made.every((m) => m.code === 201))
+  t.equal(new Set(made.map((m) => m.body.spec.clusterIP)).size, 40)
+  t.equal(new Set(made.map((m) => m.body.spec.ports[0].nodePort)).size, 40)
+  t.same((await addresses()).sort(), made.map((m) => m.body.spec.clusterIP).sort())
+})
+
+t.test('a full range is a 500, and a delete makes room again', async (t) => {
+  const { api, create, addresses } = await start(t, '10.9.9.0/29')
+  for (let i = 0; i < 6; i++) t.equal((await create(`s${i}`, { ports })).code, 201)
+  const refused = await create('more', { ports })
+  t.match(refused, {
+    code: 500,
+    body: { message: /failed to allocate a serviceIP: range is full/ },
+  })
+  await api.delete('v1/services', 's3', { namespace: 'a' })
+  t.equal((await addresses()).length, 5)
+  t.equal((await create('more', { ports })).code, 201)
+})
+
+t.test('what a refused create took is given back, and a dry run takes nothing', async (t) => {
+  const { create, addresses } = await start(t)
+  t.equal((await create('bad', { ports: [{ port: 0 }] })).code, 422)
+  t.equal((await create('dry', { ports }, { dryRun: true })).code, 201)
+  t.same(await addresses(), [])
+  t.equal((await create('x', { clusterIP: '10.0.0.7', ports })).code, 201)
+  t.match((await create('y', { clusterIP: '10.0.0.7', ports })).body.message, /already allocated/)
+  t.same(await addresses(), ['10.0.0.7'])
+})
+
+t.test('a change of type gives and takes addresses and ports', async (t) => {
+  const { api, create, addresses } = await start(t)
+  await create('s', { ports })
+  const change = (spec: object) =>
+    api.replace('v1/services', 's', (s) => Object.assign(s.spec, spec), { namespace: 'a' })
+  const nodePort = await change({ type: 'NodePort' })
+  t.ok(nodePort.body.spec.ports[0].nodePort >= 30_000)
+  const back = await change({ type: 'ClusterIP' })
+  t.notOk(back.body.spec.ports[0].nodePort)
+  const named = await change({ type: 'ExternalName', externalName: 'a.example' })
+  t.notHas(named.body.spec, { clusterIP: /./ })
+  t.same(await addresses(), [])
+  await change({ type: 'ClusterIP' })
+  t.equal((await addresses()).length, 1)
+  t.match(await change({ clusterIP: 'None', clusterIPs: ['None'] }), {
+    code: 422,
+    body: { details: { causes: [{ field: 'spec.clusterIPs[0]' }] } },
+  })
+})
