@@ -54,7 +54,7 @@ const parseGvr = (text: string) => {
 export const startApiInMemory = async (
   makeAdmission: (stores: RequestContext['stores']) => Admission = () => admitAll,
 ): Promise<ApiInMemory> => {
-  const driver = openMemory()
+  const driver = openMemory({ clock: systemClock })
   const cacher = await makeCacher({ driver, clock: systemClock })
   const table = makeResourceTable(kinds)
   const made = new Map<string, Store>()
