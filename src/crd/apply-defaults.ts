@@ -1,0 +1,75 @@
+/**
+ * Defaulting: a default fills in for a field that is missing, or null where null is not allowed, inside of what is
+ * there. Works on a private copy, in place.
+ */
+import type { JsonValue } from '#api/object.js'
+import { isObject, ownProperty, type StructuralSchema, valueSchemaOf } from './structural-schema.js'
+
+const clone = (value: JsonValue): JsonValue =>
+  Array.isArray(value)
+    ? value.map(clone)
+    : isObject(value)
+      ? Object.fromEntries(Object.entries(value).map(([k, v]) => [k, clone(v)]))
+      : value
+
+/** True when the schema or anything in it has a default: without one, reads need no second look. */
+export const hasDefaults = (schema: StructuralSchema): boolean =>
+  schema.default !== undefined ||
+  Object.values(schema.properties ?? {}).some(hasDefaults) ||
+  (schema.items !== undefined && hasDefaults(schema.items)) ||
+  (valueSchemaOf(schema) !== undefined && hasDefaults(valueSchemaOf(schema)!))
+
+export const applyDefaults = (value: JsonValue, schema: StructuralSchema): void => {
+  if (Array.isArray(value)) {
+    if (schema.items === undefined) return
+    for (let i = 0; i < value.length; i++) {
+      const items = schema.items
+      if (value[i] === null && !items.nullable && items.default !== undefined)
+        value[i] = clone(items.default)
+      applyDefaults(value[i]!, items)
+    }
+    return
+  }
+  if (!isObject(value)) return
+  for (const [key, property] of Object.entries(schema.properties ?? {})) {
+    if (property.default === undefined) continue
+    const missing = !Object.hasOwn(value, key)
+    if (missing || (value[key] === null && !property.nullable)) {
+      Object.defineProperty(value, key, {
+        value: clone(property.default),
+        enumerable: true,
+        writable: true,
+        configurable: true,
+      })
+    }
+  }
+  const valueSchema = valueSchemaOf(schema)
+  for (const key of Object.keys(value)) {
+    const inner = ownProperty(schema.properties, key) ?? valueSchema
+    if (inner === undefined) continue
+    if (value[key] === null && !inner.nullable && inner.default !== undefined)
+      value[key] = clone(inner.default)
+    applyDefaults(value[key]!, inner)
+  }
+}
+
+/** Drops nulls where the schema does not allow null and has no default for them (upstream prunes them first). */
+export const dropNulls = (value: JsonValue, schema: StructuralSchema): void => {
+  if (Array.isArray(value)) {
+    if (schema.items !== undefined) for (const item of value) dropNulls(item, schema.items)
+    return
+  }
+  if (!isObject(value)) return
+  const valueSchema = valueSchemaOf(schema)
+  for (const key of Object.keys(value)) {
+    const inner = ownProperty(schema.properties, key) ?? valueSchema
+    if (inner === undefined) continue
+    if (value[key] === null && !inner.nullable && inner.default === undefined) {
+      if (!preservesNull(inner)) delete value[key]
+    } else dropNulls(value[key]!, inner)
+  }
+}
+
+// A field without a type that preserves everything takes null as well.
+const preservesNull = (schema: StructuralSchema): boolean =>
+  schema.type === undefined && schema['x-kubernetes-preserve-unknown-fields'] === true

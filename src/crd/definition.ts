@@ -1,0 +1,84 @@
+/** A CustomResourceDefinition as it is stored. */
+import type { KubeObject } from '#api/object.js'
+import type { TableColumn } from '#registry/resource-definition.js'
+import { jsonEquals, type StructuralSchema } from './structural-schema.js'
+
+export interface DefinitionNames {
+  plural: string
+  singular?: string
+  kind: string
+  listKind?: string
+  shortNames?: string[]
+  categories?: string[]
+}
+
+export interface PrinterColumn {
+  name: string
+  type: TableColumn['type']
+  format?: string
+  description?: string
+  priority?: number
+  jsonPath: string
+}
+
+export interface DefinitionVersion {
+  name: string
+  served: boolean
+  storage: boolean
+  deprecated?: boolean
+  deprecationWarning?: string
+  schema?: { openAPIV3Schema?: StructuralSchema }
+  subresources?: {
+    status?: object
+    scale?: { specReplicasPath?: string; statusReplicasPath?: string; labelSelectorPath?: string }
+  }
+  additionalPrinterColumns?: PrinterColumn[]
+  selectableFields?: { jsonPath: string }[]
+}
+
+export interface DefinitionCondition {
+  type: string
+  status: 'True' | 'False' | 'Unknown'
+  lastTransitionTime?: string
+  reason?: string
+  message?: string
+}
+
+export interface CustomResourceDefinition extends KubeObject {
+  spec: {
+    group: string
+    scope: string
+    names: DefinitionNames
+    versions: DefinitionVersion[]
+    conversion?: {
+      strategy: string
+      webhook?: { clientConfig?: { url?: string; service?: object }; conversionReviewVersions?: string[] }
+    }
+    preserveUnknownFields?: boolean
+  }
+  status?: {
+    conditions?: DefinitionCondition[] | null
+    acceptedNames: DefinitionNames
+    storedVersions?: string[] | null
+  }
+}
+
+/** The finalizer that keeps a definition until its objects are gone. */
+export const cleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io'
+
+export const conditionOf = (
+  definition: CustomResourceDefinition,
+  type: string,
+): DefinitionCondition | undefined => definition.status?.conditions?.find((c) => c.type === type)
+
+export const isTrue = (definition: CustomResourceDefinition, type: string): boolean =>
+  conditionOf(definition, type)?.status === 'True'
+
+/**
+ * Upstream's internal form holds what all versions share once, at the top; its error paths show that form:
+ * `spec.validation…` and `spec.subresources…` instead of `spec.versions[0]…`.
+ */
+export const isSharedByVersions = (
+  versions: readonly DefinitionVersion[],
+  part: 'schema' | 'subresources' | 'additionalPrinterColumns' | 'selectableFields',
+): boolean => versions.every((version) => jsonEquals(version[part] ?? null, versions[0]![part] ?? null))

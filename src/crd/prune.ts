@@ -1,0 +1,92 @@
+/**
+ * Pruning: what a structural schema does not name is dropped, unless x-kubernetes-preserve-unknown-fields keeps it.
+ * Works on a private copy, in place.
+ */
+import type { JsonObject, JsonValue } from '#api/object.js'
+import { isObject, ownProperty, type StructuralSchema, valueSchemaOf } from './structural-schema.js'
+
+// What metav1.ObjectMeta knows; embedded metadata keeps these and no others.
+const metadataFields = new Set([
+  'name',
+  'generateName',
+  'namespace',
+  'selfLink',
+  'uid',
+  'resourceVersion',
+  'generation',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'labels',
+  'annotations',
+  'ownerReferences',
+  'finalizers',
+  'managedFields',
+])
+
+/**
+ * Drops unknown fields from `value` and yields their paths, sorted, as `spec.list[0].b`.
+ * `isRoot` marks the object itself: its kind, apiVersion and metadata are not the schema's business.
+ */
+export const prune = (value: JsonValue, schema: StructuralSchema, isRoot = true): string[] => {
+  const unknown: string[] = []
+  walk(value, schema, '', isRoot, unknown)
+  return unknown.sort()
+}
+
+const at = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`)
+
+const walk = (
+  value: JsonValue,
+  schema: StructuralSchema | undefined,
+  path: string,
+  isResource: boolean,
+  unknown: string[],
+): void => {
+  if (Array.isArray(value)) {
+    const items = schema?.items
+    if (items !== undefined) {
+      value.forEach((item, i) => {
+        walk(item, items, `${path}[${i}]`, items['x-kubernetes-embedded-resource'] === true, unknown)
+      })
+    }
+    return
+  }
+  if (isObject(value)) walkObject(value, schema ?? {}, path, isResource, unknown)
+}
+
+const walkObject = (
+  object: JsonObject,
+  schema: StructuralSchema,
+  path: string,
+  isResource: boolean,
+  unknown: string[],
+): void => {
+  const preserves = schema['x-kubernetes-preserve-unknown-fields'] === true
+  const valueSchema = valueSchemaOf(schema)
+  for (const key of Object.keys(object)) {
+    if (isResource && (key === 'kind' || key === 'apiVersion')) continue
+    if (isResource && key === 'metadata') {
+      if (path !== '') pruneMetadata(object[key]!, at(path, key), unknown)
+      continue
+    }
+    const property = ownProperty(schema.properties, key)
+    const inner = property ?? valueSchema
+    if (inner !== undefined) {
+      const embedded = inner['x-kubernetes-embedded-resource'] === true
+      walk(object[key]!, inner, at(path, key), embedded, unknown)
+    } else if (!preserves && schema.additionalProperties !== true) {
+      delete object[key]
+      unknown.push(at(path, key))
+    }
+  }
+}
+
+const pruneMetadata = (metadata: JsonValue, path: string, unknown: string[]): void => {
+  if (!isObject(metadata)) return
+  for (const key of Object.keys(metadata)) {
+    if (metadataFields.has(key)) continue
+    delete metadata[key]
+    unknown.push(at(path, key))
+  }
+}

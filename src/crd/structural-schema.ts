@@ -1,0 +1,90 @@
+/** The schema of a custom resource version: JSONSchemaProps as the definition's author wrote it. */
+import type { JsonObject, JsonValue } from '#api/object.js'
+
+export interface ValidationRule {
+  rule: string
+  message?: string
+  messageExpression?: string
+  reason?: string
+  fieldPath?: string
+  optionalOldSelf?: boolean
+}
+
+export interface StructuralSchema {
+  type?: string
+  format?: string
+  nullable?: boolean
+  default?: JsonValue
+  properties?: Record<string, StructuralSchema>
+  additionalProperties?: boolean | StructuralSchema
+  items?: StructuralSchema
+  required?: string[]
+  enum?: JsonValue[]
+  pattern?: string
+  minLength?: number
+  maxLength?: number
+  minimum?: number
+  maximum?: number
+  exclusiveMinimum?: boolean
+  exclusiveMaximum?: boolean
+  multipleOf?: number
+  minItems?: number
+  maxItems?: number
+  uniqueItems?: boolean
+  minProperties?: number
+  maxProperties?: number
+  allOf?: StructuralSchema[]
+  anyOf?: StructuralSchema[]
+  oneOf?: StructuralSchema[]
+  not?: StructuralSchema
+  description?: string
+  'x-kubernetes-preserve-unknown-fields'?: boolean
+  'x-kubernetes-int-or-string'?: boolean
+  'x-kubernetes-embedded-resource'?: boolean
+  'x-kubernetes-list-type'?: string
+  'x-kubernetes-list-map-keys'?: string[]
+  'x-kubernetes-map-type'?: string
+  'x-kubernetes-validations'?: ValidationRule[]
+}
+
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The schema of the values of a map, when there is one. */
+export const valueSchemaOf = (schema: StructuralSchema): StructuralSchema | undefined =>
+  typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined
+
+/** An own property: keys such as `__proto__` and `constructor` are data here. */
+export const ownProperty = <T>(record: Record<string, T> | undefined, key: string): T | undefined =>
+  record !== undefined && Object.hasOwn(record, key) ? record[key] : undefined
+
+/** Equality of JSON values; the order of keys does not count. */
+export const jsonEquals = (a: unknown, b: unknown): boolean => {
+  if (a === b) return true
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) {
+    // An int64 may be a BigInt on one side and a number on the other.
+    return (
+      (typeof a === 'bigint' || typeof b === 'bigint') &&
+      (typeof a === 'number' || typeof a === 'bigint') &&
+      (typeof b === 'number' || typeof b === 'bigint') &&
+      String(a) === String(b)
+    )
+  }
+  if (Array.isArray(a) || Array.isArray(b)) {
+    return (
+      Array.isArray(a) &&
+      Array.isArray(b) &&
+      a.length === b.length &&
+      a.every((v, i) => jsonEquals(v, b[i]))
+    )
+  }
+  const keys = Object.keys(a)
+  return (
+    keys.length === Object.keys(b).length &&
+    keys.every(
+      (key) =>
+        Object.hasOwn(b, key) &&
+        jsonEquals((a as Record<string, unknown>)[key], (b as Record<string, unknown>)[key]),
+    )
+  )
+}
