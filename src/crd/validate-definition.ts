@@ -9,7 +9,7 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
-import { dns1035LabelErrors, dns1123SubdomainErrors } from '#api/names.js'
+import { isDns1035Label, isDns1123Subdomain } from '#api/names.js'
 import {
   type CustomResourceDefinition,
   type DefinitionNames,
@@ -64,7 +64,7 @@ const validateSpec = ({ spec }: CustomResourceDefinition): FieldError[] => {
 
 const validateGroup = (group: string): FieldError[] => {
   if (!group) return [required('spec.group')]
-  const wrong = dns1123SubdomainErrors(group)
+  const wrong = isDns1123Subdomain(group)
   if (wrong.length > 0) return wrong.map((why) => invalid('spec.group', group, why))
   return group.split('.').length < 2
     ? [invalid('spec.group', group, 'should be a domain with at least one dot')]
@@ -93,7 +93,7 @@ const internalVersions = (versions: readonly DefinitionVersion[]): object[] => {
 const validateVersionList = (versions: readonly DefinitionVersion[]): FieldError[] => {
   const errors: FieldError[] = []
   for (const [i, version] of versions.entries()) {
-    for (const why of dns1035LabelErrors(version.name))
+    for (const why of isDns1035Label(version.name))
       errors.push(invalid(`spec.versions[${i}].name`, version.name, why))
     if (version.deprecationWarning !== undefined)
       errors.push(...validateDeprecation(version, `spec.versions[${i}].deprecationWarning`))
@@ -107,7 +107,7 @@ const validateVersionList = (versions: readonly DefinitionVersion[]): FieldError
     )
   const first = versions[0]?.name
   if (first)
-    for (const why of dns1035LabelErrors(first)) errors.push(invalid('spec.version', first, why))
+    for (const why of isDns1035Label(first)) errors.push(invalid('spec.version', first, why))
   return errors
 }
 
@@ -124,7 +124,7 @@ const validateDeprecation = (version: DefinitionVersion, path: string): FieldErr
 }
 
 const mixedCase = (name: string): string[] =>
-  dns1035LabelErrors(name.toLowerCase()).map(
+  isDns1035Label(name.toLowerCase()).map(
     (why) => `may have mixed case, but should otherwise match: ${why}`,
   )
 
@@ -136,8 +136,8 @@ const validateNames = (names: DefinitionNames): FieldError[] => {
   const check = (path: string, value: string | undefined, rule: (v: string) => string[]) => {
     if (value) for (const why of rule(value)) errors.push(invalid(path, value, why))
   }
-  check(at('plural'), names.plural, dns1035LabelErrors)
-  check(at('singular'), names.singular, dns1035LabelErrors)
+  check(at('plural'), names.plural, isDns1035Label)
+  check(at('singular'), names.singular, isDns1035Label)
   check(at('kind'), names.kind, mixedCase)
   check(at('listKind'), names.listKind, mixedCase)
   for (const list of ['shortNames', 'categories'] as const) {
@@ -146,7 +146,7 @@ const validateNames = (names: DefinitionNames): FieldError[] => {
         invalid(at('listKind'), names.listKind, 'kind and listKind may not be the same'),
       )
     for (const [i, name] of (names[list] ?? []).entries())
-      for (const why of dns1035LabelErrors(name)) errors.push(invalid(index(at(list), i), name, why))
+      for (const why of isDns1035Label(name)) errors.push(invalid(index(at(list), i), name, why))
   }
   return errors
 }
