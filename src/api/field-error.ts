@@ -35,8 +35,15 @@ export const printValue = (value: unknown): string => {
   if (typeof value === 'string') return JSON.stringify(value)
   if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint')
     return String(value)
-  return JSON.stringify(value, (_key, v) => (typeof v === 'bigint' ? Number(v) : v))
+  return goJson(value)
 }
+
+/** JSON as Go's encoder writes it: what HTML could misread is escaped. */
+const goJson = (value: unknown): string =>
+  JSON.stringify(value, (_key, v) => (typeof v === 'bigint' ? Number(v) : v)).replace(
+    /[<>&\u2028\u2029]/g,
+    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 
 const withDetail = (head: string, detail: string): string =>
   detail === '' ? head : `${head}: ${detail}`

@@ -181,6 +181,17 @@ export interface ResourceDefinition {
   readonly schemaName: string | undefined
   /** The structural schema of a custom resource version. */
   readonly structuralSchema?: JsonObject
+  /**
+   * Custom resources: brings a decoded private copy into the form of its schema (pruned, defaulted), in place, and
+   * yields the strict errors, `unknown field "spec.x"`.
+   */
+  readonly conform?: (object: KubeObject) => string[]
+  /** Custom resources: the object as its schema of today shows it; the same object when that changes nothing. */
+  readonly onRead?: (object: KubeObject) => KubeObject
+  /** Custom resources: a text for the Warning header of every answer (a deprecated version). */
+  readonly deprecationWarning?: string
+  /** Set while the definition of a custom resource terminates: objects may be read and deleted, not created. */
+  readonly isTerminating?: boolean
   readonly strategy: Strategy
   /** A delete that removes answers with the object instead of a Status (deletion.md row 46). */
   readonly returnsDeletedObject: boolean

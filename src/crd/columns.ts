@@ -1,0 +1,69 @@
+/** The table of a custom resource: its printer columns, or name and age (apiextensions, tableconvertor). */
+import { parseTime } from '#api/clock.js'
+import type { JsonValue, KubeObject } from '#api/object.js'
+import { humanDuration } from '#registry/human-duration.js'
+import type { TableColumn } from '#registry/resource-definition.js'
+import type { DefinitionVersion, PrinterColumn } from './definition.js'
+import { compileJsonPath } from './json-path.js'
+
+const nameColumn: TableColumn = { name: 'Name', type: 'string', format: 'name', priority: 0 }
+const ageColumn: PrinterColumn = {
+  name: 'Age',
+  type: 'date',
+  jsonPath: '.metadata.creationTimestamp',
+}
+
+export interface CustomTable {
+  readonly columns: readonly TableColumn[]
+  readonly cells: (object: KubeObject, now: number) => unknown[]
+}
+
+/** A value in its column; null when it is missing or of another type. */
+const cellOf = (type: string, value: JsonValue | undefined, now: number): unknown => {
+  if (value === undefined || value === null) return null
+  switch (type) {
+    case 'integer':
+      if (typeof value === 'bigint') return Number(value)
+      return typeof value === 'number' ? Math.trunc(value) : null
+    case 'number':
+      return typeof value === 'number' ? value : null
+    case 'boolean':
+      return typeof value === 'boolean' ? value : null
+    case 'string':
+      if (typeof value === 'string') return value
+      return JSON.stringify(value)
+    case 'date': {
+      const time = typeof value === 'string' ? parseTime(value) : Number.NaN
+      if (typeof value !== 'string') return null
+      return Number.isNaN(time) ? '<invalid>' : humanDuration(now - time)
+    }
+    default:
+      return null
+  }
+}
+
+export const customTable = (version: DefinitionVersion): CustomTable => {
+  const declared = version.additionalPrinterColumns ?? []
+  const printed = (declared.length === 0 ? [ageColumn] : declared).map((column) => ({
+    column,
+    path: compileJsonPath(column.jsonPath),
+  }))
+  return {
+    columns: [
+      nameColumn,
+      ...printed.map(({ column }) => ({
+        name: column.name,
+        type: column.type,
+        format: column.format ?? '',
+        priority: column.priority ?? 0,
+        description: column.description,
+      })),
+    ],
+    cells: (object, now) => [
+      object.metadata.name,
+      ...printed.map(({ column, path }) =>
+        cellOf(column.type, path?.(object as unknown as JsonValue)[0], now),
+      ),
+    ],
+  }
+}

@@ -1,0 +1,141 @@
+/** The rows of the resource table that an accepted definition stands for: one for each served version. */
+import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
+import type { ResourceDefinition, Verb } from '#registry/resource-definition.js'
+import { storagePrefixOf } from '#registry/resource-table.js'
+import { applyDefaults, dropNulls, hasDefaults } from './apply-defaults.js'
+import { customTable } from './columns.js'
+import { customStrategy } from './custom-strategy.js'
+import type { CustomResourceDefinition, DefinitionVersion } from './definition.js'
+import { compileJsonPath } from './json-path.js'
+import { prune } from './prune.js'
+import { scaleSubresource } from './scale.js'
+import { isObject, jsonEquals, type StructuralSchema } from './structural-schema.js'
+
+const verbs: readonly Verb[] = [
+  'delete',
+  'deletecollection',
+  'get',
+  'list',
+  'patch',
+  'create',
+  'update',
+  'watch',
+]
+// While a definition terminates its objects can be read and deleted (surprises: discovery 6).
+const terminatingVerbs: readonly Verb[] = ['delete', 'deletecollection', 'get', 'list', 'watch']
+
+const schemaOf = (version: DefinitionVersion): StructuralSchema =>
+  version.schema?.openAPIV3Schema ?? {}
+
+const conform = (object: KubeObject, schema: StructuralSchema): string[] => {
+  const value = object as unknown as JsonValue
+  const unknown = prune(value, schema)
+  dropNulls(value, schema)
+  applyDefaults(value, schema)
+  return unknown.map((path) => `unknown field ${JSON.stringify(path)}`)
+}
+
+const copyOf = (value: JsonValue): JsonValue =>
+  Array.isArray(value)
+    ? value.map(copyOf)
+    : isObject(value)
+      ? Object.fromEntries(Object.entries(value).map(([k, v]) => [k, copyOf(v)]))
+      : value
+
+/** The object as `schema` shows it; the same one when that changes nothing. */
+const shownBy = (object: KubeObject, schema: StructuralSchema): KubeObject => {
+  const copy = copyOf(object as unknown as JsonValue) as unknown as KubeObject
+  conform(copy, schema)
+  return jsonEquals(copy, object) ? object : copy
+}
+
+const selectableFields = (
+  version: DefinitionVersion,
+): Record<string, (object: KubeObject) => string> =>
+  Object.fromEntries(
+    (version.selectableFields ?? []).map(({ jsonPath }) => {
+      const path = compileJsonPath(jsonPath)
+      return [
+        jsonPath.replace(/^\./, ''),
+        (object: KubeObject) => {
+          const value = path?.(object as unknown as JsonValue)[0]
+          return value === undefined || value === null ? '' : String(value)
+        },
+      ]
+    }),
+  )
+
+/** With strategy None a conversion is a change of apiVersion, seen through the storage version's schema. */
+const conversionTo = (apiVersion: string, storageVersion: DefinitionVersion, group: string) => {
+  const schema = schemaOf(storageVersion)
+  return {
+    toStorage: (object: KubeObject): KubeObject => {
+      const copy = copyOf(object as unknown as JsonValue) as unknown as KubeObject
+      copy.apiVersion = `${group}/${storageVersion.name}`
+      prune(copy as unknown as JsonValue, schema)
+      return copy
+    },
+    fromStorage: (object: KubeObject): KubeObject => ({ ...object, apiVersion }),
+  }
+}
+
+const deprecationWarningOf = (
+  version: DefinitionVersion,
+  group: string,
+  kind: string,
+): string | undefined =>
+  version.deprecated
+    ? (version.deprecationWarning ?? `${group}/${version.name} ${kind} is deprecated`)
+    : undefined
+
+/** `definition` has accepted names and is established. */
+export const customRows = (definition: CustomResourceDefinition): ResourceDefinition[] => {
+  const { group, versions, scope } = definition.spec
+  const names = definition.status!.acceptedNames
+  const storage = versions.find((v) => v.storage)!
+  const isTerminating = definition.metadata.deletionTimestamp !== undefined
+  const storageSchema = schemaOf(storage)
+  const mayDiffer = hasDefaults(storageSchema) || !preservesAll(storageSchema)
+  return versions
+    .filter((version) => version.served)
+    .map((version): ResourceDefinition => {
+      const schema = schemaOf(version)
+      const scale = version.subresources?.scale
+      const table = customTable(version)
+      return {
+        gvr: { group, version: version.name, resource: names.plural },
+        gvk: { group, version: version.name, kind: names.kind },
+        listKind: names.listKind ?? `${names.kind}List`,
+        singular: names.singular ?? '',
+        namespaced: scope === 'Namespaced',
+        shortNames: names.shortNames ?? [],
+        categories: names.categories ?? [],
+        verbs: isTerminating ? terminatingVerbs : verbs,
+        hasStatus: version.subresources?.status !== undefined,
+        subresources: scale === undefined ? [] : [scaleSubresource(scale)],
+        storagePrefix: storagePrefixOf(group, names.plural, true),
+        storageVersion: { group, version: storage.name, kind: names.kind },
+        convert:
+          version === storage
+            ? undefined
+            : conversionTo(`${group}/${version.name}`, storage, group),
+        schemaName: undefined,
+        structuralSchema: schema as unknown as JsonObject,
+        conform: (object) => conform(object, schema),
+        onRead: mayDiffer ? (object) => shownBy(object, storageSchema) : undefined,
+        deprecationWarning: deprecationWarningOf(version, group, names.kind),
+        isTerminating,
+        strategy: customStrategy(version),
+        returnsDeletedObject: false,
+        selectableFields: selectableFields(version),
+        ownFieldLabels: true,
+        columns: table.columns,
+        cells: table.cells,
+        isCustom: true,
+      }
+    })
+}
+
+const preservesAll = (schema: StructuralSchema): boolean =>
+  schema['x-kubernetes-preserve-unknown-fields'] === true &&
+  Object.keys(schema.properties ?? {}).length === 0
