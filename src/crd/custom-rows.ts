@@ -1,4 +1,5 @@
 /** The rows of the resource table that an accepted definition stands for: one for each served version. */
+import { forbidden } from '#api/errors.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import type { ResourceDefinition, Verb } from '#registry/resource-definition.js'
 import { storagePrefixOf } from '#registry/resource-table.js'
@@ -21,9 +22,6 @@ const verbs: readonly Verb[] = [
   'update',
   'watch',
 ]
-// While a definition terminates its objects can be read and deleted (surprises: discovery 6).
-const terminatingVerbs: readonly Verb[] = ['delete', 'deletecollection', 'get', 'list', 'watch']
-
 const schemaOf = (version: DefinitionVersion): StructuralSchema =>
   version.schema?.openAPIV3Schema ?? {}
 
@@ -102,15 +100,22 @@ export const customRows = (definition: CustomResourceDefinition): ResourceDefini
       const schema = schemaOf(version)
       const scale = version.subresources?.scale
       const table = customTable(version)
+      const gvr = { group, version: version.name, resource: names.plural }
+      const refuse = (object: KubeObject) =>
+        forbidden(
+          gvr,
+          object.metadata.name ?? '',
+          'create not allowed while custom resource definition is terminating',
+        )
       return {
-        gvr: { group, version: version.name, resource: names.plural },
+        gvr,
         gvk: { group, version: version.name, kind: names.kind },
         listKind: names.listKind ?? `${names.kind}List`,
         singular: names.singular ?? '',
         namespaced: scope === 'Namespaced',
         shortNames: names.shortNames ?? [],
         categories: names.categories ?? [],
-        verbs: isTerminating ? terminatingVerbs : verbs,
+        verbs,
         hasStatus: version.subresources?.status !== undefined,
         subresources: scale === undefined ? [] : [scaleSubresource(scale)],
         storagePrefix: storagePrefixOf(group, names.plural, true),
@@ -125,7 +130,7 @@ export const customRows = (definition: CustomResourceDefinition): ResourceDefini
         onRead: mayDiffer ? (object) => shownBy(object, storageSchema) : undefined,
         deprecationWarning: deprecationWarningOf(version, group, names.kind),
         isTerminating,
-        strategy: customStrategy(version),
+        strategy: customStrategy(version, isTerminating ? refuse : undefined),
         returnsDeletedObject: false,
         selectableFields: selectableFields(version),
         ownFieldLabels: true,

@@ -29,7 +29,10 @@ const hasNewContent = (next: KubeObject, previous: KubeObject, hasStatus: boolea
   return !jsonEquals(counted(next), counted(previous))
 }
 
-export const customStrategy = (version: DefinitionVersion): Strategy => {
+export const customStrategy = (
+  version: DefinitionVersion,
+  refuseCreate?: (object: KubeObject) => Error,
+): Strategy => {
   const schema: StructuralSchema = version.schema?.openAPIV3Schema ?? {}
   const hasStatus = version.subresources?.status !== undefined
   const rules = makeRuleChecker(schema)
@@ -54,6 +57,7 @@ export const customStrategy = (version: DefinitionVersion): Strategy => {
     metadataRevalidation: 'change',
     generation: (next, previous) => hasNewContent(next, previous, hasStatus),
     prepareForCreate: (object) => {
+      if (refuseCreate !== undefined) throw refuseCreate(object)
       if (hasStatus) delete object.status
     },
     validate: (object) => check(object),
@@ -63,19 +67,8 @@ export const customStrategy = (version: DefinitionVersion): Strategy => {
       else next.status = previous.status
     },
     validateUpdate: (next, previous) => check(next, previous),
+    // What a status write keeps of the rest is the registry's default.
     status: {
-      prepareForUpdate: (next, previous) => {
-        const { status } = next
-        for (const key of Object.keys(next)) if (key !== 'metadata') delete next[key]
-        for (const [key, value] of Object.entries(previous))
-          if (key !== 'metadata' && key !== 'status') next[key] = value
-        if (status !== undefined && status !== null) next.status = status
-        // Upstream keeps of metadata only what a status write may touch: managedFields.
-        const { managedFields, resourceVersion } = next.metadata
-        next.metadata = { ...previous.metadata, resourceVersion }
-        if (managedFields === undefined) delete next.metadata.managedFields
-        else next.metadata.managedFields = managedFields
-      },
       validateUpdate: (next, previous) => check(next, previous),
     },
   }

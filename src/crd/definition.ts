@@ -52,7 +52,10 @@ export interface CustomResourceDefinition extends KubeObject {
     versions: DefinitionVersion[]
     conversion?: {
       strategy: string
-      webhook?: { clientConfig?: { url?: string; service?: object }; conversionReviewVersions?: string[] }
+      webhook?: {
+        clientConfig?: { url?: string; service?: object }
+        conversionReviewVersions?: string[]
+      }
     }
     preserveUnknownFields?: boolean
   }
@@ -81,4 +84,5 @@ export const isTrue = (definition: CustomResourceDefinition, type: string): bool
 export const isSharedByVersions = (
   versions: readonly DefinitionVersion[],
   part: 'schema' | 'subresources' | 'additionalPrinterColumns' | 'selectableFields',
-): boolean => versions.every((version) => jsonEquals(version[part] ?? null, versions[0]![part] ?? null))
+): boolean =>
+  versions.every((version) => jsonEquals(version[part] ?? null, versions[0]![part] ?? null))

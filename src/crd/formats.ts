@@ -20,11 +20,7 @@ const isDateTime = (text: string): boolean => {
   const m =
     /^(\d{4}-\d\d-\d\d)t(\d\d):(\d\d):(\d\d)(\.\d+)?(z|[+-]\d\d:\d\d)$/i.exec(text) ?? undefined
   return (
-    m !== undefined &&
-    isDate(m[1]!) &&
-    Number(m[2]) < 24 &&
-    Number(m[3]) < 60 &&
-    Number(m[4]) <= 60
+    m !== undefined && isDate(m[1]!) && Number(m[2]) < 24 && Number(m[3]) < 60 && Number(m[4]) <= 60
   )
 }
 
@@ -34,8 +30,10 @@ const isCidr = (text: string): boolean => {
   return (isIPv4(address!) && Number(bits) <= 32) || (isIPv6(address!) && Number(bits) <= 128)
 }
 
-const goDuration = /^[+-]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))*$/
-const wordDuration = /^(\d+\s*(ns|us|µs|ms|s|sec|secs|seconds?|m|min|mins|minutes?|h|hr|hours?|d|days?|w|wks?|weeks?))+$/
+const goDuration =
+  /^[+-]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))*$/
+const wordDuration =
+  /^(\d+\s*(ns|us|µs|ms|s|sec|secs|seconds?|m|min|mins|minutes?|h|hr|hours?|d|days?|w|wks?|weeks?))+$/
 const isUrl = (text: string): boolean => {
   try {
     new URL(text)
@@ -45,7 +43,10 @@ const isUrl = (text: string): boolean => {
   }
 }
 const uuid = (version: string, variant: string) =>
-  new RegExp(`^[0-9a-f]{8}-?[0-9a-f]{4}-?${version}[0-9a-f]{3}-?${variant}[0-9a-f]{3}-?[0-9a-f]{12}$`, 'i')
+  new RegExp(
+    `^[0-9a-f]{8}-?[0-9a-f]{4}-?${version}[0-9a-f]{3}-?${variant}[0-9a-f]{3}-?[0-9a-f]{12}$`,
+    'i',
+  )
 const plainUuid = uuid('[0-9a-f]', '[0-9a-f]')
 
 const luhn = (text: string): boolean => {
@@ -107,7 +108,8 @@ const stringFormats: Readonly<Record<string, (text: string) => boolean>> = {
   password: () => true,
   'k8s-short-name': (text) => /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text),
   'k8s-long-name': (text) =>
-    text.length <= 253 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(text),
+    text.length <= 253 &&
+    /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(text),
 }
 const numberFormats = new Set(['int32', 'int64', 'float', 'double', 'float32', 'float64'])
 

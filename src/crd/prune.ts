@@ -47,7 +47,13 @@ const walk = (
     const items = schema?.items
     if (items !== undefined) {
       value.forEach((item, i) => {
-        walk(item, items, `${path}[${i}]`, items['x-kubernetes-embedded-resource'] === true, unknown)
+        walk(
+          item,
+          items,
+          `${path}[${i}]`,
+          items['x-kubernetes-embedded-resource'] === true,
+          unknown,
+        )
       })
     }
     return

@@ -12,7 +12,8 @@ const namesIn = (path: string): string[] => path.split('.').slice(1)
 
 const valueAt = (object: JsonValue, path: string): JsonValue | undefined => {
   let at: JsonValue | undefined = object
-  for (const name of namesIn(path)) at = isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined
+  for (const name of namesIn(path))
+    at = isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined
   return at
 }
 

@@ -55,8 +55,10 @@ export const valueSchemaOf = (schema: StructuralSchema): StructuralSchema | unde
   typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined
 
 /** An own property: keys such as `__proto__` and `constructor` are data here. */
-export const ownProperty = <T>(record: Record<string, T> | undefined, key: string): T | undefined =>
-  record !== undefined && Object.hasOwn(record, key) ? record[key] : undefined
+export const ownProperty = <T>(
+  record: Record<string, T> | undefined,
+  key: string,
+): T | undefined => (record !== undefined && Object.hasOwn(record, key) ? record[key] : undefined)
 
 /** Equality of JSON values; the order of keys does not count. */
 export const jsonEquals = (a: unknown, b: unknown): boolean => {

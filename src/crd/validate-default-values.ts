@@ -27,18 +27,16 @@ export const validateDefaultValues = (schema: StructuralSchema, path: string): F
   return errors
 }
 
-const defaultErrors = (
-  schema: StructuralSchema,
-  value: JsonValue,
-  path: string,
-): FieldError[] => {
+const defaultErrors = (schema: StructuralSchema, value: JsonValue, path: string): FieldError[] => {
   const pruned = copyOf(value)
   prune(pruned, schema, schema['x-kubernetes-embedded-resource'] === true)
   if (!jsonEquals(pruned, value)) return [invalid(path, value, 'must not have unknown fields')]
   dropNulls(pruned, schema)
   applyDefaults(pruned, schema)
-  return [...validateValue(pruned, schema, ''), ...validateListSets(pruned, schema, '')].map((e) => ({
-    ...e,
-    field: e.field === '' || e.field === '<nil>' ? path : `${path}.${e.field}`,
-  }))
+  return [...validateValue(pruned, schema, ''), ...validateListSets(pruned, schema, '')].map(
+    (e) => ({
+      ...e,
+      field: e.field === '' || e.field === '<nil>' ? path : `${path}.${e.field}`,
+    }),
+  )
 }

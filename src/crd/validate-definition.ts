@@ -29,9 +29,7 @@ export const validateDefinition = (definition: CustomResourceDefinition): FieldE
   const { spec, metadata } = definition
   const errors: FieldError[] = []
   if (metadata.name !== `${spec.names.plural}.${spec.group}`)
-    errors.push(
-      invalid('metadata.name', metadata.name, 'must be spec.names.plural+"."+spec.group'),
-    )
+    errors.push(invalid('metadata.name', metadata.name, 'must be spec.names.plural+"."+spec.group'))
   errors.push(...validateSpec(definition))
   errors.push(...validateStoredVersions(definition))
   errors.push(...validateApproval(definition))
@@ -73,7 +71,9 @@ const validateGroup = (group: string): FieldError[] => {
 
 // The internal form of a version: shared parts have moved to the top and show as null here.
 const internalVersions = (versions: readonly DefinitionVersion[]): object[] => {
-  const own = <P extends 'schema' | 'subresources' | 'additionalPrinterColumns' | 'selectableFields'>(
+  const own = <
+    P extends 'schema' | 'subresources' | 'additionalPrinterColumns' | 'selectableFields',
+  >(
     version: DefinitionVersion,
     part: P,
   ) => (isSharedByVersions(versions, part) ? null : (version[part] ?? null))
@@ -113,13 +113,18 @@ const validateVersionList = (versions: readonly DefinitionVersion[]): FieldError
 
 const validateDeprecation = (version: DefinitionVersion, path: string): FieldError[] => {
   const text = version.deprecationWarning!
-  if (!version.deprecated)
-    return [invalid(path, text, 'can only be set for deprecated versions')]
+  if (!version.deprecated) return [invalid(path, text, 'can only be set for deprecated versions')]
   if (text.length > 256) return [{ ...invalid(path, text, 'must be <= 256 characters long') }]
   if (text.length === 0) return [invalid(path, text, 'must not be an empty string')]
   // biome-ignore lint/suspicious/noControlCharactersInRegex: upstream refuses what does not print
   return /[\u0000-\u001f\u007f]/.test(text)
-    ? [invalid(path, text, 'must only contain printable UTF-8 characters; non-printable character found')]
+    ? [
+        invalid(
+          path,
+          text,
+          'must only contain printable UTF-8 characters; non-printable character found',
+        ),
+      ]
     : []
 }
 
@@ -142,9 +147,7 @@ const validateNames = (names: DefinitionNames): FieldError[] => {
   check(at('listKind'), names.listKind, mixedCase)
   for (const list of ['shortNames', 'categories'] as const) {
     if (list === 'shortNames' && names.kind && names.kind === names.listKind)
-      errors.push(
-        invalid(at('listKind'), names.listKind, 'kind and listKind may not be the same'),
-      )
+      errors.push(invalid(at('listKind'), names.listKind, 'kind and listKind may not be the same'))
     for (const [i, name] of (names[list] ?? []).entries())
       for (const why of isDns1035Label(name)) errors.push(invalid(index(at(list), i), name, why))
   }
@@ -222,9 +225,12 @@ const columnFormats = ['byte', 'date', 'date-time', 'double', 'float', 'int32', 
 const validateColumn = (column: PrinterColumn, path: string): FieldError[] => {
   const errors: FieldError[] = []
   if (!column.name) errors.push(required(child(path, 'name')))
-  if (!column.type) errors.push(required(child(path, 'type'), `must be one of ${columnTypes.join(',')}`))
+  if (!column.type)
+    errors.push(required(child(path, 'type'), `must be one of ${columnTypes.join(',')}`))
   else if (!columnTypes.includes(column.type))
-    errors.push(invalid(child(path, 'type'), column.type, `must be one of ${columnTypes.join(',')}`))
+    errors.push(
+      invalid(child(path, 'type'), column.type, `must be one of ${columnTypes.join(',')}`),
+    )
   if (column.format && !columnFormats.includes(column.format))
     errors.push(
       invalid(child(path, 'format'), column.format, `must be one of ${columnFormats.join(',')}`),
@@ -232,7 +238,11 @@ const validateColumn = (column: PrinterColumn, path: string): FieldError[] => {
   if (!column.jsonPath) errors.push(required(child(path, 'JSONPath')))
   else if (!column.jsonPath.startsWith('.'))
     errors.push(
-      invalid(child(path, 'JSONPath'), column.jsonPath, 'must be a simple json path starting with .'),
+      invalid(
+        child(path, 'JSONPath'),
+        column.jsonPath,
+        'must be a simple json path starting with .',
+      ),
     )
   return errors
 }
@@ -254,7 +264,8 @@ const validateSelectableFields = (version: DefinitionVersion, path: string): Fie
       const got = /^[^.[]*/.exec(jsonPath)![0]
       return [invalid(at, jsonPath, `is an invalid path: expected [ or . but got: ${got}`)]
     }
-    const found = schema && !jsonPath.startsWith('.metadata') ? schemaAt(schema, jsonPath) : undefined
+    const found =
+      schema && !jsonPath.startsWith('.metadata') ? schemaAt(schema, jsonPath) : undefined
     if (found === undefined)
       return [invalid(at, jsonPath, 'is an invalid path: does not refer to a valid field')]
     if (!['string', 'boolean', 'integer'].includes(found.type ?? ''))
@@ -286,7 +297,8 @@ const validateConversion = (
   if (config === undefined) errors.push(required(at, 'required when strategy is set to Webhook'))
   else if ((config.url === undefined) === (config.service === undefined))
     errors.push(required(at, 'exactly one of url or service is required'))
-  else if (config.url !== undefined) errors.push(...validateWebhookUrl(config.url, child(at, 'url')))
+  else if (config.url !== undefined)
+    errors.push(...validateWebhookUrl(config.url, child(at, 'url')))
   const versions = webhook?.conversionReviewVersions ?? []
   if (versions.length === 0) errors.push(required('spec.conversion.conversionReviewVersions'))
   else if (!versions.some((v) => v === 'v1' || v === 'v1beta1'))
@@ -317,8 +329,7 @@ const validateWebhookUrl = (text: string, path: string): FieldError[] => {
 const validateStoredVersions = ({ spec, status }: CustomResourceDefinition): FieldError[] => {
   const stored = status?.storedVersions ?? []
   const at = 'status.storedVersions'
-  if (stored.length === 0)
-    return [invalid(at, null, 'must have at least one stored version')]
+  if (stored.length === 0) return [invalid(at, null, 'must have at least one stored version')]
   const errors: FieldError[] = []
   const names = (spec.versions ?? []).map((v) => v.name)
   for (const [i, name] of stored.entries())
@@ -350,7 +361,9 @@ const validateApproval = ({ spec, metadata }: CustomResourceDefinition): FieldEr
   const value = metadata.annotations?.[approvalAnnotation]
   if (!value) return [required(at, `${must}, ${see}`)]
   if (value.startsWith('unapproved') || /^https?:\/\/[^/]+/.test(value)) return []
-  return [invalid(at, value, `${must} with either a URL or a reason starting with "unapproved", ${see}`)]
+  return [
+    invalid(at, value, `${must} with either a URL or a reason starting with "unapproved", ${see}`),
+  ]
 }
 
 /** What may not change once a definition is established. */
@@ -374,4 +387,3 @@ export const validateDefinitionUpdate = (
   )
   return [...errors, ...own]
 }
-

@@ -54,7 +54,8 @@ const typeErrors = (s: StructuralSchema, level: Level, path: string): FieldError
   if (!s.type) {
     const open =
       level !== 'root' &&
-      (s['x-kubernetes-int-or-string'] === true || s['x-kubernetes-preserve-unknown-fields'] === true)
+      (s['x-kubernetes-int-or-string'] === true ||
+        s['x-kubernetes-preserve-unknown-fields'] === true)
     return open ? [] : [required(at, missingType[level])]
   }
   const errors: FieldError[] = []
@@ -99,7 +100,10 @@ const resourceFieldErrors = (s: StructuralSchema, path: string): FieldError[] =>
   if (metadata.type !== 'object')
     errors.push(invalid(child(at('metadata'), 'type'), metadata.type ?? '', 'must be object'))
   const names = Object.keys(metadata.properties ?? {})
-  if (s['x-kubernetes-embedded-resource'] !== true && names.some((n) => n !== 'name' && n !== 'generateName'))
+  if (
+    s['x-kubernetes-embedded-resource'] !== true &&
+    names.some((n) => n !== 'name' && n !== 'generateName')
+  )
     errors.push(
       forbidden(
         at('metadata'),
@@ -133,11 +137,7 @@ const nestedBranches = (s: StructuralSchema, path: string): FieldError[] => {
 
 // Words that shape the data: they belong to the structure, not into a combination.
 const emptyWords = ['type', 'title', 'description'] as const
-const undefinedWords = [
-  'default',
-  'x-kubernetes-list-type',
-  'x-kubernetes-map-type',
-] as const
+const undefinedWords = ['default', 'x-kubernetes-list-type', 'x-kubernetes-map-type'] as const
 const falseWords = [
   'nullable',
   'x-kubernetes-embedded-resource',
@@ -161,7 +161,9 @@ const nested = (s: StructuralSchema, path: string): FieldError[] => {
       forbidden(child(path, 'x-kubernetes-list-map-keys'), 'must be empty to be structural'),
     )
   if ((s['x-kubernetes-validations'] ?? []).length > 0)
-    errors.push(forbidden(child(path, 'x-kubernetes-validations'), 'must be empty to be structural'))
+    errors.push(
+      forbidden(child(path, 'x-kubernetes-validations'), 'must be empty to be structural'),
+    )
   if (s.additionalProperties !== undefined)
     errors.push(
       forbidden(child(path, 'additionalProperties'), 'must be undefined to be structural'),

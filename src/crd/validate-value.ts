@@ -129,7 +129,8 @@ const validateCombinations = (
 
 const validateString = (value: string, schema: StructuralSchema, path: string): FieldError[] => {
   const errors: FieldError[] = []
-  const characters = schema.maxLength === undefined && schema.minLength === undefined ? 0 : [...value].length
+  const characters =
+    schema.maxLength === undefined && schema.minLength === undefined ? 0 : [...value].length
   if (schema.maxLength !== undefined && characters > schema.maxLength)
     errors.push(tooLong(path, schema.maxLength))
   else if (schema.minLength !== undefined && characters < schema.minLength)
@@ -179,7 +180,8 @@ const validateNumber = (
   }
   const { maximum, minimum } = schema
   if (maximum !== undefined) {
-    if (schema.exclusiveMaximum && n >= maximum) should(`should be less than ${printNumber(maximum)}`)
+    if (schema.exclusiveMaximum && n >= maximum)
+      should(`should be less than ${printNumber(maximum)}`)
     else if (n > maximum) should(`should be less than or equal to ${printNumber(maximum)}`)
   }
   if (minimum !== undefined) {
@@ -231,7 +233,11 @@ const validateObject = (
   const { minProperties, maxProperties } = schema
   if (minProperties !== undefined && keys.length < minProperties)
     errors.push(
-      invalid(path, keys.length, `${path} in body should have at least ${minProperties} properties`),
+      invalid(
+        path,
+        keys.length,
+        `${path} in body should have at least ${minProperties} properties`,
+      ),
     )
   if (maxProperties !== undefined && keys.length > maxProperties)
     errors.push(tooMany(path, keys.length, maxProperties))

@@ -42,12 +42,11 @@ export const validateWords = (
   const { additionalProperties, properties, items } = schema
   const inner = { defaultsForbidden }
   if (typeof additionalProperties === 'object')
-    errors.push(
-      ...validateWords(additionalProperties, child(path, 'additionalProperties'), inner),
-    )
+    errors.push(...validateWords(additionalProperties, child(path, 'additionalProperties'), inner))
   for (const [key, property] of Object.entries(properties ?? {})) {
     const at = index(child(path, 'properties'), key)
-    const reason = isRoot && key === 'metadata' ? 'must not be set in top-level metadata' : defaultsForbidden
+    const reason =
+      isRoot && key === 'metadata' ? 'must not be set in top-level metadata' : defaultsForbidden
     errors.push(...validateWords(property, at, { defaultsForbidden: reason }))
   }
   for (const word of ['allOf', 'anyOf', 'oneOf'] as const)
@@ -73,15 +72,10 @@ const ownWords = (
       errors.push(forbidden(child(path, word), `${word} is not supported`))
   if (schema.type === 'null')
     errors.push(
-      forbidden(
-        child(path, 'type'),
-        'type cannot be set to null, use nullable as an alternative',
-      ),
+      forbidden(child(path, 'type'), 'type cannot be set to null, use nullable as an alternative'),
     )
   if (Array.isArray(schema.items))
-    errors.push(
-      forbidden(child(path, 'items'), 'items must be a schema object and not an array'),
-    )
+    errors.push(forbidden(child(path, 'items'), 'items must be a schema object and not an array'))
   if (schema.pattern) {
     try {
       compilePattern(schema.pattern)
@@ -212,7 +206,10 @@ const mapErrors = (
   const itemsAt = child(path, 'items')
   if (items.nullable === true)
     errors.push(
-      forbidden(child(itemsAt, 'nullable'), 'cannot be nullable when x-kubernetes-list-type is map'),
+      forbidden(
+        child(itemsAt, 'nullable'),
+        'cannot be nullable when x-kubernetes-list-type is map',
+      ),
     )
   if (items.type !== 'object') {
     const why = "must be object if parent array's x-kubernetes-list-type is map"

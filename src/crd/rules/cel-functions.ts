@@ -60,7 +60,8 @@ const registerStrings = (env: Environment): void => {
 }
 
 const registerLists = (env: Environment): void => {
-  const isSorted = (list: Scalar[]) => list.every((v, i) => i === 0 || compare(list[i - 1]!, v) <= 0)
+  const isSorted = (list: Scalar[]) =>
+    list.every((v, i) => i === 0 || compare(list[i - 1]!, v) <= 0)
   env.registerFunction('list.isSorted(): bool', isSorted)
   env.registerFunction('list.sum(): dyn', (list: (bigint | number)[]) =>
     typeof list[0] === 'number'
@@ -107,9 +108,17 @@ const registerQuantities = (env: Environment): void => {
   )
   const compareTo = (a: CelQuantity, b: CelQuantity) => compareQuantities(a.quantity, b.quantity)
   const q = 'kubernetes.Quantity'
-  env.registerFunction(`${q}.isLessThan(${q}): bool`, (a: CelQuantity, b: CelQuantity) => compareTo(a, b) < 0)
-  env.registerFunction(`${q}.isGreaterThan(${q}): bool`, (a: CelQuantity, b: CelQuantity) => compareTo(a, b) > 0)
-  env.registerFunction(`${q}.compareTo(${q}): int`, (a: CelQuantity, b: CelQuantity) => BigInt(compareTo(a, b)))
+  env.registerFunction(
+    `${q}.isLessThan(${q}): bool`,
+    (a: CelQuantity, b: CelQuantity) => compareTo(a, b) < 0,
+  )
+  env.registerFunction(
+    `${q}.isGreaterThan(${q}): bool`,
+    (a: CelQuantity, b: CelQuantity) => compareTo(a, b) > 0,
+  )
+  env.registerFunction(`${q}.compareTo(${q}): int`, (a: CelQuantity, b: CelQuantity) =>
+    BigInt(compareTo(a, b)),
+  )
 }
 
 const registerAddresses = (env: Environment): void => {

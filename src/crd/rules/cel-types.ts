@@ -110,7 +110,6 @@ export const celValue = (value: JsonValue, schema: StructuralSchema | undefined)
   if (typeof value === 'string' && schema?.type === 'string') {
     if (schema.format === 'date' || schema.format === 'date-time') return new Date(value)
     if (schema.format === 'byte') return new Uint8Array(Buffer.from(value, 'base64'))
-
   }
   return value
 }

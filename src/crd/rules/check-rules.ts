@@ -62,7 +62,9 @@ const walk = (place: Place, rulesOf: RulesOf): FieldError[] => {
   if (previous !== undefined && jsonEquals(value, previous)) return []
   const errors = rulesOf(schema, place.isRoot).flatMap((rule) => evaluate(rule, place))
   const inner = (next: JsonValue, old: JsonValue | undefined, at: StructuralSchema, to: string) =>
-    errors.push(...walk({ value: next, previous: old, schema: at, path: to, isRoot: false }, rulesOf))
+    errors.push(
+      ...walk({ value: next, previous: old, schema: at, path: to, isRoot: false }, rulesOf),
+    )
   if (Array.isArray(value)) {
     const { items } = schema
     if (items !== undefined && hasRules(items))

@@ -28,7 +28,11 @@ interface CelProblem {
   node?: { op?: string; args?: unknown }
 }
 
-const environmentFor = (schema: StructuralSchema, isRoot: boolean, optional: boolean): Environment => {
+const environmentFor = (
+  schema: StructuralSchema,
+  isRoot: boolean,
+  optional: boolean,
+): Environment => {
   const env = ruleEnvironment()
   const type = declareType(env, schema, 'selfType', isRoot)
   env.registerVariable('self', type)
@@ -54,7 +58,8 @@ const describe = (text: string, problem: CelProblem): string => {
   const start = problem.range?.start ?? 0
   const summary = problem.summary ?? ''
   const missing = /^No such key: (.*)$/.exec(summary)
-  if (missing !== null) return pointedAt(text, Math.max(start - 1, 0), `undefined field '${missing[1]}'`)
+  if (missing !== null)
+    return pointedAt(text, Math.max(start - 1, 0), `undefined field '${missing[1]}'`)
   const overload = /^no such overload: (.+) (\S+) (.+)$/.exec(summary)
   if (overload !== null)
     return pointedAt(

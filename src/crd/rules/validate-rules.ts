@@ -1,12 +1,5 @@
 /** What a definition's validation rules must be: present, on one line, compiling, and pointing at real fields. */
-import {
-  child,
-  type FieldError,
-  index,
-  invalid,
-  notSupported,
-  required,
-} from '#api/field-error.js'
+import { child, type FieldError, index, invalid, notSupported, required } from '#api/field-error.js'
 import {
   isObject,
   ownProperty,
@@ -69,9 +62,7 @@ const validateRule = (
   else if (hasLineBreak((rule.message ?? '').trim()))
     errors.push(invalid(at('message'), rule.message, 'must not contain line breaks'))
   else if (hasLineBreak(rule.rule.trim()) && !rule.message)
-    errors.push(
-      required(at('message'), 'message must be specified if rule contains line breaks'),
-    )
+    errors.push(required(at('message'), 'message must be specified if rule contains line breaks'))
   if (rule.reason !== undefined && !reasons.includes(rule.reason))
     errors.push(notSupported(at('reason'), rule.reason, reasons))
   if (rule.fieldPath && !leadsToField(schema, rule.fieldPath))
@@ -88,7 +79,9 @@ const validateRule = (
 
 /** True when `.a.b['c']` names a property of the schema. */
 const leadsToField = (schema: StructuralSchema, path: string): boolean => {
-  const names = [...path.matchAll(/\.([^.[\]]+)|\['((?:\\.|[^'\\])+)'\]/g)].map((m) => m[1] ?? m[2]!)
+  const names = [...path.matchAll(/\.([^.[\]]+)|\['((?:\\.|[^'\\])+)'\]/g)].map(
+    (m) => m[1] ?? m[2]!,
+  )
   if (names.length === 0) return false
   let at: StructuralSchema | undefined = schema
   for (const name of names) at = at && (ownProperty(at.properties, name) ?? valueSchemaOf(at))

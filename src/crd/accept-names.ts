@@ -1,0 +1,107 @@
+/**
+ * Whether a definition gets the names that it asks for, against the other definitions of its group (apiextensions'
+ * naming controller). Names that it has already stay its own.
+ */
+import type {
+  CustomResourceDefinition,
+  DefinitionCondition,
+  DefinitionNames,
+} from './definition.js'
+import { conditionOf } from './definition.js'
+
+export interface NamesDecision {
+  readonly acceptedNames: DefinitionNames
+  readonly namesAccepted: DefinitionCondition
+  readonly established: DefinitionCondition
+}
+
+const inUse = (name: string) => `${JSON.stringify(name)} is already in use`
+
+export const decideNames = (
+  definition: CustomResourceDefinition,
+  others: readonly CustomResourceDefinition[],
+): NamesDecision => {
+  const requested = definition.spec.names
+  const accepted: DefinitionNames = { ...definition.status?.acceptedNames } as DefinitionNames
+  const taken = others
+    .filter((o) => o.spec.group === definition.spec.group)
+    .map((o) => o.status?.acceptedNames)
+    .filter((names) => names !== undefined)
+  const resources = new Set(
+    taken.flatMap((n) => [n.plural, n.singular ?? '', ...(n.shortNames ?? [])]).filter(Boolean),
+  )
+  const kinds = new Set(taken.flatMap((n) => [n.kind, n.listKind ?? '']).filter(Boolean))
+  let problem: { reason: string; message: string } | undefined
+  const claim = (name: string, used: Set<string>, reason: string, accept: () => void) => {
+    if (used.has(name)) problem = { reason, message: inUse(name) }
+    else accept()
+  }
+  claim(requested.plural, resources, 'PluralConflict', () => {
+    accepted.plural = requested.plural
+  })
+  claim(requested.singular ?? '', resources, 'SingularConflict', () => {
+    if (requested.singular) accepted.singular = requested.singular
+  })
+  const blocked = (requested.shortNames ?? []).filter((name) => resources.has(name))
+  if (blocked.length > 0)
+    problem = { reason: 'ShortNamesConflict', message: blocked.map(inUse).join(', ') }
+  else setOrDelete(accepted, 'shortNames', requested.shortNames)
+  claim(requested.kind, kinds, 'KindConflict', () => {
+    accepted.kind = requested.kind
+  })
+  claim(requested.listKind ?? '', kinds, 'ListKindConflict', () => {
+    if (requested.listKind) accepted.listKind = requested.listKind
+  })
+  setOrDelete(accepted, 'categories', requested.categories)
+  return { acceptedNames: inOrder(accepted), ...conditionsFor(definition, problem) }
+}
+
+const setOrDelete = (
+  names: DefinitionNames,
+  key: 'shortNames' | 'categories',
+  value: string[] | undefined,
+): void => {
+  if (value === undefined || value.length === 0) delete names[key]
+  else names[key] = value
+}
+
+const inOrder = (n: DefinitionNames): DefinitionNames => ({
+  plural: n.plural ?? '',
+  ...(n.singular ? { singular: n.singular } : {}),
+  ...(n.shortNames ? { shortNames: n.shortNames } : {}),
+  kind: n.kind ?? '',
+  ...(n.listKind ? { listKind: n.listKind } : {}),
+  ...(n.categories ? { categories: n.categories } : {}),
+})
+
+const conditionsFor = (
+  definition: CustomResourceDefinition,
+  problem: { reason: string; message: string } | undefined,
+): Pick<NamesDecision, 'namesAccepted' | 'established'> => {
+  const namesAccepted: DefinitionCondition =
+    problem === undefined
+      ? {
+          type: 'NamesAccepted',
+          status: 'True',
+          reason: 'NoConflicts',
+          message: 'no conflicts found',
+        }
+      : { type: 'NamesAccepted', status: 'False', ...problem }
+  const before = conditionOf(definition, 'Established')
+  if (before?.status === 'True') return { namesAccepted, established: before }
+  const established: DefinitionCondition =
+    problem === undefined
+      ? {
+          type: 'Established',
+          status: 'True',
+          reason: 'InitialNamesAccepted',
+          message: 'the initial names have been accepted',
+        }
+      : {
+          type: 'Established',
+          status: 'False',
+          reason: 'NotAccepted',
+          message: 'not all names are accepted',
+        }
+  return { namesAccepted, established }
+}

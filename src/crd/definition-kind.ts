@@ -1,0 +1,138 @@
+/** The kind CustomResourceDefinition itself (apiextensions, pkg/registry/customresourcedefinition). */
+import { formatTime } from '#api/clock.js'
+import type { KubeObject } from '#api/object.js'
+import { defineKind, type Strategy } from '#registry/resource-definition.js'
+import {
+  type CustomResourceDefinition,
+  cleanupFinalizer,
+  type DefinitionCondition,
+} from './definition.js'
+import { isKnownFormat } from './formats.js'
+import { isObject, type StructuralSchema } from './structural-schema.js'
+import { validateDefinition, validateDefinitionUpdate } from './validate-definition.js'
+
+const asDefinition = (object: KubeObject) => object as CustomResourceDefinition
+
+const setDefaults = (object: KubeObject): void => {
+  const { spec } = asDefinition(object)
+  if (spec.names.kind) {
+    spec.names.singular ||= spec.names.kind.toLowerCase()
+    spec.names.listKind ||= `${spec.names.kind}List`
+  }
+  spec.conversion ??= { strategy: 'None' }
+}
+
+/** The storage version joins status.storedVersions and stays until somebody takes it out. */
+const rememberStorageVersion = (definition: CustomResourceDefinition, before: string[]): void => {
+  const storage = definition.spec.versions?.find((v) => v.storage)?.name
+  const stored = storage === undefined || before.includes(storage) ? before : [...before, storage]
+  definition.status!.storedVersions = stored.length === 0 ? null : stored
+}
+
+const unknownFormats = (schema: StructuralSchema): string[] => [
+  ...(schema.format && !isKnownFormat(schema.format) ? [schema.format] : []),
+  ...Object.values(schema.properties ?? {}).flatMap(unknownFormats),
+  ...(isObject(schema.items) ? unknownFormats(schema.items as StructuralSchema) : []),
+  ...(isObject(schema.additionalProperties)
+    ? unknownFormats(schema.additionalProperties as StructuralSchema)
+    : []),
+]
+
+const warnings = (object: KubeObject): string[] => {
+  const schemas = (asDefinition(object).spec.versions ?? []).map((v) => v.schema?.openAPIV3Schema)
+  const formats = new Set(schemas.flatMap((s) => (s === undefined ? [] : unknownFormats(s))))
+  return [...formats].sort().map((format) => `unrecognized format ${JSON.stringify(format)}`)
+}
+
+/** Puts a condition into the list, with a new transition time when its status changes. */
+export const withCondition = (
+  conditions: readonly DefinitionCondition[] | null | undefined,
+  condition: DefinitionCondition,
+  now: number,
+): DefinitionCondition[] => {
+  const list = conditions ?? []
+  const old = list.find((c) => c.type === condition.type)
+  const lastTransitionTime =
+    old?.status === condition.status ? old.lastTransitionTime : formatTime(now)
+  const { type, status, reason, message } = condition
+  const next = { type, status, lastTransitionTime, reason, message }
+  return old === undefined ? [...list, next] : list.map((c) => (c === old ? next : c))
+}
+
+/**
+ * A first delete only marks: the objects of the definition go first, then its finalizer (apiextensions' REST.Delete).
+ */
+const deleteDefinition: Strategy['delete'] = async ({ name, options, store }, ctx) => {
+  const current = await store.get(ctx, name)
+  if (current.object.metadata.deletionTimestamp !== undefined)
+    return store.deleteGenerically(ctx, name, options)
+  await store.admitDelete(ctx, current, options)
+  const stored = await store.changeStored(ctx, name, (copy) => {
+    const definition = asDefinition(copy)
+    const { metadata } = definition
+    metadata.deletionTimestamp = formatTime(ctx.now)
+    const finalizers = metadata.finalizers ?? []
+    if (!finalizers.includes(cleanupFinalizer))
+      metadata.finalizers = [...finalizers, cleanupFinalizer]
+    definition.status!.conditions = withCondition(
+      definition.status!.conditions,
+      {
+        type: 'Terminating',
+        status: 'True',
+        reason: 'InstanceDeletionPending',
+        message:
+          'CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon',
+      },
+      ctx.now,
+    )
+  })
+  return { stored, deleted: false }
+}
+
+export const customResourceDefinition = defineKind({
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  strategy: {
+    allowUnconditionalUpdate: false,
+    default: setDefaults,
+    prepareForCreate: (object) => {
+      const definition = asDefinition(object)
+      definition.status = { conditions: null, acceptedNames: { plural: '', kind: '' } }
+      rememberStorageVersion(definition, [])
+    },
+    validate: (object) => validateDefinition(asDefinition(object)),
+    warningsOnCreate: warnings,
+    prepareForUpdate: (object, previous) => {
+      const next = asDefinition(object)
+      const before = asDefinition(previous).status
+      next.status = structuredClone(before) ?? {
+        conditions: null,
+        acceptedNames: { plural: '', kind: '' },
+      }
+      rememberStorageVersion(next, before?.storedVersions ?? [])
+    },
+    validateUpdate: (next, previous) =>
+      validateDefinitionUpdate(asDefinition(next), asDefinition(previous)),
+    warningsOnUpdate: warnings,
+    delete: deleteDefinition,
+  },
+  sample: {
+    metadata: { name: 'samples.example.com' },
+    spec: {
+      group: 'example.com',
+      scope: 'Namespaced',
+      names: { plural: 'samples', kind: 'Sample' },
+      versions: [
+        {
+          name: 'v1',
+          served: true,
+          storage: true,
+          schema: {
+            openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object' } } },
+          },
+        },
+      ],
+    },
+  },
+})

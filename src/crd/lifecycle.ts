@@ -1,0 +1,305 @@
+/**
+ * What apiextensions' controllers do inside of the API server: names are accepted, the rows of a definition come into
+ * the resource table and leave it, and a definition that is deleted takes its objects with it.
+ * One loop over the watch of definitions; every step can be done again.
+ */
+import type { Clock } from '#api/clock.js'
+import { ApiError } from '#api/errors.js'
+import type { GroupResource } from '#api/group-version.js'
+import type { KubeObject } from '#api/object.js'
+import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
+import type { ResourceTable } from '#registry/resource-table.js'
+import type { Store } from '#registry/store.js'
+import { decideNames } from './accept-names.js'
+import { customRows } from './custom-rows.js'
+import { type CustomResourceDefinition, cleanupFinalizer, isTrue } from './definition.js'
+import { withCondition } from './definition-kind.js'
+import { jsonEquals } from './structural-schema.js'
+
+export interface LifecycleDeps {
+  readonly table: ResourceTable
+  /** The store of the version that storage holds. */
+  readonly storeOf: (resource: GroupResource) => Store | undefined
+  readonly clock: Clock
+  readonly log: (message: string, error?: unknown) => void
+}
+
+export interface CustomResources {
+  /** Ends the loop; resolves when it has ended. */
+  stop(): Promise<void>
+}
+
+const definitions: GroupResource = {
+  group: 'apiextensions.k8s.io',
+  resource: 'customresourcedefinitions',
+}
+
+interface Known {
+  definition: CustomResourceDefinition
+  rows: readonly ResourceDefinition[]
+}
+
+/** The rows of every established definition are in the table when this resolves. */
+export const startCustomResources = async (deps: LifecycleDeps): Promise<CustomResources> => {
+  const ending = new AbortController()
+  const lifecycle = new Lifecycle(deps, ending.signal)
+  const store = deps.storeOf(definitions)!
+  const selection = { prefix: `${store.definition.storagePrefix}/` }
+  const ctx = lifecycle.context()
+  const first = await store.list(ctx, { selection, consistency: { kind: 'consistent' }, limit: 0 })
+  for (const { object } of first.items) lifecycle.show(object as CustomResourceDefinition)
+  for (const { object } of first.items) await lifecycle.sync(object as CustomResourceDefinition)
+  const loop = lifecycle.follow(first.revision)
+  return {
+    stop: async () => {
+      ending.abort()
+      await loop
+    },
+  }
+}
+
+class Lifecycle {
+  readonly #deps: LifecycleDeps
+  readonly #signal: AbortSignal
+  readonly #known = new Map<string, Known>()
+  readonly #emptying = new Map<string, Promise<void>>()
+
+  constructor(deps: LifecycleDeps, signal: AbortSignal) {
+    this.#deps = deps
+    this.#signal = signal
+  }
+
+  /** The server's own identity, as it stands in managedFields. */
+  context(subresource = '', namespace?: string): RequestContext {
+    return {
+      user: { name: 'system:apiserver', groups: ['system:masters'] },
+      namespace,
+      subresource,
+      dryRun: false,
+      now: this.#deps.clock.now(),
+      signal: this.#signal,
+      warn: () => {},
+      userAgent: 'kube-apiserver',
+      fieldManager: '',
+      stores: this.#deps.storeOf,
+    }
+  }
+
+  async follow(after: number): Promise<void> {
+    let revision = after
+    while (!this.#signal.aborted) {
+      try {
+        revision = await this.#followOnce(revision)
+      } catch (error) {
+        if (this.#signal.aborted) return
+        this.#deps.log('the watch of custom resource definitions starts again', error)
+        revision = await this.#listAgain()
+      }
+    }
+    await Promise.all(this.#emptying.values())
+  }
+
+  async #followOnce(after: number): Promise<number> {
+    const store = this.#deps.storeOf(definitions)!
+    const selection = { prefix: `${store.definition.storagePrefix}/` }
+    let revision = after
+    const watch = store.watch(this.context(), { selection, after, signal: this.#signal })
+    for await (const batch of watch) {
+      for (const event of batch.events) {
+        const definition = event.stored.object as CustomResourceDefinition
+        if (event.type === 'DELETED') await this.#forget(definition)
+        else {
+          this.show(definition)
+          await this.#trySync(definition)
+        }
+      }
+      revision = batch.revision
+    }
+    return revision
+  }
+
+  async #listAgain(): Promise<number> {
+    const store = this.#deps.storeOf(definitions)!
+    const selection = { prefix: `${store.definition.storagePrefix}/` }
+    const page = await store.list(this.context(), {
+      selection,
+      consistency: { kind: 'consistent' },
+      limit: 0,
+    })
+    const names = new Set(page.items.map(({ object }) => object.metadata.name))
+    for (const [name, { definition }] of [...this.#known])
+      if (!names.has(name)) await this.#forget(definition)
+    for (const { object } of page.items) {
+      this.show(object as CustomResourceDefinition)
+      await this.#trySync(object as CustomResourceDefinition)
+    }
+    return page.revision
+  }
+
+  /** Brings the rows of a definition into the table as it is now. */
+  show(definition: CustomResourceDefinition): void {
+    const name = definition.metadata.name!
+    const before = this.#known.get(name)
+    const isShown = isTrue(definition, 'Established') && isTrue(definition, 'NamesAccepted')
+    if (before !== undefined && isShown && sameRows(before.definition, definition)) {
+      this.#known.set(name, { definition, rows: before.rows })
+      return
+    }
+    const rows = isShown ? customRows(definition) : []
+    const { table } = this.#deps
+    for (const { gvr } of before?.rows ?? [])
+      if (!rows.some((row) => row.gvr.version === gvr.version)) table.remove(gvr)
+    for (const row of rows) table.add(row)
+    this.#known.set(name, { definition, rows })
+  }
+
+  async #forget(definition: CustomResourceDefinition): Promise<void> {
+    const name = definition.metadata.name!
+    for (const { gvr } of this.#known.get(name)?.rows ?? []) this.#deps.table.remove(gvr)
+    this.#known.delete(name)
+    // Names that it held may now go to somebody who waits for them.
+    for (const other of [...this.#known.values()])
+      if (other.definition.spec.group === definition.spec.group)
+        await this.#trySync(other.definition)
+  }
+
+  async #trySync(definition: CustomResourceDefinition): Promise<void> {
+    try {
+      await this.sync(definition)
+    } catch (error) {
+      // The next event of this definition, or the next start, does it again.
+      this.#deps.log(`custom resource definition ${definition.metadata.name}`, error)
+    }
+  }
+
+  async sync(definition: CustomResourceDefinition): Promise<void> {
+    if (definition.metadata.deletionTimestamp === undefined) await this.#syncNames(definition)
+    else if (definition.metadata.finalizers?.includes(cleanupFinalizer)) this.#empty(definition)
+  }
+
+  async #syncNames(definition: CustomResourceDefinition): Promise<void> {
+    const others = [...this.#known.values()]
+      .map((known) => known.definition)
+      .filter((other) => other.metadata.name !== definition.metadata.name)
+    const { acceptedNames, namesAccepted, established } = decideNames(definition, others)
+    const { now } = this.context()
+    await this.#changeStatus(definition, (status) => ({
+      ...status,
+      conditions: withCondition(
+        withCondition(status.conditions, namesAccepted, now),
+        established,
+        now,
+      ),
+      acceptedNames,
+    }))
+  }
+
+  async #changeStatus(
+    definition: CustomResourceDefinition,
+    change: (
+      status: NonNullable<CustomResourceDefinition['status']>,
+    ) => CustomResourceDefinition['status'],
+  ): Promise<void> {
+    const next = change(definition.status!)
+    if (jsonEquals(next, definition.status)) return
+    const store = this.#deps.storeOf(definitions)!
+    const ctx = this.context('status')
+    const { stored } = await store.update(ctx, definition.metadata.name!, (current) => {
+      const status = (current as CustomResourceDefinition).status!
+      const { resourceVersion: _latest, ...metadata } = current!.metadata
+      return { ...current!, metadata, status: change(status) } as KubeObject
+    })
+    this.show(stored.object as CustomResourceDefinition)
+  }
+
+  /** Deletes the objects of a terminating definition, waits for their finalizers, then lets the definition go. */
+  #empty(definition: CustomResourceDefinition): void {
+    const name = definition.metadata.name!
+    if (this.#emptying.has(name)) return
+    const work = this.#emptyOnce(definition)
+      .catch((error) => this.#deps.log(`objects of ${name} could not be deleted`, error))
+      .finally(() => this.#emptying.delete(name))
+    this.#emptying.set(name, work)
+  }
+
+  async #emptyOnce(definition: CustomResourceDefinition): Promise<void> {
+    const { group, names } = definition.spec
+    const store = this.#deps.storeOf({ group, resource: names.plural })
+    if (store !== undefined && isTrue(definition, 'Established')) {
+      await this.#terminating(
+        definition,
+        'InstanceDeletionInProgress',
+        'CustomResource deletion is in progress',
+      )
+      await this.#deleteObjects(store)
+    }
+    if (this.#signal.aborted) return
+    await this.#removeFinalizer(definition)
+  }
+
+  #terminating(
+    definition: CustomResourceDefinition,
+    reason: string,
+    message: string,
+  ): Promise<void> {
+    return this.#changeStatus(definition, (status) => ({
+      ...status,
+      conditions: withCondition(
+        status.conditions,
+        { type: 'Terminating', status: 'True', reason, message },
+        this.#deps.clock.now(),
+      ),
+    }))
+  }
+
+  async #deleteObjects(store: Store): Promise<void> {
+    const selection = { prefix: `${store.definition.storagePrefix}/` }
+    const consistency = { kind: 'consistent' } as const
+    const list = () => store.list(this.context(), { selection, consistency, limit: 0 })
+    let page = await list()
+    for (const { object } of page.items)
+      await store
+        .delete(this.context('', object.metadata.namespace), object.metadata.name!, {})
+        .catch((error) => {
+          if (!(error instanceof ApiError && error.code === 404)) throw error
+        })
+    page = await list()
+    if (page.items.length === 0) return
+    // Finalizers hold the rest: each deletion is worth another look.
+    const watch = store.watch(this.context(), {
+      selection,
+      after: page.revision,
+      signal: this.#signal,
+    })
+    for await (const batch of watch) {
+      if (!batch.events.some((event) => event.type === 'DELETED')) continue
+      if ((await list()).items.length === 0) return
+    }
+  }
+
+  async #removeFinalizer(definition: CustomResourceDefinition): Promise<void> {
+    const store = this.#deps.storeOf(definitions)!
+    try {
+      await store.update(
+        this.context(),
+        definition.metadata.name!,
+        (current) => {
+          const { resourceVersion: _latest, ...metadata } = current!.metadata
+          const finalizers = (metadata.finalizers ?? []).filter((f) => f !== cleanupFinalizer)
+          return { ...current!, metadata: { ...metadata, finalizers } }
+        },
+        { strategy: 'none' },
+      )
+    } catch (error) {
+      if (!(error instanceof ApiError && error.code === 404)) throw error
+    }
+  }
+}
+
+/** Rows follow from spec, accepted names and whether the definition terminates. */
+const sameRows = (a: CustomResourceDefinition, b: CustomResourceDefinition): boolean =>
+  (a.metadata.deletionTimestamp === undefined) === (b.metadata.deletionTimestamp === undefined) &&
+  jsonEquals(a.spec, b.spec) &&
+  jsonEquals(a.status?.acceptedNames, b.status?.acceptedNames) &&
+  isTrue(a, 'Established') === isTrue(b, 'Established') &&
+  isTrue(a, 'NamesAccepted') === isTrue(b, 'NamesAccepted')

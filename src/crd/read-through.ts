@@ -1,0 +1,91 @@
+/**
+ * Objects of a custom resource as its schema of today shows them: pruned and defaulted on the way out, without a
+ * write (apiextensions decodes every object from storage through the schema). An object that shows as it is stored
+ * costs one look; the result is kept with the stored object.
+ */
+import { stringify } from '#api/json.js'
+import type { JsonValue, KubeObject } from '#api/object.js'
+import type {
+  ObjectEvent,
+  ObjectEventBatch,
+  ObjectStorage,
+  Selection,
+  StoredObject,
+} from '#cacher/object-storage.js'
+
+type Show = (object: KubeObject) => KubeObject
+
+export const readThrough = (storage: ObjectStorage, show: Show): ObjectStorage => {
+  const shown = new WeakMap<StoredObject, StoredObject>()
+  const storedBehind = new WeakMap<StoredObject, StoredObject>()
+  const events = new WeakMap<ObjectEvent, ObjectEvent>()
+
+  const look = (stored: StoredObject): StoredObject => {
+    let found = shown.get(stored)
+    if (found === undefined) {
+      const object = show(stored.object)
+      found = object === stored.object ? stored : withObject(stored, object)
+      shown.set(stored, found)
+      storedBehind.set(found, stored)
+    }
+    return found
+  }
+  const lookAtEvent = (event: ObjectEvent): ObjectEvent => {
+    const stored = look(event.stored)
+    if (stored === event.stored) return event
+    let found = events.get(event)
+    if (found === undefined) {
+      found = { ...event, stored }
+      events.set(event, found)
+    }
+    return found
+  }
+  const behind = (stored: StoredObject): StoredObject => storedBehind.get(stored) ?? stored
+  const throughSelection = (selection: Selection): Selection => {
+    const { matches } = selection
+    return matches === undefined ? selection : { ...selection, matches: (s) => matches(look(s)) }
+  }
+
+  return {
+    get: async (key, consistency) => {
+      const stored = await storage.get(key, consistency)
+      return stored && look(stored)
+    },
+    list: async (options) => {
+      const page = await storage.list({
+        ...options,
+        selection: throughSelection(options.selection),
+      })
+      return { ...page, items: page.items.map(look) }
+    },
+    create: (key, object, options) => storage.create(key, object, options),
+    update: (expected, object) => storage.update(behind(expected), object),
+    delete: async (expected) => look(await storage.delete(behind(expected))),
+    watch: (options) =>
+      mapBatches(
+        storage.watch({ ...options, selection: throughSelection(options.selection) }),
+        lookAtEvent,
+      ),
+    currentRevision: () => storage.currentRevision(),
+  }
+}
+
+const withObject = (stored: StoredObject, object: KubeObject): StoredObject => {
+  let json: Buffer | undefined
+  return {
+    key: stored.key,
+    revision: stored.revision,
+    object,
+    get json() {
+      json ??= Buffer.from(stringify(object as unknown as JsonValue))
+      return json
+    },
+  }
+}
+
+async function* mapBatches(
+  batches: AsyncIterable<ObjectEventBatch>,
+  map: (event: ObjectEvent) => ObjectEvent,
+): AsyncIterable<ObjectEventBatch> {
+  for await (const batch of batches) yield { ...batch, events: batch.events.map(map) }
+}
