@@ -50,6 +50,9 @@ export const makeContext = (
   options: Partial<Pick<WriteOptions, 'dryRun' | 'fieldManager'>> = {},
 ): RequestContext => {
   const { kube } = request
+  const warn = warner(reply)
+  // A deprecated version of a custom resource says so with every answer.
+  if (target.definition.deprecationWarning !== undefined) warn(target.definition.deprecationWarning)
   return {
     user: kube.user,
     namespace: target.namespace,
@@ -59,7 +62,7 @@ export const makeContext = (
     get signal() {
       return kube.signal
     },
-    warn: warner(reply),
+    warn,
     userAgent: managerOfUserAgent(request.headers['user-agent'] ?? ''),
     fieldManager: options.fieldManager ?? '',
     kind: target.view?.kind,

@@ -93,10 +93,9 @@ const decodeCustomObject = (
     { metadata: body.metadata ?? {} },
     trace,
   )
-  return {
-    object: { ...body, ...metadata.object },
-    strictErrors: metadata.strictErrors,
-  }
+  const object = { ...body, ...metadata.object } as KubeObject
+  const strictErrors = [...metadata.strictErrors, ...(definition.conform?.(object) ?? [])]
+  return { object, strictErrors }
 }
 
 /**

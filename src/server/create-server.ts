@@ -2,15 +2,21 @@
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import pino from 'pino'
-import { systemClock } from '#api/clock.js'
+import { type Clock, systemClock } from '#api/clock.js'
+import { customResourceDefinition } from '#crd/definition-kind.js'
+import { type CustomResources, startCustomResources } from '#crd/lifecycle.js'
 import { filterChain, installChain } from '#filters/chain.js'
 import { OpenRequests } from '#filters/open-requests.js'
 import { kinds } from '#kinds/index.js'
 import { limits } from '#limits'
 import { admitAll } from '#registry/admission.js'
+import type { FieldManager } from '#registry/field-manager/field-manager.js'
+import { makeFieldManagers } from '#registry/field-manager/make-field-managers.js'
+import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { makeResourceTable, type ResourceTable } from '#registry/resource-table.js'
 import { installDiscovery } from '#routes/discovery.js'
 import { installHealthz } from '#routes/healthz.js'
+import { installApi } from '#routes/installer.js'
 import { installVersion } from '#routes/version.js'
 import { type ServerCredentials, writePrivateFile } from './credentials.js'
 import { healthChecks } from './health-checks.js'
@@ -46,6 +52,8 @@ interface Parts {
   table: ResourceTable
   stores: RegistryStores
   openRequests: OpenRequests
+  fieldManagerOf: (definition: ResourceDefinition) => FieldManager
+  customResources: CustomResources
 }
 
 const buildInfo = () => ({
@@ -54,10 +62,12 @@ const buildInfo = () => ({
   platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
 })
 
-const installRoutes = ({ app, table, stores, openRequests }: Parts): void => {
+const installRoutes = (parts: Parts, clock: Clock): void => {
+  const { app, table, stores, openRequests, fieldManagerOf } = parts
   installHealthz(app, healthChecks({ stores, openRequests }))
   installVersion(app, buildInfo())
   installDiscovery(app, table)
+  installApi(app, { table, stores, clock, fieldManagerOf })
 }
 
 const assemble = async (options: ServerOptions): Promise<Parts> => {
@@ -67,13 +77,16 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     pino.destination({ dest: 2, sync: true }),
   )
   const credentials = credentialsOf(options, clock)
-  const table = makeResourceTable(kinds)
+  const table = makeResourceTable([...kinds, customResourceDefinition])
+  const fieldManagerOf = makeFieldManagers(table)
+  const log = (message: string, error?: unknown) => logger.warn({ err: error }, message)
   const stores = await openRegistryStores({
     storage: options.storage ?? 'memory:',
     table,
     admission: admitAll,
+    fieldManagerOf,
     clock,
-    log: (message, error) => logger.warn({ err: error }, message),
+    log,
   })
   const app = makeListener({
     serving: credentials.serving,
@@ -92,16 +105,23 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     openRequests,
   })
   installChain(app, filters)
-  const parts = { app, credentials, table, stores, openRequests }
-  installRoutes(parts)
+  const customResources = await startCustomResources({
+    table,
+    storeOf: (resource) => stores.ofResource(resource),
+    clock,
+    log,
+  })
+  const parts = { app, credentials, table, stores, openRequests, fieldManagerOf, customResources }
+  installRoutes(parts, clock)
   return parts
 }
 
 /** Stops listening, lets accepted requests finish, ends watches, then closes the storage. */
-const shutDown = async ({ app, stores, openRequests }: Parts): Promise<void> => {
+const shutDown = async ({ app, stores, openRequests, customResources }: Parts): Promise<void> => {
   app.server.close()
   await openRequests.drain(limits.drainTimeoutMs)
   await app.close()
+  await customResources.stop()
   await stores.close()
 }
 
@@ -113,6 +133,7 @@ export const createServer = async (options: ServerOptions = {}): Promise<Server>
     await app.listen({ port: options.port ?? 0, host: bindAddress })
   } catch (error) {
     await app.close()
+    await parts.customResources.stop()
     await stores.close()
     throw error
   }

@@ -1,19 +1,21 @@
-/** Opens the storage and keeps one store for each resource of the table. */
+/** Opens the storage and keeps one store for each served version of each resource of the table. */
 import type { Clock } from '#api/clock.js'
 import type { GroupResource } from '#api/group-version.js'
 import { type Cacher, makeCacher } from '#cacher/cacher.js'
+import { readThrough } from '#crd/read-through.js'
 import type { Admission } from '#registry/admission.js'
+import type { FieldManager } from '#registry/field-manager/field-manager.js'
 import { randomIds } from '#registry/ids.js'
-import { makeStore } from '#registry/make-store.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
 import type { Store } from '#registry/store.js'
+import { makeStores, type Stores } from '#registry/stores.js'
 import type { StorageDriver } from '#storage/driver.js'
 import { openStorage } from '#storage/open.js'
 
-export interface RegistryStores {
+export interface RegistryStores extends Stores {
   /** The store of the version that storage holds; undefined for an unknown resource. */
-  of(resource: GroupResource): Store | undefined
+  ofResource(resource: GroupResource): Store | undefined
   health(): string | undefined
   currentRevision(): number
   close(): Promise<void>
@@ -24,47 +26,37 @@ export interface RegistryStoresOptions {
   storage: string | StorageDriver
   table: ResourceTable
   admission: Admission
+  fieldManagerOf: (definition: ResourceDefinition) => FieldManager
   clock: Clock
   log: (message: string, error?: unknown) => void
 }
 
-const slashed = (definition: ResourceDefinition): string => `${definition.storagePrefix}/`
-
 export const openRegistryStores = async (
   options: RegistryStoresOptions,
 ): Promise<RegistryStores> => {
-  const { storage, table, admission, clock, log } = options
+  const { storage, table, admission, fieldManagerOf, clock, log } = options
   const driver = typeof storage === 'string' ? await openStorage(storage, { clock }) : storage
   const cacher: Cacher = await makeCacher({ driver, clock, log })
-  const stores = new Map<string, { definition: ResourceDefinition; store: Store }>()
-  const forget = table.onChange(({ definition: { gvr } }) => {
-    stores.delete(`${gvr.group}/${gvr.resource}`)
-  })
-  const of = ({ group, resource }: GroupResource): Store | undefined => {
-    const key = `${group}/${resource}`
-    const known = stores.get(key)
-    if (known !== undefined) return known.store
-    const definition = table.ofResource({ group, resource })
-    if (definition === undefined) return undefined
-    const store = makeStore({
-      storage: cacher.forResource({
-        prefix: slashed(definition),
-        fields: definition.selectableFields,
-      }),
-      definition,
-      admission,
-      clock,
-      ids: randomIds,
+  const storageOf = (definition: ResourceDefinition) => {
+    const resource = cacher.forResource({
+      prefix: `${definition.storagePrefix}/`,
+      fields: definition.selectableFields,
     })
-    stores.set(key, { definition, store })
-    return store
+    return definition.onRead === undefined ? resource : readThrough(resource, definition.onRead)
   }
+  const stores = makeStores({
+    table,
+    storageOf,
+    fieldManagerOf,
+    admission,
+    clock,
+    ids: randomIds,
+  })
   return {
-    of,
+    ...stores,
     health: () => driver.health() ?? cacher.health(),
     currentRevision: () => cacher.currentRevision(),
     close: async () => {
-      forget()
       await cacher.close()
       if (typeof storage === 'string') await driver.close()
     },
