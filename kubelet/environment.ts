@@ -1,0 +1,107 @@
+/** The environment of a container: envFrom, env, references and $(NAME) expansion, in upstream's order. */
+import { fieldValue, type PodFacts, resourceValue } from './downward.js'
+import { type ContainerSpec, type EnvVar, findContainer } from './pod.js'
+import type { ObjectReader } from './object-reader.js'
+import { StartError } from './runtime.js'
+
+const configError = (message: string): StartError =>
+  new StartError('CreateContainerConfigError', message)
+
+/** Replaces $(NAME) by its value; $$ is a dollar sign; an unknown name stays as it is. */
+export const expand = (text: string, values: ReadonlyMap<string, string>): string =>
+  text.replace(/\$(?:\$|\(([^)]*)\))/g, (whole, name: string | undefined) =>
+    name === undefined ? '$' : (values.get(name) ?? whole),
+  )
+
+const decode = (base64: string): string => Buffer.from(base64, 'base64').toString('utf8')
+
+interface KeyRef {
+  name?: string
+  key: string
+  optional?: boolean
+}
+
+const fromConfigMap = async (
+  reader: ObjectReader,
+  namespace: string,
+  ref: KeyRef,
+): Promise<string | undefined> => {
+  const map = await reader.configMap(namespace, ref.name ?? '')
+  const value = map?.data?.[ref.key]
+  if (value !== undefined || ref.optional) return value
+  if (!map) throw configError(`configmap "${ref.name}" not found`)
+  throw configError(`couldn't find key ${ref.key} in ConfigMap ${namespace}/${ref.name}`)
+}
+
+const fromSecret = async (
+  reader: ObjectReader,
+  namespace: string,
+  ref: KeyRef,
+): Promise<string | undefined> => {
+  const secret = await reader.secret(namespace, ref.name ?? '')
+  const value = secret?.data?.[ref.key]
+  if (value !== undefined) return decode(value)
+  if (ref.optional) return undefined
+  if (!secret) throw configError(`secret "${ref.name}" not found`)
+  throw configError(`couldn't find key ${ref.key} in Secret ${namespace}/${ref.name}`)
+}
+
+const referenced = async (
+  facts: PodFacts,
+  container: ContainerSpec,
+  reader: ObjectReader,
+  { valueFrom }: EnvVar,
+): Promise<string | undefined> => {
+  const { namespace } = facts.pod.metadata
+  if (valueFrom?.fieldRef) return fieldValue(facts, valueFrom.fieldRef.fieldPath)
+  if (valueFrom?.resourceFieldRef) {
+    const { containerName } = valueFrom.resourceFieldRef
+    const of = containerName ? findContainer(facts.pod, containerName) : container
+    return resourceValue(facts, of ?? container, valueFrom.resourceFieldRef)
+  }
+  if (valueFrom?.configMapKeyRef) {
+    return fromConfigMap(reader, namespace, valueFrom.configMapKeyRef)
+  }
+  if (valueFrom?.secretKeyRef) return fromSecret(reader, namespace, valueFrom.secretKeyRef)
+  return undefined
+}
+
+const addEnvFrom = async (
+  values: Map<string, string>,
+  namespace: string,
+  container: ContainerSpec,
+  reader: ObjectReader,
+): Promise<void> => {
+  for (const { prefix = '', configMapRef, secretRef } of container.envFrom ?? []) {
+    const name = configMapRef?.name ?? secretRef?.name ?? ''
+    const source = configMapRef
+      ? await reader.configMap(namespace, name)
+      : await reader.secret(namespace, name)
+    if (!source) {
+      if ((configMapRef ?? secretRef)?.optional) continue
+      throw configError(`${configMapRef ? 'configmap' : 'secret'} "${name}" not found`)
+    }
+    for (const [key, value] of Object.entries(source.data ?? {})) {
+      values.set(prefix + key, secretRef ? decode(value) : value)
+    }
+  }
+}
+
+/** Throws StartError with CreateContainerConfigError for a reference that leads nowhere. */
+export const makeEnvironment = async (
+  facts: PodFacts,
+  container: ContainerSpec,
+  reader: ObjectReader,
+): Promise<Map<string, string>> => {
+  const { pod } = facts
+  const values = new Map<string, string>([['HOSTNAME', pod.spec.hostname ?? pod.metadata.name]])
+  for (const [name, value] of await reader.serviceVariables(pod)) values.set(name, value)
+  await addEnvFrom(values, pod.metadata.namespace, container, reader)
+  for (const variable of container.env ?? []) {
+    const value = variable.valueFrom
+      ? await referenced(facts, container, reader, variable)
+      : expand(variable.value ?? '', values)
+    if (value !== undefined) values.set(variable.name, value)
+  }
+  return values
+}

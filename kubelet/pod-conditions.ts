@@ -1,0 +1,101 @@
+/** The conditions of a Pod that are the kubelet's to say; upstream: pkg/kubelet/status/generate.go. */
+import { formatTime } from '#api/clock.js'
+import { type ContainerStatus, isSidecar, type Pod, type PodCondition, type PodPhase } from './pod.js'
+import type { StatusInput } from './pod-status.js'
+
+type Finding = Pick<PodCondition, 'status' | 'reason' | 'message'>
+
+const named = (names: readonly string[]): string => `[${names.join(' ')}]`
+
+const initialized = (
+  pod: Pod,
+  phase: PodPhase,
+  statuses: ReadonlyMap<string, ContainerStatus>,
+): Finding => {
+  if (phase === 'Succeeded') return { status: 'True', reason: 'PodCompleted' }
+  // Once a main container has run the Pod stays initialized, though a sidecar may be starting again.
+  const begun = pod.spec.containers.some(({ name }) => {
+    const status = statuses.get(name)
+    return status?.state.running || status?.state.terminated || status?.lastState.terminated
+  })
+  if (begun) return { status: 'True' }
+  const incomplete = (pod.spec.initContainers ?? [])
+    .filter((spec) => {
+      const status = statuses.get(spec.name)!
+      return isSidecar(spec) ? !status.started : !status.ready
+    })
+    .map(({ name }) => name)
+  if (incomplete.length === 0) return { status: 'True' }
+  return {
+    status: 'False',
+    reason: 'ContainersNotInitialized',
+    message: `containers with incomplete status: ${named(incomplete)}`,
+  }
+}
+
+const containersReady = (
+  pod: Pod,
+  phase: PodPhase,
+  statuses: ReadonlyMap<string, ContainerStatus>,
+): Finding => {
+  if (phase === 'Succeeded') return { status: 'False', reason: 'PodCompleted' }
+  if (phase === 'Failed') return { status: 'False', reason: 'PodFailed' }
+  const counted = [...(pod.spec.initContainers ?? []).filter(isSidecar), ...pod.spec.containers]
+  const unready = counted.map(({ name }) => name).filter((name) => !statuses.get(name)?.ready)
+  if (unready.length === 0) return { status: 'True' }
+  return {
+    status: 'False',
+    reason: 'ContainersNotReady',
+    message: `containers with unready status: ${named(unready)}`,
+  }
+}
+
+const ready = (pod: Pod, containers: Finding, conditions: readonly PodCondition[]): Finding => {
+  if (containers.status !== 'True') return containers
+  const open = (pod.spec.readinessGates ?? []).flatMap(({ conditionType }) => {
+    const condition = conditions.find(({ type }) => type === conditionType)
+    if (!condition) {
+      return [`corresponding condition of pod readiness gate "${conditionType}" does not exist.`]
+    }
+    if (condition.status === 'True') return []
+    return [
+      `the status of pod readiness gate "${conditionType}" is not "True", but ${condition.status}`,
+    ]
+  })
+  if (open.length === 0) return { status: 'True' }
+  return { status: 'False', reason: 'ReadinessGatesNotReady', message: open.join(', ') }
+}
+
+/** The kubelet's conditions, then those of others as they are. */
+export const makeConditions = (
+  { pod, sandbox, previous, ending, now }: StatusInput,
+  phase: PodPhase,
+  containerStatuses: readonly ContainerStatus[],
+): PodCondition[] => {
+  const statuses = new Map(containerStatuses.map((status) => [status.name, status]))
+  const before = pod.status?.conditions ?? []
+  const containers = containersReady(pod, phase, statuses)
+  const sandboxReady = sandbox?.ready === true && !(ending && phase !== 'Running')
+  const findings: Record<string, Finding> = {
+    PodReadyToStartContainers: { status: sandboxReady ? 'True' : 'False' },
+    Initialized: initialized(pod, phase, statuses),
+    Ready: ready(pod, containers, before),
+    ContainersReady: containers,
+    PodScheduled: { status: 'True' },
+  }
+  const { generation } = pod.metadata
+  const own = Object.entries(findings).map(([type, finding]): PodCondition => {
+    const last =
+      previous.conditions?.find((condition) => condition.type === type) ??
+      before.find((condition) => condition.type === type)
+    const same = last?.status === finding.status && last.lastTransitionTime
+    return {
+      type,
+      ...(generation === undefined ? {} : { observedGeneration: generation }),
+      lastProbeTime: null,
+      lastTransitionTime: same ? last.lastTransitionTime : formatTime(now),
+      ...finding,
+    }
+  })
+  return [...own, ...before.filter(({ type }) => !(type in findings))]
+}

@@ -1,0 +1,211 @@
+/** The fields of Pods and their statuses that the kubelet reads and writes; all else passes through untouched. */
+import type { KubeObject, ObjectMeta } from '#api/object.js'
+
+export interface HttpGetAction {
+  path?: string
+  port: number | string
+  host?: string
+  scheme?: string
+  httpHeaders?: { name: string; value: string }[]
+}
+export interface Handler {
+  exec?: { command?: string[] }
+  httpGet?: HttpGetAction
+  tcpSocket?: { port: number | string; host?: string }
+  sleep?: { seconds: number }
+  grpc?: { port: number; service?: string }
+}
+export interface Probe extends Handler {
+  initialDelaySeconds?: number
+  timeoutSeconds?: number
+  periodSeconds?: number
+  successThreshold?: number
+  failureThreshold?: number
+  terminationGracePeriodSeconds?: number
+}
+export interface EnvVar {
+  name: string
+  value?: string
+  valueFrom?: {
+    fieldRef?: { fieldPath: string }
+    resourceFieldRef?: { containerName?: string; resource: string; divisor?: string | number }
+    configMapKeyRef?: { name?: string; key: string; optional?: boolean }
+    secretKeyRef?: { name?: string; key: string; optional?: boolean }
+  }
+}
+export interface EnvFromSource {
+  prefix?: string
+  configMapRef?: { name?: string; optional?: boolean }
+  secretRef?: { name?: string; optional?: boolean }
+}
+export interface VolumeMount {
+  name: string
+  mountPath: string
+  readOnly?: boolean
+  recursiveReadOnly?: string
+  subPath?: string
+  subPathExpr?: string
+}
+export interface ContainerSpec {
+  name: string
+  image?: string
+  imagePullPolicy?: string
+  command?: string[]
+  args?: string[]
+  workingDir?: string
+  ports?: { name?: string; containerPort: number; protocol?: string; hostPort?: number }[]
+  env?: EnvVar[]
+  envFrom?: EnvFromSource[]
+  resources?: {
+    limits?: Record<string, string | number>
+    requests?: Record<string, string | number>
+  }
+  volumeMounts?: VolumeMount[]
+  livenessProbe?: Probe
+  readinessProbe?: Probe
+  startupProbe?: Probe
+  lifecycle?: { postStart?: Handler; preStop?: Handler; stopSignal?: string }
+  restartPolicy?: string
+  stdin?: boolean
+  tty?: boolean
+  terminationMessagePath?: string
+  terminationMessagePolicy?: string
+}
+export interface KeyToPath {
+  key: string
+  path: string
+  mode?: number
+}
+export interface DownwardItem {
+  path: string
+  fieldRef?: { fieldPath: string }
+  resourceFieldRef?: { containerName?: string; resource: string; divisor?: string | number }
+  mode?: number
+}
+export interface VolumeProjection {
+  configMap?: { name?: string; items?: KeyToPath[]; optional?: boolean }
+  secret?: { name?: string; items?: KeyToPath[]; optional?: boolean }
+  downwardAPI?: { items?: DownwardItem[] }
+  serviceAccountToken?: { path: string; audience?: string; expirationSeconds?: number }
+}
+export interface VolumeSpec {
+  name: string
+  emptyDir?: { medium?: string }
+  hostPath?: { path: string; type?: string }
+  configMap?: { name?: string; items?: KeyToPath[]; optional?: boolean; defaultMode?: number }
+  secret?: { secretName?: string; items?: KeyToPath[]; optional?: boolean; defaultMode?: number }
+  downwardAPI?: { items?: DownwardItem[]; defaultMode?: number }
+  projected?: { sources?: VolumeProjection[]; defaultMode?: number }
+  persistentVolumeClaim?: { claimName: string; readOnly?: boolean }
+  [source: string]: unknown
+}
+export interface PodSpec {
+  containers: ContainerSpec[]
+  initContainers?: ContainerSpec[]
+  volumes?: VolumeSpec[]
+  restartPolicy?: string
+  terminationGracePeriodSeconds?: number
+  activeDeadlineSeconds?: number
+  nodeName?: string
+  nodeSelector?: Record<string, string>
+  hostNetwork?: boolean
+  hostname?: string
+  subdomain?: string
+  serviceAccountName?: string
+  readinessGates?: { conditionType: string }[]
+  enableServiceLinks?: boolean
+}
+
+export interface ContainerStateTerminated {
+  exitCode: number
+  reason?: string
+  message?: string
+  startedAt?: string
+  finishedAt?: string
+  containerID?: string
+}
+export interface ContainerStateStatus {
+  waiting?: { reason?: string; message?: string }
+  running?: { startedAt?: string }
+  terminated?: ContainerStateTerminated
+}
+export interface ContainerStatus {
+  name: string
+  state: ContainerStateStatus
+  lastState: ContainerStateStatus
+  ready: boolean
+  restartCount: number
+  image: string
+  imageID: string
+  containerID?: string
+  started?: boolean
+  [field: string]: unknown
+}
+export interface PodCondition {
+  type: string
+  status: 'True' | 'False' | 'Unknown'
+  observedGeneration?: number
+  lastProbeTime?: string | null
+  lastTransitionTime?: string | null
+  reason?: string
+  message?: string
+}
+export type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown'
+export interface PodStatus {
+  observedGeneration?: number
+  phase?: PodPhase
+  conditions?: PodCondition[]
+  message?: string
+  reason?: string
+  hostIP?: string
+  hostIPs?: { ip: string }[]
+  podIP?: string
+  podIPs?: { ip: string }[]
+  startTime?: string
+  initContainerStatuses?: ContainerStatus[]
+  containerStatuses?: ContainerStatus[]
+  qosClass?: string
+}
+export interface Pod extends KubeObject {
+  metadata: ObjectMeta & { name: string; namespace: string; uid: string }
+  spec: PodSpec
+  status?: PodStatus
+}
+
+export const isTerminalPhase = (phase: PodPhase | undefined): boolean =>
+  phase === 'Succeeded' || phase === 'Failed'
+
+/** A restartable init container: it starts with the init containers and runs beside the others. */
+export const isSidecar = (container: ContainerSpec): boolean => container.restartPolicy === 'Always'
+
+export const allContainers = (pod: Pod): ContainerSpec[] => [
+  ...(pod.spec.initContainers ?? []),
+  ...pod.spec.containers,
+]
+
+export const findContainer = (pod: Pod, name: string): ContainerSpec | undefined =>
+  allContainers(pod).find((container) => container.name === name)
+
+/** Where events about one container of a Pod point. */
+export const fieldPathOf = (pod: Pod, name: string): string =>
+  pod.spec.containers.some((container) => container.name === name)
+    ? `spec.containers{${name}}`
+    : `spec.initContainers{${name}}`
+
+/** For log lines and messages, as upstream writes a Pod. */
+export const formatPod = ({ metadata }: Pod): string =>
+  `${metadata.name}_${metadata.namespace}(${metadata.uid})`
+
+/** restartPolicy of one container, after whose end it is asked for. */
+export const restartsAfter = (pod: Pod, container: ContainerSpec, exitCode: number): boolean => {
+  const policy =
+    container.restartPolicy ??
+    (isInit(pod, container.name) && pod.spec.restartPolicy === 'Always'
+      ? 'OnFailure'
+      : (pod.spec.restartPolicy ?? 'Always'))
+  if (policy === 'Always') return true
+  return policy === 'OnFailure' && exitCode !== 0
+}
+
+export const isInit = (pod: Pod, name: string): boolean =>
+  (pod.spec.initContainers ?? []).some((container) => container.name === name)
