@@ -1,6 +1,6 @@
 /** Facts about a Pod for its own containers: fieldRef and resourceFieldRef of env and of downward API volumes. */
 import type { ContainerSpec, Pod } from './pod.js'
-import { parseQuantity } from './resource-amount.js'
+import { amountOf } from './resource-amount.js'
 
 export interface PodFacts {
   readonly pod: Pod
@@ -54,6 +54,6 @@ export const resourceValue = (
     (list === 'limits' ? limits?.[name] : requests?.[name]) ??
     (list === 'limits' ? facts.allocatable[name] : 0) ??
     0
-  const divisor = parseQuantity(ref.divisor ?? 1) || 1
-  return String(Math.ceil(parseQuantity(amount) / divisor - 1e-9))
+  const divisor = amountOf(ref.divisor ?? 1) || 1
+  return String(Math.ceil(amountOf(amount) / divisor - 1e-9))
 }

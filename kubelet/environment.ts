@@ -1,7 +1,7 @@
 /** The environment of a container: envFrom, env, references and $(NAME) expansion, in upstream's order. */
 import { fieldValue, type PodFacts, resourceValue } from './downward.js'
-import { type ContainerSpec, type EnvVar, findContainer } from './pod.js'
 import type { ObjectReader } from './object-reader.js'
+import { type ContainerSpec, type EnvVar, findContainer } from './pod.js'
 import { StartError } from './runtime.js'
 
 const configError = (message: string): StartError =>

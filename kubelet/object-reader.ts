@@ -90,7 +90,9 @@ export const createObjectReader = ({
       const { namespace } = pod.metadata
       const all = services.store.list()
       const variables = all
-        .filter(({ metadata }) => metadata.namespace === 'default' && metadata.name === 'kubernetes')
+        .filter(
+          ({ metadata }) => metadata.namespace === 'default' && metadata.name === 'kubernetes',
+        )
         .flatMap(variablesOf)
       if (pod.spec.enableServiceLinks === false) return variables
       const own = all.filter(({ metadata }) => metadata.namespace === namespace)

@@ -1,6 +1,12 @@
 /** The conditions of a Pod that are the kubelet's to say; upstream: pkg/kubelet/status/generate.go. */
 import { formatTime } from '#api/clock.js'
-import { type ContainerStatus, isSidecar, type Pod, type PodCondition, type PodPhase } from './pod.js'
+import {
+  type ContainerStatus,
+  isSidecar,
+  type Pod,
+  type PodCondition,
+  type PodPhase,
+} from './pod.js'
 import type { StatusInput } from './pod-status.js'
 
 type Finding = Pick<PodCondition, 'status' | 'reason' | 'message'>

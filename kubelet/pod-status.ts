@@ -3,7 +3,6 @@
  * done. Upstream: pkg/kubelet/kubelet_pods.go (generateAPIPodStatus, getPhase) and pkg/kubelet/status/generate.go.
  */
 import { formatTime } from '#api/clock.js'
-import { makeConditions } from './pod-conditions.js'
 import {
   type ContainerSpec,
   type ContainerStateStatus,
@@ -16,6 +15,7 @@ import {
   type PodStatus,
   restartsAfter,
 } from './pod.js'
+import { makeConditions } from './pod-conditions.js'
 import type { Container, Sandbox } from './runtime.js'
 
 export interface ContainerProblem {
@@ -85,7 +85,7 @@ const containerStatus = (input: StatusInput, spec: ContainerSpec): ContainerStat
   let lastState: ContainerStateStatus =
     before?.state === 'exited' ? terminated(before, runtimeName) : {}
   const problem = problems.get(spec.name)
-  const mayStart = !latest || latest.state !== 'exited' || willRestart(pod, spec, latest)
+  const mayStart = latest?.state !== 'exited' || willRestart(pod, spec, latest)
   if (problem && !ending && latest?.state !== 'running' && mayStart) {
     if (state.terminated) lastState = state
     state = { waiting: { reason: problem.reason, message: problem.message } }
@@ -168,8 +168,7 @@ export const makePodStatus = (input: StatusInput): PodStatus => {
   // A phase that is final stays: what runs after it would belong to nobody.
   const settled = isTerminalPhase(previous.phase) ? previous.phase! : undefined
   const stillRunning = [...inits, ...mains].some(({ state }) => state.running)
-  const phase =
-    settled ?? (verdict && !stillRunning ? verdict.phase : phaseOf(input, inits, mains))
+  const phase = settled ?? (verdict && !stillRunning ? verdict.phase : phaseOf(input, inits, mains))
   const ips = sandbox?.ips ?? previous.podIPs?.map(({ ip }) => ip) ?? []
   const { generation } = pod.metadata
   return {

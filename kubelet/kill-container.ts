@@ -1,0 +1,112 @@
+/**
+ * How one container ends (deletion.md rows 203 to 210): preStop within the grace, the order of sidecars, then the
+ * stop signal with what is left of the grace, but never less than two seconds. The grace may get shorter meanwhile.
+ */
+import type { Clock } from '#api/clock.js'
+import type { ContainerSpec } from './pod.js'
+import { type HandlerTarget, runHandler } from './run-handler.js'
+import type { Container, ContainerRuntime, Stop } from './runtime.js'
+
+/** Upstream's minimumGracePeriodInSeconds. */
+const stopMsMin = 2_000
+
+export interface KillOptions {
+  readonly container: Container
+  /** Unknown when the Pod is: then there is no preStop to run either. */
+  readonly spec: ContainerSpec | undefined
+  readonly graceSeconds: number
+  /** Resolves when it is this container's turn to get the stop signal. */
+  readonly turn?: Promise<void>
+  /** Why, for the event. */
+  readonly message: string
+  /** The node goes down, the Pod stays: see Container.halted. */
+  readonly halted?: boolean
+}
+
+export interface KillDeps {
+  readonly runtime: ContainerRuntime
+  readonly clock: Clock
+  target(containerId: string, container: ContainerSpec): HandlerTarget
+  event(type: 'Normal' | 'Warning', reason: string, message: string, containerName: string): void
+}
+
+export interface ContainerKill {
+  readonly done: Promise<void>
+  shorten(graceSeconds: number): void
+}
+
+const knownSignals = /^SIG[A-Z0-9+-]+$/
+
+/** A moment that can only be brought forward. */
+class Deadline {
+  readonly #clock: Clock
+  readonly #passed = new AbortController()
+  #at: number
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(clock: Clock, ms: number) {
+    this.#clock = clock
+    this.#at = clock.now() + ms
+    this.#arm()
+  }
+  get passed(): AbortSignal {
+    return this.#passed.signal
+  }
+  get leftMs(): number {
+    return Math.max(0, this.#at - this.#clock.now())
+  }
+  shorten(ms: number): void {
+    this.#at = Math.min(this.#at, this.#clock.now() + ms)
+    this.#arm()
+  }
+  stop(): void {
+    clearTimeout(this.#timer)
+  }
+  #arm(): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.#passed.abort(), this.leftMs)
+  }
+}
+
+const whenAborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+
+const runPreStop = async (deps: KillDeps, options: KillOptions, deadline: Deadline) => {
+  const { spec, container } = options
+  const handler = spec?.lifecycle?.preStop
+  if (!spec || !handler || options.graceSeconds <= 0 || container.state !== 'running') return
+  const hook = runHandler(deps.target(container.id, spec), handler, deadline.passed)
+  const outcome = await Promise.race([hook, whenAborted(deadline.passed)])
+  // Over time it is abandoned without a word; a failure is named without its text, which may hold secrets.
+  if (!outcome || outcome.ok || deadline.passed.aborted) return
+  deps.event('Warning', 'FailedPreStopHook', 'PreStopHook failed', spec.name)
+}
+
+export const killContainer = (deps: KillDeps, options: KillOptions): ContainerKill => {
+  const { container, spec, turn, message, halted } = options
+  const deadline = new Deadline(deps.clock, options.graceSeconds * 1000)
+  let stop: Stop | undefined
+  const run = async () => {
+    if (message !== '') deps.event('Normal', 'Killing', message, container.name)
+    await runPreStop(deps, options, deadline)
+    if (turn) await Promise.race([turn, whenAborted(deadline.passed)])
+    deadline.stop()
+    const wanted = spec?.lifecycle?.stopSignal
+    stop = deps.runtime.stopContainer(container.id, {
+      graceMs: Math.max(stopMsMin, deadline.leftMs),
+      ...(wanted && knownSignals.test(wanted) ? { signal: wanted as NodeJS.Signals } : {}),
+      ...(halted ? { halted } : {}),
+    })
+    await stop.done
+  }
+  return {
+    done: run().finally(() => deadline.stop()),
+    shorten: (graceSeconds) => {
+      if (stop) stop.shorten(Math.max(stopMsMin, graceSeconds * 1000))
+      else deadline.shorten(graceSeconds * 1000)
+    },
+  }
+}

@@ -1,0 +1,62 @@
+/** How all containers of a Pod end: in parallel, sidecars after the others and in reverse order (row 209). */
+import { type ContainerKill, type KillDeps, killContainer } from './kill-container.js'
+import { findContainer, isSidecar, type Pod } from './pod.js'
+import type { Container } from './runtime.js'
+
+export interface PodKill {
+  readonly done: Promise<void>
+  shorten(graceSeconds: number): void
+}
+
+export interface PodKillOptions {
+  /** Undefined for containers whose Pod nobody knows any more. */
+  readonly pod: Pod | undefined
+  readonly containers: readonly Container[]
+  /** Seconds for a container, asked for each because a Pod that is unknown leaves them to the container. */
+  graceSeconds(container: Container): number
+  readonly halted?: boolean
+}
+
+/** Which containers have to be gone before this one gets its stop signal. */
+const mustEndBefore = (pod: Pod, container: Container): ((other: Container) => boolean) => {
+  const inits = pod.spec.initContainers ?? []
+  const index = inits.findIndex(({ name }) => name === container.name)
+  if (index < 0 || !isSidecar(inits[index]!)) return () => false
+  return (other) => {
+    const otherIndex = inits.findIndex(({ name }) => name === other.name)
+    return otherIndex < 0 || otherIndex > index
+  }
+}
+
+export const killPod = (deps: KillDeps, options: PodKillOptions): PodKill => {
+  const { pod, containers, graceSeconds, halted } = options
+  const live = containers.filter(({ state }) => state !== 'exited')
+  const ended = new Map(
+    live.map((container) => {
+      let end: () => void = () => {}
+      const gone = new Promise<void>((resolve) => (end = resolve))
+      return [container.id, { gone, end }] as const
+    }),
+  )
+  const kills: ContainerKill[] = live.map((container) => {
+    const before = pod ? live.filter(mustEndBefore(pod, container)) : []
+    const kill = killContainer(deps, {
+      container,
+      spec: pod ? findContainer(pod, container.name) : undefined,
+      graceSeconds: graceSeconds(container),
+      message: `Stopping container ${container.name}`,
+      ...(before.length > 0
+        ? { turn: Promise.all(before.map(({ id }) => ended.get(id)!.gone)).then(() => {}) }
+        : {}),
+      ...(halted ? { halted } : {}),
+    })
+    void kill.done.finally(() => ended.get(container.id)!.end()).catch(() => {})
+    return kill
+  })
+  return {
+    done: Promise.all(kills.map(({ done }) => done)).then(() => {}),
+    shorten: (seconds) => {
+      for (const kill of kills) kill.shorten(seconds)
+    },
+  }
+}

@@ -1,0 +1,212 @@
+/** The agent: the Pods of one node, each with a worker; what runs here and is nobody's Pod is ended (row 216). */
+import path from 'node:path'
+import type { Clock } from '#api/clock.js'
+import type { KubeObject } from '#api/object.js'
+import type { Client } from '#client/client.js'
+import { createEventRecorder, type EventRecorder } from '#client/event-recorder.js'
+import { Informer } from '#client/informer.js'
+import type { Log } from '#client/log.js'
+import { resources } from '#client/resources.js'
+import { refusalOf } from './admission.js'
+import { killPod } from './kill-pod.js'
+import { capacityOf, NodeReporter, nodeLabels } from './node.js'
+import { createObjectReader } from './object-reader.js'
+import type { Pod } from './pod.js'
+import type { PodContext } from './pod-context.js'
+import { PodWorker } from './pod-worker.js'
+import type { BackoffOptions } from './restart-backoff.js'
+import type { Container, ContainerRuntime } from './runtime.js'
+import { StatusWriter } from './status-writer.js'
+import { Volumes } from './volumes.js'
+
+export interface KubeletDeps {
+  readonly client: Client
+  readonly clock: Clock
+  readonly log: Log
+  readonly runtime: ContainerRuntime
+  readonly nodeName: string
+  readonly nodeAddress: string
+  readonly nodeLabels: Readonly<Record<string, string>>
+  readonly rootDir: string
+  readonly backoff: BackoffOptions
+  readonly userAgent: string
+  readonly port: () => number
+}
+
+/** Orphans' grace when their record has none. */
+const orphanGraceSeconds = 2
+
+export class Kubelet {
+  readonly #deps: KubeletDeps
+  readonly #workers = new Map<string, PodWorker>()
+  readonly #orphans = new Set<string>()
+  readonly #events: EventRecorder
+  readonly #writer: StatusWriter
+  readonly #context: PodContext
+  readonly #pods: Informer<Pod>
+  readonly #services: Informer
+  readonly #node: NodeReporter
+  readonly #stop = new AbortController()
+  #running: Promise<unknown> | undefined
+
+  constructor(deps: KubeletDeps) {
+    this.#deps = deps
+    const { client, clock, log, nodeName, runtime } = deps
+    this.#events = createEventRecorder({ client, component: 'kubelet', host: nodeName, clock, log })
+    this.#writer = new StatusWriter(client, log)
+    this.#pods = new Informer<Pod>({
+      client,
+      log,
+      ref: resources.pods,
+      fieldSelector: `spec.nodeName=${nodeName}`,
+    })
+    this.#services = new Informer({ client, log, ref: resources.services })
+    this.#node = new NodeReporter({
+      client,
+      clock,
+      log,
+      name: nodeName,
+      address: deps.nodeAddress,
+      labels: deps.nodeLabels,
+      runtimeVersion: `${runtime.name}://${runtime.version}`,
+      port: deps.port,
+    })
+    this.#context = this.#makeContext()
+  }
+
+  #makeContext(): PodContext {
+    const { client, clock, log, runtime, nodeAddress, nodeName, rootDir } = this.#deps
+    const reader = createObjectReader({ client, clock, services: this.#services as never })
+    const allocatable = capacityOf()
+    const labels = { ...nodeLabels(nodeName), ...this.#deps.nodeLabels }
+    return {
+      runtime,
+      clock,
+      log,
+      events: this.#events,
+      reader,
+      volumes: new Volumes({ root: path.join(rootDir, 'pods'), reader, now: () => clock.now() }),
+      writer: this.#writer,
+      nodeAddress,
+      allocatable,
+      backoff: this.#deps.backoff,
+      userAgent: this.#deps.userAgent,
+      admit: (pod) => {
+        const others = [...this.#workers.values()].map((worker) => worker.pod)
+        return refusalOf(pod, others, { allocatable, labels })
+      },
+      onFinished: (uid) => this.#workers.delete(uid),
+    }
+  }
+
+  /** Pods that this node knows. */
+  get pods(): readonly Pod[] {
+    return [...this.#workers.values()].map((worker) => worker.pod)
+  }
+  get runtime(): ContainerRuntime {
+    return this.#deps.runtime
+  }
+
+  /** Resolves when the Node is registered and every Pod of it has been seen. */
+  async start(): Promise<void> {
+    const { runtime, log } = this.#deps
+    const { signal } = this.#stop
+    await runtime.open((uid) => {
+      this.#workers.get(uid)?.wake()
+      this.#endOrphan(uid)
+    })
+    this.#pods.handle({
+      onAdd: (pod) => this.#see(pod),
+      onUpdate: (pod) => this.#see(pod),
+      onDelete: (pod) => this.#lose(pod),
+    })
+    await this.#node.register(signal)
+    const services = this.#services.run(signal)
+    await Promise.race([this.#services.synced(), services])
+    const pods = this.#pods.run(signal)
+    this.#running = Promise.all([services, pods, this.#node.run(signal)])
+    await Promise.race([this.#pods.synced(), pods])
+    if (signal.aborted) return
+    for (const { pod } of [...runtime.containers(), ...runtime.sandboxes()]) {
+      this.#endOrphan(pod.uid)
+    }
+    log.info({ pods: this.#workers.size }, 'kubelet runs')
+  }
+
+  /** Ends the work. With `graceSeconds` every process ends, too, and the Pods start again with the next kubelet. */
+  async stop({ graceSeconds }: { graceSeconds: number | undefined }): Promise<void> {
+    this.#stop.abort()
+    if (graceSeconds !== undefined) {
+      await Promise.all([...this.#workers.values()].map((worker) => worker.halt(graceSeconds)))
+    }
+    await this.#running
+    await this.#deps.runtime.close()
+  }
+
+  #see(pod: Pod): void {
+    const { uid } = pod.metadata
+    const worker = this.#workers.get(uid)
+    if (worker) {
+      worker.update(pod)
+      return
+    }
+    const fresh = new PodWorker(this.#context, pod)
+    this.#workers.set(uid, fresh)
+    fresh.wake()
+  }
+
+  #lose(pod: Pod): void {
+    const worker = this.#workers.get(pod.metadata.uid)
+    if (!worker) return
+    // The last state may say more than was seen: a grace of 0 for one.
+    worker.update(pod)
+    worker.disappear()
+  }
+
+  /** Ends what runs for a Pod that the API does not know; asked again whenever something of it has changed. */
+  #endOrphan(uid: string): void {
+    const { runtime, log } = this.#deps
+    if (!this.#pods.hasSynced || this.#workers.has(uid) || this.#orphans.has(uid)) return
+    const containers = runtime.containersOf(uid)
+    if (containers.length === 0 && runtime.sandboxesOf(uid).length === 0) return
+    this.#orphans.add(uid)
+    void this.#removeOrphan(uid, containers)
+      .catch((error) => log.warn({ uid, error: error.message }, 'an orphan was not removed'))
+      .finally(() => this.#orphans.delete(uid))
+  }
+
+  async #removeOrphan(uid: string, containers: readonly Container[]): Promise<void> {
+    const { runtime, clock } = this.#deps
+    const known = containers[0]?.pod
+    const subject: KubeObject | undefined = known && {
+      kind: 'Pod',
+      apiVersion: 'v1',
+      metadata: { ...known },
+    }
+    const kill = killPod(
+      {
+        runtime,
+        clock,
+        target: () => {
+          throw new Error('a Pod that nobody knows has no hooks')
+        },
+        event: (type, reason, message) => {
+          if (subject) this.#events.event(subject, type, reason, message)
+        },
+      },
+      {
+        pod: undefined,
+        containers,
+        graceSeconds: (container) =>
+          Math.max(1, container.terminationGracePeriodSeconds || orphanGraceSeconds),
+      },
+    )
+    await kill.done
+    for (const { id } of containers) {
+      await runtime.stopContainer(id, { graceMs: 0 }).done
+      await runtime.removeContainer(id)
+    }
+    for (const { id } of runtime.sandboxesOf(uid)) await runtime.removeSandbox(id)
+    await this.#context.volumes.remove(uid)
+  }
+}

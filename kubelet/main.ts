@@ -1,0 +1,102 @@
+/** The kubelet process: `kubelevel kubelet`. */
+import { mkdirSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { systemClock } from '#api/clock.js'
+import { createClient } from '#client/client.js'
+import { loadKubeconfig } from '#client/kubeconfig.js'
+import type { Log } from '#client/log.js'
+import { Kubelet } from './kubelet.js'
+import { machineAddress } from './node.js'
+import { type BackoffOptions, defaultBackoff } from './restart-backoff.js'
+import { defaultPodCidr } from './runtime/process/pod-address.js'
+import { ProcessRuntime } from './runtime/process/process-runtime.js'
+
+export interface KubeletOptions {
+  /** Path of a kubeconfig. */
+  kubeconfig: string
+  /** Ends the kubelet and, unless told otherwise, the processes of its Pods. */
+  signal: AbortSignal
+  log: (line: string) => void
+  verbosity?: number
+  /** Default: the host name. */
+  nodeName?: string
+  nodeLabels?: Readonly<Record<string, string>>
+  nodeAddress?: string
+  rootDir?: string
+  /** Range of Pod addresses, `none` for the node's own. */
+  podCidr?: string
+  /** Port of the kubelet's own server; 0 picks one. */
+  port?: number
+  /** At the end leave every process running, as upstream's kubelet does; the next one adopts them. */
+  leavePodsRunning?: boolean
+  /** Longest grace for Pods when the kubelet ends. */
+  shutdownGraceSeconds?: number
+  backoff?: BackoffOptions
+}
+
+/** `kubelevel up` waits ten seconds for its children. */
+const shutdownGraceSecondsMax = 6
+
+const makeLog = (print: (line: string) => void, verbosity: number): Log => {
+  const at =
+    (level: number, name: string) =>
+    (fields: object, message: string): void => {
+      if (verbosity >= level) print(`${name} ${message} ${JSON.stringify(fields)}`)
+    }
+  return { debug: at(4, 'debug'), info: at(1, 'info'), warn: at(0, 'warn'), error: at(0, 'error') }
+}
+
+/** What every container has without asking: where commands are. */
+const baseEnvironment = (): Record<string, string> => ({
+  PATH: process.env.PATH ?? '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  ...(process.env.HOME === undefined ? {} : { HOME: process.env.HOME }),
+})
+
+const untilAborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+
+/** Resolves after the signal has fired and everything has ended. */
+export const runKubelet = async (options: KubeletOptions): Promise<void> => {
+  const nodeName = (options.nodeName ?? os.hostname()).toLowerCase()
+  const nodeAddress = options.nodeAddress ?? machineAddress()
+  const rootDir = path.resolve(options.rootDir ?? '.kubelevel/kubelet')
+  mkdirSync(rootDir, { recursive: true, mode: 0o700 })
+  const log = makeLog(options.log, options.verbosity ?? 0)
+  const userAgent = 'kubelet'
+  const client = createClient(await loadKubeconfig(options.kubeconfig), userAgent)
+  const runtime = new ProcessRuntime({
+    root: path.join(rootDir, 'runtime'),
+    clock: systemClock,
+    baseEnv: baseEnvironment(),
+    podCidr: options.podCidr ?? defaultPodCidr,
+    nodeAddress,
+  })
+  const kubelet = new Kubelet({
+    client,
+    clock: systemClock,
+    log,
+    runtime,
+    nodeName,
+    nodeAddress,
+    nodeLabels: options.nodeLabels ?? {},
+    rootDir,
+    backoff: options.backoff ?? defaultBackoff,
+    userAgent,
+    port: () => 10250,
+  })
+  try {
+    await Promise.race([kubelet.start(), untilAborted(options.signal)])
+    await untilAborted(options.signal)
+  } finally {
+    await kubelet.stop({
+      graceSeconds: options.leavePodsRunning
+        ? undefined
+        : (options.shutdownGraceSeconds ?? shutdownGraceSecondsMax),
+    })
+    client.close()
+  }
+}

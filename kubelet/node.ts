@@ -1,0 +1,266 @@
+/** The Node object of this machine: what it has, that it is well, and the Lease that says so every ten seconds. */
+import { readFileSync } from 'node:fs'
+import os from 'node:os'
+import { type Clock, formatMicroTime, formatTime } from '#api/clock.js'
+import type { KubeObject } from '#api/object.js'
+import { sleep } from '#client/backoff.js'
+import type { Client } from '#client/client.js'
+import { isAlreadyExists, isConflict, isNotFound, messageOf } from '#client/errors.js'
+import type { Log } from '#client/log.js'
+import { resources } from '#client/resources.js'
+
+/** Upstream: a quarter of the lease's 40 s; the status in full at least every 5 minutes. */
+const leaseSeconds = 40
+const leaseRenewMs = 10_000
+const statusMs = 300_000
+const retryMs = 1_000
+const leaseNamespace = 'kube-node-lease'
+/** Pods that a node takes; upstream's 110 is for machines whose Pods are containers. */
+export const podsMax = 1_100
+
+const kubeletVersion = 'v1.36.3'
+
+export interface NodeOptions {
+  readonly client: Client
+  readonly clock: Clock
+  readonly log: Log
+  readonly name: string
+  readonly address: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly runtimeVersion: string
+  /** Port of the kubelet's own server. */
+  readonly port: () => number
+}
+
+const machineFile = (file: string): string => {
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch {
+    return ''
+  }
+}
+
+const architectures: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' }
+const architecture = architectures[process.arch] ?? process.arch
+const operatingSystem = process.platform === 'win32' ? 'windows' : process.platform
+
+/** cpu, memory, pods, as quantities. */
+export const capacityOf = (): Record<string, string> => ({
+  cpu: String(os.cpus().length || 1),
+  'ephemeral-storage': '10Gi',
+  memory: `${Math.floor(os.totalmem() / 1024)}Ki`,
+  pods: String(podsMax),
+})
+
+export const nodeLabels = (name: string): Record<string, string> => ({
+  'beta.kubernetes.io/arch': architecture,
+  'beta.kubernetes.io/os': operatingSystem,
+  'kubernetes.io/arch': architecture,
+  'kubernetes.io/hostname': name,
+  'kubernetes.io/os': operatingSystem,
+})
+
+/** The machine's first address that others could use; loopback when there is no other. */
+export const machineAddress = (): string =>
+  Object.values(os.networkInterfaces())
+    .flat()
+    .find((address) => address && !address.internal && address.family === 'IPv4')?.address ??
+  '127.0.0.1'
+
+const conditionTexts = [
+  [
+    'MemoryPressure',
+    'False',
+    'KubeletHasSufficientMemory',
+    'kubelet has sufficient memory available',
+  ],
+  ['DiskPressure', 'False', 'KubeletHasNoDiskPressure', 'kubelet has no disk pressure'],
+  ['PIDPressure', 'False', 'KubeletHasSufficientPID', 'kubelet has sufficient PID available'],
+  ['Ready', 'True', 'KubeletReady', 'kubelet is posting ready status'],
+] as const
+
+interface Condition {
+  type: string
+  status: string
+  lastTransitionTime?: string
+}
+
+const conditionsAt = (now: number, before: readonly Condition[]) =>
+  conditionTexts.map(([type, status, reason, message]) => {
+    const last = before.find((condition) => condition.type === type)
+    const since = last?.status === status ? last.lastTransitionTime : undefined
+    return {
+      type,
+      status,
+      lastHeartbeatTime: formatTime(now),
+      lastTransitionTime: since ?? formatTime(now),
+      reason,
+      message,
+    }
+  })
+
+export class NodeReporter {
+  readonly #options: NodeOptions
+  #uid: string | undefined
+
+  constructor(options: NodeOptions) {
+    this.#options = options
+  }
+
+  get uid(): string | undefined {
+    return this.#uid
+  }
+
+  #status(before: readonly Condition[]) {
+    const { address, name, clock, port, runtimeVersion } = this.#options
+    const capacity = capacityOf()
+    return {
+      addresses: [
+        { type: 'InternalIP', address },
+        { type: 'Hostname', address: name },
+      ],
+      capacity,
+      allocatable: capacity,
+      conditions: conditionsAt(clock.now(), before),
+      daemonEndpoints: { kubeletEndpoint: { Port: port() } },
+      nodeInfo: {
+        architecture,
+        operatingSystem,
+        kernelVersion: os.release(),
+        osImage: osImage(),
+        machineID: machineFile('/etc/machine-id'),
+        systemUUID: machineFile('/sys/class/dmi/id/product_uuid'),
+        bootID: machineFile('/proc/sys/kernel/random/boot_id'),
+        containerRuntimeVersion: runtimeVersion,
+        kubeletVersion,
+        kubeProxyVersion: '',
+      },
+    }
+  }
+
+  /** Registers the Node, or takes over the one that is there. Goes on until it succeeds. */
+  async register(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        return await this.#report()
+      } catch (error) {
+        this.#options.log.info({ error: messageOf(error) }, 'the Node is not registered yet')
+        await sleep(retryMs, signal)
+      }
+    }
+  }
+
+  /** Renews Lease and status until the signal fires. */
+  async run(signal: AbortSignal): Promise<void> {
+    let statusDue = this.#options.clock.now() + statusMs
+    while (!signal.aborted) {
+      try {
+        await this.#renewLease()
+        if (this.#options.clock.now() >= statusDue || (await this.#needsReport())) {
+          await this.#report()
+          statusDue = this.#options.clock.now() + statusMs
+        }
+        await sleep(leaseRenewMs, signal)
+      } catch (error) {
+        this.#options.log.info({ error: messageOf(error) }, 'the node could not report')
+        await sleep(retryMs, signal)
+      }
+    }
+  }
+
+  /** The Node was deleted, or the node lifecycle controller has given it up meanwhile. */
+  async #needsReport(): Promise<boolean> {
+    const { client, name } = this.#options
+    try {
+      const node = await client.get(resources.nodes, { name })
+      const ready = node.status?.conditions?.find(({ type }: Condition) => type === 'Ready')
+      return ready?.status !== 'True' || node.metadata.uid !== this.#uid
+    } catch (error) {
+      if (isNotFound(error)) return true
+      throw error
+    }
+  }
+
+  async #report(): Promise<void> {
+    const node = await this.#ensure()
+    this.#uid = node.metadata.uid
+    const { client, name } = this.#options
+    const status = this.#status(node.status?.conditions ?? [])
+    await client.patch(
+      resources.nodes,
+      { name },
+      { status },
+      {
+        type: 'strategic',
+        subresource: 'status',
+      },
+    )
+  }
+
+  async #ensure(): Promise<KubeObject> {
+    const { client, name, labels } = this.#options
+    const wanted = { ...nodeLabels(name), ...labels }
+    try {
+      const node = await client.get(resources.nodes, { name })
+      const missing = Object.entries(wanted).some(
+        ([key, value]) => node.metadata.labels?.[key] !== value,
+      )
+      if (!missing) return node
+      return await client.patch(
+        resources.nodes,
+        { name },
+        { metadata: { labels: wanted } },
+        {
+          type: 'merge',
+        },
+      )
+    } catch (error) {
+      if (!isNotFound(error)) throw error
+    }
+    return client.create(resources.nodes, {
+      metadata: {
+        name,
+        labels: wanted,
+        annotations: { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' },
+      },
+      spec: {},
+    })
+  }
+
+  async #renewLease(): Promise<void> {
+    const { client, name, clock } = this.#options
+    const at = { namespace: leaseNamespace, name }
+    const renewTime = formatMicroTime(clock.now())
+    const owner = { apiVersion: 'v1', kind: 'Node', name, uid: this.#uid ?? '' }
+    try {
+      await client.patch(
+        resources.leases,
+        at,
+        {
+          metadata: { ownerReferences: [owner] },
+          spec: { holderIdentity: name, leaseDurationSeconds: leaseSeconds, renewTime },
+        },
+        { type: 'merge' },
+      )
+      return
+    } catch (error) {
+      if (!isNotFound(error)) throw error
+    }
+    try {
+      await client.create(resources.leases, {
+        metadata: { ...at, ownerReferences: [owner] },
+        spec: { holderIdentity: name, leaseDurationSeconds: leaseSeconds, renewTime },
+      })
+    } catch (error) {
+      if (isAlreadyExists(error) || isConflict(error)) return
+      if (!isNotFound(error)) throw error
+      // The namespace comes with the first Lease, as upstream's controller makes it.
+      await client.create(resources.namespaces, { metadata: { name: leaseNamespace } })
+    }
+  }
+}
+
+const osImage = (): string => {
+  const pretty = /^PRETTY_NAME="?([^"\n]*)/m.exec(machineFile('/etc/os-release'))
+  return pretty?.[1] ?? `${os.type()} ${os.release()}`
+}

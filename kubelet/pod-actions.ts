@@ -1,0 +1,142 @@
+/**
+ * What a Pod that should run needs next: which containers to start, which to end. Pure; upstream's computePodActions
+ * (pkg/kubelet/kuberuntime/kuberuntime_manager.go).
+ */
+import {
+  type ContainerSpec,
+  findContainer,
+  formatPod,
+  isSidecar,
+  type Pod,
+  type Probe,
+  restartsAfter,
+} from './pod.js'
+import type { ContainerProblem } from './pod-status.js'
+import { formatDuration } from './restart-backoff.js'
+import type { Container } from './runtime.js'
+
+export interface ActionInput {
+  readonly pod: Pod
+  readonly containers: readonly Container[]
+  hashOf(spec: ContainerSpec): string
+  failedProbe(containerId: string): { kind: string; probe: Probe } | undefined
+  isStarted(containerId: string, spec: ContainerSpec): boolean
+  /** See RestartBackoff.next. */
+  backoff(name: string, finishedAt: number): { waitMs: number; delayMs: number }
+}
+
+export interface PodActions {
+  readonly start: { spec: ContainerSpec; attempt: number }[]
+  readonly kill: { container: Container; spec: ContainerSpec; message: string; probe?: Probe }[]
+  readonly problems: Map<string, ContainerProblem>
+  /** Look again after this long. */
+  waitMs: number | undefined
+}
+
+type Verdict = 'fine' | 'busy'
+
+const latestOf = (containers: readonly Container[], name: string): Container | undefined =>
+  containers.findLast((container) => container.name === name)
+
+/** A container that should run: 'fine' while it does and has started, 'busy' while something is under way. */
+const keepRunning = (input: ActionInput, actions: PodActions, spec: ContainerSpec): Verdict => {
+  const { pod, containers } = input
+  const latest = latestOf(containers, spec.name)
+  if (!latest) {
+    actions.start.push({ spec, attempt: 0 })
+    return 'busy'
+  }
+  if (latest.state === 'running' || latest.state === 'created') {
+    const failed = input.failedProbe(latest.id)
+    if (failed) {
+      const message = `Container ${spec.name} failed ${failed.kind} probe, will be restarted`
+      actions.kill.push({ container: latest, spec, message, probe: failed.probe })
+      return 'busy'
+    }
+    if (latest.hash !== input.hashOf(spec)) {
+      const message = `Container ${spec.name} definition changed, will be restarted`
+      actions.kill.push({ container: latest, spec, message })
+      return 'busy'
+    }
+    return input.isStarted(latest.id, spec) ? 'fine' : 'busy'
+  }
+  if (!latest.halted && !restartsAfter(pod, spec, latest.exitCode)) return 'fine'
+  restart(input, actions, spec, latest)
+  return 'busy'
+}
+
+const restart = (
+  input: ActionInput,
+  actions: PodActions,
+  spec: ContainerSpec,
+  latest: Container,
+): void => {
+  const { waitMs, delayMs } = latest.halted
+    ? { waitMs: 0, delayMs: 0 }
+    : input.backoff(spec.name, latest.finishedAt)
+  if (waitMs <= 0) {
+    actions.start.push({ spec, attempt: latest.attempt + 1 })
+    return
+  }
+  actions.problems.set(spec.name, {
+    reason: 'CrashLoopBackOff',
+    message: `back-off ${formatDuration(delayMs)} restarting failed container=${spec.name} pod=${formatPod(input.pod)}`,
+  })
+  actions.waitMs = Math.min(actions.waitMs ?? waitMs, waitMs)
+}
+
+/** True once every init container has done its part. */
+const initialize = (input: ActionInput, actions: PodActions): boolean => {
+  const { pod, containers } = input
+  for (const spec of pod.spec.initContainers ?? []) {
+    if (isSidecar(spec)) {
+      if (keepRunning(input, actions, spec) === 'busy') return false
+      continue
+    }
+    const latest = latestOf(containers, spec.name)
+    if (latest?.state === 'exited' && latest.exitCode === 0) continue
+    keepRunning(input, actions, spec)
+    return false
+  }
+  return true
+}
+
+export const computeActions = (input: ActionInput): PodActions => {
+  const { pod, containers } = input
+  const actions: PodActions = { start: [], kill: [], problems: new Map(), waitMs: undefined }
+  const begun = pod.spec.containers.some(({ name }) => latestOf(containers, name) !== undefined)
+  if (begun) {
+    for (const spec of pod.spec.initContainers ?? []) {
+      if (isSidecar(spec)) keepRunning(input, actions, spec)
+    }
+  } else if (!initialize(input, actions)) return actions
+  for (const spec of pod.spec.containers) keepRunning(input, actions, spec)
+  return actions
+}
+
+/** True when nothing of the Pod will run again, so that it can be wound up. */
+export const hasEnded = (pod: Pod, containers: readonly Container[]): boolean => {
+  const settled = (spec: ContainerSpec): boolean => {
+    const latest = latestOf(containers, spec.name)
+    return (
+      latest?.state === 'exited' && !latest.halted && !restartsAfter(pod, spec, latest.exitCode)
+    )
+  }
+  if (pod.spec.containers.every(settled)) return true
+  return (pod.spec.initContainers ?? []).some((spec) => {
+    const latest = latestOf(containers, spec.name)
+    return !isSidecar(spec) && settled(spec) && latest!.exitCode !== 0
+  })
+}
+
+/** Containers of a Pod that run, with what the Pod says of them. */
+export const runningContainers = (
+  pod: Pod,
+  containers: readonly Container[],
+): (readonly [Container, ContainerSpec])[] =>
+  containers
+    .filter(({ state }) => state === 'running')
+    .flatMap((container) => {
+      const spec = findContainer(pod, container.name)
+      return spec ? [[container, spec] as const] : []
+    })

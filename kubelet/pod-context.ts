@@ -1,0 +1,33 @@
+/** What all Pods of a node share. */
+import type { Clock } from '#api/clock.js'
+import type { EventRecorder } from '#client/event-recorder.js'
+import type { Log } from '#client/log.js'
+import type { ObjectReader } from './object-reader.js'
+import type { Pod } from './pod.js'
+import type { BackoffOptions } from './restart-backoff.js'
+import type { ContainerRuntime } from './runtime.js'
+import type { StatusWriter } from './status-writer.js'
+import type { Volumes } from './volumes.js'
+
+export interface Refusal {
+  readonly reason: string
+  readonly message: string
+}
+
+export interface PodContext {
+  readonly runtime: ContainerRuntime
+  readonly clock: Clock
+  readonly log: Log
+  readonly events: EventRecorder
+  readonly reader: ObjectReader
+  readonly volumes: Volumes
+  readonly writer: StatusWriter
+  readonly nodeAddress: string
+  readonly allocatable: Readonly<Record<string, string>>
+  readonly backoff: BackoffOptions
+  readonly userAgent: string
+  /** Why this node cannot run the Pod; undefined when it can. */
+  admit(pod: Pod): Refusal | undefined
+  /** The API and this node have both let go of the Pod. */
+  onFinished(podUid: string): void
+}

@@ -1,0 +1,205 @@
+/** One pass over a Pod that should run: admission, volumes, sandbox, then what its containers need. */
+import { parseTime } from '#api/clock.js'
+import type { PodFacts } from './downward.js'
+import { type ContainerKill, type KillDeps, killContainer } from './kill-container.js'
+import { type ContainerSpec, formatPod, type Pod, type PodPhase } from './pod.js'
+import { computeActions, type PodActions } from './pod-actions.js'
+import type { PodContext } from './pod-context.js'
+import type { ContainerProblem } from './pod-status.js'
+import type { Prober } from './prober.js'
+import { RestartBackoff } from './restart-backoff.js'
+import type { Container, Sandbox, StartError } from './runtime.js'
+import { hashOf, type StartRequest, startContainer } from './start-container.js'
+import { Volumes } from './volumes.js'
+
+/** Why the kubelet itself ends a Pod or never starts it. */
+export interface Verdict {
+  readonly phase: PodPhase
+  readonly reason: string
+  readonly message: string
+}
+
+/** What the worker of the Pod lends to its passes. */
+export interface PodHost {
+  readonly pod: Pod
+  readonly prober: Prober
+  readonly startTime: string | undefined
+  containers(): readonly Container[]
+  sandbox(): Sandbox | undefined
+  facts(): PodFacts
+  killDeps(): KillDeps
+  event(type: 'Normal' | 'Warning', reason: string, message: string, name?: string): void
+  wake(): void
+  wakeIn(ms: number): void
+}
+
+/** Volumes and containers that could not be made are tried again after this, doubling. */
+const retryMs = { first: 500, last: 60_000 }
+/** What ConfigMap and Secret volumes show is at most this old; upstream's sync frequency. */
+const refreshMs = 60_000
+export const defaultGraceSeconds = 30
+
+export class PodSync {
+  readonly #context: PodContext
+  readonly #host: PodHost
+  readonly #backoff: RestartBackoff
+  readonly #startProblems = new Map<string, ContainerProblem>()
+  /** Containers that are being ended while the Pod goes on. */
+  readonly kills = new Map<string, ContainerKill>()
+  problems: ReadonlyMap<string, ContainerProblem> = new Map()
+  verdict: Verdict | undefined
+  #admitted = false
+  #volumesAt: number | undefined
+  #failures = 0
+
+  constructor(context: PodContext, host: PodHost) {
+    this.#context = context
+    this.#host = host
+    this.#backoff = new RestartBackoff(context.backoff)
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { runtime, clock } = this.#context
+    if (!this.#admit()) return
+    this.#checkDeadline()
+    const facts = this.#host.facts()
+    if (this.#volumesAt === undefined || this.#refreshIsDue(facts)) {
+      if (!(await this.#prepareVolumes(facts))) return
+      this.#volumesAt = clock.now()
+    }
+    if (signal.aborted) return
+    const sandbox = this.#host.sandbox() ?? (await this.#makeSandbox())
+    const actions = computeActions({
+      pod: this.#host.pod,
+      containers: runtime.containersOf(this.#host.pod.metadata.uid),
+      hashOf,
+      failedProbe: (id) => (this.kills.has(id) ? undefined : this.#host.prober.failedProbe(id)),
+      isStarted: (id, spec) => this.#host.prober.isStarted(id, spec),
+      backoff: (name, finishedAt) => this.#backoff.next(name, finishedAt, clock.now()),
+    })
+    await this.#carryOut(actions, sandbox, signal)
+    if (actions.waitMs !== undefined) this.#host.wakeIn(actions.waitMs)
+  }
+
+  #admit(): boolean {
+    if (this.#admitted) return true
+    // What has run here before was admitted then.
+    const refusal =
+      this.#host.containers().length > 0 ? undefined : this.#context.admit(this.#host.pod)
+    if (refusal) {
+      this.verdict = { phase: 'Failed', ...refusal }
+      this.#host.event('Warning', refusal.reason, refusal.message)
+      return false
+    }
+    this.#admitted = true
+    return true
+  }
+
+  #checkDeadline(): void {
+    const seconds = this.#host.pod.spec.activeDeadlineSeconds
+    const started = this.#host.startTime
+    if (seconds === undefined || started === undefined) return
+    const left = parseTime(started) + seconds * 1000 - this.#context.clock.now()
+    if (left > 0) {
+      this.#host.wakeIn(left)
+      return
+    }
+    const message = 'Pod was active on the node longer than the specified deadline'
+    this.verdict = { phase: 'Failed', reason: 'DeadlineExceeded', message }
+    this.#host.event('Normal', 'DeadlineExceeded', message)
+  }
+
+  #refreshIsDue(facts: PodFacts): boolean {
+    if (!Volumes.changes(facts)) return false
+    const dueIn = this.#volumesAt! + refreshMs - this.#context.clock.now()
+    if (dueIn > 0) this.#host.wakeIn(dueIn)
+    return dueIn <= 0
+  }
+
+  async #prepareVolumes(facts: PodFacts): Promise<boolean> {
+    try {
+      await this.#context.volumes.prepare(facts)
+      return true
+    } catch (error) {
+      this.#host.event('Warning', 'FailedMount', (error as Error).message)
+      this.#retry()
+      return false
+    }
+  }
+
+  async #makeSandbox(): Promise<Sandbox> {
+    const { metadata, spec } = this.#host.pod
+    const { runtime } = this.#context
+    const before = runtime.sandboxesOf(metadata.uid)
+    for (const { id } of before) await runtime.removeSandbox(id)
+    return runtime.runSandbox({
+      pod: { uid: metadata.uid, namespace: metadata.namespace, name: metadata.name },
+      attempt: before.length === 0 ? 0 : Math.max(...before.map(({ attempt }) => attempt)) + 1,
+      hostname: spec.hostname ?? metadata.name,
+      hostNetwork: spec.hostNetwork === true,
+      labels: metadata.labels ?? {},
+      annotations: metadata.annotations ?? {},
+    })
+  }
+
+  async #carryOut(actions: PodActions, sandbox: Sandbox, signal: AbortSignal): Promise<void> {
+    for (const [name, { reason, message }] of actions.problems) {
+      if (reason !== 'CrashLoopBackOff' || this.problems.has(name)) continue
+      const text = `Back-off restarting failed container ${name} in pod ${formatPod(this.#host.pod)}`
+      this.#host.event('Warning', 'BackOff', text, name)
+      this.#context.log.debug({ pod: formatPod(this.#host.pod), message }, 'container backs off')
+    }
+    for (const { container, spec, message, probe } of actions.kill) {
+      const seconds = probe?.terminationGracePeriodSeconds ?? this.#grace()
+      this.#kill(container, spec, message, seconds)
+    }
+    this.#startProblems.clear()
+    for (const { spec, attempt } of actions.start) {
+      if (signal.aborted) break
+      await this.#start({ spec, attempt, sandbox, signal, facts: this.#host.facts() })
+    }
+    if (this.#startProblems.size === 0) this.#failures = 0
+    this.problems = new Map([...actions.problems, ...this.#startProblems])
+  }
+
+  #kill(container: Container, spec: ContainerSpec, message: string, graceSeconds: number): void {
+    if (this.kills.has(container.id)) return
+    const kill = killContainer(this.#host.killDeps(), { container, spec, message, graceSeconds })
+    this.kills.set(container.id, kill)
+    void kill.done
+      .catch((error) => this.#context.log.warn({ error: error.message }, 'kill failed'))
+      .finally(() => {
+        this.kills.delete(container.id)
+        this.#host.wake()
+      })
+  }
+
+  async #start(request: StartRequest): Promise<void> {
+    const { spec, attempt } = request
+    const { runtime, reader, volumes } = this.#context
+    // One ended container of each name is kept, for its log and its last state.
+    for (const old of this.#host.containers()) {
+      if (old.name === spec.name && old.attempt < attempt - 1) await runtime.removeContainer(old.id)
+    }
+    try {
+      const deps = { ...this.#host.killDeps(), reader, volumes }
+      const { id, healthy } = await startContainer(deps, request)
+      const container = this.#host.containers().find((candidate) => candidate.id === id)
+      if (healthy || !container) return
+      const message = `Container ${spec.name} failed PostStartHook, will be killed`
+      this.#kill(container, spec, message, this.#grace())
+    } catch (error) {
+      const { reason, message } = error as StartError
+      this.#startProblems.set(spec.name, { reason: reason ?? 'CreateContainerError', message })
+      this.#retry()
+    }
+  }
+
+  #grace(): number {
+    return this.#host.pod.spec.terminationGracePeriodSeconds ?? defaultGraceSeconds
+  }
+
+  #retry(): void {
+    this.#host.wakeIn(Math.min(retryMs.last, retryMs.first * 2 ** this.#failures++))
+  }
+}

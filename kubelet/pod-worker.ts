@@ -1,0 +1,332 @@
+/**
+ * One Pod on this node, from its first sight to its last process: `syncing` while it should run, `terminating` while
+ * its containers are ended, `terminated` when none is left, `finished` when the API has let go of it. One pass at a
+ * time; whatever happens meanwhile (an update, the end of a process, a probe, a timer) asks for another one.
+ * Upstream: pkg/kubelet/pod_workers.go.
+ */
+import { sleep } from '#client/backoff.js'
+import type { PodFacts } from './downward.js'
+import type { KillDeps } from './kill-container.js'
+import { killPod, type PodKill } from './kill-pod.js'
+import {
+  type ContainerSpec,
+  fieldPathOf,
+  formatPod,
+  isTerminalPhase,
+  type Pod,
+  type PodStatus,
+} from './pod.js'
+import { hasEnded, runningContainers } from './pod-actions.js'
+import type { PodContext } from './pod-context.js'
+import { makePodStatus } from './pod-status.js'
+import { defaultGraceSeconds, type PodHost, PodSync } from './pod-sync.js'
+import { Prober } from './prober.js'
+import type { HandlerTarget } from './run-handler.js'
+import type { Container, Sandbox } from './runtime.js'
+
+export type PodWorkerState = 'syncing' | 'terminating' | 'terminated' | 'finished'
+
+/** A Pod whose pass failed is looked at again after this. */
+const retryMs = 1_000
+/** A pass that hangs in the API is not waited for longer than this when the node goes down. */
+const haltWaitMs = 1_000
+const neverAborted = new AbortController().signal
+
+export class PodWorker {
+  readonly #context: PodContext
+  readonly #prober: Prober
+  readonly #sync: PodSync
+  #pod: Pod
+  #gone = false
+  #state: PodWorkerState = 'syncing'
+  #status: PodStatus
+  #abort = new AbortController()
+  #podKill: PodKill | undefined
+  #graceSeconds = Number.POSITIVE_INFINITY
+  #halting = false
+  #busy = false
+  #again = false
+  readonly #whenIdle: (() => void)[] = []
+  #timer: NodeJS.Timeout | undefined
+  #dueAt = 0
+
+  constructor(context: PodContext, pod: Pod) {
+    this.#context = context
+    this.#pod = pod
+    this.#status = pod.status ?? {}
+    this.#sync = new PodSync(context, this.#asHost())
+    this.#prober = new Prober({
+      clock: context.clock,
+      target: (id, spec) => this.#target(id, spec),
+      onUnhealthy: (spec, message) => this.#event('Warning', 'Unhealthy', message, spec.name),
+      onChange: () => this.wake(),
+    })
+  }
+
+  get pod(): Pod {
+    return this.#pod
+  }
+  get state(): PodWorkerState {
+    return this.#state
+  }
+
+  /** The API's newest word on the Pod. */
+  update(pod: Pod): void {
+    this.#pod = pod
+    this.wake()
+  }
+
+  /** The API has the object no more (row 215): what runs is ended all the same. */
+  disappear(): void {
+    this.#gone = true
+    this.#context.writer.forget(this.#pod.metadata.uid)
+    this.wake()
+  }
+
+  /** The node goes down: ends the processes, leaves the Pod. Resolves when none is left. */
+  async halt(graceSeconds: number): Promise<void> {
+    this.#halting = true
+    this.#abort.abort()
+    clearTimeout(this.#timer)
+    this.#prober.stop()
+    // What a pass is starting must not start after all has been ended.
+    await Promise.race([this.#idle(), sleep(haltWaitMs, neverAborted)])
+    const own = this.#pod.spec.terminationGracePeriodSeconds ?? defaultGraceSeconds
+    const seconds = Math.min(graceSeconds, own)
+    this.#podKill?.shorten(seconds)
+    await this.#podKill?.done
+    const kill = killPod(this.#killDeps(), {
+      pod: this.#pod,
+      containers: this.#containers(),
+      graceSeconds: () => seconds,
+      halted: this.#state === 'syncing',
+    })
+    await kill.done
+  }
+
+  /** Asks for a pass. */
+  wake(): void {
+    if (this.#state === 'finished' || this.#halting) return
+    // What must not wait for the pass that is under way.
+    if (this.#shouldEnd()) this.#abort.abort()
+    this.#shortenGrace()
+    this.#again = true
+    if (this.#busy) return
+    this.#busy = true
+    setImmediate(() => void this.#passes())
+  }
+
+  async #passes(): Promise<void> {
+    while (this.#again && !this.#halting) {
+      this.#again = false
+      clearTimeout(this.#timer)
+      this.#timer = undefined
+      try {
+        await this.#pass()
+      } catch (error) {
+        this.#context.log.warn(
+          { pod: formatPod(this.#pod), error: (error as Error).message },
+          'sync of a Pod failed, will retry',
+        )
+        this.#wakeIn(retryMs)
+      }
+    }
+    this.#busy = false
+    for (const resolve of this.#whenIdle.splice(0)) resolve()
+  }
+
+  #idle(): Promise<void> {
+    return this.#busy ? new Promise((resolve) => this.#whenIdle.push(resolve)) : Promise.resolve()
+  }
+
+  async #pass(): Promise<void> {
+    if (this.#state === 'syncing') {
+      if (!this.#shouldEnd()) {
+        await this.#sync.run(this.#abort.signal)
+        this.#followProbes()
+      }
+      if (this.#shouldEnd()) this.#beginTermination()
+    }
+    if (this.#state === 'terminating') this.#followProbes()
+    if (this.#state === 'terminated' && this.#gone) return this.#finish()
+    this.#publish()
+  }
+
+  #shouldEnd(): boolean {
+    const { metadata, status } = this.#pod
+    return (
+      this.#gone ||
+      metadata.deletionTimestamp !== undefined ||
+      isTerminalPhase(status?.phase) ||
+      isTerminalPhase(this.#status.phase) ||
+      this.#sync.verdict !== undefined ||
+      hasEnded(this.#pod, this.#containers())
+    )
+  }
+
+  // ---- the Pod should end
+
+  #specGrace(): number {
+    return this.#pod.spec.terminationGracePeriodSeconds ?? defaultGraceSeconds
+  }
+
+  /** Row 202: the smallest that anybody has asked for, and never below 1. */
+  #wantedGrace(): number {
+    const { deletionGracePeriodSeconds } = this.#pod.metadata
+    return Math.max(1, deletionGracePeriodSeconds ?? this.#specGrace())
+  }
+
+  #shortenGrace(): void {
+    if (this.#state !== 'terminating') return
+    const seconds = this.#wantedGrace()
+    if (seconds >= this.#graceSeconds) return
+    this.#graceSeconds = seconds
+    this.#podKill?.shorten(seconds)
+  }
+
+  #beginTermination(): void {
+    this.#state = 'terminating'
+    this.#abort.abort()
+    clearTimeout(this.#timer)
+    this.#prober.quieten()
+    this.#graceSeconds = this.#wantedGrace()
+    for (const kill of this.#sync.kills.values()) kill.shorten(this.#graceSeconds)
+    const containers = this.#containers()
+    this.#podKill = killPod(this.#killDeps(), {
+      pod: this.#pod,
+      containers: containers.filter(({ id }) => !this.#sync.kills.has(id)),
+      graceSeconds: () => this.#graceSeconds,
+    })
+    const others = [...this.#sync.kills.values()].map(({ done }) => done)
+    void this.#ended(Promise.all([this.#podKill.done, ...others]), containers)
+  }
+
+  async #ended(kills: Promise<unknown>, containers: readonly Container[]): Promise<void> {
+    const { runtime, log } = this.#context
+    try {
+      await kills
+      // Ended ones are swept too: what they have left behind goes with the Pod.
+      await Promise.all(containers.map(({ id }) => runtime.stopContainer(id, { graceMs: 0 }).done))
+      this.#prober.stop()
+      for (const { id } of runtime.sandboxesOf(this.#pod.metadata.uid)) {
+        await runtime.stopSandbox(id)
+      }
+    } catch (error) {
+      log.warn({ pod: formatPod(this.#pod), error: (error as Error).message }, 'kill failed')
+    }
+    // A volume that cannot be removed must not hold the Pod.
+    await this.#context.volumes
+      .remove(this.#pod.metadata.uid)
+      .catch((error) => this.#event('Warning', 'FailedUnmount', error.message))
+    this.#state = 'terminated'
+    this.wake()
+  }
+
+  async #finish(): Promise<void> {
+    const { runtime, onFinished } = this.#context
+    const { uid } = this.#pod.metadata
+    this.#prober.stop()
+    for (const { id } of this.#containers()) await runtime.removeContainer(id)
+    for (const { id } of runtime.sandboxesOf(uid)) await runtime.removeSandbox(id)
+    this.#state = 'finished'
+    onFinished(uid)
+  }
+
+  // ---- what both share
+
+  #containers(): readonly Container[] {
+    return this.#context.runtime.containersOf(this.#pod.metadata.uid)
+  }
+
+  #sandbox(): Sandbox | undefined {
+    return this.#context.runtime.sandboxesOf(this.#pod.metadata.uid).find(({ ready }) => ready)
+  }
+
+  #followProbes(): void {
+    this.#prober.follow(runningContainers(this.#pod, this.#containers()))
+  }
+
+  #publish(): void {
+    if (this.#gone) return
+    const { runtime, clock, nodeAddress, writer } = this.#context
+    const ending = this.#state !== 'syncing'
+    const next = makePodStatus({
+      pod: writer.newest(this.#pod),
+      runtimeName: runtime.name,
+      sandbox: this.#sandbox(),
+      containers: this.#containers(),
+      problems: this.#sync.problems,
+      probes: this.#prober,
+      ending,
+      verdict: this.#sync.verdict,
+      nodeAddress,
+      previous: { ...this.#status, qosClass: this.#pod.status?.qosClass },
+      now: clock.now(),
+    })
+    this.#status = next
+    writer.set(this.#pod, next, this.#state === 'terminated')
+    // What has just become final is wound up by another pass.
+    if (!ending && isTerminalPhase(next.phase)) this.#again = true
+  }
+
+  /** What the passes of a Pod that runs need of this. */
+  #asHost(): PodHost {
+    const pod = () => this.#pod
+    const prober = () => this.#prober
+    const startTime = () => this.#status.startTime
+    return {
+      get pod() {
+        return pod()
+      },
+      get prober() {
+        return prober()
+      },
+      get startTime() {
+        return startTime()
+      },
+      containers: () => this.#containers(),
+      sandbox: () => this.#sandbox(),
+      facts: () => this.#facts(),
+      killDeps: () => this.#killDeps(),
+      event: (type, reason, message, name) => this.#event(type, reason, message, name),
+      wake: () => this.wake(),
+      wakeIn: (ms) => this.#wakeIn(ms),
+    }
+  }
+
+  #facts(): PodFacts {
+    const { nodeAddress, allocatable } = this.#context
+    const podIps = this.#sandbox()?.ips ?? []
+    return { pod: this.#pod, podIps, nodeAddress, allocatable }
+  }
+
+  #target(containerId: string, container: ContainerSpec): HandlerTarget {
+    const { runtime, nodeAddress, userAgent } = this.#context
+    const podIp = this.#sandbox()?.ips[0] ?? nodeAddress
+    return { runtime, containerId, container, podIp, userAgent }
+  }
+
+  #killDeps(): KillDeps {
+    const { runtime, clock } = this.#context
+    return {
+      runtime,
+      clock,
+      target: (id, spec) => this.#target(id, spec),
+      event: (type, reason, message, name) => this.#event(type, reason, message, name),
+    }
+  }
+
+  #event(type: 'Normal' | 'Warning', reason: string, message: string, name?: string): void {
+    const options = name === undefined ? {} : { fieldPath: fieldPathOf(this.#pod, name) }
+    this.#context.events.event(this.#pod, type, reason, message, options)
+  }
+
+  #wakeIn(ms: number): void {
+    const dueAt = performance.now() + ms
+    if (this.#timer && this.#dueAt <= dueAt) return
+    clearTimeout(this.#timer)
+    this.#dueAt = dueAt
+    this.#timer = setTimeout(() => this.wake(), Math.min(ms, 2 ** 31 - 1))
+    this.#timer.unref()
+  }
+}

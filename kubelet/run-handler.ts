@@ -1,0 +1,128 @@
+/** What probes and lifecycle hooks do: run a command, ask by HTTP, connect, sleep. One attempt, with a limit in time. */
+import http from 'node:http'
+import https from 'node:https'
+import net from 'node:net'
+import { sleep } from '#client/backoff.js'
+import type { ContainerSpec, Handler, HttpGetAction } from './pod.js'
+import type { ContainerRuntime } from './runtime.js'
+
+export interface HandlerTarget {
+  readonly runtime: ContainerRuntime
+  readonly containerId: string
+  readonly container: ContainerSpec
+  readonly podIp: string
+  readonly userAgent: string
+}
+
+/** `message` says why it failed, in upstream's words. */
+export type Outcome = { readonly ok: true } | { readonly ok: false; readonly message: string }
+
+const ok: Outcome = { ok: true }
+const failed = (message: string): Outcome => ({ ok: false, message })
+/** Upstream keeps this much of what a command or a server said. */
+const outputBytesMax = 10 * 1024
+
+const resolvePort = (container: ContainerSpec, port: number | string): number => {
+  if (typeof port === 'number' || /^\d+$/.test(port)) return Number(port)
+  return container.ports?.find(({ name }) => name === port)?.containerPort ?? 0
+}
+
+const runCommand = async (
+  { runtime, containerId }: HandlerTarget,
+  command: readonly string[],
+  signal: AbortSignal,
+): Promise<Outcome> => {
+  const session = runtime.exec(containerId, command, { stdin: false, tty: false })
+  let output = ''
+  const collect = (chunk: Buffer) => {
+    if (output.length < outputBytesMax) output += chunk.toString('utf8')
+  }
+  session.stdout?.on('data', collect)
+  session.stderr?.on('data', collect)
+  const kill = () => session.kill()
+  signal.addEventListener('abort', kill, { once: true })
+  try {
+    if (signal.aborted) kill()
+    const code = await session.done
+    if (signal.aborted) return failed(`command timed out: ${JSON.stringify(command)}`)
+    return code === 0 ? ok : failed(output.slice(0, outputBytesMax))
+  } finally {
+    signal.removeEventListener('abort', kill)
+  }
+}
+
+const hostInUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host)
+
+const askHttp = (
+  { container, podIp, userAgent }: HandlerTarget,
+  action: HttpGetAction,
+  signal: AbortSignal,
+): Promise<Outcome> => {
+  const host = action.host || podIp
+  const port = resolvePort(container, action.port)
+  const secure = action.scheme?.toUpperCase() === 'HTTPS'
+  const path = `/${(action.path ?? '/').replace(/^\//, '')}`
+  const url = `${secure ? 'https' : 'http'}://${hostInUrl(host)}:${port}${path}`
+  const headers: Record<string, string> = { 'user-agent': userAgent, accept: '*/*' }
+  for (const { name, value } of action.httpHeaders ?? []) headers[name.toLowerCase()] = value
+  return new Promise((resolve) => {
+    // A probe asks whether the server answers, not who it is: certificates are not checked upstream either.
+    const options = { headers, signal, agent: false, rejectUnauthorized: false } as const
+    const request = (secure ? https : http).get(url, options, (answer) => {
+      answer.resume()
+      const code = answer.statusCode ?? 0
+      // Redirects count as success, as upstream's do that lead to another host.
+      if (code >= 200 && code < 400) resolve(ok)
+      else resolve(failed(`HTTP probe failed with statuscode: ${code}`))
+    })
+    request.on('error', (error: NodeJS.ErrnoException) => {
+      const why = signal.aborted
+        ? 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)'
+        : dialError(error, hostInUrl(host), port)
+      resolve(failed(`Get "${url}": ${why}`))
+    })
+  })
+}
+
+const dialError = (error: NodeJS.ErrnoException, host: string, port: number): string =>
+  error.code === 'ECONNREFUSED'
+    ? `dial tcp ${host}:${port}: connect: connection refused`
+    : error.message
+
+const connect = (host: string, port: number, signal: AbortSignal): Promise<Outcome> =>
+  new Promise((resolve) => {
+    const socket = net.connect({ host, port, signal }, () => {
+      socket.destroy()
+      resolve(ok)
+    })
+    socket.on('error', (error) =>
+      resolve(
+        failed(
+          signal.aborted
+            ? `dial tcp ${hostInUrl(host)}:${port}: i/o timeout`
+            : dialError(error, hostInUrl(host), port),
+        ),
+      ),
+    )
+  })
+
+/** Never throws for what the container does; the signal ends it as timed out. */
+export const runHandler = async (
+  target: HandlerTarget,
+  handler: Handler,
+  signal: AbortSignal,
+): Promise<Outcome> => {
+  try {
+    if (handler.exec) return await runCommand(target, handler.exec.command ?? [], signal)
+    if (handler.httpGet) return await askHttp(target, handler.httpGet, signal)
+    if (handler.tcpSocket) {
+      const { host, port } = handler.tcpSocket
+      return await connect(host || target.podIp, resolvePort(target.container, port), signal)
+    }
+    if (handler.grpc) return await connect(target.podIp, handler.grpc.port, signal)
+    if (handler.sleep) await sleep(handler.sleep.seconds * 1000, signal)
+    return ok
+  } catch (error) {
+    return failed((error as Error).message)
+  }
+}

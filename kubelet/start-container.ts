@@ -1,0 +1,136 @@
+/** From a container's spec to its process: image, environment, mounts, creation, start, postStart. */
+import { createHash } from 'node:crypto'
+import type { Clock } from '#api/clock.js'
+import type { PodFacts } from './downward.js'
+import { expand, makeEnvironment } from './environment.js'
+import type { ObjectReader } from './object-reader.js'
+import type { ContainerSpec } from './pod.js'
+import { amountOf } from './resource-amount.js'
+import { type HandlerTarget, runHandler } from './run-handler.js'
+import { type ContainerRuntime, type Sandbox, StartError } from './runtime.js'
+import type { Volumes } from './volumes.js'
+
+export interface StartDeps {
+  readonly runtime: ContainerRuntime
+  readonly clock: Clock
+  readonly reader: ObjectReader
+  readonly volumes: Volumes
+  target(containerId: string, container: ContainerSpec): HandlerTarget
+  event(type: 'Normal' | 'Warning', reason: string, message: string, containerName: string): void
+}
+
+export interface StartRequest {
+  readonly facts: PodFacts
+  readonly sandbox: Sandbox
+  readonly spec: ContainerSpec
+  readonly attempt: number
+  /** Ends waiting for a postStart hook: the Pod has to end. */
+  readonly signal: AbortSignal
+}
+
+/** What of a spec makes another container of it, as upstream since in-place resize: name and image. */
+export const hashOf = ({ name, image = '' }: ContainerSpec): string =>
+  createHash('sha256').update(`${name}\0${image}`).digest('hex').slice(0, 8)
+
+const defaultGraceSeconds = 30
+
+const pull = async ({ runtime, event }: StartDeps, spec: ContainerSpec) => {
+  const { image = '', imagePullPolicy = 'IfNotPresent', name } = spec
+  if (!runtime.hasImages) {
+    event(
+      'Normal',
+      'Pulled',
+      `Container image "${image}" needs no pull: the runtime runs commands of this host`,
+      name,
+    )
+    return { imageId: image, present: true }
+  }
+  if (imagePullPolicy === 'Always') event('Normal', 'Pulling', `Pulling image "${image}"`, name)
+  const result = await runtime.pullImage(image, imagePullPolicy)
+  const message = result.present
+    ? `Container image "${image}" already present on machine and can be accessed by the pod`
+    : `Successfully pulled image "${image}"`
+  event('Normal', 'Pulled', message, name)
+  return result
+}
+
+const limitsOf = ({ resources }: ContainerSpec) => {
+  const { cpu, memory } = resources?.limits ?? {}
+  return {
+    ...(cpu === undefined ? {} : { cpuMillis: Math.round(amountOf(cpu) * 1000) }),
+    ...(memory === undefined ? {} : { memoryBytes: Math.round(amountOf(memory)) }),
+  }
+}
+
+const create = async (deps: StartDeps, request: StartRequest): Promise<string> => {
+  const { facts, sandbox, spec, attempt } = request
+  const { imageId } = await pull(deps, spec)
+  const env = await makeEnvironment(facts, spec, deps.reader)
+  const hasCommand = (spec.command?.length ?? 0) > 0
+  if (!hasCommand && !deps.runtime.hasImages) {
+    const message =
+      'Container has no command and images are not run here: it pauses until it is stopped'
+    deps.event('Warning', 'NoCommand', message, spec.name)
+  }
+  return deps.runtime.createContainer(sandbox, {
+    name: spec.name,
+    attempt,
+    image: spec.image ?? '',
+    imageId,
+    command: (spec.command ?? []).map((word) => expand(word, env)),
+    args: (spec.args ?? []).map((word) => expand(word, env)),
+    env: [...env],
+    workingDir: spec.workingDir || undefined,
+    mounts: deps.volumes.mountsOf(facts, spec),
+    stdin: spec.stdin === true,
+    tty: spec.tty === true,
+    hash: hashOf(spec),
+    terminationGracePeriodSeconds:
+      facts.pod.spec.terminationGracePeriodSeconds ?? defaultGraceSeconds,
+    terminationMessagePath: spec.terminationMessagePath ?? '/dev/termination-log',
+    resources: limitsOf(spec),
+  })
+}
+
+/** Runs the hook of a container that has just started; false when the container has to go for it. */
+const runPostStart = async (
+  deps: StartDeps,
+  { spec, signal }: StartRequest,
+  containerId: string,
+): Promise<boolean> => {
+  const hook = spec.lifecycle?.postStart
+  if (!hook) return true
+  const outcome = await runHandler(deps.target(containerId, spec), hook, signal)
+  if (outcome.ok || signal.aborted) return true
+  deps.event('Warning', 'FailedPostStartHook', 'PostStartHook failed', spec.name)
+  return false
+}
+
+const asStartError = (error: unknown): StartError =>
+  error instanceof StartError
+    ? error
+    : new StartError('CreateContainerError', (error as Error).message)
+
+/**
+ * Yields the container's id, and whether its postStart hook wants it to be ended again. Throws StartError, whose
+ * event has been recorded.
+ */
+export const startContainer = async (
+  deps: StartDeps,
+  request: StartRequest,
+): Promise<{ id: string; healthy: boolean }> => {
+  const { name } = request.spec
+  try {
+    const id = await create(deps, request)
+    // Nothing starts any more once the Pod has to end.
+    if (request.signal.aborted) return { id, healthy: true }
+    deps.event('Normal', 'Created', 'Container created', name)
+    await deps.runtime.startContainer(id)
+    deps.event('Normal', 'Started', 'Container started', name)
+    return { id, healthy: await runPostStart(deps, request, id) }
+  } catch (error) {
+    const startError = asStartError(error)
+    deps.event('Warning', 'Failed', `Error: ${startError.message}`, name)
+    throw startError
+  }
+}

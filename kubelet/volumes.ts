@@ -1,0 +1,260 @@
+/**
+ * Volumes as folders below `<root>/pods/<uid>/volumes/<name>`. What comes from the API is written as upstream's
+ * atomic writer does it: into a new `..<time>` folder, then one rename of the `..data` link, so that a reader sees
+ * all of the old or all of the new.
+ */
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readlinkSync, statSync } from 'node:fs'
+import { chmod, mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { fieldValue, type PodFacts, resourceValue } from './downward.js'
+import type { DataObject, ObjectReader } from './object-reader.js'
+import {
+  type ContainerSpec,
+  type DownwardItem,
+  findContainer,
+  type KeyToPath,
+  type VolumeProjection,
+  type VolumeSpec,
+} from './pod.js'
+import type { Mount } from './runtime.js'
+
+/** A volume could not be made; upstream's FailedMount. */
+export class VolumeError extends Error {}
+
+interface VolumeFile {
+  readonly content: Buffer
+  readonly mode: number
+}
+type Files = Map<string, VolumeFile>
+
+const defaultMode = 0o644
+/** Tokens are renewed when this part of their life is over. */
+const tokenRenewalPart = 0.8
+
+const addKeys = (
+  files: Files,
+  source: DataObject | undefined,
+  options: { items?: KeyToPath[]; mode: number; base64: boolean; what: string; optional?: boolean },
+): void => {
+  const { items, mode, base64, what, optional } = options
+  if (!source) {
+    if (optional) return
+    throw new VolumeError(`${what} not found`)
+  }
+  const contents = new Map<string, Buffer>()
+  for (const [key, value] of Object.entries(source.data ?? {})) {
+    contents.set(key, Buffer.from(value, base64 ? 'base64' : 'utf8'))
+  }
+  for (const [key, value] of Object.entries(source.binaryData ?? {})) {
+    contents.set(key, Buffer.from(value, 'base64'))
+  }
+  const wanted = items ?? [...contents.keys()].map((key): KeyToPath => ({ key, path: key }))
+  for (const item of wanted) {
+    const content = contents.get(item.key)
+    if (content) files.set(item.path, { content, mode: item.mode ?? mode })
+    else if (!optional) throw new VolumeError(`${what} references non-existent key: ${item.key}`)
+  }
+}
+
+const addDownward = (
+  files: Files,
+  facts: PodFacts,
+  items: DownwardItem[] | undefined,
+  mode: number,
+): void => {
+  for (const item of items ?? []) {
+    const container = item.resourceFieldRef?.containerName
+      ? findContainer(facts.pod, item.resourceFieldRef.containerName)
+      : facts.pod.spec.containers[0]
+    const text = item.fieldRef
+      ? (fieldValue(facts, item.fieldRef.fieldPath) ?? '')
+      : item.resourceFieldRef && container
+        ? resourceValue(facts, container, item.resourceFieldRef)
+        : ''
+    files.set(item.path, { content: Buffer.from(text), mode: item.mode ?? mode })
+  }
+}
+
+export interface VolumesOptions {
+  readonly root: string
+  readonly reader: ObjectReader
+  readonly now: () => number
+}
+
+export class Volumes {
+  readonly #options: VolumesOptions
+  readonly #tokens = new Map<string, { token: string; renewAt: number }>()
+
+  constructor(options: VolumesOptions) {
+    this.#options = options
+  }
+
+  podFolder(podUid: string): string {
+    return path.join(this.#options.root, podUid)
+  }
+  #folder(podUid: string, volume: string): string {
+    return path.join(this.podFolder(podUid), 'volumes', volume)
+  }
+
+  /** Makes, or brings up to date, every volume of the Pod. Throws VolumeError. */
+  async prepare(facts: PodFacts): Promise<void> {
+    for (const volume of facts.pod.spec.volumes ?? []) await this.#prepareOne(facts, volume)
+  }
+
+  /** True when what a volume shows can change while the Pod lives. */
+  static changes({ pod }: PodFacts): boolean {
+    return (pod.spec.volumes ?? []).some(
+      ({ configMap, secret, downwardAPI, projected }) =>
+        configMap || secret || downwardAPI || projected,
+    )
+  }
+
+  async remove(podUid: string): Promise<void> {
+    for (const key of this.#tokens.keys()) if (key.startsWith(podUid)) this.#tokens.delete(key)
+    await rm(this.podFolder(podUid), { recursive: true, force: true })
+  }
+
+  mountsOf({ pod }: PodFacts, container: ContainerSpec): Mount[] {
+    const mounts: Mount[] = []
+    for (const { name, mountPath, readOnly = false, subPath = '' } of container.volumeMounts ??
+      []) {
+      const volume = pod.spec.volumes?.find((candidate) => candidate.name === name)
+      if (!volume) continue
+      const base = volume.hostPath?.path ?? this.#folder(pod.metadata.uid, name)
+      const hostPath = path.join(base, path.posix.join('/', subPath))
+      if (subPath && !existsSync(hostPath)) mkdirSync(hostPath, { recursive: true })
+      mounts.push({ volume: name, hostPath, containerPath: mountPath, readOnly })
+    }
+    return mounts
+  }
+
+  async #prepareOne(facts: PodFacts, volume: VolumeSpec): Promise<void> {
+    const folder = this.#folder(facts.pod.metadata.uid, volume.name)
+    if (volume.hostPath) return prepareHostPath(volume.hostPath)
+    if (volume.emptyDir) {
+      await mkdir(folder, { recursive: true })
+      return
+    }
+    const files = await this.#filesOf(facts, volume)
+    if (!files) {
+      const source = Object.keys(volume).find((key) => key !== 'name') ?? 'none'
+      throw new VolumeError(`volume "${volume.name}": source ${source} is not supported here`)
+    }
+    await writeAtomically(folder, files, this.#options.now())
+  }
+
+  async #filesOf(facts: PodFacts, volume: VolumeSpec): Promise<Files | undefined> {
+    const { configMap, secret, downwardAPI, projected } = volume
+    const files: Files = new Map()
+    if (configMap) {
+      const { defaultMode: mode = defaultMode, ...source } = configMap
+      await this.#project(files, facts, { configMap: source }, mode)
+    } else if (secret) {
+      const { defaultMode: mode = defaultMode, secretName, ...source } = secret
+      await this.#project(files, facts, { secret: { ...source, name: secretName } }, mode)
+    } else if (downwardAPI) {
+      addDownward(files, facts, downwardAPI.items, downwardAPI.defaultMode ?? defaultMode)
+    } else if (projected) {
+      for (const source of projected.sources ?? []) {
+        await this.#project(files, facts, source, projected.defaultMode ?? defaultMode)
+      }
+    } else return undefined
+    return files
+  }
+
+  async #project(
+    files: Files,
+    facts: PodFacts,
+    source: VolumeProjection,
+    mode: number,
+  ): Promise<void> {
+    const { namespace } = facts.pod.metadata
+    const { configMap, secret, downwardAPI, serviceAccountToken } = source
+    if (configMap) {
+      const { name = '', items, optional } = configMap
+      const found = await this.#options.reader.configMap(namespace, name)
+      const what = `configmap "${name}"`
+      addKeys(files, found, { items, optional, mode, base64: false, what })
+    }
+    if (secret) {
+      const { name = '', items, optional } = secret
+      const found = await this.#options.reader.secret(namespace, name)
+      addKeys(files, found, { items, optional, mode, base64: true, what: `secret "${name}"` })
+    }
+    if (downwardAPI) addDownward(files, facts, downwardAPI.items, mode)
+    if (serviceAccountToken) {
+      const content = Buffer.from(await this.#token(facts, serviceAccountToken))
+      files.set(serviceAccountToken.path, { content, mode: 0o600 })
+    }
+  }
+
+  async #token(
+    { pod }: PodFacts,
+    { audience, expirationSeconds = 3600 }: { audience?: string; expirationSeconds?: number },
+  ): Promise<string> {
+    const key = `${pod.metadata.uid}/${audience ?? ''}/${expirationSeconds}`
+    const now = this.#options.now()
+    const known = this.#tokens.get(key)
+    if (known && now < known.renewAt) return known.token
+    const made = await this.#options.reader.token(pod, audience, expirationSeconds)
+    const renewAt = now + (made.expiresAt - now) * tokenRenewalPart
+    this.#tokens.set(key, { token: made.token, renewAt })
+    return made.token
+  }
+}
+
+const prepareHostPath = ({ path: file, type = '' }: { path: string; type?: string }): void => {
+  const stat = statSync(file, { throwIfNoEntry: false })
+  if (type === 'DirectoryOrCreate') mkdirSync(file, { recursive: true })
+  if (type === 'Directory' && !stat?.isDirectory()) {
+    throw new VolumeError(`hostPath type check failed: ${file} is not a directory`)
+  }
+  if (type === 'File' && !stat?.isFile()) {
+    throw new VolumeError(`hostPath type check failed: ${file} is not a file`)
+  }
+}
+
+const digestOf = (files: Files): string => {
+  const hash = createHash('sha256')
+  for (const [name, { content, mode }] of [...files].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    hash.update(`${name}\0${mode}\0${content.length}\0`).update(content)
+  }
+  return hash.digest('hex').slice(0, 16)
+}
+
+const linkTarget = (link: string): string => {
+  try {
+    return readlinkSync(link)
+  } catch {
+    return ''
+  }
+}
+
+const writeAtomically = async (folder: string, files: Files, now: number): Promise<void> => {
+  const data = path.join(folder, '..data')
+  const before = linkTarget(data)
+  const digest = digestOf(files)
+  if (before.endsWith(`.${digest}`)) return
+  const version = `..${now}.${digest}`
+  await mkdir(path.join(folder, version), { recursive: true })
+  for (const [name, { content, mode }] of files) {
+    // Normalised below the volume: the API refuses `..`, and a file outside would be worse than none.
+    const file = path.join(folder, version, path.posix.join('/', name))
+    await mkdir(path.dirname(file), { recursive: true })
+    await writeFile(file, content)
+    await chmod(file, mode)
+  }
+  await symlink(version, `${data}_tmp`)
+  await rename(`${data}_tmp`, data)
+  const wanted = new Set([...files.keys()].map((name) => name.split('/')[0]!))
+  for (const name of wanted) {
+    const link = path.join(folder, name)
+    if (linkTarget(link) === '') await symlink(path.join('..data', name), link)
+  }
+  for (const name of await readdir(folder)) {
+    if (name.startsWith('..') || wanted.has(name)) continue
+    await rm(path.join(folder, name), { force: true })
+  }
+  if (before) await rm(path.join(folder, before), { recursive: true, force: true })
+}
