@@ -1,0 +1,79 @@
+/** A small API server for tests: the whole registry behind plain HTTP, every request from an admin, nothing to admit. */
+import { type AddressInfo } from 'node:net'
+import fastify, { type FastifyInstance } from 'fastify'
+import { type Clock, systemClock } from '#api/clock.js'
+import type { UserInfo } from '#api/user-info.js'
+import { type Cacher, makeCacher } from '#cacher/cacher.js'
+import { KubeRequest } from '#filters/kube-request.js'
+import { parseRequestInfo } from '#filters/request-info.js'
+import { kinds } from '#kinds/index.js'
+import { limits } from '#limits'
+import { type Admission, admitAll } from '#registry/admission.js'
+import { randomIds } from '#registry/ids.js'
+import { makeResourceTable } from '#registry/resource-table.js'
+import { makeStores } from '#registry/stores.js'
+import { installApi } from '#routes/installer.js'
+import { sendError } from '#server/send-error.js'
+import { openMemory } from '#storage/memory/memory-driver.js'
+
+const admin: UserInfo = { name: 'admin', groups: ['system:masters', 'system:authenticated'] }
+
+export interface TestServer {
+  readonly url: string
+  readonly app: FastifyInstance
+  readonly cacher: Cacher
+  close(): Promise<void>
+}
+
+export const startApiServer = async ({
+  clock = systemClock,
+  admission = admitAll,
+  port = 0,
+}: {
+  clock?: Clock
+  admission?: Admission
+  port?: number
+} = {}): Promise<TestServer> => {
+  const driver = openMemory()
+  const cacher = await makeCacher({ driver, clock })
+  const table = makeResourceTable(kinds)
+  const stores = makeStores({
+    table,
+    admission,
+    clock,
+    ids: randomIds,
+    storageOf: (definition) =>
+      cacher.forResource({
+        prefix: `${definition.storagePrefix}/`,
+        fields: definition.selectableFields,
+      }),
+  })
+  const app = fastify({
+    bodyLimit: limits.requestBodyBytesMax,
+    exposeHeadRoutes: false,
+    routerOptions: { maxParamLength: 1024, ignoreTrailingSlash: true },
+    forceCloseConnections: true,
+  })
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  app.setErrorHandler((error, request, reply) => sendError(error as Error, request, reply))
+  app.decorateRequest('kube', null as unknown as KubeRequest)
+  app.addHook('onRequest', (request, reply, done) => {
+    const info = parseRequestInfo(request.method, request.raw.url ?? '/')
+    request.kube = new KubeRequest(info, clock.now(), admin, reply.raw)
+    done()
+  })
+  installApi(app, { table, stores, clock })
+  await app.listen({ port, host: '127.0.0.1' })
+  const { port: taken } = app.server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${taken}`,
+    app,
+    cacher,
+    close: async () => {
+      await app.close()
+      await cacher.close()
+      await driver.close()
+    },
+  }
+}
