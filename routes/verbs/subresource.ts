@@ -2,6 +2,7 @@
 
 import { notFound } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
+import { matchNamespace } from '#registry/object-meta.js'
 import { Query } from '#registry/query.js'
 import { checkWriteOptions } from '#registry/validate-options.js'
 import type { VerbHandler } from '../api-deps.js'
@@ -28,6 +29,7 @@ export const createThroughSubresource: VerbHandler = async (target, request, rep
     table: deps.table,
     ...options,
   })
+  matchNamespace(body.metadata, definition.namespaced ? (target.namespace ?? '') : '')
   const { code, object } = await view.create({ name, body, store }, ctx)
   return sendValue(request, reply, object as KubeObject, { code, negotiated })
 }

@@ -1,4 +1,5 @@
 /** POST to a resource that is answered and not stored: reviews of tokens, subjects and access. */
+import { matchNamespace } from '#registry/object-meta.js'
 import { Query } from '#registry/query.js'
 import { checkWriteOptions } from '#registry/validate-options.js'
 import type { VerbHandler } from '../api-deps.js'
@@ -19,6 +20,7 @@ export const createVirtual: VerbHandler = async (target, request, reply, deps) =
   checkWriteOptions('CreateOptions', options)
   const ctx = makeContext(target, request, reply, deps, options)
   const body = decodeBody(request, definition, { ctx, table: deps.table, ...options })
+  matchNamespace(body.metadata, definition.namespaced ? (target.namespace ?? '') : '')
   const object = await definition.strategy.createInstead!({ body, store }, ctx)
   return sendValue(request, reply, object, { code: 201, negotiated })
 }

@@ -1,5 +1,7 @@
 /** Every kind with behaviour of its own, one line a file. A kind without any is a row of facts (openapi/data). */
 import type { KindDefinition } from '#registry/resource-definition.js'
+import binding from './core/binding.js'
+import namespace from './core/namespace.js'
 import pod from './core/pod.js'
 import secret from './core/secret.js'
 import { groupKinds } from './group-kinds.js'
@@ -14,4 +16,4 @@ const withRow = (kind: KindDefinition): KindDefinition => ({
   ...kind,
 })
 
-export const kinds: readonly KindDefinition[] = [pod, secret, ...groupKinds].map(withRow)
+export const kinds: readonly KindDefinition[] = [binding, namespace, pod, secret, ...groupKinds].map(withRow)

@@ -35,6 +35,7 @@ export const makeStore = (deps: StoreDeps): Store => {
         ? deleteGenerically(deps, ctx, name, options)
         : own({ name, options: { ...options }, store: deletable }, ctx)
     },
+    changeStored: deletable.changeStored,
     deleteCollection: (ctx, options, request) => deleteCollection(store, ctx, options, request),
   }
   return store

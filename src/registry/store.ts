@@ -61,6 +61,15 @@ export interface Store {
     name: string,
     options: DeleteOptions,
   ): Promise<{ stored: StoredObject; deleted: boolean }>
+  /**
+   * A change that the server makes by itself, without validation: `change` gets a private copy. Nothing is written under
+   * dry run, or when nothing changed. On a conflict `change` runs again.
+   */
+  changeStored(
+    ctx: RequestContext,
+    name: string,
+    change: (copy: KubeObject, current: StoredObject) => void | Promise<void>,
+  ): Promise<StoredObject>
   /** Yields the objects as they were before (deletion.md row 141). */
   deleteCollection(
     ctx: RequestContext,
@@ -76,15 +85,7 @@ export interface DeletableStore {
   get(ctx: RequestContext, name: string): Promise<StoredObject>
   /** Runs DELETE admission on what is stored. */
   admitDelete(ctx: RequestContext, current: StoredObject, options: DeleteOptions): Promise<void>
-  /**
-   * A change that the server makes by itself, without validation: `change` gets a private copy. Nothing is written under
-   * dry run, or when nothing changed. On a conflict `change` runs again.
-   */
-  changeStored(
-    ctx: RequestContext,
-    name: string,
-    change: (copy: KubeObject, current: StoredObject) => void | Promise<void>,
-  ): Promise<StoredObject>
+  changeStored: Store['changeStored']
   /** The generic delete, without the strategy's own. */
   deleteGenerically(
     ctx: RequestContext,

@@ -1,5 +1,5 @@
 /** A small API server for tests: the whole registry behind plain HTTP, every request from an admin, nothing to admit. */
-import { type AddressInfo } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import fastify, { type FastifyInstance } from 'fastify'
 import { type Clock, systemClock } from '#api/clock.js'
 import type { UserInfo } from '#api/user-info.js'
@@ -34,7 +34,7 @@ export const startApiServer = async ({
   admission?: Admission
   port?: number
 } = {}): Promise<TestServer> => {
-  const driver = openMemory()
+  const driver = openMemory({ clock })
   const cacher = await makeCacher({ driver, clock })
   const table = makeResourceTable(kinds)
   const stores = makeStores({

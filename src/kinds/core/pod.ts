@@ -5,6 +5,8 @@ import { defaultPod } from '../pods/pod-defaults.js'
 import { podQos } from '../pods/pod-qos.js'
 import { podStatus } from '../pods/pod-status.js'
 import { ephemeralContainers, resize } from '../pods/pod-views.js'
+import { createBinding } from './pod-binding.js'
+import { createEviction } from './pod-eviction.js'
 
 const podIPs = (pod: KubeObject): string =>
   ((pod.status?.podIPs ?? []) as { ip?: string }[]).map((p) => p.ip ?? '').join(',')
@@ -52,7 +54,12 @@ export default defineKind({
     'status.podIPs': podIPs,
     'status.nominatedNodeName': (pod) => pod.status?.nominatedNodeName ?? '',
   },
-  subresources: [ephemeralContainers, resize],
+  subresources: [
+    ephemeralContainers,
+    resize,
+    { name: 'binding', style: 'create', create: createBinding },
+    { name: 'eviction', style: 'create', create: createEviction },
+  ],
   strategy: {
     default: defaultPod,
     prepareForCreate,

@@ -1,0 +1,81 @@
+/** Namespaces end in two steps: DELETE marks them, and who emptied them takes spec.finalizers away (deletion.md section 13). */
+import { formatTime } from '#api/clock.js'
+import { conflict } from '#api/errors.js'
+import type { KubeObject } from '#api/object.js'
+import type { StoredObject } from '#cacher/object-storage.js'
+import type { DeleteOptions, RequestContext } from '#registry/resource-definition.js'
+import type { DeletableStore } from '#registry/store.js'
+import { foregroundFinalizer, orphanFinalizer } from '#registry/validate-object-meta.js'
+
+const namespaces = { group: '', resource: 'namespaces' }
+
+const checkPreconditions = ({ metadata }: KubeObject, options: DeleteOptions): void => {
+  const { uid, resourceVersion } = options.preconditions ?? {}
+  const fail = (field: string, given: string, has = '') => {
+    throw conflict(
+      namespaces,
+      metadata.name ?? '',
+      `Precondition failed: ${field} in precondition: ${given}, ${field} in object meta: ${has}`,
+    )
+  }
+  if (uid !== undefined && uid !== metadata.uid) fail('UID', uid, metadata.uid)
+  if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion)
+    fail('ResourceVersion', resourceVersion, metadata.resourceVersion)
+}
+
+/** Unlike elsewhere, orphanDependents=false means foreground here (row 164). */
+const wanted = (finalizer: string, options: DeleteOptions, had: boolean): boolean => {
+  const isOrphan = finalizer === orphanFinalizer
+  if (options.orphanDependents !== undefined) return options.orphanDependents === isOrphan
+  if (options.propagationPolicy !== undefined)
+    return options.propagationPolicy === (isOrphan ? 'Orphan' : 'Foreground')
+  return had
+}
+
+const finalizersFor = (object: KubeObject, options: DeleteOptions): string[] => {
+  const finalizers = object.metadata.finalizers ?? []
+  let next = [...finalizers]
+  for (const finalizer of [orphanFinalizer, foregroundFinalizer]) {
+    const had = finalizers.includes(finalizer)
+    const has = wanted(finalizer, options, had)
+    if (has && !had) next.push(finalizer)
+    if (!has) next = next.filter((f) => f !== finalizer)
+  }
+  return next
+}
+
+const markAsTerminating = (object: KubeObject, options: DeleteOptions, now: number): void => {
+  object.metadata.deletionTimestamp ??= formatTime(now)
+  object.status = { ...object.status, phase: 'Terminating' }
+  const finalizers = finalizersFor(object, options)
+  if (finalizers.length === 0) delete object.metadata.finalizers
+  else object.metadata.finalizers = finalizers
+}
+
+export const deleteNamespace = async (
+  { name, options, store }: { name: string; options: DeleteOptions; store: DeletableStore },
+  ctx: RequestContext,
+): Promise<{ stored: StoredObject; deleted: boolean }> => {
+  const current = await store.get(ctx, name)
+  const { object } = current
+  checkPreconditions(object, options)
+  // A namespace that was made again under the same name is not the one that was meant (row 162).
+  const guarded: DeleteOptions = {
+    ...options,
+    preconditions: { ...options.preconditions, uid: object.metadata.uid ?? '' },
+  }
+  if (object.metadata.deletionTimestamp !== undefined) {
+    if ((object.spec?.finalizers ?? []).length > 0) return { stored: current, deleted: false }
+    return store.deleteGenerically(ctx, name, guarded)
+  }
+  const stored = await store.changeStored(ctx, name, async (copy, latest) => {
+    checkPreconditions(copy, guarded)
+    await store.admitDelete(ctx, latest, guarded)
+    markAsTerminating(copy, guarded, ctx.now)
+  })
+  return { stored, deleted: false }
+}
+
+/** Row 105: nothing that still names who has to empty it may go. */
+export const namespaceMayBeRemoved = (object: KubeObject): boolean =>
+  (object.spec?.finalizers ?? []).length === 0

@@ -1,0 +1,89 @@
+/** Binding: gives a pod its node, once (deletion.md row 184; kubernetes, core/pod/storage). */
+import { badRequest, conflict, failure, notFound } from '#api/errors.js'
+import { type FieldError, notSupported, required } from '#api/field-error.js'
+import type { JsonObject, KubeObject } from '#api/object.js'
+import type { RequestContext } from '#registry/resource-definition.js'
+import type { Store } from '#registry/store.js'
+import { setPodCondition } from './pod-condition.js'
+
+const pods = { group: '', resource: 'pods' }
+const binding = { group: '', resource: 'pods/binding' }
+
+const validate = (body: KubeObject): FieldError[] => {
+  const { kind = '', name = '' } = body.target ?? {}
+  const errors: FieldError[] = []
+  if (kind !== '' && kind !== 'Node')
+    errors.push(notSupported('target.kind', kind, ['Node', '<empty>']))
+  if (name === '') errors.push(required('target.name'))
+  return errors
+}
+
+/** Upstream hands these out as a plain error: a 500 with nothing but a text. */
+const refuse = (errors: readonly FieldError[]): never => {
+  const messages = errors.map((e) => `${e.field}: ${e.body}`)
+  throw failure({
+    code: 500,
+    message: messages.length === 1 ? messages[0]! : `[${messages.join(', ')}]`,
+  })
+}
+
+const bind = (pod: KubeObject, body: KubeObject, now: number): void => {
+  const name = pod.metadata.name ?? ''
+  const fail = (why: string) => conflict(binding, name, why)
+  if (pod.metadata.deletionTimestamp !== undefined)
+    throw fail(`pod ${name} is being deleted, cannot be assigned to a host`)
+  if (pod.spec.nodeName)
+    throw fail(`pod ${name} is already assigned to node ${JSON.stringify(pod.spec.nodeName)}`)
+  if ((pod.spec.schedulingGates ?? []).length > 0)
+    throw fail(`pod ${name} has non-empty .spec.schedulingGates`)
+  pod.spec.nodeName = body.target.name
+  const { annotations, labels } = body.metadata
+  if (annotations) pod.metadata.annotations = { ...pod.metadata.annotations, ...annotations }
+  if (labels) pod.metadata.labels = { ...pod.metadata.labels, ...labels }
+  setPodCondition(pod, { type: 'PodScheduled', status: 'True' }, now)
+}
+
+const checkPreconditions = ({ metadata }: KubeObject, body: KubeObject, name: string): void => {
+  const { uid, resourceVersion } = body.metadata
+  const fail = (field: string, given: string, has = '') => {
+    throw conflict(
+      pods,
+      name,
+      `Precondition failed: ${field} in precondition: ${given}, ${field} in object meta: ${has}`,
+    )
+  }
+  if (uid && uid !== metadata.uid) fail('UID', uid, metadata.uid)
+  if (resourceVersion && resourceVersion !== metadata.resourceVersion)
+    fail('ResourceVersion', resourceVersion, metadata.resourceVersion)
+}
+
+const assign = async (store: Store, body: KubeObject, ctx: RequestContext): Promise<JsonObject> => {
+  const errors = validate(body)
+  if (errors.length > 0) refuse(errors)
+  const name = body.metadata.name ?? ''
+  await store.changeStored(ctx, name, (pod) => {
+    checkPreconditions(pod, body, name)
+    bind(pod, body, ctx.now)
+  })
+  return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 }
+}
+
+/** POST …/pods/x/binding */
+export const createBinding = async (
+  { name, body, store }: { name: string; body: KubeObject; store: Store },
+  ctx: RequestContext,
+): Promise<{ code: number; object: JsonObject }> => {
+  if ((body.metadata.name ?? '') !== name)
+    throw badRequest('name in URL does not match name in Binding object')
+  return { code: 201, object: await assign(store, body, ctx) }
+}
+
+/** POST …/bindings: the old way, with the name in the body alone. */
+export const createBindingByName = async (
+  { body }: { body: KubeObject },
+  ctx: RequestContext,
+): Promise<JsonObject> => {
+  const store = ctx.stores(pods)
+  if (store === undefined) throw notFound(pods, body.metadata.name ?? '')
+  return assign(store, body, ctx)
+}
