@@ -191,9 +191,7 @@ class LevelDriver implements StorageDriver {
   }
 
   #startWriting(): void {
-    this.#writing ??= this.#write().finally(() => {
-      this.#writing = undefined
-    })
+    this.#writing ??= this.#write()
   }
 
   async #write(): Promise<void> {
@@ -207,9 +205,11 @@ class LevelDriver implements StorageDriver {
         await this.#commit(taken, compactions)
       } catch (error) {
         this.#fail(error as Error, taken, compactions)
-        return
+        break
       }
     }
+    // In the same turn as the last look at the queue: a transaction that comes later must find nobody writing.
+    this.#writing = undefined
   }
 
   #take(): Waiting[] {

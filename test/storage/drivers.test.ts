@@ -1,0 +1,156 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { systemClock } from '#api/clock.js'
+import { limits } from '#limits'
+import { type Operation, type StorageDriver, StorageError } from '#storage/driver.js'
+import { openStorage } from '#storage/open.js'
+import { openLevelIn, temporaryDirectory } from './level-fixture.js'
+import { described, put, remove, runDriverSuite, shown, take, write } from './suite.js'
+
+const openMemory = async (t: typeof import('tap').default): Promise<StorageDriver> => {
+  const driver = await openStorage('memory:', { clock: systemClock })
+  t.teardown(() => driver.close())
+  return driver
+}
+
+await runDriverSuite(t, { name: 'memory', open: (t) => openMemory(t as never) })
+await runDriverSuite(t, {
+  name: 'level',
+  open: (t) => openLevelIn(t, temporaryDirectory(t)),
+})
+
+t.test('a URL of no known scheme is refused with those that are', async (t) => {
+  await t.rejects(openStorage('redis:x', { clock: systemClock }), { message: /memory:.*level:/ })
+})
+
+// A store's own timer keeps no process alive.
+const alive = setInterval(() => {}, 1_000)
+t.teardown(() => clearInterval(alive))
+
+t.test('values expire after their time and leave a delete event', async (t) => {
+  for (const scheme of ['memory', 'level']) {
+    let now = 1_000_000
+    const url = scheme === 'memory' ? 'memory:' : `level:${temporaryDirectory(t)}`
+    const open = () => openStorage(url, { clock: { now: () => now } })
+    let driver = await open()
+    t.teardown(() => driver.close())
+    const start = await driver.headRevision()
+    await write(driver, put('/a', 'short', 10), put('/b', 'renewed', 10), put('/c', 'stays', 10))
+    await write(driver, put('/b', 'renewed', 60), put('/c', 'stays'))
+    if (scheme === 'level') {
+      await driver.close()
+      driver = await open()
+    }
+    now += 11_000
+    const events = await take(driver, { prefix: '/', after: start }, 6)
+    t.same(described(events[5]!).slice(2), 'delete /a short>-')
+    t.same(
+      (await driver.range({ prefix: '/' })).kvs.map((kv) => kv.key),
+      ['/b', '/c'],
+    )
+  }
+})
+
+t.test('history older than the window is compacted by itself', async (t) => {
+  let now = 1_000_000
+  const driver = await openStorage('memory:', { clock: { now: () => now } })
+  t.teardown(() => driver.close())
+  await write(driver, put('/a', '1'))
+  // The driver notes the head each few seconds; once that note is out of the window it is the new start.
+  const second = () => new Promise((resolve) => setTimeout(resolve, 1_100))
+  await second()
+  const noted = await driver.headRevision()
+  await write(driver, put('/a', '2'))
+  now += limits.watchHistoryMs + 1
+  await second()
+  t.equal(driver.compactedRevision(), noted)
+})
+
+type Step =
+  | {
+      readonly kind: 'txn'
+      readonly expect: (number | undefined)[]
+      readonly ops: [number, number][]
+    }
+  | { readonly kind: 'compact'; readonly back: number }
+  | { readonly kind: 'range'; readonly back: number }
+  | { readonly kind: 'reopen' }
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      kind: fc.constant('txn' as const),
+      expect: fc.array(fc.option(fc.nat(4), { nil: undefined }), { maxLength: 2 }),
+      ops: fc.uniqueArray(fc.tuple(fc.nat(5), fc.nat(3)), {
+        maxLength: 3,
+        selector: ([key]) => key,
+      }),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('compact' as const), back: fc.nat(8) }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('range' as const), back: fc.nat(8) }),
+  },
+  { weight: 1, arbitrary: fc.constant({ kind: 'reopen' as const }) },
+)
+
+const keys = ['/a', '/a/b', '/a-b', '/b', '/ü', '/z']
+
+/** One step, and all that can be seen of its outcome. */
+const play = async (driver: StorageDriver, step: Step): Promise<unknown> => {
+  const head = await driver.headRevision()
+  try {
+    if (step.kind === 'reopen') return shown((await driver.range({ prefix: '' })).kvs)
+    if (step.kind === 'compact') return await driver.compact(head - step.back)
+    if (step.kind === 'range') {
+      return shown((await driver.range({ prefix: '/a', revision: head - step.back })).kvs)
+    }
+    const compares = await Promise.all(
+      step.expect.map(async (wrong, i) => {
+        const { kv } = await driver.get(keys[i]!)
+        return { key: keys[i]!, modRevision: wrong ?? kv?.modRevision ?? 0 }
+      }),
+    )
+    const operations = step.ops.map(
+      ([key, value]): Operation =>
+        value === 0 ? remove(keys[key]!) : put(keys[key]!, `value ${value}`),
+    )
+    const result = await driver.txn(compares, operations)
+    return JSON.stringify(result)
+  } catch (error) {
+    return error instanceof StorageError ? [error.code, error.revision] : String(error)
+  }
+}
+
+t.test('level does what memory does, whatever is done to it, reopened or not', async (t) => {
+  const property = fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+    const directory = temporaryDirectory(t)
+    const model = await openStorage('memory:', { clock: systemClock })
+    let level = await openStorage(`level:${directory}`, { clock: systemClock })
+    try {
+      for (const step of steps) {
+        if (step.kind === 'reopen') {
+          await level.close()
+          level = await openStorage(`level:${directory}`, { clock: systemClock })
+        }
+        const [wanted, found] = [await play(model, step), await play(level, step)]
+        if (JSON.stringify(wanted) !== JSON.stringify(found)) {
+          throw new Error(`${JSON.stringify(step)}: ${wanted} became ${found}`)
+        }
+      }
+      const after = model.compactedRevision()
+      const events = [...(await take(model, { prefix: '', after }, 0))]
+      const same = await take(level, { prefix: '', after }, 0)
+      return events.map(described).join() === same.map(described).join()
+    } finally {
+      await model.close()
+      await level.close()
+    }
+  })
+  await t.resolves(fc.assert(property, { numRuns: 40 }))
+})
