@@ -25,8 +25,9 @@ export const sendError = (error: Error, request: FastifyRequest, reply: FastifyR
     return
   }
   const refusal = toApiError(error)
-  if (refusal.code >= 500)
-    request.log.error({ err: refusal.log ?? error, url: request.url }, refusal.message)
+  // Upstream answers some mistakes of clients with a 500: only what carries a cause of ours is worth a line.
+  if (refusal.code >= 500 && (refusal.log !== undefined || refusal.cause !== undefined))
+    request.log.error({ err: refusal.cause ?? refusal.log, url: request.url }, refusal.message)
   if (refusal.retryAfterSeconds !== undefined)
     reply.header('retry-after', String(refusal.retryAfterSeconds))
   reply
