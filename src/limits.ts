@@ -7,6 +7,8 @@ import assert from 'node:assert/strict'
 export const limits = {
   /** Largest request body; upstream's MaxRequestBodyBytes. */
   requestBodyBytesMax: 3 * 1024 * 1024,
+  /** Values of one ConfigMap or Secret together; upstream's MaxSecretSize. */
+  configDataBytesMax: 1024 * 1024,
   /** Operations in one JSON patch; upstream's maxJSONPatchOperations. */
   jsonPatchOperationsMax: 10_000,
   /** Bytes that all copies of one JSON patch may add; upstream's JSONPatchMaxCopyBytes. */

@@ -1,4 +1,19 @@
+import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { validateSecret, validateSecretUpdate } from '#validation/config-data.js'
+
+/** `stringData` is for writing only: its values go over those of `data`. */
+const mergeStringData = (secret: KubeObject): void => {
+  if (secret.stringData === undefined) return
+  const data: Record<string, string> = { ...secret.data }
+  const given = secret.stringData as Record<string, string>
+  const encoded = Object.entries(given).map(([key, value]): [string, string] => [
+    key,
+    Buffer.from(value).toString('base64'),
+  ])
+  secret.data = { ...data, ...Object.fromEntries(encoded) }
+  delete secret.stringData
+}
 
 export default defineKind({
   group: '',
@@ -7,7 +22,10 @@ export default defineKind({
   strategy: {
     default: (secret) => {
       secret.type ??= 'Opaque'
+      mergeStringData(secret)
     },
+    validate: validateSecret,
+    validateUpdate: validateSecretUpdate,
   },
   sample: { metadata: { name: 'sample' }, data: { a: 'YQ==' } },
 })

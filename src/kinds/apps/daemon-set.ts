@@ -1,0 +1,58 @@
+import { jsonEqual } from '#api/json-object.js'
+import type { JsonValue, KubeObject } from '#api/object.js'
+import { defineKind } from '#registry/resource-definition.js'
+import { defaultTemplate, ownStatus, specStays } from '../workloads/pod-template.js'
+
+// What older versions had in the spec is kept in an annotation: how often the template changed.
+const templateGeneration = 'deprecated.daemonset.template.generation'
+
+const writeDefaults = ({ spec }: KubeObject): void => {
+  defaultTemplate(spec.template)
+  const { updateStrategy } = spec
+  updateStrategy.type ??= 'RollingUpdate'
+  if (updateStrategy.type === 'RollingUpdate') {
+    updateStrategy.rollingUpdate ??= {}
+    updateStrategy.rollingUpdate.maxUnavailable ??= 1
+    updateStrategy.rollingUpdate.maxSurge ??= 0
+  }
+  spec.revisionHistoryLimit ??= 10
+}
+
+const setTemplateGeneration = (set: KubeObject, generation: number): void => {
+  set.metadata.annotations = {
+    ...set.metadata.annotations,
+    [templateGeneration]: String(generation),
+  }
+}
+
+const status = ownStatus('io.k8s.api.apps.v1.DaemonSetStatus')
+
+export default defineKind({
+  group: 'apps',
+  version: 'v1',
+  kind: 'DaemonSet',
+  strategy: {
+    default: writeDefaults,
+    prepareForCreate: (set, ctx) => {
+      status.prepareForCreate(set, ctx)
+      setTemplateGeneration(set, Number(set.metadata.annotations?.[templateGeneration] ?? 0) || 1)
+    },
+    prepareForUpdate: (next, previous, ctx) => {
+      status.prepareForUpdate(next, previous, ctx)
+      const before = Number(previous.metadata.annotations?.[templateGeneration] ?? 0)
+      const same = jsonEqual(next.spec.template as JsonValue, previous.spec.template as JsonValue)
+      setTemplateGeneration(next, same ? before : before + 1)
+    },
+    status: specStays(),
+  },
+  sample: {
+    metadata: { name: 'sample' },
+    spec: {
+      selector: { matchLabels: { app: 'a' } },
+      template: {
+        metadata: { labels: { app: 'a' } },
+        spec: { containers: [{ name: 'main', image: 'example.com/main:1' }] },
+      },
+    },
+  },
+})

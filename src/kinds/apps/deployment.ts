@@ -1,0 +1,47 @@
+import { jsonEqual } from '#api/json-object.js'
+import type { JsonValue, KubeObject } from '#api/object.js'
+import { defineKind } from '#registry/resource-definition.js'
+import { defaultTemplate, ownStatus, specStays } from '../workloads/pod-template.js'
+import { scale } from '../workloads/scale.js'
+
+const writeDefaults = ({ spec }: KubeObject): void => {
+  defaultTemplate(spec.template)
+  spec.replicas ??= 1
+  const { strategy } = spec
+  strategy.type ??= 'RollingUpdate'
+  if (strategy.type === 'RollingUpdate') {
+    strategy.rollingUpdate ??= {}
+    strategy.rollingUpdate.maxUnavailable ??= '25%'
+    strategy.rollingUpdate.maxSurge ??= '25%'
+  }
+  spec.revisionHistoryLimit ??= 10
+  spec.progressDeadlineSeconds ??= 600
+}
+
+const same = (a: unknown, b: unknown): boolean => jsonEqual(a as JsonValue, b as JsonValue)
+
+export default defineKind({
+  group: 'apps',
+  version: 'v1',
+  kind: 'Deployment',
+  subresources: [scale()],
+  strategy: {
+    default: writeDefaults,
+    ...ownStatus('io.k8s.api.apps.v1.DeploymentStatus'),
+    // Annotations carry what older versions had in the spec.
+    generation: (next, previous) =>
+      !same(next.spec, previous.spec) ||
+      !same(next.metadata.annotations ?? {}, previous.metadata.annotations ?? {}),
+    status: specStays({ labels: true }),
+  },
+  sample: {
+    metadata: { name: 'sample' },
+    spec: {
+      selector: { matchLabels: { app: 'a' } },
+      template: {
+        metadata: { labels: { app: 'a' } },
+        spec: { containers: [{ name: 'main', image: 'example.com/main:1' }] },
+      },
+    },
+  },
+})

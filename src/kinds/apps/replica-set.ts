@@ -1,0 +1,30 @@
+import type { KubeObject } from '#api/object.js'
+import { defineKind } from '#registry/resource-definition.js'
+import { defaultTemplate, ownStatus, specStays } from '../workloads/pod-template.js'
+import { scale } from '../workloads/scale.js'
+
+export default defineKind({
+  group: 'apps',
+  version: 'v1',
+  kind: 'ReplicaSet',
+  subresources: [scale()],
+  selectableFields: { 'status.replicas': (set) => String(set.status?.replicas ?? 0) },
+  strategy: {
+    default: ({ spec }: KubeObject) => {
+      defaultTemplate(spec.template)
+      spec.replicas ??= 1
+    },
+    ...ownStatus('io.k8s.api.apps.v1.ReplicaSetStatus'),
+    status: specStays(),
+  },
+  sample: {
+    metadata: { name: 'sample' },
+    spec: {
+      selector: { matchLabels: { app: 'a' } },
+      template: {
+        metadata: { labels: { app: 'a' } },
+        spec: { containers: [{ name: 'main', image: 'example.com/main:1' }] },
+      },
+    },
+  },
+})

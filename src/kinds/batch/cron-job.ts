@@ -1,0 +1,36 @@
+import type { KubeObject } from '#api/object.js'
+import { defineKind } from '#registry/resource-definition.js'
+import { defaultTemplate, ownStatus, specStays } from '../workloads/pod-template.js'
+
+export default defineKind({
+  group: 'batch',
+  version: 'v1',
+  kind: 'CronJob',
+  strategy: {
+    default: ({ spec }: KubeObject) => {
+      defaultTemplate(spec.jobTemplate.spec?.template)
+      spec.concurrencyPolicy ??= 'Allow'
+      spec.suspend ??= false
+      spec.successfulJobsHistoryLimit ??= 3
+      spec.failedJobsHistoryLimit ??= 1
+    },
+    ...ownStatus('io.k8s.api.batch.v1.CronJobStatus'),
+    status: specStays(),
+  },
+  sample: {
+    metadata: { name: 'sample' },
+    spec: {
+      schedule: '*/5 * * * *',
+      jobTemplate: {
+        spec: {
+          template: {
+            spec: {
+              restartPolicy: 'Never',
+              containers: [{ name: 'main', image: 'example.com/main:1' }],
+            },
+          },
+        },
+      },
+    },
+  },
+})

@@ -1,0 +1,42 @@
+/** Defaults of jobs and the selector that each gets of its own (kubernetes, pkg/apis/batch and pkg/registry/batch/job). */
+import type { Fields, KubeObject } from '#api/object.js'
+
+export const defaultJobSpec = (spec: Fields): void => {
+  if (spec.completions === undefined && spec.parallelism === undefined) spec.completions = 1
+  spec.parallelism ??= 1
+  // Counted per index, failures have no common limit.
+  spec.backoffLimit ??= spec.backoffLimitPerIndex === undefined ? 6 : 2 ** 31 - 1
+  spec.completionMode ??= 'NonIndexed'
+  spec.suspend ??= false
+  spec.podReplacementPolicy ??=
+    spec.podFailurePolicy === undefined ? 'TerminatingOrFailed' : 'Failed'
+  spec.manualSelector ??= false
+  for (const rule of spec.podFailurePolicy?.rules ?? [])
+    for (const pattern of rule.onPodConditions ?? []) pattern.status ??= 'True'
+}
+
+const uidLabel = 'batch.kubernetes.io/controller-uid'
+export const legacyUidLabel = 'controller-uid'
+const nameLabel = 'batch.kubernetes.io/job-name'
+export const legacyNameLabel = 'job-name'
+export const generatedLabels = [uidLabel, legacyUidLabel, nameLabel, legacyNameLabel]
+
+/** Labels on the template and a selector for them, unless the client selects by hand. */
+export const generateSelector = (job: KubeObject): void => {
+  const { spec } = job
+  if (spec.manualSelector) return
+  const { uid = '', name = '' } = job.metadata
+  spec.template.metadata ??= {}
+  const labels: Record<string, string> = { ...spec.template.metadata.labels }
+  const wanted = {
+    [uidLabel]: uid,
+    [legacyUidLabel]: uid,
+    [nameLabel]: name,
+    [legacyNameLabel]: name,
+  }
+  for (const [key, value] of Object.entries(wanted)) labels[key] ??= value
+  spec.template.metadata.labels = labels
+  spec.selector ??= {}
+  spec.selector.matchLabels ??= {}
+  spec.selector.matchLabels[uidLabel] ??= uid
+}

@@ -1,0 +1,41 @@
+import type { KubeObject } from '#api/object.js'
+import { defineKind } from '#registry/resource-definition.js'
+import { defaultTemplate, ownStatus, specStays } from '../workloads/pod-template.js'
+import { defaultJobSpec, generateSelector } from './job-spec.js'
+
+const writeDefaults = (job: KubeObject): void => {
+  const { spec } = job
+  defaultTemplate(spec.template)
+  defaultJobSpec(spec)
+  const labels = spec.template.metadata?.labels
+  if (labels !== undefined) job.metadata.labels ??= { ...labels }
+}
+
+const status = ownStatus('io.k8s.api.batch.v1.JobStatus')
+
+export default defineKind({
+  group: 'batch',
+  version: 'v1',
+  kind: 'Job',
+  strategy: {
+    default: writeDefaults,
+    prepareForCreate: (job, ctx) => {
+      generateSelector(job)
+      status.prepareForCreate(job, ctx)
+    },
+    prepareForUpdate: status.prepareForUpdate,
+    status: specStays(),
+    defaultGarbageCollection: 'orphan',
+  },
+  sample: {
+    metadata: { name: 'sample' },
+    spec: {
+      template: {
+        spec: {
+          restartPolicy: 'Never',
+          containers: [{ name: 'main', image: 'example.com/main:1' }],
+        },
+      },
+    },
+  },
+})

@@ -1,0 +1,39 @@
+import type { Fields, KubeObject } from '#api/object.js'
+import { defineKind } from '#registry/resource-definition.js'
+import { roundResourceList } from '../pods/resource-lists.js'
+
+const writeDefaults = ({ status }: KubeObject): void => {
+  roundResourceList(status.capacity)
+  if (status.capacity !== undefined) status.allocatable ??= { ...status.capacity }
+  roundResourceList(status.allocatable)
+}
+
+// Kubelets of old still write the state of a configuration that is gone.
+const dropConfig = (status: Fields): void => {
+  delete status.config
+}
+
+export default defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'Node',
+  strategy: {
+    generation: 'none',
+    default: writeDefaults,
+    prepareForCreate: (node) => {
+      delete node.spec.configSource
+      dropConfig(node.status)
+    },
+    prepareForUpdate: (next, previous) => {
+      next.status = previous.status
+      delete next.spec.configSource
+    },
+    status: {
+      prepareForUpdate: (next, previous) => {
+        next.spec = previous.spec
+        dropConfig(next.status)
+      },
+    },
+  },
+  sample: { metadata: { name: 'sample' } },
+})

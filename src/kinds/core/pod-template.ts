@@ -1,0 +1,20 @@
+import { defineKind } from '#registry/resource-definition.js'
+import { defaultTemplate } from '../workloads/pod-template.js'
+
+export default defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'PodTemplate',
+  strategy: {
+    default: (template) => defaultTemplate(template.template),
+    generation: (next, previous) =>
+      JSON.stringify(next.template) !== JSON.stringify(previous.template),
+    prepareForCreate: (template) => {
+      template.metadata.generation = 1
+    },
+  },
+  sample: {
+    metadata: { name: 'sample' },
+    template: { spec: { containers: [{ name: 'main', image: 'example.com/main:1' }] } },
+  },
+})

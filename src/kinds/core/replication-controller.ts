@@ -1,0 +1,35 @@
+import type { KubeObject } from '#api/object.js'
+import { defineKind } from '#registry/resource-definition.js'
+import { defaultTemplate, ownStatus, specStays } from '../workloads/pod-template.js'
+import { formatLabelSelector, scale } from '../workloads/scale.js'
+
+const writeDefaults = (controller: KubeObject): void => {
+  const { spec, metadata } = controller
+  defaultTemplate(spec.template)
+  const labels = spec.template?.metadata?.labels
+  if (labels === undefined) return
+  spec.selector ??= { ...labels }
+  metadata.labels ??= { ...labels }
+}
+
+export default defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'ReplicationController',
+  subresources: [scale((rc) => formatLabelSelector({ matchLabels: rc.spec.selector }))],
+  strategy: {
+    default: writeDefaults,
+    ...ownStatus('io.k8s.api.core.v1.ReplicationControllerStatus'),
+    status: specStays(),
+    defaultGarbageCollection: 'orphan',
+  },
+  sample: {
+    metadata: { name: 'sample' },
+    spec: {
+      template: {
+        metadata: { labels: { app: 'a' } },
+        spec: { containers: [{ name: 'main', image: 'example.com/main:1' }] },
+      },
+    },
+  },
+})

@@ -1,0 +1,62 @@
+/** The scale subresource: the replicas of a workload in one form for every kind. */
+import { invalid as invalidError } from '#api/errors.js'
+import { invalid } from '#api/field-error.js'
+import type { Fields, KubeObject } from '#api/object.js'
+import type { KindDefinition } from '#registry/resource-definition.js'
+
+const operators: Readonly<Record<string, (key: string, values: string[]) => string>> = {
+  In: (key, values) => `${key} in (${[...values].sort().join(',')})`,
+  NotIn: (key, values) => `${key} notin (${[...values].sort().join(',')})`,
+  Exists: (key) => key,
+  DoesNotExist: (key) => `!${key}`,
+}
+
+/** A label selector of a spec as the query parameter would carry it: sorted by key. */
+export const formatLabelSelector = (selector: Fields | undefined | null): string => {
+  const terms = Object.entries((selector?.matchLabels ?? {}) as Record<string, string>).map(
+    ([key, value]) => ({ key, text: `${key}=${value}` }),
+  )
+  for (const { key, operator, values } of selector?.matchExpressions ?? [])
+    terms.push({ key, text: operators[operator]?.(key, values ?? []) ?? key })
+  return terms
+    .sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
+    .map((term) => term.text)
+    .join(',')
+}
+
+const scaleOf =
+  (selectorOf: (parent: KubeObject) => string) =>
+  (parent: KubeObject): KubeObject => {
+    const { name, namespace, uid, resourceVersion, creationTimestamp } = parent.metadata
+    const selector = selectorOf(parent)
+    return {
+      kind: 'Scale',
+      apiVersion: 'autoscaling/v1',
+      metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
+      spec: parent.spec.replicas ? { replicas: parent.spec.replicas } : {},
+      status: {
+        replicas: parent.status?.replicas ?? 0,
+        ...(selector === '' ? {} : { selector }),
+      },
+    }
+  }
+
+const writeReplicas = (parent: KubeObject, next: KubeObject): KubeObject => {
+  const replicas = next.spec?.replicas ?? 0
+  if (replicas < 0)
+    throw invalidError({ group: 'autoscaling', kind: 'Scale' }, next.metadata.name ?? '', [
+      invalid('spec.replicas', replicas, 'must be greater than or equal to 0'),
+    ])
+  return { ...parent, spec: { ...parent.spec, replicas } }
+}
+
+/** `selectorOf` yields the text of the parent's selector. */
+export const scale = (
+  selectorOf: (parent: KubeObject) => string = (parent) =>
+    formatLabelSelector(parent.spec.selector),
+): NonNullable<KindDefinition['subresources']>[number] => ({
+  name: 'scale',
+  style: 'view',
+  read: scaleOf(selectorOf),
+  write: writeReplicas,
+})

@@ -1,0 +1,78 @@
+/** Forms of values in specs, with upstream's messages (apimachinery, pkg/util/validation). */
+import { type FieldError, invalid } from '#api/field-error.js'
+import { isDns1123Label, isDns1123Subdomain, regexMessage } from '#api/names.js'
+
+const at =
+  (messagesOf: (value: string) => string[]) =>
+  (path: string, value: string): FieldError[] =>
+    messagesOf(value).map((message) => invalid(path, value, message))
+
+export const validDnsLabel = at(isDns1123Label)
+export const validDnsSubdomain = at(isDns1123Subdomain)
+
+export const inRange = (low: number, high: number): string =>
+  `must be between ${low} and ${high}, inclusive`
+export const int32Max = 2 ** 31 - 1
+export const notNegative = 'must be greater than or equal to 0'
+
+export const validNotNegative = (path: string, value: number | undefined): FieldError[] =>
+  (value ?? 0) < 0 ? [invalid(path, value, notNegative)] : []
+
+/** Users and groups have numbers of 31 bits. */
+export const validId = (path: string, id: number | bigint | undefined): FieldError[] =>
+  id === undefined || (id >= 0 && id <= int32Max) ? [] : [invalid(path, id, inRange(0, int32Max))]
+
+const directoryMessages = (value: string): string[] => {
+  if (value === '.') return ["must not be '.'"]
+  if (value === '..') return ["must not be '..'"]
+  return value.startsWith('..') ? ["must not start with '..'"] : []
+}
+
+const configKeyFormat = '[-._a-zA-Z0-9]+'
+const configKeyMessage = regexMessage(
+  "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
+  configKeyFormat,
+  'key.name',
+  'KEY_NAME',
+  'key-name',
+)
+export const configKeyMessages = (key: string): string[] => {
+  const messages: string[] = []
+  if (Buffer.byteLength(key) > 253) messages.push('must be no more than 253 characters')
+  if (!/^[-._a-zA-Z0-9]+$/.test(key)) messages.push(configKeyMessage)
+  return [...messages, ...directoryMessages(key)]
+}
+export const validConfigKey = at(configKeyMessages)
+
+/** Since v1.34 anything printable but `=`. */
+export const validEnvName = at((name) =>
+  /^[\x20-\x3c\x3e-\x7e]*$/.test(name)
+    ? []
+    : [
+        "a valid environment variable name must consist only of printable ASCII characters other than '='",
+      ],
+)
+
+const headerFormat = '[-A-Za-z0-9]+'
+const headerMessage = regexMessage(
+  "a valid HTTP header must consist of alphanumeric characters or '-'",
+  headerFormat,
+  'X-Header-Name',
+)
+export const validHeaderName = at((name) => (/^[-A-Za-z0-9]+$/.test(name) ? [] : [headerMessage]))
+
+export const validNoBacksteps = (path: string, target: string): FieldError[] =>
+  target.split('/').includes('..') ? [invalid(path, target, "must not contain '..'")] : []
+
+export const validRelativePath = (path: string, target: string): FieldError[] => [
+  ...(target.startsWith('/') ? [invalid(path, target, 'must be a relative path')] : []),
+  ...validNoBacksteps(path, target),
+]
+
+/** A relative path that does not begin with two dots. */
+export const validLocalPath = (path: string, target: string): FieldError[] => [
+  ...validRelativePath(path, target),
+  ...(target.startsWith('..') && !target.startsWith('../')
+    ? [invalid(path, target, "must not start with '..'")]
+    : []),
+]
