@@ -27,7 +27,9 @@ export const generateSelector = (job: KubeObject): void => {
   if (spec.manualSelector) return
   const { uid = '', name = '' } = job.metadata
   spec.template.metadata ??= {}
-  const labels: Record<string, string> = { ...spec.template.metadata.labels }
+  spec.template.metadata.labels ??= {}
+  // In place: a job that took its own labels from the template gets these too, as upstream's do.
+  const { labels } = spec.template.metadata
   const wanted = {
     [uidLabel]: uid,
     [legacyUidLabel]: uid,
@@ -35,7 +37,6 @@ export const generateSelector = (job: KubeObject): void => {
     [legacyNameLabel]: name,
   }
   for (const [key, value] of Object.entries(wanted)) labels[key] ??= value
-  spec.template.metadata.labels = labels
   spec.selector ??= {}
   spec.selector.matchLabels ??= {}
   spec.selector.matchLabels[uidLabel] ??= uid

@@ -8,7 +8,7 @@ const writeDefaults = (job: KubeObject): void => {
   defaultTemplate(spec.template)
   defaultJobSpec(spec)
   const labels = spec.template.metadata?.labels
-  if (labels !== undefined) job.metadata.labels ??= { ...labels }
+  if (labels !== undefined) job.metadata.labels ??= labels
 }
 
 const status = ownStatus('io.k8s.api.batch.v1.JobStatus')

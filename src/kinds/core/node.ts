@@ -2,7 +2,10 @@ import type { Fields, KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { roundResourceList } from '../pods/resource-lists.js'
 
-const writeDefaults = ({ status }: KubeObject): void => {
+const writeDefaults = ({ spec, status }: KubeObject): void => {
+  // The first range stands alone too; given alone it makes the list.
+  if (spec.podCIDR !== undefined) spec.podCIDRs ??= [spec.podCIDR]
+  if (spec.podCIDRs !== undefined) spec.podCIDR = spec.podCIDRs[0]
   roundResourceList(status.capacity)
   if (status.capacity !== undefined) status.allocatable ??= { ...status.capacity }
   roundResourceList(status.allocatable)

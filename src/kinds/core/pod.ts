@@ -1,5 +1,11 @@
-import type { KubeObject } from '#api/object.js'
-import { type DeleteOptions, defineKind } from '#registry/resource-definition.js'
+import { formatTime } from '#api/clock.js'
+import type { Fields, KubeObject } from '#api/object.js'
+import {
+  type DeleteOptions,
+  defineKind,
+  type RequestContext,
+} from '#registry/resource-definition.js'
+import { applyAppArmorAnnotations } from '../pods/app-armor.js'
 import { applyMatchLabelKeys } from '../pods/match-label-keys.js'
 import { defaultPod } from '../pods/pod-defaults.js'
 import { podQos } from '../pods/pod-qos.js'
@@ -11,22 +17,23 @@ import { createEviction } from './pod-eviction.js'
 const podIPs = (pod: KubeObject): string =>
   ((pod.status?.podIPs ?? []) as { ip?: string }[]).map((p) => p.ip ?? '').join(',')
 
-const gatedCondition = {
+const gatedCondition = (now: number): Fields => ({
   type: 'PodScheduled',
   status: 'False',
   lastProbeTime: null,
-  lastTransitionTime: null,
+  lastTransitionTime: formatTime(now),
   reason: 'SchedulingGated',
   message: 'Scheduling is blocked due to non-empty scheduling gates',
-}
+})
 
-const prepareForCreate = (pod: KubeObject): void => {
+const prepareForCreate = (pod: KubeObject, ctx: RequestContext): void => {
   pod.status = {
     phase: 'Pending',
-    ...(pod.spec.schedulingGates === undefined ? {} : { conditions: [gatedCondition] }),
+    ...(pod.spec.schedulingGates === undefined ? {} : { conditions: [gatedCondition(ctx.now)] }),
     qosClass: podQos(pod.spec),
   }
   applyMatchLabelKeys(pod)
+  applyAppArmorAnnotations(pod)
 }
 
 // deletion.md row 180: what is not scheduled or has ended goes at once.

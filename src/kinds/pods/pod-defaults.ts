@@ -61,14 +61,6 @@ const fill = (list: ResourceList | undefined, amounts: Amounts): ResourceList | 
 const only = (amounts: Amounts, keep: (name: string) => boolean): Amounts =>
   new Map([...amounts].filter(([name]) => keep(name)))
 
-const allHaveLimit = (spec: Fields, name: string): boolean =>
-  [...(spec.containers ?? []), ...(spec.initContainers ?? [])].every(
-    (container) => container.resources?.limits?.[name] !== undefined,
-  )
-
-const hasPodLevel = (list: ResourceList | undefined): boolean =>
-  Object.keys(list ?? {}).some(isPodLevel)
-
 const defaultPodLevelResources = (spec: Fields): void => {
   const { resources } = spec
   if (resources === undefined) return
@@ -93,19 +85,20 @@ const defaultPodLevelResources = (spec: Fields): void => {
     add(limits, resources.limits)
     set('requests', only(limits, isPodLevel))
   }
-  if (!hasPodLevel(resources.limits) && hasPodLevel(resources.requests))
-    set(
-      'limits',
-      only(
-        aggregateResources(spec, 'limits'),
-        (name) => isPodLevel(name) && !isHugePage(name) && allHaveLimit(spec, name),
-      ),
-    )
 }
 
 const defaultHostPorts = (containers: Fields[] = []): void => {
   for (const container of containers)
     for (const port of container.ports ?? []) port.hostPort ??= port.containerPort
+}
+
+/** The first of the addresses stands alone too; given alone it makes the list. */
+const alignPodIPs = (status: Fields | undefined): void => {
+  if (status === undefined) return
+  const { podIP, podIPs } = status
+  // Kubelets that know only the one address are right when the two differ.
+  if (podIP !== undefined && podIP !== podIPs?.[0]?.ip) status.podIPs = [{ ip: podIP }]
+  else if (podIP === undefined && podIPs?.[0]?.ip) status.podIP = podIPs[0].ip
 }
 
 export const defaultPod = (pod: KubeObject): void => {
@@ -119,6 +112,7 @@ export const defaultPod = (pod: KubeObject): void => {
     defaultHostPorts(spec.containers)
     defaultHostPorts(spec.initContainers)
   }
+  alignPodIPs(status)
   for (const list of ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'])
     for (const container of status?.[list] ?? []) {
       roundResourceList(container.allocatedResources)

@@ -41,10 +41,27 @@ const defaultContainer = (container: Fields): void => {
   container.imagePullPolicy ??= defaultPullPolicy(container.image ?? '')
 }
 
+/** Fields of features that are off in v1.36. */
+const dropDisabled = (container: Fields): void => {
+  if (container.lifecycle?.stopSignal === undefined) return
+  delete container.lifecycle.stopSignal
+  if (Object.keys(container.lifecycle).length === 0) delete container.lifecycle
+}
+
 export const defaultPodSpec = (spec: Fields): void => {
+  delete spec.schedulingGroup
+  // The same under its old name; the new one wins.
+  const account = spec.serviceAccountName ?? spec.serviceAccount
+  if (account !== undefined) {
+    spec.serviceAccountName = account
+    spec.serviceAccount = account
+  } else delete spec.serviceAccount
   for (const volume of spec.volumes ?? []) defaultVolume(volume)
   for (const list of [spec.initContainers, spec.containers, spec.ephemeralContainers])
-    for (const container of list ?? []) defaultContainer(container)
+    for (const container of list ?? []) {
+      dropDisabled(container)
+      defaultContainer(container)
+    }
   roundResourceList(spec.overhead)
   roundResources(spec.resources)
   spec.restartPolicy ??= 'Always'

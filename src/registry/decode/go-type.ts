@@ -29,7 +29,7 @@ export interface GoField {
   readonly omitEmpty: boolean
   readonly omitZero: boolean
   /** What defaulting writes in place of nothing or a zero value. */
-  readonly default: string | number | undefined
+  readonly default: string | number | boolean | undefined
   readonly protoNumber: number
   /** The Go struct that the field is embedded through, and the number of that struct. */
   readonly embedded: { name: string; protoNumber: number } | undefined
@@ -109,8 +109,9 @@ const schemaNameOfKey = (key: string): string => {
     : `io.k8s.api.${key}`
 }
 
-const defaultOf = (key: string, field: string, pointer: boolean): string | number | undefined => {
+const defaultOf = (key: string, field: string, pointer: boolean): GoField['default'] => {
   const value = schemas()[schemaNameOfKey(key)]?.properties?.[field]?.default
+  if (typeof value === 'boolean') return pointer || value ? value : undefined
   if (typeof value !== 'string' && typeof value !== 'number') return undefined
   // The zero of a plain field is no default, it is what Go has there anyway.
   return pointer || (value !== '' && value !== 0) ? value : undefined
