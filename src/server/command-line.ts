@@ -2,6 +2,7 @@
 import path from 'node:path'
 import { clientProcesses, runClientProcess } from './commands/client-process.js'
 import { kubeconfigFlags, printKubeconfig } from './commands/kubeconfig.js'
+import { kubelet, kubeletFlags } from './commands/kubelet.js'
 import { serve } from './commands/serve.js'
 import { up } from './commands/up.js'
 import { describeFlags, type Flag, type Flags, parseFlags, UsageError } from './flags.js'
@@ -30,6 +31,11 @@ const commands: Readonly<Record<string, Command>> = {
     flags: serveFlags,
     acceptUpstream: true,
     run: (machine, flags) => serve(machine, flags, absoluteKubeconfig(flags)),
+  },
+  kubelet: {
+    help: 'runs Pods as processes of this machine',
+    flags: kubeletFlags,
+    run: kubelet,
   },
   kubeconfig: {
     help: 'prints the admin kubeconfig of a data dir',

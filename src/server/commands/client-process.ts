@@ -1,5 +1,5 @@
 /**
- * `kubelevel kubelet|scheduler|controller-manager`: processes that know the API server by its kubeconfig only. Each lives
+ * `kubelevel scheduler|controller-manager`: processes that know the API server by its kubeconfig only. Each lives
  * in its own top folder, whose main.ts exports a ProcessSpec: the folder is imported when its command runs, never else.
  */
 import type { ProcessSpec } from '#client/run-process.js'
@@ -15,12 +15,6 @@ export interface ClientProcess {
 }
 
 export const clientProcesses: readonly ClientProcess[] = [
-  {
-    name: 'kubelet',
-    help: 'runs Pods as processes of this machine',
-    module: 'kubelet/main.js',
-    exportName: 'kubeletProcess',
-  },
   {
     name: 'scheduler',
     help: 'gives Pods a Node',

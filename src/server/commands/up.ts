@@ -3,6 +3,7 @@
  * again when they crash.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
+import path from 'node:path'
 import type { Flags } from '../flags.js'
 import type { ExitCode, Machine } from '../machine.js'
 import { announce, startServer, untilStopped } from './serve.js'
@@ -65,9 +66,10 @@ export const up = async (machine: Machine, flags: Flags, kubeconfig: string): Pr
   const server = await startServer(machine, flags, 'up')
   if (server === undefined) return 1
   const common = ['--kubeconfig', kubeconfig]
+  const rootDir = path.join(flags.text('data-dir')!, 'kubelet')
   const controllers = keepRunning(machine, 'controller-manager', common)
   const scheduler = keepRunning(machine, 'scheduler', common)
-  const kubelet = keepRunning(machine, 'kubelet', common)
+  const kubelet = keepRunning(machine, 'kubelet', [...common, '--root-dir', rootDir])
   announce(machine, server, kubeconfig)
   await untilStopped(machine)
   // The kubelet ends its Pods' processes while the server still takes their last status.

@@ -1,0 +1,47 @@
+/** `kubelevel kubelet`: runs Pods as processes of this machine. The folder is imported when the command runs. */
+import type { Flag, Flags } from '../flags.js'
+import type { ExitCode, Machine } from '../machine.js'
+
+export const kubeletFlags: readonly Flag[] = [
+  {
+    name: 'kubeconfig',
+    type: 'string',
+    help: 'kubeconfig of the API server (default $KUBECONFIG, then .kubelevel/kubeconfig)',
+  },
+  { name: 'node-name', type: 'string', help: 'name of the Node (default: the host name)' },
+  {
+    name: 'root-dir',
+    type: 'string',
+    default: '.kubelevel/kubelet',
+    help: 'logs, volumes and state of Pods',
+  },
+  {
+    name: 'pod-cidr',
+    type: 'string',
+    help: 'range of Pod addresses, or none for the address of the Node',
+  },
+  { name: 'port', type: 'integer', help: "port of the kubelet's own server; 0 picks one" },
+  {
+    name: 'leave-pods-running',
+    type: 'boolean',
+    help: 'at the end leave the processes of Pods running: the next kubelet adopts them',
+  },
+  { name: 'v', type: 'integer', default: '0', help: 'log verbosity' },
+  { name: 'help', type: 'boolean', help: 'this text' },
+]
+
+export const kubelet = async (machine: Machine, flags: Flags): Promise<ExitCode> => {
+  const { runKubelet } = await import('#kubelet/main.js')
+  await runKubelet({
+    kubeconfig: flags.text('kubeconfig') ?? machine.env.KUBECONFIG ?? '.kubelevel/kubeconfig',
+    signal: machine.stopSignal,
+    log: (line) => machine.stderr(`kubelet: ${line}\n`),
+    verbosity: flags.integer('v'),
+    nodeName: flags.text('node-name'),
+    rootDir: flags.text('root-dir'),
+    podCidr: flags.text('pod-cidr'),
+    port: flags.integer('port'),
+    leavePodsRunning: flags.boolean('leave-pods-running'),
+  })
+  return 0
+}
