@@ -1,15 +1,20 @@
 /** All controllers, in the order they are started. A new one is one line here and a folder. */
 import type { Controller } from './controller.js'
+import { deploymentController } from './deployment/controller.js'
 import { endpointsController } from './endpoints/controller.js'
 import { endpointSliceController } from './endpointslice/controller.js'
 import { garbageCollectorController } from './garbage-collector/controller.js'
 import { namespaceController } from './namespace/controller.js'
+import { replicaSetController, replicationControllerController } from './replicaset/controller.js'
 
 export const controllers: readonly Controller[] = [
   endpointSliceController,
   endpointsController,
   namespaceController,
   garbageCollectorController,
+  replicaSetController,
+  replicationControllerController,
+  deploymentController,
 ]
 
 /** `*,-name`: upstream's --controllers. Later entries do not override; a name without `*` stands alone. */

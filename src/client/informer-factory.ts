@@ -1,4 +1,5 @@
 /** One informer a resource for all controllers of a process. */
+import { setMaxListeners } from 'node:events'
 import type { KubeObject } from '#api/object.js'
 import type { Client } from './client.js'
 import { Informer } from './informer.js'
@@ -55,6 +56,8 @@ export class InformerFactory {
 
   /** Runs every informer until the signal fires. Resolves when all known ones have synced. */
   async start(signal: AbortSignal): Promise<void> {
+    // Every informer and worker of the process listens to this one signal.
+    setMaxListeners(0, signal)
     this.#signal = signal
     for (const informer of this.#informers.values())
       if (!this.#running.has(informer)) this.#running.set(informer, informer.run(signal))

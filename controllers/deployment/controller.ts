@@ -1,0 +1,350 @@
+/** Rolls Deployments out over ReplicaSets; upstream's deployment-controller. One small step a sync, then the watch. */
+import { jsonEqual } from '#api/json-object.js'
+import type { JsonValue } from '#api/object.js'
+import { isAlreadyExists, isNamespaceTerminating, isNotFound, messageOf } from '#client/errors.js'
+import type { EventRecorder } from '#client/event-recorder.js'
+import { matchesSelector } from '#client/label-selector.js'
+import { keyOf } from '#client/object-store.js'
+import { isPodTerminal, type Pod } from '#client/pod.js'
+import { resources } from '#client/resources.js'
+import {
+  type Controller,
+  type ControllerContext,
+  controllerRefOf,
+  enqueueOwn,
+  enqueueOwner,
+  newQueue,
+  queueRun,
+} from '../controller.js'
+import { claim } from '../pods/owner.js'
+import {
+  conditionIn,
+  type Deployment,
+  findNewSet,
+  isSameTemplate,
+  type OwnedSet,
+  replicasOf,
+  revisionAnnotation,
+  revisionOf,
+} from './deployment.js'
+import { differs, makeNewSet, newSetAnnotations, sizeAnnotations } from './new-set.js'
+import {
+  isScaling,
+  proportionalScale,
+  recreateDown,
+  recreateUp,
+  rollingStep,
+  type Scale,
+} from './rollout.js'
+import { deploymentStatus, failedNote, msUntilDeadline, setNote } from './status.js'
+
+interface Sync {
+  context: ControllerContext
+  recorder: EventRecorder
+  deployment: Deployment
+  sets: OwnedSet[]
+}
+type Note = ReturnType<typeof setNote> | undefined
+
+const observeSet = ({ context }: Sync, set: OwnedSet): OwnedSet => {
+  context.informers.for<OwnedSet>(resources.replicaSets).observe(set)
+  return set
+}
+
+const replaceSet = (sync: Sync, next: OwnedSet): void => {
+  sync.sets = sync.sets.map((s) => (s.metadata.uid === next.metadata.uid ? next : s))
+}
+
+const applyScale = async (sync: Sync, { set, replicas }: Scale): Promise<void> => {
+  const { deployment, recorder, context } = sync
+  const before = replicasOf(set)
+  const metadata = {
+    ...set.metadata,
+    annotations: { ...set.metadata.annotations, ...sizeAnnotations(deployment) },
+  }
+  const next = await context.client.update(resources.replicaSets, {
+    ...set,
+    metadata,
+    spec: { ...set.spec, replicas },
+  })
+  replaceSet(sync, observeSet(sync, next))
+  recorder.event(
+    deployment,
+    'Normal',
+    'ScalingReplicaSet',
+    `Scaled ${replicas > before ? 'up' : 'down'} replica set ${set.metadata.name} from ${before} to ${replicas}`,
+  )
+}
+
+/** The set of the present template with its annotations right; made when there is none and `make` says so. */
+const newSetOf = async (
+  sync: Sync,
+  make: boolean,
+): Promise<{ newSet: OwnedSet | undefined; note: Note }> => {
+  const { deployment, context } = sync
+  const found = findNewSet(deployment, sync.sets)
+  const olds = sync.sets.filter((s) => s !== found)
+  if (found === undefined) return make ? createNewSet(sync, olds) : nothing
+  const annotations = newSetAnnotations(deployment, found, olds)
+  const minReadySeconds = deployment.spec.minReadySeconds ?? 0
+  const note = conditionIn(deployment.status, 'Progressing') ? undefined : setNote(found, false)
+  if (!differs(found, annotations) && (found.spec.minReadySeconds ?? 0) === minReadySeconds)
+    return { newSet: found, note }
+  const newSet = await context.client.update(resources.replicaSets, {
+    ...found,
+    metadata: { ...found.metadata, annotations },
+    spec: { ...found.spec, minReadySeconds },
+  })
+  replaceSet(sync, observeSet(sync, newSet))
+  return { newSet, note }
+}
+const nothing = { newSet: undefined, note: undefined }
+
+const createNewSet = async (sync: Sync, olds: readonly OwnedSet[]) => {
+  const { deployment, recorder, context } = sync
+  const wanted = makeNewSet(deployment, olds)
+  try {
+    const newSet = observeSet(
+      sync,
+      await context.client.create<OwnedSet>(resources.replicaSets, wanted),
+    )
+    sync.sets.push(newSet)
+    if (replicasOf(newSet) > 0)
+      recorder.event(
+        deployment,
+        'Normal',
+        'ScalingReplicaSet',
+        `Scaled up replica set ${newSet.metadata.name} from 0 to ${replicasOf(newSet)}`,
+      )
+    return { newSet, note: setNote(newSet, true) }
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw await createFailed(sync, wanted, error)
+    await resolveCollision(sync, wanted.metadata.name)
+    throw error
+  }
+}
+
+const createFailed = async (
+  sync: Sync,
+  wanted: { metadata: { name: string } },
+  error: unknown,
+): Promise<unknown> => {
+  if (isNamespaceTerminating(error)) return error
+  const message = `Failed to create new replica set "${wanted.metadata.name}": ${messageOf(error)}`
+  sync.recorder.event(sync.deployment, 'Warning', 'ReplicaSetCreateError', message)
+  await writeStatus(sync, undefined, failedNote(message))
+  return error
+}
+
+/** Somebody else's set has our name: the next try hashes one more number in. */
+const resolveCollision = async (sync: Sync, name: string): Promise<void> => {
+  const { deployment, context } = sync
+  const { namespace, uid } = deployment.metadata
+  const taken = await context.client.get<OwnedSet>(resources.replicaSets, { namespace, name })
+  observeSet(sync, taken)
+  const isOurs =
+    controllerRefOf(taken)?.uid === uid &&
+    isSameTemplate(taken.spec.template, deployment.spec.template)
+  if (isOurs) return
+  const status = {
+    ...deployment.status,
+    collisionCount: (deployment.status?.collisionCount ?? 0) + 1,
+  }
+  await updateStatus(sync, status)
+}
+
+const updateStatus = async (
+  { context, deployment }: Sync,
+  status: Deployment['status'],
+): Promise<void> => {
+  const written = await context.client.update(
+    resources.deployments,
+    { ...deployment, status },
+    { subresource: 'status' },
+  )
+  context.informers.for<Deployment>(resources.deployments).observe(written)
+}
+
+const writeStatus = async (sync: Sync, newSet: OwnedSet | undefined, note: Note): Promise<void> => {
+  const { deployment, context, sets } = sync
+  const status = deploymentStatus(deployment, newSet, sets, { now: context.clock.now(), note })
+  const { terminatingReplicas = 0, ...rest } = deployment.status ?? {}
+  const before = { ...rest, terminatingReplicas }
+  if (!jsonEqual(before as unknown as JsonValue, status as unknown as JsonValue))
+    await updateStatus(sync, status)
+}
+
+/** The Deployment shows the revision of its new set. */
+const writeRevision = async (sync: Sync, newSet: OwnedSet): Promise<void> => {
+  const { deployment, context } = sync
+  const revision = String(revisionOf(newSet))
+  if (deployment.metadata.annotations?.[revisionAnnotation] === revision) return
+  const { namespace, name, uid, resourceVersion } = deployment.metadata
+  const next = await context.client.patch<Deployment>(
+    resources.deployments,
+    { namespace, name: name! },
+    { metadata: { uid, resourceVersion, annotations: { [revisionAnnotation]: revision } } },
+    { type: 'merge' },
+  )
+  context.informers.for<Deployment>(resources.deployments).observe(next)
+  sync.deployment = { ...next, kind: deployment.kind, apiVersion: deployment.apiVersion }
+}
+
+/** Old sets without Pods beyond the history that is to be kept. */
+const cleanUp = async (sync: Sync, newSet: OwnedSet | undefined): Promise<void> => {
+  const { deployment, context } = sync
+  const limit = deployment.spec.revisionHistoryLimit ?? 10
+  const idle = sync.sets
+    .filter(
+      (s) =>
+        s.metadata.uid !== newSet?.metadata.uid &&
+        s.metadata.deletionTimestamp === undefined &&
+        replicasOf(s) === 0 &&
+        (s.status?.replicas ?? 0) === 0 &&
+        (s.metadata.generation ?? 0) <= (s.status?.observedGeneration ?? 0),
+    )
+    .sort((a, b) => revisionOf(a) - revisionOf(b))
+  const olds = sync.sets.filter((s) => s.metadata.uid !== newSet?.metadata.uid)
+  for (const set of idle.slice(0, Math.max(0, olds.length - limit))) {
+    const { namespace, name, uid, resourceVersion } = set.metadata
+    await context.client.delete(
+      resources.replicaSets,
+      { namespace, name: name! },
+      { preconditions: { uid, resourceVersion } },
+    )
+  }
+}
+
+const isComplete = ({ deployment }: Sync, newSet: OwnedSet): boolean => {
+  const status = deployment.status ?? {}
+  const wanted = replicasOf(deployment)
+  return (
+    (newSet.status?.availableReplicas ?? 0) === wanted &&
+    (status.replicas ?? 0) === wanted &&
+    (status.updatedReplicas ?? 0) === wanted
+  )
+}
+
+/** Whether Pods of an older template still run: a recreate waits for the last of them. */
+const oldPodsRun = ({ context, sets }: Sync, newSet: OwnedSet | undefined): boolean => {
+  const olds = new Set(
+    sets.filter((s) => s.metadata.uid !== newSet?.metadata.uid).map((s) => s.metadata.uid!),
+  )
+  return context.informers
+    .for<Pod>(resources.pods)
+    .store.byIndex('namespace', sets[0]?.metadata.namespace ?? '')
+    .some((pod) => !isPodTerminal(pod) && olds.has(controllerRefOf(pod)?.uid ?? ''))
+}
+
+const rollOut = async (sync: Sync): Promise<{ newSet: OwnedSet | undefined; note: Note }> => {
+  const { deployment } = sync
+  const recreate = deployment.spec.strategy?.type === 'Recreate'
+  const present = findNewSet(deployment, sync.sets)
+  if (recreate) {
+    const down = recreateDown(sync.sets.filter((s) => s !== present))
+    for (const step of down) await applyScale(sync, step)
+    if (down.length > 0 || oldPodsRun(sync, present)) return { newSet: present, note: undefined }
+  }
+  const result = await newSetOf(sync, true)
+  const newSet = result.newSet!
+  await writeRevision(sync, newSet)
+  const olds = sync.sets.filter((s) => s.metadata.uid !== newSet.metadata.uid)
+  const steps = recreate
+    ? recreateUp(sync.deployment, newSet)
+    : rollingStep(sync.deployment, newSet, olds)
+  for (const step of steps) await applyScale(sync, step)
+  if (steps.length === 0 && isComplete(sync, newSet)) await cleanUp(sync, newSet)
+  return { newSet: findNewSet(sync.deployment, sync.sets), note: result.note }
+}
+
+const scaleOnly = async (sync: Sync): Promise<{ newSet: OwnedSet | undefined; note: Note }> => {
+  const result = await newSetOf(sync, false)
+  const olds = sync.sets.filter((s) => s.metadata.uid !== result.newSet?.metadata.uid)
+  const steps = proportionalScale(sync.deployment, result.newSet, olds)
+  for (const step of steps) await applyScale(sync, step)
+  // A size that did not change still has to be remembered, or this would look like scaling for ever.
+  for (const set of sync.sets)
+    if (replicasOf(set) > 0 && differs(set, sizeAnnotations(sync.deployment)))
+      await rememberSize(sync, set)
+  if (sync.deployment.spec.paused) await cleanUp(sync, result.newSet)
+  return result
+}
+
+const rememberSize = async (sync: Sync, set: OwnedSet): Promise<void> => {
+  const annotations = { ...set.metadata.annotations, ...sizeAnnotations(sync.deployment) }
+  const next = await sync.context.client.update(resources.replicaSets, {
+    ...set,
+    metadata: { ...set.metadata, annotations },
+  })
+  replaceSet(sync, observeSet(sync, next))
+}
+
+const syncDeployment = async (
+  context: ControllerContext,
+  recorder: EventRecorder,
+  deployment: Deployment,
+): Promise<{ afterMs: number } | undefined> => {
+  const { client, informers } = context
+  const sets = informers.for<OwnedSet>(resources.replicaSets)
+  const claimed = await claim(sets.store.byIndex('namespace', deployment.metadata.namespace!), {
+    client,
+    ref: resources.deployments,
+    owner: deployment,
+    selector: deployment.spec.selector,
+    objectRef: resources.replicaSets,
+    observe: (set: OwnedSet) => sets.observe(set),
+  })
+  const sync: Sync = { context, recorder, deployment, sets: claimed }
+  if (deployment.metadata.deletionTimestamp !== undefined) {
+    await writeStatus(sync, findNewSet(deployment, claimed), undefined)
+    return undefined
+  }
+  const { newSet, note } =
+    deployment.spec.paused || isScaling(deployment, claimed)
+      ? await scaleOnly(sync)
+      : await rollOut(sync)
+  await writeStatus(sync, newSet, note)
+  const afterMs = msUntilDeadline(sync.deployment, context.clock.now())
+  return afterMs === undefined ? undefined : { afterMs }
+}
+
+export const deploymentController: Controller = {
+  name: 'deployment-controller',
+  start(context) {
+    const { informers } = context
+    const deployments = informers.for<Deployment>(resources.deployments)
+    const sets = informers.for<OwnedSet>(resources.replicaSets)
+    const pods = informers.for<Pod>(resources.pods)
+    const recorder = context.recorder('deployment-controller')
+    pods.store.addIndex('namespace', (pod) => [pod.metadata.namespace!])
+    sets.store.addIndex('namespace', (set) => [set.metadata.namespace!])
+    deployments.store.addIndex('namespace', (d) => [d.metadata.namespace!])
+    const queue = newQueue()
+    enqueueOwn(deployments, queue)
+    enqueueOwner(sets, resources.deployments, queue, (set) => {
+      for (const d of deployments.store.byIndex('namespace', set.metadata.namespace!))
+        if (matchesSelector(d.spec.selector, set.metadata.labels)) queue.add(keyOf(d))
+    })
+    // A recreate goes on when the last old Pod is gone.
+    pods.handle({
+      onDelete(pod) {
+        const owner = controllerRefOf(pod)
+        if (owner?.kind !== 'ReplicaSet') return
+        const set = sets.store.get(`${pod.metadata.namespace}/${owner.name}`)
+        const deployment = set === undefined ? undefined : controllerRefOf(set)
+        if (deployment !== undefined) queue.add(`${pod.metadata.namespace}/${deployment.name}`)
+      },
+    })
+    return queueRun(context, queue, async (key) => {
+      const deployment = deployments.store.get(key)
+      if (deployment === undefined) return undefined
+      try {
+        return await syncDeployment(context, recorder, deployment)
+      } catch (error) {
+        if (isNamespaceTerminating(error)) return undefined
+        if (isNotFound(error) && deployments.store.get(key) === undefined) return undefined
+        throw error
+      }
+    })
+  },
+}

@@ -1,0 +1,108 @@
+/** Types and small facts of Deployments and their ReplicaSets. */
+import { jsonEqual } from '#api/json-object.js'
+import type { JsonValue, KubeObject } from '#api/object.js'
+import type { LabelSelector } from '#client/label-selector.js'
+import type { Condition } from '#client/pod.js'
+import type { PodTemplate } from '../pods/pod-control.js'
+import type { ReplicaSetStatus } from '../replicaset/reconcile.js'
+
+export type IntOrPercent = number | string
+
+export interface Deployment extends KubeObject {
+  spec: {
+    replicas?: number
+    selector: LabelSelector
+    template: PodTemplate
+    strategy?: {
+      type?: string
+      rollingUpdate?: { maxUnavailable?: IntOrPercent; maxSurge?: IntOrPercent }
+    }
+    minReadySeconds?: number
+    revisionHistoryLimit?: number
+    paused?: boolean
+    progressDeadlineSeconds?: number
+  }
+  status: DeploymentStatus
+}
+export interface DeploymentStatus {
+  observedGeneration?: number
+  replicas?: number
+  updatedReplicas?: number
+  readyReplicas?: number
+  availableReplicas?: number
+  unavailableReplicas?: number
+  terminatingReplicas?: number
+  collisionCount?: number
+  conditions?: Condition[]
+}
+export interface OwnedSet extends KubeObject {
+  spec: {
+    replicas?: number
+    minReadySeconds?: number
+    selector: LabelSelector
+    template: PodTemplate
+  }
+  status: ReplicaSetStatus
+}
+
+export const hashLabel = 'pod-template-hash'
+export const revisionAnnotation = 'deployment.kubernetes.io/revision'
+export const revisionHistoryAnnotation = 'deployment.kubernetes.io/revision-history'
+export const desiredAnnotation = 'deployment.kubernetes.io/desired-replicas'
+export const maxAnnotation = 'deployment.kubernetes.io/max-replicas'
+
+export const replicasOf = (object: { spec: { replicas?: number } }): number =>
+  object.spec.replicas ?? 1
+export const revisionOf = (object: KubeObject): number =>
+  Number(object.metadata.annotations?.[revisionAnnotation] ?? 0) || 0
+export const sumReplicas = (sets: readonly OwnedSet[]): number =>
+  sets.reduce((sum, set) => sum + replicasOf(set), 0)
+export const sumStatus = (
+  sets: readonly OwnedSet[],
+  field: 'replicas' | 'readyReplicas' | 'availableReplicas' | 'terminatingReplicas',
+): number => sets.reduce((sum, set) => sum + (set.status?.[field] ?? 0), 0)
+
+const withoutHash = (template: PodTemplate): unknown => {
+  const { [hashLabel]: _hash, ...labels } = template.metadata?.labels ?? {}
+  return { ...template, metadata: { ...template.metadata, labels } }
+}
+
+/** Whether two templates make the same Pods; our own label aside. */
+export const isSameTemplate = (a: PodTemplate, b: PodTemplate): boolean =>
+  jsonEqual(withoutHash(a) as JsonValue, withoutHash(b) as JsonValue)
+
+const byAge = (a: KubeObject, b: KubeObject): number =>
+  (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '') ||
+  (a.metadata.name ?? '').localeCompare(b.metadata.name ?? '')
+
+/** The set of the present template: the oldest, should there be several. */
+export const findNewSet = (
+  deployment: Deployment,
+  sets: readonly OwnedSet[],
+): OwnedSet | undefined =>
+  [...sets].sort(byAge).find((s) => isSameTemplate(s.spec.template, deployment.spec.template))
+
+export const sortByAge = <T extends KubeObject>(objects: readonly T[]): T[] =>
+  [...objects].sort(byAge)
+
+const scaled = (value: IntOrPercent, total: number, up: boolean): number => {
+  if (typeof value === 'number') return value
+  const share = (Number.parseInt(value, 10) * total) / 100
+  return up ? Math.ceil(share) : Math.floor(share)
+}
+
+/** Fenceposts of a rolling update; both zero would never move, so one may then be missing. */
+export const rollingLimits = (
+  deployment: Deployment,
+): { maxSurge: number; maxUnavailable: number } => {
+  const { rollingUpdate, type } = deployment.spec.strategy ?? {}
+  if (type === 'Recreate') return { maxSurge: 0, maxUnavailable: 0 }
+  const total = replicasOf(deployment)
+  const maxSurge = scaled(rollingUpdate?.maxSurge ?? '25%', total, true)
+  const unavailable = scaled(rollingUpdate?.maxUnavailable ?? '25%', total, false)
+  const maxUnavailable = maxSurge === 0 && unavailable === 0 ? 1 : unavailable
+  return { maxSurge, maxUnavailable: Math.min(maxUnavailable, total) }
+}
+
+export const conditionIn = (status: DeploymentStatus | undefined, type: string) =>
+  status?.conditions?.find((c) => c.type === type)

@@ -1,0 +1,111 @@
+/** The ReplicaSet of the present template: its name, labels, revision and annotations. */
+import type { KubeObject } from '#api/object.js'
+import { resources } from '#client/resources.js'
+import { templateHash } from '../pods/hash.js'
+import { ownerReference } from '../pods/owner.js'
+import {
+  type Deployment,
+  desiredAnnotation,
+  hashLabel,
+  maxAnnotation,
+  type OwnedSet,
+  replicasOf,
+  revisionAnnotation,
+  revisionHistoryAnnotation,
+  revisionOf,
+  rollingLimits,
+  sumReplicas,
+} from './deployment.js'
+
+/** Annotations of the Deployment that its sets do not get. */
+const notCopied = new Set([
+  'kubectl.kubernetes.io/last-applied-configuration',
+  revisionAnnotation,
+  revisionHistoryAnnotation,
+  desiredAnnotation,
+  maxAnnotation,
+  'deprecated.deployment.rollback.to',
+])
+
+const copied = (deployment: Deployment): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(deployment.metadata.annotations ?? {}).filter(([key]) => !notCopied.has(key)),
+  )
+
+export const sizeAnnotations = (deployment: Deployment): Record<string, string> => ({
+  [desiredAnnotation]: String(replicasOf(deployment)),
+  [maxAnnotation]: String(replicasOf(deployment) + rollingLimits(deployment).maxSurge),
+})
+
+export const nextRevision = (oldSets: readonly OwnedSet[]): number =>
+  Math.max(0, ...oldSets.map(revisionOf)) + 1
+
+/** How many the new set may have now, counting what the old ones still hold. */
+export const newSetReplicas = (
+  deployment: Deployment,
+  allSets: readonly OwnedSet[],
+  current: number,
+): number => {
+  const wanted = replicasOf(deployment)
+  if (deployment.spec.strategy?.type === 'Recreate') return wanted
+  const { maxSurge } = rollingLimits(deployment)
+  const total = sumReplicas(allSets)
+  if (total >= wanted + maxSurge) return current
+  return current + Math.min(wanted + maxSurge - total, wanted - current)
+}
+
+export const makeNewSet = (deployment: Deployment, oldSets: readonly OwnedSet[]) => {
+  const { template } = deployment.spec
+  const hash = templateHash(template, deployment.status?.collisionCount)
+  const labels = { ...template.metadata?.labels, [hashLabel]: hash }
+  const { selector } = deployment.spec
+  return {
+    metadata: {
+      name: `${deployment.metadata.name}-${hash}`,
+      namespace: deployment.metadata.namespace,
+      labels,
+      annotations: {
+        ...copied(deployment),
+        ...sizeAnnotations(deployment),
+        [revisionAnnotation]: String(nextRevision(oldSets)),
+      },
+      ownerReferences: [ownerReference(resources.deployments, deployment)],
+    },
+    spec: {
+      replicas: newSetReplicas(deployment, oldSets, 0),
+      minReadySeconds: deployment.spec.minReadySeconds ?? 0,
+      selector: {
+        ...selector,
+        matchLabels: { ...selector.matchLabels, [hashLabel]: hash },
+      },
+      template: { ...template, metadata: { ...template.metadata, labels } },
+    },
+  }
+}
+
+/**
+ * Annotations of the set that became the new one: its revision grows past the others' when an old template came back,
+ * and the number it had goes into its history, which is what `kubectl rollout undo` and `history` read.
+ */
+export const newSetAnnotations = (
+  deployment: Deployment,
+  set: OwnedSet,
+  oldSets: readonly OwnedSet[],
+): Record<string, string> => {
+  const annotations = { ...set.metadata.annotations, ...copied(deployment) }
+  const before = annotations[revisionAnnotation]
+  const revision = nextRevision(oldSets)
+  if ((Number(before ?? 0) || 0) < revision) {
+    annotations[revisionAnnotation] = String(revision)
+    if (before !== undefined) {
+      const history = (annotations[revisionHistoryAnnotation] ?? '').split(',').filter(Boolean)
+      annotations[revisionHistoryAnnotation] = [...history, before].join(',')
+    }
+  }
+  return { ...annotations, ...sizeAnnotations(deployment) }
+}
+
+export const differs = (set: KubeObject, annotations: Record<string, string>): boolean => {
+  const now = set.metadata.annotations ?? {}
+  return Object.entries(annotations).some(([key, value]) => now[key] !== value)
+}

@@ -1,0 +1,144 @@
+/** Which ReplicaSet to scale next, by strategy. Pure: sets as they are → new sizes. */
+import {
+  type Deployment,
+  desiredAnnotation,
+  maxAnnotation,
+  type OwnedSet,
+  replicasOf,
+  rollingLimits,
+  sortByAge,
+  sumReplicas,
+  sumStatus,
+} from './deployment.js'
+import { newSetReplicas } from './new-set.js'
+
+export interface Scale {
+  set: OwnedSet
+  replicas: number
+}
+
+const available = (set: OwnedSet): number => set.status?.availableReplicas ?? 0
+const scale = (set: OwnedSet, replicas: number): Scale[] =>
+  replicasOf(set) === replicas ? [] : [{ set, replicas }]
+
+/** One step of a rolling update: the new set up first; when it cannot grow, old ones down. */
+export const rollingStep = (
+  deployment: Deployment,
+  newSet: OwnedSet,
+  oldSets: readonly OwnedSet[],
+): Scale[] => {
+  const wanted = replicasOf(deployment)
+  const current = replicasOf(newSet)
+  const grown =
+    current > wanted ? wanted : newSetReplicas(deployment, [...oldSets, newSet], current)
+  const up = scale(newSet, grown)
+  return up.length > 0 ? up : scaleOldDown(deployment, newSet, oldSets)
+}
+
+const scaleOldDown = (
+  deployment: Deployment,
+  newSet: OwnedSet,
+  oldSets: readonly OwnedSet[],
+): Scale[] => {
+  const olds = oldSets.filter((s) => replicasOf(s) > 0)
+  if (olds.length === 0) return []
+  const all = [...olds, newSet]
+  const minAvailable = replicasOf(deployment) - rollingLimits(deployment).maxUnavailable
+  const newUnavailable = replicasOf(newSet) - available(newSet)
+  const maxDown = sumReplicas(all) - minAvailable - newUnavailable
+  if (maxDown <= 0) return []
+  const sizes = new Map(olds.map((set) => [set, replicasOf(set)]))
+  dropUnhealthy(olds, sizes, maxDown)
+  dropHealthy(olds, sizes, sumStatus(all, 'availableReplicas') - minAvailable)
+  return [...sizes].flatMap(([set, size]) => scale(set, size))
+}
+
+/** Pods that do not work go first: taking them away costs nothing. */
+const dropUnhealthy = (
+  olds: readonly OwnedSet[],
+  sizes: Map<OwnedSet, number>,
+  maxDown: number,
+): void => {
+  let left = maxDown
+  for (const set of sortByAge(olds)) {
+    const size = sizes.get(set)!
+    const drop = Math.min(left, Math.max(0, size - available(set)))
+    sizes.set(set, size - drop)
+    left -= drop
+  }
+}
+
+const dropHealthy = (
+  olds: readonly OwnedSet[],
+  sizes: Map<OwnedSet, number>,
+  maxDrop: number,
+): void => {
+  let left = Math.max(0, maxDrop)
+  for (const set of sortByAge(olds)) {
+    const size = sizes.get(set)!
+    const drop = Math.min(left, size)
+    sizes.set(set, size - drop)
+    left -= drop
+  }
+}
+
+/** Everything old down to nothing; the caller makes the new set when no old Pod runs any more. */
+export const recreateDown = (oldSets: readonly OwnedSet[]): Scale[] =>
+  oldSets.flatMap((set) => scale(set, 0))
+
+export const recreateUp = (deployment: Deployment, newSet: OwnedSet): Scale[] =>
+  scale(newSet, replicasOf(deployment))
+
+/** The user changed spec.replicas since the sets were last sized. */
+export const isScaling = (deployment: Deployment, sets: readonly OwnedSet[]): boolean =>
+  sets.some((set) => {
+    const desired = set.metadata.annotations?.[desiredAnnotation]
+    return (
+      replicasOf(set) > 0 && desired !== undefined && Number(desired) !== replicasOf(deployment)
+    )
+  })
+
+/**
+ * Spreads a new size over the sets of a rollout that is under way, in proportion to what each has, so that a half done
+ * rollout stays half done. With one set alive it simply gets the size.
+ */
+export const proportionalScale = (
+  deployment: Deployment,
+  newSet: OwnedSet | undefined,
+  oldSets: readonly OwnedSet[],
+): Scale[] => {
+  const all = newSet === undefined ? [...oldSets] : [newSet, ...oldSets]
+  const active = all.filter((s) => replicasOf(s) > 0)
+  const wanted = replicasOf(deployment)
+  if (active.length <= 1) {
+    const only = active[0] ?? newSet ?? sortByAge(oldSets).at(-1)
+    return only === undefined ? [] : scale(only, wanted)
+  }
+  // The new set already carries everything: what is left of the old ones goes.
+  if (newSet !== undefined && replicasOf(newSet) === wanted && available(newSet) === wanted)
+    return oldSets.flatMap((set) => scale(set, 0))
+  if (deployment.spec.strategy?.type === 'Recreate') return []
+  return spread(deployment, active)
+}
+
+const spread = (deployment: Deployment, active: readonly OwnedSet[]): Scale[] => {
+  const wanted = replicasOf(deployment)
+  const allowed = wanted > 0 ? wanted + rollingLimits(deployment).maxSurge : 0
+  const toAdd = allowed - sumReplicas(active)
+  // The largest first; at a tie the newest when growing, the oldest when shrinking.
+  const ordered = sortByAge(active)
+  if (toAdd > 0) ordered.reverse()
+  ordered.sort((a, b) => replicasOf(b) - replicasOf(a))
+  let added = 0
+  const sizes = ordered.map((set) => {
+    const before = Number(set.metadata.annotations?.[maxAnnotation] ?? 0) || wanted
+    const share = Math.round((replicasOf(set) * allowed) / before) - replicasOf(set)
+    const left = toAdd - added
+    const step = toAdd > 0 ? Math.min(share, left) : Math.max(share, left)
+    added += step
+    return replicasOf(set) + step
+  })
+  // Rounding leaves a rest, which the largest takes.
+  sizes[0] = Math.max(0, sizes[0]! + (toAdd - added))
+  return ordered.flatMap((set, i) => scale(set, sizes[i]!))
+}

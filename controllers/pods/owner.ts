@@ -1,0 +1,101 @@
+/** Owner references of what a controller makes, and the claim on what it finds. */
+import type { KubeObject, OwnerReference } from '#api/object.js'
+import type { Client } from '#client/client.js'
+import { isInvalid, isNotFound } from '#client/errors.js'
+import { type LabelSelector, matchesSelector } from '#client/label-selector.js'
+import { apiVersionOf, type ResourceRef } from '#client/resources.js'
+import { controllerRefOf } from '../controller.js'
+
+export const ownerReference = (ref: ResourceRef, owner: KubeObject): OwnerReference => ({
+  apiVersion: apiVersionOf(ref),
+  kind: ref.kind,
+  name: owner.metadata.name!,
+  uid: owner.metadata.uid!,
+  controller: true,
+  blockOwnerDeletion: true,
+})
+
+export interface ClaimOptions<T> {
+  client: Client
+  /** Of the owner. */
+  ref: ResourceRef
+  owner: KubeObject
+  selector: LabelSelector
+  /** Of the objects. */
+  objectRef: ResourceRef
+  observe(object: T): void
+}
+
+type Claim = 'mine' | 'adopt' | 'release' | 'other'
+
+const claimOf = (object: KubeObject, { owner, selector }: ClaimOptions<never>): Claim => {
+  const controller = controllerRefOf(object)
+  const matches = matchesSelector(selector, object.metadata.labels)
+  if (controller !== undefined) {
+    if (controller.uid !== owner.metadata.uid) return 'other'
+    if (matches) return 'mine'
+    return owner.metadata.deletionTimestamp === undefined ? 'release' : 'other'
+  }
+  const alive =
+    object.metadata.deletionTimestamp === undefined &&
+    owner.metadata.deletionTimestamp === undefined
+  return matches && alive ? 'adopt' : 'other'
+}
+
+/**
+ * Those of the objects that belong to the owner: who has lost its labels is let go, who has them and no controller is
+ * taken in. Upstream: ControllerRefManager.
+ */
+export const claim = async <T extends KubeObject>(
+  objects: readonly T[],
+  options: ClaimOptions<T>,
+): Promise<T[]> => {
+  const mine: T[] = []
+  let checked: boolean | undefined
+  for (const object of objects) {
+    const is = claimOf(object, options)
+    if (is === 'mine') mine.push(object)
+    else if (is === 'release') await patchOwner(object, options, 'release')
+    else if (is === 'adopt' && (checked ??= await isOwnerLive(options))) {
+      const adopted = await patchOwner(object, options, 'adopt')
+      if (adopted !== undefined) mine.push(adopted)
+    }
+  }
+  return mine
+}
+
+/** What the watch knows of the owner may be old: a namesake of a deleted one must not adopt for it. */
+const isOwnerLive = async ({ client, ref, owner }: ClaimOptions<never>): Promise<boolean> => {
+  const { namespace, name, uid } = owner.metadata
+  try {
+    const live = await client.get(ref, { namespace, name: name! }, { metadataOnly: true })
+    return live.metadata.uid === uid && live.metadata.deletionTimestamp === undefined
+  } catch (error) {
+    if (isNotFound(error)) return false
+    throw error
+  }
+}
+
+const patchOwner = async <T extends KubeObject>(
+  object: T,
+  options: ClaimOptions<T>,
+  what: 'adopt' | 'release',
+): Promise<T | undefined> => {
+  const { client, ref, owner, objectRef } = options
+  const { namespace, name, uid, resourceVersion } = object.metadata
+  const others = (object.metadata.ownerReferences ?? []).filter((o) => o.uid !== owner.metadata.uid)
+  const ownerReferences = what === 'adopt' ? [...others, ownerReference(ref, owner)] : others
+  try {
+    const patched = await client.patch<T>(
+      objectRef,
+      { namespace, name: name! },
+      { metadata: { uid, resourceVersion, ownerReferences } },
+      { type: 'merge' },
+    )
+    options.observe(patched)
+    return patched
+  } catch (error) {
+    if (isNotFound(error) || isInvalid(error)) return undefined
+    throw error
+  }
+}

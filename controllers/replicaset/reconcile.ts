@@ -1,0 +1,105 @@
+/** How many Pods there are and should be → which to make and end, and the status that says so. Pure. */
+import { formatTime } from '#api/clock.js'
+import { jsonEqual } from '#api/json-object.js'
+import type { JsonValue, KubeObject } from '#api/object.js'
+import { matchesLabels } from '#client/label-selector.js'
+import { type Condition, isPodActive, isPodReady, isPodTerminal, type Pod } from '#client/pod.js'
+import { isPodAvailable } from '../pods/availability.js'
+import type { PodTemplate } from '../pods/pod-control.js'
+import { rankForDeletion } from '../pods/rank.js'
+
+export interface ReplicaSetStatus {
+  replicas: number
+  fullyLabeledReplicas?: number
+  readyReplicas?: number
+  availableReplicas?: number
+  terminatingReplicas?: number
+  observedGeneration?: number
+  conditions?: Condition[]
+}
+/** ReplicaSet and ReplicationController; their selectors differ. */
+export interface ReplicaSet extends KubeObject {
+  spec: {
+    replicas?: number
+    minReadySeconds?: number
+    selector: never
+    template: PodTemplate
+  }
+  status: ReplicaSetStatus
+}
+
+/** Pods that one round makes or ends at most. */
+export const burstMax = 500
+
+export interface ReplicaPlan {
+  create: number
+  delete: Pod[]
+}
+
+/** `pods` are those that the set controls. */
+export const planReplicas = (set: ReplicaSet, pods: readonly Pod[]): ReplicaPlan => {
+  const active = pods.filter(isPodActive)
+  const surplus = active.length - (set.spec.replicas ?? 1)
+  if (set.metadata.deletionTimestamp !== undefined) return { create: 0, delete: [] }
+  if (surplus < 0) return { create: Math.min(-surplus, burstMax), delete: [] }
+  return { create: 0, delete: rankForDeletion(active).slice(0, Math.min(surplus, burstMax)) }
+}
+
+const failureCondition = (
+  conditions: readonly Condition[],
+  failure: { reason: string; message: string } | undefined,
+  now: number,
+): Condition[] => {
+  const others = conditions.filter((c) => c.type !== 'ReplicaFailure')
+  if (failure === undefined) return others
+  const known = conditions.find((c) => c.type === 'ReplicaFailure')
+  if (known?.reason === failure.reason) return [...others, known]
+  return [
+    ...others,
+    {
+      type: 'ReplicaFailure',
+      status: 'True',
+      lastTransitionTime: formatTime(now),
+      ...failure,
+    },
+  ]
+}
+
+/** Zero counts are left out, as the server shows them. */
+const counted = (counts: Record<string, number>): Record<string, number> =>
+  Object.fromEntries(Object.entries(counts).filter(([, n]) => n > 0))
+
+/** The status as it should be, or undefined when the one there is right. */
+export const replicaStatus = (
+  set: ReplicaSet,
+  pods: readonly Pod[],
+  { now, failure }: { now: number; failure?: { reason: string; message: string } | undefined },
+): ReplicaSetStatus | undefined => {
+  const active = pods.filter(isPodActive)
+  const labels = set.spec.template.metadata?.labels ?? {}
+  const ready = active.filter(isPodReady)
+  const conditions = failureCondition(set.status?.conditions ?? [], failure, now)
+  const terminating = pods.filter(
+    (pod) => pod.metadata.deletionTimestamp !== undefined && !isPodTerminal(pod),
+  ).length
+  const status: ReplicaSetStatus = {
+    replicas: active.length,
+    ...counted({
+      fullyLabeledReplicas: active.filter((p) => matchesLabels(labels, p.metadata.labels)).length,
+      readyReplicas: ready.length,
+      availableReplicas: ready.filter((p) => isPodAvailable(p, set.spec.minReadySeconds ?? 0, now))
+        .length,
+    }),
+    // ReplicationControllers have no such field.
+    ...(set.kind === 'ReplicaSet' ? { terminatingReplicas: terminating } : {}),
+    observedGeneration: set.metadata.generation ?? 0,
+    ...(conditions.length > 0 ? { conditions } : {}),
+  }
+  return isSameStatus(set.status, status) ? undefined : status
+}
+
+const isSameStatus = (a: ReplicaSetStatus | undefined, b: ReplicaSetStatus): boolean => {
+  const plain = (s: ReplicaSetStatus | undefined) =>
+    ({ ...counted({ ...s, conditions: 0 } as never), conditions: s?.conditions ?? [] }) as unknown
+  return a !== undefined && jsonEqual(plain(a) as JsonValue, plain(b) as JsonValue)
+}
