@@ -1,5 +1,39 @@
 /** Kinds outside of the core workloads: Services and their kin, quotas, volumes, and every group but apps and batch. */
 import type { KindDefinition } from '#registry/resource-definition.js'
+import lease from './coordination/lease.js'
+import endpoints from './core/endpoints.js'
 import service from './core/service.js'
+import endpointSlice from './discovery/endpoint-slice.js'
+import runtimeClass from './node/runtime-class.js'
+import podDisruptionBudget from './policy/pod-disruption-budget.js'
+import clusterRole from './rbac/cluster-role.js'
+import clusterRoleBinding from './rbac/cluster-role-binding.js'
+import role from './rbac/role.js'
+import roleBinding from './rbac/role-binding.js'
+import priorityClass from './scheduling/priority-class.js'
+import csiDriver from './storage/csi-driver.js'
+import csiNode from './storage/csi-node.js'
+import csiStorageCapacity from './storage/csi-storage-capacity.js'
+import storageClass from './storage/storage-class.js'
+import volumeAttachment from './storage/volume-attachment.js'
+import volumeAttributesClass from './storage/volume-attributes-class.js'
 
-export const groupKinds: readonly KindDefinition[] = [service]
+export const groupKinds: readonly KindDefinition[] = [
+  service,
+  endpoints,
+  endpointSlice,
+  lease,
+  runtimeClass,
+  podDisruptionBudget,
+  role,
+  clusterRole,
+  roleBinding,
+  clusterRoleBinding,
+  priorityClass,
+  csiDriver,
+  csiNode,
+  csiStorageCapacity,
+  storageClass,
+  volumeAttachment,
+  volumeAttributesClass,
+]

@@ -212,6 +212,8 @@ export interface ResourceDefinition {
   /** Objects expire by themselves (Events). */
   readonly ttlSeconds?: number
   readonly storageVersionHash?: string
+  /** Sent as a warning with every answer, whatever the verb. */
+  readonly deprecationWarning?: string
 }
 
 /**
@@ -234,6 +236,7 @@ export interface KindDefinition {
   readonly rowConditions?: ResourceDefinition['rowConditions']
   readonly returnsDeletedObject?: boolean
   readonly ttlSeconds?: number
+  readonly deprecationWarning?: string
   /** A valid object: every kind earns its generic tests from it. */
   readonly sample: Partial<KubeObject>
 }

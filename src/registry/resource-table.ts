@@ -200,6 +200,7 @@ const builtInRow = ({ gvr, found, kinds, schemaNames }: RowSource): ResourceDefi
     isCustom: false,
     ttlSeconds: own?.ttlSeconds ?? stored?.ttlSeconds,
     storageVersionHash: storageVersionHashOf(gvr),
+    deprecationWarning: own?.deprecationWarning,
   }
 }
 

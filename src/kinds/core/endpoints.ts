@@ -1,0 +1,86 @@
+import { child, type FieldError, index, invalid, required } from '#api/field-error.js'
+import { isDns1123Label, isDns1123Subdomain, isQualifiedName } from '#api/names.js'
+import type { KubeObject } from '#api/object.js'
+import { defineKind } from '#registry/resource-definition.js'
+import { ipMessages, nonSpecialIp, validIp, validPort, validProtocol } from '#validation/network.js'
+
+interface Address {
+  ip?: string
+  hostname?: string
+  nodeName?: string
+}
+interface Port {
+  name?: string
+  port?: number
+  protocol?: string
+  appProtocol?: string
+}
+interface Subset {
+  addresses?: Address[]
+  notReadyAddresses?: Address[]
+  ports?: Port[]
+}
+
+const named = (path: string, value: string | undefined, check: (v: string) => string[]) =>
+  value === undefined || value === '' ? [] : check(value).map((m) => invalid(path, value, m))
+
+const addressErrors = ({ ip = '', hostname, nodeName }: Address, path: string): FieldError[] => {
+  const at = child(path, 'ip')
+  const wellFormed = ipMessages(ip).length === 0
+  return [
+    ...validIp(at, ip),
+    ...named(child(path, 'hostname'), hostname, isDns1123Label),
+    ...named(child(path, 'nodeName'), nodeName, isDns1123Subdomain),
+    // Upstream looks at it a second time, in shorter words.
+    ...(wellFormed ? nonSpecialIp(at, ip) : [invalid(at, ip, 'must be a valid IP address')]),
+  ]
+}
+
+const portErrors = (port: Port, path: string, nameRequired: boolean): FieldError[] => [
+  ...(nameRequired && !port.name ? [required(child(path, 'name'))] : []),
+  ...named(child(path, 'name'), port.name, isDns1123Label),
+  ...validPort(child(path, 'port'), port.port ?? 0),
+  ...(port.protocol
+    ? validProtocol(child(path, 'protocol'), port.protocol)
+    : [required(child(path, 'protocol'))]),
+  ...named(child(path, 'appProtocol'), port.appProtocol, isQualifiedName),
+]
+
+const subsetErrors = (subset: Subset, path: string): FieldError[] => {
+  const { addresses = [], notReadyAddresses = [], ports = [] } = subset
+  const each = (field: string, list: Address[]): FieldError[] =>
+    list.flatMap((address, i) => addressErrors(address, index(child(path, field), i)))
+  return [
+    ...(addresses.length + notReadyAddresses.length === 0
+      ? [required(path, 'must specify `addresses` or `notReadyAddresses`')]
+      : []),
+    ...each('addresses', addresses),
+    ...each('notReadyAddresses', notReadyAddresses),
+    ...ports.flatMap((port, i) =>
+      portErrors(port, index(child(path, 'ports'), i), ports.length > 1),
+    ),
+  ]
+}
+
+const validate = ({ subsets = [] }: KubeObject): FieldError[] =>
+  (subsets as Subset[]).flatMap((subset, i) => subsetErrors(subset, index('subsets', i)))
+
+export default defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'Endpoints',
+  deprecationWarning: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
+  strategy: {
+    allowCreateOnUpdate: true,
+    default: (endpoints) => {
+      for (const subset of (endpoints.subsets ?? []) as Subset[])
+        for (const port of subset.ports ?? []) port.protocol ||= 'TCP'
+    },
+    validate,
+    validateUpdate: validate,
+  },
+  sample: {
+    metadata: { name: 'sample' },
+    subsets: [{ addresses: [{ ip: '10.1.1.1' }], ports: [{ port: 80 }] }],
+  },
+})

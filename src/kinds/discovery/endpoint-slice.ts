@@ -1,0 +1,165 @@
+import {
+  child,
+  duplicate,
+  type FieldError,
+  index,
+  invalid,
+  notSupported,
+  required,
+  tooMany,
+} from '#api/field-error.js'
+import { isDns1123Label, isDns1123Subdomain, isQualifiedName } from '#api/names.js'
+import type { KubeObject } from '#api/object.js'
+import { defineKind } from '#registry/resource-definition.js'
+import { immutable, sameJson } from '#validation/immutable.js'
+import { familyOf, ipMessages, nonSpecialIp, validIp, validProtocol } from '#validation/network.js'
+
+const addressTypes = ['FQDN', 'IPv4', 'IPv6']
+const addressesMax = 100
+const portsMax = 20_000
+const endpointsMax = 1_000
+const zonesMax = 8
+const nodesMax = 8
+const topologyKeysMax = 16
+
+interface Hint {
+  name: string
+}
+interface Endpoint {
+  addresses?: string[]
+  hostname?: string
+  nodeName?: string
+  deprecatedTopology?: Record<string, string>
+  hints?: { forZones?: Hint[]; forNodes?: Hint[] }
+}
+interface Port {
+  name?: string
+  port?: number
+  protocol?: string
+  appProtocol?: string
+}
+
+const named = (path: string, value: string | undefined, check: (v: string) => string[]) =>
+  value === undefined || value === '' ? [] : check(value).map((m) => invalid(path, value, m))
+
+const portsErrors = (ports: Port[]): FieldError[] => {
+  if (ports.length > portsMax) return [tooMany('ports', ports.length, portsMax)]
+  const names = new Set<string>()
+  return ports.flatMap((port, i) => {
+    const path = index('ports', i)
+    const name = port.name ?? ''
+    const repeated = names.has(name) ? [duplicate(child(path, 'name'), name)] : []
+    names.add(name)
+    return [
+      ...named(child(path, 'name'), name, isDns1123Label),
+      ...repeated,
+      ...(port.protocol === undefined
+        ? [required(child(path, 'protocol'))]
+        : validProtocol(child(path, 'protocol'), port.protocol)),
+      ...named(child(path, 'appProtocol'), port.appProtocol, isQualifiedName),
+    ]
+  })
+}
+
+const addressErrors = (address: string, path: string, type: string, list: string): FieldError[] => {
+  if (type === 'FQDN') return isDns1123Subdomain(address).map((m) => invalid(path, address, m))
+  if (ipMessages(address).length > 0) return validIp(path, address)
+  if (familyOf(address) !== type)
+    return [
+      invalid(
+        list,
+        address,
+        type === 'IPv4' ? 'must be an IPv4 address' : 'must be an IPv6 address',
+      ),
+    ]
+  return nonSpecialIp(path, address)
+}
+
+const hintErrors = (hints: Hint[], path: string, max: number, check?: (v: string) => string[]) => {
+  if (hints.length > max) return [tooMany(path, hints.length, max)]
+  const names = new Set<string>()
+  return hints.flatMap((hint, i) => {
+    const at = child(index(path, i), 'name')
+    const repeated = names.has(hint.name) ? [duplicate(at, hint.name)] : []
+    names.add(hint.name)
+    return [...repeated, ...named(at, hint.name, check ?? (() => []))]
+  })
+}
+
+const endpointErrors = (endpoint: Endpoint, path: string, type: string): FieldError[] => {
+  const { hints, deprecatedTopology = {} } = endpoint
+  // Go's null for a list without omitempty.
+  const addresses = endpoint.addresses ?? []
+  const list = child(path, 'addresses')
+  const topology = child(path, 'deprecatedTopology')
+  const keys = Object.keys(deprecatedTopology)
+  return [
+    ...(addresses.length === 0 ? [required(list, 'must contain at least 1 address')] : []),
+    ...(addresses.length > addressesMax
+      ? [tooMany(list, addresses.length, addressesMax)]
+      : addresses.flatMap((a, i) => addressErrors(a, index(list, i), type, list))),
+    ...named(child(path, 'nodeName'), endpoint.nodeName, isDns1123Subdomain),
+    ...(keys.length > topologyKeysMax ? [tooMany(topology, keys.length, topologyKeysMax)] : []),
+    ...keys.flatMap((key) => isQualifiedName(key).map((m) => invalid(topology, key, m))),
+    ...named(child(path, 'hostname'), endpoint.hostname, isDns1123Label),
+    ...hintErrors(hints?.forZones ?? [], child(path, 'hints', 'forZones'), zonesMax),
+    ...hintErrors(
+      hints?.forNodes ?? [],
+      child(path, 'hints', 'forNodes'),
+      nodesMax,
+      isDns1123Subdomain,
+    ),
+  ]
+}
+
+const validate = (slice: KubeObject): FieldError[] => {
+  const type: string = slice.addressType ?? ''
+  const endpoints: Endpoint[] = slice.endpoints ?? []
+  if (type === '') return [required('addressType')]
+  if (!addressTypes.includes(type)) return [notSupported('addressType', type, addressTypes)]
+  return [
+    ...portsErrors(slice.ports ?? []),
+    ...(endpoints.length > endpointsMax
+      ? [tooMany('endpoints', endpoints.length, endpointsMax)]
+      : endpoints.flatMap((e, i) => endpointErrors(e, index('endpoints', i), type))),
+  ]
+}
+
+const managedBy = 'endpointslice.kubernetes.io/managed-by'
+
+export default defineKind({
+  group: 'discovery.k8s.io',
+  version: 'v1',
+  kind: 'EndpointSlice',
+  strategy: {
+    generation: (next, previous) => {
+      const content = ({ metadata, ...rest }: KubeObject) => ({
+        ...rest,
+        labels: metadata.labels ?? {},
+        annotations: metadata.annotations ?? {},
+      })
+      return !sameJson(content(next), content(previous))
+    },
+    default: (slice) => {
+      for (const port of (slice.ports ?? []) as Port[]) {
+        port.name ??= ''
+        port.protocol ??= 'TCP'
+      }
+    },
+    prepareForCreate: (slice) => {
+      slice.metadata.generation = 1
+    },
+    validate,
+    metadataRevalidation: 'change',
+    validateUpdate: (next, previous) => [
+      ...validate(next),
+      ...immutable('addressType', next.addressType, previous.addressType),
+    ],
+  },
+  sample: {
+    metadata: { name: 'sample', labels: { [managedBy]: 'sample' } },
+    addressType: 'IPv4',
+    endpoints: [{ addresses: ['10.1.1.1'] }],
+    ports: [{ port: 80 }],
+  },
+})

@@ -1,0 +1,43 @@
+import { child, type FieldError, invalid, required } from '#api/field-error.js'
+import { isDns1123Label } from '#api/names.js'
+import type { KubeObject } from '#api/object.js'
+import { defineKind } from '#registry/resource-definition.js'
+import { immutable } from '#validation/immutable.js'
+import { validLabels } from '#validation/label-selector.js'
+import { nonNegativeQuantity } from '#validation/number.js'
+import { validContainerResourceName } from '#validation/resource-name.js'
+import { validTolerations } from '#validation/toleration.js'
+
+const overheadErrors = (
+  overhead: { podFixed?: Record<string, string> } | undefined,
+): FieldError[] =>
+  Object.entries(overhead?.podFixed ?? {}).flatMap(([name, quantity]) => {
+    const path = `overhead.limits[${name}]`
+    const named = validContainerResourceName(path, name)
+    return [...named, ...nonNegativeQuantity(path, quantity)]
+  })
+
+const validate = (object: KubeObject): FieldError[] => {
+  const handler: string = object.handler ?? ''
+  const { scheduling } = object
+  return [
+    ...(handler === ''
+      ? [required('handler')]
+      : isDns1123Label(handler).map((m) => invalid('handler', handler, m))),
+    ...overheadErrors(object.overhead),
+    ...validLabels(child('scheduling', 'nodeSelector'), scheduling?.nodeSelector),
+    ...validTolerations(child('scheduling', 'tolerations'), scheduling?.tolerations ?? []),
+  ]
+}
+
+export default defineKind({
+  group: 'node.k8s.io',
+  version: 'v1',
+  kind: 'RuntimeClass',
+  strategy: {
+    validate,
+    metadataRevalidation: 'change',
+    validateUpdate: (next, previous) => immutable('handler', next.handler, previous.handler),
+  },
+  sample: { metadata: { name: 'sample' }, handler: 'sample' },
+})

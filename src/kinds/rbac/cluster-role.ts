@@ -1,0 +1,43 @@
+import { child, type FieldError, index, invalid, required } from '#api/field-error.js'
+import { pathSegmentName } from '#api/names.js'
+import type { KubeObject } from '#api/object.js'
+import { defineKind } from '#registry/resource-definition.js'
+import { type LabelSelector, validLabelSelector } from '#validation/label-selector.js'
+import { validateRules } from './rules.js'
+
+const aggregationErrors = ({ aggregationRule }: KubeObject): FieldError[] => {
+  if (!aggregationRule) return []
+  const path = child('aggregationRule', 'clusterRoleSelectors')
+  const selectors: LabelSelector[] = aggregationRule.clusterRoleSelectors ?? []
+  if (selectors.length === 0)
+    return [
+      required(path, 'at least one clusterRoleSelector required if aggregationRule is non-nil'),
+    ]
+  return selectors.flatMap((selector, i) => {
+    const errors = validLabelSelector(index(path, i), selector)
+    return errors.length === 0
+      ? []
+      : [...errors, invalid(index(path, i), null, 'invalid label selector.')]
+  })
+}
+
+const validate = (role: KubeObject): FieldError[] => [
+  ...validateRules(role, false),
+  ...aggregationErrors(role),
+]
+
+export default defineKind({
+  group: 'rbac.authorization.k8s.io',
+  version: 'v1',
+  kind: 'ClusterRole',
+  strategy: {
+    allowCreateOnUpdate: true,
+    validateName: pathSegmentName,
+    validate,
+    validateUpdate: validate,
+  },
+  sample: {
+    metadata: { name: 'sample' },
+    rules: [{ verbs: ['get'], nonResourceURLs: ['/sample'] }],
+  },
+})

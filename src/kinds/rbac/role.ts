@@ -1,0 +1,19 @@
+import { pathSegmentName } from '#api/names.js'
+import { defineKind } from '#registry/resource-definition.js'
+import { validateRules } from './rules.js'
+
+export default defineKind({
+  group: 'rbac.authorization.k8s.io',
+  version: 'v1',
+  kind: 'Role',
+  strategy: {
+    allowCreateOnUpdate: true,
+    validateName: pathSegmentName,
+    validate: (role) => validateRules(role, true),
+    validateUpdate: (role) => validateRules(role, true),
+  },
+  sample: {
+    metadata: { name: 'sample' },
+    rules: [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }],
+  },
+})

@@ -1,0 +1,121 @@
+/** What rules, role references and subjects may be. Order and texts: kubernetes pkg/apis/rbac/validation. */
+import { child, type FieldError, index, invalid, notSupported, required } from '#api/field-error.js'
+import { isDns1123Subdomain, pathSegmentName } from '#api/names.js'
+import type { KubeObject } from '#api/object.js'
+
+const rbacGroup = 'rbac.authorization.k8s.io'
+
+interface PolicyRule {
+  verbs?: string[]
+  apiGroups?: string[]
+  resources?: string[]
+  nonResourceURLs?: string[]
+}
+
+const isEmpty = (list: string[] | undefined): boolean => (list ?? []).length === 0
+
+const ruleErrors = (rule: PolicyRule, path: string, namespaced: boolean): FieldError[] => {
+  const errors: FieldError[] = []
+  if (isEmpty(rule.verbs))
+    errors.push(required(child(path, 'verbs'), 'verbs must contain at least one value'))
+  if (!isEmpty(rule.nonResourceURLs)) {
+    const refuse = (detail: string): FieldError =>
+      invalid(child(path, 'nonResourceURLs'), rule.nonResourceURLs, detail)
+    if (namespaced) errors.push(refuse('namespaced rules cannot apply to non-resource URLs'))
+    if (!isEmpty(rule.apiGroups) || !isEmpty(rule.resources))
+      errors.push(refuse('rules cannot apply to both regular resources and non-resource URLs'))
+    return errors
+  }
+  if (isEmpty(rule.apiGroups))
+    errors.push(
+      required(child(path, 'apiGroups'), 'resource rules must supply at least one api group'),
+    )
+  if (isEmpty(rule.resources))
+    errors.push(
+      required(child(path, 'resources'), 'resource rules must supply at least one resource'),
+    )
+  return errors
+}
+
+export const validateRules = (role: KubeObject, namespaced: boolean): FieldError[] =>
+  ((role.rules ?? []) as PolicyRule[]).flatMap((rule, i) =>
+    ruleErrors(rule, index('rules', i), namespaced),
+  )
+
+interface Subject {
+  kind?: string
+  apiGroup?: string
+  name?: string
+  namespace?: string
+}
+
+const accountErrors = (subject: Subject, path: string, namespaced: boolean): FieldError[] => [
+  ...(subject.name
+    ? isDns1123Subdomain(subject.name).map((m) => invalid(child(path, 'name'), subject.name, m))
+    : []),
+  ...(subject.apiGroup ? [notSupported(child(path, 'apiGroup'), subject.apiGroup, [''])] : []),
+  ...(!namespaced && !subject.namespace ? [required(child(path, 'namespace'))] : []),
+]
+
+const subjectErrors = (subject: Subject, path: string, namespaced: boolean): FieldError[] => {
+  const errors = subject.name ? [] : [required(child(path, 'name'))]
+  switch (subject.kind) {
+    case 'ServiceAccount':
+      return [...errors, ...accountErrors(subject, path, namespaced)]
+    case 'User':
+    case 'Group':
+      if (subject.apiGroup !== rbacGroup)
+        errors.push(notSupported(child(path, 'apiGroup'), subject.apiGroup ?? '', [rbacGroup]))
+      return errors
+    default:
+      return [
+        ...errors,
+        notSupported(child(path, 'kind'), subject.kind ?? '', ['ServiceAccount', 'User', 'Group']),
+      ]
+  }
+}
+
+export const validateBinding = (binding: KubeObject, namespaced: boolean): FieldError[] => {
+  const { apiGroup = '', kind = '', name = '' } = binding.roleRef ?? {}
+  const kinds = namespaced ? ['Role', 'ClusterRole'] : ['ClusterRole']
+  return [
+    ...(apiGroup === rbacGroup ? [] : [notSupported('roleRef.apiGroup', apiGroup, [rbacGroup])]),
+    ...(kinds.includes(kind) ? [] : [notSupported('roleRef.kind', kind, kinds)]),
+    ...(name === ''
+      ? [required('roleRef.name')]
+      : pathSegmentName(name, false).map((m) => invalid('roleRef.name', name, m))),
+    ...((binding.subjects ?? []) as Subject[]).flatMap((subject, i) =>
+      subjectErrors(subject, index('subjects', i), namespaced),
+    ),
+  ]
+}
+
+/** The reference is for life: another role could be given to subjects that were not meant for it. */
+export const validateBindingUpdate = (
+  next: KubeObject,
+  previous: KubeObject,
+  namespaced: boolean,
+): FieldError[] => {
+  const { apiGroup, kind, name } = next.roleRef
+  const before = previous.roleRef
+  const changed = apiGroup !== before.apiGroup || kind !== before.kind || name !== before.name
+  return [
+    ...validateBinding(next, namespaced),
+    ...(changed
+      ? [
+          invalid(
+            'roleRef',
+            { APIGroup: apiGroup, Kind: kind, Name: name },
+            'cannot change roleRef',
+          ),
+        ]
+      : []),
+  ]
+}
+
+export const defaultBinding = (binding: KubeObject): void => {
+  if (binding.roleRef && !binding.roleRef.apiGroup) binding.roleRef.apiGroup = rbacGroup
+  for (const subject of binding.subjects ?? [])
+    if (!subject.apiGroup && (subject.kind === 'User' || subject.kind === 'Group'))
+      subject.apiGroup = rbacGroup
+}

@@ -1,0 +1,69 @@
+import { type FieldError, forbidden, notSupported } from '#api/field-error.js'
+import type { KubeObject } from '#api/object.js'
+import { defineKind } from '#registry/resource-definition.js'
+
+export const userPriorityMax = 1_000_000_000
+/** Priority classes that every cluster has, with their values. */
+const systemClasses: Readonly<Record<string, number>> = {
+  'system-cluster-critical': 2_000_000_000,
+  'system-node-critical': 2_000_001_000,
+}
+const policies = ['PreemptLowerPriority', 'Never']
+
+const systemErrors = ({ metadata, value, globalDefault }: KubeObject): string[] => {
+  const name = metadata.name ?? ''
+  const known = systemClasses[name]
+  if (known === undefined) return [`${name} is not a known system priority class`]
+  if (value !== known) return [`value of ${name} PriorityClass must be ${known}`]
+  return globalDefault ? [`globalDefault of ${name} must be false`] : []
+}
+
+const validate = (object: KubeObject): FieldError[] => {
+  const isSystem = (object.metadata.name ?? '').startsWith('system-')
+  return [
+    ...(isSystem
+      ? systemErrors(object).map((error) =>
+          forbidden(
+            'metadata.name',
+            `priority class names with 'system-' prefix are reserved for system use only. error: ${error}`,
+          ),
+        )
+      : object.value > userPriorityMax
+        ? [
+            forbidden(
+              'value',
+              `maximum allowed value of a user defined priority is ${userPriorityMax}`,
+            ),
+          ]
+        : []),
+    ...(object.preemptionPolicy === undefined || policies.includes(object.preemptionPolicy)
+      ? []
+      : [notSupported('preemptionPolicy', object.preemptionPolicy, policies)]),
+  ]
+}
+
+export default defineKind({
+  group: 'scheduling.k8s.io',
+  version: 'v1',
+  kind: 'PriorityClass',
+  strategy: {
+    generation: () => false,
+    prepareForCreate: (object) => {
+      object.metadata.generation = 1
+    },
+    default: (object) => {
+      object.preemptionPolicy ??= 'PreemptLowerPriority'
+    },
+    validate,
+    metadataRevalidation: 'change',
+    validateUpdate: (next, previous) => [
+      ...(next.value === previous.value
+        ? []
+        : [forbidden('value', 'may not be changed in an update.')]),
+      ...(next.preemptionPolicy === previous.preemptionPolicy
+        ? []
+        : [forbidden('preemptionPolicy', 'may not be changed in an update.')]),
+    ],
+  },
+  sample: { metadata: { name: 'sample' }, value: 1000 },
+})

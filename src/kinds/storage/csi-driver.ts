@@ -1,0 +1,100 @@
+import {
+  child,
+  duplicate,
+  type FieldError,
+  index,
+  invalid,
+  notSupported,
+  required,
+} from '#api/field-error.js'
+import type { KubeObject } from '#api/object.js'
+import { defineKind } from '#registry/resource-definition.js'
+import { immutable } from '#validation/immutable.js'
+
+const fsGroupPolicies = ['File', 'None', 'ReadWriteOnceWithFSType']
+const lifecycleModes = ['Persistent', 'Ephemeral']
+const tokenSecondsMin = 600
+const tokenSecondsMax = 2 ** 32
+const updatePeriodSecondsMin = 10
+
+interface TokenRequest {
+  audience: string
+  expirationSeconds?: number
+}
+
+const tokenErrors = (requests: TokenRequest[]): FieldError[] => {
+  const seen = new Set<string>()
+  return requests.flatMap((request, i) => {
+    const path = index('spec.tokenRequests', i)
+    if (seen.has(request.audience)) return [duplicate(child(path, 'audience'), request.audience)]
+    seen.add(request.audience)
+    const seconds = request.expirationSeconds
+    if (seconds === undefined) return []
+    const at = child(path, 'expirationSeconds')
+    return [
+      ...(seconds < tokenSecondsMin
+        ? [invalid(at, seconds, 'may not specify a duration less than 10 minutes')]
+        : []),
+      ...(seconds > tokenSecondsMax
+        ? [invalid(at, seconds, 'may not specify a duration larger than 2^32 seconds')]
+        : []),
+    ]
+  })
+}
+
+const validate = ({ spec }: KubeObject): FieldError[] => {
+  const needed = (field: string): FieldError[] =>
+    spec[field] === undefined ? [required(`spec.${field}`)] : []
+  const period = spec.nodeAllocatableUpdatePeriodSeconds
+  return [
+    ...needed('attachRequired'),
+    ...needed('podInfoOnMount'),
+    ...needed('storageCapacity'),
+    ...(spec.fsGroupPolicy === undefined || fsGroupPolicies.includes(spec.fsGroupPolicy)
+      ? []
+      : [notSupported('spec.fsGroupPolicy', spec.fsGroupPolicy, fsGroupPolicies)]),
+    ...tokenErrors(spec.tokenRequests ?? []),
+    ...((spec.volumeLifecycleModes ?? []) as string[])
+      .filter((mode) => !lifecycleModes.includes(mode))
+      .map((mode) => notSupported('spec.volumeLifecycleModes', mode, lifecycleModes)),
+    ...(period !== undefined && period < updatePeriodSecondsMin
+      ? [
+          invalid(
+            'spec.nodeAllocatableUpdatePeriodSeconds',
+            period,
+            `must be greater than or equal to ${updatePeriodSecondsMin} seconds`,
+          ),
+        ]
+      : []),
+  ]
+}
+
+export default defineKind({
+  group: 'storage.k8s.io',
+  version: 'v1',
+  kind: 'CSIDriver',
+  strategy: {
+    generation: 'none',
+    default: ({ spec }) => {
+      if (!spec) return
+      spec.attachRequired ??= true
+      spec.podInfoOnMount ??= false
+      spec.storageCapacity ??= false
+      spec.fsGroupPolicy ??= 'ReadWriteOnceWithFSType'
+      if ((spec.volumeLifecycleModes ?? []).length === 0) spec.volumeLifecycleModes = ['Persistent']
+      spec.requiresRepublish ??= false
+      spec.seLinuxMount ??= false
+    },
+    validate,
+    validateUpdate: (next, previous) => [
+      ...validate(next),
+      ...immutable('spec.attachedRequired', next.spec.attachRequired, previous.spec.attachRequired),
+      ...immutable(
+        'spec.volumeLifecycleModes',
+        next.spec.volumeLifecycleModes,
+        previous.spec.volumeLifecycleModes,
+      ),
+    ],
+  },
+  sample: { metadata: { name: 'sample' }, spec: {} },
+})

@@ -1,0 +1,91 @@
+import {
+  child,
+  duplicate,
+  type FieldError,
+  index,
+  invalid,
+  required,
+  tooLong,
+} from '#api/field-error.js'
+import { isDns1123Subdomain, isQualifiedName } from '#api/names.js'
+import type { KubeObject } from '#api/object.js'
+import { defineKind } from '#registry/resource-definition.js'
+import { sameJson } from '#validation/immutable.js'
+import { nonNegative } from '#validation/number.js'
+
+const driverNameLengthMax = 63
+const nodeIdLengthMax = 256
+
+interface Driver {
+  name: string
+  nodeID: string
+  topologyKeys?: string[]
+  allocatable?: { count?: number }
+}
+
+export const driverNameErrors = (path: string, name: string): FieldError[] => {
+  if (name === '') return [required(path)]
+  const lower = name.toLowerCase()
+  return [
+    ...(name.length > driverNameLengthMax ? [tooLong(path, driverNameLengthMax)] : []),
+    ...isDns1123Subdomain(lower).map((m) => invalid(path, name, m)),
+  ]
+}
+
+const driverErrors = (driver: Driver, path: string, names: Set<string>): FieldError[] => {
+  const errors = driverNameErrors(child(path, 'name'), driver.name)
+  if (!driver.nodeID) errors.push(required(child(path, 'nodeID')))
+  if (driver.nodeID.length > nodeIdLengthMax)
+    errors.push(
+      invalid(
+        child(path, 'nodeID'),
+        driver.nodeID,
+        `must be ${nodeIdLengthMax} characters or less`,
+      ),
+    )
+  errors.push(...nonNegative(child(path, 'allocatable', 'count'), driver.allocatable?.count))
+  if (names.has(driver.name)) errors.push(duplicate(child(path, 'name'), driver.name))
+  names.add(driver.name)
+  const keys = new Set<string>()
+  for (const key of driver.topologyKeys ?? []) {
+    if (key === '') errors.push(required(path))
+    errors.push(...isQualifiedName(key).map((m) => invalid(path, key, m)))
+    if (keys.has(key)) errors.push(duplicate(path, key))
+    keys.add(key)
+  }
+  return errors
+}
+
+const validate = ({ spec }: KubeObject): FieldError[] => {
+  const names = new Set<string>()
+  return ((spec?.drivers ?? []) as Driver[]).flatMap((driver, i) =>
+    driverErrors(driver, index('spec.drivers', i), names),
+  )
+}
+
+export default defineKind({
+  group: 'storage.k8s.io',
+  version: 'v1',
+  kind: 'CSINode',
+  strategy: {
+    generation: 'none',
+    validate,
+    validateUpdate: (next, previous) => {
+      const before = new Map<string, Driver>(
+        (previous.spec.drivers ?? []).map((d: Driver) => [d.name, d]),
+      )
+      const changed = ((next.spec.drivers ?? []) as Driver[]).flatMap((driver) => {
+        const old = before.get(driver.name)
+        const comparable = ({ allocatable: _moves, ...rest }: Driver) => rest
+        return old === undefined || sameJson(comparable(old), comparable(driver))
+          ? []
+          : [invalid('spec.drivers', driver, 'field is immutable')]
+      })
+      return [...validate(next), ...changed]
+    },
+  },
+  sample: {
+    metadata: { name: 'sample' },
+    spec: { drivers: [{ name: 'example.com', nodeID: 'sample' }] },
+  },
+})

@@ -1,0 +1,113 @@
+import {
+  child,
+  duplicate,
+  type FieldError,
+  forbidden,
+  index,
+  invalid,
+  notSupported,
+  required,
+} from '#api/field-error.js'
+import { isQualifiedName } from '#api/names.js'
+import type { KubeObject } from '#api/object.js'
+import { defineKind } from '#registry/resource-definition.js'
+import { sameJson } from '#validation/immutable.js'
+import { validLabelName } from '#validation/label-selector.js'
+import { parametersErrors } from './parameters.js'
+
+const reclaimPolicies = ['Delete', 'Retain']
+const bindingModes = ['Immediate', 'WaitForFirstConsumer']
+
+interface TopologyRequirement {
+  key: string
+  values?: string[]
+}
+interface TopologyTerm {
+  matchLabelExpressions?: TopologyRequirement[]
+}
+
+const requirementErrors = (requirement: TopologyRequirement, path: string): FieldError[] => {
+  const values = requirement.values ?? []
+  const seen = new Set<string>()
+  return [
+    ...(values.length === 0 ? [required(child(path, 'values'))] : []),
+    ...values.flatMap((value, i) => {
+      if (!seen.has(value)) {
+        seen.add(value)
+        return []
+      }
+      return [duplicate(index(child(path, 'values'), i), value)]
+    }),
+    ...validLabelName(child(path, 'key'), requirement.key),
+  ]
+}
+
+const topologyErrors = (terms: TopologyTerm[]): FieldError[] => {
+  const seenTerms = new Set<string>()
+  return terms.flatMap((term, i) => {
+    const path = child(index('allowedTopologies', i), 'matchLabelExpressions')
+    const requirements = term.matchLabelExpressions ?? []
+    const keys = new Set<string>()
+    const errors = requirements.flatMap((requirement, j) => {
+      const at = index(path, j)
+      const repeated = keys.has(requirement.key)
+        ? [duplicate(child(at, 'key'), requirement.key)]
+        : []
+      keys.add(requirement.key)
+      return [...requirementErrors(requirement, at), ...repeated]
+    })
+    const whole = JSON.stringify(
+      requirements.map((r) => [r.key, [...(r.values ?? [])].sort()]).sort(),
+    )
+    // Upstream compares a term with all before it, and with an empty set at the start.
+    const isRepeated = requirements.length === 0 ? i > 0 : seenTerms.has(whole)
+    seenTerms.add(whole)
+    return isRepeated ? [...errors, duplicate(path, '')] : errors
+  })
+}
+
+const validate = (object: KubeObject): FieldError[] => {
+  const provisioner: string = object.provisioner ?? ''
+  const lower = provisioner.toLowerCase()
+  return [
+    ...(provisioner === ''
+      ? [required('provisioner')]
+      : isQualifiedName(lower).map((m) => invalid('provisioner', lower, m))),
+    ...parametersErrors(object.parameters, { allowEmpty: true }),
+    ...(reclaimPolicies.includes(object.reclaimPolicy)
+      ? []
+      : [notSupported('reclaimPolicy', object.reclaimPolicy, reclaimPolicies)]),
+    ...(bindingModes.includes(object.volumeBindingMode)
+      ? []
+      : [notSupported('volumeBindingMode', object.volumeBindingMode, bindingModes)]),
+    ...topologyErrors(object.allowedTopologies ?? []),
+  ]
+}
+
+export default defineKind({
+  group: 'storage.k8s.io',
+  version: 'v1',
+  kind: 'StorageClass',
+  strategy: {
+    default: (object) => {
+      object.reclaimPolicy ??= 'Delete'
+      object.volumeBindingMode ??= 'Immediate'
+    },
+    validate,
+    validateUpdate: (next, previous) => {
+      const kept = (field: string): FieldError[] =>
+        sameJson(next[field], previous[field])
+          ? []
+          : [forbidden(field, `updates to ${field} are forbidden.`)]
+      return [
+        ...kept('parameters'),
+        ...kept('provisioner'),
+        ...kept('reclaimPolicy'),
+        ...(next.volumeBindingMode === previous.volumeBindingMode
+          ? []
+          : [invalid('volumeBindingMode', next.volumeBindingMode, 'field is immutable')]),
+      ]
+    },
+  },
+  sample: { metadata: { name: 'sample' }, provisioner: 'example.com/sample' },
+})

@@ -1,0 +1,38 @@
+import { type FieldError, forbidden, invalid, required } from '#api/field-error.js'
+import { isQualifiedName } from '#api/names.js'
+import type { KubeObject } from '#api/object.js'
+import { defineKind } from '#registry/resource-definition.js'
+import { sameJson } from '#validation/immutable.js'
+import { parametersErrors } from './parameters.js'
+
+const validate = (object: KubeObject): FieldError[] => {
+  const driver: string = (object.driverName ?? '').toLowerCase()
+  return [
+    ...(driver === ''
+      ? [required('driverName')]
+      : isQualifiedName(driver).map((m) => invalid('driverName', driver, m))),
+    ...parametersErrors(object.parameters, { allowEmpty: false }),
+  ]
+}
+
+export default defineKind({
+  group: 'storage.k8s.io',
+  version: 'v1',
+  kind: 'VolumeAttributesClass',
+  strategy: {
+    validate,
+    validateUpdate: (next, previous) => [
+      ...(next.driverName === previous.driverName
+        ? []
+        : [forbidden('driverName', 'updates to driverName are forbidden.')]),
+      ...(sameJson(next.parameters, previous.parameters)
+        ? []
+        : [forbidden('parameters', 'updates to parameters are forbidden.')]),
+    ],
+  },
+  sample: {
+    metadata: { name: 'sample' },
+    driverName: 'example.com',
+    parameters: { speed: 'fast' },
+  },
+})

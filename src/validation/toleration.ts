@@ -1,0 +1,58 @@
+/** Tolerations of pods and runtime classes (pkg/apis/core/validation ValidateTolerations). */
+import { child, type FieldError, index, invalid, notSupported } from '#api/field-error.js'
+import { isLabelValue } from '#api/names.js'
+import { validLabelName } from './label-selector.js'
+
+export interface Toleration {
+  key?: string
+  operator?: string
+  value?: string
+  effect?: string
+  tolerationSeconds?: number
+}
+
+const effects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
+
+const operatorErrors = (toleration: Toleration, path: string): FieldError[] => {
+  const { operator = '', value = '' } = toleration
+  const at = child(path, 'operator')
+  if (operator === 'Equal' || operator === '')
+    return isLabelValue(value).map((m) => invalid(at, value, m))
+  if (operator === 'Exists')
+    return value === ''
+      ? []
+      : [invalid(at, value, "value must be empty when `operator` is 'Exists'")]
+  return [notSupported(at, operator, ['Equal', 'Exists'])]
+}
+
+const tolerationErrors = (toleration: Toleration, path: string): FieldError[] => {
+  const { key = '', operator = '', effect = '', tolerationSeconds } = toleration
+  return [
+    ...(key === '' ? [] : validLabelName(child(path, 'key'), key)),
+    ...(key === '' && operator !== 'Exists'
+      ? [
+          invalid(
+            child(path, 'operator'),
+            operator,
+            'operator must be Exists when `key` is empty, which means "match all values and all keys"',
+          ),
+        ]
+      : []),
+    ...(tolerationSeconds !== undefined && effect !== 'NoExecute'
+      ? [
+          invalid(
+            child(path, 'effect'),
+            effect,
+            "effect must be 'NoExecute' when `tolerationSeconds` is set",
+          ),
+        ]
+      : []),
+    ...operatorErrors(toleration, path),
+    ...(effect === '' || effects.includes(effect)
+      ? []
+      : [notSupported(child(path, 'effect'), effect, effects)]),
+  ]
+}
+
+export const validTolerations = (path: string, tolerations: readonly Toleration[]): FieldError[] =>
+  tolerations.flatMap((toleration, i) => tolerationErrors(toleration, index(path, i)))
