@@ -212,8 +212,6 @@ export interface ResourceDefinition {
   /** Objects expire by themselves (Events). */
   readonly ttlSeconds?: number
   readonly storageVersionHash?: string
-  /** Sent as a warning with every answer, whatever the verb. */
-  readonly deprecationWarning?: string
 }
 
 /**
