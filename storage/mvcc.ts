@@ -96,6 +96,8 @@ export class Mvcc {
       const made = operations
         .map((operation) => planOperation(operation, look(operation.key), revision + 1))
         .filter((event) => event !== undefined)
+        // One order that a scan of the disk yields again.
+        .sort((a, b) => (a.key < b.key ? -1 : 1))
       // Deleting what is not there changes nothing and takes no revision, as in etcd.
       if (made.length > 0) revision++
       for (const event of made) {

@@ -6,7 +6,7 @@
  * failed nothing more is written: LevelDB goes on after a failed append and would lose what comes behind it
  * (google/leveldb issues 578 and 1180), so it is the driver that stops. Reads and watches go on.
  */
-import { chmodSync, mkdirSync } from 'node:fs'
+import { chmodSync, mkdirSync, realpathSync } from 'node:fs'
 import { Level } from 'level'
 import type { Clock } from '#api/clock.js'
 import { limits } from '#limits'
@@ -53,10 +53,34 @@ const writeBufferBytes = 16 * 1024 * 1024
 /** Removals of a compaction that one batch takes along. */
 const removalsInBatchMax = 1_000
 
+/**
+ * Folders that this process has open. LevelDB must not be asked a second time: it opens the lock file before it
+ * looks, and closing that again would drop the lock that this process holds (a rule of POSIX).
+ */
+const openDirectories = new Set<string>()
+
 /** Throws StorageError: Locked, Corrupt, Unavailable. */
 export const openLevel = async ({ directory, clock }: LevelOptions): Promise<StorageDriver> => {
   if (directory === '') throw new StorageError('Unavailable', 'storage level: names no directory')
   makePrivate(directory)
+  const path = realpathSync(directory)
+  if (openDirectories.has(path)) {
+    throw new StorageError('Locked', `${directory} is in use by this process`)
+  }
+  openDirectories.add(path)
+  try {
+    return await openDatabase(directory, clock, () => openDirectories.delete(path))
+  } catch (error) {
+    openDirectories.delete(path)
+    throw error
+  }
+}
+
+const openDatabase = async (
+  directory: string,
+  clock: Clock,
+  closed: () => void,
+): Promise<StorageDriver> => {
   const db: Database = new Level<string, Buffer>(directory, {
     keyEncoding: 'utf8',
     valueEncoding: 'buffer',
@@ -71,7 +95,7 @@ export const openLevel = async ({ directory, clock }: LevelOptions): Promise<Sto
   let acknowledged: Acknowledged | undefined
   try {
     acknowledged = new Acknowledged(directory)
-    return new LevelDriver(db, acknowledged, await replay(db, acknowledged.read()), clock)
+    return new LevelDriver(db, acknowledged, await replay(db, acknowledged.read()), clock, closed)
   } catch (error) {
     acknowledged?.close()
     await db.close()
@@ -107,6 +131,7 @@ class LevelDriver implements StorageDriver {
   readonly #acknowledged: Acknowledged
   readonly #state: Mvcc
   readonly #upkeep: Upkeep
+  readonly #released: () => void
   #head: Head
   #waiting: Waiting[] = []
   #compactions: Compaction[] = []
@@ -116,7 +141,14 @@ class LevelDriver implements StorageDriver {
   #failed: StorageError | undefined
   #closed: StorageError | undefined
 
-  constructor(db: Database, acknowledged: Acknowledged, replayed: Replayed, clock: Clock) {
+  constructor(
+    db: Database,
+    acknowledged: Acknowledged,
+    replayed: Replayed,
+    clock: Clock,
+    released: () => void,
+  ) {
+    this.#released = released
     this.#db = db
     this.#acknowledged = acknowledged
     this.#state = replayed.state
@@ -184,6 +216,7 @@ class LevelDriver implements StorageDriver {
     this.#state.close(this.#closed)
     await this.#db.close()
     this.#acknowledged.close()
+    this.#released()
   }
 
   #checkOpen(): void {
