@@ -7,6 +7,13 @@ import type { ResourceTable } from '#registry/resource-table.js'
 import type { Store } from '#registry/store.js'
 import type { Stores } from '#registry/stores.js'
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The Content-Type header as it came; empty when there was none. */
+    bodyType: string
+  }
+}
+
 export interface ApiDeps {
   readonly table: ResourceTable
   readonly stores: Stores

@@ -68,7 +68,7 @@ export const fieldValidationOf = (text: string): FieldValidation =>
 
 /** Throws 415. */
 export const inputTypeOf = (request: FastifyRequest): 'json' | 'yaml' => {
-  const type = inputMediaType(request.headers['content-type'])
+  const type = inputMediaType(request.bodyType)
   if (type === undefined || type === 'protobuf') throw unsupportedMediaType(mediaTypes)
   return type
 }

@@ -103,6 +103,30 @@ const optionReaders: Record<string, Reader> = {
   ignoreStoreReadErrorWithClusterBreakingPotential: readBoolean,
 }
 
+// What else the scheme of options knows, by apiVersion: these are refused in other words than what nobody knows.
+const knownKinds: Readonly<Record<string, readonly string[]>> = {
+  v1: ['Status', 'APIVersions', 'APIGroup', 'APIGroupList', 'APIResourceList'],
+  'meta.k8s.io/v1': [
+    'CreateOptions',
+    'GetOptions',
+    'ListOptions',
+    'PartialObjectMetadata',
+    'PartialObjectMetadataList',
+    'PatchOptions',
+    'Table',
+    'TableOptions',
+    'UpdateOptions',
+  ],
+}
+
+const wrongKindText = (kind: string, given: string): string => {
+  const apiVersion = given === '' ? 'meta.k8s.io/v1' : given
+  const version = apiVersion.slice(apiVersion.indexOf('/') + 1)
+  return Object.hasOwn(knownKinds, apiVersion) && knownKinds[apiVersion]!.includes(kind)
+    ? `converting (${version}.${kind}) to (v1.DeleteOptions): unknown conversion`
+    : `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`
+}
+
 /** Of the type only the kind counts: `v1`, `apps/v1` or anything else may stand before it (row 29). */
 const fromValue = (value: JsonValue): DeleteOptions => {
   if (value === null) return {}
@@ -111,17 +135,14 @@ const fromValue = (value: JsonValue): DeleteOptions => {
       `couldn't get version/kind; json parse error: json: cannot unmarshal ${goKindOf(value)} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`,
     )
   const { kind, apiVersion, ...options } = readFields(value, optionReaders, 'DeleteOptions')
-  if (kind !== undefined && kind !== '' && kind !== 'DeleteOptions')
-    throw badRequest(
-      `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(
-        apiVersion || 'meta.k8s.io/v1',
-      )} in scheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:31"`,
-    )
+  const named = typeof kind === 'string' ? kind : ''
+  if (named !== '' && named !== 'DeleteOptions')
+    throw badRequest(wrongKindText(named, typeof apiVersion === 'string' ? apiVersion : ''))
   return options as DeleteOptions
 }
 
 const fromBody = (request: FastifyRequest, body: Buffer): DeleteOptions => {
-  const mediaType = inputMediaType(request.headers['content-type'])
+  const mediaType = inputMediaType(request.bodyType)
   if (mediaType === undefined) throw unsupportedMediaType(mediaTypes)
   if (mediaType === 'protobuf') return decodeDeleteOptionsProtobuf(body)
   const text = body.toString('utf8')

@@ -39,6 +39,13 @@ const viewHandlers: Handlers = {
   PATCH: { verb: 'patch', handler: patchObject },
   POST: { verb: 'create', handler: createThroughSubresource },
 }
+const connectVerbs: Readonly<Record<string, Verb>> = {
+  GET: 'get',
+  POST: 'create',
+  PUT: 'update',
+  PATCH: 'patch',
+  DELETE: 'delete',
+}
 const statusVerbs: readonly Verb[] = ['get', 'update', 'patch']
 
 /** Of a namespaced resource, the path without a namespace can only be read (deletion.md row 3). */
@@ -92,7 +99,8 @@ const methodsOf = (route: Route): string[] => {
     return Object.keys(handlersOf(definition, scope)).filter(
       (method) => handlerFor(definition, scope, method) !== undefined,
     )
-  if (view?.style === 'connect') return ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+  if (view?.style === 'connect')
+    return Object.keys(connectVerbs).filter((method) => view.verbs.includes(connectVerbs[method]!))
   const verbs = verbsOfSubresource(route)
   return Object.keys(viewHandlers).filter((method) => verbs.includes(viewHandlers[method]!.verb))
 }
@@ -105,7 +113,10 @@ const connect: VerbHandler = (target, request, reply, deps) => {
 const handle = (route: Route, method: string): VerbHandler | undefined => {
   const { definition, scope, subresource, view } = route
   if (subresource === '') return handlerFor(definition, scope, method)
-  if (view?.style === 'connect') return connect
+  if (view?.style === 'connect')
+    return connectVerbs[method] !== undefined && view.verbs.includes(connectVerbs[method])
+      ? connect
+      : undefined
   const found = viewHandlers[method]
   return found !== undefined && verbsOfSubresource(route).includes(found.verb)
     ? found.handler
@@ -220,7 +231,8 @@ const serveByTable = async (
     // Custom resources have no route across namespaces but for reading (deletion.md, surprises).
     if (definition.isCustom && route.scope === 'everywhere')
       throw new PlainTextError(404, '404 page not found\n')
-    throw methodNotAllowed()
+    // A path that takes no method at all is no path (one review, say).
+    throw methodsOf(route).length === 0 ? pathNotFound() : methodNotAllowed()
   }
   const target = targetOf(route, deps, { namespace, name: info.parts[1] ?? '' })
   return handler(target, request, reply, deps)
@@ -228,8 +240,23 @@ const serveByTable = async (
 
 const anyMethod: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
+/**
+ * Fastify judges the Content-Type by itself, before any handler, in words of its own. The handlers do that here: they find
+ * the header as it came in `bodyType`.
+ */
+const hideContentType = (app: FastifyInstance): void => {
+  app.decorateRequest('bodyType', '')
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { headers } = request.raw
+    request.bodyType = headers['content-type'] ?? ''
+    if (headers['content-type'] !== undefined) headers['content-type'] = 'application/octet-stream'
+    done()
+  })
+}
+
 /** Registers every built-in resource of the table, and the routes for what is not in it yet. */
 export const installApi = (app: FastifyInstance, deps: ApiDeps): void => {
+  hideContentType(app)
   for (const definition of deps.table)
     if (!definition.isCustom) installResource(app, deps, definition)
   for (const url of ['/api/:version/*', '/apis/:group/:version/*'])

@@ -13,6 +13,8 @@ export interface Negotiated {
   /** `meta.k8s.io/v1` or `meta.k8s.io/v1beta1`, for what is converted. */
   readonly convertVersion: string
   readonly pretty: boolean
+  /** Only protobuf is accepted: a Status is sent in it, everything else in JSON. */
+  readonly statusInProtobuf: boolean
   /** Whether a watch can be streamed in this form. */
   readonly streams: boolean
 }
@@ -75,6 +77,7 @@ const negotiateClause = (clause: Clause, mediaType: string): Negotiated | undefi
     convert: kind as Conversion | undefined,
     convertVersion: `meta.k8s.io/${version ?? 'v1'}`,
     pretty: parameters.get('pretty') === '1',
+    statusInProtobuf: mediaType === protobuf,
     streams: mediaType !== yaml,
   }
 }
@@ -84,6 +87,7 @@ const fallback: Negotiated = {
   convert: undefined,
   convertVersion: 'meta.k8s.io/v1',
   pretty: false,
+  statusInProtobuf: false,
   streams: true,
 }
 

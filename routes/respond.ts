@@ -5,6 +5,7 @@ import { constants, gzip } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { stringify } from '#api/json.js'
 import type { JsonObject, KubeObject, ListMeta } from '#api/object.js'
+import type { Status } from '#api/status.js'
 import type { ListPage, StoredObject } from '#cacher/object-storage.js'
 import { limits } from '#limits'
 import { Query } from '#registry/query.js'
@@ -13,6 +14,7 @@ import { makeTable, parseIncludeObject, partialObjectMetadata } from '#registry/
 import { formatYaml } from '#registry/yaml.js'
 import type { Target } from './api-deps.js'
 import { isPretty, type Negotiated, notAcceptableConversion } from './negotiation.js'
+import { encodeStatusProtobuf } from './status-protobuf.js'
 
 const compress = promisify(gzip)
 
@@ -37,6 +39,12 @@ export const sendValue = (
   value: unknown,
   { code, negotiated }: { code: number; negotiated: Negotiated },
 ): Promise<FastifyReply> => {
+  if (negotiated.statusInProtobuf && (value as { kind?: string }).kind === 'Status')
+    return sendBytes(
+      request,
+      reply.code(code).header('content-type', 'application/vnd.kubernetes.protobuf'),
+      encodeStatusProtobuf(value as Status),
+    )
   reply.code(code).header('content-type', negotiated.mediaType)
   if (negotiated.mediaType === 'application/yaml')
     return sendBytes(request, reply, Buffer.from(formatYaml(value as JsonObject)))

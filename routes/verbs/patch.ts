@@ -43,7 +43,7 @@ const namesOfTypes = Object.keys(patchTypes)
 
 /** Built-in routes refuse a type that no route knows in go-restful's words; the rest is apiserver's. */
 const patchTypeOf = (request: FastifyRequest, { definition }: Target): PatchType => {
-  const header = request.headers['content-type'] ?? ''
+  const header = request.bodyType
   const type = (header.split(';')[0] ?? '').trim()
   const found = Object.hasOwn(patchTypes, type) ? patchTypes[type] : undefined
   if (definition.isCustom) {

@@ -71,7 +71,8 @@ const markOnce = async (deletion: Deletion, current: StoredObject): Promise<Mark
   const graceful = beforeDelete(object, options, { definition, now })
   if (graceful === 'pending') return { next: 'stay', stored: current }
   const finalizers = deletionFinalizers(object, options, definition)
-  object.metadata.finalizers = [...finalizers]
+  if (finalizers.length === 0) delete object.metadata.finalizers
+  else object.metadata.finalizers = [...finalizers]
   const held = finalizers.length > 0
   if (graceful === 'no' && !held) return { next: 'remove', current }
   if (graceful === 'no') markAsDeleting(object, now)
@@ -151,7 +152,7 @@ export const deleteGenerically = async (
   const untouched =
     graceful === 'no' &&
     finalizers.length === 0 &&
-    deletionFinalizers(look, options, definition) === look.metadata.finalizers
+    deletionFinalizers(look, options, definition).length === 0
   const marked = untouched ? ({ next: 'remove', current } as const) : await mark(deletion, current)
   if (marked.next === 'stay') return { stored: marked.stored, deleted: false }
   if ('written' in marked && marked.written !== undefined) {

@@ -42,6 +42,20 @@ const toJson = (value: unknown, depth: number): JsonValue => {
   )
 }
 
+/** Go's words for the mistakes that people make; others keep the library's. */
+const goMessages: Readonly<Partial<Record<string, string>>> = {
+  BAD_COLLECTION_TYPE: 'did not find expected node content',
+  BAD_INDENT: 'did not find expected node content',
+  BLOCK_AS_IMPLICIT_KEY: 'mapping values are not allowed in this context',
+  MISSING_CHAR: 'did not find expected node content',
+  MULTILINE_IMPLICIT_KEY: "could not find expected ':'",
+  TAB_AS_INDENT: 'found character that cannot start any token',
+  UNEXPECTED_TOKEN: 'did not find expected node content',
+}
+
+const goMessage = (code: string, message: string): string =>
+  goMessages[code] ?? (message.split('\n')[0] ?? '').replace(/ at line.*$/, '')
+
 const parseUnguarded = (text: string): ParsedYaml => {
   const document = parseDocument(text, {
     version: '1.1',
@@ -61,9 +75,7 @@ const parseUnguarded = (text: string): ParsedYaml => {
       duplicates.push(`line ${line}: key ${JSON.stringify(name)} already set in map`)
       // A stream of several documents is read up to the end of its first.
     } else if (code !== 'MULTIPLE_DOCS')
-      throw new YamlSyntaxError(
-        `yaml: line ${line}: ${(message.split('\n')[0] ?? '').replace(/ at line.*$/, '')}`,
-      )
+      throw new YamlSyntaxError(`yaml: line ${line}: ${goMessage(code, message)}`)
   }
   return { value: toJson(document.toJS({ maxAliasCount: limits.yamlAliasesMax }), 0), duplicates }
 }
