@@ -1,0 +1,338 @@
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import { systemClock } from '#api/clock.js'
+import type { KubeObject } from '#api/object.js'
+import { makeCacher } from '#cacher/cacher.js'
+import { encodeObject, withRevision } from '#cacher/object-bytes.js'
+import {
+  type ObjectEventBatch,
+  type ObjectStorage,
+  type ObjectWatchOptions,
+  type ReadConsistency,
+  type Selection,
+  WriteConflict,
+} from '#cacher/object-storage.js'
+import type { StorageDriver, StorageEvent } from '#storage/driver.js'
+import { openStorage } from '#storage/open.js'
+import { take } from '../storage/suite.js'
+import { expectedEvents, type View } from './watch-oracle.js'
+
+const prefix = '/registry/pods/'
+const consistent: ReadConsistency = { kind: 'consistent' }
+
+// A cacher's timers keep no process alive.
+const alive = setInterval(() => {}, 1_000)
+t.teardown(() => clearInterval(alive))
+
+const start = async (t: Test, now?: () => number) => {
+  const clock = now === undefined ? systemClock : { now }
+  const driver = await openStorage('memory:', { clock })
+  const cacher = await makeCacher({ driver, clock })
+  const pods = cacher.forResource({
+    prefix,
+    fields: { 'spec.nodeName': (pod) => pod.spec?.nodeName ?? '' },
+  })
+  t.teardown(async () => {
+    await cacher.close()
+    await driver.close()
+  })
+  return { driver, cacher, pods }
+}
+
+const pod = (name: string, n: number | string, app?: string, nodeName?: string): KubeObject => ({
+  kind: 'Pod',
+  apiVersion: 'v1',
+  metadata: { name, namespace: 'd', uid: `uid-${name}`, ...(app && { labels: { app } }) },
+  spec: { n, ...(nodeName && { nodeName }) },
+})
+
+const keyOf = (name: string) => `${prefix}d/${name}`
+
+const labelled = (app: string): Selection => ({
+  prefix,
+  labelEquals: new Map([['app', app]]),
+  matches: (stored) => stored.object.metadata.labels?.app === app,
+})
+
+const names = (items: readonly { key: string }[]) => items.map(({ key }) => key.split('/').pop())
+
+/** Batches of a watch until `enough` says so. */
+const batches = async (
+  storage: ObjectStorage,
+  options: Omit<ObjectWatchOptions, 'signal'>,
+  enough: (batches: ObjectEventBatch[]) => boolean,
+): Promise<ObjectEventBatch[]> => {
+  const controller = new AbortController()
+  const seen: ObjectEventBatch[] = []
+  try {
+    for await (const batch of storage.watch({ ...options, signal: controller.signal })) {
+      seen.push(batch)
+      if (enough(seen)) break
+    }
+  } finally {
+    controller.abort()
+  }
+  return seen
+}
+
+const lines = (seen: readonly ObjectEventBatch[]): string[] =>
+  seen.flatMap(({ events }) =>
+    events.map(({ type, stored, revision }) => {
+      const shown = JSON.parse(String(stored.json)) as KubeObject
+      t.equal(shown.metadata.resourceVersion, String(revision), 'the version shown is the event')
+      return `${revision} ${type} ${stored.key} ${shown.spec.n}`
+    }),
+  )
+
+t.test('JSON is written once, with resourceVersion where upstream has it', async (t) => {
+  const object = {
+    ...pod('a', 1, 'x'),
+    metadata: { labels: { app: 'x' }, uid: 'u', name: 'a', generation: 2 },
+    data: JSON.parse('{"__proto__":1,"big":0}'),
+  }
+  object.data.big = 2n ** 62n
+  t.equal(
+    String(withRevision(encodeObject(object), 7)),
+    '{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","uid":"u","resourceVersion":"7",' +
+      '"generation":2,"labels":{"app":"x"}},"spec":{"n":1},"data":{"__proto__":1,"big":4611686018427387904}}',
+  )
+  const bare = { kind: 'X', apiVersion: 'v1', metadata: {} }
+  t.equal(
+    String(withRevision(encodeObject(bare), 7)),
+    '{"kind":"X","apiVersion":"v1","metadata":{"resourceVersion":"7"}}',
+  )
+  const foreign = Buffer.from('{"apiVersion":"v1","kind":"X","metadata":{"uid":"u","name":"ü"}}')
+  t.equal(
+    String(withRevision(foreign, 7)),
+    '{"kind":"X","apiVersion":"v1","metadata":{"name":"ü","uid":"u","resourceVersion":"7"}}',
+  )
+})
+
+t.test('a write is read back at once, and only its expected version is replaced', async (t) => {
+  const { pods } = await start(t)
+  const first = await pods.create(keyOf('a'), pod('a', 1))
+  t.equal(first.object.metadata.resourceVersion, String(first.revision))
+  t.equal(await pods.get(keyOf('a'), consistent), first)
+  await t.rejects(pods.create(keyOf('a'), pod('a', 2)), WriteConflict)
+  const second = await pods.update(first, pod('a', 2))
+  const refused = await pods.update(first, pod('a', 3)).catch((error) => error)
+  t.ok(refused instanceof WriteConflict)
+  t.equal(refused.current.revision, second.revision)
+  await t.rejects(pods.delete(first), WriteConflict)
+  const last = await pods.delete(second)
+  t.match(JSON.parse(String(last.json)), {
+    metadata: { resourceVersion: String(last.revision) },
+    spec: { n: 2 },
+  })
+  t.equal(await pods.get(keyOf('a'), consistent), undefined)
+  const gone = await pods.update(second, pod('a', 4)).catch((error) => error)
+  t.equal(gone.current, undefined)
+})
+
+t.test('lists: order, pages with what remains, selectors, past revisions', async (t) => {
+  const { driver, pods } = await start(t)
+  for (const name of ['c', 'a', 'd', 'b', 'e']) {
+    await pods.create(keyOf(name), pod(name, 1, name < 'c' ? 'x' : 'y', name === 'e' ? 'n1' : ''))
+  }
+  const at = pods.currentRevision()
+  const page = (limit: number, startKey?: string, selection: Selection = { prefix }) =>
+    pods.list({ selection, consistency: { kind: 'exact', revision: at }, limit, startKey })
+  const first = await page(2)
+  t.same([names(first.items), first.remaining], [['a', 'b'], 3])
+  await pods.delete((await pods.get(keyOf('c'), consistent))!)
+  const second = await page(2, first.nextKey)
+  t.same([names(second.items), second.revision], [['c', 'd'], at], 'the list shows one revision')
+  const third = await page(2, second.nextKey)
+  t.same([names(third.items), third.nextKey], [['e'], undefined])
+
+  const now = (selection: Selection, limit = 0) =>
+    pods.list({ selection, consistency: consistent, limit })
+  t.same(names((await now(labelled('y'))).items), ['d', 'e'])
+  const cut = await now(labelled('x'), 1)
+  t.same([names(cut.items), cut.remaining], [['a'], undefined], 'unknown under a selector')
+  t.same(names((await now({ prefix, fieldEquals: new Map([['spec.nodeName', 'n1']]) })).items), [
+    'e',
+  ])
+  await pods.update((await pods.get(keyOf('d'), consistent))!, pod('d', 2, 'x', 'n1'))
+  t.same(names((await now(labelled('x'))).items), ['a', 'b', 'd'], 'indexes follow')
+  t.same(names((await now({ prefix: '/registry/pods/other/' })).items), [])
+
+  await driver.compact(pods.currentRevision())
+  await t.rejects(page(2), { code: 'Compacted' })
+  await t.rejects(
+    pods.list({
+      selection: { prefix },
+      consistency: { kind: 'notOlderThan', revision: at + 1000 },
+      limit: 0,
+    }),
+    { code: 'FutureRevision', revision: pods.currentRevision() },
+  )
+})
+
+t.test('a list at a past revision is a list of then, whatever has happened since', async (t) => {
+  const { pods } = await start(t)
+  const model = new Map<number, string>()
+  let state: string[] = []
+  for (let i = 0; i < 60; i++) {
+    const name = `p${(i * 7) % 11}`
+    const found = await pods.get(keyOf(name), consistent)
+    if (found === undefined) await pods.create(keyOf(name), pod(name, i))
+    else if (i % 3 === 0) await pods.delete(found)
+    else await pods.update(found, pod(name, i))
+    const { items, revision } = await pods.list({
+      selection: { prefix },
+      consistency: consistent,
+      limit: 0,
+    })
+    state = items.map(({ json }) => String(json))
+    model.set(revision, state.join())
+  }
+  for (const [revision, wanted] of model) {
+    const consistency = { kind: 'exact', revision } as const
+    const { items } = await pods.list({ selection: { prefix }, consistency, limit: 0 })
+    t.equal(items.map(({ json }) => String(json)).join(), wanted)
+  }
+})
+
+t.test('sendInitialEvents: the state, a batch that ends it, then what happens', async (t) => {
+  const { pods } = await start(t)
+  await pods.create(keyOf('a'), pod('a', 1))
+  const b = await pods.create(keyOf('b'), pod('b', 1, 'x'))
+  const options = { selection: labelled('x'), after: b.revision, sendInitialEvents: true }
+  const seen = batches(pods, options, (all) => all.length === 3)
+  await new Promise((resolve) => setTimeout(resolve, 5))
+  const updated = await pods.update(b, pod('b', 2, 'y'))
+  const [state, end, live] = await seen
+  t.same(lines([state!]), [`${b.revision} ADDED ${keyOf('b')} 1`])
+  t.equal(end!.initialEventsEnd, true)
+  t.same(lines([live!]), [`${updated.revision} DELETED ${keyOf('b')} 1`], 'it left the selection')
+  const future = { ...options, after: updated.revision + 99 }
+  await t.rejects(
+    batches(pods, future, () => true),
+    { code: 'FutureRevision' },
+  )
+})
+
+t.test('watchers of one view share their batches; a bookmark comes when it is due', async (t) => {
+  let now = 1_000_000
+  const { pods } = await start(t, () => now)
+  const watch = () =>
+    batches(pods, { selection: { prefix }, after: 'now' }, (all) => all.length > 1)
+  const both = [watch(), watch()]
+  await Promise.all([1, 2, 3].map((n) => pods.create(keyOf(`p${n}`), pod(`p${n}`, n))))
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  now += 61_000
+  const [one, other] = await Promise.all(both)
+  t.equal(one![0]!.events.length, 3, 'all that was ready came together')
+  t.equal(one![0], other![0])
+  t.same(one![1], { revision: pods.currentRevision(), events: [] })
+})
+
+t.test(
+  'resources register late, share a group folder, and close with their watchers',
+  async (t) => {
+    const { driver, cacher, pods } = await start(t)
+    const write = async (key: string, n: number) => {
+      const value = encodeObject(pod('x', n))
+      return driver.txn([], [{ type: 'put', key, value }])
+    }
+    const before = cacher.currentRevision()
+    await write('/registry/example.com/widgets/d/x', 1)
+    await write('/registry/example.com/gadgets/d/x', 2)
+    const last = await write('/registry/example.com/widgets/d/x', 3)
+    const selection = { prefix: '/registry/example.com/widgets/' }
+    const widgets = cacher.forResource(selection)
+    t.equal(cacher.forResource(selection), widgets)
+    await widgets.list({
+      selection,
+      consistency: { kind: 'notOlderThan', revision: last.revision },
+      limit: 0,
+    })
+    const history = await batches(
+      widgets,
+      { selection, after: before },
+      (all) => lines(all).length > 1,
+    )
+    t.same(
+      lines(history).map((line) => line.slice(2)),
+      ['ADDED /registry/example.com/widgets/d/x 1', 'MODIFIED /registry/example.com/widgets/d/x 3'],
+      'history from before it was registered',
+    )
+    const open = batches(pods, { selection: { prefix }, after: 'now' }, () => true)
+    await cacher.close()
+    await t.rejects(open, { code: 'Closed' })
+  },
+)
+
+/** Random writes through the storage, some of them at once. */
+const churn = async (pods: ObjectStorage, steps: readonly [number, number, number][]) => {
+  let n = 0
+  const one = async ([name, app, kind]: [number, number, number]) => {
+    const key = keyOf(`p${name}`)
+    const next = pod(`p${name}`, n++, ['', 'x', 'y'][app])
+    const found = await pods.get(key, { kind: 'any' })
+    if (found === undefined) await pods.create(key, next).catch(ignoreConflict)
+    else if (kind === 0) await pods.delete(found).catch(ignoreConflict)
+    else await pods.update(found, next).catch(ignoreConflict)
+  }
+  for (let i = 0; i < steps.length; i += 4) await Promise.all(steps.slice(i, i + 4).map(one))
+}
+
+const ignoreConflict = (error: unknown) => {
+  if (!(error instanceof WriteConflict)) throw error
+}
+
+/** Watches `view` and breaks off after every few events, resuming at the last revision, until `end`. */
+const watchInPieces = async (pods: ObjectStorage, view: View, piece: number, end: () => number) => {
+  const seen: string[] = []
+  let after = 1
+  const selection = view.label === undefined ? { prefix: view.prefix } : labelled(view.label)
+  while (after < end()) {
+    const controller = new AbortController()
+    const timer = setTimeout(() => controller.abort(), 15)
+    let events = 0
+    for await (const batch of pods.watch({ selection, after, signal: controller.signal })) {
+      seen.push(...lines([batch]))
+      after = batch.revision
+      events += batch.events.length
+      if (events >= piece) break
+    }
+    clearTimeout(timer)
+    if (controller.signal.aborted && pods.currentRevision() >= end()) after = pods.currentRevision()
+  }
+  return seen
+}
+
+const wholeHistory = (driver: StorageDriver): Promise<StorageEvent[]> =>
+  take(driver, { prefix: '/registry/', after: driver.compactedRevision() }, 0)
+
+t.test('watch guarantees: ordered, unique, complete, resumable, for every view', async (t) => {
+  const steps = fc.array(fc.tuple(fc.nat(6), fc.nat(2), fc.nat(3)), {
+    minLength: 20,
+    maxLength: 120,
+  })
+  const property = fc.asyncProperty(steps, fc.integer({ min: 1, max: 9 }), async (steps, piece) => {
+    const driver = await openStorage('memory:', { clock: systemClock })
+    const cacher = await makeCacher({ driver, clock: systemClock })
+    const pods = cacher.forResource({ prefix })
+    let end = Number.POSITIVE_INFINITY
+    const views: View[] = [{ prefix }, { prefix, label: 'x' }, { prefix, label: 'y' }]
+    try {
+      const streams = views.map((view) => watchInPieces(pods, view, piece, () => end))
+      await churn(pods, steps)
+      end = pods.currentRevision()
+      const history = await wholeHistory(driver)
+      for (const [index, view] of views.entries()) {
+        const seen = await streams[index]!
+        const wanted = expectedEvents(history, view, 1)
+        if (seen.join('\n') !== wanted.join('\n')) {
+          throw new Error(`${view.label}: ${seen.join('; ')} instead of ${wanted.join('; ')}`)
+        }
+      }
+    } finally {
+      await cacher.close()
+      await driver.close()
+    }
+  })
+  await t.resolves(fc.assert(property, { numRuns: 15 }))
+})
