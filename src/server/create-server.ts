@@ -17,6 +17,7 @@ import { makeResourceTable, type ResourceTable } from '#registry/resource-table.
 import { installDiscovery } from '#routes/discovery.js'
 import { installHealthz } from '#routes/healthz.js'
 import { installApi } from '#routes/installer.js'
+import { installOpenApi } from '#routes/openapi.js'
 import { installVersion } from '#routes/version.js'
 import { type ServerCredentials, writePrivateFile } from './credentials.js'
 import { healthChecks } from './health-checks.js'
@@ -67,6 +68,7 @@ const installRoutes = (parts: Parts, clock: Clock): void => {
   installHealthz(app, healthChecks({ stores, openRequests }))
   installVersion(app, buildInfo())
   installDiscovery(app, table)
+  installOpenApi(app, { source: table, build: packageVersion() })
   installApi(app, { table, stores, clock, fieldManagerOf })
 }
 

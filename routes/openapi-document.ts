@@ -1,0 +1,116 @@
+/**
+ * An OpenAPI document from operations, by @fastify/swagger: the operations are declared as routes on an instance that
+ * never listens. That instance is made when a document is first asked for, and gone when it is made.
+ */
+import type { FastifySchema } from 'fastify'
+import type { JsonObject } from '#api/object.js'
+import type { Operation } from '#openapi/operations.js'
+import { parameterType } from '#openapi/parameters.js'
+import { toSwaggerSchema } from './openapi-schemas.js'
+
+export type OpenApiVersion = 'v2' | 'v3'
+
+const info = { title: 'Kubernetes', version: '1.36' }
+const responseTexts: Readonly<Record<string, string>> = {
+  200: 'OK',
+  201: 'Created',
+  202: 'Accepted',
+  401: 'Unauthorized',
+}
+
+const parameters = (names: readonly string[]): JsonObject => ({
+  type: 'object',
+  properties: Object.fromEntries(
+    names.map((name) => [name, { type: parameterType(name), uniqueItems: true }]),
+  ),
+})
+
+const pathNames = (path: string): string[] => [...path.matchAll(/\{(\w+)\}/g)].map((m) => m[1]!)
+
+const routeSchema = (operation: Operation): FastifySchema => {
+  const { id, description, tag, consumes, produces, action, gvk, query, body, path } = operation
+  const inPath = pathNames(path)
+  const response = Object.fromEntries(
+    Object.entries(operation.responses).map(([code, answer]) => {
+      const text = { description: responseTexts[code]! }
+      if (answer === null) return [code, { ...text, type: 'null' }]
+      return [
+        code,
+        answer === 'string' ? { ...text, type: 'string' } : { ...text, $ref: `${answer}#` },
+      ]
+    }),
+  )
+  return {
+    operationId: id,
+    description,
+    tags: [tag],
+    produces: [...produces],
+    response,
+    ...(consumes.length === 0 ? {} : { consumes: [...consumes] }),
+    ...(inPath.length === 0 ? {} : { params: parameters(inPath) }),
+    ...(query.length === 0 ? {} : { querystring: parameters(query) }),
+    ...(body === undefined ? {} : { body: { $ref: `${body}#` } }),
+    ...(action === undefined ? {} : { 'x-kubernetes-action': action }),
+    ...(gvk === undefined ? {} : { 'x-kubernetes-group-version-kind': gvk }),
+  } as FastifySchema
+}
+
+/** Schemas that the operations name: declared empty, so that nothing compiles them; the real ones are put in afterwards. */
+const namedSchemas = (operations: readonly Operation[]): Set<string> => {
+  const names = new Set<string>()
+  for (const { body, responses } of operations)
+    for (const name of [body, ...Object.values(responses)])
+      if (typeof name === 'string' && name !== 'string') names.add(name)
+  return names
+}
+
+const options = (version: OpenApiVersion): object => ({
+  ...(version === 'v3'
+    ? { openapi: { openapi: '3.0.0', info } }
+    : { swagger: { swagger: '2.0', info } }),
+  refResolver: { buildLocalReference: (json: { $id?: unknown }) => json.$id },
+})
+
+export interface DocumentParts {
+  readonly version: OpenApiVersion
+  readonly operations: readonly Operation[]
+  /** The schemas for these names and what they refer to. */
+  readonly schemasOf: (names: Iterable<string>) => Record<string, JsonObject>
+}
+
+export const makeDocument = async ({
+  version,
+  operations,
+  schemasOf,
+}: DocumentParts): Promise<JsonObject> => {
+  const [{ fastify }, { default: swagger }] = await Promise.all([
+    import('fastify'),
+    import('@fastify/swagger'),
+  ])
+  const app = fastify({ exposeHeadRoutes: false })
+  app.setValidatorCompiler(() => () => true)
+  app.setSerializerCompiler(() => () => '')
+  await app.register(swagger, options(version))
+  const names = namedSchemas(operations)
+  for (const name of names) app.addSchema({ $id: name, type: 'object' })
+  for (const operation of operations)
+    app.route({
+      method: operation.method.toUpperCase() as 'GET',
+      url: operation.path.replace(/\{(\w+)\}/g, ':$1'),
+      schema: routeSchema(operation),
+      handler: () => undefined,
+    })
+  await app.ready()
+  const document = app.swagger() as unknown as JsonObject
+  await app.close()
+  const schemas = schemasOf(names)
+  if (version === 'v3') return { ...document, components: { schemas } }
+  return {
+    ...document,
+    definitions: Object.fromEntries(
+      Object.entries(schemas).map(([name, schema]) => [name, toSwaggerSchema(schema)]),
+    ),
+    securityDefinitions: { BearerToken: { type: 'apiKey', name: 'authorization', in: 'header' } },
+    security: [{ BearerToken: [] }],
+  }
+}

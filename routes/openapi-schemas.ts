@@ -1,0 +1,118 @@
+/** The schemas that an OpenAPI document needs: those that its operations name, and what these name in turn. */
+
+import { formatGroupVersion, type GroupVersionKind } from '#api/group-version.js'
+import type { JsonObject, JsonValue } from '#api/object.js'
+import { schemas } from '#openapi/schemas.js'
+import type { ResourceDefinition } from '#registry/resource-definition.js'
+
+let builtInNames: ReadonlyMap<string, string> | undefined
+
+const keyOf = ({ group, version, kind }: GroupVersionKind): string => `${group}/${version}/${kind}`
+
+const namesOfBuiltIns = (): ReadonlyMap<string, string> => {
+  if (builtInNames === undefined) {
+    const names = new Map<string, string>()
+    for (const [name, schema] of Object.entries(schemas())) {
+      const gvks = schema['x-kubernetes-group-version-kind'] ?? []
+      // Options carry every group: their name is not one of a kind.
+      if (gvks.length === 1) names.set(keyOf(gvks[0]!), name)
+    }
+    builtInNames = names
+  }
+  return builtInNames
+}
+
+/** `io.k8s.api.apps.v1.Deployment`; for a custom kind its group in reverse, `com.example.v1.Widget`. */
+export const schemaNameOf = (gvk: GroupVersionKind): string =>
+  namesOfBuiltIns().get(keyOf(gvk)) ??
+  [...gvk.group.split('.').reverse(), gvk.version, gvk.kind].join('.')
+
+const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
+const objectMeta = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'
+const listMeta = 'io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta'
+
+const customSchemas = (row: ResourceDefinition): [string, JsonObject][] => {
+  const name = schemaNameOf(row.gvk)
+  const own = (row.structuralSchema ?? { type: 'object' }) as JsonObject
+  const typed = { apiVersion: { type: 'string' }, kind: { type: 'string' } }
+  const { group, version, kind } = row.gvk
+  return [
+    [
+      name,
+      {
+        ...own,
+        properties: {
+          ...(own['properties'] as JsonObject),
+          ...typed,
+          metadata: { allOf: [ref(objectMeta)] },
+        },
+        'x-kubernetes-group-version-kind': [{ group, version, kind }],
+      },
+    ],
+    [
+      `${name}List`,
+      {
+        type: 'object',
+        required: ['items'],
+        properties: {
+          ...typed,
+          items: { type: 'array', items: ref(name) },
+          metadata: { allOf: [ref(listMeta)] },
+        },
+        'x-kubernetes-group-version-kind': [{ group, version, kind: row.listKind }],
+      },
+    ],
+  ]
+}
+
+const refsIn = (value: JsonValue, found: (name: string) => void): void => {
+  if (typeof value !== 'object' || value === null) return
+  if (Array.isArray(value)) {
+    for (const element of value) refsIn(element, found)
+    return
+  }
+  for (const [key, member] of Object.entries(value))
+    if (key === '$ref' && typeof member === 'string')
+      found(member.slice(member.lastIndexOf('/') + 1))
+    else refsIn(member, found)
+}
+
+/** In order of names. `describe` adds documentation where there is any. */
+export const schemaClosure = (
+  names: Iterable<string>,
+  rows: Iterable<ResourceDefinition>,
+  describe: (name: string, schema: JsonObject) => JsonObject = (_name, schema) => schema,
+): Record<string, JsonObject> => {
+  const custom = new Map([...rows].filter((row) => row.isCustom).flatMap(customSchemas))
+  const closure = new Map<string, JsonObject>()
+  const add = (name: string): void => {
+    if (closure.has(name)) return
+    const schema = custom.get(name) ?? (schemas()[name] as JsonObject | undefined)
+    if (schema === undefined) return
+    closure.set(name, custom.has(name) ? schema : describe(name, schema))
+    refsIn(schema, add)
+  }
+  for (const name of names) add(name)
+  return Object.fromEntries([...closure].sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+/** OpenAPI 2 has neither oneOf nor siblings of a reference inside allOf: the forms that upstream publishes there. */
+export const toSwaggerSchema = (value: JsonValue): JsonValue => {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(toSwaggerSchema)
+  const { allOf, oneOf, default: _default, ...rest } = value
+  if (Array.isArray(allOf) && allOf.length === 1)
+    return toSwaggerSchema({ ...rest, ...(allOf[0] as JsonObject) })
+  if (Array.isArray(oneOf) && value['properties'] === undefined)
+    return toSwaggerSchema({ ...rest, type: 'string' })
+  return Object.fromEntries(
+    Object.entries(rest).map(([key, member]) =>
+      key === '$ref' && typeof member === 'string'
+        ? [key, member.replace('#/components/schemas/', '#/definitions/')]
+        : [key, toSwaggerSchema(member)],
+    ),
+  )
+}
+
+export const groupVersionPath = (gv: { group: string; version: string }): string =>
+  gv.group === '' ? `api/${gv.version}` : `apis/${formatGroupVersion(gv)}`

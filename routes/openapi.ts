@@ -1,0 +1,190 @@
+/** /openapi/v2 and /openapi/v3: documents made when they are first asked for, and again after the table changed. */
+import { createHash } from 'node:crypto'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { failure } from '#api/errors.js'
+import type { JsonObject } from '#api/object.js'
+import { discoveryOperations } from '#openapi/discovery-operations.js'
+import { type Operation, resourceOperations } from '#openapi/operations.js'
+import type { ResourceDefinition } from '#registry/resource-definition.js'
+import { parseAccept } from './accept.js'
+import type { DiscoverySource } from './discovery.js'
+import { sendNotFound } from './not-found.js'
+import { schemaClosure, schemaNameOf } from './openapi-schemas.js'
+
+const compress = promisify(gzip)
+
+interface Document {
+  readonly bytes: Buffer
+  readonly etag: string
+  packed?: Buffer
+}
+
+export interface OpenApiOptions {
+  readonly source: DiscoverySource
+  /** Distinguishes documents of different builds in their hash. */
+  readonly build: string
+  /** Adds documentation to a schema, where there is any. */
+  readonly describe?: (name: string, schema: JsonObject) => JsonObject
+}
+
+const hashOf = (...parts: readonly string[]): string =>
+  createHash('sha512').update(parts.join('\0')).digest('hex').toUpperCase()
+
+/** The document that a path belongs to: `/apis/apps/v1/…` → `apis/apps/v1`, `/version/` → `version`. */
+const documentOf = (path: string): string => {
+  const parts = path.split('/').filter((part) => part !== '')
+  if (parts[0] === 'api') return parts.slice(0, 2).join('/')
+  return parts[0] === 'apis' ? parts.slice(0, 3).join('/') : parts.join('/')
+}
+
+class Documents {
+  readonly #options: OpenApiOptions
+  #rows: readonly ResourceDefinition[] | undefined
+  #operations: Map<string, Operation[]> | undefined
+  readonly #made = new Map<string, { hash: string; document: Promise<Document> }>()
+
+  constructor(options: OpenApiOptions) {
+    this.#options = options
+    options.source.onChange(() => {
+      this.#rows = undefined
+      this.#operations = undefined
+    })
+  }
+
+  get #table(): readonly ResourceDefinition[] {
+    this.#rows ??= [...this.#options.source]
+    return this.#rows
+  }
+
+  /** Operations by document. */
+  get operations(): ReadonlyMap<string, readonly Operation[]> {
+    if (this.#operations === undefined) {
+      const builtIn = this.#table.filter((row) => !row.isCustom).map(({ gvr }) => gvr)
+      const versions = new Map(builtIn.map((gvr) => [`${gvr.group}/${gvr.version}`, gvr]))
+      const byDocument = new Map<string, Operation[]>()
+      const all = [
+        ...discoveryOperations([...versions.values()]),
+        ...this.#table.flatMap((row) => resourceOperations(row, schemaNameOf)),
+      ]
+      for (const operation of all) {
+        const name = documentOf(operation.path)
+        const list = byDocument.get(name)
+        if (list === undefined) byDocument.set(name, [operation])
+        else list.push(operation)
+      }
+      this.#operations = byDocument
+    }
+    return this.#operations
+  }
+
+  /** Of what the document is made from, so that the index costs no document. */
+  hash(name: string): string | undefined {
+    const operations = this.operations.get(name)
+    if (operations === undefined) return undefined
+    const custom = this.#table.filter(
+      (row) => row.isCustom && operations.some((o) => o.gvk?.group === row.gvk.group),
+    )
+    const schemas = custom.map((row) => row.structuralSchema ?? {})
+    return hashOf(this.#options.build, JSON.stringify(operations), JSON.stringify(schemas))
+  }
+
+  v3(name: string, hash: string): Promise<Document> {
+    return this.#cached(`v3/${name}`, hash, () =>
+      this.#make('v3', this.operations.get(name)!, hash),
+    )
+  }
+
+  v2(): Promise<Document> {
+    const names = [...this.operations.keys()]
+    const hash = hashOf('v2', ...names.map((name) => this.hash(name)!))
+    return this.#cached('v2', hash, () =>
+      this.#make('v2', [...this.operations.values()].flat(), hash),
+    )
+  }
+
+  #cached(key: string, hash: string, make: () => Promise<Document>): Promise<Document> {
+    const made = this.#made.get(key)
+    if (made?.hash === hash) return made.document
+    const document = make()
+    this.#made.set(key, { hash, document })
+    // What failed once may work the next time.
+    document.catch(() => this.#made.delete(key))
+    return document
+  }
+
+  async #make(
+    version: 'v2' | 'v3',
+    operations: readonly Operation[],
+    hash: string,
+  ): Promise<Document> {
+    const { makeDocument } = await import('./openapi-document.js')
+    const document = await makeDocument({
+      version,
+      operations,
+      schemasOf: (names) => schemaClosure(names, this.#table, this.#options.describe),
+    })
+    return { bytes: Buffer.from(JSON.stringify(document)), etag: `"${hash}"` }
+  }
+}
+
+const acceptsJson = (request: FastifyRequest): boolean =>
+  parseAccept(request.headers.accept).some(({ type }) =>
+    ['*/*', 'application/*', 'application/json'].includes(type),
+  )
+
+const sendDocument = async (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  document: Document,
+): Promise<FastifyReply> => {
+  reply.header('etag', document.etag).header('vary', 'Accept-Encoding, Accept')
+  if (request.headers['if-none-match'] === document.etag) return reply.code(304).send()
+  reply.header('content-type', 'application/json')
+  if (!/\bgzip\b/.test(String(request.headers['accept-encoding'] ?? '')))
+    return reply.send(document.bytes)
+  document.packed ??= await compress(document.bytes)
+  return reply.header('content-encoding', 'gzip').send(document.packed)
+}
+
+const notAcceptable = () =>
+  failure({
+    code: 406,
+    reason: 'NotAcceptable',
+    message: 'only the following media types are accepted: application/json',
+  })
+
+export const installOpenApi = (app: FastifyInstance, options: OpenApiOptions): void => {
+  const documents = new Documents(options)
+
+  app.get('/openapi/v2', async (request, reply) => {
+    if (!acceptsJson(request)) throw notAcceptable()
+    return sendDocument(request, reply, await documents.v2())
+  })
+  app.get('/openapi/v3', (_request, reply) => {
+    const paths = Object.fromEntries(
+      [...documents.operations.keys()]
+        .sort()
+        .map((name) => [
+          name,
+          { serverRelativeURL: `/openapi/v3/${name}?hash=${documents.hash(name)}` },
+        ]),
+    )
+    return reply
+      .header('content-type', 'application/json')
+      .send(Buffer.from(JSON.stringify({ paths })))
+  })
+  app.get('/openapi/v3/*', async (request, reply) => {
+    const name = (request.params as { '*': string })['*']
+    const hash = documents.hash(name)
+    if (hash === undefined) return sendNotFound(reply)
+    if (!acceptsJson(request)) throw notAcceptable()
+    const asked = new URLSearchParams(request.raw.url?.split('?')[1] ?? '').get('hash')
+    if (asked !== null && asked !== hash)
+      return reply.code(301).header('location', `/openapi/v3/${name}?hash=${hash}`).send()
+    // Under its hash a document never changes.
+    if (asked !== null) reply.header('cache-control', 'public, immutable')
+    return sendDocument(request, reply, await documents.v3(name, hash))
+  })
+}
