@@ -1,11 +1,19 @@
 /** All controllers, in the order they are started. A new one is one line here and a folder. */
 import type { Controller } from './controller.js'
+import { daemonSetController } from './daemonset/controller.js'
 import { deploymentController } from './deployment/controller.js'
+import { disruptionController } from './disruption/controller.js'
 import { endpointsController } from './endpoints/controller.js'
 import { endpointSliceController } from './endpointslice/controller.js'
 import { garbageCollectorController } from './garbage-collector/controller.js'
 import { namespaceController } from './namespace/controller.js'
+import { nodeLifecycleController } from './node-lifecycle/controller.js'
+import { podGcController } from './pod-gc/controller.js'
 import { replicaSetController, replicationControllerController } from './replicaset/controller.js'
+import { rootCaController } from './root-ca/controller.js'
+import { serviceAccountController } from './serviceaccount/controller.js'
+import { statefulSetController } from './statefulset/controller.js'
+import { taintEvictionController } from './taint-eviction/controller.js'
 
 export const controllers: readonly Controller[] = [
   endpointSliceController,
@@ -15,6 +23,14 @@ export const controllers: readonly Controller[] = [
   replicaSetController,
   replicationControllerController,
   deploymentController,
+  statefulSetController,
+  taintEvictionController,
+  nodeLifecycleController,
+  podGcController,
+  disruptionController,
+  daemonSetController,
+  serviceAccountController,
+  rootCaController,
 ]
 
 /** `*,-name`: upstream's --controllers. Later entries do not override; a name without `*` stands alone. */

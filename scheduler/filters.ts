@@ -2,10 +2,11 @@
  * What rules a node out for a Pod, in upstream's order and words. `hopeless` means that nothing would change if other
  * Pods left, so that preemption need not look at the node.
  */
+
+import { podWantsNode } from '#client/node-affinity.js'
 import type { Pod, Taint } from '#client/pod.js'
 import { tolerates } from '#client/pod.js'
 import { podRequests } from '#client/pod-requests.js'
-import { podWantsNode } from './node-affinity.js'
 import { hostPortsOf, type NodeInfo, portsConflict } from './node-info.js'
 import {
   type ClusterView,

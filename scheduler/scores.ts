@@ -1,9 +1,9 @@
 /** Which of the nodes that would do is best: each score from 0 to 100, times its weight, as upstream's plugins. */
 import { parseMilli } from '#client/amount.js'
+import { nodePreference } from '#client/node-affinity.js'
 import type { Pod } from '#client/pod.js'
 import { tolerates } from '#client/pod.js'
 import { podRequests } from '#client/pod-requests.js'
-import { nodePreference } from './node-affinity.js'
 import type { NodeInfo } from './node-info.js'
 import { type ClusterView, podPreference } from './pod-affinity.js'
 import { spreadCost } from './topology-spread.js'

@@ -1,7 +1,7 @@
 /** topologySpreadConstraints: how unevenly the Pods of a selector may lie over the values of a node label. */
 import { matchesSelector } from '#client/label-selector.js'
+import { podWantsNode } from '#client/node-affinity.js'
 import type { Pod, TopologySpreadConstraint } from '#client/pod.js'
-import { podWantsNode } from './node-affinity.js'
 import type { NodeInfo } from './node-info.js'
 import type { ClusterView } from './pod-affinity.js'
 

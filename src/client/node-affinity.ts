@@ -1,6 +1,6 @@
 /** Which nodes a Pod wants by their labels and names. */
-import { matchesLabels, matchesRequirement } from '#client/label-selector.js'
-import type { Node, NodeSelectorTerm, Pod } from '#client/pod.js'
+import { matchesLabels, matchesRequirement } from './label-selector.js'
+import type { Node, NodeSelectorTerm, Pod } from './pod.js'
 
 /** Requirements of one term are all to hold; a term without any matches no node. */
 export const matchesTerm = (term: NodeSelectorTerm, node: Node): boolean => {

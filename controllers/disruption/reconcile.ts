@@ -1,0 +1,139 @@
+/** How many Pods of a budget may be disrupted. Pure; deletion.md sections 15 and row 200. */
+import { formatTime, parseTime } from '#api/clock.js'
+import type { KubeObject } from '#api/object.js'
+import type { LabelSelector } from '#client/label-selector.js'
+import { type Condition, isPodReady, isPodTerminal, type Pod } from '#client/pod.js'
+
+export interface PodDisruptionBudget extends KubeObject {
+  spec: {
+    selector?: LabelSelector
+    minAvailable?: number | string
+    maxUnavailable?: number | string
+  }
+  status: BudgetStatus
+}
+export interface BudgetStatus {
+  observedGeneration?: number
+  disruptedPods?: Record<string, string>
+  disruptionsAllowed: number
+  currentHealthy: number
+  desiredHealthy: number
+  expectedPods: number
+  conditions?: Condition[]
+}
+
+/** An eviction that was granted but not followed by a deletion within this counts no longer. */
+export const disruptionTimeoutMs = 120_000
+
+const roundUp = (value: number | string, total: number): number =>
+  typeof value === 'number' ? value : Math.ceil((Number.parseInt(value, 10) * total) / 100)
+
+export interface Expectation {
+  expectedPods: number
+  desiredHealthy: number
+}
+
+/** `scale`: the wanted size of the Pods' controllers, where the budget needs to know it. */
+export const expectationOf = (
+  { spec }: PodDisruptionBudget,
+  pods: readonly Pod[],
+  scale: number,
+): Expectation => {
+  if (spec.maxUnavailable !== undefined)
+    return {
+      expectedPods: scale,
+      desiredHealthy: Math.max(0, scale - roundUp(spec.maxUnavailable, scale)),
+    }
+  if (typeof spec.minAvailable === 'string')
+    return { expectedPods: scale, desiredHealthy: roundUp(spec.minAvailable, scale) }
+  return { expectedPods: pods.length, desiredHealthy: spec.minAvailable ?? 0 }
+}
+
+export const needsScale = ({ spec }: PodDisruptionBudget): boolean =>
+  spec.maxUnavailable !== undefined || typeof spec.minAvailable === 'string'
+
+/** Evictions under way: those whose Pod is still there and not ending yet, for a while. */
+const stillDisrupted = (
+  budget: PodDisruptionBudget,
+  pods: readonly Pod[],
+  now: number,
+): { disrupted: Record<string, string>; recheckMs: number | undefined } => {
+  const disrupted: Record<string, string> = {}
+  let recheckMs: number | undefined
+  for (const pod of pods) {
+    const at = budget.status?.disruptedPods?.[pod.metadata.name!]
+    if (at === undefined || pod.metadata.deletionTimestamp !== undefined) continue
+    const left = parseTime(at) + disruptionTimeoutMs - now
+    if (left <= 0) continue
+    disrupted[pod.metadata.name!] = at
+    recheckMs = Math.min(recheckMs ?? left, left)
+  }
+  return { disrupted, recheckMs }
+}
+
+const condition = (
+  budget: PodDisruptionBudget,
+  wanted: Pick<Condition, 'status' | 'reason' | 'message'>,
+  now: number,
+): Condition => {
+  const known = budget.status?.conditions?.find((c) => c.type === 'DisruptionAllowed')
+  const same = known?.status === wanted.status
+  return {
+    type: 'DisruptionAllowed',
+    ...wanted,
+    lastTransitionTime:
+      same && known.lastTransitionTime ? known.lastTransitionTime : formatTime(now),
+    observedGeneration: budget.metadata.generation ?? 0,
+  }
+}
+
+export const budgetStatus = (
+  budget: PodDisruptionBudget,
+  pods: readonly Pod[],
+  expectation: Expectation,
+  now: number,
+): { status: BudgetStatus; recheckMs: number | undefined } => {
+  const { disrupted, recheckMs } = stillDisrupted(budget, pods, now)
+  const healthy = pods.filter(
+    (pod) =>
+      isPodReady(pod) &&
+      pod.metadata.deletionTimestamp === undefined &&
+      !Object.hasOwn(disrupted, pod.metadata.name!),
+  ).length
+  const { desiredHealthy, expectedPods } = expectation
+  const room = expectedPods <= 0 ? 0 : Math.max(0, healthy - desiredHealthy)
+  return {
+    recheckMs,
+    status: {
+      ...(Object.keys(disrupted).length > 0 ? { disruptedPods: disrupted } : {}),
+      disruptionsAllowed: room,
+      currentHealthy: healthy,
+      desiredHealthy,
+      expectedPods,
+      observedGeneration: budget.metadata.generation ?? 0,
+      conditions: [
+        condition(
+          budget,
+          room > 0
+            ? { status: 'True', reason: 'SufficientPods', message: '' }
+            : { status: 'False', reason: 'InsufficientPods', message: '' },
+          now,
+        ),
+      ],
+    },
+  }
+}
+
+/** Without a known size nothing is allowed: failing open would break the promise. */
+export const failedStatus = (
+  budget: PodDisruptionBudget,
+  message: string,
+  now: number,
+): BudgetStatus => ({
+  ...budget.status,
+  disruptionsAllowed: 0,
+  observedGeneration: budget.metadata.generation ?? 0,
+  conditions: [condition(budget, { status: 'False', reason: 'SyncFailed', message }, now)],
+})
+
+export const countsForBudget = (pod: Pod): boolean => !isPodTerminal(pod)

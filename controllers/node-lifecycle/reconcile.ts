@@ -1,0 +1,82 @@
+/** What the silence or the conditions of a node mean: its conditions and taints. Pure; deletion.md row 230. */
+import { formatTime } from '#api/clock.js'
+import { type Condition, conditionOf, type Node, type Taint } from '#client/pod.js'
+
+const conditionTypes = ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure'] as const
+const notReady = 'node.kubernetes.io/not-ready'
+const unreachable = 'node.kubernetes.io/unreachable'
+
+/** Conditions of a node that has not been heard of for too long, or undefined when they say so already. */
+export const unknownConditions = (node: Node, now: number): Condition[] | undefined => {
+  const conditions = node.status.conditions ?? []
+  let changed = false
+  const next = [...conditions]
+  for (const type of conditionTypes) {
+    const known = conditions.find((c) => c.type === type)
+    if (known?.status === 'Unknown') continue
+    changed = true
+    const time = formatTime(now)
+    const wanted: Condition =
+      known === undefined
+        ? {
+            type,
+            status: 'Unknown',
+            reason: 'NodeStatusNeverUpdated',
+            message: 'Kubelet never posted node status.',
+            lastHeartbeatTime: node.metadata.creationTimestamp ?? time,
+            lastTransitionTime: time,
+          }
+        : {
+            ...known,
+            status: 'Unknown',
+            reason: 'NodeStatusUnknown',
+            message: 'Kubelet stopped posting node status.',
+            lastTransitionTime: time,
+          }
+    if (known === undefined) next.push(wanted)
+    else next[conditions.indexOf(known)] = wanted
+  }
+  return changed ? next : undefined
+}
+
+/** Condition → status → key of its NoSchedule taint. */
+const scheduleTaints: Record<string, Record<string, string>> = {
+  Ready: { False: notReady, Unknown: unreachable },
+  MemoryPressure: { True: 'node.kubernetes.io/memory-pressure' },
+  DiskPressure: { True: 'node.kubernetes.io/disk-pressure' },
+  PIDPressure: { True: 'node.kubernetes.io/pid-pressure' },
+  NetworkUnavailable: { True: 'node.kubernetes.io/network-unavailable' },
+}
+const unschedulable = 'node.kubernetes.io/unschedulable'
+const ownScheduleKeys = new Set([
+  unschedulable,
+  ...Object.values(scheduleTaints).flatMap((m) => Object.values(m)),
+])
+const ownExecuteKeys = new Set([notReady, unreachable])
+
+const isOwn = (taint: Taint): boolean =>
+  (taint.effect === 'NoSchedule' && ownScheduleKeys.has(taint.key)) ||
+  (taint.effect === 'NoExecute' && ownExecuteKeys.has(taint.key))
+
+const wantedTaints = (node: Node): Taint[] => {
+  const wanted: Taint[] = []
+  for (const [type, keys] of Object.entries(scheduleTaints)) {
+    const key = keys[conditionOf(node, type)?.status ?? '']
+    if (key !== undefined) wanted.push({ key, effect: 'NoSchedule' })
+  }
+  if (node.spec.unschedulable) wanted.push({ key: unschedulable, effect: 'NoSchedule' })
+  const ready = scheduleTaints.Ready![conditionOf(node, 'Ready')?.status ?? '']
+  if (ready !== undefined) wanted.push({ key: ready, effect: 'NoExecute' })
+  return wanted
+}
+
+/** The taints that the node should have, or undefined when it has them. Those of others stay. */
+export const nodeTaints = (node: Node, now: number): Taint[] | undefined => {
+  const taints = node.spec.taints ?? []
+  const wanted = wantedTaints(node)
+  const is = (a: Taint) => (b: Taint) => a.key === b.key && a.effect === b.effect
+  const kept = taints.filter((t) => !isOwn(t) || wanted.some(is(t)))
+  const missing = wanted.filter((t) => !taints.some(is(t)))
+  if (missing.length === 0 && kept.length === taints.length) return undefined
+  return [...kept, ...missing.map((t) => ({ ...t, timeAdded: formatTime(now) }))]
+}

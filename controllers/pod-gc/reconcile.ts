@@ -1,0 +1,67 @@
+/** Pods that nobody else will ever take away: deletion.md row 229. Pure. */
+import { conditionOf, isPodTerminal, type Node, type Pod } from '#client/pod.js'
+
+export interface Doomed {
+  pod: Pod
+  /** Shown as DisruptionTarget on the Pod. */
+  condition?: { reason: string; message: string }
+}
+export interface PodGcObservation {
+  pods: readonly Pod[]
+  nodes: ReadonlyMap<string, Node>
+  /** Nodes that are known not to exist, by a live look after their quarantine. */
+  absentNodes: ReadonlySet<string>
+  terminatedThreshold: number
+}
+
+export const outOfServiceTaint = 'node.kubernetes.io/out-of-service'
+
+const isTerminating = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefined
+const isEvicted = (pod: Pod): boolean => pod.status?.reason === 'Evicted'
+
+/** Finished ones beyond the threshold: evicted first, then the oldest. */
+const terminatedSurplus = ({ pods, terminatedThreshold }: PodGcObservation): Doomed[] => {
+  if (terminatedThreshold <= 0) return []
+  const finished = pods.filter((pod) => isPodTerminal(pod) && !isTerminating(pod))
+  const surplus = Math.max(0, finished.length - terminatedThreshold)
+  return finished
+    .sort(
+      (a, b) =>
+        Number(isEvicted(b)) - Number(isEvicted(a)) ||
+        (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''),
+    )
+    .slice(0, surplus)
+    .map((pod) => ({ pod }))
+}
+
+/** Somebody said that the node is off: what was ending there has ended. */
+const onOutOfService = ({ pods, nodes }: PodGcObservation): Doomed[] =>
+  pods
+    .filter((pod) => {
+      const node = nodes.get(pod.spec.nodeName ?? '')
+      return (
+        isTerminating(pod) &&
+        node !== undefined &&
+        conditionOf(node, 'Ready')?.status !== 'True' &&
+        (node.spec.taints ?? []).some((t) => t.key === outOfServiceTaint)
+      )
+    })
+    .map((pod) => ({ pod }))
+
+const orphaned = ({ pods, absentNodes }: PodGcObservation): Doomed[] =>
+  pods
+    .filter((pod) => pod.spec.nodeName && absentNodes.has(pod.spec.nodeName))
+    .map((pod) => ({
+      pod,
+      condition: { reason: 'DeletionByPodGC', message: 'PodGC: node no longer exists' },
+    }))
+
+const unscheduledTerminating = ({ pods }: PodGcObservation): Doomed[] =>
+  pods.filter((pod) => isTerminating(pod) && !pod.spec.nodeName).map((pod) => ({ pod }))
+
+export const findDoomed = (observed: PodGcObservation): Doomed[] => [
+  ...terminatedSurplus(observed),
+  ...onOutOfService(observed),
+  ...orphaned(observed),
+  ...unscheduledTerminating(observed),
+]

@@ -1,0 +1,47 @@
+/** Writes a condition into a Pod's status, and nothing else. */
+import { formatTime } from '#api/clock.js'
+import { type Condition, conditionOf, type Pod } from '#client/pod.js'
+import { resources } from '#client/resources.js'
+import type { ControllerContext } from '../controller.js'
+
+export interface PodStatusChange {
+  phase?: string
+  condition?: Pick<Condition, 'type' | 'status' | 'reason' | 'message'>
+}
+
+/** Strategic merge by the condition's type, with the uid as precondition; nothing is sent when nothing changes. */
+export const patchPodStatus = async (
+  { client, clock }: ControllerContext,
+  pod: Pod,
+  { phase, condition }: PodStatusChange,
+): Promise<void> => {
+  const known = condition && conditionOf(pod, condition.type)
+  const changed =
+    condition !== undefined &&
+    (known?.status !== condition.status ||
+      known.reason !== condition.reason ||
+      known.message !== condition.message)
+  if (!changed && (phase === undefined || pod.status?.phase === phase)) return
+  const { namespace, name, uid, generation } = pod.metadata
+  const conditions = changed
+    ? [
+        {
+          ...condition,
+          ...(generation ? { observedGeneration: generation } : {}),
+          lastTransitionTime:
+            known?.status === condition.status && known.lastTransitionTime
+              ? known.lastTransitionTime
+              : formatTime(clock.now()),
+        },
+      ]
+    : undefined
+  await client.patch(
+    resources.pods,
+    { namespace, name: name! },
+    {
+      metadata: { uid },
+      status: { ...(phase ? { phase } : {}), ...(conditions ? { conditions } : {}) },
+    },
+    { type: 'strategic', subresource: 'status' },
+  )
+}

@@ -1,0 +1,168 @@
+/** ControllerRevisions: the templates that a StatefulSet or DaemonSet has had, in order. */
+import { jsonEqual } from '#api/json-object.js'
+import type { JsonValue, KubeObject } from '#api/object.js'
+import { isAlreadyExists, isNotFound } from '#client/errors.js'
+import type { LabelSelector } from '#client/label-selector.js'
+import { type ResourceRef, resources } from '#client/resources.js'
+import { type ControllerContext, controllerRefOf } from '../controller.js'
+import { canonicalJson, revisionHash } from './hash.js'
+import { claim, ownerReference } from './owner.js'
+import type { PodTemplate } from './pod-control.js'
+
+export interface ControllerRevision extends KubeObject {
+  data: { spec: { template: PodTemplate & { $patch?: string } } }
+  revision: number
+}
+export interface Revisioned extends KubeObject {
+  spec: {
+    selector: LabelSelector
+    template: PodTemplate
+    revisionHistoryLimit?: number
+    [field: string]: unknown
+  }
+  status: { collisionCount?: number; [field: string]: unknown }
+}
+
+/** A Pod's label that names its revision: for DaemonSets the hash alone. */
+export const revisionLabel = 'controller-revision-hash'
+
+/** Canonical, so that bytes and hash are upstream's: their JSON has sorted keys too. */
+const dataOf = (owner: Revisioned): ControllerRevision['data'] =>
+  JSON.parse(canonicalJson({ spec: { template: { ...owner.spec.template, $patch: 'replace' } } }))
+
+export const templateOf = (revision: ControllerRevision): PodTemplate => {
+  const { $patch: _patch, ...template } = revision.data.spec.template
+  return template
+}
+
+const isSameData = (a: ControllerRevision['data'], b: ControllerRevision['data']): boolean =>
+  jsonEqual(a as unknown as JsonValue, b as unknown as JsonValue)
+
+const byRevision = (a: ControllerRevision, b: ControllerRevision): number =>
+  a.revision - b.revision ||
+  (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '') ||
+  (a.metadata.name ?? '').localeCompare(b.metadata.name ?? '')
+
+export class RevisionHistory {
+  readonly #context: ControllerContext
+  readonly #ref: ResourceRef
+
+  constructor(context: ControllerContext, ref: ResourceRef) {
+    this.#context = context
+    this.#ref = ref
+    this.#informer.store.addIndex('namespace', (r) => [r.metadata.namespace!])
+  }
+
+  get #informer() {
+    return this.#context.informers.for<ControllerRevision>(resources.controllerRevisions)
+  }
+
+  /** All revisions of the owner, oldest first. */
+  async list(owner: Revisioned): Promise<ControllerRevision[]> {
+    const found = await claim(
+      this.#informer.store.byIndex('namespace', owner.metadata.namespace!),
+      {
+        client: this.#context.client,
+        ref: this.#ref,
+        owner,
+        selector: owner.spec.selector,
+        objectRef: resources.controllerRevisions,
+        observe: (revision: ControllerRevision) => this.#informer.observe(revision),
+      },
+    )
+    return found.sort(byRevision)
+  }
+
+  /**
+   * The revision of the present template. An old one that is wanted again gets the highest number; a new one whose
+   * name is taken by other contents takes another name, and `collisionCount` says how often that happened.
+   */
+  async current(
+    owner: Revisioned,
+    revisions: readonly ControllerRevision[],
+    labels: Record<string, string> = {},
+  ): Promise<{ revision: ControllerRevision; collisionCount: number | undefined }> {
+    const data = dataOf(owner)
+    const next = (revisions.at(-1)?.revision ?? 0) + 1
+    let { collisionCount } = owner.status ?? {}
+    const known = revisions.filter((r) => isSameData(r.data, data)).at(-1)
+    if (known !== undefined) {
+      if (known === revisions.at(-1)) return { revision: known, collisionCount }
+      return { revision: await this.#promote(known, next), collisionCount }
+    }
+    for (;;) {
+      const hash = revisionHash(data, collisionCount)
+      const created = await this.#create(owner, data, next, hash, labels)
+      if (created !== undefined) return { revision: created, collisionCount }
+      collisionCount = (collisionCount ?? 0) + 1
+    }
+  }
+
+  async #promote(revision: ControllerRevision, number: number): Promise<ControllerRevision> {
+    const next = await this.#context.client.update(resources.controllerRevisions, {
+      ...revision,
+      revision: number,
+    })
+    this.#informer.observe(next)
+    return next
+  }
+
+  /** Undefined when the name belongs to something else. */
+  async #create(
+    owner: Revisioned,
+    data: ControllerRevision['data'],
+    revision: number,
+    hash: string,
+    labels: Record<string, string>,
+  ): Promise<ControllerRevision | undefined> {
+    const { client } = this.#context
+    const name = `${owner.metadata.name}-${hash}`
+    const { namespace } = owner.metadata
+    try {
+      const created = await client.create<ControllerRevision>(resources.controllerRevisions, {
+        metadata: {
+          name,
+          namespace,
+          labels: { ...owner.spec.template.metadata?.labels, ...labels, [revisionLabel]: hash },
+          ownerReferences: [ownerReference(this.#ref, owner)],
+        },
+        data,
+        revision,
+      })
+      this.#informer.observe(created)
+      return created
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error
+      const taken = await client.get<ControllerRevision>(resources.controllerRevisions, {
+        namespace,
+        name,
+      })
+      this.#informer.observe(taken)
+      const isOurs = controllerRefOf(taken)?.uid === owner.metadata.uid
+      return isOurs && isSameData(taken.data, data) ? taken : undefined
+    }
+  }
+
+  /** Removes what nobody uses beyond the limit, oldest first. */
+  async truncate(
+    owner: Revisioned,
+    revisions: readonly ControllerRevision[],
+    isUsed: (revision: ControllerRevision) => boolean,
+  ): Promise<void> {
+    const idle = revisions.filter((r) => !isUsed(r))
+    const surplus = idle.length - (owner.spec.revisionHistoryLimit ?? 10)
+    for (const revision of idle.slice(0, Math.max(0, surplus))) {
+      const { namespace, name, uid } = revision.metadata
+      try {
+        const answer = await this.#context.client.delete(
+          resources.controllerRevisions,
+          { namespace, name: name! },
+          { preconditions: { uid } },
+        )
+        this.#informer.observeDelete(revision, answer)
+      } catch (error) {
+        if (!isNotFound(error)) throw error
+      }
+    }
+  }
+}

@@ -1,0 +1,61 @@
+/** Every namespace has the CA of the API server as a ConfigMap; upstream's root-ca-certificate-publisher-controller. */
+import type { KubeObject } from '#api/object.js'
+import { isAlreadyExists, isNamespaceTerminating, isNotFound } from '#client/errors.js'
+import { Informer } from '#client/informer.js'
+import { resources } from '#client/resources.js'
+import { type Controller, newQueue, queueRun } from '../controller.js'
+
+const name = 'kube-root-ca.crt'
+const description = {
+  'kubernetes.io/description':
+    'Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.',
+}
+
+export const rootCaController: Controller = {
+  name: 'root-ca-certificate-publisher-controller',
+  start(context) {
+    const { informers, client, settings } = context
+    const ca = settings.rootCa ?? client.config.ca
+    const namespaces = informers.for<KubeObject>(resources.namespaces)
+    // Only these of all ConfigMaps: others' contents are none of our memory's business.
+    const { log, acceptNamespace } = context
+    const maps = new Informer<KubeObject>({
+      client,
+      log,
+      ref: resources.configMaps,
+      fieldSelector: `metadata.name=${name}`,
+      accept: (map) => acceptNamespace?.(map.metadata.namespace!) ?? true,
+    })
+    const queue = newQueue()
+    namespaces.handle({
+      onAdd: (namespace) => queue.add(namespace.metadata.name!),
+      onUpdate: (namespace) => queue.add(namespace.metadata.name!),
+    })
+    const mapChanged = (map: KubeObject): void => queue.add(map.metadata.namespace!)
+    maps.handle({ onUpdate: mapChanged, onDelete: mapChanged })
+    const run = queueRun(context, queue, async (namespace) => {
+      const known = namespaces.store.get(namespace)
+      if (ca === undefined || known === undefined) return
+      if (known.metadata.deletionTimestamp !== undefined) return
+      const map = maps.store.get(`${namespace}/${name}`)
+      if (map?.data?.['ca.crt'] === ca && Object.keys(map.data).length === 1) return
+      try {
+        const data = { 'ca.crt': ca }
+        const metadata = { name, namespace, annotations: description }
+        maps.observe(
+          map === undefined
+            ? await client.create(resources.configMaps, { metadata, data })
+            : await client.update(resources.configMaps, { ...map, data }),
+        )
+      } catch (error) {
+        if (isAlreadyExists(error) || isNamespaceTerminating(error) || isNotFound(error)) return
+        throw error
+      }
+    })
+    return async (signal) => {
+      const watching = maps.run(signal)
+      await Promise.race([maps.synced(), watching])
+      await Promise.all([run(signal), watching])
+    }
+  },
+}

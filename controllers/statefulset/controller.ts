@@ -1,0 +1,259 @@
+/** Keeps StatefulSets; upstream's statefulset-controller. */
+import { jsonEqual } from '#api/json-object.js'
+import type { JsonValue, KubeObject } from '#api/object.js'
+import { isAlreadyExists, isNamespaceTerminating, isNotFound, messageOf } from '#client/errors.js'
+import { matchesSelector } from '#client/label-selector.js'
+import { keyOf } from '#client/object-store.js'
+import type { Pod } from '#client/pod.js'
+import { resources } from '#client/resources.js'
+import {
+  type Controller,
+  type ControllerContext,
+  controllerRefOf,
+  enqueueOwn,
+  enqueueOwner,
+  newQueue,
+  queueRun,
+} from '../controller.js'
+import { nextAvailabilityMs } from '../pods/availability.js'
+import { claim, ownerReference } from '../pods/owner.js'
+import { inParallel } from '../pods/pod-control.js'
+import { type ControllerRevision, RevisionHistory, templateOf } from '../pods/revisions.js'
+import { claimName, ordinalOf, type StatefulSet, statefulClaims, statefulPod } from './identity.js'
+import {
+  type Action,
+  type Observed,
+  planStatefulSet,
+  revisionOfPod,
+  statefulSetStatus,
+} from './reconcile.js'
+
+interface Sync {
+  context: ControllerContext
+  set: StatefulSet
+  revisions: ControllerRevision[]
+}
+
+const record = (
+  { context, set }: Sync,
+  verb: 'Create' | 'Delete',
+  what: string,
+  error?: unknown,
+): void => {
+  const recorder = context.recorder('statefulset-controller')
+  const text = `${verb.toLowerCase()} ${what} in StatefulSet ${set.metadata.name}`
+  // Upstream's two spellings.
+  const success = what.startsWith('Claim') ? 'success' : 'successful'
+  if (error === undefined) recorder.event(set, 'Normal', `Successful${verb}`, `${text} ${success}`)
+  else recorder.event(set, 'Warning', `Failed${verb}`, `${text} failed error: ${messageOf(error)}`)
+}
+
+const createPod = async (
+  sync: Sync,
+  { ordinal, revision }: Extract<Action, { do: 'create' }>,
+): Promise<void> => {
+  const { context, set, revisions } = sync
+  const known = revisions.find((r) => r.metadata.name === revision)
+  const template = known === undefined ? set.spec.template : templateOf(known)
+  const pod = statefulPod(set, ordinal, { template, revision })
+  try {
+    const created = await context.client.create<Pod>(resources.pods, { ...pod })
+    context.informers.for<Pod>(resources.pods).observe(created)
+    record(sync, 'Create', `Pod ${pod.metadata.name}`)
+  } catch (error) {
+    // The name is still taken: by the one that is ending, or by a stranger. Never two of one name.
+    if (!isAlreadyExists(error) && !isNamespaceTerminating(error))
+      record(sync, 'Create', `Pod ${pod.metadata.name}`, error)
+    throw error
+  }
+}
+
+const createClaims = async (sync: Sync, ordinal: number): Promise<void> => {
+  const { context, set } = sync
+  const informer = context.informers.for<KubeObject>(resources.persistentVolumeClaims)
+  for (const wanted of statefulClaims(set, ordinal)) {
+    const name = wanted.metadata.name
+    if (informer.store.get(`${set.metadata.namespace}/${name}`) !== undefined) continue
+    const what = `Claim ${name} Pod ${set.metadata.name}-${ordinal}`
+    try {
+      informer.observe(await context.client.create(resources.persistentVolumeClaims, wanted))
+      record(sync, 'Create', what)
+    } catch (error) {
+      if (isAlreadyExists(error)) continue
+      record(sync, 'Create', what, error)
+      throw error
+    }
+  }
+}
+
+/** whenScaled: Delete. The claims of a Pod that is to go belong to it from now on, and go with it. */
+const handClaimsToPod = async ({ context, set }: Sync, pod: Pod): Promise<void> => {
+  if (set.spec.persistentVolumeClaimRetentionPolicy?.whenScaled !== 'Delete') return
+  const informer = context.informers.for<KubeObject>(resources.persistentVolumeClaims)
+  const owner = ownerReference(resources.pods, pod)
+  for (const template of set.spec.volumeClaimTemplates ?? []) {
+    const name = claimName(set, template, ordinalOf(set, pod))
+    const known = informer.store.get(`${set.metadata.namespace}/${name}`)
+    const owners = known?.metadata.ownerReferences ?? []
+    if (known === undefined || owners.some((o) => o.uid === pod.metadata.uid)) continue
+    const metadata = {
+      ...known.metadata,
+      ownerReferences: [...owners, { ...owner, controller: undefined }],
+    }
+    informer.observe(
+      await context.client.update(resources.persistentVolumeClaims, { ...known, metadata }),
+    )
+  }
+}
+
+const deletePod = async (
+  sync: Sync,
+  { pod, why }: Extract<Action, { do: 'delete' }>,
+): Promise<void> => {
+  const { context, set } = sync
+  const { namespace, name, uid } = pod.metadata
+  if (why === 'failed')
+    context
+      .recorder('statefulset-controller')
+      .event(
+        set,
+        'Warning',
+        `Recreating${pod.status?.phase === 'Failed' ? 'Failed' : 'Terminated'}Pod`,
+        `StatefulSet ${namespace}/${set.metadata.name} is recreating ${pod.status?.phase === 'Failed' ? 'failed' : 'terminated'} Pod ${name}`,
+      )
+  if (why === 'scale') await handClaimsToPod(sync, pod)
+  try {
+    const answer = await context.client.delete(
+      resources.pods,
+      { namespace, name: name! },
+      { preconditions: { uid } },
+    )
+    context.informers.for<Pod>(resources.pods).observeDelete(pod, answer)
+    record(sync, 'Delete', `Pod ${name}`)
+  } catch (error) {
+    if (isNotFound(error)) return
+    record(sync, 'Delete', `Pod ${name}`, error)
+    throw error
+  }
+}
+
+const perform = async (sync: Sync, action: Action): Promise<void> => {
+  if (action.do === 'create') await createPod(sync, action)
+  else if (action.do === 'claims') await createClaims(sync, action.ordinal)
+  else await deletePod(sync, action)
+}
+
+const claimState = ({ context, set }: Sync) => {
+  const { store } = context.informers.for<KubeObject>(resources.persistentVolumeClaims)
+  return (ordinal: number): 'ready' | 'missing' | 'terminating' => {
+    const claims = (set.spec.volumeClaimTemplates ?? []).map((template) =>
+      store.get(`${set.metadata.namespace}/${claimName(set, template, ordinal)}`),
+    )
+    if (claims.some((c) => c?.metadata.deletionTimestamp !== undefined)) return 'terminating'
+    return claims.some((c) => c === undefined) ? 'missing' : 'ready'
+  }
+}
+
+const ownPods = (context: ControllerContext, set: StatefulSet): Pod[] =>
+  context.informers
+    .for<Pod>(resources.pods)
+    .store.byIndex('namespace', set.metadata.namespace!)
+    .filter((pod) => controllerRefOf(pod)?.uid === set.metadata.uid)
+
+/** Claims come before the Pods that mount them; Pods of a parallel set all at once. */
+const performAll = async (sync: Sync, actions: readonly Action[]): Promise<unknown> => {
+  try {
+    for (const action of actions) if (action.do === 'claims') await perform(sync, action)
+    await inParallel(
+      actions.filter((a) => a.do !== 'claims'),
+      (action) => perform(sync, action),
+    )
+    return undefined
+  } catch (error) {
+    return error
+  }
+}
+
+const syncSet = async (
+  context: ControllerContext,
+  history: RevisionHistory,
+  set: StatefulSet,
+): Promise<{ afterMs: number } | undefined> => {
+  const { client, informers, clock } = context
+  const pods = informers.for<Pod>(resources.pods)
+  const candidates = pods.store
+    .byIndex('namespace', set.metadata.namespace!)
+    .filter((pod) => ordinalOf(set, pod) >= 0)
+  await claim(candidates, {
+    client,
+    ref: resources.statefulSets,
+    owner: set,
+    selector: set.spec.selector,
+    objectRef: resources.pods,
+    observe: (pod: Pod) => pods.observe(pod),
+  })
+  const revisions = await history.list(set)
+  const { revision, collisionCount } = await history.current(set, revisions)
+  const all = [...revisions.filter((r) => r.metadata.uid !== revision.metadata.uid), revision]
+  const sync: Sync = { context, set, revisions: all }
+  const updateRevision = revision.metadata.name!
+  const observe = (): Observed => ({
+    set,
+    pods: ownPods(context, set),
+    currentRevision: set.status?.currentRevision || updateRevision,
+    updateRevision,
+    claims: claimState(sync),
+    now: clock.now(),
+  })
+  const failed = await performAll(sync, planStatefulSet(observe()))
+  const after = observe()
+  const status = statefulSetStatus(after, collisionCount)
+  if (!jsonEqual({ collisionCount: 0, ...set.status } as unknown as JsonValue, status as JsonValue))
+    informers
+      .for<StatefulSet>(resources.statefulSets)
+      .observe(
+        await client.update(resources.statefulSets, { ...set, status }, { subresource: 'status' }),
+      )
+  if (failed !== undefined) throw failed
+  const used = new Set([updateRevision, after.currentRevision, ...after.pods.map(revisionOfPod)])
+  await history.truncate(set, all, (r) => used.has(r.metadata.name!))
+  const afterMs = nextAvailabilityMs(after.pods, set.spec.minReadySeconds ?? 0, after.now)
+  return afterMs === undefined ? undefined : { afterMs }
+}
+
+export const statefulSetController: Controller = {
+  name: 'statefulset-controller',
+  start(context) {
+    const { informers } = context
+    const sets = informers.for<StatefulSet>(resources.statefulSets)
+    const pods = informers.for<Pod>(resources.pods)
+    const claims = informers.for<KubeObject>(resources.persistentVolumeClaims)
+    const history = new RevisionHistory(context, resources.statefulSets)
+    pods.store.addIndex('namespace', (pod) => [pod.metadata.namespace!])
+    sets.store.addIndex('namespace', (set) => [set.metadata.namespace!])
+    const queue = newQueue()
+    enqueueOwn(sets, queue)
+    enqueueOwner(pods, resources.statefulSets, queue, (pod) => {
+      for (const set of sets.store.byIndex('namespace', pod.metadata.namespace!))
+        if (matchesSelector(set.spec.selector, pod.metadata.labels)) queue.add(keyOf(set))
+    })
+    // A claim that went away frees its ordinal.
+    claims.handle({
+      onDelete(gone) {
+        for (const set of sets.store.byIndex('namespace', gone.metadata.namespace!))
+          if ((set.spec.volumeClaimTemplates ?? []).length > 0) queue.add(keyOf(set))
+      },
+    })
+    return queueRun(context, queue, async (key) => {
+      const set = sets.store.get(key)
+      if (set === undefined) return undefined
+      try {
+        return await syncSet(context, history, set)
+      } catch (error) {
+        if (isNamespaceTerminating(error)) return undefined
+        if (isNotFound(error) && sets.store.get(key) === undefined) return undefined
+        throw error
+      }
+    })
+  },
+}

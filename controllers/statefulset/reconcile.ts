@@ -1,0 +1,184 @@
+/**
+ * One round of a StatefulSet, pure: its Pods → what may be done now. The rule above all: a Pod is made only when no
+ * object of its name is there, and none is ever deleted by force (deletion.md section 18).
+ */
+import { conditionOf, isPodReady, isPodTerminal, type Pod } from '#client/pod.js'
+import { isPodAvailable } from '../pods/availability.js'
+import { revisionLabel } from '../pods/revisions.js'
+import { ordinalOf, type StatefulSet } from './identity.js'
+
+export interface Observed {
+  set: StatefulSet
+  /** Those that the set controls. */
+  pods: readonly Pod[]
+  currentRevision: string
+  updateRevision: string
+  /** Ordinals whose claims are missing or on their way out. */
+  claims(ordinal: number): 'ready' | 'missing' | 'terminating'
+  now: number
+}
+export type Action =
+  | { do: 'create'; ordinal: number; revision: string }
+  | { do: 'claims'; ordinal: number }
+  | { do: 'delete'; pod: Pod; why: 'scale' | 'update' | 'failed' }
+
+const isTerminating = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefined
+export const revisionOfPod = (pod: Pod): string => pod.metadata.labels?.[revisionLabel] ?? ''
+const isRunningAndReady = (pod: Pod): boolean => pod.status?.phase === 'Running' && isPodReady(pod)
+
+const startOf = (set: StatefulSet): number => set.spec.ordinals?.start ?? 0
+const sizeOf = (set: StatefulSet): number => set.spec.replicas ?? 1
+const isOrdered = (set: StatefulSet): boolean => set.spec.podManagementPolicy !== 'Parallel'
+const partitionOf = (set: StatefulSet): number =>
+  set.spec.updateStrategy?.rollingUpdate?.partition ?? 0
+
+interface Round {
+  observed: Observed
+  replicas: (Pod | undefined)[]
+  /** Pods beyond the size, highest ordinal first. */
+  condemned: Pod[]
+  firstUnhealthy: Pod | undefined
+  isHealthy(pod: Pod): boolean
+}
+
+const sortOut = (observed: Observed): Round => {
+  const { set, pods, now } = observed
+  const start = startOf(set)
+  const replicas: (Pod | undefined)[] = Array.from({ length: sizeOf(set) }, () => undefined)
+  const condemned: Pod[] = []
+  for (const pod of pods) {
+    const ordinal = ordinalOf(set, pod)
+    if (ordinal >= start && ordinal < start + replicas.length) replicas[ordinal - start] = pod
+    else if (ordinal >= 0) condemned.push(pod)
+  }
+  condemned.sort((a, b) => ordinalOf(set, b) - ordinalOf(set, a))
+  const isHealthy = (pod: Pod): boolean =>
+    isRunningAndReady(pod) &&
+    !isTerminating(pod) &&
+    isPodAvailable(pod, set.spec.minReadySeconds ?? 0, now)
+  const unhealthy = [...replicas, ...[...condemned].reverse()].find(
+    (pod) => pod !== undefined && !isHealthy(pod),
+  )
+  return { observed, replicas, condemned, firstUnhealthy: unhealthy, isHealthy }
+}
+
+/** Below the partition the old template stays; the rest is made by the new one. */
+const revisionFor = (
+  { set, currentRevision, updateRevision }: Observed,
+  ordinal: number,
+): string =>
+  set.spec.updateStrategy?.type !== 'OnDelete' && ordinal < startOf(set) + partitionOf(set)
+    ? currentRevision
+    : updateRevision
+
+/** True: this round ends here, what follows has to wait. */
+const growOne = (round: Round, index: number, actions: Action[]): boolean => {
+  const { observed } = round
+  const { set } = observed
+  const ordered = isOrdered(set)
+  const ordinal = startOf(set) + index
+  const pod = round.replicas[index]
+  const claims = observed.claims(ordinal)
+  if (pod === undefined) {
+    // A claim of the predecessor that is going away must not be taken over (row 257).
+    if (claims === 'terminating') return ordered
+    if (claims === 'missing') actions.push({ do: 'claims', ordinal })
+    actions.push({ do: 'create', ordinal, revision: revisionFor(observed, ordinal) })
+    return ordered
+  }
+  if (isPodTerminal(pod)) {
+    if (!isTerminating(pod)) actions.push({ do: 'delete', pod, why: 'failed' })
+    return ordered
+  }
+  if (pod.status?.phase === 'Pending' && claims === 'missing')
+    actions.push({ do: 'claims', ordinal })
+  return ordered && !round.isHealthy(pod)
+}
+
+const shrink = (round: Round, actions: Action[]): boolean => {
+  const ordered = isOrdered(round.observed.set)
+  for (const pod of round.condemned) {
+    if (isTerminating(pod)) {
+      if (ordered) return true
+      continue
+    }
+    // An unhealthy one elsewhere blocks the scaling down, unless it is this one that goes first (row 258).
+    if (ordered && !isRunningAndReady(pod) && pod !== round.firstUnhealthy) return true
+    actions.push({ do: 'delete', pod, why: 'scale' })
+    if (ordered) return true
+  }
+  return false
+}
+
+const maxUnavailableOf = (set: StatefulSet): number => {
+  const value = set.spec.updateStrategy?.rollingUpdate?.maxUnavailable ?? 1
+  const count =
+    typeof value === 'number' ? value : Math.floor((Number.parseInt(value, 10) * sizeOf(set)) / 100)
+  return Math.max(1, count)
+}
+
+/** From the highest ordinal down to the partition: outdated Pods go, and each has to come back first. */
+const update = (round: Round, actions: Action[]): void => {
+  const { set, updateRevision } = round.observed
+  if (set.spec.updateStrategy?.type === 'OnDelete') return
+  let room = maxUnavailableOf(set)
+  for (let index = round.replicas.length - 1; index >= partitionOf(set) && room > 0; index--) {
+    const pod = round.replicas[index]
+    if (pod === undefined) return
+    if (revisionOfPod(pod) !== updateRevision && !isTerminating(pod)) {
+      actions.push({ do: 'delete', pod, why: 'update' })
+      room--
+    } else if (!round.isHealthy(pod)) room--
+  }
+}
+
+export const planStatefulSet = (observed: Observed): Action[] => {
+  if (observed.set.metadata.deletionTimestamp !== undefined) return []
+  const round = sortOut(observed)
+  const actions: Action[] = []
+  for (let index = 0; index < round.replicas.length; index++)
+    if (growOne(round, index, actions)) return actions
+  if (shrink(round, actions)) return actions
+  update(round, actions)
+  return actions
+}
+
+const counted = (counts: Record<string, number>): Record<string, number> =>
+  Object.fromEntries(Object.entries(counts).filter(([, n]) => n > 0))
+
+export const statefulSetStatus = (
+  observed: Observed,
+  collisionCount: number | undefined,
+): StatefulSet['status'] => {
+  const { set, pods, now, updateRevision } = observed
+  let { currentRevision } = observed
+  const live = pods.filter((p) => !isTerminating(p))
+  const ready = pods.filter((p) => isRunningAndReady(p))
+  const created = pods.filter((p) => conditionOf(p, 'PodScheduled') || p.status?.phase)
+  const updated = live.filter((p) => revisionOfPod(p) === updateRevision).length
+  let current = live.filter((p) => revisionOfPod(p) === currentRevision).length
+  const isComplete =
+    set.spec.updateStrategy?.type !== 'OnDelete' &&
+    updated === created.length &&
+    created.length === sizeOf(set) &&
+    ready.length === created.length
+  if (isComplete) {
+    currentRevision = updateRevision
+    current = updated
+  }
+  return {
+    observedGeneration: set.metadata.generation ?? 0,
+    replicas: created.length,
+    ...counted({
+      readyReplicas: ready.length,
+      currentReplicas: current,
+      updatedReplicas: updated,
+    }),
+    availableReplicas: ready.filter((p) => isPodAvailable(p, set.spec.minReadySeconds ?? 0, now))
+      .length,
+    currentRevision,
+    updateRevision,
+    collisionCount: collisionCount ?? 0,
+    ...(set.status?.conditions ? { conditions: set.status.conditions } : {}),
+  }
+}
