@@ -75,11 +75,18 @@ export const inputTypeOf = (request: FastifyRequest): 'json' | 'yaml' => {
 
 const goAlias = (group: string): string => (group === '' ? 'core' : (group.split('.')[0] ?? ''))
 
+interface TypeCheck {
+  unrecognized?: (message: string) => Error
+  /** Other apiVersions that the kind may come in. */
+  accepted?: readonly string[]
+}
+
 /** The body's own kind and apiVersion, where it has them, must be those of the route. Throws 400. */
-const checkType = (
+export const checkType = (
   value: JsonValue,
   { gvk, isCustom }: ResourceDefinition,
-  { table, unrecognized }: { table: ResourceTable; unrecognized: (message: string) => Error },
+  table: ResourceTable,
+  { unrecognized = badRequest, accepted = [] }: TypeCheck = {},
 ): void => {
   if (value === null) return
   if (!isJsonObject(value))
@@ -90,7 +97,7 @@ const checkType = (
   const expected = formatGroupVersion(gvk)
   const apiVersion =
     typeof value.apiVersion === 'string' && value.apiVersion !== '' ? value.apiVersion : expected
-  if (kind === gvk.kind && apiVersion === expected) return
+  if (kind === gvk.kind && (apiVersion === expected || accepted.includes(apiVersion))) return
   const gv = parseGroupVersion(apiVersion)
   const known = gv !== undefined && (isCustom || table.byKind({ ...gv, kind }) !== undefined)
   if (!known)
@@ -116,7 +123,13 @@ export const decodeBody = (
     ctx,
     table,
     fieldValidation,
-  }: { ctx: RequestContext; table: ResourceTable; fieldValidation: string },
+    accepted,
+  }: {
+    ctx: RequestContext
+    table: ResourceTable
+    fieldValidation: string
+    accepted?: readonly string[] | undefined
+  },
 ): KubeObject => {
   const mediaType = inputTypeOf(request)
   const body = bodyOf(request)
@@ -126,7 +139,7 @@ export const decodeBody = (
       `the object provided is unrecognized (must be of type ${kind}): ${message} (${summarize(body)})`,
     )
   const parsed = parseText(body, mediaType, unrecognized)
-  checkType(parsed.value, definition, { table, unrecognized })
+  checkType(parsed.value, definition, table, { unrecognized, accepted })
   const { object, strictErrors } = decodeObject(definition, parsed.value, parsed.trace)
   const errors = [...parsed.textErrors, ...strictErrors]
   if (errors.length === 0) return object

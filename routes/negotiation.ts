@@ -118,6 +118,13 @@ const negotiate = (header: string): Negotiated | undefined => {
   return inProtobuf
 }
 
+/** The form of an error: never converted, and JSON when nothing fits. */
+export const negotiateError = (header: string | undefined): Negotiated => {
+  if (header === undefined || header === json) return fallback
+  const found = negotiate(header)
+  return found === undefined ? fallback : { ...found, convert: undefined }
+}
+
 /** The first step: does any type of the header, without parameters, appear among the route's? */
 const fitsRoute = (header: string, produced: readonly string[]): boolean => {
   if (header === '') return true

@@ -20,10 +20,11 @@ import { applyMergePatch } from '#registry/patch/merge.js'
 import { applyStrategicMergePatch } from '#registry/patch/strategic.js'
 import { Query } from '#registry/query.js'
 import type { RequestContext } from '#registry/resource-definition.js'
+import type { ResourceTable } from '#registry/resource-table.js'
 import { checkPatchOptions, type WriteOptions } from '#registry/validate-options.js'
 import { parseYaml, YamlSyntaxError } from '#registry/yaml.js'
 import type { ApiDeps, Target, VerbHandler } from '../api-deps.js'
-import { bodyOf, fieldValidationOf } from '../decode-body.js'
+import { bodyOf, checkType, fieldValidationOf } from '../decode-body.js'
 import { checkIdentity } from '../identity.js'
 import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
@@ -139,6 +140,7 @@ const patchInvalid = (shown: string, message: string): ApiError =>
   invalid({ group: '', kind: '' }, '', [invalidField('patch', shown, message)])
 
 interface PatchCall {
+  readonly table: ResourceTable
   readonly target: Target
   readonly ctx: RequestContext
   readonly patch: Patch
@@ -176,6 +178,7 @@ const patched = (call: PatchCall, shown: KubeObject): KubeObject => {
   const text = (): string => (patch.type === 'strategic' ? goPrint(patch.value) : stringify(result))
   let decoded: ReturnType<typeof decodeObject>
   try {
+    if (patch.type !== 'strategic') checkType(result, definition, call.table)
     decoded = decodeObject(definition, cloneJson(result))
   } catch (error) {
     if (error instanceof ApiError && error.code === 400)
@@ -250,7 +253,7 @@ export const patchObject: VerbHandler = async (target, request, reply, deps) => 
   checkPatchOptions(options, isApply)
   const patch = parsePatch(type, bodyOf(request))
   const ctx = makeContext(target, request, reply, deps, options)
-  const call: PatchCall = { target, ctx, patch, options }
+  const call: PatchCall = { target, ctx, patch, options, table: deps.table }
   const { stored, created } = await store.update(
     ctx,
     target.name,

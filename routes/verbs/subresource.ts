@@ -27,6 +27,7 @@ export const createThroughSubresource: VerbHandler = async (target, request, rep
   const body = decodeBody(request, definitionOfBody(target), {
     ctx,
     table: deps.table,
+    accepted: view.acceptedApiVersions,
     ...options,
   })
   matchNamespace(body.metadata, definition.namespaced ? (target.namespace ?? '') : '')

@@ -26,6 +26,14 @@ const decodeBase64 = (text: string): string => {
 }
 
 const parseBody = (text: string): JsonValue => {
+  const first = text[0] ?? ''
+  // Go's decoder reads bytes: one that begins no JSON is shown as the character of that number.
+  if (first >= '\x80') {
+    const shown = /[\x80-\xa0\xad]/.test(first)
+      ? `\\u${first.charCodeAt(0).toString(16).padStart(4, '0')}`
+      : first
+    throw invalidToken(`invalid character '${shown}' looking for beginning of value`)
+  }
   try {
     return parse(text)
   } catch (error) {

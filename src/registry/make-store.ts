@@ -1,4 +1,5 @@
 /** Puts the generic store of one resource together (apiserver, pkg/registry/generic/registry/store.go). */
+import type { ListPage } from '#cacher/object-storage.js'
 import { create } from './create.js'
 import { deleteGenerically, makeDeletable } from './delete.js'
 import { deleteCollection } from './delete-collection.js'
@@ -6,6 +7,24 @@ import { interpretStorageError } from './interpret-storage-error.js'
 import type { Store } from './store.js'
 import { keyOf, readStored, type StoreDeps } from './store-base.js'
 import { update } from './update.js'
+
+/** A page of a past revision does not say what is left: then the rest is counted, unless a selector hides it anyway. */
+const countRemaining = async (
+  storage: StoreDeps['storage'],
+  { selection }: Parameters<Store['list']>[1],
+  page: ListPage,
+): Promise<ListPage> => {
+  const { nextKey, revision, remaining } = page
+  if (nextKey === undefined || remaining !== undefined || selection.matches !== undefined)
+    return page
+  const rest = await storage.list({
+    selection,
+    consistency: { kind: 'exact', revision },
+    limit: 0,
+    startKey: nextKey,
+  })
+  return { ...page, remaining: rest.items.length }
+}
 
 export const makeStore = (deps: StoreDeps): Store => {
   const { definition, storage } = deps
@@ -16,7 +35,7 @@ export const makeStore = (deps: StoreDeps): Store => {
     get: (ctx, name, consistency) => readStored(deps, ctx, name, consistency),
     list: async (_ctx, options) => {
       try {
-        return await storage.list(options)
+        return await countRemaining(storage, options, await storage.list(options))
       } catch (error) {
         const { consistency } = options
         throw interpretStorageError(error, {

@@ -136,6 +136,8 @@ export interface Subresource {
    * `create`: POST makes something (binding, eviction, token); `connect`: proxied to a node (exec, log, attach, …).
    */
   readonly style: 'view' | 'create' | 'connect'
+  /** Other apiVersions that a body of `kind` may come in. */
+  readonly acceptedApiVersions?: readonly string[]
   /** view: what GET shows of the stored parent. Missing: the parent itself. */
   read?(parent: KubeObject): KubeObject
   /** view: the parent after the subresource was written; a private copy of the parent is passed. Throws ApiError. */

@@ -3,6 +3,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, badRequest, internalError, requestEntityTooLarge } from '#api/errors.js'
 import { PlainTextError } from '#filters/plain-text-error.js'
 import { limits } from '#limits'
+import { negotiateError } from '#routes/negotiation.js'
+import { sendValue } from '#routes/respond.js'
 
 const toApiError = (error: Error & { code?: string; statusCode?: number }): ApiError => {
   if (error instanceof ApiError) return error
@@ -30,9 +32,6 @@ export const sendError = (error: Error, request: FastifyRequest, reply: FastifyR
     request.log.error({ err: refusal.cause ?? refusal.log, url: request.url }, refusal.message)
   if (refusal.retryAfterSeconds !== undefined)
     reply.header('retry-after', String(refusal.retryAfterSeconds))
-  reply
-    .code(refusal.code)
-    .header('content-type', 'application/json')
-    // Bytes, because Fastify adds a charset to JSON text.
-    .send(Buffer.from(`${JSON.stringify(refusal.status)}\n`))
+  const negotiated = negotiateError(request.headers.accept)
+  sendValue(request, reply, refusal.status, { code: refusal.code, negotiated })
 }

@@ -65,7 +65,12 @@ export default defineKind({
     ephemeralContainers,
     resize,
     { name: 'binding', style: 'create', create: createBinding },
-    { name: 'eviction', style: 'create', create: createEviction },
+    {
+      name: 'eviction',
+      style: 'create',
+      create: createEviction,
+      acceptedApiVersions: ['policy/v1beta1'],
+    },
   ],
   strategy: {
     default: defaultPod,
