@@ -103,6 +103,9 @@ export class Kubelet {
   get pods(): readonly Pod[] {
     return [...this.#workers.values()].map((worker) => worker.pod)
   }
+  get nodeName(): string {
+    return this.#deps.nodeName
+  }
   get runtime(): ContainerRuntime {
     return this.#deps.runtime
   }

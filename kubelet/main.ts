@@ -11,6 +11,7 @@ import { machineAddress } from './node.js'
 import { type BackoffOptions, defaultBackoff } from './restart-backoff.js'
 import { defaultPodCidr } from './runtime/process/pod-address.js'
 import { ProcessRuntime } from './runtime/process/process-runtime.js'
+import { startKubeletServer } from './server/kubelet-server.js'
 
 export interface KubeletOptions {
   /** Path of a kubeconfig. */
@@ -86,7 +87,15 @@ export const runKubelet = async (options: KubeletOptions): Promise<void> => {
     rootDir,
     backoff: options.backoff ?? defaultBackoff,
     userAgent,
-    port: () => 10250,
+    port: () => server?.port ?? 0,
+  })
+  const server = await startKubeletServer({
+    kubelet,
+    clock: systemClock,
+    log,
+    address: nodeAddress,
+    port: options.port ?? 0,
+    clientCa: client.config.ca,
   })
   try {
     await Promise.race([kubelet.start(), untilAborted(options.signal)])
@@ -97,6 +106,7 @@ export const runKubelet = async (options: KubeletOptions): Promise<void> => {
         ? undefined
         : (options.shutdownGraceSeconds ?? shutdownGraceSecondsMax),
     })
+    await server.close()
     client.close()
   }
 }

@@ -18,6 +18,7 @@ import { installDiscovery } from '#routes/discovery.js'
 import { installHealthz } from '#routes/healthz.js'
 import { installApi } from '#routes/installer.js'
 import { installOpenApi } from '#routes/openapi.js'
+import { makeConnect } from '#routes/verbs/connect.js'
 import { installVersion } from '#routes/version.js'
 import { type ServerCredentials, writePrivateFile } from './credentials.js'
 import { healthChecks } from './health-checks.js'
@@ -34,6 +35,7 @@ import { makeListener } from './listener.js'
 import type { ServerOptions } from './options.js'
 import { packageVersion } from './package-version.js'
 import { openRegistryStores, type RegistryStores } from './registry-stores.js'
+import { routeUpgrades } from './upgrades.js'
 
 export interface Server {
   /** `https://127.0.0.1:6443` */
@@ -69,7 +71,10 @@ const installRoutes = (parts: Parts, clock: Clock): void => {
   installVersion(app, buildInfo())
   installDiscovery(app, table)
   installOpenApi(app, { source: table, build: packageVersion() })
-  installApi(app, { table, stores, clock, fieldManagerOf })
+  const api = { table, stores, clock, fieldManagerOf }
+  const upgradeOf = routeUpgrades(app)
+  const connect = makeConnect({ kubeletClient: parts.credentials.kubeletClient, upgradeOf }, api)
+  installApi(app, { ...api, connect })
 }
 
 const assemble = async (options: ServerOptions): Promise<Parts> => {

@@ -13,7 +13,7 @@ import {
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Clock } from '#api/clock.js'
-import { type Issued, issueCertificate, type Subject } from './x509.js'
+import { type Issued, issueCertificate, type Subject } from '#api/x509.js'
 
 export interface CertificatePair {
   certPem: string
@@ -25,6 +25,8 @@ export interface ServerCredentials {
   caPem: string
   serving: CertificatePair
   admin: CertificatePair
+  /** What the server shows to kubelets, which listen to nobody else. */
+  kubeletClient: CertificatePair
   adminToken: string
   /** Signs ServiceAccount tokens, PKCS #8 PEM. Made at first use: an RSA key takes 60 ms, and RS256 is what upstream uses. */
   serviceAccountKeyPem(): string
@@ -165,6 +167,12 @@ export const loadCredentials = (options: CredentialOptions): ServerCredentials =
     caPem: ca.certPem,
     serving,
     admin,
+    kubeletClient: leaf(keeper, ca, now, {
+      file: 'apiserver-kubelet-client',
+      use: 'client',
+      subject: { commonName: 'kube-apiserver-kubelet-client' },
+      names: [],
+    }),
     adminToken:
       options.adminToken ??
       keptSecret(keeper, 'admin-token', () => randomBytes(24).toString('base64url')),

@@ -1,0 +1,123 @@
+/**
+ * The kubelet's own HTTPS port: logs, commands and connections for the API server, and for nobody else. Whoever
+ * connects must show a client certificate that the cluster's CA has signed for the API server; the kubelet's own
+ * certificate is made at each start and proves nothing, as upstream's does unless it is told otherwise.
+ */
+import https from 'node:https'
+import type { AddressInfo, Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
+import type { Clock } from '#api/clock.js'
+import { issueCertificate } from '#api/x509.js'
+import type { Log } from '#client/log.js'
+import type { Kubelet } from '../kubelet.js'
+import { HttpError, type RequestPath, type Served } from './pod-request.js'
+import { serveLogs } from './serve-logs.js'
+import { servePortForward } from './serve-port-forward.js'
+import { serveSession } from './serve-session.js'
+import { serveSummary } from './serve-summary.js'
+
+/** Common name of the certificate that the API server shows, as kubeadm names it. */
+export const apiServerClientName = 'kube-apiserver-kubelet-client'
+
+export interface KubeletServerOptions {
+  readonly kubelet: Kubelet
+  readonly clock: Clock
+  readonly log: Log
+  readonly address: string
+  readonly port: number
+  /** PEM of the CA whose clients are listened to; without one nobody is. */
+  readonly clientCa: string | undefined
+}
+
+export interface KubeletServer {
+  readonly port: number
+  close(): Promise<void>
+}
+
+type Answer = (served: Served) => Promise<void> | void
+const answers: Readonly<Record<string, Answer>> = {
+  containerLogs: serveLogs,
+  stats: serveSummary,
+  healthz: ({ response }) => void response.end('ok'),
+  pods: ({ kubelet, response }) => {
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify({ kind: 'PodList', apiVersion: 'v1', items: kubelet.pods }))
+  },
+}
+
+const parsePath = (url: string): RequestPath => {
+  const { pathname, searchParams } = new URL(url, 'https://kubelet')
+  const [kind = '', ...parts] = pathname.split('/').filter(Boolean).map(decodeURIComponent)
+  const [namespace = '', pod = '', container = ''] = parts
+  return { kind, namespace, pod, container, query: searchParams }
+}
+
+const makeCertificate = (address: string, clock: Clock) => {
+  const yearMs = 365 * 86_400_000
+  return issueCertificate({
+    use: 'server',
+    subject: { commonName: 'kubelet' },
+    names: [address, 'localhost'],
+    notBeforeMs: clock.now() - yearMs,
+    notAfterMs: clock.now() + 10 * yearMs,
+  })
+}
+
+const isApiServer = (socket: TLSSocket): boolean =>
+  socket.authorized && socket.getPeerCertificate().subject?.CN === apiServerClientName
+
+export const startKubeletServer = async (options: KubeletServerOptions): Promise<KubeletServer> => {
+  const { kubelet, clock, log, address, port, clientCa } = options
+  const { certPem, keyPem } = makeCertificate(address, clock)
+  const server = https.createServer({
+    cert: certPem,
+    key: keyPem,
+    requestCert: true,
+    rejectUnauthorized: false,
+    ...(clientCa ? { ca: clientCa } : {}),
+  })
+  const may = (socket: Socket) => clientCa !== undefined && isApiServer(socket as TLSSocket)
+  server.on('request', (request, response) => {
+    const answer = async () => {
+      if (!may(request.socket)) throw new HttpError(401, 'Unauthorized')
+      const path = parsePath(request.url ?? '/')
+      const serve = answers[path.kind]
+      if (!serve) throw new HttpError(404, '404 page not found')
+      await serve({ kubelet, clock, path, request, response })
+    }
+    answer().catch((error) => {
+      if (response.headersSent) return response.destroy()
+      response.writeHead(error instanceof HttpError ? error.code : 500)
+      response.end(error.message)
+    })
+  })
+  server.on('upgrade', (request, socket, head) => {
+    const refuse = (code: number, message: string) =>
+      socket.end(
+        `HTTP/1.1 ${code} Refused\r\ncontent-type: text/plain\r\ncontent-length: ${Buffer.byteLength(message)}\r\nconnection: close\r\n\r\n${message}`,
+      )
+    socket.on('error', (error) => log.debug({ error: error.message }, 'stream ended'))
+    if (!may(socket as Socket)) return refuse(401, 'Unauthorized')
+    try {
+      const path = parsePath(request.url ?? '/')
+      const upgrade = { kubelet, path, request, socket: socket as Socket, head }
+      if (path.kind === 'exec' || path.kind === 'attach') serveSession(upgrade)
+      else if (path.kind === 'portForward') servePortForward(upgrade)
+      else refuse(404, '404 page not found')
+    } catch (error) {
+      refuse(error instanceof HttpError ? error.code : 500, (error as Error).message)
+    }
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, address, resolve)
+  })
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}

@@ -1,0 +1,221 @@
+/** log, exec, attach, portforward and proxy: what a node or a Pod answers, and why it is not asked (rest/subresources.go). */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { ApiError, badRequest, failure, pathNotFound } from '#api/errors.js'
+import type { KubeObject } from '#api/object.js'
+import type { ApiDeps, Target } from '../api-deps.js'
+import { type Destination, forward, forwardUpgrade, type Upgrade } from '../forward.js'
+import { makeContext } from '../request-context.js'
+import { logQuery } from './log-options.js'
+
+export interface ConnectDeps {
+  /** What nodes know the API server by. */
+  readonly kubeletClient: { readonly certPem: string; readonly keyPem: string }
+  /** The connection of a request that asks for another protocol. */
+  upgradeOf(request: FastifyRequest): Upgrade | undefined
+}
+
+interface Connection {
+  readonly target: Target
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly deps: ApiDeps
+  readonly own: ConnectDeps
+  readonly query: URLSearchParams
+}
+
+const read = (c: Connection, resource: string, name: string): Promise<KubeObject> => {
+  const store = c.deps.stores.ofResource({ group: '', resource })!
+  const ctx = makeContext({ ...c.target, store, subresource: '' }, c.request, c.reply, c.deps)
+  const { namespaced } = store.definition
+  return store
+    .get(namespaced ? ctx : { ...ctx, namespace: undefined }, name)
+    .then(({ object }) => object)
+}
+
+const namesOf = (list: { name: string }[] | undefined): string[] =>
+  (list ?? []).map(({ name }) => name)
+
+const containerOf = (pod: KubeObject, wanted: string | null): string => {
+  const { containers, initContainers, ephemeralContainers } = pod.spec
+  const { name } = pod.metadata
+  const mains = namesOf(containers)
+  const inits = namesOf(initContainers)
+  const all = [...mains, ...inits, ...namesOf(ephemeralContainers)]
+  if (wanted) {
+    if (all.includes(wanted)) return wanted
+    throw badRequest(`container ${wanted} is not valid for pod ${name}`)
+  }
+  if (mains.length === 1 && inits.length === 0) return mains[0]!
+  if (mains.length === 1) return mains[0]!
+  const choice = `choose one of: [${mains.join(' ')}]`
+  const init = inits.length > 0 ? ` or one of the init containers: [${inits.join(' ')}]` : ''
+  throw badRequest(`a container name must be specified for pod ${name}, ${choice}${init}`)
+}
+
+interface NodeAddress {
+  type: string
+  address: string
+}
+
+const hostInUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host)
+
+/** Where the node's kubelet listens: its internal address first, since a node's name need not resolve. */
+const kubeletOf = async (c: Connection, nodeName: string): Promise<string> => {
+  const { status } = await read(c, 'nodes', nodeName)
+  const addresses: NodeAddress[] = status?.addresses ?? []
+  for (const type of ['InternalIP', 'Hostname', 'InternalDNS', 'ExternalIP', 'ExternalDNS']) {
+    const found = addresses.find((address) => address.type === type)
+    const port = status?.daemonEndpoints?.kubeletEndpoint?.Port || 10250
+    if (found) return `https://${hostInUrl(found.address)}:${port}`
+  }
+  throw failure({ code: 500, message: `no preferred addresses found; known addresses: []` })
+}
+
+const path = (...parts: string[]): string => parts.map((part) => encodeURIComponent(part)).join('/')
+
+const toKubelet = (c: Connection, base: string, rest: string, query: URLSearchParams) => {
+  const text = query.toString()
+  const url = new URL(`${base}/${rest}${text === '' ? '' : `?${text}`}`)
+  return { url, credentials: c.own.kubeletClient } satisfies Destination
+}
+
+const log = async (c: Connection): Promise<unknown> => {
+  const { target, request, reply } = c
+  const query = logQuery(target.name, c.query)
+  const pod = await read(c, 'pods', target.name)
+  const container = containerOf(pod, c.query.get('container'))
+  const { nodeName } = pod.spec
+  // Nothing has run yet, so nothing was said: upstream answers with nothing at all.
+  if (!nodeName) return reply.code(204).send()
+  const base = await kubeletOf(c, nodeName)
+  const rest = path('containerLogs', target.namespace ?? '', target.name, container)
+  const destination = toKubelet(c, base, rest, query)
+  return forwardLog(destination, request, reply)
+}
+
+/** A kubelet that refuses says why in plain text; clients of the API get a Status. */
+const forwardLog = async (destination: Destination, request: FastifyRequest, reply: FastifyReply) =>
+  forward(destination, request, reply, {
+    refuse: (code, text) =>
+      code === 400
+        ? badRequest(text)
+        : failure({ code, message: text || `the server returned ${code}` }),
+  })
+
+/** How the API names the streams, and how the kubelet does. */
+const streams = { stdin: 'input', stdout: 'output', stderr: 'error', tty: 'tty' } as const
+
+const isSet = (value: string | null): boolean => value === 'true' || value === '1'
+
+const session = async (c: Connection, kind: 'exec' | 'attach'): Promise<unknown> => {
+  const pod = await read(c, 'pods', c.target.name)
+  const container = containerOf(pod, c.query.get('container'))
+  const query = new URLSearchParams()
+  for (const [api, kubelet] of Object.entries(streams)) {
+    if (isSet(c.query.get(api))) query.set(kubelet, '1')
+  }
+  for (const word of c.query.getAll('command')) query.append('command', word)
+  return upgrade(c, pod, (namespace, name) => path(kind, namespace, name, container), query)
+}
+
+const portForward = async (c: Connection): Promise<unknown> => {
+  const pod = await read(c, 'pods', c.target.name)
+  const query = new URLSearchParams()
+  for (const port of c.query.getAll('ports')) query.append('port', port)
+  return upgrade(c, pod, (namespace, name) => path('portForward', namespace, name), query)
+}
+
+const upgrade = async (
+  c: Connection,
+  pod: KubeObject,
+  restOf: (namespace: string, name: string) => string,
+  query: URLSearchParams,
+): Promise<unknown> => {
+  const { namespace = '', name = '' } = pod.metadata
+  if (!pod.spec.nodeName) throw badRequest(`pod ${name} does not have a host assigned`)
+  const asked = c.own.upgradeOf(c.request)
+  if (!asked) throw badRequest('Upgrade request required')
+  const base = await kubeletOf(c, pod.spec.nodeName)
+  const destination = toKubelet(c, base, restOf(namespace, name), query)
+  return forwardUpgrade(destination, c.request, c.reply, asked)
+}
+
+/** `name`, `name:port` or `scheme:name:port`. */
+const splitTarget = (text: string): { scheme: string; name: string; port: string } => {
+  const parts = text.split(':')
+  if (parts.length === 3) return { scheme: parts[0]!, name: parts[1]!, port: parts[2]! }
+  return { scheme: 'http', name: parts[0]!, port: parts[1] ?? '' }
+}
+
+const proxy = async (c: Connection): Promise<unknown> => {
+  const { scheme, name, port } = splitTarget(c.target.name)
+  const { resource } = c.target.definition.gvr
+  const rest = (c.request.raw.url ?? '').replace(/^.*?\/proxy(?=[/?]|$)/, '') || '/'
+  const base =
+    resource === 'pods'
+      ? await podAddress(c, { scheme, name, port })
+      : resource === 'nodes'
+        ? await kubeletOf(c, name)
+        : await serviceAddress(c, { scheme, name, port })
+  const destination: Destination = {
+    url: new URL(base + (rest.startsWith('/') ? rest : `/${rest}`)),
+    ...(resource === 'nodes' ? { credentials: c.own.kubeletClient } : {}),
+  }
+  const asked = c.own.upgradeOf(c.request)
+  if (asked) return forwardUpgrade(destination, c.request, c.reply, asked)
+  return forward(destination, c.request, c.reply, { body: 'forward' })
+}
+
+type ProxyTarget = ReturnType<typeof splitTarget>
+
+const podAddress = async (c: Connection, { scheme, name, port }: ProxyTarget): Promise<string> => {
+  const pod = await read(c, 'pods', name)
+  const ip = pod.status?.podIP
+  const first = pod.spec.containers?.[0]?.ports?.[0]?.containerPort
+  // Upstream's IsProxyableIP: a Pod must not be a way to the server's own machine.
+  if (!ip || /^(127\.|169\.254\.|0\.|::1$|fe80:)/.test(ip)) throw badRequest('address not allowed')
+  const chosen = port || first
+  return `${scheme || 'http'}://${hostInUrl(ip)}${chosen ? `:${chosen}` : ''}`
+}
+
+const serviceAddress = async (
+  c: Connection,
+  { scheme, name, port }: ProxyTarget,
+): Promise<string> => {
+  const service = await read(c, 'services', name)
+  const ports: { name?: string; port: number }[] = service.spec.ports ?? []
+  const wanted = ports.find((p) => port === '' || p.name === port || String(p.port) === port)
+  const unavailable = failure({
+    code: 503,
+    reason: 'ServiceUnavailable',
+    message: `no endpoints available for service "${c.target.name}"`,
+  })
+  const endpoints = await read(c, 'endpoints', name).catch((error) => {
+    throw error instanceof ApiError && error.code === 404 ? unavailable : error
+  })
+  for (const subset of endpoints.subsets ?? []) {
+    const found = subset.ports?.find(
+      (p: { name?: string }) => (p.name ?? '') === (wanted?.name ?? ''),
+    )
+    const address = subset.addresses?.[0]
+    if (found && address) return `${scheme || 'http'}://${hostInUrl(address.ip)}:${found.port}`
+  }
+  throw unavailable
+}
+
+const connectors: Readonly<Record<string, (c: Connection) => Promise<unknown>>> = {
+  log,
+  exec: (c) => session(c, 'exec'),
+  attach: (c) => session(c, 'attach'),
+  portforward: portForward,
+  proxy,
+}
+
+export const makeConnect =
+  (own: ConnectDeps, deps: ApiDeps) =>
+  (target: Target, request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+    const connect = connectors[target.subresource]
+    if (!connect) throw pathNotFound()
+    const query = new URL(request.raw.url ?? '/', 'https://server').searchParams
+    return connect({ target, request, reply, deps, own, query })
+  }

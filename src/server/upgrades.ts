@@ -1,0 +1,23 @@
+/** Requests for another protocol (WebSocket) on the port: they take the same way through the filters as every other. */
+import { type IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Upgrade } from '#routes/forward.js'
+
+/** Yields the connection of such a request. */
+export const routeUpgrades = (
+  app: FastifyInstance,
+): ((request: FastifyRequest) => Upgrade | undefined) => {
+  const upgrades = new WeakMap<object, Upgrade>()
+  app.server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    upgrades.set(request, { socket, head })
+    const response = new ServerResponse(request)
+    response.assignSocket(socket)
+    // What is refused is an ordinary answer, and then the connection has done its duty.
+    response.shouldKeepAlive = false
+    response.once('finish', () => socket.end())
+    socket.on('error', () => socket.destroy())
+    app.routing(request, response)
+  })
+  return (request) => upgrades.get(request.raw)
+}
