@@ -1,0 +1,65 @@
+/**
+ * The floor: a bare node:https server that answers given bytes and does nothing else. What it is to answer comes from
+ * the parent process: bytes by method, and for watches the frame that each POST or PATCH sends to every watcher.
+ */
+import type { ServerResponse } from 'node:http'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+
+export interface FloorAnswer {
+  readonly method: string
+  readonly status: number
+  readonly body: string
+  /** Sent to every watcher for each request; all of one turn in one write. */
+  readonly frame?: string
+}
+
+const answers = new Map<string, { status: number; body: Buffer; frame: Buffer | undefined }>()
+const watchers = new Set<ServerResponse>()
+let due: Buffer[] = []
+
+const broadcast = (frame: Buffer): void => {
+  if (due.length === 0) {
+    setImmediate(() => {
+      const batch = Buffer.concat(due)
+      due = []
+      for (const watcher of watchers) watcher.write(batch)
+    })
+  }
+  due.push(frame)
+}
+
+const serve = (key: string, cert: string): void => {
+  const server = createServer({ key, cert }, (request, response) => {
+    if (request.url!.includes('watch=')) {
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.flushHeaders()
+      watchers.add(response)
+      response.on('close', () => watchers.delete(response))
+      return
+    }
+    request.resume()
+    request.on('end', () => {
+      const answer = answers.get(request.method!)!
+      if (answer.frame !== undefined) broadcast(answer.frame)
+      response.writeHead(answer.status, {
+        'content-type': 'application/json',
+        'content-length': answer.body.length,
+      })
+      response.end(answer.body)
+    })
+  })
+  server.listen(0, '127.0.0.1', () => {
+    process.send!({ port: (server.address() as AddressInfo).port })
+  })
+}
+
+process.on('message', (message: { key: string; cert: string } | FloorAnswer) => {
+  if ('key' in message) return serve(message.key, message.cert)
+  answers.set(message.method, {
+    status: message.status,
+    body: Buffer.from(message.body),
+    frame: message.frame === undefined ? undefined : Buffer.from(message.frame),
+  })
+  process.send!({ taken: true })
+})

@@ -1,0 +1,204 @@
+/**
+ * `npm run bench`: our server and a bare node:https server that answers the same bytes, or any two servers, measured by
+ * turns in one run. Prints a table with ratios; the same seconds are given to each side of each line.
+ */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { RawConnection } from './raw-client.js'
+import { type Rival, running, startFloor, startOurs } from './rivals.js'
+import {
+  type Call,
+  namespace,
+  podsPath,
+  seedCalls,
+  type Workload,
+  watchPath,
+  workloads,
+} from './workloads.js'
+
+const { values: flags } = parseArgs({
+  options: {
+    server: { type: 'string' },
+    token: { type: 'string', default: 'admintoken' },
+    against: { type: 'string' },
+    'against-token': { type: 'string' },
+    objects: { type: 'string', default: '2000' },
+    connections: { type: 'string', default: '16' },
+    seconds: { type: 'string', default: '1.5' },
+    rounds: { type: 'string', default: '2' },
+    watchers: { type: 'string', default: '100' },
+    only: { type: 'string', default: '' },
+  },
+})
+const objects = Number(flags.objects)
+const connections = Number(flags.connections)
+const roundMs = Number(flags.seconds) * 1000
+
+const open = (rival: Rival, count: number) =>
+  Array.from({ length: count }, () => new RawConnection(rival.url, rival.token))
+
+const send = ({ method, path, body, type }: Call, to: RawConnection) =>
+  to.request(method, path, body, type)
+
+interface Measured {
+  calls: number
+  ms: number
+  failed: number
+}
+
+class Runner {
+  readonly rival: Rival
+  readonly connections: RawConnection[]
+  #counters = new Map<string, number>()
+
+  constructor(rival: Rival) {
+    this.rival = rival
+    this.connections = open(rival, connections)
+  }
+
+  async seed(): Promise<void> {
+    const body = Buffer.from(JSON.stringify({ metadata: { name: namespace } }))
+    await this.connections[0]!.request('POST', '/api/v1/namespaces', body)
+    const calls = seedCalls(objects)
+    await Promise.all(
+      this.connections.map(async (connection) => {
+        for (let call = calls.pop(); call !== undefined; call = calls.pop()) {
+          const { status, body } = await send(call, connection)
+          if (status >= 300 && status !== 409) throw new Error(`${status}: ${body}`)
+        }
+      }),
+    )
+  }
+
+  async round(workload: Workload, into: Measured): Promise<void> {
+    let n = this.#counters.get(workload.name) ?? 0
+    const until = performance.now() + roundMs
+    const started = performance.now()
+    const last = n + (workload.callsMax ?? Number.POSITIVE_INFINITY)
+    await Promise.all(
+      this.connections.map(async (connection) => {
+        while (performance.now() < until && n < last) {
+          const { status } = await send(workload.call(n++), connection)
+          into.calls++
+          if (status >= 300) into.failed++
+        }
+      }),
+    )
+    into.ms += performance.now() - started
+    this.#counters.set(workload.name, n)
+  }
+
+  /** Deliveries while each connection patches one Pod after another. */
+  async fanOut(patch: Workload, into: Measured): Promise<void> {
+    const list = await this.connections[0]!.request('GET', `${podsPath}?limit=1`)
+    const revision = /"resourceVersion":"(\d+)"/.exec(String(list.body))?.[1] ?? '0'
+    const watchers = open(this.rival, Number(flags.watchers))
+    let delivered = 0
+    for (const watcher of watchers)
+      watcher.stream(watchPath + revision, (n) => void (delivered += n))
+    await new Promise((resolve) => setTimeout(resolve, 700))
+    const sent: Measured = { calls: 0, ms: 0, failed: 0 }
+    const started = performance.now()
+    await this.round(patch, sent)
+    const wanted = sent.calls * watchers.length
+    // What was written is delivered to the end, however long that takes.
+    for (let idle = 0, before = -1; delivered < wanted && idle < 20; before = delivered) {
+      await new Promise((resolve) => setTimeout(resolve, 10))
+      idle = delivered === before ? idle + 1 : 0
+    }
+    into.ms += performance.now() - started
+    into.calls += delivered
+    into.failed += sent.failed + Math.max(0, wanted - delivered)
+    for (const watcher of watchers) watcher.close()
+  }
+
+  close(): void {
+    for (const connection of this.connections) connection.close()
+  }
+}
+
+const main = async (): Promise<void> => {
+  const ours = flags.server === undefined ? await startOurs() : undefined
+  const first = ours?.rival ?? running('server', flags.server!, flags.token)
+  const floor =
+    flags.against === undefined && ours !== undefined
+      ? await startFloor(...certificateOf(ours.dataDir))
+      : undefined
+  const other =
+    flags.against === undefined
+      ? floor
+      : running('against', flags.against, flags['against-token'] ?? flags.token)
+  if (other === undefined) throw new Error('--server needs --against')
+  const runners = [new Runner(first), new Runner(other)] as const
+  try {
+    if (ours !== undefined) line('ready', `${ours.readyMs.toFixed(0)} ms`)
+    await runners[0].seed()
+    if (floor === undefined) await runners[1].seed()
+    await compare(runners, floor)
+    line('resident', runners.map(({ rival }) => `${mebibytes(rival)} MiB`).join('  '))
+  } finally {
+    for (const runner of runners) runner.close()
+    await first.stop()
+    await other.stop()
+  }
+}
+
+const compare = async (runners: readonly [Runner, Runner], floor: Rival | undefined) => {
+  line('requests a second', `${runners[0].rival.name}  ${runners[1].rival.name}  ratio`)
+  const only = new RegExp(flags.only)
+  const all = workloads(objects)
+  for (const workload of all.filter(({ name }) => only.test(name))) {
+    if (floor !== undefined) await teach(floor, workload, runners[0])
+    await compareOne(workload.name, runners, (runner, into) => runner.round(workload, into))
+  }
+  if (!only.test('watch deliveries')) return
+  const patch = all.find(({ name }) => name === 'merge patch')!
+  if (floor !== undefined) await teach(floor, patch, runners[0], true)
+  await compareOne('watch deliveries', runners, (runner, into) => runner.fanOut(patch, into))
+}
+
+const compareOne = async (
+  name: string,
+  runners: readonly [Runner, Runner],
+  round: (runner: Runner, into: Measured) => Promise<void>,
+) => {
+  const results = runners.map((): Measured => ({ calls: 0, ms: 0, failed: 0 }))
+  for (let i = 0; i < Number(flags.rounds); i++) {
+    for (const [side, runner] of runners.entries()) await round(runner, results[side]!)
+  }
+  const rates = results.map(({ calls, ms }) => (calls / ms) * 1000)
+  const failed = results.some((r) => r.failed > 0)
+    ? `  failed: ${results.map((r) => r.failed).join(', ')}`
+    : ''
+  const ratio = (rates[0]! / rates[1]!).toFixed(2)
+  line(name, `${rates.map((rate) => rate.toFixed(0).padStart(8)).join('  ')}  ${ratio}${failed}`)
+}
+
+/** Asks our server once, and has the floor answer the same. */
+const teach = async (floor: Rival, workload: Workload, ours: Runner, frames = false) => {
+  const call = workload.call(1_000_000)
+  const connection = ours.connections[0]!
+  const probe =
+    call.path.includes('seed-') && call.method === 'DELETE' ? workload.call(objects - 1) : call
+  const { status, body } = await send(probe, connection)
+  const frame = frames ? `{"type":"MODIFIED","object":${String(body).trimEnd()}}\n` : undefined
+  await floor.set!({ method: call.method, status, body: String(body), frame })
+  if (frames) await floor.set!({ method: 'GET', status: 200, body: '{}' })
+}
+
+const certificateOf = (dataDir: string): [string, string] => {
+  const folder = join(dataDir, 'pki')
+  return [
+    readFileSync(join(folder, 'apiserver.key'), 'utf8'),
+    readFileSync(join(folder, 'apiserver.crt'), 'utf8'),
+  ]
+}
+
+const mebibytes = (rival: Rival) => (rival.residentBytes() / 1024 / 1024).toFixed(0)
+
+const line = (name: string, text: string) => {
+  process.stdout.write(`${name.padEnd(26)}${text}\n`)
+}
+
+await main()

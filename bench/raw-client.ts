@@ -1,0 +1,101 @@
+/** An HTTP/1.1 client that costs as little as possible, so that the server is what is measured. One request at a time. */
+import { connect, type TLSSocket } from 'node:tls'
+
+export interface Answer {
+  readonly status: number
+  readonly body: Buffer
+}
+
+const headersEnd = Buffer.from('\r\n\r\n')
+const chunkEnd = Buffer.from('\r\n0\r\n\r\n')
+
+export class RawConnection {
+  readonly #socket: TLSSocket
+  readonly #host: string
+  readonly #authorization: string
+  #received: Buffer[] = []
+  #length = 0
+  /** Bytes of the whole answer; 0 while its headers have not come, -1 when it is chunked. */
+  #wanted = 0
+  #pending: { resolve: (answer: Answer) => void; reject: (error: Error) => void } | undefined
+
+  constructor(url: URL, token: string) {
+    this.#host = url.host
+    this.#authorization = token === '' ? '' : `authorization: Bearer ${token}\r\n`
+    this.#socket = connect({
+      host: url.hostname,
+      port: Number(url.port),
+      rejectUnauthorized: false,
+      ALPNProtocols: ['http/1.1'],
+    })
+    this.#socket.setNoDelay(true)
+    this.#socket.on('data', (chunk) => this.#take(chunk))
+    this.#socket.on('error', (error) => this.#pending?.reject(error))
+    this.#socket.on('close', () => this.#pending?.reject(new Error('the server closed')))
+  }
+
+  request(method: string, path: string, body?: Buffer, type = 'application/json'): Promise<Answer> {
+    const entity = body ? `content-type: ${type}\r\ncontent-length: ${body.length}\r\n` : ''
+    const head = `${method} ${path} HTTP/1.1\r\nhost: ${this.#host}\r\n${this.#authorization}accept: application/json\r\n${entity}\r\n`
+    return new Promise((resolve, reject) => {
+      this.#pending = { resolve, reject }
+      this.#socket.write(body ? Buffer.concat([Buffer.from(head), body]) : head)
+    })
+  }
+
+  /** A GET that is never answered to the end: `lines` is told how many lines have come. */
+  stream(path: string, lines: (count: number) => void): void {
+    this.#socket.removeAllListeners('data')
+    this.#socket.on('data', (chunk: Buffer) => {
+      let count = 0
+      // Every frame ends in `}\n`; the line ends of chunk sizes are preceded by `\r`.
+      for (let at = chunk.indexOf('}\n'); at >= 0; at = chunk.indexOf('}\n', at + 2)) count++
+      lines(count)
+    })
+    this.#socket.write(
+      `GET ${path} HTTP/1.1\r\nhost: ${this.#host}\r\n${this.#authorization}accept: application/json\r\n\r\n`,
+    )
+  }
+
+  close(): void {
+    this.#pending = undefined
+    this.#socket.destroy()
+  }
+
+  #take(chunk: Buffer): void {
+    this.#received.push(chunk)
+    this.#length += chunk.length
+    if (this.#wanted === 0) this.#readHeaders()
+    if (this.#wanted > 0 && this.#length >= this.#wanted) this.#finish()
+    if (this.#wanted < 0 && endsChunked(this.#joined())) this.#finish()
+  }
+
+  #joined(): Buffer {
+    if (this.#received.length > 1) this.#received = [Buffer.concat(this.#received)]
+    return this.#received[0]!
+  }
+
+  #readHeaders(): void {
+    const bytes = this.#joined()
+    const end = bytes.indexOf(headersEnd)
+    if (end < 0) return
+    const length = /content-length: (\d+)/i.exec(bytes.toString('latin1', 0, end))
+    this.#wanted = length === null ? -1 : end + 4 + Number(length[1])
+  }
+
+  #finish(): void {
+    const bytes = this.#joined()
+    const status = Number(bytes.toString('latin1', 9, 12))
+    const body = bytes.subarray(bytes.indexOf(headersEnd) + 4)
+    this.#received = []
+    this.#length = 0
+    this.#wanted = 0
+    const pending = this.#pending
+    this.#pending = undefined
+    pending?.resolve({ status, body })
+  }
+}
+
+const endsChunked = (bytes: Buffer): boolean =>
+  bytes.length >= chunkEnd.length &&
+  bytes.compare(chunkEnd, 0, chunkEnd.length, bytes.length - chunkEnd.length) === 0

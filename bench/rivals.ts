@@ -1,0 +1,95 @@
+/** The processes that are compared: ours, the floor, or servers that run already. */
+import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { FloorAnswer } from './floor.js'
+
+export interface Rival {
+  readonly name: string
+  readonly url: URL
+  readonly token: string
+  /** The floor only: what it answers from now on. */
+  set?(answer: FloorAnswer): Promise<void>
+  /** Resident bytes of the process; 0 when it is not ours. */
+  residentBytes(): number
+  stop(): Promise<void>
+}
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+
+const residentBytesOf = (pid: number): number => {
+  try {
+    return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024
+  } catch {
+    return 0
+  }
+}
+
+const ended = (child: ChildProcess): Promise<void> =>
+  new Promise((resolve) => {
+    child.once('exit', () => resolve())
+    child.kill('SIGTERM')
+  })
+
+export const running = (name: string, url: string, token: string): Rival => ({
+  name,
+  url: new URL(url),
+  token,
+  residentBytes: () => 0,
+  stop: async () => {},
+})
+
+/** Our server on a fresh data dir. */
+export const startOurs = async (): Promise<{ rival: Rival; readyMs: number; dataDir: string }> => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'kubelevel-bench-'))
+  const tokens = join(dataDir, 'tokens.csv')
+  writeFileSync(tokens, 'bench,bench,bench,"system:masters"\n')
+  const flags = ['serve', '--data-dir', dataDir, '--secure-port', '0', '--token-auth-file', tokens]
+  const started = performance.now()
+  const child = spawn(process.execPath, [here('../src/main.js'), ...flags], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const url = await new Promise<string>((resolve, reject) => {
+    let text = ''
+    const read = (chunk: Buffer) => {
+      text += chunk
+      const found = /https:\/\/[\w.]+:\d+/.exec(text)
+      if (found !== null) resolve(found[0])
+    }
+    child.stdout.on('data', read)
+    child.stderr.on('data', read)
+    child.once('exit', () => reject(new Error(`the server ended: ${text}`)))
+  })
+  const rival: Rival = {
+    name: 'kubelevel',
+    url: new URL(url),
+    token: 'bench',
+    residentBytes: () => residentBytesOf(child.pid!),
+    stop: async () => {
+      await ended(child)
+      rmSync(dataDir, { recursive: true, force: true })
+    },
+  }
+  return { rival, readyMs: performance.now() - started, dataDir }
+}
+
+/** The floor with the certificate of our server, so that TLS costs the same. */
+export const startFloor = async (key: string, cert: string): Promise<Rival> => {
+  const child = fork(here('./floor.js'))
+  const next = <T>(): Promise<T> => new Promise((resolve) => child.once('message', resolve))
+  child.send({ key, cert })
+  const { port } = await next<{ port: number }>()
+  return {
+    name: 'node:https',
+    url: new URL(`https://127.0.0.1:${port}`),
+    token: '',
+    set: async (answer) => {
+      child.send(answer)
+      await next()
+    },
+    residentBytes: () => residentBytesOf(child.pid!),
+    stop: () => ended(child),
+  }
+}

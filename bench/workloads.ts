@@ -1,0 +1,104 @@
+/** What is measured: for each line of the table the requests of one rival, and what the floor is to answer. */
+
+export interface Call {
+  readonly method: string
+  readonly path: string
+  readonly body?: Buffer
+  readonly type?: string
+}
+
+export interface Workload {
+  readonly name: string
+  /** Requests in the order they are sent; `n` counts all of one rival. */
+  call(n: number): Call
+  /** Ends a round early: there is nothing left to delete. */
+  readonly callsMax?: number
+}
+
+export const namespace = 'bench'
+const pods = `/api/v1/namespaces/${namespace}/pods`
+
+const padding = Array.from({ length: 12 }, (_, i) => ({
+  name: `SETTING_${i}`,
+  value: `the value of setting ${i}, long enough to be like one`,
+}))
+
+/** A Pod of about 2.4 KB once it is stored. `n` decides its labels (40 of 2,000 share one) and its node. */
+export const podBody = (name: string, n: number, image = 'registry.example/app:1'): Buffer =>
+  Buffer.from(
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name, labels: { app: `app-${n % 50}`, tier: 'backend', index: `${n % 10}` } },
+      spec: {
+        nodeName: `node-${n % 20}`,
+        containers: [
+          { name: 'app', image, env: padding, resources: { requests: { cpu: '100m' } } },
+        ],
+      },
+    }),
+  )
+
+const seeded = (n: number) => `seed-${String(n).padStart(6, '0')}`
+export const seedCalls = (count: number): Call[] =>
+  Array.from({ length: count }, (_, n) => ({
+    method: 'POST',
+    path: pods,
+    body: podBody(seeded(n), n),
+  }))
+
+const patchOf = (change: object) => Buffer.from(JSON.stringify(change))
+const mergePatch = 'application/merge-patch+json'
+const spread = (n: number, count: number) => seeded((n * 7919) % count)
+
+export const workloads = (count: number): Workload[] => [
+  {
+    name: 'create',
+    call: (n) => ({ method: 'POST', path: pods, body: podBody(`new-${n}`, n) }),
+  },
+  { name: 'get', call: (n) => ({ method: 'GET', path: `${pods}/${spread(n, count)}` }) },
+  {
+    name: 'update',
+    call: (n) => ({
+      method: 'PUT',
+      path: `${pods}/${spread(n, count)}`,
+      body: podBody(spread(n, count), (n * 7919) % count, `registry.example/app:${n}`),
+    }),
+  },
+  {
+    name: 'merge patch',
+    call: (n) => ({
+      method: 'PATCH',
+      path: `${pods}/${spread(n, count)}`,
+      body: patchOf({ metadata: { annotations: { count: String(n) } } }),
+      type: mergePatch,
+    }),
+  },
+  {
+    name: 'status patch',
+    call: (n) => ({
+      method: 'PATCH',
+      path: `${pods}/${spread(n, count)}/status`,
+      body: patchOf({ status: { phase: n % 2 ? 'Running' : 'Pending', message: String(n) } }),
+      type: mergePatch,
+    }),
+  },
+  { name: 'list page of 500', call: () => ({ method: 'GET', path: `${pods}?limit=500` }) },
+  {
+    name: 'list by label (1 of 50)',
+    call: (n) => ({ method: 'GET', path: `${pods}?labelSelector=app%3Dapp-${n % 50}` }),
+  },
+  {
+    name: 'list by node (1 of 20)',
+    call: (n) => ({ method: 'GET', path: `${pods}?fieldSelector=spec.nodeName%3Dnode-${n % 20}` }),
+  },
+  { name: 'list all', call: () => ({ method: 'GET', path: pods }) },
+  {
+    name: 'delete (grace 0)',
+    callsMax: count >> 2,
+    call: (n) => ({ method: 'DELETE', path: `${pods}/${seeded(n)}?gracePeriodSeconds=0` }),
+  },
+]
+
+export const watchPath = `${pods}?watch=true&resourceVersion=`
+export const podsPath = pods
