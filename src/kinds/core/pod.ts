@@ -1,10 +1,13 @@
 import { formatTime } from '#api/clock.js'
+import { isDns1123Label } from '#api/names.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import {
   type DeleteOptions,
   defineKind,
   type RequestContext,
 } from '#registry/resource-definition.js'
+import { validatePodCreate } from '#validation/pod/pod.js'
+import { podSpecWarnings } from '#validation/pod/warnings.js'
 import { applyAppArmorAnnotations } from '../pods/app-armor.js'
 import { applyMatchLabelKeys } from '../pods/match-label-keys.js'
 import { defaultPod } from '../pods/pod-defaults.js'
@@ -27,6 +30,7 @@ const gatedCondition = (now: number): Fields => ({
 })
 
 const prepareForCreate = (pod: KubeObject, ctx: RequestContext): void => {
+  if (pod.spec.terminationGracePeriodSeconds < 0) pod.spec.terminationGracePeriodSeconds = 1
   pod.status = {
     phase: 'Pending',
     ...(pod.spec.schedulingGates === undefined ? {} : { conditions: [gatedCondition(ctx.now)] }),
@@ -34,6 +38,18 @@ const prepareForCreate = (pod: KubeObject, ctx: RequestContext): void => {
   }
   applyMatchLabelKeys(pod)
   applyAppArmorAnnotations(pod)
+}
+
+const podWarnings = ({ metadata, spec }: KubeObject): string[] => {
+  const messages = isDns1123Label(metadata.name ?? '')
+  return [
+    ...(messages.length === 0
+      ? []
+      : [
+          `metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: [${messages.join(' ')}]`,
+        ]),
+    ...podSpecWarnings('spec', spec, 'metadata', metadata),
+  ]
 }
 
 // deletion.md row 180: what is not scheduled or has ended goes at once.
@@ -75,6 +91,8 @@ export default defineKind({
   strategy: {
     default: defaultPod,
     prepareForCreate,
+    validate: validatePodCreate,
+    warningsOnCreate: podWarnings,
     prepareForUpdate: (next, previous) => {
       next.status = previous.status
     },

@@ -13,6 +13,9 @@ const defaultFieldRefs = (items: Fields[] = []): void => {
 const defaultProjected = (projected: Fields): void => {
   projected.defaultMode ??= defaultFileMode
   for (const source of projected.sources ?? []) {
+    // Features that are off in v1.36.
+    delete source.clusterTrustBundle
+    delete source.podCertificate
     if (source.downwardAPI) defaultFieldRefs(source.downwardAPI.items)
     if (source.serviceAccountToken)
       source.serviceAccountToken.expirationSeconds ??= tokenExpirationSeconds

@@ -1,0 +1,244 @@
+/** Where pods may run: node selectors, affinities, spread (kubernetes, core/validation). */
+import {
+  child,
+  duplicate,
+  type FieldError,
+  forbidden,
+  index,
+  invalid,
+  notSupported,
+  required,
+} from '#api/field-error.js'
+import { isDns1123Label, isDns1123Subdomain, isLabelValue } from '#api/names.js'
+import type { Fields } from '#api/object.js'
+import { each } from '../each.js'
+import { validLabelName, validLabelSelector } from '../label-selector.js'
+
+const notOperator = 'not a valid selector operator'
+
+const valuesErrors = (path: string, operator: string, values: string[]): FieldError[] => {
+  const at = child(path, 'values')
+  switch (operator) {
+    case 'In':
+    case 'NotIn':
+      return values.length > 0
+        ? []
+        : [required(at, "must be specified when `operator` is 'In' or 'NotIn'")]
+    case 'Exists':
+    case 'DoesNotExist':
+      return values.length === 0
+        ? []
+        : [forbidden(at, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")]
+    case 'Gt':
+    case 'Lt':
+      return values.length === 1
+        ? []
+        : [required(at, "must be specified single value when `operator` is 'Lt' or 'Gt'")]
+    default:
+      return [invalid(child(path, 'operator'), operator, notOperator)]
+  }
+}
+
+const nodeRequirement =
+  (checkValues: boolean) =>
+  ({ key = '', operator = '', values = [] }: Fields, path: string): FieldError[] => [
+    ...valuesErrors(path, operator, values),
+    ...validLabelName(child(path, 'key'), key),
+    ...(checkValues
+      ? each(child(path, 'values'), values as string[], (value, at) =>
+          isLabelValue(value).map((message) => invalid(at, value, message)),
+        )
+      : []),
+  ]
+
+const fieldRequirement = (
+  { key = '', operator = '', values = [] }: Fields,
+  path: string,
+): FieldError[] => {
+  const errors: FieldError[] = []
+  if (operator !== 'In' && operator !== 'NotIn')
+    errors.push(invalid(child(path, 'operator'), operator, notOperator))
+  else if (values.length !== 1)
+    errors.push(
+      required(
+        child(path, 'values'),
+        "must be only one value when `operator` is 'In' or 'NotIn' for node field selector",
+      ),
+    )
+  if (key !== 'metadata.name')
+    return [...errors, invalid(child(path, 'key'), key, 'not a valid field selector key')]
+  return [
+    ...errors,
+    ...each(child(path, 'values'), values as string[], (value, at) =>
+      isDns1123Subdomain(value).map((message) => invalid(at, value, message)),
+    ),
+  ]
+}
+
+const nodeTerm =
+  (checkValues: boolean) =>
+  (term: Fields, path: string): FieldError[] => [
+    ...each(child(path, 'matchExpressions'), term.matchExpressions, nodeRequirement(checkValues)),
+    ...each(child(path, 'matchFields'), term.matchFields, fieldRequirement),
+  ]
+
+export const validNodeSelector = (path: string, selector: Fields): FieldError[] => {
+  const at = child(path, 'nodeSelectorTerms')
+  const terms = selector.nodeSelectorTerms as Fields[] | null
+  return terms === null || terms.length === 0
+    ? [required(at, 'must have at least one node selector term')]
+    : each(at, terms, nodeTerm(true))
+}
+
+const hard = 'requiredDuringSchedulingIgnoredDuringExecution'
+const soft = 'preferredDuringSchedulingIgnoredDuringExecution'
+
+const weightErrors = (path: string, weight: number): FieldError[] =>
+  weight > 0 && weight <= 100
+    ? []
+    : [invalid(child(path, 'weight'), weight, 'must be in the range 1-100')]
+
+const nodeAffinity = (path: string, affinity: Fields): FieldError[] => [
+  ...(affinity[hard] ? validNodeSelector(child(path, hard), affinity[hard]) : []),
+  ...each(child(path, soft), affinity[soft] as Fields[] | undefined, (term, at) => [
+    ...weightErrors(at, term.weight),
+    ...nodeTerm(false)(term.preference, child(at, 'preference')),
+  ]),
+]
+
+const topologyKeyErrors = (path: string, key: string): FieldError[] =>
+  key === '' ? [required(path, 'can not be empty')] : []
+
+const labelKeysErrors = (path: string, term: Fields): FieldError[] => {
+  const { matchLabelKeys = [], mismatchLabelKeys = [], labelSelector } = term
+  const errors: FieldError[] = []
+  if (labelSelector === undefined)
+    for (const field of ['matchLabelKeys', 'mismatchLabelKeys'])
+      if (term[field]?.length > 0)
+        errors.push(
+          forbidden(child(path, field), 'must not be specified when labelSelector is not set'),
+        )
+  errors.push(
+    ...each(child(path, 'matchLabelKeys'), matchLabelKeys as string[], (key, at) =>
+      validLabelName(at, key),
+    ),
+    ...each(child(path, 'mismatchLabelKeys'), mismatchLabelKeys as string[], (key, at) =>
+      validLabelName(at, key),
+    ),
+    ...each(child(path, 'matchLabelKeys'), matchLabelKeys as string[], (key, at) =>
+      mismatchLabelKeys.includes(key)
+        ? [invalid(at, key, 'exists in both matchLabelKeys and mismatchLabelKeys')]
+        : [],
+    ),
+  )
+  return errors
+}
+
+const podTerm = (term: Fields, path: string): FieldError[] => {
+  const { topologyKey = '', namespaces, namespaceSelector } = term
+  const at = child(path, 'topologyKey')
+  return [
+    ...validLabelSelector(child(path, 'labelSelector'), term.labelSelector),
+    ...validLabelSelector(child(path, 'namespaceSelector'), namespaceSelector),
+    ...((namespaces ?? []) as string[]).flatMap((name) =>
+      isDns1123Label(name).map((message) => invalid(child(path, 'namespace'), name, message)),
+    ),
+    ...labelKeysErrors(path, term),
+    ...topologyKeyErrors(at, topologyKey),
+    ...validLabelName(at, topologyKey),
+  ]
+}
+
+const podAffinity = (path: string, affinity: Fields): FieldError[] => [
+  ...each(child(path, hard), affinity[hard] as Fields[] | undefined, podTerm),
+  ...each(child(path, soft), affinity[soft] as Fields[] | undefined, (term, at) => [
+    ...weightErrors(at, term.weight),
+    ...podTerm(term.podAffinityTerm, child(at, 'podAffinityTerm')),
+  ]),
+]
+
+export const validAffinity = (path: string, affinity: Fields | undefined): FieldError[] => [
+  ...(affinity?.nodeAffinity
+    ? nodeAffinity(child(path, 'nodeAffinity'), affinity.nodeAffinity)
+    : []),
+  ...(affinity?.podAffinity ? podAffinity(child(path, 'podAffinity'), affinity.podAffinity) : []),
+  ...(affinity?.podAntiAffinity
+    ? podAffinity(child(path, 'podAntiAffinity'), affinity.podAntiAffinity)
+    : []),
+]
+
+const actions = ['DoNotSchedule', 'ScheduleAnyway']
+const policies = ['Honor', 'Ignore']
+const notPositive = 'must be greater than zero'
+
+const minDomainsErrors = (path: string, constraint: Fields): FieldError[] => {
+  const { minDomains, whenUnsatisfiable } = constraint
+  if (minDomains === undefined) return []
+  const errors = minDomains > 0 ? [] : [invalid(path, minDomains, notPositive)]
+  if (whenUnsatisfiable !== 'DoNotSchedule')
+    errors.push(
+      invalid(
+        path,
+        minDomains,
+        `can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${whenUnsatisfiable}`,
+      ),
+    )
+  return errors
+}
+
+const spreadKeysErrors = (path: string, constraint: Fields): FieldError[] => {
+  const keys: string[] = constraint.matchLabelKeys ?? []
+  if (keys.length === 0) return []
+  if (constraint.labelSelector === undefined)
+    return [forbidden(path, 'must not be specified when labelSelector is not set')]
+  const { matchLabels = {}, matchExpressions = [] } = constraint.labelSelector
+  return [
+    ...each(path, keys, (key, at) => validLabelName(at, key)),
+    ...keys.flatMap((key, i) => {
+      // Creation itself adds one expression for each key.
+      const named = (matchExpressions as Fields[]).filter((e) => e.key === key).length
+      return Object.hasOwn(matchLabels, key) || named > 1
+        ? [
+            invalid(
+              index(path.replace(/\.matchLabelKeys$/, ''), i),
+              key,
+              'exists in both matchLabelKeys and labelSelector',
+            ),
+          ]
+        : []
+    }),
+  ]
+}
+
+export const validTopologySpread = (
+  path: string,
+  constraints: Fields[] | undefined,
+): FieldError[] =>
+  each(path, constraints, (constraint, at, i) => {
+    const { maxSkew, topologyKey = '', whenUnsatisfiable = '' } = constraint
+    const keyAt = child(at, 'topologyKey')
+    const errors = maxSkew > 0 ? [] : [invalid(child(at, 'maxSkew'), maxSkew, notPositive)]
+    errors.push(...topologyKeyErrors(keyAt, topologyKey))
+    if (!actions.includes(whenUnsatisfiable))
+      errors.push(notSupported(child(at, 'whenUnsatisfiable'), whenUnsatisfiable, actions))
+    // The first of two is the one that upstream names.
+    const isRepeated = (constraints ?? [])
+      .slice(i + 1)
+      .some((o) => o.topologyKey === topologyKey && o.whenUnsatisfiable === whenUnsatisfiable)
+    if (isRepeated)
+      errors.push(
+        duplicate(
+          child(at, '{topologyKey, whenUnsatisfiable}'),
+          `{${topologyKey}, ${whenUnsatisfiable}}`,
+        ),
+      )
+    errors.push(...minDomainsErrors(child(at, 'minDomains'), constraint))
+    for (const field of ['nodeAffinityPolicy', 'nodeTaintsPolicy'])
+      if (constraint[field] !== undefined && !policies.includes(constraint[field]))
+        errors.push(notSupported(child(at, field), constraint[field], policies))
+    return [
+      ...errors,
+      ...spreadKeysErrors(child(at, 'matchLabelKeys'), constraint),
+      ...validLabelSelector(child(at, 'labelSelector'), constraint.labelSelector),
+    ]
+  })

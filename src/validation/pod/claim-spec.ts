@@ -1,0 +1,87 @@
+/** Claims of storage, alone and in templates (kubernetes, core/validation: ValidatePersistentVolumeClaimSpec). */
+import {
+  child,
+  type FieldError,
+  forbidden,
+  index,
+  invalid,
+  notSupported,
+  required,
+} from '#api/field-error.js'
+import { isQualifiedName } from '#api/names.js'
+import type { Fields } from '#api/object.js'
+import { parseQuantity } from '#api/quantity.js'
+import { validDnsSubdomain } from '../formats.js'
+import { validLabelSelector, validLabels } from '../label-selector.js'
+
+const accessModes = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod']
+const volumeModes = ['Block', 'Filesystem']
+
+export const validAccessModes = (path: string, modes: readonly string[]): FieldError[] => {
+  const errors = modes
+    .filter((mode) => !accessModes.includes(mode))
+    .map((mode) => notSupported(path, mode, accessModes))
+  const known = modes.filter((mode) => accessModes.includes(mode))
+  if (known.includes('ReadWriteOncePod') && known.some((mode) => mode !== 'ReadWriteOncePod'))
+    errors.push(forbidden(path, 'may not use ReadWriteOncePod with other access modes'))
+  return errors
+}
+
+const storageErrors = (path: string, storage: string | undefined): FieldError[] => {
+  if (storage === undefined) return [required(path)]
+  return parseQuantity(storage).nano > 0n
+    ? []
+    : [invalid(path, storage, 'must be greater than zero')]
+}
+
+const sourceErrors = (path: string, source: Fields | undefined): FieldError[] => {
+  if (source === undefined) return []
+  const errors: FieldError[] = []
+  if (!source.name) errors.push(required(child(path, 'name')))
+  if (!source.kind) errors.push(required(child(path, 'kind')))
+  const isCore = !source.apiGroup
+  if (isCore && source.kind && source.kind !== 'PersistentVolumeClaim')
+    errors.push(
+      invalid(
+        path,
+        source.kind,
+        "must be 'PersistentVolumeClaim' when referencing the default apiGroup",
+      ),
+    )
+  return errors
+}
+
+export const validClaimSpec = (path: string, spec: Fields): FieldError[] => {
+  const modes: string[] = spec.accessModes ?? []
+  const { storageClassName, volumeMode, volumeAttributesClassName } = spec
+  return [
+    ...(modes.length === 0
+      ? [required(child(path, 'accessModes'), 'at least 1 access mode is required')]
+      : []),
+    ...(spec.selector ? validLabelSelector(child(path, 'selector'), spec.selector) : []),
+    ...validAccessModes(child(path, 'accessModes'), modes),
+    ...storageErrors(index(child(path, 'resources'), 'storage'), spec.resources?.requests?.storage),
+    ...(storageClassName
+      ? validDnsSubdomain(child(path, 'storageClassName'), storageClassName)
+      : []),
+    ...(volumeMode === undefined || volumeModes.includes(volumeMode)
+      ? []
+      : [notSupported(child(path, 'volumeMode'), volumeMode, volumeModes)]),
+    ...sourceErrors(child(path, 'dataSource'), spec.dataSource),
+    ...sourceErrors(child(path, 'dataSourceRef'), spec.dataSourceRef),
+    ...(volumeAttributesClassName
+      ? validDnsSubdomain(child(path, 'volumeAttributesClassName'), volumeAttributesClassName)
+      : []),
+  ]
+}
+
+/** The metadata of a template inside of a pod: labels and annotations, nothing else. */
+export const validClaimTemplateMeta = (path: string, metadata: Fields): FieldError[] => [
+  ...Object.keys(metadata.annotations ?? {}).flatMap((key) =>
+    isQualifiedName(key.toLowerCase()).map((m) => invalid(child(path, 'annotations'), key, m)),
+  ),
+  ...validLabels(child(path, 'labels'), metadata.labels),
+  ...Object.keys(metadata)
+    .filter((key) => key !== 'annotations' && key !== 'labels')
+    .map((key) => forbidden(child(path, key), 'cannot be set')),
+]

@@ -1,0 +1,232 @@
+/** Containers of every sort (kubernetes, core/validation: validateContainers and its kin). */
+import {
+  child,
+  duplicate,
+  type FieldError,
+  forbidden,
+  index,
+  invalid,
+  notFound,
+  notSupported,
+  required,
+} from '#api/field-error.js'
+import type { Fields } from '#api/object.js'
+import { each } from '../each.js'
+import { validDnsLabel } from '../formats.js'
+import { portNameMessages, protocols, validPort } from '../network.js'
+import { validEnv, validEnvFrom } from './environment.js'
+import { type Volumes, validVolumeDevices, validVolumeMounts } from './mounts.js'
+import { validLifecycleAndProbes, withoutLifecycleAndProbes } from './probes.js'
+import { validContainerResources } from './resources.js'
+import { validSecurityContext } from './security.js'
+
+/** What containers are checked against in their pod. */
+export interface PodContext {
+  readonly spec: Fields
+  readonly volumes: Volumes
+  readonly claims: ReadonlySet<string>
+  readonly graceSeconds: number
+  readonly hostUsers: boolean
+}
+
+const portErrors = (path: string, ports: Fields[] | undefined): FieldError[] => {
+  const names = new Set<string>()
+  return each(path, ports, (port, at) => {
+    const { name = '', containerPort = 0, hostPort = 0, protocol = '' } = port
+    const messages = name === '' ? [] : portNameMessages(name)
+    const errors = messages.map((message) => invalid(child(at, 'name'), name, message))
+    if (name !== '' && messages.length === 0) {
+      if (names.has(name)) errors.push(duplicate(child(at, 'name'), name))
+      names.add(name)
+    }
+    const portAt = child(at, 'containerPort')
+    errors.push(
+      ...(containerPort === 0 ? [required(portAt)] : validPort(portAt, containerPort)),
+      ...(hostPort === 0 ? [] : validPort(child(at, 'hostPort'), hostPort)),
+    )
+    if (protocol === '') errors.push(required(child(at, 'protocol')))
+    else if (!protocols.includes(protocol))
+      errors.push(notSupported(child(at, 'protocol'), protocol, protocols))
+    return errors
+  })
+}
+
+const hostPortConflicts = (path: string, containers: readonly Fields[]): FieldError[] => {
+  const taken = new Set<string>()
+  return each(path, containers, (container, at) =>
+    each(child(at, 'ports'), container.ports as Fields[] | undefined, (port, portPath) => {
+      if (!port.hostPort) return []
+      const key = `${port.protocol}/${port.hostIP ?? ''}/${port.hostPort}`
+      if (taken.has(key)) return [duplicate(child(portPath, 'hostPort'), key)]
+      taken.add(key)
+      return []
+    }),
+  )
+}
+
+const pullPolicies = ['Always', 'IfNotPresent', 'Never']
+const messagePolicies = ['File', 'FallbackToLogsOnError']
+const resizeResources = ['cpu', 'memory']
+const resizePolicies = ['NotRequired', 'RestartContainer']
+
+const resizeErrors = (path: string, list: Fields[] | undefined, pod: PodContext): FieldError[] => {
+  const seen = new Set<string>()
+  return each(path, list, ({ resourceName = '', restartPolicy = '' }, at) => {
+    const errors: FieldError[] = []
+    if (seen.has(resourceName)) errors.push(duplicate(at, resourceName))
+    seen.add(resourceName)
+    if (resourceName === '') errors.push(required(path))
+    else if (!resizeResources.includes(resourceName))
+      errors.push(notSupported(path, resourceName, resizeResources))
+    if (restartPolicy === '') errors.push(required(path))
+    else if (!resizePolicies.includes(restartPolicy))
+      errors.push(notSupported(path, restartPolicy, resizePolicies))
+    if (pod.spec.restartPolicy === 'Never' && restartPolicy !== 'NotRequired')
+      errors.push(
+        invalid(path, restartPolicy, "must be 'NotRequired' when pod `restartPolicy` is 'Never'"),
+      )
+    return errors
+  })
+}
+
+const commonErrors = (path: string, container: Fields, pod: PodContext): FieldError[] => {
+  const at = (field: string) => child(path, field)
+  const { name = '', image = '', terminationMessagePolicy, imagePullPolicy } = container
+  return [
+    ...(name === '' ? [required(at('name'))] : validDnsLabel(at('name'), name)),
+    ...(image === '' ? [required(at('image'))] : []),
+    ...(messagePolicies.includes(terminationMessagePolicy)
+      ? []
+      : [notSupported(at('terminationMessagePolicy'), terminationMessagePolicy, messagePolicies)]),
+    ...portErrors(at('ports'), container.ports),
+    ...validEnv(at('env'), container.env, pod.volumes),
+    ...validEnvFrom(at('envFrom'), container.envFrom),
+    ...validVolumeMounts(at('volumeMounts'), container, pod.volumes),
+    ...validVolumeDevices(at('volumeDevices'), container, pod.volumes),
+    ...(pullPolicies.includes(imagePullPolicy)
+      ? []
+      : [notSupported(at('imagePullPolicy'), imagePullPolicy, pullPolicies)]),
+    ...validContainerResources(at('resources'), container.resources, pod.claims),
+    ...resizeErrors(at('resizePolicy'), container.resizePolicy, pod),
+    ...validSecurityContext(at('securityContext'), container.securityContext, pod.hostUsers),
+  ]
+}
+
+const restartPolicies = ['Always', 'Never', 'OnFailure']
+
+const restartErrors = (path: string, container: Fields): FieldError[] => {
+  const { restartPolicy, restartPolicyRules } = container
+  const at = child(path, 'restartPolicy')
+  if (restartPolicy !== undefined && !restartPolicies.includes(restartPolicy))
+    return [notSupported(at, restartPolicy, restartPolicies)]
+  return restartPolicyRules !== undefined && restartPolicy === undefined
+    ? [required(at, 'must specify restartPolicy when restart rules are used')]
+    : []
+}
+
+export const validContainers = (path: string, pod: PodContext): FieldError[] => {
+  const containers: Fields[] = pod.spec.containers ?? []
+  if (containers.length === 0) return [required(path)]
+  const names = new Set<string>()
+  return [
+    ...each(path, containers, (container, at) => {
+      const errors = commonErrors(at, container, pod)
+      const name: string = container.name ?? ''
+      if (names.has(name)) errors.push(duplicate(child(at, 'name'), name))
+      names.add(name)
+      return [
+        ...errors,
+        ...validLifecycleAndProbes(at, container, pod.graceSeconds),
+        ...restartErrors(at, container),
+      ]
+    }),
+    ...hostPortConflicts(path, containers),
+  ]
+}
+
+const namesOf = (containers: Fields[] | undefined): string[] =>
+  (containers ?? []).map((container) => container.name ?? '')
+
+export const validInitContainers = (path: string, pod: PodContext): FieldError[] => {
+  const names = new Set(namesOf(pod.spec.containers))
+  return each(path, pod.spec.initContainers as Fields[] | undefined, (container, at) => {
+    const name: string = container.name ?? ''
+    const errors = [...commonErrors(at, container, pod), ...restartErrors(at, container)]
+    if (names.has(name)) errors.push(duplicate(child(at, 'name'), name))
+    else if (name !== '') names.add(name)
+    return [
+      ...errors,
+      ...hostPortConflicts(path, [container]),
+      ...(container.restartPolicy === 'Always'
+        ? validLifecycleAndProbes(at, container, pod.graceSeconds)
+        : withoutLifecycleAndProbes(at, container)),
+    ]
+  })
+}
+
+const forbiddenInEphemeral = [
+  'ports',
+  'resources',
+  'resizePolicy',
+  'restartPolicy',
+  'restartPolicyRules',
+  'livenessProbe',
+  'readinessProbe',
+  'startupProbe',
+  'lifecycle',
+]
+const notInEphemeral = 'cannot be set for an Ephemeral Container'
+
+const isSet = (value: unknown): boolean =>
+  value !== undefined &&
+  !(typeof value === 'object' && value !== null && Object.keys(value).length === 0)
+
+const ephemeralMountErrors = (path: string, mounts: Fields[] | undefined): FieldError[] =>
+  each(path, mounts, (mount, at) =>
+    ['subPath', 'subPathExpr']
+      .filter((field) => mount[field])
+      .map((field) => forbidden(child(at, field), notInEphemeral)),
+  )
+
+export const untrimmedImage = (path: string, { image = '' }: Fields): FieldError[] =>
+  image === image.trim()
+    ? []
+    : [invalid(child(path, 'image'), image, 'must not have leading or trailing whitespace')]
+
+export const validEphemeralContainers = (path: string, pod: PodContext): FieldError[] => {
+  const others = new Set([...namesOf(pod.spec.containers), ...namesOf(pod.spec.initContainers)])
+  const names = new Set(others)
+  return each(path, pod.spec.ephemeralContainers as Fields[] | undefined, (container, at) => {
+    const name: string = container.name ?? ''
+    const target: string = container.targetContainerName ?? ''
+    const errors = [...commonErrors(at, container, pod), ...untrimmedImage(at, container)]
+    if (names.has(name)) errors.push(duplicate(child(at, 'name'), name))
+    names.add(name)
+    if (target !== '' && !others.has(target))
+      errors.push(notFound(child(at, 'targetContainerName'), target))
+    for (const field of forbiddenInEphemeral)
+      if (isSet(container[field])) errors.push(forbidden(child(at, field), notInEphemeral))
+    return [...errors, ...ephemeralMountErrors(child(at, 'volumeMounts'), container.volumeMounts)]
+  })
+}
+
+/** With the network of its node, a container has the ports of its node. */
+export const validHostNetwork = (path: string, spec: Fields, isPod: boolean): FieldError[] => {
+  if (!spec.hostNetwork) return []
+  return ((spec.containers ?? []) as Fields[]).flatMap((container, i) =>
+    each(
+      child(index(path, i), 'ports'),
+      container.ports as Fields[] | undefined,
+      ({ hostPort = 0, containerPort }, at) =>
+        (isPod || hostPort !== 0) && hostPort !== containerPort
+          ? [
+              invalid(
+                child(at, 'hostPort'),
+                hostPort,
+                'must match `containerPort` when `hostNetwork` is true',
+              ),
+            ]
+          : [],
+    ),
+  )
+}

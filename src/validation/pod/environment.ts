@@ -1,0 +1,93 @@
+/** Environment variables of containers (kubernetes, core/validation: ValidateEnv, ValidateEnvFrom). */
+import { child, type FieldError, invalid, notFound, required } from '#api/field-error.js'
+import type { Fields } from '#api/object.js'
+import { each } from '../each.js'
+import { validConfigKey, validDnsSubdomain, validEnvName, validNoBacksteps } from '../formats.js'
+import { environmentFields, validFieldRef, validResourceFieldRef } from './field-references.js'
+import type { Volumes } from './mounts.js'
+
+const keySelector = (path: string, { name = '', key = '' }: Fields): FieldError[] => [
+  ...validDnsSubdomain(child(path, 'name'), name),
+  ...(key === '' ? [required(child(path, 'key'))] : validConfigKey(child(path, 'key'), key)),
+]
+
+const fileKeyRef = (
+  path: string,
+  { volumeName = '', path: file = '', key = '' }: Fields,
+  volumes: Volumes,
+): FieldError[] => {
+  const volumeAt = child(path, 'volumeName')
+  return [
+    ...(key === '' ? [required(child(path, 'key'))] : validEnvName(child(path, 'key'), key)),
+    ...(volumeName === '' ? [required(volumeAt)] : []),
+    ...(file === ''
+      ? [required(child(path, 'path'))]
+      : validNoBacksteps(child(path, 'path'), file)),
+    ...(volumes.has(volumeName) ? [] : [notFound(volumeAt, volumeName)]),
+  ]
+}
+
+const sources: Readonly<
+  Record<string, (path: string, source: Fields, volumes: Volumes) => FieldError[]>
+> = {
+  fieldRef: (path, source) => validFieldRef(path, source, environmentFields),
+  resourceFieldRef: (path, source) => validResourceFieldRef(path, source, false),
+  configMapKeyRef: keySelector,
+  secretKeyRef: keySelector,
+  fileKeyRef,
+}
+
+const valueFromErrors = (
+  path: string,
+  { value = '', valueFrom }: Fields,
+  volumes: Volumes,
+): FieldError[] => {
+  if (valueFrom === undefined) return []
+  const given = Object.keys(sources).filter((name) => valueFrom[name] !== undefined)
+  const errors = given.flatMap((name) =>
+    sources[name]!(child(path, name), valueFrom[name], volumes),
+  )
+  if (given.length === 0)
+    errors.push(
+      invalid(
+        path,
+        '',
+        'must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`',
+      ),
+    )
+  else if (value !== '')
+    errors.push(invalid(path, '', 'may not be specified when `value` is not empty'))
+  else if (given.length > 1)
+    errors.push(invalid(path, '', 'may not have more than one field specified at a time'))
+  return errors
+}
+
+export const validEnv = (path: string, env: Fields[] | undefined, volumes: Volumes): FieldError[] =>
+  each(path, env, (variable, at) => [
+    ...(variable.name === ''
+      ? [required(child(at, 'name'))]
+      : validEnvName(child(at, 'name'), variable.name)),
+    ...valueFromErrors(child(at, 'valueFrom'), variable, volumes),
+  ])
+
+const sourceName = (path: string, name: string): FieldError[] =>
+  // A prefix is enough here: upstream checks the name as one.
+  name === ''
+    ? [required(path)]
+    : validDnsSubdomain(
+        path,
+        name.endsWith('-') && name.length > 1 ? `${name.slice(0, -1)}a` : name,
+      )
+
+export const validEnvFrom = (path: string, envFrom: Fields[] | undefined): FieldError[] =>
+  each(path, envFrom, ({ prefix = '', configMapRef, secretRef }, at) => {
+    const errors = prefix === '' ? [] : validEnvName(child(at, 'prefix'), prefix)
+    if (configMapRef)
+      errors.push(...sourceName(child(at, 'configMapRef', 'name'), configMapRef.name ?? ''))
+    if (secretRef) errors.push(...sourceName(child(at, 'secretRef', 'name'), secretRef.name ?? ''))
+    if (!configMapRef && !secretRef)
+      errors.push(invalid(path, '', 'must specify one of: `configMapRef` or `secretRef`'))
+    else if (configMapRef && secretRef)
+      errors.push(invalid(path, '', 'may not have more than one field specified at a time'))
+    return errors
+  })

@@ -1,0 +1,179 @@
+/** Pod specs, of pods and of templates (kubernetes, core/validation: ValidatePodSpec), in upstream's order. */
+import {
+  child,
+  duplicate,
+  type FieldError,
+  forbidden,
+  invalid,
+  notSupported,
+  required,
+  tooLong,
+} from '#api/field-error.js'
+import { isQualifiedName } from '#api/names.js'
+import type { Fields } from '#api/object.js'
+import { each } from '../each.js'
+import { inRange, int32Max, validDnsLabel, validDnsSubdomain } from '../formats.js'
+import { validLabels } from '../label-selector.js'
+import { validIp } from '../network.js'
+import { validTolerations } from '../toleration.js'
+import { validAffinity, validTopologySpread } from './affinity.js'
+import {
+  validContainers,
+  validEphemeralContainers,
+  validHostNetwork,
+  validInitContainers,
+} from './containers.js'
+import { validDnsConfig } from './dns-config.js'
+import { validOverhead, validPodResources } from './resources.js'
+import { validPodSecurityContext } from './security.js'
+import { checkVolumes } from './volumes.js'
+import { windowsErrors } from './windows.js'
+
+const restartPolicies = ['Always', 'OnFailure', 'Never']
+const dnsPolicies = ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None']
+
+const oneOf = (path: string, value: string | undefined, values: readonly string[]): FieldError[] =>
+  value === undefined || values.includes(value) ? [] : [notSupported(path, value, values)]
+
+const claimErrors = (path: string, claims: Fields[] | undefined): FieldError[] => {
+  const names = new Set<string>()
+  return each(path, claims, (claim, at) => {
+    const { name = '', resourceClaimName, resourceClaimTemplateName } = claim
+    const errors: FieldError[] = []
+    if (name === '') errors.push(required(child(at, 'name')))
+    else if (names.has(name)) errors.push(duplicate(child(at, 'name'), name))
+    else errors.push(...validDnsLabel(child(at, 'name'), name))
+    names.add(name)
+    const printed = {
+      Name: name,
+      ResourceClaimName: resourceClaimName ?? null,
+      ResourceClaimTemplateName: resourceClaimTemplateName ?? null,
+    }
+    const one = '`resourceClaimName`'
+    const other = '`resourceClaimTemplateName`'
+    if (resourceClaimName !== undefined && resourceClaimTemplateName !== undefined)
+      errors.push(invalid(at, printed, `at most one of ${one} or ${other} may be specified`))
+    if (resourceClaimName === undefined && resourceClaimTemplateName === undefined)
+      errors.push(invalid(at, printed, `must specify one of: ${one}, ${other}`))
+    for (const field of ['resourceClaimName', 'resourceClaimTemplateName'])
+      if (claim[field] !== undefined)
+        errors.push(...validDnsSubdomain(child(at, field), claim[field]))
+    return errors
+  })
+}
+
+const gateErrors = (path: string, gates: Fields[] | undefined): FieldError[] => {
+  const seen = new Set<string>()
+  return each(path, gates, ({ name = '' }, at) => {
+    const errors = isQualifiedName(name).map((message) => invalid(at, name, message))
+    if (seen.has(name)) errors.push(duplicate(at, name))
+    seen.add(name)
+    return errors
+  })
+}
+
+const hostUsersErrors = (path: string, spec: Fields): FieldError[] => {
+  if (spec.hostUsers !== false) return []
+  const why = 'when `hostUsers` is false'
+  return [
+    ...(spec.hostNetwork ? [forbidden(child(path, 'hostNetwork'), why)] : []),
+    ...(spec.hostPID ? [forbidden(child(path, 'HostPID'), why)] : []),
+    ...(spec.hostIPC ? [forbidden(child(path, 'HostIPC'), why)] : []),
+  ]
+}
+
+const hostAliasErrors = (path: string, aliases: Fields[] | undefined): FieldError[] =>
+  each(path, aliases, ({ ip = '', hostnames }, at) => [
+    ...validIp(child(at, 'ip'), ip),
+    ...each(child(at, 'hostnames'), hostnames as string[] | undefined, (name, nameAt) =>
+      validDnsSubdomain(nameAt, name),
+    ),
+  ])
+
+const osErrors = (path: string, { os }: Fields): FieldError[] => {
+  if (os === undefined) return []
+  if (!os.name) return [required(child(path, 'name'))]
+  return oneOf(path, os.name, ['linux', 'windows'])
+}
+
+const hostnameOverrideErrors = (path: string, spec: Fields): FieldError[] => {
+  const name: string | undefined = spec.hostnameOverride
+  if (name === undefined) return []
+  const errors: FieldError[] = []
+  if (spec.setHostnameAsFQDN)
+    errors.push(forbidden(path, 'may not be specified when setHostnameAsFQDN is true'))
+  if (spec.hostNetwork)
+    errors.push(forbidden(path, 'may not be specified when hostNetwork is true'))
+  if (name.length > 64) errors.push(tooLong(path, 64))
+  return [...errors, ...validDnsSubdomain(path, name)]
+}
+
+const namesErrors = (path: string, spec: Fields): FieldError[] => {
+  const { serviceAccountName, nodeName, activeDeadlineSeconds, hostname, subdomain } = spec
+  return [
+    ...(serviceAccountName
+      ? validDnsSubdomain(child(path, 'serviceAccountName'), serviceAccountName)
+      : []),
+    ...(nodeName ? validDnsSubdomain(child(path, 'nodeName'), nodeName) : []),
+    ...(activeDeadlineSeconds !== undefined &&
+    (activeDeadlineSeconds < 1 || activeDeadlineSeconds > int32Max)
+      ? [invalid(child(path, 'activeDeadlineSeconds'), activeDeadlineSeconds, inRange(1, int32Max))]
+      : []),
+    ...(hostname ? validDnsLabel(child(path, 'hostname'), hostname) : []),
+    ...(subdomain ? validDnsLabel(child(path, 'subdomain'), subdomain) : []),
+  ]
+}
+
+/** `podName` is empty for templates and generated names; `isPod` is false for templates. */
+export const validPodSpec = (
+  path: string,
+  spec: Fields,
+  { podName = '', isPod = false } = {},
+): FieldError[] => {
+  const at = (field: string) => child(path, field)
+  const volumes = checkVolumes(at('volumes'), spec.volumes, podName)
+  const pod = {
+    spec,
+    volumes: volumes.known,
+    claims: new Set(((spec.resourceClaims ?? []) as Fields[]).map((c) => c.name ?? '')),
+    graceSeconds: spec.terminationGracePeriodSeconds,
+    hostUsers: spec.hostUsers ?? true,
+  }
+  return [
+    ...volumes.errors,
+    ...claimErrors(at('resourceClaims'), spec.resourceClaims),
+    ...validContainers(at('containers'), pod),
+    ...validInitContainers(at('initContainers'), pod),
+    ...validEphemeralContainers(at('ephemeralContainers'), pod),
+    ...(spec.resources ? validPodResources(at('resources'), spec.resources, pod.claims) : []),
+    ...validHostNetwork(at('containers'), spec, isPod),
+    ...oneOf(at('restartPolicy'), spec.restartPolicy, restartPolicies),
+    ...oneOf(at('dnsPolicy'), spec.dnsPolicy, dnsPolicies),
+    ...validLabels(at('nodeSelector'), spec.nodeSelector),
+    ...validPodSecurityContext(at('securityContext'), spec),
+    ...validAffinity(at('affinity'), spec.affinity),
+    ...validDnsConfig(at('dnsConfig'), spec),
+    ...each(at('readinessGates'), spec.readinessGates as Fields[] | undefined, (gate, gateAt) =>
+      isQualifiedName(gate.conditionType).map((message) =>
+        invalid(child(gateAt, 'conditionType'), gate.conditionType, message),
+      ),
+    ),
+    ...gateErrors(at('schedulingGates'), spec.schedulingGates),
+    ...validTopologySpread(at('topologySpreadConstraints'), spec.topologySpreadConstraints),
+    ...hostUsersErrors(path, spec),
+    ...namesErrors(path, spec),
+    ...validTolerations(at('tolerations'), spec.tolerations ?? []),
+    ...hostAliasErrors(at('hostAliases'), spec.hostAliases),
+    ...(spec.priorityClassName
+      ? validDnsSubdomain(at('priorityClassName'), spec.priorityClassName)
+      : []),
+    ...(spec.runtimeClassName !== undefined
+      ? validDnsSubdomain(at('runtimeClassName'), spec.runtimeClassName)
+      : []),
+    ...oneOf(at('preemptionPolicy'), spec.preemptionPolicy, ['PreemptLowerPriority', 'Never']),
+    ...(spec.overhead ? validOverhead(at('overhead'), spec.overhead) : []),
+    ...osErrors(at('os'), spec),
+    ...windowsErrors(path, spec),
+    ...hostnameOverrideErrors(at('hostnameOverride'), spec),
+  ]
+}

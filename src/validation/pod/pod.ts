@@ -1,0 +1,117 @@
+/** Pods when they are created: what their spec, annotations and names must agree on. */
+import { child, type FieldError, forbidden, index, invalid } from '#api/field-error.js'
+import type { Fields, KubeObject } from '#api/object.js'
+import { each } from '../each.js'
+import { validRelativePath } from '../formats.js'
+import { untrimmedImage } from './containers.js'
+import { validPodSpec } from './pod-spec.js'
+
+const mirrorAnnotation = 'kubernetes.io/config.mirror'
+const deletionCostAnnotation = 'controller.kubernetes.io/pod-deletion-cost'
+const appArmorPrefix = 'container.apparmor.security.beta.kubernetes.io/'
+
+const appArmorErrors = (path: string, key: string, profile: string, spec: Fields): FieldError[] => {
+  const at = index(path, key)
+  const name = key.slice(appArmorPrefix.length)
+  const containers: Fields[] = [
+    ...(spec.initContainers ?? []),
+    ...(spec.containers ?? []),
+    ...(spec.ephemeralContainers ?? []),
+  ]
+  const isProfile =
+    ['', 'runtime/default', 'unconfined'].includes(profile) || profile.startsWith('localhost/')
+  return [
+    ...(containers.some((container) => container.name === name)
+      ? []
+      : [invalid(at, name, 'container not found')]),
+    ...(isProfile
+      ? []
+      : [invalid(at, profile, `invalid AppArmor profile name: ${JSON.stringify(profile)}`)]),
+  ]
+}
+
+const seccompAnnotation = 'seccomp.security.alpha.kubernetes.io/pod'
+const seccompPrefix = 'container.seccomp.security.alpha.kubernetes.io/'
+
+const seccompErrors = (path: string, profile: string): FieldError[] => {
+  if (['runtime/default', 'docker/default', 'unconfined'].includes(profile)) return []
+  return profile.startsWith('localhost/')
+    ? validRelativePath(path, profile.slice('localhost/'.length))
+    : [invalid(path, profile, 'must be a valid seccomp profile')]
+}
+
+const isInt32 = (text: string): boolean =>
+  /^(0|-?[1-9]\d*)$/.test(text) && Math.abs(Number(text)) <= 2 ** 31 - 1
+
+/** `path` is that of the annotations; templates are checked too. */
+export const validPodAnnotations = (
+  path: string,
+  annotations: Readonly<Record<string, string>> | undefined,
+  spec: Fields,
+): FieldError[] => {
+  const errors: FieldError[] = []
+  const given = annotations ?? {}
+  if (Object.hasOwn(given, mirrorAnnotation) && !spec.nodeName)
+    errors.push(
+      invalid(
+        index(path, mirrorAnnotation),
+        given[mirrorAnnotation],
+        'must set spec.nodeName if mirror pod annotation is set',
+      ),
+    )
+  const cost = given[deletionCostAnnotation]
+  if (cost !== undefined && !isInt32(cost))
+    errors.push(invalid(index(path, deletionCostAnnotation), cost, 'must be a 32bit integer'))
+  const keys = Object.keys(given).sort()
+  for (const key of keys)
+    if (key === seccompAnnotation || key.startsWith(seccompPrefix))
+      errors.push(...seccompErrors(child(path, key), given[key]!))
+  for (const key of keys)
+    if (key.startsWith(appArmorPrefix)) errors.push(...appArmorErrors(path, key, given[key]!, spec))
+  return errors
+}
+
+const tokensWithoutAccount = ({ serviceAccountName, volumes }: Fields): FieldError[] => {
+  if (serviceAccountName) return []
+  return each('spec.volumes', volumes as Fields[] | undefined, (volume, at) =>
+    each(
+      child(at, 'projected', 'sources'),
+      volume.projected?.sources as Fields[] | undefined,
+      (source, sourceAt) =>
+        source.serviceAccountToken === undefined
+          ? []
+          : [
+              forbidden(
+                child(sourceAt, 'serviceAccountToken'),
+                'must not be specified when serviceAccountName is not set',
+              ),
+            ],
+    ),
+  )
+}
+
+/** The checks that creates and updates share; metadata itself is checked by the registry. */
+export const validPod = (pod: KubeObject): FieldError[] => {
+  const { metadata, spec } = pod
+  return [
+    ...validPodAnnotations('metadata.annotations', metadata.annotations, spec),
+    ...validPodSpec('spec', spec, { podName: metadata.name ?? '', isPod: true }),
+    ...tokensWithoutAccount(spec),
+    ...each('spec.containers', spec.containers as Fields[], (c, at) => untrimmedImage(at, c)),
+    ...each('spec.initContainers', spec.initContainers as Fields[], (c, at) =>
+      untrimmedImage(at, c),
+    ),
+  ]
+}
+
+export const validatePodCreate = (pod: KubeObject): FieldError[] => {
+  const { spec } = pod
+  const errors = validPod(pod)
+  if (spec.ephemeralContainers?.length > 0)
+    errors.push(forbidden('spec.ephemeralContainers', 'cannot be set on create'))
+  if (spec.nodeName && spec.schedulingGates?.length > 0)
+    errors.push(
+      forbidden('spec.nodeName', 'cannot be set until all schedulingGates have been cleared'),
+    )
+  return errors
+}

@@ -1,0 +1,214 @@
+/** Requests and limits (kubernetes, core/validation: validateResourceRequirements). */
+import {
+  child,
+  duplicate,
+  type FieldError,
+  forbidden,
+  index,
+  invalid,
+  notFound,
+  required,
+} from '#api/field-error.js'
+import { isQualifiedName } from '#api/names.js'
+import type { Fields } from '#api/object.js'
+import { compareQuantities, parseQuantity } from '#api/quantity.js'
+import { each, eachEntry } from '../each.js'
+import { notNegative } from '../formats.js'
+
+type ResourceList = Readonly<Record<string, string>>
+
+export const isHugePages = (name: string): boolean => name.startsWith('hugepages-')
+export const isNativeResource = (name: string): boolean =>
+  !name.includes('/') || name.includes('kubernetes.io/')
+const overcommits = (name: string): boolean => isNativeResource(name) && !isHugePages(name)
+
+const containerResources = new Set(['cpu', 'memory', 'ephemeral-storage'])
+const standardResources = new Set([
+  ...containerResources,
+  'configmaps',
+  'limits.cpu',
+  'limits.ephemeral-storage',
+  'limits.memory',
+  'persistentvolumeclaims',
+  'pods',
+  'replicationcontrollers',
+  'requests.cpu',
+  'requests.ephemeral-storage',
+  'requests.memory',
+  'requests.storage',
+  'resourcequotas',
+  'secrets',
+  'services',
+  'services.loadbalancers',
+  'services.nodeports',
+  'storage',
+])
+const isStandard = (name: string): boolean =>
+  standardResources.has(name) || isHugePages(name) || name.startsWith('requests.hugepages-')
+
+const isExtended = (name: string): boolean =>
+  !isNativeResource(name) &&
+  !name.startsWith('requests.') &&
+  isQualifiedName(`requests.${name}`).length === 0
+
+const countedResources = new Set([
+  'pods',
+  'services',
+  'replicationcontrollers',
+  'resourcequotas',
+  'secrets',
+  'configmaps',
+  'persistentvolumeclaims',
+  'services.nodeports',
+  'services.loadbalancers',
+])
+
+/** The name of any resource: standard, or with a domain. */
+export const validResourceName = (path: string, name: string): FieldError[] => {
+  const messages = isQualifiedName(name)
+  if (messages.length > 0) return messages.map((message) => invalid(path, name, message))
+  return name.includes('/') || isStandard(name)
+    ? []
+    : [invalid(path, name, 'must be a standard resource type or fully qualified')]
+}
+
+export const validContainerResourceName = (path: string, name: string): FieldError[] => {
+  const errors = validResourceName(path, name)
+  if (!name.includes('/')) {
+    if (!containerResources.has(name) && !isHugePages(name))
+      errors.push(invalid(path, name, 'must be a standard resource for containers'))
+  } else if (!isNativeResource(name) && !isExtended(name))
+    errors.push(invalid(path, name, "doesn't follow extended resource name standard"))
+  return errors
+}
+
+const podLevelResourceName = (path: string, name: string): FieldError[] => {
+  const errors = validResourceName(path, name)
+  if (errors.length > 0 || name === 'cpu' || name === 'memory' || isHugePages(name)) return errors
+  return [
+    {
+      type: 'FieldValueNotSupported',
+      field: path,
+      body: `Unsupported value: ${JSON.stringify(name)}: supported values: "cpu", "hugepages-", "memory"`,
+    },
+  ]
+}
+
+/** An amount that is not negative, and whole for what is counted. */
+export const validAmount = (path: string, name: string, text: string): FieldError[] => {
+  const { nano } = parseQuantity(text)
+  const errors = nano < 0n ? [invalid(path, text, notNegative)] : []
+  const isCounted = countedResources.has(name) || isExtended(name)
+  if (isCounted && nano % 1_000_000_000n !== 0n)
+    errors.push(invalid(path, text, 'must be an integer'))
+  return errors
+}
+
+const hugePageErrors = (path: string, name: string, text: string): FieldError[] => {
+  if (!isHugePages(name)) return []
+  let size: bigint
+  try {
+    size = parseQuantity(name.slice('hugepages-'.length)).nano
+  } catch {
+    return [invalid(path, text, `failed to parse hugepages size`)]
+  }
+  return size !== 0n && parseQuantity(text).nano % size === 0n
+    ? []
+    : [invalid(path, text, `${text} is not positive integer multiple of ${name}`)]
+}
+
+type NameCheck = (path: string, name: string) => FieldError[]
+
+const listErrors = (path: string, list: ResourceList | undefined, name: NameCheck): FieldError[] =>
+  eachEntry(path, list, (key, text, at) => [
+    ...name(at, key),
+    ...validAmount(at, key, text),
+    ...hugePageErrors(at, key, text),
+  ])
+
+const requestErrors = (
+  path: string,
+  { limits = {}, requests }: Fields,
+  name: NameCheck,
+): FieldError[] => {
+  const at = child(path, 'requests')
+  return eachEntry(at, requests as ResourceList | undefined, (key, text, keyPath) => {
+    const errors = [...name(keyPath, key), ...validAmount(keyPath, key, text)]
+    const limit: string | undefined = Object.hasOwn(limits, key) ? limits[key] : undefined
+    if (limit === undefined) {
+      if (!overcommits(key))
+        errors.push(
+          required(child(path, 'limits'), 'Limit must be set for non overcommitable resources'),
+        )
+    } else {
+      const order = compareQuantities(parseQuantity(text), parseQuantity(limit))
+      if (order !== 0 && !overcommits(key))
+        errors.push(invalid(at, text, `must be equal to ${key} limit of ${limit}`))
+      else if (order > 0)
+        errors.push(invalid(at, text, `must be less than or equal to ${key} limit of ${limit}`))
+    }
+    return [...errors, ...hugePageErrors(keyPath, key, text)]
+  })
+}
+
+const claimErrors = (path: string, claims: Fields[], podClaims: ReadonlySet<string>) => {
+  const seen = new Set<string>()
+  return each(path, claims, ({ name = '', request = '' }, at): FieldError[] => {
+    if (name === '') return [required(at)]
+    const errors: FieldError[] = []
+    const key = request === '' ? name : `${name}/${request}`
+    if (seen.has(key)) errors.push(duplicate(at, key))
+    seen.add(key)
+    if (!podClaims.has(name)) {
+      const names = [...podClaims].filter((claim) => claim !== '').sort()
+      const which = names.length === 0 ? ' which is empty' : `: ${names.join(', ')}`
+      const missing = notFound(at, name)
+      const detail = `must be one of the names in pod.spec.resourceClaims${which}`
+      errors.push({ ...missing, body: `${missing.body}: ${detail}` })
+    }
+    return errors
+  })
+}
+
+const requirementErrors = (
+  path: string,
+  requirements: Fields | undefined,
+  name: NameCheck,
+): FieldError[] => {
+  if (requirements === undefined) return []
+  const errors = [
+    ...listErrors(child(path, 'limits'), requirements.limits, name),
+    ...requestErrors(path, requirements, name),
+  ]
+  const names = Object.keys({ ...requirements.limits, ...requirements.requests })
+  if (names.some(isHugePages) && !names.includes('cpu') && !names.includes('memory'))
+    errors.push(forbidden(path, 'HugePages require cpu or memory'))
+  return errors
+}
+
+export const validContainerResources = (
+  path: string,
+  requirements: Fields | undefined,
+  podClaims: ReadonlySet<string>,
+): FieldError[] => [
+  ...requirementErrors(path, requirements, validContainerResourceName),
+  ...claimErrors(child(path, 'claims'), requirements?.claims ?? [], podClaims),
+]
+
+export const validPodResources = (
+  path: string,
+  requirements: Fields,
+  podClaims: ReadonlySet<string>,
+): FieldError[] => [
+  ...(requirements.claims === undefined
+    ? []
+    : [forbidden(child(path, 'claims'), 'claims may not be set for Resources at pod-level')]),
+  ...requirementErrors(path, requirements, podLevelResourceName),
+  ...claimErrors(child(path, 'claims'), requirements.claims ?? [], podClaims),
+]
+
+export const validOverhead = (path: string, overhead: ResourceList): FieldError[] =>
+  eachEntry(child(path, 'limits'), overhead, (key, text) => {
+    const at = index(child(path, 'limits'), key)
+    return [...validContainerResourceName(at, key), ...validAmount(at, key, text)]
+  })

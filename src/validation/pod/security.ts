@@ -1,0 +1,203 @@
+/** Security contexts of pods and containers (kubernetes, core/validation). */
+import {
+  child,
+  duplicate,
+  type FieldError,
+  index,
+  invalid,
+  notSupported,
+  required,
+  tooLong,
+} from '#api/field-error.js'
+import type { Fields } from '#api/object.js'
+import { each } from '../each.js'
+import { validId, validRelativePath } from '../formats.js'
+
+const profileTypes = ['Localhost', 'RuntimeDefault', 'Unconfined']
+
+/** A part of an object as upstream prints its internal type: Go names, nothing left out. */
+const internal = (fields: readonly string[], value: Fields): JsonRecord =>
+  Object.fromEntries(
+    fields.map((name) => {
+      const key = name.startsWith('SEL')
+        ? `seL${name.slice(3)}`
+        : name[0]!.toLowerCase() + name.slice(1)
+      return [name, value[key] ?? null]
+    }),
+  )
+type JsonRecord = Record<string, unknown>
+
+const contextFields = [
+  'Capabilities',
+  'Privileged',
+  'SELinuxOptions',
+  'WindowsOptions',
+  'RunAsUser',
+  'RunAsGroup',
+  'RunAsNonRoot',
+  'ReadOnlyRootFilesystem',
+  'AllowPrivilegeEscalation',
+  'ProcMount',
+  'SeccompProfile',
+  'AppArmorProfile',
+]
+const printContext = (context: Fields): JsonRecord => {
+  const printed = internal(contextFields, context)
+  if (context.capabilities !== undefined)
+    printed.Capabilities = {
+      Add: context.capabilities.add ?? null,
+      Drop: context.capabilities.drop ?? null,
+    }
+  if (context.seccompProfile !== undefined)
+    printed.SeccompProfile = internal(['Type', 'LocalhostProfile'], context.seccompProfile)
+  if (context.appArmorProfile !== undefined)
+    printed.AppArmorProfile = internal(['Type', 'LocalhostProfile'], context.appArmorProfile)
+  return printed
+}
+
+const seccompErrors = (path: string, profile: Fields | undefined): FieldError[] => {
+  if (profile === undefined) return []
+  const { type = '', localhostProfile } = profile
+  const errors: FieldError[] = []
+  if (type === '')
+    errors.push(required(child(path, 'type'), 'type is required when seccompProfile is set'))
+  else if (!profileTypes.includes(type))
+    errors.push(notSupported(child(path, 'type'), type, profileTypes))
+  const at = child(path, 'localhostProfile')
+  if (type === 'Localhost')
+    errors.push(
+      ...(localhostProfile === undefined
+        ? [required(at, 'must be set when seccomp type is Localhost')]
+        : validRelativePath(at, localhostProfile)),
+    )
+  else if (localhostProfile !== undefined)
+    errors.push(
+      invalid(
+        at,
+        internal(['Type', 'LocalhostProfile'], profile),
+        'can only be set when seccomp type is Localhost',
+      ),
+    )
+  return errors
+}
+
+const localhostAppArmor = (at: string, profile: string | undefined): FieldError[] => {
+  const missing = 'must be set when AppArmor type is Localhost'
+  if (profile === undefined) return [required(at, missing)]
+  const errors: FieldError[] = []
+  if (profile.trim() !== profile)
+    errors.push(invalid(at, profile, 'must not be padded with whitespace'))
+  else if (profile === '') errors.push(required(at, missing))
+  if (profile.length > 4095) errors.push(tooLong(at, 4095))
+  return errors
+}
+
+const appArmorErrors = (path: string, profile: Fields | undefined): FieldError[] => {
+  if (profile === undefined) return []
+  const { type = '', localhostProfile } = profile
+  const at = child(path, 'localhostProfile')
+  if (type === 'Localhost') return localhostAppArmor(at, localhostProfile)
+  if (type === '')
+    return [required(child(path, 'type'), 'type is required when appArmorProfile is set')]
+  if (!profileTypes.includes(type)) return [notSupported(child(path, 'type'), type, profileTypes)]
+  return localhostProfile === undefined
+    ? []
+    : [invalid(at, localhostProfile, 'can only be set when AppArmor type is Localhost')]
+}
+
+const escalationErrors = (path: string, context: Fields): FieldError[] => {
+  if (context.allowPrivilegeEscalation !== false) return []
+  const why = 'cannot set `allowPrivilegeEscalation` to false and'
+  const errors: FieldError[] = []
+  if (context.privileged === true)
+    errors.push(invalid(path, printContext(context), `${why} \`privileged\` to true`))
+  for (const capability of context.capabilities?.add ?? [])
+    if (capability === 'CAP_SYS_ADMIN')
+      errors.push(invalid(path, printContext(context), `${why} \`capabilities.Add\` CAP_SYS_ADMIN`))
+  return errors
+}
+
+const procMounts = ['Default', 'Unmasked']
+
+const procMountErrors = (path: string, mount: string | undefined, hostUsers: boolean) => {
+  if (mount === undefined) return []
+  if (!procMounts.includes(mount)) return [notSupported(path, mount, procMounts)]
+  return mount === 'Unmasked' && hostUsers
+    ? [invalid(path, mount, '`hostUsers` must be false to use `Unmasked`')]
+    : []
+}
+
+export const validSecurityContext = (
+  path: string,
+  context: Fields | undefined,
+  hostUsers: boolean,
+): FieldError[] => {
+  if (context === undefined) return []
+  return [
+    ...validId(child(path, 'runAsUser'), context.runAsUser),
+    ...validId(child(path, 'runAsGroup'), context.runAsGroup),
+    ...procMountErrors(child(path, 'procMount'), context.procMount, hostUsers),
+    ...escalationErrors(path, context),
+    ...seccompErrors(child(path, 'seccompProfile'), context.seccompProfile),
+    ...appArmorErrors(child(path, 'appArmorProfile'), context.appArmorProfile),
+  ]
+}
+
+const segment = '[a-z0-9]([-_a-z0-9]*[a-z0-9])?'
+const sysctlFormat = `^(${segment}[\\./])*${segment}$`
+const sysctl = new RegExp(sysctlFormat)
+const netPrefixes = ['net.']
+const ipcNames = /^(kernel\.(msg|sem|shm)|fs\.mqueue\.)/
+
+const sysctlErrors = (path: string, spec: Fields): FieldError[] => {
+  const seen = new Set<string>()
+  return each(path, spec.securityContext.sysctls as Fields[], ({ name = '' }, itemPath) => {
+    const at = child(itemPath, 'name')
+    const errors: FieldError[] = []
+    if (name === '') errors.push(required(at))
+    else if (name.length > 253 || !sysctl.test(name))
+      errors.push(
+        invalid(at, name, `must have at most 253 characters and match regex ${sysctlFormat}`),
+      )
+    else if (seen.has(name)) errors.push(duplicate(at, name))
+    seen.add(name)
+    const dotted = name.replaceAll('/', '.')
+    if (spec.hostNetwork && netPrefixes.some((p) => dotted.startsWith(p)))
+      errors.push(invalid(at, name, "may not be specified when 'hostNetwork' is true"))
+    else if (spec.hostIPC && ipcNames.test(dotted))
+      errors.push(invalid(at, name, "may not be specified when 'hostIPC' is true"))
+    return errors
+  })
+}
+
+const oneOf = (path: string, value: string | undefined, values: string[]): FieldError[] =>
+  value === undefined || values.includes(value) ? [] : [notSupported(path, value, values)]
+
+export const validPodSecurityContext = (path: string, spec: Fields): FieldError[] => {
+  const context: Fields | undefined = spec.securityContext
+  if (context === undefined) return []
+  const at = (field: string) => child(path, field)
+  return [
+    ...validId(at('fsGroup'), context.fsGroup),
+    ...validId(at('runAsUser'), context.runAsUser),
+    ...validId(at('runAsGroup'), context.runAsGroup),
+    ...((context.supplementalGroups ?? []) as number[]).flatMap((group, i) =>
+      validId(index(at('supplementalGroups'), i), group),
+    ),
+    ...(spec.shareProcessNamespace && spec.hostPID
+      ? [
+          invalid(
+            at('shareProcessNamespace'),
+            true,
+            'ShareProcessNamespace and HostPID cannot both be enabled',
+          ),
+        ]
+      : []),
+    ...(context.sysctls ? sysctlErrors(at('sysctls'), spec) : []),
+    ...oneOf(at('fsGroupChangePolicy'), context.fsGroupChangePolicy, ['Always', 'OnRootMismatch']),
+    ...seccompErrors(at('seccompProfile'), context.seccompProfile),
+    ...appArmorErrors(at('appArmorProfile'), context.appArmorProfile),
+    ...oneOf(at('supplementalGroupsPolicy'), context.supplementalGroupsPolicy, ['Merge', 'Strict']),
+    ...oneOf(at('seLinuxChangePolicy'), context.seLinuxChangePolicy, ['Recursive']),
+  ]
+}

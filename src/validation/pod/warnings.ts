@@ -1,0 +1,206 @@
+/** What a pod spec may say but better should not (kubernetes, pkg/api/pod/warnings.go). Texts for Warning headers. */
+import { child, index } from '#api/field-error.js'
+import type { Fields } from '#api/object.js'
+import { parseQuantity } from '#api/quantity.js'
+import { volumeWarnings } from './volume-warnings.js'
+
+const since14 = (name: string): string =>
+  `deprecated since v1.14; use "kubernetes.io/${name}" instead`
+const since17 = (name: string): string => `deprecated since v1.17; use "${name}" instead`
+
+const deprecatedLabels: Readonly<Record<string, string>> = {
+  'beta.kubernetes.io/arch': since14('arch'),
+  'beta.kubernetes.io/os': since14('os'),
+  'beta.kubernetes.io/instance-type': since17('node.kubernetes.io/instance-type'),
+  'failure-domain.beta.kubernetes.io/region': since17('topology.kubernetes.io/region'),
+  'failure-domain.beta.kubernetes.io/zone': since17('topology.kubernetes.io/zone'),
+}
+const deprecationOf = (label: string): string | undefined =>
+  Object.hasOwn(deprecatedLabels, label) ? deprecatedLabels[label] : undefined
+
+const labelWarning = (path: string, label: string): string[] => {
+  const text = deprecationOf(label)
+  return text === undefined ? [] : [`${path}: ${label} is ${text}`]
+}
+
+const hard = 'requiredDuringSchedulingIgnoredDuringExecution'
+const soft = 'preferredDuringSchedulingIgnoredDuringExecution'
+
+const termWarnings = (path: string, term: Fields): string[] =>
+  ((term?.matchExpressions ?? []) as Fields[]).flatMap((expression, i) =>
+    labelWarning(child(index(child(path, 'matchExpressions'), i), 'key'), expression.key),
+  )
+
+const nodeWarnings = (path: string, spec: Fields): string[] => {
+  const at = child(path, 'affinity', 'nodeAffinity')
+  const affinity = spec.affinity?.nodeAffinity
+  const terms = child(at, hard, 'nodeSelectorTerms')
+  return [
+    ...Object.keys(spec.nodeSelector ?? {}).flatMap((key) =>
+      deprecationOf(key) === undefined
+        ? []
+        : [`${index(child(path, 'nodeSelector'), key)}: ${deprecationOf(key)}`],
+    ),
+    ...((affinity?.[hard]?.nodeSelectorTerms ?? []) as Fields[]).flatMap((term, i) =>
+      termWarnings(index(terms, i), term),
+    ),
+    ...((affinity?.[soft] ?? []) as Fields[]).flatMap(({ preference }, i) =>
+      termWarnings(child(index(child(at, soft), i), 'preference'), preference),
+    ),
+  ]
+}
+
+const nullSelector = 'a null labelSelector results in matching no pod'
+const selectorWarning = (path: string, term: Fields): string[] =>
+  term.labelSelector === undefined ? [`${child(path, 'labelSelector')}: ${nullSelector}`] : []
+
+const spreadWarnings = (path: string, constraints: Fields[] = []): string[] =>
+  constraints.flatMap((constraint, i) => {
+    const at = index(child(path, 'topologySpreadConstraints'), i)
+    return [
+      ...labelWarning(child(at, 'topologyKey'), constraint.topologyKey),
+      ...selectorWarning(at, constraint),
+    ]
+  })
+
+const podAffinityWarnings = (path: string, affinity: Fields | undefined): string[] =>
+  ['podAffinity', 'podAntiAffinity'].flatMap((kind) => {
+    const at = child(path, 'affinity', kind)
+    return [
+      ...((affinity?.[kind]?.[hard] ?? []) as Fields[]).flatMap((term, i) =>
+        selectorWarning(index(child(at, hard), i), term),
+      ),
+      ...((affinity?.[kind]?.[soft] ?? []) as Fields[]).flatMap((term, i) =>
+        selectorWarning(
+          child(index(child(at, soft), i), 'podAffinityTerm'),
+          term.podAffinityTerm ?? {},
+        ),
+      ),
+    ]
+  })
+
+const goneAnnotations: readonly (readonly [prefix: string, since: string, field: string])[] = [
+  ['scheduler.alpha.kubernetes.io/critical-pod', 'v1.16', 'priorityClassName'],
+  ['security.alpha.kubernetes.io/sysctls', 'v1.11', 'sysctls'],
+  ['security.alpha.kubernetes.io/unsafe-sysctls', 'v1.11', 'sysctls'],
+  ['seccomp.security.alpha.kubernetes.io/pod', 'v1.27', 'seccompProfile'],
+  ['container.seccomp.security.alpha.kubernetes.io/', 'v1.27', 'seccompProfile'],
+]
+const appArmorPrefix = 'container.apparmor.security.beta.kubernetes.io/'
+
+const annotationWarnings = (path: string, annotations: Fields | undefined): string[] => {
+  const keys = Object.keys(annotations ?? {}).sort()
+  return [
+    ...goneAnnotations.flatMap(([name, since, field]) =>
+      keys
+        .filter((key) => (name.endsWith('/') ? key.startsWith(name) : key === name))
+        .map(
+          (key) =>
+            `${index(path, key)}: non-functional in ${since}+; use the "${field}" field instead`,
+        ),
+    ),
+    ...keys
+      .filter((key) => key.startsWith(appArmorPrefix))
+      .map(
+        (key) =>
+          `${index(path, key)}: deprecated since v1.30; use the "appArmorProfile" field instead`,
+      ),
+  ]
+}
+
+const repeated = (
+  path: string,
+  what: string,
+  values: readonly string[],
+  field: string,
+): string[] => {
+  const seen = new Set<string>()
+  return values.flatMap((value, i) => {
+    const at = child(index(path, i), field)
+    if (value === '') return [`${at}: invalid empty ${what} ""`]
+    if (seen.has(value)) return [`${at}: duplicate ${what} "${value}"`]
+    seen.add(value)
+    return []
+  })
+}
+
+const fractionWarnings = (path: string, resources: Fields | undefined): string[] =>
+  ['limits', 'requests'].flatMap((list) =>
+    ['memory', 'ephemeral-storage'].flatMap((name) => {
+      const text: string | undefined = resources?.[list]?.[name]
+      return text === undefined || parseQuantity(text).nano % 1_000_000_000n === 0n
+        ? []
+        : [
+            `${index(child(path, list), name)}: fractional byte value "${text}" is invalid, must be an integer`,
+          ]
+    }),
+  )
+
+const hidingWarnings = (path: string, env: Fields[] = []): string[] => {
+  const seen = new Set<string>()
+  return env.flatMap(({ name, value = '' }, i) => {
+    const hides = seen.has(name) && !value.includes(`$(${name})`)
+    seen.add(name)
+    return hides
+      ? [
+          `${index(path, i)}: hides previous definition of "${name}", which may be dropped when using apply`,
+        ]
+      : []
+  })
+}
+
+const portWarnings = (path: string, ports: Fields[] = []): string[] =>
+  ports.flatMap((port, i) =>
+    ports.slice(0, i).flatMap((other, j) => {
+      if (port.containerPort !== other.containerPort || port.protocol !== other.protocol) return []
+      const isSame = port.hostPort === other.hostPort && port.hostIP === other.hostIP
+      if (!isSame && port.hostPort && other.hostPort && port.hostPort !== other.hostPort) return []
+      const what = isSame ? 'duplicate' : 'overlapping'
+      return [`${index(path, i)}: ${what} port definition with ${index(path, j)}`]
+    }),
+  )
+
+const containerWarnings = (path: string, container: Fields): string[] => [
+  ...fractionWarnings(child(path, 'resources'), container.resources),
+  ...hidingWarnings(child(path, 'env'), container.env),
+  ...portWarnings(child(path, 'ports'), container.ports),
+]
+
+const containersWarnings = (path: string, containers: Fields[] = []): string[] =>
+  containers.flatMap((container, i) => containerWarnings(index(path, i), container))
+
+const negativeGrace = 'must be >= 0; negative values are invalid and will be treated as 1'
+
+/** `path` of the spec, `metaPath` of the metadata that goes with it. */
+export const podSpecWarnings = (
+  path: string,
+  spec: Fields,
+  metaPath: string,
+  metadata: Fields | undefined,
+): string[] => {
+  const at = (field: string) => child(path, field)
+  return [
+    ...nodeWarnings(path, spec),
+    ...spreadWarnings(path, spec.topologySpreadConstraints),
+    ...annotationWarnings(child(metaPath, 'annotations'), metadata?.annotations),
+    ...repeated(
+      at('hostAliases'),
+      'ip',
+      ((spec.hostAliases ?? []) as Fields[]).map((alias) => alias.ip),
+      'ip',
+    ),
+    ...repeated(
+      at('imagePullSecrets'),
+      'name',
+      ((spec.imagePullSecrets ?? []) as Fields[]).map((secret) => secret.name ?? ''),
+      'name',
+    ),
+    ...volumeWarnings(at('volumes'), spec.volumes),
+    ...containersWarnings(at('initContainers'), spec.initContainers),
+    ...containersWarnings(at('containers'), spec.containers),
+    ...(spec.terminationGracePeriodSeconds < 0
+      ? [`${at('terminationGracePeriodSeconds')}: ${negativeGrace}`]
+      : []),
+    ...podAffinityWarnings(path, spec.affinity),
+  ]
+}
