@@ -1,11 +1,13 @@
 /** All controllers, in the order they are started. A new one is one line here and a folder. */
 import type { Controller } from './controller.js'
+import { cronJobController } from './cronjob/controller.js'
 import { daemonSetController } from './daemonset/controller.js'
 import { deploymentController } from './deployment/controller.js'
 import { disruptionController } from './disruption/controller.js'
 import { endpointsController } from './endpoints/controller.js'
 import { endpointSliceController } from './endpointslice/controller.js'
 import { garbageCollectorController } from './garbage-collector/controller.js'
+import { jobController } from './job/controller.js'
 import { namespaceController } from './namespace/controller.js'
 import { nodeLifecycleController } from './node-lifecycle/controller.js'
 import { podGcController } from './pod-gc/controller.js'
@@ -14,6 +16,7 @@ import { rootCaController } from './root-ca/controller.js'
 import { serviceAccountController } from './serviceaccount/controller.js'
 import { statefulSetController } from './statefulset/controller.js'
 import { taintEvictionController } from './taint-eviction/controller.js'
+import { ttlAfterFinishedController } from './ttl-after-finished/controller.js'
 
 export const controllers: readonly Controller[] = [
   endpointSliceController,
@@ -31,6 +34,9 @@ export const controllers: readonly Controller[] = [
   daemonSetController,
   serviceAccountController,
   rootCaController,
+  jobController,
+  cronJobController,
+  ttlAfterFinishedController,
 ]
 
 /** `*,-name`: upstream's --controllers. Later entries do not override; a name without `*` stands alone. */

@@ -1,0 +1,259 @@
+/** Starts Jobs by the clock; upstream's cronjob-controller. */
+import { formatTime, parseTime } from '#api/clock.js'
+import { jsonEqual } from '#api/json-object.js'
+import type { JsonValue, KubeObject, ObjectMeta } from '#api/object.js'
+import { isAlreadyExists, isNamespaceTerminating, isNotFound, messageOf } from '#client/errors.js'
+import { resources } from '#client/resources.js'
+import {
+  type Controller,
+  type ControllerContext,
+  controllerRefOf,
+  enqueueOwn,
+  enqueueOwner,
+  newQueue,
+  queueRun,
+} from '../controller.js'
+import { conditionIn, isFinished, type Job, type JobTemplate } from '../job/job.js'
+import { ownerReference } from '../pods/owner.js'
+import { dueTimes, parseSchedule, type Schedule } from './schedule.js'
+
+interface CronJob extends KubeObject {
+  spec: {
+    schedule: string
+    timeZone?: string
+    startingDeadlineSeconds?: number
+    concurrencyPolicy?: string
+    suspend?: boolean
+    jobTemplate: JobTemplate
+    successfulJobsHistoryLimit?: number
+    failedJobsHistoryLimit?: number
+  }
+  status: {
+    active?: {
+      kind: string
+      namespace?: string
+      name?: string
+      uid?: string
+      apiVersion: string
+      resourceVersion?: string
+    }[]
+    lastScheduleTime?: string
+    lastSuccessfulTime?: string
+  }
+}
+
+const component = 'cronjob-controller'
+/** So that a time is really over when its Job starts; upstream's nextScheduleDelta. */
+const lateMs = 100
+
+const jobFor = (cron: CronJob, dueMs: number): { metadata: ObjectMeta; spec: Job['spec'] } => {
+  const { jobTemplate } = cron.spec
+  return {
+    metadata: {
+      // One name a time: two controllers, or one that was killed, cannot start it twice.
+      name: `${cron.metadata.name}-${Math.floor(dueMs / 60_000)}`,
+      namespace: cron.metadata.namespace,
+      labels: { ...jobTemplate.metadata?.labels },
+      annotations: {
+        ...jobTemplate.metadata?.annotations,
+        'batch.kubernetes.io/cronjob-scheduled-timestamp': formatTime(dueMs),
+      },
+      ownerReferences: [ownerReference(resources.cronJobs, cron)],
+    },
+    spec: jobTemplate.spec,
+  }
+}
+
+class CronSync {
+  readonly #context: ControllerContext
+  readonly #cron: CronJob
+  #status: CronJob['status']
+
+  constructor(context: ControllerContext, cron: CronJob) {
+    this.#context = context
+    this.#cron = cron
+    this.#status = { ...cron.status }
+  }
+
+  #event(type: 'Normal' | 'Warning', reason: string, message: string): void {
+    this.#context.recorder(component).event(this.#cron, type, reason, message)
+  }
+  #jobs(): Job[] {
+    return this.#context.informers
+      .for<Job>(resources.jobs)
+      .store.byIndex('namespace', this.#cron.metadata.namespace!)
+      .filter((job) => controllerRefOf(job)?.uid === this.#cron.metadata.uid)
+  }
+
+  async run(): Promise<{ afterMs: number } | undefined> {
+    const jobs = this.#jobs()
+    this.#noteJobs(jobs)
+    await this.#tidyHistory(jobs)
+    const afterMs =
+      this.#cron.metadata.deletionTimestamp !== undefined || this.#cron.spec.suspend
+        ? undefined
+        : await this.#start()
+    await this.#writeStatus()
+    return afterMs === undefined ? undefined : { afterMs }
+  }
+
+  #noteJobs(jobs: readonly Job[]): void {
+    const live = new Map(jobs.filter((j) => !isFinished(j)).map((j) => [j.metadata.uid!, j]))
+    for (const entry of this.#status.active ?? [])
+      if (entry.uid && !live.has(entry.uid))
+        this.#event('Normal', 'SawCompletedJob', `Saw completed job: ${entry.name}`)
+    this.#status.active = [...live.values()].map((job) => referenceTo(job))
+    const done = jobs
+      .map((job) => (conditionIn(job, 'Complete') ? job.status.completionTime : undefined))
+      .filter((time) => time !== undefined)
+      .sort()
+      .at(-1)
+    if (done !== undefined && done > (this.#status.lastSuccessfulTime ?? ''))
+      this.#status.lastSuccessfulTime = done
+  }
+
+  async #tidyHistory(jobs: readonly Job[]): Promise<void> {
+    const { spec } = this.#cron
+    const limits = [
+      ['Complete', spec.successfulJobsHistoryLimit ?? 3],
+      ['Failed', spec.failedJobsHistoryLimit ?? 1],
+    ] as const
+    for (const [type, limit] of limits) {
+      const finished = jobs
+        .filter((j) => conditionIn(j, type) && j.metadata.deletionTimestamp === undefined)
+        .sort((a, b) => (a.status.startTime ?? '').localeCompare(b.status.startTime ?? ''))
+      for (const job of finished.slice(0, Math.max(0, finished.length - limit)))
+        await this.#deleteJob(job)
+    }
+  }
+
+  async #deleteJob(job: Job): Promise<void> {
+    const { client, informers } = this.#context
+    const { namespace, name, uid } = job.metadata
+    try {
+      const answer = await client.delete(
+        resources.jobs,
+        { namespace, name: name! },
+        { propagationPolicy: 'Background', preconditions: { uid } },
+      )
+      informers.for<Job>(resources.jobs).observeDelete(job, answer)
+      this.#event('Normal', 'SuccessfulDelete', `Deleted job ${name}`)
+    } catch (error) {
+      if (!isNotFound(error)) throw error
+    }
+  }
+
+  #schedule(): Schedule | undefined {
+    const { schedule, timeZone } = this.#cron.spec
+    try {
+      return parseSchedule(schedule, timeZone)
+    } catch (error) {
+      this.#event(
+        'Warning',
+        'UnparseableSchedule',
+        `unparseable schedule: ${JSON.stringify(schedule)}: ${messageOf(error)}`,
+      )
+      return undefined
+    }
+  }
+
+  /** Milliseconds until the next time. */
+  async #start(): Promise<number | undefined> {
+    const schedule = this.#schedule()
+    if (schedule === undefined) return undefined
+    const now = this.#context.clock.now()
+    const { spec, metadata } = this.#cron
+    const deadlineMs = (spec.startingDeadlineSeconds ?? Number.NaN) * 1000
+    const since = parseTime(this.#status.lastScheduleTime ?? metadata.creationTimestamp ?? '')
+    const from = Number.isNaN(deadlineMs) ? since : Math.max(since, now - deadlineMs)
+    const { last, missed, next } = dueTimes(schedule, from, now)
+    const afterMs = next === undefined ? undefined : next - now + lateMs
+    if (missed === 'many')
+      this.#event(
+        'Warning',
+        'TooManyMissedTimes',
+        'too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew',
+      )
+    if (last !== undefined) await this.#startJob(last)
+    return afterMs
+  }
+
+  async #startJob(dueMs: number): Promise<void> {
+    const { client, informers } = this.#context
+    const active = this.#status.active ?? []
+    if (this.#cron.spec.concurrencyPolicy === 'Forbid' && active.length > 0) {
+      this.#event(
+        'Normal',
+        'JobAlreadyActive',
+        'Not starting job because prior execution is running and concurrency policy is Forbid',
+      )
+      return
+    }
+    if (this.#cron.spec.concurrencyPolicy === 'Replace') {
+      for (const job of this.#jobs()) if (!isFinished(job)) await this.#deleteJob(job)
+      this.#status.active = []
+    }
+    const wanted = jobFor(this.#cron, dueMs)
+    try {
+      const job = await client.create<Job>(resources.jobs, wanted)
+      informers.for<Job>(resources.jobs).observe(job)
+      this.#event('Normal', 'SuccessfulCreate', `Created job ${job.metadata.name}`)
+      this.#status.active = [...(this.#status.active ?? []), referenceTo(job)]
+    } catch (error) {
+      if (isNamespaceTerminating(error)) return
+      if (!isAlreadyExists(error)) {
+        this.#event('Warning', 'FailedCreate', `Error creating job: ${messageOf(error)}`)
+        throw error
+      }
+    }
+    this.#status.lastScheduleTime = formatTime(dueMs)
+  }
+
+  async #writeStatus(): Promise<void> {
+    const { active, ...rest } = this.#status
+    const status = { ...(active && active.length > 0 ? { active } : {}), ...rest }
+    if (jsonEqual((this.#cron.status ?? {}) as JsonValue, status as unknown as JsonValue)) return
+    const { client, informers } = this.#context
+    informers
+      .for<CronJob>(resources.cronJobs)
+      .observe(
+        await client.update(
+          resources.cronJobs,
+          { ...this.#cron, status },
+          { subresource: 'status' },
+        ),
+      )
+  }
+}
+
+/** Without the resourceVersion: it would make every change of a Job a change of ours. */
+const referenceTo = (job: Job) => ({
+  kind: 'Job',
+  namespace: job.metadata.namespace,
+  name: job.metadata.name,
+  uid: job.metadata.uid,
+  apiVersion: 'batch/v1',
+})
+
+export const cronJobController: Controller = {
+  name: component,
+  start(context) {
+    const { informers } = context
+    const crons = informers.for<CronJob>(resources.cronJobs)
+    const jobs = informers.for<Job>(resources.jobs)
+    jobs.store.addIndex('namespace', (job) => [job.metadata.namespace!])
+    const queue = newQueue()
+    enqueueOwn(crons, queue)
+    enqueueOwner(jobs, resources.cronJobs, queue)
+    return queueRun(context, queue, async (key) => {
+      const cron = crons.store.get(key)
+      if (cron === undefined) return undefined
+      try {
+        return await new CronSync(context, cron).run()
+      } catch (error) {
+        if (isNotFound(error) && crons.store.get(key) === undefined) return undefined
+        throw error
+      }
+    })
+  },
+}

@@ -1,0 +1,66 @@
+/** Times of a CronJob: robfig/cron's dialect on top of croner. Pure. */
+
+import { Cron } from 'croner'
+import { formatTime } from '#api/clock.js'
+
+/** Descriptors that robfig/cron knows and croner spells as fields. */
+const descriptors: Record<string, string> = {
+  '@yearly': '0 0 1 1 *',
+  '@annually': '0 0 1 1 *',
+  '@monthly': '0 0 1 * *',
+  '@weekly': '0 0 * * 0',
+  '@daily': '0 0 * * *',
+  '@midnight': '0 0 * * *',
+  '@hourly': '0 * * * *',
+}
+const every = /^@every\s+(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/
+
+export interface Schedule {
+  /** The first time after `afterMs`, in ms since the epoch; undefined when there is none. */
+  next(afterMs: number): number | undefined
+}
+
+/** Throws for what is no schedule. `@every` counts from the time it is asked about. */
+export const parseSchedule = (text: string, timeZone?: string): Schedule => {
+  const zoned = /^(?:CRON_)?TZ=(\S+)\s+(.*)$/.exec(text.trim())
+  const spec = zoned?.[2] ?? text.trim()
+  const interval = every.exec(spec)
+  if (interval !== null) {
+    const [, h = '0', m = '0', s = '0'] = interval
+    const ms = Math.max(1, Number(h) * 3600 + Number(m) * 60 + Number(s)) * 1000
+    return { next: (after) => Math.floor(after / 1000) * 1000 + ms }
+  }
+  const fields = descriptors[spec] ?? spec
+  if (fields.split(/\s+/).length !== 5 || /[LW#]/.test(fields))
+    throw new Error(`expected exactly 5 fields: ${JSON.stringify(text)}`)
+  const cron = new Cron(fields.replaceAll('?', '*'), {
+    paused: true,
+    sloppyRanges: true,
+    ...(timeZone || zoned ? { timezone: timeZone ?? zoned![1]! } : { timezone: 'Etc/UTC' }),
+  })
+  return {
+    next: (after) => cron.nextRun(formatTime(after))?.getTime(),
+  }
+}
+
+/** More than this many missed starts: the clocks are off, or the schedule is too dense to catch up. */
+const missedMax = 100
+
+/** The last time that was due in (`from`, `now`], how many there were, and the next one. */
+export const dueTimes = (
+  schedule: Schedule,
+  from: number,
+  now: number,
+): { last: number | undefined; missed: 'none' | 'few' | 'many'; next: number | undefined } => {
+  let last: number | undefined
+  let count = 0
+  let at = schedule.next(from)
+  while (at !== undefined && at <= now) {
+    last = at
+    // Years of missed minutes are stepped over: from here on only the last one matters.
+    if (++count > missedMax && now - at > 3_600_000) at = schedule.next(now - 3_600_000)
+    else at = schedule.next(at)
+    if (at !== undefined && last !== undefined && at <= last) break
+  }
+  return { last, missed: count === 0 ? 'none' : count > missedMax ? 'many' : 'few', next: at }
+}

@@ -1,0 +1,264 @@
+/** Runs Jobs to their end; upstream's job-controller. */
+import { jsonEqual } from '#api/json-object.js'
+import type { JsonValue } from '#api/object.js'
+import { isNamespaceTerminating, isNotFound } from '#client/errors.js'
+import type { Pod } from '#client/pod.js'
+import { resources } from '#client/resources.js'
+import {
+  type Controller,
+  type ControllerContext,
+  controllerRefOf,
+  enqueueOwn,
+  enqueueOwner,
+  newQueue,
+  queueRun,
+} from '../controller.js'
+import { claim } from '../pods/owner.js'
+import {
+  inParallel,
+  type NewPod,
+  PodControl,
+  podFromTemplate,
+  slowStart,
+} from '../pods/pod-control.js'
+import {
+  conditionIn,
+  indexLabel,
+  isFinished,
+  isTracked,
+  type Job,
+  type JobStatus,
+  trackingFinalizer,
+} from './job.js'
+import {
+  account,
+  countReleased,
+  endingOf,
+  isActive,
+  jobStatus,
+  msUntilDeadline,
+  planPods,
+} from './reconcile.js'
+
+const component = 'job-controller'
+const builtInManager = 'kubernetes.io/job-controller'
+
+const withIndex = (pod: NewPod, job: Job, index: number): NewPod => {
+  const variable = {
+    name: 'JOB_COMPLETION_INDEX',
+    valueFrom: { fieldRef: { fieldPath: `metadata.labels['${indexLabel}']` } },
+  }
+  // biome-ignore lint/suspicious/noExplicitAny: containers carry more than our types name
+  const withEnv = (c: any) => ({ ...c, env: [...(c.env ?? []), variable] })
+  return {
+    metadata: {
+      ...pod.metadata,
+      labels: { ...pod.metadata.labels, [indexLabel]: String(index) },
+      annotations: { ...pod.metadata.annotations, [indexLabel]: String(index) },
+    },
+    spec: {
+      ...pod.spec,
+      hostname: `${job.metadata.name}-${index}`,
+      containers: pod.spec.containers.map(withEnv),
+      ...(pod.spec.initContainers ? { initContainers: pod.spec.initContainers.map(withEnv) } : {}),
+    },
+  }
+}
+
+const newPod = (job: Job, index: number | undefined): NewPod => {
+  const { name } = job.metadata
+  const pod = podFromTemplate(job.spec.template, resources.jobs, job, {
+    generateName: index === undefined ? `${name}-` : `${name}-${index}-`,
+  })
+  const finalizers = [...(pod.metadata.finalizers ?? []), trackingFinalizer]
+  const tracked = { ...pod, metadata: { ...pod.metadata, finalizers } }
+  return index === undefined ? tracked : withIndex(tracked, job, index)
+}
+
+/** Lets a Pod go that is counted, or that no Job will ever count. */
+const release = async ({ client, informers }: ControllerContext, pod: Pod): Promise<void> => {
+  const { namespace, name, uid, resourceVersion, finalizers = [] } = pod.metadata
+  if (!finalizers.includes(trackingFinalizer)) return
+  const pods = informers.for<Pod>(resources.pods)
+  try {
+    const answer = await client.patch<Pod>(
+      resources.pods,
+      { namespace, name: name! },
+      {
+        metadata: {
+          uid,
+          resourceVersion,
+          finalizers: finalizers.filter((f) => f !== trackingFinalizer),
+        },
+      },
+      { type: 'merge' },
+    )
+    // The last finalizer of a deleted Pod takes the Pod with it.
+    if (answer.metadata.deletionTimestamp !== undefined) pods.observeDelete(pod, answer)
+    else pods.observe(answer)
+  } catch (error) {
+    if (!isNotFound(error)) throw error
+  }
+}
+
+class JobSync {
+  readonly #context: ControllerContext
+  readonly #control: PodControl
+  #job: Job
+
+  constructor(context: ControllerContext, control: PodControl, job: Job) {
+    this.#context = context
+    this.#control = control
+    this.#job = job
+  }
+
+  #pods(): Pod[] {
+    return this.#context.informers
+      .for<Pod>(resources.pods)
+      .store.byIndex('namespace', this.#job.metadata.namespace!)
+      .filter((pod) => controllerRefOf(pod)?.uid === this.#job.metadata.uid)
+  }
+
+  async #write(status: JobStatus): Promise<void> {
+    if (jsonEqual((this.#job.status ?? {}) as JsonValue, status as unknown as JsonValue)) return
+    const { client, informers } = this.#context
+    const next = await client.update(
+      resources.jobs,
+      { ...this.#job, status },
+      { subresource: 'status' },
+    )
+    this.#job = { ...next, kind: this.#job.kind, apiVersion: this.#job.apiVersion }
+    informers.for<Job>(resources.jobs).observe(next)
+  }
+
+  async run(): Promise<{ afterMs: number } | undefined> {
+    if (this.#job.metadata.deletionTimestamp !== undefined || isFinished(this.#job)) {
+      await inParallel(this.#pods().filter(isTracked), (pod) => release(this.#context, pod))
+      return undefined
+    }
+    await this.#claim()
+    let accounting = account(this.#job, this.#pods())
+    let failJob = accounting.failJob
+    // Pods finish while others are let go: one that is over but not noted would look like one that is missing.
+    while (accounting.release.length > 0) {
+      await this.#write({ ...this.#job.status, ...accounting.noted })
+      await inParallel(accounting.release, (pod) => release(this.#context, pod))
+      accounting = account(this.#job, this.#pods())
+      failJob ??= accounting.failJob
+    }
+    return this.#steer(countReleased(accounting.noted, this.#pods()), failJob)
+  }
+
+  async #claim(): Promise<void> {
+    const { client, informers } = this.#context
+    const pods = informers.for<Pod>(resources.pods)
+    if (this.#job.spec.selector === undefined) return
+    await claim(pods.store.byIndex('namespace', this.#job.metadata.namespace!), {
+      client,
+      ref: resources.jobs,
+      owner: this.#job,
+      selector: this.#job.spec.selector,
+      objectRef: resources.pods,
+      observe: (pod: Pod) => pods.observe(pod),
+    })
+  }
+
+  /** Makes and ends Pods, then says how things stand. */
+  async #steer(
+    counted: JobStatus,
+    failJob: string | undefined,
+  ): Promise<{ afterMs: number } | undefined> {
+    const { clock } = this.#context
+    const job = this.#job
+    const now = clock.now()
+    const ending = endingOf(job, counted, this.#pods(), { now, failJob })
+    const plan =
+      ending === undefined
+        ? planPods(job, counted, this.#pods(), now)
+        : { create: [], delete: this.#pods().filter(isActive), waitMs: 0 }
+    // What is decided is stored before Pods are ended for it.
+    if (ending !== undefined && plan.delete.length > 0)
+      await this.#write(jobStatus(job, counted, this.#pods(), { now, ending }))
+    await inParallel(plan.delete, (pod) => this.#control.delete(pod, job))
+    const { error } = await slowStart(plan.create.length, (i) =>
+      this.#control.create(newPod(job, plan.create[i]), job),
+    )
+    const status = jobStatus(job, counted, this.#pods(), { now, ending })
+    this.#tell(status)
+    await this.#write(status)
+    if (error !== undefined) throw error
+    const waits = [plan.waitMs, msUntilDeadline(job, status, now)].filter(
+      (ms) => ms > 0 && Number.isFinite(ms),
+    )
+    return ending !== undefined || waits.length === 0 ? undefined : { afterMs: Math.min(...waits) }
+  }
+
+  #tell(status: JobStatus): void {
+    const recorder = this.#context.recorder(component)
+    const job = this.#job
+    const isNew = (type: string) =>
+      conditionIn({ status }, type) !== undefined && conditionIn(job, type) === undefined
+    if (isNew('Complete')) recorder.event(job, 'Normal', 'Completed', 'Job completed')
+    if (isNew('Failed')) {
+      const { reason = '', message = '' } = conditionIn({ status }, 'Failed')!
+      recorder.event(job, 'Warning', reason, message)
+    }
+    if (isNew('Suspended')) recorder.event(job, 'Normal', 'Suspended', 'Job suspended')
+    if (conditionIn(job, 'Suspended') && !conditionIn({ status }, 'Suspended'))
+      recorder.event(job, 'Normal', 'Resumed', 'Job resumed')
+  }
+}
+
+export const jobController: Controller = {
+  name: component,
+  start(context) {
+    const { informers } = context
+    const jobs = informers.for<Job>(resources.jobs)
+    const pods = informers.for<Pod>(resources.pods)
+    pods.store.addIndex('namespace', (pod) => [pod.metadata.namespace!])
+    const control = new PodControl(context, component)
+    const queue = newQueue()
+    /** Pods that wait to be counted and whose Job is gone. */
+    const orphans = newQueue()
+    const orphan = (pod: Pod): void => {
+      if (!isTracked(pod)) return
+      const owner = controllerRefOf(pod)
+      const job =
+        owner?.kind === 'Job'
+          ? jobs.store.get(`${pod.metadata.namespace}/${owner.name}`)
+          : undefined
+      if (job === undefined || job.metadata.uid !== owner?.uid)
+        orphans.add(`${pod.metadata.namespace}/${pod.metadata.name}`)
+    }
+    enqueueOwn(jobs, queue)
+    jobs.handle({
+      onDelete(job) {
+        for (const pod of pods.store.byIndex('namespace', job.metadata.namespace!)) orphan(pod)
+      },
+    })
+    enqueueOwner(pods, resources.jobs, queue, orphan)
+    pods.handle({ onAdd: orphan, onUpdate: orphan })
+    const runOrphans = queueRun(context, orphans, async (key) => {
+      const pod = pods.store.get(key)
+      const owner = pod === undefined ? undefined : controllerRefOf(pod)
+      if (pod === undefined) return
+      const job = owner && jobs.store.get(`${pod.metadata.namespace}/${owner.name}`)
+      if (job === undefined || job.metadata.uid !== owner?.uid) await release(context, pod)
+    })
+    const runJobs = queueRun(context, queue, async (key) => {
+      const job = jobs.store.get(key)
+      if (job === undefined) return undefined
+      if (job.spec.managedBy && job.spec.managedBy !== builtInManager) return undefined
+      try {
+        return await new JobSync(context, control, job).run()
+      } catch (error) {
+        if (isNamespaceTerminating(error)) return undefined
+        if (isNotFound(error) && jobs.store.get(key) === undefined) return undefined
+        throw error
+      }
+    })
+    return async (signal) => {
+      await Promise.all([runJobs(signal), runOrphans(signal)])
+    }
+  },
+}

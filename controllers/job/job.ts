@@ -1,0 +1,80 @@
+/** Types of Jobs and the small facts about their Pods. */
+import type { KubeObject, ObjectMeta } from '#api/object.js'
+import type { LabelSelector } from '#client/label-selector.js'
+import type { Condition, Pod } from '#client/pod.js'
+import type { PodTemplate } from '../pods/pod-control.js'
+
+export interface Job extends KubeObject {
+  spec: {
+    parallelism?: number
+    completions?: number
+    completionMode?: string
+    backoffLimit?: number
+    activeDeadlineSeconds?: number
+    suspend?: boolean
+    selector?: LabelSelector
+    template: PodTemplate
+    podReplacementPolicy?: string
+    podFailurePolicy?: { rules: FailureRule[] }
+    ttlSecondsAfterFinished?: number
+    managedBy?: string
+  }
+  status: JobStatus
+}
+export interface FailureRule {
+  action: string
+  onExitCodes?: { containerName?: string; operator: string; values: number[] }
+  onPodConditions?: { type: string; status?: string }[]
+}
+export interface JobStatus {
+  active?: number
+  ready?: number
+  terminating?: number
+  succeeded?: number
+  failed?: number
+  startTime?: string
+  completionTime?: string
+  completedIndexes?: string
+  uncountedTerminatedPods?: { succeeded?: string[]; failed?: string[] }
+  conditions?: Condition[]
+}
+export interface JobTemplate {
+  metadata?: ObjectMeta
+  spec: Job['spec']
+}
+
+export const trackingFinalizer = 'batch.kubernetes.io/job-tracking'
+export const indexLabel = 'batch.kubernetes.io/job-completion-index'
+
+export const isIndexed = (job: Job): boolean => job.spec.completionMode === 'Indexed'
+export const isTracked = (pod: Pod): boolean =>
+  (pod.metadata.finalizers ?? []).includes(trackingFinalizer)
+export const indexOf = (pod: Pod): number => Number(pod.metadata.annotations?.[indexLabel] ?? -1)
+
+export const conditionIn = (job: { status?: JobStatus }, type: string): Condition | undefined =>
+  job.status?.conditions?.find((c) => c.type === type && c.status === 'True')
+export const isFinished = (job: { status?: JobStatus }): boolean =>
+  conditionIn(job, 'Complete') !== undefined || conditionIn(job, 'Failed') !== undefined
+
+/** `0-2,5` ↔ {0,1,2,5}. */
+export const parseIndexes = (text: string | undefined): Set<number> => {
+  const indexes = new Set<number>()
+  for (const part of (text ?? '').split(',').filter(Boolean)) {
+    const [first, last = first] = part.split('-').map(Number)
+    for (let i = first!; i <= last!; i++) indexes.add(i)
+  }
+  return indexes
+}
+/** A run of two is written `0,1`, a longer one `0-2`. */
+export const formatIndexes = (indexes: ReadonlySet<number>): string => {
+  const sorted = [...indexes].sort((a, b) => a - b)
+  const parts: string[] = []
+  for (let i = 0; i < sorted.length; i++) {
+    const first = sorted[i]!
+    while (sorted[i + 1] === sorted[i]! + 1) i++
+    const last = sorted[i]!
+    if (last === first) parts.push(String(first))
+    else parts.push(last === first + 1 ? `${first},${last}` : `${first}-${last}`)
+  }
+  return parts.join(',')
+}
