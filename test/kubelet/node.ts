@@ -1,0 +1,189 @@
+/** One server in this process and one kubelet, here or as a process of its own; what tests need to look at both. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+import type { KubeObject } from '#api/object.js'
+import { type Client, createClient } from '#client/client.js'
+import { isNotFound } from '#client/errors.js'
+import { parseKubeconfig } from '#client/kubeconfig.js'
+import { resources } from '#client/resources.js'
+import { runKubelet } from '#kubelet/main.js'
+import type { ContainerSpec, Pod, PodSpec } from '#kubelet/pod.js'
+import { createServer } from '#server/create-server.js'
+
+const main = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../src/main.js')
+
+export const sleep = (ms: number): Promise<void> =>
+  new Promise((resolve) => setTimeout(resolve, ms))
+
+/** Processes on this host whose arguments hold the word; zombies do not count. */
+export const processesWith = (word: string): string[] =>
+  execFileSync('ps', ['-eo', 'stat=,pid=,args='], { encoding: 'utf8' })
+    .split('\n')
+    .filter((line) => line.includes(word) && !line.startsWith('Z'))
+
+export const eventually = async <T>(
+  what: string,
+  look: () => Promise<T | undefined | false> | T | undefined | false,
+  timeoutMs = 30_000,
+): Promise<T> => {
+  const end = Date.now() + timeoutMs
+  for (;;) {
+    const found = await look()
+    if (found) return found
+    if (Date.now() > end) throw new Error(`waited in vain: ${what}`)
+    await sleep(25)
+  }
+}
+
+export interface TestNode {
+  readonly client: Client
+  readonly folder: string
+  readonly kubeconfig: string
+  /** Makes a Pod on this node; `container` is the first and, without a spec, the only one. */
+  run(name: string, container: Partial<ContainerSpec>, spec?: Partial<PodSpec>): Promise<Pod>
+  get(name: string): Promise<Pod | undefined>
+  /** The Pod once it is as asked. */
+  until(name: string, holds: (pod: Pod) => boolean): Promise<Pod>
+  ready(name: string): Promise<Pod>
+  delete(name: string, gracePeriodSeconds?: number): Promise<KubeObject>
+  gone(name: string): Promise<void>
+  logs(name: string, query?: string): Promise<string>
+  events(name: string): Promise<KubeObject[]>
+  /** Starts the kubelet as a process; resolves when its node is Ready. */
+  startProcess(): Promise<ChildProcess>
+}
+
+const isReady = (pod: Pod): boolean =>
+  pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false
+
+export const startNode = async (
+  t: Test,
+  { kubelet = 'here' }: { kubelet?: 'here' | 'process' } = {},
+): Promise<TestNode> => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'kubelet-test-'))
+  const server = await createServer({ storage: 'memory:', port: 0 })
+  const kubeconfig = path.join(folder, 'kubeconfig')
+  writeFileSync(kubeconfig, server.kubeconfig, { mode: 0o600 })
+  const client = createClient(await parseKubeconfig(server.kubeconfig), 'test')
+  const namespace = 'default'
+  const stop = new AbortController()
+  const rootDir = path.join(folder, 'kubelet')
+  const children: ChildProcess[] = []
+  let output = ''
+  const here =
+    kubelet === 'here'
+      ? runKubelet({
+          kubeconfig,
+          signal: stop.signal,
+          log: (line) => (output += `${line}\n`),
+          verbosity: 1,
+          nodeName: 'node-1',
+          rootDir,
+          podCidr: 'none',
+          backoff: { initialMs: 300, maxMs: 2_000 },
+          shutdownGraceSeconds: 1,
+        })
+      : Promise.resolve()
+  t.teardown(async () => {
+    stop.abort()
+    await here
+    for (const child of children) {
+      if (child.exitCode !== null || child.signalCode !== null) continue
+      const gone = new Promise((resolve) => child.once('exit', resolve))
+      child.kill('SIGTERM')
+      await gone
+    }
+    client.close()
+    await server.close()
+    if (!t.passing()) process.stderr.write(output)
+    const left = processesWith(folder)
+    if (left.length > 0) throw new Error(`left behind:\n${left.join('\n')}`)
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const get = (name: string) =>
+    client.get<Pod>(resources.pods, { namespace, name }).catch((error) => {
+      if (isNotFound(error)) return undefined
+      throw error
+    })
+  const until: TestNode['until'] = (name, holds) =>
+    eventually(`Pod ${name}`, async () => {
+      const pod = await get(name)
+      return pod && holds(pod) ? pod : undefined
+    })
+  const nodeIsReady = () =>
+    eventually('a Ready node', async () => {
+      const node = await client.get(resources.nodes, { name: 'node-1' }).catch(() => undefined)
+      return node?.status?.conditions?.some(
+        (c: { type: string; status: string }) => c.type === 'Ready' && c.status === 'True',
+      )
+    })
+  const node: TestNode = {
+    client,
+    folder,
+    kubeconfig,
+    run: (name, container, spec = {}) =>
+      client.create<Pod>(resources.pods, {
+        metadata: { name, namespace },
+        spec: {
+          nodeName: 'node-1',
+          containers: [{ name: 'main', image: 'none.example/main', ...container }],
+          ...spec,
+        },
+      }),
+    get,
+    until,
+    ready: (name) => until(name, isReady),
+    delete: (name, gracePeriodSeconds) =>
+      client.delete(
+        resources.pods,
+        { namespace, name },
+        gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds },
+      ),
+    gone: async (name) => {
+      await eventually(`the end of Pod ${name}`, async () => (await get(name)) === undefined)
+    },
+    logs: async (name, query = '') => {
+      const answer = await client.stream({
+        method: 'GET',
+        path: `/api/v1/namespaces/default/pods/${name}/log${query}`,
+      })
+      let text = ''
+      for await (const chunk of answer) text += chunk
+      return text
+    },
+    events: async (name) => {
+      const list = await client.list({ ...resources.events, group: '' }, { namespace })
+      return list.items.filter(({ involvedObject }) => involvedObject.name === name)
+    },
+    startProcess: async () => {
+      const child = spawn(
+        process.execPath,
+        [
+          main,
+          'kubelet',
+          '--kubeconfig',
+          kubeconfig,
+          '--root-dir',
+          rootDir,
+          '--node-name',
+          'node-1',
+        ],
+        { stdio: ['ignore', 'pipe', 'pipe'], cwd: folder },
+      )
+      child.stdout.on('data', (chunk) => (output += chunk))
+      child.stderr.on('data', (chunk) => (output += chunk))
+      children.push(child)
+      await nodeIsReady()
+      return child
+    },
+  }
+  if (kubelet === 'here') await nodeIsReady()
+  return node
+}
+
+/** A container that runs this shell script. */
+export const script = (text: string): Partial<ContainerSpec> => ({ command: ['sh', '-c', text] })

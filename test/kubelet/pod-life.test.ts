@@ -1,0 +1,238 @@
+/** How Pods live: what their containers see, in which order they start, when they start again, what status says. */
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import t from 'tap'
+import { resources } from '#client/resources.js'
+import type { Pod, PodCondition } from '#kubelet/pod.js'
+import { eventually, script, startNode } from './node.js'
+
+const condition = (pod: Pod, type: string): PodCondition | undefined =>
+  pod.status?.conditions?.find((c) => c.type === type)
+const main = (pod: Pod) => pod.status!.containerStatuses![0]!
+
+t.test('a container that runs, its status, its log', async (t) => {
+  const node = await startNode(t)
+  await node.run('p', script('echo one; echo two; exec sleep 8201.5'))
+  const pod = await node.ready('p')
+  t.match(pod.status, {
+    phase: 'Running',
+    qosClass: 'BestEffort',
+    hostIP: String,
+    podIP: String,
+    startTime: /Z$/,
+    observedGeneration: 1,
+  })
+  t.match(main(pod), {
+    ready: true,
+    started: true,
+    restartCount: 0,
+    containerID: /^process:\/\/[0-9a-f]{32}$/,
+    state: { running: { startedAt: /Z$/ } },
+  })
+  const types = ['PodReadyToStartContainers', 'Initialized', 'ContainersReady', 'Ready']
+  for (const type of [...types, 'PodScheduled']) t.equal(condition(pod, type)?.status, 'True', type)
+  t.equal(await node.logs('p'), 'one\ntwo\n')
+  t.equal(await node.logs('p', '?tailLines=1'), 'two\n')
+  t.match(await node.logs('p', '?timestamps=true&limitBytes=30'), /^\d{4}-\d\d-\d\dT/)
+  await t.rejects(node.logs('p', '?previous=true'), {
+    message: 'previous terminated container "main" in pod "p" not found',
+  })
+  const reasons = (
+    await eventually('events', async () => {
+      const events = await node.events('p')
+      return events.length >= 3 && events
+    })
+  ).map(({ reason }) => reason)
+  t.same(reasons.sort(), ['Created', 'Pulled', 'Started'])
+})
+
+t.test(
+  'a Pod that completes succeeds, one that fails says so, and both keep their log',
+  async (t) => {
+    const node = await startNode(t)
+    await node.run('good', script('echo done'), { restartPolicy: 'Never' })
+    await node.run('bad', script('echo oops; exit 3'), { restartPolicy: 'Never' })
+    const good = await node.until('good', ({ status }) => status?.phase === 'Succeeded')
+    t.match(main(good).state.terminated, { exitCode: 0, reason: 'Completed' })
+    t.match(condition(good, 'Ready'), { status: 'False', reason: 'PodCompleted' })
+    const bad = await node.until('bad', ({ status }) => status?.phase === 'Failed')
+    t.match(main(bad).state.terminated, { exitCode: 3, reason: 'Error' })
+    t.match(condition(bad, 'Ready'), { status: 'False', reason: 'PodFailed' })
+    t.equal(await node.logs('bad'), 'oops\n')
+    await node.delete('bad')
+    await node.gone('bad')
+  },
+)
+
+t.test('a container that keeps failing backs off, and OnFailure ends with success', async (t) => {
+  const node = await startNode(t)
+  await node.run('loop', script('echo try; exit 1'))
+  const loop = await node.until(
+    'loop',
+    (pod) =>
+      (pod.status?.containerStatuses?.[0]?.restartCount ?? 0) >= 2 &&
+      main(pod).state.waiting?.reason === 'CrashLoopBackOff',
+  )
+  t.match(main(loop).lastState.terminated, { exitCode: 1 })
+  t.match(main(loop).state.waiting?.message, /^back-off .* restarting failed container=main pod=/)
+  t.equal(loop.status!.phase, 'Running')
+  t.equal(await node.logs('loop', '?previous=true'), 'try\n')
+  const flag = path.join(node.folder, 'flag')
+  const once = script(`test -e ${flag} || { touch ${flag}; exit 1; }`)
+  await node.run('retry', once, { restartPolicy: 'OnFailure' })
+  const retry = await node.until('retry', ({ status }) => status?.phase === 'Succeeded')
+  t.equal(main(retry).restartCount, 1)
+})
+
+t.test('init containers run one after the other, sidecars stay, then the main ones', async (t) => {
+  const node = await startNode(t)
+  const record = path.join(node.folder, 'order')
+  await node.run('p', script(`echo main >> ${record}; exec sleep 8202.5`), {
+    initContainers: [
+      { name: 'a', image: 'x', ...script(`sleep 0.2; echo a >> ${record}`) },
+      {
+        name: 'side',
+        image: 'x',
+        restartPolicy: 'Always',
+        ...script(`echo side >> ${record}; exec sleep 8203.5`),
+      },
+      { name: 'b', image: 'x', ...script(`echo b >> ${record}`) },
+    ],
+  })
+  const waiting = await node.until('p', (pod) => condition(pod, 'Initialized')?.status === 'False')
+  t.match(
+    condition(waiting, 'Initialized')?.message,
+    /^containers with incomplete status: \[a side b\]/,
+  )
+  t.equal(waiting.status!.phase, 'Pending')
+  const pod = await node.ready('p')
+  await eventually('all of them', () => readFileSync(record, 'utf8').includes('main'))
+  t.equal(readFileSync(record, 'utf8'), 'a\nside\nb\nmain\n')
+  t.match(
+    pod.status!.initContainerStatuses!.map(({ name, ready }) => [name, ready]),
+    [
+      ['a', true],
+      ['side', true],
+      ['b', true],
+    ],
+  )
+})
+
+t.test('env, envFrom, expansion and volumes bring in what the Pod names', async (t) => {
+  const node = await startNode(t)
+  const namespace = 'default'
+  await node.client.create(resources.configMaps, {
+    metadata: { name: 'cm', namespace },
+    data: { greeting: 'hello', 'file.txt': 'text' },
+  })
+  await node.client.create(resources.secrets, {
+    metadata: { name: 's', namespace },
+    data: { password: Buffer.from('geheim').toString('base64') },
+  })
+  await node.run(
+    'p',
+    {
+      ...script(
+        'echo "$GREETING|$PASSWORD|$WHO|$BOTH|$LIMIT|$cm_greeting"; cd "$CONTAINER_ROOT"; cat etc/cm/file.txt; echo; cat etc/s/key; echo; cat etc/down/labels; echo; ls -a scratch; exec sleep 8204.5',
+      ),
+      env: [
+        { name: 'GREETING', valueFrom: { configMapKeyRef: { name: 'cm', key: 'greeting' } } },
+        { name: 'PASSWORD', valueFrom: { secretKeyRef: { name: 's', key: 'password' } } },
+        { name: 'WHO', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+        { name: 'BOTH', value: '$(GREETING) $(WHO) $$(WHO) $(UNKNOWN)' },
+        { name: 'LIMIT', valueFrom: { resourceFieldRef: { resource: 'limits.memory' } } },
+      ],
+      envFrom: [{ prefix: 'cm_', configMapRef: { name: 'cm' } }],
+      resources: { limits: { memory: '64Mi' } },
+      volumeMounts: [
+        { name: 'cm', mountPath: '/etc/cm' },
+        { name: 's', mountPath: '/etc/s' },
+        { name: 'down', mountPath: '/etc/down' },
+        { name: 'scratch', mountPath: '/scratch' },
+      ],
+    },
+    {
+      volumes: [
+        { name: 'cm', configMap: { name: 'cm' } },
+        { name: 's', secret: { secretName: 's', items: [{ key: 'password', path: 'key' }] } },
+        {
+          name: 'down',
+          downwardAPI: { items: [{ path: 'labels', fieldRef: { fieldPath: 'metadata.name' } }] },
+        },
+        { name: 'scratch', emptyDir: {} },
+      ],
+    },
+  )
+  await node.ready('p')
+  const log = await eventually('the log', async () => {
+    const text = await node.logs('p')
+    return text.includes('..') && text
+  })
+  t.equal(log, 'hello|geheim|p|hello p $(WHO) $(UNKNOWN)|67108864|hello\ntext\ngeheim\np\n.\n..\n')
+})
+
+t.test('a missing ConfigMap holds the container until it is there', async (t) => {
+  const node = await startNode(t)
+  await node.run('p', {
+    ...script('echo $X; exec sleep 8205.5'),
+    env: [{ name: 'X', valueFrom: { configMapKeyRef: { name: 'late', key: 'x' } } }],
+  })
+  const held = await node.until(
+    'p',
+    (pod) =>
+      pod.status?.containerStatuses?.[0]?.state.waiting?.reason === 'CreateContainerConfigError',
+  )
+  t.equal(main(held).state.waiting?.message, 'configmap "late" not found')
+  await node.client.create(resources.configMaps, {
+    metadata: { name: 'late', namespace: 'default' },
+    data: { x: 'now' },
+  })
+  await node.ready('p')
+  t.equal(await node.logs('p'), 'now\n')
+})
+
+t.test(
+  'probes: startup holds the others, liveness restarts, readiness decides on Ready',
+  async (t) => {
+    const node = await startNode(t)
+    const file = (name: string) => path.join(node.folder, name)
+    const exec = (test: string) => ({ exec: { command: ['sh', '-c', test] }, periodSeconds: 1 })
+    await node.run(
+      'p',
+      {
+        ...script(`touch ${file('live')}; exec sleep 8206.5`),
+        startupProbe: { ...exec(`test -e ${file('started')}`), failureThreshold: 100 },
+        livenessProbe: { ...exec(`test -e ${file('live')}`), failureThreshold: 1 },
+        readinessProbe: exec(`test -e ${file('ready')}`),
+      },
+      { terminationGracePeriodSeconds: 1 },
+    )
+    const starting = await node.until('p', (pod) => pod.status?.phase === 'Running')
+    t.match(main(starting), { started: false, ready: false })
+    writeFileSync(file('started'), '')
+    await node.until('p', (pod) => main(pod).started === true)
+    writeFileSync(file('ready'), '')
+    await node.ready('p')
+    rmSync(file('ready'))
+    await node.until('p', (pod) => condition(pod, 'Ready')?.status === 'False')
+    rmSync(file('live'))
+    const again = await node.until('p', (pod) => main(pod).restartCount === 1)
+    t.match(main(again).lastState.terminated, { exitCode: 143 })
+    await eventually('the event', async () =>
+      (await node.events('p')).some(({ message }) => message.startsWith('Liveness probe failed')),
+    )
+  },
+)
+
+t.test('a command that is not there, and a Pod that does not fit', async (t) => {
+  const node = await startNode(t)
+  await node.run('p', { command: ['no-such-command'] })
+  const wrong = await node.until(
+    'p',
+    (pod) => pod.status?.containerStatuses?.[0]?.lastState.terminated?.reason === 'StartError',
+  )
+  t.equal(main(wrong).lastState.terminated?.exitCode, 128)
+  await node.run('big', { ...script('true'), resources: { requests: { cpu: '100000' } } })
+  const big = await node.until('big', ({ status }) => status?.phase === 'Failed')
+  t.match(big.status, { reason: 'OutOfcpu', message: /^Pod was rejected: Node didn't have enough/ })
+})

@@ -1,0 +1,231 @@
+/** How Pods die (deletion.md section 16), with real processes, signals and kubelets that are killed. */
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import t from 'tap'
+import { resources } from '#client/resources.js'
+import type { Pod } from '#kubelet/pod.js'
+import { eventually, processesWith, script, sleep, startNode, type TestNode } from './node.js'
+
+const stateOf = (pod: Pod) => pod.status!.containerStatuses![0]!.state
+/** Ready, and its trap is set. */
+const up = async (node: TestNode, name: string) => {
+  await node.ready(name)
+  await eventually('its first word', async () => (await node.logs(name)).includes('up'))
+}
+const ignoresSigterm = (word: string) =>
+  script(`trap "" TERM; echo up; while :; do sleep ${word}; done`)
+
+t.test('preStop, then SIGTERM, then the final status, then the object goes', async (t) => {
+  const node = await startNode(t)
+  const record = path.join(node.folder, 'order')
+  await node.run('p', {
+    ...script(`trap "echo term >> ${record}; exit 0" TERM; echo up; while :; do sleep 0.05; done`),
+    lifecycle: { preStop: { exec: { command: ['sh', '-c', `echo pre >> ${record}; sleep 0.3`] } } },
+  })
+  await up(node, 'p')
+  const seen: { type: string; object: Pod }[] = []
+  const stop = new AbortController()
+  const { metadata } = await node.client.list(resources.pods, { namespace: 'default' })
+  const watching = (async () => {
+    const events = node.client.watch<Pod>(resources.pods, {
+      namespace: 'default',
+      resourceVersion: metadata.resourceVersion,
+      signal: stop.signal,
+    })
+    for await (const event of events) {
+      seen.push(event)
+      if (event.type === 'DELETED') return
+    }
+  })()
+  await node.delete('p')
+  await watching
+  stop.abort()
+  t.equal(readFileSync(record, 'utf8'), 'pre\nterm\n')
+  t.equal(seen[0]!.object.metadata.deletionGracePeriodSeconds, 30)
+  t.equal(seen[0]!.object.status!.phase, 'Running', 'deletionTimestamp comes before anything ends')
+  const final = seen.findIndex(({ object }) => object.status!.phase === 'Succeeded')
+  t.ok(final > 0, 'the exit codes are known before the object goes')
+  t.match(stateOf(seen[final]!.object).terminated, { exitCode: 0, reason: 'Completed' })
+  const last = seen.at(-1)!
+  t.equal(last.type, 'DELETED')
+  t.equal(last.object.metadata.deletionGracePeriodSeconds, 0)
+  const reasons = (await node.events('p')).map(({ reason }) => reason)
+  t.ok(reasons.includes('Killing'))
+})
+
+t.test(
+  'who ignores SIGTERM is killed when the grace is over; a failed preStop is told',
+  async (t) => {
+    const node = await startNode(t)
+    await node.run('p', {
+      ...ignoresSigterm('8101.5'),
+      lifecycle: { preStop: { exec: { command: ['false'] } } },
+    })
+    await up(node, 'p')
+    const before = Date.now()
+    await node.delete('p', 3)
+    const ended = await node.until('p', ({ status }) => status!.phase === 'Failed')
+    const tookMs = Date.now() - before
+    t.match(stateOf(ended).terminated, { exitCode: 137, reason: 'Error' })
+    t.ok(tookMs >= 2_900 && tookMs < 10_000, `${tookMs} ms of 3 s grace`)
+    await node.gone('p')
+    await eventually('the event', async () =>
+      (await node.events('p')).some(({ reason }) => reason === 'FailedPreStopHook'),
+    )
+    t.same(processesWith('8101.5'), [])
+  },
+)
+
+t.test('a preStop that hangs ends with the grace, and SIGTERM still comes first', async (t) => {
+  const node = await startNode(t)
+  const record = path.join(node.folder, 'signals')
+  await node.run('p', {
+    ...script(`trap "echo term >> ${record}; exit 0" TERM; echo up; while :; do sleep 0.05; done`),
+    lifecycle: { preStop: { exec: { command: ['sleep', '8102.5'] } } },
+  })
+  await up(node, 'p')
+  await node.delete('p', 1)
+  await node.gone('p')
+  t.equal(readFileSync(record, 'utf8'), 'term\n')
+  t.same(processesWith('8102.5'), [])
+})
+
+t.test('a second, shorter delete takes effect at once', async (t) => {
+  const node = await startNode(t)
+  await node.run('p', ignoresSigterm('8103.5'))
+  await up(node, 'p')
+  await node.delete('p', 300)
+  await sleep(300)
+  t.ok(await node.get('p'))
+  await node.delete('p', 1)
+  await node.gone('p')
+  t.same(processesWith('8103.5'), [])
+})
+
+t.test('a force delete takes the object at once and the processes soon after', async (t) => {
+  const node = await startNode(t)
+  await node.run('p', ignoresSigterm('8104.5'))
+  await up(node, 'p')
+  await node.delete('p', 0)
+  t.equal(await node.get('p'), undefined)
+  await eventually('the end of the processes', () => processesWith('8104.5').length === 0)
+})
+
+t.test('while it terminates a Pod stays ready by its probe and starts nothing again', async (t) => {
+  const node = await startNode(t)
+  const flag = path.join(node.folder, 'unready')
+  await node.run('p', {
+    ...script('trap "" TERM; echo up; sleep 1.2; exit 5'),
+    readinessProbe: { exec: { command: ['test', '!', '-e', flag] }, periodSeconds: 1 },
+  })
+  await up(node, 'p')
+  await node.delete('p', 20)
+  const ended = await node.until('p', ({ status }) => status!.phase === 'Failed')
+  t.equal(ended.status!.containerStatuses![0]!.restartCount, 0)
+  await node.gone('p')
+})
+
+t.test('sidecars end after the main containers, in reverse order', async (t) => {
+  const node = await startNode(t)
+  const record = path.join(node.folder, 'order')
+  const says = (word: string) => ({
+    ...script(
+      `trap "echo ${word} >> ${record}; exit 0" TERM; echo up; while :; do sleep 0.05; done`,
+    ),
+    image: 'none.example/x',
+  })
+  await node.run('p', says('main'), {
+    initContainers: [
+      { name: 'first', restartPolicy: 'Always', ...says('first') },
+      { name: 'second', restartPolicy: 'Always', ...says('second') },
+    ],
+  })
+  await up(node, 'p')
+  await sleep(200)
+  await node.delete('p')
+  await node.gone('p')
+  t.equal(readFileSync(record, 'utf8'), 'main\nsecond\nfirst\n')
+})
+
+t.test('a kubelet that was killed adopts what runs, without a restart', async (t) => {
+  const node = await startNode(t, { kubelet: 'process' })
+  const first = await node.startProcess()
+  await node.run('p', script('exec sleep 8105.5'))
+  const before = await node.ready('p')
+  first.kill('SIGKILL')
+  t.equal(processesWith('8105.5').length, 2, 'shim and process live on')
+  await node.startProcess()
+  await sleep(500)
+  const after = (await node.get('p'))!
+  t.equal(
+    after.status!.containerStatuses![0]!.containerID,
+    before.status!.containerStatuses![0]!.containerID,
+  )
+  t.equal(after.status!.containerStatuses![0]!.restartCount, 0)
+  await node.delete('p', 1)
+  await node.gone('p')
+})
+
+/** Moments of a termination at which the kubelet is killed; each must end as if it had lived. */
+const killPoints = [
+  { when: 'before it sees the delete', waitMs: -1 },
+  { when: 'in preStop', waitMs: 150 },
+  { when: 'between SIGTERM and SIGKILL', waitMs: 900 },
+]
+for (const { when, waitMs } of killPoints) {
+  t.test(`a kubelet killed ${when} finishes the termination after its restart`, async (t) => {
+    const node = await startNode(t, { kubelet: 'process' })
+    const first = await node.startProcess()
+    const word = '8106.5'
+    await node.run('p', {
+      ...ignoresSigterm(word),
+      lifecycle: { preStop: { exec: { command: ['sleep', '0.5'] } } },
+    })
+    await up(node, 'p')
+    if (waitMs < 0) first.kill('SIGKILL')
+    await node.delete('p', 2)
+    if (waitMs >= 0) {
+      await sleep(waitMs)
+      first.kill('SIGKILL')
+    }
+    await sleep(100)
+    t.ok(await node.get('p'), 'nobody else deletes it')
+    await node.startProcess()
+    await node.gone('p')
+    t.same(processesWith(word), [])
+  })
+}
+
+t.test('what runs for a Pod that the API does not know any more is ended', async (t) => {
+  const node = await startNode(t, { kubelet: 'process' })
+  const first = await node.startProcess()
+  await node.run('p', script('exec sleep 8107.5'), { terminationGracePeriodSeconds: 1 })
+  await node.ready('p')
+  first.kill('SIGKILL')
+  await node.delete('p', 0)
+  await node.startProcess()
+  await eventually('the end of the orphan', () => processesWith('8107.5').length === 0)
+})
+
+t.test(
+  'SIGTERM to the kubelet ends the processes; the next kubelet starts them again',
+  async (t) => {
+    const node = await startNode(t, { kubelet: 'process' })
+    const first = await node.startProcess()
+    const record = path.join(node.folder, 'starts')
+    appendFileSync(record, '')
+    await node.run('p', script(`echo start >> ${record}; exec sleep 8108.5`), {
+      restartPolicy: 'Never',
+    })
+    await node.ready('p')
+    const gone = new Promise((resolve) => first.once('exit', resolve))
+    first.kill('SIGTERM')
+    t.equal(await gone, 0)
+    t.same(processesWith('8108.5'), [])
+    t.ok(await node.get('p'), 'the object stays')
+    await node.startProcess()
+    await eventually('a second start', () => readFileSync(record, 'utf8') === 'start\nstart\n')
+    t.ok(existsSync(record))
+    await node.ready('p')
+  },
+)
