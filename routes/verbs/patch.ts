@@ -16,10 +16,10 @@ import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { decodeObject } from '#registry/decode.js'
 import { goPrint } from '#registry/patch/go-print.js'
 import { applyJsonPatch } from '#registry/patch/json.js'
-import { applyMergePatch } from '#registry/patch/merge.js'
+import { applyMergePatch, goKindOf } from '#registry/patch/merge.js'
 import { applyStrategicMergePatch } from '#registry/patch/strategic.js'
 import { Query } from '#registry/query.js'
-import type { RequestContext } from '#registry/resource-definition.js'
+import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
 import { checkPatchOptions, type WriteOptions } from '#registry/validate-options.js'
 import { parseYaml, YamlSyntaxError } from '#registry/yaml.js'
@@ -30,7 +30,13 @@ import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
 import { sendObject, sendStored } from '../respond.js'
 import { decodeWriteOptions } from '../write-options.js'
-import { definitionOfBody, hooksOfView, throughView } from './view.js'
+import {
+  definitionOfBody,
+  hooksOfView,
+  ownersOfView,
+  throughView,
+  type ViewOwners,
+} from './view.js'
 
 type PatchType = 'json' | 'merge' | 'strategic' | 'apply'
 
@@ -106,6 +112,15 @@ const jsonPatchErrors = (
   ),
 ]
 
+/** Go's scanner has words of its own for a tab that follows a plain scalar. */
+const goYamlMessage = (text: string, message: string): string =>
+  /[^\s:,[\]{}'"|>-][ ]*\n\t/.test(text)
+    ? message.replace(
+        'found character that cannot start any token',
+        'found a tab character that violates indentation',
+      )
+    : message
+
 const parsePatch = (type: PatchType, body: Buffer): Patch => {
   const text = body.toString('utf8')
   if (type === 'apply') {
@@ -114,7 +129,9 @@ const parsePatch = (type: PatchType, body: Buffer): Patch => {
       return { type, value, textErrors: duplicates }
     } catch (error) {
       if (error instanceof YamlSyntaxError)
-        throw badRequest(`error decoding patch: ${error.message}`)
+        throw badRequest(
+          `error decoding YAML: error converting YAML to JSON: ${goYamlMessage(text, error.message)}`,
+        )
       throw error
     }
   }
@@ -189,15 +206,17 @@ const patched = (call: PatchCall, shown: KubeObject): KubeObject => {
   return decoded.object
 }
 
-const changeOf = (call: PatchCall) => {
+const changeOf = (call: PatchCall, owners: ViewOwners | undefined) => {
   const { target, ctx } = call
   const { definition, view, name } = target
-  if (view !== undefined)
-    return throughView(target, view, ctx, (shown) => {
-      const next = patched(call, shown)
-      checkIdentity(next, target)
-      return next
-    })
+  if (view !== undefined) {
+    const next = (shown: KubeObject): KubeObject => {
+      const changed = patched(call, shown)
+      checkIdentity(changed, target)
+      return changed
+    }
+    return throughView(target, view, ctx, next, owners)
+  }
   return (current: KubeObject | undefined): KubeObject => {
     if (current === undefined) throw notFound(definition.gvr, name)
     const next = patched(call, definition.convert?.fromStorage(current) ?? current)
@@ -206,14 +225,47 @@ const changeOf = (call: PatchCall) => {
   }
 }
 
+/** The text of an apply: its duplicate keys are looked at after the merge. */
+const reportDuplicates = ({ options, patch, ctx }: PatchCall): void => {
+  const { textErrors } = patch
+  if (textErrors.length === 0) return
+  const validation = fieldValidationOf(options.fieldValidation)
+  if (validation === 'Warn') for (const error of textErrors) ctx.warn(error)
+  if (validation === 'Strict')
+    throw badRequest(
+      `error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  ${textErrors.join('\n  ')}`,
+    )
+}
+
+/** The merged object as its Go type; what fits the schema of the merge and not the type is upstream's mistake: 500. */
+const decodeMerged = (merged: KubeObject, definition: ResourceDefinition): KubeObject => {
+  try {
+    return decodeObject(definition, merged as unknown as JsonValue).object
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === 400)) throw error
+    const { namespace, name } = merged.metadata
+    const { group, version, kind } = definition.gvk
+    const gvk = `${group}/${version}, Kind=${kind}`
+    const problem = error.message.replace(/^.*? cannot be handled as a \w+: /, '')
+    throw failure({
+      code: 500,
+      message: `failed to convert new object (${namespace ?? ''}/${name ?? ''}; ${gvk}) to proper version: unable to convert unstructured object to ${gvk}: ${problem}`,
+    })
+  }
+}
+
 /** Server-side apply: the field manager merges, and makes the object where there is none. */
-const applyChange = (call: PatchCall, deps: ApiDeps) => {
+const applyChange = (call: PatchCall, deps: ApiDeps, owners: ViewOwners | undefined) => {
   const { target, ctx, patch, options } = call
   const { definition, view, name } = target
-  const fieldManager = deps.fieldManagerOf?.(definition, target.subresource)
-  if (fieldManager === undefined || !isJsonObject(patch.value))
-    throw badRequest('error decoding patch: the patch is no object')
-  const patchObject = patch.value
+  const body = definitionOfBody(target)
+  const fieldManager = deps.fieldManagerOf?.(body, target.subresource)
+  if (fieldManager === undefined) throw badRequest('server-side apply is switched off')
+  const patchObject = patch.value ?? {}
+  if (!isJsonObject(patchObject))
+    throw badRequest(
+      `error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${goKindOf(patchObject)} into Go value of type map[string]interface {}`,
+    )
   const merge = (live: KubeObject | undefined): KubeObject => {
     const merged = fieldManager.apply({
       live,
@@ -223,17 +275,19 @@ const applyChange = (call: PatchCall, deps: ApiDeps) => {
       patch: cloneJson(patchObject),
       force: options.force ?? false,
     })
-    const decoded = decodeObject(definitionOfBody(target), merged as unknown as JsonValue)
-    if (live === undefined && decoded.object.metadata.uid)
+    reportDuplicates(call)
+    const next = decodeMerged(merged, body)
+    const { uid } = next.metadata
+    if (live === undefined && uid)
       throw conflict(
         definition.gvr,
         name,
-        `uid mismatch: the provided object specified uid ${decoded.object.metadata.uid}, and no existing object was found`,
+        `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,
       )
-    checkIdentity(decoded.object, target)
-    return decoded.object
+    checkIdentity(next, target)
+    return next
   }
-  if (view !== undefined) return throughView(target, view, ctx, merge)
+  if (view !== undefined) return throughView(target, view, ctx, merge, owners)
   return (current: KubeObject | undefined): KubeObject => {
     const live = current && (definition.convert?.fromStorage(current) ?? current)
     const next = merge(live)
@@ -254,14 +308,15 @@ export const patchObject: VerbHandler = async (target, request, reply, deps) => 
   const patch = parsePatch(type, bodyOf(request))
   const ctx = makeContext(target, request, reply, deps, options)
   const call: PatchCall = { target, ctx, patch, options, table: deps.table }
+  const owners = ownersOfView(target, ctx, deps.fieldManagerOf, isApply)
   const { stored, created } = await store.update(
     ctx,
     target.name,
-    isApply ? applyChange(call, deps) : changeOf(call),
+    isApply ? applyChange(call, deps, owners) : changeOf(call, owners),
     {
       ...hooksOfView(view),
       forceAllowCreate: isApply && target.subresource === '',
-      managedFieldsTracked: isApply,
+      managedFieldsTracked: isApply || owners !== undefined,
       authorizeCreate: () => deps.authorizeCreate?.(request, target),
     },
   )

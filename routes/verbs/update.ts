@@ -10,7 +10,7 @@ import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
 import { sendObject, sendStored } from '../respond.js'
 import { decodeWriteOptions } from '../write-options.js'
-import { definitionOfBody, hooksOfView, throughView } from './view.js'
+import { definitionOfBody, hooksOfView, ownersOfView, throughView } from './view.js'
 
 export const clone = (object: KubeObject): KubeObject =>
   cloneJson(object as unknown as JsonObject) as unknown as KubeObject
@@ -28,13 +28,17 @@ export const updateObject: VerbHandler = async (target, request, reply, deps) =>
   const sent = decodeBody(request, definitionOfBody(target), { ctx, table: deps.table, ...options })
   checkIdentity(sent, target)
   const object = view === undefined ? (definition.convert?.toStorage(sent) ?? sent) : sent
+  const owners = ownersOfView(target, ctx, deps.fieldManagerOf, false)
   const change =
-    view === undefined ? () => clone(object) : throughView(target, view, ctx, () => clone(object))
+    view === undefined
+      ? () => clone(object)
+      : throughView(target, view, ctx, () => clone(object), owners)
   const { uid } = sent.metadata
   const { stored, created } = await store.update(ctx, target.name, change, {
     ...(uid ? { preconditions: { uid } } : {}),
     authorizeCreate: () => deps.authorizeCreate?.(request, target),
     ...hooksOfView(view),
+    managedFieldsTracked: owners !== undefined,
   })
   const code = created ? 201 : 200
   if (view?.read !== undefined)

@@ -1,14 +1,16 @@
 /** Subresources that show and write another form of their parent: scale, resize, ephemeralcontainers, finalize, approval. */
 import { notFound } from '#api/errors.js'
+import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import { cloneJson } from '#api/json-object.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
+import { ownersOfScale, ownersOfScaled } from '#registry/field-manager/scale-owners.js'
 import type {
   RequestContext,
   ResourceDefinition,
   Subresource,
 } from '#registry/resource-definition.js'
 import type { UpdateOptions } from '#registry/store.js'
-import type { Target } from '../api-deps.js'
+import type { ApiDeps, Target } from '../api-deps.js'
 import { schemaNameOf } from '../schema-names.js'
 
 const bodyDefinitions = new WeakMap<Subresource, ResourceDefinition>()
@@ -38,22 +40,80 @@ export const hooksOfView = (view: Subresource | undefined): UpdateOptions =>
     ? {}
     : { strategy: 'none', hooks: { validateUpdate: view.validateUpdate } }
 
-/** Wraps the making of the view's next form into a change of the parent. */
+/** Wraps the making of the view's next form into a change of the parent. `owners` follows who owns what of it. */
 export const throughView =
   (
     { definition, name }: Target,
     view: Subresource,
     ctx: RequestContext,
     next: (shown: KubeObject) => KubeObject | Promise<KubeObject>,
+    owners?: ViewOwners,
   ) =>
   async (current: KubeObject | undefined): Promise<KubeObject> => {
     if (current === undefined) throw notFound(definition.gvr, name)
     const parent = cloneJson(current as unknown as JsonObject) as unknown as KubeObject
-    const shown = view.read?.(current) ?? current
+    const read = view.read?.(current) ?? current
+    const shown = owners?.show(read, current) ?? read
     const changed = await next(shown)
     const { resourceVersion } = changed.metadata
     const result = view.write?.(parent, changed, ctx) ?? changed
     if (resourceVersion === undefined) delete result.metadata.resourceVersion
     else result.metadata.resourceVersion = resourceVersion
+    if (owners !== undefined) {
+      const managedFields = owners.keep(shown, changed, current)
+      if (managedFields === undefined) delete result.metadata.managedFields
+      else result.metadata.managedFields = managedFields
+    }
     return result
   }
+
+/** Owners of a view whose kind is not its parent's: they own the view, and through it a part of the parent. */
+export interface ViewOwners {
+  show(read: KubeObject, parent: KubeObject): KubeObject
+  keep(
+    shown: KubeObject,
+    changed: KubeObject,
+    parent: KubeObject,
+  ): KubeObject['metadata']['managedFields']
+}
+
+/** Undefined for views of the parent's own kind, which are tracked as the parent is. */
+export const ownersOfView = (
+  target: Target,
+  ctx: RequestContext,
+  fieldManagerOf: ApiDeps['fieldManagerOf'],
+  isApply: boolean,
+): ViewOwners | undefined => {
+  const { definition, view, subresource } = target
+  const body = definitionOfBody(target)
+  const fieldManager = fieldManagerOf?.(body, subresource)
+  if (body === definition || view === undefined || fieldManager === undefined) return undefined
+  const path = (view.replicasPath ?? ['spec', 'replicas']).map((field) => `f:${field}`)
+  const pathOf = (apiVersion: string) =>
+    parseGroupVersion(apiVersion)?.group === definition.gvk.group ? path : undefined
+  return {
+    show: (read, { metadata }) => {
+      const managedFields = ownersOfScale(metadata.managedFields, pathOf)
+      return managedFields === undefined
+        ? read
+        : { ...read, metadata: { ...read.metadata, managedFields } }
+    },
+    keep: (shown, changed, { metadata }) => {
+      const tracked = isApply
+        ? changed
+        : fieldManager.trackUpdate({
+            live: shown,
+            next: changed,
+            manager: ctx.fieldManager || ctx.userAgent,
+            subresource,
+            now: ctx.now,
+          })
+      return ownersOfScaled({
+        parent: metadata.managedFields,
+        scale: tracked.metadata.managedFields,
+        apiVersion: formatGroupVersion(definition.gvk),
+        pathOf,
+      })
+    },
+  }
+}

@@ -57,6 +57,7 @@ export const scaleSubresource = (paths: ScalePaths): Subresource => {
     kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
     verbs: ['get', 'patch', 'update'],
     style: 'view',
+    replicasPath: namesIn(specPath),
     read: toScale,
     write: (parent, next) => {
       const replicas = (next.spec as { replicas?: number } | undefined)?.replicas ?? 0

@@ -138,6 +138,8 @@ export interface Subresource {
   readonly style: 'view' | 'create' | 'connect'
   /** Other apiVersions that a body of `kind` may come in. */
   readonly acceptedApiVersions?: readonly string[]
+  /** scale: the fields that lead to the parent's replicas, for their owners. Default: spec, replicas. */
+  readonly replicasPath?: readonly string[]
   /** view: what GET shows of the stored parent. Missing: the parent itself. */
   read?(parent: KubeObject): KubeObject
   /** view: the parent after the subresource was written; a private copy of the parent is passed. Throws ApiError. */

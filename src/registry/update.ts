@@ -8,6 +8,7 @@ import type { JsonObject, KubeObject } from '#api/object.js'
 import { type StoredObject, WriteConflict } from '#cacher/object-storage.js'
 import { beforeUpdate, checkResourceVersion, keepAllButStatus } from './before-update.js'
 import { createOnce } from './create.js'
+import { keepManagedFieldsTimes } from './field-manager/times.js'
 import {
   dedupOwnerReferences,
   inFieldOrder,
@@ -127,6 +128,7 @@ const writeNext = async (
     })
     if (isToBeRemoved(next, current.object, definition.strategy))
       return await removeWith(attempt, next, current)
+    next.metadata = keepManagedFieldsTimes(next, current.object, sameContent).metadata
     if (sameContent(next, current.object)) return { stored: current, created: false }
     if (ctx.dryRun) return { stored: unwritten(key, next, current.revision), created: false }
     const { ttlSeconds } = definition
@@ -149,6 +151,8 @@ const createInstead = async (attempt: Attempt): Promise<Updated> => {
   checkPreconditions(attempt, undefined)
   const next = await change(undefined)
   wipeSystemFields(next.metadata)
+  // A version of what does not exist says nothing (apiserver, store.go Update); a create refuses it.
+  delete next.metadata.resourceVersion
   matchNamespace(next.metadata, definition.namespaced ? (ctx.namespace ?? '') : '')
   dedupOwnerReferences(next.metadata, ctx)
   if (options.managedFieldsTracked !== true) track(deps, next, undefined, ctx)

@@ -7,8 +7,15 @@ import type { JsonValue, KubeObject, ManagedFieldsEntry } from '#api/object.js'
 
 const withoutTime = ({ time: _time, ...rest }: ManagedFieldsEntry): JsonValue => rest as JsonValue
 
+const sameJson = (a: KubeObject, b: KubeObject): boolean =>
+  jsonEqual(a as unknown as JsonValue, b as unknown as JsonValue)
+
 /** Yields `next`, with the stored managedFields when they and everything else are equal but for the times. */
-export const keepManagedFieldsTimes = (next: KubeObject, stored: KubeObject): KubeObject => {
+export const keepManagedFieldsTimes = (
+  next: KubeObject,
+  stored: KubeObject,
+  sameObject: (a: KubeObject, b: KubeObject) => boolean = sameJson,
+): KubeObject => {
   const entries = next.metadata.managedFields
   const before = stored.metadata.managedFields
   if (entries === undefined || before === undefined || entries.length !== before.length) return next
@@ -18,5 +25,5 @@ export const keepManagedFieldsTimes = (next: KubeObject, stored: KubeObject): Ku
   )
   if (!same) return next
   const kept = { ...next, metadata: { ...next.metadata, managedFields: before } }
-  return jsonEqual(kept as unknown as JsonValue, stored as unknown as JsonValue) ? kept : next
+  return sameObject(kept, stored) ? kept : next
 }
