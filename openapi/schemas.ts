@@ -102,3 +102,6 @@ export const goFields = lazy<Record<string, string[]>>('go-fields.json')
 /** `core.v1.Pod` for `io.k8s.api.core.v1.Pod`: the names of go-fields.json. */
 export const goTypeName = (schemaName: string): string =>
   schemaName.replace('io.k8s.apimachinery.pkg.apis.meta.v1.', 'meta.').replace('io.k8s.api.', '')
+
+/** Objects that exist after the first start, by the path of their collection, as the reference has them. */
+export const bootstrapObjects = lazy<Record<string, JsonObject[]>>('bootstrap.json')

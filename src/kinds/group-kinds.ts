@@ -1,5 +1,6 @@
 /** Kinds outside of the core workloads: Services and their kin, quotas, volumes, and every group but apps and batch. */
 import type { KindDefinition } from '#registry/resource-definition.js'
+import apiService from './apiregistration/api-service.js'
 import lease from './coordination/lease.js'
 import endpoints from './core/endpoints.js'
 import service from './core/service.js'
@@ -22,6 +23,7 @@ export const groupKinds: readonly KindDefinition[] = [
   service,
   endpoints,
   endpointSlice,
+  apiService,
   lease,
   runtimeClass,
   podDisruptionBudget,

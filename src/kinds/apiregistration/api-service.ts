@@ -1,0 +1,111 @@
+import { formatTime } from '#api/clock.js'
+import { type FieldError, invalid, required } from '#api/field-error.js'
+import { isDns1035Label, isDns1123Subdomain, pathSegmentName } from '#api/names.js'
+import type { KubeObject } from '#api/object.js'
+import { defineKind } from '#registry/resource-definition.js'
+import { validPort } from '#validation/network.js'
+
+const groupPriorityMax = 20_000
+const versionPriorityMax = 1_000
+const defaultPort = 443
+
+const nameErrors = ({ metadata, spec }: KubeObject): FieldError[] => {
+  const name = metadata.name ?? ''
+  const needed = `${spec.version ?? ''}.${spec.group ?? ''}`
+  if (name === needed || pathSegmentName(name, false).length > 0) return []
+  const detail = `must be \`spec.version+"."+spec.group\`: ${JSON.stringify(needed)}`
+  return [invalid('metadata.name', name, detail)]
+}
+
+const identityErrors = ({ group = '', version = '' }: KubeObject['spec']): FieldError[] => [
+  ...(group === '' && version !== 'v1'
+    ? [required('spec.group', 'only v1 may have an empty group and it better be legacy kube')]
+    : []),
+  ...(group === '' ? [] : isDns1123Subdomain(group).map((m) => invalid('spec.group', group, m))),
+  ...isDns1035Label(version).map((m) => invalid('spec.version', version, m)),
+]
+
+const priorityErrors = (field: string, value: number, max: number): FieldError[] =>
+  value > 0 && value <= max
+    ? []
+    : [invalid(`spec.${field}`, value, `must be positive and less than ${max}`)]
+
+const serviceErrors = (spec: KubeObject['spec']): FieldError[] => {
+  const { service, caBundle = '', insecureSkipTLSVerify: isInsecure = false } = spec
+  const insecurePath = 'spec.insecureSkipTLSVerify'
+  if (!service)
+    return [
+      ...(caBundle === ''
+        ? []
+        : [
+            invalid(
+              'spec.caBundle',
+              `${Buffer.from(caBundle, 'base64').length} bytes`,
+              'local APIServices may not have a caBundle',
+            ),
+          ]),
+      ...(isInsecure
+        ? [invalid(insecurePath, true, 'local APIServices may not have insecureSkipTLSVerify')]
+        : []),
+    ]
+  return [
+    ...(service.namespace ? [] : [required('spec.service.namespace')]),
+    ...(service.name ? [] : [required('spec.service.name')]),
+    ...validPort('spec.service.port', service.port),
+    ...(isInsecure && caBundle !== ''
+      ? [invalid(insecurePath, true, 'may not be true if caBundle is present')]
+      : []),
+  ]
+}
+
+const validate = (object: KubeObject): FieldError[] => {
+  const spec = object.spec ?? {}
+  return [
+    ...nameErrors({ ...object, spec }),
+    ...identityErrors(spec),
+    ...priorityErrors('groupPriorityMinimum', spec.groupPriorityMinimum ?? 0, groupPriorityMax),
+    ...priorityErrors('versionPriority', spec.versionPriority ?? 0, versionPriorityMax),
+    ...serviceErrors(spec),
+  ]
+}
+
+/** A local APIService is always there. */
+const availability = (object: KubeObject, time: string): object =>
+  object.spec?.service
+    ? {}
+    : {
+        conditions: [
+          {
+            type: 'Available',
+            status: 'True',
+            lastTransitionTime: time,
+            reason: 'Local',
+            message: 'Local APIServices are always available',
+          },
+        ],
+      }
+
+export default defineKind({
+  group: 'apiregistration.k8s.io',
+  version: 'v1',
+  kind: 'APIService',
+  strategy: {
+    generation: 'none',
+    validateName: pathSegmentName,
+    default: ({ spec }) => {
+      if (spec?.service) spec.service.port ??= defaultPort
+    },
+    prepareForCreate: (object, ctx) => {
+      object.status = availability(object, formatTime(ctx.now))
+    },
+    validate,
+    prepareForUpdate: (next, previous) => {
+      next.status = structuredClone(previous.status)
+    },
+    validateUpdate: validate,
+  },
+  sample: {
+    metadata: { name: 'v1.example.com' },
+    spec: { group: 'example.com', version: 'v1', groupPriorityMinimum: 100, versionPriority: 10 },
+  },
+})

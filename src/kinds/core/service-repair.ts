@@ -1,0 +1,61 @@
+/**
+ * Puts addresses right that a crash between two writes left behind: an IPAddress whose Service was never stored, a
+ * stored Service whose IPAddress is missing (kubernetes, pkg/registry/core/service/ipallocator/controller).
+ */
+import { parseTime } from '#api/clock.js'
+import type { KubeObject } from '#api/object.js'
+import { internalContext } from '#registry/internal-context.js'
+import type { RequestContext } from '#registry/resource-definition.js'
+import { readRanges, releaseAddress, takeAddress } from './service-address-pool.js'
+import { isHeadless, type ServiceSpec } from './service-spec.js'
+
+/** An address this young may belong to a create that is still under way. */
+const graceMs = 60_000
+
+const listAll = async (
+  ctx: RequestContext,
+  group: string,
+  resource: string,
+): Promise<KubeObject[]> => {
+  const store = ctx.stores({ group, resource })
+  if (store === undefined) return []
+  const page = await store.list(ctx, {
+    selection: { prefix: `${store.definition.storagePrefix}/` },
+    consistency: { kind: 'consistent' },
+    limit: 0,
+  })
+  return page.items.map((item) => item.object)
+}
+
+const ownIps = (service: KubeObject): string[] => {
+  const spec: ServiceSpec = service.spec ?? {}
+  return spec.type === 'ExternalName' || isHeadless(spec) ? [] : (spec.clusterIPs ?? [])
+}
+
+export const repairAddresses = async (
+  base: Pick<RequestContext, 'now' | 'signal' | 'stores'>,
+): Promise<void> => {
+  const ctx = internalContext(base)
+  const services = await listAll(ctx, '', 'services')
+  const addresses = await listAll(ctx, 'networking.k8s.io', 'ipaddresses')
+  const holders = new Set(
+    services.flatMap((s) =>
+      ownIps(s).map((ip) => `${s.metadata.namespace}/${s.metadata.name}/${ip}`),
+    ),
+  )
+  const known = new Set(addresses.map((a) => a.metadata.name))
+  for (const address of addresses) {
+    const { labels, creationTimestamp, name: ip = '' } = address.metadata
+    const parent = address.spec?.parentRef ?? {}
+    const isOurs = labels?.['ipaddress.kubernetes.io/managed-by'] === 'ipallocator.k8s.io'
+    const isYoung = base.now - parseTime(creationTimestamp ?? '') < graceMs
+    if (!isOurs || isYoung || holders.has(`${parent.namespace}/${parent.name}/${ip}`)) continue
+    await releaseAddress(ctx, ip, { namespace: parent.namespace, name: parent.name })
+  }
+  const ranges = await readRanges(ctx)
+  for (const service of services) {
+    const { namespace = '', name = '' } = service.metadata
+    for (const ip of ownIps(service))
+      if (!known.has(ip)) await takeAddress(ctx, ranges, ip, { namespace, name })
+  }
+}

@@ -1,0 +1,164 @@
+/**
+ * The objects that every cluster has: system namespaces, RBAC, priority classes, flow control, APIServices, the default
+ * ServiceCIDR, the `kubernetes` Service. What is there already is left as it is, so a later start only reads.
+ */
+
+import { formatTime } from '#api/clock.js'
+import { ApiError } from '#api/errors.js'
+import { cloneJson } from '#api/json-object.js'
+import type { JsonObject, KubeObject } from '#api/object.js'
+import { bootstrapObjects } from '#openapi/schemas.js'
+import { decodeObject } from '#registry/decode.js'
+import { internalContext } from '#registry/internal-context.js'
+import type { RequestContext } from '#registry/resource-definition.js'
+import type { Store } from '#registry/store.js'
+import { firstServiceAddress } from './service-range.js'
+
+export interface BootstrapDeps {
+  readonly stores: RequestContext['stores']
+  /** Milliseconds since the epoch. */
+  readonly now: number
+  readonly signal: AbortSignal
+  /** `10.0.0.0/24`, or two with a comma. */
+  readonly serviceClusterIpRange: string
+}
+
+const namespacesPath = '/api/v1/namespaces'
+const cidrsPath = '/apis/networking.k8s.io/v1/servicecidrs'
+const servicePath = '/api/v1/namespaces/default/services'
+
+/** `/apis/apps/v1/namespaces/x/deployments` → apps, deployments. */
+const resourceOf = (path: string): { group: string; resource: string } => {
+  const parts = path.split('/')
+  return { group: parts[1] === 'api' ? '' : parts[2]!, resource: parts[parts.length - 1]! }
+}
+
+const storeOf = ({ stores }: BootstrapDeps, path: string): Store => {
+  const store = stores(resourceOf(path))
+  if (store === undefined) throw new Error(`no store for ${path}`)
+  return store
+}
+
+const isMissing = async (store: Store, ctx: RequestContext, name: string): Promise<boolean> => {
+  try {
+    await store.get(ctx, name, { kind: 'any' })
+    return false
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 404) return true
+    throw error
+  }
+}
+
+/** Another server may be first. */
+const createUnlessTaken = async (
+  store: Store,
+  ctx: RequestContext,
+  object: KubeObject,
+): Promise<boolean> => {
+  try {
+    await store.create(ctx, object)
+    return true
+  } catch (error) {
+    if (error instanceof ApiError && error.reason === 'AlreadyExists') return false
+    throw error
+  }
+}
+
+const writeStatus = async (
+  store: Store,
+  ctx: RequestContext,
+  name: string,
+  status: JsonObject,
+): Promise<void> => {
+  const conditions = (status.conditions ?? []) as JsonObject[]
+  for (const condition of conditions) condition.lastTransitionTime = formatTime(ctx.now)
+  await store.update({ ...ctx, subresource: 'status' }, name, (current) => ({
+    ...current!,
+    metadata: { ...current!.metadata, managedFields: [...(current!.metadata.managedFields ?? [])] },
+    status,
+  }))
+}
+
+const ensure = async (deps: BootstrapDeps, path: string, body: JsonObject): Promise<void> => {
+  const store = storeOf(deps, path)
+  const metadata = body.metadata as { name: string; namespace?: string }
+  const ctx = internalContext(deps, metadata.namespace)
+  if (!(await isMissing(store, ctx, metadata.name))) return
+  const { object } = decodeObject(store.definition, cloneJson(body))
+  const created = await createUnlessTaken(store, ctx, object)
+  const conditions = (body.status as JsonObject | undefined)?.conditions
+  if (created && conditions !== undefined && store.definition.hasStatus)
+    await writeStatus(store, ctx, metadata.name, cloneJson(body.status as JsonObject))
+}
+
+/** Before the server listens. Rejects when an object can neither be read nor made. */
+export const ensureBootstrap = async (deps: BootstrapDeps): Promise<void> => {
+  const objects = bootstrapObjects()
+  const ensureAll = (path: string) =>
+    Promise.all((objects[path] ?? []).map((body) => ensure(deps, path, body)))
+  await ensureAll(namespacesPath)
+  const cidrs = deps.serviceClusterIpRange.split(',').map((text) => text.trim())
+  const [defaultCidr] = objects[cidrsPath] ?? []
+  if (defaultCidr !== undefined) await ensure(deps, cidrsPath, { ...defaultCidr, spec: { cidrs } })
+  const later = Object.keys(objects).filter(
+    (path) => ![namespacesPath, cidrsPath, servicePath].includes(path),
+  )
+  await Promise.all(later.map(ensureAll))
+}
+
+const endpointsOf = (ip: string, port: number): JsonObject => ({
+  metadata: {
+    name: 'kubernetes',
+    namespace: 'default',
+    labels: { 'endpointslice.kubernetes.io/skip-mirror': 'true' },
+  },
+  subsets: [{ addresses: [{ ip }], ports: [{ name: 'https', port, protocol: 'TCP' }] }],
+})
+
+const sliceOf = (ip: string, port: number): JsonObject => ({
+  metadata: {
+    name: 'kubernetes',
+    namespace: 'default',
+    labels: { 'kubernetes.io/service-name': 'kubernetes' },
+  },
+  addressType: ip.includes(':') ? 'IPv6' : 'IPv4',
+  endpoints: [{ addresses: [ip], conditions: { ready: true } }],
+  ports: [{ name: 'https', port, protocol: 'TCP' }],
+})
+
+/** Makes the object, or puts `fields` of it right: a restarted server may have another port. */
+const publish = async (
+  deps: BootstrapDeps,
+  path: string,
+  body: JsonObject,
+  fields: readonly string[],
+): Promise<void> => {
+  await ensure(deps, path, body)
+  const store = storeOf(deps, path)
+  const ctx = internalContext(deps, 'default')
+  const { object } = decodeObject(store.definition, cloneJson(body))
+  await store.update(ctx, 'kubernetes', (current) => ({
+    ...current!,
+    metadata: { ...current!.metadata },
+    ...Object.fromEntries(fields.map((field) => [field, structuredClone(object[field])])),
+  }))
+}
+
+/** Once the server listens: where clients inside of the cluster find it. */
+export const publishKubernetesService = async (
+  deps: BootstrapDeps,
+  { ip, port }: { ip: string; port: number },
+): Promise<void> => {
+  const [service] = bootstrapObjects()[servicePath] ?? []
+  if (service === undefined) return
+  const clusterIP = firstServiceAddress(deps.serviceClusterIpRange)
+  const ports = [{ name: 'https', port: 443, protocol: 'TCP', targetPort: port }]
+  const family = clusterIP.includes(':') ? 'IPv6' : 'IPv4'
+  const spec = { ...(service.spec as JsonObject), clusterIP, clusterIPs: [clusterIP] }
+  await ensure(deps, servicePath, { ...service, spec: { ...spec, ipFamilies: [family], ports } })
+  // Upstream refuses loopback addresses in endpoints; a server that listens there alone has none to show.
+  if (ip.startsWith('127.') || ip === '::1') return
+  await publish(deps, '/api/v1/namespaces/default/endpoints', endpointsOf(ip, port), ['subsets'])
+  const slices = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices'
+  await publish(deps, slices, sliceOf(ip, port), ['endpoints', 'ports'])
+}
