@@ -2,6 +2,7 @@
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import pino from 'pino'
+import { makeAdmission } from '#admission/chain.js'
 import { type Clock, systemClock } from '#api/clock.js'
 import { customResourceDefinition } from '#crd/definition-kind.js'
 import { type CustomResources, startCustomResources } from '#crd/lifecycle.js'
@@ -9,7 +10,6 @@ import { filterChain, installChain } from '#filters/chain.js'
 import { OpenRequests } from '#filters/open-requests.js'
 import { kinds } from '#kinds/index.js'
 import { limits } from '#limits'
-import { admitAll } from '#registry/admission.js'
 import type { FieldManager } from '#registry/field-manager/field-manager.js'
 import { makeFieldManagers } from '#registry/field-manager/make-field-managers.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
@@ -90,7 +90,7 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
   const stores = await openRegistryStores({
     storage: options.storage ?? 'memory:',
     table,
-    admission: admitAll,
+    admission: makeAdmission({ disabled: options.disableAdmissionPlugins }),
     fieldManagerOf,
     clock,
     log,

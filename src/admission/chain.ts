@@ -1,0 +1,62 @@
+/**
+ * The admission chain: every plugin's `mutate`, then every plugin's `validate`, in the order of kube-apiserver
+ * (kubernetes, pkg/kubeapiserver/options/plugins.go). Why this order: the namespace is known to exist before anything
+ * is looked up in it, and quota counts what all others have let pass.
+ */
+import type { Admission } from '#registry/admission.js'
+import { certificateSubjectRestriction } from './certificates.js'
+import { defaultIngressClass, defaultStorageClass } from './default-class.js'
+import { limitRanger } from './limit-ranger.js'
+import { namespaceLifecycle } from './namespace-lifecycle.js'
+import { defaultTolerationSeconds, taintNodesByCondition } from './node-taints.js'
+import type { AdmissionPlugin } from './plugin.js'
+import { podPriority } from './pod-priority.js'
+import { podSecurity } from './pod-security.js'
+import { podTopologyLabels } from './pod-topology-labels.js'
+import { resourceQuota } from './resource-quota.js'
+import { runtimeClass } from './runtime-class.js'
+import { serviceAccount } from './service-account.js'
+import { persistentVolumeClaimResize, storageObjectInUseProtection } from './storage-protection.js'
+
+const beforeExtensions: readonly AdmissionPlugin[] = [
+  namespaceLifecycle,
+  limitRanger,
+  serviceAccount,
+  taintNodesByCondition,
+  podSecurity,
+  podPriority,
+  defaultTolerationSeconds,
+  defaultStorageClass,
+  storageObjectInUseProtection,
+  persistentVolumeClaimResize,
+  runtimeClass,
+  certificateSubjectRestriction,
+  defaultIngressClass,
+  podTopologyLabels,
+]
+
+export interface AdmissionOptions {
+  /** Names of plugins that are left out. */
+  readonly disabled?: readonly string[]
+  /** Policies and webhooks: after the built-in plugins, before quota. */
+  readonly extensions?: readonly AdmissionPlugin[]
+}
+
+export const makeAdmission = ({
+  disabled = [],
+  extensions = [],
+}: AdmissionOptions = {}): Admission => {
+  const plugins = [...beforeExtensions, ...extensions, resourceQuota].filter(
+    (plugin) => !disabled.includes(plugin.name),
+  )
+  const mutating = plugins.filter((plugin) => plugin.mutate !== undefined)
+  const validating = plugins.filter((plugin) => plugin.validate !== undefined)
+  return {
+    mutate: async (attributes) => {
+      for (const plugin of mutating) await plugin.mutate!(attributes)
+    },
+    validate: async (attributes) => {
+      for (const plugin of validating) await plugin.validate!(attributes)
+    },
+  }
+}

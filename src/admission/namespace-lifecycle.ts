@@ -1,0 +1,44 @@
+/** Nothing is made in a namespace that is not there or that ends (deletion.md rows 167 to 171). */
+import { ApiError, notFound } from '#api/errors.js'
+import { type AdmissionPlugin, findObject, refuse } from './plugin.js'
+
+const namespaces = { group: '', resource: 'namespaces' }
+const immortal = new Set(['default', 'kube-system', 'kube-public'])
+
+const withCause = (error: ApiError, namespace: string): ApiError =>
+  new ApiError({
+    ...error.status,
+    details: {
+      ...error.status.details,
+      causes: [
+        {
+          reason: 'NamespaceTerminating',
+          message: `namespace ${namespace} is being terminated`,
+          field: 'metadata.namespace',
+        },
+      ],
+    },
+  })
+
+export const namespaceLifecycle: AdmissionPlugin = {
+  name: 'NamespaceLifecycle',
+  mutate: async (attributes) => {
+    const { operation, resource, namespace, ctx } = attributes
+    const isNamespace = resource.group === '' && resource.resource === 'namespaces'
+    if (isNamespace && operation === 'DELETE' && immortal.has(attributes.name))
+      throw refuse(attributes, 'this namespace may not be deleted')
+    if (isNamespace || namespace === '') return
+    if (operation !== 'CREATE' && operation !== 'UPDATE') return
+    if (resource.resource === 'localsubjectaccessreviews') return
+    const found = await findObject(ctx, namespaces, { name: namespace })
+    if (found === undefined) throw notFound(namespaces, namespace)
+    if (operation === 'CREATE' && found.status?.phase === 'Terminating')
+      throw withCause(
+        refuse(
+          attributes,
+          `unable to create new content in namespace ${namespace} because it is being terminated`,
+        ),
+        namespace,
+      )
+  },
+}

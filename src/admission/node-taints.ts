@@ -1,0 +1,57 @@
+/** Taints and tolerations that are there from the start (plugin/pkg/admission/{nodetaint,defaulttolerationseconds}). */
+import type { KubeObject } from '#api/object.js'
+import { type AdmissionPlugin, isAbout } from './plugin.js'
+
+const notReady = 'node.kubernetes.io/not-ready'
+const unreachable = 'node.kubernetes.io/unreachable'
+const tolerationSeconds = 300
+
+interface Taint {
+  key: string
+  effect: string
+}
+/** A new node takes no pods until it has said that it is ready. */
+export const taintNodesByCondition: AdmissionPlugin = {
+  name: 'TaintNodesByCondition',
+  mutate: ({ object, ...attributes }) => {
+    const about = { group: '', resource: 'nodes', operations: ['CREATE'] as const }
+    if (!isAbout({ object, ...attributes }, about)) return
+    const node = object!
+    node.spec ??= {}
+    const taints: Taint[] = node.spec.taints ?? []
+    if (taints.some((taint) => taint.key === notReady && taint.effect === 'NoSchedule')) return
+    node.spec.taints = [...taints, { key: notReady, effect: 'NoSchedule' }]
+  },
+}
+
+interface Toleration {
+  key?: string
+  operator?: string
+  effect?: string
+  tolerationSeconds?: number
+}
+const tolerates = (pod: KubeObject, key: string): boolean =>
+  ((pod.spec.tolerations ?? []) as Toleration[]).some(
+    (t) => (!t.key || t.key === key) && (!t.effect || t.effect === 'NoExecute'),
+  )
+
+/** A pod stays five minutes on a node that is gone, unless it says otherwise. */
+export const defaultTolerationSeconds: AdmissionPlugin = {
+  name: 'DefaultTolerationSeconds',
+  mutate: (attributes) => {
+    if (!isAbout(attributes, { group: '', resource: 'pods', operations: ['CREATE', 'UPDATE'] }))
+      return
+    const pod = attributes.object!
+    const missing = [notReady, unreachable].filter((key) => !tolerates(pod, key))
+    if (missing.length === 0) return
+    pod.spec.tolerations = [
+      ...(pod.spec.tolerations ?? []),
+      ...missing.map((key) => ({
+        key,
+        operator: 'Exists',
+        effect: 'NoExecute',
+        tolerationSeconds,
+      })),
+    ]
+  },
+}

@@ -1,0 +1,86 @@
+/** The number behind a priority class (kubernetes, plugin/pkg/admission/priority). */
+import type { KubeObject } from '#api/object.js'
+import type { AdmissionAttributes } from '#registry/admission.js'
+import {
+  type AdmissionPlugin,
+  findObject,
+  isAbout,
+  isPodCreate,
+  listObjects,
+  refuse,
+} from './plugin.js'
+
+const classes = { group: 'scheduling.k8s.io', resource: 'priorityclasses' }
+
+interface Priority {
+  name: string
+  value: number
+  policy: string
+}
+
+const priorityOf = (found: KubeObject): Priority => ({
+  name: found.metadata.name ?? '',
+  value: found.value ?? 0,
+  policy: found.preemptionPolicy ?? 'PreemptLowerPriority',
+})
+
+const defaultPriority = async ({ ctx }: AdmissionAttributes): Promise<Priority> => {
+  const [lowest] = (await listObjects(ctx, classes))
+    .filter((c) => c.globalDefault)
+    .sort((a, b) => (a.value ?? 0) - (b.value ?? 0))
+  return lowest === undefined
+    ? { name: '', value: 0, policy: 'PreemptLowerPriority' }
+    : priorityOf(lowest)
+}
+
+const namedPriority = async (attributes: AdmissionAttributes, name: string): Promise<Priority> => {
+  const found = await findObject(attributes.ctx, classes, { name })
+  if (found === undefined) throw refuse(attributes, `no PriorityClass with name ${name} was found`)
+  return priorityOf(found)
+}
+
+const admitPod = async (attributes: AdmissionAttributes): Promise<void> => {
+  const { spec } = attributes.object!
+  const asked: string = spec.priorityClassName ?? ''
+  const { name, value, policy } =
+    asked === '' ? await defaultPriority(attributes) : await namedPriority(attributes, asked)
+  if (name !== '') spec.priorityClassName = name
+  const tail = 'must not be provided in pod spec; priority admission controller computed'
+  if (spec.priority !== undefined && spec.priority !== value)
+    throw refuse(
+      attributes,
+      `the integer value of priority (${spec.priority}) ${tail} ${value} from the given PriorityClass name`,
+    )
+  spec.priority = value
+  if (spec.preemptionPolicy !== undefined && spec.preemptionPolicy !== policy)
+    throw refuse(
+      attributes,
+      `the string value of PreemptionPolicy (${spec.preemptionPolicy}) ${tail} ${policy} from the given PriorityClass name`,
+    )
+  spec.preemptionPolicy = policy
+}
+
+export const podPriority: AdmissionPlugin = {
+  name: 'Priority',
+  mutate: async (attributes) => {
+    if (isPodCreate(attributes)) return admitPod(attributes)
+    if (!isAbout(attributes, { group: '', resource: 'pods', operations: ['UPDATE'] })) return
+    const [next, previous] = [attributes.object!.spec, attributes.oldObject?.spec]
+    if (previous?.priority !== undefined) next.priority ??= previous.priority
+    if (previous?.preemptionPolicy !== undefined)
+      next.preemptionPolicy ??= previous.preemptionPolicy
+  },
+  validate: async (attributes) => {
+    if (!isAbout(attributes, { ...classes, operations: ['CREATE', 'UPDATE'] })) return
+    const { globalDefault, metadata } = attributes.object!
+    if (!globalDefault) return
+    const other = (await listObjects(attributes.ctx, classes)).find(
+      (c) => c.globalDefault && c.metadata.name !== metadata.name,
+    )
+    if (other !== undefined)
+      throw refuse(
+        attributes,
+        `PriorityClass ${other.metadata.name} is already marked as default. Only one default can exist`,
+      )
+  },
+}

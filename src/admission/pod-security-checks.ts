@@ -1,0 +1,339 @@
+/**
+ * The checks of the Pod Security Standards, in upstream's order and words (pod-security-admission, policy). Each yields
+ * its reason and detail, or undefined when the pod passes.
+ */
+import type { KubeObject } from '#api/object.js'
+
+export interface Violation {
+  reason: string
+  detail: string
+}
+interface Container {
+  name: string
+  // biome-ignore lint/suspicious/noExplicitAny: a container's fields are read here and there, none is written
+  [field: string]: any
+}
+interface Subject {
+  metadata: KubeObject['metadata']
+  spec: KubeObject['spec']
+  /** Init containers first, then containers, then ephemeral ones, as upstream visits them. */
+  containers: Container[]
+}
+type Check = (pod: Subject) => Violation | undefined
+
+export const subjectOf = (metadata: KubeObject['metadata'], spec: KubeObject['spec']): Subject => ({
+  metadata,
+  spec,
+  containers: [
+    ...(spec.initContainers ?? []),
+    ...(spec.containers ?? []),
+    ...(spec.ephemeralContainers ?? []),
+  ],
+})
+
+const quoted = (values: Iterable<string>): string =>
+  [...values].map((v) => JSON.stringify(v)).join(', ')
+const sorted = (values: Iterable<string>): string[] => [...new Set(values)].sort()
+const plural = (word: string, n: number): string => (n === 1 ? word : `${word}s`)
+const named = (containers: readonly Container[]): string =>
+  `${plural('container', containers.length)} ${quoted(containers.map((c) => c.name))}`
+// biome-ignore lint/suspicious/noExplicitAny: a security context of a pod or of a container
+const context = (c: any): Container => c.securityContext ?? {}
+const violated = (reason: string, detail: string): Violation => ({ reason, detail })
+
+/** `pod and container "a"` for those that set what they must not. */
+const setters = (
+  podBad: boolean,
+  bad: readonly Container[],
+  extra: readonly string[] = [],
+): string =>
+  [...(podBad ? ['pod'] : []), ...(bad.length > 0 ? [named(bad)] : []), ...extra].join(' and ')
+
+const appArmor: Check = ({ metadata, spec, containers }) => {
+  const prefix = 'container.apparmor.security.beta.kubernetes.io/'
+  const isBad = (profile: Container | undefined): boolean => profile?.type === 'Unconfined'
+  const allowed = (value: string): boolean =>
+    value === '' || value === 'runtime/default' || value.startsWith('localhost/')
+  const annotations = Object.entries(metadata.annotations ?? {})
+    .filter(([key, value]) => key.startsWith(prefix) && !allowed(value))
+    .map(([key, value]) => `${key}="${value}"`)
+    .sort()
+  const podBad = isBad(context(spec).appArmorProfile)
+  const bad = containers.filter((c) => isBad(context(c).appArmorProfile))
+  const values = [...(podBad || bad.length > 0 ? ['Unconfined'] : []), ...annotations]
+  if (values.length === 0) return undefined
+  const notes = annotations.length > 0 ? [plural('annotation', annotations.length)] : []
+  const texts = values.map((v) => `"${v}"`).join(', ')
+  return violated(
+    `forbidden AppArmor ${plural('profile', values.length)}`,
+    `${setters(podBad, bad, notes)} must not set AppArmor profile type to ${texts}`,
+  )
+}
+
+const defaultCapabilities = new Set(
+  `AUDIT_WRITE CHOWN DAC_OVERRIDE FOWNER FSETID KILL MKNOD NET_BIND_SERVICE SETFCAP SETGID SETPCAP SETUID
+  SYS_CHROOT`.split(/\s+/),
+)
+const addsBeyond = (c: Container, allowed: ReadonlySet<string>): string[] =>
+  (context(c).capabilities?.add ?? []).filter((name: string) => !allowed.has(name))
+const capabilityDetail = (containers: Container[], allowed: ReadonlySet<string>) => {
+  const bad = containers.filter((c) => addsBeyond(c, allowed).length > 0)
+  if (bad.length === 0) return undefined
+  const names = sorted(bad.flatMap((c) => addsBeyond(c, allowed)))
+  return `${named(bad)} must not include ${quoted(names)} in securityContext.capabilities.add`
+}
+const capabilitiesBaseline: Check = ({ containers }) => {
+  const detail = capabilityDetail(containers, defaultCapabilities)
+  return detail === undefined ? undefined : violated('non-default capabilities', detail)
+}
+
+const hostNamespaces: Check = ({ spec }) => {
+  const set = ['hostNetwork', 'hostPID', 'hostIPC'].filter((field) => spec[field])
+  return set.length === 0
+    ? undefined
+    : violated('host namespaces', set.map((field) => `${field}=true`).join(', '))
+}
+
+const hostPathVolumes: Check = ({ spec }) => {
+  const bad = (spec.volumes ?? []).filter((v: Container) => v.hostPath)
+  if (bad.length === 0) return undefined
+  const names = bad.map((v: Container) => v.name)
+  return violated('hostPath volumes', `${plural('volume', bad.length)} ${quoted(names)}`)
+}
+
+const hostPortsOf = (c: Container): number[] =>
+  (c.ports ?? []).map((p: Container) => p.hostPort ?? 0).filter((port: number) => port !== 0)
+const hostPorts: Check = ({ containers }) => {
+  const bad = containers.filter((c) => hostPortsOf(c).length > 0)
+  if (bad.length === 0) return undefined
+  const ports = sorted(bad.flatMap(hostPortsOf).map(String))
+  const verb = bad.length === 1 ? 'uses' : 'use'
+  return violated(
+    'hostPort',
+    `${named(bad)} ${verb} ${plural('hostPort', ports.length)} ${ports.join(', ')}`,
+  )
+}
+
+const handlerHosts = (c: Container): string[] =>
+  [
+    c.livenessProbe,
+    c.readinessProbe,
+    c.startupProbe,
+    c.lifecycle?.postStart,
+    c.lifecycle?.preStop,
+  ].flatMap((handler) => [handler?.httpGet?.host, handler?.tcpSocket?.host].filter(Boolean))
+const handlerHost: Check = ({ containers }) => {
+  const bad = containers.filter((c) => handlerHosts(c).length > 0)
+  if (bad.length === 0) return undefined
+  const hosts = sorted(bad.flatMap(handlerHosts))
+  const verb = bad.length === 1 ? 'uses' : 'use'
+  return violated(
+    'probe or lifecycle host',
+    `${named(bad)} ${verb} probe or lifecycle ${plural('host', hosts.length)} ${quoted(hosts)}`,
+  )
+}
+
+const privileged: Check = ({ containers }) => {
+  const bad = containers.filter((c) => context(c).privileged === true)
+  return bad.length === 0
+    ? undefined
+    : violated('privileged', `${named(bad)} must not set securityContext.privileged=true`)
+}
+
+const procMountDetail = (containers: Container[]): Violation | undefined => {
+  const isBad = (c: Container): boolean => (context(c).procMount ?? 'Default') !== 'Default'
+  const bad = containers.filter(isBad)
+  if (bad.length === 0) return undefined
+  const values = quoted(sorted(bad.map((c) => context(c).procMount)))
+  return violated('procMount', `${named(bad)} must not set securityContext.procMount to ${values}`)
+}
+const procMountBaseline: Check = ({ spec, containers }) =>
+  spec.hostUsers === false ? undefined : procMountDetail(containers)
+
+const linuxTypes = new Set([
+  '',
+  'container_t',
+  'container_init_t',
+  'container_kvm_t',
+  'container_engine_t',
+])
+const seLinux: Check = ({ spec, containers }) => {
+  const isBad = (o: Container | undefined): boolean =>
+    o !== undefined && (!linuxTypes.has(o.type ?? '') || Boolean(o.user) || Boolean(o.role))
+  const podBad = isBad(context(spec).seLinuxOptions)
+  const bad = containers.filter((c) => isBad(context(c).seLinuxOptions))
+  if (!podBad && bad.length === 0) return undefined
+  const all: Container[] = [...(podBad ? [spec] : []), ...bad].map((c) => context(c).seLinuxOptions)
+  const types = sorted(all.map((o) => o.type ?? '').filter((type) => !linuxTypes.has(type)))
+  const details = [
+    ...(types.length > 0 ? [`${plural('type', types.length)} ${quoted(types)}`] : []),
+    ...(all.some((o) => o.user) ? ['user may not be set'] : []),
+    ...(all.some((o) => o.role) ? ['role may not be set'] : []),
+  ]
+  return violated(
+    'seLinuxOptions',
+    `${setters(podBad, bad)} set forbidden securityContext.seLinuxOptions: ${details.join('; ')}`,
+  )
+}
+
+const isBadSeccomp = (c: Container): boolean => {
+  const type = context(c).seccompProfile?.type
+  return type !== undefined && type !== 'RuntimeDefault' && type !== 'Localhost'
+}
+const seccompBaseline: Check = ({ spec, containers }) => {
+  const podBad = isBadSeccomp(spec)
+  const bad = containers.filter(isBadSeccomp)
+  if (!podBad && bad.length === 0) return undefined
+  const values = [...(podBad ? [spec] : []), ...bad].map((c) => context(c).seccompProfile.type)
+  return violated(
+    'seccompProfile',
+    `${setters(podBad, bad)} must not set securityContext.seccompProfile.type to ${quoted(sorted(values))}`,
+  )
+}
+
+const safeSysctls = new Set(
+  `kernel.shm_rmid_forced net.ipv4.ip_local_port_range net.ipv4.tcp_syncookies net.ipv4.ping_group_range
+  net.ipv4.ip_unprivileged_port_start net.ipv4.ip_local_reserved_ports net.ipv4.tcp_keepalive_time
+  net.ipv4.tcp_fin_timeout net.ipv4.tcp_keepalive_intvl net.ipv4.tcp_keepalive_probes net.ipv4.tcp_rmem
+  net.ipv4.tcp_wmem`.split(/\s+/),
+)
+const sysctls: Check = ({ spec }) => {
+  const bad = (context(spec).sysctls ?? [])
+    .map((s: Container) => s.name)
+    .filter((name: string) => !safeSysctls.has(name))
+  return bad.length === 0 ? undefined : violated('forbidden sysctls', bad.join(', '))
+}
+
+const hostProcess: Check = ({ spec, containers }) => {
+  const isBad = (c: Container): boolean =>
+    context(c).windowsOptions?.hostProcess === true
+  const podBad = isBad(spec)
+  const bad = containers.filter(isBad)
+  return podBad || bad.length > 0
+    ? violated(
+        'hostProcess',
+        `${setters(podBad, bad)} must not set securityContext.windowsOptions.hostProcess=true`,
+      )
+    : undefined
+}
+
+const isWindows = ({ spec }: Subject): boolean => spec.os?.name === 'windows'
+
+const privilegeEscalation: Check = (pod) => {
+  const bad = pod.containers.filter((c) => context(c).allowPrivilegeEscalation !== false)
+  if (isWindows(pod) || bad.length === 0) return undefined
+  return violated(
+    'allowPrivilegeEscalation != false',
+    `${named(bad)} must set securityContext.allowPrivilegeEscalation=false`,
+  )
+}
+
+const capabilitiesRestricted: Check = (pod) => {
+  if (isWindows(pod)) return undefined
+  const keeps = pod.containers.filter((c) => !context(c).capabilities?.drop?.includes('ALL'))
+  const added = capabilityDetail(pod.containers, new Set(['NET_BIND_SERVICE']))
+  const details = [
+    ...(keeps.length > 0
+      ? [`${named(keeps)} must set securityContext.capabilities.drop=["ALL"]`]
+      : []),
+    ...(added === undefined ? [] : [added]),
+  ]
+  return details.length === 0
+    ? undefined
+    : violated('unrestricted capabilities', details.join('; '))
+}
+
+const allowedVolumes = new Set(
+  'configMap csi downwardAPI emptyDir ephemeral persistentVolumeClaim projected secret image'.split(
+    ' ',
+  ),
+)
+const restrictedVolumes: Check = ({ spec }) => {
+  const typeOf = (v: Container): string => Object.keys(v).find((key) => key !== 'name') ?? ''
+  const bad = (spec.volumes ?? []).filter((v: Container) => !allowedVolumes.has(typeOf(v)))
+  if (bad.length === 0) return undefined
+  const types = sorted(bad.map(typeOf))
+  const verb = bad.length === 1 ? 'uses' : 'use'
+  const names = quoted(bad.map((v: Container) => v.name))
+  return violated(
+    'restricted volume types',
+    `${plural('volume', bad.length)} ${names} ${verb} restricted volume ${plural('type', types.length)} ${quoted(types)}`,
+  )
+}
+
+/** Both levels may decide; a container that says nothing follows the pod. */
+const runAsNonRoot: Check = ({ spec, containers }) => {
+  if (spec.hostUsers === false) return undefined
+  const reason = 'runAsNonRoot != true'
+  const pod = context(spec).runAsNonRoot
+  const explicit = containers.filter((c) => context(c).runAsNonRoot === false)
+  const silent = containers.filter((c) => context(c).runAsNonRoot === undefined)
+  const podBad = pod === false && silent.length > 0
+  if (podBad || explicit.length > 0)
+    return violated(
+      reason,
+      `${setters(podBad, explicit)} must not set securityContext.runAsNonRoot=false`,
+    )
+  if (pod === true || silent.length === 0) return undefined
+  return violated(reason, `pod or ${named(silent)} must set securityContext.runAsNonRoot=true`)
+}
+
+const runAsUser: Check = ({ spec, containers }) => {
+  if (spec.hostUsers === false) return undefined
+  const podBad = context(spec).runAsUser === 0
+  const bad = containers.filter((c) => context(c).runAsUser === 0)
+  return podBad || bad.length > 0
+    ? violated('runAsUser=0', `${setters(podBad, bad)} must not set runAsUser=0`)
+    : undefined
+}
+
+const seccompRestricted: Check = (pod) => {
+  if (isWindows(pod)) return undefined
+  const explicit = seccompBaseline(pod)
+  if (explicit !== undefined) return explicit
+  const silent = pod.containers.filter((c) => context(c).seccompProfile === undefined)
+  if (silent.length === 0 || context(pod.spec).seccompProfile !== undefined) return undefined
+  return violated(
+    'seccompProfile',
+    `pod or ${named(silent)} must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"`,
+  )
+}
+
+const forAll = [hostNamespaces, hostPorts, handlerHost, privileged, procMountBaseline, seLinux]
+const baseline: readonly Check[] = [
+  appArmor,
+  capabilitiesBaseline,
+  hostNamespaces,
+  hostPathVolumes,
+  hostPorts,
+  handlerHost,
+  privileged,
+  procMountBaseline,
+  seLinux,
+  seccompBaseline,
+  sysctls,
+  hostProcess,
+]
+/** The restricted level has stricter forms of some of the baseline's checks in their place. */
+const restricted: readonly Check[] = [
+  appArmor,
+  ...forAll,
+  sysctls,
+  hostProcess,
+  privilegeEscalation,
+  capabilitiesRestricted,
+  ({ spec, containers }) => (spec.hostUsers === false ? procMountDetail(containers) : undefined),
+  restrictedVolumes,
+  runAsNonRoot,
+  runAsUser,
+  seccompRestricted,
+]
+
+const checksOf: Readonly<Record<string, readonly Check[]>> = {
+  privileged: [],
+  baseline,
+  restricted,
+}
+
+export const violations = (level: string, pod: Subject): Violation[] =>
+  (checksOf[level] ?? []).flatMap((check) => check(pod) ?? [])

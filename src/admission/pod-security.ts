@@ -1,0 +1,153 @@
+/** Pod Security Standards by the labels of the namespace (kubernetes, pod-security-admission). */
+import { invalid as invalidObject } from '#api/errors.js'
+import { type FieldError, invalid } from '#api/field-error.js'
+import type { KubeObject } from '#api/object.js'
+import type { AdmissionAttributes } from '#registry/admission.js'
+import { type AdmissionPlugin, findObject, isAbout, listObjects, refuse } from './plugin.js'
+import { subjectOf, type Violation, violations } from './pod-security-checks.js'
+
+const prefix = 'pod-security.kubernetes.io/'
+const levels = ['privileged', 'baseline', 'restricted']
+const modes = ['enforce', 'audit', 'warn'] as const
+type Mode = (typeof modes)[number]
+
+interface Level {
+  level: string
+  version: string
+}
+/** Existing pods that a namespace update looks at; upstream's bound for one request. */
+const checkedPodsMax = 3_000
+
+const levelOf = ({ metadata }: KubeObject, mode: Mode): Level => {
+  const level = metadata.labels?.[prefix + mode] ?? 'privileged'
+  return {
+    // What cannot be read counts as the strictest, as upstream fails closed.
+    level: levels.includes(level) ? level : 'restricted',
+    version: metadata.labels?.[`${prefix + mode}-version`] || 'latest',
+  }
+}
+
+const labelErrors = ({ metadata }: KubeObject): FieldError[] => {
+  const path = (name: string): string => `metadata.labels[${prefix}${name}]`
+  return modes.flatMap((mode) => {
+    const level = metadata.labels?.[prefix + mode]
+    const version = metadata.labels?.[`${prefix + mode}-version`]
+    return [
+      ...(level === undefined || levels.includes(level)
+        ? []
+        : [invalid(path(mode), level, `must be one of ${levels.join(', ')}`)]),
+      ...(version === undefined || version === 'latest' || /^v1\.\d+$/.test(version)
+        ? []
+        : [invalid(path(`${mode}-version`), version, 'must be "latest" or "v1.x"')]),
+    ]
+  })
+}
+
+const print = (found: readonly Violation[]): string =>
+  found.map(({ reason, detail }) => `${reason} (${detail})`).join(', ')
+
+const judge = (pod: KubeObject, { level }: Level): Violation[] =>
+  violations(level, subjectOf(pod.metadata ?? {}, pod.spec ?? {}))
+
+const warnOf = (attributes: AdmissionAttributes, pod: KubeObject, namespace: KubeObject): void => {
+  const warned = levelOf(namespace, 'warn')
+  const found = judge(pod, warned)
+  if (found.length > 0)
+    attributes.ctx.warn(
+      `would violate PodSecurity "${warned.level}:${warned.version}": ${print(found)}`,
+    )
+}
+
+const namespaceOf = ({ ctx, namespace }: AdmissionAttributes) =>
+  findObject(ctx, { group: '', resource: 'namespaces' }, { name: namespace })
+
+const admitPod = async (attributes: AdmissionAttributes): Promise<void> => {
+  const namespace = await namespaceOf(attributes)
+  if (namespace === undefined) return
+  const pod = attributes.object!
+  const enforced = levelOf(namespace, 'enforce')
+  const found = judge(pod, enforced)
+  if (found.length > 0)
+    throw refuse(
+      attributes,
+      `violates PodSecurity "${enforced.level}:${enforced.version}": ${print(found)}`,
+    )
+  const warned = levelOf(namespace, 'warn')
+  if (warned.level !== enforced.level) warnOf(attributes, pod, namespace)
+}
+
+const templateOf = ({ kind, template, spec }: KubeObject): KubeObject | undefined => {
+  if (kind === 'PodTemplate') return template
+  return kind === 'CronJob' ? spec?.jobTemplate?.spec?.template : spec?.template
+}
+
+/** A stricter level is announced with what already runs against it. */
+const warnAboutExisting = async (attributes: AdmissionAttributes): Promise<void> => {
+  const [next, previous] = [attributes.object!, attributes.oldObject!]
+  const [wanted, before] = [levelOf(next, 'enforce'), levelOf(previous, 'enforce')]
+  const isStricter = levels.indexOf(wanted.level) > levels.indexOf(before.level)
+  if (!isStricter && wanted.version === before.version) return
+  const name = next.metadata.name ?? ''
+  const pods = await listObjects(attributes.ctx, { group: '', resource: 'pods' }, name)
+  const byReasons = new Map<string, string[]>()
+  for (const pod of pods.slice(0, checkedPodsMax)) {
+    const reasons = judge(pod, wanted)
+      .map((v) => v.reason)
+      .join(', ')
+    if (reasons !== '')
+      byReasons.set(reasons, [...(byReasons.get(reasons) ?? []), pod.metadata.name ?? ''])
+  }
+  if (byReasons.size === 0) return
+  const { warn } = attributes.ctx
+  warn(
+    `existing pods in namespace ${JSON.stringify(name)} violate the new PodSecurity enforce level "${wanted.level}:${wanted.version}"`,
+  )
+  const lines = [...byReasons].map(([reasons, [first, ...rest]]) => {
+    const others = rest.length === 1 ? ' (and 1 other pod)' : ` (and ${rest.length} other pods)`
+    return `${first}${rest.length === 0 ? '' : others}: ${reasons}`
+  })
+  for (const line of lines.sort()) warn(line)
+}
+
+const admitNamespace = async (attributes: AdmissionAttributes): Promise<void> => {
+  const [next, previous] = [attributes.object!, attributes.oldObject]
+  const errors = labelErrors(next)
+  const same = (errors: FieldError[], others: FieldError[]): boolean =>
+    JSON.stringify(errors) === JSON.stringify(others)
+  // What was wrong before may stay, so that the rest can still be changed.
+  if (errors.length > 0 && (previous === undefined || !same(errors, labelErrors(previous))))
+    throw invalidObject({ group: '', kind: 'Namespace' }, next.metadata.name ?? '', errors)
+  if (previous !== undefined && errors.length === 0) await warnAboutExisting(attributes)
+}
+
+const workloads: readonly (readonly [string, string])[] = [
+  ['', 'replicationcontrollers'],
+  ['', 'podtemplates'],
+  ['apps', 'replicasets'],
+  ['apps', 'deployments'],
+  ['apps', 'statefulsets'],
+  ['apps', 'daemonsets'],
+  ['batch', 'jobs'],
+  ['batch', 'cronjobs'],
+]
+const writes = ['CREATE', 'UPDATE'] as const
+
+export const podSecurity: AdmissionPlugin = {
+  name: 'PodSecurity',
+  validate: async (attributes) => {
+    const pods = { group: '', resource: 'pods' }
+    const isNewPod = isAbout(attributes, { ...pods, operations: ['CREATE'] })
+    const subresource = 'ephemeralcontainers'
+    const isDebugged = isAbout(attributes, { ...pods, subresource, operations: ['UPDATE'] })
+    if (isNewPod || isDebugged) return admitPod(attributes)
+    if (isAbout(attributes, { group: '', resource: 'namespaces', operations: writes }))
+      return admitNamespace(attributes)
+    const isWorkload = workloads.some(([group, resource]) =>
+      isAbout(attributes, { group, resource, operations: writes }),
+    )
+    if (!isWorkload) return
+    const template = templateOf(attributes.object!)
+    const namespace = template === undefined ? undefined : await namespaceOf(attributes)
+    if (namespace !== undefined) warnOf(attributes, template!, namespace)
+  },
+}

@@ -1,0 +1,25 @@
+/** Pods carry the zone and region of their node (kubernetes, plugin/pkg/admission/podtopologylabels). */
+import { type AdmissionPlugin, findObject, isAbout, isPodCreate } from './plugin.js'
+
+const topologyLabels = ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region']
+
+export const podTopologyLabels: AdmissionPlugin = {
+  name: 'PodTopologyLabels',
+  mutate: async (attributes) => {
+    const pods = { group: '', resource: 'pods' }
+    const isBinding = isAbout(attributes, {
+      ...pods,
+      subresource: 'binding',
+      operations: ['CREATE'],
+    })
+    if (!isBinding && !isPodCreate(attributes)) return
+    const object = attributes.object!
+    const name: string = (isBinding ? object.target?.name : object.spec?.nodeName) ?? ''
+    if (name === '') return
+    const node = await findObject(attributes.ctx, { group: '', resource: 'nodes' }, { name })
+    const labels = node?.metadata.labels ?? {}
+    for (const key of topologyLabels)
+      if (labels[key] !== undefined)
+        object.metadata.labels = { ...object.metadata.labels, [key]: labels[key] }
+  },
+}

@@ -1,0 +1,78 @@
+/** What a runtime class asks of its pods (kubernetes, plugin/pkg/admission/runtimeclass). */
+import type { KubeObject } from '#api/object.js'
+import { compareQuantities, parseQuantity } from '#api/quantity.js'
+import type { AdmissionAttributes } from '#registry/admission.js'
+import { type AdmissionPlugin, findObject, isPodCreate, refuse } from './plugin.js'
+
+const runtimeClasses = { group: 'node.k8s.io', resource: 'runtimeclasses' }
+type Quantities = Record<string, string>
+
+const sameQuantities = (a: Quantities, b: Quantities): boolean =>
+  Object.keys(a).length === Object.keys(b).length &&
+  Object.entries(a).every(
+    ([name, text]) =>
+      b[name] !== undefined && compareQuantities(parseQuantity(text), parseQuantity(b[name])) === 0,
+  )
+
+const classOf = async (attributes: AdmissionAttributes): Promise<KubeObject | undefined> => {
+  const name = attributes.object!.spec?.runtimeClassName
+  if (name === undefined || name === null) return undefined
+  const found = await findObject(attributes.ctx, runtimeClasses, { name })
+  if (found === undefined)
+    throw refuse(attributes, `pod rejected: RuntimeClass "${name}" not found`)
+  return found
+}
+
+const setScheduling = (attributes: AdmissionAttributes, found: KubeObject): void => {
+  const { spec } = attributes.object!
+  const { nodeSelector = {}, tolerations = [] } = found.scheduling ?? {}
+  for (const [key, value] of Object.entries(nodeSelector))
+    if (spec.nodeSelector?.[key] !== undefined && spec.nodeSelector[key] !== value)
+      throw refuse(
+        attributes,
+        `pod rejected: conflict: runtimeClass.scheduling.nodeSelector[${key}] = ${value}; pod.spec.nodeSelector[${key}] = ${spec.nodeSelector[key]}`,
+      )
+  if (Object.keys(nodeSelector).length > 0)
+    spec.nodeSelector = { ...spec.nodeSelector, ...nodeSelector }
+  const text = (t: object): string => JSON.stringify(Object.entries(t).sort())
+  const had = new Set((spec.tolerations ?? []).map(text))
+  const added = tolerations.filter((t: object) => !had.has(text(t)))
+  if (added.length > 0) spec.tolerations = [...(spec.tolerations ?? []), ...added]
+}
+
+export const runtimeClass: AdmissionPlugin = {
+  name: 'RuntimeClass',
+  mutate: async (attributes) => {
+    if (!isPodCreate(attributes)) return
+    const found = await classOf(attributes)
+    if (found === undefined) return
+    const { spec } = attributes.object!
+    const fixed: Quantities | undefined = found.overhead?.podFixed
+    if (fixed !== undefined) {
+      if (spec.overhead !== undefined && !sameQuantities(spec.overhead, fixed))
+        throw refuse(
+          attributes,
+          "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead",
+        )
+      spec.overhead = { ...fixed }
+    }
+    setScheduling(attributes, found)
+  },
+  validate: async (attributes) => {
+    if (!isPodCreate(attributes)) return
+    const { overhead } = attributes.object!.spec
+    if (overhead === undefined || Object.keys(overhead).length === 0) return
+    const found = await classOf(attributes)
+    const fixed: Quantities | undefined = found?.overhead?.podFixed
+    if (fixed === undefined)
+      throw refuse(
+        attributes,
+        'pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead',
+      )
+    if (!sameQuantities(overhead, fixed))
+      throw refuse(
+        attributes,
+        "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead",
+      )
+  },
+}

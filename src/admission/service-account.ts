@@ -1,0 +1,100 @@
+/** Pods run as a service account and carry its token (kubernetes, plugin/pkg/admission/serviceaccount). */
+import { randomBytes } from 'node:crypto'
+import type { KubeObject } from '#api/object.js'
+import type { AdmissionAttributes } from '#registry/admission.js'
+import { type AdmissionPlugin, findObject, isPodCreate, refuse } from './plugin.js'
+
+const mountPath = '/var/run/secrets/kubernetes.io/serviceaccount'
+const volumePrefix = 'kube-api-access-'
+const mirrorAnnotation = 'kubernetes.io/config.mirror'
+/** A bit over an hour: the kubelet asks for a new token at 80 % of an hour's life. */
+const tokenSeconds = 3_607
+
+interface Container {
+  name: string
+  volumeMounts?: { name: string; mountPath: string; readOnly?: boolean }[]
+}
+
+const tokenVolume = (name: string): object => ({
+  name,
+  projected: {
+    defaultMode: 0o644,
+    sources: [
+      { serviceAccountToken: { expirationSeconds: tokenSeconds, path: 'token' } },
+      { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+      {
+        downwardAPI: {
+          items: [
+            {
+              path: 'namespace',
+              fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.namespace' },
+            },
+          ],
+        },
+      },
+    ],
+  },
+})
+
+const mountToken = (pod: KubeObject): void => {
+  const { spec } = pod
+  const existing = (spec.volumes ?? []).find((v: Container) => v.name.startsWith(volumePrefix))
+  const name: string =
+    existing?.name ?? `${volumePrefix}${randomBytes(3).toString('hex').slice(0, 5)}`
+  const containers: Container[] = [...(spec.initContainers ?? []), ...(spec.containers ?? [])]
+  const open = containers.filter(
+    (c) => !(c.volumeMounts ?? []).some((mount) => mount.mountPath === mountPath),
+  )
+  for (const container of open)
+    container.volumeMounts = [
+      ...(container.volumeMounts ?? []),
+      { name, readOnly: true, mountPath },
+    ]
+  if (open.length > 0 && existing === undefined)
+    spec.volumes = [...(spec.volumes ?? []), tokenVolume(name)]
+}
+
+const accountOf = async (attributes: AdmissionAttributes, name: string): Promise<KubeObject> => {
+  const { ctx, namespace } = attributes
+  const found = await findObject(
+    ctx,
+    { group: '', resource: 'serviceaccounts' },
+    { name, namespace },
+  )
+  if (found === undefined)
+    throw refuse(
+      attributes,
+      `error looking up service account ${namespace}/${name}: serviceaccount "${name}" not found`,
+    )
+  return found
+}
+
+export const serviceAccount: AdmissionPlugin = {
+  name: 'ServiceAccount',
+  mutate: async (attributes) => {
+    if (!isPodCreate(attributes)) return
+    const pod = attributes.object!
+    if (pod.metadata.annotations?.[mirrorAnnotation] !== undefined) return
+    const { spec } = pod
+    if (!spec.serviceAccountName) {
+      spec.serviceAccountName = 'default'
+      spec.serviceAccount = 'default'
+    }
+    const account = await accountOf(attributes, spec.serviceAccountName)
+    const mounts = spec.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true
+    if (mounts) mountToken(pod)
+    if ((spec.imagePullSecrets ?? []).length === 0 && account.imagePullSecrets !== undefined)
+      spec.imagePullSecrets = structuredClone(account.imagePullSecrets)
+  },
+  validate: async (attributes) => {
+    if (!isPodCreate(attributes)) return
+    const pod = attributes.object!
+    const { spec } = pod
+    if (pod.metadata.annotations?.[mirrorAnnotation] !== undefined) {
+      if (spec.serviceAccountName)
+        throw refuse(attributes, 'a mirror pod may not reference service accounts')
+      return
+    }
+    await accountOf(attributes, spec.serviceAccountName ?? '')
+  },
+}
