@@ -205,8 +205,7 @@ const sysctls: Check = ({ spec }) => {
 }
 
 const hostProcess: Check = ({ spec, containers }) => {
-  const isBad = (c: Container): boolean =>
-    context(c).windowsOptions?.hostProcess === true
+  const isBad = (c: Container): boolean => context(c).windowsOptions?.hostProcess === true
   const podBad = isBad(spec)
   const bad = containers.filter(isBad)
   return podBad || bad.length > 0

@@ -8,6 +8,7 @@ import { customResourceDefinition } from '#crd/definition-kind.js'
 import { type CustomResources, startCustomResources } from '#crd/lifecycle.js'
 import { filterChain, installChain } from '#filters/chain.js'
 import { OpenRequests } from '#filters/open-requests.js'
+import { repairAddresses } from '#kinds/core/service-repair.js'
 import { kinds } from '#kinds/index.js'
 import { limits } from '#limits'
 import type { FieldManager } from '#registry/field-manager/field-manager.js'
@@ -20,6 +21,8 @@ import { installApi } from '#routes/installer.js'
 import { installOpenApi } from '#routes/openapi.js'
 import { makeConnect } from '#routes/verbs/connect.js'
 import { installVersion } from '#routes/version.js'
+import { advertiseAddress } from './advertise-address.js'
+import { type BootstrapDeps, ensureBootstrap, publishKubernetesService } from './bootstrap.js'
 import { type ServerCredentials, writePrivateFile } from './credentials.js'
 import { healthChecks } from './health-checks.js'
 import {
@@ -77,6 +80,17 @@ const installRoutes = (parts: Parts, clock: Clock): void => {
   installApi(app, { ...api, connect })
 }
 
+const bootstrapDeps = (
+  options: ServerOptions,
+  stores: RegistryStores,
+  clock: Clock,
+): BootstrapDeps => ({
+  stores: (resource) => stores.ofResource(resource),
+  now: clock.now(),
+  signal: new AbortController().signal,
+  serviceClusterIpRange: options.serviceClusterIpRange ?? '10.0.0.0/24',
+})
+
 const assemble = async (options: ServerOptions): Promise<Parts> => {
   const clock = options.clock ?? systemClock
   const logger = pino(
@@ -95,6 +109,7 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     clock,
     log,
   })
+  await ensureBootstrap(bootstrapDeps(options, stores, clock))
   const app = makeListener({
     serving: credentials.serving,
     clientAuthorities: clientAuthorities(options, credentials.caPem),
@@ -145,6 +160,9 @@ export const createServer = async (options: ServerOptions = {}): Promise<Server>
     throw error
   }
   const { port } = app.server.address() as AddressInfo
+  const deps = bootstrapDeps(options, stores, options.clock ?? systemClock)
+  await publishKubernetesService(deps, { ip: advertiseAddress(bindAddress), port })
+  await repairAddresses(deps)
   const url = `https://${reachableHost(bindAddress)}:${port}`
   const { caPem, admin, adminToken } = credentials
   const kubeconfig = formatKubeconfig({ url, caPem, ...admin, token: adminToken })
