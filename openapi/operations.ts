@@ -130,7 +130,7 @@ class ResourceOperations {
   all(): Operation[] {
     return [
       ...this.#collection(),
-      ...this.#object(this.#path() + '/{name}', this.#row.verbs, this.#row.gvk, ''),
+      ...this.#object(`${this.#path()}/{name}`, this.#row.verbs, this.#row.gvk, ''),
       ...this.#subresources(),
       ...(this.#row.isCustom ? [] : this.#legacyWatches()),
     ]

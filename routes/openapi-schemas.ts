@@ -42,7 +42,7 @@ const customSchemas = (row: ResourceDefinition): [string, JsonObject][] => {
       {
         ...own,
         properties: {
-          ...(own['properties'] as JsonObject),
+          ...(own.properties as JsonObject),
           ...typed,
           metadata: { allOf: [ref(objectMeta)] },
         },
@@ -103,7 +103,7 @@ export const toSwaggerSchema = (value: JsonValue): JsonValue => {
   const { allOf, oneOf, default: _default, ...rest } = value
   if (Array.isArray(allOf) && allOf.length === 1)
     return toSwaggerSchema({ ...rest, ...(allOf[0] as JsonObject) })
-  if (Array.isArray(oneOf) && value['properties'] === undefined)
+  if (Array.isArray(oneOf) && value.properties === undefined)
     return toSwaggerSchema({ ...rest, type: 'string' })
   return Object.fromEntries(
     Object.entries(rest).map(([key, member]) =>

@@ -3,15 +3,19 @@
  * Rules and texts: upstream's pkg/endpoints/filters/impersonation.
  */
 import type { IncomingHttpHeaders } from 'node:http'
-import { badRequest } from '#api/errors.js'
+import { type ApiError, badRequest } from '#api/errors.js'
+import { isDns1123Subdomain } from '#api/names.js'
 import type { UserInfo } from '#api/user-info.js'
 import { type Attributes, type Authorizer, attributesOf } from '#authz/authorizer.js'
 import { forbiddenError } from './authorization.js'
-import type { Filter } from './kube-request.js'
+import type { Filter, KubeRequest } from './kube-request.js'
 
 const extraPrefix = 'impersonate-extra-'
 const anonymousName = 'system:anonymous'
 const serviceAccountPrefix = 'system:serviceaccount:'
+const nodePrefix = 'system:node:'
+/** The verb `impersonate` on users, groups and the rest, as it has always been. */
+const legacyMode = 'legacy'
 
 interface Wanted {
   name: string
@@ -83,9 +87,9 @@ export const parseServiceAccountName = (
 }
 
 /** Who the request goes on as: groups that follow from the name are added. */
-const impersonated = (wanted: Wanted): UserInfo => {
+const impersonated = (wanted: Wanted, fixedGroups: readonly string[] | undefined): UserInfo => {
   const account = parseServiceAccountName(wanted.name)
-  const groups = [...wanted.groups]
+  const groups = [...(fixedGroups ?? wanted.groups)]
   if (account !== undefined && wanted.groups.length === 0)
     groups.push('system:serviceaccounts', `system:serviceaccounts:${account.namespace}`)
   const add = (group: string) => {
@@ -119,69 +123,152 @@ const resourceAttributes = (
 })
 
 const authentication = 'authentication.k8s.io'
+const nodeNameKey = 'authentication.kubernetes.io/node-name'
 
-/** What has to be allowed, in upstream's order; `mode` is empty for the classic verb `impersonate`. */
-const checksOf = (asker: UserInfo, wanted: Wanted, mode: string): Attributes[] => {
-  const verb = mode === '' ? 'impersonate' : `impersonate:${mode}`
+/** The node of `system:node:<name>`. */
+const parseNodeName = (user: string): string | undefined => {
+  const name = user.startsWith(nodePrefix) ? user.slice(nodePrefix.length) : ''
+  return name !== '' && isDns1123Subdomain(name).length === 0 ? name : undefined
+}
+
+const isOnlyName = ({ uid, groups, extra }: Wanted): boolean =>
+  uid === '' && groups.length === 0 && Object.keys(extra).length === 0
+
+/** One way to be allowed. Upstream calls them modes and tries them in this order. */
+interface Mode {
+  readonly name: string
+  /** Whether this mode has anything to say about such a user. */
+  fits(wanted: Wanted, asker: UserInfo): boolean
+}
+
+const modes: readonly Mode[] = [
+  {
+    name: 'associated-node',
+    fits: (wanted, asker) =>
+      isOnlyName(wanted) &&
+      parseNodeName(wanted.name) !== undefined &&
+      parseServiceAccountName(asker.name) !== undefined &&
+      asker.extra?.[nodeNameKey]?.length === 1 &&
+      asker.extra[nodeNameKey][0] === parseNodeName(wanted.name),
+  },
+  {
+    name: 'arbitrary-node',
+    fits: (wanted) => isOnlyName(wanted) && parseNodeName(wanted.name) !== undefined,
+  },
+  {
+    name: 'serviceaccount',
+    fits: (wanted) => isOnlyName(wanted) && parseServiceAccountName(wanted.name) !== undefined,
+  },
+  {
+    name: 'user-info',
+    fits: ({ name }) =>
+      parseNodeName(name) === undefined && parseServiceAccountName(name) === undefined,
+  },
+  { name: legacyMode, fits: () => true },
+]
+
+const subjectOf = (asker: UserInfo, wanted: Wanted, mode: string): Attributes => {
+  const isLegacy = mode === legacyMode
+  const verb = isLegacy ? 'impersonate' : `impersonate:${mode}`
+  const group = isLegacy ? '' : authentication
   const account = parseServiceAccountName(wanted.name)
-  const core = mode === '' ? '' : authentication
-  const checks = [
-    account === undefined
-      ? resourceAttributes(asker, verb, { group: core, resource: 'users', name: wanted.name })
-      : resourceAttributes(asker, verb, { group: core, resource: 'serviceaccounts', ...account }),
-  ]
+  if (account !== undefined)
+    return resourceAttributes(asker, verb, { group, resource: 'serviceaccounts', ...account })
+  const node = isLegacy ? undefined : parseNodeName(wanted.name)
+  if (node === undefined)
+    return resourceAttributes(asker, verb, { group, resource: 'users', name: wanted.name })
+  // The rule for one's own node names none, so that it holds for whichever that is.
+  const name = mode === 'associated-node' ? '*' : node
+  return resourceAttributes(asker, verb, { group, resource: 'nodes', name })
+}
+
+/** What has to be allowed, in upstream's order. */
+const checksOf = (asker: UserInfo, wanted: Wanted, mode: string): Attributes[] => {
+  const subject = subjectOf(asker, wanted, mode)
+  const { verb, apiGroup } = subject
+  const ask = (what: Parameters<typeof resourceAttributes>[2]) =>
+    resourceAttributes(asker, verb, what)
+  const checks = [subject]
   if (wanted.uid !== '')
-    checks.push(
-      resourceAttributes(asker, verb, {
-        group: authentication,
-        resource: 'uids',
-        name: wanted.uid,
-      }),
-    )
-  for (const name of wanted.groups)
-    checks.push(resourceAttributes(asker, verb, { group: core, resource: 'groups', name }))
-  for (const [key, list] of Object.entries(wanted.extra))
+    checks.push(ask({ group: authentication, resource: 'uids', name: wanted.uid }))
+  for (const name of wanted.groups) checks.push(ask({ group: apiGroup, resource: 'groups', name }))
+  for (const [subresource, list] of Object.entries(wanted.extra))
     for (const name of list)
-      checks.push(
-        resourceAttributes(asker, verb, {
-          group: authentication,
-          resource: 'userextras',
-          subresource: key,
-          name,
-        }),
-      )
+      checks.push(ask({ group: authentication, resource: 'userextras', subresource, name }))
   return checks
 }
 
-export const impersonation =
-  (authorizer: Authorizer): Filter =>
-  (request) => {
+/** What constrained modes never allow, whatever the rules say. */
+const forbiddenOutright = (asker: UserInfo, wanted: Wanted, mode: string): ApiError | undefined => {
+  if (mode === legacyMode || !wanted.groups.includes('system:masters')) return undefined
+  const what = { group: authentication, resource: 'groups', name: 'system:masters' }
+  return forbiddenError(
+    resourceAttributes(asker, `impersonate:${mode}`, what),
+    'impersonating the system:masters group is not allowed',
+  )
+}
+
+const lastModesMax = 10_000
+
+/** Which mode a user got through with last: it is tried first, and its refusal is the one that is told. */
+class LastModes {
+  readonly #modes = new Map<string, Mode>()
+
+  order(user: string): readonly Mode[] {
+    const last = this.#modes.get(user)
+    return last === undefined ? modes : [last, ...modes.filter((mode) => mode !== last)]
+  }
+  remember(user: string, mode: Mode): void {
+    if (this.#modes.size >= lastModesMax) this.#modes.clear()
+    this.#modes.set(user, mode)
+  }
+}
+
+export const impersonation = (authorizer: Authorizer): Filter => {
+  const lastModes = new LastModes()
+  return (request) => {
     const wanted = readWanted(request.headers, request.raw.rawHeaders)
     if (wanted === undefined) return
     if (wanted.name === '')
       throw badRequest(`requested ${printWanted(wanted)} without impersonating a user name`)
-    return impersonateAs(authorizer, wanted, request.kube)
+    return impersonateAs(authorizer, wanted, request.kube, lastModes)
   }
+}
+
+/** Why a mode refuses; undefined when it allows. */
+const refusalOf = async (
+  authorizer: Authorizer,
+  wanted: Wanted,
+  { user, info }: KubeRequest,
+  mode: string,
+): Promise<ApiError | undefined> => {
+  const own = attributesOf(user, info)
+  const on = { ...own, verb: `impersonate-on:${mode}:${own.verb}` }
+  const checks = checksOf(user, wanted, mode)
+  for (const check of mode === legacyMode ? checks : [on, ...checks]) {
+    const { decision, reason } = await authorizer.authorize(check)
+    if (decision !== 'allow') return forbiddenError(check, reason)
+  }
+  return forbiddenOutright(user, wanted, mode)
+}
 
 const impersonateAs = async (
   authorizer: Authorizer,
   wanted: Wanted,
-  kube: Parameters<Filter>[0]['kube'],
+  kube: KubeRequest,
+  lastModes: LastModes,
 ): Promise<void> => {
-  const allows = async (attributes: Attributes) =>
-    (await authorizer.authorize(attributes)).decision === 'allow'
-  const firstRefused = async (checks: readonly Attributes[]) => {
-    for (const check of checks) if (!(await allows(check))) return check
-    return undefined
+  const asker = kube.user
+  let first: ApiError | undefined
+  for (const mode of lastModes.order(asker.name)) {
+    if (!mode.fits(wanted, asker)) continue
+    const refusal = await refusalOf(authorizer, wanted, kube, mode.name)
+    if (refusal === undefined) {
+      lastModes.remember(asker.name, mode)
+      kube.user = impersonated(wanted, mode.name.endsWith('-node') ? ['system:nodes'] : undefined)
+      return
+    }
+    first ??= refusal
   }
-  if ((await firstRefused(checksOf(kube.user, wanted, ''))) !== undefined) {
-    // Constrained impersonation: the mode names what kind of user it is, and the verb that is then asked for.
-    const mode = parseServiceAccountName(wanted.name) === undefined ? 'user-info' : 'serviceaccount'
-    const own = attributesOf(kube.user, kube.info)
-    const on = { ...own, verb: `impersonate-on:${mode}:${own.verb}` }
-    if (!(await allows(on))) throw forbiddenError(on)
-    const refused = await firstRefused(checksOf(kube.user, wanted, mode))
-    if (refused !== undefined) throw forbiddenError(refused)
-  }
-  kube.user = impersonated(wanted)
+  throw first!
 }

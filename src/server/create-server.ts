@@ -19,20 +19,15 @@ import { installDiscovery } from '#routes/discovery.js'
 import { installHealthz } from '#routes/healthz.js'
 import { installApi } from '#routes/installer.js'
 import { installOpenApi } from '#routes/openapi.js'
+import { installOpenId } from '#routes/openid.js'
 import { makeConnect } from '#routes/verbs/connect.js'
 import { installVersion } from '#routes/version.js'
+import { type Access, makeAccess } from './access.js'
 import { advertiseAddress } from './advertise-address.js'
 import { type BootstrapDeps, ensureBootstrap, publishKubernetesService } from './bootstrap.js'
 import { type ServerCredentials, writePrivateFile } from './credentials.js'
 import { healthChecks } from './health-checks.js'
-import {
-  authenticatorOf,
-  authorizerOf,
-  clientAuthorities,
-  credentialsOf,
-  rbacWithoutObjects,
-  reachableHost,
-} from './identity.js'
+import { clientAuthorities, credentialsOf, reachableHost } from './identity.js'
 import { formatKubeconfig } from './kubeconfig.js'
 import { makeListener } from './listener.js'
 import type { ServerOptions } from './options.js'
@@ -54,6 +49,7 @@ export interface Server {
 
 interface Parts {
   app: FastifyInstance
+  access: Access
   credentials: ServerCredentials
   table: ResourceTable
   stores: RegistryStores
@@ -62,14 +58,20 @@ interface Parts {
   customResources: CustomResources
 }
 
+const bindAddressOf = (options: ServerOptions): string => options.bindAddress ?? '127.0.0.1'
+
+/** Of a server that listens. */
+const urlOf = (app: FastifyInstance, bindAddress: string): string =>
+  `https://${reachableHost(bindAddress)}:${(app.server.address() as AddressInfo).port}`
+
 const buildInfo = () => ({
   ownVersion: packageVersion(),
   nodeVersion: process.versions.node,
   platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
 })
 
-const installRoutes = (parts: Parts, clock: Clock): void => {
-  const { app, table, stores, openRequests, fieldManagerOf } = parts
+const installRoutes = (parts: Parts, clock: Clock, bindAddress: string): void => {
+  const { app, access, table, stores, openRequests, fieldManagerOf } = parts
   installHealthz(app, healthChecks({ stores, openRequests }))
   installVersion(app, buildInfo())
   installDiscovery(app, table)
@@ -77,7 +79,8 @@ const installRoutes = (parts: Parts, clock: Clock): void => {
   const api = { table, stores, clock, fieldManagerOf }
   const upgradeOf = routeUpgrades(app)
   const connect = makeConnect({ kubeletClient: parts.credentials.kubeletClient, upgradeOf }, api)
-  installApi(app, { ...api, connect })
+  installApi(app, { ...api, connect, authorizeCreate: access.authorizeCreate })
+  installOpenId(app, access.tokens, () => urlOf(app, bindAddress))
 }
 
 const bootstrapDeps = (
@@ -98,7 +101,8 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     pino.destination({ dest: 2, sync: true }),
   )
   const credentials = credentialsOf(options, clock)
-  const table = makeResourceTable([...kinds, customResourceDefinition])
+  const access = makeAccess(options, credentials, clock)
+  const table = makeResourceTable(access.withAccess([...kinds, customResourceDefinition]))
   const fieldManagerOf = makeFieldManagers(table)
   const log = (message: string, error?: unknown) => logger.warn({ err: error }, message)
   const stores = await openRegistryStores({
@@ -109,6 +113,7 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     clock,
     log,
   })
+  access.connect(stores)
   await ensureBootstrap(bootstrapDeps(options, stores, clock))
   const app = makeListener({
     serving: credentials.serving,
@@ -118,8 +123,8 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
   const openRequests = new OpenRequests()
   const filters = filterChain({
     clock,
-    authenticator: authenticatorOf(options, credentials.adminToken),
-    authorizer: authorizerOf(options, rbacWithoutObjects),
+    authenticator: access.authenticator,
+    authorizer: access.authorizer,
     inFlight: {
       reading: options.maxRequestsInFlight ?? limits.readRequestsInFlightMax,
       mutating: options.maxMutatingRequestsInFlight ?? limits.mutatingRequestsInFlightMax,
@@ -133,8 +138,17 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     clock,
     log,
   })
-  const parts = { app, credentials, table, stores, openRequests, fieldManagerOf, customResources }
-  installRoutes(parts, clock)
+  const parts = {
+    app,
+    access,
+    credentials,
+    table,
+    stores,
+    openRequests,
+    fieldManagerOf,
+    customResources,
+  }
+  installRoutes(parts, clock, bindAddressOf(options))
   return parts
 }
 
@@ -150,7 +164,7 @@ const shutDown = async ({ app, stores, openRequests, customResources }: Parts): 
 export const createServer = async (options: ServerOptions = {}): Promise<Server> => {
   const parts = await assemble(options)
   const { app, credentials, stores } = parts
-  const bindAddress = options.bindAddress ?? '127.0.0.1'
+  const bindAddress = bindAddressOf(options)
   try {
     await app.listen({ port: options.port ?? 0, host: bindAddress })
   } catch (error) {
@@ -163,7 +177,7 @@ export const createServer = async (options: ServerOptions = {}): Promise<Server>
   const deps = bootstrapDeps(options, stores, options.clock ?? systemClock)
   await publishKubernetesService(deps, { ip: advertiseAddress(bindAddress), port })
   await repairAddresses(deps)
-  const url = `https://${reachableHost(bindAddress)}:${port}`
+  const url = urlOf(app, bindAddress)
   const { caPem, admin, adminToken } = credentials
   const kubeconfig = formatKubeconfig({ url, caPem, ...admin, token: adminToken })
   if (options.kubeconfigOut !== undefined) writePrivateFile(options.kubeconfigOut, kubeconfig)

@@ -8,7 +8,7 @@ import {
   type TokenAuthenticator,
   unionAuthenticator,
 } from '#authn/authenticator.js'
-import { parseTokenCsv, type StaticToken, staticTokenAuthenticator } from '#authn/token-file.js'
+import { parseTokenCsv, type StaticToken } from '#authn/token-file.js'
 import {
   type Authorizer,
   alwaysAllow,
@@ -16,7 +16,6 @@ import {
   privilegedGroup,
   unionAuthorizer,
 } from '#authz/authorizer.js'
-import { publicInfoViewer } from '#authz/public-paths.js'
 import { type CertificatePair, loadCredentials, type ServerCredentials } from './credentials.js'
 import type { ServerOptions } from './options.js'
 import { firstServiceAddress } from './service-range.js'
@@ -82,7 +81,7 @@ export const clientAuthorities = (options: ServerOptions, caPem: string): string
 
 const adminUser: UserInfo = { name: 'admin', groups: ['system:masters'] }
 
-const staticTokens = (options: ServerOptions, adminToken: string): StaticToken[] => [
+export const staticTokens = (options: ServerOptions, adminToken: string): StaticToken[] => [
   ...(options.tokenAuthFile === undefined
     ? []
     : parseTokenCsv(readFileSync(options.tokenAuthFile, 'utf8'), options.tokenAuthFile)),
@@ -90,11 +89,9 @@ const staticTokens = (options: ServerOptions, adminToken: string): StaticToken[]
 ]
 
 export const authenticatorOf = (
-  options: ServerOptions,
-  adminToken: string,
+  known: TokenAuthenticator,
   further: readonly TokenAuthenticator[] = [],
-): Authenticator =>
-  unionAuthenticator([staticTokenAuthenticator(staticTokens(options, adminToken)), ...further])
+): Authenticator => unionAuthenticator([known, ...further])
 
 export const authorizerOf = (options: ServerOptions, rbac: Authorizer): Authorizer => {
   const modes = (options.authorizationModes ?? ['RBAC']).map((mode): Authorizer => {
@@ -103,6 +100,3 @@ export const authorizerOf = (options: ServerOptions, rbac: Authorizer): Authoriz
   })
   return unionAuthorizer([privilegedGroup, ...modes])
 }
-
-/** Stands in until the objects of RBAC are there. */
-export const rbacWithoutObjects: Authorizer = publicInfoViewer

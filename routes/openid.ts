@@ -1,0 +1,61 @@
+/** The OpenID documents with which others check ServiceAccount tokens. */
+import type { KeyObject } from 'node:crypto'
+import type { FastifyInstance } from 'fastify'
+import { type ApiError, failure } from '#api/errors.js'
+import { parseAccept } from './accept.js'
+
+export interface TokenIssuer {
+  readonly issuer: string
+  readonly verifyingKeys: readonly { id: string; key: KeyObject; algorithm: string }[]
+}
+
+const keySetType = 'application/jwk-set+json'
+
+const notAcceptable = (available: string): ApiError =>
+  failure({
+    code: 406,
+    reason: 'NotAcceptable',
+    message: `406: Not Acceptable\n\nAvailable representations: ${available}`,
+    details: {},
+  })
+
+/** `url` of this server, asked for with each request because the port may be picked at the start. */
+export const installOpenId = (
+  app: FastifyInstance,
+  issuer: TokenIssuer,
+  url: () => string,
+): void => {
+  app.get('/.well-known/openid-configuration', (request, reply) => {
+    const types = parseAccept(request.headers.accept).map(({ type }) => type)
+    if (!types.some((type) => ['*/*', 'application/*', 'application/json'].includes(type)))
+      throw notAcceptable('application/json')
+    const document = {
+      issuer: issuer.issuer,
+      jwks_uri: `${url()}/openid/v1/jwks`,
+      response_types_supported: ['id_token'],
+      subject_types_supported: ['public'],
+      id_token_signing_alg_values_supported: [
+        ...new Set(issuer.verifyingKeys.map(({ algorithm }) => algorithm)),
+      ],
+    }
+    return reply
+      .header('content-type', 'application/json')
+      .header('cache-control', 'public, max-age=3600')
+      .send(Buffer.from(JSON.stringify(document)))
+  })
+  app.get('/openid/v1/jwks', (request, reply) => {
+    const types = parseAccept(request.headers.accept).map(({ type }) => type)
+    if (!types.some((type) => ['*/*', 'application/*', keySetType].includes(type)))
+      throw notAcceptable(keySetType)
+    const keys = issuer.verifyingKeys.map(({ id, key, algorithm }) => ({
+      use: 'sig',
+      kid: id,
+      alg: algorithm,
+      ...key.export({ format: 'jwk' }),
+    }))
+    return reply
+      .header('content-type', keySetType)
+      .header('cache-control', 'public, max-age=3600')
+      .send(Buffer.from(JSON.stringify({ keys })))
+  })
+}

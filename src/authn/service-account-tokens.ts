@@ -1,0 +1,219 @@
+/** Signs and checks the JWTs of ServiceAccounts, in the form of upstream's pkg/serviceaccount. */
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  type KeyObject,
+  randomUUID,
+} from 'node:crypto'
+import type { JWTPayload } from 'jose'
+import type { Clock } from '#api/clock.js'
+import type { UserInfo } from '#api/user-info.js'
+
+export interface BoundReference {
+  readonly name: string
+  readonly uid: string
+}
+
+/** What a token says beside the standard claims. */
+export interface ServiceAccountClaims {
+  readonly namespace: string
+  readonly serviceaccount: BoundReference
+  readonly pod?: BoundReference
+  readonly secret?: BoundReference
+  readonly node?: BoundReference
+}
+
+export interface IssueRequest {
+  readonly claims: ServiceAccountClaims
+  readonly audiences: readonly string[]
+  readonly expiresInSeconds: number
+}
+
+export interface Verified {
+  readonly user: UserInfo
+  readonly audiences: readonly string[]
+}
+
+/** Tells whether what a token is bound to still exists; `uid` must be that of the living object. */
+export interface ReferenceReader {
+  exists(
+    resource: 'serviceaccounts' | 'pods' | 'secrets' | 'nodes',
+    namespace: string,
+    reference: BoundReference,
+  ): Promise<boolean>
+}
+
+export interface ServiceAccountTokensOptions {
+  readonly issuer: string
+  /** Audiences of this API. */
+  readonly audiences: readonly string[]
+  /** PEM of the private key that signs; asked for at first use. */
+  readonly signingKeyPem: () => string
+  /** PEM of further keys, public or private, that verify. */
+  readonly verifyingKeyPems: readonly string[]
+  readonly references: ReferenceReader
+  readonly clock: Clock
+}
+
+const privateClaim = 'kubernetes.io'
+const extraPrefix = 'authentication.kubernetes.io/'
+const verifiedTokensMax = 10_000
+
+interface Key {
+  readonly id: string
+  readonly key: KeyObject
+  readonly algorithm: 'RS256' | 'ES256'
+}
+
+const keyOf = (key: KeyObject): Key => {
+  const der = key.export({ type: 'spki', format: 'der' })
+  return {
+    id: createHash('sha256').update(der).digest('base64url'),
+    key,
+    algorithm: key.asymmetricKeyType === 'ec' ? 'ES256' : 'RS256',
+  }
+}
+
+const publicKeyOf = (pem: string): Key => keyOf(createPublicKey(pem))
+
+/** Names and groups of a ServiceAccount, as every authenticator and impersonation gives them. */
+export const serviceAccountGroups = (namespace: string): string[] => [
+  'system:serviceaccounts',
+  `system:serviceaccounts:${namespace}`,
+]
+
+export class ServiceAccountTokens {
+  readonly #options: ServiceAccountTokensOptions
+  #signing: Key | undefined
+  #verifying: readonly Key[] | undefined
+  /** Payloads whose signature held, by token; the references are looked at each time. */
+  readonly #verified = new Map<string, JWTPayload>()
+
+  constructor(options: ServiceAccountTokensOptions) {
+    this.#options = options
+  }
+
+  get issuer(): string {
+    return this.#options.issuer
+  }
+  get audiences(): readonly string[] {
+    return this.#options.audiences
+  }
+
+  get #signingKey(): Key {
+    if (this.#signing === undefined) {
+      const key = createPrivateKey(this.#options.signingKeyPem())
+      this.#signing = { ...keyOf(createPublicKey(key)), key }
+    }
+    return this.#signing
+  }
+
+  get verifyingKeys(): readonly Key[] {
+    this.#verifying ??= [
+      ...new Map(
+        [this.#options.signingKeyPem(), ...this.#options.verifyingKeyPems]
+          .map(publicKeyOf)
+          .map((key) => [key.id, key]),
+      ).values(),
+    ]
+    return this.#verifying
+  }
+
+  async issue({ claims, audiences, expiresInSeconds }: IssueRequest): Promise<string> {
+    const { SignJWT } = await import('jose')
+    const { id, key, algorithm } = this.#signingKey
+    const now = Math.floor(this.#options.clock.now() / 1000)
+    return new SignJWT({ [privateClaim]: claims })
+      .setProtectedHeader({ alg: algorithm, kid: id })
+      .setAudience([...audiences])
+      .setIssuer(this.#options.issuer)
+      .setSubject(`system:serviceaccount:${claims.namespace}:${claims.serviceaccount.name}`)
+      .setJti(randomUUID())
+      .setIssuedAt(now)
+      .setNotBefore(now)
+      .setExpirationTime(now + expiresInSeconds)
+      .sign(key)
+  }
+
+  /**
+   * Undefined: no token of ours, or one that does not hold. A string is what a TokenReview tells of one that is good
+   * for other audiences.
+   */
+  async verify(
+    token: string,
+    audiences: readonly string[] = this.#options.audiences,
+  ): Promise<Verified | string | undefined> {
+    if (token.split('.').length !== 3) return undefined
+    const payload = await this.#payloadOf(token)
+    if (payload === undefined) return undefined
+    const inToken = [payload.aud ?? []].flat()
+    const common = audiences.filter((audience) => inToken.includes(audience))
+    if (common.length === 0)
+      return `token audiences ${quoted(inToken)} is invalid for the target audiences ${quoted(audiences)}`
+    const user = await this.#userOf(payload)
+    return user === undefined ? undefined : { user, audiences: common }
+  }
+
+  async #payloadOf(token: string): Promise<JWTPayload | undefined> {
+    const known = this.#verified.get(token)
+    const nowSeconds = this.#options.clock.now() / 1000
+    if (known !== undefined) {
+      if (known.exp! > nowSeconds) return known
+      this.#verified.delete(token)
+      return undefined
+    }
+    const { jwtVerify } = await import('jose')
+    for (const { key, algorithm } of this.verifyingKeys) {
+      try {
+        const { payload } = await jwtVerify(token, key, {
+          issuer: this.#options.issuer,
+          algorithms: [algorithm],
+          currentDate: new Date(this.#options.clock.now()),
+          requiredClaims: ['exp', 'sub'],
+        })
+        if (this.#verified.size >= verifiedTokensMax)
+          this.#verified.delete(this.#verified.keys().next().value!)
+        this.#verified.set(token, payload)
+        return payload
+      } catch {
+        // Another key may fit; a token that none fits is nobody's.
+      }
+    }
+    return undefined
+  }
+
+  /** Undefined when the account, or what the token is bound to, is gone or is another one of that name. */
+  async #userOf(payload: JWTPayload): Promise<UserInfo | undefined> {
+    const claims = payload[privateClaim] as ServiceAccountClaims | undefined
+    if (claims?.serviceaccount === undefined) return undefined
+    const { namespace, serviceaccount, pod, secret, node } = claims
+    const { references } = this.#options
+    if (!(await references.exists('serviceaccounts', namespace, serviceaccount))) return undefined
+    if (pod !== undefined && !(await references.exists('pods', namespace, pod))) return undefined
+    if (secret !== undefined && !(await references.exists('secrets', namespace, secret)))
+      return undefined
+    if (node !== undefined && pod === undefined && !(await references.exists('nodes', '', node)))
+      return undefined
+    const bound = (kind: string, reference: BoundReference | undefined) =>
+      reference === undefined
+        ? {}
+        : {
+            [`${extraPrefix}${kind}-name`]: [reference.name],
+            [`${extraPrefix}${kind}-uid`]: [reference.uid],
+          }
+    return {
+      name: `system:serviceaccount:${namespace}:${serviceaccount.name}`,
+      uid: serviceaccount.uid,
+      groups: [...serviceAccountGroups(namespace), 'system:authenticated'],
+      extra: {
+        [`${extraPrefix}credential-id`]: [`JTI=${payload.jti}`],
+        ...bound('node', node),
+        ...bound('pod', pod),
+      },
+    }
+  }
+}
+
+const quoted = (list: readonly string[]): string =>
+  `[${list.map((item) => JSON.stringify(item)).join(' ')}]`

@@ -1,0 +1,203 @@
+/** TokenReview, SelfSubjectReview and the token subresource of ServiceAccounts: answered, never stored. */
+import { formatTime } from '#api/clock.js'
+import { badRequest, invalid, notFound } from '#api/errors.js'
+import { invalid as invalidField } from '#api/field-error.js'
+import type { JsonObject, KubeObject } from '#api/object.js'
+import type { UserInfo } from '#api/user-info.js'
+import type { KindDefinition, RequestContext, Subresource } from '#registry/resource-definition.js'
+import type { BoundReference, ServiceAccountTokens } from './service-account-tokens.js'
+
+const group = 'authentication.k8s.io'
+
+/** The form of a user in reviews. */
+export const userJson = ({ name, uid, groups, extra }: UserInfo): JsonObject => ({
+  username: name,
+  ...(uid === undefined || uid === '' ? {} : { uid }),
+  ...(groups.length === 0 ? {} : { groups: [...groups] }),
+  ...(extra === undefined || Object.keys(extra).length === 0
+    ? {}
+    : { extra: Object.fromEntries(Object.entries(extra).map(([k, v]) => [k, [...v]])) }),
+})
+
+const selfSubjectReview: KindDefinition = {
+  group,
+  version: 'v1',
+  kind: 'SelfSubjectReview',
+  strategy: {
+    createInstead: async ({ body }, ctx) => ({
+      kind: body.kind,
+      apiVersion: body.apiVersion,
+      metadata: { ...(body.metadata as JsonObject), creationTimestamp: formatTime(ctx.now) },
+      status: { userInfo: userJson(ctx.user) },
+    }),
+  },
+  sample: { metadata: {} },
+}
+
+/** Tries one token: the user and the audiences it is good for, or why not. */
+export type ReviewToken = (
+  token: string,
+  audiences: readonly string[],
+) => Promise<{ user: UserInfo; audiences: readonly string[] } | { error: string }>
+
+const tokenReview = (review: ReviewToken): KindDefinition => ({
+  group,
+  version: 'v1',
+  kind: 'TokenReview',
+  strategy: {
+    createInstead: async ({ body }) => {
+      const { token = '', audiences = [] } = (body.spec ?? {}) as {
+        token?: string
+        audiences?: string[]
+      }
+      if (token === '') throw badRequest('token is required for TokenReview in authentication')
+      const answer = await review(token, audiences)
+      const status =
+        'error' in answer
+          ? { user: {}, error: answer.error }
+          : {
+              authenticated: true,
+              user: userJson(answer.user),
+              ...(answer.audiences.length === 0 ? {} : { audiences: [...answer.audiences] }),
+            }
+      return { ...body, status }
+    },
+  },
+  sample: { metadata: {}, spec: { token: 'x' } },
+})
+
+const secondsMin = 600
+const secondsMax = 2 ** 32
+
+const checkExpiration = (seconds: number): void => {
+  const field = 'spec.expirationSeconds'
+  const problems = [
+    ...(seconds < secondsMin
+      ? [invalidField(field, seconds, 'may not specify a duration less than 10 minutes')]
+      : []),
+    ...(seconds > secondsMax
+      ? [invalidField(field, seconds, 'may not specify a duration larger than 2^32 seconds')]
+      : []),
+  ]
+  if (problems.length > 0) throw invalid({ group, kind: 'TokenRequest' }, '', problems)
+}
+
+interface BoundObject {
+  kind?: string
+  apiVersion?: string
+  name?: string
+  uid?: string
+}
+
+const boundResources: Readonly<Record<string, 'pods' | 'secrets' | 'nodes'>> = {
+  Pod: 'pods',
+  Secret: 'secrets',
+  Node: 'nodes',
+}
+
+/** The claim for what the token is bound to. Throws notFound, or badRequest for what a token cannot be bound to. */
+const boundClaim = async (
+  bound: BoundObject | undefined | null,
+  account: KubeObject,
+  ctx: RequestContext,
+): Promise<Record<string, BoundReference>> => {
+  if (bound === undefined || bound === null) return {}
+  const { kind = '', name = '', apiVersion } = bound
+  const resource = apiVersion === 'v1' ? boundResources[kind] : undefined
+  if (resource === undefined)
+    throw badRequest(
+      `cannot bind token for serviceaccount ${JSON.stringify(account.metadata.name)} to object of type ${apiVersion}, Kind=${kind}`,
+    )
+  const store = ctx.stores({ group: '', resource })
+  if (store === undefined) throw notFound({ group: '', resource }, name)
+  const { object } = await store.get(
+    { ...ctx, namespace: resource === 'nodes' ? undefined : ctx.namespace },
+    name,
+  )
+  if (bound.uid !== undefined && bound.uid !== '' && bound.uid !== object.metadata.uid)
+    throw badRequest(
+      `the UID in the bound object reference (${bound.uid}) does not match the UID in record. The object might have been deleted and then recreated`,
+    )
+  const reference = { name, uid: object.metadata.uid! }
+  if (kind !== 'Pod') return { [kind.toLowerCase()]: reference }
+  const owner = (object.spec?.serviceAccountName as string | undefined) ?? ''
+  if (owner !== account.metadata.name)
+    throw badRequest(
+      `cannot bind token for serviceaccount ${JSON.stringify(account.metadata.name)} to pod running with different serviceaccount name.`,
+    )
+  return { pod: reference, ...(await nodeClaim(object, ctx)) }
+}
+
+const nodeClaim = async (
+  pod: KubeObject,
+  ctx: RequestContext,
+): Promise<Record<string, BoundReference>> => {
+  const name = pod.spec?.nodeName as string | undefined
+  const store = ctx.stores({ group: '', resource: 'nodes' })
+  if (!name || store === undefined) return {}
+  try {
+    const { object } = await store.get({ ...ctx, namespace: undefined }, name)
+    return { node: { name, uid: object.metadata.uid! } }
+  } catch {
+    // A Pod may outlive its Node: the claim then lacks the node.
+    return {}
+  }
+}
+
+/** `POST …/serviceaccounts/x/token`. */
+export const tokenSubresource = (
+  tokens: ServiceAccountTokens,
+): Pick<Subresource, 'name' | 'style' | 'create'> => ({
+  name: 'token',
+  style: 'create',
+  create: async ({ name, body, store }, ctx) => {
+    const account = (await store.get(ctx, name)).object
+    const spec = (body.spec ?? {}) as {
+      audiences?: string[]
+      expirationSeconds?: number
+      boundObjectRef?: BoundObject | null
+    }
+    const expirationSeconds = spec.expirationSeconds ?? 3600
+    checkExpiration(expirationSeconds)
+    const audiences = spec.audiences?.length ? spec.audiences : [...tokens.audiences]
+    const bound = await boundClaim(spec.boundObjectRef, account, ctx)
+    const { namespace, uid } = account.metadata
+    const token = ctx.dryRun
+      ? ''
+      : await tokens.issue({
+          claims: {
+            namespace: namespace!,
+            serviceaccount: { name, uid: uid! },
+            ...bound,
+          },
+          audiences,
+          expiresInSeconds: expirationSeconds,
+        })
+    const object: JsonObject = {
+      kind: 'TokenRequest',
+      apiVersion: `${group}/v1`,
+      metadata: {
+        ...(body.metadata as JsonObject),
+        name,
+        namespace: namespace!,
+        uid: uid!,
+        creationTimestamp: formatTime(ctx.now),
+      },
+      spec: {
+        audiences,
+        expirationSeconds,
+        boundObjectRef: (spec.boundObjectRef as JsonObject | undefined) ?? null,
+      },
+      status: {
+        token,
+        expirationTimestamp: formatTime(ctx.now + expirationSeconds * 1000),
+      },
+    }
+    return { code: 201, object }
+  },
+})
+
+export const authenticationKinds = (review: ReviewToken): KindDefinition[] => [
+  selfSubjectReview,
+  tokenReview(review),
+]

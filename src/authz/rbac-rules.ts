@@ -1,0 +1,135 @@
+/** The arithmetic of RBAC rules. Upstream: pkg/apis/rbac/v1/evaluation_helpers.go, component-helpers/auth/rbac/validation. */
+import type { UserInfo } from '#api/user-info.js'
+import type { Attributes } from './authorizer.js'
+
+export interface PolicyRule {
+  readonly verbs?: readonly string[]
+  readonly apiGroups?: readonly string[]
+  readonly resources?: readonly string[]
+  readonly resourceNames?: readonly string[]
+  readonly nonResourceURLs?: readonly string[]
+}
+
+export interface Subject {
+  readonly kind: string
+  readonly name: string
+  readonly namespace?: string
+}
+
+const none: readonly string[] = []
+const hasOrAll = (list: readonly string[] = none, wanted: string): boolean =>
+  list.includes('*') || list.includes(wanted)
+
+const urlMatches = (pattern: string, path: string): boolean =>
+  pattern === '*' ||
+  pattern === path ||
+  (pattern.endsWith('*') && path.startsWith(pattern.replace(/\*+$/, '')))
+
+/** `*` is every resource, `x/scale` with a star for x that subresource of every resource. */
+const resourceMatches = (rule: PolicyRule, resource: string, subresource: string): boolean =>
+  (rule.resources ?? none).some(
+    (listed) =>
+      listed === '*' ||
+      listed === resource ||
+      (subresource !== '' && listed === `*/${subresource}`),
+  )
+
+export const ruleAllows = (a: Attributes, rule: PolicyRule): boolean => {
+  if (!hasOrAll(rule.verbs, a.verb)) return false
+  if (!a.isResourceRequest) return (rule.nonResourceURLs ?? none).some((p) => urlMatches(p, a.path))
+  const resource = a.subresource === '' ? a.resource : `${a.resource}/${a.subresource}`
+  const names = rule.resourceNames ?? none
+  return (
+    hasOrAll(rule.apiGroups, a.apiGroup) &&
+    resourceMatches(rule, resource, a.subresource) &&
+    (names.length === 0 || names.includes(a.name))
+  )
+}
+
+/** `namespace` is the binding's: a ServiceAccount without one is meant to live there. */
+export const subjectApplies = (user: UserInfo, subject: Subject, namespace: string): boolean => {
+  if (subject.kind === 'User') return user.name === subject.name
+  if (subject.kind === 'Group') return user.groups.includes(subject.name)
+  if (subject.kind !== 'ServiceAccount') return false
+  const home = subject.namespace || namespace
+  return home !== '' && user.name === `system:serviceaccount:${home}:${subject.name}`
+}
+
+const quoted = (list: readonly string[]): string =>
+  `[${list.map((item) => JSON.stringify(item)).join(' ')}]`
+
+/** `{APIGroups:[""], Resources:["pods"], Verbs:["get"]}` */
+export const describeRule = (rule: PolicyRule): string => {
+  const parts = [
+    ['APIGroups', rule.apiGroups],
+    ['Resources', rule.resources],
+    ['NonResourceURLs', rule.nonResourceURLs],
+    ['ResourceNames', rule.resourceNames],
+    ['Verbs', rule.verbs],
+  ] as const
+  const shown = parts.filter(([, list]) => (list ?? none).length > 0)
+  return `{${shown.map(([name, list]) => `${name}:${quoted(list!)}`).join(', ')}}`
+}
+
+/** Rules that say one thing each. */
+const breakDown = (rule: PolicyRule): PolicyRule[] => {
+  const single: PolicyRule[] = []
+  for (const group of rule.apiGroups ?? none)
+    for (const resource of rule.resources ?? none)
+      for (const verb of rule.verbs ?? none) {
+        const one = { apiGroups: [group], resources: [resource], verbs: [verb] }
+        const names = rule.resourceNames ?? none
+        if (names.length === 0) single.push(one)
+        else for (const name of names) single.push({ ...one, resourceNames: [name] })
+      }
+  for (const url of rule.nonResourceURLs ?? none)
+    for (const verb of rule.verbs ?? none) single.push({ nonResourceURLs: [url], verbs: [verb] })
+  return single
+}
+
+const all = (owned: readonly string[] = none, wanted: readonly string[] = none): boolean =>
+  owned.includes('*') || wanted.every((item) => owned.includes(item))
+
+const resourcesCovered = (owned: readonly string[] = none, wanted: readonly string[] = none) =>
+  owned.includes('*') ||
+  wanted.every((resource) => {
+    const slash = resource.indexOf('/')
+    return owned.includes(resource) || (slash >= 0 && owned.includes(`*${resource.slice(slash)}`))
+  })
+
+const covers = (owned: PolicyRule, wanted: PolicyRule): boolean => {
+  const names = owned.resourceNames ?? none
+  const wantedNames = wanted.resourceNames ?? none
+  const namesCovered =
+    wantedNames.length === 0 ? names.length === 0 : names.length === 0 || all(names, wantedNames)
+  const urls = owned.nonResourceURLs ?? none
+  return (
+    all(owned.verbs, wanted.verbs) &&
+    all(owned.apiGroups, wanted.apiGroups) &&
+    resourcesCovered(owned.resources, wanted.resources) &&
+    namesCovered &&
+    (wanted.nonResourceURLs ?? none).every((url) => urls.some((p) => urlMatches(p, url)))
+  )
+}
+
+/** Puts the verbs for one resource into one rule again. */
+const compact = (rules: readonly PolicyRule[]): PolicyRule[] => {
+  const merged = new Map<string, PolicyRule>()
+  for (const rule of rules) {
+    const { verbs = none, ...rest } = rule
+    const key = JSON.stringify(rest)
+    const known = merged.get(key)
+    // Paths stay apart upstream: only rules for resources are put together.
+    if (known === undefined || rule.nonResourceURLs !== undefined)
+      merged.set(known === undefined ? key : key + verbs.join(), rule)
+    else merged.set(key, { ...rest, verbs: [...new Set([...known.verbs!, ...verbs])] })
+  }
+  return [...merged.values()]
+}
+
+/** What of `wanted` no rule of `owned` gives. */
+export const missingRules = (
+  owned: readonly PolicyRule[],
+  wanted: readonly PolicyRule[],
+): PolicyRule[] =>
+  compact(wanted.flatMap(breakDown).filter((one) => !owned.some((rule) => covers(rule, one))))

@@ -1,0 +1,210 @@
+/** Access reviews: questions to the authorizer in the form of objects. Upstream: pkg/registry/authorization. */
+import { badRequest, invalid } from '#api/errors.js'
+import { type FieldError, invalid as invalidField } from '#api/field-error.js'
+import type { JsonObject, KubeObject } from '#api/object.js'
+import type { UserInfo } from '#api/user-info.js'
+import type { KindDefinition, RequestContext } from '#registry/resource-definition.js'
+import type { Attributes, Authorizer } from './authorizer.js'
+import type { PolicyRule } from './rbac-rules.js'
+
+const group = 'authorization.k8s.io'
+
+interface ResourceAttributes {
+  namespace?: string
+  verb?: string
+  group?: string
+  version?: string
+  resource?: string
+  subresource?: string
+  name?: string
+}
+interface ReviewSpec {
+  resourceAttributes?: ResourceAttributes
+  nonResourceAttributes?: { path?: string; verb?: string }
+  user?: string
+  groups?: string[]
+  uid?: string
+  extra?: Record<string, string[]>
+}
+
+/** Upstream prints its internal type, whose fields have Go's names. */
+const printedPath = ({ path = '', verb = '' }: { path?: string; verb?: string }) => ({
+  Path: path,
+  Verb: verb,
+})
+
+const specErrors = (spec: ReviewSpec): FieldError[] => {
+  const { resourceAttributes, nonResourceAttributes } = spec
+  if (resourceAttributes !== undefined && nonResourceAttributes !== undefined)
+    return [
+      invalidField(
+        'spec.nonResourceAttributes',
+        printedPath(nonResourceAttributes),
+        'cannot be specified in combination with resourceAttributes',
+      ),
+    ]
+  if (resourceAttributes === undefined && nonResourceAttributes === undefined)
+    return [
+      invalidField(
+        'spec.resourceAttributes',
+        null,
+        'exactly one of nonResourceAttributes or resourceAttributes must be specified',
+      ),
+    ]
+  return []
+}
+
+const userErrors = ({ user = '', groups = [] }: ReviewSpec): FieldError[] =>
+  user === '' && groups.length === 0
+    ? [invalidField('spec.user', user, 'at least one of user or group must be specified')]
+    : []
+
+const metadataErrors = (
+  metadata: KubeObject['metadata'],
+  allowed: readonly string[],
+): FieldError[] =>
+  Object.keys(metadata).some((key) => key !== 'managedFields' && !allowed.includes(key))
+    ? [
+        invalidField(
+          'metadata',
+          metadata,
+          allowed.length === 0 ? 'must be empty' : 'must be empty except for namespace',
+        ),
+      ]
+    : []
+
+const localErrors = (spec: ReviewSpec, namespace: string): FieldError[] => {
+  const { resourceAttributes, nonResourceAttributes } = spec
+  const errors: FieldError[] = []
+  if (resourceAttributes !== undefined && (resourceAttributes.namespace ?? '') !== namespace)
+    errors.push(
+      invalidField(
+        'spec.resourceAttributes.namespace',
+        resourceAttributes.namespace ?? '',
+        'must match metadata.namespace',
+      ),
+    )
+  if (nonResourceAttributes !== undefined)
+    errors.push(
+      invalidField(
+        'spec.nonResourceAttributes',
+        printedPath(nonResourceAttributes),
+        'disallowed on this kind of request',
+      ),
+    )
+  return errors
+}
+
+const refuse = (errors: FieldError[]): void => {
+  // Upstream names no kind in these.
+  if (errors.length > 0) throw invalid({ group, kind: '' }, '', errors)
+}
+
+const attributesOf = (
+  user: UserInfo,
+  { resourceAttributes, nonResourceAttributes }: ReviewSpec,
+): Attributes => ({
+  user,
+  verb: resourceAttributes?.verb ?? nonResourceAttributes?.verb ?? '',
+  isResourceRequest: resourceAttributes !== undefined,
+  path: nonResourceAttributes?.path ?? '',
+  apiGroup: resourceAttributes?.group ?? '',
+  apiVersion: resourceAttributes?.version ?? '',
+  resource: resourceAttributes?.resource ?? '',
+  subresource: resourceAttributes?.subresource ?? '',
+  namespace: resourceAttributes?.namespace ?? '',
+  name: resourceAttributes?.name ?? '',
+})
+
+const statusOf = async (authorizer: Authorizer, attributes: Attributes): Promise<JsonObject> => {
+  const { decision, reason } = await authorizer.authorize(attributes)
+  return {
+    allowed: decision === 'allow',
+    ...(decision === 'deny' ? { denied: true } : {}),
+    ...(reason === '' ? {} : { reason }),
+  }
+}
+
+const userOf = ({ user = '', groups = [], uid, extra }: ReviewSpec): UserInfo => ({
+  name: user,
+  groups,
+  ...(uid === undefined ? {} : { uid }),
+  ...(extra === undefined ? {} : { extra }),
+})
+
+const review = (
+  kind: string,
+  answer: (body: KubeObject, ctx: RequestContext) => Promise<KubeObject>,
+): KindDefinition => ({
+  group,
+  version: 'v1',
+  kind,
+  strategy: { createInstead: ({ body }, ctx) => answer(body, ctx) },
+  sample: { metadata: {} },
+})
+
+const ruleJson = ({ verbs = [], apiGroups, resources, resourceNames }: PolicyRule): JsonObject => ({
+  verbs: [...verbs],
+  ...(apiGroups?.length ? { apiGroups: [...apiGroups] } : {}),
+  ...(resources?.length ? { resources: [...resources] } : {}),
+  ...(resourceNames?.length ? { resourceNames: [...resourceNames] } : {}),
+})
+
+/** Every rule of a user in a namespace, for `kubectl auth can-i --list`. */
+export type RulesFor = (user: UserInfo, namespace: string) => Promise<readonly PolicyRule[]>
+
+const rulesStatus = (rules: readonly PolicyRule[]): JsonObject => ({
+  resourceRules: rules.filter((rule) => rule.resources?.length).map(ruleJson),
+  nonResourceRules: rules
+    .filter((rule) => rule.nonResourceURLs?.length)
+    .map(({ verbs = [], nonResourceURLs = [] }) => ({
+      verbs: [...verbs],
+      nonResourceURLs: [...nonResourceURLs],
+    })),
+  incomplete: false,
+})
+
+export const authorizationKinds = (
+  authorizer: Authorizer,
+  rulesFor: RulesFor,
+): KindDefinition[] => [
+  review('SelfSubjectAccessReview', async (body, ctx) => {
+    const spec = (body.spec ?? {}) as ReviewSpec
+    refuse([...specErrors(spec), ...metadataErrors(body.metadata, [])])
+    return {
+      ...body,
+      status: await statusOf(authorizer, attributesOf(ctx.user, spec)),
+    }
+  }),
+  review('SubjectAccessReview', async (body) => {
+    const spec = (body.spec ?? {}) as ReviewSpec
+    refuse([...specErrors(spec), ...userErrors(spec), ...metadataErrors(body.metadata, [])])
+    return {
+      ...body,
+      status: await statusOf(authorizer, attributesOf(userOf(spec), spec)),
+    }
+  }),
+  review('LocalSubjectAccessReview', async (body, ctx) => {
+    const spec = (body.spec ?? {}) as ReviewSpec
+    const namespace = ctx.namespace ?? ''
+    refuse([
+      ...specErrors(spec),
+      ...userErrors(spec),
+      ...metadataErrors(body.metadata, ['namespace']),
+      ...localErrors(spec, namespace),
+    ])
+    const metadata = { ...(body.metadata as JsonObject), namespace }
+    const status = await statusOf(authorizer, attributesOf(userOf(spec), spec))
+    return { ...body, metadata, status }
+  }),
+  review('SelfSubjectRulesReview', async (body, ctx) => {
+    const namespace = ((body.spec ?? {}) as { namespace?: string }).namespace ?? ''
+    if (namespace === '') throw badRequest('no namespace on request')
+    // Upstream answers with an empty spec, whatever was asked.
+    return {
+      ...body,
+      spec: {},
+      status: rulesStatus(await rulesFor(ctx.user, namespace)),
+    }
+  }),
+]

@@ -1,0 +1,182 @@
+/**
+ * Everything about who asks and what they may, put together. The kinds of reviews need it before there is a resource
+ * table, and it reads roles and accounts from the stores that come after: `connect` closes that circle.
+ */
+import { readFileSync } from 'node:fs'
+import type { FastifyRequest } from 'fastify'
+import type { Clock } from '#api/clock.js'
+import type { UserInfo } from '#api/user-info.js'
+import type { Authenticator, TokenAuthenticator } from '#authn/authenticator.js'
+import { ServiceAccountTokens } from '#authn/service-account-tokens.js'
+import { staticTokenAuthenticator } from '#authn/token-file.js'
+import { authenticationKinds, type ReviewToken, tokenSubresource } from '#authn/token-kinds.js'
+import { type Attributes, type Authorizer, attributesOf } from '#authz/authorizer.js'
+import { checkBinding, checkRole, type RoleWrite } from '#authz/escalation.js'
+import { RbacAuthorizer } from '#authz/rbac.js'
+import type { PolicyRule } from '#authz/rbac-rules.js'
+import { authorizationKinds } from '#authz/review-kinds.js'
+import { forbiddenError } from '#filters/authorization.js'
+import { internalContext } from '#registry/internal-context.js'
+import type { KindDefinition, Strategy } from '#registry/resource-definition.js'
+import type { Store } from '#registry/store.js'
+import type { Stores } from '#registry/stores.js'
+import type { Target } from '#routes/api-deps.js'
+import type { ServerCredentials } from './credentials.js'
+import { authenticatorOf, authorizerOf, staticTokens } from './identity.js'
+import type { ServerOptions } from './options.js'
+import { rbacGroup, rbacSource } from './rbac-source.js'
+
+export interface Access {
+  readonly authenticator: Authenticator
+  readonly authorizer: Authorizer
+  readonly tokens: ServiceAccountTokens
+  /** The built-in kinds with what access adds to them: reviews, tokens, the check of escalation. */
+  withAccess(kinds: readonly KindDefinition[]): KindDefinition[]
+  /** Throws forbidden unless the user may create what an update would create. */
+  authorizeCreate(request: FastifyRequest, target: Target): Promise<void>
+  connect(stores: Stores): void
+}
+
+export const defaultIssuer = 'https://kubernetes.default.svc'
+
+const everything: readonly PolicyRule[] = [
+  { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
+  { verbs: ['*'], nonResourceURLs: ['*'] },
+]
+
+const makeTokens = (
+  options: ServerOptions,
+  credentials: ServerCredentials,
+  clock: Clock,
+  storeOf: (group: string, resource: string) => Store,
+): ServiceAccountTokens => {
+  const issuer = options.serviceAccountIssuer ?? defaultIssuer
+  const { serviceAccountSigningKeyFile, serviceAccountKeyFiles = [] } = options
+  const never = new AbortController().signal
+  return new ServiceAccountTokens({
+    issuer,
+    audiences: options.apiAudiences?.length ? options.apiAudiences : [issuer],
+    signingKeyPem: () =>
+      serviceAccountSigningKeyFile === undefined
+        ? credentials.serviceAccountKeyPem()
+        : readFileSync(serviceAccountSigningKeyFile, 'utf8'),
+    verifyingKeyPems: serviceAccountKeyFiles.map((file) => readFileSync(file, 'utf8')),
+    clock,
+    references: {
+      exists: async (resource, namespace, { name, uid }) => {
+        const ctx = internalContext(
+          { now: clock.now(), signal: never, stores: () => undefined },
+          namespace === '' ? undefined : namespace,
+        )
+        try {
+          const { object } = await storeOf('', resource).get(ctx, name, { kind: 'any' })
+          return object.metadata.uid === uid
+        } catch {
+          return false
+        }
+      },
+    },
+  })
+}
+
+const hookOf: Readonly<
+  Record<string, { resource: RoleWrite['resource']; check: typeof checkRole }>
+> = {
+  Role: { resource: 'roles', check: checkRole },
+  ClusterRole: { resource: 'clusterroles', check: checkRole },
+  RoleBinding: { resource: 'rolebindings', check: checkBinding },
+  ClusterRoleBinding: { resource: 'clusterrolebindings', check: checkBinding },
+}
+
+const withEscalationCheck = (
+  kind: KindDefinition,
+  deps: Parameters<typeof checkRole>[0],
+): KindDefinition => {
+  const hook = kind.group === rbacGroup ? hookOf[kind.kind] : undefined
+  if (hook === undefined) return kind
+  const { resource, check } = hook
+  const strategy: Strategy = {
+    ...kind.strategy,
+    beginCreate: (object, ctx) =>
+      check(deps, {
+        user: ctx.user,
+        namespace: ctx.namespace ?? '',
+        resource,
+        object,
+        previous: undefined,
+      }).then(() => undefined),
+    beginUpdate: (object, previous, ctx) =>
+      check(deps, {
+        user: ctx.user,
+        namespace: ctx.namespace ?? '',
+        resource,
+        object,
+        previous,
+      }).then(() => undefined),
+  }
+  return { ...kind, strategy }
+}
+
+const withTokens = (kind: KindDefinition, tokens: ServiceAccountTokens): KindDefinition =>
+  kind.group === '' && kind.kind === 'ServiceAccount'
+    ? { ...kind, subresources: [...(kind.subresources ?? []), tokenSubresource(tokens)] }
+    : kind
+
+const makeReview =
+  (known: TokenAuthenticator, tokens: ServiceAccountTokens): ReviewToken =>
+  async (token, audiences) => {
+    const user = await known(token)
+    const wanted = audiences.length === 0 ? tokens.audiences : audiences
+    // A token of the file says nothing of audiences: it is good for those of this API.
+    const common = wanted.filter((audience) => tokens.audiences.includes(audience))
+    if (user !== undefined && common.length > 0) return { user, audiences: common }
+    const verified = await tokens.verify(token, wanted)
+    if (typeof verified === 'string') return { error: `[invalid bearer token, ${verified}]` }
+    return verified ?? { error: 'invalid bearer token' }
+  }
+
+export const makeAccess = (
+  options: ServerOptions,
+  credentials: ServerCredentials,
+  clock: Clock,
+): Access => {
+  let stores: Stores | undefined
+  const storeOf = (group: string, resource: string): Store => {
+    const store = stores?.ofResource({ group, resource })
+    if (store === undefined) throw new Error(`there is no store for ${resource} yet`)
+    return store
+  }
+  const tokens = makeTokens(options, credentials, clock, storeOf)
+  const rbac = new RbacAuthorizer(
+    rbacSource({ storeOf: (resource) => storeOf(rbacGroup, resource), clock }),
+  )
+  const authorizer = authorizerOf(options, rbac)
+  const serviceAccounts: TokenAuthenticator = async (token) => {
+    const verified = await tokens.verify(token)
+    return typeof verified === 'object' ? verified.user : undefined
+  }
+  const known = staticTokenAuthenticator(staticTokens(options, credentials.adminToken))
+  const rulesFor = async (user: UserInfo, namespace: string) =>
+    options.authorizationModes?.includes('AlwaysAllow')
+      ? everything
+      : rbac.rulesFor(user, namespace)
+  const authorizeAll = async (attributes: Attributes): Promise<void> => {
+    const { decision, reason } = await authorizer.authorize(attributes)
+    if (decision !== 'allow') throw forbiddenError(attributes, reason)
+  }
+  return {
+    authenticator: authenticatorOf(known, [serviceAccounts]),
+    authorizer,
+    tokens,
+    withAccess: (kinds) => [
+      ...kinds.map((kind) => withTokens(withEscalationCheck(kind, { rbac, authorizer }), tokens)),
+      ...authenticationKinds(makeReview(known, tokens)),
+      ...authorizationKinds(authorizer, rulesFor),
+    ],
+    authorizeCreate: ({ kube }) =>
+      authorizeAll({ ...attributesOf(kube.user, kube.info), verb: 'create' }),
+    connect: (made) => {
+      stores = made
+    },
+  }
+}

@@ -1,0 +1,54 @@
+/** Roles and bindings as they are stored. */
+import type { Clock } from '#api/clock.js'
+import type { KubeObject } from '#api/object.js'
+import type { Binding, RoleSource } from '#authz/rbac.js'
+import type { PolicyRule } from '#authz/rbac-rules.js'
+import { internalContext } from '#registry/internal-context.js'
+import type { Store } from '#registry/store.js'
+
+const group = 'rbac.authorization.k8s.io'
+
+const bindingOf = ({ metadata, subjects, roleRef }: KubeObject): Binding => ({
+  name: metadata.name!,
+  namespace: metadata.namespace ?? '',
+  subjects: subjects ?? [],
+  roleRef,
+})
+
+export interface RbacSourceDeps {
+  readonly storeOf: (resource: string) => Store
+  readonly clock: Clock
+}
+
+/** Reads what the cache holds: upstream's authorizer lives off informers, too. */
+export const rbacSource = ({ storeOf, clock }: RbacSourceDeps): RoleSource => {
+  const never = new AbortController().signal
+  const context = (namespace?: string) =>
+    internalContext({ now: clock.now(), signal: never, stores: () => undefined }, namespace)
+  const bindings = async (resource: string, namespace: string): Promise<Binding[]> => {
+    const store = storeOf(resource)
+    const { storagePrefix } = store.definition
+    const page = await store.list(context(namespace), {
+      selection: {
+        prefix: namespace === '' ? `${storagePrefix}/` : `${storagePrefix}/${namespace}/`,
+      },
+      consistency: { kind: 'any' },
+      limit: 0,
+    })
+    return page.items.map(({ object }) => bindingOf(object))
+  }
+  return {
+    clusterRoleBindings: () => bindings('clusterrolebindings', ''),
+    roleBindings: (namespace) => bindings('rolebindings', namespace),
+    rules: async ({ kind, name }, namespace) => {
+      if (kind !== 'Role' && kind !== 'ClusterRole')
+        throw new Error(`unsupported role reference kind: ${JSON.stringify(kind)}`)
+      const store = storeOf(kind === 'Role' ? 'roles' : 'clusterroles')
+      const ctx = context(kind === 'Role' ? namespace : undefined)
+      const { object } = await store.get(ctx, name, { kind: 'any' })
+      return (object.rules ?? []) as PolicyRule[]
+    },
+  }
+}
+
+export const rbacGroup = group
