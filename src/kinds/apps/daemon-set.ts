@@ -1,6 +1,12 @@
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import {
+  validateDaemonSet,
+  validateDaemonSetStatus,
+  validateDaemonSetUpdate,
+} from '#validation/workload/apps.js'
+import { templateWarnings } from '#validation/workload/warnings.js'
 import { defaultTemplate, ownStatus, specStays } from '../workloads/pod-template.js'
 
 // What older versions had in the spec is kept in an annotation: how often the template changed.
@@ -43,7 +49,11 @@ export default defineKind({
       const same = jsonEqual(next.spec.template as JsonValue, previous.spec.template as JsonValue)
       setTemplateGeneration(next, same ? before : before + 1)
     },
-    status: specStays(),
+    validate: validateDaemonSet,
+    validateUpdate: validateDaemonSetUpdate,
+    warningsOnCreate: templateWarnings,
+    warningsOnUpdate: templateWarnings,
+    status: { ...specStays(), validateUpdate: validateDaemonSetStatus },
   },
   sample: {
     metadata: { name: 'sample' },

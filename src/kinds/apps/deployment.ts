@@ -1,6 +1,12 @@
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import {
+  validateDeployment,
+  validateDeploymentStatus,
+  validateDeploymentUpdate,
+} from '#validation/workload/apps.js'
+import { templateWarnings } from '#validation/workload/warnings.js'
 import { defaultTemplate, ownStatus, specStays } from '../workloads/pod-template.js'
 import { scale } from '../workloads/scale.js'
 
@@ -32,7 +38,11 @@ export default defineKind({
     generation: (next, previous) =>
       !same(next.spec, previous.spec) ||
       !same(next.metadata.annotations ?? {}, previous.metadata.annotations ?? {}),
-    status: specStays({ labels: true }),
+    validate: validateDeployment,
+    validateUpdate: validateDeploymentUpdate,
+    warningsOnCreate: templateWarnings,
+    warningsOnUpdate: templateWarnings,
+    status: { ...specStays({ labels: true }), validateUpdate: validateDeploymentStatus },
   },
   sample: {
     metadata: { name: 'sample' },

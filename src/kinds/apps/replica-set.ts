@@ -1,5 +1,11 @@
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import {
+  validateReplicaSet,
+  validateReplicaSetStatus,
+  validateReplicaSetUpdate,
+} from '#validation/workload/apps.js'
+import { templateWarnings } from '#validation/workload/warnings.js'
 import { defaultTemplate, ownStatus, specStays } from '../workloads/pod-template.js'
 import { scale } from '../workloads/scale.js'
 
@@ -15,7 +21,11 @@ export default defineKind({
       spec.replicas ??= 1
     },
     ...ownStatus('io.k8s.api.apps.v1.ReplicaSetStatus'),
-    status: specStays(),
+    validate: validateReplicaSet,
+    validateUpdate: validateReplicaSetUpdate,
+    warningsOnCreate: templateWarnings,
+    warningsOnUpdate: templateWarnings,
+    status: { ...specStays(), validateUpdate: validateReplicaSetStatus },
   },
   sample: {
     metadata: { name: 'sample' },

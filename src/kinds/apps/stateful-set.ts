@@ -1,10 +1,18 @@
 import type { Fields, KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import {
+  validateStatefulSet,
+  validateStatefulSetStatus,
+  validateStatefulSetUpdate,
+} from '#validation/workload/apps.js'
+import { templateWarnings } from '#validation/workload/warnings.js'
 import { defaultClaimSpec } from '../pods/volume-defaults.js'
 import { defaultTemplate, ownStatus, specStays } from '../workloads/pod-template.js'
 import { scale } from '../workloads/scale.js'
 
 const defaultUpdateStrategy = (strategy: Fields): void => {
+  // A feature that is off in v1.36.
+  delete strategy.rollingUpdate?.maxUnavailable
   if (strategy.type === undefined) {
     strategy.type = 'RollingUpdate'
     strategy.rollingUpdate ??= {}
@@ -38,7 +46,11 @@ export default defineKind({
   strategy: {
     default: writeDefaults,
     ...ownStatus('io.k8s.api.apps.v1.StatefulSetStatus'),
-    status: specStays(),
+    validate: validateStatefulSet,
+    validateUpdate: validateStatefulSetUpdate,
+    warningsOnCreate: templateWarnings,
+    warningsOnUpdate: templateWarnings,
+    status: { ...specStays(), validateUpdate: validateStatefulSetStatus },
   },
   sample: {
     metadata: { name: 'sample' },

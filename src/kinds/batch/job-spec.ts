@@ -12,7 +12,7 @@ export const defaultJobSpec = (spec: Fields): void => {
     spec.podFailurePolicy === undefined ? 'TerminatingOrFailed' : 'Failed'
   spec.manualSelector ??= false
   for (const rule of spec.podFailurePolicy?.rules ?? [])
-    for (const pattern of rule.onPodConditions ?? []) pattern.status ??= 'True'
+    for (const pattern of rule.onPodConditions ?? []) pattern.status ||= 'True'
 }
 
 const uidLabel = 'batch.kubernetes.io/controller-uid'

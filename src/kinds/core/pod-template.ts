@@ -1,4 +1,6 @@
 import { defineKind } from '#registry/resource-definition.js'
+import { validatePodTemplateObject } from '#validation/workload/replication-controller.js'
+import { podTemplateWarnings } from '#validation/workload/warnings.js'
 import { defaultTemplate } from '../workloads/pod-template.js'
 
 export default defineKind({
@@ -6,6 +8,9 @@ export default defineKind({
   version: 'v1',
   kind: 'PodTemplate',
   strategy: {
+    validate: validatePodTemplateObject,
+    validateUpdate: validatePodTemplateObject,
+    warningsOnCreate: ({ template }) => podTemplateWarnings('template', template),
     default: (template) => defaultTemplate(template.template),
     generation: (next, previous) =>
       JSON.stringify(next.template) !== JSON.stringify(previous.template),

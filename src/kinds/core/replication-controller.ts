@@ -1,5 +1,10 @@
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import {
+  validateReplicationController,
+  validateReplicationControllerStatus,
+} from '#validation/workload/replication-controller.js'
+import { templateWarnings } from '#validation/workload/warnings.js'
 import { defaultTemplate, ownStatus, specStays } from '../workloads/pod-template.js'
 import { formatLabelSelector, scale } from '../workloads/scale.js'
 
@@ -20,7 +25,11 @@ export default defineKind({
   strategy: {
     default: writeDefaults,
     ...ownStatus('io.k8s.api.core.v1.ReplicationControllerStatus'),
-    status: specStays(),
+    validate: validateReplicationController,
+    validateUpdate: validateReplicationController,
+    warningsOnCreate: templateWarnings,
+    warningsOnUpdate: templateWarnings,
+    status: { ...specStays(), validateUpdate: validateReplicationControllerStatus },
     defaultGarbageCollection: 'orphan',
   },
   sample: {

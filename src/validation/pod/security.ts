@@ -137,8 +137,8 @@ export const validSecurityContext = (
     ...validId(child(path, 'runAsUser'), context.runAsUser),
     ...validId(child(path, 'runAsGroup'), context.runAsGroup),
     ...procMountErrors(child(path, 'procMount'), context.procMount, hostUsers),
-    ...escalationErrors(path, context),
     ...seccompErrors(child(path, 'seccompProfile'), context.seccompProfile),
+    ...escalationErrors(path, context),
     ...appArmorErrors(child(path, 'appArmorProfile'), context.appArmorProfile),
   ]
 }

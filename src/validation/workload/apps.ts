@@ -1,0 +1,345 @@
+/** Deployments, ReplicaSets, StatefulSets, DaemonSets (kubernetes, apps/validation). */
+import {
+  child,
+  type FieldError,
+  forbidden,
+  index,
+  invalid,
+  notSupported,
+  required,
+} from '#api/field-error.js'
+import { jsonEqual } from '#api/json-object.js'
+import type { Fields, JsonValue, KubeObject } from '#api/object.js'
+import { validDnsLabel } from '../formats.js'
+import { immutable } from '../immutable.js'
+import { validLabelSelector } from '../label-selector.js'
+import { validClaimSpec } from '../pod/claim-spec.js'
+import {
+  isNone,
+  notDecremented,
+  notMoreThanAll,
+  notNegative,
+  printStrategy,
+  unknownType,
+  validCountOrPercent,
+  withinReplicas,
+} from './counts.js'
+import {
+  isEmpty,
+  isUsableSelector,
+  runsForever,
+  selectorErrors,
+  templateLabelsErrors,
+  validPodTemplate,
+} from './pod-template.js'
+
+/** ReplicaSets, and Deployments, which make them. */
+const replicatedTemplate = (spec: Fields): FieldError[] => {
+  const path = 'spec.template'
+  const { template, selector } = spec
+  const at = child(path, 'spec')
+  return [
+    ...(selector && isEmpty(selector) ? [] : templateLabelsErrors(path, selector, template)),
+    ...validPodTemplate(path, template),
+    ...runsForever(at, template.spec, 'ReplicaSet'),
+  ]
+}
+
+const usable = (selector: Fields | null | undefined, then: FieldError[]): FieldError[] =>
+  isUsableSelector(selector) ? then : [invalid('spec.selector', selector, 'invalid label selector')]
+
+const rollingDeployment = ({ maxUnavailable, maxSurge }: Fields): FieldError[] => {
+  const path = 'spec.strategy.rollingUpdate'
+  const unavailableAt = child(path, 'maxUnavailable')
+  return [
+    ...validCountOrPercent(unavailableAt, maxUnavailable),
+    ...validCountOrPercent(child(path, 'maxSurge'), maxSurge),
+    ...(isNone(maxUnavailable) &&
+    isNone(maxSurge) &&
+    [maxUnavailable, maxSurge].every((v) => v === 0 || /^\d+%$/.test(String(v)))
+      ? [invalid(unavailableAt, maxUnavailable, 'may not be 0 when `maxSurge` is 0')]
+      : []),
+    ...notMoreThanAll(unavailableAt, maxUnavailable),
+  ]
+}
+
+const deploymentStrategy = (strategy: Fields): FieldError[] => {
+  const path = 'spec.strategy'
+  if (strategy.type === 'Recreate')
+    return strategy.rollingUpdate === undefined
+      ? []
+      : [
+          forbidden(
+            child(path, 'rollingUpdate'),
+            "may not be specified when strategy `type` is 'Recreate'",
+          ),
+        ]
+  if (strategy.type === 'RollingUpdate') return rollingDeployment(strategy.rollingUpdate)
+  const printed = printStrategy(strategy, ['MaxUnavailable', 'MaxSurge'])
+  return [unknownType(path, printed, ['Recreate', 'RollingUpdate'])]
+}
+
+export const validateDeployment = ({ spec }: KubeObject): FieldError[] => {
+  const { progressDeadlineSeconds, minReadySeconds = 0 } = spec
+  const deadlineAt = 'spec.progressDeadlineSeconds'
+  return [
+    ...notNegative('spec', spec, 'replicas'),
+    ...selectorErrors('spec.selector', spec.selector, 'empty selector is invalid for deployment'),
+    ...usable(spec.selector, replicatedTemplate(spec)),
+    ...deploymentStrategy(spec.strategy),
+    ...notNegative('spec', spec, 'minReadySeconds', 'revisionHistoryLimit'),
+    ...notNegative('spec', spec, 'progressDeadlineSeconds'),
+    ...(progressDeadlineSeconds <= minReadySeconds
+      ? [invalid(deadlineAt, progressDeadlineSeconds, 'must be greater than minReadySeconds')]
+      : []),
+  ]
+}
+
+export const selectorIsImmutable = (next: KubeObject, previous: KubeObject): FieldError[] =>
+  immutable('spec.selector', next.spec.selector, previous.spec.selector)
+
+export const validateDeploymentUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => [
+  ...validateDeployment(next),
+  ...selectorIsImmutable(next, previous),
+]
+
+const replicaCounts = ['replicas', 'fullyLabeledReplicas', 'readyReplicas', 'availableReplicas']
+
+export const validateDeploymentStatus = (next: KubeObject, previous: KubeObject): FieldError[] => {
+  const { status } = next
+  const all = ['updatedReplicas', 'readyReplicas', 'availableReplicas']
+  const errors = notNegative(
+    'status',
+    status,
+    'observedGeneration',
+    'replicas',
+    'updatedReplicas',
+    'terminatingReplicas',
+    'readyReplicas',
+    'availableReplicas',
+    'unavailableReplicas',
+    'collisionCount',
+  )
+  if ((status.availableReplicas ?? 0) > (status.readyReplicas ?? 0))
+    errors.push(
+      ...withinReplicas('status', status, all),
+      invalid(
+        'status.availableReplicas',
+        status.availableReplicas,
+        'cannot be greater than readyReplicas',
+      ),
+    )
+  else errors.push(...withinReplicas('status', status, all))
+  return [...errors, ...notDecremented(status, previous.status ?? {})]
+}
+
+export const validateReplicaSet = ({ spec }: KubeObject): FieldError[] => [
+  ...notNegative('spec', spec, 'replicas', 'minReadySeconds'),
+  ...selectorErrors('spec.selector', spec.selector, 'empty selector is invalid for deployment'),
+  ...usable(spec.selector, replicatedTemplate(spec)),
+]
+
+export const validateReplicaSetUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => [
+  ...validateReplicaSet(next),
+  ...selectorIsImmutable(next, previous),
+]
+
+export const validateReplicaSetStatus = ({ status }: KubeObject): FieldError[] => {
+  const errors = [
+    ...notNegative('status', status, ...replicaCounts, 'observedGeneration'),
+    ...withinReplicas('status', status, replicaCounts.slice(1)),
+  ]
+  if ((status.availableReplicas ?? 0) > (status.readyReplicas ?? 0))
+    errors.push(
+      invalid(
+        'status.availableReplicas',
+        status.availableReplicas,
+        'cannot be greater than readyReplicas',
+      ),
+    )
+  return errors
+}
+
+const daemonStrategy = (strategy: Fields): FieldError[] => {
+  const path = 'spec.updateStrategy'
+  if (strategy.type === 'OnDelete') return []
+  if (strategy.type !== 'RollingUpdate')
+    return [
+      unknownType(path, printStrategy(strategy, ['MaxUnavailable', 'MaxSurge']), [
+        'RollingUpdate',
+        'OnDelete',
+      ]),
+    ]
+  const { maxUnavailable, maxSurge } = strategy.rollingUpdate
+  const unavailableAt = child(path, 'rollingUpdate', 'maxUnavailable')
+  const surgeAt = child(path, 'rollingUpdate', 'maxSurge')
+  const none = [isNone(maxUnavailable), isNone(maxSurge)]
+  return [
+    ...validCountOrPercent(unavailableAt, maxUnavailable),
+    ...notMoreThanAll(unavailableAt, maxUnavailable),
+    ...validCountOrPercent(surgeAt, maxSurge),
+    ...notMoreThanAll(surgeAt, maxSurge),
+    ...(none[0] && none[1] ? [required(unavailableAt, 'cannot be 0 when maxSurge is 0')] : []),
+    ...(none[0] || none[1]
+      ? []
+      : [invalid(surgeAt, maxSurge, 'may not be set when maxUnavailable is non-zero')]),
+  ]
+}
+
+export const validateDaemonSet = ({ spec }: KubeObject): FieldError[] => {
+  const { selector, template } = spec
+  return [
+    ...validLabelSelector('spec.selector', selector),
+    ...(isUsableSelector(selector) && !(selector && isEmpty(selector))
+      ? templateLabelsErrors('spec.template', selector, template)
+      : []),
+    ...(selector && isEmpty(selector)
+      ? [invalid('spec.selector', selector, 'empty selector is invalid for daemonset')]
+      : []),
+    ...validPodTemplate('spec.template', template),
+    ...runsForever('spec.template.spec', template.spec, 'DaemonSet'),
+    ...notNegative('spec', spec, 'minReadySeconds'),
+    ...daemonStrategy(spec.updateStrategy),
+    ...notNegative('spec', spec, 'revisionHistoryLimit'),
+  ]
+}
+
+export const validateDaemonSetUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => [
+  ...validateDaemonSet(next),
+  ...selectorIsImmutable(next, previous),
+]
+
+export const validateDaemonSetStatus = ({ status }: KubeObject): FieldError[] =>
+  notNegative(
+    'status',
+    status,
+    'currentNumberScheduled',
+    'numberMisscheduled',
+    'desiredNumberScheduled',
+    'numberReady',
+    'observedGeneration',
+    'updatedNumberScheduled',
+    'numberAvailable',
+    'numberUnavailable',
+    'collisionCount',
+  )
+
+const statefulStrategy = (strategy: Fields): FieldError[] => {
+  const path = 'spec.updateStrategy'
+  const { type, rollingUpdate } = strategy
+  if (type === 'OnDelete')
+    return rollingUpdate === undefined
+      ? []
+      : [
+          invalid(
+            child(path, 'rollingUpdate'),
+            {
+              Partition: rollingUpdate.partition ?? 0,
+              MaxUnavailable: rollingUpdate.maxUnavailable ?? null,
+            },
+            "only allowed for updateStrategy 'RollingUpdate'",
+          ),
+        ]
+  if (type === 'RollingUpdate')
+    return notNegative(child(path, 'rollingUpdate'), rollingUpdate ?? {}, 'partition')
+  return [
+    invalid(
+      path,
+      printStrategy(strategy, ['Partition', 'MaxUnavailable']),
+      "must be 'RollingUpdate' or 'OnDelete'",
+    ),
+  ]
+}
+
+const retentions = ['Retain', 'Delete']
+
+const claimTemplates = (claims: Fields[] | undefined): FieldError[] =>
+  (claims ?? []).flatMap((claim, i) =>
+    validClaimSpec(child(index('spec.volumeClaimTemplates', i), 'spec'), claim.spec ?? {}),
+  )
+
+const managements = ['OrderedReady', 'Parallel']
+
+export const validateStatefulSet = ({ spec }: KubeObject): FieldError[] => {
+  const { podManagementPolicy, selector, template, volumeClaimTemplates, serviceName } = spec
+  const policy = 'spec.persistentVolumeClaimRetentionPolicy'
+  const volumes = ((volumeClaimTemplates ?? []) as Fields[]).map(({ metadata }) => ({
+    name: metadata?.name ?? '',
+    persistentVolumeClaim: { claimName: metadata?.name || 'claim' },
+  }))
+  return [
+    ...(managements.includes(podManagementPolicy)
+      ? []
+      : [
+          invalid(
+            'spec.podManagementPolicy',
+            podManagementPolicy,
+            "must be 'OrderedReady' or 'Parallel'",
+          ),
+        ]),
+    ...statefulStrategy(spec.updateStrategy),
+    ...['whenDeleted', 'whenScaled'].flatMap((field) => {
+      const value = spec.persistentVolumeClaimRetentionPolicy?.[field]
+      return value === undefined || retentions.includes(value)
+        ? []
+        : [notSupported(child(policy, field), value, retentions)]
+    }),
+    ...notNegative('spec', spec, 'replicas', 'minReadySeconds'),
+    ...notNegative('spec.ordinals', spec.ordinals ?? {}, 'start'),
+    ...selectorErrors('spec.selector', selector, 'empty selector is invalid for statefulset'),
+    ...(serviceName ? validDnsLabel('spec.serviceName', serviceName) : []),
+    ...claimTemplates(volumeClaimTemplates),
+    ...(isUsableSelector(selector)
+      ? [
+          ...(selector && isEmpty(selector)
+            ? []
+            : templateLabelsErrors('spec.template', selector, template)),
+          ...validPodTemplate('spec.template', template, volumes),
+        ]
+      : [invalid('spec.selector', selector, '')]),
+    ...runsForever('spec.template.spec', template.spec, 'StatefulSet'),
+  ]
+}
+
+const updatable = [
+  'replicas',
+  'ordinals',
+  'template',
+  'updateStrategy',
+  'revisionHistoryLimit',
+  'persistentVolumeClaimRetentionPolicy',
+  'minReadySeconds',
+]
+
+const withoutUpdatable = (spec: Fields): JsonValue =>
+  Object.fromEntries(Object.entries(spec).filter(([key]) => !updatable.includes(key)))
+
+export const validateStatefulSetUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => [
+  ...validateStatefulSet(next),
+  ...(jsonEqual(withoutUpdatable(next.spec), withoutUpdatable(previous.spec))
+    ? []
+    : [
+        forbidden(
+          'spec',
+          "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
+        ),
+      ]),
+]
+
+export const validateStatefulSetStatus = (next: KubeObject, previous: KubeObject): FieldError[] => {
+  const { status } = next
+  const parts = ['readyReplicas', 'currentReplicas', 'updatedReplicas', 'availableReplicas']
+  const errors = [
+    ...notNegative('status', status, 'replicas', ...parts, 'observedGeneration', 'collisionCount'),
+    ...withinReplicas('status', status, parts),
+  ]
+  if ((status.availableReplicas ?? 0) > (status.readyReplicas ?? 0))
+    errors.push(
+      invalid(
+        'status.availableReplicas',
+        status.availableReplicas,
+        'cannot be greater than status.readyReplicas',
+      ),
+    )
+  return [...errors, ...notDecremented(status, previous.status ?? {})]
+}

@@ -1,0 +1,60 @@
+/** Numbers in the specs and statuses of workloads. */
+import { child, type FieldError, invalid, notSupported } from '#api/field-error.js'
+import { regexMessage } from '#api/names.js'
+import type { Fields } from '#api/object.js'
+import { validNotNegative } from '../formats.js'
+
+export const notNegative = (path: string, part: Fields, ...fields: string[]): FieldError[] =>
+  fields.flatMap((field) => validNotNegative(child(path, field), part[field]))
+
+const percentMessage = regexMessage(
+  "a valid percent string must be a numeric string followed by an ending '%'",
+  '[0-9]+%',
+  '1%',
+  '93%',
+)
+
+type Count = number | string
+
+export const validCountOrPercent = (path: string, value: Count): FieldError[] => {
+  if (typeof value === 'number') return validNotNegative(path, value)
+  return /^[0-9]+%$/.test(value) ? [] : [invalid(path, value, percentMessage)]
+}
+
+const amount = (value: Count): number => Number.parseInt(String(value), 10) || 0
+export const isNone = (value: Count): boolean => amount(value) === 0
+
+export const notMoreThanAll = (path: string, value: Count): FieldError[] =>
+  typeof value === 'string' && /^[0-9]+%$/.test(value) && amount(value) > 100
+    ? [invalid(path, value, 'must not be greater than 100%')]
+    : []
+
+/** A strategy as upstream prints its internal type. */
+export const printStrategy = (strategy: Fields, fields: readonly string[]): Fields => ({
+  Type: strategy.type ?? '',
+  RollingUpdate:
+    strategy.rollingUpdate === undefined
+      ? null
+      : Object.fromEntries(
+          fields.map((name) => [
+            name,
+            strategy.rollingUpdate[name[0]!.toLowerCase() + name.slice(1)] ?? null,
+          ]),
+        ),
+})
+
+export const unknownType = (path: string, printed: Fields, types: readonly string[]): FieldError =>
+  notSupported(path, printed, types)
+
+/** Counts in a status that are parts of its replicas. */
+export const withinReplicas = (path: string, status: Fields, fields: readonly string[]) =>
+  fields.flatMap((field) =>
+    (status[field] ?? 0) > (status.replicas ?? 0)
+      ? [invalid(child(path, field), status[field], 'cannot be greater than status.replicas')]
+      : [],
+  )
+
+export const notDecremented = (next: Fields, previous: Fields): FieldError[] =>
+  (next.collisionCount ?? 0) < (previous.collisionCount ?? 0)
+    ? [invalid('status.collisionCount', next.collisionCount ?? 0, 'cannot be decremented')]
+    : []

@@ -1,0 +1,62 @@
+/** ReplicationControllers, PodTemplates and ControllerRevisions. */
+import { child, type FieldError, invalid, required } from '#api/field-error.js'
+import type { Fields, KubeObject } from '#api/object.js'
+import { immutable } from '../immutable.js'
+import { notNegative, withinReplicas } from './counts.js'
+import { runsForever, templateLabelsErrors, validPodTemplate } from './pod-template.js'
+
+const templateErrors = ({ template, selector }: Fields): FieldError[] => {
+  const path = 'spec.template'
+  if (template === undefined || template === null) return [required(path)]
+  const at = child(path, 'spec')
+  return [
+    ...(Object.keys(selector ?? {}).length === 0
+      ? []
+      : templateLabelsErrors(path, { matchLabels: selector }, template)),
+    ...validPodTemplate(path, template),
+    ...runsForever(at, template.spec, 'ReplicationController'),
+  ]
+}
+
+export const validateReplicationController = ({ spec }: KubeObject): FieldError[] => [
+  ...notNegative('spec', spec, 'minReadySeconds'),
+  ...(Object.keys(spec.selector ?? {}).length === 0 ? [required('spec.selector')] : []),
+  ...notNegative('spec', spec, 'replicas'),
+  ...templateErrors(spec),
+]
+
+const counts = ['fullyLabeledReplicas', 'readyReplicas', 'availableReplicas']
+
+export const validateReplicationControllerStatus = ({ status }: KubeObject): FieldError[] => {
+  const errors = [
+    ...notNegative('status', status, 'replicas', ...counts, 'observedGeneration'),
+    ...withinReplicas('status', status, counts),
+  ]
+  if ((status.availableReplicas ?? 0) > (status.readyReplicas ?? 0))
+    errors.push(
+      invalid(
+        'status.availableReplicas',
+        status.availableReplicas,
+        'cannot be greater than readyReplicas',
+      ),
+    )
+  return errors
+}
+
+export const validatePodTemplateObject = ({ template }: KubeObject): FieldError[] =>
+  validPodTemplate('template', template)
+
+export const validateControllerRevision = (revision: KubeObject): FieldError[] => [
+  ...notNegative('', revision, 'revision'),
+  ...(revision.data === null || revision.data === undefined
+    ? [required('data', 'data is mandatory')]
+    : []),
+]
+
+export const validateControllerRevisionUpdate = (
+  next: KubeObject,
+  previous: KubeObject,
+): FieldError[] => [
+  ...validateControllerRevision(next),
+  ...immutable('data', next.data, previous.data),
+]

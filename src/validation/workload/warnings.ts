@@ -1,0 +1,18 @@
+/** Warnings about pod templates, of every kind that has one at the usual place. */
+import { child } from '#api/field-error.js'
+import type { Fields, KubeObject } from '#api/object.js'
+import { podSpecWarnings } from '../pod/warnings.js'
+
+export const podTemplateWarnings = (path: string, template: Fields | undefined): string[] =>
+  template?.spec
+    ? podSpecWarnings(
+        child(path, 'spec'),
+        template.spec,
+        child(path, 'metadata'),
+        template.metadata,
+      )
+    : []
+
+/** A kind whose pods are named after it should have a name that fits a hostname. */
+export const templateWarnings = ({ spec }: KubeObject): string[] =>
+  podTemplateWarnings('spec.template', spec.template)
