@@ -29,6 +29,7 @@ const { values: flags } = parseArgs({
     rounds: { type: 'string', default: '2' },
     watchers: { type: 'string', default: '100' },
     only: { type: 'string', default: '' },
+    profile: { type: 'string' },
   },
 })
 const objects = Number(flags.objects)
@@ -119,7 +120,7 @@ class Runner {
 }
 
 const main = async (): Promise<void> => {
-  const ours = flags.server === undefined ? await startOurs() : undefined
+  const ours = flags.server === undefined ? await startOurs(flags.profile) : undefined
   const first = ours?.rival ?? running('server', flags.server!, flags.token)
   const floor =
     flags.against === undefined && ours !== undefined
@@ -148,11 +149,22 @@ const compare = async (runners: readonly [Runner, Runner], floor: Rival | undefi
   line('requests a second', `${runners[0].rival.name}  ${runners[1].rival.name}  ratio`)
   const only = new RegExp(flags.only)
   const all = workloads(objects)
-  for (const workload of all.filter(({ name }) => only.test(name))) {
+  // Deletes come last: they take away what the others work on.
+  const measure = async (workload: Workload) => {
+    if (!only.test(workload.name)) return
     if (floor !== undefined) await teach(floor, workload, runners[0])
     await compareOne(workload.name, runners, (runner, into) => runner.round(workload, into))
   }
-  if (!only.test('watch deliveries')) return
+  for (const workload of all) if (workload.callsMax === undefined) await measure(workload)
+  if (only.test('watch deliveries')) await compareFanOut(runners, floor, all)
+  for (const workload of all) if (workload.callsMax !== undefined) await measure(workload)
+}
+
+const compareFanOut = async (
+  runners: readonly [Runner, Runner],
+  floor: Rival | undefined,
+  all: readonly Workload[],
+) => {
   const patch = all.find(({ name }) => name === 'merge patch')!
   if (floor !== undefined) await teach(floor, patch, runners[0], true)
   await compareOne('watch deliveries', runners, (runner, into) => runner.fanOut(patch, into))

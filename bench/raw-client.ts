@@ -46,10 +46,12 @@ export class RawConnection {
   /** A GET that is never answered to the end: `lines` is told how many lines have come. */
   stream(path: string, lines: (count: number) => void): void {
     this.#socket.removeAllListeners('data')
+    let last = 0
     this.#socket.on('data', (chunk: Buffer) => {
-      let count = 0
       // Every frame ends in `}\n`; the line ends of chunk sizes are preceded by `\r`.
+      let count = last === 0x7d && chunk[0] === 0x0a ? 1 : 0
       for (let at = chunk.indexOf('}\n'); at >= 0; at = chunk.indexOf('}\n', at + 2)) count++
+      last = chunk[chunk.length - 1]!
       lines(count)
     })
     this.#socket.write(
