@@ -167,7 +167,8 @@ class Lifecycle {
     try {
       await this.sync(definition)
     } catch (error) {
-      // The next event of this definition, or the next start, does it again.
+      // A conflict is another writer's change, whose event comes; else the next event or start does it again.
+      if (error instanceof ApiError && error.code === 409) return
       this.#deps.log(`custom resource definition ${definition.metadata.name}`, error)
     }
   }
@@ -206,8 +207,7 @@ class Lifecycle {
     const ctx = this.context('status')
     const { stored } = await store.update(ctx, definition.metadata.name!, (current) => {
       const status = (current as CustomResourceDefinition).status!
-      const { resourceVersion: _latest, ...metadata } = current!.metadata
-      return { ...current!, metadata, status: change(status) } as KubeObject
+      return { ...current!, status: change(status) } as KubeObject
     })
     this.show(stored.object as CustomResourceDefinition)
   }
