@@ -6,6 +6,7 @@ import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { goTypeName } from '#openapi/schemas.js'
 import { type Decode, decoderOf } from './decode/compile.js'
+import { copyUnstructured } from './decode/custom-object.js'
 import { DecodeError, explain } from './decode/explain.js'
 import { type GoType, goTypeOfKey } from './decode/go-type.js'
 import type { ResourceDefinition } from './resource-definition.js'
@@ -40,11 +41,12 @@ export const decodeType = (
   schemaName: string,
   value: JsonValue,
   trace?: JsonTrace,
+  path = '',
 ): { value: JsonObject; strictErrors: string[] } => {
   const { type, decode } = compiled(schemaName)
   const state = { problem: false }
   const decoded = decode(value ?? {}, state) as JsonObject
-  const strictErrors = state.problem || trace !== undefined ? explain(type, value, trace) : []
+  const strictErrors = state.problem || trace !== undefined ? explain(type, value, trace, path) : []
   return { value: decoded, strictErrors }
 }
 
@@ -80,22 +82,30 @@ export const decodeKind = (
   }
 }
 
+const metadataType = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'
+
 const decodeCustomObject = (
   definition: ResourceDefinition,
   value: JsonValue,
   trace?: JsonTrace,
 ): Decoded => {
-  const body = (value ?? {}) as JsonObject
   const { gvk } = definition
-  const metadata = decodeKind(
-    gvk,
-    'io.k8s.apimachinery.pkg.apis.meta.v1.PartialObjectMetadata',
-    { metadata: body.metadata ?? {} },
-    trace,
-  )
-  const object = { ...body, ...metadata.object } as KubeObject
-  const strictErrors = [...metadata.strictErrors, ...(definition.conform?.(object) ?? [])]
-  return { object, strictErrors }
+  try {
+    const { value: body, duplicates } = copyUnstructured((value ?? {}) as JsonObject, trace)
+    const given = ((value ?? {}) as JsonObject).metadata ?? {}
+    const metadata = decodeType(metadataType, given, trace, 'metadata')
+    const type = { apiVersion: formatGroupVersion(gvk), kind: gvk.kind }
+    const object = { ...type, ...body, metadata: metadata.value } as unknown as KubeObject
+    const strictErrors = [
+      ...new Set([...duplicates, ...metadata.strictErrors, ...(definition.conform?.(object) ?? [])]),
+    ]
+    return { object, strictErrors }
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error
+    throw badRequest(
+      `${gvk.kind} in version "${gvk.version}" cannot be handled as a ${gvk.kind}: ${error.message}`,
+    )
+  }
 }
 
 /**

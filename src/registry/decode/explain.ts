@@ -163,8 +163,13 @@ class Explainer {
 }
 
 /** Throws DecodeError; otherwise what strict validation refuses, in the order of the text. */
-export const explain = (type: GoType, value: JsonValue, trace: JsonTrace | undefined): string[] => {
+export const explain = (
+  type: GoType,
+  value: JsonValue,
+  trace: JsonTrace | undefined,
+  path = '',
+): string[] => {
   const explainer = new Explainer(trace)
-  explainer.value(type, value, { struct: '', fields: '', path: '' })
+  explainer.value(type, value, { struct: '', fields: '', path })
   return [...explainer.strictErrors]
 }

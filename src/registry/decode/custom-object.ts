@@ -1,0 +1,41 @@
+/**
+ * The body of a custom resource before its schema looks at it: a private copy of unstructured JSON, of which only the
+ * metadata has a Go type.
+ */
+import type { JsonTrace } from '#api/json.js'
+import type { JsonObject, JsonValue } from '#api/object.js'
+import { DecodeError } from './explain.js'
+
+export interface UnstructuredCopy {
+  readonly value: JsonObject
+  /** `duplicate field "spec.size"`, in the order of the text. */
+  readonly duplicates: string[]
+}
+
+/** Throws DecodeError for a number that is none for Go. */
+export const copyUnstructured = (value: JsonObject, trace?: JsonTrace): UnstructuredCopy => {
+  const duplicates: string[] = []
+  const at = (path: string, key: string) => (path === '' ? key : `${path}.${key}`)
+  const copy = (from: JsonValue, path: string, literal?: string): JsonValue => {
+    if (typeof from === 'number' && !Number.isFinite(from))
+      throw new DecodeError(
+        `json: cannot unmarshal number ${literal ?? from} into Go value of type float64`,
+      )
+    if (typeof from !== 'object' || from === null) return from
+    const literals = trace?.literals.get(from)
+    if (Array.isArray(from))
+      return from.map((item, i) => copy(item, `${path}[${i}]`, literals?.get(i)))
+    const seen = new Set<string>()
+    for (const [key] of trace?.entries.get(from) ?? []) {
+      if (seen.has(key)) duplicates.push(`duplicate field ${JSON.stringify(at(path, key))}`)
+      seen.add(key)
+    }
+    return Object.fromEntries(
+      Object.entries(from).map(([key, inner]) => [
+        key,
+        copy(inner, at(path, key), literals?.get(key)),
+      ]),
+    )
+  }
+  return { value: copy(value, '') as JsonObject, duplicates }
+}
