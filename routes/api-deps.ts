@@ -31,8 +31,6 @@ export interface ApiDeps {
     request: FastifyRequest,
     reply: FastifyReply,
   ) => unknown | Promise<unknown>
-  /** Whether a group without resources in the table is known all the same (a CRD without served versions). */
-  readonly knowsGroup?: (group: string) => boolean
 }
 
 /** One request's aim: resource, subresource, namespace and name. */

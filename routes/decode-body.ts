@@ -1,9 +1,10 @@
 /** From the bytes of a body to a decoded object, with upstream's texts for everything that can be wrong with it. */
 import type { FastifyRequest } from 'fastify'
-import { badRequest, unsupportedMediaType } from '#api/errors.js'
+import { badRequest, invalid, unsupportedMediaType } from '#api/errors.js'
+import { invalid as invalidField } from '#api/field-error.js'
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import type { JsonTrace } from '#api/json.js'
-import { JsonSyntaxError, parseWithTrace } from '#api/json.js'
+import { JsonSyntaxError, parseWithTrace, stringify } from '#api/json.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
 import { decodeObject } from '#registry/decode.js'
@@ -93,6 +94,13 @@ export const checkType = (
     throw unrecognized(
       `couldn't get version/kind; json parse error: json: cannot unmarshal ${goKindOf(value)} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`,
     )
+  // Only built-in kinds may leave out what they are: without a Go type there is nothing to assume.
+  for (const [field, name] of [
+    ['kind', 'Kind'],
+    ['apiVersion', 'apiVersion'],
+  ] as const)
+    if (isCustom && !value[field])
+      throw unrecognized(`Object '${name}' is missing in '${stringify(value)}'`)
   const kind = typeof value.kind === 'string' && value.kind !== '' ? value.kind : gvk.kind
   const expected = formatGroupVersion(gvk)
   const apiVersion =
@@ -104,6 +112,12 @@ export const checkType = (
     throw unrecognized(
       `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/api/legacyscheme/scheme.go:30"`,
     )
+  if (kind !== gvk.kind && isCustom && apiVersion === expected) {
+    const { name } = (value.metadata ?? {}) as { name?: string }
+    throw invalid({ group: gvk.group, kind }, name ?? '', [
+      invalidField('kind', kind, `must be ${gvk.kind}`),
+    ])
+  }
   if (kind !== gvk.kind && !isCustom)
     throw badRequest(
       `${kind} in version ${JSON.stringify(gv.version)} cannot be handled as a ${gvk.kind}: converting (${gv.version}.${kind}) to (${goAlias(gvk.group)}.${gvk.kind}): unknown conversion`,

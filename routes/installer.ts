@@ -4,7 +4,8 @@
  * paths and everything that is refused go through a fixed set of parametric routes that look in the same table.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
-import { methodNotAllowed, pathNotFound } from '#api/errors.js'
+import { methodNotAllowed, methodNotSupported, notFound, pathNotFound } from '#api/errors.js'
+import type { RequestInfo } from '#api/request-info.js'
 import { PlainTextError } from '#filters/plain-text-error.js'
 import type { ResourceDefinition, Subresource, Verb } from '#registry/resource-definition.js'
 import type { ApiDeps, Target, VerbHandler } from './api-deps.js'
@@ -188,15 +189,22 @@ const routeOfInfo = ({ kube }: FastifyRequest, definition: ResourceDefinition): 
     view === undefined &&
     !(subresource === 'status' && definition.hasStatus)
   )
-    throw pathNotFound()
+    throw definition.isCustom ? notFound(definition.gvr, parts[1] ?? '') : pathNotFound()
   if (parts.length > 3 && view?.style !== 'connect') throw pathNotFound()
   return { definition, scope, subresource, view }
 }
 
-const groupIsKnown = ({ table, knowsGroup }: ApiDeps, group: string): boolean => {
-  for (const { gvr } of table) if (gvr.group === group) return true
-  return knowsGroup?.(group) ?? false
+const groupIsBuiltIn = ({ table }: ApiDeps, group: string): boolean => {
+  for (const { gvr, isCustom } of table) if (gvr.group === group && !isCustom) return true
+  return false
 }
+
+/** What the server of custom resources hands on to nobody: text, not a Status. */
+const pageNotFound = (): PlainTextError => new PlainTextError(404, '404 page not found\n')
+
+/** Paths of the wrong scope do not exist for custom resources. */
+const isWrongScope = ({ namespaced, isCustom }: ResourceDefinition, info: RequestInfo): boolean =>
+  isCustom && (namespaced ? info.namespace === '' && info.parts.length > 1 : info.namespace !== '')
 
 /** What no route of its own serves: custom resources, legacy watches, and what is refused with a reason. */
 const serveByTable = async (
@@ -212,10 +220,10 @@ const serveByTable = async (
   if (definition === undefined || info.path.includes('//')) {
     const asked = info.isResourceRequest ? group : (info.path.split('/')[2] ?? '')
     const isLegacy = info.path.startsWith('/api/')
-    if (!isLegacy && !groupIsKnown(deps, asked))
-      throw new PlainTextError(404, '404 page not found\n')
+    if (!isLegacy && !groupIsBuiltIn(deps, asked)) throw pageNotFound()
     throw pathNotFound()
   }
+  if (isWrongScope(definition, info)) throw pageNotFound()
   const isLegacyWatch = info.verb === 'watch' && /\/watch\//.test(info.path)
   const namespace = definition.namespaced && info.namespace !== '' ? info.namespace : undefined
   if (isLegacyWatch) {

@@ -30,6 +30,8 @@ export const getObject: VerbHandler = async (target, request, reply, deps) => {
   const ctx = makeContext(target, request, reply, deps)
   const stored = await target.store.get(ctx, target.name, consistencyOf(query))
   const { view } = target
+  const refused = view?.refuseRead?.(stored.object)
+  if (refused !== undefined) throw refused
   if (view?.read !== undefined)
     return sendObject(target, request, reply, view.read(stored.object), { code: 200, negotiated })
   return sendStored(target, request, reply, stored, { code: 200, negotiated })

@@ -57,7 +57,11 @@ export const throughView =
     const changed = await next(shown)
     const { resourceVersion } = changed.metadata
     const result = view.write?.(parent, changed, ctx) ?? changed
-    if (resourceVersion === undefined) delete result.metadata.resourceVersion
+    // A scale without a version is written over what was read, also of kinds that refuse this of their main resource.
+    const unconditional = definition.strategy.allowUnconditionalUpdate ?? true
+    if (resourceVersion === undefined && !unconditional && view.write !== undefined)
+      result.metadata.resourceVersion = current.metadata.resourceVersion
+    else if (resourceVersion === undefined) delete result.metadata.resourceVersion
     else result.metadata.resourceVersion = resourceVersion
     if (owners !== undefined) {
       const managedFields = owners.keep(shown, changed, current)

@@ -16,6 +16,8 @@ export interface StoredObject {
   readonly json: Buffer
   /** Revision of the write that made this version: the number behind resourceVersion. */
   readonly revision: number
+  /** True when it shows differently than it is stored (a changed schema): a write is due even without a change. */
+  readonly isStale?: boolean
 }
 
 export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED'

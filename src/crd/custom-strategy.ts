@@ -6,7 +6,7 @@ import type { DefinitionVersion } from './definition.js'
 import { validateEmbedded } from './embedded.js'
 import { onlyChanged } from './ratcheting.js'
 import { makeRuleChecker, rulesWereNotChecked } from './rules/check-rules.js'
-import { jsonEquals, type StructuralSchema } from './structural-schema.js'
+import { isObject, jsonEquals, type StructuralSchema } from './structural-schema.js'
 import { validateListSets, validateValue } from './validate-value.js'
 
 /** Spec, status and whatever else the schema has: all but what the registry checks itself. */
@@ -27,6 +27,30 @@ const hasNewContent = (next: KubeObject, previous: KubeObject, hasStatus: boolea
   const counted = ({ metadata: _m, status, ...rest }: KubeObject) =>
     hasStatus ? rest : { ...rest, status: status ?? null }
   return !jsonEquals(counted(next), counted(previous))
+}
+
+const sorted = (value: JsonValue): JsonValue =>
+  Array.isArray(value)
+    ? value.map(sorted)
+    : isObject(value)
+      ? Object.fromEntries(
+          Object.keys(value)
+            .sort()
+            .map((key) => [key, sorted(value[key]!)]),
+        )
+      : value
+
+/** Upstream writes unstructured JSON with its keys in order; metadata's own order is the encoder's. */
+const sortKeys = (object: KubeObject): void => {
+  const { managedFields } = object.metadata
+  for (const key of Object.keys(object).sort()) {
+    const value = object[key]
+    if (key === 'metadata') continue
+    delete object[key]
+    object[key] = sorted(value as JsonValue)
+  }
+  if (managedFields !== undefined)
+    object.metadata.managedFields = sorted(managedFields as JsonValue) as typeof managedFields
 }
 
 export const customStrategy = (
@@ -67,6 +91,7 @@ export const customStrategy = (
       else next.status = previous.status
     },
     validateUpdate: (next, previous) => check(next, previous),
+    canonicalize: sortKeys,
     // What a status write keeps of the rest is the registry's default.
     status: {
       validateUpdate: (next, previous) => check(next, previous),

@@ -95,6 +95,7 @@ export const customResourceDefinition = defineKind({
   kind: 'CustomResourceDefinition',
   strategy: {
     allowUnconditionalUpdate: false,
+    knownFinalizerNames: false,
     default: setDefaults,
     prepareForCreate: (object) => {
       const definition = asDefinition(object)

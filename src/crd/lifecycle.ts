@@ -279,19 +279,20 @@ class Lifecycle {
 
   async #removeFinalizer(definition: CustomResourceDefinition): Promise<void> {
     const store = this.#deps.storeOf(definitions)!
-    try {
-      await store.update(
-        this.context(),
-        definition.metadata.name!,
-        (current) => {
-          const { resourceVersion: _latest, ...metadata } = current!.metadata
-          const finalizers = (metadata.finalizers ?? []).filter((f) => f !== cleanupFinalizer)
-          return { ...current!, metadata: { ...metadata, finalizers } }
-        },
-        { strategy: 'none' },
-      )
-    } catch (error) {
-      if (!(error instanceof ApiError && error.code === 404)) throw error
+    const change = (current: KubeObject | undefined): KubeObject => {
+      const finalizers = (current!.metadata.finalizers ?? []).filter((f) => f !== cleanupFinalizer)
+      return { ...current!, metadata: { ...current!.metadata, finalizers } }
+    }
+    while (!this.#signal.aborted) {
+      try {
+        await store.update(this.context(), definition.metadata.name!, change, { strategy: 'none' })
+        return
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error
+        if (error.code === 404) return
+        // Somebody wrote in between: the finalizer is taken from what they wrote.
+        if (error.code !== 409) throw error
+      }
     }
   }
 }

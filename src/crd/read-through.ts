@@ -75,6 +75,7 @@ const withObject = (stored: StoredObject, object: KubeObject): StoredObject => {
   return {
     key: stored.key,
     revision: stored.revision,
+    isStale: true,
     object,
     get json() {
       json ??= Buffer.from(stringify(object as unknown as JsonValue))

@@ -35,9 +35,7 @@ const numberAt = (object: KubeObject, path: string): number | undefined => {
 export const scaleSubresource = (paths: ScalePaths): Subresource => {
   const specPath = paths.specReplicasPath!
   const toScale = (parent: KubeObject): KubeObject => {
-    const replicas = numberAt(parent, specPath)
-    if (replicas === undefined)
-      throw internalError(`the spec replicas field ${JSON.stringify(specPath)} does not exist`)
+    const replicas = numberAt(parent, specPath) ?? 0
     const { name, namespace, uid, resourceVersion, creationTimestamp } = parent.metadata
     const selector =
       paths.labelSelectorPath && valueAt(parent as unknown as JsonValue, paths.labelSelectorPath)
@@ -59,6 +57,10 @@ export const scaleSubresource = (paths: ScalePaths): Subresource => {
     style: 'view',
     replicasPath: namesIn(specPath),
     read: toScale,
+    refuseRead: (parent) =>
+      numberAt(parent, specPath) === undefined
+        ? internalError(`the spec replicas field ${JSON.stringify(specPath)} does not exist`)
+        : undefined,
     write: (parent, next) => {
       const replicas = (next.spec as { replicas?: number } | undefined)?.replicas ?? 0
       setAt(parent as unknown as JsonObject, specPath, replicas)

@@ -22,7 +22,7 @@ import { validateRules } from './rules/validate-rules.js'
 import type { StructuralSchema } from './structural-schema.js'
 import { validateDefaultValues } from './validate-default-values.js'
 import { validateStructure } from './validate-structure.js'
-import { validateWords } from './validate-words.js'
+import { hasStructuralForm, validateWords } from './validate-words.js'
 
 /** Everything that a create checks beside metadata. `isUpdate` looks at the stored state as well. */
 export const validateDefinition = (definition: CustomResourceDefinition): FieldError[] => {
@@ -185,8 +185,9 @@ const validateVersionParts = (versions: readonly DefinitionVersion[]): FieldErro
 export const validateSchema = (schema: StructuralSchema, path: string): FieldError[] => {
   if (schema.nullable === true)
     return [forbidden(child(path, 'nullable'), 'nullable cannot be true at the root')]
-  const structure = validateStructure(schema, path)
   const words = validateWords(schema, path, { isRoot: true })
+  // What has no structural form is only told what it may not say.
+  const structure = hasStructuralForm(schema) ? validateStructure(schema, path) : []
   if (structure.length > 0 || words.length > 0) return [...structure, ...words]
   return [...validateRules(schema, path), ...validateDefaultValues(schema, path)]
 }

@@ -30,6 +30,24 @@ const isEmpty = (value: unknown): boolean =>
   value === '' ||
   (isObject(value) && Object.keys(value).length === 0)
 
+/** False when a word is used, anywhere, that upstream's structural type has no place for. */
+export const hasStructuralForm = (schema: StructuralSchema): boolean => {
+  const words = schema as unknown as Record<string, unknown>
+  if (unsupportedWords.some((word) => !isEmpty(words[word]))) return false
+  if (schema.uniqueItems === true || Array.isArray(schema.items)) return false
+  if (schema['x-kubernetes-preserve-unknown-fields'] === false) return false
+  const inner = [
+    ...Object.values(schema.properties ?? {}),
+    ...(typeof schema.additionalProperties === 'object' ? [schema.additionalProperties] : []),
+    ...(schema.items === undefined ? [] : [schema.items]),
+    ...(schema.not === undefined ? [] : [schema.not]),
+    ...(schema.allOf ?? []),
+    ...(schema.anyOf ?? []),
+    ...(schema.oneOf ?? []),
+  ]
+  return inner.every(hasStructuralForm)
+}
+
 const scalarTypes = new Set(['string', 'boolean', 'integer', 'number'])
 
 /** `defaultsForbidden`: why there may be no default here, or undefined. */

@@ -97,7 +97,11 @@ const decodeCustomObject = (
     const type = { apiVersion: formatGroupVersion(gvk), kind: gvk.kind }
     const object = { ...type, ...body, metadata: metadata.value } as unknown as KubeObject
     const strictErrors = [
-      ...new Set([...duplicates, ...metadata.strictErrors, ...(definition.conform?.(object) ?? [])]),
+      ...new Set([
+        ...duplicates,
+        ...metadata.strictErrors,
+        ...(definition.conform?.(object) ?? []),
+      ]),
     ]
     return { object, strictErrors }
   } catch (error) {

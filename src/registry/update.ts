@@ -129,7 +129,8 @@ const writeNext = async (
     if (isToBeRemoved(next, current.object, definition.strategy))
       return await removeWith(attempt, next, current)
     next.metadata = keepManagedFieldsTimes(next, current.object, sameContent).metadata
-    if (sameContent(next, current.object)) return { stored: current, created: false }
+    if (!current.isStale && sameContent(next, current.object))
+      return { stored: current, created: false }
     if (ctx.dryRun) return { stored: unwritten(key, next, current.revision), created: false }
     const { ttlSeconds } = definition
     const stored = await write(deps, 'update', () =>
