@@ -228,7 +228,7 @@ const serveByTable = async (
   const namespace = definition.namespaced && info.namespace !== '' ? info.namespace : undefined
   if (isLegacyWatch) {
     if (request.method !== 'GET') throw methodNotAllowed()
-    if (!definition.verbs.includes('watch')) throw pathNotFound()
+    if (!definition.verbs.includes('watch') || info.parts.length > 2) throw pathNotFound()
     const route: Route = { definition, scope: 'collection', subresource: '', view: undefined }
     const target = targetOf(route, deps, { namespace, name: info.parts[1] ?? '' })
     return watchLegacy(target, request, reply, deps)

@@ -8,7 +8,7 @@ import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { ApiError, expired, methodNotSupported } from '#api/errors.js'
+import { ApiError, expired, methodNotSupported, tooLargeResourceVersion } from '#api/errors.js'
 import { stringify } from '#api/json.js'
 import type { KubeObject } from '#api/object.js'
 import type { Status } from '#api/status.js'
@@ -208,6 +208,8 @@ export const serveWatch = async (
   response.writeHead(200, headers as Record<string, string>)
   response.flushHeaders()
   const maker = new FrameMaker(target, call, request.kube.now)
+  let begun = false
+  let failed = false
   try {
     const events = target.store.watch(ctx, {
       selection,
@@ -218,12 +220,20 @@ export const serveWatch = async (
     })
     for await (const batch of events) {
       if (abort.signal.aborted) break
+      begun = true
       if (!writeBatch(response, maker, batch, options.allowWatchBookmarks))
         await once(response, 'drain', { signal: abort.signal })
     }
   } catch (error) {
-    if (!abort.signal.aborted) response.write(maker.error(errorStatus(error, target, start.after)))
+    if (!abort.signal.aborted) {
+      failed = true
+      response.write(maker.error(errorStatus(error, target, start.after)))
+    }
   } finally {
+    // A list that was to begin with a version from the future ends with that error, even if its time was too short.
+    const waited = options.sendInitialEvents === true && typeof start.after === 'number'
+    if (waited && !begun && !response.destroyed && !response.writableEnded && !failed)
+      response.write(maker.error(tooLargeResourceVersion(Number(start.after), 0, 1).status))
     clearTimeout(timer)
     response.off('close', stop)
     abort.abort()

@@ -72,6 +72,8 @@ export interface Strategy {
   prepareForUpdate?(next: KubeObject, previous: KubeObject, ctx: RequestContext): void
   validateUpdate?(next: KubeObject, previous: KubeObject, ctx: RequestContext): FieldError[]
   warningsOnUpdate?(next: KubeObject, previous: KubeObject, ctx: RequestContext): string[]
+  /** Completes the empty object of this kind where upstream's internal form has a number and the API a pointer. */
+  completeEmpty?(object: JsonObject): void
   /** Sorts or normalises what is stored, after validation. */
   canonicalize?(object: KubeObject): void
   /** True when the object is to end gracefully; may set options.gracePeriodSeconds. Only pods (deletion.md row 180). */

@@ -33,10 +33,13 @@ export const partialObjectMetadata = (object: KubeObject, apiVersion: string): K
 const hasDefaultColumns = ({ columns }: ResourceDefinition): boolean =>
   columns.length === 2 && columns[1]!.name === 'Created At'
 
+/** Go's zero time, of an object without a creation: a bookmark. */
+const zeroTime = '0001-01-01T00:00:00Z'
+
 const cellsOf = (object: KubeObject, { definition, now }: TableRequest): unknown[] =>
   definition.cells?.(object, now) ?? [
     object.metadata.name ?? '',
-    ...(definition.columns.length > 1 ? [object.metadata.creationTimestamp ?? null] : []),
+    ...(definition.columns.length > 1 ? [object.metadata.creationTimestamp ?? zeroTime] : []),
   ]
 
 const rowOf = (object: KubeObject, request: TableRequest): JsonObject => {

@@ -93,15 +93,57 @@ export const parseYaml = (text: string): ParsedYaml => {
   }
 }
 
+const lineWidth = 80
+
+/** Go breaks a line at the first space beyond its width, where the library breaks before it. */
+const foldLine = (line: string): string => {
+  if (line.length <= lineWidth) return line
+  const lead = /^ */.exec(line)![0].length
+  const dashes = /^ *((?:- )*)/.exec(line)![1]!.length
+  const indent = ' '.repeat(lead + dashes + 2)
+  const quoted = line.endsWith('"')
+  let out = ''
+  let column = 0
+  let start = 0
+  for (let at = 0; at < line.length; at++, column++) {
+    const breakable =
+      column > lineWidth &&
+      line[at] === ' ' &&
+      line[at + 1] !== ' ' &&
+      line[at - 1] !== ' ' &&
+      at < line.length - 2
+    if (!breakable) continue
+    out += `${line.slice(start, at)}\n${indent}`
+    start = at + 1
+    column = indent.length - 1
+  }
+  return quoted ? line : out + line.slice(start)
+}
+
+/** Lines of a block scalar stay as they are. */
+const foldLines = (text: string): string => {
+  let blockIndent = -1
+  return text
+    .split('\n')
+    .map((line) => {
+      const lead = line.search(/\S/)
+      if (blockIndent >= 0 && (lead < 0 || lead > blockIndent)) return line
+      blockIndent = /(?:^|[:-] )[|>][+-]?\d?$/.test(line) ? lead : -1
+      return foldLine(line)
+    })
+    .join('\n')
+}
+
 /** Sorted keys and folded lines, as Go writes it. */
 export const formatYaml = (value: JsonValue): string =>
-  stringify(cloneJson(value), {
-    version: '1.1',
-    sortMapEntries: true,
-    aliasDuplicateObjects: false,
-    indentSeq: false,
-    singleQuote: true,
-    lineWidth: 80,
-    minContentWidth: 0,
-    nullStr: 'null',
-  })
+  foldLines(
+    stringify(cloneJson(value), {
+      version: '1.1',
+      sortMapEntries: true,
+      aliasDuplicateObjects: false,
+      indentSeq: false,
+      singleQuote: true,
+      lineWidth: 0,
+      nullStr: 'null',
+    }),
+  )
