@@ -14,6 +14,11 @@ const restartDelayMaxMs = 30_000
 const healthyAfterMs = 60_000
 const childStopMs = 10_000
 
+/** A kubelet makes much short-lived garbage: with a small nursery 500 Pods cost it 87 MB in place of 115. */
+const nodeFlags: Readonly<Record<string, readonly string[]>> = {
+  kubelet: ['--max-semi-space-size=1'],
+}
+
 interface Child {
   /** Ends it with SIGTERM, with SIGKILL when it does not listen; resolves when it is gone. */
   stop(): Promise<void>
@@ -32,7 +37,7 @@ const keepRunning = (machine: Machine, name: string, args: readonly string[]): C
   const start = (): void => {
     const startedAt = machine.now()
     // The IPC channel tells a child that we are gone, however we went.
-    child = spawn(machine.nodePath, [machine.mainFile, name, ...args], {
+    child = spawn(machine.nodePath, [...(nodeFlags[name] ?? []), machine.mainFile, name, ...args], {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       detached: true,
     })
