@@ -1,5 +1,10 @@
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import {
+  cronJobWarnings,
+  validateCronJob,
+  validateCronJobUpdate,
+} from '#validation/workload/cron-jobs.js'
 import { defaultTemplate, ownStatus, specStays } from '../workloads/pod-template.js'
 
 export default defineKind({
@@ -15,6 +20,10 @@ export default defineKind({
       spec.failedJobsHistoryLimit ??= 1
     },
     ...ownStatus('io.k8s.api.batch.v1.CronJobStatus'),
+    validate: validateCronJob,
+    validateUpdate: validateCronJobUpdate,
+    warningsOnCreate: cronJobWarnings,
+    warningsOnUpdate: cronJobWarnings,
     status: specStays(),
   },
   sample: {

@@ -1,5 +1,12 @@
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import {
+  jobWarnings,
+  validateJob,
+  validateJobStatus,
+  validateJobUpdate,
+} from '#validation/workload/jobs.js'
+import { templateWarnings } from '#validation/workload/warnings.js'
 import { defaultTemplate, ownStatus, specStays } from '../workloads/pod-template.js'
 import { defaultJobSpec, generateSelector } from './job-spec.js'
 
@@ -24,7 +31,15 @@ export default defineKind({
       status.prepareForCreate(job, ctx)
     },
     prepareForUpdate: status.prepareForUpdate,
-    status: specStays(),
+    // What has no labels takes those of its template, as it would whenever upstream reads it.
+    canonicalize: (job) => {
+      job.metadata.labels ??= { ...job.spec.template.metadata?.labels }
+    },
+    validate: validateJob,
+    validateUpdate: validateJobUpdate,
+    warningsOnCreate: (job) => [...jobWarnings(job), ...templateWarnings(job)],
+    warningsOnUpdate: templateWarnings,
+    status: { ...specStays(), validateUpdate: validateJobStatus },
     defaultGarbageCollection: 'orphan',
   },
   sample: {

@@ -31,6 +31,7 @@ import {
   selectorErrors,
   templateLabelsErrors,
   validPodTemplate,
+  validTemplateMeta,
 } from './pod-template.js'
 
 /** ReplicaSets, and Deployments, which make them. */
@@ -295,6 +296,8 @@ export const validateStatefulSet = ({ spec }: KubeObject): FieldError[] => {
             ? []
             : templateLabelsErrors('spec.template', selector, template)),
           ...validPodTemplate('spec.template', template, volumes),
+          // Upstream checks these twice.
+          ...validTemplateMeta('spec.template', template),
         ]
       : [invalid('spec.selector', selector, '')]),
     ...runsForever('spec.template.spec', template.spec, 'StatefulSet'),

@@ -18,19 +18,26 @@ const annotationErrors = (path: string, annotations: Fields | undefined): FieldE
     .sort()
     .flatMap((key) => isQualifiedName(key.toLowerCase()).map((m) => invalid(path, key, m)))
 
+/** Labels and annotations of a template. */
+export const validTemplateMeta = (path: string, { metadata = {}, spec }: Fields): FieldError[] => {
+  const annotationsPath = child(path, 'annotations')
+  return [
+    ...validLabels(child(path, 'labels'), metadata.labels),
+    ...annotationErrors(annotationsPath, metadata.annotations),
+    ...validPodAnnotations(annotationsPath, metadata.annotations, spec),
+  ]
+}
+
 /** `extraVolumes` are those that the template gets when pods are made of it. */
 export const validPodTemplate = (
   path: string,
   template: Fields,
   extraVolumes: readonly Fields[] = [],
 ): FieldError[] => {
-  const { metadata = {}, spec } = template
+  const { spec } = template
   const volumes = [...(spec.volumes ?? []), ...extraVolumes]
-  const annotationsPath = child(path, 'annotations')
   return [
-    ...validLabels(child(path, 'labels'), metadata.labels),
-    ...annotationErrors(annotationsPath, metadata.annotations),
-    ...validPodAnnotations(annotationsPath, metadata.annotations, spec),
+    ...validTemplateMeta(path, template),
     ...validPodSpec(child(path, 'spec'), volumes.length === 0 ? spec : { ...spec, volumes }),
     ...(spec.ephemeralContainers?.length > 0
       ? [
@@ -59,6 +66,17 @@ export const runsForever = (path: string, spec: Fields, kind: string): FieldErro
 ]
 
 type Labels = Readonly<Record<string, string>>
+
+/** Go prints a map sorted by its keys. */
+export const printableLabels = (labels: Labels | undefined): Labels | null =>
+  labels === undefined
+    ? null
+    : Object.fromEntries(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)))
+
+export const printableSelector = (selector: Fields): Fields =>
+  selector.matchLabels === undefined
+    ? selector
+    : { ...selector, matchLabels: printableLabels(selector.matchLabels) }
 
 const expressionMatches = ({ key, operator, values = [] }: Fields, labels: Labels): boolean => {
   const value = Object.hasOwn(labels, key) ? labels[key] : undefined
@@ -110,7 +128,7 @@ export const templateLabelsErrors = (
     : [
         invalid(
           child(path, 'metadata', 'labels'),
-          labels ?? null,
+          printableLabels(labels),
           '`selector` does not match template `labels`',
         ),
       ]

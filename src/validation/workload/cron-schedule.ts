@@ -1,0 +1,131 @@
+/** Cron schedules as robfig/cron reads them, with its words for what it cannot read. */
+
+interface Bounds {
+  min: number
+  max: number
+  names?: readonly string[]
+}
+
+const months = 'jan feb mar apr may jun jul aug sep oct nov dec'.split(' ')
+const days = 'sun mon tue wed thu fri sat'.split(' ')
+
+const fields: readonly Bounds[] = [
+  { min: 0, max: 59 },
+  { min: 0, max: 23 },
+  { min: 1, max: 31 },
+  { min: 1, max: 12, names: months },
+  { min: 0, max: 6, names: days },
+]
+
+const descriptors = new Set([
+  '@yearly',
+  '@annually',
+  '@monthly',
+  '@weekly',
+  '@daily',
+  '@midnight',
+  '@hourly',
+])
+
+class Unreadable extends Error {}
+
+const readNumber = (text: string, { min, names }: Bounds): number => {
+  const named = names?.indexOf(text.toLowerCase()) ?? -1
+  if (named >= 0) return named + min
+  if (!/^[+-]?\d+$/.test(text))
+    throw new Unreadable(
+      `failed to parse int from ${text}: strconv.Atoi: parsing ${JSON.stringify(text)}: invalid syntax`,
+    )
+  const value = Number(text)
+  if (value < 0) throw new Unreadable(`negative number (${value}) not allowed: ${text}`)
+  return value
+}
+
+const checkRange = (text: string, bounds: Bounds): void => {
+  const rangeAndStep = text.split('/')
+  const lowAndHigh = rangeAndStep[0]!.split('-')
+  const isSingle = lowAndHigh.length === 1
+  let start = bounds.min
+  let end = bounds.max
+  if (lowAndHigh[0] !== '*' && lowAndHigh[0] !== '?') {
+    start = readNumber(lowAndHigh[0]!, bounds)
+    if (lowAndHigh.length > 2) throw new Unreadable(`too many hyphens: ${text}`)
+    end = isSingle ? start : readNumber(lowAndHigh[1]!, bounds)
+  }
+  let step = 1
+  if (rangeAndStep.length > 2) throw new Unreadable(`too many slashes: ${text}`)
+  if (rangeAndStep.length === 2) {
+    step = readNumber(rangeAndStep[1]!, { min: 0, max: 0 })
+    if (isSingle && lowAndHigh[0] !== '*' && lowAndHigh[0] !== '?') end = bounds.max
+  }
+  if (start < bounds.min)
+    throw new Unreadable(`beginning of range (${start}) below minimum (${bounds.min}): ${text}`)
+  if (end > bounds.max)
+    throw new Unreadable(`end of range (${end}) above maximum (${bounds.max}): ${text}`)
+  if (start > end)
+    throw new Unreadable(`beginning of range (${start}) beyond end of range (${end}): ${text}`)
+  if (step === 0) throw new Unreadable(`step of range should be a positive number: ${text}`)
+}
+
+const checkDescriptor = (text: string): void => {
+  if (descriptors.has(text)) return
+  const every = '@every '
+  if (!text.startsWith(every)) throw new Unreadable(`unrecognized descriptor: ${text}`)
+  const duration = text.slice(every.length)
+  if (
+    !/^[+-]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))*$|^0$/.test(
+      duration,
+    )
+  )
+    throw new Unreadable(
+      `failed to parse duration ${text}: time: invalid duration ${JSON.stringify(duration)}`,
+    )
+}
+
+export const isTimeZone = (name: string): boolean => {
+  if (name === 'UTC') return true
+  try {
+    // Intl knows the same database, but is not strict about case.
+    return (
+      new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== '' &&
+      /^[A-Z]/.test(name) &&
+      name !== 'Local'
+    )
+  } catch {
+    return false
+  }
+}
+
+const check = (schedule: string): void => {
+  if (schedule === '') throw new Unreadable('empty spec string')
+  let spec = schedule
+  const zone = /^(?:TZ|CRON_TZ)=(\S*)\s?/.exec(spec)
+  if (zone !== null) {
+    if (!isTimeZone(zone[1]!))
+      throw new Unreadable(`provided bad location ${zone[1]}: unknown time zone ${zone[1]}`)
+    spec = spec.slice(zone[0].length).trim()
+  }
+  if (spec.startsWith('@')) {
+    checkDescriptor(spec)
+    return
+  }
+  const parts = spec.split(/\s+/).filter((part) => part !== '')
+  if (parts.length !== fields.length)
+    throw new Unreadable(
+      `expected exactly ${fields.length} fields, found ${parts.length}: [${parts.join(' ')}]`,
+    )
+  parts.forEach((part, i) => {
+    for (const range of part.split(',').filter((r) => r !== '')) checkRange(range, fields[i]!)
+  })
+}
+
+/** What is wrong with a schedule; undefined when all is well. */
+export const scheduleProblem = (schedule: string): string | undefined => {
+  try {
+    check(schedule)
+    return undefined
+  } catch (error) {
+    if (error instanceof Unreadable) return error.message
+    throw error
+  }
+}
