@@ -179,11 +179,12 @@ const once = async (attempt: Attempt, current: StoredObject | undefined): Promis
     oldObject: current.object,
   })
   dedupOwnerReferences(next.metadata, ctx, true)
-  checkResourceVersion(next, {
-    definition,
-    name,
-    current: current.object.metadata.resourceVersion ?? '',
-  })
+  if (options.unconditional !== true)
+    checkResourceVersion(next, {
+      definition,
+      name,
+      current: current.object.metadata.resourceVersion ?? '',
+    })
   return writeNext(attempt, next, current)
 }
 
