@@ -1,4 +1,5 @@
 /** Reads the Accept header. */
+import { type ApiError, failure } from '#api/errors.js'
 
 export interface MediaType {
   /** `application/json`, lower case. */
@@ -20,3 +21,12 @@ export const parseAccept = (header: string | undefined): MediaType[] => {
   })
   return clauses.sort((a, b) => b.quality - a.quality || a.order - b.order)
 }
+
+/** What go-restful says before a handler runs, for routes that list their media types. */
+export const notAcceptable = (available: string): ApiError =>
+  failure({
+    code: 406,
+    reason: 'NotAcceptable',
+    message: `406: Not Acceptable\n\nAvailable representations: ${available}`,
+    details: {},
+  })

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type ApiError, failure, methodNotAllowed, pathNotFound } from '#api/errors.js'
 import type { JsonObject } from '#api/object.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
-import { parseAccept } from './accept.js'
+import { notAcceptable as notAcceptableRoute, parseAccept } from './accept.js'
 import {
   aggregatedList,
   coreVersions,
@@ -41,15 +41,6 @@ const notAcceptable = (): ApiError =>
     code: 406,
     reason: 'NotAcceptable',
     message: `only the following media types are accepted: ${accepted}`,
-  })
-
-/** What go-restful says before a handler runs, for documents whose route lists its media types. */
-const notAcceptableRoute = (): ApiError =>
-  failure({
-    code: 406,
-    reason: 'NotAcceptable',
-    message: `406: Not Acceptable\n\nAvailable representations: ${accepted}`,
-    details: {},
   })
 
 const aggregatedAs = 'APIGroupDiscoveryList'
@@ -174,7 +165,7 @@ export const installDiscovery = (app: FastifyInstance, source: DiscoverySource):
     }
     if (!isRead(request)) throw methodNotAllowed()
     const form = negotiate(request, false)
-    if (form === undefined) throw notAcceptableRoute()
+    if (form === undefined) throw notAcceptableRoute(accepted)
     return send(reply, form as Form, resourceList({ group: name, version: wanted }, rows))
   }
 

@@ -4,7 +4,7 @@
  * paths and everything that is refused go through a fixed set of parametric routes that look in the same table.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
-import { methodNotAllowed, methodNotSupported, notFound, pathNotFound } from '#api/errors.js'
+import { methodNotAllowed, notFound, pathNotFound } from '#api/errors.js'
 import type { RequestInfo } from '#api/request-info.js'
 import { PlainTextError } from '#filters/plain-text-error.js'
 import type { ResourceDefinition, Subresource, Verb } from '#registry/resource-definition.js'

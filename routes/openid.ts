@@ -1,8 +1,7 @@
 /** The OpenID documents with which others check ServiceAccount tokens. */
 import type { KeyObject } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import { type ApiError, failure } from '#api/errors.js'
-import { parseAccept } from './accept.js'
+import { notAcceptable, parseAccept } from './accept.js'
 
 export interface TokenIssuer {
   readonly issuer: string
@@ -10,14 +9,6 @@ export interface TokenIssuer {
 }
 
 const keySetType = 'application/jwk-set+json'
-
-const notAcceptable = (available: string): ApiError =>
-  failure({
-    code: 406,
-    reason: 'NotAcceptable',
-    message: `406: Not Acceptable\n\nAvailable representations: ${available}`,
-    details: {},
-  })
 
 /** `url` of this server, asked for with each request because the port may be picked at the start. */
 export const installOpenId = (

@@ -1,6 +1,7 @@
 /** /version: which Kubernetes this server answers as. The build metadata says whose server it is. */
 import type { FastifyInstance } from 'fastify'
 import { methodNotAllowed } from '#api/errors.js'
+import { notAcceptable, parseAccept } from './accept.js'
 
 export interface BuildInfo {
   /** Of package.json. */
@@ -33,6 +34,9 @@ export const installVersion = (app: FastifyInstance, build: BuildInfo): void => 
   for (const url of ['/version', '/version/'])
     app.all(url, (request, reply) => {
       if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed()
+      const types = parseAccept(request.headers.accept).map(({ type }) => type)
+      if (!types.some((type) => ['*/*', 'application/*', 'application/json'].includes(type)))
+        throw notAcceptable('application/json')
       return reply.header('content-type', 'application/json').send(body)
     })
 }

@@ -19,7 +19,7 @@ export const isLongRunning = (info: RequestInfo): boolean =>
 const readingVerbs = new Set(['get', 'list', 'watch', 'head', 'options'])
 
 export const maxInFlight = (limits: InFlightLimits, open: OpenRequests): Filter => {
-  const running = { reading: 0, mutating: 0 }
+  const { running } = open
   return (request, reply) => {
     const { kube } = request
     const longRunning = isLongRunning(kube.info)

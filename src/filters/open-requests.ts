@@ -3,6 +3,8 @@ import type { FastifyReply } from 'fastify'
 import type { KubeRequest } from './kube-request.js'
 
 export class OpenRequests {
+  /** Short requests that run now, reading and writing ones apart. */
+  readonly running = { reading: 0, mutating: 0 }
   readonly #open = new Set<KubeRequest>()
   #longRunning = new Set<KubeRequest>()
   #draining = false

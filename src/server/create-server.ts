@@ -18,10 +18,14 @@ import { makeResourceTable, type ResourceTable } from '#registry/resource-table.
 import { installDiscovery } from '#routes/discovery.js'
 import { installHealthz } from '#routes/healthz.js'
 import { installApi } from '#routes/installer.js'
+import { installMetrics } from '#routes/metrics.js'
+import { refuseUnknown } from '#routes/not-found.js'
 import { installOpenApi } from '#routes/openapi.js'
 import { installOpenId } from '#routes/openid.js'
+import { countRequests } from '#routes/request-metrics.js'
+import { installRoot } from '#routes/root.js'
 import { makeConnect } from '#routes/verbs/connect.js'
-import { installVersion } from '#routes/version.js'
+import { installVersion, versionDocument } from '#routes/version.js'
 import { type Access, makeAccess } from './access.js'
 import { advertiseAddress } from './advertise-address.js'
 import { type BootstrapDeps, ensureBootstrap, publishKubernetesService } from './bootstrap.js'
@@ -70,9 +74,32 @@ const buildInfo = () => ({
   platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
 })
 
+const buildLabels = (): Record<string, string> => {
+  const { major, minor, gitVersion, platform, goVersion, compiler } = versionDocument(buildInfo())
+  return {
+    major,
+    minor,
+    git_version: gitVersion,
+    git_commit: '',
+    git_tree_state: '',
+    build_date: '',
+    go_version: goVersion,
+    compiler,
+    platform,
+  }
+}
+
 const installRoutes = (parts: Parts, clock: Clock, bindAddress: string): void => {
   const { app, access, table, stores, openRequests, fieldManagerOf } = parts
-  installHealthz(app, healthChecks({ stores, openRequests }))
+  const checks = healthChecks({ stores, openRequests })
+  installHealthz(app, checks)
+  installRoot(app, table, checks)
+  installMetrics(app, {
+    requests: countRequests(app, table),
+    inFlight: () => openRequests.running,
+    build: buildLabels(),
+  })
+  refuseUnknown(app, table)
   installVersion(app, buildInfo())
   installDiscovery(app, table)
   installOpenApi(app, { source: table, build: packageVersion() })

@@ -7,7 +7,6 @@ import fastify, {
   LogController,
 } from 'fastify'
 import { limits } from '#limits'
-import { sendNotFound } from '#routes/not-found.js'
 import type { CertificatePair } from './credentials.js'
 import { sendError } from './send-error.js'
 
@@ -64,8 +63,5 @@ export const makeListener = ({
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   app.setErrorHandler((error, request, reply) => sendError(error as Error, request, reply))
-  app.setNotFoundHandler((_request, reply) => {
-    sendNotFound(reply)
-  })
   return app
 }

@@ -1,0 +1,39 @@
+/** `/`: the paths that there are. */
+import type { FastifyInstance } from 'fastify'
+import { formatGroupVersion } from '#api/group-version.js'
+import type { DiscoverySource } from './discovery.js'
+import type { HealthChecks } from './healthz.js'
+
+const fixed = [
+  '/.well-known/openid-configuration',
+  '/api',
+  '/apis',
+  '/apis/',
+  '/metrics',
+  '/openapi/v2',
+  '/openapi/v3',
+  '/openapi/v3/',
+  '/openid/v1/jwks',
+  '/version',
+]
+
+export const installRoot = (
+  app: FastifyInstance,
+  source: DiscoverySource,
+  checks: HealthChecks,
+): void => {
+  const health = Object.entries(checks).flatMap(([endpoint, list]) => [
+    `/${endpoint}`,
+    ...(list as HealthChecks['healthz']).map(({ name }) => `/${endpoint}/${name}`),
+  ])
+  app.get('/', (_request, reply) => {
+    const paths = new Set([...fixed, ...health])
+    for (const { gvr } of source) {
+      if (gvr.group !== '') paths.add(`/apis/${gvr.group}`)
+      paths.add(`${gvr.group === '' ? '/api' : '/apis'}/${formatGroupVersion(gvr)}`)
+    }
+    return reply
+      .header('content-type', 'application/json')
+      .send(Buffer.from(JSON.stringify({ paths: [...paths].sort() }, null, 2)))
+  })
+}
