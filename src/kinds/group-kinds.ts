@@ -1,10 +1,23 @@
 /** Kinds outside of the core workloads: Services and their kin, quotas, volumes, and every group but apps and batch. */
 import type { KindDefinition } from '#registry/resource-definition.js'
 import apiService from './apiregistration/api-service.js'
+import horizontalPodAutoscaler from './autoscaling/horizontal-pod-autoscaler.js'
+import horizontalPodAutoscalerV1 from './autoscaling/horizontal-pod-autoscaler-v1.js'
 import lease from './coordination/lease.js'
 import endpoints from './core/endpoints.js'
+import coreEvent from './core/event.js'
+import limitRange from './core/limit-range.js'
+import persistentVolume from './core/persistent-volume.js'
+import persistentVolumeClaim from './core/persistent-volume-claim.js'
+import resourceQuota from './core/resource-quota.js'
 import service from './core/service.js'
 import endpointSlice from './discovery/endpoint-slice.js'
+import event from './events/event.js'
+import ingress from './networking/ingress.js'
+import ingressClass from './networking/ingress-class.js'
+import ipAddress from './networking/ip-address.js'
+import networkPolicy from './networking/network-policy.js'
+import serviceCidr from './networking/service-cidr.js'
 import runtimeClass from './node/runtime-class.js'
 import podDisruptionBudget from './policy/pod-disruption-budget.js'
 import clusterRole from './rbac/cluster-role.js'
@@ -24,6 +37,19 @@ export const groupKinds: readonly KindDefinition[] = [
   endpoints,
   endpointSlice,
   apiService,
+  horizontalPodAutoscaler,
+  horizontalPodAutoscalerV1,
+  coreEvent,
+  event,
+  limitRange,
+  resourceQuota,
+  persistentVolume,
+  persistentVolumeClaim,
+  ingress,
+  ingressClass,
+  ipAddress,
+  networkPolicy,
+  serviceCidr,
   lease,
   runtimeClass,
   podDisruptionBudget,

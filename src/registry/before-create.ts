@@ -52,7 +52,7 @@ export const beforeCreate = (object: KubeObject, { definition, ctx }: Creation):
     ...validateMetaOnCreate(meta, definition),
     ...(strategy.validate?.(object, ctx) ?? []),
   ]
-  if (errors.length > 0) throw invalid(definition.gvk, meta.name ?? '', errors)
+  if (errors.length > 0) throw invalid(definition.storageVersion, meta.name ?? '', errors)
   for (const text of strategy.warningsOnCreate?.(object, ctx) ?? []) ctx.warn(text)
   strategy.canonicalize?.(object)
 }

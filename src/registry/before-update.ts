@@ -81,7 +81,7 @@ export const beforeUpdate = (
     ...validateMetaOnUpdate(meta, previous.metadata, definition),
     ...(hooks.validateUpdate?.(next, previous, ctx) ?? []),
   ]
-  if (errors.length > 0) throw invalid(definition.gvk, meta.name ?? '', errors)
+  if (errors.length > 0) throw invalid(definition.storageVersion, meta.name ?? '', errors)
   for (const text of hooks.warningsOnUpdate?.(next, previous, ctx) ?? []) ctx.warn(text)
   definition.strategy.canonicalize?.(next)
 }

@@ -1,0 +1,178 @@
+/**
+ * autoscaling/v1 knows one metric, the utilization of CPU; everything else of an autoscaler is carried in annotations
+ * (kubernetes, pkg/apis/autoscaling/v1/conversion.go).
+ */
+import type { KubeObject } from '#api/object.js'
+import { defineKind } from '#registry/resource-definition.js'
+import { fromOldForm, type Metric, toOldForm } from './metrics.js'
+
+const prefix = 'autoscaling.alpha.kubernetes.io/'
+const keys = ['metrics', 'behavior', 'conditions', 'current-metrics'] as const
+type Key = (typeof keys)[number]
+
+const isCpuUtilization = (m: Metric): boolean =>
+  m.type === 'Resource' &&
+  m.resource?.name === 'cpu' &&
+  m.resource.target?.averageUtilization !== undefined
+
+const pascal = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1)
+const camel = (name: string): string => name.charAt(0).toLowerCase() + name.slice(1)
+const renameKeys = (value: unknown, rename: (name: string) => string): unknown => {
+  if (Array.isArray(value)) return value.map((item) => renameKeys(item, rename))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, v]) => rename === pascal || v !== null)
+      .map(([key, v]) => [rename(key), renameKeys(v, rename)]),
+  )
+}
+
+/** In the internal form's order, with every field: upstream writes the Go struct. */
+const behaviorText = (behavior: Metric): string => {
+  const rules = (of: Metric | undefined) =>
+    of === undefined
+      ? null
+      : {
+          stabilizationWindowSeconds: of.stabilizationWindowSeconds ?? null,
+          selectPolicy: of.selectPolicy ?? null,
+          policies: (of.policies ?? []).map((p: Metric) => ({
+            type: p.type,
+            value: p.value,
+            periodSeconds: p.periodSeconds,
+          })),
+          tolerance: of.tolerance ?? null,
+        }
+  const { scaleUp, scaleDown } = behavior
+  return JSON.stringify(
+    renameKeys({ scaleUp: rules(scaleUp), scaleDown: rules(scaleDown) }, pascal),
+  )
+}
+
+const conditionText = (conditions: Metric[]): string =>
+  JSON.stringify(
+    conditions.map(({ type, status, lastTransitionTime, reason, message }) => ({
+      type,
+      status,
+      lastTransitionTime: lastTransitionTime ?? null,
+      reason,
+      message,
+    })),
+  )
+
+const annotationsOf = ({ spec, status }: KubeObject): Partial<Record<Key, string>> => {
+  const metrics: Metric[] = spec?.metrics ?? []
+  // The first of them is what the plain field shows.
+  const cpu = metrics.find(isCpuUtilization)
+  const others = metrics.filter((m) => m !== cpu)
+  const current: Metric[] = status?.currentMetrics ?? []
+  const conditions: Metric[] = status?.conditions ?? []
+  return {
+    ...(spec?.behavior ? { behavior: behaviorText(spec.behavior) } : {}),
+    ...(conditions.length > 0 ? { conditions: conditionText(conditions) } : {}),
+    ...(current.length > 0
+      ? { 'current-metrics': JSON.stringify(current.map((m) => toOldForm(m, 'current'))) }
+      : {}),
+    ...(others.length > 0
+      ? { metrics: JSON.stringify(others.map((m) => toOldForm(m, 'target'))) }
+      : {}),
+  }
+}
+
+const fromV2 = (object: KubeObject): KubeObject => {
+  const { metrics = [], behavior: _carried, ...spec } = object.spec ?? {}
+  const { currentMetrics, conditions: _annotated, ...status } = object.status ?? {}
+  const annotations = Object.fromEntries(
+    Object.entries(annotationsOf(object)).map(([key, text]) => [prefix + key, text]),
+  )
+  const target = metrics.find(isCpuUtilization)?.resource.target.averageUtilization
+  const current = (currentMetrics ?? []).find(
+    (m: Metric) => m.type === 'Resource' && m.resource?.name === 'cpu',
+  )?.resource.current?.averageUtilization
+  const all = { ...object.metadata.annotations, ...annotations }
+  return {
+    ...object,
+    apiVersion: 'autoscaling/v1',
+    metadata:
+      Object.keys(all).length === 0 ? object.metadata : { ...object.metadata, annotations: all },
+    spec: {
+      ...spec,
+      ...(target === undefined ? {} : { targetCPUUtilizationPercentage: target }),
+    },
+    status: {
+      currentReplicas: 0,
+      desiredReplicas: 0,
+      ...status,
+      ...(current === undefined ? {} : { currentCPUUtilizationPercentage: current }),
+    },
+  }
+}
+
+const parsed = (text: string | undefined): Metric[] | Metric | undefined => {
+  try {
+    return text === undefined ? undefined : JSON.parse(text)
+  } catch {
+    // Upstream ignores what it cannot read.
+    return undefined
+  }
+}
+
+const toV2 = (object: KubeObject): KubeObject => {
+  const { targetCPUUtilizationPercentage: target, ...spec } = object.spec ?? {}
+  const { currentCPUUtilizationPercentage: current, ...status } = object.status ?? {}
+  const given = object.metadata.annotations ?? {}
+  const own = new Set(keys.map((key) => prefix + key))
+  const annotations = Object.fromEntries(Object.entries(given).filter(([key]) => !own.has(key)))
+  const read = (key: Key) => parsed(given[prefix + key])
+  const cpu = (which: 'target' | 'current', percent: number): Metric => ({
+    type: 'Resource',
+    resource: {
+      name: 'cpu',
+      [which]: {
+        ...(which === 'target' ? { type: 'Utilization' } : {}),
+        averageUtilization: percent,
+      },
+    },
+  })
+  const others = ((read('metrics') ?? []) as Metric[]).map((m) => fromOldForm(m, 'target'))
+  const seen = ((read('current-metrics') ?? []) as Metric[]).map((m) => fromOldForm(m, 'current'))
+  const behavior = renameKeys(read('behavior'), camel)
+  const conditions = read('conditions')
+  const currentMetrics =
+    seen.length > 0 ? seen : current === undefined ? null : [cpu('current', current)]
+  const { annotations: _split, ...metadata } = object.metadata
+  return {
+    ...object,
+    apiVersion: 'autoscaling/v2',
+    metadata: Object.keys(annotations).length === 0 ? metadata : { ...metadata, annotations },
+    spec: {
+      ...spec,
+      metrics: [...(target === undefined ? [] : [cpu('target', target)]), ...others],
+      ...(behavior === undefined ? {} : { behavior }),
+    },
+    status: { ...status, currentMetrics, ...(conditions === undefined ? {} : { conditions }) },
+  }
+}
+
+export default defineKind({
+  group: 'autoscaling',
+  version: 'v1',
+  kind: 'HorizontalPodAutoscaler',
+  storageVersion: { group: 'autoscaling', version: 'v2', kind: 'HorizontalPodAutoscaler' },
+  convert: { toStorage: toV2, fromStorage: fromV2 },
+  strategy: {
+    default: ({ metadata, spec }) => {
+      if (!spec) return
+      spec.minReplicas ??= 1
+      const carried = metadata?.annotations?.[`${prefix}metrics`]
+      if (spec.targetCPUUtilizationPercentage === undefined && carried === undefined)
+        spec.targetCPUUtilizationPercentage = 80
+    },
+  },
+  sample: {
+    metadata: { name: 'sample' },
+    spec: {
+      scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'sample' },
+      maxReplicas: 3,
+    },
+  },
+})

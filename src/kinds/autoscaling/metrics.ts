@@ -1,0 +1,250 @@
+/** Metric specifications of autoscalers: what they may be, and their older form in annotations of autoscaling/v1. */
+import {
+  child,
+  type FieldError,
+  forbidden,
+  invalid,
+  notSupported,
+  required,
+} from '#api/field-error.js'
+import { pathSegmentName } from '#api/names.js'
+import { parseQuantity } from '#api/quantity.js'
+import { validLabelSelector } from '#validation/label-selector.js'
+
+// biome-ignore lint/suspicious/noExplicitAny: five kinds of metric with fields of their own
+export type Metric = Record<string, any>
+
+const metricTypes = ['ContainerResource', 'External', 'Object', 'Pods', 'Resource']
+export const fieldOf = (type: string): string => type.charAt(0).toLowerCase() + type.slice(1)
+
+const positiveQuantity = (path: string, value: string | undefined): FieldError[] =>
+  value !== undefined && parseQuantity(value).nano <= 0n
+    ? [invalid(path, value, 'must be positive')]
+    : []
+
+const targetErrors = (target: Metric = {}, path: string): FieldError[] => {
+  const { type = '', averageUtilization, value, averageValue } = target
+  return [
+    ...(type === '' ? [required(child(path, 'type'), 'must specify a metric target type')] : []),
+    ...(type !== '' && !['Utilization', 'Value', 'AverageValue'].includes(type)
+      ? [invalid(child(path, 'type'), type, 'must be either Utilization, Value, or AverageValue')]
+      : []),
+    ...positiveQuantity(child(path, 'value'), value),
+    ...positiveQuantity(child(path, 'averageValue'), averageValue),
+    ...(averageUtilization !== undefined && averageUtilization < 1
+      ? [invalid(child(path, 'averageUtilization'), averageUtilization, 'must be greater than 0')]
+      : []),
+  ]
+}
+
+const identifierErrors = ({ name = '', selector }: Metric = {}, path: string): FieldError[] => [
+  ...(name === ''
+    ? [required(child(path, 'name'), 'must specify a metric name')]
+    : pathSegmentName(name, false).map((m) => invalid(child(path, 'name'), name, m))),
+  ...validLabelSelector(child(path, 'selector'), selector),
+]
+
+export const referenceErrors = (
+  { kind = '', name = '', apiVersion }: Metric = {},
+  path: string,
+): FieldError[] => {
+  const segment = (field: string, value: string): FieldError[] =>
+    value === ''
+      ? [required(child(path, field))]
+      : pathSegmentName(value, false).map((m) => invalid(child(path, field), value, m))
+  const parts = (apiVersion ?? '').split('/')
+  return [
+    ...segment('kind', kind),
+    ...segment('name', name),
+    ...(parts.length > 2
+      ? [
+          invalid(
+            child(path, 'apiVersion'),
+            apiVersion,
+            `unexpected GroupVersion string: ${apiVersion}`,
+          ),
+        ]
+      : []),
+  ]
+}
+
+const resourceErrors = (source: Metric, path: string): FieldError[] => {
+  const target = child(path, 'target')
+  const { averageUtilization, averageValue } = source.target ?? {}
+  return [
+    ...(source.name ? [] : [required(child(path, 'name'), 'must specify a resource name')]),
+    ...targetErrors(source.target, target),
+    ...(averageUtilization === undefined && averageValue === undefined
+      ? [
+          required(
+            child(target, 'averageUtilization'),
+            'must set either a target raw value or a target utilization',
+          ),
+        ]
+      : []),
+    ...(averageUtilization !== undefined && averageValue !== undefined
+      ? [
+          forbidden(
+            child(target, 'averageValue'),
+            'may not set both a target raw value and a target utilization',
+          ),
+        ]
+      : []),
+  ]
+}
+
+const sourceErrors: Readonly<Record<string, (source: Metric, path: string) => FieldError[]>> = {
+  Resource: resourceErrors,
+  ContainerResource: (source, path) => [
+    ...(source.container ? [] : [required(child(path, 'container'), 'must specify a container')]),
+    ...resourceErrors(source, path),
+  ],
+  Pods: (source, path) => {
+    const average = source.target?.averageValue
+    return [
+      ...identifierErrors(source.metric, child(path, 'metric')),
+      ...targetErrors(source.target, child(path, 'target')),
+      ...(average === undefined || parseQuantity(average).nano <= 0n
+        ? [
+            required(
+              child(path, 'target', 'averageValue'),
+              'must specify a positive target averageValue',
+            ),
+          ]
+        : []),
+    ]
+  },
+  Object: (source, path) => [
+    ...referenceErrors(source.describedObject, child(path, 'describedObject')),
+    ...identifierErrors(source.metric, child(path, 'metric')),
+    ...targetErrors(source.target, child(path, 'target')),
+    ...(source.target?.value === undefined && source.target?.averageValue === undefined
+      ? [
+          required(
+            child(path, 'target', 'averageValue'),
+            'must set either a target value or averageValue',
+          ),
+        ]
+      : []),
+  ],
+  External: (source, path) => {
+    const { value, averageValue } = source.target ?? {}
+    return [
+      ...identifierErrors(source.metric, child(path, 'metric')),
+      ...targetErrors(source.target, child(path, 'target')),
+      ...(value === undefined && averageValue === undefined
+        ? [
+            required(
+              child(path, 'target', 'averageValue'),
+              'must set either a target value for metric or a per-pod target',
+            ),
+          ]
+        : []),
+      ...(value !== undefined && averageValue !== undefined
+        ? [
+            forbidden(
+              child(path, 'target', 'value'),
+              'may not set both a target value for metric and a per-pod target',
+            ),
+          ]
+        : []),
+    ]
+  },
+}
+
+export const metricErrors = (metric: Metric, path: string): FieldError[] => {
+  const type: string = metric.type ?? ''
+  if (type === '') return [required(child(path, 'type'), 'must specify a metric source type')]
+  const check = sourceErrors[type]
+  if (check === undefined) return [notSupported(child(path, 'type'), type, metricTypes)]
+  const own = fieldOf(type)
+  const source = metric[own]
+  const others = Object.keys(sourceErrors)
+    .map(fieldOf)
+    .filter((field) => field !== own && metric[field] !== undefined)
+  if (source === undefined)
+    return [required(child(path, own), 'must populate information for the given metric source')]
+  return [
+    ...check(source, child(path, own)),
+    ...others.map((field) =>
+      forbidden(child(path, field), 'must populate the given metric source only'),
+    ),
+  ]
+}
+
+const defined = (object: Metric): Metric =>
+  Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined))
+
+/** `which` is target for specifications, current for statuses. */
+export const toOldForm = (metric: Metric, which: 'target' | 'current'): Metric => {
+  const field = fieldOf(metric.type)
+  const { name, container, metric: id, describedObject, [which]: values = {} } = metric[field] ?? {}
+  const utilization = `${which}AverageUtilization`
+  const average = `${which}AverageValue`
+  const plain = `${which}Value`
+  const withId = { metricName: id?.name, selector: id?.selector }
+  const old: Readonly<Record<string, () => Metric>> = {
+    Resource: () => ({
+      name,
+      [utilization]: values.averageUtilization,
+      [average]: values.averageValue,
+    }),
+    ContainerResource: () => ({
+      name,
+      [utilization]: values.averageUtilization,
+      [average]: values.averageValue,
+      container,
+    }),
+    Pods: () => ({ ...withId, [average]: values.averageValue }),
+    Object: () => ({
+      target: describedObject,
+      ...withId,
+      [plain]: values.value ?? '0',
+      averageValue: values.averageValue,
+    }),
+    External: () => ({
+      metricName: id?.name,
+      metricSelector: id?.selector,
+      [plain]: values.value,
+      [average]: values.averageValue,
+    }),
+  }
+  return { type: metric.type, [field]: defined(old[metric.type]?.() ?? {}) }
+}
+
+const valuesOf = (source: Metric, which: 'target' | 'current'): Metric => {
+  const averageUtilization = source[`${which}AverageUtilization`]
+  const averageValue = source[`${which}AverageValue`] ?? source.averageValue
+  const value = averageValue === undefined ? source[`${which}Value`] : undefined
+  const type =
+    averageUtilization !== undefined
+      ? 'Utilization'
+      : averageValue !== undefined
+        ? 'AverageValue'
+        : 'Value'
+  return defined({
+    ...(which === 'target' ? { type } : {}),
+    averageUtilization,
+    averageValue,
+    value,
+  })
+}
+
+export const fromOldForm = (old: Metric, which: 'target' | 'current'): Metric => {
+  const field = fieldOf(old.type ?? '')
+  const source: Metric = old[field] ?? {}
+  const selector = source.selector ?? source.metricSelector
+  return {
+    type: old.type,
+    [field]: defined({
+      name: source.name,
+      container: source.container,
+      describedObject: field === 'object' ? source.target : undefined,
+      metric:
+        source.metricName === undefined
+          ? undefined
+          : defined({ name: source.metricName, selector }),
+      [which]: valuesOf(source, which),
+    }),
+  }
+}

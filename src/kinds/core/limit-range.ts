@@ -1,0 +1,164 @@
+import {
+  child,
+  duplicate,
+  type FieldError,
+  forbidden,
+  index,
+  invalid,
+  required,
+} from '#api/field-error.js'
+import { isQualifiedName } from '#api/names.js'
+import type { KubeObject } from '#api/object.js'
+import { compareQuantities, parseQuantity } from '#api/quantity.js'
+import { defineKind } from '#registry/resource-definition.js'
+import { validResourceName } from '#validation/resource-name.js'
+
+type Quantities = Record<string, string>
+interface LimitItem {
+  type: string
+  max?: Quantities
+  min?: Quantities
+  default?: Quantities
+  defaultRequest?: Quantities
+  maxLimitRequestRatio?: Quantities
+}
+
+const standardTypes = ['Pod', 'Container', 'PersistentVolumeClaim']
+
+/** A container's default limit is its maximum, its default request the default limit, else the minimum. */
+const defaultItem = (item: LimitItem): void => {
+  if (item.type !== 'Container') return
+  const limits = { ...item.max, ...item.default }
+  const requests = { ...item.min, ...limits, ...item.defaultRequest }
+  if (Object.keys(limits).length > 0) item.default = limits
+  if (Object.keys(requests).length > 0) item.defaultRequest = requests
+}
+
+const typeErrors = (type: string, path: string): FieldError[] => {
+  const malformed = isQualifiedName(type)
+  if (malformed.length > 0) return malformed.map((m) => invalid(path, type, m))
+  return type.includes('/') || standardTypes.includes(type)
+    ? []
+    : [invalid(path, type, 'must be a standard limit type or fully qualified')]
+}
+
+const isMore = (a: string | undefined, b: string | undefined): boolean =>
+  a !== undefined && b !== undefined && compareQuantities(parseQuantity(a), parseQuantity(b)) > 0
+
+/** `[path of the larger one, its word, the smaller one's]`: what may not exceed what, in upstream's order. */
+const orderErrors = (item: LimitItem, name: string, path: string): FieldError[] => {
+  const at = (field: keyof LimitItem): string => index(child(path, field), name)
+  const [min, max] = [item.min?.[name], item.max?.[name]]
+  const [request, limit] = [item.defaultRequest?.[name], item.default?.[name]]
+  const errors: FieldError[] = []
+  if (isMore(min, max))
+    errors.push(invalid(at('min'), min, `min value ${min} is greater than max value ${max}`))
+  if (isMore(min, request))
+    errors.push(
+      invalid(
+        at('defaultRequest'),
+        request,
+        `min value ${min} is greater than default request value ${request}`,
+      ),
+    )
+  if (isMore(request, max))
+    errors.push(
+      invalid(
+        at('defaultRequest'),
+        request,
+        `default request value ${request} is greater than max value ${max}`,
+      ),
+    )
+  if (isMore(request, limit))
+    errors.push(
+      invalid(
+        at('defaultRequest'),
+        request,
+        `default request value ${request} is greater than default limit value ${limit}`,
+      ),
+    )
+  if (isMore(min, limit))
+    errors.push(
+      invalid(at('default'), min, `min value ${min} is greater than default value ${limit}`),
+    )
+  if (isMore(limit, max))
+    errors.push(
+      invalid(at('default'), max, `default value ${limit} is greater than max value ${max}`),
+    )
+  return errors
+}
+
+const ratioErrors = (item: LimitItem, name: string, path: string): FieldError[] => {
+  const ratio = item.maxLimitRequestRatio?.[name]
+  if (ratio === undefined) return []
+  const at = index(child(path, 'maxLimitRequestRatio'), name)
+  const value = (text: string): number => Number(parseQuantity(text).nano)
+  const errors: FieldError[] = []
+  if (isMore('1', ratio)) errors.push(invalid(at, ratio, `ratio ${ratio} is less than 1`))
+  const [min, max] = [item.min?.[name], item.max?.[name]]
+  if (min === undefined || max === undefined || value(min) === 0) return errors
+  const bound = value(max) / value(min)
+  if (value(ratio) / 1e9 > bound)
+    errors.push(invalid(at, ratio, `ratio ${ratio} is greater than max/min = ${bound.toFixed(6)}`))
+  return errors
+}
+
+const fields = ['max', 'min', 'default', 'defaultRequest', 'maxLimitRequestRatio'] as const
+
+const itemErrors = (item: LimitItem, path: string): FieldError[] => {
+  const errors: FieldError[] = []
+  const named = (field: (typeof fields)[number]): FieldError[] =>
+    Object.keys(item[field] ?? {}).flatMap((name) =>
+      validResourceName(index(child(path, field), name), name),
+    )
+  errors.push(...named('max'), ...named('min'))
+  if (item.type === 'Pod') {
+    for (const field of ['default', 'defaultRequest'] as const)
+      if (Object.keys(item[field] ?? {}).length > 0)
+        errors.push(forbidden(child(path, field), "may not be specified when `type` is 'Pod'"))
+  } else errors.push(...named('default'), ...named('defaultRequest'))
+  const isClaim = item.type === 'PersistentVolumeClaim'
+  if (isClaim && item.min?.storage === undefined && item.max?.storage === undefined)
+    errors.push(
+      required(
+        child(path, 'limits'),
+        'either minimum or maximum storage value is required, but neither was provided',
+      ),
+    )
+  errors.push(...named('maxLimitRequestRatio'))
+  const names = new Set(fields.flatMap((field) => Object.keys(item[field] ?? {})))
+  for (const name of names)
+    errors.push(...orderErrors(item, name, path), ...ratioErrors(item, name, path))
+  return errors
+}
+
+const validate = ({ spec = {} }: KubeObject): FieldError[] => {
+  const seen = new Set<string>()
+  return ((spec.limits ?? []) as LimitItem[]).flatMap((item, i) => {
+    const path = index('spec.limits', i)
+    const at = child(path, 'type')
+    const malformed = typeErrors(item.type, at)
+    if (seen.has(item.type)) return [...malformed, duplicate(at, item.type)]
+    seen.add(item.type)
+    return [...malformed, ...itemErrors(item, path)]
+  })
+}
+
+export default defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'LimitRange',
+  strategy: {
+    generation: 'none',
+    allowCreateOnUpdate: true,
+    default: ({ spec }) => {
+      for (const item of (spec?.limits ?? []) as LimitItem[]) defaultItem(item)
+    },
+    validate,
+    validateUpdate: validate,
+  },
+  sample: {
+    metadata: { name: 'sample' },
+    spec: { limits: [{ type: 'Container', default: { cpu: '1' } }] },
+  },
+})

@@ -1,0 +1,170 @@
+import { child, type FieldError, index, invalid, required } from '#api/field-error.js'
+import type { KubeObject } from '#api/object.js'
+import { parseQuantity } from '#api/quantity.js'
+import { defineKind } from '#registry/resource-definition.js'
+import { immutable } from '#validation/immutable.js'
+import { nonNegativeQuantity } from '#validation/number.js'
+import { validQuotaResourceName } from '#validation/resource-name.js'
+
+type Quantities = Record<string, string>
+const integerResources = new Set([
+  'pods',
+  'services',
+  'replicationcontrollers',
+  'resourcequotas',
+  'secrets',
+  'configmaps',
+  'persistentvolumeclaims',
+  'services.nodeports',
+  'services.loadbalancers',
+])
+const scopes = new Set([
+  'Terminating',
+  'NotTerminating',
+  'BestEffort',
+  'NotBestEffort',
+  'PriorityClass',
+  'CrossNamespacePodAffinity',
+  'VolumeAttributesClass',
+])
+const computeResources =
+  /^(?:pods|count\/pods|(?:(?:requests|limits)\.)?(?:cpu|memory|ephemeral-storage))$/
+const bestEffortResources = /^(?:pods|count\/pods)$/
+const existsOnlyScopes = new Set([
+  'Terminating',
+  'NotTerminating',
+  'BestEffort',
+  'NotBestEffort',
+  'CrossNamespacePodAffinity',
+])
+const claimResources = /(?:^|\/)(?:persistentvolumeclaims|requests\.storage)$/
+
+const appliesTo = (scope: string, resource: string): boolean => {
+  if (scope === 'BestEffort') return bestEffortResources.test(resource)
+  if (scope === 'VolumeAttributesClass') return claimResources.test(resource)
+  return computeResources.test(resource)
+}
+
+const quantityErrors = (path: string, name: string, quantity: string): FieldError[] => {
+  const errors = nonNegativeQuantity(path, quantity)
+  if (integerResources.has(name) && parseQuantity(quantity).nano % 1_000_000_000n !== 0n)
+    errors.push(invalid(path, quantity, 'must be an integer'))
+  return errors
+}
+
+const quantitiesErrors = (path: string, quantities: Quantities | undefined): FieldError[] =>
+  Object.entries(quantities ?? {}).flatMap(([name, quantity]) => {
+    const at = index(path, name)
+    return [...validQuotaResourceName(at, name), ...quantityErrors(at, name, quantity)]
+  })
+
+const isConflicting = (names: ReadonlySet<string>): boolean =>
+  (names.has('BestEffort') && names.has('NotBestEffort')) ||
+  (names.has('Terminating') && names.has('NotTerminating'))
+
+const scopeErrors = ({
+  scopes: given = [],
+  hard = {},
+}: {
+  scopes?: string[]
+  hard?: Quantities
+}) => {
+  const path = 'spec.scopes'
+  const errors: FieldError[] = []
+  for (const scope of given) {
+    if (!scopes.has(scope)) errors.push(invalid(path, given, 'unsupported scope'))
+    const isWrong = (resource: string): boolean => !appliesTo(scope, resource)
+    if (scopes.has(scope) && Object.keys(hard).some(isWrong))
+      errors.push(invalid(path, given, 'unsupported scope applied to resource'))
+  }
+  if (isConflicting(new Set(given))) errors.push(invalid(path, given, 'conflicting scopes'))
+  return errors
+}
+
+interface ScopeRequirement {
+  scopeName: string
+  operator: string
+  values?: string[]
+}
+
+const requirementErrors = (requirement: ScopeRequirement, hard: Quantities): FieldError[] => {
+  const path = 'spec.scopeSelector.matchExpressions'
+  const { scopeName, operator, values = [] } = requirement
+  const errors: FieldError[] = []
+  if (!scopes.has(scopeName))
+    errors.push(invalid(child(path, 'scopeName'), scopeName, 'unsupported scope'))
+  for (const resource of Object.keys(hard))
+    if (scopes.has(scopeName) && !appliesTo(scopeName, resource))
+      errors.push(invalid(path, requirement, 'unsupported scope applied to resource'))
+  if (existsOnlyScopes.has(scopeName) && operator !== 'Exists')
+    errors.push(
+      invalid(
+        child(path, 'operator'),
+        operator,
+        "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity",
+      ),
+    )
+  if ((operator === 'In' || operator === 'NotIn') && values.length === 0)
+    errors.push(
+      required(
+        child(path, 'values'),
+        "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector",
+      ),
+    )
+  if ((operator === 'Exists' || operator === 'DoesNotExist') && values.length > 0)
+    errors.push(
+      invalid(
+        child(path, 'values'),
+        values,
+        "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector",
+      ),
+    )
+  if (!['In', 'NotIn', 'Exists', 'DoesNotExist'].includes(operator))
+    errors.push(invalid(child(path, 'operator'), operator, 'not a valid selector operator'))
+  return errors
+}
+
+const selectorErrors = ({ scopeSelector, hard = {} }: KubeObject['spec']): FieldError[] => {
+  const requirements: ScopeRequirement[] = scopeSelector?.matchExpressions ?? []
+  const errors = requirements.flatMap((requirement) => requirementErrors(requirement, hard))
+  if (isConflicting(new Set(requirements.map((r) => r.scopeName))))
+    errors.push(invalid('spec.scopeSelector.matchExpressions', requirements, 'conflicting scopes'))
+  return errors
+}
+
+const validate = ({ spec = {} }: KubeObject): FieldError[] => [
+  ...quantitiesErrors('spec.hard', spec.hard),
+  ...scopeErrors(spec),
+  ...selectorErrors(spec),
+]
+
+const statusErrors = ({ status }: KubeObject): FieldError[] => [
+  ...quantitiesErrors('status.hard', status?.hard),
+  ...quantitiesErrors('status.used', status?.used),
+]
+
+export default defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'ResourceQuota',
+  strategy: {
+    generation: 'none',
+    allowCreateOnUpdate: true,
+    prepareForCreate: (quota) => {
+      quota.status = {}
+    },
+    validate,
+    prepareForUpdate: (next, previous) => {
+      next.status = structuredClone(previous.status)
+    },
+    validateUpdate: (next, previous) => {
+      const sort = (list: string[] | undefined): string[] => [...(list ?? [])].sort()
+      return [
+        ...validate(next),
+        ...immutable('spec.scopes', sort(next.spec?.scopes), sort(previous.spec?.scopes)),
+      ]
+    },
+    status: { validateUpdate: statusErrors },
+  },
+  sample: { metadata: { name: 'sample' }, spec: { hard: { pods: '10' } } },
+})

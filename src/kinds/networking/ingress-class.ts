@@ -1,0 +1,97 @@
+import {
+  child,
+  type FieldError,
+  forbidden,
+  invalid,
+  notSupported,
+  required,
+} from '#api/field-error.js'
+import { isDns1123Subdomain, pathSegmentName } from '#api/names.js'
+import type { KubeObject } from '#api/object.js'
+import { defineKind } from '#registry/resource-definition.js'
+import { immutable } from '#validation/immutable.js'
+
+const scopes = ['Cluster', 'Namespace']
+const controllerLengthMax = 250
+
+const controllerErrors = (controller: string): FieldError[] => {
+  const path = 'spec.controller'
+  if (controller === '') return [required(path)]
+  if (controller.length > controllerLengthMax)
+    return [
+      {
+        type: 'FieldValueTooLong',
+        field: path,
+        body: `Too long: may not be more than ${controllerLengthMax} bytes`,
+      },
+    ]
+  const slash = controller.indexOf('/')
+  const [domain, rest] = [controller.slice(0, slash), controller.slice(slash + 1)]
+  if (slash <= 0 || rest === '')
+    return [invalid(path, controller, 'must be a domain-prefixed path (such as "acme.io/foo")')]
+  return [
+    ...isDns1123Subdomain(domain).map((m) => invalid(path, domain, m)),
+    ...(/^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/.test(rest)
+      ? []
+      : [
+          invalid(
+            path,
+            rest,
+            "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')",
+          ),
+        ]),
+  ]
+}
+
+const parameterErrors = (parameters: KubeObject['spec']): FieldError[] => {
+  if (!parameters) return []
+  const path = 'spec.parameters'
+  const { apiGroup, kind = '', name = '', scope, namespace = '' } = parameters
+  const segment = (field: string, value: string): FieldError[] =>
+    value === ''
+      ? [required(child(path, field))]
+      : pathSegmentName(value, false).map((m) => invalid(child(path, field), value, m))
+  const at = child(path, 'namespace')
+  return [
+    ...(apiGroup === undefined
+      ? []
+      : isDns1123Subdomain(apiGroup).map((m) => invalid(child(path, 'apiGroup'), apiGroup, m))),
+    ...segment('kind', kind),
+    ...segment('name', name),
+    ...(scope === undefined
+      ? [required(child(path, 'scope'))]
+      : scopes.includes(scope)
+        ? []
+        : [notSupported(child(path, 'scope'), scope, scopes)]),
+    ...(scope === 'Namespace' && namespace === ''
+      ? [required(at, "`parameters.scope` is set to 'Namespace'")]
+      : []),
+    ...(scope === 'Cluster' && namespace !== ''
+      ? [forbidden(at, "`parameters.scope` is set to 'Cluster'")]
+      : []),
+  ]
+}
+
+const validate = ({ spec = {} }: KubeObject): FieldError[] => [
+  ...controllerErrors(spec.controller ?? ''),
+  ...parameterErrors(spec.parameters),
+]
+
+export default defineKind({
+  group: 'networking.k8s.io',
+  version: 'v1',
+  kind: 'IngressClass',
+  strategy: {
+    allowCreateOnUpdate: true,
+    default: ({ spec }) => {
+      if (spec?.parameters) spec.parameters.scope ??= 'Cluster'
+    },
+    validate,
+    metadataRevalidation: 'change',
+    validateUpdate: (next, previous) => [
+      ...immutable('spec.controller', next.spec?.controller, previous.spec?.controller),
+      ...validate(next),
+    ],
+  },
+  sample: { metadata: { name: 'sample' }, spec: { controller: 'example.com/sample' } },
+})

@@ -1,0 +1,222 @@
+import { child, type FieldError, index, invalid, notSupported, required } from '#api/field-error.js'
+import { isDns1035Label, isDns1123Label, isDns1123Subdomain, regexMessage } from '#api/names.js'
+import type { KubeObject } from '#api/object.js'
+import { defineKind } from '#registry/resource-definition.js'
+import { sameJson } from '#validation/immutable.js'
+import { ipMessages, portNameMessages, validIp, validPort } from '#validation/network.js'
+
+const pathTypes = ['Exact', 'ImplementationSpecific', 'Prefix']
+const classAnnotation = 'kubernetes.io/ingress.class'
+
+interface Backend {
+  service?: { name?: string; port?: { name?: string; number?: number } }
+  resource?: { apiGroup?: string; kind?: string; name?: string }
+}
+interface Path {
+  path?: string
+  pathType?: string
+  backend: Backend
+}
+interface Rule {
+  host?: string
+  http?: { paths?: Path[] }
+}
+
+const wildcardFormat = String.raw`\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*`
+const wildcardMessage = regexMessage(
+  "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
+  wildcardFormat,
+  '*.example.com',
+)
+const hostMessages = (host: string): string[] => {
+  if (!host.includes('*')) return isDns1123Subdomain(host)
+  return new RegExp(`^${wildcardFormat}$`).test(host) ? [] : [wildcardMessage]
+}
+const messages = (path: string, value: unknown, texts: string[]): FieldError[] =>
+  texts.map((text) => invalid(path, value, text))
+
+const serviceErrors = (service: NonNullable<Backend['service']>, path: string): FieldError[] => {
+  const { name = '', port = {} } = service
+  const at = child(path, 'service')
+  const nameErrors =
+    name === ''
+      ? [required(child(at, 'name'))]
+      : messages(
+          child(at, 'name'),
+          name,
+          isDns1035Label(name).length > 0 ? isDns1123Label(name) : [],
+        )
+  if (port.name && port.number)
+    return [...nameErrors, invalid(path, '', 'cannot set both port name & port number')]
+  if (port.name) {
+    const texts = portNameMessages(port.name)
+    return [...nameErrors, ...messages(child(at, 'port', 'name'), port.name, texts)]
+  }
+  if (!port.number) return [...nameErrors, required(path, 'port name or number is required')]
+  return [...nameErrors, ...validPort(child(at, 'port', 'number'), port.number)]
+}
+
+const backendErrors = (backend: Backend, path: string): FieldError[] => {
+  const { service, resource } = backend
+  if (service && resource)
+    return [invalid(path, '', 'cannot set both resource and service backends')]
+  if (service) return serviceErrors(service, path)
+  if (!resource) return [invalid(path, '', 'resource or service backend is required')]
+  const at = child(path, 'resource')
+  return (['kind', 'name'] as const)
+    .filter((field) => !resource[field])
+    .map((field) => required(child(at, field)))
+}
+
+const forbiddenSequences = ['//', '/./', '/../', '%2f', '%2F']
+const forbiddenSuffixes = ['/..', '/.']
+
+const absolutePathErrors = (path: string, value: string): FieldError[] => {
+  if (!value.startsWith('/')) return [invalid(path, value, 'must be an absolute path')]
+  if (value === '/') return []
+  return [
+    ...forbiddenSequences
+      .filter((sequence) => value.includes(sequence))
+      .map((sequence) => invalid(path, value, `must not contain '${sequence}'`)),
+    ...forbiddenSuffixes
+      .filter((suffix) => value.endsWith(suffix))
+      .map((suffix) => invalid(path, value, `cannot end with '${suffix}'`)),
+  ]
+}
+
+const pathErrors = ({ path = '', pathType, backend }: Path, at: string): FieldError[] => {
+  const pathField = child(at, 'path')
+  if (pathType === undefined) return [required(child(at, 'pathType'), 'pathType must be specified')]
+  const typeErrors = (): FieldError[] => {
+    if (pathType === 'Exact' || pathType === 'Prefix') return absolutePathErrors(pathField, path)
+    if (pathType !== 'ImplementationSpecific')
+      return [notSupported(child(at, 'pathType'), pathType, pathTypes)]
+    return path === '' || path.startsWith('/')
+      ? []
+      : [invalid(pathField, path, 'must be an absolute path')]
+  }
+  return [...typeErrors(), ...backendErrors(backend ?? {}, child(at, 'backend'))]
+}
+
+const ruleErrors = ({ host = '', http }: Rule, at: string): FieldError[] => {
+  const errors: FieldError[] = []
+  if (host !== '') {
+    if (ipMessages(host).length === 0)
+      errors.push(invalid(child(at, 'host'), host, 'must be a DNS name, not an IP address'))
+    errors.push(
+      ...messages(child(at, 'host'), host, ipMessages(host).length === 0 ? [] : hostMessages(host)),
+    )
+  }
+  if (http === undefined) return errors
+  const paths = child(at, 'http', 'paths')
+  if ((http.paths ?? []).length === 0) return [...errors, required(paths)]
+  return [...errors, ...http.paths!.flatMap((path, i) => pathErrors(path, index(paths, i)))]
+}
+
+interface Tls {
+  hosts?: string[]
+  secretName?: string
+}
+const tlsErrors = (entries: Tls[]): FieldError[] =>
+  entries.flatMap(({ hosts = [], secretName }, i) => {
+    const at = index('spec.tls', i)
+    return [
+      ...hosts.flatMap((host, j) =>
+        messages(index(child(at, 'hosts'), j), host, hostMessages(host)),
+      ),
+      ...(secretName
+        ? messages(child(at, 'secretName'), secretName, isDns1123Subdomain(secretName))
+        : []),
+    ]
+  })
+
+const validateSpec = ({ spec = {} }: KubeObject): FieldError[] => {
+  const rules: Rule[] = spec.rules ?? []
+  if (rules.length === 0 && !spec.defaultBackend)
+    return [invalid('spec', null, 'either `defaultBackend` or `rules` must be specified')]
+  const name: string | undefined = spec.ingressClassName
+  return [
+    ...(spec.defaultBackend ? backendErrors(spec.defaultBackend, 'spec.defaultBackend') : []),
+    ...rules.flatMap((rule, i) => ruleErrors(rule, index('spec.rules', i))),
+    ...tlsErrors(spec.tls ?? []),
+    ...(name === undefined
+      ? []
+      : messages('spec.ingressClassName', name, isDns1123Subdomain(name))),
+  ]
+}
+
+const validateCreate = (ingress: KubeObject): FieldError[] => {
+  const annotated = ingress.metadata.annotations?.[classAnnotation]
+  const named = ingress.spec?.ingressClassName
+  const mismatch = annotated !== undefined && named !== undefined && annotated !== named
+  return [
+    ...validateSpec(ingress),
+    ...(mismatch
+      ? [
+          invalid(
+            `annotations.${classAnnotation}`,
+            annotated,
+            'must match `ingressClassName` when both are specified',
+          ),
+        ]
+      : []),
+  ]
+}
+
+interface LoadBalancerIngress {
+  ip?: string
+  hostname?: string
+}
+const statusErrors = ({ status }: KubeObject): FieldError[] =>
+  ((status?.loadBalancer?.ingress ?? []) as LoadBalancerIngress[]).flatMap(
+    ({ ip, hostname }, i) => {
+      const at = index('status.loadBalancer.ingress', i)
+      return [
+        ...(ip ? validIp(child(at, 'ip'), ip) : []),
+        ...(hostname
+          ? [
+              ...messages(child(at, 'hostname'), hostname, isDns1123Subdomain(hostname)),
+              ...(ipMessages(hostname).length === 0
+                ? [
+                    invalid(
+                      child(at, 'hostname'),
+                      hostname,
+                      'must be a DNS name, not an IP address',
+                    ),
+                  ]
+                : []),
+            ]
+          : []),
+      ]
+    },
+  )
+
+export default defineKind({
+  group: 'networking.k8s.io',
+  version: 'v1',
+  kind: 'Ingress',
+  strategy: {
+    allowCreateOnUpdate: true,
+    generation: (next, previous) => !sameJson(next.spec, previous.spec),
+    prepareForCreate: (ingress) => {
+      ingress.metadata.generation = 1
+      ingress.status = { loadBalancer: {} }
+    },
+    validate: validateCreate,
+    warningsOnCreate: ({ metadata }) =>
+      metadata.annotations?.[classAnnotation] === undefined
+        ? []
+        : [
+            `annotation "${classAnnotation}" is deprecated, please use 'spec.ingressClassName' instead`,
+          ],
+    prepareForUpdate: (next, previous) => {
+      next.status = structuredClone(previous.status)
+    },
+    validateUpdate: validateSpec,
+    status: { validateUpdate: statusErrors },
+  },
+  sample: {
+    metadata: { name: 'sample' },
+    spec: { defaultBackend: { service: { name: 'sample', port: { number: 80 } } } },
+  },
+})

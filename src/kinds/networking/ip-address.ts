@@ -1,0 +1,50 @@
+import { type FieldError, invalid, required } from '#api/field-error.js'
+import { isDns1123Subdomain, pathSegmentName } from '#api/names.js'
+import type { KubeObject } from '#api/object.js'
+import { defineKind } from '#registry/resource-definition.js'
+import { immutable } from '#validation/immutable.js'
+import { bigIntToIp, familyOf, ipMessages, ipToBigInt } from '#validation/network.js'
+
+/** The name is the address itself, in the one form that it has. */
+export const addressName = (name: string): string[] => {
+  const malformed = ipMessages(name)
+  if (malformed.length > 0) return malformed
+  const canonical = bigIntToIp(ipToBigInt(name), familyOf(name))
+  return canonical === name ? [] : [`must be in canonical form (${JSON.stringify(canonical)})`]
+}
+
+const parentErrors = (parent: KubeObject['spec']): FieldError[] => {
+  const path = 'spec.parentRef'
+  if (!parent) return [required(path)]
+  const { group = '', resource = '', namespace = '', name = '' } = parent
+  const segment = (field: string, value: string): FieldError[] =>
+    pathSegmentName(value, false).map((m) => invalid(`${path}.${field}`, value, m))
+  return [
+    ...(group === ''
+      ? []
+      : isDns1123Subdomain(group).map((m) => invalid(`${path}.group`, group, m))),
+    ...(resource === '' ? [required(`${path}.resource`)] : segment('resource', resource)),
+    ...(name === '' ? [required(`${path}.name`)] : segment('name', name)),
+    ...(namespace === '' ? [] : segment('namespace', namespace)),
+  ]
+}
+
+export default defineKind({
+  group: 'networking.k8s.io',
+  version: 'v1',
+  kind: 'IPAddress',
+  strategy: {
+    generation: 'none',
+    validateName: addressName,
+    validate: ({ spec }) => parentErrors(spec?.parentRef),
+    metadataRevalidation: 'change',
+    validateUpdate: (next, previous) => [
+      ...parentErrors(next.spec?.parentRef),
+      ...immutable('spec.parentRef', next.spec?.parentRef, previous.spec?.parentRef),
+    ],
+  },
+  sample: {
+    metadata: { name: '10.255.255.1' },
+    spec: { parentRef: { resource: 'services', namespace: 'default', name: 'sample' } },
+  },
+})

@@ -1,0 +1,134 @@
+import {
+  child,
+  type FieldError,
+  forbidden,
+  index,
+  invalid,
+  notSupported,
+  required,
+} from '#api/field-error.js'
+import type { KubeObject } from '#api/object.js'
+import { defineKind } from '#registry/resource-definition.js'
+import { type LabelSelector, validLabelSelector } from '#validation/label-selector.js'
+import { cidrMessages, parseCidr, validCidr, validPortOrName } from '#validation/network.js'
+
+const protocols = ['TCP', 'UDP', 'SCTP']
+const policyTypes = ['Ingress', 'Egress']
+
+interface Port {
+  protocol?: string
+  port?: number | string
+  endPort?: number
+}
+interface Peer {
+  podSelector?: LabelSelector
+  namespaceSelector?: LabelSelector
+  ipBlock?: { cidr?: string; except?: string[] }
+}
+interface PolicyRule {
+  ports?: Port[]
+  from?: Peer[]
+  to?: Peer[]
+}
+
+const portErrors = ({ protocol, port, endPort }: Port, path: string): FieldError[] => {
+  const errors: FieldError[] = []
+  if (protocol !== undefined && !protocols.includes(protocol))
+    errors.push(notSupported(child(path, 'protocol'), protocol, protocols))
+  const count = errors.length
+  const endPath = child(path, 'endPort')
+  if (port === undefined) {
+    if (endPort !== undefined)
+      errors.push(invalid(endPath, endPort, 'may not be specified when `port` is not specified'))
+    return errors
+  }
+  if (typeof port === 'string') {
+    if (endPort !== undefined)
+      errors.push(invalid(endPath, endPort, 'may not be specified when `port` is non-numeric'))
+  } else if (endPort !== undefined && endPort < port)
+    errors.push(invalid(endPath, endPort, 'must be greater than or equal to `port`'))
+  const [protocolErrors, endErrors] = [errors.slice(0, count), errors.slice(count)]
+  return [...protocolErrors, ...validPortOrName(child(path, 'port'), port), ...endErrors]
+}
+
+const blockErrors = (block: NonNullable<Peer['ipBlock']>, path: string): FieldError[] => {
+  const { cidr = '', except = [] } = block
+  if (cidr === '') return [required(child(path, 'cidr'))]
+  const whole = parseCidr(cidr)
+  if (cidrMessages(cidr).length > 0) return validCidr(child(path, 'cidr'), cidr)
+  return except.flatMap((text, i) => {
+    const at = index(child(path, 'except'), i)
+    const part = parseCidr(text)
+    if (part === undefined || cidrMessages(text).length > 0) return validCidr(at, text)
+    const inside =
+      whole !== undefined &&
+      part.family === whole.family &&
+      part.base >= whole.base &&
+      part.base + part.size <= whole.base + whole.size &&
+      part.prefixBits > whole.prefixBits
+    return inside ? [] : [invalid(at, text, 'must be a strict subset of `cidr`')]
+  })
+}
+
+const peerErrors = (peer: Peer, path: string): FieldError[] => {
+  const errors: FieldError[] = []
+  const { podSelector, namespaceSelector, ipBlock } = peer
+  if (podSelector) errors.push(...validLabelSelector(child(path, 'podSelector'), podSelector))
+  if (namespaceSelector)
+    errors.push(...validLabelSelector(child(path, 'namespaceSelector'), namespaceSelector))
+  if (ipBlock) errors.push(...blockErrors(ipBlock, child(path, 'ipBlock')))
+  if (!podSelector && !namespaceSelector && !ipBlock)
+    errors.push(required(path, 'must specify a peer'))
+  else if (ipBlock && (podSelector || namespaceSelector))
+    errors.push(forbidden(path, 'may not specify both ipBlock and another peer'))
+  return errors
+}
+
+const ruleErrors = (rule: PolicyRule, path: string, peers: 'from' | 'to'): FieldError[] => [
+  ...(rule.ports ?? []).flatMap((port, i) => portErrors(port, index(child(path, 'ports'), i))),
+  ...(rule[peers] ?? []).flatMap((peer, i) => peerErrors(peer, index(child(path, peers), i))),
+]
+
+const typeErrors = (types: string[]): FieldError[] => {
+  const path = 'spec.policyTypes'
+  if (types.length > policyTypes.length)
+    return [invalid(path, types, 'may not specify more than two policyTypes')]
+  return types.flatMap((type, i) =>
+    policyTypes.includes(type) ? [] : [notSupported(index(path, i), type, policyTypes)],
+  )
+}
+
+const validate = ({ spec = {} }: KubeObject): FieldError[] => [
+  ...validLabelSelector('spec.podSelector', spec.podSelector),
+  ...((spec.ingress ?? []) as PolicyRule[]).flatMap((rule, i) =>
+    ruleErrors(rule, index('spec.ingress', i), 'from'),
+  ),
+  ...((spec.egress ?? []) as PolicyRule[]).flatMap((rule, i) =>
+    ruleErrors(rule, index('spec.egress', i), 'to'),
+  ),
+  ...typeErrors(spec.policyTypes ?? []),
+]
+
+export default defineKind({
+  group: 'networking.k8s.io',
+  version: 'v1',
+  kind: 'NetworkPolicy',
+  strategy: {
+    allowCreateOnUpdate: true,
+    default: (policy) => {
+      policy.spec ??= {}
+      const { spec } = policy
+      spec.podSelector ??= {}
+      for (const rule of [...(spec.ingress ?? []), ...(spec.egress ?? [])] as PolicyRule[])
+        for (const port of rule.ports ?? []) port.protocol ??= 'TCP'
+      if ((spec.policyTypes ?? []).length === 0)
+        spec.policyTypes = (spec.egress ?? []).length > 0 ? ['Ingress', 'Egress'] : ['Ingress']
+    },
+    prepareForCreate: (policy) => {
+      policy.metadata.generation = 1
+    },
+    validate,
+    validateUpdate: validate,
+  },
+  sample: { metadata: { name: 'sample' }, spec: { podSelector: {} } },
+})
