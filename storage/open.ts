@@ -1,9 +1,16 @@
-/** A storage URL to its driver: `memory:` or `level:DIR`. Drivers are imported when they are asked for. */
+/** A storage URL to its driver: `memory:`, `level:DIR` or `etcd:http://HOST:2379[,…]`. Drivers are imported when they are asked for. */
 import type { Clock } from '#api/clock.js'
 import { type StorageDriver, StorageError } from './driver.js'
 
 export interface OpenStorageOptions {
   readonly clock: Clock
+  /** For etcd alone: TLS files, and what comes before every key. */
+  readonly etcd?: {
+    readonly caFile?: string
+    readonly certFile?: string
+    readonly keyFile?: string
+    readonly keyPrefix?: string
+  }
 }
 
 type Opener = (rest: string, options: OpenStorageOptions) => Promise<StorageDriver>
@@ -12,6 +19,8 @@ const openers: Readonly<Record<string, Opener>> = {
   memory: async (_, options) => (await import('./memory/memory-driver.js')).openMemory(options),
   level: async (directory, options) =>
     (await import('./level/level-driver.js')).openLevel({ directory, ...options }),
+  etcd: async (servers, { clock, etcd }) =>
+    (await import('./etcd/etcd-driver.js')).openEtcd({ ...etcd, servers, clock }),
 }
 
 /** Throws a StorageError: Unavailable for a URL of no known scheme, and what the driver throws. */

@@ -281,7 +281,7 @@ const compactions = async (t: Test, { open }: DriverFixture) => {
       t.same((await take(driver, { prefix: '/', after: three }, 1)).map(described), [
         `${four} put /a 2>4`,
       ])
-      t.equal(await driver.headRevision(), four, 'the head stays')
+      t.ok((await driver.headRevision()) >= four, 'the head does not go back')
       t.equal(await code(driver.compact(four + 100)), 'FutureRevision')
       await driver.compact(one)
       t.equal(driver.compactedRevision(), three, 'compaction does not go back')

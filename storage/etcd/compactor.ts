@@ -1,0 +1,47 @@
+/**
+ * Compaction as kube-apiserver does it, so that both may share one etcd: whoever moves `compact_rev_key` on compacts at
+ * the revision of the round before, so that history is kept for one interval at least, whatever the number of replicas.
+ */
+import { limits } from '#limits'
+import type { EtcdApi, TxnResponse } from './api.js'
+
+const compactKey = Buffer.from('compact_rev_key')
+
+export class Compactor {
+  readonly #api: EtcdApi
+  readonly #compact: (revision: number) => Promise<void>
+  #version = '0'
+  #revision = 0
+  readonly #timer: NodeJS.Timeout
+
+  constructor(api: EtcdApi, compact: (revision: number) => Promise<void>) {
+    this.#api = api
+    this.#compact = compact
+    this.#timer = setInterval(() => {
+      // An etcd that is away is noticed by whoever needs it; the next round tries again.
+      this.round().catch(() => {})
+    }, limits.watchHistoryMs)
+    this.#timer.unref()
+  }
+
+  async round(): Promise<void> {
+    const put = { key: compactKey, value: Buffer.from(String(this.#revision)) }
+    const { header, succeeded, responses } = await this.#api.call<TxnResponse>('KV', 'Txn', {
+      compare: [{ result: 0, target: 0, key: compactKey, version: this.#version }],
+      success: [{ request_put: put }],
+      failure: [{ request_range: { key: compactKey } }],
+    })
+    const before = this.#revision
+    this.#revision = Number(header.revision)
+    if (!succeeded) {
+      this.#version = responses[0]?.response_range?.kvs[0]?.version ?? '0'
+      return
+    }
+    this.#version = String(Number(this.#version) + 1)
+    if (before > 0) await this.#compact(before)
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+  }
+}

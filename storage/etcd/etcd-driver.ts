@@ -1,0 +1,209 @@
+/**
+ * The distributed driver: keys, revisions and transactions are etcd's own, so that any number of servers share one
+ * store. It holds no state but its watches.
+ */
+import type { Clock } from '#api/clock.js'
+import {
+  type Compare,
+  type EventBatch,
+  type KeyValue,
+  type Operation,
+  type RangeOptions,
+  type RangeResult,
+  type StorageDriver,
+  StorageError,
+  type TransactionResult,
+  type WatchOptions,
+} from '../driver.js'
+import { EtcdApi, type EtcdTls, type RangeResponse, type TxnResponse } from './api.js'
+import { Compactor } from './compactor.js'
+import { interpretEtcdError } from './errors.js'
+import { isFence, KeySpace } from './key-space.js'
+import { Leases } from './leases.js'
+import { type CursorHost, WatchCursor } from './watch-cursor.js'
+
+export interface EtcdOptions extends EtcdTls {
+  /** `http://host:2379`, more than one separated by commas. */
+  readonly servers: string
+  /** Put before every key; default none. */
+  readonly keyPrefix?: string
+  readonly clock: Clock
+}
+
+/** Keys in one answer of etcd: a whole store in one would be held in memory twice. */
+const rangeLength = 1_000
+
+/** Throws StorageError Unavailable when etcd cannot be reached. */
+export const openEtcd = async (options: EtcdOptions): Promise<StorageDriver> => {
+  const api = new EtcdApi(options.servers, options)
+  try {
+    const { version } = await api.call<{ version: string }>('Maintenance', 'Status', {})
+    return new EtcdDriver(api, options, hasOrderedProgress(version))
+  } catch (error) {
+    api.close()
+    throw interpretEtcdError(error, false)
+  }
+}
+
+export const hasOrderedProgress = (version: string): boolean => {
+  const [major = 0, minor = 0, patch = 0] = version
+    .split('.')
+    .map((part) => Number.parseInt(part, 10))
+  if (major !== 3 || minor > 5) return major >= 3
+  return (minor === 5 && patch >= 8) || (minor === 4 && patch >= 25)
+}
+
+class EtcdDriver implements StorageDriver, CursorHost {
+  readonly name = 'etcd'
+  readonly shared = true
+  readonly api: EtcdApi
+  readonly keys: KeySpace
+  readonly progressIsOrdered: boolean
+  readonly #leases: Leases
+  readonly #compactor: Compactor
+  readonly #watches = new Set<WatchCursor>()
+  #compacted = 0
+  #trouble: string | undefined
+  #closed: StorageError | undefined
+
+  constructor(api: EtcdApi, { keyPrefix = '', clock }: EtcdOptions, progressIsOrdered: boolean) {
+    this.api = api
+    this.keys = new KeySpace(keyPrefix)
+    this.progressIsOrdered = progressIsOrdered
+    this.#leases = new Leases(api, clock)
+    this.#compactor = new Compactor(api, (revision) => this.compact(revision))
+  }
+
+  async headRevision(): Promise<number> {
+    const key = this.keys.toEtcd('compact_rev_key')
+    const { header } = await this.#call<RangeResponse>('Range', { key, count_only: true })
+    const revision = Number(header.revision)
+    for (const watch of this.#watches) watch.reach(revision)
+    return revision
+  }
+
+  async get(key: string): Promise<{ kv: KeyValue | undefined; revision: number }> {
+    const { kvs, header } = await this.#call<RangeResponse>('Range', { key: this.keys.toEtcd(key) })
+    return { kv: kvs[0] && this.keys.keyValue(kvs[0]), revision: Number(header.revision) }
+  }
+
+  async range({ prefix, start = prefix, limit = 0, revision }: RangeOptions): Promise<RangeResult> {
+    const kvs: KeyValue[] = []
+    let from = start
+    let at = revision
+    for (;;) {
+      const { key, range_end } = this.keys.range(prefix, from)
+      const page = Math.min(limit > 0 ? limit - kvs.length : rangeLength, rangeLength)
+      const request = { key, range_end, limit: String(page), revision: String(at ?? 0) }
+      const answer = await this.#call<RangeResponse>('Range', request)
+      // All pages show the revision of the first.
+      at ??= Number(answer.header.revision)
+      for (const found of answer.kvs) {
+        const kv = this.keys.keyValue(found)
+        from = `${kv.key}\0`
+        if (!isFence(kv.key)) kvs.push(kv)
+      }
+      const full = limit > 0 && kvs.length >= limit
+      if (!answer.more || full) {
+        const head = revision === undefined ? at : Number(answer.header.revision)
+        return { kvs, revision: head, more: answer.more }
+      }
+    }
+  }
+
+  async txn(
+    compares: readonly Compare[],
+    operations: readonly Operation[],
+  ): Promise<TransactionResult> {
+    const success = await Promise.all(operations.map((operation) => this.#request(operation)))
+    const compare = compares.map(({ key, modRevision }) => ({
+      result: 0,
+      target: 2,
+      key: this.keys.toEtcd(key),
+      mod_revision: String(modRevision),
+    }))
+    const failure = compare.map(({ key }) => ({ request_range: { key } }))
+    const answer = await this.#call<TxnResponse>('Txn', { compare, success, failure }, true)
+    const revision = Number(answer.header.revision)
+    if (answer.succeeded) return { succeeded: true, revision }
+    const current = answer.responses.map(({ response_range: range }) => {
+      const kv = range?.kvs[0]
+      return kv && this.keys.keyValue(kv)
+    })
+    return { succeeded: false, revision, current }
+  }
+
+  async *watch(options: WatchOptions): AsyncGenerator<EventBatch> {
+    if (this.#closed !== undefined) throw this.#closed
+    const cursor = new WatchCursor(this, options)
+    this.#watches.add(cursor)
+    try {
+      yield* cursor.batches()
+    } catch (error) {
+      this.#noteCompacted(error as StorageError)
+      throw error
+    } finally {
+      this.#watches.delete(cursor)
+    }
+  }
+
+  async compact(revision: number): Promise<void> {
+    try {
+      await this.#call('Compact', { revision: String(revision) }, true)
+    } catch (error) {
+      // Somebody else was there first.
+      if (!(error instanceof StorageError && error.code === 'Compacted')) throw error
+    }
+    this.#compacted = Math.max(this.#compacted, revision)
+  }
+
+  compactedRevision(): number {
+    return this.#compacted
+  }
+
+  health(): string | undefined {
+    return this.#closed?.message ?? this.#trouble
+  }
+
+  trouble(what: string | undefined): void {
+    this.#trouble = what
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed !== undefined) return
+    this.#closed = new StorageError('Closed', 'the etcd store is closed')
+    this.#compactor.stop()
+    for (const watch of this.#watches) watch.fail(this.#closed)
+    this.api.close()
+  }
+
+  async #call<T>(method: string, request: object, write = false): Promise<T> {
+    if (this.#closed !== undefined) throw this.#closed
+    try {
+      const answer = await this.api.call<T>('KV', method, request)
+      this.#trouble = undefined
+      return answer
+    } catch (failure) {
+      const error = interpretEtcdError(failure, write)
+      this.#noteCompacted(error)
+      if (/Unavailable|UnknownOutcome|NoSpace/.test(error.code)) this.#trouble = error.message
+      throw error
+    }
+  }
+
+  async #request(operation: Operation): Promise<object> {
+    const key = this.keys.toEtcd(operation.key)
+    if (operation.type === 'delete') return { request_deleteRange: { key } }
+    const { value, ttlSeconds = 0 } = operation
+    if (ttlSeconds <= 0) return { request_put: { key, value } }
+    try {
+      return { request_put: { key, value, lease: await this.#leases.get(ttlSeconds) } }
+    } catch (error) {
+      throw interpretEtcdError(error, false)
+    }
+  }
+
+  #noteCompacted({ code, revision = 0 }: StorageError): void {
+    if (code === 'Compacted') this.#compacted = Math.max(this.#compacted, revision)
+  }
+}

@@ -1,0 +1,54 @@
+/** Leases for values that expire. As upstream, values of one lifetime that are written close together share one. */
+import type { Clock } from '#api/clock.js'
+import type { EtcdApi } from './api.js'
+
+/** Upstream's LeaseManager: at most this many values on one lease, given out for this part of its lifetime. */
+const leaseUsesMax = 1_000
+const reusePart = 0.05
+
+interface Lease {
+  readonly id: string
+  readonly reuseUntil: number
+  uses: number
+}
+
+export class Leases {
+  readonly #api: EtcdApi
+  readonly #clock: Clock
+  readonly #current = new Map<number, Promise<Lease>>()
+
+  constructor(api: EtcdApi, clock: Clock) {
+    this.#api = api
+    this.#clock = clock
+  }
+
+  /** The ID of a lease that lives at least this long. */
+  async get(ttlSeconds: number): Promise<string> {
+    const current = this.#current.get(ttlSeconds)
+    if (current !== undefined) {
+      const lease = await current.catch(() => undefined)
+      if (
+        lease !== undefined &&
+        lease.uses < leaseUsesMax &&
+        this.#clock.now() < lease.reuseUntil
+      ) {
+        lease.uses++
+        return lease.id
+      }
+    }
+    if (this.#current.get(ttlSeconds) === current) {
+      this.#current.set(ttlSeconds, this.#grant(ttlSeconds))
+    }
+    return (await this.#current.get(ttlSeconds)!).id
+  }
+
+  async #grant(ttlSeconds: number): Promise<Lease> {
+    const reuseSeconds = Math.ceil(ttlSeconds * reusePart)
+    const now = this.#clock.now()
+    const { ID } = await this.#api.call<{ ID: string }>('Lease', 'LeaseGrant', {
+      TTL: String(ttlSeconds + reuseSeconds),
+      ID: '0',
+    })
+    return { id: ID, reuseUntil: now + reuseSeconds * 1000, uses: 1 }
+  }
+}

@@ -1,0 +1,180 @@
+/**
+ * One watch of etcd that outlives its connections: it remembers the revision up to which everything was handed over,
+ * and starts a new stream after it whenever the old one breaks.
+ */
+import { type EventBatch, StorageError, type StorageEvent, type WatchOptions } from '../driver.js'
+import type { EtcdApi, WatchResponse, WatchStream } from './api.js'
+import { interpretEtcdError } from './errors.js'
+import { bytesOfKey, fenceSuffix, isFence, type KeySpace } from './key-space.js'
+
+/** How long events that are on their way may take before etcd is asked for its progress. */
+const progressDelayMs = 30
+const retryMinMs = 100
+const retryMaxMs = 2_000
+
+export interface CursorHost {
+  readonly api: EtcdApi
+  readonly keys: KeySpace
+  /** False for etcd before 3.4.25 and 3.5.8: a progress that was asked for may overtake events (etcd issue 15220). */
+  readonly progressIsOrdered: boolean
+  trouble(what: string | undefined): void
+}
+
+export class WatchCursor {
+  readonly #host: CursorHost
+  readonly #options: WatchOptions
+  readonly prefix: string
+  /** Everything up to here was handed over; undefined: the watch starts from what is when it is created. */
+  #cursor: number | undefined
+  #stream: WatchStream | undefined
+  #batches: EventBatch[] = []
+  #error: StorageError | undefined
+  #broken = false
+  #wake: () => void = () => {}
+  #wanted = 0
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(host: CursorHost, options: WatchOptions) {
+    this.#host = host
+    this.#options = options
+    this.prefix = options.prefix
+    this.#cursor = options.after
+  }
+
+  async *batches(): AsyncGenerator<EventBatch> {
+    const { signal } = this.#options
+    const stop = () => this.#wake()
+    signal.addEventListener('abort', stop)
+    let delay = retryMinMs
+    try {
+      while (!signal.aborted) {
+        if (this.#stream === undefined) this.#open()
+        const batch = this.#batches.shift()
+        if (batch !== undefined) {
+          delay = retryMinMs
+          yield batch
+        } else if (this.#error !== undefined) throw this.#error
+        else if (this.#broken) {
+          this.#drop()
+          await this.#pause(delay)
+          delay = Math.min(delay * 2, retryMaxMs)
+        } else await this.#pause()
+      }
+    } finally {
+      signal.removeEventListener('abort', stop)
+      this.#drop()
+      clearTimeout(this.#timer)
+    }
+  }
+
+  /** The watch is to reach `revision` soon: asks etcd for progress unless events take it there. */
+  reach(revision: number): void {
+    if ((this.#cursor ?? 0) >= revision) return
+    this.#wanted = Math.max(this.#wanted, revision)
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined
+      if ((this.#cursor ?? 0) >= this.#wanted || this.#stream === undefined) return
+      if (this.#host.progressIsOrdered) this.#stream.write({ progress_request: {} })
+      else this.#writeFence()
+      this.reach(this.#wanted)
+    }, progressDelayMs)
+  }
+
+  fail(error: StorageError): void {
+    this.#error ??= error
+    this.#wake()
+  }
+
+  /** An event of our own takes the watch on, in its order, where progress cannot be trusted. */
+  #writeFence(): void {
+    const key = this.#host.keys.toEtcd(this.prefix + fenceSuffix)
+    this.#host.api.call('KV', 'Put', { key, value: Buffer.alloc(0) }).catch(() => {})
+  }
+
+  #open(): void {
+    const { api, keys } = this.#host
+    const stream = api.watch()
+    this.#stream = stream
+    this.#broken = false
+    const own = (handle: () => void) => {
+      if (this.#stream === stream) handle()
+    }
+    stream.on('data', (response: WatchResponse) => own(() => this.#take(response)))
+    stream.on('error', (error) => own(() => this.#break(interpretEtcdError(error, false))))
+    stream.on('end', () => own(() => this.#break(new StorageError('Unavailable', 'etcd: ended'))))
+    const { key, range_end } = keys.range(this.prefix, this.prefix)
+    const start_revision = this.#cursor === undefined ? '0' : String(this.#cursor + 1)
+    stream.write({
+      create_request: { key, range_end, start_revision, progress_notify: true, prev_kv: true },
+    })
+  }
+
+  #take(response: WatchResponse): void {
+    const { created, canceled, compact_revision, cancel_reason, header } = response
+    const revision = Number(header.revision)
+    if (canceled) {
+      const oldest = Number(compact_revision)
+      if (oldest > 0) this.fail(new StorageError('Compacted', cancel_reason, { revision: oldest }))
+      else this.#break(new StorageError('Unavailable', `etcd: ${cancel_reason}`))
+      return
+    }
+    this.#host.trouble(undefined)
+    if (created) {
+      this.#cursor ??= revision
+      // The first thing that a watch tells is that it has caught up.
+      if (this.#cursor < revision) this.reach(revision)
+      else this.#push({ revision: this.#cursor, events: [] })
+    } else if (response.events.length === 0) {
+      if (revision > (this.#cursor ?? 0)) this.#push({ revision, events: [] })
+    } else this.#takeEvents(response)
+  }
+
+  #takeEvents({ events }: WatchResponse): void {
+    const taken: StorageEvent[] = []
+    let revision = this.#cursor ?? 0
+    for (const { type, kv, prev_kv } of events) {
+      revision = Number(kv.mod_revision)
+      const key = this.#host.keys.fromEtcd(bytesOfKey(kv.key))
+      if (isFence(key)) continue
+      const value = type === 1 ? undefined : this.#host.keys.keyValue(kv)
+      const previous = prev_kv === null ? undefined : this.#host.keys.keyValue(prev_kv)
+      if (previous === undefined && (value === undefined || value.createRevision < revision)) {
+        this.fail(new StorageError('Compacted', 'the previous value is gone', { revision }))
+        return
+      }
+      taken.push({ type: type === 1 ? 'delete' : 'put', key, revision, value, previous })
+    }
+    this.#push({ revision, events: taken })
+  }
+
+  #push(batch: EventBatch): void {
+    this.#cursor = Math.max(this.#cursor ?? 0, batch.revision)
+    this.#batches.push(batch)
+    this.#wake()
+  }
+
+  #break(error: StorageError): void {
+    this.#host.trouble(error.message)
+    this.#broken = true
+    this.#wake()
+  }
+
+  #drop(): void {
+    const stream = this.#stream
+    this.#stream = undefined
+    if (stream === undefined) return
+    stream.on('error', () => {})
+    stream.cancel()
+  }
+
+  #pause(ms?: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = ms === undefined ? undefined : setTimeout(() => this.#wake(), ms)
+      this.#wake = () => {
+        clearTimeout(timer)
+        this.#wake = () => {}
+        resolve()
+      }
+    })
+  }
+}

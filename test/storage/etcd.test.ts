@@ -1,0 +1,108 @@
+import t, { type Test } from 'tap'
+import { systemClock } from '#api/clock.js'
+import { makeCacher } from '#cacher/cacher.js'
+import { openStorage } from '#storage/open.js'
+import { type Etcd, hasEtcd, startEtcd } from './etcd-fixture.js'
+import { described, put, remove, runDriverSuite, take, write } from './suite.js'
+
+if (!hasEtcd) {
+  t.test('the etcd driver', { skip: 'no etcd on this machine' }, () => {})
+} else {
+  const etcd = await startEtcd(t)
+  let spaces = 0
+  const openSpace = async (t: Test, keyPrefix: string) => {
+    const driver = await openStorage(`etcd:${etcd.url}`, {
+      clock: systemClock,
+      etcd: { keyPrefix },
+    })
+    t.teardown(() => driver.close())
+    return driver
+  }
+  const open = (t: Test) => openSpace(t, `/space-${spaces++}`)
+
+  await runDriverSuite(t, { name: 'etcd', open })
+  await reconnect(t, etcd, open)
+  await replicas(t, openSpace)
+
+  await t.test('what has a lifetime is on a lease and goes', async (t) => {
+    const driver = await open(t)
+    const start = await driver.headRevision()
+    await write(driver, put('/event', 'soon gone', 1), put('/stays', '1'))
+    const events = await take(driver, { prefix: '/', after: start }, 3)
+    t.match(described(events[2]!), /delete \/event soon gone>-/)
+  })
+
+  await t.test('an etcd that is not there is Unavailable', async (t) => {
+    await t.rejects(openStorage('etcd:http://127.0.0.1:1', { clock: systemClock }), {
+      code: 'Unavailable',
+    })
+    await t.rejects(openStorage('etcd:nonsense', { clock: systemClock }), { code: 'Unavailable' })
+  })
+}
+
+async function reconnect(t: Test, etcd: Etcd, open: (t: Test) => ReturnType<typeof openStorage>) {
+  await t.test('etcd killed and started again: watches go on without loss', async (t) => {
+    const driver = await open(t)
+    const start = await driver.headRevision()
+    const seen = take(driver, { prefix: '/', after: start }, 4)
+    const one = await write(driver, put('/a', '1'))
+    await etcd.kill()
+    const refused = await driver.txn([], [put('/lost', '1')]).catch((error) => error)
+    t.match(refused.code, /Unavailable|UnknownOutcome/)
+    t.match(driver.health(), /etcd/)
+    await etcd.start()
+    const again = async (): Promise<number> =>
+      write(driver, put('/a', '2')).catch(async () => {
+        await new Promise((resolve) => setTimeout(resolve, 50))
+        return again()
+      })
+    const two = await again()
+    const three = await write(driver, remove('/a'), put('/b', '1'))
+    t.same((await seen).map(described), [
+      `${one} put /a ->1`,
+      `${two} put /a 1>2`,
+      `${three} delete /a 2>-`,
+      `${three} put /b ->1`,
+    ])
+    t.equal(driver.health(), undefined)
+  })
+}
+
+async function replicas(
+  t: Test,
+  openSpace: (t: Test, keyPrefix: string) => ReturnType<typeof openStorage>,
+) {
+  await t.test('a write through one replica is read through the other at once', async (t) => {
+    const start = async () => {
+      const driver = await openSpace(t, '/replicas')
+      const cacher = await makeCacher({ driver, clock: systemClock })
+      t.teardown(() => cacher.close())
+      return { driver, storage: cacher.forResource({ prefix: '/registry/configmaps/' }) }
+    }
+    const [a, b] = [await start(), await start()]
+    const key = '/registry/configmaps/d/x'
+    const object = (n: number) => ({
+      kind: 'ConfigMap',
+      apiVersion: 'v1',
+      metadata: { name: 'x', namespace: 'd', uid: 'u' },
+      data: { n: String(n) },
+    })
+    let stored = await a.storage.create(key, object(0))
+    for (let n = 1; n <= 40; n++) {
+      const [writer, reader] = n % 2 ? [a, b] : [b, a]
+      const found = await writer.storage.get(key, { kind: 'consistent' })
+      t.equal(found!.revision, stored.revision)
+      stored = await writer.storage.update(found!, object(n))
+      const read = await reader.storage.get(key, { kind: 'consistent' })
+      t.equal(String(read!.json), String(stored.json))
+    }
+    // Revisions that are no event of ours must not hold a consistent read up.
+    await write(a.driver, put('/elsewhere', '1'))
+    const list = await b.storage.list({
+      selection: { prefix: '/registry/configmaps/' },
+      consistency: { kind: 'consistent' },
+      limit: 0,
+    })
+    t.ok(list.revision >= stored.revision)
+  })
+}
