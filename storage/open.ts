@@ -1,16 +1,10 @@
-/** A storage URL to its driver: `memory:`, `level:DIR` or `etcd:http://HOST:2379[,…]`. Drivers are imported when they are asked for. */
+/** A storage URL to its driver: `memory:`, `level:DIR` or
+ * `etcd:http://HOST:2379[,…][?cafile=…&certfile=…&keyfile=…&prefix=…]`. Drivers are imported when they are asked for. */
 import type { Clock } from '#api/clock.js'
 import { type StorageDriver, StorageError } from './driver.js'
 
 export interface OpenStorageOptions {
   readonly clock: Clock
-  /** For etcd alone: TLS files, and what comes before every key. */
-  readonly etcd?: {
-    readonly caFile?: string
-    readonly certFile?: string
-    readonly keyFile?: string
-    readonly keyPrefix?: string
-  }
 }
 
 type Opener = (rest: string, options: OpenStorageOptions) => Promise<StorageDriver>
@@ -19,8 +13,19 @@ const openers: Readonly<Record<string, Opener>> = {
   memory: async (_, options) => (await import('./memory/memory-driver.js')).openMemory(options),
   level: async (directory, options) =>
     (await import('./level/level-driver.js')).openLevel({ directory, ...options }),
-  etcd: async (servers, { clock, etcd }) =>
-    (await import('./etcd/etcd-driver.js')).openEtcd({ ...etcd, servers, clock }),
+  etcd: async (rest, { clock }) => {
+    const [servers = '', query] = rest.split('?', 2)
+    const parameters = new URLSearchParams(query)
+    const text = (name: string) => parameters.get(name) ?? undefined
+    return (await import('./etcd/etcd-driver.js')).openEtcd({
+      servers,
+      caFile: text('cafile'),
+      certFile: text('certfile'),
+      keyFile: text('keyfile'),
+      keyPrefix: text('prefix'),
+      clock,
+    })
+  },
 }
 
 /** Throws a StorageError: Unavailable for a URL of no known scheme, and what the driver throws. */

@@ -38,7 +38,9 @@ const nodePorts = (value: string): string | undefined => {
 }
 
 const storage = (value: string): string | undefined =>
-  value === 'memory:' || /^level:.+/.test(value) ? undefined : 'must be memory: or level:DIR'
+  value === 'memory:' || /^(level|etcd):.+/.test(value)
+    ? undefined
+    : 'must be memory:, level:DIR or etcd:http://HOST:2379'
 
 const notNegative = (value: string): string | undefined =>
   Number(value) < 0 ? 'must not be negative' : undefined
@@ -68,8 +70,16 @@ export const serveFlags: readonly Flag[] = [
     name: 'storage',
     type: 'string',
     check: storage,
-    help: 'memory: or level:DIR (default level:<data-dir>/db)',
+    help: 'memory:, level:DIR or etcd:http://HOST:2379 (default level:<data-dir>/db)',
   },
+  {
+    name: 'etcd-servers',
+    type: 'string',
+    help: 'etcd to keep objects in: URLs separated by commas',
+  },
+  { name: 'etcd-cafile', type: 'string', help: 'certificate authority of the etcd servers' },
+  { name: 'etcd-certfile', type: 'string', help: 'client certificate for etcd' },
+  { name: 'etcd-keyfile', type: 'string', help: 'key of the client certificate for etcd' },
   {
     name: 'kubeconfig-out',
     type: 'string',
@@ -190,6 +200,20 @@ const logLevelOf = (verbosity: number): ServerOptions['logLevel'] => {
 export const kubeconfigPathOf = (flags: Flags): string =>
   flags.text('kubeconfig-out') ?? path.join(flags.text('data-dir')!, 'kubeconfig')
 
+/** `--storage`, or kube-apiserver's etcd flags as such a URL. */
+const storageOf = (flags: Flags, dataDir: string): string => {
+  const given = flags.text('storage')
+  const servers = flags.text('etcd-servers')
+  if (servers === undefined) return given ?? `level:${path.join(dataDir, 'db')}`
+  if (given !== undefined) throw new UsageError('--storage and --etcd-servers exclude each other')
+  const query = new URLSearchParams()
+  for (const name of ['cafile', 'certfile', 'keyfile']) {
+    const file = flags.text(`etcd-${name}`)
+    if (file !== undefined) query.set(name, file)
+  }
+  return query.size === 0 ? `etcd:${servers}` : `etcd:${servers}?${query}`
+}
+
 /** Throws a UsageError for flags that contradict each other. */
 export const serverOptionsOf = (flags: Flags): ServerOptions => {
   const dataDir = flags.text('data-dir')!
@@ -199,7 +223,7 @@ export const serverOptionsOf = (flags: Flags): ServerOptions => {
     throw new UsageError('--tls-cert-file and --tls-private-key-file go together')
   return {
     dataDir,
-    storage: flags.text('storage') ?? `level:${path.join(dataDir, 'db')}`,
+    storage: storageOf(flags, dataDir),
     port: flags.integer('secure-port'),
     bindAddress: flags.text('bind-address'),
     certDir: flags.text('cert-dir'),

@@ -35,9 +35,9 @@ export const ignoredValueFlags = words(`
   coordinated-leadership-retry-period cors-allowed-origins debug-socket-path
   default-not-ready-toleration-seconds default-unreachable-toleration-seconds
   delete-collection-workers disabled-metrics egress-selector-config-file emulated-version
-  encryption-provider-config endpoint-reconciler-type etcd-cafile etcd-certfile
+  encryption-provider-config endpoint-reconciler-type
   etcd-compaction-interval etcd-count-metric-poll-period etcd-db-metric-poll-interval
-  etcd-healthcheck-timeout etcd-keyfile etcd-prefix etcd-readycheck-timeout etcd-servers
+  etcd-healthcheck-timeout etcd-prefix etcd-readycheck-timeout
   etcd-servers-overrides event-ttl external-hostname feature-gates goaway-chance
   http2-max-streams-per-connection kubelet-certificate-authority kubelet-client-certificate
   kubelet-client-key kubelet-preferred-address-types kubelet-timeout

@@ -11,10 +11,7 @@ if (!hasEtcd) {
   const etcd = await startEtcd(t)
   let spaces = 0
   const openSpace = async (t: Test, keyPrefix: string) => {
-    const driver = await openStorage(`etcd:${etcd.url}`, {
-      clock: systemClock,
-      etcd: { keyPrefix },
-    })
+    const driver = await openStorage(`etcd:${etcd.url}?prefix=${keyPrefix}`, { clock: systemClock })
     t.teardown(() => driver.close())
     return driver
   }
