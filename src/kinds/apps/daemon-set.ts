@@ -12,7 +12,9 @@ import { defaultTemplate, ownStatus, specStays } from '../workloads/pod-template
 // What older versions had in the spec is kept in an annotation: how often the template changed.
 const templateGeneration = 'deprecated.daemonset.template.generation'
 
-const writeDefaults = ({ spec }: KubeObject): void => {
+const writeDefaults = ({ metadata, spec }: KubeObject): void => {
+  // Older versions had it in the spec, where it was zero until it was set.
+  metadata.annotations = { [templateGeneration]: '0', ...metadata.annotations }
   defaultTemplate(spec.template)
   const { updateStrategy } = spec
   updateStrategy.type ??= 'RollingUpdate'

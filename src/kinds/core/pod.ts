@@ -7,11 +7,12 @@ import {
   type RequestContext,
 } from '#registry/resource-definition.js'
 import { validatePodCreate } from '#validation/pod/pod.js'
+import { podQos } from '#validation/pod/pod-qos.js'
+import { validatePodUpdate } from '#validation/pod/pod-update.js'
 import { podSpecWarnings } from '#validation/pod/warnings.js'
 import { applyAppArmorAnnotations } from '../pods/app-armor.js'
 import { applyMatchLabelKeys } from '../pods/match-label-keys.js'
 import { defaultPod } from '../pods/pod-defaults.js'
-import { podQos } from '../pods/pod-qos.js'
 import { podStatus } from '../pods/pod-status.js'
 import { ephemeralContainers, resize } from '../pods/pod-views.js'
 import { createBinding } from './pod-binding.js'
@@ -92,6 +93,7 @@ export default defineKind({
     default: defaultPod,
     prepareForCreate,
     validate: validatePodCreate,
+    validateUpdate: validatePodUpdate,
     warningsOnCreate: podWarnings,
     prepareForUpdate: (next, previous) => {
       next.status = previous.status

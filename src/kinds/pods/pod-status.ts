@@ -1,6 +1,7 @@
 /** The status subresource of pods. */
 import type { Fields, KubeObject } from '#api/object.js'
 import type { Strategy } from '#registry/resource-definition.js'
+import { validatePodStatusUpdate } from '#validation/pod/pod-update.js'
 
 /** What a client leaves out of observedGeneration stays as it was, condition by condition. */
 const keepObservedGenerations = (next: KubeObject, previous: KubeObject): void => {
@@ -27,4 +28,7 @@ const prepareForUpdate = (next: KubeObject, previous: KubeObject): void => {
   keepObservedGenerations(next, previous)
 }
 
-export const podStatus: Strategy['status'] = { prepareForUpdate }
+export const podStatus: Strategy['status'] = {
+  prepareForUpdate,
+  validateUpdate: validatePodStatusUpdate,
+}

@@ -1,6 +1,8 @@
 /** The subresources of pods that show the pod itself and let one part of its spec change. */
 import type { Fields, KubeObject } from '#api/object.js'
 import type { KindDefinition } from '#registry/resource-definition.js'
+import { validateEphemeralContainersUpdate } from '#validation/pod/pod-update.js'
+import { validateResize } from '#validation/pod/resize.js'
 
 type View = NonNullable<KindDefinition['subresources']>[number]
 
@@ -25,6 +27,7 @@ const withoutUndefined = (spec: Fields): Fields =>
 export const ephemeralContainers: View = {
   name: 'ephemeralcontainers',
   style: 'view',
+  validateUpdate: validateEphemeralContainersUpdate,
   write: (parent, next) =>
     withSpec(
       parent,
@@ -53,6 +56,7 @@ const resizeContainers = (
 export const resize: View = {
   name: 'resize',
   style: 'view',
+  validateUpdate: validateResize,
   write: (parent, next) =>
     withSpec(
       parent,

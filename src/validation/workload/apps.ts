@@ -225,6 +225,11 @@ export const validateDaemonSetStatus = ({ status }: KubeObject): FieldError[] =>
     'collisionCount',
   )
 
+const printPartition = ({ partition = 0, maxUnavailable = null }: Fields): Fields => ({
+  Partition: partition,
+  MaxUnavailable: maxUnavailable,
+})
+
 const statefulStrategy = (strategy: Fields): FieldError[] => {
   const path = 'spec.updateStrategy'
   const { type, rollingUpdate } = strategy
@@ -234,10 +239,7 @@ const statefulStrategy = (strategy: Fields): FieldError[] => {
       : [
           invalid(
             child(path, 'rollingUpdate'),
-            {
-              Partition: rollingUpdate.partition ?? 0,
-              MaxUnavailable: rollingUpdate.maxUnavailable ?? null,
-            },
+            printPartition(rollingUpdate),
             "only allowed for updateStrategy 'RollingUpdate'",
           ),
         ]
@@ -246,7 +248,10 @@ const statefulStrategy = (strategy: Fields): FieldError[] => {
   return [
     invalid(
       path,
-      printStrategy(strategy, ['Partition', 'MaxUnavailable']),
+      {
+        Type: strategy.type ?? '',
+        RollingUpdate: rollingUpdate === undefined ? null : printPartition(rollingUpdate),
+      },
       "must be 'RollingUpdate' or 'OnDelete'",
     ),
   ]

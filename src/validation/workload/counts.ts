@@ -38,7 +38,8 @@ export const printStrategy = (strategy: Fields, fields: readonly string[]): Fiel
       : Object.fromEntries(
           fields.map((name) => [
             name,
-            strategy.rollingUpdate[name[0]!.toLowerCase() + name.slice(1)] ?? null,
+            // Plain counts are zero where nothing is given.
+            strategy.rollingUpdate[name[0]!.toLowerCase() + name.slice(1)] ?? 0,
           ]),
         ),
 })
@@ -50,7 +51,7 @@ export const unknownType = (path: string, printed: Fields, types: readonly strin
 export const withinReplicas = (path: string, status: Fields, fields: readonly string[]) =>
   fields.flatMap((field) =>
     (status[field] ?? 0) > (status.replicas ?? 0)
-      ? [invalid(child(path, field), status[field], 'cannot be greater than status.replicas')]
+      ? [invalid(child(path, field), status[field] ?? 0, 'cannot be greater than status.replicas')]
       : [],
   )
 

@@ -1,7 +1,8 @@
 /** The quality of service of a pod (kubernetes, pkg/apis/core/helper/qos). */
 import type { Fields } from '#api/object.js'
 import { addQuantities, compareQuantities, parseQuantity, type Quantity } from '#api/quantity.js'
-import type { ResourceList } from './resource-lists.js'
+
+type ResourceList = Readonly<Record<string, string>>
 
 const resources = ['cpu', 'memory'] as const
 

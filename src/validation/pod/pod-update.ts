@@ -1,0 +1,318 @@
+/** What may change in a pod that exists (kubernetes, core/validation: ValidatePodUpdate and its kin). */
+import { child, type FieldError, forbidden, index, invalid, required } from '#api/field-error.js'
+import { isDns1123Subdomain, isQualifiedName } from '#api/names.js'
+import type { Fields, KubeObject } from '#api/object.js'
+import { each } from '../each.js'
+import { inRange, int32Max } from '../formats.js'
+import { immutable, sameJson } from '../immutable.js'
+import { validIp } from '../network.js'
+import { validTolerations } from '../toleration.js'
+import { untrimmedImage } from './containers.js'
+import { validPod, validPodAnnotations } from './pod.js'
+
+const mirrorAnnotation = 'kubernetes.io/config.mirror'
+const appArmorPrefix = 'container.apparmor.security.beta.kubernetes.io/'
+
+const annotationChanges = (next: KubeObject, previous: KubeObject): FieldError[] => {
+  const path = 'metadata.annotations'
+  const after = next.metadata.annotations ?? {}
+  const before = previous.metadata.annotations ?? {}
+  const what = (key: string): string | undefined => {
+    if (key.startsWith(appArmorPrefix)) return 'AppArmor annotations'
+    return key === mirrorAnnotation ? 'mirror pod annotation' : undefined
+  }
+  const changes = [
+    ...Object.keys(before)
+      .filter((key) => after[key] !== before[key])
+      .map((key) => [key, 'may not remove or update']),
+    ...Object.keys(after)
+      .filter((key) => !Object.hasOwn(before, key))
+      .map((key) => [key, 'may not add']),
+  ] as [string, string][]
+  return [
+    ...changes.flatMap(([key, how]) =>
+      what(key) === undefined ? [] : [forbidden(index(path, key), `${how} ${what(key)}`)],
+    ),
+    ...validPodAnnotations(path, next.metadata.annotations, next.spec),
+  ]
+}
+
+/** Undefined when the lists differ in length: nothing more can be compared then. */
+const imageErrors = (
+  path: string,
+  next: Fields[] = [],
+  previous: Fields[] = [],
+): FieldError[] | undefined =>
+  next.length === previous.length
+    ? each(path, next, (container, at) => [
+        ...(container.image ? [] : [required(child(at, 'image'))]),
+        ...untrimmedImage(at, container),
+      ])
+    : undefined
+
+const noOthers = (path: string): FieldError =>
+  forbidden(path, 'pod updates may not add or remove containers')
+
+const deadlineErrors = (
+  next: number | undefined,
+  previous: number | undefined,
+): { errors: FieldError[]; stop: boolean } => {
+  const path = 'spec.activeDeadlineSeconds'
+  if (next === undefined)
+    return {
+      errors:
+        previous === undefined
+          ? []
+          : [invalid(path, null, 'must not update from a positive integer to nil value')],
+      stop: false,
+    }
+  if (next < 0 || next > int32Max)
+    return { errors: [invalid(path, next, inRange(0, int32Max))], stop: true }
+  if (previous !== undefined && previous < next)
+    return {
+      errors: [invalid(path, next, 'must be less than or equal to previous value')],
+      stop: true,
+    }
+  return { errors: [], stop: false }
+}
+
+const withoutSeconds = ({ tolerationSeconds: _seconds, ...rest }: Fields): Fields => rest
+
+const tolerationErrors = (next: Fields[] = [], previous: Fields[] = []): FieldError[] => {
+  const path = 'spec.tolerations'
+  const isKept = previous.every((old) =>
+    next.some((toleration) => sameJson(withoutSeconds(toleration), withoutSeconds(old))),
+  )
+  return isKept
+    ? validTolerations(path, next)
+    : [forbidden(path, 'existing toleration can not be modified except its tolerationSeconds')]
+}
+
+const gateErrors = (next: Fields[] = [], previous: Fields[] = []): FieldError[] =>
+  next.flatMap(({ name }, i) =>
+    previous.some((gate) => gate.name === name)
+      ? []
+      : [
+          forbidden(
+            child(index('spec.schedulingGates', i), 'name'),
+            `only deletion is allowed, but found new scheduling gate '${name}'`,
+          ),
+        ],
+  )
+
+const nodeSelectorErrors = (next: Fields = {}, previous: Fields = {}): FieldError[] =>
+  Object.keys(previous).some((key) => next[key] !== previous[key])
+    ? [
+        invalid(
+          'spec.nodeSelector',
+          next,
+          'only additions to spec.nodeSelector are allowed (no mutations or deletions)',
+        ),
+      ]
+    : []
+
+const hard = 'requiredDuringSchedulingIgnoredDuringExecution'
+
+const startsWith = (list: Fields[] = [], start: Fields[] = []): boolean =>
+  start.every((item, i) => sameJson(list[i], item))
+
+const nodeAffinityErrors = (next: Fields = {}, previous: Fields = {}): FieldError[] => {
+  const before: Fields[] | undefined = previous[hard]?.nodeSelectorTerms
+  if (before === undefined || before.length === 0) return []
+  const path = child('spec.affinity.nodeAffinity', hard)
+  const terms = child(path, 'nodeSelectorTerms')
+  const after: Fields[] = next[hard]?.nodeSelectorTerms ?? []
+  if (after.length !== before.length)
+    return [
+      invalid(
+        terms,
+        after,
+        `no additions/deletions to non-empty NodeSelectorTerms list are allowed`,
+      ),
+    ]
+  return each(terms, after, (term, at, i) =>
+    startsWith(term.matchExpressions, before[i]!.matchExpressions) &&
+    startsWith(term.matchFields, before[i]!.matchFields)
+      ? []
+      : [invalid(at, term, 'only additions are allowed (no mutations or deletions)')],
+  )
+}
+
+/** The spec with everything that may change put back, to see whether anything else did. */
+const munged = (next: Fields, previous: Fields): Fields => {
+  const withImages = (list: Fields[] | undefined, old: Fields[] | undefined) =>
+    list?.map((container, i) => ({ ...container, image: old?.[i]?.image }))
+  const isGated = previous.schedulingGates?.length > 0
+  const grace =
+    previous.terminationGracePeriodSeconds < 0 && next.terminationGracePeriodSeconds === 1
+      ? previous.terminationGracePeriodSeconds
+      : next.terminationGracePeriodSeconds
+  const affinity = { ...next.affinity, nodeAffinity: previous.affinity?.nodeAffinity }
+  const spec: Fields = {
+    ...next,
+    containers: withImages(next.containers, previous.containers),
+    initContainers: withImages(next.initContainers, previous.initContainers),
+    activeDeadlineSeconds: previous.activeDeadlineSeconds,
+    schedulingGates: previous.schedulingGates,
+    tolerations: previous.tolerations,
+    terminationGracePeriodSeconds: grace,
+    ...(isGated ? { nodeSelector: previous.nodeSelector, affinity } : {}),
+  }
+  return spec
+}
+
+const withoutAbsent = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(withoutAbsent)
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value)
+    .map(([key, v]) => [key, withoutAbsent(v)] as const)
+    .filter(([, v]) => v !== undefined && !(Array.isArray(v) && v.length === 0))
+  return Object.fromEntries(entries)
+}
+
+const sameSpec = (a: Fields, b: Fields): boolean => {
+  const plain = (spec: Fields): unknown => {
+    const { affinity, ...rest } = withoutAbsent(spec) as Fields
+    return affinity === undefined || Object.keys(affinity).length === 0
+      ? rest
+      : { ...rest, affinity }
+  }
+  return sameJson(plain(a), plain(b))
+}
+
+const updatableFields = [
+  '`spec.containers[*].image`',
+  '`spec.initContainers[*].image`',
+  '`spec.activeDeadlineSeconds`',
+  '`spec.tolerations` (only additions to existing tolerations)',
+  '`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)',
+].join(',')
+
+const changedFields = (next: Fields, previous: Fields): string =>
+  [...new Set([...Object.keys(next), ...Object.keys(previous)])]
+    .filter((field) => !sameJson(next[field], previous[field]))
+    .map(
+      (field) =>
+        `- ${field}: ${JSON.stringify(previous[field])}\n+ ${field}: ${JSON.stringify(next[field])}\n`,
+    )
+    .join('')
+
+const gatedErrors = (next: Fields, previous: Fields): FieldError[] =>
+  previous.schedulingGates?.length > 0
+    ? [
+        ...nodeSelectorErrors(next.nodeSelector, previous.nodeSelector),
+        ...nodeAffinityErrors(next.affinity?.nodeAffinity, previous.affinity?.nodeAffinity),
+      ]
+    : []
+
+export const validatePodUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => {
+  const errors = [...validPod(next), ...annotationChanges(next, previous)]
+  for (const list of ['containers', 'initContainers']) {
+    const found = imageErrors(`spec.${list}`, next.spec[list], previous.spec[list])
+    if (found === undefined) return [...errors, noOthers(`spec.${list}`)]
+    errors.push(...found)
+  }
+  const deadline = deadlineErrors(
+    next.spec.activeDeadlineSeconds,
+    previous.spec.activeDeadlineSeconds,
+  )
+  errors.push(...deadline.errors)
+  if (deadline.stop) return errors
+  errors.push(
+    ...tolerationErrors(next.spec.tolerations, previous.spec.tolerations),
+    ...gateErrors(next.spec.schedulingGates, previous.spec.schedulingGates),
+    ...gatedErrors(next.spec, previous.spec),
+  )
+  const spec = munged(next.spec, previous.spec)
+  if (!sameSpec(spec, previous.spec))
+    errors.push(
+      forbidden(
+        'spec',
+        `pod updates may not change fields other than ${updatableFields}\n${changedFields(spec, previous.spec)}`,
+      ),
+    )
+  return errors
+}
+
+const stateErrors = (
+  field: string,
+  next: KubeObject,
+  previous: KubeObject,
+  mayRestart: (name: string, exitCode: number) => boolean,
+): FieldError[] =>
+  each(
+    `status.${field}`,
+    previous.status?.[field] as Fields[] | undefined,
+    ({ name, state }, at) => {
+      if (state?.terminated === undefined || mayRestart(name, state.terminated.exitCode ?? 0))
+        return []
+      const after = ((next.status[field] ?? []) as Fields[]).filter((s) => s.name === name)
+      return after
+        .filter((status) => status.state?.terminated === undefined)
+        .map(() => forbidden(child(at, 'state'), 'may not be transitioned to non-terminated state'))
+    },
+  )
+
+const systemConditions = new Set(['PodScheduled', 'Ready', 'Initialized'])
+
+const addressErrors = (path: string, addresses: Fields[] | undefined): FieldError[] =>
+  each(path, addresses, ({ ip = '' }, at) => validIp(at, ip))
+
+export const validatePodStatusUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => {
+  const { status } = next
+  const { restartPolicy, initContainers } = previous.spec
+  const always = restartPolicy === 'Always'
+  const byCode = (exitCode: number): boolean =>
+    always || (exitCode !== 0 && restartPolicy === 'OnFailure')
+  const isSidecar = (name: string): boolean =>
+    ((initContainers ?? []) as Fields[]).some(
+      (c) => c.name === name && c.restartPolicy === 'Always',
+    )
+  const nominated: string = status.nominatedNodeName ?? ''
+  return [
+    ...annotationChanges(next, previous),
+    ...each('metadata.conditions', status.conditions as Fields[] | undefined, ({ type }, at) =>
+      systemConditions.has(type)
+        ? []
+        : isQualifiedName(type).map((message) => invalid(child(at, 'Type'), type, message)),
+    ),
+    ...(nominated === '' || nominated === previous.status?.nominatedNodeName
+      ? []
+      : isDns1123Subdomain(nominated).map((message) =>
+          invalid('status.nominatedNodeName', nominated, message),
+        )),
+    ...immutable('status.qosClass', status.qosClass, previous.status?.qosClass),
+    ...stateErrors('containerStatuses', next, previous, (_name, code) => byCode(code)),
+    ...stateErrors(
+      'initContainerStatuses',
+      next,
+      previous,
+      (name, code) => byCode(code) || isSidecar(name),
+    ),
+    ...stateErrors('ephemeralContainerStatuses', next, previous, () => false),
+    ...addressErrors('status.podIPs', status.podIPs),
+    ...addressErrors('status.hostIPs', status.hostIPs),
+  ]
+}
+
+export const validateEphemeralContainersUpdate = (
+  next: KubeObject,
+  previous: KubeObject,
+): FieldError[] => {
+  if (previous.metadata.annotations?.[mirrorAnnotation] !== undefined)
+    return [forbidden('', 'static pods do not support ephemeral containers')]
+  const path = 'spec.ephemeralContainers'
+  const after = (next.spec.ephemeralContainers ?? []) as Fields[]
+  return [
+    ...validPod(next),
+    ...annotationChanges(next, previous),
+    ...((previous.spec.ephemeralContainers ?? []) as Fields[]).flatMap((old) => {
+      const found = after.find((container) => container.name === old.name)
+      const what = `existing ephemeral containers ${JSON.stringify(old.name)}`
+      if (found === undefined) return [forbidden(path, `${what} may not be removed\n`)]
+      return sameJson(withoutAbsent(found), withoutAbsent(old))
+        ? []
+        : [forbidden(path, `${what} may not be changed\n${changedFields(found, old)}`)]
+    }),
+  ]
+}

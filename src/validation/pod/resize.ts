@@ -1,0 +1,75 @@
+/** Resources of a pod that runs (kubernetes, core/validation: ValidatePodResize). */
+import { child, type FieldError, forbidden, index, invalid } from '#api/field-error.js'
+import type { Fields, KubeObject } from '#api/object.js'
+import { sameJson } from '../immutable.js'
+import { validPod } from './pod.js'
+import { podQos } from './pod-qos.js'
+
+const resizable = new Set(['cpu', 'memory'])
+
+const removals = (path: string, next: Fields = {}, previous: Fields = {}): FieldError[] =>
+  ['limits', 'requests'].flatMap((list) =>
+    Object.keys(previous[list] ?? {})
+      .filter((name) => next[list]?.[name] === undefined)
+      .map(() => forbidden(child(path, list), `resource ${list} cannot be removed`)),
+  )
+
+const withoutResizable = (container: Fields): Fields => {
+  const keep = (list: Fields | undefined): Fields =>
+    Object.fromEntries(Object.entries(list ?? {}).filter(([name]) => !resizable.has(name)))
+  const { resources = {}, resizePolicy: _policy, ...rest } = container
+  return {
+    ...rest,
+    resources: { limits: keep(resources.limits), requests: keep(resources.requests) },
+  }
+}
+
+const isSidecar = (container: Fields): boolean => container.restartPolicy === 'Always'
+
+const listErrors = (field: string, next: Fields[], previous: Fields[]): FieldError[] =>
+  previous.flatMap((old, i) => {
+    const container = next[i]!
+    const isInit = field === 'initContainers'
+    if (isInit && !isSidecar(old))
+      return sameJson(container.resources, old.resources)
+        ? []
+        : [forbidden('spec', 'resources for non-sidecar init containers are immutable')]
+    const path = child(index(`spec.${field}`, i), 'resources')
+    const what = isInit
+      ? 'only cpu and memory resources for sidecar containers are mutable'
+      : 'only cpu and memory resources are mutable'
+    return [
+      ...removals(path, container.resources, old.resources),
+      ...(sameJson(withoutResizable(container), withoutResizable(old))
+        ? []
+        : [forbidden('spec', what)]),
+    ]
+  })
+
+export const validateResize = (next: KubeObject, previous: KubeObject): FieldError[] => {
+  if (previous.metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined)
+    return [forbidden('', 'static pods cannot be resized')]
+  if (previous.spec.os?.name === 'windows') return [forbidden('', 'windows pods cannot be resized')]
+  const errors = validPod(next)
+  for (const field of ['containers', 'initContainers']) {
+    const after: Fields[] = next.spec[field] ?? []
+    const before: Fields[] = previous.spec[field] ?? []
+    if (after.length !== before.length || before.some((c, i) => c.name !== after[i]!.name))
+      return [
+        ...errors,
+        forbidden(`spec.${field}`, 'containers may not be added, removed, renamed or reordered'),
+      ]
+  }
+  const qos = podQos(next.spec)
+  if (qos !== (previous.status?.qosClass ?? qos))
+    errors.push(invalid('spec', qos, 'Pod QOS Class may not change as a result of resizing'))
+  return [
+    ...errors,
+    ...listErrors(
+      'initContainers',
+      next.spec.initContainers ?? [],
+      previous.spec.initContainers ?? [],
+    ),
+    ...listErrors('containers', next.spec.containers ?? [], previous.spec.containers ?? []),
+  ]
+}
