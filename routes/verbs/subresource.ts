@@ -11,7 +11,7 @@ import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
 import { sendValue } from '../respond.js'
 import { decodeWriteOptions } from '../write-options.js'
-import { definitionOfBody } from './view.js'
+import { definitionOfBody, trackNew } from './view.js'
 
 export const createThroughSubresource: VerbHandler = async (target, request, reply, deps) => {
   const { definition, store, view, name } = target
@@ -31,6 +31,8 @@ export const createThroughSubresource: VerbHandler = async (target, request, rep
     ...options,
   })
   matchNamespace(body.metadata, definition.namespaced ? (target.namespace ?? '') : '')
-  const { code, object } = await view.create({ name, body, store }, ctx)
+  const tracked =
+    deps.fieldManagerOf === undefined ? body : trackNew(target, body, ctx, deps.fieldManagerOf)
+  const { code, object } = await view.create({ name, body: tracked, store }, ctx)
   return sendValue(request, reply, object as KubeObject, { code, negotiated })
 }

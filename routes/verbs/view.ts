@@ -121,3 +121,18 @@ export const ownersOfView = (
     },
   }
 }
+
+/** Who sent what of an object that is answered and not stored: it shows its managedFields all the same. */
+export const trackNew = (
+  target: Target,
+  body: KubeObject,
+  ctx: RequestContext,
+  fieldManagerOf: NonNullable<ApiDeps['fieldManagerOf']>,
+): KubeObject =>
+  fieldManagerOf(definitionOfBody(target), target.subresource)?.trackUpdate({
+    live: undefined,
+    next: body,
+    manager: ctx.fieldManager || ctx.userAgent,
+    subresource: target.subresource,
+    now: ctx.now,
+  }) ?? body

@@ -8,6 +8,7 @@ import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
 import { sendValue } from '../respond.js'
 import { decodeWriteOptions } from '../write-options.js'
+import { trackNew } from './view.js'
 
 export const createVirtual: VerbHandler = async (target, request, reply, deps) => {
   const { definition, store } = target
@@ -21,6 +22,8 @@ export const createVirtual: VerbHandler = async (target, request, reply, deps) =
   const ctx = makeContext(target, request, reply, deps, options)
   const body = decodeBody(request, definition, { ctx, table: deps.table, ...options })
   matchNamespace(body.metadata, definition.namespaced ? (target.namespace ?? '') : '')
-  const object = await definition.strategy.createInstead!({ body, store }, ctx)
+  const tracked =
+    deps.fieldManagerOf === undefined ? body : trackNew(target, body, ctx, deps.fieldManagerOf)
+  const object = await definition.strategy.createInstead!({ body: tracked, store }, ctx)
   return sendValue(request, reply, object, { code: 201, negotiated })
 }

@@ -1,6 +1,7 @@
 /** The versions of one resource, as the field manager needs them: types, conversion, what a subresource puts back. */
 import { formatGroupVersion } from '#api/group-version.js'
-import type { JsonObject, KubeObject } from '#api/object.js'
+import { isJsonObject } from '#api/json-object.js'
+import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { decodeType } from '../decode.js'
 import type { ResourceDefinition } from '../resource-definition.js'
 import { deducedType, type FieldType, fieldTypeOf, fieldTypeOfStructural } from './field-type.js'
@@ -23,6 +24,16 @@ export const typeOfDefinition = (definition: ResourceDefinition): FieldType => {
 
 const zeros = new Map<string, JsonObject>()
 
+/** The decoder writes the schema's defaults; a scalar that is no zero value can only be one. */
+const withoutDefaults = (value: JsonValue): JsonValue =>
+  isJsonObject(value)
+    ? Object.fromEntries(
+        Object.entries(value)
+          .filter(([, inner]) => typeof inner === 'object' || !inner)
+          .map(([key, inner]) => [key, withoutDefaults(inner)]),
+      )
+    : value
+
 /** What Go has before anything is decoded into it: an object whose fields that are always written are empty. */
 export const zeroObjectOf = (definition: ResourceDefinition): KubeObject => {
   const { gvk, schemaName } = definition
@@ -30,7 +41,7 @@ export const zeroObjectOf = (definition: ResourceDefinition): KubeObject => {
   if (schemaName === undefined) return type as KubeObject
   let zero = zeros.get(schemaName)
   if (zero === undefined) {
-    zero = decodeType(schemaName, {}).value
+    zero = withoutDefaults(decodeType(schemaName, {}).value) as JsonObject
     zeros.set(schemaName, zero)
   }
   return { ...zero, ...type } as unknown as KubeObject
