@@ -5,12 +5,21 @@
 import net from 'node:net'
 import { type RawData, type WebSocket, WebSocketServer } from 'ws'
 import { findPod, HttpError, type Upgraded } from './pod-request.js'
+import { SpdyServer, type SpdyStream } from './spdy.js'
 
 const channelProtocol = 'v4.channel.k8s.io'
+const tunnelProtocol = 'SPDY/3.1+portforward.k8s.io'
+/** ws refuses a protocol whose name holds a slash: inside it goes by this one. */
+const tunnelAlias = 'spdy-tunnel'
 const sockets = new WebSocketServer({
   noServer: true,
   perMessageDeflate: false,
-  handleProtocols: (offered) => (offered.has(channelProtocol) ? channelProtocol : false),
+  handleProtocols: (offered) =>
+    [tunnelAlias, channelProtocol].find((protocol) => offered.has(protocol)) ?? false,
+})
+
+sockets.on('headers', (lines) => {
+  for (const [i, line] of lines.entries()) lines[i] = line.replace(tunnelAlias, tunnelProtocol)
 })
 
 const portBytes = (port: number): Buffer => {
@@ -42,6 +51,55 @@ const forwardChannels = (socket: WebSocket, host: string, ports: readonly number
   })
 }
 
+/** One connection: data goes both ways, what went wrong goes on the error stream, and both end together. */
+const forwardStreams = (host: string, port: number, data: SpdyStream, error: SpdyStream): void => {
+  const connection = net.connect({ host, port, allowHalfOpen: true })
+  let ended = false
+  const end = () => {
+    if (ended) return
+    ended = true
+    data.end()
+    error.end()
+  }
+  connection.on('data', (chunk) => data.write(chunk))
+  connection.on('end', end)
+  connection.on('error', (problem) => {
+    if (ended) return
+    const what = `an error occurred forwarding ${port} -> ${port}: ${problem.message}`
+    error.write(Buffer.from(what))
+    end()
+  })
+  data.onData = (chunk) => connection.write(chunk)
+  data.onEnd = () => connection.end()
+  data.onReset = () => connection.destroy()
+}
+
+const forwardTunnel = (socket: WebSocket, host: string): void => {
+  /** The first stream of each pair, by the number of its connection. */
+  const waiting = new Map<string, SpdyStream>()
+  const server = new SpdyServer(
+    (bytes) => {
+      if (socket.readyState === socket.OPEN) socket.send(bytes)
+    },
+    (stream) => {
+      const request = stream.headers.get('requestid') ?? ''
+      const other = waiting.get(request)
+      if (!other) {
+        waiting.set(request, stream)
+        return
+      }
+      waiting.delete(request)
+      const isData = stream.headers.get('streamtype') === 'data'
+      const [data, error] = isData ? [stream, other] : [other, stream]
+      forwardStreams(host, Number(data.headers.get('port')), data, error)
+    },
+  )
+  socket.on('message', (raw: RawData) => {
+    server.receive(raw as Buffer).catch(() => socket.close(1002, 'not SPDY'))
+  })
+  socket.on('close', () => server.close())
+}
+
 export const servePortForward = ({ kubelet, path, request, socket, head }: Upgraded): void => {
   const pod = findPod(kubelet, path)
   const host = kubelet.runtime.sandboxesOf(pod.metadata.uid).at(-1)?.ips[0]
@@ -50,7 +108,15 @@ export const servePortForward = ({ kubelet, path, request, socket, head }: Upgra
   if (ports.some((port) => !Number.isInteger(port) || port < 1 || port > 65_535)) {
     throw new HttpError(400, 'a port must be a number from 1 to 65535')
   }
-  sockets.handleUpgrade(request, socket, head, (webSocket) =>
-    forwardChannels(webSocket, host, ports),
-  )
+  const offered = request.headers['sec-websocket-protocol']
+  if (request.headers.upgrade?.toLowerCase() !== 'websocket') {
+    throw new HttpError(400, 'unable to upgrade: only WebSocket is served')
+  }
+  if (offered) {
+    request.headers['sec-websocket-protocol'] = offered.replace(tunnelProtocol, tunnelAlias)
+  }
+  sockets.handleUpgrade(request, socket, head, (webSocket) => {
+    if (webSocket.protocol === tunnelAlias) forwardTunnel(webSocket, host)
+    else forwardChannels(webSocket, host, ports)
+  })
 }

@@ -65,7 +65,11 @@ export const startNode = async (
   { kubelet = 'here' }: { kubelet?: 'here' | 'process' } = {},
 ): Promise<TestNode> => {
   const folder = mkdtempSync(path.join(tmpdir(), 'kubelet-test-'))
-  const server = await createServer({ storage: 'memory:', port: 0 })
+  const server = await createServer({
+    storage: 'memory:',
+    port: 0,
+    disableAdmissionPlugins: ['ServiceAccount'],
+  })
   const kubeconfig = path.join(folder, 'kubeconfig')
   writeFileSync(kubeconfig, server.kubeconfig, { mode: 0o600 })
   const client = createClient(await parseKubeconfig(server.kubeconfig), 'test')

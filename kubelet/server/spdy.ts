@@ -1,0 +1,123 @@
+/**
+ * As much of SPDY/3.1 as port forwarding needs: streams that the client opens, data, their two ends, pings. Windows are
+ * not kept: client-go's library neither sends nor heeds them.
+ */
+import { HeaderCodec } from './spdy-headers.js'
+
+const types = { synStream: 1, synReply: 2, rstStream: 3, ping: 6 } as const
+const finFlag = 1
+const version = 3
+/** A frame longer than this is no frame of a client of ours. */
+const frameBytesMax = 1024 * 1024
+
+export interface SpdyStream {
+  readonly id: number
+  readonly headers: ReadonlyMap<string, string>
+  onData: (data: Buffer) => void
+  /** The client sends no more on it. */
+  onEnd: () => void
+  /** The client has given it up. */
+  onReset: () => void
+  write(data: Buffer): void
+  end(): void
+}
+
+const control = (type: number, flags: number, payload: Buffer): Buffer => {
+  const head = Buffer.alloc(8)
+  head.writeUInt16BE(0x8000 | version, 0)
+  head.writeUInt16BE(type, 2)
+  head.writeUInt32BE(payload.length, 4)
+  head[4] = flags
+  return Buffer.concat([head, payload])
+}
+
+const data = (id: number, flags: number, payload: Buffer): Buffer => {
+  const head = Buffer.alloc(8)
+  head.writeUInt32BE(id, 0)
+  head.writeUInt32BE(payload.length, 4)
+  head[4] = flags
+  return Buffer.concat([head, payload])
+}
+
+const idBytes = (id: number): Buffer => {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32BE(id)
+  return bytes
+}
+
+export class SpdyServer {
+  readonly #codec = new HeaderCodec()
+  readonly #send: (bytes: Buffer) => void
+  readonly #onStream: (stream: SpdyStream) => void
+  readonly #streams = new Map<number, SpdyStream>()
+  #pending = Buffer.alloc(0)
+  /** Frames are taken one after the other: a stream's data may come before its headers are decoded. */
+  #work: Promise<void> = Promise.resolve()
+
+  constructor(send: (bytes: Buffer) => void, onStream: (stream: SpdyStream) => void) {
+    this.#send = send
+    this.#onStream = onStream
+  }
+
+  /** Bytes of the connection, cut anywhere. Rejects when they are no SPDY. */
+  receive(bytes: Buffer): Promise<void> {
+    this.#work = this.#work.then(() => this.#take(bytes))
+    return this.#work
+  }
+
+  close(): void {
+    for (const stream of this.#streams.values()) stream.onReset()
+    this.#streams.clear()
+    this.#codec.close()
+  }
+
+  async #take(bytes: Buffer): Promise<void> {
+    this.#pending = Buffer.concat([this.#pending, bytes])
+    while (this.#pending.length >= 8) {
+      const length = this.#pending.readUInt32BE(4) & 0xffffff
+      if (length > frameBytesMax) throw new Error('SPDY frame too long')
+      if (this.#pending.length < 8 + length) return
+      const frame = this.#pending.subarray(0, 8 + length)
+      this.#pending = this.#pending.subarray(8 + length)
+      await this.#frame(frame)
+    }
+  }
+
+  async #frame(frame: Buffer): Promise<void> {
+    const flags = frame[4]!
+    const payload = frame.subarray(8)
+    if ((frame[0]! & 0x80) === 0) {
+      const stream = this.#streams.get(frame.readUInt32BE(0))
+      if (payload.length > 0) stream?.onData(Buffer.from(payload))
+      if (flags & finFlag) stream?.onEnd()
+      return
+    }
+    const type = frame.readUInt16BE(2)
+    if (type === types.ping) this.#send(control(types.ping, 0, Buffer.from(payload)))
+    else if (type === types.synStream) await this.#open(payload, flags)
+    else if (type === types.rstStream) {
+      const id = payload.readUInt32BE(0)
+      this.#streams.get(id)?.onReset()
+      this.#streams.delete(id)
+    }
+  }
+
+  async #open(payload: Buffer, flags: number): Promise<void> {
+    const id = payload.readUInt32BE(0) & 0x7fffffff
+    const headers = await this.#codec.decode(payload.subarray(10))
+    const stream: SpdyStream = {
+      id,
+      headers,
+      onData: () => {},
+      onEnd: () => {},
+      onReset: () => {},
+      write: (bytes) => this.#send(data(id, 0, bytes)),
+      end: () => this.#send(data(id, finFlag, Buffer.alloc(0))),
+    }
+    this.#streams.set(id, stream)
+    const reply = Buffer.concat([idBytes(id), await this.#codec.encode({})])
+    this.#send(control(types.synReply, 0, reply))
+    this.#onStream(stream)
+    if (flags & finFlag) stream.onEnd()
+  }
+}

@@ -1,0 +1,228 @@
+/** log, exec, attach and portforward through the API server, as clients speak them: WebSocket with channels. */
+import { readFileSync } from 'node:fs'
+import http from 'node:http'
+import https from 'node:https'
+import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
+import t from 'tap'
+import WebSocket from 'ws'
+import { parseKubeconfig } from '#client/kubeconfig.js'
+import { HeaderCodec } from '#kubelet/server/spdy-headers.js'
+import { eventually, script, startNode, type TestNode } from './node.js'
+
+interface Spoken {
+  /** What came on each channel. */
+  channels: Map<number, string>
+  protocol: string
+  code: number
+}
+
+const dial = async (node: TestNode, rest: string, protocols: string | string[]) => {
+  const config = await parseKubeconfig(readFileSync(node.kubeconfig, 'utf8'))
+  const url = `${config.server.replace('https', 'wss')}/api/v1/namespaces/default/pods/${rest}`
+  return new WebSocket(url, protocols, {
+    ca: config.ca,
+    cert: config.cert,
+    key: config.key,
+    headers: config.token ? { authorization: `Bearer ${config.token}` } : {},
+  })
+}
+
+const speak = async (
+  node: TestNode,
+  rest: string,
+  say: (socket: WebSocket) => void = () => {},
+  protocol = 'v5.channel.k8s.io',
+): Promise<Spoken> => {
+  const socket = await dial(node, rest, protocol)
+  const channels = new Map<number, string>()
+  socket.on('message', (data: Buffer) => {
+    const text = data.subarray(1).toString()
+    channels.set(data[0]!, (channels.get(data[0]!) ?? '') + text)
+  })
+  return new Promise((resolve, reject) => {
+    socket.on('open', () => say(socket))
+    socket.on('error', reject)
+    socket.on('close', (code) => resolve({ channels, code, protocol: socket.protocol }))
+  })
+}
+
+t.test('through the server to a container', async (t) => {
+  const node = await startNode(t)
+  await node.run('p', { ...script('while read x; do echo "heard $x"; done'), stdin: true })
+  await node.ready('p')
+
+  t.test('exec hands over stdin, both outputs and the exit code', async (t) => {
+    const command = ['sh', '-c', 'cat; echo oops >&2; exit 3'].map(
+      (w) => `command=${encodeURIComponent(w)}`,
+    )
+    const spoken = await speak(
+      node,
+      `p/exec?stdin=true&stdout=true&stderr=true&${command.join('&')}`,
+      (socket) => {
+        socket.send(Buffer.from('\0hello\n'))
+        socket.send(Buffer.from([255, 0]))
+      },
+    )
+    t.equal(spoken.protocol, 'v5.channel.k8s.io')
+    t.equal(spoken.channels.get(1), 'hello\n')
+    t.equal(spoken.channels.get(2), 'oops\n')
+    t.match(JSON.parse(spoken.channels.get(3)!), {
+      status: 'Failure',
+      reason: 'NonZeroExitCode',
+      details: { causes: [{ reason: 'ExitCode', message: '3' }] },
+    })
+    t.equal(spoken.code, 1000)
+  })
+
+  t.test('older clients speak v4; what cannot run is said on the error channel', async (t) => {
+    const good = await speak(
+      node,
+      'p/exec?stdout=true&command=true',
+      undefined,
+      'v4.channel.k8s.io',
+    )
+    t.same(JSON.parse(good.channels.get(3)!), { metadata: {}, status: 'Success' })
+    const bad = await speak(node, 'p/exec?stdout=true&command=no-such-command')
+    t.match(JSON.parse(bad.channels.get(3)!).message, /executable file not found in \$PATH/)
+  })
+
+  t.test('attach writes to the main process and reads what it says', async (t) => {
+    const spoken = await speak(node, 'p/attach?stdin=true&stdout=true', (socket) => {
+      socket.send(Buffer.from('\0you\n'))
+      socket.on('message', () => socket.close())
+    })
+    t.equal(spoken.channels.get(1), 'heard you\n')
+    t.equal(await node.logs('p'), 'heard you\n')
+  })
+
+  t.test('a followed log ends when its reader leaves', async (t) => {
+    const stop = new AbortController()
+    const answer = await node.client.stream({
+      method: 'GET',
+      path: '/api/v1/namespaces/default/pods/p/log?follow=true',
+      signal: stop.signal,
+    })
+    for await (const chunk of answer) {
+      t.equal(String(chunk), 'heard you\n')
+      break
+    }
+    stop.abort()
+  })
+
+  t.test('portforward carries bytes both ways, by channels and by tunnel', async (t) => {
+    const echo = http.createServer((request, response) => response.end(`path ${request.url}`))
+    const { podIP } = (await node.get('p'))!.status!
+    await new Promise<void>((resolve) => echo.listen(0, podIP, resolve))
+    t.teardown(() => echo.close())
+    const { port } = echo.address() as AddressInfo
+    const ask = 'GET /x HTTP/1.0\r\n\r\n'
+    const spoken = await speak(
+      node,
+      `p/portforward?ports=${port}`,
+      (socket) => {
+        socket.send(Buffer.from(`\0${ask}`))
+        socket.on('message', (data: Buffer) => data.includes('path /x') && socket.close())
+      },
+      'v4.channel.k8s.io',
+    )
+    t.match(spoken.channels.get(0), /path \/x$/)
+    t.match(await tunnel(node, port, ask), /path \/x$/)
+  })
+
+  t.test('what cannot be connected is refused as upstream does', async (t) => {
+    const get = (rest: string) =>
+      node.client.request({ method: 'GET', path: `/api/v1/namespaces/default/pods/${rest}` })
+    await t.rejects(get('p/exec?command=ls'), { code: 400, message: 'Upgrade request required' })
+    await t.rejects(get('p/log?container=x'), {
+      code: 400,
+      message: 'container x is not valid for pod p',
+    })
+    await t.rejects(get('p/log?tailLines=-1'), {
+      code: 422,
+      message:
+        'PodLogOptions "p" is invalid: tailLines: Invalid value: -1: must be greater than or equal to 0',
+    })
+    await t.rejects(get('none/log'), { code: 404, message: 'pods "none" not found' })
+  })
+})
+
+/** One request through the SPDY tunnel that kubectl opens; yields all that came back on the data stream. */
+const tunnel = async (node: TestNode, port: number, ask: string): Promise<string> => {
+  const name = 'SPDY/3.1+portforward.k8s.io'
+  const config = await parseKubeconfig(readFileSync(node.kubeconfig, 'utf8'))
+  // The ws client refuses this protocol's name, as its server side does: the handshake is done by hand.
+  const request = https.request(`${config.server}/api/v1/namespaces/default/pods/p/portforward`, {
+    ca: config.ca,
+    headers: {
+      authorization: `Bearer ${config.token}`,
+      connection: 'Upgrade',
+      upgrade: 'websocket',
+      'sec-websocket-version': '13',
+      'sec-websocket-key': Buffer.from('0123456789abcdef').toString('base64'),
+      'sec-websocket-protocol': name,
+    },
+  })
+  request.end()
+  const socket = await new Promise<Duplex>((resolve, reject) => {
+    request.once('upgrade', (answer, stream) =>
+      answer.headers['sec-websocket-protocol'] === name
+        ? resolve(stream)
+        : reject(new Error('protocol')),
+    )
+    request.once('response', (answer) => reject(new Error(`HTTP ${answer.statusCode}`)))
+  })
+  const received: Buffer[] = []
+  socket.on('data', (chunk) => received.push(chunk))
+  const send = (bytes: Buffer) => {
+    const head =
+      bytes.length < 126
+        ? Buffer.from([0x82, 0x80 | bytes.length])
+        : Buffer.from([0x82, 0xfe, bytes.length >> 8, bytes.length & 255])
+    socket.write(Buffer.concat([head, Buffer.alloc(4), bytes]))
+  }
+  const headers = new HeaderCodec()
+  for (const [id, type] of [
+    [1, 'error'],
+    [3, 'data'],
+  ] as const) {
+    const block = await headers.encode({ streamtype: type, port: String(port), requestid: '0' })
+    const frame = Buffer.alloc(18)
+    frame.writeUInt32BE(0x80030001, 0)
+    frame.writeUInt32BE(10 + block.length, 4)
+    frame.writeUInt32BE(id, 8)
+    send(Buffer.concat([frame, block]))
+  }
+  const data = Buffer.alloc(8)
+  data.writeUInt32BE(3, 0)
+  data.writeUInt32BE(ask.length, 4)
+  send(Buffer.concat([data, Buffer.from(ask)]))
+  await eventually('the answer', () => Buffer.concat(received).includes('path /x'))
+  socket.destroy()
+  headers.close()
+  const text = Buffer.concat(received).toString('latin1')
+  return text.slice(0, text.indexOf('path /x') + 'path /x'.length)
+}
+
+t.test('the kubelet listens to nobody but the API server', async (t) => {
+  const node = await startNode(t)
+  const { client } = node
+  const { status } = await client.get(
+    { group: '', version: 'v1', resource: 'nodes', kind: 'Node', namespaced: false },
+    { name: 'node-1' },
+  )
+  const address = status.addresses[0].address
+  const url = `https://${address}:${status.daemonEndpoints.kubeletEndpoint.Port}/pods`
+  const ask = (options: object) =>
+    new Promise<number>((resolve, reject) => {
+      https
+        .get(url, { rejectUnauthorized: false, ...options }, (answer) => {
+          answer.resume()
+          resolve(answer.statusCode!)
+        })
+        .on('error', reject)
+    })
+  t.equal(await ask({}), 401)
+  const { cert, key } = client.config
+  t.equal(await ask({ cert, key }), 401, 'not even to an administrator')
+})
