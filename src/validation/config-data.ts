@@ -103,3 +103,18 @@ export const validateSecretUpdate = (next: KubeObject, previous: KubeObject): Fi
   ...immutableErrors(next, previous, ['data']),
   ...validateSecret(next),
 ]
+
+const hasPem = (base64: string): boolean =>
+  /-----BEGIN [^-]+-----[\s\S]*-----END /.test(Buffer.from(base64, 'base64').toString('latin1'))
+
+/** A TLS secret whose halves Go's crypto/tls could not read. */
+export const secretWarnings = (secret: KubeObject): string[] => {
+  if (secret.type !== 'kubernetes.io/tls') return []
+  const data: Data = secret.data ?? {}
+  for (const [key, what] of [
+    ['tls.crt', 'certificate'],
+    ['tls.key', 'key'],
+  ] as const)
+    if (!hasPem(data[key] ?? '')) return [`tls: failed to find any PEM data in ${what} input`]
+  return []
+}

@@ -6,7 +6,7 @@ import {
   validateDeploymentStatus,
   validateDeploymentUpdate,
 } from '#validation/workload/apps.js'
-import { templateWarnings } from '#validation/workload/warnings.js'
+import { nameWarnings, templateWarnings } from '#validation/workload/warnings.js'
 import { defaultTemplate, ownStatus, specStays } from '../workloads/pod-template.js'
 import { scale } from '../workloads/scale.js'
 
@@ -40,7 +40,7 @@ export default defineKind({
       !same(next.metadata.annotations ?? {}, previous.metadata.annotations ?? {}),
     validate: validateDeployment,
     validateUpdate: validateDeploymentUpdate,
-    warningsOnCreate: templateWarnings,
+    warningsOnCreate: (object) => [...nameWarnings(object), ...templateWarnings(object)],
     warningsOnUpdate: templateWarnings,
     status: { ...specStays({ labels: true }), validateUpdate: validateDeploymentStatus },
   },

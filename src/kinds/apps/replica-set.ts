@@ -5,7 +5,7 @@ import {
   validateReplicaSetStatus,
   validateReplicaSetUpdate,
 } from '#validation/workload/apps.js'
-import { templateWarnings } from '#validation/workload/warnings.js'
+import { nameWarnings, templateWarnings } from '#validation/workload/warnings.js'
 import { defaultTemplate, ownStatus, specStays } from '../workloads/pod-template.js'
 import { scale } from '../workloads/scale.js'
 
@@ -23,7 +23,7 @@ export default defineKind({
     ...ownStatus('io.k8s.api.apps.v1.ReplicaSetStatus'),
     validate: validateReplicaSet,
     validateUpdate: validateReplicaSetUpdate,
-    warningsOnCreate: templateWarnings,
+    warningsOnCreate: (object) => [...nameWarnings(object), ...templateWarnings(object)],
     warningsOnUpdate: templateWarnings,
     status: { ...specStays(), validateUpdate: validateReplicaSetStatus },
   },

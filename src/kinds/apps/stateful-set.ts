@@ -1,3 +1,4 @@
+import { dnsLabelName } from '#api/names.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import {
@@ -44,6 +45,7 @@ export default defineKind({
   kind: 'StatefulSet',
   subresources: [scale()],
   strategy: {
+    validateName: dnsLabelName,
     default: writeDefaults,
     ...ownStatus('io.k8s.api.apps.v1.StatefulSetStatus'),
     validate: validateStatefulSet,

@@ -1,12 +1,7 @@
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
-import {
-  jobWarnings,
-  validateJob,
-  validateJobStatus,
-  validateJobUpdate,
-} from '#validation/workload/jobs.js'
-import { templateWarnings } from '#validation/workload/warnings.js'
+import { validateJob, validateJobStatus, validateJobUpdate } from '#validation/workload/jobs.js'
+import { nameWarnings, templateWarnings } from '#validation/workload/warnings.js'
 import { defaultTemplate, ownStatus, specStays } from '../workloads/pod-template.js'
 import { defaultJobSpec, generateSelector } from './job-spec.js'
 
@@ -37,7 +32,7 @@ export default defineKind({
     },
     validate: validateJob,
     validateUpdate: validateJobUpdate,
-    warningsOnCreate: (job) => [...jobWarnings(job), ...templateWarnings(job)],
+    warningsOnCreate: (job) => [...nameWarnings(job), ...templateWarnings(job)],
     warningsOnUpdate: templateWarnings,
     status: { ...specStays(), validateUpdate: validateJobStatus },
     defaultGarbageCollection: 'orphan',

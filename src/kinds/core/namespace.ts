@@ -12,21 +12,23 @@ const labelWithName = ({ metadata }: KubeObject): void => {
   if (metadata.name) metadata.labels = { ...metadata.labels, [nameLabel]: metadata.name }
 }
 
-const validateFinalizers = (object: KubeObject): FieldError[] =>
-  ((object.spec?.finalizers ?? []) as string[]).flatMap((finalizer, i) => {
-    const path = index('spec.finalizers', i)
-    const messages = isQualifiedName(finalizer)
-    if (messages.length > 0) return messages.map((m) => invalid(path, finalizer, m))
-    return finalizer.includes('/') || finalizer === owner
-      ? []
-      : [
-          invalid(
-            path,
-            finalizer,
-            'name is neither a standard finalizer name nor is it fully qualified',
-          ),
-        ]
+const finalizerErrors = (object: KubeObject, pathOf: (at: number) => string): FieldError[] =>
+  ((object.spec?.finalizers ?? []) as string[]).flatMap((finalizer, at) => {
+    const path = pathOf(at)
+    const errors = isQualifiedName(finalizer).map((m) => invalid(path, finalizer, m))
+    if (!finalizer.includes('/') && finalizer !== owner)
+      errors.push(
+        invalid(
+          path,
+          finalizer,
+          'name is neither a standard finalizer name nor is it fully qualified',
+        ),
+      )
+    return errors
   })
+
+const validateFinalizers = (object: KubeObject): FieldError[] =>
+  finalizerErrors(object, () => 'spec.finalizers')
 
 /** The phase follows from deletionTimestamp; a status may not say otherwise. */
 const validatePhase = (next: KubeObject): FieldError[] => {
@@ -48,7 +50,8 @@ export default defineKind({
       style: 'view',
       // Metadata is as sent, too; status is not.
       write: (parent, next) => ({ ...next, status: parent.status }),
-      validateUpdate: validateFinalizers,
+      // Only here does upstream number them.
+      validateUpdate: (next) => finalizerErrors(next, (at) => index('spec.finalizers', at)),
     },
   ],
   strategy: {

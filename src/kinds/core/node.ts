@@ -1,5 +1,6 @@
 import type { Fields, KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { validateNode, validateNodeUpdate } from '#validation/node.js'
 import { roundResourceList } from '../pods/resource-lists.js'
 
 const writeDefaults = ({ spec, status }: KubeObject): void => {
@@ -27,11 +28,14 @@ export default defineKind({
       delete node.spec.configSource
       dropConfig(node.status)
     },
+    validate: validateNode,
+    validateUpdate: validateNodeUpdate,
     prepareForUpdate: (next, previous) => {
       next.status = previous.status
       delete next.spec.configSource
     },
     status: {
+      validateUpdate: validateNodeUpdate,
       prepareForUpdate: (next, previous) => {
         next.spec = previous.spec
         dropConfig(next.status)

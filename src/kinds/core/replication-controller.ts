@@ -4,7 +4,7 @@ import {
   validateReplicationController,
   validateReplicationControllerStatus,
 } from '#validation/workload/replication-controller.js'
-import { templateWarnings } from '#validation/workload/warnings.js'
+import { nameWarnings, templateWarnings } from '#validation/workload/warnings.js'
 import { defaultTemplate, ownStatus, specStays } from '../workloads/pod-template.js'
 import { formatLabelSelector, scale } from '../workloads/scale.js'
 
@@ -27,7 +27,7 @@ export default defineKind({
     ...ownStatus('io.k8s.api.core.v1.ReplicationControllerStatus'),
     validate: validateReplicationController,
     validateUpdate: validateReplicationController,
-    warningsOnCreate: templateWarnings,
+    warningsOnCreate: (object) => [...nameWarnings(object), ...templateWarnings(object)],
     warningsOnUpdate: templateWarnings,
     status: { ...specStays(), validateUpdate: validateReplicationControllerStatus },
     defaultGarbageCollection: 'orphan',

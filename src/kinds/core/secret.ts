@@ -1,6 +1,6 @@
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
-import { validateSecret, validateSecretUpdate } from '#validation/config-data.js'
+import { secretWarnings, validateSecret, validateSecretUpdate } from '#validation/config-data.js'
 
 /** `stringData` is for writing only: its values go over those of `data`. */
 const mergeStringData = (secret: KubeObject): void => {
@@ -24,6 +24,8 @@ export default defineKind({
       secret.type ??= 'Opaque'
       mergeStringData(secret)
     },
+    warningsOnCreate: secretWarnings,
+    warningsOnUpdate: secretWarnings,
     validate: validateSecret,
     validateUpdate: validateSecretUpdate,
   },

@@ -7,10 +7,24 @@ const cleanSecrets = (account: KubeObject): void => {
   account.secrets = (account.secrets as Fields[]).map(({ name }) => (name ? { name } : {}))
 }
 
+const mountAnnotation = 'kubernetes.io/enforce-mountable-secrets'
+
+const mountWarnings = ({ metadata }: KubeObject): string[] =>
+  metadata.annotations?.[mountAnnotation] === undefined
+    ? []
+    : [
+        `metadata.annotations[${mountAnnotation}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`,
+      ]
+
 export default defineKind({
   group: '',
   version: 'v1',
   kind: 'ServiceAccount',
-  strategy: { prepareForCreate: cleanSecrets, prepareForUpdate: cleanSecrets },
+  strategy: {
+    prepareForCreate: cleanSecrets,
+    prepareForUpdate: cleanSecrets,
+    warningsOnCreate: mountWarnings,
+    warningsOnUpdate: mountWarnings,
+  },
   sample: { metadata: { name: 'sample' } },
 })

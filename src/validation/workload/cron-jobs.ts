@@ -1,11 +1,10 @@
 /** CronJobs (kubernetes, batch/validation). */
 import { type FieldError, invalid, notSupported, required } from '#api/field-error.js'
-import { isDns1123Label } from '#api/names.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { notNegative } from './counts.js'
 import { isTimeZone, scheduleProblem } from './cron-schedule.js'
 import { validJobSpec } from './jobs.js'
-import { podTemplateWarnings } from './warnings.js'
+import { nameWarnings, podTemplateWarnings } from './warnings.js'
 
 const policies = ['Allow', 'Forbid', 'Replace']
 
@@ -83,20 +82,17 @@ export const validateCronJobUpdate = (next: KubeObject, previous: KubeObject): F
   // Zones in schedules are no longer taken, but those that are stored may stay.
   specErrors(next.spec, !hasZone(previous.spec.schedule ?? ''))
 
-export const cronJobWarnings = ({ metadata, spec }: KubeObject): string[] => {
-  const messages = isDns1123Label(metadata.name ?? '')
-  const warnings =
-    messages.length === 0
-      ? []
-      : [
-          `metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: [${messages.join(' ')}]`,
-        ]
-  if (hasZone(spec.schedule ?? ''))
-    warnings.push(
-      'cannot use TZ or CRON_TZ in spec.schedule, use timeZone instead, this will result in a validation error',
-    )
+export const cronJobWarnings = (job: KubeObject): string[] => {
+  const { spec } = job
+  const zone = hasZone(spec.schedule ?? '')
+    ? [
+        'cannot use TZ or CRON_TZ in spec.schedule, use timeZone instead, this will result in a validation error',
+      ]
+    : []
+  const template = spec.jobTemplate.spec?.template
   return [
-    ...warnings,
-    ...podTemplateWarnings('spec.jobTemplate.spec.template', spec.jobTemplate.spec?.template),
+    ...nameWarnings(job),
+    ...zone,
+    ...podTemplateWarnings('spec.jobTemplate.spec.template', template),
   ]
 }

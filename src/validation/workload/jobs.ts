@@ -3,7 +3,6 @@ import { child, type FieldError, index, invalid, notSupported, required } from '
 import { jsonEqual } from '#api/json-object.js'
 import { isDns1123Label, isDns1123Subdomain } from '#api/names.js'
 import type { Fields, JsonValue, KubeObject } from '#api/object.js'
-import { int32Max } from '../formats.js'
 import { immutable } from '../immutable.js'
 import { validLabelSelector } from '../label-selector.js'
 import { notNegative } from './counts.js'
@@ -284,15 +283,3 @@ export const validateJobUpdate = (next: KubeObject, previous: KubeObject): Field
 
 export const validateJobStatus = ({ status }: KubeObject): FieldError[] =>
   notNegative('status', status, 'active', 'succeeded', 'failed', 'ready', 'terminating')
-
-export const jobWarnings = ({ metadata, spec }: KubeObject): string[] => {
-  const messages = isDns1123Label(metadata.name ?? '')
-  const warnings =
-    messages.length === 0
-      ? []
-      : [
-          `metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: [${messages.join(' ')}]`,
-        ]
-  if (spec.completionMode === 'Indexed' && spec.completions > int32Max) return warnings
-  return warnings
-}

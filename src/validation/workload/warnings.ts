@@ -1,5 +1,6 @@
 /** Warnings about pod templates, of every kind that has one at the usual place. */
 import { child } from '#api/field-error.js'
+import { isDns1123Label } from '#api/names.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { podSpecWarnings } from '../pod/warnings.js'
 
@@ -14,5 +15,14 @@ export const podTemplateWarnings = (path: string, template: Fields | undefined):
     : []
 
 /** A kind whose pods are named after it should have a name that fits a hostname. */
+export const nameWarnings = ({ metadata }: KubeObject): string[] => {
+  const messages = isDns1123Label(metadata.name ?? '')
+  return messages.length === 0
+    ? []
+    : [
+        `metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: [${messages.join(' ')}]`,
+      ]
+}
+
 export const templateWarnings = ({ spec }: KubeObject): string[] =>
   podTemplateWarnings('spec.template', spec.template)
