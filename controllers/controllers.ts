@@ -1,4 +1,7 @@
 /** All controllers, in the order they are started. A new one is one line here and a folder. */
+
+import { certificateControllers } from './certificates/controller.js'
+import { clusterRoleAggregationController } from './clusterrole-aggregation/controller.js'
 import type { Controller } from './controller.js'
 import { cronJobController } from './cronjob/controller.js'
 import { daemonSetController } from './daemonset/controller.js'
@@ -10,8 +13,15 @@ import { garbageCollectorController } from './garbage-collector/controller.js'
 import { jobController } from './job/controller.js'
 import { namespaceController } from './namespace/controller.js'
 import { nodeLifecycleController } from './node-lifecycle/controller.js'
+import { persistentVolumeBinderController } from './persistentvolume/binder.js'
+import {
+  claimProtectionController,
+  volumeProtectionController,
+} from './persistentvolume/protection.js'
 import { podGcController } from './pod-gc/controller.js'
+import { podAutoscalerController } from './podautoscaler/controller.js'
 import { replicaSetController, replicationControllerController } from './replicaset/controller.js'
+import { resourceQuotaController } from './resourcequota/controller.js'
 import { rootCaController } from './root-ca/controller.js'
 import { serviceAccountController } from './serviceaccount/controller.js'
 import { statefulSetController } from './statefulset/controller.js'
@@ -37,6 +47,13 @@ export const controllers: readonly Controller[] = [
   jobController,
   cronJobController,
   ttlAfterFinishedController,
+  resourceQuotaController,
+  persistentVolumeBinderController,
+  claimProtectionController,
+  volumeProtectionController,
+  clusterRoleAggregationController,
+  podAutoscalerController,
+  ...certificateControllers,
 ]
 
 /** `*,-name`: upstream's --controllers. Later entries do not override; a name without `*` stands alone. */

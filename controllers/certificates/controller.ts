@@ -1,0 +1,118 @@
+/** Approves nodes' own requests, signs what is approved, forgets old ones; upstream's three certificatesigningrequest controllers. */
+import { formatTime, parseTime } from '#api/clock.js'
+import { isConflict, isNotFound, messageOf } from '#client/errors.js'
+import { resources } from '#client/resources.js'
+import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
+import {
+  isApprovedByItself,
+  readSubject,
+  refusalOf,
+  type SigningRequest,
+  signers,
+  signRequest,
+} from './sign.js'
+
+const ref = resources.certificateSigningRequests
+const knownSigners = new Set<string>(Object.values(signers))
+
+const has = (request: SigningRequest, type: string): boolean =>
+  (request.status?.conditions ?? []).some((c) => c.type === type && c.status !== 'False')
+
+const withCondition = (
+  request: SigningRequest,
+  now: number,
+  condition: { type: string; reason: string; message: string },
+) => {
+  const time = formatTime(now)
+  const { type, ...why } = condition
+  const next = { type, status: 'True', ...why, lastUpdateTime: time, lastTransitionTime: time }
+  return {
+    ...request,
+    status: { ...request.status, conditions: [...(request.status?.conditions ?? []), next] },
+  }
+}
+
+const approve = async (context: ControllerContext, request: SigningRequest): Promise<void> => {
+  if (has(request, 'Approved') || has(request, 'Denied')) return
+  if (!isApprovedByItself(request, await readSubject(request))) return
+  const approved = withCondition(request, context.clock.now(), {
+    type: 'Approved',
+    reason: 'AutoApproved',
+    message: 'Auto approving self kubelet client certificate after SubjectAccessReview.',
+  })
+  await context.client.update(ref, approved, { subresource: 'approval' })
+}
+
+const sign = async (context: ControllerContext, request: SigningRequest): Promise<void> => {
+  const { client, clock, settings } = context
+  const { clusterSigningCert: cert, clusterSigningKey: key } = settings
+  if (cert === undefined || key === undefined) return
+  if (!knownSigners.has(request.spec.signerName) || request.status?.certificate) return
+  if (!has(request, 'Approved') || has(request, 'Denied') || has(request, 'Failed')) return
+  const refusal = refusalOf(request, await readSubject(request))
+  if (refusal !== undefined) {
+    const failed = withCondition(request, clock.now(), {
+      type: 'Failed',
+      reason: 'SignerValidationFailure',
+      message: refusal,
+    })
+    await client.update(ref, failed, { subresource: 'status' })
+    return
+  }
+  const certificate = await signRequest(request, { cert, key }, clock.now())
+  const status = { ...request.status, certificate }
+  await client.update(ref, { ...request, status }, { subresource: 'status' })
+}
+
+const hours = 3_600_000
+/** Upstream's cleaner: pending for 24 h, decided for 1 h. */
+const ageLimitMs = (request: SigningRequest): number =>
+  has(request, 'Approved') || has(request, 'Denied') || has(request, 'Failed') ? hours : 24 * hours
+
+const controllerOf = (
+  name: string,
+  sync: (
+    context: ControllerContext,
+    request: SigningRequest,
+  ) => Promise<{ afterMs: number } | undefined> | Promise<void>,
+): Controller => ({
+  name,
+  start(context) {
+    // Requests belong to no namespace, so that a restricted manager leaves them alone.
+    if (context.acceptNamespace !== undefined) return async () => {}
+    const requests = context.informers.for<SigningRequest>(ref)
+    const queue = newQueue()
+    requests.handle({
+      onAdd: (request) => queue.add(request.metadata.name!),
+      onUpdate: (request) => queue.add(request.metadata.name!),
+    })
+    return queueRun(context, queue, async (key) => {
+      const request = requests.store.get(key)
+      if (request === undefined) return undefined
+      try {
+        return (await sync(context, request)) ?? undefined
+      } catch (error) {
+        if (isNotFound(error)) return undefined
+        if (!isConflict(error))
+          context.log.info({ request: key, error: messageOf(error) }, 'certificate request')
+        throw error
+      }
+    })
+  },
+})
+
+export const certificateControllers: readonly Controller[] = [
+  controllerOf('certificatesigningrequest-approving-controller', approve),
+  controllerOf('certificatesigningrequest-signing-controller', sign),
+  controllerOf('certificatesigningrequest-cleaner-controller', async (context, request) => {
+    const born = parseTime(request.metadata.creationTimestamp ?? '')
+    const left = born + ageLimitMs(request) - context.clock.now()
+    if (left > 0) return { afterMs: left }
+    await context.client.delete(
+      ref,
+      { name: request.metadata.name! },
+      { preconditions: { uid: request.metadata.uid } },
+    )
+    return undefined
+  }),
+]

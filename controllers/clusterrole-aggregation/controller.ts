@@ -1,0 +1,52 @@
+/** Fills ClusterRoles that are made of others by label; upstream's clusterrole-aggregation-controller. */
+import { jsonEqual } from '#api/json-object.js'
+import type { JsonValue, KubeObject } from '#api/object.js'
+import { isNotFound } from '#client/errors.js'
+import { type LabelSelector, matchesSelector } from '#client/label-selector.js'
+import { resources } from '#client/resources.js'
+import { type Controller, newQueue, queueRun } from '../controller.js'
+
+interface ClusterRole extends KubeObject {
+  aggregationRule?: { clusterRoleSelectors?: LabelSelector[] }
+  rules?: JsonValue[] | null
+}
+
+/** The rules of all roles that a selector chooses: selector by selector, each by name, nothing twice. */
+export const aggregatedRules = (role: ClusterRole, roles: readonly ClusterRole[]): JsonValue[] => {
+  const rules: JsonValue[] = []
+  for (const selector of role.aggregationRule?.clusterRoleSelectors ?? []) {
+    const chosen = roles
+      .filter((r) => r.metadata.name !== role.metadata.name)
+      .filter((r) => matchesSelector(selector, r.metadata.labels))
+      .sort((a, b) => (a.metadata.name! < b.metadata.name! ? -1 : 1))
+    for (const rule of chosen.flatMap((r) => r.rules ?? []))
+      if (!rules.some((known) => jsonEqual(known, rule))) rules.push(rule)
+  }
+  return rules
+}
+
+export const clusterRoleAggregationController: Controller = {
+  name: 'clusterrole-aggregation-controller',
+  start(context) {
+    const { informers, client, acceptNamespace } = context
+    if (acceptNamespace !== undefined) return async () => {}
+    const roles = informers.for<ClusterRole>(resources.clusterRoles)
+    const queue = newQueue()
+    const all = (): void => {
+      for (const role of roles.store.list())
+        if (role.aggregationRule !== undefined) queue.add(role.metadata.name!)
+    }
+    roles.handle({ onAdd: all, onUpdate: all, onDelete: all })
+    return queueRun(context, queue, async (name) => {
+      const role = roles.store.get(name)
+      if (role?.aggregationRule === undefined) return
+      const rules = aggregatedRules(role, roles.store.list())
+      if (jsonEqual(role.rules ?? [], rules)) return
+      try {
+        roles.observe(await client.update(resources.clusterRoles, { ...role, rules }))
+      } catch (error) {
+        if (!isNotFound(error)) throw error
+      }
+    })
+  },
+}

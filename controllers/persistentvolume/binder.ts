@@ -1,0 +1,230 @@
+/** Brings claims and volumes together; upstream's persistentvolume-binder-controller, for volumes that need no cloud. */
+import { isAlreadyExists, isNotFound } from '#client/errors.js'
+import { keyOf } from '#client/object-store.js'
+import { resources } from '#client/resources.js'
+import {
+  type Controller,
+  type ControllerContext,
+  enqueueOwn,
+  newQueue,
+  queueRun,
+} from '../controller.js'
+import {
+  bindCompleted,
+  boundByController,
+  type Claim,
+  claimReference,
+  findVolume,
+  hostPathProvisioner,
+  hostPathVolume,
+  type StorageClass,
+  selectedNode,
+  type Volume,
+} from './volume.js'
+
+const component = 'persistentvolume-controller'
+
+const claimsOf = ({ informers }: ControllerContext) =>
+  informers.for<Claim>(resources.persistentVolumeClaims)
+const volumesOf = ({ informers }: ControllerContext) =>
+  informers.for<Volume>(resources.persistentVolumes)
+
+const setVolumePhase = async (
+  context: ControllerContext,
+  volume: Volume,
+  phase: string,
+): Promise<Volume> => {
+  if (volume.status?.phase === phase) return volume
+  const status = { ...volume.status, phase }
+  const next = await context.client.update(
+    resources.persistentVolumes,
+    { ...volume, status },
+    { subresource: 'status' },
+  )
+  volumesOf(context).observe(next)
+  return next
+}
+
+/** The volume promises first, the claim answers: killed in between, the promise is found again. */
+const bind = async (context: ControllerContext, claim: Claim, found: Volume): Promise<void> => {
+  const { client } = context
+  let volume = found
+  if (volume.spec.claimRef?.uid !== claim.metadata.uid) {
+    const byUs = volume.spec.claimRef === undefined
+    const annotations = {
+      ...volume.metadata.annotations,
+      ...(byUs ? { [boundByController]: 'yes' } : {}),
+    }
+    volume = await client.update(resources.persistentVolumes, {
+      ...volume,
+      metadata: { ...volume.metadata, annotations },
+      spec: { ...volume.spec, claimRef: claimReference(claim) },
+    })
+    volumesOf(context).observe(volume)
+  }
+  volume = await setVolumePhase(context, volume, 'Bound')
+  await answer(context, claim, volume)
+}
+
+const answer = async (context: ControllerContext, claim: Claim, volume: Volume): Promise<void> => {
+  const { client } = context
+  let current = claim
+  const isSaid =
+    claim.spec.volumeName === volume.metadata.name &&
+    claim.metadata.annotations?.[bindCompleted] !== undefined
+  if (!isSaid) {
+    const annotations = {
+      ...claim.metadata.annotations,
+      [bindCompleted]: 'yes',
+      ...(claim.spec.volumeName ? {} : { [boundByController]: 'yes' }),
+    }
+    current = await client.update(resources.persistentVolumeClaims, {
+      ...claim,
+      metadata: { ...claim.metadata, annotations },
+      spec: { ...claim.spec, volumeName: volume.metadata.name! },
+    })
+    claimsOf(context).observe(current)
+  }
+  if (current.status?.phase === 'Bound') return
+  const { accessModes, capacity } = volume.spec
+  const status = { ...current.status, phase: 'Bound', accessModes, capacity }
+  const bound = await client.update(
+    resources.persistentVolumeClaims,
+    { ...current, status },
+    { subresource: 'status' },
+  )
+  claimsOf(context).observe(bound)
+}
+
+const setClaimPhase = async (
+  context: ControllerContext,
+  claim: Claim,
+  phase: string,
+): Promise<void> => {
+  if (claim.status?.phase === phase) return
+  const status = { ...claim.status, phase }
+  claimsOf(context).observe(
+    await context.client.update(
+      resources.persistentVolumeClaims,
+      { ...claim, status },
+      { subresource: 'status' },
+    ),
+  )
+}
+
+const provision = async (context: ControllerContext, claim: Claim): Promise<void> => {
+  const { client, informers, recorder } = context
+  const name = claim.spec.storageClassName
+  if (!name) {
+    recorder(component).event(
+      claim,
+      'Normal',
+      'FailedBinding',
+      'no persistent volumes available for this claim and no storage class is set',
+    )
+    return
+  }
+  const storageClass = informers.for<StorageClass>(resources.storageClasses).store.get(name)
+  if (storageClass === undefined) {
+    const message = `storageclass.storage.k8s.io "${name}" not found`
+    recorder(component).event(claim, 'Warning', 'ProvisioningFailed', message)
+    return
+  }
+  const waits = storageClass.volumeBindingMode === 'WaitForFirstConsumer'
+  if (waits && claim.metadata.annotations?.[selectedNode] === undefined) {
+    const message = 'waiting for first consumer to be created before binding'
+    recorder(component).event(claim, 'Normal', 'WaitForFirstConsumer', message)
+    return
+  }
+  if (storageClass.provisioner !== hostPathProvisioner) return
+  const wanted = hostPathVolume(claim, storageClass)
+  try {
+    const volume = await client.create<Volume>(resources.persistentVolumes, wanted)
+    volumesOf(context).observe(volume)
+    const message = `Successfully provisioned volume ${volume.metadata.name} using ${storageClass.provisioner}`
+    recorder(component).event(claim, 'Normal', 'ProvisioningSucceeded', message)
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error
+  }
+}
+
+const syncClaim = async (context: ControllerContext, key: string): Promise<void> => {
+  const claim = claimsOf(context).store.get(key)
+  if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return
+  const volumes = volumesOf(context).store
+  const isBound = claim.metadata.annotations?.[bindCompleted] !== undefined
+  if (isBound && volumes.get(claim.spec.volumeName ?? '') === undefined) {
+    await setClaimPhase(context, claim, 'Lost')
+    return
+  }
+  const find = (): Volume | undefined => findVolume(claim, volumes.list())
+  if (find() === undefined) await provision(context, claim)
+  const volume = find()
+  if (volume !== undefined) await bind(context, claim, volume)
+}
+
+/** A volume whose claim is gone is kept or given up as it says. */
+const syncVolume = async (context: ControllerContext, name: string): Promise<void> => {
+  const volume = volumesOf(context).store.get(name)
+  if (volume === undefined) return
+  const { claimRef } = volume.spec
+  if (claimRef === undefined) {
+    await setVolumePhase(context, volume, 'Available')
+    return
+  }
+  if (!claimRef.uid) {
+    if (volume.status?.phase === undefined) await setVolumePhase(context, volume, 'Available')
+    return
+  }
+  const claim = claimsOf(context).store.get(`${claimRef.namespace}/${claimRef.name}`)
+  if (claim?.metadata.uid === claimRef.uid) return
+  await setVolumePhase(context, volume, 'Released')
+  if (volume.spec.persistentVolumeReclaimPolicy !== 'Delete') return
+  if (volume.metadata.deletionTimestamp !== undefined) return
+  await context.client.delete(
+    resources.persistentVolumes,
+    { name },
+    { preconditions: { uid: volume.metadata.uid } },
+  )
+}
+
+export const persistentVolumeBinderController: Controller = {
+  name: 'persistentvolume-binder-controller',
+  start(context) {
+    // Volumes belong to no namespace, so that a restricted manager leaves them alone.
+    if (context.acceptNamespace !== undefined) return async () => {}
+    const claims = claimsOf(context)
+    const volumes = volumesOf(context)
+    const classes = context.informers.for<StorageClass>(resources.storageClasses)
+    const claimQueue = newQueue()
+    const volumeQueue = newQueue()
+    enqueueOwn(claims, claimQueue)
+    enqueueOwn(volumes, volumeQueue)
+    const waiting = (): void => {
+      for (const claim of claims.store.list())
+        if (claim.status?.phase !== 'Bound') claimQueue.add(keyOf(claim))
+    }
+    classes.handle({ onAdd: waiting })
+    volumes.handle({ onAdd: waiting, onUpdate: waiting, onDelete: waiting })
+    claims.handle({
+      onDelete: (claim) => {
+        if (claim.spec.volumeName) volumeQueue.add(claim.spec.volumeName)
+      },
+    })
+    const unlessGone =
+      (sync: (context: ControllerContext, key: string) => Promise<void>) =>
+      async (key: string): Promise<void> => {
+        try {
+          await sync(context, key)
+        } catch (error) {
+          if (!isNotFound(error)) throw error
+        }
+      }
+    // One claim at a time: two must not choose the same volume.
+    const runClaims = queueRun(context, claimQueue, unlessGone(syncClaim), 1)
+    const runVolumes = queueRun(context, volumeQueue, unlessGone(syncVolume), 2)
+    return async (signal) => {
+      await Promise.all([runClaims(signal), runVolumes(signal)])
+    }
+  },
+}

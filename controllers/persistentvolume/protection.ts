@@ -1,0 +1,98 @@
+/** Lets go of claims and volumes that are deleted and no longer used: deletion.md row 238. */
+import type { KubeObject } from '#api/object.js'
+import { isNotFound } from '#client/errors.js'
+import { keyOf } from '#client/object-store.js'
+import { isPodTerminal, type Pod } from '#client/pod.js'
+import { type ResourceRef, resources } from '#client/resources.js'
+import {
+  type Controller,
+  type ControllerContext,
+  enqueueOwn,
+  newQueue,
+  queueRun,
+} from '../controller.js'
+import type { Volume } from './volume.js'
+
+const claimFinalizer = 'kubernetes.io/pvc-protection'
+const volumeFinalizer = 'kubernetes.io/pv-protection'
+
+const setFinalizer = async (
+  { client, informers }: ControllerContext,
+  ref: ResourceRef,
+  object: KubeObject,
+  finalizer: string,
+): Promise<void> => {
+  const isEnding = object.metadata.deletionTimestamp !== undefined
+  const finalizers = (object.metadata.finalizers ?? []).filter((f) => f !== finalizer)
+  const metadata = {
+    ...object.metadata,
+    finalizers: isEnding ? finalizers : [...finalizers, finalizer],
+  }
+  try {
+    const answer = await client.update(ref, { ...object, metadata })
+    if (isEnding) informers.for(ref).observeDelete(object, answer)
+    else informers.for(ref).observe(answer)
+  } catch (error) {
+    if (!isNotFound(error)) throw error
+  }
+}
+
+export const claimNamesOf = (pod: Pod): string[] =>
+  (pod.spec.volumes ?? []).flatMap((volume) => {
+    if (volume.persistentVolumeClaim) return [volume.persistentVolumeClaim.claimName]
+    return volume.ephemeral ? [`${pod.metadata.name}-${volume.name}`] : []
+  })
+
+export const claimProtectionController: Controller = {
+  name: 'persistentvolumeclaim-protection-controller',
+  start(context) {
+    const { informers } = context
+    const claims = informers.for<KubeObject>(resources.persistentVolumeClaims)
+    const pods = informers.for<Pod>(resources.pods)
+    pods.store.addIndex('claim', (pod) =>
+      // A Pod that no node has taken uses nothing yet; one that is over uses nothing any more.
+      isPodTerminal(pod) || !pod.spec.nodeName
+        ? []
+        : claimNamesOf(pod).map((name) => `${pod.metadata.namespace}/${name}`),
+    )
+    const queue = newQueue()
+    enqueueOwn(claims, queue)
+    const look = (pod: Pod): void => {
+      for (const name of claimNamesOf(pod)) queue.add(`${pod.metadata.namespace}/${name}`)
+    }
+    pods.handle({
+      onDelete: look,
+      onUpdate(next) {
+        if (isPodTerminal(next)) look(next)
+      },
+    })
+    return queueRun(context, queue, async (key) => {
+      const claim = claims.store.get(key)
+      if (claim === undefined) return
+      const isProtected = (claim.metadata.finalizers ?? []).includes(claimFinalizer)
+      const isEnding = claim.metadata.deletionTimestamp !== undefined
+      const isUsed = pods.store.byIndex('claim', keyOf(claim)).length > 0
+      if (isEnding ? isProtected && !isUsed : !isProtected)
+        await setFinalizer(context, resources.persistentVolumeClaims, claim, claimFinalizer)
+    })
+  },
+}
+
+export const volumeProtectionController: Controller = {
+  name: 'persistentvolume-protection-controller',
+  start(context) {
+    if (context.acceptNamespace !== undefined) return async () => {}
+    const volumes = context.informers.for<Volume>(resources.persistentVolumes)
+    const queue = newQueue()
+    enqueueOwn(volumes, queue)
+    return queueRun(context, queue, async (name) => {
+      const volume = volumes.store.get(name)
+      if (volume === undefined) return
+      const isProtected = (volume.metadata.finalizers ?? []).includes(volumeFinalizer)
+      const isEnding = volume.metadata.deletionTimestamp !== undefined
+      const isUsed = volume.status?.phase === 'Bound'
+      if (isEnding ? isProtected && !isUsed : !isProtected)
+        await setFinalizer(context, resources.persistentVolumes, volume, volumeFinalizer)
+    })
+  },
+}
