@@ -34,7 +34,7 @@ const withCondition = (
 
 const approve = async (context: ControllerContext, request: SigningRequest): Promise<void> => {
   if (has(request, 'Approved') || has(request, 'Denied')) return
-  if (!isApprovedByItself(request, await readSubject(request))) return
+  if (!isApprovedByItself(request, readSubject(request))) return
   const approved = withCondition(request, context.clock.now(), {
     type: 'Approved',
     reason: 'AutoApproved',
@@ -49,7 +49,7 @@ const sign = async (context: ControllerContext, request: SigningRequest): Promis
   if (cert === undefined || key === undefined) return
   if (!knownSigners.has(request.spec.signerName) || request.status?.certificate) return
   if (!has(request, 'Approved') || has(request, 'Denied') || has(request, 'Failed')) return
-  const refusal = refusalOf(request, await readSubject(request))
+  const refusal = refusalOf(request, readSubject(request))
   if (refusal !== undefined) {
     const failed = withCondition(request, clock.now(), {
       type: 'Failed',
@@ -59,7 +59,7 @@ const sign = async (context: ControllerContext, request: SigningRequest): Promis
     await client.update(ref, failed, { subresource: 'status' })
     return
   }
-  const certificate = await signRequest(request, { cert, key }, clock.now())
+  const certificate = signRequest(request, { cert, key }, clock.now())
   const status = { ...request.status, certificate }
   await client.update(ref, { ...request, status }, { subresource: 'status' })
 }

@@ -1,5 +1,8 @@
 /** Signs what a CertificateSigningRequest asks for, if its signer's rules allow it. */
+import { createHash, createPrivateKey, randomBytes, sign, X509Certificate } from 'node:crypto'
 import type { KubeObject } from '#api/object.js'
+import { der } from '#api/x509.js'
+import { type CertificateRequest, parseCertificateRequest, readElements } from './pkcs10.js'
 
 export interface SigningRequest extends KubeObject {
   spec: {
@@ -29,11 +32,7 @@ const lifetimeMinMs = 600_000
 /** Clocks of clients may be behind ours. */
 const backdateMs = 300_000
 
-export interface Subject {
-  commonName: string
-  organizations: string[]
-  hasNames: boolean
-}
+type Subject = Pick<CertificateRequest, 'commonName' | 'organizations' | 'alternativeNames'>
 
 /** What is wrong with the request for its signer; undefined when nothing is. */
 export const refusalOf = (request: SigningRequest, subject: Subject): string | undefined => {
@@ -51,12 +50,13 @@ export const refusalOf = (request: SigningRequest, subject: Subject): string | u
         ? undefined
         : `usages did not match ${[...clientUsages].join(',')}`
     case signers.kubeletClient:
-      if (!isNode || subject.hasNames) return 'subject is not that of a node'
+      if (!isNode || subject.alternativeNames !== undefined) return 'subject is not that of a node'
       return within(clientUsages) && usages.includes('client auth')
         ? undefined
         : 'usages did not match those of a node client'
     case signers.kubeletServing:
-      if (!isNode || !subject.hasNames) return 'subject is not that of a node with names'
+      if (!isNode || subject.alternativeNames === undefined)
+        return 'subject is not that of a node with names'
       return within(servingUsages) && usages.includes('server auth')
         ? undefined
         : 'usages did not match those of a node server'
@@ -72,13 +72,14 @@ export const isApprovedByItself = (request: SigningRequest, subject: Subject): b
   (request.spec.username === subject.commonName ||
     (request.spec.groups ?? []).includes('system:bootstrappers'))
 
-const keyUsageOf: Record<string, number> = {
-  'digital signature': 1,
-  signing: 1,
-  'content commitment': 2,
-  'key encipherment': 4,
-  'data encipherment': 8,
-  'key agreement': 16,
+/** Bit numbers of the extension, from the left: RFC 5280, 4.2.1.3. */
+const keyUsageBits: Record<string, number> = {
+  'digital signature': 0,
+  signing: 0,
+  'content commitment': 1,
+  'key encipherment': 2,
+  'data encipherment': 3,
+  'key agreement': 4,
 }
 const extendedUsageOf: Record<string, string> = {
   'server auth': '1.3.6.1.5.5.7.3.1',
@@ -86,65 +87,70 @@ const extendedUsageOf: Record<string, string> = {
   'code signing': '1.3.6.1.5.5.7.3.3',
 }
 
-/** Loaded when the first request comes: 80 ms and some megabytes that most clusters never need. */
-const loadX509 = () => import('@peculiar/x509')
+const pemOf = (request: SigningRequest): string =>
+  Buffer.from(request.spec.request, 'base64').toString('utf8')
 
-export const readSubject = async (request: SigningRequest): Promise<Subject> => {
-  const x509 = await loadX509()
-  const pkcs10 = new x509.Pkcs10CertificateRequest(
-    Buffer.from(request.spec.request, 'base64').toString('utf8'),
-  )
-  return {
-    commonName: pkcs10.subjectName.getField('CN')[0] ?? '',
-    organizations: pkcs10.subjectName.getField('O'),
-    hasNames: pkcs10.extensions.some((e) => e.type === '2.5.29.17'),
-  }
+export const readSubject = (request: SigningRequest): Subject =>
+  parseCertificateRequest(pemOf(request))
+
+const usageExtensions = (usages: readonly string[]): Buffer[] => {
+  const numbers = usages.map((u) => keyUsageBits[u]).filter((n) => n !== undefined)
+  const byte = numbers.reduce((bits, n) => bits | (0x80 >> n), 0)
+  const purposes = usages.map((u) => extendedUsageOf[u]).filter((id) => id !== undefined)
+  return [
+    ...(numbers.length > 0
+      ? [der.extension('2.5.29.15', der.bits(Buffer.from([byte]), 7 - Math.max(...numbers)), true)]
+      : []),
+    ...(purposes.length > 0
+      ? [der.extension('2.5.29.37', der.sequence(...purposes.map(der.oid)))]
+      : []),
+  ]
 }
 
+/** The DER of the issuer's own name, byte for byte, so that chains are found. */
+const subjectDerOf = (issuer: X509Certificate): Buffer => {
+  const [body] = readElements(readElements(issuer.raw)[0]!.content)
+  // version, serial, algorithm, issuer, validity, subject
+  return readElements(body!.content)[5]!.whole
+}
 /** The certificate, PEM in base64. */
-export const signRequest = async (
+export const signRequest = (
   request: SigningRequest,
   ca: { cert: string; key: string },
   now: number,
-): Promise<string> => {
-  const x509 = await loadX509()
-  const { createPrivateKey, webcrypto, randomBytes } = await import('node:crypto')
-  const issuer = new x509.X509Certificate(ca.cert)
-  const pkcs10 = new x509.Pkcs10CertificateRequest(
-    Buffer.from(request.spec.request, 'base64').toString('utf8'),
-  )
-  const isEc = createPrivateKey(ca.key).asymmetricKeyType === 'ec'
+): string => {
+  const asked = parseCertificateRequest(pemOf(request))
+  const issuer = new X509Certificate(ca.cert)
+  const key = createPrivateKey(ca.key)
+  const isEc = key.asymmetricKeyType === 'ec'
   const algorithm = isEc
-    ? { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' }
-    : { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }
-  const der = createPrivateKey(ca.key).export({ type: 'pkcs8', format: 'der' })
-  const signingKey = await webcrypto.subtle.importKey('pkcs8', der, algorithm, false, ['sign'])
-  const usages = request.spec.usages ?? []
+    ? der.sequence(der.oid('1.2.840.10045.4.3.2'))
+    : der.sequence(der.oid('1.2.840.113549.1.1.11'), der.tlv(0x05))
   const lifetimeMs = Math.max(
     lifetimeMinMs,
     Math.min(lifetimeMaxMs, (request.spec.expirationSeconds ?? Number.POSITIVE_INFINITY) * 1000),
   )
-  const names = pkcs10.extensions.filter((e) => e.type === '2.5.29.17')
-  const extended = usages.flatMap((u) => extendedUsageOf[u] ?? [])
-  const certificate = await x509.X509CertificateGenerator.create({
-    serialNumber: randomBytes(16).toString('hex'),
-    issuer: issuer.subjectName.toArrayBuffer(),
-    subject: pkcs10.subjectName.toArrayBuffer(),
-    notBefore: new Date(now - backdateMs),
-    notAfter: new Date(Math.min(now + lifetimeMs, issuer.notAfter.getTime())),
-    publicKey: pkcs10.publicKey,
-    signingKey: signingKey as never,
-    signingAlgorithm: algorithm,
-    extensions: [
-      new x509.BasicConstraintsExtension(false, undefined, true),
-      new x509.KeyUsagesExtension(
-        usages.reduce((bits, u) => bits | (keyUsageOf[u] ?? 0), 0),
-        true,
-      ),
-      ...(extended.length > 0 ? [new x509.ExtendedKeyUsageExtension(extended)] : []),
-      await x509.AuthorityKeyIdentifierExtension.create(issuer),
-      ...names,
-    ],
-  })
-  return Buffer.from(`${certificate.toString('pem')}\n`).toString('base64')
+  const serial = randomBytes(16)
+  serial[0] = (serial[0]! & 0x7f) | 0x40
+  const issuerKey = issuer.publicKey.export({ type: 'spki', format: 'der' })
+  const issuerKeyId = createHash('sha1').update(issuerKey).digest()
+  const extensions = [
+    der.extension('2.5.29.19', der.sequence(), true),
+    ...usageExtensions(request.spec.usages ?? []),
+    der.extension('2.5.29.35', der.sequence(der.tlv(0x80, issuerKeyId))),
+    ...(asked.alternativeNames ? [der.extension('2.5.29.17', asked.alternativeNames)] : []),
+  ]
+  const notAfter = Math.min(now + lifetimeMs, Date.parse(issuer.validTo))
+  const body = der.sequence(
+    der.tlv(0xa0, der.integer(Buffer.from([2]))),
+    der.integer(serial),
+    algorithm,
+    subjectDerOf(issuer),
+    der.sequence(der.time(now - backdateMs), der.time(notAfter)),
+    asked.subject,
+    asked.publicKey,
+    der.tlv(0xa3, der.sequence(...extensions)),
+  )
+  const certificate = der.sequence(body, algorithm, der.bits(sign('sha256', body, key)))
+  return Buffer.from(der.pem(certificate)).toString('base64')
 }

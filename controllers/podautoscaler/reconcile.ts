@@ -71,7 +71,7 @@ export const propose = (
   let utilization: number | undefined
   if (averageUtilization !== undefined) {
     const requested = measured.map((p) => requestOf(p, metric.name))
-    const missing = measured[requested.findIndex((r) => r === 0n)]
+    const missing = measured[requested.indexOf(0n)]
     if (missing !== undefined)
       throw new Error(
         `missing request for ${metric.name} in container ${missing.spec.containers[0]?.name} of Pod ${missing.metadata.name}`,

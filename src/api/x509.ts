@@ -165,3 +165,6 @@ export const issueCertificate = (options: IssueOptions): Issued => {
     subject,
   }
 }
+
+/** The DER forms, for who signs a certificate of another's making. */
+export const der = { tlv, sequence, integer, octets, bits, boolean, oid, time, extension, pem }
