@@ -1,4 +1,7 @@
-/** No certificate of system:masters comes out of a signing request (plugin/pkg/admission/certificates). */
+/** Who may approve and sign what (kubernetes, plugin/pkg/admission/certificates). */
+import type { KubeObject } from '#api/object.js'
+import type { UserInfo } from '#api/user-info.js'
+import type { AdmissionAttributes } from '#registry/admission.js'
 import { parseCertificateRequest } from '#validation/certificate-request.js'
 import { type AdmissionPlugin, isAbout, refuse } from './plugin.js'
 
@@ -18,3 +21,52 @@ export const certificateSubjectRestriction: AdmissionPlugin = {
       )
   },
 }
+
+/** Whether the user may do `verb` to the signer of that name. */
+export type AuthorizeSigner = (user: UserInfo, verb: string, name: string) => Promise<boolean>
+
+const requests = { group: 'certificates.k8s.io', resource: 'certificatesigningrequests' }
+
+/** The signer itself, or all of its domain. */
+const mayActFor = async (
+  authorize: AuthorizeSigner,
+  { ctx, oldObject }: AdmissionAttributes,
+  verb: string,
+): Promise<boolean> => {
+  const name: string = oldObject!.spec?.signerName ?? ''
+  const domain = name.slice(0, name.indexOf('/'))
+  return (await authorize(ctx.user, verb, name)) || (await authorize(ctx.user, verb, `${domain}/*`))
+}
+
+export const certificateApproval = (authorize: AuthorizeSigner): AdmissionPlugin => ({
+  name: 'CertificateApproval',
+  validate: async (attributes) => {
+    if (!isAbout(attributes, { ...requests, subresource: 'approval', operations: ['UPDATE'] }))
+      return
+    if (!(await mayActFor(authorize, attributes, 'approve')))
+      throw refuse(
+        attributes,
+        `user not permitted to approve requests with signerName ${JSON.stringify(attributes.oldObject!.spec?.signerName)}`,
+      )
+  },
+})
+
+const issued = ({ status }: KubeObject): string =>
+  JSON.stringify([
+    status?.certificate ?? '',
+    (status?.conditions ?? []).filter((c: { type: string }) => c.type === 'Failed'),
+  ])
+
+export const certificateSigning = (authorize: AuthorizeSigner): AdmissionPlugin => ({
+  name: 'CertificateSigning',
+  validate: async (attributes) => {
+    if (!isAbout(attributes, { ...requests, subresource: 'status', operations: ['UPDATE'] })) return
+    // Whoever changes neither the certificate nor the failure signs nothing.
+    if (issued(attributes.object!) === issued(attributes.oldObject!)) return
+    if (!(await mayActFor(authorize, attributes, 'sign')))
+      throw refuse(
+        attributes,
+        `user not permitted to sign requests with signerName ${JSON.stringify(attributes.oldObject!.spec?.signerName)}`,
+      )
+  },
+})

@@ -4,7 +4,12 @@
  * is looked up in it, and quota counts what all others have let pass.
  */
 import type { Admission } from '#registry/admission.js'
-import { certificateSubjectRestriction } from './certificates.js'
+import {
+  type AuthorizeSigner,
+  certificateApproval,
+  certificateSigning,
+  certificateSubjectRestriction,
+} from './certificates.js'
 import { defaultIngressClass, defaultStorageClass } from './default-class.js'
 import { limitRanger } from './limit-ranger.js'
 import { namespaceLifecycle } from './namespace-lifecycle.js'
@@ -18,7 +23,7 @@ import { runtimeClass } from './runtime-class.js'
 import { serviceAccount } from './service-account.js'
 import { persistentVolumeClaimResize, storageObjectInUseProtection } from './storage-protection.js'
 
-const beforeExtensions: readonly AdmissionPlugin[] = [
+const pluginsFor = (authorize: AuthorizeSigner): readonly AdmissionPlugin[] => [
   namespaceLifecycle,
   limitRanger,
   serviceAccount,
@@ -30,6 +35,8 @@ const beforeExtensions: readonly AdmissionPlugin[] = [
   storageObjectInUseProtection,
   persistentVolumeClaimResize,
   runtimeClass,
+  certificateApproval(authorize),
+  certificateSigning(authorize),
   certificateSubjectRestriction,
   defaultIngressClass,
   podTopologyLabels,
@@ -38,15 +45,15 @@ const beforeExtensions: readonly AdmissionPlugin[] = [
 export interface AdmissionOptions {
   /** Names of plugins that are left out. */
   readonly disabled?: readonly string[]
+  /** Missing: everybody may approve and sign. */
+  readonly authorizeSigner?: AuthorizeSigner
   /** Policies and webhooks: after the built-in plugins, before quota. */
   readonly extensions?: readonly AdmissionPlugin[]
 }
 
-export const makeAdmission = ({
-  disabled = [],
-  extensions = [],
-}: AdmissionOptions = {}): Admission => {
-  const plugins = [...beforeExtensions, ...extensions, resourceQuota].filter(
+export const makeAdmission = (options: AdmissionOptions = {}): Admission => {
+  const { disabled = [], extensions = [], authorizeSigner = async () => true } = options
+  const plugins = [...pluginsFor(authorizeSigner), ...extensions, resourceQuota].filter(
     (plugin) => !disabled.includes(plugin.name),
   )
   const mutating = plugins.filter((plugin) => plugin.mutate !== undefined)

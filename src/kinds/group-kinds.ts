@@ -3,6 +3,7 @@ import type { KindDefinition } from '#registry/resource-definition.js'
 import apiService from './apiregistration/api-service.js'
 import horizontalPodAutoscaler from './autoscaling/horizontal-pod-autoscaler.js'
 import horizontalPodAutoscalerV1 from './autoscaling/horizontal-pod-autoscaler-v1.js'
+import certificateSigningRequest from './certificates/certificate-signing-request.js'
 import lease from './coordination/lease.js'
 import endpoints from './core/endpoints.js'
 import coreEvent from './core/event.js'
@@ -39,6 +40,7 @@ export const groupKinds: readonly KindDefinition[] = [
   apiService,
   horizontalPodAutoscaler,
   horizontalPodAutoscalerV1,
+  certificateSigningRequest,
   coreEvent,
   event,
   limitRange,

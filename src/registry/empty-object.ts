@@ -9,8 +9,7 @@ const emptyBodies = new WeakMap<ResourceDefinition, JsonObject>()
 const emptyBody = (definition: ResourceDefinition): JsonObject => {
   let body = emptyBodies.get(definition)
   if (body === undefined) {
-    body =
-      definition.schemaName === undefined ? {} : decodeType(definition.schemaName, {}).value
+    body = definition.schemaName === undefined ? {} : decodeType(definition.schemaName, {}).value
     definition.strategy.completeEmpty?.(body)
     emptyBodies.set(definition, body)
   }

@@ -9,7 +9,6 @@ import {
 } from '#api/field-error.js'
 import { pathSegmentName } from '#api/names.js'
 import { parseQuantity } from '#api/quantity.js'
-import { validLabelSelector } from '#validation/label-selector.js'
 
 // biome-ignore lint/suspicious/noExplicitAny: five kinds of metric with fields of their own
 export type Metric = Record<string, any>
@@ -37,12 +36,11 @@ const targetErrors = (target: Metric = {}, path: string): FieldError[] => {
   ]
 }
 
-const identifierErrors = ({ name = '', selector }: Metric = {}, path: string): FieldError[] => [
-  ...(name === ''
+/** Upstream does not look at the selector. */
+const identifierErrors = ({ name = '' }: Metric = {}, path: string): FieldError[] =>
+  name === ''
     ? [required(child(path, 'name'), 'must specify a metric name')]
-    : pathSegmentName(name, false).map((m) => invalid(child(path, 'name'), name, m))),
-  ...validLabelSelector(child(path, 'selector'), selector),
-]
+    : pathSegmentName(name, false).map((m) => invalid(child(path, 'name'), name, m))
 
 export const referenceErrors = (
   { kind = '', name = '', apiVersion }: Metric = {},

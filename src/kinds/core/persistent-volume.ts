@@ -96,12 +96,15 @@ const sourceErrors = (spec: Source): FieldError[] => {
   )
 }
 
+const byName = (capacity: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(Object.entries(capacity).sort(([a], [b]) => (a < b ? -1 : 1)))
+
 const capacityErrors = (capacity: Record<string, string> | undefined): FieldError[] => {
   const path = 'spec.capacity'
   const names = Object.keys(capacity ?? {})
   const errors: FieldError[] = names.length === 0 ? [required(path)] : []
   if (names.length !== 1 || names[0] !== 'storage')
-    errors.push(notSupported(path, names.length === 0 ? null : capacity, ['storage']))
+    errors.push(notSupported(path, names.length === 0 ? null : byName(capacity!), ['storage']))
   const storage = capacity?.storage
   if (storage === undefined) return errors
   const at = index(path, 'storage')

@@ -46,7 +46,7 @@ const portErrors = ({ protocol, port, endPort }: Port, path: string): FieldError
     if (endPort !== undefined)
       errors.push(invalid(endPath, endPort, 'may not be specified when `port` is non-numeric'))
   } else if (endPort !== undefined && endPort < port)
-    errors.push(invalid(endPath, endPort, 'must be greater than or equal to `port`'))
+    errors.push(invalid(endPath, port, 'must be greater than or equal to `port`'))
   const [protocolErrors, endErrors] = [errors.slice(0, count), errors.slice(count)]
   return [...protocolErrors, ...validPortOrName(child(path, 'port'), port), ...endErrors]
 }
