@@ -2,8 +2,10 @@
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import pino from 'pino'
+import type { AuthorizeSigner } from '#admission/certificates.js'
 import { makeAdmission } from '#admission/chain.js'
 import { type Clock, systemClock } from '#api/clock.js'
+import type { Authorizer } from '#authz/authorizer.js'
 import { customResourceDefinition } from '#crd/definition-kind.js'
 import { type CustomResources, startCustomResources } from '#crd/lifecycle.js'
 import { filterChain, installChain } from '#filters/chain.js'
@@ -121,6 +123,25 @@ const bootstrapDeps = (
   serviceClusterIpRange: options.serviceClusterIpRange ?? '10.0.0.0/24',
 })
 
+/** Approving and signing are verbs on `signers`, of which there are no objects. */
+const authorizeSigner =
+  (authorizer: Authorizer): AuthorizeSigner =>
+  async (user, verb, name) => {
+    const { decision } = await authorizer.authorize({
+      user,
+      verb,
+      isResourceRequest: true,
+      path: '',
+      apiGroup: 'certificates.k8s.io',
+      apiVersion: '*',
+      resource: 'signers',
+      subresource: '',
+      namespace: '',
+      name,
+    })
+    return decision === 'allow'
+  }
+
 const assemble = async (options: ServerOptions): Promise<Parts> => {
   const clock = options.clock ?? systemClock
   const logger = pino(
@@ -135,7 +156,10 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
   const stores = await openRegistryStores({
     storage: options.storage ?? 'memory:',
     table,
-    admission: makeAdmission({ disabled: options.disableAdmissionPlugins }),
+    admission: makeAdmission({
+      disabled: options.disableAdmissionPlugins,
+      authorizeSigner: authorizeSigner(access.authorizer),
+    }),
     fieldManagerOf,
     clock,
     log,
