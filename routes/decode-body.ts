@@ -7,6 +7,8 @@ import type { JsonTrace } from '#api/json.js'
 import { JsonSyntaxError, parseWithTrace, stringify } from '#api/json.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
+import { hasProtobuf, protobufToJson } from '#registry/decode/protobuf.js'
+import { ProtobufError } from '#registry/decode/protobuf-reader.js'
 import { decodeObject } from '#registry/decode.js'
 import { goKindOf } from '#registry/patch/merge.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
@@ -68,10 +70,25 @@ export const fieldValidationOf = (text: string): FieldValidation =>
   text === '' ? 'Warn' : (text as FieldValidation)
 
 /** Throws 415. */
-export const inputTypeOf = (request: FastifyRequest): 'json' | 'yaml' => {
+export const inputTypeOf = (request: FastifyRequest): 'json' | 'yaml' | 'protobuf' => {
   const type = inputMediaType(request.bodyType)
-  if (type === undefined || type === 'protobuf') throw unsupportedMediaType(mediaTypes)
+  if (type === undefined) throw unsupportedMediaType(mediaTypes)
   return type
+}
+
+/** Throws 415 for a kind without protobuf, `refuse(message)` for bytes that are none. */
+const parseProtobuf = (
+  body: Buffer,
+  schemaName: string | undefined,
+  refuse: (message: string) => Error,
+): ParsedBody => {
+  if (schemaName === undefined || !hasProtobuf(schemaName)) throw unsupportedMediaType(mediaTypes)
+  try {
+    return { value: protobufToJson(body, schemaName), textErrors: [] }
+  } catch (error) {
+    if (error instanceof ProtobufError) throw refuse(error.message)
+    throw error
+  }
 }
 
 const goAlias = (group: string): string => (group === '' ? 'core' : (group.split('.')[0] ?? ''))
@@ -152,7 +169,10 @@ export const decodeBody = (
     badRequest(
       `the object provided is unrecognized (must be of type ${kind}): ${message} (${summarize(body)})`,
     )
-  const parsed = parseText(body, mediaType, unrecognized)
+  const parsed =
+    mediaType === 'protobuf'
+      ? parseProtobuf(body, definition.schemaName, unrecognized)
+      : parseText(body, mediaType, unrecognized)
   checkType(parsed.value, definition, table, { unrecognized, accepted })
   const { object, strictErrors } = decodeObject(definition, parsed.value, parsed.trace)
   const errors = [...parsed.textErrors, ...strictErrors]

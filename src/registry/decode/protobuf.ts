@@ -1,0 +1,214 @@
+/**
+ * A body in Kubernetes' protobuf, as the JSON value that a client would have sent in its place: kubectl's generators and
+ * other typed clients write protobuf. Field numbers come with the Go types (openapi/data/go-fields.json).
+ */
+import { parse } from '#api/json.js'
+import type { JsonObject, JsonValue } from '#api/object.js'
+import { goTypeName } from '#openapi/schemas.js'
+import {
+  type CustomType,
+  type GoField,
+  type GoType,
+  goFieldsOf,
+  goTypeOfKey,
+  hasGoFields,
+} from './go-type.js'
+import { bytesOf, ProtobufError, varintOf, type WireField, wireFields } from './protobuf-reader.js'
+
+const magic = Buffer.from('k8s\0')
+
+interface StructPlan {
+  readonly fields: ReadonlyMap<number, GoField>
+  /** Fields of structs that Go embeds and protobuf nests, by the number of the nested message. */
+  readonly embedded: ReadonlyMap<number, ReadonlyMap<number, GoField>>
+}
+
+const plans = new Map<string, StructPlan>()
+
+const planOf = (key: string): StructPlan => {
+  let plan = plans.get(key)
+  if (plan === undefined) {
+    const fields = new Map<number, GoField>()
+    const embedded = new Map<number, Map<number, GoField>>()
+    for (const field of goFieldsOf(key)) {
+      if (field.protoNumber === 0) continue
+      if (field.embedded === undefined) fields.set(field.protoNumber, field)
+      else {
+        const nested = embedded.get(field.embedded.protoNumber) ?? new Map<number, GoField>()
+        nested.set(field.protoNumber, field)
+        embedded.set(field.embedded.protoNumber, nested)
+      }
+    }
+    plan = { fields, embedded }
+    plans.set(key, plan)
+  }
+  return plan
+}
+
+const integer = (value: bigint): number | bigint => {
+  const number = Number(value)
+  return Number.isSafeInteger(number) ? number : value
+}
+
+type Members = Map<string, JsonValue>
+
+const readStruct = (key: string, bytes: Buffer): JsonObject => {
+  const { fields, embedded } = planOf(key)
+  const members: Members = new Map()
+  for (const { number, value } of wireFields(bytes)) {
+    const field = fields.get(number)
+    const nested = field === undefined ? embedded.get(number) : undefined
+    if (field !== undefined) readField(members, field, value)
+    else if (nested !== undefined)
+      for (const inner of wireFields(bytesOf(value))) {
+        const innerField = nested.get(inner.number)
+        if (innerField !== undefined) readField(members, innerField, inner.value)
+      }
+  }
+  return Object.fromEntries(members)
+}
+
+/** Go writes fields that are no pointers even when nobody set them: in JSON they would not be there. */
+const isUnset = (field: GoField, value: JsonValue): boolean => {
+  if (field.pointer) return false
+  if (value === null) return true
+  if (typeof value === 'object' && !Array.isArray(value))
+    return field.type.form !== 'map' && Object.keys(value).length === 0
+  if (value === '') return field.omitEmpty || field.type.form === 'custom'
+  return field.omitEmpty && (value === 0 || value === false)
+}
+
+const readField = (members: Members, field: GoField, wire: WireField['value']): void => {
+  const { name, type } = field
+  if (type.form === 'slice') {
+    const list = (members.get(name) as JsonValue[] | undefined) ?? []
+    list.push(readValue(type.item, wire))
+    members.set(name, list)
+  } else if (type.form === 'map') {
+    const [entryKey, entryValue] = readEntry(type.value, bytesOf(wire))
+    const map = (members.get(name) as JsonObject | undefined) ?? {}
+    members.set(name, { ...map, ...Object.fromEntries([[entryKey, entryValue]]) })
+  } else {
+    const value = readValue(type, wire)
+    if (!isUnset(field, value)) members.set(name, value)
+  }
+}
+
+const readEntry = (type: GoType, bytes: Buffer): [string, JsonValue] => {
+  let key = ''
+  let value: JsonValue | undefined
+  for (const field of wireFields(bytes)) {
+    if (field.number === 1) key = bytesOf(field.value).toString('utf8')
+    if (field.number === 2)
+      value =
+        type.form === 'slice'
+          ? readItems(type.item, bytesOf(field.value))
+          : readValue(type, field.value)
+  }
+  return [key, value ?? (type.form === 'slice' ? [] : '')]
+}
+
+/** A list as the value of a map is a message with one repeated field. */
+const readItems = (item: GoType, bytes: Buffer): JsonValue[] =>
+  [...wireFields(bytes)]
+    .filter(({ number }) => number === 1)
+    .map(({ value }) => readValue(item, value))
+
+const readValue = (type: GoType, wire: WireField['value']): JsonValue => {
+  switch (type.form) {
+    case 'scalar':
+      if (type.scalar === 'string') return bytesOf(wire).toString('utf8')
+      if (type.scalar === 'bool') return varintOf(wire) !== 0n
+      if (type.scalar === 'float64') return bytesOf(wire).readDoubleLE(0)
+      return integer(varintOf(wire))
+    case 'bytes':
+      return bytesOf(wire).toString('base64')
+    case 'struct':
+      return readStruct(type.key, bytesOf(wire))
+    case 'custom':
+      return readCustom(type, bytesOf(wire))
+    default:
+      throw new ProtobufError(`proto: ${type.name} has no form of its own`)
+  }
+}
+
+/** Numbers and texts of a small message, by field number. */
+const flat = (bytes: Buffer): { numbers: Map<number, bigint>; parts: Map<number, Buffer> } => {
+  const numbers = new Map<number, bigint>()
+  const parts = new Map<number, Buffer>()
+  for (const { number, value } of wireFields(bytes))
+    if (typeof value === 'bigint') numbers.set(number, value)
+    else parts.set(number, value)
+  return { numbers, parts }
+}
+
+const readTime = (bytes: Buffer, isMicro: boolean): JsonValue => {
+  const { numbers } = flat(bytes)
+  if (numbers.size === 0) return null
+  const seconds = Number(numbers.get(1) ?? 0n)
+  const whole = new Date(seconds * 1000).toISOString().slice(0, 19)
+  if (!isMicro) return `${whole}Z`
+  const micros = Math.floor(Number(numbers.get(2) ?? 0n) / 1000)
+  return `${whole}.${String(micros).padStart(6, '0')}Z`
+}
+
+const schemaProps = 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps'
+
+const readers: Readonly<Record<CustomType, (bytes: Buffer) => JsonValue>> = {
+  Duration: (bytes) => `${Number(flat(bytes).numbers.get(1) ?? 0n) / 1e9}s`,
+  IntOrString: (bytes) => {
+    const { numbers, parts } = flat(bytes)
+    return numbers.get(1) === 1n
+      ? (parts.get(3)?.toString('utf8') ?? '')
+      : integer(numbers.get(2) ?? 0n)
+  },
+  MicroTime: (bytes) => readTime(bytes, true),
+  Time: (bytes) => readTime(bytes, false),
+  Quantity: (bytes) => flat(bytes).parts.get(1)?.toString('utf8') ?? '0',
+  Raw: (bytes) => {
+    const raw = flat(bytes).parts.get(1)
+    return raw === undefined || raw.length === 0 ? null : parse(raw.toString('utf8'))
+  },
+  SchemaOrBool: (bytes) => {
+    const { numbers, parts } = flat(bytes)
+    const schema = parts.get(2)
+    return schema === undefined ? numbers.get(1) === 1n : readStruct(schemaProps, schema)
+  },
+  SchemaOrArray: (bytes) => {
+    const schema = flat(bytes).parts.get(1)
+    return schema === undefined
+      ? [...wireFields(bytes)].map(({ value }) => readStruct(schemaProps, bytesOf(value)))
+      : readStruct(schemaProps, schema)
+  },
+  SchemaOrStringArray: (bytes) => {
+    const schema = flat(bytes).parts.get(1)
+    return schema === undefined
+      ? [...wireFields(bytes)].map(({ value }) => bytesOf(value).toString('utf8'))
+      : readStruct(schemaProps, schema)
+  },
+}
+
+const readCustom = (type: GoType & { form: 'custom' }, bytes: Buffer): JsonValue =>
+  readers[type.custom](bytes)
+
+/** Whether a kind can come in protobuf: custom ones cannot. */
+export const hasProtobuf = (schemaName: string | undefined): boolean =>
+  schemaName !== undefined && hasGoFields(goTypeName(schemaName))
+
+/** The envelope is runtime.Unknown: type, then the message. Throws a ProtobufError. */
+export const protobufToJson = (body: Buffer, schemaName: string): JsonObject => {
+  if (!body.subarray(0, magic.length).equals(magic))
+    throw new ProtobufError(
+      'provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]',
+    )
+  const { parts } = flat(body.subarray(magic.length))
+  const type = flat(parts.get(1) ?? Buffer.alloc(0)).parts
+  const root = goTypeOfKey(goTypeName(schemaName))
+  if (root.form !== 'struct') throw new ProtobufError(`proto: ${schemaName} is no message`)
+  const text = (number: number) => type.get(number)?.toString('utf8') ?? ''
+  return {
+    ...(text(2) === '' ? {} : { kind: text(2) }),
+    ...(text(1) === '' ? {} : { apiVersion: text(1) }),
+    ...readStruct(root.key, parts.get(2) ?? Buffer.alloc(0)),
+  }
+}
