@@ -28,6 +28,10 @@ export const deleteObjects: VerbHandler = async (target, request, reply, deps) =
     limit: list.limit,
     ...position,
   })
-  const metadata = listMetaOf(target, page, { prefix, limit: list.limit || page.items.length })
+  const metadata = listMetaOf(target, page, {
+    prefix,
+    limit: list.limit || page.items.length,
+    isConverted: negotiated.convert !== undefined,
+  })
   return sendList(target, request, reply, { page, metadata }, negotiated)
 }

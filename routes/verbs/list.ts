@@ -28,11 +28,11 @@ export const withInconsistentContinue = (
   return refusal
 }
 
-/** Lists of custom resources always say where they go on, even if nowhere. */
+/** Unconverted lists of custom resources always say where they go on, even if nowhere. */
 export const listMetaOf = (
   { definition }: Target,
   page: ListPage,
-  { prefix, limit }: { prefix: string; limit: number },
+  { prefix, limit, isConverted }: { prefix: string; limit: number; isConverted: boolean },
 ): ListMeta => ({
   resourceVersion: String(page.revision),
   ...(page.nextKey !== undefined && limit > 0
@@ -40,7 +40,7 @@ export const listMetaOf = (
         continue: encodeContinue({ revision: page.revision, startKey: page.nextKey }, prefix),
         ...(page.remaining === undefined ? {} : { remainingItemCount: page.remaining }),
       }
-    : definition.isCustom
+    : definition.isCustom && !isConverted
       ? { continue: '' }
       : {}),
 })
@@ -76,6 +76,10 @@ export const listObjects: VerbHandler = async (target, request, reply, deps) => 
   } catch (error) {
     throw withInconsistentContinue(error, position.startKey, prefix)
   }
-  const metadata = listMetaOf(target, page, { prefix, limit })
+  const metadata = listMetaOf(target, page, {
+    prefix,
+    limit,
+    isConverted: negotiated.convert !== undefined,
+  })
   return sendList(target, request, reply, { page, metadata }, negotiated)
 }

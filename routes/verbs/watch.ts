@@ -183,6 +183,20 @@ const writeBatch = (
   return response.write(parts.length === 1 ? parts[0]! : Buffer.concat(parts))
 }
 
+/** A custom resource definition that goes takes the watches of its objects along. */
+const stopWithDefinition = (
+  { definition }: Target,
+  { table }: ApiDeps,
+  stop: () => void,
+): (() => void) => {
+  if (!definition.isCustom) return () => {}
+  const { group, version, resource } = definition.gvr
+  return table.onChange(({ type, definition: { gvr } }) => {
+    const same = gvr.group === group && gvr.version === version && gvr.resource === resource
+    if (type === 'removed' && same) stop()
+  })
+}
+
 /** Throws before the stream is opened: 406, 500. */
 export const serveWatch = async (
   target: Target,
@@ -203,6 +217,7 @@ export const serveWatch = async (
   const timer = setTimeout(stop, timeoutMs)
   const response = reply.raw
   response.once('close', stop)
+  const unfollow = stopWithDefinition(target, deps, stop)
   reply.hijack()
   const headers = { ...reply.getHeaders(), 'content-type': 'application/json' }
   response.writeHead(200, headers as Record<string, string>)
@@ -235,6 +250,7 @@ export const serveWatch = async (
     if (waited && !begun && !response.destroyed && !response.writableEnded && !failed)
       response.write(maker.error(tooLargeResourceVersion(Number(start.after), 0, 1).status))
     clearTimeout(timer)
+    unfollow()
     response.off('close', stop)
     abort.abort()
     response.end()

@@ -1,5 +1,5 @@
 import { jsonEqual } from '#api/json-object.js'
-import type { JsonValue, KubeObject } from '#api/object.js'
+import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import {
   validateDeployment,
@@ -32,6 +32,9 @@ export default defineKind({
   kind: 'Deployment',
   subresources: [scale()],
   strategy: {
+    completeEmpty: (object) => {
+      object.spec = { ...(object.spec as JsonObject), replicas: 0 }
+    },
     default: writeDefaults,
     ...ownStatus('io.k8s.api.apps.v1.DeploymentStatus'),
     // Annotations carry what older versions had in the spec.

@@ -1,4 +1,4 @@
-import type { KubeObject } from '#api/object.js'
+import type { JsonObject, KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import {
   validateReplicaSet,
@@ -16,6 +16,9 @@ export default defineKind({
   subresources: [scale()],
   selectableFields: { 'status.replicas': (set) => String(set.status?.replicas ?? 0) },
   strategy: {
+    completeEmpty: (object) => {
+      object.spec = { ...(object.spec as JsonObject), replicas: 0 }
+    },
     default: ({ spec }: KubeObject) => {
       defaultTemplate(spec.template)
       spec.replicas ??= 1

@@ -1,5 +1,5 @@
 import { dnsLabelName } from '#api/names.js'
-import type { Fields, KubeObject } from '#api/object.js'
+import type { Fields, JsonObject, KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import {
   validateStatefulSet,
@@ -46,6 +46,9 @@ export default defineKind({
   subresources: [scale()],
   strategy: {
     validateName: dnsLabelName,
+    completeEmpty: (object) => {
+      object.spec = { ...(object.spec as JsonObject), replicas: 0 }
+    },
     default: writeDefaults,
     ...ownStatus('io.k8s.api.apps.v1.StatefulSetStatus'),
     validate: validateStatefulSet,

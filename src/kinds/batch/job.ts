@@ -20,6 +20,8 @@ export default defineKind({
   version: 'v1',
   kind: 'Job',
   strategy: {
+    defaultGarbageCollectionWarning:
+      'child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning',
     default: writeDefaults,
     prepareForCreate: (job, ctx) => {
       generateSelector(job)

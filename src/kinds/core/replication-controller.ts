@@ -1,4 +1,4 @@
-import type { KubeObject } from '#api/object.js'
+import type { JsonObject, KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import {
   validateReplicationController,
@@ -23,6 +23,9 @@ export default defineKind({
   kind: 'ReplicationController',
   subresources: [scale((rc) => formatLabelSelector({ matchLabels: rc.spec.selector }))],
   strategy: {
+    completeEmpty: (object) => {
+      object.spec = { ...(object.spec as JsonObject), replicas: 0 }
+    },
     default: writeDefaults,
     ...ownStatus('io.k8s.api.core.v1.ReplicationControllerStatus'),
     validate: validateReplicationController,
