@@ -49,7 +49,19 @@ const isMissing = async (store: Store, ctx: RequestContext, name: string): Promi
   }
 }
 
-/** Another server may be first. */
+/** How long another server may take between the address of a Service and the Service. */
+const otherServerMs = 2_000
+const lookAgainMs = 50
+
+const appears = async (store: Store, ctx: RequestContext, name: string): Promise<boolean> => {
+  for (let waited = 0; waited < otherServerMs; waited += lookAgainMs) {
+    if (!(await isMissing(store, ctx, name))) return true
+    await new Promise((resolve) => setTimeout(resolve, lookAgainMs))
+  }
+  return false
+}
+
+/** Another server may be first, or have taken what the object needs (its address) and be about to make it. */
 const createUnlessTaken = async (
   store: Store,
   ctx: RequestContext,
@@ -59,7 +71,10 @@ const createUnlessTaken = async (
     await store.create(ctx, object)
     return true
   } catch (error) {
-    if (error instanceof ApiError && error.reason === 'AlreadyExists') return false
+    if (!(error instanceof ApiError)) throw error
+    if (error.status.reason === 'AlreadyExists') return false
+    if (error.status.reason === 'Invalid' && (await appears(store, ctx, object.metadata.name!)))
+      return false
     throw error
   }
 }
