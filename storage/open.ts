@@ -5,6 +5,8 @@ import { type StorageDriver, StorageError } from './driver.js'
 
 export interface OpenStorageOptions {
   readonly clock: Clock
+  /** Where a store that is created now starts (a restore); etcd counts by itself. */
+  readonly startRevision?: number
 }
 
 type Opener = (rest: string, options: OpenStorageOptions) => Promise<StorageDriver>

@@ -1,5 +1,12 @@
 /** Finds the command, reads its flags, runs it. Usage mistakes are one line on stderr and exit code 2. */
 import path from 'node:path'
+import {
+  backupCommand,
+  backupFlags,
+  restoreCommand,
+  verifyCommand,
+  verifyFlags,
+} from './commands/backup.js'
 import { clientProcesses, runClientProcess } from './commands/client-process.js'
 import { kubeconfigFlags, printKubeconfig } from './commands/kubeconfig.js'
 import { kubelet, kubeletFlags } from './commands/kubelet.js'
@@ -14,7 +21,9 @@ interface Command {
   readonly help: string
   readonly flags: readonly Flag[]
   readonly acceptUpstream?: boolean
-  run(machine: Machine, flags: Flags): ExitCode | Promise<ExitCode>
+  /** Name of the one argument that is no flag. */
+  readonly argument?: string
+  run(machine: Machine, flags: Flags, argument: string): ExitCode | Promise<ExitCode>
 }
 
 const absoluteKubeconfig = (flags: Flags): string => path.resolve(kubeconfigPathOf(flags))
@@ -42,6 +51,24 @@ const commands: Readonly<Record<string, Command>> = {
     flags: kubeconfigFlags,
     run: printKubeconfig,
   },
+  backup: {
+    help: 'writes the whole store to a file',
+    flags: backupFlags,
+    argument: 'FILE',
+    run: backupCommand,
+  },
+  restore: {
+    help: 'makes a new store from a backup',
+    flags: backupFlags,
+    argument: 'FILE',
+    run: restoreCommand,
+  },
+  verify: {
+    help: 'reads a backup to its end and tells whether it is whole',
+    flags: verifyFlags,
+    argument: 'FILE',
+    run: (machine, _, file) => verifyCommand(machine, file),
+  },
 }
 
 const overview = (): string => {
@@ -55,7 +82,7 @@ const overview = (): string => {
 }
 
 const helpOf = (name: string, command: Command): string =>
-  `${command.help}\n\nUsage: kubelevel ${name} [flags]\n\n${describeFlags(command.flags)}${
+  `${command.help}\n\nUsage: kubelevel ${name}${command.argument === undefined ? '' : ` ${command.argument}`} [flags]\n\n${describeFlags(command.flags)}${
     command.acceptUpstream ? '\nOther flags of kube-apiserver are accepted and ignored.\n' : ''
   }`
 
@@ -87,10 +114,13 @@ export const runCommandLine = async (
     return 0
   }
   try {
-    const flags = parseFlags(rest, command.flags, {
+    const { argument } = command
+    if (argument !== undefined && (rest[0] === undefined || rest[0].startsWith('-')))
+      throw new UsageError(`${argument} is missing`)
+    const flags = parseFlags(argument === undefined ? rest : rest.slice(1), command.flags, {
       acceptUpstream: command.acceptUpstream === true,
     })
-    return await command.run(machine, flags)
+    return await command.run(machine, flags, rest[0] ?? '')
   } catch (error) {
     if (error instanceof UsageError)
       return usageMistake(machine, `kubelevel ${name}`, error.message)

@@ -32,6 +32,8 @@ import { type Database, type Replayed, replay } from './replay.js'
 export interface LevelOptions {
   readonly directory: string
   readonly clock: Clock
+  /** Head revision of a store that is created now (a restore). */
+  readonly startRevision?: number
 }
 
 interface Waiting extends Transaction {
@@ -60,7 +62,8 @@ const removalsInBatchMax = 1_000
 const openDirectories = new Set<string>()
 
 /** Throws StorageError: Locked, Corrupt, Unavailable. */
-export const openLevel = async ({ directory, clock }: LevelOptions): Promise<StorageDriver> => {
+export const openLevel = async (options: LevelOptions): Promise<StorageDriver> => {
+  const { directory } = options
   if (directory === '') throw new StorageError('Unavailable', 'storage level: names no directory')
   makePrivate(directory)
   const path = realpathSync(directory)
@@ -69,7 +72,7 @@ export const openLevel = async ({ directory, clock }: LevelOptions): Promise<Sto
   }
   openDirectories.add(path)
   try {
-    return await openDatabase(directory, clock, () => openDirectories.delete(path))
+    return await openDatabase(options, () => openDirectories.delete(path))
   } catch (error) {
     openDirectories.delete(path)
     throw error
@@ -77,8 +80,7 @@ export const openLevel = async ({ directory, clock }: LevelOptions): Promise<Sto
 }
 
 const openDatabase = async (
-  directory: string,
-  clock: Clock,
+  { directory, clock, startRevision }: LevelOptions,
   closed: () => void,
 ): Promise<StorageDriver> => {
   const db: Database = new Level<string, Buffer>(directory, {
@@ -95,7 +97,8 @@ const openDatabase = async (
   let acknowledged: Acknowledged | undefined
   try {
     acknowledged = new Acknowledged(directory)
-    return new LevelDriver(db, acknowledged, await replay(db, acknowledged.read()), clock, closed)
+    const replayed = await replay(db, acknowledged.read(), startRevision)
+    return new LevelDriver(db, acknowledged, replayed, clock, closed)
   } catch (error) {
     acknowledged?.close()
     await db.close()

@@ -29,14 +29,23 @@ export interface Replayed {
   readonly expiries: ReadonlyMap<string, number>
 }
 
-const emptyHead: Head = { revision: firstRevision, compacted: firstRevision, live: 0, digest: 0 }
+const emptyHead = (revision: number): Head => ({
+  revision,
+  compacted: revision,
+  live: 0,
+  digest: 0,
+})
 
 const scanLength = 1000
 const scanBytes = 4 * 1024 * 1024
 
-/** Reads the whole store. Throws StorageError Corrupt. */
-export const replay = async (db: Database, acknowledged: number): Promise<Replayed> => {
-  const head = await readHead(db, acknowledged)
+/** Reads the whole store; a new one starts at `startRevision`. Throws StorageError Corrupt. */
+export const replay = async (
+  db: Database,
+  acknowledged: number,
+  startRevision = firstRevision,
+): Promise<Replayed> => {
+  const head = await readHead(db, acknowledged, startRevision)
   if (acknowledged > head.revision) {
     throw corrupt(`revision ${acknowledged} was acknowledged, the newest found is ${head.revision}`)
   }
@@ -61,7 +70,11 @@ export const replay = async (db: Database, acknowledged: number): Promise<Replay
   return player.finish()
 }
 
-const readHead = async (db: Database, acknowledged: number): Promise<Head> => {
+const readHead = async (
+  db: Database,
+  acknowledged: number,
+  startRevision: number,
+): Promise<Head> => {
   const bytes = await db.get(headKey)
   if (bytes !== undefined) {
     const head = decodeHead(bytes)
@@ -70,8 +83,9 @@ const readHead = async (db: Database, acknowledged: number): Promise<Head> => {
   }
   const [first] = await db.keys({ limit: 1 }).all()
   if (first !== undefined || acknowledged > 0) throw corrupt('the head record is missing')
-  await db.batch([{ type: 'put', key: headKey, value: encodeHead(emptyHead) }], { sync: true })
-  return emptyHead
+  const head = emptyHead(startRevision)
+  await db.batch([{ type: 'put', key: headKey, value: encodeHead(head) }], { sync: true })
+  return head
 }
 
 class Player {

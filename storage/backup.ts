@@ -1,0 +1,168 @@
+/**
+ * Backups: one snapshot of a store as lines of JSON with its revision and a digest. The first line says what it is, each
+ * further one holds a key, and the last one counts them and signs all before it.
+ *
+ * A restore checks the whole file before it writes, takes only an empty store, and starts it at a higher revision than any
+ * that a client may have seen: who watches from an old revision is told so (410) instead of being misled.
+ */
+import { createHash, type Hash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { type FileHandle, open, rename, rm } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
+import { type KeyValue, type Operation, type StorageDriver, StorageError } from './driver.js'
+
+export interface BackupSummary {
+  readonly revision: number
+  readonly keys: number
+  /** SHA-256 of everything before the last line, in hexadecimal. */
+  readonly digest: string
+}
+
+const format = 1
+/** Between the revision of a backup and where a restored store starts: more writes than a server lost after it. */
+export const restoredRevisionsAhead = 1_000_000
+const pageLength = 500
+/** Keys in one transaction of a restore. */
+const restoreLength = 100
+/** Objects that expire by themselves did not keep their time: they get upstream's again. */
+const expiring = { prefix: '/registry/events/', ttlSeconds: 3600 }
+
+/** Writes a backup to `file`, which appears whole or not at all. Others may write to the store meanwhile. */
+export const backup = async (driver: StorageDriver, file: string): Promise<BackupSummary> => {
+  const partial = `${file}.partial`
+  const handle = await open(partial, 'w', 0o600)
+  try {
+    const summary = await writeBackup(driver, handle)
+    await handle.sync()
+    await handle.close()
+    await rename(partial, file)
+    return summary
+  } catch (error) {
+    await handle.close().catch(() => {})
+    await rm(partial, { force: true })
+    throw error
+  }
+}
+
+const writeBackup = async (driver: StorageDriver, handle: FileHandle): Promise<BackupSummary> => {
+  const hash = createHash('sha256')
+  const write = async (lines: readonly string[]) => {
+    const text = lines.map((line) => `${line}\n`).join('')
+    hash.update(text)
+    await handle.write(text)
+  }
+  const revision = await driver.headRevision()
+  await write([JSON.stringify({ kubelevelBackup: format, revision })])
+  let keys = 0
+  let start = ''
+  for (let more = true; more; ) {
+    const page = await driver.range({ prefix: '', start, limit: pageLength, revision })
+    await write(page.kvs.map((kv) => JSON.stringify([kv.key, kv.value.toString('base64')])))
+    keys += page.kvs.length
+    more = page.more
+    start = `${page.kvs[page.kvs.length - 1]?.key}\0`
+  }
+  const digest = hash.digest('hex')
+  await handle.write(`${JSON.stringify({ keys, digest })}\n`)
+  return { revision, keys, digest }
+}
+
+/** Reads a backup to its end. Throws StorageError Corrupt when it is not what was written. */
+export const verifyBackup = async (
+  file: string,
+  visit: (kv: Pick<KeyValue, 'key' | 'value'>) => void = () => {},
+): Promise<BackupSummary> => {
+  const reader = new BackupReader(file, visit)
+  const lines = createInterface({ input: createReadStream(file), crlfDelay: Infinity })
+  for await (const line of lines) reader.take(line)
+  return reader.finish()
+}
+
+class BackupReader {
+  readonly #file: string
+  readonly #visit: (kv: Pick<KeyValue, 'key' | 'value'>) => void
+  readonly #hash: Hash = createHash('sha256')
+  #revision: number | undefined
+  #keys = 0
+  #digest: string | undefined
+
+  constructor(file: string, visit: (kv: Pick<KeyValue, 'key' | 'value'>) => void) {
+    this.#file = file
+    this.#visit = visit
+  }
+
+  take(line: string): void {
+    const value = this.#parse(line)
+    if (this.#digest !== undefined) throw this.#damaged('something follows its end')
+    if (this.#revision === undefined) this.#takeHead(value)
+    else if (Array.isArray(value)) this.#takeKey(value)
+    else {
+      this.#takeEnd(value as { keys?: unknown; digest?: unknown })
+      return
+    }
+    this.#hash.update(`${line}\n`)
+  }
+
+  finish(): BackupSummary {
+    if (this.#revision === undefined || this.#digest === undefined) {
+      throw this.#damaged('it has no end')
+    }
+    return { revision: this.#revision, keys: this.#keys, digest: this.#digest }
+  }
+
+  #parse(line: string): unknown {
+    try {
+      return JSON.parse(line)
+    } catch {
+      throw this.#damaged('a line is no JSON')
+    }
+  }
+
+  #takeHead(value: unknown): void {
+    const { kubelevelBackup, revision } = (value ?? {}) as Record<string, unknown>
+    if (kubelevelBackup !== format || typeof revision !== 'number') {
+      throw new StorageError('Corrupt', `${this.#file} is no backup of this format`)
+    }
+    this.#revision = revision
+  }
+
+  #takeKey([key, value]: unknown[]): void {
+    if (typeof key !== 'string' || typeof value !== 'string') throw this.#damaged('a bad line')
+    this.#keys++
+    this.#visit({ key, value: Buffer.from(value, 'base64') })
+  }
+
+  #takeEnd({ keys, digest }: { keys?: unknown; digest?: unknown }): void {
+    if (keys !== this.#keys || digest !== this.#hash.digest('hex')) {
+      throw this.#damaged('its digest does not fit')
+    }
+    this.#digest = digest as string
+  }
+
+  #damaged(what: string): StorageError {
+    return new StorageError('Corrupt', `${this.#file} is damaged: ${what}`)
+  }
+}
+
+/** Where a store that takes this backup must start. */
+export const restoredStart = (summary: BackupSummary): number =>
+  summary.revision + restoredRevisionsAhead
+
+/** Fills an empty store that was opened to start at `restoredStart`. Verify the file first. */
+export const restore = async (driver: StorageDriver, file: string): Promise<BackupSummary> => {
+  const { kvs, revision } = await driver.range({ prefix: '', limit: 1 })
+  if (kvs.length > 0)
+    throw new StorageError('Unavailable', 'the store to restore into is not empty')
+  const operations: Operation[] = []
+  const summary = await verifyBackup(file, ({ key, value }) => {
+    const ttlSeconds = key.startsWith(expiring.prefix) ? expiring.ttlSeconds : undefined
+    operations.push({ type: 'put', key, value, ttlSeconds })
+  })
+  if (revision < restoredStart(summary)) {
+    throw new StorageError('Unavailable', `the store starts at ${revision}, before the backup`)
+  }
+  for (let i = 0; i < operations.length; i += restoreLength) {
+    await driver.txn([], operations.slice(i, i + restoreLength))
+  }
+  return summary
+}

@@ -1,0 +1,104 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { systemClock } from '#api/clock.js'
+import { runCommandLine } from '#server/command-line.js'
+import { backup, restore, restoredStart, verifyBackup } from '#storage/backup.js'
+import { openStorage } from '#storage/open.js'
+import { temporaryDirectory } from './level-fixture.js'
+import { put, remove, take, write } from './suite.js'
+
+const run = async (...args: string[]): Promise<{ code: number; out: string }> => {
+  let out = ''
+  const machine = {
+    stdout: (text: string) => void (out += text),
+    stderr: (text: string) => void (out += text),
+    isTerminal: false,
+    env: {},
+    nodePath: process.execPath,
+    mainFile: '',
+    stopSignal: new AbortController().signal,
+    uptimeMs: () => 0,
+    now: () => systemClock.now(),
+  }
+  return { code: await runCommandLine(args, machine), out }
+}
+
+const filled = async (t: Test) => {
+  const directory = temporaryDirectory(t)
+  const url = `level:${join(directory, 'from')}`
+  const driver = await openStorage(url, { clock: systemClock })
+  for (let i = 0; i < 1_200; i += 100) {
+    const some = Array.from({ length: 100 }, (_, j) =>
+      put(`/k${(i + j) % 700}`, `value ${i + j}\n"ü`),
+    )
+    await write(driver, ...some)
+  }
+  await write(driver, remove('/k5'), put('/bytes', '\0\u{1F600}'))
+  return { directory, url, driver, file: join(directory, 'backup') }
+}
+
+const contents = async (url: string, startRevision?: number) => {
+  const driver = await openStorage(url, { clock: systemClock, startRevision })
+  const { kvs } = await driver.range({ prefix: '' })
+  await driver.close()
+  return kvs.map((kv) => `${kv.key}=${kv.value.toString('base64')}`)
+}
+
+t.test('a backup is one moment of a store that goes on, and comes back elsewhere', async (t) => {
+  const { directory, url, driver, file } = await filled(t)
+  const before = (await driver.range({ prefix: '' })).kvs.map(
+    (kv) => `${kv.key}=${kv.value.toString('base64')}`,
+  )
+  const summary = await Promise.all([
+    backup(driver, file),
+    ...Array.from({ length: 50 }, (_, i) => write(driver, put(`/k${i}`, 'later'))),
+  ]).then(([first]) => first)
+  const old = await driver.headRevision()
+  await driver.close()
+  t.equal(summary.keys, before.length)
+  t.equal(statSync(file).mode & 0o777, 0o600)
+  t.same(await verifyBackup(file), summary)
+  t.match(await run('verify', file), { code: 0, out: /whole, 700 keys/ })
+  const to = `level:${join(directory, 'to')}`
+  t.match(await run('restore', file, '--storage', to), { code: 0, out: /700 keys/ })
+  t.same(await contents(to), before)
+  const restored = await openStorage(to, { clock: systemClock })
+  t.ok((await restored.headRevision()) > old, 'no revision that a client saw comes again')
+  await t.rejects(take(restored, { prefix: '', after: old }, 1), { code: 'Compacted' })
+  await restored.close()
+  t.match(await run('restore', file, '--storage', url), { code: 1, out: /not empty/ })
+})
+
+t.test('backup from the command line; a store in use is not read behind its back', async (t) => {
+  const { url, driver, file } = await filled(t)
+  t.match(await run('backup', file, '--storage', url), { code: 1, out: /in use.*stop it first/ })
+  await driver.close()
+  t.match(await run('backup', file, '--storage', url), { code: 0, out: /700 keys at revision/ })
+  t.match(await run('backup', '--storage', url), { code: 2, out: /FILE is missing/ })
+  t.match(await run('verify', `${file}-not`), { code: 1, out: /ENOENT/ })
+})
+
+t.test('a damaged backup is refused before anything is written', async (t) => {
+  const { directory, driver, file } = await filled(t)
+  const summary = await backup(driver, file)
+  await driver.close()
+  const bytes = readFileSync(file)
+  const damages: [string, Buffer][] = [
+    ['cut', bytes.subarray(0, bytes.length >> 1)],
+    ['without its end', bytes.subarray(0, bytes.lastIndexOf('\n', bytes.length - 2) + 1)],
+    ['with a changed value', Buffer.from(String(bytes).replace('dmFsdWUg', 'dmFsdWUh'))],
+    ['of something else', Buffer.from('{}\n')],
+  ]
+  for (const [name, damaged] of damages) {
+    const copy = join(directory, 'damaged')
+    writeFileSync(copy, damaged)
+    await t.rejects(verifyBackup(copy), { code: 'Corrupt' }, name)
+    const empty = await openStorage('memory:', { clock: systemClock })
+    await t.rejects(restore(empty, copy), { code: 'Corrupt' })
+    t.same((await empty.range({ prefix: '' })).kvs, [])
+    await t.rejects(restore(empty, file), { message: /before the backup/ })
+    await empty.close()
+  }
+  t.ok(restoredStart(summary) > summary.revision)
+})
