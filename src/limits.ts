@@ -5,6 +5,9 @@
 import assert from 'node:assert/strict'
 
 export const limits = {
+  /** Looks for a default ServiceAccount that its controller is about to make; upstream's ten tries of 100 to 200 ms. */
+  defaultAccountTriesMax: 10,
+  defaultAccountRetryMs: 150,
   /** Largest request body; upstream's MaxRequestBodyBytes. */
   requestBodyBytesMax: 3 * 1024 * 1024,
   /** Values of one ConfigMap or Secret together; upstream's MaxSecretSize. */

@@ -1,6 +1,9 @@
 /** Pods run as a service account and carry its token (kubernetes, plugin/pkg/admission/serviceaccount). */
+
 import { randomBytes } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 import type { KubeObject } from '#api/object.js'
+import { limits } from '#limits'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import { type AdmissionPlugin, findObject, isPodCreate, refuse } from './plugin.js'
 
@@ -54,13 +57,21 @@ const mountToken = (pod: KubeObject): void => {
     spec.volumes = [...(spec.volumes ?? []), tokenVolume(name)]
 }
 
+const find = ({ ctx, namespace }: AdmissionAttributes, name: string) =>
+  findObject(ctx, { group: '', resource: 'serviceaccounts' }, { name, namespace })
+
+/** A controller makes the default account of each namespace: a first Pod may come before it, and waits, as upstream. */
 const accountOf = async (attributes: AdmissionAttributes, name: string): Promise<KubeObject> => {
   const { ctx, namespace } = attributes
-  const found = await findObject(
-    ctx,
-    { group: '', resource: 'serviceaccounts' },
-    { name, namespace },
-  )
+  let found = await find(attributes, name)
+  for (
+    let tries = 1;
+    found === undefined && name === 'default' && tries < limits.defaultAccountTriesMax;
+    tries++
+  ) {
+    await setTimeout(limits.defaultAccountRetryMs, undefined, { signal: ctx.signal })
+    found = await find(attributes, name)
+  }
   if (found === undefined)
     throw refuse(
       attributes,
