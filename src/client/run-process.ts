@@ -26,6 +26,8 @@ export interface ProcessSpec {
   /** As in `kubelevel NAME`; also the user agent. */
   name: string
   flags?: FlagSpec
+  /** What the one argument without a flag is called; handed over as the flag `argument`. */
+  argument?: string
   /** The lines of --help for the own flags. */
   help?: string
   run(deps: ProcessDeps, flags: Flags): Promise<void>
@@ -45,9 +47,18 @@ const levelOf = (v: string | undefined): string => {
   return n >= 4 ? 'debug' : n >= 1 ? 'info' : 'warn'
 }
 
-const readFlags = (spec: ProcessSpec, argv: readonly string[]): Flags =>
-  parseArgs({ args: [...argv], options: { ...commonFlags, ...spec.flags }, strict: true })
-    .values as Flags
+const readFlags = (spec: ProcessSpec, argv: readonly string[]): Flags => {
+  const { values, positionals } = parseArgs({
+    args: [...argv],
+    options: { ...commonFlags, ...spec.flags },
+    strict: true,
+    allowPositionals: spec.argument !== undefined,
+  })
+  const flags = values as Flags
+  if (spec.argument === undefined || flags.help) return flags
+  if (positionals.length !== 1) throw new Error(`exactly one ${spec.argument} is needed`)
+  return { ...flags, argument: positionals[0]! }
+}
 
 const firstSignal = (): AbortController => {
   const controller = new AbortController()
@@ -64,7 +75,9 @@ export const runProcess = async (spec: ProcessSpec, argv: readonly string[]): Pr
   try {
     flags = readFlags(spec, argv)
     if (flags.help) {
-      process.stdout.write(`kubelevel ${spec.name} [flags]\n${commonHelp}${spec.help ?? ''}`)
+      process.stdout.write(
+        `kubelevel ${spec.name} ${spec.argument ? `${spec.argument} ` : ''}[flags]\n${commonHelp}${spec.help ?? ''}`,
+      )
       return 0
     }
     config = await loadKubeconfig(String(flags.kubeconfig ?? '.kubelevel/kubeconfig'))

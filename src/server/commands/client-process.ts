@@ -27,6 +27,12 @@ export const clientProcesses: readonly ClientProcess[] = [
     module: 'controllers/main.js',
     exportName: 'controllerManagerProcess',
   },
+  {
+    name: 'timeline',
+    help: 'tells how a Pod lived and died, and why it is still Terminating',
+    module: 'src/timeline/main.js',
+    exportName: 'timelineProcess',
+  },
 ]
 
 /** Its flags are its own: `args` goes there unread, but for a kubeconfig out of the environment. */

@@ -1,0 +1,70 @@
+/** Why a Pod is still there although it was to go. Pure. */
+import { parseTime } from '#api/clock.js'
+import type { KubeObject } from '#api/object.js'
+
+export interface Situation {
+  readonly pod: KubeObject
+  /** The Node that the Pod is bound to; undefined when there is none of that name. */
+  readonly node: KubeObject | undefined
+  readonly now: number
+}
+
+const terminalPhases = ['Succeeded', 'Failed']
+
+const nodeTrouble = (pod: KubeObject, node: KubeObject | undefined): string | undefined => {
+  const name = pod.spec?.nodeName
+  if (!name) return undefined
+  const help =
+    'The Pod goes when the node returns, when its Node object is deleted, or with the taint node.kubernetes.io/out-of-service.'
+  if (!node) return `Its node ${name} does not exist any more: Pod garbage collection will take it.`
+  const ready = node.status?.conditions?.find((c: { type: string }) => c.type === 'Ready')
+  if (ready?.status === 'True') return undefined
+  return `Its node ${name} is not Ready (${ready?.reason ?? 'never reported'}): nobody can say that its containers have ended. ${help}`
+}
+
+const runningContainers = (pod: KubeObject): string[] =>
+  (pod.status?.containerStatuses ?? [])
+    .filter((c: { state?: { running?: object } }) => c.state?.running)
+    .map(({ name }: { name: string }) => name)
+
+const graceText = (pod: KubeObject, now: number): string => {
+  const running = runningContainers(pod)
+  const { deletionGracePeriodSeconds: grace = 0, deletionTimestamp } = pod.metadata
+  const leftMs = parseTime(deletionTimestamp!) - now
+  const who = running.length > 0 ? `Still running: ${running.join(', ')}.` : 'No container runs.'
+  const hooks = (pod.spec?.containers ?? [])
+    .filter(
+      ({ name, lifecycle }: { name: string; lifecycle?: { preStop?: object } }) =>
+        lifecycle?.preStop && running.includes(name),
+    )
+    .map(({ name }: { name: string }) => name)
+  const hook = hooks.length > 0 ? ` ${hooks.join(', ')} may be in its preStop hook.` : ''
+  if (leftMs >= 0) {
+    return `${Math.ceil(leftMs / 1000)} s of ${grace} s grace are left. ${who}${hook}`
+  }
+  const over = Math.floor(-leftMs / 1000)
+  return `The grace of ${grace} s is over since ${over} s. ${who}${hook} The kubelet should have killed them: is it running?`
+}
+
+/** One sentence a reason, most decisive first; empty for a Pod that nobody has asked to go. */
+export const explainTerminating = ({ pod, node, now }: Situation): string[] => {
+  const { deletionTimestamp, finalizers = [], name } = pod.metadata
+  if (!deletionTimestamp) return []
+  const ended = terminalPhases.includes(pod.status?.phase) || !pod.spec?.nodeName
+  const reasons: string[] = []
+  if (finalizers.length > 0 && (ended || pod.metadata.deletionGracePeriodSeconds === 0)) {
+    reasons.push(
+      `Held by finalizers: ${finalizers.join(', ')}. Whoever owns them must remove them; nothing else of ${name} is left to do.`,
+    )
+    return reasons
+  }
+  const trouble = nodeTrouble(pod, node)
+  if (trouble) reasons.push(trouble)
+  else if (ended)
+    reasons.push('Its containers have ended; the kubelet is about to delete the object.')
+  else reasons.push(graceText(pod, now))
+  if (finalizers.length > 0) {
+    reasons.push(`Finalizers will hold it after that: ${finalizers.join(', ')}.`)
+  }
+  return reasons
+}

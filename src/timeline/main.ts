@@ -1,0 +1,129 @@
+/** `kubelevel timeline POD`: how a Pod lived and died, and what holds it up while it is Terminating. */
+import type { KubeObject } from '#api/object.js'
+import { isNotFound } from '#client/errors.js'
+import { type ResourceRef, resources } from '#client/resources.js'
+import type { ProcessDeps, ProcessSpec } from '#client/run-process.js'
+import { explainTerminating } from './explain.js'
+import { changesBetween, deletionAskedAt, type Step, timelineOf } from './timeline.js'
+
+export interface TimelineOptions {
+  readonly namespace: string
+  readonly name: string
+  /** Goes on until the Pod is gone. */
+  readonly watch: boolean
+  readonly print: (line: string) => void
+}
+
+type Deps = Pick<ProcessDeps, 'client' | 'clock' | 'signal'>
+
+const coreEvents: ResourceRef = { ...resources.events, group: '' }
+
+const getOr = <T>(wanted: Promise<T>): Promise<T | undefined> =>
+  wanted.catch((error) => {
+    if (isNotFound(error)) return undefined
+    throw error
+  })
+
+/** One line: when, how long after `origin`, what. */
+export const formatStep = ({ at, what, exact }: Step, origin: number): string => {
+  const clock = new Date(at)
+    .toISOString()
+    .slice(11, exact ? 23 : 19)
+    .padEnd(12)
+  const sign = at < origin ? '-' : '+'
+  const offset = `${sign}${(Math.abs(at - origin) / 1000).toFixed(exact ? 3 : 0)}s`
+  return `${clock}  ${offset.padStart(10)}  ${what}`
+}
+
+const findEvents = async ({ client }: Deps, { namespace, name }: TimelineOptions) => {
+  const { items } = await client.list(coreEvents, { namespace })
+  return items.filter(({ involvedObject: o }) => o?.kind === 'Pod' && o.name === name)
+}
+
+/** Those of the Pod itself, or of the last of its name when it is gone. */
+const ofOnePod = (events: KubeObject[], pod: KubeObject | undefined): KubeObject[] => {
+  const last = events.reduce<KubeObject | undefined>(
+    (a, b) => (a && (a.lastTimestamp ?? '') > (b.lastTimestamp ?? '') ? a : b),
+    undefined,
+  )
+  const uid = pod?.metadata.uid ?? last?.involvedObject.uid
+  return events.filter(({ involvedObject }) => involvedObject.uid === uid)
+}
+
+const explain = async ({ client, clock }: Deps, pod: KubeObject): Promise<string[]> => {
+  const nodeName = pod.spec?.nodeName
+  const node = nodeName ? await getOr(client.get(resources.nodes, { name: nodeName })) : undefined
+  return explainTerminating({ pod, node, now: clock.now() })
+}
+
+/** Prints what is known; false when nothing is. */
+const printPast = async (
+  deps: Deps,
+  options: TimelineOptions,
+  pod: KubeObject | undefined,
+): Promise<boolean> => {
+  const events = ofOnePod(await findEvents(deps, options), pod)
+  const steps = timelineOf(pod, events)
+  if (steps.length === 0) return false
+  const origin = (pod && deletionAskedAt(pod)) ?? steps[0]!.at
+  for (const step of steps) options.print(formatStep(step, origin))
+  if (!pod) options.print('The Pod is gone.')
+  else for (const line of await explain(deps, pod)) options.print(line)
+  return true
+}
+
+const printChanges = async (
+  { client, clock, signal }: Deps,
+  { namespace, name, print }: TimelineOptions,
+  pod: KubeObject,
+): Promise<void> => {
+  const events = client.watch(resources.pods, {
+    namespace,
+    fieldSelector: `metadata.name=${name}`,
+    resourceVersion: pod.metadata.resourceVersion,
+    signal,
+  })
+  let before = pod
+  let askedAt = deletionAskedAt(pod)
+  for await (const { type, object } of events) {
+    if (type === 'BOOKMARK' || object.metadata.uid !== pod.metadata.uid) continue
+    const at = clock.now()
+    const changes = changesBetween(before, object)
+    if (askedAt === undefined && object.metadata.deletionTimestamp) askedAt = at
+    for (const what of changes) print(formatStep({ at, what, exact: true }, askedAt ?? at))
+    if (type === 'DELETED') {
+      print(formatStep({ at, what: 'the object is gone', exact: true }, askedAt ?? at))
+      return
+    }
+    before = object
+  }
+}
+
+/** Throws when neither the Pod nor an event of it is there. */
+export const showTimeline = async (deps: Deps, options: TimelineOptions): Promise<void> => {
+  const { namespace, name } = options
+  const pod = await getOr(deps.client.get(resources.pods, { namespace, name }))
+  if (!(await printPast(deps, options, pod))) {
+    throw new Error(`there is no Pod ${namespace}/${name}, nor an event that tells of one`)
+  }
+  if (options.watch && pod) await printChanges(deps, options, pod)
+}
+
+export const timelineProcess: ProcessSpec = {
+  name: 'timeline',
+  argument: 'POD',
+  flags: {
+    namespace: { type: 'string', short: 'n' },
+    watch: { type: 'boolean', short: 'w' },
+  },
+  help: `  -n, --namespace NAME   namespace of the Pod (default: that of the kubeconfig)
+  -w, --watch            go on until the Pod is gone
+`,
+  run: (deps, flags) =>
+    showTimeline(deps, {
+      namespace: String(flags.namespace ?? deps.client.config.namespace),
+      name: String(flags.argument),
+      watch: flags.watch === true,
+      print: (line) => process.stdout.write(`${line}\n`),
+    }),
+}

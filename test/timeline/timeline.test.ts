@@ -1,0 +1,121 @@
+/** What `kubelevel timeline` says of Pods: past and watched, and why they are stuck. */
+import t from 'tap'
+import type { KubeObject } from '#api/object.js'
+import { explainTerminating } from '#src/timeline/explain.js'
+import { formatStep } from '#src/timeline/main.js'
+import { changesBetween, timelineOf } from '#src/timeline/timeline.js'
+
+const at = (second: number) => `2026-11-21T10:00:${String(second).padStart(2, '0')}Z`
+const ms = (second: number) => Date.parse(at(second))
+
+const podAt = (fields: {
+  metadata?: object
+  phase?: string
+  state?: object
+  spec?: object
+  restartCount?: number
+}): KubeObject => ({
+  kind: 'Pod',
+  apiVersion: 'v1',
+  metadata: { name: 'p', namespace: 'd', uid: 'u', creationTimestamp: at(0), ...fields.metadata },
+  spec: { nodeName: 'n', containers: [{ name: 'c', lifecycle: { preStop: {} } }], ...fields.spec },
+  status: {
+    phase: fields.phase ?? 'Running',
+    startTime: at(1),
+    conditions: [{ type: 'Ready', status: fields.state ? 'False' : 'True' }],
+    containerStatuses: [
+      {
+        name: 'c',
+        restartCount: fields.restartCount ?? 0,
+        state: fields.state ?? { running: { startedAt: at(2) } },
+      },
+    ],
+  },
+})
+const deleted = { deletionTimestamp: at(40), deletionGracePeriodSeconds: 30 }
+const killed = { terminated: { exitCode: 137, startedAt: at(2), finishedAt: at(40) } }
+const node = (ready: string): KubeObject => ({
+  kind: 'Node',
+  apiVersion: 'v1',
+  metadata: { name: 'n' },
+  status: { conditions: [{ type: 'Ready', status: ready, reason: 'NodeStatusUnknown' }] },
+})
+
+t.test('the past of a Pod in the order of time, from its object and its events', (t) => {
+  const event = (reason: string, second: number): KubeObject => ({
+    kind: 'Event',
+    apiVersion: 'v1',
+    metadata: {},
+    reason,
+    message: 'Stopping container c',
+    lastTimestamp: at(second),
+  })
+  const steps = timelineOf(podAt({ metadata: deleted, state: killed, phase: 'Failed' }), [
+    event('Killing', 11),
+  ])
+  t.same(
+    steps.map(({ at: when, what }) => [(when - ms(0)) / 1000, what]),
+    [
+      [0, 'created'],
+      [1, 'seen by the kubelet of node n'],
+      [2, 'container c started'],
+      [10, 'delete asked for, grace 30 s'],
+      [11, 'Killing: Stopping container c'],
+      [40, 'container c was killed with SIGKILL (exit code 137)'],
+    ],
+  )
+  t.equal(formatStep(steps[4]!, ms(10)), '10:00:11             +1s  Killing: Stopping container c')
+  t.end()
+})
+
+t.test('a watched Pod: what is different from one state to the next', (t) => {
+  const running = podAt({})
+  const asked = podAt({ metadata: deleted })
+  const shorter = podAt({ metadata: { ...deleted, deletionGracePeriodSeconds: 5 } })
+  const ended = podAt({ metadata: deleted, state: killed, phase: 'Failed' })
+  const last = podAt({
+    metadata: { ...deleted, deletionGracePeriodSeconds: 0 },
+    state: killed,
+    phase: 'Failed',
+  })
+  t.same(changesBetween(running, asked), ['delete asked for, grace 30 s'])
+  t.same(changesBetween(asked, shorter), ['grace shortened to 5 s'])
+  t.same(changesBetween(asked, ended), [
+    'container c was killed with SIGKILL (exit code 137)',
+    'not ready any more',
+    'phase Failed',
+  ])
+  t.same(changesBetween(ended, last), ['grace set to 0: the object goes'])
+  t.same(changesBetween(running, running), [])
+  t.same(
+    changesBetween(
+      podAt({ metadata: { finalizers: ['a', 'b'] } }),
+      podAt({ metadata: { finalizers: ['b'] } }),
+    ),
+    ['finalizer a removed'],
+  )
+  t.same(changesBetween(running, podAt({ restartCount: 1 })), [
+    'container c starts again, for the 1. time',
+  ])
+  t.end()
+})
+
+t.test('why a Pod is stuck in Terminating', (t) => {
+  const why = (pod: KubeObject, on: KubeObject | undefined, second = 15) =>
+    explainTerminating({ pod, node: on, now: ms(second) }).join(' ')
+  const asked = podAt({ metadata: deleted })
+  t.equal(why(podAt({}), node('True')), '', 'nobody has asked for it')
+  t.match(why(asked, node('True')), /^25 s of 30 s grace are left\. Still running: c\. c may be in/)
+  t.match(why(asked, node('True'), 50), /^The grace of 30 s is over since 10 s\./)
+  t.match(why(asked, node('Unknown')), /^Its node n is not Ready \(NodeStatusUnknown\)/)
+  t.match(why(asked, undefined), /does not exist any more/)
+  const ended = { state: killed, phase: 'Failed' }
+  t.match(why(podAt({ metadata: deleted, ...ended }), node('True')), /^Its containers have ended/)
+  const held = podAt({ metadata: { ...deleted, finalizers: ['x/y'] }, ...ended })
+  t.match(why(held, node('True')), /^Held by finalizers: x\/y\./)
+  t.match(
+    why(podAt({ metadata: { ...deleted, finalizers: ['x/y'] } }), node('True')),
+    /Finalizers will hold it after that: x\/y\.$/,
+  )
+  t.end()
+})
