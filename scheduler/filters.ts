@@ -3,7 +3,7 @@
  * Pods left, so that preemption need not look at the node.
  */
 
-import { podWantsNode } from '#client/node-affinity.js'
+import { matchesNodeSelector, podWantsNode } from '#client/node-affinity.js'
 import type { Pod, Taint } from '#client/pod.js'
 import { tolerates } from '#client/pod.js'
 import { podRequests } from '#client/pod-requests.js'
@@ -80,6 +80,11 @@ const fit: Filter = (pod, info) => {
   return reasons.length === 0 ? undefined : { reasons, hopeless: never }
 }
 
+const volumes: Filter = (_pod, info, view) =>
+  (view.volumeSelectors ?? []).every((selector) => matchesNodeSelector(selector, info.node!))
+    ? undefined
+    : hopeless("node(s) didn't match PersistentVolume's node affinity")
+
 const spread: Filter = (pod, info, view) => {
   const problem = spreadProblem(pod, info, view)
   if (problem === undefined) return undefined
@@ -105,6 +110,7 @@ export const filters: readonly Filter[] = [
   nodeAffinity,
   ports,
   fit,
+  volumes,
   spread,
   podAffinity,
 ]

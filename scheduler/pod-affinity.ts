@@ -1,11 +1,13 @@
 /** Pods that want to be near others or away from them, where near is a node label's equal value. */
 import { type LabelSelector, matchesSelector } from '#client/label-selector.js'
-import type { Pod, PodAffinityTerm } from '#client/pod.js'
+import type { NodeSelectorTerm, Pod, PodAffinityTerm } from '#client/pod.js'
 import type { NodeInfo } from './node-info.js'
 
 export interface ClusterView {
   nodes: Iterable<NodeInfo>
   namespaceLabels(namespace: string): Record<string, string>
+  /** Where the volumes of the Pod that is decided about can be reached. */
+  volumeSelectors?: readonly { nodeSelectorTerms: NodeSelectorTerm[] }[]
 }
 
 const withLabelKeys = (term: PodAffinityTerm, owner: Pod): LabelSelector | undefined => {

@@ -4,6 +4,7 @@
  */
 import type { Clock } from '#api/clock.js'
 import { formatTime } from '#api/clock.js'
+import type { KubeObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import { isNotFound, messageOf } from '#client/errors.js'
 import type { EventRecorder } from '#client/event-recorder.js'
@@ -11,11 +12,12 @@ import type { InformerFactory } from '#client/informer-factory.js'
 import type { Log } from '#client/log.js'
 import { keyOf } from '#client/object-store.js'
 import { type Condition, conditionOf, isPodTerminal, type Node, type Pod } from '#client/pod.js'
-import { resources } from '#client/resources.js'
+import { type ResourceRef, resources } from '#client/resources.js'
 import { ClusterState } from './cluster-state.js'
 import { countReasons, decide, type Refused } from './decide.js'
 import { PendingPods } from './pending-pods.js'
 import { findPreemption, type Preemption } from './preemption.js'
+import { inspectClaims, selectedNodeAnnotation, type VolumeStores } from './volumes.js'
 
 export interface SchedulerDeps {
   client: Client
@@ -34,6 +36,7 @@ export class Scheduler {
   readonly #deps: SchedulerDeps
   readonly #state: ClusterState
   readonly #pending: PendingPods
+  readonly #volumes: VolumeStores
   /** Pods whose binding or preemption is under way. */
   readonly #busy = new Set<string>()
   /** Bound by us, not yet seen bound on the watch: key → uid. */
@@ -47,6 +50,17 @@ export class Scheduler {
     this.#state = new ClusterState(
       informers.for(resources.namespaces, { metadataOnly: true }).store,
     )
+    const unpark = (): void => this.#pending.unparkAll()
+    const watched = <T extends KubeObject>(ref: ResourceRef) => {
+      const informer = informers.for<T>(ref)
+      informer.handle({ onAdd: unpark, onUpdate: unpark })
+      return informer.store
+    }
+    this.#volumes = {
+      claims: watched(resources.persistentVolumeClaims),
+      volumes: watched(resources.persistentVolumes),
+      classes: watched(resources.storageClasses),
+    }
     informers.for<Node>(resources.nodes).handle({
       onAdd: (node) => this.#nodeChanged(node),
       onUpdate: (node, previous) => {
@@ -111,8 +125,22 @@ export class Scheduler {
   }
 
   #schedule(pod: Pod): void {
-    const { nodes, view } = this.#state.viewFor(pod)
+    const claims = inspectClaims(pod, this.#volumes)
+    const { nodes, view: cluster } = this.#state.viewFor(pod)
+    const view = { ...cluster, volumeSelectors: claims.selectors }
+    if (claims.problem !== undefined) {
+      this.#pending.failed(pod, { park: true })
+      const message = `0/${nodes.length} nodes are available: ${claims.problem}. preemption: 0/${nodes.length} nodes are available: ${nodes.length} Preemption is not helpful for scheduling.`
+      this.#own(pod, this.#reportFailure(pod, message))
+      return
+    }
     const decision = decide(pod, nodes, view)
+    if (decision.node !== undefined && claims.waiting.length > 0) {
+      // The volumes are made for this node; when they are bound the Pod is looked at again.
+      this.#pending.failed(pod, { park: true })
+      this.#own(pod, this.#selectNode(claims.waiting, decision.node))
+      return
+    }
     if (decision.node !== undefined) {
       this.#state.setPod(pod, decision.node)
       this.#own(pod, this.#bind(pod, decision.node))
@@ -142,6 +170,19 @@ export class Scheduler {
         if (now !== undefined) this.#podChanged(now)
         this.#idle?.()
       })
+  }
+
+  async #selectNode(claims: readonly KubeObject[], node: string): Promise<void> {
+    for (const { metadata } of claims) {
+      if (metadata.annotations?.[selectedNodeAnnotation] !== undefined) continue
+      const { namespace, name, uid, resourceVersion } = metadata
+      await this.#deps.client.patch(
+        resources.persistentVolumeClaims,
+        { namespace, name: name! },
+        { metadata: { uid, resourceVersion, annotations: { [selectedNodeAnnotation]: node } } },
+        { type: 'merge' },
+      )
+    }
   }
 
   async #bind(pod: Pod, node: string): Promise<void> {

@@ -1,0 +1,307 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { formatMilli, parseMilli } from '#client/amount.js'
+import { keyOf, ObjectStore } from '#client/object-store.js'
+import type { Node, Pod, PodSpec } from '#client/pod.js'
+import { podRequests } from '#client/pod-requests.js'
+import { resources } from '#client/resources.js'
+import { decide } from '#scheduler/decide.js'
+import { refuse } from '#scheduler/filters.js'
+import { NodeInfo } from '#scheduler/node-info.js'
+import { PendingPods } from '#scheduler/pending-pods.js'
+import { findPreemption } from '#scheduler/preemption.js'
+import { inspectClaims } from '#scheduler/volumes.js'
+import { startCluster, until } from '../controllers/cluster.js'
+
+const node = (
+  name: string,
+  extra: { spec?: Node['spec']; labels?: Record<string, string>; cpu?: string } = {},
+): Node => ({
+  kind: 'Node',
+  apiVersion: 'v1',
+  metadata: { name, labels: { 'kubernetes.io/hostname': name, ...extra.labels } },
+  spec: extra.spec ?? {},
+  status: { allocatable: { cpu: extra.cpu ?? '4', memory: '8Gi', pods: '110' } },
+})
+const pod = (
+  name: string,
+  spec: Partial<PodSpec> = {},
+  labels: Record<string, string> = {},
+): Pod => ({
+  kind: 'Pod',
+  apiVersion: 'v1',
+  metadata: { name, namespace: 'ns', uid: name, labels, creationTimestamp: '2026-01-01T00:00:00Z' },
+  spec: { containers: [{ name: 'c' }], ...spec },
+  status: {},
+})
+const cpu = (amount: string): Partial<PodSpec> => ({
+  containers: [{ name: 'c', resources: { requests: { cpu: amount } } }],
+})
+const info = (of: Node, ...pods: Pod[]): NodeInfo => {
+  const result = new NodeInfo()
+  result.setNode(of)
+  for (const p of pods) result.addPod(p)
+  return result
+}
+const viewOf = (nodes: NodeInfo[]) => ({ nodes, namespaceLabels: () => ({ team: 'a' }) })
+const choose = (p: Pod, ...nodes: NodeInfo[]) => decide(p, nodes, viewOf(nodes))
+const why = (p: Pod, n: NodeInfo, ...others: NodeInfo[]) =>
+  refuse(p, n, viewOf([n, ...others]))?.reasons.join('; ')
+
+t.test('each filter refuses in upstream words, and lets pass what tolerates or matches', (t) => {
+  const toleration = { key: 'k', operator: 'Exists' }
+  const tainted = info(
+    node('n', { spec: { taints: [{ key: 'k', value: 'v', effect: 'NoSchedule' }] } }),
+  )
+  t.equal(why(pod('p'), tainted), 'node(s) had untolerated taint(s)')
+  t.equal(why(pod('p', { tolerations: [toleration] }), tainted), undefined)
+  const cordoned = info(node('n', { spec: { unschedulable: true } }))
+  t.equal(why(pod('p'), cordoned), 'node(s) were unschedulable')
+  const plain = info(node('n', { labels: { disk: 'ssd' } }))
+  t.equal(
+    why(pod('p', { nodeSelector: { disk: 'hdd' } }), plain),
+    "node(s) didn't match Pod's node affinity/selector",
+  )
+  const required = (operator: string, values: string[]) => ({
+    affinity: {
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: {
+          nodeSelectorTerms: [{ matchExpressions: [{ key: 'disk', operator, values }] }],
+        },
+      },
+    },
+  })
+  t.equal(why(pod('p', required('In', ['ssd', 'nvme'])), plain), undefined)
+  t.match(why(pod('p', required('NotIn', ['ssd'])), plain), /affinity/)
+  t.equal(why(pod('p', cpu('5')), plain), 'Insufficient cpu')
+  const ports = { containers: [{ name: 'c', ports: [{ containerPort: 80, hostPort: 80 }] }] }
+  const taken = info(node('n'), pod('other', ports))
+  t.equal(why(pod('p', ports), taken), "node(s) didn't have free ports for the requested pod ports")
+  t.equal(why(pod('p', { nodeName: 'm' }), plain), "node(s) didn't match the requested node name")
+  t.end()
+})
+
+t.test('affinity and anti-affinity look at whole domains, and at what others want', (t) => {
+  const zone = (name: string, z: string, ...pods: Pod[]) =>
+    info(node(name, { labels: { zone: z } }), ...pods)
+  const term = { labelSelector: { matchLabels: { app: 'db' } }, topologyKey: 'zone' }
+  const near = {
+    affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } },
+  }
+  const away = {
+    affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } },
+  }
+  const a1 = zone('a1', 'a', pod('db-0', {}, { app: 'db' }))
+  const a2 = zone('a2', 'a')
+  const b1 = zone('b1', 'b')
+  t.equal(why(pod('web', near), a2, a1, b1), undefined)
+  t.match(why(pod('web', near), b1, a1, a2), /pod affinity rules/)
+  t.match(why(pod('web', away), a2, a1, b1), /pod anti-affinity rules/)
+  t.equal(why(pod('web', away), b1, a1, a2), undefined)
+  const loner = zone('a1', 'a', pod('loner', away))
+  t.match(why(pod('db-1', {}, { app: 'db' }), a2, loner), /existing pods anti-affinity/)
+  t.equal(why(pod('db-0', near, { app: 'db' }), b1), undefined, 'the first of a group may begin')
+  const spread = {
+    topologySpreadConstraints: [
+      {
+        maxSkew: 1,
+        topologyKey: 'zone',
+        whenUnsatisfiable: 'DoNotSchedule',
+        labelSelector: { matchLabels: { app: 'db' } },
+      },
+    ],
+  }
+  t.match(why(pod('db-1', spread, { app: 'db' }), a2, a1, b1), /topology spread/)
+  t.equal(why(pod('db-1', spread, { app: 'db' }), b1, a1, a2), undefined)
+  t.end()
+})
+
+t.test('the message counts reasons over nodes', (t) => {
+  const decision = choose(
+    pod('p', cpu('3')),
+    info(node('a'), pod('x', cpu('2'))),
+    info(node('b'), pod('y', cpu('2'))),
+    info(node('c', { spec: { unschedulable: true } })),
+  )
+  t.match(decision, {
+    node: undefined,
+    message: '0/3 nodes are available: 1 node(s) were unschedulable, 2 Insufficient cpu.',
+  })
+  t.match(choose(pod('p')), { message: 'no nodes available to schedule pods' })
+  t.end()
+})
+
+t.test('whatever comes in whatever order, no node is ever given more than it has', (t) => {
+  const amounts = fc.array(fc.integer({ min: 1, max: 3000 }), { minLength: 1, maxLength: 40 })
+  fc.assert(
+    fc.property(amounts, fc.integer({ min: 1, max: 4 }), (sizes, count) => {
+      const nodes = Array.from({ length: count }, (_, i) => info(node(`n${i}`)))
+      for (const [i, size] of sizes.entries()) {
+        const p = pod(`p${i}`, cpu(`${size}m`))
+        const { node: chosen } = choose(p, ...nodes)
+        const fitting = nodes.filter((n) => (n.requested.get('cpu') ?? 0n) + BigInt(size) <= 4000n)
+        if ((chosen === undefined) !== (fitting.length === 0)) return false
+        nodes.find((n) => n.node!.metadata.name === chosen)?.addPod(p)
+      }
+      return nodes.every((n) => (n.requested.get('cpu') ?? 0n) <= 4000n)
+    }),
+    { numRuns: 100 },
+  )
+  t.end()
+})
+
+t.test('preemption takes the fewest and least important, and only where that helps', (t) => {
+  const at = (name: string, priority: number, amount: string) =>
+    pod(name, { ...cpu(amount), priority })
+  const a = info(node('a'), at('a-low', 1, '2'), at('a-mid', 5, '2'))
+  const b = info(node('b'), at('b-mid', 5, '4'))
+  const c = info(node('c', { spec: { unschedulable: true } }), at('c-low', 0, '4'))
+  const nodes = [a, b, c]
+  const vip = at('vip', 10, '2')
+  const decision = decide(vip, nodes, viewOf(nodes))
+  if (decision.node !== undefined) throw new Error('must not fit')
+  const found = findPreemption(vip, decision.refused, viewOf(nodes))
+  t.same([found?.node, found?.victims.map((v) => v.metadata.name)], ['a', ['a-low']])
+  const same = at('same', 1, '2')
+  t.equal(findPreemption(same, decision.refused, viewOf(nodes)), undefined)
+  t.equal(
+    findPreemption(
+      { ...vip, spec: { ...vip.spec, preemptionPolicy: 'Never' } },
+      decision.refused,
+      viewOf(nodes),
+    ),
+    undefined,
+  )
+  t.end()
+})
+
+t.test('requests are those of the largest moment, sidecars and overhead included', (t) => {
+  const c = (name: string, amount: string, restartPolicy?: string) => ({
+    name,
+    resources: { requests: { cpu: amount } },
+    ...(restartPolicy ? { restartPolicy } : {}),
+  })
+  const p = pod('p', {
+    containers: [c('main', '1'), c('other', '500m')],
+    initContainers: [c('side', '200m', 'Always'), c('setup', '3')],
+    overhead: { cpu: '100m' },
+  })
+  t.equal(podRequests(p).get('cpu'), 3300n)
+  t.equal(parseMilli('1.5Gi'), 1_610_612_736_000n)
+  t.equal(parseMilli('1e3'), 1_000_000n)
+  fc.assert(
+    fc.property(
+      fc.bigInt({ min: 0n, max: 10n ** 18n }),
+      fc.constantFrom('binary' as const, 'decimal' as const),
+      (n, family) => parseMilli(formatMilli(n, family)) === n,
+    ),
+  )
+  t.end()
+})
+
+t.test('waiting Pods come by priority and age; one that failed waits for a change', async (t) => {
+  let now = 0
+  const pending = new PendingPods(() => now)
+  const signal = new AbortController().signal
+  const next = async () => (await pending.next(new Set(), signal))?.metadata.name
+  const low = pod('low')
+  const high = pod('high', { priority: 10 })
+  pending.put(low)
+  pending.put(high)
+  t.equal(await next(), 'high')
+  pending.failed(high, { park: true })
+  t.equal(await next(), 'low')
+  pending.remove(keyOf(low))
+  pending.unparkAll()
+  now += 500
+  const waiting = next()
+  now += 600
+  pending.unparkAll()
+  t.equal(await waiting, 'high', 'after its back-off')
+})
+
+t.test('claims hold a Pod back until they are bound, or until its node is known', (t) => {
+  const stores = {
+    claims: new ObjectStore(),
+    volumes: new ObjectStore(),
+    classes: new ObjectStore(),
+  }
+  const p = pod('p', { volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'c' } }] })
+  const object = (fields: object) => ({
+    kind: '',
+    apiVersion: '',
+    metadata: { name: 'c' },
+    ...fields,
+  })
+  t.equal(inspectClaims(p, stores).problem, 'persistentvolumeclaim "c" not found')
+  stores.claims.set(
+    'ns/c',
+    object({ spec: { storageClassName: 'late' }, status: { phase: 'Pending' } }),
+  )
+  t.equal(inspectClaims(p, stores).problem, 'pod has unbound immediate PersistentVolumeClaims')
+  stores.classes.set('late', object({ volumeBindingMode: 'WaitForFirstConsumer' }))
+  t.match(inspectClaims(p, stores), { problem: undefined, waiting: [{ metadata: { name: 'c' } }] })
+  stores.claims.set('ns/c', object({ spec: { volumeName: 'pv' }, status: { phase: 'Bound' } }))
+  stores.volumes.set(
+    'pv',
+    object({ spec: { nodeAffinity: { required: { nodeSelectorTerms: [] } } } }),
+  )
+  t.same(inspectClaims(p, stores).selectors, [{ nodeSelectorTerms: [] }])
+  t.end()
+})
+
+t.test(
+  'every Pod gets a node once, though the scheduler is killed; gates and other names are left alone',
+  async (t) => {
+    const { client, spawn, createNamespace } = await startCluster(t)
+    const namespace = 'scheduling'
+    await createNamespace(namespace)
+    for (const name of ['n1', 'n2']) {
+      await client.create(resources.nodes, { metadata: { name } })
+      // No controller is there to see that the node is ready.
+      await client.patch(resources.nodes, { name }, { spec: { taints: null } }, { type: 'merge' })
+      const { status } = node(name)
+      await client.patch(
+        resources.nodes,
+        { name },
+        { status },
+        { type: 'merge', subresource: 'status' },
+      )
+    }
+    const make = (name: string, spec: object) =>
+      client.create(resources.pods, {
+        metadata: { name, namespace },
+        spec: {
+          containers: [{ name: 'c', image: 'i', resources: { requests: { cpu: '100m' } } }],
+          ...spec,
+        },
+      })
+    const scheduler = spawn('scheduler')
+    const amount = 60
+    for (let i = 0; i < amount; i++) {
+      await make(`p${i}`, {})
+      if (i === 20 || i === 40) await scheduler.killAndRestart()
+    }
+    await make('gated', { schedulingGates: [{ name: 'example.com/wait' }] })
+    await make('foreign', { schedulerName: 'other' })
+    await make('elsewhere', { nodeSelector: { nowhere: 'true' } })
+    const list = async () => (await client.list<Pod>(resources.pods, { namespace })).items
+    await until(async () => (await list()).filter((p) => p.spec.nodeName).length === amount)
+    const pods = await list()
+    for (const name of ['n1', 'n2'])
+      t.ok(pods.filter((p) => p.spec.nodeName === name).length <= 40, 'nodes are not overfilled')
+    await until(async () => {
+      const failed = (await list()).find((p) => p.metadata.name === 'elsewhere')
+      return failed?.status.conditions?.some((c) => c.reason === 'Unschedulable')
+    })
+    t.equal((await list()).find((p) => p.metadata.name === 'gated')!.spec.nodeName, undefined)
+    await client.patch(
+      resources.pods,
+      { namespace, name: 'gated' },
+      { spec: { schedulingGates: null } },
+      { type: 'merge' },
+    )
+    await until(async () => (await list()).find((p) => p.metadata.name === 'gated')?.spec.nodeName)
+    t.equal((await list()).find((p) => p.metadata.name === 'foreign')!.spec.nodeName, undefined)
+  },
+)
