@@ -3,6 +3,7 @@ import { conflict, failure, invalid, modifiedMessage } from '#api/errors.js'
 import { invalid as invalidField } from '#api/field-error.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
+import { forgetEmptyLists } from './decode.js'
 import { matchNamespace } from './object-meta.js'
 import type { RequestContext, ResourceDefinition, Strategy } from './resource-definition.js'
 import { parseResourceVersion, parseUintMessage } from './resource-version.js'
@@ -69,6 +70,7 @@ export const beforeUpdate = (
   { definition, hooks, ctx, mayBumpGeneration }: UpdateHooks,
 ): void => {
   const meta = next.metadata
+  forgetEmptyLists(definition, next)
   matchNamespace(meta, definition.namespaced ? (ctx.namespace ?? '') : '')
   if (previous.metadata.generation === undefined) delete meta.generation
   else meta.generation = previous.metadata.generation
@@ -77,6 +79,8 @@ export const beforeUpdate = (
   if (mayBumpGeneration && (meta.generation ?? 0) > 0 && movesGeneration(next, previous, rule))
     meta.generation = (previous.metadata.generation ?? 0) + 1
   restoreMeta(next, previous)
+  // No longer stored since v1.20.
+  delete meta.selfLink
   const errors = [
     ...validateMetaOnUpdate(meta, previous.metadata, definition),
     ...(hooks.validateUpdate?.(next, previous, ctx) ?? []),

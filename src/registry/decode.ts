@@ -7,6 +7,7 @@ import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { goTypeName } from '#openapi/schemas.js'
 import { type Decode, decoderOf } from './decode/compile.js'
 import { copyUnstructured } from './decode/custom-object.js'
+import { forgetEmptyListsOf } from './decode/empty-lists.js'
 import { DecodeError, explain } from './decode/explain.js'
 import { type GoType, goTypeOfKey } from './decode/go-type.js'
 import type { ResourceDefinition } from './resource-definition.js'
@@ -129,3 +130,9 @@ export const decodeObject = (
 
 /** What Go has where nothing was given: the fields that are always written, with their zero. A new object each time. */
 export const emptyOf = (schemaName: string): JsonObject => decodeType(schemaName, {}).value
+
+/** What storage does to empty lists that must be written: they are null from here on. Changes the object in place. */
+export const forgetEmptyLists = (definition: ResourceDefinition, object: KubeObject): void => {
+  if (definition.schemaName !== undefined)
+    forgetEmptyListsOf(goTypeName(definition.schemaName), object as unknown as JsonObject)
+}

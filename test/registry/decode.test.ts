@@ -2,7 +2,7 @@ import t from 'tap'
 import { ApiError } from '#api/errors.js'
 import { parseWithTrace, stringify } from '#api/json.js'
 import { kinds } from '#kinds/index.js'
-import { type Decoded, decodeObject } from '#registry/decode.js'
+import { type Decoded, decodeObject, forgetEmptyLists } from '#registry/decode.js'
 import { makeResourceTable } from '#registry/resource-table.js'
 
 const table = makeResourceTable(kinds)
@@ -110,7 +110,12 @@ t.test('what comes out is what a round trip through the Go type leaves', async (
     '{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a","generation":9007199254740993,"creationTimestamp":"2020-01-01T00:00:00Z","annotations":{"n":"","__proto__":"x"}},"data":{"a":"eA==","n":""},"type":"Opaque"}',
   )
   const role = decode('rbac.authorization.k8s.io', 'Role', '{"rules":[]}')
-  t.same(role.object.rules, null)
+  t.same(role.object.rules, [])
+  forgetEmptyLists(
+    table.byKind({ group: 'rbac.authorization.k8s.io', version: 'v1', kind: 'Role' })!,
+    role.object,
+  )
+  t.same(role.object.rules, null, 'storage forgets that it was there')
   const lease = decode(
     'coordination.k8s.io',
     'Lease',

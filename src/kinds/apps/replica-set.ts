@@ -14,7 +14,6 @@ export default defineKind({
   version: 'v1',
   kind: 'ReplicaSet',
   subresources: [scale()],
-  selectableFields: { 'status.replicas': (set) => String(set.status?.replicas ?? 0) },
   strategy: {
     completeEmpty: (object) => {
       object.spec = { ...(object.spec as JsonObject), replicas: 0 }

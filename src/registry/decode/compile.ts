@@ -105,6 +105,8 @@ interface CompiledField {
   readonly absent: (() => JsonValue) | undefined
   /** What stands for an empty list or map, or a zero: undefined is left out. */
   readonly whenEmpty: JsonValue | undefined
+  /** An empty list or map stays one, until empty-lists.ts forgets it. */
+  readonly keepsEmpty: boolean
 }
 
 const emptinessOf = (field: GoField): Emptiness => {
@@ -142,8 +144,8 @@ const compileField = (field: GoField): CompiledField => {
     decode: decoderOf(field.type),
     empty: emptinessOf(field),
     absent: absentOf(field),
-    // Storage forgets the difference between an empty list and none.
     whenEmpty: field.default ?? (field.omitEmpty ? undefined : isScalar ? zero : null),
+    keepsEmpty: !field.omitEmpty && (field.type.form === 'slice' || field.type.form === 'map'),
   }
 }
 
@@ -169,7 +171,8 @@ const assemble = (fields: readonly CompiledField[], slots: JsonValue[]): JsonObj
     if (value === undefined) {
       if (field.absent !== undefined) result[field.name] = field.absent()
     } else if (field.empty !== 'never' && value !== null && isEmpty(field.empty, value)) {
-      if (field.whenEmpty !== undefined) result[field.name] = field.whenEmpty
+      const kept = field.keepsEmpty ? value : field.whenEmpty
+      if (kept !== undefined) result[field.name] = kept
     } else result[field.name] = value
   }
   return result

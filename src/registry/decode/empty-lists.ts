@@ -1,0 +1,69 @@
+/**
+ * Storage forgets the difference between an empty list and none: what must be written comes back as null. Until an
+ * object is about to be stored the difference counts, because managed fields know it.
+ */
+import type { JsonObject, JsonValue } from '#api/object.js'
+import { type GoType, goFieldsOf } from './go-type.js'
+
+/** Changes the value in place. */
+type Forget = (value: JsonValue) => void
+
+const known = new Map<string, Forget | undefined>()
+
+const isEmptyHolder = (value: JsonValue): boolean =>
+  typeof value === 'object' && value !== null && Object.keys(value).length === 0
+
+const forgetIn = (type: GoType): Forget | undefined => {
+  if (type.form === 'struct') return forgetInStruct(type.key)
+  if (type.form !== 'slice' && type.form !== 'map') return undefined
+  const forget = forgetIn(type.form === 'slice' ? type.item : type.value)
+  return forget === undefined
+    ? undefined
+    : (value) => {
+        for (const item of Object.values(value ?? {})) forget(item as JsonValue)
+      }
+}
+
+interface Part {
+  name: string
+  /** An empty list or map becomes null here. */
+  required: boolean
+  forget: Forget | undefined
+}
+
+/** Only what can hold such a list is looked at; most structs have none. */
+const forgetInStruct = (key: string): Forget | undefined => {
+  if (known.has(key)) return known.get(key)
+  // Schemas of schemas hold themselves.
+  known.set(key, undefined)
+  const parts = goFieldsOf(key)
+    .map((field): Part => {
+      const holds = field.type.form === 'slice' || field.type.form === 'map'
+      return {
+        name: field.name,
+        required: holds && !field.omitEmpty && !field.pointer,
+        forget: forgetIn(field.type),
+      }
+    })
+    .filter(({ required, forget }) => required || forget !== undefined)
+  const forget: Forget | undefined =
+    parts.length === 0
+      ? undefined
+      : (value) => {
+          if (typeof value !== 'object' || value === null) return
+          const object = value as JsonObject
+          for (const { name, required, forget } of parts) {
+            const inner = object[name]
+            if (inner === undefined || inner === null) continue
+            if (required && isEmptyHolder(inner)) object[name] = null
+            else forget?.(inner)
+          }
+        }
+  known.set(key, forget)
+  return forget
+}
+
+/** `key` names a struct of openapi/data/go-fields.json. */
+export const forgetEmptyListsOf = (key: string, object: JsonObject): void => {
+  forgetInStruct(key)?.(object)
+}
