@@ -61,6 +61,9 @@ class Runner {
   async seed(): Promise<void> {
     const body = Buffer.from(JSON.stringify({ metadata: { name: namespace } }))
     await this.connections[0]!.request('POST', '/api/v1/namespaces', body)
+    const account = Buffer.from(JSON.stringify({ metadata: { name: 'default' } }))
+    const accounts = `/api/v1/namespaces/${namespace}/serviceaccounts`
+    await this.connections[0]!.request('POST', accounts, account)
     const calls = seedCalls(objects)
     await Promise.all(
       this.connections.map(async (connection) => {

@@ -287,7 +287,11 @@ export class WatchCache implements Cacher {
       const current = event.value && versionOf(event.value, this.sets)
       if (current !== undefined) {
         const object = this.#encoded.get(current.value)
-        if (object !== undefined) current.adopt(object)
+        if (object !== undefined) {
+          current.adopt(object)
+          // The value lives on: left here, the object would be held for as long.
+          this.#encoded.delete(current.value)
+        }
       }
       if (cache === undefined) {
         if (current === undefined) this.#looseFor(event.key).delete(event.key)

@@ -120,9 +120,7 @@ export class ObjectWriter {
     const put = { type: 'put', key, value, ttlSeconds } as const
     const result = await this.#driver.txn([{ key, modRevision }], [put])
     if (!result.succeeded) throw this.#conflict(result.current[0])
-    const version = new StoredVersion(key, value, result.revision, this.#sets)
-    version.adopt(object)
-    return version
+    return new StoredVersion(key, value, result.revision, this.#sets)
   }
 
   #conflict(current: KeyValue | undefined): WriteConflict {

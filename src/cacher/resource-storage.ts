@@ -1,4 +1,5 @@
 /** The object storage of one resource over the watch cache: which reads memory answers and which the driver. */
+import type { KubeObject } from '#api/object.js'
 import { limits } from '#limits'
 import type { WatchCache } from './cacher.js'
 import { listFromDriver } from './direct-storage.js'
@@ -16,10 +17,12 @@ export const makeResourceStorage = (cacher: WatchCache, cache: ResourceCache): O
   const { writer } = cacher
 
   /** The version that readers and watchers share; another one only when it was already overwritten. */
-  const shared = async (written: StoredVersion): Promise<StoredObject> => {
+  const shared = async (written: StoredVersion, object: KubeObject): Promise<StoredObject> => {
     await cacher.waitFor(written.revision)
     const found = cache.get(written.key)
-    return found?.revision === written.revision ? found : written
+    const version = found?.revision === written.revision ? found : written
+    version.adopt(object)
+    return version
   }
 
   return {
@@ -34,9 +37,9 @@ export const makeResourceStorage = (cacher: WatchCache, cache: ResourceCache): O
       return list(cacher, cache, options)
     },
     create: async (key, object, options) =>
-      shared(await writer.create(key, object, options?.ttlSeconds)),
+      shared(await writer.create(key, object, options?.ttlSeconds), object),
     update: async (expected, object, options) =>
-      shared(await writer.update(expected, object, options?.ttlSeconds)),
+      shared(await writer.update(expected, object, options?.ttlSeconds), object),
     delete: async (expected) => {
       const last = await writer.delete(expected)
       await cacher.waitFor(last.revision)

@@ -22,7 +22,7 @@ export class KubeRequest {
 
   /**
    * Aborted when the client is gone, the deadline passed or the server shuts down. Made at first use: most requests
-   * never ask. The answer's 'close' comes when it is sent, too, and by then nobody listens any more.
+   * never ask. The answer's 'close' comes when it is sent, too: then nobody listens, and an abort would cost its error.
    */
   get signal(): AbortSignal {
     if (this.#abort === undefined) {
@@ -30,7 +30,10 @@ export class KubeRequest {
       this.#abort = abort
       if (this.#aborted !== undefined) abort.abort(this.#aborted)
       else if (this.#reply.destroyed) abort.abort()
-      else this.#reply.once('close', () => abort.abort())
+      else
+        this.#reply.once('close', () => {
+          if (!this.#reply.writableFinished) abort.abort()
+        })
     }
     return this.#abort.signal
   }
