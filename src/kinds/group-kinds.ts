@@ -1,5 +1,11 @@
 /** Kinds outside of the core workloads: Services and their kin, quotas, volumes, and every group but apps and batch. */
 import type { KindDefinition } from '#registry/resource-definition.js'
+import mutatingAdmissionPolicy from './admissionregistration/mutating-admission-policy.js'
+import mutatingAdmissionPolicyBinding from './admissionregistration/mutating-admission-policy-binding.js'
+import mutatingWebhookConfiguration from './admissionregistration/mutating-webhook-configuration.js'
+import validatingAdmissionPolicy from './admissionregistration/validating-admission-policy.js'
+import validatingAdmissionPolicyBinding from './admissionregistration/validating-admission-policy-binding.js'
+import validatingWebhookConfiguration from './admissionregistration/validating-webhook-configuration.js'
 import apiService from './apiregistration/api-service.js'
 import horizontalPodAutoscaler from './autoscaling/horizontal-pod-autoscaler.js'
 import horizontalPodAutoscalerV1 from './autoscaling/horizontal-pod-autoscaler-v1.js'
@@ -14,6 +20,8 @@ import resourceQuota from './core/resource-quota.js'
 import service from './core/service.js'
 import endpointSlice from './discovery/endpoint-slice.js'
 import event from './events/event.js'
+import flowSchema from './flowcontrol/flow-schema.js'
+import priorityLevelConfiguration from './flowcontrol/priority-level-configuration.js'
 import ingress from './networking/ingress.js'
 import ingressClass from './networking/ingress-class.js'
 import ipAddress from './networking/ip-address.js'
@@ -25,6 +33,10 @@ import clusterRole from './rbac/cluster-role.js'
 import clusterRoleBinding from './rbac/cluster-role-binding.js'
 import role from './rbac/role.js'
 import roleBinding from './rbac/role-binding.js'
+import deviceClass from './resource/device-class.js'
+import resourceClaim from './resource/resource-claim.js'
+import resourceClaimTemplate from './resource/resource-claim-template.js'
+import resourceSlice from './resource/resource-slice.js'
 import priorityClass from './scheduling/priority-class.js'
 import csiDriver from './storage/csi-driver.js'
 import csiNode from './storage/csi-node.js'
@@ -37,6 +49,18 @@ export const groupKinds: readonly KindDefinition[] = [
   service,
   endpoints,
   endpointSlice,
+  mutatingAdmissionPolicy,
+  mutatingAdmissionPolicyBinding,
+  mutatingWebhookConfiguration,
+  validatingAdmissionPolicy,
+  validatingAdmissionPolicyBinding,
+  validatingWebhookConfiguration,
+  flowSchema,
+  priorityLevelConfiguration,
+  deviceClass,
+  resourceClaim,
+  resourceClaimTemplate,
+  resourceSlice,
   apiService,
   horizontalPodAutoscaler,
   horizontalPodAutoscalerV1,

@@ -41,7 +41,9 @@ export const normalizeClusterIps = (next: ServiceSpec, previous?: ServiceSpec): 
     if (next.clusterIP && (next.clusterIPs ?? []).length === 0) next.clusterIPs = [next.clusterIP]
     return
   }
-  if (sameList(previous.clusterIPs, next.clusterIPs)) {
+  const isNewIp = next.clusterIP && next.clusterIP !== previous.clusterIP
+  if (isNewIp && (next.clusterIPs ?? []).length === 0) next.clusterIPs = [next.clusterIP!]
+  else if (sameList(previous.clusterIPs, next.clusterIPs)) {
     if (previous.clusterIP && !next.clusterIP) next.clusterIPs = []
     else if (next.clusterIP && next.clusterIP !== previous.clusterIP)
       next.clusterIPs = [next.clusterIP]

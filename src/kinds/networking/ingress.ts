@@ -14,7 +14,8 @@ interface Backend {
 }
 interface Path {
   path?: string
-  pathType?: string
+  /** Null when it is missing: Go writes the pointer. */
+  pathType?: string | null
   backend: Backend
 }
 interface Rule {

@@ -40,7 +40,7 @@ const validate = ({ spec = {} }: KubeObject): FieldError[] => {
 const changeErrors = (next: string[], previous: string[]): FieldError[] => {
   const kept = previous.every((cidr, i) => next[i] === cidr)
   if (sameJson(next, previous) || (kept && previous.length === 1 && next.length === 2)) return []
-  return [invalid(index(path, 0), next[0] ?? null, 'field is immutable')]
+  return [invalid(path, next, 'field is immutable')]
 }
 
 export default defineKind({

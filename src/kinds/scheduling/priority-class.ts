@@ -1,6 +1,7 @@
 import { type FieldError, forbidden, notSupported } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { immutable } from '#validation/immutable.js'
 
 export const userPriorityMax = 1_000_000_000
 /** Priority classes that every cluster has, with their values. */
@@ -60,9 +61,7 @@ export default defineKind({
       ...(next.value === previous.value
         ? []
         : [forbidden('value', 'may not be changed in an update.')]),
-      ...(next.preemptionPolicy === previous.preemptionPolicy
-        ? []
-        : [forbidden('preemptionPolicy', 'may not be changed in an update.')]),
+      ...immutable('preemptionPolicy', next.preemptionPolicy, previous.preemptionPolicy),
     ],
   },
   sample: { metadata: { name: 'sample' }, value: 1000 },

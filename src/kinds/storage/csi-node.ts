@@ -56,6 +56,14 @@ const driverErrors = (driver: Driver, path: string, names: Set<string>): FieldEr
   return errors
 }
 
+/** As Go prints the struct. */
+const goDriver = ({ name, nodeID, topologyKeys, allocatable }: Driver) => ({
+  Name: name,
+  NodeID: nodeID,
+  TopologyKeys: topologyKeys ?? null,
+  Allocatable: allocatable === undefined ? null : { Count: allocatable.count ?? null },
+})
+
 const validate = ({ spec }: KubeObject): FieldError[] => {
   const names = new Set<string>()
   return ((spec?.drivers ?? []) as Driver[]).flatMap((driver, i) =>
@@ -79,7 +87,7 @@ export default defineKind({
         const comparable = ({ allocatable: _moves, ...rest }: Driver) => rest
         return old === undefined || sameJson(comparable(old), comparable(driver))
           ? []
-          : [invalid('spec.drivers', driver, 'field is immutable')]
+          : [invalid('spec.drivers', goDriver(driver), 'field is immutable')]
       })
       return [...validate(next), ...changed]
     },

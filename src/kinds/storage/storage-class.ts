@@ -2,7 +2,6 @@ import {
   child,
   duplicate,
   type FieldError,
-  forbidden,
   index,
   invalid,
   notSupported,
@@ -11,7 +10,7 @@ import {
 import { isQualifiedName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
-import { sameJson } from '#validation/immutable.js'
+import { immutable } from '#validation/immutable.js'
 import { validLabelName } from '#validation/label-selector.js'
 import { parametersErrors } from './parameters.js'
 
@@ -94,20 +93,10 @@ export default defineKind({
       object.volumeBindingMode ??= 'Immediate'
     },
     validate,
-    validateUpdate: (next, previous) => {
-      const kept = (field: string): FieldError[] =>
-        sameJson(next[field], previous[field])
-          ? []
-          : [forbidden(field, `updates to ${field} are forbidden.`)]
-      return [
-        ...kept('parameters'),
-        ...kept('provisioner'),
-        ...kept('reclaimPolicy'),
-        ...(next.volumeBindingMode === previous.volumeBindingMode
-          ? []
-          : [invalid('volumeBindingMode', next.volumeBindingMode, 'field is immutable')]),
-      ]
-    },
+    validateUpdate: (next, previous) =>
+      ['parameters', 'provisioner', 'reclaimPolicy', 'volumeBindingMode'].flatMap((field) =>
+        immutable(field, next[field], previous[field]),
+      ),
   },
   sample: { metadata: { name: 'sample' }, provisioner: 'example.com/sample' },
 })

@@ -27,6 +27,16 @@ const validate = ({ spec }: KubeObject): FieldError[] => {
   ]
 }
 
+/** As Go prints the struct. */
+const goSpec = ({ attacher = '', source = {}, nodeName = '' }: KubeObject['spec']) => ({
+  Attacher: attacher,
+  Source: {
+    PersistentVolumeName: source.persistentVolumeName ?? null,
+    InlineVolumeSpec: source.inlineVolumeSpec ?? null,
+  },
+  NodeName: nodeName,
+})
+
 export default defineKind({
   group: 'storage.k8s.io',
   version: 'v1',
@@ -44,7 +54,7 @@ export default defineKind({
       ...validate(next),
       ...(sameJson(next.spec, previous.spec)
         ? []
-        : [invalid('spec', next.spec, 'field is immutable')]),
+        : [invalid('spec', goSpec(next.spec), 'field is immutable')]),
     ],
   },
   sample: {

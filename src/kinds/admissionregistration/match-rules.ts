@@ -1,0 +1,166 @@
+/** Which requests a webhook or a policy is about: what the rules may be, and their defaults. */
+import {
+  child,
+  duplicate,
+  type FieldError,
+  index,
+  invalid,
+  notSupported,
+  required,
+} from '#api/field-error.js'
+import { isQualifiedName } from '#api/names.js'
+import { type LabelSelector, validLabelSelector } from '#validation/label-selector.js'
+
+export interface MatchRule {
+  operations?: string[]
+  apiGroups?: string[]
+  apiVersions?: string[]
+  resources?: string[]
+  resourceNames?: string[]
+  scope?: string
+}
+
+const operations = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE']
+const scopes = ['*', 'Cluster', 'Namespaced']
+export const failurePolicies = ['Fail', 'Ignore']
+export const matchPolicies = ['Equivalent', 'Exact']
+
+export const oneOf = (path: string, value: string | undefined, values: string[]): FieldError[] =>
+  value === undefined || values.includes(value) ? [] : [notSupported(path, value, values)]
+
+const wildcardErrors = (path: string, values: string[], what: string): FieldError[] =>
+  values.length > 1 && values.includes('*')
+    ? [invalid(path, values, `if '*' is present, must not specify other ${what}`)]
+    : []
+
+const emptyErrors = (path: string, values: string[]): FieldError[] =>
+  values.flatMap((value, i) => (value === '' ? [required(index(path, i))] : []))
+
+/** `pods`, `pods/*`, `*​/scale`: a wildcard makes what it covers superfluous. */
+const resourceErrors = (path: string, resources: string[]): FieldError[] => {
+  if (resources.length === 0) return [required(path)]
+  const errors: FieldError[] = []
+  const anySubresourceOf = new Set<string>()
+  const anyResourceWith = new Set<string>()
+  for (const [i, text] of resources.entries()) {
+    const at = index(path, i)
+    if (text === '') {
+      errors.push(required(at))
+      continue
+    }
+    if (text === '*/*' && resources.length > 1)
+      errors.push(invalid(path, resources, "if '*/*' is present, must not specify other resources"))
+    const slash = text.indexOf('/')
+    if (slash < 0 || text === '*/*') continue
+    const [resource, subresource] = [text.slice(0, slash), text.slice(slash + 1)]
+    if (anySubresourceOf.has(resource))
+      errors.push(invalid(at, text, `if '${resource}/*' is present, must not specify ${text}`))
+    if (anyResourceWith.has(subresource))
+      errors.push(invalid(at, text, `if '*/${subresource}' is present, must not specify ${text}`))
+    if (subresource === '*') anySubresourceOf.add(resource)
+    if (resource === '*') anyResourceWith.add(subresource)
+  }
+  if (resources.length > 1 && resources.includes('*'))
+    if (resources.some((text) => text !== '*' && text !== '' && !text.includes('/')))
+      errors.push(
+        invalid(
+          path,
+          resources,
+          "if '*' is present, must not specify other resources without subresources",
+        ),
+      )
+  return errors
+}
+
+export const ruleErrors = (rule: MatchRule, path: string): FieldError[] => {
+  const { operations: verbs = [], apiGroups = [], apiVersions = [], resources = [] } = rule
+  const at = (field: string): string => child(path, field)
+  return [
+    ...(verbs.length === 0
+      ? [required(at('operations'))]
+      : [
+          ...wildcardErrors(at('operations'), verbs, 'operations'),
+          ...verbs.flatMap((verb, i) => oneOf(index(at('operations'), i), verb, operations)),
+        ]),
+    ...(apiGroups.length === 0
+      ? [required(at('apiGroups'))]
+      : wildcardErrors(at('apiGroups'), apiGroups, 'API groups')),
+    ...(apiVersions.length === 0
+      ? [required(at('apiVersions'))]
+      : [
+          ...wildcardErrors(at('apiVersions'), apiVersions, 'API versions'),
+          ...emptyErrors(at('apiVersions'), apiVersions),
+        ]),
+    ...resourceErrors(at('resources'), resources),
+    ...oneOf(at('scope'), rule.scope, scopes),
+  ]
+}
+
+const namedRuleErrors = (rule: MatchRule, path: string): FieldError[] => {
+  const names = rule.resourceNames ?? []
+  const at = child(path, 'resourceNames')
+  return [
+    ...names.flatMap((name, i) => (names.indexOf(name) < i ? [duplicate(index(at, i), name)] : [])),
+    ...ruleErrors(rule, path),
+  ]
+}
+
+export interface MatchResources {
+  matchPolicy?: string
+  namespaceSelector?: LabelSelector
+  objectSelector?: LabelSelector
+  resourceRules?: MatchRule[]
+  excludeResourceRules?: MatchRule[]
+}
+
+export const matchResourcesErrors = (match: MatchResources, path: string): FieldError[] => [
+  ...oneOf(child(path, 'matchPolicy'), match.matchPolicy, matchPolicies),
+  ...validLabelSelector(child(path, 'namespaceSelector'), match.namespaceSelector),
+  ...validLabelSelector(child(path, 'objectSelector'), match.objectSelector),
+  ...(match.resourceRules ?? []).flatMap((rule, i) =>
+    namedRuleErrors(rule, index(child(path, 'resourceRules'), i)),
+  ),
+  ...(match.excludeResourceRules ?? []).flatMap((rule, i) =>
+    namedRuleErrors(rule, index(child(path, 'excludeResourceRules'), i)),
+  ),
+]
+
+export const defaultMatch = (match: MatchResources | undefined): void => {
+  if (!match) return
+  match.matchPolicy ??= 'Equivalent'
+  match.namespaceSelector ??= {}
+  match.objectSelector ??= {}
+  for (const rule of [...(match.resourceRules ?? []), ...(match.excludeResourceRules ?? [])])
+    rule.scope ??= '*'
+}
+
+interface MatchCondition {
+  name?: string
+  expression?: string
+}
+const matchConditionsMax = 64
+
+/** Names and presence; what an expression means is looked at when it is compiled. */
+export const matchConditionErrors = (conditions: MatchCondition[], path: string): FieldError[] => {
+  if (conditions.length > matchConditionsMax)
+    return [
+      {
+        type: 'FieldValueTooMany',
+        field: path,
+        body: `Too many: ${conditions.length}: must have at most ${matchConditionsMax} items`,
+      },
+    ]
+  const seen = new Set<string>()
+  return conditions.flatMap(({ name = '', expression = '' }, i) => {
+    const at = index(path, i)
+    const isRepeated = seen.has(name)
+    seen.add(name)
+    return [
+      ...(expression.trim() === '' ? [required(child(at, 'expression'))] : []),
+      ...(name === ''
+        ? [required(child(at, 'name'))]
+        : isQualifiedName(name).map((m) => invalid(child(at, 'name'), name, m))),
+      ...(name !== '' && isRepeated ? [duplicate(child(at, 'name'), name)] : []),
+    ]
+  })
+}

@@ -1,0 +1,79 @@
+import { child, type FieldError, index, invalid, notSupported, required } from '#api/field-error.js'
+import type { KubeObject } from '#api/object.js'
+import { defineKind } from '#registry/resource-definition.js'
+import { commonPolicyErrors, policyStrategy, sampleConstraints } from './admission-policy.js'
+import type { MatchRule } from './match-rules.js'
+
+const patchTypes = ['ApplyConfiguration', 'JSONPatch']
+const fields: Readonly<Record<string, string>> = {
+  ApplyConfiguration: 'applyConfiguration',
+  JSONPatch: 'jsonPatch',
+}
+// biome-ignore lint/suspicious/noExplicitAny: a mutation has one field for each type of patch
+type Mutation = Record<string, any>
+
+const mutationErrors = (mutation: Mutation, path: string): FieldError[] => {
+  const type: string = mutation.patchType ?? ''
+  if (type === '') return [required(child(path, 'patchType'))]
+  if (!patchTypes.includes(type)) return [notSupported(child(path, 'patchType'), type, patchTypes)]
+  const own = fields[type]!
+  const other = own === 'jsonPatch' ? 'applyConfiguration' : 'jsonPatch'
+  const when = `when patchType is ${type}`
+  return [
+    ...(mutation[own] ? [] : [required(child(path, own), `must be specified ${when}`)]),
+    ...(mutation[other]
+      ? [invalid(child(path, other), `{${other}}`, `must not be specified ${when}`)]
+      : []),
+    ...(mutation[own] && !(mutation[own].expression ?? '').trim()
+      ? [required(child(path, own, 'expression'), 'expression is not specified')]
+      : []),
+  ]
+}
+
+/** Nothing is mutated by a delete. */
+const operationErrors = (rules: MatchRule[]): FieldError[] =>
+  rules.flatMap(({ operations = [] }) =>
+    operations.includes('DELETE')
+      ? [
+          notSupported('spec.matchConstraints.resourceRules.operations', 'DELETE', [
+            '*',
+            'CONNECT',
+            'CREATE',
+            'UPDATE',
+          ]),
+        ]
+      : [],
+  )
+
+const validate = (object: KubeObject): FieldError[] => {
+  const { spec } = object
+  const mutations: Mutation[] = spec.mutations ?? []
+  const policy: string | undefined = spec.reinvocationPolicy
+  return [
+    ...commonPolicyErrors(object),
+    ...operationErrors(spec.matchConstraints?.resourceRules ?? []),
+    ...(mutations.length === 0
+      ? [required('spec.mutations', 'mutations must contain at least one item')]
+      : mutations.flatMap((m, i) => mutationErrors(m, index('spec.mutations', i)))),
+    ...(!policy
+      ? [required('spec.reinvocationPolicy')]
+      : policy === 'Never' || policy === 'IfNeeded'
+        ? []
+        : [notSupported('spec.reinvocationPolicy', policy, ['IfNeeded', 'Never'])]),
+  ]
+}
+
+export default defineKind({
+  group: 'admissionregistration.k8s.io',
+  version: 'v1',
+  kind: 'MutatingAdmissionPolicy',
+  strategy: policyStrategy(validate, false),
+  sample: {
+    metadata: { name: 'sample' },
+    spec: {
+      matchConstraints: sampleConstraints,
+      reinvocationPolicy: 'Never',
+      mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression: '[]' } }],
+    },
+  },
+})

@@ -1,0 +1,44 @@
+import {
+  duplicate,
+  type FieldError,
+  index,
+  invalid,
+  notSupported,
+  required,
+} from '#api/field-error.js'
+import type { KubeObject } from '#api/object.js'
+import { defineKind } from '#registry/resource-definition.js'
+import { bindingStrategy } from './admission-policy.js'
+
+const actions = ['Audit', 'Deny', 'Warn']
+
+const actionErrors = (spec: KubeObject['spec']): FieldError[] => {
+  const path = 'spec.validationActions'
+  const given: string[] = spec.validationActions ?? []
+  if (given.length === 0) return [required(path, 'at least one validation action is required')]
+  const errors = given.flatMap((action, i) => {
+    if (!actions.includes(action)) return [notSupported(index(path, i), action, actions)]
+    return given.indexOf(action) < i ? [duplicate(index(path, i), action)] : []
+  })
+  return given.includes('Deny') && given.includes('Warn')
+    ? [
+        ...errors,
+        invalid(
+          path,
+          given,
+          'must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)',
+        ),
+      ]
+    : errors
+}
+
+export default defineKind({
+  group: 'admissionregistration.k8s.io',
+  version: 'v1',
+  kind: 'ValidatingAdmissionPolicyBinding',
+  strategy: bindingStrategy(actionErrors),
+  sample: {
+    metadata: { name: 'sample' },
+    spec: { policyName: 'sample', validationActions: ['Audit'] },
+  },
+})

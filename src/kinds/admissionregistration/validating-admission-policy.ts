@@ -1,0 +1,69 @@
+import { child, type FieldError, index, invalid, notSupported, required } from '#api/field-error.js'
+import { isQualifiedName } from '#api/names.js'
+import type { KubeObject } from '#api/object.js'
+import { defineKind } from '#registry/resource-definition.js'
+import { commonPolicyErrors, policyStrategy, sampleConstraints } from './admission-policy.js'
+
+const reasons = ['Forbidden', 'Invalid', 'RequestEntityTooLarge', 'Unauthorized']
+const shownReasons = ['Forbidden', 'Invalid', 'RequestEntityTooLarge']
+
+interface Validation {
+  expression?: string
+  message?: string
+  reason?: string
+}
+
+const validationErrors = ({ expression = '', message, reason }: Validation, path: string) => {
+  const errors: FieldError[] = []
+  if (expression.trim() === '')
+    errors.push(required(child(path, 'expression'), 'expression is not specified'))
+  if (message !== undefined) {
+    if (message.trim() === '')
+      errors.push(invalid(child(path, 'message'), message, 'must be non-empty if specified'))
+    else if (/[\n\r]/.test(message))
+      errors.push(invalid(child(path, 'message'), message, 'must not contain line breaks'))
+  }
+  if (reason !== undefined && !reasons.includes(reason))
+    errors.push(notSupported(child(path, 'reason'), reason, shownReasons))
+  return errors
+}
+
+const annotationErrors = ({ metadata, spec }: KubeObject): FieldError[] =>
+  ((spec.auditAnnotations ?? []) as { key?: string; valueExpression?: string }[]).flatMap(
+    ({ key = '', valueExpression = '' }, i) => {
+      const at = index('spec.auditAnnotations', i)
+      const full = `${metadata.name ?? ''}/${key}`
+      return [
+        ...isQualifiedName(full).map((m) => invalid(child(at, 'key'), full, m)),
+        ...(valueExpression.trim() === ''
+          ? [required(child(at, 'valueExpression'), 'valueExpression is not specified')]
+          : []),
+      ]
+    },
+  )
+
+const validate = (object: KubeObject): FieldError[] => {
+  const { spec } = object
+  const validations: Validation[] = spec.validations ?? []
+  const isEmpty = validations.length === 0 && (spec.auditAnnotations ?? []).length === 0
+  const text = 'validations or auditAnnotations must contain at least one item'
+  return [
+    ...commonPolicyErrors(object),
+    ...(isEmpty
+      ? [required('spec.validations', text), required('spec.auditAnnotations', text)]
+      : []),
+    ...validations.flatMap((v, i) => validationErrors(v, index('spec.validations', i))),
+    ...annotationErrors(object),
+  ]
+}
+
+export default defineKind({
+  group: 'admissionregistration.k8s.io',
+  version: 'v1',
+  kind: 'ValidatingAdmissionPolicy',
+  strategy: policyStrategy(validate, true),
+  sample: {
+    metadata: { name: 'sample' },
+    spec: { matchConstraints: sampleConstraints, validations: [{ expression: 'true' }] },
+  },
+})

@@ -1,0 +1,189 @@
+import {
+  child,
+  type FieldError,
+  forbidden,
+  index,
+  invalid,
+  notSupported,
+  required,
+} from '#api/field-error.js'
+import { isDns1123Label, isDns1123Subdomain } from '#api/names.js'
+import type { KubeObject } from '#api/object.js'
+import { defineKind } from '#registry/resource-definition.js'
+
+const precedenceMax = 10_000
+const verbs = 'create delete deletecollection get list patch proxy update watch'.split(' ')
+// biome-ignore lint/suspicious/noExplicitAny: a subject has one field for each kind of it
+type Subject = Record<string, any>
+interface ResourceRule {
+  verbs?: string[]
+  apiGroups?: string[]
+  resources?: string[]
+  namespaces?: string[]
+  clusterScope?: boolean
+}
+interface PathRule {
+  verbs?: string[]
+  nonResourceURLs?: string[]
+}
+interface Rules {
+  subjects?: Subject[]
+  resourceRules?: ResourceRule[]
+  nonResourceRules?: PathRule[]
+}
+
+const subjectFields: Readonly<Record<string, string>> = {
+  User: 'user',
+  Group: 'group',
+  ServiceAccount: 'serviceAccount',
+}
+
+const accountErrors = ({ name = '', namespace = '' }: Subject, path: string): FieldError[] => [
+  ...(name === ''
+    ? [required(child(path, 'name'))]
+    : name === '*'
+      ? []
+      : isDns1123Subdomain(name).map((m) => invalid(child(path, 'name'), name, m))),
+  ...(namespace === ''
+    ? [required(child(path, 'namespace'), 'must specify namespace for service account')]
+    : isDns1123Label(namespace).map((m) => invalid(child(path, 'namespace'), namespace, m))),
+]
+
+const subjectErrors = (subject: Subject, path: string): FieldError[] => {
+  const kind: string = subject.kind ?? ''
+  const own = subjectFields[kind]
+  if (own === undefined)
+    return [notSupported(child(path, 'kind'), kind, Object.keys(subjectFields).sort())]
+  const others = Object.entries(subjectFields).flatMap(([otherKind, field]) =>
+    field !== own && subject[field]
+      ? [
+          forbidden(
+            child(path, field),
+            `${field} is forbidden when subject kind is not '${otherKind}'`,
+          ),
+        ]
+      : [],
+  )
+  const at = child(path, own)
+  const value: Subject | undefined = subject[own]
+  if (value === undefined)
+    return [required(at, `${own} is required when subject kind is '${kind}'`), ...others]
+  if (kind === 'ServiceAccount') return [...accountErrors(value, at), ...others]
+  return [...(value.name ? [] : [required(child(at, 'name'))]), ...others]
+}
+
+const wildcard = (path: string, list: string[], what: string): FieldError[] =>
+  list.length > 1 && list.includes('*')
+    ? [invalid(path, list, `if '*' is present, must not specify other ${what}`)]
+    : []
+
+const verbErrors = (given: string[], path: string): FieldError[] => {
+  if (given.length === 0) return [required(path, 'verbs must contain at least one value')]
+  if (given.includes('*')) return wildcard(path, given, 'verbs')
+  return given.every((verb) => verbs.includes(verb)) ? [] : [notSupported(path, given, verbs)]
+}
+
+const resourceRuleErrors = (rule: ResourceRule, path: string): FieldError[] => {
+  const { apiGroups = [], resources = [], namespaces = [], clusterScope = false } = rule
+  const at = (field: string): string => child(path, field)
+  const member = "each member of this list must be '*' or a DNS-1123 label; "
+  return [
+    ...verbErrors(rule.verbs ?? [], at('verbs')),
+    ...(apiGroups.length === 0
+      ? [required(at('apiGroups'), 'resource rules must supply at least one api group')]
+      : wildcard(at('apiGroups'), apiGroups, 'api groups')),
+    ...(resources.length === 0
+      ? [required(at('resources'), 'resource rules must supply at least one resource')]
+      : wildcard(at('resources'), resources, 'resources')),
+    ...(namespaces.length === 0 && !clusterScope
+      ? [
+          required(
+            at('namespaces'),
+            'resource rules that are not cluster scoped must supply at least one namespace',
+          ),
+        ]
+      : namespaces.includes('*')
+        ? wildcard(at('namespaces'), namespaces, 'namespaces')
+        : namespaces.flatMap((name, i) =>
+            isDns1123Label(name).map((m) => invalid(index(at('namespaces'), i), name, member + m)),
+          )),
+  ]
+}
+
+const pathRuleErrors = (rule: PathRule, path: string): FieldError[] => {
+  const urls = rule.nonResourceURLs ?? []
+  const at = child(path, 'nonResourceURLs')
+  return [
+    ...verbErrors(rule.verbs ?? [], child(path, 'verbs')),
+    ...(urls.length === 0
+      ? [required(at, 'nonResourceURLs must contain at least one value')]
+      : wildcard(at, urls, 'non-resource URLs')),
+  ]
+}
+
+const rulesErrors = (rules: Rules, path: string): FieldError[] => {
+  const { subjects = [], resourceRules = [], nonResourceRules = [] } = rules
+  return [
+    ...(subjects.length === 0
+      ? [required(child(path, 'subjects'), 'subjects must contain at least one value')]
+      : subjects.flatMap((s, i) => subjectErrors(s, index(child(path, 'subjects'), i)))),
+    ...(resourceRules.length === 0 && nonResourceRules.length === 0
+      ? [required(path, 'at least one of resourceRules and nonResourceRules has to be non-empty')]
+      : []),
+    ...resourceRules.flatMap((r, i) =>
+      resourceRuleErrors(r, index(child(path, 'resourceRules'), i)),
+    ),
+    ...nonResourceRules.flatMap((r, i) =>
+      pathRuleErrors(r, index(child(path, 'nonResourceRules'), i)),
+    ),
+  ]
+}
+
+const validate = ({ spec = {} }: KubeObject): FieldError[] => {
+  const precedence: number = spec.matchingPrecedence ?? 0
+  const at = 'spec.matchingPrecedence'
+  const method: string | undefined = spec.distinguisherMethod?.type
+  const name: string = spec.priorityLevelConfiguration?.name ?? ''
+  const levelPath = 'spec.priorityLevelConfiguration.name'
+  return [
+    ...(precedence <= 0 ? [invalid(at, precedence, 'must be a positive value')] : []),
+    ...(precedence > precedenceMax
+      ? [invalid(at, precedence, `must not be greater than ${precedenceMax}`)]
+      : []),
+    ...(method === undefined || method === 'ByUser' || method === 'ByNamespace'
+      ? []
+      : [
+          notSupported('spec.distinguisherMethod.type', { Type: method }, [
+            'ByNamespace',
+            'ByUser',
+          ]),
+        ]),
+    ...(name === ''
+      ? [required(levelPath, 'must reference a priority level')]
+      : isDns1123Subdomain(name).map((m) => invalid(levelPath, name, m))),
+    ...((spec.rules ?? []) as Rules[]).flatMap((r, i) => rulesErrors(r, index('spec.rules', i))),
+  ]
+}
+
+export default defineKind({
+  group: 'flowcontrol.apiserver.k8s.io',
+  version: 'v1',
+  kind: 'FlowSchema',
+  strategy: {
+    default: ({ spec }) => {
+      if (spec) spec.matchingPrecedence ||= 1_000
+    },
+    prepareForCreate: (object) => {
+      object.status = {}
+    },
+    validate,
+    prepareForUpdate: (next, previous) => {
+      next.status = structuredClone(previous.status)
+    },
+    validateUpdate: validate,
+  },
+  sample: {
+    metadata: { name: 'sample' },
+    spec: { priorityLevelConfiguration: { name: 'global-default' } },
+  },
+})

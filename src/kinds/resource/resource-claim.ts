@@ -1,0 +1,28 @@
+import { invalid } from '#api/field-error.js'
+import { defineKind } from '#registry/resource-definition.js'
+import { sameJson } from '#validation/immutable.js'
+import { claimErrors, defaultClaim } from './device-requests.js'
+
+export default defineKind({
+  group: 'resource.k8s.io',
+  version: 'v1',
+  kind: 'ResourceClaim',
+  strategy: {
+    generation: 'none',
+    default: ({ spec }) => defaultClaim(spec),
+    prepareForCreate: (claim) => {
+      claim.status = {}
+    },
+    validate: ({ spec }) => claimErrors(spec, 'spec'),
+    prepareForUpdate: (next, previous) => {
+      next.status = structuredClone(previous.status)
+    },
+    metadataRevalidation: 'change',
+    validateUpdate: (next, previous) =>
+      sameJson(next.spec, previous.spec) ? [] : [invalid('spec', next.spec, 'field is immutable')],
+  },
+  sample: {
+    metadata: { name: 'sample' },
+    spec: { devices: { requests: [{ name: 'sample', exactly: { deviceClassName: 'sample' } }] } },
+  },
+})
