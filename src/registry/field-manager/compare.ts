@@ -186,8 +186,11 @@ const wholeOf = (type: FieldType, value: JsonValue): FieldSet => {
     }
     return set
   }
-  for (const [element, items] of indexEntries(type.list!, value as JsonValue[])) {
-    set[element] = items.length > 1 ? leaf : wholeOf(type.list!.element, items[0]!)
+  const list = type.list!
+  for (const item of value as JsonValue[]) {
+    const element = elementOf(list, item)
+    // Twice the same element: what is in it cannot be told apart.
+    set[element] = element in set ? leaf : wholeOf(list.element, item)
   }
   return memberWith(set)
 }

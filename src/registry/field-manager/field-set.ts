@@ -139,9 +139,15 @@ export const sameSet = (a: FieldSet, b: FieldSet): boolean => {
   return count === 0
 }
 
+/** Fields alone sort as their texts do, natively. */
 const sortedKeysOf = (set: FieldSet): string[] => {
   const keys = Object.keys(set)
-  return keys.length < 2 ? keys : keys.sort(compareElements)
+  if (keys.length < 2) return keys
+  for (const key of keys) {
+    const kind = key.charCodeAt(0)
+    if (kind !== 0x66 && kind !== 0x2e) return keys.sort(compareElements)
+  }
+  return keys.sort()
 }
 
 /** Every path in upstream's order: at each level the members first, then what lies under the children. */
@@ -173,13 +179,22 @@ export const leavesOf = (set: FieldSet): FieldSet => {
   return result
 }
 
+/** Roots that are in order already; what is under them is too. */
 const sorted = new WeakSet<FieldSet>([leaf])
 
 /** The same set with its keys in upstream's order, for the wire. */
 export const sortSet = (set: FieldSet): FieldSet => {
   if (sorted.has(set)) return set
-  const result: FieldSet = {}
-  for (const key of sortedKeysOf(set)) result[key] = sortSet(childOf(set, key)!)
+  const result = sortNode(set)
   sorted.add(result)
+  return result
+}
+
+const sortNode = (node: FieldSet): FieldSet => {
+  const result: FieldSet = {}
+  for (const key of sortedKeysOf(node)) {
+    const child = childOf(node, key)!
+    result[key] = child === leaf ? leaf : sortNode(child)
+  }
   return result
 }

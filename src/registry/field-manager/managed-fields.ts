@@ -127,15 +127,15 @@ const writeEntry = (owner: Owner): ManagedFieldsEntry => {
   if (owner.entry !== undefined && owner.entry.fieldsV1 === owner.set) return owner.entry
   const set = sortSet(owner.set)
   canonical.add(set)
-  return {
-    ...(owner.manager === '' ? {} : { manager: owner.manager }),
-    operation: owner.operation,
-    apiVersion: owner.apiVersion,
-    ...(owner.time === undefined || owner.time === null ? {} : { time: owner.time }),
-    fieldsType: 'FieldsV1',
-    fieldsV1: set,
-    ...(owner.subresource === '' ? {} : { subresource: owner.subresource }),
-  }
+  const entry: ManagedFieldsEntry = {}
+  if (owner.manager !== '') entry.manager = owner.manager
+  entry.operation = owner.operation
+  entry.apiVersion = owner.apiVersion
+  if (owner.time !== undefined && owner.time !== null) entry.time = owner.time
+  entry.fieldsType = 'FieldsV1'
+  entry.fieldsV1 = set
+  if (owner.subresource !== '') entry.subresource = owner.subresource
+  return entry
 }
 
 /** `[]` and `[{}]` clear the owners; absent and null keep them. */

@@ -3,10 +3,14 @@
  * sorted, no spaces, Go's escapes), so that equal elements are equal strings.
  */
 import type { JsonObject, JsonValue } from '#api/object.js'
+import { limits } from '#limits'
+
+const needsNoEscape = /^[\w./:-]*$/
 
 /** JSON of a scalar as Go writes it: `<`, `>`, `&` and the line separators escaped. */
 export const goJson = (value: JsonValue): string => {
   if (typeof value !== 'string') return typeof value === 'bigint' ? String(value) : goJsonOf(value)
+  if (needsNoEscape.test(value)) return `"${value}"`
   const json = JSON.stringify(value)
   return /[<>&\u2028\u2029]/.test(json) ? escapeHtml(json) : json
 }
@@ -16,7 +20,16 @@ const goJsonOf = (value: JsonValue): string => escapeHtml(JSON.stringify(value))
 const escapeHtml = (json: string): string =>
   json.replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
-export const fieldElement = (name: string): string => `f:${name}`
+const knownFields = new Map<string, string>()
+
+/** Field names come again and again: their elements are made once. */
+export const fieldElement = (name: string): string => {
+  const known = knownFields.get(name)
+  if (known !== undefined) return known
+  const element = `f:${name}`
+  if (knownFields.size < limits.fieldElementsKept) knownFields.set(name, element)
+  return element
+}
 export const valueElement = (value: JsonValue): string => `v:${goJson(value)}`
 /** `fields` in any order. */
 export const keyElement = (fields: readonly (readonly [string, JsonValue])[]): string => {
@@ -47,6 +60,8 @@ export const readElement = (text: string): string | undefined => {
   }
 }
 
+const plainText = /^(?:v:|k:\{"name":)"[^"\\ !]*"\}?$/
+
 const ranks: Readonly<Record<string, number>> = { '.': 0, f: 1, k: 2, v: 3, i: 4 }
 
 /** Upstream's order: fields, then keys, then values, then indexes; `.` before all. */
@@ -56,6 +71,8 @@ export const compareElements = (a: string, b: string): number => {
   if (rank !== 0) return rank
   if (a[0] === 'f') return a < b ? -1 : 1
   if (a[0] === 'i') return Number(a.slice(2)) - Number(b.slice(2))
+  // One plain string each, under the same key: their texts sort as their values do, and need no parsing.
+  if (plainText.test(a) && plainText.test(b)) return a < b ? -1 : 1
   const left = parseElement(a)
   const right = parseElement(b)
   if (a[0] === 'v') return compareScalars(left, right)

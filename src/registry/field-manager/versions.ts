@@ -22,7 +22,7 @@ export const typeOfDefinition = (definition: ResourceDefinition): FieldType => {
   return type
 }
 
-const zeros = new Map<string, JsonObject>()
+const zeros = new WeakMap<ResourceDefinition, KubeObject>()
 
 /** The decoder writes the schema's defaults; a scalar that is no zero value can only be one. */
 const withoutDefaults = (value: JsonValue): JsonValue =>
@@ -36,15 +36,14 @@ const withoutDefaults = (value: JsonValue): JsonValue =>
 
 /** What Go has before anything is decoded into it: an object whose fields that are always written are empty. */
 export const zeroObjectOf = (definition: ResourceDefinition): KubeObject => {
+  const known = zeros.get(definition)
+  if (known !== undefined) return known
   const { gvk, schemaName } = definition
   const type = { kind: gvk.kind, apiVersion: formatGroupVersion(gvk) }
-  if (schemaName === undefined) return type as KubeObject
-  let zero = zeros.get(schemaName)
-  if (zero === undefined) {
-    zero = withoutDefaults(decodeType(schemaName, {}).value) as JsonObject
-    zeros.set(schemaName, zero)
-  }
-  return { ...zero, ...type } as unknown as KubeObject
+  const fields = schemaName === undefined ? {} : withoutDefaults(decodeType(schemaName, {}).value)
+  const zero = { ...(fields as JsonObject), ...type } as unknown as KubeObject
+  zeros.set(definition, zero)
+  return zero
 }
 
 /** `versionOf` finds the same resource in another version, by apiVersion. */
