@@ -91,9 +91,13 @@ export class Kubelet {
       allocatable,
       backoff: this.#deps.backoff,
       userAgent: this.#deps.userAgent,
-      admit: (pod) => {
+      admit: async (pod) => {
         const others = [...this.#workers.values()].map((worker) => worker.pod)
-        return refusalOf(pod, others, { allocatable, labels })
+        const refusal = refusalOf(pod, others, { allocatable, labels })
+        if (refusal?.reason !== 'NodeAffinity') return refusal
+        // The scheduler has seen labels that were given to the Node after it was registered.
+        const node = await client.get(resources.nodes, { name: nodeName })
+        return refusalOf(pod, others, { allocatable, labels: node.metadata.labels ?? {} })
       },
       onFinished: (uid) => this.#workers.delete(uid),
     }

@@ -21,6 +21,8 @@ export interface ActionInput {
   hashOf(spec: ContainerSpec): string
   failedProbe(containerId: string): { kind: string; probe: Probe } | undefined
   isStarted(containerId: string, spec: ContainerSpec): boolean
+  /** 0, or more when runs of this container are known whose records are gone. */
+  firstAttempt(name: string): number
   /** See RestartBackoff.next. */
   backoff(name: string, finishedAt: number): { waitMs: number; delayMs: number }
 }
@@ -43,7 +45,7 @@ const keepRunning = (input: ActionInput, actions: PodActions, spec: ContainerSpe
   const { pod, containers } = input
   const latest = latestOf(containers, spec.name)
   if (!latest) {
-    actions.start.push({ spec, attempt: 0 })
+    actions.start.push({ spec, attempt: input.firstAttempt(spec.name) })
     return 'busy'
   }
   if (latest.state === 'running' || latest.state === 'created') {

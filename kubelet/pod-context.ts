@@ -27,7 +27,7 @@ export interface PodContext {
   readonly backoff: BackoffOptions
   readonly userAgent: string
   /** Why this node cannot run the Pod; undefined when it can. */
-  admit(pod: Pod): Refusal | undefined
+  admit(pod: Pod): Promise<Refusal | undefined>
   /** The API and this node have both let go of the Pod. */
   onFinished(podUid: string): void
 }

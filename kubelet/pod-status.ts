@@ -37,6 +37,8 @@ export interface StatusInput {
   }
   /** True once the Pod will never run again: its phase is then the final one as soon as all have stopped. */
   readonly ending: boolean
+  /** Everything of the Pod has stopped: what is not known by now never will be. */
+  readonly finished: boolean
   /** Set when the kubelet ended or refused the Pod. */
   readonly verdict: { phase: PodPhase; reason: string; message: string } | undefined
   readonly nodeAddress: string
@@ -75,10 +77,40 @@ const mountStatuses = (container: ContainerSpec) =>
     ...(readOnly ? { readOnly: true, recursiveReadOnly: 'Disabled' } : {}),
   }))
 
+/** Of a container that is nowhere to be found and will not run again: upstream's words. */
+const unlocated: ContainerStateStatus = {
+  terminated: {
+    exitCode: 137,
+    reason: 'ContainerStatusUnknown',
+    message: 'The container could not be located when the pod was terminated',
+  },
+}
+
+/** What can be said of a container that the runtime does not know. */
+const statusWithoutContainer = (
+  input: StatusInput,
+  spec: ContainerSpec,
+): ContainerStatus | undefined => {
+  const before = previousOf(input, spec.name)
+  // How it ended was said already, by a kubelet whose records are gone.
+  if (before?.state.terminated) return before
+  if (
+    !input.finished ||
+    input.verdict ||
+    (before && !before.containerID && isInit(input.pod, spec.name))
+  ) {
+    return undefined
+  }
+  const plain = { name: spec.name, image: spec.image ?? '', imageID: '', restartCount: 0 }
+  return { ...plain, ...before, state: unlocated, lastState: {}, ready: false, started: false }
+}
+
 const containerStatus = (input: StatusInput, spec: ContainerSpec): ContainerStatus => {
   const { pod, containers, problems, runtimeName, probes, ending } = input
   const attempts = containers.filter(({ name }) => name === spec.name)
   const latest = attempts.at(-1)
+  const without = latest ? undefined : statusWithoutContainer(input, spec)
+  if (without) return without
   const before = attempts.at(-2)
   const mainWaits = (pod.spec.initContainers?.length ?? 0) > 0 && !isInit(pod, spec.name)
   let state = stateOf(latest, mainWaits ? 'PodInitializing' : 'ContainerCreating', runtimeName)
@@ -171,6 +203,8 @@ export const makePodStatus = (input: StatusInput): PodStatus => {
   const phase = settled ?? (verdict && !stillRunning ? verdict.phase : phaseOf(input, inits, mains))
   const ips = sandbox?.ips ?? previous.podIPs?.map(({ ip }) => ip) ?? []
   const { generation } = pod.metadata
+  // A Pod that was refused has no containers to speak of.
+  const refused = verdict !== undefined && input.containers.length === 0
   return {
     ...(generation === undefined ? {} : { observedGeneration: generation }),
     phase,
@@ -180,8 +214,8 @@ export const makePodStatus = (input: StatusInput): PodStatus => {
     hostIPs: [{ ip: nodeAddress }],
     ...(ips.length > 0 ? { podIP: ips[0], podIPs: ips.map((ip) => ({ ip })) } : {}),
     startTime: previous.startTime ?? formatTime(now),
-    ...(inits.length > 0 ? { initContainerStatuses: inits } : {}),
-    containerStatuses: mains,
+    ...(inits.length > 0 && !refused ? { initContainerStatuses: inits } : {}),
+    ...(refused ? {} : { containerStatuses: mains }),
     ...(previous.qosClass ? { qosClass: previous.qosClass } : {}),
   }
 }

@@ -27,6 +27,7 @@ export interface PodHost {
   containers(): readonly Container[]
   sandbox(): Sandbox | undefined
   facts(): PodFacts
+  firstAttempt(name: string): number
   killDeps(): KillDeps
   event(type: 'Normal' | 'Warning', reason: string, message: string, name?: string): void
   wake(): void
@@ -60,7 +61,7 @@ export class PodSync {
 
   async run(signal: AbortSignal): Promise<void> {
     const { runtime, clock } = this.#context
-    if (!this.#admit()) return
+    if (!(await this.#admit())) return
     this.#checkDeadline()
     const facts = this.#host.facts()
     if (this.#volumesAt === undefined || this.#refreshIsDue(facts)) {
@@ -73,6 +74,7 @@ export class PodSync {
       pod: this.#host.pod,
       containers: runtime.containersOf(this.#host.pod.metadata.uid),
       hashOf,
+      firstAttempt: (name) => this.#host.firstAttempt(name),
       failedProbe: (id) => (this.kills.has(id) ? undefined : this.#host.prober.failedProbe(id)),
       isStarted: (id, spec) => this.#host.prober.isStarted(id, spec),
       backoff: (name, finishedAt) => this.#backoff.next(name, finishedAt, clock.now()),
@@ -81,11 +83,11 @@ export class PodSync {
     if (actions.waitMs !== undefined) this.#host.wakeIn(actions.waitMs)
   }
 
-  #admit(): boolean {
+  async #admit(): Promise<boolean> {
     if (this.#admitted) return true
     // What has run here before was admitted then.
     const refusal =
-      this.#host.containers().length > 0 ? undefined : this.#context.admit(this.#host.pod)
+      this.#host.containers().length > 0 ? undefined : await this.#context.admit(this.#host.pod)
     if (refusal) {
       this.verdict = { phase: 'Failed', ...refusal }
       this.#host.event('Warning', refusal.reason, refusal.message)

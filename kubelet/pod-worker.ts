@@ -10,6 +10,7 @@ import type { KillDeps } from './kill-container.js'
 import { killPod, type PodKill } from './kill-pod.js'
 import {
   type ContainerSpec,
+  type ContainerStatus,
   fieldPathOf,
   formatPod,
   isTerminalPhase,
@@ -58,6 +59,12 @@ export class PodWorker {
     this.#prober = new Prober({
       clock: context.clock,
       target: (id, spec) => this.#target(id, spec),
+      // A kubelet that was restarted keeps what it knew of containers that go on.
+      was: (containerId, spec) => {
+        const before = this.#statusOf(spec.name)
+        const same = before?.containerID?.endsWith(`//${containerId}`) ?? false
+        return { started: same && before?.started === true, ready: same && before?.ready === true }
+      },
       onUnhealthy: (spec, message) => this.#event('Warning', 'Unhealthy', message, spec.name),
       onChange: () => this.wake(),
     })
@@ -242,6 +249,12 @@ export class PodWorker {
     return this.#context.runtime.sandboxesOf(this.#pod.metadata.uid).find(({ ready }) => ready)
   }
 
+  /** What was said last of a container, be it by an earlier kubelet. */
+  #statusOf(name: string): ContainerStatus | undefined {
+    const { initContainerStatuses = [], containerStatuses = [] } = this.#status
+    return [...initContainerStatuses, ...containerStatuses].find((status) => status.name === name)
+  }
+
   #followProbes(): void {
     this.#prober.follow(runningContainers(this.#pod, this.#containers()))
   }
@@ -258,6 +271,7 @@ export class PodWorker {
       problems: this.#sync.problems,
       probes: this.#prober,
       ending,
+      finished: this.#state === 'terminated',
       verdict: this.#sync.verdict,
       nodeAddress,
       previous: { ...this.#status, qosClass: this.#pod.status?.qosClass },
@@ -287,6 +301,10 @@ export class PodWorker {
       containers: () => this.#containers(),
       sandbox: () => this.#sandbox(),
       facts: () => this.#facts(),
+      firstAttempt: (name) => {
+        const before = this.#statusOf(name)
+        return before?.containerID ? before.restartCount + 1 : 0
+      },
       killDeps: () => this.#killDeps(),
       event: (type, reason, message, name) => this.#event(type, reason, message, name),
       wake: () => this.wake(),

@@ -15,6 +15,8 @@ export interface ProberOptions {
   readonly clock: Clock
   /** What a handler needs to reach this container. */
   target(containerId: string, container: ContainerSpec): HandlerTarget
+  /** What this container's status said before anybody here has probed it. */
+  was(containerId: string, container: ContainerSpec): { started: boolean; ready: boolean }
   onUnhealthy(container: ContainerSpec, message: string): void
   /** A result that counts has changed: the Pod's status may be another one, a container may have to go. */
   onChange(): void
@@ -90,13 +92,15 @@ export class Prober {
   }
 
   #start(key: string, kind: ProbeKind, container: Container, spec: ContainerSpec, probe: Probe) {
+    const before = this.#options.was(container.id, spec)
+    const known = (kind === 'startup' && before.started) || (kind === 'readiness' && before.ready)
     const worker: Worker = {
       kind,
       spec,
       probe,
       containerId: container.id,
       startedAt: container.startedAt,
-      result: undefined,
+      result: known ? true : undefined,
       run: 0,
       last: undefined,
       timer: undefined,

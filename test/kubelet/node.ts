@@ -53,6 +53,8 @@ export interface TestNode {
   gone(name: string): Promise<void>
   logs(name: string, query?: string): Promise<string>
   events(name: string): Promise<KubeObject[]>
+  /** Stops the server, does something, and starts it again on the same port. */
+  serverAwayWhile(meanwhile: () => Promise<void>): Promise<void>
   /** Starts the kubelet as a process; resolves when its node is Ready. */
   startProcess(): Promise<ChildProcess>
 }
@@ -65,11 +67,14 @@ export const startNode = async (
   { kubelet = 'here' }: { kubelet?: 'here' | 'process' } = {},
 ): Promise<TestNode> => {
   const folder = mkdtempSync(path.join(tmpdir(), 'kubelet-test-'))
-  const server = await createServer({
-    storage: 'memory:',
-    port: 0,
-    disableAdmissionPlugins: ['ServiceAccount'],
-  })
+  const startServer = (port: number) =>
+    createServer({
+      storage: `level:${path.join(folder, 'data')}`,
+      certDir: path.join(folder, 'pki'),
+      port,
+      disableAdmissionPlugins: ['ServiceAccount'],
+    })
+  let server = await startServer(0)
   const kubeconfig = path.join(folder, 'kubeconfig')
   writeFileSync(kubeconfig, server.kubeconfig, { mode: 0o600 })
   const client = createClient(await parseKubeconfig(server.kubeconfig), 'test')
@@ -162,6 +167,12 @@ export const startNode = async (
     events: async (name) => {
       const list = await client.list({ ...resources.events, group: '' }, { namespace })
       return list.items.filter(({ involvedObject }) => involvedObject.name === name)
+    },
+    serverAwayWhile: async (meanwhile) => {
+      const port = Number(new URL(server.url).port)
+      await server.close()
+      await meanwhile()
+      server = await startServer(port)
     },
     startProcess: async () => {
       const child = spawn(

@@ -150,12 +150,28 @@ t.test('sidecars end after the main containers, in reverse order', async (t) => 
 t.test('a kubelet that was killed adopts what runs, without a restart', async (t) => {
   const node = await startNode(t, { kubelet: 'process' })
   const first = await node.startProcess()
-  await node.run('p', script('exec sleep 8105.5'))
+  await node.run('p', {
+    ...script('exec sleep 8105.5'),
+    readinessProbe: { exec: { command: ['true'] }, periodSeconds: 1 },
+  })
   const before = await node.ready('p')
   first.kill('SIGKILL')
   t.equal(processesWith('8105.5').length, 2, 'shim and process live on')
+  const stop = new AbortController()
+  const seen: (string | undefined)[] = []
+  const watching = (async () => {
+    const { resourceVersion } = before.metadata
+    const { signal } = stop
+    const options = { namespace: 'default', resourceVersion, signal }
+    for await (const { object } of node.client.watch<Pod>(resources.pods, options)) {
+      seen.push(object.status?.conditions?.find(({ type }) => type === 'Ready')?.status)
+    }
+  })().catch(() => {})
   await node.startProcess()
-  await sleep(500)
+  await sleep(1_000)
+  stop.abort()
+  await watching
+  t.notOk(seen.includes('False'), 'its endpoints do not flap')
   const after = (await node.get('p'))!
   t.equal(
     after.status!.containerStatuses![0]!.containerID,
@@ -195,6 +211,30 @@ for (const { when, waitMs } of killPoints) {
     t.same(processesWith(word), [])
   })
 }
+
+t.test('while the server is away Pods go on, and it learns of all of it afterwards', async (t) => {
+  const node = await startNode(t)
+  const flag = path.join(node.folder, 'go')
+  await node.run('p', {
+    ...script(
+      `test -e ${flag} && exec sleep 8109.5; while ! test -e ${flag}; do sleep 0.05; done; exit 4`,
+    ),
+  })
+  await node.run('q', script('exec sleep 8110.5'), { terminationGracePeriodSeconds: 1 })
+  await node.ready('p')
+  await node.ready('q')
+  await node.serverAwayWhile(async () => {
+    appendFileSync(flag, '')
+    await eventually('the restart', () => processesWith('sleep 8109.5').length > 1)
+  })
+  await node.delete('q')
+  const pod = await node.until(
+    'p',
+    ({ status }) => status!.containerStatuses![0]!.restartCount === 1,
+  )
+  t.match(pod.status!.containerStatuses![0]!.lastState.terminated, { exitCode: 4 })
+  await node.gone('q')
+})
 
 t.test('what runs for a Pod that the API does not know any more is ended', async (t) => {
   const node = await startNode(t, { kubelet: 'process' })
