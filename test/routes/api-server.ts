@@ -1,4 +1,5 @@
 /** A small API server for tests: the whole registry behind plain HTTP, every request from an admin, nothing to admit. */
+import type { ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import fastify, { type FastifyInstance } from 'fastify'
 import { type Clock, systemClock } from '#api/clock.js'
@@ -22,6 +23,8 @@ export interface TestServer {
   readonly url: string
   readonly app: FastifyInstance
   readonly cacher: Cacher
+  /** Answers that are not finished. */
+  streams(): Iterable<ServerResponse>
   close(): Promise<void>
 }
 
@@ -58,8 +61,12 @@ export const startApiServer = async ({
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   app.setErrorHandler((error, request, reply) => sendError(error as Error, request, reply))
   app.decorateRequest('kube', null as unknown as KubeRequest)
+  const open = new Set<ServerResponse>()
   app.addHook('onRequest', (request, reply, done) => {
     const info = parseRequestInfo(request.method, request.raw.url ?? '/')
+    const response = reply.raw
+    open.add(response)
+    response.once('close', () => open.delete(response))
     request.kube = new KubeRequest(info, clock.now(), admin, reply.raw)
     done()
   })
@@ -70,6 +77,7 @@ export const startApiServer = async ({
     url: `http://127.0.0.1:${taken}`,
     app,
     cacher,
+    streams: () => open,
     close: async () => {
       await app.close()
       await cacher.close()

@@ -1,0 +1,128 @@
+/** What no honest client sends: refused with a reason, or kept faithfully; never a crash, never a long wait. */
+import t, { type Test } from 'tap'
+import { ApiClient } from './api-client.js'
+import { startApiServer } from './api-server.js'
+
+const configMaps = '/api/v1/namespaces/x/configmaps'
+
+const start = async (test: Test) => {
+  const server = await startApiServer()
+  const api = new ApiClient(server.url)
+  test.teardown(async () => {
+    api.close()
+    await server.close()
+  })
+  return api
+}
+const post = (api: ApiClient, raw: string | Buffer, type = 'application/json') =>
+  api.send('POST', configMaps, { raw, type })
+
+t.test('a body beyond 3 MiB is 413, one just below it is read', async (t) => {
+  const api = await start(t)
+  const body = (bytes: number) =>
+    JSON.stringify({ metadata: { name: 'big' }, unknown: 'x'.repeat(bytes) })
+  t.match((await post(api, body(3 * 1024 * 1024))).body, {
+    code: 413,
+    reason: 'RequestEntityTooLarge',
+    message: 'Request entity too large: limit is 3145728',
+  })
+  t.equal((await post(api, body(3 * 1024 * 1024 - 1024))).code, 201)
+})
+
+t.test('nesting of 100,000 levels is refused in JSON, YAML and patches', async (t) => {
+  const api = await start(t)
+  const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
+  t.equal((await post(api, `{"metadata":{"name":"a"},"data":${deep}}`)).code, 400)
+  t.equal((await post(api, `metadata: {name: a}\ndata: ${deep}`, 'application/yaml')).code, 400)
+  await post(api, '{"metadata":{"name":"a"}}')
+  const patch = await api.send('PATCH', `${configMaps}/a`, {
+    raw: `{"data":${deep}}`,
+    type: 'application/merge-patch+json',
+  })
+  t.equal(patch.code, 400)
+  const options = await api.send('DELETE', `${configMaps}/a`, { raw: deep })
+  t.equal(options.code, 400)
+  t.equal((await api.get(`${configMaps}/a`)).code, 200)
+})
+
+t.test('an alias bomb is refused', async (t) => {
+  const api = await start(t)
+  const lines = ['a0: &a0 [x,x,x,x,x,x,x,x,x]']
+  for (let i = 1; i < 12; i++) {
+    const alias = `*a${i - 1}`
+    lines.push(`a${i}: &a${i} [${Array(9).fill(alias).join(',')}]`)
+  }
+  t.equal((await post(api, lines.join('\n'), 'application/yaml')).code, 400)
+})
+
+t.test('keys that JavaScript gives a meaning are keys like others', async (t) => {
+  const api = await start(t)
+  const keys = ['__proto__', 'constructor', 'toString', 'hasOwnProperty']
+  const data = `{${keys.map((k) => `"${k}":"v"`).join(',')}}`
+  t.equal((await post(api, `{"metadata":{"name":"a"},"data":${data}}`)).code, 201)
+  const { text } = await api.get(`${configMaps}/a`)
+  for (const key of keys) t.match(text, `"${key}":"v"`)
+  const patched = await api.send('PATCH', `${configMaps}/a`, {
+    raw: '{"data":{"__proto__":"w"}}',
+    type: 'application/merge-patch+json',
+  })
+  t.match(patched.text, '"__proto__":"w"')
+  t.equal(({} as { v?: string }).v, undefined)
+  const path = '/api/v1/namespaces/__proto__/configmaps/constructor'
+  t.equal((await api.get(path)).code, 404)
+  t.equal((await api.get('/apis/__proto__/v1/toString')).code, 404)
+})
+
+t.test('bytes that are no UTF-8 do no harm', async (t) => {
+  const api = await start(t)
+  const raw = Buffer.concat([
+    Buffer.from('{"metadata":{"name":"a"},"data":{"k":"'),
+    Buffer.from([0xff, 0xfe, 0xc0]),
+    Buffer.from('"}}'),
+  ])
+  await post(api, raw)
+  t.ok((await api.get(configMaps)).code < 500)
+})
+
+t.test('media types that nobody knows are 415 and 406', async (t) => {
+  const api = await start(t)
+  for (const type of [
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'nonsense',
+    ';;',
+    'a/b/c',
+  ]) {
+    const refused = await post(api, '{"metadata":{"name":"a"}}', type)
+    t.match(refused.body, { code: 415, reason: 'UnsupportedMediaType' }, type)
+  }
+  t.equal((await post(api, '{"metadata":{"name":"a"}}', '')).code, 201, 'none is JSON')
+  for (const accept of ['image/png', 'application/*', 'application/json;as=Table'])
+    t.equal((await api.get(configMaps, { headers: { accept } })).code, 406, accept)
+  const wrongPatch = await api.send('PATCH', `${configMaps}/a`, { raw: '{}' })
+  t.equal(wrongPatch.code, 415)
+})
+
+t.test('bodies that are no objects, and texts that are no JSON', async (t) => {
+  const api = await start(t)
+  for (const raw of ['', '{', '[]', '"a"', '1', 'true', '{"a":1} x', '\u0000', '{"metadata":7}'])
+    t.match((await post(api, raw)).body, { code: 400, kind: 'Status' }, JSON.stringify(raw))
+  for (const name of ['..', 'a%2Fb', 'a%25b', '%00', '%', '%zz'])
+    t.ok((await api.get(`${configMaps}/${name}`)).code < 500, name)
+})
+
+t.test('parameters that are no numbers, versions or tokens', async (t) => {
+  const api = await start(t)
+  const rows: [string, number][] = [
+    ['limit=abc', 400],
+    ['limit=99999999999999999999', 400],
+    ['resourceVersion=abc', 400],
+    ['continue=%25', 400],
+    ['continue=e30', 400],
+    ['labelSelector=%3D', 400],
+    ['fieldSelector=__proto__%3D1', 400],
+    ['limit=-1', 200],
+  ]
+  for (const [query, code] of rows)
+    t.equal((await api.get(`${configMaps}?${query}`)).code, code, query)
+})

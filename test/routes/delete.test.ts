@@ -1,0 +1,400 @@
+/** The delete path over HTTP, row by row of the table of rules that src/registry/delete.ts names. */
+import t, { type Test } from 'tap'
+import { ApiClient } from './api-client.js'
+import { startApiServer } from './api-server.js'
+
+const configMaps = '/api/v1/namespaces/x/configmaps'
+const pods = '/api/v1/namespaces/x/pods'
+const deployments = '/apis/apps/v1/namespaces/x/deployments'
+
+const start = async (test: Test) => {
+  const clock = { ms: Date.parse('2026-01-01T00:00:00Z'), now: () => clock.ms }
+  const server = await startApiServer({ clock })
+  const api = new ApiClient(server.url)
+  test.teardown(async () => {
+    api.close()
+    await server.close()
+  })
+  return { api, clock }
+}
+
+const pod = (name: string, more: object = {}, spec: object = {}) => ({
+  metadata: { name, ...more },
+  spec: { nodeName: 'n1', containers: [{ name: 'c', image: 'i' }], ...spec },
+})
+const template = {
+  metadata: { labels: { a: 'b' } },
+  spec: { containers: [{ name: 'c', image: 'i' }] },
+}
+
+t.test('rows 1 to 5: what may be deleted where', async (t) => {
+  const { api } = await start(t)
+  t.equal((await api.delete(`${configMaps}/none`)).code, 404)
+  t.equal((await api.delete(configMaps)).body.kind, 'ConfigMapList')
+  for (const path of ['/api/v1/pods', '/apis/apps/v1/deployments', '/api/v1/namespaces']) {
+    const refused = await api.delete(path)
+    t.equal(refused.code, 405, path)
+    t.equal(refused.body.reason, 'MethodNotAllowed')
+  }
+  t.equal((await api.delete('/api/v1/namespaces/x/gadgets/a')).body.reason, 'NotFound')
+})
+
+t.test('rows 13, 23 to 31: options come from the body alone when there is one', async (t) => {
+  const { api } = await start(t)
+  const make = (name: string) => api.post(configMaps, { metadata: { name } })
+  t.equal((await api.delete(`${configMaps}/none?gracePeriodSeconds=abc`)).code, 400)
+  t.equal((await api.delete(`${configMaps}/none?propagationPolicy=X`)).code, 422)
+  await make('a')
+  await api.delete(`${configMaps}/a?dryRun=All`, {})
+  t.equal((await api.get(`${configMaps}/a`)).code, 404, 'an empty object hides the query')
+  await make('a')
+  await api.delete(`${configMaps}/a?dryRun=All`)
+  t.equal((await api.get(`${configMaps}/a`)).code, 200, 'without a body the query counts')
+  const wrongUid = await api.delete(`${configMaps}/a?uid=other`)
+  t.equal(wrongUid.code, 409)
+  t.match((await api.delete(`${configMaps}/a`, { kind: 'Pod', apiVersion: 'v1' })).body, {
+    code: 400,
+    message: /no kind "Pod" is registered/,
+  })
+  const unread = await api.send('DELETE', `${configMaps}/a`, { raw: '{', type: 'application/json' })
+  t.equal(unread.code, 400)
+  const unknown = await api.send('DELETE', `${configMaps}/a`, { raw: 'x', type: 'text/plain' })
+  t.equal(unknown.code, 415)
+  const yaml = {
+    raw: 'kind: DeleteOptions\napiVersion: apps/v1\nnonsense: 1\n',
+    type: 'application/yaml',
+  }
+  t.equal((await api.send('DELETE', `${configMaps}/a`, yaml)).code, 200, 'any group, any field')
+})
+
+t.test('rows 36 to 42: options that make no sense', async (t) => {
+  const { api } = await start(t)
+  const refuse = async (body: object, message: RegExp) =>
+    t.match((await api.delete(`${configMaps}/a`, body)).body, { code: 422, message })
+  await refuse(
+    { orphanDependents: true, propagationPolicy: 'Foreground' },
+    /propagationPolicy: Invalid value: "Foreground": orphanDependents and deletionPropagation cannot be both set/,
+  )
+  await refuse(
+    { propagationPolicy: 'Away' },
+    /Unsupported value: "Away": supported values: "Foreground", "Background", "Orphan", "nil"/,
+  )
+  await refuse(
+    { dryRun: ['Some'] },
+    /dryRun: Unsupported value: \["Some"\]: supported values: "All"/,
+  )
+  await api.post(pods, pod('p'))
+  const negative = await api.delete(`${pods}/p?gracePeriodSeconds=-5`)
+  t.equal(negative.body.metadata.deletionGracePeriodSeconds, 1)
+})
+
+t.test(
+  'rows 44 to 50: the answer depends on the kind and on whether the object is gone',
+  async (t) => {
+    const { api } = await start(t)
+    const { body: made } = await api.post(configMaps, { metadata: { name: 'a' } })
+    t.same((await api.delete(`${configMaps}/a`)).body, {
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Success',
+      details: { name: 'a', kind: 'configmaps', uid: made.metadata.uid },
+    })
+    await api.post('/api/v1/namespaces/x/serviceaccounts', { metadata: { name: 'a' } })
+    const whole = await api.delete('/api/v1/namespaces/x/serviceaccounts/a')
+    t.equal(whole.body.kind, 'ServiceAccount')
+    await api.post(configMaps, { metadata: { name: 'h', finalizers: ['x.io/f'] } })
+    const held = await api.delete(`${configMaps}/h`)
+    t.equal(held.code, 200)
+    t.equal(held.body.kind, 'ConfigMap')
+    const accepted = await api.delete(`${configMaps}/h?orphanDependents=false`)
+    t.equal(accepted.code, 202, 'the one option that is answered with 202')
+  },
+)
+
+t.test('rows 61 to 66: preconditions', async (t) => {
+  const { api } = await start(t)
+  const { body: made } = await api.post(deployments, {
+    metadata: { name: 'a' },
+    spec: { selector: { matchLabels: { a: 'b' } }, template },
+  })
+  const { uid, resourceVersion } = made.metadata
+  const refused = await api.delete(`${deployments}/a`, {
+    preconditions: { uid: 'u', resourceVersion: '1' },
+  })
+  t.match(refused.body, {
+    code: 409,
+    message: `Operation cannot be fulfilled on Deployment.apps "a": the UID in the precondition (u) does not match the UID in record (${uid}). The object might have been deleted and then recreated`,
+    details: { kind: 'Deployment' },
+  })
+  t.equal((await api.delete(`${deployments}/a`, { preconditions: { uid: '' } })).code, 409)
+  t.equal((await api.delete(`${deployments}/a?uid=&dryRun=All`)).code, 200)
+  t.equal((await api.delete(`${deployments}/a?resourceVersion=1`)).code, 409)
+  t.equal(
+    (await api.delete(`${deployments}/a`, { preconditions: { uid, resourceVersion } })).code,
+    200,
+  )
+  const { body: live } = await api.post(pods, pod('p'))
+  const forced = await api.delete(`${pods}/p`, {
+    gracePeriodSeconds: 0,
+    preconditions: { resourceVersion: live.metadata.resourceVersion },
+  })
+  t.equal(forced.code, 200, 'row 65: the first of two writes does not fail the second')
+})
+
+t.test('rows 79 to 90: grace only shrinks, and the end never lies in the past', async (t) => {
+  const { api, clock } = await start(t)
+  await api.post(pods, pod('p'))
+  const first = await api.delete(`${pods}/p?gracePeriodSeconds=60`)
+  t.match(first.body.metadata, {
+    generation: 2,
+    deletionTimestamp: '2026-01-01T00:01:00Z',
+    deletionGracePeriodSeconds: 60,
+  })
+  const same = await api.delete(`${pods}/p?gracePeriodSeconds=90`)
+  t.same(same.body, first.body, 'rows 83, 92: no write')
+  const shorter = await api.delete(`${pods}/p?gracePeriodSeconds=30`)
+  t.match(shorter.body.metadata, {
+    generation: 2,
+    deletionTimestamp: '2026-01-01T00:00:30Z',
+    deletionGracePeriodSeconds: 30,
+  })
+  clock.ms += 20_000
+  const late = await api.delete(`${pods}/p?gracePeriodSeconds=5`)
+  t.match(late.body.metadata, {
+    deletionTimestamp: '2026-01-01T00:00:20Z',
+    deletionGracePeriodSeconds: 1,
+  })
+  t.equal((await api.delete(`${pods}/p?gracePeriodSeconds=0`)).code, 200)
+  t.equal((await api.get(`${pods}/p`)).code, 404)
+  await api.post(configMaps, { metadata: { name: 'a' } })
+  await api.delete(`${configMaps}/a?gracePeriodSeconds=60`)
+  t.equal((await api.get(`${configMaps}/a`)).code, 404, 'row 90')
+})
+
+t.test('rows 176 to 180: who has no node or has ended goes at once', async (t) => {
+  const { api } = await start(t)
+  await api.post(pods, pod('p', {}, { nodeName: undefined }))
+  await api.delete(`${pods}/p?gracePeriodSeconds=60`)
+  t.equal((await api.get(`${pods}/p`)).code, 404)
+  await api.post(pods, pod('p', {}, { terminationGracePeriodSeconds: 7 }))
+  t.equal((await api.delete(`${pods}/p`)).body.metadata.deletionGracePeriodSeconds, 7)
+  await api.post(pods, pod('q'))
+  await api.merge(`${pods}/q/status`, { status: { phase: 'Succeeded' } })
+  await api.delete(`${pods}/q`)
+  t.equal((await api.get(`${pods}/q`)).code, 404)
+})
+
+t.test('rows 91 to 103: finalizers hold an object until the last one goes', async (t) => {
+  const { api } = await start(t)
+  await api.post(configMaps, { metadata: { name: 'a', finalizers: ['x.io/a', 'x.io/b'] } })
+  const held = (await api.delete(`${configMaps}/a`)).body
+  t.match(held.metadata, { deletionGracePeriodSeconds: 0, finalizers: ['x.io/a', 'x.io/b'] })
+  t.same((await api.delete(`${configMaps}/a`)).body, held, 'row 92')
+  const taken = await api.post(configMaps, { metadata: { name: 'a' } })
+  t.match(taken.body, {
+    code: 409,
+    message: 'object is being deleted: configmaps "a" already exists',
+  })
+  const added = await api.merge(`${configMaps}/a`, {
+    metadata: { finalizers: ['x.io/a', 'x.io/b', 'x.io/c'] },
+  })
+  t.match(added.body, {
+    code: 422,
+    message:
+      /no new finalizers can be added if the object is being deleted, found new finalizers \[\]string\{"x.io\/c"\}/,
+  })
+  const undone = await api.merge(`${configMaps}/a`, { metadata: { deletionTimestamp: null } })
+  t.equal(undone.body.metadata.deletionTimestamp, held.metadata.deletionTimestamp, 'row 101')
+  await api.merge(`${configMaps}/a?dryRun=All`, { metadata: { finalizers: null } })
+  t.equal((await api.get(`${configMaps}/a`)).code, 200, 'row 96')
+  t.equal((await api.merge(`${configMaps}/a`, { metadata: { finalizers: ['x.io/b'] } })).code, 200)
+  const last = await api.merge(`${configMaps}/a`, {
+    metadata: { finalizers: null },
+    data: { k: 'v' },
+  })
+  t.match(last.body, { kind: 'ConfigMap', data: { k: 'v' } }, 'row 94: the object as submitted')
+  t.equal((await api.get(`${configMaps}/a`)).code, 404)
+})
+
+t.test('rows 95, 89: a grace that still runs outlives the last finalizer', async (t) => {
+  const { api } = await start(t)
+  await api.post(pods, pod('p', { finalizers: ['x.io/f'] }))
+  await api.delete(`${pods}/p?gracePeriodSeconds=30`)
+  await api.merge(`${pods}/p`, { metadata: { finalizers: null } })
+  t.equal((await api.get(`${pods}/p`)).code, 200)
+  await api.delete(`${pods}/p?gracePeriodSeconds=0`)
+  t.equal((await api.get(`${pods}/p`)).code, 404)
+})
+
+t.test('rows 108 to 117: a propagation policy is a finalizer', async (t) => {
+  const { api } = await start(t)
+  const finalizersAfter = async (options: object, finalizers: string[]) => {
+    await api.post(deployments, {
+      metadata: { name: 'a', finalizers },
+      spec: { selector: { matchLabels: { a: 'b' } }, template },
+    })
+    await api.delete(`${deployments}/a`, options)
+    const { code, body } = await api.get(`${deployments}/a`)
+    await api.merge(`${deployments}/a`, { metadata: { finalizers: null } })
+    return code === 404 ? 'gone' : body.metadata.finalizers
+  }
+  const other = 'x.io/f'
+  const rows: [object, string[], unknown][] = [
+    [{ propagationPolicy: 'Foreground' }, [other], [other, 'foregroundDeletion']],
+    [{ propagationPolicy: 'Foreground' }, ['orphan'], ['foregroundDeletion']],
+    [{ propagationPolicy: 'Background' }, ['orphan', other], [other]],
+    [{ propagationPolicy: 'Background' }, ['foregroundDeletion'], 'gone'],
+    [{ propagationPolicy: 'Orphan' }, [other], [other, 'orphan']],
+    [{ orphanDependents: true }, [], ['orphan']],
+    [{ orphanDependents: false }, ['orphan'], 'gone'],
+    [{}, ['orphan', other], ['orphan', other]],
+    [{}, [], 'gone'],
+  ]
+  for (const [options, finalizers, expected] of rows)
+    t.same(
+      await finalizersAfter(options, finalizers),
+      expected,
+      `${JSON.stringify(options)} over ${finalizers}`,
+    )
+})
+
+t.test('rows 114, 57: jobs leave their pods behind, and say so', async (t) => {
+  const { api } = await start(t)
+  const jobs = '/apis/batch/v1/namespaces/x/jobs'
+  const job = {
+    metadata: { name: 'a' },
+    spec: { template: { spec: { ...template.spec, restartPolicy: 'Never' } } },
+  }
+  await api.post(jobs, job)
+  const orphaning = await api.delete(`${jobs}/a`)
+  t.match(orphaning.headers.warning, /^299 - "child pods are preserved by default/)
+  t.same(orphaning.body.metadata.finalizers, ['orphan'])
+  const quiet = await api.delete(`${jobs}/a`, { propagationPolicy: 'Background' })
+  t.equal(quiet.headers.warning, undefined)
+})
+
+t.test('rows 129 to 131: a dry run shows and does nothing', async (t) => {
+  const { api } = await start(t)
+  const { body: live } = await api.post(pods, pod('p'))
+  const would = await api.delete(`${pods}/p`, { dryRun: ['All'], gracePeriodSeconds: 5 })
+  t.match(would.body.metadata, {
+    deletionGracePeriodSeconds: 5,
+    resourceVersion: live.metadata.resourceVersion,
+  })
+  t.equal((await api.delete(`${pods}/p?dryRun=All&gracePeriodSeconds=0`)).code, 200)
+  t.same((await api.get(`${pods}/p`)).body, live)
+})
+
+t.test('rows 135 to 148: collections', async (t) => {
+  const { api } = await start(t)
+  for (const name of ['a', 'b', 'c', 'd'])
+    await api.post(configMaps, { metadata: { name, labels: { odd: name < 'c' ? 'y' : 'n' } } })
+  const names = (list: { items: { metadata: { name: string } }[] }) =>
+    list.items.map((i) => i.metadata.name)
+  const page = await api.delete(`${configMaps}?limit=1`)
+  t.same(names(page.body), ['a'], 'row 143')
+  t.ok(page.body.metadata.continue)
+  t.same(names((await api.delete(`${configMaps}?labelSelector=odd=n&dryRun=All`)).body), ['c', 'd'])
+  t.same(names((await api.delete(`${configMaps}?labelSelector=odd=n`)).body), ['c', 'd'])
+  t.same(names((await api.get(configMaps)).body), ['b'])
+  t.equal((await api.delete(`${configMaps}?fieldSelector=data.k=v`)).code, 400, 'row 136')
+  t.equal((await api.delete(`${configMaps}?resourceVersionMatch=Exact`)).code, 422)
+  t.equal((await api.delete(configMaps, { preconditions: { uid: 'no' } })).code, 409, 'row 147')
+  await api.post(pods, pod('p', {}, { terminationGracePeriodSeconds: 5 }))
+  await api.post(pods, pod('q', {}, { terminationGracePeriodSeconds: 50 }))
+  const before = await api.delete(pods)
+  t.equal(before.body.items[0].metadata.deletionTimestamp, undefined, 'row 141')
+  const graces = (await api.get(pods)).body.items.map(
+    (i: { metadata: { deletionGracePeriodSeconds: number } }) =>
+      i.metadata.deletionGracePeriodSeconds,
+  )
+  t.same(graces, [5, 50], 'row 148: each pod has its own grace')
+})
+
+t.test(
+  'rows 162 to 166: a namespace is marked first and removed when it is finalized',
+  async (t) => {
+    const { api } = await start(t)
+    const path = '/api/v1/namespaces/n1'
+    await api.post('/api/v1/namespaces', { metadata: { name: 'n1' } })
+    const wrong = await api.delete(path, { preconditions: { uid: 'u' } })
+    t.match(wrong.body.message, /on namespaces "n1": Precondition failed: UID in precondition: u/)
+    const marked = (await api.delete(path)).body
+    t.equal(marked.status.phase, 'Terminating')
+    t.notOk('deletionGracePeriodSeconds' in marked.metadata)
+    t.same((await api.delete(path)).body, marked, 'row 165')
+    await api.put(`${path}/finalize`, { metadata: { name: 'n1' }, spec: { finalizers: [] } })
+    t.equal((await api.get(path)).code, 404)
+  },
+)
+
+t.test('row 184: a pod that ends gets no node; a bound one keeps its own', async (t) => {
+  const { api } = await start(t)
+  const binding = (name: string) => ({ metadata: { name }, target: { kind: 'Node', name: 'n2' } })
+  await api.post(pods, pod('p', { finalizers: ['x.io/f'] }, { nodeName: undefined }))
+  await api.delete(`${pods}/p`)
+  const ending = await api.post(`${pods}/p/binding`, binding('p'))
+  t.match(ending.body.message, /pods\/binding "p": pod p is being deleted, cannot be assigned/)
+  await api.post(pods, pod('q'))
+  const bound = await api.post(`${pods}/q/binding`, binding('q'))
+  t.match(bound.body.message, /pod q is already assigned to node "n1"/)
+})
+
+t.test('rows 187 to 200: evictions ask the disruption budget', async (t) => {
+  const { api } = await start(t)
+  const budgets = '/apis/policy/v1/namespaces/x/poddisruptionbudgets'
+  const evict = (name: string) => api.post(`${pods}/${name}/eviction`, { metadata: { name } })
+  for (const name of ['p', 'q']) {
+    await api.post(pods, pod(name, { labels: { a: 'b' } }))
+    const conditions = [{ type: 'Ready', status: 'True' }]
+    await api.merge(`${pods}/${name}/status`, { status: { phase: 'Running', conditions } })
+  }
+  await api.post(budgets, {
+    metadata: { name: 'b' },
+    spec: { minAvailable: 1, selector: { matchLabels: { a: 'b' } } },
+  })
+  const stale = await evict('p')
+  t.equal(stale.code, 429)
+  t.equal(stale.headers['retry-after'], '10', 'row 195')
+  await api.merge(`${budgets}/b/status`, {
+    status: { observedGeneration: 1, disruptionsAllowed: 1, currentHealthy: 2, desiredHealthy: 1 },
+  })
+  t.match((await evict('p')).body, { status: 'Success', code: 201 })
+  const spent = (await api.get(`${budgets}/b`)).body.status
+  t.equal(spent.disruptionsAllowed, 0)
+  t.ok(spent.disruptedPods.p, 'row 200')
+  const exhausted = await evict('q')
+  t.match(exhausted.body, {
+    code: 429,
+    details: { causes: [{ reason: 'DisruptionBudget' }] },
+  })
+  t.equal(exhausted.headers['retry-after'], undefined)
+  t.match((await api.get(`${pods}/p`)).body.status.conditions, [
+    { type: 'Ready' },
+    { type: 'DisruptionTarget', reason: 'EvictionByEvictionAPI' },
+  ])
+})
+
+t.test('rows 80, 247, 249: what a watcher sees of deletes', async (t) => {
+  const { api } = await start(t)
+  const { body: list } = await api.get(pods)
+  await api.post(pods, pod('p', { finalizers: ['x.io/f'] }))
+  await api.delete(`${pods}/p?gracePeriodSeconds=0`)
+  await api.merge(`${pods}/p`, { metadata: { finalizers: null } })
+  await api.post(pods, pod('q'))
+  const gone = await api.delete(`${pods}/q?gracePeriodSeconds=0`)
+  const watch = await api.watch(`${pods}?watch=1&resourceVersion=${list.metadata.resourceVersion}`)
+  const events = await watch.take(6)
+  watch.close()
+  t.same(
+    events.map((e) => e.type),
+    ['ADDED', 'MODIFIED', 'DELETED', 'ADDED', 'MODIFIED', 'DELETED'],
+  )
+  t.same(events[2]?.object.metadata.finalizers, ['x.io/f'], 'the state before the update')
+  t.ok(
+    Number(events[2]?.object.metadata.resourceVersion) >
+      Number(events[1]?.object.metadata.resourceVersion),
+  )
+  t.equal(events[5]?.object.metadata.resourceVersion, gone.body.metadata.resourceVersion)
+})

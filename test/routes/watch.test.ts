@@ -1,0 +1,174 @@
+/** Watches over HTTP: nothing twice, nothing left out, and a client that does not read costs little. */
+import t, { type Test } from 'tap'
+import { ApiClient, type WatchEvent } from './api-client.js'
+import { startApiServer } from './api-server.js'
+
+const configMaps = '/api/v1/namespaces/x/configmaps'
+
+const start = async (test: Test) => {
+  const server = await startApiServer()
+  const api = new ApiClient(server.url)
+  test.teardown(async () => {
+    api.close()
+    await server.close()
+  })
+  return { api, server }
+}
+
+const versionOf = (event: WatchEvent | undefined): string => event?.object.metadata.resourceVersion
+const summary = (events: WatchEvent[]): string[] =>
+  events.map((e) => `${e.type} ${e.object.metadata.name}`)
+
+t.test('a watch can be left and resumed at any event without gap or repetition', async (t) => {
+  const { api } = await start(t)
+  const { body: list } = await api.get(configMaps)
+  const names = Array.from({ length: 12 }, (_, i) => `m${i}`)
+  for (const name of names) await api.post(configMaps, { metadata: { name } })
+  for (const name of names.slice(0, 6))
+    await api.merge(`${configMaps}/${name}`, { data: { k: 'v' } })
+  for (const name of names.slice(6)) await api.delete(`${configMaps}/${name}`)
+  const seen: WatchEvent[] = []
+  let from = list.metadata.resourceVersion
+  for (const count of [1, 5, 2, 9, 7]) {
+    const watch = await api.watch(`${configMaps}?watch=1&resourceVersion=${from}`)
+    seen.push(...(await watch.take(count)))
+    watch.close()
+    from = versionOf(seen.at(-1))
+  }
+  t.same(summary(seen), [
+    ...names.map((name) => `ADDED ${name}`),
+    ...names.slice(0, 6).map((name) => `MODIFIED ${name}`),
+    ...names.slice(6).map((name) => `DELETED ${name}`),
+  ])
+  const versions = seen.map((event) => Number(versionOf(event)))
+  t.same(
+    versions,
+    [...new Set(versions)].sort((a, b) => a - b),
+  )
+})
+
+t.test(
+  'an object that enters a selection is ADDED, one that leaves it DELETED as it was',
+  async (t) => {
+    const { api } = await start(t)
+    const { body: list } = await api.get(configMaps)
+    const path = `${configMaps}/a`
+    await api.post(configMaps, { metadata: { name: 'a', labels: { in: 'no' } } })
+    await api.merge(path, { metadata: { labels: { in: 'yes' } } })
+    await api.merge(path, { data: { k: 'v' } })
+    const left = await api.merge(path, { metadata: { labels: { in: 'no' } } })
+    await api.delete(path)
+    await api.post(configMaps, { metadata: { name: 'b', labels: { in: 'yes' } } })
+    const watch = await api.watch(
+      `${configMaps}?watch=1&labelSelector=in=yes&resourceVersion=${list.metadata.resourceVersion}`,
+    )
+    const events = await watch.take(4)
+    watch.close()
+    t.same(summary(events), ['ADDED a', 'MODIFIED a', 'DELETED a', 'ADDED b'])
+    t.same(events[2]?.object.metadata.labels, { in: 'yes' })
+    t.equal(versionOf(events[2]), left.body.metadata.resourceVersion)
+  },
+)
+
+t.test('initial events end with a bookmark that says so, and then it goes on live', async (t) => {
+  const { api } = await start(t)
+  await api.post(configMaps, { metadata: { name: 'a' } })
+  const watch = await api.watch(
+    `${configMaps}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
+  )
+  const [added, bookmark] = await watch.take(2)
+  t.equal(added?.type, 'ADDED')
+  t.match(bookmark, {
+    type: 'BOOKMARK',
+    object: {
+      kind: 'ConfigMap',
+      metadata: { annotations: { 'k8s.io/initial-events-end': 'true' } },
+    },
+  })
+  t.ok(Number(versionOf(bookmark)) >= Number(versionOf(added)))
+  await api.post(configMaps, { metadata: { name: 'b' } })
+  t.same(summary(await watch.take(1)), ['ADDED b'])
+  watch.close()
+})
+
+t.test('a watch ends when its time is over; errors before its start are answers', async (t) => {
+  const { api } = await start(t)
+  await api.post(configMaps, { metadata: { name: 'a' } })
+  const watch = await api.watch(`${configMaps}?watch=1&timeoutSeconds=1`)
+  t.equal(watch.response.headers['content-type'], 'application/json')
+  t.same(summary(await watch.rest()), ['ADDED a'])
+  const refused: [string, number][] = [
+    ['resourceVersion=abc', 500],
+    ['timeoutSeconds=abc', 400],
+    ['labelSelector=a%20in', 400],
+    ['sendInitialEvents=true', 422],
+    ['resourceVersionMatch=Exact', 422],
+  ]
+  for (const [query, code] of refused)
+    t.equal((await api.get(`${configMaps}?watch=1&${query}`)).code, code, query)
+  const yaml = { headers: { accept: 'application/yaml' } }
+  t.equal((await api.get(`${configMaps}?watch=1`, yaml)).code, 406)
+})
+
+t.test(
+  'a version from the future is silence, or an error event where a list was asked for',
+  async (t) => {
+    const { api } = await start(t)
+    const future = 'watch=1&timeoutSeconds=1&resourceVersion=99999999'
+    const silent = await api.watch(`${configMaps}?${future}`)
+    t.same(await silent.rest(), [])
+    const listing = await api.watch(
+      `${configMaps}?${future}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan`,
+    )
+    t.match(await listing.rest(), [{ type: 'ERROR', object: { code: 504, reason: 'Timeout' } }])
+  },
+)
+
+t.test('Tables and metadata alone are watched, too, and old paths still are', async (t) => {
+  const { api } = await start(t)
+  await api.post(configMaps, { metadata: { name: 'a' } })
+  await api.post(configMaps, { metadata: { name: 'b' } })
+  const as = (kind: string) => ({
+    headers: { accept: `application/json;as=${kind};v=v1;g=meta.k8s.io` },
+  })
+  const table = await api.watch(`${configMaps}?watch=1`, as('Table'))
+  const [first, second] = await table.take(2)
+  table.close()
+  t.equal(first?.object.columnDefinitions[0].name, 'Name')
+  t.equal(second?.object.columnDefinitions, null, 'the header comes once')
+  t.equal(second?.object.rows[0].cells[0], 'b')
+  const partial = await api.watch(`${configMaps}?watch=1`, as('PartialObjectMetadata'))
+  t.match((await partial.take(1))[0]?.object, { kind: 'PartialObjectMetadata' })
+  partial.close()
+  const old = await api.watch('/api/v1/watch/namespaces/x/configmaps/b')
+  t.same(summary(await old.take(1)), ['ADDED b'])
+  old.close()
+})
+
+t.test('a client that does not read holds back only itself', async (t) => {
+  const { api, server } = await start(t)
+  const text = 'x'.repeat(100_000)
+  await api.post(configMaps, { metadata: { name: 'a' } })
+  const { body: list } = await api.get(configMaps)
+  const from = list.metadata.resourceVersion
+  const slow = await api.watch(`${configMaps}?watch=1&resourceVersion=${from}`)
+  slow.response.pause()
+  const quick = await api.watch(`${configMaps}?watch=1&resourceVersion=${from}`)
+  const waiting = (): number => {
+    let bytes = 0
+    for (const response of server.streams()) bytes += response.writableLength
+    return bytes
+  }
+  const writes = 200
+  let most = 0
+  for (let i = 0; i < writes; i++) {
+    await api.merge(`${configMaps}/a`, { data: { i: String(i), text } })
+    await quick.take(1)
+    most = Math.max(most, waiting())
+  }
+  quick.close()
+  t.ok(most < 8_000_000, `${most} of ${writes * text.length} bytes wait for the slow client`)
+  const events = await slow.take(writes)
+  t.equal(events.at(-1)?.object.data.i, String(writes - 1), 'and it still gets everything')
+  slow.close()
+})
