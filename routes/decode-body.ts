@@ -14,6 +14,7 @@ import { goKindOf } from '#registry/patch/merge.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
 import { parseYaml, YamlSyntaxError } from '#registry/yaml.js'
+import { isFormerVersion } from './former-versions.js'
 import { inputMediaType, mediaTypes } from './negotiation.js'
 
 const noBytes = Buffer.alloc(0)
@@ -49,7 +50,9 @@ const parseText = (
   if (mediaType === 'yaml') {
     try {
       const { value, duplicates } = parseYaml(text)
-      return { value, textErrors: duplicates }
+      // All lines of the text are one error, as Go's decoder gives them.
+      const lines = duplicates.join('\n  ')
+      return { value, textErrors: lines === '' ? [] : [`yaml: unmarshal errors:\n  ${lines}`] }
     } catch (error) {
       if (error instanceof YamlSyntaxError) throw refuse(error.message)
       throw error
@@ -124,7 +127,11 @@ export const checkType = (
     typeof value.apiVersion === 'string' && value.apiVersion !== '' ? value.apiVersion : expected
   if (kind === gvk.kind && (apiVersion === expected || accepted.includes(apiVersion))) return
   const gv = parseGroupVersion(apiVersion)
-  const known = gv !== undefined && (isCustom || table.byKind({ ...gv, kind }) !== undefined)
+  const known =
+    gv !== undefined &&
+    (isCustom ||
+      table.byKind({ ...gv, kind }) !== undefined ||
+      (kind === gvk.kind && isFormerVersion(gv, gvk)))
   if (!known)
     throw unrecognized(
       `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/api/legacyscheme/scheme.go:30"`,

@@ -49,12 +49,16 @@ const goMessages: Readonly<Partial<Record<string, string>>> = {
   BLOCK_AS_IMPLICIT_KEY: 'mapping values are not allowed in this context',
   MISSING_CHAR: 'did not find expected node content',
   MULTILINE_IMPLICIT_KEY: "could not find expected ':'",
-  TAB_AS_INDENT: 'found character that cannot start any token',
+  TAB_AS_INDENT: 'found a tab character that violates indentation',
   UNEXPECTED_TOKEN: 'did not find expected node content',
 }
 
 const goMessage = (code: string, message: string): string =>
   goMessages[code] ?? (message.split('\n')[0] ?? '').replace(/ at line.*$/, '')
+
+/** Go's scanner, unlike its parser, does not say that something is on the first line. */
+const lineOf = (code: string, line: number): string =>
+  line === 1 && code === 'BLOCK_AS_IMPLICIT_KEY' ? '' : `line ${line}: `
 
 const parseUnguarded = (text: string): ParsedYaml => {
   const document = parseDocument(text, {
@@ -75,7 +79,7 @@ const parseUnguarded = (text: string): ParsedYaml => {
       duplicates.push(`line ${line}: key ${JSON.stringify(name)} already set in map`)
       // A stream of several documents is read up to the end of its first.
     } else if (code !== 'MULTIPLE_DOCS')
-      throw new YamlSyntaxError(`yaml: line ${line}: ${goMessage(code, message)}`)
+      throw new YamlSyntaxError(`yaml: ${lineOf(code, line)}${goMessage(code, message)}`)
   }
   return { value: toJson(document.toJS({ maxAliasCount: limits.yamlAliasesMax }), 0), duplicates }
 }

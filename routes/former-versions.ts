@@ -1,0 +1,34 @@
+/** Versions that upstream still knows by type but serves no longer, or not by default: a body in one is no riddle. */
+
+const byGroup: Readonly<Record<string, readonly string[]>> = {
+  apps: ['v1beta1', 'v1beta2'],
+  batch: ['v1beta1'],
+  policy: ['v1beta1'],
+  'admissionregistration.k8s.io': ['v1alpha1', 'v1beta1'],
+  'certificates.k8s.io': ['v1alpha1', 'v1beta1'],
+  'coordination.k8s.io': ['v1beta1'],
+  'discovery.k8s.io': ['v1beta1'],
+  'events.k8s.io': ['v1beta1'],
+  'flowcontrol.apiserver.k8s.io': ['v1beta1', 'v1beta2', 'v1beta3'],
+  'networking.k8s.io': ['v1beta1'],
+  'node.k8s.io': ['v1alpha1', 'v1beta1'],
+  'rbac.authorization.k8s.io': ['v1alpha1', 'v1beta1'],
+  'resource.k8s.io': ['v1beta1', 'v1beta2'],
+  'scheduling.k8s.io': ['v1alpha1', 'v1beta1'],
+  'storage.k8s.io': ['v1alpha1', 'v1beta1'],
+}
+const oncePartOfExtensions = new Set([
+  'DaemonSet',
+  'Deployment',
+  'Ingress',
+  'NetworkPolicy',
+  'ReplicaSet',
+])
+
+export const isFormerVersion = (
+  { group, version }: { group: string; version: string },
+  served: { group: string; kind: string },
+): boolean => {
+  if (group === 'extensions') return version === 'v1beta1' && oncePartOfExtensions.has(served.kind)
+  return group === served.group && (byGroup[group]?.includes(version) ?? false)
+}
