@@ -46,6 +46,8 @@ interface Measured {
   calls: number
   ms: number
   failed: number
+  /** Processor time of the server. */
+  cpuMs: number
 }
 
 class Runner {
@@ -102,7 +104,7 @@ class Runner {
     for (const watcher of watchers)
       watcher.stream(watchPath + revision, (n) => void (delivered += n))
     await new Promise((resolve) => setTimeout(resolve, 700))
-    const sent: Measured = { calls: 0, ms: 0, failed: 0 }
+    const sent: Measured = { calls: 0, ms: 0, failed: 0, cpuMs: 0 }
     const started = performance.now()
     await this.round(patch, sent)
     const wanted = sent.calls * watchers.length
@@ -149,7 +151,8 @@ const main = async (): Promise<void> => {
 }
 
 const compare = async (runners: readonly [Runner, Runner], floor: Rival | undefined) => {
-  line('requests a second', `${runners[0].rival.name}  ${runners[1].rival.name}  ratio`)
+  const names = runners.map(({ rival }) => rival.name).join('  ')
+  line('requests a second', `${names}  ratio  processor µs a request, ratio`)
   const only = new RegExp(flags.only)
   const all = workloads(objects)
   // Deletes come last: they take away what the others work on.
@@ -178,16 +181,26 @@ const compareOne = async (
   runners: readonly [Runner, Runner],
   round: (runner: Runner, into: Measured) => Promise<void>,
 ) => {
-  const results = runners.map((): Measured => ({ calls: 0, ms: 0, failed: 0 }))
+  const results = runners.map((): Measured => ({ calls: 0, ms: 0, failed: 0, cpuMs: 0 }))
   for (let i = 0; i < Number(flags.rounds); i++) {
-    for (const [side, runner] of runners.entries()) await round(runner, results[side]!)
+    for (const [side, runner] of runners.entries()) {
+      const before = runner.rival.cpuMs()
+      await round(runner, results[side]!)
+      results[side]!.cpuMs += runner.rival.cpuMs() - before
+    }
   }
   const rates = results.map(({ calls, ms }) => (calls / ms) * 1000)
   const failed = results.some((r) => r.failed > 0)
     ? `  failed: ${results.map((r) => r.failed).join(', ')}`
     : ''
+  // What a request costs the processor does not depend on how busy the machine and its disk are.
+  const costs = results.map(({ calls, cpuMs }) => (cpuMs * 1000) / Math.max(1, calls))
+  const cpu = `${costs.map((cost) => cost.toFixed(0).padStart(8)).join('  ')}  ${(costs[1]! / costs[0]!).toFixed(2)}`
   const ratio = (rates[0]! / rates[1]!).toFixed(2)
-  line(name, `${rates.map((rate) => rate.toFixed(0).padStart(8)).join('  ')}  ${ratio}${failed}`)
+  line(
+    name,
+    `${rates.map((rate) => rate.toFixed(0).padStart(8)).join('  ')}  ${ratio}  ${cpu}${failed}`,
+  )
 }
 
 /** Asks our server once, and has the floor answer the same. */

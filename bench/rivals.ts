@@ -14,6 +14,8 @@ export interface Rival {
   set?(answer: FloorAnswer): Promise<void>
   /** Resident bytes of the process; 0 when it is not ours. */
   residentBytes(): number
+  /** Processor time used so far, in ms; 0 when it is not ours. */
+  cpuMs(): number
   stop(): Promise<void>
 }
 
@@ -22,6 +24,16 @@ const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const residentBytesOf = (pid: number): number => {
   try {
     return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024
+  } catch {
+    return 0
+  }
+}
+
+/** Clock ticks are hundredths of a second on Linux. */
+const cpuMsOf = (pid: number): number => {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+    return (Number(fields[11]) + Number(fields[12])) * 10
   } catch {
     return 0
   }
@@ -38,6 +50,7 @@ export const running = (name: string, url: string, token: string): Rival => ({
   url: new URL(url),
   token,
   residentBytes: () => 0,
+  cpuMs: () => 0,
   stop: async () => {},
 })
 
@@ -72,6 +85,7 @@ export const startOurs = async (
     url: new URL(url),
     token: 'bench',
     residentBytes: () => residentBytesOf(child.pid!),
+    cpuMs: () => cpuMsOf(child.pid!),
     stop: async () => {
       await ended(child)
       rmSync(dataDir, { recursive: true, force: true })
@@ -95,6 +109,7 @@ export const startFloor = async (key: string, cert: string): Promise<Rival> => {
       await next()
     },
     residentBytes: () => residentBytesOf(child.pid!),
+    cpuMs: () => cpuMsOf(child.pid!),
     stop: () => ended(child),
   }
 }

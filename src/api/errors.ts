@@ -46,20 +46,28 @@ interface Failure {
 export const failure = (
   { code, reason, message, details }: Failure,
   options: { cause?: unknown; log?: unknown } = {},
-): ApiError =>
-  new ApiError(
-    {
-      kind: 'Status',
-      apiVersion: 'v1',
-      metadata: {},
-      status: 'Failure',
-      message,
-      ...(reason === undefined ? {} : { reason }),
-      ...(details === undefined ? {} : { details }),
-      code,
-    },
-    options,
-  )
+): ApiError => {
+  // A refusal is an answer like any other: nobody reads its stack, and capturing one costs more than the rest of it.
+  const { stackTraceLimit } = Error
+  Error.stackTraceLimit = 0
+  try {
+    return new ApiError(
+      {
+        kind: 'Status',
+        apiVersion: 'v1',
+        metadata: {},
+        status: 'Failure',
+        message,
+        ...(reason === undefined ? {} : { reason }),
+        ...(details === undefined ? {} : { details }),
+        code,
+      },
+      options,
+    )
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit
+  }
+}
 
 const resourceDetails = (gr: GroupResource, name: string): StatusDetails => ({
   ...(name === '' ? {} : { name }),
