@@ -216,7 +216,10 @@ export const serveWatch = async (
   const timeoutMs = Math.min(timeoutMsOf(options), timerMsMax)
   const timer = setTimeout(stop, timeoutMs)
   const response = reply.raw
-  response.once('close', stop)
+  // Of the client that left, and of the server that shuts down.
+  const gone = request.kube.signal
+  if (gone.aborted) stop()
+  else gone.addEventListener('abort', stop, { once: true })
   const unfollow = stopWithDefinition(target, deps, stop)
   reply.hijack()
   const headers = { ...reply.getHeaders(), 'content-type': 'application/json' }
@@ -251,7 +254,7 @@ export const serveWatch = async (
       response.write(maker.error(tooLargeResourceVersion(Number(start.after), 0, 1).status))
     clearTimeout(timer)
     unfollow()
-    response.off('close', stop)
+    gone.removeEventListener('abort', stop)
     abort.abort()
     response.end()
   }

@@ -36,6 +36,7 @@ import { healthChecks } from './health-checks.js'
 import { clientAuthorities, credentialsOf, reachableHost } from './identity.js'
 import { formatKubeconfig } from './kubeconfig.js'
 import { makeListener } from './listener.js'
+import { OpenSockets } from './open-sockets.js'
 import type { ServerOptions } from './options.js'
 import { packageVersion } from './package-version.js'
 import { openRegistryStores, type RegistryStores } from './registry-stores.js'
@@ -60,6 +61,7 @@ interface Parts {
   table: ResourceTable
   stores: RegistryStores
   openRequests: OpenRequests
+  openSockets: OpenSockets
   fieldManagerOf: (definition: ResourceDefinition) => FieldManager
   customResources: CustomResources
 }
@@ -195,6 +197,7 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     credentials,
     table,
     stores,
+    openSockets: new OpenSockets(app.server),
     openRequests,
     fieldManagerOf,
     customResources,
@@ -204,10 +207,13 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
 }
 
 /** Stops listening, lets accepted requests finish, ends watches, then closes the storage. */
-const shutDown = async ({ app, stores, openRequests, customResources }: Parts): Promise<void> => {
+const shutDown = async (parts: Parts): Promise<void> => {
+  const { app, stores, openRequests, openSockets, customResources } = parts
   app.server.close()
   await openRequests.drain(limits.drainTimeoutMs)
-  await app.close()
+  const closing = app.close()
+  openSockets.end()
+  await closing
   await customResources.stop()
   await stores.close()
 }

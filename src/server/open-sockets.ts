@@ -1,0 +1,18 @@
+/** The connections of a port: closing it waits for them, and idle ones (HTTP/2 above all) may stay for ever. */
+import type { Server, Socket } from 'node:net'
+
+export class OpenSockets {
+  readonly #open = new Set<Socket>()
+
+  constructor(server: Pick<Server, 'on'>) {
+    server.on('connection', (socket: Socket) => {
+      this.#open.add(socket)
+      socket.once('close', () => this.#open.delete(socket))
+    })
+  }
+
+  /** Ends every connection once what was written to it is sent. */
+  end(): void {
+    for (const socket of this.#open) socket.destroySoon()
+  }
+}

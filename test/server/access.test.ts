@@ -1,0 +1,182 @@
+/** Who gets in, as whom, and to what. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import t from 'tap'
+import { issueCertificate } from '#server/x509.js'
+import { type Call, call, startServer } from './start-server.js'
+
+const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-access-'))
+t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+
+const day = 86_400_000
+const now = Date.now()
+const times = { notBeforeMs: now - day, notAfterMs: now + day }
+const clientCa = issueCertificate({
+  use: 'authority',
+  subject: { commonName: 'clients' },
+  ...times,
+})
+const otherCa = issueCertificate({ use: 'authority', subject: { commonName: 'clients' }, ...times })
+const caFile = path.join(folder, 'ca.crt')
+writeFileSync(caFile, clientCa.certPem)
+const tokenFile = path.join(folder, 'tokens.csv')
+writeFileSync(
+  tokenFile,
+  'alicetoken,alice,uid-1,"devs,ops"\nmastertoken,root,,system:masters\n# a comment\n\nbobtoken,bob,2\n',
+)
+
+const certificateOf = (issuer: typeof clientCa, name: string, ...organizations: string[]) => {
+  const made = issueCertificate({
+    use: 'client',
+    subject: { commonName: name, organizations },
+    issuer,
+    ...times,
+  })
+  return { cert: made.certPem, key: made.keyPem }
+}
+
+const whoAmI = (credentials: Partial<Call>): Call => ({
+  method: 'POST',
+  path: '/apis/authentication.k8s.io/v1/selfsubjectreviews',
+  body: { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' },
+  ...credentials,
+})
+
+const server = await startServer(t, { clientCaFile: caFile, tokenAuthFile: tokenFile })
+
+t.test('tokens of the file and client certificates say who somebody is', async (t) => {
+  const user = async (credentials: Partial<Call>) =>
+    (await call(server, whoAmI(credentials))).body.status?.userInfo
+  t.strictSame(await user({ token: 'alicetoken' }), {
+    username: 'alice',
+    uid: 'uid-1',
+    groups: ['devs', 'ops', 'system:authenticated'],
+  })
+  t.match(await user({ token: '', ...certificateOf(clientCa, 'carol', 'a', 'b') }), {
+    username: 'carol',
+    groups: ['a', 'b', 'system:authenticated'],
+  })
+  t.match(
+    await user({ token: 'bobtoken', ...certificateOf(clientCa, 'carol') }),
+    { username: 'carol' },
+    'the certificate comes first',
+  )
+})
+
+t.test('credentials that do not hold are 401 everywhere, none at all are anonymous', async (t) => {
+  const status = async (c: Partial<Call>) => (await call(server, { path: '/healthz', ...c })).status
+  t.equal(await status({ token: 'nobody' }), 401)
+  t.equal(await status({ token: '', ...certificateOf(otherCa, 'mallory') }), 401)
+  t.equal(await status({ token: '' }), 200)
+  for (const authorization of ['Bearer ', 'Bearer', 'Basic YTpi', 'alicetoken', ''])
+    t.equal(await status({ token: '', headers: { authorization } }), 200, authorization)
+  const paths = { '/healthz': 200, '/livez': 200, '/readyz': 200, '/version': 200 }
+  for (const [path, code] of Object.entries(paths))
+    t.equal(await status({ token: '', path }), code, path)
+  for (const path of ['/', '/api', '/apis', '/metrics', '/openapi/v2', '/api/v1/pods', '/nothing'])
+    t.equal(await status({ token: '', path }), 403, path)
+})
+
+t.test('who is not allowed is told what, where and by whom', async (t) => {
+  const { body } = await call(server, {
+    path: '/api/v1/namespaces/default/pods/a/log',
+    token: 'alicetoken',
+  })
+  t.strictSame(body, {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message:
+      'pods "a" is forbidden: User "alice" cannot get resource "pods/log" in API group "" in the namespace "default"',
+    reason: 'Forbidden',
+    details: { name: 'a', kind: 'pods' },
+    code: 403,
+  })
+})
+
+const rbac = '/apis/rbac.authorization.k8s.io/v1'
+const create = (path: string, body: object) => call(server, { method: 'POST', path, body })
+
+t.test('a role gives what it says, and its binding can take it away', async (t) => {
+  const role = {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'Role',
+    metadata: { name: 'reader' },
+  }
+  const rules = [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list'] }]
+  await create(`${rbac}/namespaces/default/roles`, { ...role, rules })
+  const binding = {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    metadata: { name: 'readers' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'reader' },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'devs' }],
+  }
+  const bindings = `${rbac}/namespaces/default/rolebindings`
+  t.equal((await create(bindings, binding)).status, 201)
+  const list = async (namespace: string, token: string) =>
+    (await call(server, { path: `/api/v1/namespaces/${namespace}/configmaps`, token })).status
+  t.equal(await list('default', 'alicetoken'), 200)
+  t.equal(await list('kube-system', 'alicetoken'), 403)
+  t.equal(await list('default', 'bobtoken'), 403)
+  const escalation = await call(server, {
+    method: 'POST',
+    path: bindings,
+    token: 'alicetoken',
+    body: { ...binding, metadata: { name: 'more' } },
+  })
+  t.equal(escalation.status, 403)
+  await call(server, { method: 'DELETE', path: `${bindings}/readers` })
+  t.equal(await list('default', 'alicetoken'), 403)
+})
+
+t.test('a ServiceAccount token works until its account is gone', async (t) => {
+  const accounts = '/api/v1/namespaces/default/serviceaccounts'
+  await create(accounts, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'bot' } })
+  const made = await create(`${accounts}/bot/token`, {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'TokenRequest',
+    spec: {},
+  })
+  const { token } = made.body.status
+  const me = await call(server, whoAmI({ token }))
+  t.equal(me.body.status.userInfo.username, 'system:serviceaccount:default:bot')
+  const tampered = `${token.slice(0, -4)}AAAA`
+  t.equal((await call(server, whoAmI({ token: tampered }))).status, 401)
+  await call(server, { method: 'DELETE', path: `${accounts}/bot` })
+  t.equal((await call(server, whoAmI({ token }))).status, 401)
+})
+
+t.test('masters may be anybody, others only whom they may impersonate', async (t) => {
+  const as = (token: string, headers: Record<string, string>) =>
+    call(server, whoAmI({ token, headers }))
+  const eve = await as('mastertoken', {
+    'impersonate-user': 'eve',
+    'impersonate-uid': 'u',
+    'impersonate-extra-team': 'x',
+  })
+  t.strictSame(eve.body.status.userInfo, {
+    username: 'eve',
+    uid: 'u',
+    groups: ['system:authenticated'],
+    extra: { team: ['x'] },
+  })
+  t.equal((await as('alicetoken', { 'impersonate-user': 'eve' })).status, 403)
+  t.equal((await as('mastertoken', { 'impersonate-group': 'x' })).status, 400)
+})
+
+t.test('readers beyond the limit are sent away with a hint when to come back', async (t) => {
+  const small = await startServer(t, { maxRequestsInFlight: 1, tokenAuthFile: tokenFile })
+  const many = Array.from({ length: 40 }, () =>
+    call(small, { path: '/healthz', token: 'bobtoken' }),
+  )
+  const answers = await Promise.all(many)
+  const refused = answers.filter(({ status }) => status === 429)
+  for (const answer of refused) {
+    t.equal(answer.headers['retry-after'], '1')
+    t.equal(answer.text, 'Too many requests, please try again later.\n')
+  }
+  t.ok(answers.some(({ status }) => status === 200))
+})

@@ -1,0 +1,107 @@
+/** The command line as processes: real signals, real ports, real exit codes. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import net, { type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+
+const main = fileURLToPath(new URL('../../src/main.js', import.meta.url))
+const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-cli-'))
+t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+
+const run = (...args: string[]) =>
+  spawnSync(process.execPath, [main, ...args], { cwd: folder, timeout: 30_000, encoding: 'utf8' })
+
+const ready = (child: ChildProcess): Promise<string> =>
+  new Promise((resolve, reject) => {
+    let said = ''
+    child.stderr!.on('data', (chunk: Buffer) => {
+      said += chunk
+      if (said.includes('ready ')) resolve(said)
+    })
+    child.once('exit', (code) => reject(new Error(`ended with ${code}: ${said}`)))
+  })
+
+const ended = (child: ChildProcess): Promise<number | null> =>
+  new Promise((resolve) => child.once('exit', (code) => resolve(code)))
+
+t.test('mistakes are one line and exit code 2', async (t) => {
+  const mistakes: [string[], RegExp][] = [
+    [['serve', '--nonsense'], /unknown flag: --nonsense/],
+    [['serve', '--secure-port=x'], /--secure-port: must be a whole number/],
+    [['serve', '--secure-port', '70000'], /must be a port/],
+    [['serve', '--secure-port'], /flag needs an argument/],
+    [['serve', '--bind-address=there'], /must be an IP address/],
+    [['serve', '--authorization-mode=Magic'], /must be one of/],
+    [['serve', '--disable-admission-plugins=Nope'], /no such admission plugin/],
+    [['serve', '--token-auth-file=/does/not/exist'], /there is no such file/],
+    [['serve', '--storage=tape:'], /must be memory:/],
+    [['serve', '--request-timeout=soon'], /must be a duration/],
+    [['serve', 'extra'], /unexpected argument/],
+    [['serve', '--tls-cert-file', main], /go together/],
+    [['dance'], /unknown command/],
+  ]
+  for (const [args, text] of mistakes) {
+    const { status, stderr } = run(...args)
+    t.equal(status, 2, args.join(' '))
+    t.match(stderr, text)
+    t.equal(stderr.trim().split('\n').length, 1, 'one line')
+  }
+})
+
+t.test('each command explains itself', async (t) => {
+  for (const command of [
+    'up',
+    'serve',
+    'kubelet',
+    'scheduler',
+    'controller-manager',
+    'kubeconfig',
+  ]) {
+    const { status, stdout } = run(command, '--help')
+    t.equal(status, 0, command)
+    t.match(stdout, /--\w/)
+  }
+  t.match(run('--help').stdout, /serve/)
+})
+
+t.test('serve: ready line, kubeconfig, upstream flags, graceful end, second start', async (t) => {
+  const args = ['serve', '--secure-port=0', '--event-ttl=1h', '--profiling', '--v=0']
+  const child = spawn(process.execPath, [main, ...args], { cwd: folder })
+  t.teardown(() => child.kill('SIGKILL'))
+  const said = await ready(child)
+  t.match(said, /--event-ttl has no meaning here and is ignored/)
+  t.match(said, /ready https:\/\/127\.0\.0\.1:\d+ kubeconfig=\S+ in \d+ ms/)
+  const kubeconfig = path.join(folder, '.kubelevel/kubeconfig')
+  t.equal(statSync(kubeconfig).mode & 0o777, 0o600)
+  t.equal(run('kubeconfig').stdout, readFileSync(kubeconfig, 'utf8'))
+  const taken = run('serve', '--secure-port=0')
+  t.equal(taken.status, 1, 'one server to a data dir')
+  t.equal(taken.stderr.trim().split('\n').length, 1, taken.stderr)
+  child.kill('SIGTERM')
+  t.equal(await ended(child), 0)
+  const again = spawn(process.execPath, [main, 'serve', '--secure-port=0'], { cwd: folder })
+  t.teardown(() => again.kill('SIGKILL'))
+  await ready(again)
+  again.kill('SIGINT')
+  t.equal(await ended(again), 0)
+})
+
+t.test('a busy port is said so', async (t) => {
+  const squatter = net.createServer().listen(0, '127.0.0.1')
+  t.teardown(() => squatter.close())
+  await new Promise((resolve) => squatter.once('listening', resolve))
+  const { port } = squatter.address() as AddressInfo
+  const { status, stderr } = run('serve', `--secure-port=${port}`, '--storage=memory:')
+  t.equal(status, 1)
+  t.match(stderr, new RegExp(`port ${port} on 127.0.0.1 is in use`))
+})
+
+t.test('kubeconfig without a server says what to do', async (t) => {
+  const { status, stderr } = run('kubeconfig', '--data-dir=nowhere')
+  t.equal(status, 1)
+  t.match(stderr, /start a server with this data dir first/)
+  t.notOk(existsSync(path.join(folder, 'nowhere')))
+})

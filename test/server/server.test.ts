@@ -1,0 +1,184 @@
+/** Servers as an embedder sees them: several at once, closed without a trace, the same again after a restart. */
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import net from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { discovery } from '#openapi/schemas.js'
+import { createServer } from '#src/index.js'
+import { call, startServer } from './start-server.js'
+
+const temporary = (t: { teardown(run: () => void): void }): string => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-server-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+const configMap = (name: string) => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name },
+  data: { a: '1' },
+})
+const configMaps = '/api/v1/namespaces/default/configmaps'
+
+t.test('two servers in one process share nothing', async (t) => {
+  const [one, two] = await Promise.all([startServer(t), startServer(t)])
+  t.not(one.url, two.url)
+  t.not(one.caPem, two.caPem)
+  t.equal((await call(one, { method: 'POST', path: configMaps, body: configMap('x') })).status, 201)
+  t.equal((await call(one, { path: `${configMaps}/x` })).status, 200)
+  t.equal((await call(two, { path: `${configMaps}/x` })).status, 404)
+  t.equal((await call(two, { path: '/api', token: one.adminToken })).status, 401)
+})
+
+t.test('after close nothing keeps the process alive', async (t) => {
+  const index = fileURLToPath(new URL('../../src/index.js', import.meta.url))
+  const script = `
+    const { createServer } = await import(${JSON.stringify(index)})
+    const servers = await Promise.all([createServer(), createServer()])
+    await Promise.all(servers.map((server) => server.close()))`
+  const done = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+    timeout: 30_000,
+  })
+  t.equal(done.signal, null, 'ended by itself')
+  t.equal(done.status, 0, done.stderr.toString())
+})
+
+t.test(
+  'a restart keeps objects, certificates and the token; keys are for their owner only',
+  async (t) => {
+    const folder = temporary(t)
+    const storage = `level:${folder}`
+    const first = await createServer({ storage, logLevel: 'silent' })
+    const made = await call(first, { method: 'POST', path: configMaps, body: configMap('kept') })
+    t.equal(made.status, 201)
+    await first.close()
+    const second = await startServer(t, { storage })
+    t.equal(second.caPem, first.caPem)
+    t.equal(second.adminToken, first.adminToken)
+    const read = await call(second, { path: `${configMaps}/kept` })
+    t.strictSame(read.body, made.body)
+    const pki = path.join(folder, 'pki')
+    t.equal(statSync(pki).mode & 0o777, 0o700)
+    for (const file of readdirSync(pki))
+      t.equal(statSync(path.join(pki, file)).mode & 0o777, 0o600, file)
+  },
+)
+
+t.test('close ends watches and answers what was accepted', async (t) => {
+  const server = await createServer({ logLevel: 'silent' })
+  const watch = call(server, { path: `${configMaps}?watch=true` })
+  const lists = Array.from({ length: 20 }, () => call(server, { path: configMaps }))
+  t.strictSame([...new Set((await Promise.all(lists)).map(({ status }) => status))], [200])
+  const closing = server.close()
+  t.equal((await watch).status, 200)
+  await closing
+  await t.rejects(call(server, { path: '/healthz' }))
+  await server.close()
+})
+
+t.test('a busy port is an error, and the server that has it goes on', async (t) => {
+  const server = await startServer(t)
+  const port = Number(new URL(server.url).port)
+  await t.rejects(createServer({ port, logLevel: 'silent' }), { code: 'EADDRINUSE' })
+  t.equal((await call(server, { path: '/healthz' })).text, 'ok')
+})
+
+t.test('garbage on the port is refused and hurts nobody', async (t) => {
+  const server = await startServer(t)
+  const port = Number(new URL(server.url).port)
+  const garbage = Array.from(
+    { length: 50 },
+    (_, i) =>
+      new Promise<void>((resolve) => {
+        const socket = net.connect(port, '127.0.0.1', () => {
+          socket.write(i % 2 === 0 ? 'GET / HTTP/1.1\r\n\r\n' : Buffer.alloc(300, i))
+          socket.end()
+        })
+        socket.on('error', () => resolve())
+        socket.on('close', () => resolve())
+        socket.resume()
+      }),
+  )
+  await Promise.all(garbage)
+  const odd = ['/%', '/api/v1/namespaces/%00', '/../../etc/passwd', `/${'x'.repeat(3000)}`]
+  for (const path of odd)
+    t.match((await call(server, { path })).status, /^[34]\d\d$/, path.slice(0, 30))
+  const tooLarge = await call(server, {
+    method: 'POST',
+    path: configMaps,
+    body: { ...configMap('big'), data: { a: 'x'.repeat(3 * 1024 * 1024) } },
+  })
+  t.match(tooLarge.body, { kind: 'Status', code: 413, reason: 'RequestEntityTooLarge' })
+  t.equal((await call(server, { path: '/healthz' })).text, 'ok')
+})
+
+t.test('discovery equals the reference, in both forms', async (t) => {
+  const server = await startServer(t)
+  const facts = discovery()
+  const aggregated = {
+    accept: 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList',
+  }
+  for (const [root, expected] of [
+    ['/api', facts.api],
+    ['/apis', facts.apis],
+  ] as const) {
+    const { body, headers } = await call(server, { path: root, headers: aggregated })
+    t.strictSame(body.items, expected.items)
+    const again = await call(server, {
+      path: root,
+      headers: { ...aggregated, 'if-none-match': String(headers.etag) },
+    })
+    t.equal(again.status, 304)
+  }
+  for (const [path, document] of Object.entries(facts.legacy)) {
+    if (path === '/api') continue
+    t.strictSame((await call(server, { path })).body, document, path)
+  }
+})
+
+t.test(
+  'OpenAPI documents come under their hash, are never sent twice, and know every operation',
+  async (t) => {
+    const server = await startServer(t)
+    const index = (await call(server, { path: '/openapi/v3' })).body.paths
+    const { serverRelativeURL } = index['apis/apps/v1']
+    const document = await call(server, { path: serverRelativeURL })
+    t.ok(document.body.components.schemas['io.k8s.api.apps.v1.Deployment'])
+    t.ok(document.body.paths['/apis/apps/v1/namespaces/{namespace}/deployments/{name}'].patch)
+    const etag = String(document.headers.etag)
+    const again = await call(server, {
+      path: serverRelativeURL,
+      headers: { 'if-none-match': etag },
+    })
+    t.equal(again.status, 304)
+    const moved = await call(server, { path: '/openapi/v3/apis/apps/v1?hash=0' })
+    t.equal(moved.status, 301)
+    t.equal(moved.headers.location, serverRelativeURL)
+    const old = (await call(server, { path: '/openapi/v2' })).body
+    t.equal(old.swagger, '2.0')
+    t.ok(old.paths['/api/v1/namespaces/{namespace}/pods'].post)
+  },
+)
+
+t.test(
+  'metrics count requests by what the table knows, and by nothing that a client makes up',
+  async (t) => {
+    const server = await startServer(t)
+    await call(server, { path: configMaps })
+    await call(server, { path: '/apis/made.up/v1/things' })
+    const { text } = await call(server, { path: '/metrics' })
+    t.match(
+      text,
+      /apiserver_request_total\{[^}]*resource="configmaps"[^}]*verb="LIST"[^}]*code="200"\} 1/,
+    )
+    t.match(
+      text,
+      /apiserver_request_duration_seconds_bucket\{[^}]*resource="configmaps"[^}]*le="60"\} 1/,
+    )
+    t.notMatch(text, /made\.up/)
+  },
+)

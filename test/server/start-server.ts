@@ -1,0 +1,69 @@
+/** A server of a test's own, closed with it, and requests to it. */
+import https from 'node:https'
+import type { Test } from 'tap'
+import { createServer, type Server, type ServerOptions } from '#src/index.js'
+
+export interface Answer {
+  status: number
+  headers: Record<string, string | string[] | undefined>
+  text: string
+  // biome-ignore lint/suspicious/noExplicitAny: answers are of every kind
+  body: any
+}
+
+export interface Call {
+  method?: string
+  path: string
+  body?: unknown
+  headers?: Record<string, string>
+  /** Default: the admin's; empty for none. */
+  token?: string
+  cert?: string
+  key?: string
+}
+
+export const call = (
+  server: Server,
+  { path, method = 'GET', body, ...rest }: Call,
+): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    const token = rest.token ?? server.adminToken
+    const payload = body === undefined ? undefined : JSON.stringify(body)
+    const request = https.request(
+      `${server.url}${path}`,
+      {
+        method,
+        ca: server.caPem,
+        cert: rest.cert,
+        key: rest.key,
+        agent: false,
+        headers: {
+          ...(token === '' ? {} : { authorization: `Bearer ${token}` }),
+          ...(payload === undefined ? {} : { 'content-type': 'application/json' }),
+          ...rest.headers,
+        },
+      },
+      (response) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.on('end', () => {
+          const text = Buffer.concat(chunks).toString()
+          let parsed: unknown = text
+          try {
+            parsed = JSON.parse(text)
+          } catch {
+            // Plain text stays text.
+          }
+          resolve({ status: response.statusCode!, headers: response.headers, text, body: parsed })
+        })
+      },
+    )
+    request.on('error', reject)
+    request.end(payload)
+  })
+
+export const startServer = async (t: Test, options: ServerOptions = {}): Promise<Server> => {
+  const server = await createServer({ logLevel: 'silent', ...options })
+  t.teardown(() => server.close())
+  return server
+}
