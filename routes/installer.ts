@@ -5,8 +5,8 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import { methodNotAllowed, notFound, pathNotFound } from '#api/errors.js'
+import { PlainTextError } from '#api/plain-text-error.js'
 import type { RequestInfo } from '#api/request-info.js'
-import { PlainTextError } from '#filters/plain-text-error.js'
 import type { ResourceDefinition, Subresource, Verb } from '#registry/resource-definition.js'
 import type { ApiDeps, Target, VerbHandler } from './api-deps.js'
 import { createObject } from './verbs/create.js'

@@ -8,7 +8,7 @@ import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { ApiError, expired, methodNotSupported, tooLargeResourceVersion } from '#api/errors.js'
+import { ApiError, methodNotSupported, tooLargeResourceVersion } from '#api/errors.js'
 import { stringify } from '#api/json.js'
 import type { KubeObject } from '#api/object.js'
 import type { Status } from '#api/status.js'
@@ -19,7 +19,6 @@ import { interpretStorageError } from '#registry/interpret-storage-error.js'
 import { type ListRequest, requireVersion } from '#registry/list-options.js'
 import type { Query } from '#registry/query.js'
 import { makeTable, parseIncludeObject, partialObjectMetadata } from '#registry/table-printer.js'
-import { StorageError } from '#storage/driver.js'
 import type { ApiDeps, Target } from '../api-deps.js'
 import { type Negotiated, streamNotAcceptable } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
@@ -155,8 +154,6 @@ const timeoutMsOf = ({ timeoutSeconds }: ListRequest): number =>
     : limits.watchTimeoutMinMs + randomInt(limits.watchTimeoutMinMs)
 
 const errorStatus = (error: unknown, target: Target, after: number | string): Status => {
-  if (error instanceof StorageError && error.code === 'Compacted')
-    return expired(`too old resource version: ${after} (${error.revision ?? 0})`).status
   const refusal = interpretStorageError(error, {
     resource: target.definition.gvr,
     operation: 'watch',

@@ -1,8 +1,9 @@
 /** Bounds the requests that run at once, reading and writing ones apart; long-running ones do not count. */
+
+import { PlainTextError } from '#api/plain-text-error.js'
 import type { RequestInfo } from '#api/request-info.js'
 import type { Filter } from './kube-request.js'
 import type { OpenRequests } from './open-requests.js'
-import { PlainTextError } from './plain-text-error.js'
 
 export interface InFlightLimits {
   /** 0 is no bound. */

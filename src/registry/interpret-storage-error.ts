@@ -28,7 +28,11 @@ export const interpretStorageError = (
   const log = { code: error.code, message: error.message, resource, operation }
   switch (error.code) {
     case 'Compacted':
-      return expired(`The resourceVersion for the provided list is too old.`)
+      return expired(
+        operation === 'watch'
+          ? `too old resource version: ${asked ?? 0} (${error.revision ?? 0})`
+          : 'The resourceVersion for the provided list is too old.',
+      )
     case 'FutureRevision':
       return tooLargeResourceVersion(asked ?? 0, error.revision ?? 0, futureRetrySeconds)
     case 'Unavailable':

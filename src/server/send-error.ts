@@ -1,7 +1,7 @@
 /** The last stop of every error that no handler answered: a Status, or plain text where upstream has plain text. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, badRequest, internalError, requestEntityTooLarge } from '#api/errors.js'
-import { PlainTextError } from '#filters/plain-text-error.js'
+import { PlainTextError } from '#api/plain-text-error.js'
 import { limits } from '#limits'
 import { negotiateError } from '#routes/negotiation.js'
 import { sendValue } from '#routes/respond.js'
