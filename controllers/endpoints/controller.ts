@@ -6,8 +6,9 @@ import { matchesLabels } from '#client/label-selector.js'
 import { keyOf, splitKey } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
-import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
+import type { Controller, ControllerContext } from '../controller.js'
 import type { Service } from '../endpointslice/endpoint.js'
+import { PacedQueue } from '../endpointslice/paced-queue.js'
 import { servicesOfPods } from '../endpointslice/services-of-pods.js'
 import {
   type Endpoints,
@@ -68,7 +69,7 @@ export const endpointsController: Controller = {
     const services = informers.for<Service>(resources.services)
     const pods = informers.for<Pod>(resources.pods)
     const endpoints = informers.for<Endpoints>(resources.endpoints)
-    const queue = newQueue()
+    const queue = new PacedQueue(5)
     pods.store.addIndex('namespace', (pod) => [pod.metadata.namespace!])
     servicesOfPods({ services, pods }, (key) => queue.add(key))
     // Also those whose Service went while nobody watched.
@@ -77,7 +78,7 @@ export const endpointsController: Controller = {
       onUpdate: (object) => queue.add(keyOf(object)),
       onDelete: (object) => queue.add(keyOf(object)),
     })
-    return queueRun(context, queue, async (key) => {
+    return queue.run(context.log, async (key) => {
       const service = services.store.get(key)
       try {
         if (service === undefined) await removeEndpoints(context, key)

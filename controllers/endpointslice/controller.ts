@@ -5,8 +5,9 @@ import { matchesLabels } from '#client/label-selector.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
-import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
+import type { Controller, ControllerContext } from '../controller.js'
 import type { Service } from './endpoint.js'
+import { PacedQueue } from './paced-queue.js'
 import {
   type EndpointSlice,
   managedBy,
@@ -44,7 +45,7 @@ export const endpointSliceController: Controller = {
     const pods = informers.for<Pod>(resources.pods)
     const slices = informers.for<EndpointSlice>(resources.endpointSlices)
     const nodes = informers.for<KubeObject>(resources.nodes)
-    const queue = newQueue()
+    const queue = new PacedQueue(1)
     const serviceKey = (slice: EndpointSlice) =>
       `${slice.metadata.namespace}/${slice.metadata.labels?.[serviceNameLabel] ?? ''}`
     pods.store.addIndex('namespace', (pod) => [pod.metadata.namespace!])
@@ -56,7 +57,7 @@ export const endpointSliceController: Controller = {
       onDelete: (slice) => queue.add(serviceKey(slice)),
       onUpdate: (slice) => queue.add(serviceKey(slice)),
     })
-    return queueRun(context, queue, async (key) => {
+    return queue.run(context.log, async (key) => {
       const service = services.store.get(key)
       // Without a Service the garbage collector takes its slices.
       if (service === undefined || service.metadata.deletionTimestamp !== undefined) return

@@ -42,6 +42,7 @@ export const planReplicas = (set: ReplicaSet, pods: readonly Pod[]): ReplicaPlan
   const surplus = active.length - (set.spec.replicas ?? 1)
   if (set.metadata.deletionTimestamp !== undefined) return { create: 0, delete: [] }
   if (surplus < 0) return { create: Math.min(-surplus, burstMax), delete: [] }
+  if (surplus === 0) return { create: 0, delete: [] }
   return { create: 0, delete: rankForDeletion(active).slice(0, Math.min(surplus, burstMax)) }
 }
 

@@ -61,6 +61,8 @@ export interface RawRequest {
   contentType?: string
   accept?: string
   signal?: AbortSignal
+  /** A watch or a stream. */
+  longRunning?: boolean
 }
 
 const patchTypes: Record<PatchType, string> = {
@@ -142,6 +144,7 @@ export class Client {
       },
       ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
       ...(request.signal ? { signal: request.signal } : {}),
+      ...(request.longRunning ? { longRunning: true } : {}),
     })
     const code = message.statusCode ?? 0
     if (code >= 200 && code < 300) return message
@@ -193,6 +196,7 @@ export class Client {
         timeoutSeconds: options.timeoutSeconds,
       },
       signal: options.signal,
+      longRunning: true,
       ...(options.metadataOnly ? { accept: `${partial},application/json` } : {}),
     })
     yield* readEvents<T>(message)

@@ -1,6 +1,7 @@
 /** HTTPS to one server over a pool of kept-alive connections. Knows requests and bytes, no objects. */
 import http from 'node:http'
 import https from 'node:https'
+import tls from 'node:tls'
 import type { ClientConfig } from './kubeconfig.js'
 
 export interface TransportRequest {
@@ -12,6 +13,8 @@ export interface TransportRequest {
   signal?: AbortSignal
   /** Ends the wait for the head of the answer; milliseconds. */
   headTimeoutMs?: number
+  /** Stays open for minutes: gets a connection of its own. */
+  longRunning?: boolean
 }
 
 export interface Transport {
@@ -26,24 +29,36 @@ const headTimeoutDefaultMs = 65_000
 const isStaleSocket = (request: http.ClientRequest, error: NodeJS.ErrnoException): boolean =>
   request.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
 
+/** Requests in flight, watches aside: more would only open connections, whose handshakes cost more than the wait. */
+const connectionsMax = 16
+
+/** Keys and certificates are read once and not for every connection. */
 const connectionOptions = (config: ClientConfig): https.AgentOptions => ({
   keepAlive: true,
-  // Watches hold a connection each, so the bound is on what is in flight, not on what is open.
-  maxSockets: Number.POSITIVE_INFINITY,
-  maxFreeSockets: 8,
   noDelay: true,
-  ...(config.ca ? { ca: config.ca } : {}),
-  ...(config.cert ? { cert: config.cert } : {}),
-  ...(config.key ? { key: config.key } : {}),
+  secureContext: tls.createSecureContext({
+    ...(config.ca ? { ca: config.ca } : {}),
+    ...(config.cert ? { cert: config.cert } : {}),
+    ...(config.key ? { key: config.key } : {}),
+  }),
   rejectUnauthorized: !config.insecureSkipTlsVerify,
 })
+
+const createAgents = (config: ClientConfig, secure: boolean) => {
+  const pool = { maxSockets: connectionsMax, maxFreeSockets: connectionsMax }
+  if (!secure)
+    return { short: new http.Agent({ keepAlive: true, ...pool }), long: new http.Agent() }
+  const options = connectionOptions(config)
+  return {
+    short: new https.Agent({ ...options, ...pool }),
+    long: new https.Agent({ ...options, keepAlive: false }),
+  }
+}
 
 export const createTransport = (config: ClientConfig): Transport => {
   const url = new URL(config.server)
   const secure = url.protocol === 'https:'
-  const agent = secure
-    ? new https.Agent(connectionOptions(config))
-    : new http.Agent({ keepAlive: true, maxFreeSockets: 8 })
+  const agents = createAgents(config, secure)
   const start = secure ? https.request : http.request
   const authorization: Record<string, string> = config.token
     ? { authorization: `Bearer ${config.token}` }
@@ -52,7 +67,7 @@ export const createTransport = (config: ClientConfig): Transport => {
   const attempt = (request: TransportRequest, triesLeft: number): Promise<http.IncomingMessage> =>
     new Promise((resolve, reject) => {
       const outgoing = start({
-        agent,
+        agent: request.longRunning ? agents.long : agents.short,
         host: url.hostname.replace(/^\[|\]$/g, ''),
         port: url.port || (secure ? 443 : 80),
         method: request.method,
@@ -85,6 +100,9 @@ export const createTransport = (config: ClientConfig): Transport => {
 
   return {
     send: (request) => attempt(request, 3),
-    close: () => agent.destroy(),
+    close() {
+      agents.short.destroy()
+      agents.long.destroy()
+    },
   }
 }

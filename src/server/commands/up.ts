@@ -17,6 +17,9 @@ const childStopMs = 10_000
 /** A kubelet makes much short-lived garbage: with a small nursery 500 Pods cost it 87 MB in place of 115. */
 const nodeFlags: Readonly<Record<string, readonly string[]>> = {
   kubelet: ['--max-semi-space-size=1'],
+  // The same for what keeps a copy of every Pod: 88 MB in place of 125; with 1 a cascade would collect all the time.
+  'controller-manager': ['--max-semi-space-size=2'],
+  scheduler: ['--max-semi-space-size=2'],
 }
 
 interface Child {
