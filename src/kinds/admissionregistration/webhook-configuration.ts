@@ -11,6 +11,7 @@ import {
 import { isDns1035Label, isDns1123Subdomain } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import type { Strategy } from '#registry/resource-definition.js'
+import { sameJson } from '#validation/immutable.js'
 import { type LabelSelector, validLabelSelector } from '#validation/label-selector.js'
 import { isPort, portMessage } from '#validation/network.js'
 import {
@@ -210,8 +211,7 @@ const writeDefaults = (object: KubeObject, mutating: boolean): void => {
 }
 
 export const webhookStrategy = (mutating: boolean): Strategy => ({
-  generation: (next, previous) =>
-    JSON.stringify(next.webhooks ?? []) !== JSON.stringify(previous.webhooks ?? []),
+  generation: (next, previous) => !sameJson(next.webhooks, previous.webhooks),
   default: (object) => writeDefaults(object, mutating),
   prepareForCreate: (object) => {
     object.metadata.generation = 1

@@ -169,7 +169,7 @@ export default defineKind({
     },
   },
   sample: {
-    metadata: { name: 'sample' },
+    metadata: { name: 'sample-v1' },
     spec: {
       scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'sample' },
       maxReplicas: 3,

@@ -243,7 +243,7 @@ export default defineKind({
       signerName: 'example.com/sample',
       usages: ['client auth'],
       request: Buffer.from(
-        '-----BEGIN CERTIFICATE REQUEST-----\nMIGfMEcCAQAwFTETMBEGA1UEAwwKc2FtcGxlLm9yZzAqMAUGAytlcAMhAAAAAAAA\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAKAAMAUGAytlcANBAA==\n-----END CERTIFICATE REQUEST-----\n',
+        '-----BEGIN CERTIFICATE REQUEST-----\nMIGiMFYCAQAwIzEQMA4GA1UECgwHc2FtcGxlczEPMA0GA1UEAwwGc2FtcGxlMCow\nBQYDK2VwAyEALF8aFfHCxP4lOq7piDn4BDR1Cu02WG+9pmMCuJ0K43ygADAFBgMr\nZXADQQD8HxKaiAy+z5ASeDxTxTnENZkQa4ntOmVOm+aopiYNc3ooB1qf97RpsT8S\n6pBb0VBju3ev18hVftpeltF12nQP\n-----END CERTIFICATE REQUEST-----\n',
       ).toString('base64'),
     },
   },

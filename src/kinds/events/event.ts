@@ -68,7 +68,7 @@ export default defineKind({
     validateUpdate: validateCoreEvent,
   },
   sample: {
-    metadata: { name: 'sample' },
+    metadata: { name: 'sample-new' },
     regarding: { kind: 'Pod', name: 'sample', namespace: 'default' },
     reason: 'Sampled',
     action: 'Sample',

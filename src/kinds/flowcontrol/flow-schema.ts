@@ -84,7 +84,10 @@ const verbErrors = (given: string[], path: string): FieldError[] => {
 }
 
 const resourceRuleErrors = (rule: ResourceRule, path: string): FieldError[] => {
-  const { apiGroups = [], resources = [], namespaces = [], clusterScope = false } = rule
+  const { clusterScope = false } = rule
+  const apiGroups = rule.apiGroups ?? []
+  const resources = rule.resources ?? []
+  const namespaces = rule.namespaces ?? []
   const at = (field: string): string => child(path, field)
   const member = "each member of this list must be '*' or a DNS-1123 label; "
   return [
@@ -122,7 +125,10 @@ const pathRuleErrors = (rule: PathRule, path: string): FieldError[] => {
 }
 
 const rulesErrors = (rules: Rules, path: string): FieldError[] => {
-  const { subjects = [], resourceRules = [], nonResourceRules = [] } = rules
+  // Lists without omitempty come as null when they are missing.
+  const subjects = rules.subjects ?? []
+  const resourceRules = rules.resourceRules ?? []
+  const nonResourceRules = rules.nonResourceRules ?? []
   return [
     ...(subjects.length === 0
       ? [required(child(path, 'subjects'), 'subjects must contain at least one value')]
