@@ -84,6 +84,19 @@ export const withRevision = (value: Buffer, revision: number): Buffer => {
   return json
 }
 
+/** How `encodeObject` goes on up to the labels. What it does not expect there, it leaves to the decoder. */
+const labelled = new RegExp(
+  `${beginning.source.slice(0, -'(.)'.length)}(?:,?"generation":\\d+)?(?:,?"creationTimestamp":(?:"[^"]*"|null))?(?:,?"deletionTimestamp":"[^"]*")?(?:,?"deletionGracePeriodSeconds":-?\\d+)?(?:,?"labels":(\\{[ -z|~]*\\}))?(?!,?"labels":)`,
+)
+const noLabels: Readonly<Record<string, string>> = {}
+
+/** The labels of a stored value, without decoding the rest of it; undefined when only decoding can tell. */
+export const labelsOf = (value: Buffer): Readonly<Record<string, string>> | undefined => {
+  const found = labelled.exec(value.toString('latin1', 0, beginningBytesMax))
+  if (found === null) return undefined
+  return found[2] === undefined ? noLabels : JSON.parse(found[2])
+}
+
 /** The object of a stored value, resourceVersion set in upstream's place. */
 export const decodeObject = (value: Buffer, revision: number): KubeObject => {
   const object = parse(value.toString())

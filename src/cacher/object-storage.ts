@@ -12,6 +12,8 @@ export interface StoredObject {
   readonly key: string
   /** Decoded in the storage version, with `metadata.resourceVersion` set. Decoded at first use. */
   readonly object: KubeObject
+  /** `metadata.labels`, at hand without decoding the object; empty when it has none. */
+  readonly labels?: Readonly<Record<string, string>>
   /** The JSON of `object`, resourceVersion in place; made once per write, however many read it. */
   readonly json: Buffer
   /** Revision of the write that made this version: the number behind resourceVersion. */

@@ -227,8 +227,8 @@ export class ResourceCache {
     }
     for (const [name, value] of labelEquals ?? []) {
       const index = this.#index(`label ${name}`, (version) => {
-        const labels = version.object.metadata.labels
-        return labels !== undefined && Object.hasOwn(labels, name) ? labels[name] : undefined
+        const { labels } = version
+        return Object.hasOwn(labels, name) ? labels[name] : undefined
       })
       consider(index, value)
     }

@@ -4,7 +4,7 @@
  * lets go of what was not made recently, so that memory follows the bytes stored and not the objects decoded.
  */
 import type { KubeObject } from '#api/object.js'
-import { decodeObject, withRevision } from './object-bytes.js'
+import { decodeObject, labelsOf, withRevision } from './object-bytes.js'
 import type { StoredObject } from './object-storage.js'
 
 /** Keeps what was made last, up to a number of JSON bytes. */
@@ -45,6 +45,8 @@ export const makeWorkingSets = (decodedBytesMax: number, textBytesMax: number): 
   texts: new WorkingSet(textBytesMax, (version) => version.forgetJson()),
 })
 
+const noLabels: Readonly<Record<string, string>> = {}
+
 export class StoredVersion implements StoredObject {
   readonly key: string
   readonly revision: number
@@ -71,6 +73,11 @@ export class StoredVersion implements StoredObject {
       this.#sets.decoded.add(this)
     }
     return this.#object
+  }
+
+  get labels(): Readonly<Record<string, string>> {
+    if (this.#object !== undefined) return this.#object.metadata.labels ?? noLabels
+    return labelsOf(this.value) ?? this.object.metadata.labels ?? noLabels
   }
 
   get json(): Buffer {

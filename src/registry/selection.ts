@@ -70,11 +70,12 @@ export const makeSelection = (request: SelectionRequest): Selection => {
       ? fields
       : [...fields, { field: 'metadata.name', operator: '=' as const, value: request.name }]
   const matches = (stored: StoredObject): boolean => {
+    // A list by labels alone decodes nothing.
+    const found = stored.labels ?? stored.object.metadata.labels
+    if (labels.length > 0 && !matchesLabels(labels, found)) return false
+    if (required.length === 0) return true
     const { object } = stored
-    return (
-      matchesLabels(labels, object.metadata.labels) &&
-      matchesFields(required, (field) => fieldValue(definition, object, field))
-    )
+    return matchesFields(required, (field) => fieldValue(definition, object, field))
   }
   return {
     prefix,

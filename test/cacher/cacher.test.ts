@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { systemClock } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
 import { makeCacher } from '#cacher/cacher.js'
-import { encodeObject, withRevision } from '#cacher/object-bytes.js'
+import { encodeObject, labelsOf, withRevision } from '#cacher/object-bytes.js'
 import {
   type ObjectEventBatch,
   type ObjectStorage,
@@ -106,6 +106,33 @@ t.test('JSON is written once, with resourceVersion where upstream has it', async
     String(withRevision(foreign, 7)),
     '{"kind":"X","apiVersion":"v1","metadata":{"name":"ü","uid":"u","resourceVersion":"7"}}',
   )
+})
+
+t.test('labels are read from the bytes as the decoder would read them', async (t) => {
+  const text = fc.stringMatching(/^[A-Za-z0-9][-A-Za-z0-9_./]{0,30}$/)
+  const metadata = fc.record(
+    {
+      name: fc.string(),
+      uid: text,
+      generation: fc.nat(),
+      creationTimestamp: fc.constantFrom('2026-01-01T00:00:00Z', null),
+      deletionTimestamp: fc.constant('2026-01-01T00:00:00Z'),
+      deletionGracePeriodSeconds: fc.integer(),
+      labels: fc.dictionary(text, text, { maxKeys: 90 }),
+      annotations: fc.dictionary(text, fc.constantFrom('"labels":{"a":"b"}', '}')),
+    },
+    { requiredKeys: [] },
+  )
+  let read = 0
+  const property = fc.property(metadata, (metadata) => {
+    const object = { kind: 'X', apiVersion: 'v1', metadata, spec: { labels: { no: 'no' } } }
+    const labels = labelsOf(encodeObject(object as unknown as KubeObject))
+    if (labels === undefined) return true
+    read++
+    return JSON.stringify(labels) === JSON.stringify(metadata.labels ?? {})
+  })
+  fc.assert(property, { numRuns: 300 })
+  t.ok(read > 150, `${read} read without the decoder`)
 })
 
 t.test('a write is read back at once, and only its expected version is replaced', async (t) => {
