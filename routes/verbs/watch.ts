@@ -39,14 +39,21 @@ const frameStarts: Readonly<Record<string, Buffer>> = {
   DELETED: Buffer.from('{"type":"DELETED","object":'),
 }
 
-/** Frames by event and form: `plain`, or the conversion with its version and resource. */
-const frames = new WeakMap<ObjectEvent, Map<string, Buffer>>()
+/**
+ * Frames by what they show and form: `plain`, or the conversion with its version and resource. Watchers of one view
+ * share their batches, so that the frames of a batch are put together once, too.
+ */
+const frames = new WeakMap<ObjectEvent | readonly ObjectEvent[], Map<string, Buffer>>()
 
-const frameOf = (event: ObjectEvent, form: string, make: () => Buffer): Buffer => {
-  let forms = frames.get(event)
+const frameOf = (
+  shown: ObjectEvent | readonly ObjectEvent[],
+  form: string,
+  make: () => Buffer,
+): Buffer => {
+  let forms = frames.get(shown)
   if (forms === undefined) {
     forms = new Map()
-    frames.set(event, forms)
+    frames.set(shown, forms)
   }
   let frame = forms.get(form)
   if (frame === undefined) {
@@ -89,6 +96,13 @@ class FrameMaker {
           ])
         : this.#wrap(event.type, this.#partial(viewOf(this.#target.definition, event.stored))),
     )
+  }
+
+  events(events: readonly ObjectEvent[]): Buffer {
+    const [first] = events
+    if (events.length === 1) return this.event(first!)
+    const join = () => Buffer.concat(events.map((event) => this.event(event)))
+    return this.#call.negotiated.convert === 'Table' ? join() : frameOf(events, this.#form, join)
   }
 
   bookmark(revision: number, isInitialEventsEnd: boolean): Buffer {
@@ -172,7 +186,7 @@ const writeBatch = (
   batch: ObjectEventBatch,
   bookmarks: boolean,
 ): boolean => {
-  const parts = batch.events.map((event) => maker.event(event))
+  const parts = batch.events.length === 0 ? [] : [maker.events(batch.events)]
   const isEnd = batch.initialEventsEnd === true
   if (bookmarks && (isEnd || batch.events.length === 0))
     parts.push(maker.bookmark(batch.revision, isEnd))
