@@ -13,18 +13,23 @@ export const bearerToken = (header: string | undefined): string | undefined => {
   return scheme?.toLowerCase() === 'bearer' && token ? token : undefined
 }
 
-const accept = (request: FastifyRequest, user: UserInfo | undefined | 'rejected'): void => {
-  if (user === 'rejected') throw unauthorized()
+const accept = (
+  request: FastifyRequest,
+  user: UserInfo | undefined | 'rejected',
+  allowAnonymous: boolean,
+): void => {
+  if (user === 'rejected' || (user === undefined && !allowAnonymous)) throw unauthorized()
   request.kube.user = user ?? anonymousUser
 }
 
 export const authentication =
-  (authenticator: Authenticator): Filter =>
+  (authenticator: Authenticator, allowAnonymous: boolean): Filter =>
   (request) => {
     const answer = authenticator.authenticate({
       token: bearerToken(request.headers.authorization),
       certificate: certificateIdentity(request),
     })
-    if (answer instanceof Promise) return answer.then((user) => accept(request, user))
-    accept(request, answer)
+    if (answer instanceof Promise)
+      return answer.then((user) => accept(request, user, allowAnonymous))
+    accept(request, answer, allowAnonymous)
   }

@@ -3,6 +3,7 @@
  * a request is known before its sender is; impersonation needs to know who asks; the limit of requests in flight
  * protects the authorizer, which may have to read; and authorization is last, so that it judges the impersonated user.
  */
+import { randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import type { Clock } from '#api/clock.js'
 import { anonymousUser } from '#api/user-info.js'
@@ -19,6 +20,8 @@ import { parseRequestInfo } from './request-info.js'
 export interface ChainDeps {
   clock: Clock
   authenticator: Authenticator
+  /** Whether requests without credentials go on as system:anonymous. */
+  allowAnonymous: boolean
   authorizer: Authorizer
   inFlight: InFlightLimits
   openRequests: OpenRequests
@@ -29,11 +32,13 @@ const requestInfo =
   (request, reply) => {
     const info = parseRequestInfo(request.method, request.raw.url ?? '/')
     request.kube = new KubeRequest(info, clock.now(), anonymousUser, reply.raw)
+    reply.header('audit-id', randomUUID())
+    reply.header('cache-control', 'no-cache, private')
   }
 
 export const filterChain = (deps: ChainDeps): readonly Filter[] => [
   requestInfo(deps.clock),
-  authentication(deps.authenticator),
+  authentication(deps.authenticator, deps.allowAnonymous),
   impersonation(deps.authorizer),
   maxInFlight(deps.inFlight, deps.openRequests),
   authorization(deps.authorizer),

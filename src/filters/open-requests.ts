@@ -1,12 +1,14 @@
 /** Keeps track of what is being answered, so that a drain can wait for short requests and end long ones. */
 import type { FastifyReply } from 'fastify'
+import { timeout } from '#api/errors.js'
 import type { KubeRequest } from './kube-request.js'
 
 export class OpenRequests {
   /** Short requests that run now, reading and writing ones apart. */
   readonly running = { reading: 0, mutating: 0 }
-  readonly #open = new Set<KubeRequest>()
-  #longRunning = new Set<KubeRequest>()
+  /** In order of arrival. */
+  readonly #open = new Map<KubeRequest, FastifyReply>()
+  readonly #longRunning = new Set<KubeRequest>()
   #draining = false
   #emptied: (() => void) | undefined
 
@@ -18,14 +20,28 @@ export class OpenRequests {
   }
 
   add(request: KubeRequest, reply: FastifyReply, longRunning: boolean): void {
-    this.#open.add(request)
     if (longRunning) this.#longRunning.add(request)
+    this.#open.set(request, reply)
     if (longRunning && this.#draining) request.abort(new Error('the server is shutting down'))
     reply.raw.once('close', () => {
       this.#open.delete(request)
       this.#longRunning.delete(request)
       if (this.#open.size === 0) this.#emptied?.()
     })
+  }
+
+  /**
+   * Answers what has run for longer than `timeoutMs` with a 504, and tells whoever works on it to stop. One look a second
+   * at the oldest is cheaper than a timer for each request.
+   */
+  expire(now: number, timeoutMs: number): void {
+    for (const [request, reply] of this.#open) {
+      if (this.#longRunning.has(request)) continue
+      if (now - request.now < timeoutMs) return
+      const late = timeout('request did not complete within the allotted timeout')
+      request.abort(late)
+      if (!reply.sent) reply.send(late)
+    }
   }
 
   /** Ends long-running requests, then resolves when every other one is answered, or after `timeoutMs`. */

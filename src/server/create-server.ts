@@ -93,6 +93,17 @@ const buildLabels = (): Record<string, string> => {
   }
 }
 
+/** One line a request, at -v=2: it costs a third of the throughput. */
+const logRequests = (app: FastifyInstance): void => {
+  app.addHook('onResponse', (request, reply, done) => {
+    const { method, url, kube } = request
+    const milliseconds = Math.round(reply.elapsedTime)
+    const user = kube?.user.name
+    request.log.info({ method, url, user, code: reply.statusCode, milliseconds }, 'request')
+    done()
+  })
+}
+
 const installRoutes = (parts: Parts, clock: Clock, bindAddress: string): void => {
   const { app, access, table, stores, openRequests, fieldManagerOf } = parts
   const checks = healthChecks({ stores, openRequests })
@@ -177,6 +188,7 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
   const filters = filterChain({
     clock,
     authenticator: access.authenticator,
+    allowAnonymous: options.anonymousAuth ?? true,
     authorizer: access.authorizer,
     inFlight: {
       reading: options.maxRequestsInFlight ?? limits.readRequestsInFlightMax,
@@ -185,6 +197,11 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     openRequests,
   })
   installChain(app, filters)
+  if (logger.isLevelEnabled('info')) logRequests(app)
+  const requestTimeoutMs = options.requestTimeoutMs ?? limits.requestTimeoutMs
+  const expiry = setInterval(() => openRequests.expire(clock.now(), requestTimeoutMs), 1000)
+  expiry.unref()
+  app.addHook('onClose', async () => clearInterval(expiry))
   const customResources = await startCustomResources({
     table,
     storeOf: (resource) => stores.ofResource(resource),

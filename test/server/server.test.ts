@@ -6,8 +6,11 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { systemClock } from '#api/clock.js'
 import { discovery } from '#openapi/schemas.js'
 import { createServer } from '#src/index.js'
+import type { StorageDriver } from '#storage/driver.js'
+import { openStorage } from '#storage/open.js'
 import { call, startServer } from './start-server.js'
 
 const temporary = (t: { teardown(run: () => void): void }): string => {
@@ -182,3 +185,20 @@ t.test(
     t.notMatch(text, /made\.up/)
   },
 )
+
+t.test('a request that takes too long is a 504, a watch is not', async (t) => {
+  const never = new Promise<never>(() => {})
+  const storage = await openStorage('memory:', { clock: systemClock })
+  let stuck = false
+  const slow: StorageDriver = Object.create(storage, {
+    txn: {
+      value: (...args: Parameters<StorageDriver['txn']>) => (stuck ? never : storage.txn(...args)),
+    },
+  })
+  const server = await startServer(t, { storage: slow, requestTimeoutMs: 300 })
+  stuck = true
+  const watch = call(server, { path: `${configMaps}?watch=true&timeoutSeconds=4` })
+  const write = await call(server, { method: 'POST', path: configMaps, body: configMap('late') })
+  t.match(write.body, { kind: 'Status', code: 504, reason: 'Timeout' })
+  t.equal((await watch).status, 200)
+})
