@@ -69,7 +69,7 @@ export const endpointsController: Controller = {
     const services = informers.for<Service>(resources.services)
     const pods = informers.for<Pod>(resources.pods)
     const endpoints = informers.for<Endpoints>(resources.endpoints)
-    const queue = new PacedQueue(5)
+    const queue = new PacedQueue({ restMsPerEndpoint: 0.5 })
     pods.store.addIndex('namespace', (pod) => [pod.metadata.namespace!])
     servicesOfPods({ services, pods }, (key) => queue.add(key))
     // Also those whose Service went while nobody watched.
@@ -80,18 +80,20 @@ export const endpointsController: Controller = {
     })
     return queue.run(context.log, async (key) => {
       const service = services.store.get(key)
+      const { selector, type } = service?.spec ?? {}
+      const chosen =
+        service === undefined || !selector || type === 'ExternalName'
+          ? undefined
+          : pods.store
+              .byIndex('namespace', service.metadata.namespace!)
+              .filter((pod) => matchesLabels(selector, pod.metadata.labels))
       try {
         if (service === undefined) await removeEndpoints(context, key)
-        else if (service.spec.selector && service.spec.type !== 'ExternalName') {
-          const { selector } = service.spec
-          const chosen = pods.store
-            .byIndex('namespace', service.metadata.namespace!)
-            .filter((pod) => matchesLabels(selector, pod.metadata.labels))
-          await writeEndpoints(context, service, chosen)
-        }
+        else if (chosen !== undefined) await writeEndpoints(context, service, chosen)
       } catch (error) {
         if (!isNamespaceTerminating(error) && !isNotFound(error)) throw error
       }
+      return chosen?.length ?? 0
     })
   },
 }

@@ -45,7 +45,7 @@ export const endpointSliceController: Controller = {
     const pods = informers.for<Pod>(resources.pods)
     const slices = informers.for<EndpointSlice>(resources.endpointSlices)
     const nodes = informers.for<KubeObject>(resources.nodes)
-    const queue = new PacedQueue(1)
+    const queue = new PacedQueue({ restMsPerEndpoint: 0.1 })
     const serviceKey = (slice: EndpointSlice) =>
       `${slice.metadata.namespace}/${slice.metadata.labels?.[serviceNameLabel] ?? ''}`
     pods.store.addIndex('namespace', (pod) => [pod.metadata.namespace!])
@@ -60,14 +60,15 @@ export const endpointSliceController: Controller = {
     return queue.run(context.log, async (key) => {
       const service = services.store.get(key)
       // Without a Service the garbage collector takes its slices.
-      if (service === undefined || service.metadata.deletionTimestamp !== undefined) return
-      if (!service.spec.selector || service.spec.type === 'ExternalName') return
+      if (service === undefined || service.metadata.deletionTimestamp !== undefined) return 0
+      if (!service.spec.selector || service.spec.type === 'ExternalName') return 0
       const { selector } = service.spec
+      const chosen = pods.store
+        .byIndex('namespace', service.metadata.namespace!)
+        .filter((pod) => matchesLabels(selector, pod.metadata.labels))
       const actions = reconcileSlices({
         service,
-        pods: pods.store
-          .byIndex('namespace', service.metadata.namespace!)
-          .filter((pod) => matchesLabels(selector, pod.metadata.labels)),
+        pods: chosen,
         slices: slices.store.byIndex('service', keyOf(service)),
         node: (name) => nodes.store.get(name),
       })
@@ -76,6 +77,7 @@ export const endpointSliceController: Controller = {
       } catch (error) {
         if (!isNamespaceTerminating(error) && !isNotFound(error)) throw error
       }
+      return chosen.length
     })
   },
 }

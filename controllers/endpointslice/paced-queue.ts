@@ -1,37 +1,36 @@
 /**
- * A queue whose keys rest after their sync for a multiple of what it took: one change is told at once, a thousand
- * changes of one large Service are told together. Otherwise n Pods that start cost n times n.
+ * A queue whose keys rest after their sync, the longer the larger their Service is: one change is told at once, a
+ * thousand changes of one large Service are told together. Otherwise n Pods that start cost n times n.
  */
 import type { Log } from '#client/log.js'
 import { WorkQueue, work } from '#client/work-queue.js'
 import { type Run, workersDefault } from '../controller.js'
 
-/** A sync that was this short may follow itself at once. */
-const freeMs = 5
+/** A Service of up to so many endpoints may follow itself at once. */
+const freeSize = 100
 
 export class PacedQueue {
   readonly #queue = new WorkQueue<string>()
   /** When each key may come again, on the monotonic clock. */
   readonly #rested = new Map<string, number>()
-  readonly #restFactor: number
+  readonly #restMsPerEndpoint: number
 
-  constructor(restFactor: number) {
-    this.#restFactor = restFactor
+  constructor(options: { restMsPerEndpoint: number }) {
+    this.#restMsPerEndpoint = options.restMsPerEndpoint
   }
 
   add(key: string): void {
     this.#queue.addAfter(key, (this.#rested.get(key) ?? 0) - performance.now())
   }
 
-  run(log: Log, sync: (key: string) => Promise<void>): Run {
-    const timed = async (key: string): Promise<void> => {
-      const began = performance.now()
+  /** `sync` answers how many endpoints it looked at. */
+  run(log: Log, sync: (key: string) => Promise<number>): Run {
+    const paced = async (key: string): Promise<void> => {
       this.#rested.delete(key)
-      await sync(key)
-      const ended = performance.now()
-      if (ended - began > freeMs) this.#rested.set(key, ended + (ended - began) * this.#restFactor)
+      const size = await sync(key)
+      if (size > freeSize) this.#rested.set(key, performance.now() + size * this.#restMsPerEndpoint)
     }
     return (signal) =>
-      work({ queue: this.#queue, sync: timed, workers: workersDefault, log, signal })
+      work({ queue: this.#queue, sync: paced, workers: workersDefault, log, signal })
   }
 }

@@ -1,0 +1,574 @@
+import { execFileSync } from 'node:child_process'
+import { X509Certificate } from 'node:crypto'
+import fc from 'fast-check'
+import t from 'tap'
+import { parseTime } from '#api/clock.js'
+import { issueCertificate } from '#api/x509.js'
+import type { LabelSelector } from '#client/label-selector.js'
+import type { Condition, Node, Pod } from '#client/pod.js'
+import {
+  readSubject,
+  refusalOf,
+  type SigningRequest,
+  signRequest,
+} from '#controllers/certificates/sign.js'
+import { aggregatedRules } from '#controllers/clusterrole-aggregation/controller.js'
+import { selectControllers } from '#controllers/controllers.js'
+import { dueTimes, parseSchedule } from '#controllers/cronjob/schedule.js'
+import { planDaemons } from '#controllers/daemonset/reconcile.js'
+import type { Deployment, OwnedSet } from '#controllers/deployment/deployment.js'
+import { proportionalScale, rollingStep } from '#controllers/deployment/rollout.js'
+import { budgetStatus, expectationOf } from '#controllers/disruption/reconcile.js'
+import { endpointsPerSliceMax, reconcileSlices } from '#controllers/endpointslice/reconcile.js'
+import { formatIndexes, parseIndexes } from '#controllers/job/job.js'
+import { findDoomed } from '#controllers/pod-gc/reconcile.js'
+import { limitReplicas, propose } from '#controllers/podautoscaler/reconcile.js'
+import { fnv32, safeEncode } from '#controllers/pods/hash.js'
+import { rankForDeletion } from '#controllers/pods/rank.js'
+import { podUsage, usedOf } from '#controllers/resourcequota/usage.js'
+import { planStatefulSet } from '#controllers/statefulset/reconcile.js'
+import { evictionTime } from '#controllers/taint-eviction/reconcile.js'
+
+const ready: Condition = { type: 'Ready', status: 'True' }
+const pod = (
+  name: string,
+  fields: { spec?: object; status?: object; metadata?: object } = {},
+): Pod => ({
+  kind: 'Pod',
+  apiVersion: 'v1',
+  metadata: {
+    name,
+    namespace: 'ns',
+    uid: name,
+    creationTimestamp: '2026-01-01T00:00:00Z',
+    ...fields.metadata,
+  },
+  spec: { containers: [{ name: 'c' }], ...fields.spec },
+  status: { phase: 'Running', conditions: [ready], podIP: '10.0.0.1', ...fields.status },
+})
+const gone = { deletionTimestamp: '2026-01-01T00:00:00Z' }
+
+t.test('slices hold each Pod once, are never too long, and change no more than they must', (t) => {
+  const service = {
+    kind: 'Service',
+    apiVersion: 'v1',
+    metadata: { name: 'web', namespace: 'ns', uid: 's' },
+    spec: { selector: { app: 'web' }, ports: [{ port: 80 }], clusterIP: '10.0.0.9' },
+  }
+  const node = () => undefined
+  fc.assert(
+    fc.property(
+      fc.array(fc.uniqueArray(fc.integer({ min: 0, max: 350 })), { minLength: 1, maxLength: 5 }),
+      (rounds) => {
+        let slices: Parameters<typeof reconcileSlices>[0]['slices'] = []
+        let serial = 0
+        for (const present of rounds) {
+          const pods = present.map((i) => pod(`p${i}`))
+          const actions = reconcileSlices({ service, pods, slices, node })
+          const updated = new Map(actions.update.map((s) => [s.metadata.name, s]))
+          const deleted = new Set(actions.delete.map((s) => s.metadata.name))
+          slices = [
+            ...slices
+              .filter((s) => !deleted.has(s.metadata.name))
+              .map((s) => updated.get(s.metadata.name) ?? s),
+            ...actions.create.map((s) => ({
+              kind: 'EndpointSlice',
+              apiVersion: 'discovery.k8s.io/v1',
+              ...s,
+              metadata: { ...s.metadata, name: `web-${serial++}` },
+            })),
+          ]
+          const uids = slices.flatMap((s) => (s.endpoints ?? []).map((e) => e.targetRef.uid!))
+          if (uids.length !== new Set(uids).size || uids.length !== present.length) return false
+          if (slices.length === 0) return false
+          if (slices.some((s) => (s.endpoints ?? []).length > endpointsPerSliceMax)) return false
+          const again = reconcileSlices({ service, pods, slices, node })
+          if (again.create.length + again.update.length + again.delete.length > 0) return false
+        }
+        return true
+      },
+    ),
+    { numRuns: 60 },
+  )
+  const ending = pod('p', { metadata: gone })
+  const { create } = reconcileSlices({ service, pods: [ending], slices: [], node })
+  t.same(create[0]!.endpoints[0]!.conditions, { ready: false, serving: true, terminating: true })
+  t.end()
+})
+
+const set = (name: string, replicas: number, available: number, max?: number): OwnedSet => ({
+  kind: 'ReplicaSet',
+  apiVersion: 'apps/v1',
+  metadata: {
+    name,
+    uid: name,
+    creationTimestamp: `2026-01-01T00:00:0${name.length}Z`,
+    annotations: max === undefined ? {} : { 'deployment.kubernetes.io/max-replicas': String(max) },
+  },
+  spec: { replicas, selector: {}, template: { spec: { containers: [] } } },
+  status: { replicas, availableReplicas: available },
+})
+const deployment = (replicas: number, maxSurge: number, maxUnavailable: number): Deployment => ({
+  kind: 'Deployment',
+  apiVersion: 'apps/v1',
+  metadata: { name: 'd' },
+  spec: {
+    replicas,
+    selector: {},
+    template: { spec: { containers: [] } },
+    strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge, maxUnavailable } },
+  },
+  status: {},
+})
+
+t.test('a rolling update keeps its two bounds at every step and comes to an end', (t) => {
+  const small = fc.integer({ min: 0, max: 4 })
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 0, max: 12 }),
+      small,
+      small,
+      fc.integer({ min: 0, max: 12 }),
+      (wanted, surge, unavailable, old) => {
+        const d = deployment(wanted, surge, unavailable === 0 && surge === 0 ? 1 : unavailable)
+        let next = set('new', 0, 0)
+        let before = set('older', Math.min(old, wanted), Math.min(old, wanted))
+        const begun = before.spec.replicas!
+        for (let step = 0; step < 200; step++) {
+          const scales = rollingStep(d, next, [before])
+          for (const { set: which, replicas } of scales) {
+            if (which === next)
+              next = set('new', replicas, Math.min(next.status.availableReplicas!, replicas))
+            else
+              before = set('older', replicas, Math.min(before.status.availableReplicas!, replicas))
+          }
+          const total = next.spec.replicas! + before.spec.replicas!
+          if (
+            total > wanted + surge &&
+            scales.length > 0 &&
+            next.spec.replicas! > 0 &&
+            total > begun
+          )
+            return false
+          const least = Math.min(
+            begun,
+            wanted - Math.min(unavailable === 0 && surge === 0 ? 1 : unavailable, wanted),
+          )
+          if (next.status.availableReplicas! + before.status.availableReplicas! < least)
+            return false
+          if (scales.length === 0 && next.status.availableReplicas === next.spec.replicas) break
+          next = set('new', next.spec.replicas!, next.spec.replicas!)
+        }
+        return next.spec.replicas === wanted && before.spec.replicas === 0
+      },
+    ),
+  )
+  t.end()
+})
+
+t.test('scaling in the middle of a rollout keeps the proportion of its sets', (t) => {
+  const sizes = (d: Deployment, ...sets: OwnedSet[]) =>
+    Object.fromEntries(
+      proportionalScale(d, sets[0], sets.slice(1)).map((s) => [s.set.metadata.name, s.replicas]),
+    )
+  t.same(sizes(deployment(20, 0, 1), set('new', 4, 2, 10), set('older', 6, 6, 10)), {
+    new: 8,
+    older: 12,
+  })
+  t.same(sizes(deployment(5, 0, 1), set('new', 3, 3, 3)), { new: 5 })
+  t.same(sizes(deployment(0, 1, 1), set('new', 4, 2, 10), set('older', 6, 6, 10)), {
+    new: 0,
+    older: 0,
+  })
+  t.end()
+})
+
+t.test('a StatefulSet does one thing at a time, in order; a parallel one all at once', (t) => {
+  const stateful = (spec: object, pods: Pod[], extra: object = {}) =>
+    planStatefulSet({
+      set: {
+        kind: 'StatefulSet',
+        apiVersion: 'apps/v1',
+        metadata: { name: 'db', namespace: 'ns', ...extra },
+        spec: { replicas: 3, selector: {}, template: { spec: { containers: [] } }, ...spec },
+        status: {},
+      },
+      pods,
+      currentRevision: 'old',
+      updateRevision: 'new',
+      claims: () => 'ready',
+      now: 0,
+    }).map((a) => (a.do === 'delete' ? `delete ${a.pod.metadata.name}` : `${a.do} ${a.ordinal}`))
+  const member = (i: number, fields: Parameters<typeof pod>[1] = {}, revision = 'new') =>
+    pod(`db-${i}`, {
+      ...fields,
+      metadata: { labels: { 'controller-revision-hash': revision }, ...fields?.metadata },
+    })
+  t.same(stateful({}, []), ['create 0'])
+  t.same(stateful({ podManagementPolicy: 'Parallel' }, []), ['create 0', 'create 1', 'create 2'])
+  t.same(stateful({}, [member(0, { status: { conditions: [] } })]), [], 'the first is not ready')
+  t.same(stateful({}, [member(0), member(1, { metadata: gone }), member(2)]), [], 'row 224')
+  t.same(stateful({}, [member(0), member(2)]), ['create 1'])
+  t.same(stateful({ replicas: 1 }, [member(0), member(1), member(2)]), ['delete db-2'])
+  t.same(stateful({ replicas: 1 }, [member(0), member(1), member(2, { metadata: gone })]), [])
+  t.same(stateful({}, [member(0), member(1), member(2, { status: { phase: 'Failed' } })]), [
+    'delete db-2',
+  ])
+  t.same(stateful({}, [member(0, {}, 'old'), member(1, {}, 'old'), member(2, {}, 'old')]), [
+    'delete db-2',
+  ])
+  t.same(
+    stateful(
+      { updateStrategy: { type: 'OnDelete' } },
+      [0, 1, 2].map((i) => member(i, {}, 'old')),
+    ),
+    [],
+  )
+  t.same(
+    stateful({ updateStrategy: { rollingUpdate: { partition: 2 } } }, [
+      member(0, {}, 'old'),
+      member(1, {}, 'old'),
+      member(2),
+    ]),
+    [],
+  )
+  t.same(stateful({}, [], gone), [], 'a set that ends makes nothing: row 226')
+  t.end()
+})
+
+t.test('what may go goes first: unscheduled, not ready, cheap, young', (t) => {
+  const order = rankForDeletion([
+    pod('old', { spec: { nodeName: 'a' } }),
+    pod('young', {
+      spec: { nodeName: 'b' },
+      metadata: { creationTimestamp: '2026-02-01T00:00:00Z' },
+    }),
+    pod('unready', { spec: { nodeName: 'c' }, status: { conditions: [] } }),
+    pod('cheap', {
+      spec: { nodeName: 'd' },
+      metadata: { annotations: { 'controller.kubernetes.io/pod-deletion-cost': '-5' } },
+    }),
+    pod('nowhere', { status: { phase: 'Pending', conditions: [] } }),
+  ])
+  t.same(
+    order.map((p) => p.metadata.name),
+    ['nowhere', 'unready', 'cheap', 'young', 'old'],
+  )
+  t.end()
+})
+
+t.test('pod GC takes what has no node to end it, and nothing else', (t) => {
+  const node = (name: string, status: string, taint?: string): [string, Node] => [
+    name,
+    {
+      kind: 'Node',
+      apiVersion: 'v1',
+      metadata: { name },
+      spec: { taints: taint ? [{ key: taint, effect: 'NoExecute' }] : [] },
+      status: { conditions: [{ type: 'Ready', status }] },
+    },
+  ]
+  const doomed = findDoomed({
+    pods: [
+      pod('fine', { spec: { nodeName: 'up' } }),
+      pod('ending', { spec: { nodeName: 'up' }, metadata: gone }),
+      pod('lost', { spec: { nodeName: 'down' }, metadata: gone }),
+      pod('off', { spec: { nodeName: 'off' }, metadata: gone }),
+      pod('orphan', { spec: { nodeName: 'absent' } }),
+      pod('unscheduled', { metadata: gone }),
+      ...[1, 2, 3].map((i) =>
+        pod(`done-${i}`, {
+          spec: { nodeName: 'up' },
+          status: { phase: 'Succeeded' },
+          metadata: { creationTimestamp: `2026-01-0${i}T00:00:00Z` },
+        }),
+      ),
+    ],
+    nodes: new Map([
+      node('up', 'True'),
+      node('down', 'Unknown'),
+      node('off', 'Unknown', 'node.kubernetes.io/out-of-service'),
+    ]),
+    absentNodes: new Set(['absent']),
+    terminatedThreshold: 2,
+  })
+  t.same(
+    doomed.map((d) => d.pod.metadata.name),
+    ['done-1', 'off', 'orphan', 'unscheduled'],
+  )
+  t.end()
+})
+
+t.test('a Pod leaves a tainted node when its shortest toleration has run out', (t) => {
+  const taint = { key: 'k', effect: 'NoExecute', timeAdded: '2026-01-01T00:00:00Z' }
+  const since = parseTime(taint.timeAdded)
+  const at = (...tolerations: object[]) =>
+    evictionTime(pod('p', { spec: { tolerations } }), [taint], since + 1000)
+  t.equal(at(), since + 1000)
+  t.equal(at({ key: 'k', operator: 'Exists' }), undefined)
+  t.equal(
+    at(
+      { key: 'k', operator: 'Exists', tolerationSeconds: 300 },
+      { operator: 'Exists', tolerationSeconds: 60 },
+    ),
+    since + 60_000,
+  )
+  t.equal(at({ key: 'other', operator: 'Exists' }), since + 1000)
+  t.end()
+})
+
+t.test('a budget counts what is healthy and not promised away already', (t) => {
+  const budget = {
+    kind: 'PodDisruptionBudget',
+    apiVersion: 'policy/v1',
+    metadata: { name: 'b', generation: 2 },
+    spec: { maxUnavailable: '30%' },
+    status: { disruptedPods: { b: '2026-01-01T00:00:00Z' } } as never,
+  }
+  const pods = [pod('a'), pod('b'), pod('c'), pod('d', { status: { conditions: [] } })]
+  const now = parseTime('2026-01-01T00:00:30Z')
+  const { status, recheckMs } = budgetStatus(budget, pods, expectationOf(budget, pods, 4), now)
+  t.match(status, {
+    currentHealthy: 2,
+    desiredHealthy: 2,
+    expectedPods: 4,
+    disruptionsAllowed: 0,
+    observedGeneration: 2,
+  })
+  t.equal(recheckMs, 90_000)
+  const later = budgetStatus(budget, pods, expectationOf(budget, pods, 4), now + 120_000)
+  t.match(later.status, { disruptionsAllowed: 1, disruptedPods: undefined })
+  t.end()
+})
+
+t.test('daemons run where the set wants them, one a node', (t) => {
+  const node = (name: string, spec = {}) => ({
+    kind: 'Node',
+    apiVersion: 'v1',
+    metadata: { name },
+    spec,
+    status: {},
+  })
+  const on = (name: string, nodeName: string, created = '2026-01-01T00:00:00Z') =>
+    pod(name, { spec: { nodeName }, metadata: { creationTimestamp: created } })
+  const plan = planDaemons({
+    set: {
+      kind: 'DaemonSet',
+      apiVersion: 'apps/v1',
+      metadata: { name: 'd' },
+      spec: { selector: {}, template: { spec: { containers: [] } } },
+      status: {},
+    },
+    nodes: [
+      node('empty'),
+      node('cordoned', {
+        unschedulable: true,
+        taints: [{ key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' }],
+      }),
+      node('twice'),
+      node('evicting', { taints: [{ key: 'x', effect: 'NoExecute' }] }),
+      node('closed', { taints: [{ key: 'x', effect: 'NoSchedule' }] }),
+    ],
+    pods: [
+      on('t1', 'twice'),
+      on('t2', 'twice', '2026-01-02T00:00:00Z'),
+      on('e', 'evicting'),
+      on('c', 'closed'),
+    ],
+    hash: 'h',
+    now: 0,
+  })
+  t.same(plan.create, ['empty', 'cordoned'])
+  t.same(
+    plan.delete.map((p) => p.metadata.name),
+    ['t2', 'e'],
+  )
+  t.end()
+})
+
+t.test('schedules as cron has them; missed times come down to the last', (t) => {
+  const at = parseTime('2026-03-10T10:07:30Z')
+  const next = (text: string, zone?: string) =>
+    new Date(parseSchedule(text, zone).next(at)!).toISOString()
+  t.equal(next('*/5 * * * *'), '2026-03-10T10:10:00.000Z')
+  t.equal(next('@daily'), '2026-03-11T00:00:00.000Z')
+  t.equal(next('@every 90s'), '2026-03-10T10:09:00.000Z')
+  t.equal(next('0 12 * * *', 'Europe/Berlin'), '2026-03-10T11:00:00.000Z')
+  t.equal(next('TZ=Europe/Berlin 0 12 * * *'), '2026-03-10T11:00:00.000Z')
+  t.equal(next('0 0 13 * 5'), '2026-03-13T00:00:00.000Z', 'either day counts')
+  for (const bad of ['* * * *', '0 0 L * *', '* * * * * *', 'often'])
+    t.throws(() => parseSchedule(bad))
+  const due = dueTimes(parseSchedule('* * * * *'), at - 86_400_000 * 30, at)
+  t.match(due, {
+    missed: 'many',
+    last: parseTime('2026-03-10T10:07:00Z'),
+    next: parseTime('2026-03-10T10:08:00Z'),
+  })
+  t.match(dueTimes(parseSchedule('* * * * *'), at, at + 1000), { missed: 'none', last: undefined })
+  t.end()
+})
+
+t.test('completed indexes survive being written and read', (t) => {
+  t.equal(formatIndexes(new Set([0, 1, 2, 5, 7, 8])), '0-2,5,7,8')
+  fc.assert(
+    fc.property(fc.uniqueArray(fc.nat(50)), (indexes) => {
+      const back = parseIndexes(formatIndexes(new Set(indexes)))
+      return back.size === indexes.length && indexes.every((i) => back.has(i))
+    }),
+  )
+  t.end()
+})
+
+t.test('hashes and names are those of upstream', (t) => {
+  t.equal(fnv32(Buffer.from('a')), 0x050c5d7e)
+  t.equal(fnv32(Buffer.from('a'), '1a'), 0xe40c292c)
+  t.equal(safeEncode('0123456789'), '456789bcdf')
+  t.end()
+})
+
+t.test('a quota counts what a Pod takes; a finished one only its name', (t) => {
+  const resources = { requests: { cpu: '500m', memory: '1Gi' }, limits: { cpu: '1' } }
+  const p = pod('p', { spec: { containers: [{ name: 'c', resources }] } })
+  const hard = { pods: '9', cpu: '4', memory: '4Gi', 'limits.cpu': '4', 'count/pods': '9' }
+  t.same(usedOf(hard, podUsage(p)), {
+    pods: '1',
+    cpu: '500m',
+    memory: '1Gi',
+    'limits.cpu': '1',
+    'count/pods': '1',
+  })
+  const done = { ...p, status: { phase: 'Failed' } }
+  t.same(usedOf(hard, podUsage(done)), {
+    pods: '0',
+    cpu: '0',
+    memory: '0',
+    'limits.cpu': '0',
+    'count/pods': '1',
+  })
+  t.end()
+})
+
+t.test('the autoscaler follows usage inside its bounds and its pace', (t) => {
+  const spec = { containers: [{ name: 'c', resources: { requests: { cpu: '100m' } } }] }
+  const pods = ['a', 'b'].map((name) => pod(name, { spec }))
+  const used = (milli: bigint) => ({ used: new Map(pods.map((p) => [p.metadata.name!, milli])) })
+  const metric = { name: 'cpu', target: { type: 'Utilization', averageUtilization: 50 } }
+  t.equal(propose(pods, 2, used(100n), metric).replicas, 4)
+  t.equal(propose(pods, 2, used(53n), metric).replicas, 2, 'inside the tolerance')
+  t.equal(propose(pods, 2, used(25n), metric).replicas, 1)
+  t.throws(() => propose([pod('a')], 1, used(1n), metric), /missing request for cpu/)
+  const hpa = {
+    kind: '',
+    apiVersion: '',
+    metadata: {},
+    spec: { scaleTargetRef: {} as never, minReplicas: 2, maxReplicas: 10 },
+    status: {},
+  }
+  t.match(limitReplicas(hpa, 30, 2, [], 0), { replicas: 6, reason: 'ScaleUpLimit' })
+  t.match(limitReplicas(hpa, 30, 9, [], 0), { replicas: 10, reason: 'TooManyReplicas' })
+  t.match(limitReplicas(hpa, 1, 5, [], 0), { replicas: 2, reason: 'TooFewReplicas' })
+  t.match(
+    limitReplicas(hpa, 3, 5, [{ atMs: 0, replicas: 4 }], 200_000),
+    { replicas: 4 },
+    'remembers five minutes',
+  )
+  t.end()
+})
+
+t.test('aggregated roles hold each rule once', (t) => {
+  const role = (name: string, labels: Record<string, string>, verbs: string[]) => ({
+    kind: 'ClusterRole',
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    metadata: { name, labels },
+    rules: [{ verbs }],
+  })
+  const sum = {
+    ...role('sum', {}, []),
+    aggregationRule: {
+      clusterRoleSelectors: [
+        { matchLabels: { a: '1' } },
+        { matchLabels: { b: '1' } },
+      ] as LabelSelector[],
+    },
+  }
+  const roles = [
+    sum,
+    role('z', { a: '1' }, ['get']),
+    role('y', { a: '1', b: '1' }, ['list']),
+    role('x', {}, ['*']),
+  ]
+  t.same(aggregatedRules(sum, roles), [{ verbs: ['list'] }, { verbs: ['get'] }])
+  t.end()
+})
+
+t.test('--controllers chooses as upstream does', (t) => {
+  const names = (...wanted: string[]) => selectControllers(wanted).map((c) => c.name)
+  t.ok(names('*').includes('job-controller'))
+  t.notOk(names('*', '-job-controller').includes('job-controller'))
+  t.same(names('job-controller'), ['job-controller'])
+  t.throws(() => names('nothing'), /unknown controller "nothing"/)
+  t.end()
+})
+
+const hasOpenssl = (() => {
+  try {
+    execFileSync('openssl', ['version'])
+    return true
+  } catch {
+    return false
+  }
+})()
+
+t.test(
+  'a certificate request is checked, signed and verifies',
+  { skip: hasOpenssl ? false : 'no openssl to make a request with' },
+  (t) => {
+    const now = parseTime('2026-01-01T00:00:00Z')
+    const authority = issueCertificate({
+      use: 'authority',
+      subject: { commonName: 'test-ca' },
+      notBeforeMs: now,
+      notAfterMs: now + 1e11,
+    })
+    const make = (subject: string, algorithm: string[]) =>
+      execFileSync(
+        'openssl',
+        ['req', '-new', '-nodes', ...algorithm, '-subj', subject, '-keyout', '/dev/null'],
+        { stdio: ['ignore', 'pipe', 'ignore'] },
+      )
+    const request = (pem: Buffer, signerName: string): SigningRequest => ({
+      kind: 'CertificateSigningRequest',
+      apiVersion: 'certificates.k8s.io/v1',
+      metadata: { name: 'r' },
+      spec: {
+        request: pem.toString('base64'),
+        signerName: `kubernetes.io/${signerName}`,
+        usages: ['digital signature', 'client auth'],
+        expirationSeconds: 3600,
+      },
+      status: {},
+    })
+    const ca = { cert: authority.certPem, key: authority.keyPem }
+    for (const algorithm of [
+      ['-newkey', 'rsa:2048'],
+      ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256'],
+    ]) {
+      const asked = request(make('/O=team/CN=jane', algorithm), 'kube-apiserver-client')
+      t.equal(refusalOf(asked, readSubject(asked)), undefined)
+      const certificate = new X509Certificate(Buffer.from(signRequest(asked, ca, now), 'base64'))
+      t.ok(certificate.verify(authority.publicKey))
+      t.ok(certificate.checkIssued(new X509Certificate(authority.certPem)))
+      t.equal(certificate.subject, 'O=team\nCN=jane')
+      t.equal(parseTime(certificate.validTo), now + 3_600_000)
+    }
+    const ec = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256']
+    const admin = request(make('/O=system:masters/CN=eve', ec), 'kube-apiserver-client')
+    t.match(refusalOf(admin, readSubject(admin)), /system:masters group is not allowed/)
+    const noNode = request(make('/O=system:nodes/CN=jane', ec), 'kube-apiserver-client-kubelet')
+    t.match(refusalOf(noNode, readSubject(noNode)), /not that of a node/)
+    const pem = make('/CN=x', ec).toString()
+    const bent = `${pem.slice(0, 120)}${pem[120] === 'A' ? 'B' : 'A'}${pem.slice(121)}`
+    t.throws(() => readSubject(request(Buffer.from(bent), 'kube-apiserver-client')))
+    t.end()
+  },
+)
