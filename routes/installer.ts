@@ -4,7 +4,7 @@
  * paths and everything that is refused go through a fixed set of parametric routes that look in the same table.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
-import { methodNotAllowed, notFound, pathNotFound } from '#api/errors.js'
+import { methodNotAllowed, methodNotSupported, notFound, pathNotFound } from '#api/errors.js'
 import { PlainTextError } from '#api/plain-text-error.js'
 import type { RequestInfo } from '#api/request-info.js'
 import type { ResourceDefinition, Subresource, Verb } from '#registry/resource-definition.js'
@@ -138,6 +138,8 @@ const install = (app: FastifyInstance, deps: ApiDeps, url: string, route: Route)
     url,
     handler: (request, reply) => {
       const { namespace, name = '' } = request.params as Params
+      // A collection with a slash behind it matches the object's route.
+      if (name === '' && route.scope === 'object') return serveByTable(request, reply, deps)
       const target = targetOf(route, deps, { namespace, name })
       return handlers.get(request.method)!(target, request, reply, deps)
     },
@@ -239,6 +241,7 @@ const serveByTable = async (
     // Custom resources have no route across namespaces but for reading (deletion.md, surprises).
     if (definition.isCustom && route.scope === 'everywhere')
       throw new PlainTextError(404, '404 page not found\n')
+    if (definition.isCustom) throw methodNotSupported(definition.gvr, info.verb)
     // A path that takes no method at all is no path (one review, say).
     throw methodsOf(route).length === 0 ? pathNotFound() : methodNotAllowed()
   }

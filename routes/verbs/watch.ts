@@ -194,6 +194,9 @@ const writeBatch = (
   return response.write(parts.length === 1 ? parts[0]! : Buffer.concat(parts))
 }
 
+/** A moment for the events of the last objects, which went just before their definition. */
+const lastEventsMs = 100
+
 /** A custom resource definition that goes takes the watches of its objects along. */
 const stopWithDefinition = (
   { definition }: Target,
@@ -204,7 +207,7 @@ const stopWithDefinition = (
   const { group, version, resource } = definition.gvr
   return table.onChange(({ type, definition: { gvr } }) => {
     const same = gvr.group === group && gvr.version === version && gvr.resource === resource
-    if (type === 'removed' && same) stop()
+    if (type === 'removed' && same) setTimeout(stop, lastEventsMs)
   })
 }
 
