@@ -9,54 +9,32 @@ const status = setOfPath('f:status')
 const meta = (...names: string[]): FieldSet =>
   names.map((name) => setOfPath('f:metadata', `f:${name}`)).reduce(union, emptySet)
 
-const specAndLabels = union(spec, meta('labels'))
+const metadataAndSpec = union(spec, setOfPath('f:metadata'))
 
-/** What writes of the status put back beside the spec, by group and resource. */
+/** What writes of the status put back, where that is not the spec alone: by group and resource. */
 const byStatus: Readonly<Record<string, FieldSet>> = {
   '/pods': union(spec, meta('deletionTimestamp', 'ownerReferences')),
-  'apps/deployments': specAndLabels,
-  'apiextensions.k8s.io/customresourcedefinitions': union(
-    spec,
-    meta(
-      'annotations',
-      'deletionGracePeriodSeconds',
-      'deletionTimestamp',
-      'finalizers',
-      'generateName',
-      'labels',
-      'ownerReferences',
-      'selfLink',
-    ),
-  ),
-  'apiregistration.k8s.io/apiservices': union(spec, meta('labels')),
+  'apps/deployments': union(spec, meta('labels')),
+  'admissionregistration.k8s.io/validatingadmissionpolicies': metadataAndSpec,
+  'apiregistration.k8s.io/apiservices': metadataAndSpec,
+  'flowcontrol.apiserver.k8s.io/flowschemas': metadataAndSpec,
+  'flowcontrol.apiserver.k8s.io/prioritylevelconfigurations': metadataAndSpec,
+  'networking.k8s.io/servicecidrs': metadataAndSpec,
+  'resource.k8s.io/resourceclaims': metadataAndSpec,
+  'storage.k8s.io/volumeattachments': metadataAndSpec,
 }
 
-const customStatus = union(
-  spec,
-  meta(
-    'annotations',
-    'creationTimestamp',
-    'deletionGracePeriodSeconds',
-    'deletionTimestamp',
-    'finalizers',
-    'generateName',
-    'generation',
-    'labels',
-    'name',
-    'namespace',
-    'ownerReferences',
-    'resourceVersion',
-    'selfLink',
-    'uid',
-  ),
-)
+/** A request never changes after it was made, so nobody owns it. */
+const byMain: Readonly<Record<string, FieldSet>> = {
+  'certificates.k8s.io/certificatesigningrequests': union(spec, status),
+}
 
 export const resetFieldsOf = (
   resource: { group: string; resource: string; hasStatus: boolean; isCustom: boolean },
   subresource: string,
 ): FieldSet => {
   const key = `${resource.group}/${resource.resource}`
-  if (subresource === '') return resource.hasStatus ? status : emptySet
-  if (subresource === 'status') return resource.isCustom ? customStatus : (byStatus[key] ?? spec)
+  if (subresource === '') return byMain[key] ?? (resource.hasStatus ? status : emptySet)
+  if (subresource === 'status') return resource.isCustom ? metadataAndSpec : (byStatus[key] ?? spec)
   return emptySet
 }
