@@ -2,10 +2,19 @@
  * YAML 1.1 as sigs.k8s.io/yaml reads and writes it: booleans are also yes, no, on and off; keys become strings; neither
  * times nor base 60 numbers are resolved. Aliases are expanded within bounds, so that no short text becomes a large value.
  */
-import { parseDocument, stringify, type Tags } from 'yaml'
+import { createRequire } from 'node:module'
+import type { Tags } from 'yaml'
 import { cloneJson } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
 import { limits } from '#limits'
+
+type Yaml = typeof import('yaml')
+let loaded: Yaml | undefined
+/** 84 files that few servers ever need: loaded with the first YAML that comes. */
+const yaml = (): Yaml => {
+  loaded ??= createRequire(import.meta.url)('yaml') as Yaml
+  return loaded
+}
 
 /** The text is no YAML; the message is in the manner of Go's decoder. */
 export class YamlSyntaxError extends Error {}
@@ -61,7 +70,7 @@ const lineOf = (code: string, line: number): string =>
   line === 1 && code === 'BLOCK_AS_IMPLICIT_KEY' ? '' : `line ${line}: `
 
 const parseUnguarded = (text: string): ParsedYaml => {
-  const document = parseDocument(text, {
+  const document = yaml().parseDocument(text, {
     version: '1.1',
     schema: 'yaml-1.1',
     merge: true,
@@ -141,7 +150,7 @@ const foldLines = (text: string): string => {
 /** Sorted keys and folded lines, as Go writes it. */
 export const formatYaml = (value: JsonValue): string =>
   foldLines(
-    stringify(cloneJson(value), {
+    yaml().stringify(cloneJson(value), {
       version: '1.1',
       sortMapEntries: true,
       aliasDuplicateObjects: false,

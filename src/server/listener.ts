@@ -10,6 +10,10 @@ import { limits } from '#limits'
 import type { CertificatePair } from './credentials.js'
 import { sendError } from './send-error.js'
 
+const noCompiler = (): never => {
+  throw new Error('API routes have no schemas: bodies are decoded by the registry')
+}
+
 export interface ListenerOptions {
   serving: CertificatePair
   /** PEM; client certificates of these are verified. */
@@ -43,6 +47,10 @@ export const makeListener = ({
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: limits.requestBodyBytesMax,
     exposeHeadRoutes: false,
+    // No route has a schema for Fastify to compile: without its compilers 130 files less are loaded at the start.
+    schemaController: {
+      compilersFactory: { buildValidator: () => noCompiler, buildSerializer: () => noCompiler },
+    },
     return503OnClosing: false,
     forceCloseConnections: true,
     routerOptions: {
