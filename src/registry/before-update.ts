@@ -69,12 +69,13 @@ export const beforeUpdate = (
   previous: KubeObject,
   { definition, hooks, ctx, mayBumpGeneration }: UpdateHooks,
 ): void => {
-  const meta = next.metadata
   forgetEmptyLists(definition, next)
-  matchNamespace(meta, definition.namespaced ? (ctx.namespace ?? '') : '')
-  if (previous.metadata.generation === undefined) delete meta.generation
-  else meta.generation = previous.metadata.generation
+  matchNamespace(next.metadata, definition.namespaced ? (ctx.namespace ?? '') : '')
+  if (previous.metadata.generation === undefined) delete next.metadata.generation
+  else next.metadata.generation = previous.metadata.generation
   hooks.prepareForUpdate?.(next, previous, ctx)
+  // The hook may have put other metadata in its place.
+  const meta = next.metadata
   const rule = definition.strategy.generation
   if (mayBumpGeneration && (meta.generation ?? 0) > 0 && movesGeneration(next, previous, rule))
     meta.generation = (previous.metadata.generation ?? 0) + 1
