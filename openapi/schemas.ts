@@ -4,8 +4,9 @@
  */
 import { readFileSync } from 'node:fs'
 import type { JsonObject } from '#api/object.js'
+import { packageRoot } from '#api/package-root.js'
 
-const dataUrl = new URL('../../openapi/data/', import.meta.url)
+const dataUrl = new URL('openapi/data/', packageRoot)
 
 const lazy = <T>(file: string): (() => T) => {
   let value: T | undefined

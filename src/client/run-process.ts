@@ -1,4 +1,5 @@
 /** The frame of each process that lives off the watch: flags, log, signals, client. */
+import { packageRoot } from '#api/package-root.js'
 import { readFileSync } from 'node:fs'
 import os from 'node:os'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
@@ -103,4 +104,4 @@ export const runProcess = async (spec: ProcessSpec, argv: readonly string[]): Pr
 }
 
 const versionOfPackage = (): string =>
-  JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')).version
+  JSON.parse(readFileSync(new URL('package.json', packageRoot), 'utf8')).version

@@ -2,6 +2,7 @@
  * `kubelevel scheduler|controller-manager`: processes that know the API server by its kubeconfig only. Each lives
  * in its own top folder, whose main.ts exports a ProcessSpec: the folder is imported when its command runs, never else.
  */
+import { packageRoot } from '#api/package-root.js'
 import type { ProcessSpec } from '#client/run-process.js'
 import type { ExitCode, Machine } from '../machine.js'
 
@@ -42,7 +43,7 @@ export const runClientProcess = async (
   args: readonly string[],
 ): Promise<ExitCode> => {
   const { runProcess } = await import('#client/run-process.js')
-  const loaded = (await import(new URL(`../../../${module}`, import.meta.url).href)) as Record<
+  const loaded = (await import(new URL(`dist/${module}`, packageRoot).href)) as Record<
     string,
     ProcessSpec
   >

@@ -1,0 +1,15 @@
+/** The folder of this package. The modules of dist and the bundle made of them lie at different depths below it. */
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+
+const findRoot = (): URL => {
+  let folder = new URL('./', import.meta.url)
+  while (!existsSync(new URL('package.json', folder))) {
+    const above = new URL('../', folder)
+    assert(above.href !== folder.href, 'no package.json above this module')
+    folder = above
+  }
+  return folder
+}
+
+export const packageRoot: URL = findRoot()
