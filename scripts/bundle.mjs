@@ -12,6 +12,8 @@ await build({
   target: 'node20',
   external: ['classic-level'],
   sourcemap: true,
+  minifyWhitespace: true,
+  minifySyntax: true,
   legalComments: 'external',
   logLevel: 'error',
   // Packages in CommonJS call require.

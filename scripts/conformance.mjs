@@ -22,7 +22,7 @@ writeFileSync(tokens, 'admintoken,admin,admin,"system:masters"\n', { mode: 0o600
 const server = spawn(
   process.execPath,
   [
-    path.join(root, 'dist/src/main.js'),
+    path.join(root, 'dist/bundle/main.js'),
     'serve',
     '--secure-port=0',
     '--storage=memory:',

@@ -43,7 +43,7 @@ const lock = path.join(root, 'package-lock.json')
 if (!existsSync(installed) || statSync(installed).mtimeMs < statSync(lock).mtimeMs) {
   run('installing dependencies', 'npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'])
 }
-const built = path.join(root, 'dist', '.tsbuildinfo')
+const built = path.join(root, 'dist', 'bundle', 'main.js')
 const sources = Math.max(
   ...sourceFolders.map((folder) => newest(path.join(root, folder))),
   statSync(path.join(root, 'tsconfig.json')).mtimeMs,

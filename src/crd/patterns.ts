@@ -2,7 +2,15 @@
  * Patterns are written by whoever writes the definition, and matched against what anybody sends: RE2's linear time
  * keeps a bad one from stopping the server (reliability: user regex).
  */
-import { RE2JS } from 're2js'
+import { createRequire } from 'node:module'
+import type { RE2JS } from 're2js'
+
+// Its tables are large, and most servers never see a pattern: it is loaded with the first one.
+let engine: typeof RE2JS | undefined
+const loadEngine = (): typeof RE2JS => {
+  engine ??= (createRequire(import.meta.url)('re2js') as { RE2JS: typeof RE2JS }).RE2JS
+  return engine
+}
 
 const compiled = new Map<string, RE2JS>()
 const compiledMax = 1_000
@@ -11,7 +19,7 @@ const compiledMax = 1_000
 export const compilePattern = (pattern: string): RE2JS => {
   let found = compiled.get(pattern)
   if (found === undefined) {
-    found = RE2JS.compile(pattern)
+    found = loadEngine().compile(pattern)
     if (compiled.size >= compiledMax) compiled.clear()
     compiled.set(pattern, found)
   }

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
 const run = promisify(execFile)
-const main = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../src/main.js')
+const main = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../bundle/main.js')
 
 /** A reason to skip a test that needs kubectl, or false. */
 export const kubectlMissing: string | false =
