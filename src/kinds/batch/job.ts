@@ -1,6 +1,7 @@
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
-import { validateJob, validateJobStatus, validateJobUpdate } from '#validation/workload/jobs.js'
+import { validateJobStatus } from '#validation/workload/job-status.js'
+import { validateJob, validateJobUpdate } from '#validation/workload/jobs.js'
 import { nameWarnings, templateWarnings } from '#validation/workload/warnings.js'
 import { defaultTemplate, ownStatus, specStays } from '../workloads/pod-template.js'
 import { defaultJobSpec, generateSelector } from './job-spec.js'

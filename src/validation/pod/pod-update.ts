@@ -5,7 +5,7 @@ import type { Fields, KubeObject } from '#api/object.js'
 import { each } from '../each.js'
 import { inRange, int32Max } from '../formats.js'
 import { immutable, sameJson } from '../immutable.js'
-import { validIp } from '../network.js'
+import { familyOf, validIp } from '../network.js'
 import { validTolerations } from '../toleration.js'
 import { untrimmedImage } from './containers.js'
 import { validPod, validPodAnnotations } from './pod.js'
@@ -255,8 +255,24 @@ const stateErrors = (
 
 const systemConditions = new Set(['PodScheduled', 'Ready', 'Initialized'])
 
-const addressErrors = (path: string, addresses: Fields[] | undefined): FieldError[] =>
-  each(path, addresses, ({ ip = '' }, at) => validIp(at, ip))
+const addressErrors = (path: string, addresses: Fields[] = []): FieldError[] => {
+  const errors = each(path, addresses, ({ ip = '' }, at) => validIp(at, ip))
+  const families = new Set(addresses.map(({ ip = '' }) => familyOf(ip)))
+  if (addresses.length > 1 && (addresses.length > 2 || families.size < 2))
+    errors.push(
+      invalid(
+        path,
+        addresses.map(({ ip }) => ({ IP: ip })),
+        'may specify no more than one IP for each IP family',
+      ),
+    )
+  return errors
+}
+
+const hostAddressErrors = ({ hostIP = '', hostIPs }: Fields): FieldError[] =>
+  hostIPs?.length > 0 && hostIPs[0].ip !== hostIP
+    ? [invalid('status.hostIPs[0].ip', hostIPs[0].ip, 'must be equal to `hostIP`')]
+    : []
 
 export const validatePodStatusUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => {
   const { status } = next
@@ -271,7 +287,7 @@ export const validatePodStatusUpdate = (next: KubeObject, previous: KubeObject):
   const nominated: string = status.nominatedNodeName ?? ''
   return [
     ...annotationChanges(next, previous),
-    ...each('metadata.conditions', status.conditions as Fields[] | undefined, ({ type }, at) =>
+    ...each('status.conditions', status.conditions as Fields[] | undefined, ({ type }, at) =>
       systemConditions.has(type)
         ? []
         : isQualifiedName(type).map((message) => invalid(child(at, 'Type'), type, message)),
@@ -291,6 +307,7 @@ export const validatePodStatusUpdate = (next: KubeObject, previous: KubeObject):
     ),
     ...stateErrors('ephemeralContainerStatuses', next, previous, () => false),
     ...addressErrors('status.podIPs', status.podIPs),
+    ...hostAddressErrors(status),
     ...addressErrors('status.hostIPs', status.hostIPs),
   ]
 }

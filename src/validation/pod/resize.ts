@@ -61,8 +61,9 @@ export const validateResize = (next: KubeObject, previous: KubeObject): FieldErr
       ]
   }
   const qos = podQos(next.spec)
-  if (qos !== (previous.status?.qosClass ?? qos))
-    errors.push(invalid('spec', qos, 'Pod QOS Class may not change as a result of resizing'))
+  const before: string = previous.status?.qosClass ?? qos
+  if (qos !== before)
+    errors.push(invalid('spec', before, 'Pod QOS Class may not change as a result of resizing'))
   return [
     ...errors,
     ...listErrors(

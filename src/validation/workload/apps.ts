@@ -206,8 +206,8 @@ export const validateDaemonSet = ({ spec }: KubeObject): FieldError[] => {
 }
 
 export const validateDaemonSetUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => [
-  ...validateDaemonSet(next),
   ...selectorIsImmutable(next, previous),
+  ...validateDaemonSet(next),
 ]
 
 export const validateDaemonSetStatus = ({ status }: KubeObject): FieldError[] =>

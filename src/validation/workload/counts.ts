@@ -56,6 +56,6 @@ export const withinReplicas = (path: string, status: Fields, fields: readonly st
   )
 
 export const notDecremented = (next: Fields, previous: Fields): FieldError[] =>
-  (next.collisionCount ?? 0) < (previous.collisionCount ?? 0)
+  previous.collisionCount !== undefined && (next.collisionCount ?? -1) < previous.collisionCount
     ? [invalid('status.collisionCount', next.collisionCount ?? 0, 'cannot be decremented')]
     : []

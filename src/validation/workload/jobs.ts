@@ -225,12 +225,15 @@ export const validateJob = (job: KubeObject): FieldError[] => [
 
 const schedulingFields = ['affinity', 'nodeSelector', 'schedulingGates', 'tolerations']
 
-/** A suspended job that never started may still be told where to run. */
+/** A suspended job that never started may still be told where to run and what it may use. */
 const withoutScheduling = (template: Fields): JsonValue => {
   const { labels: _labels, annotations: _annotations, ...metadata } = template.metadata ?? {}
   const spec = Object.fromEntries(
-    Object.entries(template.spec).filter(([key]) => !schedulingFields.includes(key)),
+    Object.entries(template.spec as Fields).filter(([key]) => !schedulingFields.includes(key)),
   )
+  for (const list of ['containers', 'initContainers'])
+    if (spec[list])
+      spec[list] = (spec[list] as Fields[]).map(({ resources: _resources, ...rest }) => rest)
   return { metadata, spec } as JsonValue
 }
 
@@ -267,6 +270,7 @@ const completionsErrors = (next: Fields, previous: Fields): FieldError[] => {
 }
 
 export const validateJobUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => [
+  ...generatedSelectorErrors(next),
   ...validJobSpec('spec', next.spec),
   ...selectorErrors(next.spec),
   ...completionsErrors(next.spec, previous.spec),
@@ -280,6 +284,3 @@ export const validateJobUpdate = (next: KubeObject, previous: KubeObject): Field
     'successPolicy',
   ].flatMap((field) => immutable(child('spec', field), next.spec[field], previous.spec[field])),
 ]
-
-export const validateJobStatus = ({ status }: KubeObject): FieldError[] =>
-  notNegative('status', status, 'active', 'succeeded', 'failed', 'ready', 'terminating')
