@@ -30,6 +30,7 @@ const { values: flags } = parseArgs({
     watchers: { type: 'string', default: '100' },
     only: { type: 'string', default: '' },
     profile: { type: 'string' },
+    storage: { type: 'string' },
   },
 })
 const objects = Number(flags.objects)
@@ -125,7 +126,10 @@ class Runner {
 }
 
 const main = async (): Promise<void> => {
-  const ours = flags.server === undefined ? await startOurs(flags.profile) : undefined
+  const ours =
+    flags.server === undefined
+      ? await startOurs({ profileDir: flags.profile, storage: flags.storage })
+      : undefined
   const first = ours?.rival ?? running('server', flags.server!, flags.token)
   const floor =
     flags.against === undefined && ours !== undefined

@@ -54,9 +54,9 @@ export const running = (name: string, url: string, token: string): Rival => ({
   stop: async () => {},
 })
 
-/** Our server on a fresh data dir; with `profileDir` it leaves a CPU profile there when it stops. */
+/** Our server on a fresh data dir, and on another storage than LevelDB when one is named; with `profileDir` it leaves a CPU profile there when it stops. */
 export const startOurs = async (
-  profileDir?: string,
+  options: { profileDir?: string; storage?: string } = {},
 ): Promise<{ rival: Rival; readyMs: number; dataDir: string }> => {
   const dataDir = mkdtempSync(join(tmpdir(), 'kubelevel-bench-'))
   const tokens = join(dataDir, 'tokens.csv')
@@ -64,6 +64,8 @@ export const startOurs = async (
   const flags = ['serve', '--data-dir', dataDir, '--secure-port', '0', '--token-auth-file', tokens]
   // As the reference figures were measured: no token volume in every Pod.
   flags.push('--disable-admission-plugins=ServiceAccount')
+  const { profileDir, storage } = options
+  if (storage !== undefined) flags.push('--storage', storage)
   const profile = profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`]
   const started = performance.now()
   const child = spawn(process.execPath, [...profile, here('../src/main.js'), ...flags], {

@@ -100,8 +100,8 @@ export class Mvcc {
         .sort((a, b) => (a.key < b.key ? -1 : 1))
       // Deleting what is not there changes nothing and takes no revision, as in etcd.
       if (made.length > 0) revision++
-      for (const event of made) {
-        assert(!events.some((e) => e.revision === revision && e.key === event.key))
+      for (const [index, event] of made.entries()) {
+        assert(event.key !== made[index - 1]?.key, 'one operation a key')
         ahead.set(event.key, event.value)
         events.push(event)
       }

@@ -219,7 +219,7 @@ export class WatchCache implements Cacher {
       await Promise.resolve()
       this.#freshening = undefined
       const head = await this.driver.headRevision()
-      await this.waitFor(head, limits.futureRevisionWaitMs)
+      await this.waitFor(head, limits.consistentReadWaitMs)
     })()
     return this.#freshening
   }
