@@ -68,7 +68,8 @@ export const listObjects: VerbHandler = async (target, request, reply, deps) => 
     return serveWatch(target, request, reply, { deps, negotiated, options, selection, query })
   const { prefix } = selection
   const position = listPosition(options, prefix)
-  const { limit } = options
+  // What is at hand is served whole: upstream's watch cache knows no pages.
+  const limit = position.consistency.kind === 'any' ? 0 : options.limit
   const ctx = makeContext(target, request, reply, deps)
   let page: ListPage
   try {

@@ -147,16 +147,36 @@ const foldLines = (text: string): string => {
     .join('\n')
 }
 
-/** Sorted keys and folded lines, as Go writes it. */
-export const formatYaml = (value: JsonValue): string =>
-  foldLines(
-    yaml().stringify(cloneJson(value), {
-      version: '1.1',
-      sortMapEntries: true,
-      aliasDuplicateObjects: false,
-      indentSeq: false,
-      singleQuote: true,
-      lineWidth: 0,
-      nullStr: 'null',
-    }),
+// What Go's YAML would read back as something else than a string: null, bool, number, time, base 60, merge.
+const readsAsOther = new RegExp(
+  [
+    '~|null|Null|NULL|<<',
+    'y|Y|yes|Yes|YES|n|N|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF',
+    '[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|[0-9][0-9_]*)',
+    '[-+]?(?:\\.[0-9_]+|[0-9][0-9_]*(?:\\.[0-9_]*)?)(?:[eE][-+]?[0-9]+)?',
+    '[-+]?\\.(?:inf|Inf|INF)|\\.(?:nan|NaN|NAN)',
+    '[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\\.[0-9_]*)?',
+    '[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ][0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}.*)?',
+  ]
+    .map((form) => `^(?:${form})?$`)
+    .join('|'),
+)
+
+/** Sorted keys, quotes and folded lines as Go writes them. */
+export const formatYaml = (value: JsonValue): string => {
+  const { Document, visit } = yaml()
+  const document = new Document(cloneJson(value), {
+    version: '1.2',
+    sortMapEntries: true,
+    aliasDuplicateObjects: false,
+  })
+  visit(document, {
+    Scalar: (_key, node) => {
+      if (typeof node.value !== 'string') return
+      if (readsAsOther.test(node.value)) node.type = 'QUOTE_DOUBLE'
+    },
+  })
+  return foldLines(
+    document.toString({ indentSeq: false, singleQuote: true, lineWidth: 0, nullStr: 'null' }),
   )
+}
