@@ -68,7 +68,7 @@ export class Kubelet {
       name: nodeName,
       address: deps.nodeAddress,
       labels: deps.nodeLabels,
-      runtimeVersion: `${runtime.name}://${runtime.version}`,
+      runtimeVersion: () => `${runtime.name}://${runtime.version}`,
       port: deps.port,
     })
     this.#context = this.#makeContext()

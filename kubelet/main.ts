@@ -11,6 +11,7 @@ import { machineAddress } from './node.js'
 import { type BackoffOptions, defaultBackoff } from './restart-backoff.js'
 import { defaultPodCidr } from './runtime/process/pod-address.js'
 import { ProcessRuntime } from './runtime/process/process-runtime.js'
+import type { ContainerRuntime } from './runtime.js'
 import { startKubeletServer } from './server/kubelet-server.js'
 
 export interface KubeletOptions {
@@ -27,6 +28,8 @@ export interface KubeletOptions {
   rootDir?: string
   /** Range of Pod addresses, `none` for the node's own. */
   podCidr?: string
+  /** Socket of a container runtime that speaks CRI v1; missing, Pods are processes of this host. */
+  containerRuntimeEndpoint?: string
   /** Port of the kubelet's own server; 0 picks one. */
   port?: number
   /** At the end leave every process running, as upstream's kubelet does; the next one adopts them. */
@@ -60,6 +63,27 @@ const untilAborted = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener('abort', () => resolve(), { once: true })
   })
 
+/** Processes of this host, unless a container runtime is named; its code is loaded only then. */
+const makeRuntime = async (
+  options: KubeletOptions,
+  at: { rootDir: string; nodeAddress: string; nodeName: string; log: Log },
+): Promise<ContainerRuntime> => {
+  const { rootDir, nodeAddress, nodeName, log } = at
+  const clock = systemClock
+  const endpoint = options.containerRuntimeEndpoint
+  if (endpoint) {
+    const { CriRuntime } = await import('./runtime/cri/cri-runtime.js')
+    return new CriRuntime({ endpoint, root: path.join(rootDir, 'cri'), clock, log, nodeName })
+  }
+  return new ProcessRuntime({
+    root: path.join(rootDir, 'runtime'),
+    clock,
+    baseEnv: baseEnvironment(),
+    podCidr: options.podCidr ?? defaultPodCidr,
+    nodeAddress,
+  })
+}
+
 /** Resolves after the signal has fired and everything has ended. */
 export const runKubelet = async (options: KubeletOptions): Promise<void> => {
   const nodeName = (options.nodeName ?? os.hostname()).toLowerCase()
@@ -69,13 +93,7 @@ export const runKubelet = async (options: KubeletOptions): Promise<void> => {
   const log = makeLog(options.log, options.verbosity ?? 0)
   const userAgent = 'kubelet'
   const client = createClient(await loadKubeconfig(options.kubeconfig), userAgent)
-  const runtime = new ProcessRuntime({
-    root: path.join(rootDir, 'runtime'),
-    clock: systemClock,
-    baseEnv: baseEnvironment(),
-    podCidr: options.podCidr ?? defaultPodCidr,
-    nodeAddress,
-  })
+  const runtime = await makeRuntime(options, { rootDir, nodeAddress, nodeName, log })
   const kubelet = new Kubelet({
     client,
     clock: systemClock,

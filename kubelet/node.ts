@@ -27,7 +27,8 @@ export interface NodeOptions {
   readonly name: string
   readonly address: string
   readonly labels: Readonly<Record<string, string>>
-  readonly runtimeVersion: string
+  /** Known once the runtime has been asked. */
+  readonly runtimeVersion: () => string
   /** Port of the kubelet's own server. */
   readonly port: () => number
 }
@@ -131,7 +132,7 @@ export class NodeReporter {
         machineID: machineFile('/etc/machine-id'),
         systemUUID: machineFile('/sys/class/dmi/id/product_uuid'),
         bootID: machineFile('/proc/sys/kernel/random/boot_id'),
-        containerRuntimeVersion: runtimeVersion,
+        containerRuntimeVersion: runtimeVersion(),
         kubeletVersion,
         kubeProxyVersion: '',
       },

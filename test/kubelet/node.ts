@@ -64,7 +64,7 @@ const isReady = (pod: Pod): boolean =>
 
 export const startNode = async (
   t: Test,
-  { kubelet = 'here' }: { kubelet?: 'here' | 'process' } = {},
+  { kubelet = 'here', endpoint }: { kubelet?: 'here' | 'process'; endpoint?: string } = {},
 ): Promise<TestNode> => {
   const folder = mkdtempSync(path.join(tmpdir(), 'kubelet-test-'))
   const startServer = (port: number) =>
@@ -186,6 +186,7 @@ export const startNode = async (
           rootDir,
           '--node-name',
           'node-1',
+          ...(endpoint ? ['--container-runtime-endpoint', endpoint] : []),
         ],
         { stdio: ['ignore', 'pipe', 'pipe'], cwd: folder },
       )

@@ -8,6 +8,7 @@ import { type FSWatcher, mkdirSync, readFileSync, statSync, symlinkSync, watch }
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import type { Clock } from '#api/clock.js'
+import { type LogSource, readLog } from '../../log-reader.js'
 import {
   type Container,
   type ContainerConfig,
@@ -26,7 +27,6 @@ import {
 import { passOddNames, pauseCommand } from './container-command.js'
 import { ContainerFiles } from './container-files.js'
 import { findCommand } from './find-command.js'
-import { type LogSource, readLog } from './log-reader.js'
 import { LogTimes } from './log-times.js'
 import { claimRange, pickAddress } from './pod-address.js'
 import { ProcessContainer } from './process-container.js'

@@ -20,6 +20,11 @@ export const kubeletFlags: readonly Flag[] = [
     type: 'string',
     help: 'range of Pod addresses, or none for the address of the Node',
   },
+  {
+    name: 'container-runtime-endpoint',
+    type: 'string',
+    help: 'socket of a container runtime (CRI v1); without it Pods are processes of this host',
+  },
   { name: 'port', type: 'integer', help: "port of the kubelet's own server; 0 picks one" },
   {
     name: 'leave-pods-running',
@@ -39,6 +44,7 @@ export const kubelet = async (machine: Machine, flags: Flags): Promise<ExitCode>
     verbosity: flags.integer('v'),
     nodeName: flags.text('node-name'),
     rootDir: flags.text('root-dir'),
+    containerRuntimeEndpoint: flags.text('container-runtime-endpoint'),
     podCidr: flags.text('pod-cidr'),
     port: flags.integer('port'),
     leavePodsRunning: flags.boolean('leave-pods-running'),

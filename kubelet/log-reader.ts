@@ -1,7 +1,7 @@
 /** `kubectl logs`: a log file as bytes, from where and in which form the options ask. */
 import { type FileHandle, open } from 'node:fs/promises'
-import type { LogOptions } from '../../runtime.js'
-import type { LogMark } from './log-times.js'
+import type { LogMark } from './runtime/process/log-times.js'
+import type { LogOptions } from './runtime.js'
 
 const chunkBytes = 64 * 1024
 const newline = 10

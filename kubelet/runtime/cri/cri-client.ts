@@ -1,0 +1,66 @@
+/** gRPC to a container runtime's socket. Loaded when `--container-runtime-endpoint` is given and never else. */
+import {
+  credentials,
+  type Client as GrpcClient,
+  type GrpcObject,
+  loadPackageDefinition,
+  type ServiceClientConstructor,
+  type ServiceError,
+} from '@grpc/grpc-js'
+import { fromJSON } from '@grpc/proto-loader'
+import { criDescriptor } from './cri-types.js'
+
+/** Longest a runtime may take for anything but a stop, which takes its grace longer. */
+const callTimeoutMs = 120_000
+
+type Method = (
+  request: object,
+  options: { deadline: number },
+  done: (error: ServiceError | null, answer: unknown) => void,
+) => void
+
+export class CriClient {
+  readonly #runtime: GrpcClient
+  readonly #images: GrpcClient
+  readonly #now: () => number
+
+  constructor(endpoint: string, now: () => number) {
+    const loaded = loadPackageDefinition(
+      fromJSON(criDescriptor as unknown as Parameters<typeof fromJSON>[0], {
+        keepCase: true,
+        longs: Number,
+        defaults: true,
+      }),
+    )
+    const { v1 } = loaded.runtime as GrpcObject
+    const services = v1 as unknown as Record<string, ServiceClientConstructor>
+    // A socket has no name of its own: containerd wants to be called something.
+    const options = { 'grpc.default_authority': 'localhost' }
+    this.#runtime = new services.RuntimeService!(endpoint, credentials.createInsecure(), options)
+    this.#images = new services.ImageService!(endpoint, credentials.createInsecure(), options)
+    this.#now = now
+  }
+
+  /** Rejects with the runtime's own message. */
+  call<T>(method: string, request: object = {}, extraMs = 0): Promise<T> {
+    return this.#call(this.#runtime, method, request, extraMs)
+  }
+  callImages<T>(method: string, request: object): Promise<T> {
+    return this.#call(this.#images, method, request, 0)
+  }
+  close(): void {
+    this.#runtime.close()
+    this.#images.close()
+  }
+
+  #call<T>(client: GrpcClient, method: string, request: object, extraMs: number): Promise<T> {
+    const options = { deadline: this.#now() + callTimeoutMs + extraMs }
+    return new Promise((resolve, reject) => {
+      const run = (client as unknown as Record<string, Method>)[method]!
+      run.call(client, request, options, (error, answer) => {
+        if (error) reject(new Error(error.details || error.message))
+        else resolve(answer as T)
+      })
+    })
+  }
+}

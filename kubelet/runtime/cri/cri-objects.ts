@@ -1,0 +1,158 @@
+/** Between the kubelet's words and those of CRI. */
+import type {
+  Container,
+  ContainerConfig,
+  ContainerState,
+  PodIdentity,
+  Sandbox,
+  SandboxConfig,
+} from '../../runtime.js'
+
+export const labelNames = {
+  node: 'kubelevel.io/node',
+  pod: 'io.kubernetes.pod.name',
+  namespace: 'io.kubernetes.pod.namespace',
+  uid: 'io.kubernetes.pod.uid',
+  container: 'io.kubernetes.container.name',
+} as const
+const annotationNames = {
+  hash: 'io.kubernetes.container.hash',
+  grace: 'io.kubernetes.pod.terminationGracePeriod',
+} as const
+const namespaceModes = { pod: 0, container: 1, node: 2 } as const
+const cpuPeriodUs = 100_000
+
+export interface CriContainer {
+  id: string
+  pod_sandbox_id: string
+  metadata: { name: string; attempt: number }
+  image: { image: string }
+  image_ref: string
+  state: number
+  created_at: number
+  labels: Record<string, string>
+  annotations: Record<string, string>
+}
+export interface CriContainerStatus {
+  state: number
+  started_at: number
+  finished_at: number
+  exit_code: number
+  reason: string
+  message: string
+  log_path: string
+}
+export interface CriSandbox {
+  id: string
+  metadata: { name: string; uid: string; namespace: string; attempt: number }
+  state: number
+  created_at: number
+}
+
+const states: readonly ContainerState[] = ['created', 'running', 'exited', 'unknown']
+export const stateOf = (state: number): ContainerState => states[state] ?? 'unknown'
+
+const milliseconds = (nanoseconds: number): number => Math.floor(nanoseconds / 1e6)
+
+const identityOf = (labels: Record<string, string>): PodIdentity => ({
+  uid: labels[labelNames.uid] ?? '',
+  namespace: labels[labelNames.namespace] ?? '',
+  name: labels[labelNames.pod] ?? '',
+})
+
+export const toContainer = (
+  row: CriContainer,
+  status: CriContainerStatus,
+  halted: boolean,
+): Container => ({
+  id: row.id,
+  sandboxId: row.pod_sandbox_id,
+  pod: identityOf(row.labels),
+  name: row.metadata.name,
+  attempt: row.metadata.attempt,
+  image: row.image.image,
+  imageId: row.image_ref,
+  hash: row.annotations[annotationNames.hash] ?? '',
+  terminationGracePeriodSeconds: Number(row.annotations[annotationNames.grace] ?? 0),
+  state: stateOf(status.state),
+  createdAt: milliseconds(row.created_at),
+  startedAt: milliseconds(status.started_at),
+  finishedAt: milliseconds(status.finished_at),
+  exitCode: status.exit_code,
+  reason: status.reason,
+  message: status.message,
+  halted,
+  pid: undefined,
+  logPath: status.log_path,
+})
+
+export const toSandbox = (row: CriSandbox, ip: string): Sandbox => ({
+  id: row.id,
+  pod: { uid: row.metadata.uid, namespace: row.metadata.namespace, name: row.metadata.name },
+  attempt: row.metadata.attempt,
+  ready: row.state === 0,
+  ips: ip === '' ? [] : [ip],
+  createdAt: milliseconds(row.created_at),
+})
+
+const podLabels = (pod: PodIdentity, node: string): Record<string, string> => ({
+  [labelNames.node]: node,
+  [labelNames.pod]: pod.name,
+  [labelNames.namespace]: pod.namespace,
+  [labelNames.uid]: pod.uid,
+})
+
+const namespaceOptions = (hostNetwork: boolean) => ({
+  network: hostNetwork ? namespaceModes.node : namespaceModes.pod,
+  pid: namespaceModes.container,
+  ipc: namespaceModes.pod,
+})
+
+export const sandboxConfigOf = (
+  { pod, attempt, hostname, hostNetwork, labels, annotations }: SandboxConfig,
+  { node, logFolder }: { node: string; logFolder: string },
+) => ({
+  metadata: { name: pod.name, uid: pod.uid, namespace: pod.namespace, attempt },
+  hostname: hostNetwork ? '' : hostname,
+  log_directory: logFolder,
+  labels: { ...labels, ...podLabels(pod, node) },
+  annotations,
+  linux: { security_context: { namespace_options: namespaceOptions(hostNetwork) } },
+})
+
+export const containerConfigOf = (
+  config: ContainerConfig,
+  { pod, node, hostNetwork }: { pod: PodIdentity; node: string; hostNetwork: boolean },
+) => {
+  const { cpuMillis, memoryBytes } = config.resources ?? {}
+  return {
+    metadata: { name: config.name, attempt: config.attempt },
+    image: { image: config.imageId },
+    command: config.command,
+    args: config.args,
+    working_dir: config.workingDir ?? '',
+    envs: config.env.map(([key, value]) => ({ key, value: Buffer.from(value) })),
+    mounts: config.mounts.map(({ containerPath, hostPath, readOnly }) => ({
+      container_path: containerPath,
+      host_path: hostPath,
+      readonly: readOnly,
+    })),
+    labels: { ...podLabels(pod, node), [labelNames.container]: config.name },
+    annotations: {
+      [annotationNames.hash]: config.hash,
+      [annotationNames.grace]: String(config.terminationGracePeriodSeconds),
+    },
+    log_path: `${config.name}_${config.attempt}.log`,
+    stdin: config.stdin,
+    tty: config.tty,
+    linux: {
+      resources: {
+        ...(cpuMillis
+          ? { cpu_period: cpuPeriodUs, cpu_quota: (cpuMillis * cpuPeriodUs) / 1000 }
+          : {}),
+        ...(memoryBytes ? { memory_limit_in_bytes: memoryBytes } : {}),
+      },
+      security_context: { namespace_options: namespaceOptions(hostNetwork) },
+    },
+  }
+}

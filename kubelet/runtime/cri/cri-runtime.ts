@@ -1,0 +1,329 @@
+/**
+ * Containers of a real container runtime (containerd, CRI-O) over its socket, with its images and its CNI network. The
+ * runtime is the truth; this asks it once a second for everything of this node, as upstream's PLEG does.
+ */
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import type { Clock } from '#api/clock.js'
+import type { Log } from '#client/log.js'
+import {
+  type Container,
+  type ContainerConfig,
+  type ContainerRuntime,
+  type ContainerUsage,
+  type ImageResult,
+  type LogOptions,
+  type Sandbox,
+  type SandboxConfig,
+  type Session,
+  type SessionOptions,
+  StartError,
+  type Stop,
+  type StopOptions,
+} from '../../runtime.js'
+import { CriClient } from './cri-client.js'
+import { readCriLog } from './cri-log.js'
+import {
+  type CriContainer,
+  type CriContainerStatus,
+  type CriSandbox,
+  containerConfigOf,
+  labelNames,
+  sandboxConfigOf,
+  stateOf,
+  toContainer,
+  toSandbox,
+} from './cri-objects.js'
+import { startCriSession } from './cri-session.js'
+
+const relistMs = 1_000
+const logPollMs = 200
+
+export interface CriRuntimeOptions {
+  /** As in `unix:///run/containerd/containerd.sock`. */
+  readonly endpoint: string
+  readonly root: string
+  readonly clock: Clock
+  readonly log: Log
+  readonly nodeName: string
+}
+
+export class CriRuntime implements ContainerRuntime {
+  name = 'containerd'
+  version = ''
+  readonly hasImages = true
+  readonly mountsVolumes = true
+  readonly #options: CriRuntimeOptions
+  readonly #client: CriClient
+  readonly #containers = new Map<string, Container>()
+  readonly #sandboxes = new Map<string, Sandbox>()
+  #onChange: (podUid: string) => void = () => {}
+  #timer: NodeJS.Timeout | undefined
+  #relisting: Promise<void> | undefined
+
+  constructor(options: CriRuntimeOptions) {
+    this.#options = options
+    this.#client = new CriClient(options.endpoint, () => options.clock.now())
+    mkdirSync(path.join(options.root, 'halted'), { recursive: true, mode: 0o700 })
+    mkdirSync(path.join(options.root, 'logs'), { recursive: true, mode: 0o700 })
+  }
+
+  async open(onChange: (podUid: string) => void): Promise<void> {
+    const version = await this.#client.call<{ runtime_name: string; runtime_version: string }>(
+      'Version',
+    )
+    this.name = version.runtime_name
+    this.version = version.runtime_version
+    await this.#relist()
+    this.#onChange = onChange
+    this.#timer = setInterval(() => {
+      this.#relist().catch((error) =>
+        this.#options.log.warn({ error: error.message }, 'the container runtime does not answer'),
+      )
+    }, relistMs)
+    this.#timer.unref()
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#relisting?.catch(() => {})
+    this.#client.close()
+  }
+
+  sandboxes(): readonly Sandbox[] {
+    return [...this.#sandboxes.values()]
+  }
+  sandboxesOf(podUid: string): readonly Sandbox[] {
+    return this.sandboxes().filter(({ pod }) => pod.uid === podUid)
+  }
+  containers(): readonly Container[] {
+    return [...this.#containers.values()]
+  }
+  containersOf(podUid: string): readonly Container[] {
+    return this.containers()
+      .filter(({ pod }) => pod.uid === podUid)
+      .sort((a, b) => a.createdAt - b.createdAt || a.attempt - b.attempt)
+  }
+
+  async runSandbox(config: SandboxConfig): Promise<Sandbox> {
+    const { nodeName } = this.#options
+    const logFolder = this.#logFolder(config.pod.uid)
+    mkdirSync(logFolder, { recursive: true, mode: 0o700 })
+    const request = { config: sandboxConfigOf(config, { node: nodeName, logFolder }) }
+    const { pod_sandbox_id: id } = await this.#client.call<{ pod_sandbox_id: string }>(
+      'RunPodSandbox',
+      request,
+    )
+    await this.#relist()
+    const sandbox = this.#sandboxes.get(id)
+    if (!sandbox) throw new Error(`sandbox ${id} is gone`)
+    return sandbox
+  }
+  async stopSandbox(id: string): Promise<void> {
+    await this.#client.call('StopPodSandbox', { pod_sandbox_id: id })
+    await this.#relist()
+  }
+  async removeSandbox(id: string): Promise<void> {
+    const uid = this.#sandboxes.get(id)?.pod.uid
+    await this.#client.call('StopPodSandbox', { pod_sandbox_id: id })
+    await this.#client.call('RemovePodSandbox', { pod_sandbox_id: id })
+    if (uid) rmSync(this.#logFolder(uid), { recursive: true, force: true })
+    await this.#relist()
+  }
+
+  async pullImage(image: string, policy: string): Promise<ImageResult> {
+    const spec = { image: { image } }
+    const status = await this.#client.callImages<{ image: { id: string } | null }>(
+      'ImageStatus',
+      spec,
+    )
+    const id = status.image?.id
+    if (id && policy !== 'Always') return { imageId: id, present: true }
+    if (policy === 'Never') {
+      const message = `Container image "${image}" is not present with pull policy of Never`
+      throw new StartError('ErrImageNeverPull', message)
+    }
+    try {
+      const { image_ref } = await this.#client.callImages<{ image_ref: string }>('PullImage', spec)
+      return { imageId: image_ref, present: false }
+    } catch (error) {
+      throw new StartError('ErrImagePull', (error as Error).message)
+    }
+  }
+
+  async createContainer(sandbox: Sandbox, config: ContainerConfig): Promise<string> {
+    const { pod } = sandbox
+    const node = this.#options.nodeName
+    // A sandbox of the host's network has no address of its own.
+    const hostNetwork = sandbox.ips.length === 0
+    const settings = { pod, attempt: sandbox.attempt, hostname: pod.name, hostNetwork }
+    const answer = await this.#client.call<{ container_id: string }>('CreateContainer', {
+      pod_sandbox_id: sandbox.id,
+      config: containerConfigOf(config, { pod, node, hostNetwork }),
+      sandbox_config: sandboxConfigOf(
+        { ...settings, labels: {}, annotations: {} },
+        { node, logFolder: this.#logFolder(pod.uid) },
+      ),
+    })
+    await this.#relist()
+    return answer.container_id
+  }
+
+  async startContainer(id: string): Promise<void> {
+    try {
+      await this.#client.call('StartContainer', { container_id: id })
+    } catch (error) {
+      throw new StartError('RunContainerError', (error as Error).message)
+    } finally {
+      await this.#relist()
+    }
+  }
+
+  stopContainer(id: string, { graceMs, halted }: StopOptions): Stop {
+    const stop = async (ms: number) => {
+      const container = this.#containers.get(id)
+      if (!container || container.state === 'exited') return
+      if (halted) writeFileSync(this.#haltedFile(id), '')
+      const timeout = Math.ceil(ms / 1000)
+      await this.#client.call('StopContainer', { container_id: id, timeout }, ms)
+      await this.#relist()
+    }
+    const first = stop(graceMs)
+    return {
+      done: first,
+      // Another stop with less time: the runtime kills at whichever comes first.
+      shorten: (ms) => {
+        stop(ms).catch((error) =>
+          this.#options.log.warn({ error: error.message }, 'a stop was not shortened'),
+        )
+      },
+    }
+  }
+
+  async removeContainer(id: string): Promise<void> {
+    const container = this.#containers.get(id)
+    await this.#client.call('RemoveContainer', { container_id: id })
+    rmSync(this.#haltedFile(id), { force: true })
+    if (container?.logPath) rmSync(container.logPath, { force: true })
+    await this.#relist()
+  }
+
+  exec(id: string, command: readonly string[], options: SessionOptions): Session {
+    return this.#session('Exec', id, { cmd: command, ...options }, options)
+  }
+  attach(id: string, options: SessionOptions): Session {
+    return this.#session('Attach', id, options, options)
+  }
+
+  logs(container: Container, options: LogOptions, signal: AbortSignal): AsyncIterable<Buffer> {
+    const ended = () => (this.#containers.get(container.id)?.state ?? 'exited') === 'exited'
+    return readCriLog(
+      {
+        file: container.logPath,
+        marks: () => [],
+        ended,
+        onChange: (listener) => {
+          const timer = setInterval(listener, logPollMs)
+          return () => clearInterval(timer)
+        },
+      },
+      options,
+      signal,
+    )
+  }
+
+  async usage(): Promise<ReadonlyMap<string, ContainerUsage>> {
+    interface Stats {
+      attributes: { id: string }
+      cpu: { usage_core_nano_seconds: { value: number } | null } | null
+      memory: { working_set_bytes: { value: number } | null } | null
+    }
+    const { stats } = await this.#client.call<{ stats: Stats[] }>('ListContainerStats')
+    return new Map(
+      stats
+        .filter(({ attributes }) => this.#containers.has(attributes.id))
+        .map(({ attributes, cpu, memory }) => [
+          attributes.id,
+          {
+            cpuNanoseconds: cpu?.usage_core_nano_seconds?.value ?? 0,
+            memoryBytes: memory?.working_set_bytes?.value ?? 0,
+          },
+        ]),
+    )
+  }
+
+  #session(method: string, id: string, what: object, options: SessionOptions): Session {
+    const request = { container_id: id, ...what, stdout: true, stderr: !options.tty }
+    const urlOf = async () => (await this.#client.call<{ url: string }>(method, request)).url
+    return startCriSession(urlOf, options)
+  }
+
+  #logFolder(podUid: string): string {
+    return path.join(this.#options.root, 'logs', podUid)
+  }
+  #haltedFile(id: string): string {
+    return path.join(this.#options.root, 'halted', id)
+  }
+
+  /** One look at a time; who comes meanwhile waits for a look that began after. */
+  async #relist(): Promise<void> {
+    while (this.#relisting) await this.#relisting.catch(() => {})
+    this.#relisting = this.#look()
+    try {
+      await this.#relisting
+    } finally {
+      this.#relisting = undefined
+    }
+  }
+
+  async #look(): Promise<void> {
+    const filter = { label_selector: { [labelNames.node]: this.#options.nodeName } }
+    const [{ items }, { containers }] = await Promise.all([
+      this.#client.call<{ items: CriSandbox[] }>('ListPodSandbox', { filter }),
+      this.#client.call<{ containers: CriContainer[] }>('ListContainers', { filter }),
+    ])
+    const changed = new Set<string>()
+    await this.#takeSandboxes(items, changed)
+    await this.#takeContainers(containers, changed)
+    for (const uid of changed) this.#onChange(uid)
+  }
+
+  async #takeSandboxes(rows: readonly CriSandbox[], changed: Set<string>): Promise<void> {
+    const seen = new Set(rows.map(({ id }) => id))
+    for (const [id, { pod }] of this.#sandboxes) {
+      if (seen.has(id)) continue
+      this.#sandboxes.delete(id)
+      changed.add(pod.uid)
+    }
+    for (const row of rows) {
+      const known = this.#sandboxes.get(row.id)
+      const ready = row.state === 0
+      if (known?.ready === ready) continue
+      const answer = await this.#client.call<{ status: { network: { ip: string } | null } }>(
+        'PodSandboxStatus',
+        { pod_sandbox_id: row.id },
+      )
+      const ip = answer.status.network?.ip || known?.ips[0] || ''
+      this.#sandboxes.set(row.id, toSandbox(row, ip))
+      changed.add(row.metadata.uid)
+    }
+  }
+
+  async #takeContainers(rows: readonly CriContainer[], changed: Set<string>): Promise<void> {
+    const seen = new Set(rows.map(({ id }) => id))
+    for (const [id, { pod }] of this.#containers) {
+      if (seen.has(id)) continue
+      this.#containers.delete(id)
+      changed.add(pod.uid)
+    }
+    for (const row of rows) {
+      if (this.#containers.get(row.id)?.state === stateOf(row.state)) continue
+      const answer = await this.#client.call<{ status: CriContainerStatus }>('ContainerStatus', {
+        container_id: row.id,
+      })
+      const container = toContainer(row, answer.status, existsSync(this.#haltedFile(row.id)))
+      this.#containers.set(row.id, container)
+      changed.add(container.pod.uid)
+    }
+  }
+}

@@ -1,0 +1,193 @@
+/** The part of CRI v1 that the kubelet speaks: messages as `field: [type, number]`, a type in brackets is repeated. */
+
+type Fields = Readonly<Record<string, readonly [type: string, id: number]>>
+
+const messages: Readonly<Record<string, Fields>> = {
+  VersionRequest: { version: ['string', 1] },
+  VersionResponse: { runtime_name: ['string', 2], runtime_version: ['string', 3] },
+  PodSandboxMetadata: {
+    name: ['string', 1],
+    uid: ['string', 2],
+    namespace: ['string', 3],
+    attempt: ['uint32', 4],
+  },
+  NamespaceOption: { network: ['int32', 1], pid: ['int32', 2], ipc: ['int32', 3] },
+  LinuxSandboxSecurityContext: { namespace_options: ['NamespaceOption', 1] },
+  LinuxPodSandboxConfig: { security_context: ['LinuxSandboxSecurityContext', 2] },
+  PodSandboxConfig: {
+    metadata: ['PodSandboxMetadata', 1],
+    hostname: ['string', 2],
+    log_directory: ['string', 3],
+    labels: ['map<string>', 6],
+    annotations: ['map<string>', 7],
+    linux: ['LinuxPodSandboxConfig', 8],
+  },
+  RunPodSandboxRequest: { config: ['PodSandboxConfig', 1] },
+  RunPodSandboxResponse: { pod_sandbox_id: ['string', 1] },
+  PodSandboxId: { pod_sandbox_id: ['string', 1] },
+  PodSandboxNetworkStatus: { ip: ['string', 1] },
+  PodSandboxStatus: { id: ['string', 1], network: ['PodSandboxNetworkStatus', 5] },
+  PodSandboxStatusResponse: { status: ['PodSandboxStatus', 1] },
+  Filter: { label_selector: ['map<string>', 3] },
+  ContainerFilter: { label_selector: ['map<string>', 4] },
+  ListPodSandboxRequest: { filter: ['Filter', 1] },
+  PodSandbox: {
+    id: ['string', 1],
+    metadata: ['PodSandboxMetadata', 2],
+    state: ['int32', 3],
+    created_at: ['int64', 4],
+    labels: ['map<string>', 5],
+  },
+  ListPodSandboxResponse: { items: ['[PodSandbox]', 1] },
+  ContainerMetadata: { name: ['string', 1], attempt: ['uint32', 2] },
+  ImageSpec: { image: ['string', 1] },
+  KeyValue: { key: ['string', 1], value: ['bytes', 2] },
+  Mount: { container_path: ['string', 1], host_path: ['string', 2], readonly: ['bool', 3] },
+  LinuxContainerResources: {
+    cpu_period: ['int64', 1],
+    cpu_quota: ['int64', 2],
+    memory_limit_in_bytes: ['int64', 4],
+  },
+  LinuxContainerSecurityContext: { namespace_options: ['NamespaceOption', 3] },
+  LinuxContainerConfig: {
+    resources: ['LinuxContainerResources', 1],
+    security_context: ['LinuxContainerSecurityContext', 2],
+  },
+  ContainerConfig: {
+    metadata: ['ContainerMetadata', 1],
+    image: ['ImageSpec', 2],
+    command: ['[string]', 3],
+    args: ['[string]', 4],
+    working_dir: ['string', 5],
+    envs: ['[KeyValue]', 6],
+    mounts: ['[Mount]', 7],
+    labels: ['map<string>', 9],
+    annotations: ['map<string>', 10],
+    log_path: ['string', 11],
+    stdin: ['bool', 12],
+    tty: ['bool', 14],
+    linux: ['LinuxContainerConfig', 15],
+  },
+  CreateContainerRequest: {
+    pod_sandbox_id: ['string', 1],
+    config: ['ContainerConfig', 2],
+    sandbox_config: ['PodSandboxConfig', 3],
+  },
+  ContainerId: { container_id: ['string', 1] },
+  StopContainerRequest: { container_id: ['string', 1], timeout: ['int64', 2] },
+  ListContainersRequest: { filter: ['ContainerFilter', 1] },
+  Container: {
+    id: ['string', 1],
+    pod_sandbox_id: ['string', 2],
+    metadata: ['ContainerMetadata', 3],
+    image: ['ImageSpec', 4],
+    image_ref: ['string', 5],
+    state: ['int32', 6],
+    created_at: ['int64', 7],
+    labels: ['map<string>', 8],
+    annotations: ['map<string>', 9],
+  },
+  ListContainersResponse: { containers: ['[Container]', 1] },
+  ContainerStatus: {
+    id: ['string', 1],
+    state: ['int32', 3],
+    started_at: ['int64', 5],
+    finished_at: ['int64', 6],
+    exit_code: ['int32', 7],
+    reason: ['string', 10],
+    message: ['string', 11],
+    log_path: ['string', 15],
+  },
+  ContainerStatusResponse: { status: ['ContainerStatus', 1] },
+  ExecRequest: {
+    container_id: ['string', 1],
+    cmd: ['[string]', 2],
+    tty: ['bool', 3],
+    stdin: ['bool', 4],
+    stdout: ['bool', 5],
+    stderr: ['bool', 6],
+  },
+  AttachRequest: {
+    container_id: ['string', 1],
+    stdin: ['bool', 2],
+    tty: ['bool', 3],
+    stdout: ['bool', 4],
+    stderr: ['bool', 5],
+  },
+  StreamResponse: { url: ['string', 1] },
+  UInt64Value: { value: ['uint64', 1] },
+  ContainerAttributes: { id: ['string', 1] },
+  CpuUsage: { usage_core_nano_seconds: ['UInt64Value', 2] },
+  MemoryUsage: { working_set_bytes: ['UInt64Value', 2] },
+  ContainerStats: {
+    attributes: ['ContainerAttributes', 1],
+    cpu: ['CpuUsage', 2],
+    memory: ['MemoryUsage', 3],
+  },
+  ListContainerStatsResponse: { stats: ['[ContainerStats]', 1] },
+  ImageStatusRequest: { image: ['ImageSpec', 1] },
+  Image: { id: ['string', 1] },
+  ImageStatusResponse: { image: ['Image', 1] },
+  PullImageRequest: { image: ['ImageSpec', 1] },
+  PullImageResponse: { image_ref: ['string', 1] },
+  Empty: {},
+}
+
+const methods = {
+  RuntimeService: {
+    Version: ['VersionRequest', 'VersionResponse'],
+    RunPodSandbox: ['RunPodSandboxRequest', 'RunPodSandboxResponse'],
+    StopPodSandbox: ['PodSandboxId', 'Empty'],
+    RemovePodSandbox: ['PodSandboxId', 'Empty'],
+    PodSandboxStatus: ['PodSandboxId', 'PodSandboxStatusResponse'],
+    ListPodSandbox: ['ListPodSandboxRequest', 'ListPodSandboxResponse'],
+    CreateContainer: ['CreateContainerRequest', 'ContainerId'],
+    StartContainer: ['ContainerId', 'Empty'],
+    StopContainer: ['StopContainerRequest', 'Empty'],
+    RemoveContainer: ['ContainerId', 'Empty'],
+    ListContainers: ['ListContainersRequest', 'ListContainersResponse'],
+    ContainerStatus: ['ContainerId', 'ContainerStatusResponse'],
+    Exec: ['ExecRequest', 'StreamResponse'],
+    Attach: ['AttachRequest', 'StreamResponse'],
+    ListContainerStats: ['Empty', 'ListContainerStatsResponse'],
+  },
+  ImageService: {
+    ImageStatus: ['ImageStatusRequest', 'ImageStatusResponse'],
+    PullImage: ['PullImageRequest', 'PullImageResponse'],
+  },
+} as const
+
+const fieldOf = ([type, id]: readonly [string, number]) => {
+  if (type === 'map<string>') return { keyType: 'string', type: 'string', id }
+  if (type.startsWith('[')) return { rule: 'repeated', type: type.slice(1, -1), id }
+  return { type, id }
+}
+
+const messageOf = (fields: Fields) => ({
+  fields: Object.fromEntries(Object.entries(fields).map(([name, f]) => [name, fieldOf(f)])),
+})
+const serviceOf = (rows: Readonly<Record<string, readonly [string, string]>>) => ({
+  methods: Object.fromEntries(
+    Object.entries(rows).map(([name, [requestType, responseType]]) => [
+      name,
+      { requestType, responseType },
+    ]),
+  ),
+})
+
+/** The same as protobuf's JSON descriptor, of package runtime.v1. */
+export const criDescriptor = {
+  nested: {
+    runtime: {
+      nested: {
+        v1: {
+          nested: {
+            ...Object.fromEntries(Object.entries(messages).map(([n, f]) => [n, messageOf(f)])),
+            RuntimeService: serviceOf(methods.RuntimeService),
+            ImageService: serviceOf(methods.ImageService),
+          },
+        },
+      },
+    },
+  },
+}

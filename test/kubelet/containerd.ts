@@ -1,0 +1,148 @@
+/** A containerd of the test's own: its folders, its network, and one image made here from a static busybox. */
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { eventually, processesWith } from './node.js'
+
+const busybox = ['/bin/busybox', '/usr/bin/busybox'].find((file) => existsSync(file))
+const cniFolder = ['/usr/lib/cni', '/opt/cni/bin'].find((folder) => existsSync(`${folder}/bridge`))
+const runs = (command: string) => spawnSync(command, ['--version']).status === 0
+
+/** A reason to skip tests with a real container runtime, or false. */
+export const containerdMissing: string | false =
+  process.platform !== 'linux' || process.getuid?.() !== 0
+    ? 'containers need root on Linux'
+    : !runs('containerd') || !runs('runc')
+      ? 'there is no containerd with runc here'
+      : !cniFolder
+        ? 'there are no CNI plugins here'
+        : busybox && /statically linked|not a dynamic/.test(linkage(busybox))
+          ? false
+          : 'there is no static busybox here'
+
+function linkage(file: string): string {
+  const { stdout, stderr } = spawnSync('ldd', [file], { encoding: 'utf8' })
+  return `${stdout}${stderr}`
+}
+
+export const imageName = 'kubelevel.test/busybox:1'
+const applets = [
+  'sh',
+  'sleep',
+  'cat',
+  'echo',
+  'true',
+  'false',
+  'httpd',
+  'test',
+  'touch',
+  'hostname',
+]
+
+/** A `docker save` archive with one layer. */
+const makeImage = (folder: string): string => {
+  const root = path.join(folder, 'rootfs')
+  const image = path.join(folder, 'image')
+  mkdirSync(path.join(root, 'bin'), { recursive: true })
+  mkdirSync(path.join(root, 'tmp'))
+  mkdirSync(image)
+  copyFileSync(busybox!, path.join(root, 'bin/busybox'))
+  for (const name of applets) symlinkSync('busybox', path.join(root, 'bin', name))
+  const layer = path.join(image, 'layer.tar')
+  execFileSync('tar', ['-C', root, '-cf', layer, '.'])
+  const digest = createHash('sha256').update(readFileSync(layer)).digest('hex')
+  const architecture = process.arch === 'x64' ? 'amd64' : process.arch
+  const config = {
+    architecture,
+    os: 'linux',
+    config: { Env: ['PATH=/bin'], Cmd: ['sleep', '1000000'] },
+    rootfs: { type: 'layers', diff_ids: [`sha256:${digest}`] },
+  }
+  const manifest = [{ Config: 'config.json', RepoTags: [imageName], Layers: ['layer.tar'] }]
+  writeFileSync(path.join(image, 'config.json'), JSON.stringify(config))
+  writeFileSync(path.join(image, 'manifest.json'), JSON.stringify(manifest))
+  const archive = path.join(folder, 'image.tar')
+  execFileSync('tar', ['-C', image, '-cf', archive, '.'])
+  return archive
+}
+
+const configText = (folder: string): string => `version = 2
+root = "${folder}/root"
+state = "${folder}/state"
+[grpc]
+  address = "${folder}/containerd.sock"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "${imageName}"
+  restrict_oom_score_adj = true
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "${cniFolder}"
+    conf_dir = "${folder}/cni"
+  [plugins."io.containerd.grpc.v1.cri".containerd]
+    snapshotter = "native"
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+`
+
+const networkOf = (folder: string, bridge: string): object => ({
+  cniVersion: '0.4.0',
+  name: bridge,
+  plugins: [
+    {
+      type: 'bridge',
+      bridge,
+      isGateway: true,
+      ipam: {
+        type: 'host-local',
+        dataDir: `${folder}/ipam`,
+        ranges: [[{ subnet: '198.51.100.0/24' }]],
+      },
+    },
+  ],
+})
+
+export interface Containerd {
+  readonly endpoint: string
+  stop(): Promise<void>
+}
+
+export const startContainerd = async (): Promise<Containerd> => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'kl-cri-'))
+  const bridge = `kl${process.pid}`
+  mkdirSync(path.join(folder, 'cni'))
+  writeFileSync(path.join(folder, 'config.toml'), configText(folder))
+  writeFileSync(
+    path.join(folder, 'cni/10-test.conflist'),
+    JSON.stringify(networkOf(folder, bridge)),
+  )
+  const child: ChildProcess = spawn('containerd', ['-c', path.join(folder, 'config.toml')], {
+    stdio: 'ignore',
+  })
+  const socket = path.join(folder, 'containerd.sock')
+  const ctr = (...args: string[]) => spawnSync('ctr', ['-a', socket, '-n', 'k8s.io', ...args])
+  await eventually('containerd', () => existsSync(socket) && ctr('version').status === 0)
+  const imported = ctr('images', 'import', makeImage(folder))
+  if (imported.status !== 0) throw new Error(String(imported.stderr))
+  return {
+    endpoint: `unix://${socket}`,
+    stop: async () => {
+      const gone = new Promise((resolve) => child.once('exit', resolve))
+      child.kill('SIGTERM')
+      await gone
+      spawnSync('ip', ['link', 'del', bridge])
+      const left = processesWith(folder)
+      if (left.length > 0) throw new Error(`left behind:\n${left.join('\n')}`)
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}

@@ -1,0 +1,110 @@
+/** The stories of termination with real containers: containerd, runc, a CNI network, an image made here. */
+import http from 'node:http'
+import t from 'tap'
+import type { Pod } from '#kubelet/pod.js'
+import { containerdMissing, imageName, startContainerd } from './containerd.js'
+import { eventually, script, startNode, type TestNode } from './node.js'
+
+const inImage = (text: string) => ({ ...script(text), image: imageName })
+const stateOf = (pod: Pod) => pod.status!.containerStatuses![0]!.state
+const up = async (node: TestNode, name: string) => {
+  await node.ready(name)
+  await eventually('its first word', async () => (await node.logs(name)).includes('up'))
+}
+const get = (url: string): Promise<string> =>
+  new Promise((resolve, reject) => {
+    http
+      .get(url, (answer) => {
+        let text = ''
+        answer.on('data', (chunk) => (text += chunk))
+        answer.on('end', () => resolve(text))
+      })
+      .on('error', reject)
+  })
+
+t.test('Pods as containers', { skip: containerdMissing }, async (t) => {
+  const containerd = await startContainerd()
+  t.teardown(() => containerd.stop())
+  const { endpoint } = containerd
+  const node = await startNode(t, { kubelet: 'process', endpoint })
+  let kubelet = await node.startProcess()
+
+  t.test('an own address, own files, probes inside, log and exit code', async (t) => {
+    await node.run(
+      'web',
+      {
+        ...inImage('echo up; echo served > /tmp/index.html; exec httpd -f -p 8080 -h /tmp'),
+        ports: [{ name: 'http', containerPort: 8080 }],
+        readinessProbe: { httpGet: { port: 'http', path: '/index.html' }, periodSeconds: 1 },
+        livenessProbe: { exec: { command: ['test', '-e', '/tmp/index.html'] }, periodSeconds: 1 },
+        volumeMounts: [{ name: 'down', mountPath: '/etc/down' }],
+      },
+      {
+        terminationGracePeriodSeconds: 1,
+        volumes: [
+          {
+            name: 'down',
+            downwardAPI: { items: [{ path: 'name', fieldRef: { fieldPath: 'metadata.name' } }] },
+          },
+        ],
+      },
+    )
+    const pod = await node.ready('web')
+    t.match(pod.status!.podIP, /^198\.51\.100\./)
+    t.match(pod.status!.containerStatuses![0]!.containerID, /^containerd:\/\//)
+    t.equal(await get(`http://${pod.status!.podIP}:8080/index.html`), 'served\n')
+    t.equal(await node.logs('web'), 'up\n')
+    t.match(await node.logs('web', '?timestamps=true'), /^\d{4}-\d\d-\d\dT[^ ]+Z up\n$/)
+    await node.run('once', inImage('cat /nope; exit 6'), { restartPolicy: 'Never' })
+    const once = await node.until('once', ({ status }) => status?.phase === 'Failed')
+    t.match(stateOf(once).terminated, { exitCode: 6, reason: 'Error' })
+    for (const name of ['web', 'once']) {
+      await node.delete(name)
+      await node.gone(name)
+    }
+  })
+
+  t.test('an image that is not there and may not be pulled', async (t) => {
+    await node.run('p', { image: 'none.example/x:1', imagePullPolicy: 'Never' })
+    const pod = await node.until(
+      'p',
+      ({ status }) => status?.containerStatuses?.[0]?.state.waiting?.reason === 'ErrImageNeverPull',
+    )
+    t.match(stateOf(pod).waiting?.message, /is not present with pull policy of Never/)
+    await node.delete('p')
+    await node.gone('p')
+  })
+
+  t.test('SIGTERM is obeyed; who ignores it is killed; a shorter grace takes effect', async (t) => {
+    await node.run('good', inImage('trap "exit 0" TERM; echo up; while :; do sleep 0.1; done'))
+    await up(node, 'good')
+    await node.delete('good')
+    await node.gone('good')
+    await node.run('bad', inImage('trap "" TERM; echo up; while :; do sleep 0.1; done'))
+    await up(node, 'bad')
+    await node.delete('bad', 300)
+    await node.delete('bad', 1)
+    const bad = await node.until('bad', ({ status }) => status!.phase === 'Failed')
+    t.equal(stateOf(bad).terminated?.exitCode, 137)
+    await node.gone('bad')
+  })
+
+  t.test('a kubelet killed in a termination finishes it after its restart', async (t) => {
+    await node.run('p', inImage('trap "" TERM; echo up; while :; do sleep 0.1; done'))
+    await node.run('q', inImage('echo up; exec sleep 8301'), { terminationGracePeriodSeconds: 1 })
+    await up(node, 'p')
+    const before = await node.ready('q')
+    await node.delete('p', 2)
+    kubelet.kill('SIGKILL')
+    kubelet = await node.startProcess()
+    await node.gone('p')
+    const after = (await node.get('q'))!
+    t.equal(
+      after.status!.containerStatuses![0]!.containerID,
+      before.status!.containerStatuses![0]!.containerID,
+      'what need not end goes on',
+    )
+    await node.delete('q')
+    await node.gone('q')
+  })
+})
