@@ -71,7 +71,10 @@ export const throughView =
     return result
   }
 
-/** Owners of a view whose kind is not its parent's: they own the view, and through it a part of the parent. */
+/**
+ * Who owns what through a view. What was sent counts, before the view takes its part of it; of a view whose kind is not
+ * its parent's, owners own the view, and through it a part of the parent.
+ */
 export interface ViewOwners {
   show(read: KubeObject, parent: KubeObject): KubeObject
   keep(
@@ -81,7 +84,7 @@ export interface ViewOwners {
   ): KubeObject['metadata']['managedFields']
 }
 
-/** Undefined for views of the parent's own kind, which are tracked as the parent is. */
+/** Undefined when there is no view or nobody tracks. */
 export const ownersOfView = (
   target: Target,
   ctx: RequestContext,
@@ -91,7 +94,22 @@ export const ownersOfView = (
   const { definition, view, subresource } = target
   const body = definitionOfBody(target)
   const fieldManager = fieldManagerOf?.(body, subresource)
-  if (body === definition || view === undefined || fieldManager === undefined) return undefined
+  if (view === undefined || fieldManager === undefined) return undefined
+  const track = (shown: KubeObject, changed: KubeObject) =>
+    isApply
+      ? changed
+      : fieldManager.trackUpdate({
+          live: shown,
+          next: changed,
+          manager: ctx.fieldManager || ctx.userAgent,
+          subresource,
+          now: ctx.now,
+        })
+  if (body === definition)
+    return {
+      show: (read) => read,
+      keep: (shown, changed) => track(shown, changed).metadata.managedFields,
+    }
   const path = (view.replicasPath ?? ['spec', 'replicas']).map((field) => `f:${field}`)
   const pathOf = (apiVersion: string) =>
     parseGroupVersion(apiVersion)?.group === definition.gvk.group ? path : undefined
@@ -103,15 +121,7 @@ export const ownersOfView = (
         : { ...read, metadata: { ...read.metadata, managedFields } }
     },
     keep: (shown, changed, { metadata }) => {
-      const tracked = isApply
-        ? changed
-        : fieldManager.trackUpdate({
-            live: shown,
-            next: changed,
-            manager: ctx.fieldManager || ctx.userAgent,
-            subresource,
-            now: ctx.now,
-          })
+      const tracked = track(shown, changed)
       return ownersOfScaled({
         parent: metadata.managedFields,
         scale: tracked.metadata.managedFields,
