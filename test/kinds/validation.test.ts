@@ -1,0 +1,33 @@
+/** Bodies of creates with what kube-apiserver v1.36 answered to each: causes in their order, and warnings. */
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { definitionOf, evaluate } from './evaluate.js'
+
+interface Recorded {
+  /** `Pod` or `group/Kind`. */
+  kind: string
+  body: object
+  causes: string[]
+  warnings: string[]
+}
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..')
+const recorded: Recorded[] = JSON.parse(
+  readFileSync(path.join(root, 'test/kinds/validation-recorded.json'), 'utf8'),
+)
+
+t.test('a create is refused for the same causes in the same words as upstream', (t) => {
+  for (const { kind, body, causes, warnings } of recorded) {
+    const [group, name] = kind.includes('/') ? (kind.split('/') as [string, string]) : ['', kind]
+    const answer = evaluate(definitionOf(name, group), JSON.stringify(body))
+    t.same(
+      { causes: answer.causes, warnings: answer.warnings },
+      { causes, warnings },
+      `${kind} ${JSON.stringify(body).slice(0, 200)}`,
+    )
+    t.equal(answer.code, causes.length === 0 ? 201 : 422)
+  }
+  t.end()
+})
