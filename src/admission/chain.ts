@@ -22,6 +22,8 @@ import { resourceQuota } from './resource-quota.js'
 import { runtimeClass } from './runtime-class.js'
 import { serviceAccount } from './service-account.js'
 import { persistentVolumeClaimResize, storageObjectInUseProtection } from './storage-protection.js'
+import { type ResourceOfKind, validatingAdmissionPolicy } from './validating-policy.js'
+import { mutatingAdmissionWebhook, validatingAdmissionWebhook } from './webhooks.js'
 
 const pluginsFor = (authorize: AuthorizeSigner): readonly AdmissionPlugin[] => [
   namespaceLifecycle,
@@ -47,15 +49,23 @@ export interface AdmissionOptions {
   readonly disabled?: readonly string[]
   /** Missing: everybody may approve and sign. */
   readonly authorizeSigner?: AuthorizeSigner
-  /** Policies and webhooks: after the built-in plugins, before quota. */
-  readonly extensions?: readonly AdmissionPlugin[]
+  /** For the parameters of policies. Missing: policies have none. */
+  readonly resourceOfKind?: ResourceOfKind
 }
 
 export const makeAdmission = (options: AdmissionOptions = {}): Admission => {
-  const { disabled = [], extensions = [], authorizeSigner = async () => true } = options
-  const plugins = [...pluginsFor(authorizeSigner), ...extensions, resourceQuota].filter(
-    (plugin) => !disabled.includes(plugin.name),
-  )
+  const {
+    disabled = [],
+    authorizeSigner = async () => true,
+    resourceOfKind = () => undefined,
+  } = options
+  const plugins = [
+    ...pluginsFor(authorizeSigner),
+    mutatingAdmissionWebhook,
+    validatingAdmissionPolicy(resourceOfKind),
+    validatingAdmissionWebhook,
+    resourceQuota,
+  ].filter((plugin) => !disabled.includes(plugin.name))
   const mutating = plugins.filter((plugin) => plugin.mutate !== undefined)
   const validating = plugins.filter((plugin) => plugin.validate !== undefined)
   return {

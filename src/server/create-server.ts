@@ -172,6 +172,10 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     admission: makeAdmission({
       disabled: options.disableAdmissionPlugins,
       authorizeSigner: authorizeSigner(access.authorizer),
+      resourceOfKind: (kind) => {
+        const row = table.byKind(kind)
+        return row === undefined ? undefined : { ...row.gvr, namespaced: row.namespaced }
+      },
     }),
     fieldManagerOf,
     clock,

@@ -60,15 +60,6 @@ const resourceErrors = (path: string, resources: string[]): FieldError[] => {
     if (subresource === '*') anySubresourceOf.add(resource)
     if (resource === '*') anyResourceWith.add(subresource)
   }
-  if (resources.length > 1 && resources.includes('*'))
-    if (resources.some((text) => text !== '*' && text !== '' && !text.includes('/')))
-      errors.push(
-        invalid(
-          path,
-          resources,
-          "if '*' is present, must not specify other resources without subresources",
-        ),
-      )
   return errors
 }
 

@@ -43,7 +43,8 @@ interface Webhook {
   matchPolicy?: string
   namespaceSelector?: LabelSelector
   objectSelector?: LabelSelector
-  sideEffects?: string
+  /** Null when it is missing: Go writes the pointer. */
+  sideEffects?: string | null
   timeoutSeconds?: number
   admissionReviewVersions?: string[]
   reinvocationPolicy?: string
@@ -153,7 +154,7 @@ const webhookErrors = (webhook: Webhook, path: string, mutating: boolean): Field
     ...(webhook.rules ?? []).flatMap((rule, i) => ruleErrors(rule, index(at('rules'), i))),
     ...oneOf(at('failurePolicy'), webhook.failurePolicy, failurePolicies),
     ...oneOf(at('matchPolicy'), webhook.matchPolicy, matchPolicies),
-    ...(effects === undefined
+    ...(effects === undefined || effects === null
       ? [required(at('sideEffects'), `must specify one of ${sideEffects.join(', ')}`)]
       : sideEffects.includes(effects)
         ? []

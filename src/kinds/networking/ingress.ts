@@ -87,7 +87,8 @@ const absolutePathErrors = (path: string, value: string): FieldError[] => {
 
 const pathErrors = ({ path = '', pathType, backend }: Path, at: string): FieldError[] => {
   const pathField = child(at, 'path')
-  if (pathType === undefined) return [required(child(at, 'pathType'), 'pathType must be specified')]
+  if (pathType === undefined || pathType === null)
+    return [required(child(at, 'pathType'), 'pathType must be specified')]
   const typeErrors = (): FieldError[] => {
     if (pathType === 'Exact' || pathType === 'Prefix') return absolutePathErrors(pathField, path)
     if (pathType !== 'ImplementationSpecific')

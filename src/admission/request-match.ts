@@ -1,0 +1,130 @@
+/** Whether a request is one that a webhook or a policy asked for (apiserver, pkg/admission/plugin/webhook/predicates). */
+import type { KubeObject } from '#api/object.js'
+import type { AdmissionAttributes } from '#registry/admission.js'
+import { findObject } from './plugin.js'
+
+interface LabelSelector {
+  matchLabels?: Record<string, string>
+  matchExpressions?: { key: string; operator: string; values?: string[] }[]
+}
+export interface MatchRule {
+  operations?: string[]
+  apiGroups?: string[]
+  apiVersions?: string[]
+  resources?: string[]
+  resourceNames?: string[]
+  scope?: string
+}
+export interface MatchTerms {
+  namespaceSelector?: LabelSelector
+  objectSelector?: LabelSelector
+  resourceRules?: MatchRule[]
+  excludeResourceRules?: MatchRule[]
+}
+
+type Labels = Record<string, string>
+
+const selects = (selector: LabelSelector | undefined, labels: Labels): boolean => {
+  const { matchLabels = {}, matchExpressions = [] } = selector ?? {}
+  return (
+    Object.entries(matchLabels).every(([key, value]) => labels[key] === value) &&
+    matchExpressions.every(({ key, operator, values = [] }) => {
+      const value = labels[key]
+      if (operator === 'Exists') return value !== undefined
+      if (operator === 'DoesNotExist') return value === undefined
+      return operator === 'In'
+        ? value !== undefined && values.includes(value)
+        : value === undefined || !values.includes(value)
+    })
+  )
+}
+
+const covers = (patterns: readonly string[] | undefined, value: string): boolean =>
+  (patterns ?? []).some((pattern) => pattern === '*' || pattern === value)
+
+/** `pods`, `pods/status`, `*​/status`, `*​/*`: a plain `*` means every main resource. */
+const coversResource = (patterns: readonly string[] | undefined, resource: string, sub: string) =>
+  (patterns ?? []).some((pattern) => {
+    const [wanted = '', wantedSub = ''] = pattern.split('/')
+    const named = wanted === '*' || wanted === resource
+    return named && (wantedSub === '*' || wantedSub === sub)
+  })
+
+const ruleMatches = (rule: MatchRule, attributes: AdmissionAttributes): boolean => {
+  const { operation, resource, subresource, definition, name } = attributes
+  const names = rule.resourceNames ?? []
+  const scope = rule.scope ?? '*'
+  return (
+    covers(rule.operations, operation) &&
+    covers(rule.apiGroups, resource.group) &&
+    covers(rule.apiVersions, resource.version) &&
+    coversResource(rule.resources, resource.resource, subresource) &&
+    (scope === '*' || (scope === 'Namespaced') === definition.namespaced) &&
+    (names.length === 0 || names.includes(name || (attributes.object?.metadata?.name ?? '')))
+  )
+}
+
+const namespaceLabels = async ({
+  ctx,
+  definition,
+  namespace,
+  object,
+  oldObject,
+}: AdmissionAttributes) => {
+  const isNamespace = definition.gvr.group === '' && definition.gvr.resource === 'namespaces'
+  if (isNamespace) return (object ?? oldObject)?.metadata?.labels ?? {}
+  const found = await findObject(ctx, { group: '', resource: 'namespaces' }, { name: namespace })
+  return found?.metadata.labels ?? {}
+}
+
+const labelsOf = (object: KubeObject | undefined): Labels => object?.metadata?.labels ?? {}
+
+/** Kinds that decide over admission are never subject to it, or nobody could undo a mistake. */
+const isExempt = ({ resource }: AdmissionAttributes): boolean =>
+  resource.group === 'admissionregistration.k8s.io' &&
+  /^(validating|mutating)/.test(resource.resource)
+
+export const matchesRequest = async (
+  terms: MatchTerms,
+  attributes: AdmissionAttributes,
+): Promise<boolean> => {
+  if (isExempt(attributes)) return false
+  const { object, oldObject, namespace, definition } = attributes
+  const any = (rules: MatchRule[] | undefined): boolean =>
+    (rules ?? []).some((rule) => ruleMatches(rule, attributes))
+  if (!any(terms.resourceRules) || any(terms.excludeResourceRules)) return false
+  const objects = [object, oldObject].filter((o) => o !== undefined)
+  const isSelected = objects.some((o) => selects(terms.objectSelector, labelsOf(o)))
+  if (objects.length > 0 && !isSelected) return false
+  const isNamespace = definition.gvr.group === '' && definition.gvr.resource === 'namespaces'
+  if (namespace === '' && !isNamespace) return true
+  return selects(terms.namespaceSelector, await namespaceLabels(attributes))
+}
+
+export const selectsLabels = selects
+
+/** `request` as policies and webhooks see it. */
+export const admissionRequest = (attributes: AdmissionAttributes, uid: string) => {
+  const { kind, resource, subresource, operation, namespace, ctx, options } = attributes
+  const { name, uid: userUid, groups, extra } = ctx.user
+  return {
+    uid,
+    kind,
+    resource,
+    ...(subresource === '' ? {} : { subResource: subresource }),
+    requestKind: kind,
+    requestResource: resource,
+    ...(subresource === '' ? {} : { requestSubResource: subresource }),
+    name: attributes.name || (attributes.object?.metadata?.name ?? ''),
+    ...(namespace === '' ? {} : { namespace }),
+    operation,
+    userInfo: {
+      username: name,
+      ...(userUid === undefined ? {} : { uid: userUid }),
+      groups: [...groups],
+      ...(extra === undefined ? {} : { extra }),
+    },
+    dryRun: ctx.dryRun,
+    options,
+  }
+}

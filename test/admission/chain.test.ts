@@ -1,0 +1,187 @@
+/** Each plugin as its users see it: through creates and updates of the API, over the whole chain. */
+
+import t from 'tap'
+import { makeAdmission } from '#admission/chain.js'
+import { startApiInMemory } from '#test/kinds/api-in-memory.js'
+
+const pod = (spec: object = {}, name = 'p') => ({
+  metadata: { name },
+  spec: { containers: [{ name: 'c', image: 'i' }], ...spec },
+})
+
+const start = async (
+  t: { teardown(f: () => Promise<void>): void },
+  labels: Record<string, string> = {},
+) => {
+  const api = await startApiInMemory(() => makeAdmission({ disabled: ['ServiceAccount'] }))
+  t.teardown(() => api.close())
+  await api.create('v1/namespaces', { metadata: { name: 'n', labels } })
+  const create = (gvr: string, body: object) => api.create(gvr, body, { namespace: 'n' })
+  return { api, create }
+}
+
+t.test('nothing is made in a namespace that is not there, and the system ones stay', async (t) => {
+  const { api } = await start(t)
+  const elsewhere = { namespace: 'nowhere' }
+  t.match(await api.create('v1/configmaps', { metadata: { name: 'c' } }, elsewhere), {
+    code: 404,
+    body: { message: 'namespaces "nowhere" not found' },
+  })
+  await api.create('v1/namespaces', { metadata: { name: 'default' } })
+  t.match(await api.delete('v1/namespaces', 'default'), {
+    code: 403,
+    body: { message: 'namespaces "default" is forbidden: this namespace may not be deleted' },
+  })
+})
+
+t.test('a limit range fills in what a container leaves open and bounds the rest', async (t) => {
+  const { create } = await start(t)
+  await create('v1/limitranges', {
+    metadata: { name: 'l' },
+    spec: { limits: [{ type: 'Container', default: { cpu: '500m' }, max: { cpu: '1' } }] },
+  })
+  const made = await create('v1/pods', pod())
+  t.match(made.body.spec.containers[0].resources, { limits: { cpu: '500m' } })
+  t.match(
+    made.body.metadata.annotations['kubernetes.io/limit-ranger'],
+    'cpu request for container c; cpu limit for container c',
+  )
+  const large = [{ name: 'c', image: 'i', resources: { limits: { cpu: '2' } } }]
+  t.match(await create('v1/pods', pod({ containers: large }, 'q')), {
+    code: 403,
+    body: { message: /maximum cpu usage per Container is 1, but limit is 2/ },
+  })
+})
+
+t.test('a quota counts up to its bound, concurrent creates included', async (t) => {
+  const { api, create } = await start(t)
+  await create('v1/resourcequotas', {
+    metadata: { name: 'q' },
+    spec: { hard: { configmaps: '5' } },
+  })
+  const status = { hard: { configmaps: '5' }, used: { configmaps: '0' } }
+  const store = api.store('', 'resourcequotas')
+  await store.update(api.context({ namespace: 'n', subresource: 'status' }), 'q', (current) => ({
+    ...structuredClone(current!),
+    status,
+  }))
+  const answers = await Promise.all(
+    Array.from({ length: 9 }, (_, i) => create('v1/configmaps', { metadata: { name: `c${i}` } })),
+  )
+  t.equal(answers.filter((a) => a.code === 201).length, 5)
+  t.match(
+    answers.find((a) => a.code === 403)!.body.message,
+    'exceeded quota: q, requested: configmaps=1, used: configmaps=5, limited: configmaps=5',
+  )
+})
+
+t.test('pods get priority, tolerations and refusals from their classes', async (t) => {
+  const { api, create } = await start(t)
+  await api.create('scheduling.k8s.io/v1/priorityclasses', { metadata: { name: 'high' }, value: 7 })
+  const made = await create('v1/pods', pod({ priorityClassName: 'high' }))
+  t.match(made.body.spec, { priority: 7, preemptionPolicy: 'PreemptLowerPriority' })
+  t.equal(made.body.spec.tolerations.length, 2)
+  t.match(await create('v1/pods', pod({ runtimeClassName: 'none' }, 'r')), {
+    code: 403,
+    body: { message: /pod rejected: RuntimeClass "none" not found/ },
+  })
+})
+
+t.test('pod security refuses what the namespace enforces and warns of the rest', async (t) => {
+  const prefix = 'pod-security.kubernetes.io/'
+  const { create } = await start(t, {
+    [`${prefix}enforce`]: 'baseline',
+    [`${prefix}warn`]: 'restricted',
+  })
+  t.match(await create('v1/pods', pod({ hostNetwork: true })), {
+    code: 403,
+    body: {
+      message: /violates PodSecurity "baseline:latest": host namespaces \(hostNetwork=true\)/,
+    },
+  })
+  const made = await create('v1/pods', pod())
+  t.equal(made.code, 201)
+  t.match(
+    made.warnings[0],
+    /would violate PodSecurity "restricted:latest": allowPrivilegeEscalation/,
+  )
+})
+
+t.test('claims get the default class and a finalizer', async (t) => {
+  const { api, create } = await start(t)
+  const annotations = { 'storageclass.kubernetes.io/is-default-class': 'true' }
+  await api.create('storage.k8s.io/v1/storageclasses', {
+    metadata: { name: 'fast', annotations },
+    provisioner: 'example.com/p',
+  })
+  const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } }
+  const made = await create('v1/persistentvolumeclaims', { metadata: { name: 'c' }, spec })
+  t.equal(made.body.spec.storageClassName, 'fast')
+  t.same(made.body.metadata.finalizers, ['kubernetes.io/pvc-protection'])
+})
+
+t.test('an admission policy denies with its own words, and only what it matches', async (t) => {
+  const { api, create } = await start(t)
+  const group = 'admissionregistration.k8s.io/v1'
+  const rule = {
+    apiGroups: [''],
+    apiVersions: ['v1'],
+    operations: ['CREATE'],
+    resources: ['configmaps'],
+  }
+  await api.create(`${group}/validatingadmissionpolicies`, {
+    metadata: { name: 'p' },
+    spec: {
+      matchConstraints: { resourceRules: [rule] },
+      validations: [{ expression: "object.metadata.name != 'bad'", message: 'no bad names' }],
+    },
+  })
+  await api.create(`${group}/validatingadmissionpolicybindings`, {
+    metadata: { name: 'b' },
+    spec: { policyName: 'p', validationActions: ['Deny'] },
+  })
+  t.match(await create('v1/configmaps', { metadata: { name: 'bad' } }), {
+    code: 422,
+    body: {
+      message:
+        "configmaps \"bad\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no bad names",
+    },
+  })
+  t.equal((await create('v1/configmaps', { metadata: { name: 'good' } })).code, 201)
+  t.equal((await create('v1/secrets', { metadata: { name: 'bad' } })).code, 201)
+})
+
+t.test('a webhook that cannot be reached refuses, or is passed over when it may be', async (t) => {
+  const { api, create } = await start(t)
+  const webhook = (failurePolicy: string) => ({
+    metadata: { name: 'w' },
+    webhooks: [
+      {
+        name: 'w.example.com',
+        failurePolicy,
+        clientConfig: { url: 'https://127.0.0.1:1/hook' },
+        sideEffects: 'None',
+        admissionReviewVersions: ['v1'],
+        timeoutSeconds: 1,
+        rules: [
+          {
+            apiGroups: [''],
+            apiVersions: ['v1'],
+            operations: ['CREATE'],
+            resources: ['configmaps'],
+          },
+        ],
+      },
+    ],
+  })
+  const configurations = 'admissionregistration.k8s.io/v1/validatingwebhookconfigurations'
+  await api.create(configurations, webhook('Fail'))
+  t.match(await create('v1/configmaps', { metadata: { name: 'c' } }), {
+    code: 500,
+    body: { message: /failed calling webhook "w.example.com": .*connection refused/ },
+  })
+  await api.replace(configurations, 'w', (o) =>
+    Object.assign(o, webhook('Ignore'), { metadata: o.metadata }),
+  )
+  t.equal((await create('v1/configmaps', { metadata: { name: 'c' } })).code, 201)
+})
