@@ -13,6 +13,7 @@ import { OpenRequests } from '#filters/open-requests.js'
 import { repairAddresses } from '#kinds/core/service-repair.js'
 import { kinds } from '#kinds/index.js'
 import { limits } from '#limits'
+import { describeSchema, fieldDocsVersion } from '#openapi/field-docs.js'
 import type { FieldManager } from '#registry/field-manager/field-manager.js'
 import { makeFieldManagers } from '#registry/field-manager/make-field-managers.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
@@ -117,7 +118,11 @@ const installRoutes = (parts: Parts, clock: Clock, bindAddress: string): void =>
   refuseUnknown(app, table)
   installVersion(app, buildInfo())
   installDiscovery(app, table)
-  installOpenApi(app, { source: table, build: packageVersion() })
+  installOpenApi(app, {
+    source: table,
+    build: `${packageVersion()} ${fieldDocsVersion()}`,
+    describe: describeSchema,
+  })
   const api = { table, stores, clock, fieldManagerOf }
   const upgradeOf = routeUpgrades(app)
   const connect = makeConnect({ kubeletClient: parts.credentials.kubeletClient, upgradeOf }, api)

@@ -1,0 +1,45 @@
+/** Documentation of fields, when the build found some (scripts/field-docs.mjs): for `kubectl explain`. */
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import type { JsonObject } from '#api/object.js'
+
+/** By schema, then by field; the empty field is the schema itself. */
+type FieldDocs = Record<string, Record<string, string>>
+
+const fileUrl = new URL('../field-docs.json', import.meta.url)
+let loaded: FieldDocs | undefined
+
+const fieldDocs = (): FieldDocs => {
+  loaded ??= existsSync(fileUrl) ? (JSON.parse(readFileSync(fileUrl, 'utf8')) as FieldDocs) : {}
+  return loaded
+}
+
+/** Tells builds with other documentation apart: clients keep documents by their hash. */
+export const fieldDocsVersion = (): string =>
+  existsSync(fileUrl) ? `docs-${statSync(fileUrl).size}` : 'no-docs'
+
+/** A reference cannot have neighbours in OpenAPI 3.0: described ones are wrapped, as upstream does. */
+const describeProperty = (schema: JsonObject, description: string): JsonObject =>
+  schema.$ref === undefined
+    ? { description, ...schema }
+    : { description, allOf: [{ $ref: schema.$ref }] }
+
+/** The schema with descriptions where there are any; itself where there are none. */
+export const describeSchema = (name: string, schema: JsonObject): JsonObject => {
+  const docs = fieldDocs()[name]
+  if (docs === undefined) return schema
+  const properties = schema.properties as Record<string, JsonObject> | undefined
+  return {
+    ...(docs[''] === undefined ? {} : { description: docs[''] }),
+    ...schema,
+    ...(properties === undefined
+      ? {}
+      : {
+          properties: Object.fromEntries(
+            Object.entries(properties).map(([field, property]) => {
+              const text = docs[field]
+              return [field, text === undefined ? property : describeProperty(property, text)]
+            }),
+          ),
+        }),
+  }
+}
