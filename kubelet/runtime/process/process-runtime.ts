@@ -4,7 +4,15 @@
  */
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { type FSWatcher, mkdirSync, readFileSync, statSync, symlinkSync, watch } from 'node:fs'
+import {
+  type FSWatcher,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  watch,
+  writeFileSync,
+} from 'node:fs'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import type { Clock } from '#api/clock.js'
@@ -191,6 +199,8 @@ export class ProcessRuntime implements ContainerRuntime {
     }
     this.#makeWorkFolder(id, config)
     if (config.stdin) execFileSync('mkfifo', ['-m', '600', `${this.#files.prefix(id)}.stdin`])
+    // There from the beginning: whoever follows the log may come before the first byte.
+    writeFileSync(this.#files.log(id), '', { mode: 0o600 })
     this.#files.writeRecord(record)
     const container = this.#add(new ProcessContainer(record, this.#files))
     container.env = {
