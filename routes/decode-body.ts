@@ -121,12 +121,20 @@ export const checkType = (
   ] as const)
     if (isCustom && !value[field])
       throw unrecognized(`Object '${name}' is missing in '${stringify(value)}'`)
+  for (const field of ['apiVersion', 'kind'] as const) {
+    const given = value[field]
+    if (given !== undefined && given !== null && typeof given !== 'string')
+      throw unrecognized(
+        `couldn't get version/kind; json parse error: json: cannot unmarshal ${goKindOf(given)} into Go struct field .${field} of type string`,
+      )
+  }
   const kind = typeof value.kind === 'string' && value.kind !== '' ? value.kind : gvk.kind
   const expected = formatGroupVersion(gvk)
   const apiVersion =
     typeof value.apiVersion === 'string' && value.apiVersion !== '' ? value.apiVersion : expected
   if (kind === gvk.kind && (apiVersion === expected || accepted.includes(apiVersion))) return
   const gv = parseGroupVersion(apiVersion)
+  if (gv === undefined) throw unrecognized(`unexpected GroupVersion string: ${apiVersion}`)
   const known =
     gv !== undefined &&
     (isCustom ||

@@ -60,8 +60,15 @@ const readBoolean: Reader = (value, path) => {
   return value
 }
 const readInteger: Reader = (value, path) => {
-  if (typeof value === 'bigint') return Number(value)
-  if (typeof value !== 'number' || !Number.isInteger(value)) throw mismatch(value, path, 'int64')
+  if (typeof value === 'bigint') {
+    if (BigInt.asIntN(64, value) !== value)
+      throw badRequest(
+        `json: cannot unmarshal number ${value} into Go struct field ${path} of type int64`,
+      )
+    return Number(value)
+  }
+  if (typeof value !== 'number' || !Number.isInteger(value) || Math.abs(value) >= 2 ** 63)
+    throw mismatch(value, path, 'int64')
   return value
 }
 const readStrings: Reader = (value, path) => {

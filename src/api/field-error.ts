@@ -29,10 +29,16 @@ export const index = (path: string, at: number | string): string => `${path}[${a
 export const child = (path: string, ...names: string[]): string =>
   path === '' ? names.join('.') : `${path}.${names.join('.')}`
 
+/** Go's %q writes control characters as \\x00, where JSON has \\u0000. */
+const quote = (text: string): string =>
+  JSON.stringify(text).replace(/\\\\|\\u00([01][0-9a-f])/g, (all, code) =>
+    code === undefined ? all : `\\x${code}`,
+  )
+
 /** A value as upstream prints it in a message: strings quoted as Go's %q, scalars bare, anything else as JSON. */
 export const printValue = (value: unknown): string => {
   if (value === null || value === undefined) return 'null'
-  if (typeof value === 'string') return JSON.stringify(value)
+  if (typeof value === 'string') return quote(value)
   if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint')
     return String(value)
   return goJson(value)

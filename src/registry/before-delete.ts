@@ -5,6 +5,9 @@ import type { KubeObject } from '#api/object.js'
 import type { DeleteOptions, ResourceDefinition } from './resource-definition.js'
 import { checkDeleteOptions } from './validate-options.js'
 
+/** The end of year 9999: RFC 3339 has no later time. */
+const lastTimeMs = 253_402_300_799_000
+
 export type Graceful =
   /** Nothing to wait for: remove, or mark as deleting when finalizers hold it. */
   | 'no'
@@ -78,7 +81,8 @@ export const beforeDelete = (
   if (!checkGracefulDelete(object, options)) return 'no'
   if (options.gracePeriodSeconds === undefined)
     throw internalError('options.GracePeriodSeconds should not be nil')
-  meta.deletionTimestamp = formatTime(now + options.gracePeriodSeconds * 1000)
+  const end = now + options.gracePeriodSeconds * 1000
+  meta.deletionTimestamp = formatTime(Math.min(end, lastTimeMs))
   meta.deletionGracePeriodSeconds = options.gracePeriodSeconds
   bumpGeneration(object)
   return 'yes'

@@ -12,6 +12,7 @@ import { limits } from '#limits'
 import { beforeCreate, identify, receiveNewObject, refuseResourceVersion } from './before-create.js'
 import { dedupOwnerReferences } from './object-meta.js'
 import type { RequestContext } from './resource-definition.js'
+import { parseResourceVersion } from './resource-version.js'
 import { admit, consistent, keyOf, type StoreDeps, track, unwritten, write } from './store-base.js'
 
 const clone = (object: KubeObject): KubeObject =>
@@ -40,7 +41,8 @@ const writeNew = async (
   if (ctx.dryRun) {
     const current = await write(deps, 'create', () => storage.get(key, consistent))
     if (current !== undefined) throw nameTaken(deps, object, current)
-    return unwritten(key, object, 0)
+    // Nothing is written, so that nothing looks at the version that was sent.
+    return unwritten(key, object, parseResourceVersion(object.metadata.resourceVersion ?? '') ?? 0)
   }
   refuseResourceVersion(object)
   const { ttlSeconds } = definition
