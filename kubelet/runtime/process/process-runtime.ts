@@ -4,15 +4,7 @@
  */
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import {
-  type FSWatcher,
-  mkdirSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  watch,
-  writeFileSync,
-} from 'node:fs'
+import { type FSWatcher, mkdirSync, statSync, symlinkSync, watch, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import type { Clock } from '#api/clock.js'
@@ -38,7 +30,7 @@ import { findCommand } from './find-command.js'
 import { LogTimes } from './log-times.js'
 import { claimRange, pickAddress } from './pod-address.js'
 import { ProcessContainer } from './process-container.js'
-import { bootId, markedProcesses, markerName, usageBy } from './process-table.js'
+import { bootId, environmentOf, markedProcesses, markerName, usageBy } from './process-table.js'
 import { attachSession, killMarked, startSession } from './session.js'
 import { newSession, startShim, writeShim } from './shim.js'
 import { stopProcess } from './stop-container.js'
@@ -279,7 +271,7 @@ export class ProcessRuntime implements ContainerRuntime {
     }
     const { config } = container.record
     const workingDir = config.workingDir ?? this.#files.workFolder(id)
-    const env = container.env ?? this.#envOf(container)
+    const env = container.env ?? environmentOf(container.view.pid) ?? { ...this.#options.baseEnv }
     findCommand(command[0] ?? '', env.PATH ?? '', workingDir)
     return startSession({ containerId: id, command, env, workingDir }, options)
   }
@@ -360,18 +352,6 @@ export class ProcessRuntime implements ContainerRuntime {
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
       }
-    }
-  }
-
-  #envOf(container: ProcessContainer): NodeJS.ProcessEnv {
-    try {
-      const text = readFileSync(`/proc/${container.view.pid}/environ`, 'utf8')
-      const pairs = text.split('\0').filter((pair) => pair.includes('='))
-      return Object.fromEntries(
-        pairs.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]),
-      )
-    } catch {
-      return { ...this.#options.baseEnv }
     }
   }
 

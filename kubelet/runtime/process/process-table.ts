@@ -61,6 +61,19 @@ export const signal = (pid: number, name: NodeJS.Signals): void => {
   }
 }
 
+/** The environment that a process was started with; undefined when it cannot be read. */
+export const environmentOf = (pid: number | undefined): Record<string, string> | undefined => {
+  const text = readOr(`/proc/${pid}/environ`)
+  if (text === undefined) return undefined
+  // Read byte by byte as Latin-1: what was UTF-8 becomes it again.
+  const pairs = Buffer.from(text, 'latin1').toString('utf8').split('\0')
+  return Object.fromEntries(
+    pairs
+      .filter((pair) => pair.includes('='))
+      .map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]),
+  )
+}
+
 export interface MarkedProcess {
   readonly pid: number
   readonly containerId: string
