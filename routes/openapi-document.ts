@@ -2,7 +2,9 @@
  * An OpenAPI document from operations, by @fastify/swagger: the operations are declared as routes on an instance that
  * never listens. That instance is made when a document is first asked for, and gone when it is made.
  */
+
 import type { FastifySchema } from 'fastify'
+import { fastify } from 'fastify'
 import type { JsonObject } from '#api/object.js'
 import type { Operation } from '#openapi/operations.js'
 import { parameterType } from '#openapi/parameters.js'
@@ -83,10 +85,7 @@ export const makeDocument = async ({
   operations,
   schemasOf,
 }: DocumentParts): Promise<JsonObject> => {
-  const [{ fastify }, { default: swagger }] = await Promise.all([
-    import('fastify'),
-    import('@fastify/swagger'),
-  ])
+  const { default: swagger } = await import('@fastify/swagger')
   const app = fastify({ exposeHeadRoutes: false })
   app.setValidatorCompiler(() => () => true)
   app.setSerializerCompiler(() => () => '')
