@@ -69,7 +69,8 @@ export const endpointsController: Controller = {
     const services = informers.for<Service>(resources.services)
     const pods = informers.for<Pod>(resources.pods)
     const endpoints = informers.for<Endpoints>(resources.endpoints)
-    const queue = new PacedQueue({ restMsPerEndpoint: 0.5 })
+    // EndpointSlices are what proxies read: their write goes first.
+    const queue = new PacedQueue({ restMsPerEndpoint: 0.5, leadMs: 10 })
     pods.store.addIndex('namespace', (pod) => [pod.metadata.namespace!])
     servicesOfPods({ services, pods }, (key) => queue.add(key))
     // Also those whose Service went while nobody watched.

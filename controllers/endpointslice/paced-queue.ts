@@ -14,13 +14,17 @@ export class PacedQueue {
   /** When each key may come again, on the monotonic clock. */
   readonly #rested = new Map<string, number>()
   readonly #restMsPerEndpoint: number
+  readonly #leadMs: number
 
-  constructor(options: { restMsPerEndpoint: number }) {
+  /** `leadMs`: how long a key waits at least, so that what matters more is written first. */
+  constructor(options: { restMsPerEndpoint: number; leadMs?: number }) {
     this.#restMsPerEndpoint = options.restMsPerEndpoint
+    this.#leadMs = options.leadMs ?? 0
   }
 
   add(key: string): void {
-    this.#queue.addAfter(key, (this.#rested.get(key) ?? 0) - performance.now())
+    const restMs = (this.#rested.get(key) ?? 0) - performance.now()
+    this.#queue.addAfter(key, Math.max(restMs, this.#leadMs))
   }
 
   /** `sync` answers how many endpoints it looked at. */
