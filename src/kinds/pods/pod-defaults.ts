@@ -1,6 +1,12 @@
 /** Defaults that pods have and templates have not (kubernetes, pkg/apis/core/v1/defaults.go). */
 import type { Fields, KubeObject } from '#api/object.js'
-import { addQuantities, compareQuantities, parseQuantity, type Quantity } from '#api/quantity.js'
+import { parseQuantity } from '#api/quantity.js'
+import {
+  type Amounts,
+  aggregateResources,
+  isPodLevel,
+} from '#validation/pod/pod-level-resources.js'
+import { isHugePages } from '#validation/pod/resources.js'
 import { defaultPodSpec, roundResources } from './pod-spec-defaults.js'
 import { type ResourceList, roundResourceList } from './resource-lists.js'
 
@@ -8,49 +14,6 @@ const requestsFromLimits = (container: Fields): void => {
   const limits: ResourceList | undefined = container.resources?.limits
   if (limits === undefined) return
   container.resources.requests = { ...limits, ...container.resources.requests }
-}
-
-const isHugePage = (name: string): boolean => name.startsWith('hugepages-')
-const isPodLevel = (name: string): boolean =>
-  name === 'cpu' || name === 'memory' || isHugePage(name)
-const isSidecar = (container: Fields): boolean => container.restartPolicy === 'Always'
-
-type Amounts = Map<string, Quantity>
-
-const add = (amounts: Amounts, list: ResourceList = {}): void => {
-  for (const [name, text] of Object.entries(list)) {
-    const given = parseQuantity(text)
-    const before = amounts.get(name)
-    amounts.set(name, before === undefined ? given : addQuantities(before, given))
-  }
-}
-
-const raise = (amounts: Amounts, others: Amounts): void => {
-  for (const [name, quantity] of others) {
-    const before = amounts.get(name)
-    if (before === undefined || compareQuantities(quantity, before) > 0) amounts.set(name, quantity)
-  }
-}
-
-/** What a pod needs at most at one time: sidecars add to what comes after them, other init containers run alone. */
-export const aggregateResources = (spec: Fields, of: 'limits' | 'requests'): Amounts => {
-  const running: Amounts = new Map()
-  for (const container of spec.containers ?? []) add(running, container.resources?.[of])
-  const sidecars: Amounts = new Map()
-  const peak: Amounts = new Map()
-  for (const container of spec.initContainers ?? []) {
-    if (isSidecar(container)) {
-      add(running, container.resources?.[of])
-      add(sidecars, container.resources?.[of])
-      raise(peak, sidecars)
-    } else {
-      const alone: Amounts = new Map(sidecars)
-      add(alone, container.resources?.[of])
-      raise(peak, alone)
-    }
-  }
-  raise(running, peak)
-  return running
 }
 
 const fill = (list: ResourceList | undefined, amounts: Amounts): ResourceList | undefined => {
@@ -73,17 +36,17 @@ const defaultPodLevelResources = (spec: Fields): void => {
       'limits',
       only(
         aggregateResources(spec, 'limits'),
-        (name) => isHugePage(name) && resources.requests?.[name] === undefined,
+        (name) => isHugePages(name) && resources.requests?.[name] === undefined,
       ),
     )
   if (resources.limits) {
     set(
       'requests',
-      only(aggregateResources(spec, 'requests'), (name) => isPodLevel(name) && !isHugePage(name)),
+      only(aggregateResources(spec, 'requests'), (name) => isPodLevel(name) && !isHugePages(name)),
     )
-    const limits = new Map<string, Quantity>()
-    add(limits, resources.limits)
-    set('requests', only(limits, isPodLevel))
+    const limits: ResourceList = resources.limits
+    const amounts = Object.entries(limits).map(([name, q]) => [name, parseQuantity(q)] as const)
+    set('requests', only(new Map(amounts), isPodLevel))
   }
 }
 

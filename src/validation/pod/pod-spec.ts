@@ -24,6 +24,7 @@ import {
   validInitContainers,
 } from './containers.js'
 import { validDnsConfig } from './dns-config.js'
+import { fitsPodLevelResources } from './pod-level-resources.js'
 import { validOverhead, validPodResources } from './resources.js'
 import { validPodSecurityContext } from './security.js'
 import { checkVolumes } from './volumes.js'
@@ -145,7 +146,12 @@ export const validPodSpec = (
     ...validContainers(at('containers'), pod),
     ...validInitContainers(at('initContainers'), pod),
     ...validEphemeralContainers(at('ephemeralContainers'), pod),
-    ...(spec.resources ? validPodResources(at('resources'), spec.resources, pod.claims) : []),
+    ...(spec.resources
+      ? [
+          ...validPodResources(at('resources'), spec.resources, pod.claims),
+          ...fitsPodLevelResources(at('resources'), spec),
+        ]
+      : []),
     ...validHostNetwork(at('containers'), spec, isPod),
     ...oneOf(at('restartPolicy'), spec.restartPolicy, restartPolicies),
     ...oneOf(at('dnsPolicy'), spec.dnsPolicy, dnsPolicies),
