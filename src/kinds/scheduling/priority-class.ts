@@ -1,3 +1,4 @@
+import { forbidden as forbiddenRequest } from '#api/errors.js'
 import { type FieldError, forbidden, notSupported } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
@@ -56,6 +57,15 @@ export default defineKind({
       object.preemptionPolicy ??= 'PreemptLowerPriority'
     },
     validate,
+    delete: ({ name, options, store }, ctx) => {
+      if (Object.hasOwn(systemClasses, name))
+        throw forbiddenRequest(
+          store.definition.gvr,
+          name,
+          'this is a system priority class and cannot be deleted',
+        )
+      return store.deleteGenerically(ctx, name, options)
+    },
     metadataRevalidation: 'change',
     validateUpdate: (next, previous) => [
       ...(next.value === previous.value
