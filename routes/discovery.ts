@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type ApiError, failure, methodNotAllowed, pathNotFound } from '#api/errors.js'
 import type { JsonObject } from '#api/object.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
+import { formatYaml } from '#registry/yaml.js'
 import { notAcceptable as notAcceptableRoute, parseAccept } from './accept.js'
 import {
   aggregatedList,
@@ -69,10 +70,7 @@ const send = async (
   reply.header('content-type', contentTypes[form])
   if (form === 'protobuf') return reply.send(encodeDiscovery(document))
   if (form === 'json') return reply.send(Buffer.from(`${JSON.stringify(document)}\n`))
-  const { stringify } = await import('yaml')
-  return reply.send(
-    Buffer.from(stringify(document, { sortMapEntries: true, indentSeq: false, lineWidth: 0 })),
-  )
+  return reply.send(Buffer.from(formatYaml(document)))
 }
 
 interface Aggregated {

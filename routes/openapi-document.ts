@@ -2,9 +2,9 @@
  * An OpenAPI document from operations, by @fastify/swagger: the operations are declared as routes on an instance that
  * never listens. That instance is made when a document is first asked for, and gone when it is made.
  */
-
-import type { FastifySchema } from 'fastify'
-import { fastify } from 'fastify'
+// Imported as a whole by a module that is itself loaded late: a bundler keeps the names of CommonJS only so.
+import swagger from '@fastify/swagger'
+import { type FastifySchema, fastify } from 'fastify'
 import type { JsonObject } from '#api/object.js'
 import type { Operation } from '#openapi/operations.js'
 import { parameterType } from '#openapi/parameters.js'
@@ -85,7 +85,6 @@ export const makeDocument = async ({
   operations,
   schemasOf,
 }: DocumentParts): Promise<JsonObject> => {
-  const { default: swagger } = await import('@fastify/swagger')
   const app = fastify({ exposeHeadRoutes: false })
   app.setValidatorCompiler(() => () => true)
   app.setSerializerCompiler(() => () => '')

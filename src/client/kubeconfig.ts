@@ -1,5 +1,7 @@
 /** Reads a kubeconfig: where the server is, how to trust it and who we are. */
+
 import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import path from 'node:path'
 
 export interface ClientConfig {
@@ -43,7 +45,8 @@ interface KubeconfigDocument {
 const parseDocument = async (text: string): Promise<KubeconfigDocument> => {
   // JSON needs no parser of 20 ms import and 3 MB.
   if (text.trimStart().startsWith('{')) return JSON.parse(text)
-  const { parse } = await import('yaml')
+  // Through require: what a bundler makes of a late import of CommonJS has no names.
+  const { parse } = createRequire(import.meta.url)('yaml') as typeof import('yaml')
   return parse(text)
 }
 

@@ -1,0 +1,61 @@
+/** The metrics in prom-client's registry. Loaded when somebody scrapes, and prom-client with it. */
+import { collectDefaultMetrics, Registry } from 'prom-client'
+import type { MetricSources } from './metrics.js'
+import { durationBuckets, type RequestMetrics } from './request-metrics.js'
+
+type Value = { value: number; labels: Record<string, string>; metricName?: string }
+
+/** A metric whose values are made when it is read. */
+const metric = (name: string, help: string, type: string, values: () => Value[]) => ({
+  name,
+  get: async () => ({ name, help, type, values: values(), aggregator: 'sum' }),
+})
+
+const durationValues = (requests: RequestMetrics, name: string): Value[] =>
+  [...requests.durations.values()].flatMap(({ labels, buckets, sum, count }) => {
+    let below = 0
+    const steps = durationBuckets.map((bound, at) => {
+      below += buckets[at]!
+      return {
+        value: below,
+        labels: { ...labels, le: String(bound) },
+        metricName: `${name}_bucket`,
+      }
+    })
+    return [
+      ...steps,
+      { value: count, labels: { ...labels, le: '+Inf' }, metricName: `${name}_bucket` },
+      { value: sum, labels: { ...labels }, metricName: `${name}_sum` },
+      { value: count, labels: { ...labels }, metricName: `${name}_count` },
+    ]
+  })
+
+export const makeRegistry = ({ requests, inFlight, build }: MetricSources): Registry => {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const duration = 'apiserver_request_duration_seconds'
+  const all = [
+    metric('apiserver_request_total', 'Requests by verb, resource and answer.', 'counter', () =>
+      [...requests.totals.values()].map(({ labels, value }) => ({ labels: { ...labels }, value })),
+    ),
+    metric(
+      duration,
+      'Time from the arrival of a request to the end of its answer.',
+      'histogram',
+      () => durationValues(requests, duration),
+    ),
+    metric('apiserver_current_inflight_requests', 'Requests that run now.', 'gauge', () => {
+      const { reading, mutating } = inFlight()
+      return [
+        { labels: { request_kind: 'readOnly' }, value: reading },
+        { labels: { request_kind: 'mutating' }, value: mutating },
+      ]
+    }),
+    metric('kubernetes_build_info', 'The version that this server answers as.', 'gauge', () => [
+      { labels: { ...build }, value: 1 },
+    ]),
+  ]
+  // prom-client asks no more of a metric than this.
+  for (const one of all) registry.registerMetric(one as never)
+  return registry
+}
