@@ -1,4 +1,5 @@
 /** Every kind with behaviour of its own, one line a file. A kind without any is a row of facts (openapi/data). */
+
 import type { KindDefinition } from '#registry/resource-definition.js'
 import controllerRevision from './apps/controller-revision.js'
 import daemonSet from './apps/daemon-set.js'
@@ -8,6 +9,7 @@ import statefulSet from './apps/stateful-set.js'
 import cronJob from './batch/cron-job.js'
 import job from './batch/job.js'
 import binding from './core/binding.js'
+import componentStatus from './core/component-status.js'
 import configMap from './core/config-map.js'
 import namespace from './core/namespace.js'
 import node from './core/node.js'
@@ -45,5 +47,6 @@ export const kinds: readonly KindDefinition[] = [
   statefulSet,
   cronJob,
   job,
+  componentStatus,
   ...groupKinds,
 ].map(withRow)
