@@ -3,7 +3,7 @@
  * in its own top folder, whose main.ts exports a ProcessSpec: the folder is imported when its command runs, never else.
  */
 import { packageRoot } from '#api/package-root.js'
-import type { ProcessSpec } from '#client/run-process.js'
+import type { ProcessSpec, runProcess as RunProcess } from '#client/run-process.js'
 import type { ExitCode, Machine } from '../machine.js'
 
 export interface ClientProcess {
@@ -42,7 +42,10 @@ export const runClientProcess = async (
   { module, exportName }: ClientProcess,
   args: readonly string[],
 ): Promise<ExitCode> => {
-  const { runProcess } = await import('#client/run-process.js')
+  // Both from dist: a process and its client must mean the same classes, and the server's bundle has its own.
+  const { runProcess } = (await import(
+    new URL('dist/src/client/run-process.js', packageRoot).href
+  )) as { runProcess: typeof RunProcess }
   const loaded = (await import(new URL(`dist/${module}`, packageRoot).href)) as Record<
     string,
     ProcessSpec

@@ -35,14 +35,20 @@ export const startServer = async (
 }
 
 /** What is told once the server is ready. */
-export const announce = (machine: Machine, server: Server, kubeconfig: string): void => {
+/** `next` is what to try first, a line each. */
+export const announce = (
+  machine: Machine,
+  server: Server,
+  kubeconfig: string,
+  next: readonly string[] = ['kubectl get namespaces'],
+): void => {
   const ms = Math.round(machine.uptimeMs())
   if (!machine.isTerminal) {
     machine.stderr(`ready ${server.url} kubeconfig=${kubeconfig} in ${ms} ms\n`)
     return
   }
   machine.stderr(
-    `kubelevel is ready in ${ms} ms: ${server.url}\n\n  export KUBECONFIG=${kubeconfig}\n  kubectl get namespaces\n\nCtrl-C stops it.\n`,
+    `kubelevel is ready in ${ms} ms: ${server.url}\n\n  export KUBECONFIG=${kubeconfig}\n${next.map((line) => `  ${line}\n`).join('')}\nCtrl-C stops it.\n`,
   )
 }
 

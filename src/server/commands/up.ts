@@ -78,7 +78,12 @@ export const up = async (machine: Machine, flags: Flags, kubeconfig: string): Pr
   const controllers = keepRunning(machine, 'controller-manager', common)
   const scheduler = keepRunning(machine, 'scheduler', common)
   const kubelet = keepRunning(machine, 'kubelet', [...common, '--root-dir', rootDir])
-  announce(machine, server, kubeconfig)
+  announce(machine, server, kubeconfig, [
+    'kubectl get nodes',
+    'kubectl apply -f examples/web.yaml',
+    'kubectl delete pod web-0',
+    'kubelevel timeline web-0',
+  ])
   await untilStopped(machine)
   // The kubelet ends its Pods' processes while the server still takes their last status.
   await kubelet.stop()
