@@ -96,6 +96,17 @@ export const schemaClosure = (
   return Object.fromEntries([...closure].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
+const swaggerMember = (key: string, member: JsonValue): JsonValue => {
+  if (key === '$ref' && typeof member === 'string')
+    return member.replace('#/components/schemas/', '#/definitions/')
+  // Names of properties are no keywords: a LimitRange has one that is called default.
+  if (key === 'properties' && typeof member === 'object' && member !== null)
+    return Object.fromEntries(
+      Object.entries(member as JsonObject).map(([name, schema]) => [name, toSwaggerSchema(schema)]),
+    )
+  return key === 'enum' || key.startsWith('x-') ? member : toSwaggerSchema(member)
+}
+
 /** OpenAPI 2 has neither oneOf nor siblings of a reference inside allOf: the forms that upstream publishes there. */
 export const toSwaggerSchema = (value: JsonValue): JsonValue => {
   if (typeof value !== 'object' || value === null) return value
@@ -106,11 +117,7 @@ export const toSwaggerSchema = (value: JsonValue): JsonValue => {
   if (Array.isArray(oneOf) && value.properties === undefined)
     return toSwaggerSchema({ ...rest, type: 'string' })
   return Object.fromEntries(
-    Object.entries(rest).map(([key, member]) =>
-      key === '$ref' && typeof member === 'string'
-        ? [key, member.replace('#/components/schemas/', '#/definitions/')]
-        : [key, toSwaggerSchema(member)],
-    ),
+    Object.entries(rest).map(([key, member]) => [key, swaggerMember(key, member)]),
   )
 }
 

@@ -8,6 +8,7 @@ import type { JsonObject } from '#api/object.js'
 import { discoveryOperations } from '#openapi/discovery-operations.js'
 import { type Operation, resourceOperations } from '#openapi/operations.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
+import { formatYaml } from '#registry/yaml.js'
 import { parseAccept } from './accept.js'
 import type { DiscoverySource } from './discovery.js'
 import { sendNotFound } from './not-found.js'
@@ -15,9 +16,15 @@ import { schemaClosure, schemaNameOf } from './openapi-schemas.js'
 
 const compress = promisify(gzip)
 
+const json = 'application/json'
+// The form with an @ is no valid media type: old clients ask for it, and nothing is sent under it.
+const protobufV2 = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
+const formerProtobufV2 = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
+
 interface Document {
   readonly bytes: Buffer
   readonly etag: string
+  readonly contentType: string
   packed?: Buffer
 }
 
@@ -97,11 +104,26 @@ class Documents {
   }
 
   v2(): Promise<Document> {
-    const names = [...this.operations.keys()]
-    const hash = hashOf('v2', ...names.map((name) => this.hash(name)!))
+    const hash = this.#v2Hash()
     return this.#cached('v2', hash, () =>
       this.#make('v2', [...this.operations.values()].flat(), hash),
     )
+  }
+
+  /** The same document as the bytes of openapi.v2.Document, under the same ETag. */
+  v2Protobuf(): Promise<Document> {
+    const hash = this.#v2Hash()
+    return this.#cached('v2 protobuf', hash, async () => {
+      const { bytes, etag } = await this.v2()
+      const { encodeOpenApiV2 } = await import('#openapi/openapi-v2-protobuf.js')
+      const encoded = encodeOpenApiV2(JSON.parse(bytes.toString()), formatYaml)
+      return { bytes: encoded, etag, contentType: protobufV2 }
+    })
+  }
+
+  #v2Hash(): string {
+    const names = [...this.operations.keys()]
+    return hashOf('v2', ...names.map((name) => this.hash(name)!))
   }
 
   #cached(key: string, hash: string, make: () => Promise<Document>): Promise<Document> {
@@ -125,14 +147,26 @@ class Documents {
       operations,
       schemasOf: (names) => schemaClosure(names, this.#table, this.#options.describe),
     })
-    return { bytes: Buffer.from(JSON.stringify(document)), etag: `"${hash}"` }
+    const bytes = Buffer.from(JSON.stringify(document))
+    return { bytes, etag: `"${hash}"`, contentType: json }
   }
 }
 
-const acceptsJson = (request: FastifyRequest): boolean =>
-  parseAccept(request.headers.accept).some(({ type }) =>
-    ['*/*', 'application/*', 'application/json'].includes(type),
-  )
+/** The first form that the client names; JSON where any will do. */
+const acceptedForm = (
+  request: FastifyRequest,
+  protobuf: readonly string[] = [],
+): 'json' | 'protobuf' => {
+  for (const { type } of parseAccept(request.headers.accept)) {
+    if (['*/*', 'application/*', json].includes(type)) return 'json'
+    if (protobuf.includes(type)) return 'protobuf'
+  }
+  throw failure({
+    code: 406,
+    reason: 'NotAcceptable',
+    message: `only the following media types are accepted: ${[json, ...protobuf].join(', ')}`,
+  })
+}
 
 const sendDocument = async (
   request: FastifyRequest,
@@ -141,26 +175,20 @@ const sendDocument = async (
 ): Promise<FastifyReply> => {
   reply.header('etag', document.etag).header('vary', 'Accept-Encoding, Accept')
   if (request.headers['if-none-match'] === document.etag) return reply.code(304).send()
-  reply.header('content-type', 'application/json')
+  reply.header('content-type', document.contentType)
   if (!/\bgzip\b/.test(String(request.headers['accept-encoding'] ?? '')))
     return reply.send(document.bytes)
   document.packed ??= await compress(document.bytes)
   return reply.header('content-encoding', 'gzip').send(document.packed)
 }
 
-const notAcceptable = () =>
-  failure({
-    code: 406,
-    reason: 'NotAcceptable',
-    message: 'only the following media types are accepted: application/json',
-  })
-
 export const installOpenApi = (app: FastifyInstance, options: OpenApiOptions): void => {
   const documents = new Documents(options)
 
   app.get('/openapi/v2', async (request, reply) => {
-    if (!acceptsJson(request)) throw notAcceptable()
-    return sendDocument(request, reply, await documents.v2())
+    const form = acceptedForm(request, [protobufV2, formerProtobufV2])
+    const document = form === 'json' ? documents.v2() : documents.v2Protobuf()
+    return sendDocument(request, reply, await document)
   })
   app.get('/openapi/v3', (_request, reply) => {
     const paths = Object.fromEntries(
@@ -179,7 +207,7 @@ export const installOpenApi = (app: FastifyInstance, options: OpenApiOptions): v
     const name = (request.params as { '*': string })['*']
     const hash = documents.hash(name)
     if (hash === undefined) return sendNotFound(reply)
-    if (!acceptsJson(request)) throw notAcceptable()
+    acceptedForm(request)
     const asked = new URLSearchParams(request.raw.url?.split('?')[1] ?? '').get('hash')
     if (asked !== null && asked !== hash)
       return reply.code(301).header('location', `/openapi/v3/${name}?hash=${hash}`).send()

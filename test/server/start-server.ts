@@ -7,6 +7,7 @@ export interface Answer {
   status: number
   headers: Record<string, string | string[] | undefined>
   text: string
+  bytes: Buffer
   // biome-ignore lint/suspicious/noExplicitAny: answers are of every kind
   body: any
 }
@@ -47,14 +48,16 @@ export const call = (
         const chunks: Buffer[] = []
         response.on('data', (chunk: Buffer) => chunks.push(chunk))
         response.on('end', () => {
-          const text = Buffer.concat(chunks).toString()
+          const bytes = Buffer.concat(chunks)
+          const text = bytes.toString()
           let parsed: unknown = text
           try {
             parsed = JSON.parse(text)
           } catch {
             // Plain text stays text.
           }
-          resolve({ status: response.statusCode!, headers: response.headers, text, body: parsed })
+          const { statusCode: status, headers } = response
+          resolve({ status: status!, headers, text, bytes, body: parsed })
         })
       },
     )

@@ -1,0 +1,155 @@
+/** The protobuf form of the OpenAPI 2 document: what kubectl merges lists with, the same as the JSON form. */
+import { execFile } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { gunzipSync } from 'node:zlib'
+import t from 'tap'
+import { parse } from 'yaml'
+import type { JsonObject } from '#api/object.js'
+import { encodeOpenApiV2 } from '#openapi/openapi-v2-protobuf.js'
+import { bytesOf, wireFields } from '#registry/decode/protobuf-reader.js'
+import { formatYaml } from '#registry/yaml.js'
+import { kubectlMissing } from '../kubectl/process-tree.js'
+import { call, startServer } from './start-server.js'
+
+const mediaType = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
+const formerMediaType = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
+
+const fieldsOf = (bytes: Buffer, number: number): Buffer[] =>
+  [...wireFields(bytes)].filter((f) => f.number === number).map((f) => bytesOf(f.value))
+const namesIn = (bytes: Buffer): [string, Buffer][] =>
+  [...wireFields(bytes)].map(({ value }) => {
+    const entry = bytesOf(value)
+    return [String(fieldsOf(entry, 1)[0]), fieldsOf(entry, 2)[0] ?? Buffer.alloc(0)]
+  })
+const yamlOf = (any: Buffer): unknown => parse(String(fieldsOf(any, 2)[0]))
+
+/** The members of openapi.v2.Schema that the documents have, by field number. */
+const schemaOf = (bytes: Buffer): object => {
+  const schema: Record<string, unknown> = {}
+  const list = (name: string, value: unknown) => {
+    schema[name] = [...((schema[name] as unknown[]) ?? []), value]
+  }
+  for (const { number, value } of wireFields(bytes)) {
+    const content = bytesOf(value)
+    if (number === 1) schema.$ref = String(content)
+    else if (number === 2) schema.format = String(content)
+    else if (number === 4) schema.description = String(content)
+    else if (number === 19) list('required', String(content))
+    else if (number === 20) list('enum', yamlOf(content))
+    else if (number === 21) schema.additionalProperties = schemaOf(fieldsOf(content, 1)[0]!)
+    else if (number === 22) schema.type = String(fieldsOf(content, 1)[0])
+    else if (number === 23) schema.items = schemaOf(fieldsOf(content, 1)[0]!)
+    else if (number === 25)
+      schema.properties = Object.fromEntries(
+        namesIn(content).map(([name, property]) => [name, schemaOf(property)]),
+      )
+    else if (number === 31)
+      schema[String(fieldsOf(content, 1)[0])] = yamlOf(fieldsOf(content, 2)[0]!)
+    else throw new Error(`no field ${number}`)
+  }
+  return schema
+}
+
+t.test('both forms of the OpenAPI 2 document hold the same definitions and paths', async (t) => {
+  const server = await startServer(t)
+  const ask = (accept: string, headers: Record<string, string> = {}) =>
+    call(server, { path: '/openapi/v2', headers: { accept, ...headers } })
+  const json = await ask('*/*')
+  t.equal(json.headers['content-type'], 'application/json')
+  const answer = await ask(`application/json;q=0.5,${formerMediaType}`)
+  t.equal(answer.headers['content-type'], mediaType)
+  t.equal(answer.headers.etag, json.headers.etag)
+
+  const paths = namesIn(fieldsOf(answer.bytes, 8)[0]!).map(([name]) => name)
+  t.strictSame(paths, Object.keys(json.body.paths))
+  const definitions = namesIn(fieldsOf(answer.bytes, 9)[0]!)
+  t.strictSame(
+    definitions.map(([name]) => name),
+    Object.keys(json.body.definitions),
+  )
+  for (const [name, bytes] of definitions)
+    t.strictSame(schemaOf(bytes), json.body.definitions[name], name)
+  const limits = json.body.definitions['io.k8s.api.core.v1.LimitRangeItem'].properties
+  t.ok(limits.default, 'a property may have the name of a keyword')
+
+  const packed = await ask(mediaType, { 'accept-encoding': 'gzip' })
+  t.ok(gunzipSync(packed.bytes).equals(answer.bytes))
+  t.equal((await ask(mediaType, { 'if-none-match': String(answer.headers.etag) })).status, 304)
+  t.equal((await ask('text/plain')).status, 406)
+})
+
+t.test('operations, parameters and constraints have the bytes that gnostic gives them', (t) => {
+  const get = (operation: JsonObject): JsonObject => ({ paths: { '/v': { get: operation } } })
+  const parameter = (value: JsonObject) => get({ parameters: [value] })
+  const cases: [string, JsonObject, string][] = [
+    [
+      'what is false is not sent',
+      parameter({ in: 'query', name: 'q', type: 'string', required: false, uniqueItems: true }),
+      '422712250a022f76121f121d421b0a1912171a15120571756572792201713206737472696e67a00101',
+    ],
+    [
+      'a parameter of the path has other numbers',
+      parameter({ in: 'path', name: 'p', type: 'string', required: true, uniqueItems: true }),
+      '422812260a022f761220121e421c0a1a1218221608011204706174682201702a06737472696e67980101',
+    ],
+    [
+      'a reference to a parameter',
+      parameter({ $ref: '#/p' }),
+      '421312110a022f76120b1209420712050a03232f70',
+    ],
+    [
+      'constraints, and a choice that is false',
+      { definitions: { D: { maximum: 1.5, minLength: 300, additionalProperties: false } } },
+      '4a180a160a0144121139000000000000f83f60ac02aa01021000',
+    ],
+    [
+      'answers, extensions, and a requirement without scopes',
+      {
+        ...get({
+          responses: { 200: { description: 'OK', schema: { $ref: '#/d' } } },
+          'x-a': 'get',
+        }),
+        security: [{ B: [] }],
+      },
+      '423312310a022f76122b12294a180a160a03323030120f0a0d0a024f4b12070a050a03232f64' +
+        '6a0d0a03782d61120612046765740a62070a050a01421200',
+    ],
+    [
+      'what the messages have no field for is left out',
+      { definitions: { D: { nullable: true, anyOf: [{ type: 'string' }], title: 't' } } },
+      '4a0a0a080a014412031a0174',
+    ],
+  ]
+  for (const [what, document, hex] of cases)
+    t.equal(encodeOpenApiV2(document, formatYaml).toString('hex'), hex, what)
+  t.end()
+})
+
+t.test('kubectl applies a List, and again', { skip: kubectlMissing }, async (t) => {
+  const server = await startServer(t)
+  const folder = t.testdir({ config: server.kubeconfig })
+  const file = path.join(folder, 'list.json')
+  const apply = async (image: string): Promise<string> => {
+    const labels = { app: 'web' }
+    const template = { metadata: { labels }, spec: { containers: [{ name: 'web', image }] } }
+    const items = [
+      { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' }, data: { k: 'v' } },
+      {
+        apiVersion: 'apps/v1',
+        kind: 'Deployment',
+        metadata: { name: 'web' },
+        spec: { selector: { matchLabels: labels }, template },
+      },
+    ]
+    writeFileSync(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }))
+    const { stdout } = await promisify(execFile)('kubectl', ['apply', '-f', file], {
+      env: { ...process.env, KUBECONFIG: path.join(folder, 'config'), HOME: folder },
+    })
+    return stdout
+  }
+  t.equal(await apply('nginx:1'), 'configmap/a created\ndeployment.apps/web created\n')
+  t.equal(await apply('nginx:1'), 'configmap/a unchanged\ndeployment.apps/web unchanged\n')
+  t.equal(await apply('nginx:2'), 'configmap/a unchanged\ndeployment.apps/web configured\n')
+})
