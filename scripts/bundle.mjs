@@ -13,6 +13,7 @@ await build({
   // What is loaded later comes from node_modules: esbuild gives CommonJS packages other names than Node does.
   external: [
     'classic-level',
+    'ajv',
     'yaml',
     'jose',
     'prom-client',

@@ -12,6 +12,7 @@ import { kubeconfigFlags, printKubeconfig } from './commands/kubeconfig.js'
 import { kubelet, kubeletFlags } from './commands/kubelet.js'
 import { serve } from './commands/serve.js'
 import { up } from './commands/up.js'
+import { configFlag, configPathOf, readConfigFile } from './config-file.js'
 import { describeFlags, type Flag, type Flags, parseFlags, UsageError } from './flags.js'
 import type { ExitCode, Machine } from './machine.js'
 import { packageVersion } from './package-version.js'
@@ -117,7 +118,10 @@ export const runCommandLine = async (
     const { argument } = command
     if (argument !== undefined && (rest[0] === undefined || rest[0].startsWith('-')))
       throw new UsageError(`${argument} is missing`)
-    const flags = parseFlags(argument === undefined ? rest : rest.slice(1), command.flags, {
+    const given = argument === undefined ? rest : rest.slice(1)
+    const config = command.flags.includes(configFlag) ? configPathOf(given) : undefined
+    const fromFile = config === undefined ? [] : await readConfigFile(config, command.flags)
+    const flags = parseFlags([...fromFile, ...given], command.flags, {
       acceptUpstream: command.acceptUpstream === true,
     })
     return await command.run(machine, flags, rest[0] ?? '')

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { isIP } from 'node:net'
 import path from 'node:path'
 import { admissionPluginNames } from './admission-plugin-names.js'
+import { configFlag } from './config-file.js'
 import { type Flag, type Flags, UsageError } from './flags.js'
 import type { AuthorizationMode, ServerOptions } from './options.js'
 import { firstServiceAddress } from './service-range.js'
@@ -46,6 +47,7 @@ const notNegative = (value: string): string | undefined =>
   Number(value) < 0 ? 'must not be negative' : undefined
 
 export const serveFlags: readonly Flag[] = [
+  configFlag,
   {
     name: 'secure-port',
     type: 'integer',

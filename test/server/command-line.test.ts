@@ -1,6 +1,6 @@
 /** The command line as processes: real signals, real ports, real exit codes. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import net, { type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -26,6 +26,23 @@ const ready = (child: ChildProcess): Promise<string> =>
 
 const ended = (child: ChildProcess): Promise<number | null> =>
   new Promise((resolve) => child.once('exit', (code) => resolve(code)))
+
+t.test('a config file holds flags by name, and its mistakes are told', async (t) => {
+  const file = path.join(folder, 'kubelevel.yaml')
+  const serveWith = (text: string, ...more: string[]) => {
+    writeFileSync(file, text)
+    return run('serve', `--config=${file}`, ...more)
+  }
+  const wrong = serveWith('secure-port: high\nnonsense: 1\n')
+  t.equal(wrong.status, 2)
+  t.match(wrong.stderr, /unknown flag: nonsense/)
+  t.match(wrong.stderr, /secure-port must be integer/)
+  t.equal(wrong.stderr.trim().split('\n').length, 1)
+  const port = serveWith('secure-port: 70000\n')
+  t.match(port.stderr, /must be a port/, 'values are checked as on the command line')
+  const overruled = serveWith('secure-port: 0\nbind-address: there\n', '--bind-address=nowhere')
+  t.match(overruled.stderr, /"there"/, 'each value is checked')
+})
 
 t.test('mistakes are one line and exit code 2', async (t) => {
   const mistakes: [string[], RegExp][] = [
