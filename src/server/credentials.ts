@@ -11,6 +11,7 @@ import {
   X509Certificate,
 } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import path from 'node:path'
 import type { Clock } from '#api/clock.js'
 import { type Issued, issueCertificate, type Subject } from '#api/x509.js'
@@ -80,8 +81,10 @@ export const writePrivateFile = (file: string, text: string): void => {
 const lasts = (certificate: X509Certificate, now: number): boolean =>
   Date.parse(certificate.validTo) - now > 30 * dayMs
 
-const names = (certificate: X509Certificate): string =>
-  `${certificate.subjectAltName ?? ''}, `.replaceAll('IP Address:', 'DNS:')
+const carries = (certificate: X509Certificate, name: string): boolean =>
+  isIP(name) === 0
+    ? certificate.checkHost(name, { subject: 'never' }) !== undefined
+    : certificate.checkIP(name) !== undefined
 
 const authority = (keeper: Keeper, now: number): Issued => {
   const certPem = keeper.read('ca.crt')
@@ -115,11 +118,10 @@ const leaf = (keeper: Keeper, ca: Issued, now: number, wanted: Leaf): Certificat
   const keyPem = keeper.read(`${wanted.file}.key`)
   if (certPem !== undefined && keyPem !== undefined) {
     const kept = new X509Certificate(certPem)
-    const carried = names(kept)
     if (
       lasts(kept, now) &&
       kept.verify(ca.publicKey) &&
-      wanted.names.every((name) => carried.includes(`DNS:${name}, `))
+      wanted.names.every((name) => carries(kept, name))
     )
       return { certPem, keyPem }
   }

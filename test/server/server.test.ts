@@ -1,6 +1,6 @@
 /** Servers as an embedder sees them: several at once, closed without a trace, the same again after a restart. */
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import net from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -59,8 +59,11 @@ t.test(
     const made = await call(first, { method: 'POST', path: configMaps, body: configMap('kept') })
     t.equal(made.status, 201)
     await first.close()
+    const certificate = path.join(folder, 'pki', 'apiserver.crt')
+    const before = readFileSync(certificate, 'utf8')
     const second = await startServer(t, { storage })
     t.equal(second.caPem, first.caPem)
+    t.equal(readFileSync(certificate, 'utf8'), before)
     t.equal(second.adminToken, first.adminToken)
     const read = await call(second, { path: `${configMaps}/kept` })
     t.strictSame(read.body, made.body)
