@@ -107,17 +107,30 @@ const swaggerMember = (key: string, member: JsonValue): JsonValue => {
   return key === 'enum' || key.startsWith('x-') ? member : toSwaggerSchema(member)
 }
 
+/** Of a custom kind's schema: OpenAPI 2 says nothing of what may be null or hold anything. */
+const openEnded = (schema: JsonObject): JsonObject => {
+  const { type, properties, items, additionalProperties, ...rest } = schema
+  const gvk = schema['x-kubernetes-group-version-kind']
+  // Of a whole kind, clients would take properties to be all that there may be.
+  if (gvk !== undefined) return { type: 'object', 'x-kubernetes-group-version-kind': gvk }
+  return rest
+}
+
 /** OpenAPI 2 has neither oneOf nor siblings of a reference inside allOf: the forms that upstream publishes there. */
 export const toSwaggerSchema = (value: JsonValue): JsonValue => {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map(toSwaggerSchema)
-  const { allOf, oneOf, default: _default, ...rest } = value
-  if (Array.isArray(allOf) && allOf.length === 1)
-    return toSwaggerSchema({ ...rest, ...(allOf[0] as JsonObject) })
-  if (Array.isArray(oneOf) && value.properties === undefined)
-    return toSwaggerSchema({ ...rest, type: 'string' })
+  const { allOf, oneOf, anyOf, not, nullable, default: _default, ...rest } = value
+  const only = Array.isArray(allOf) && allOf.length === 1 ? (allOf[0] as JsonObject) : {}
+  if (only.$ref !== undefined) return toSwaggerSchema({ ...rest, ...only })
+  const isCustom = value['x-kubernetes-int-or-string'] === true || value.type !== undefined
+  if (Array.isArray(oneOf) && !isCustom) return toSwaggerSchema({ ...rest, type: 'string' })
+  const isOpen = nullable === true || value['x-kubernetes-preserve-unknown-fields'] === true
   return Object.fromEntries(
-    Object.entries(rest).map(([key, member]) => [key, swaggerMember(key, member)]),
+    Object.entries(isOpen ? openEnded(rest) : rest).map(([key, member]) => [
+      key,
+      swaggerMember(key, member),
+    ]),
   )
 }
 
