@@ -69,11 +69,11 @@ const initialEventsEnd = 'k8s.io/initial-events-end'
 class FrameMaker {
   readonly #target: Target
   readonly #call: WatchCall
-  readonly #now: number
+  readonly #now: () => number
   readonly #form: string
   #headerSent = false
 
-  constructor(target: Target, call: WatchCall, now: number) {
+  constructor(target: Target, call: WatchCall, now: () => number) {
     this.#target = target
     this.#call = call
     this.#now = now
@@ -145,7 +145,7 @@ class FrameMaker {
         definition: this.#target.definition,
         apiVersion: this.#call.negotiated.convertVersion,
         includeObject: parseIncludeObject(this.#call.query.text('includeObject')),
-        now: this.#now,
+        now: this.#now(),
       },
       { columns },
     )
@@ -239,7 +239,7 @@ export const serveWatch = async (
   const headers = { ...reply.getHeaders(), 'content-type': 'application/json' }
   response.writeHead(200, headers as Record<string, string>)
   response.flushHeaders()
-  const maker = new FrameMaker(target, call, request.kube.now)
+  const maker = new FrameMaker(target, call, () => deps.clock.now())
   let begun = false
   let failed = false
   try {
