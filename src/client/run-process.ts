@@ -1,10 +1,11 @@
 /** The frame of each process that lives off the watch: flags, log, signals, client. */
-import { packageRoot } from '#api/package-root.js'
+
 import { readFileSync } from 'node:fs'
 import os from 'node:os'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { pino } from 'pino'
 import { type Clock, systemClock } from '#api/clock.js'
+import { packageRoot } from '#api/package-root.js'
 import { type Client, createClient } from './client.js'
 import { messageOf } from './errors.js'
 import { type ClientConfig, loadKubeconfig } from './kubeconfig.js'

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t from 'tap'
-import { issueCertificate } from '#server/x509.js'
+import { issueCertificate } from '#api/x509.js'
 import { type Call, call, startServer } from './start-server.js'
 
 const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-access-'))
