@@ -118,11 +118,31 @@ export const startNode = async (
       if (isNotFound(error)) return undefined
       throw error
     })
-  const until: TestNode['until'] = (name, holds) =>
-    eventually(`Pod ${name}`, async () => {
-      const pod = await get(name)
-      return pod && holds(pod) ? pod : undefined
-    })
+  // A state may last for milliseconds only, as the last one before a Pod goes: a watch sees what polling misses.
+  const until: TestNode['until'] = async (name, holds) => {
+    const enough = new AbortController()
+    let seen: Pod | undefined
+    const fieldSelector = `metadata.name=${name}`
+    const watching = (async () => {
+      const events = client.watch(resources.pods, {
+        namespace,
+        fieldSelector,
+        signal: enough.signal,
+      })
+      for await (const { type, object } of events)
+        if (type !== 'BOOKMARK' && holds(object as Pod)) seen ??= object as Pod
+    })().catch(() => {})
+    try {
+      return await eventually(`Pod ${name}`, async () => {
+        if (seen !== undefined) return seen
+        const pod = await get(name)
+        return pod && holds(pod) ? pod : undefined
+      })
+    } finally {
+      enough.abort()
+      await watching
+    }
+  }
   const nodeIsReady = () =>
     eventually('a Ready node', async () => {
       const node = await client.get(resources.nodes, { name: 'node-1' }).catch(() => undefined)
