@@ -2,15 +2,9 @@
  * Defaulting: a default fills in for a field that is missing, or null where null is not allowed, inside of what is
  * there. Works on a private copy, in place.
  */
+import { cloneJson } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
 import { isObject, ownProperty, type StructuralSchema, valueSchemaOf } from './structural-schema.js'
-
-const clone = (value: JsonValue): JsonValue =>
-  Array.isArray(value)
-    ? value.map(clone)
-    : isObject(value)
-      ? Object.fromEntries(Object.entries(value).map(([k, v]) => [k, clone(v)]))
-      : value
 
 /** True when the schema or anything in it has a default: without one, reads need no second look. */
 export const hasDefaults = (schema: StructuralSchema): boolean =>
@@ -25,7 +19,7 @@ export const applyDefaults = (value: JsonValue, schema: StructuralSchema): void 
     for (let i = 0; i < value.length; i++) {
       const items = schema.items
       if (value[i] === null && !items.nullable && items.default !== undefined)
-        value[i] = clone(items.default)
+        value[i] = cloneJson(items.default)
       applyDefaults(value[i]!, items)
     }
     return
@@ -36,7 +30,7 @@ export const applyDefaults = (value: JsonValue, schema: StructuralSchema): void 
     const missing = !Object.hasOwn(value, key)
     if (missing || (value[key] === null && !property.nullable)) {
       Object.defineProperty(value, key, {
-        value: clone(property.default),
+        value: cloneJson(property.default),
         enumerable: true,
         writable: true,
         configurable: true,
@@ -48,7 +42,7 @@ export const applyDefaults = (value: JsonValue, schema: StructuralSchema): void 
     const inner = ownProperty(schema.properties, key) ?? valueSchema
     if (inner === undefined) continue
     if (value[key] === null && !inner.nullable && inner.default !== undefined)
-      value[key] = clone(inner.default)
+      value[key] = cloneJson(inner.default)
     applyDefaults(value[key]!, inner)
   }
 }

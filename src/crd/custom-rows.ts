@@ -1,5 +1,6 @@
 /** The rows of the resource table that an accepted definition stands for: one for each served version. */
 import { forbidden } from '#api/errors.js'
+import { cloneJson } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import type { ResourceDefinition, Verb } from '#registry/resource-definition.js'
 import { storagePrefixOf } from '#registry/resource-table.js'
@@ -10,7 +11,7 @@ import type { CustomResourceDefinition, DefinitionVersion } from './definition.j
 import { compileJsonPath } from './json-path.js'
 import { prune } from './prune.js'
 import { scaleSubresource } from './scale.js'
-import { isObject, jsonEquals, type StructuralSchema } from './structural-schema.js'
+import { jsonEquals, type StructuralSchema } from './structural-schema.js'
 
 const verbs: readonly Verb[] = [
   'delete',
@@ -33,16 +34,9 @@ const conform = (object: KubeObject, schema: StructuralSchema): string[] => {
   return unknown.map((path) => `unknown field ${JSON.stringify(path)}`)
 }
 
-const copyOf = (value: JsonValue): JsonValue =>
-  Array.isArray(value)
-    ? value.map(copyOf)
-    : isObject(value)
-      ? Object.fromEntries(Object.entries(value).map(([k, v]) => [k, copyOf(v)]))
-      : value
-
 /** The object as `schema` shows it; the same one when that changes nothing. */
 const shownBy = (object: KubeObject, schema: StructuralSchema): KubeObject => {
-  const copy = copyOf(object as unknown as JsonValue) as unknown as KubeObject
+  const copy = cloneJson(object as unknown as JsonValue) as unknown as KubeObject
   conform(copy, schema)
   return jsonEquals(copy, object) ? object : copy
 }
@@ -68,7 +62,7 @@ const conversionTo = (apiVersion: string, storageVersion: DefinitionVersion, gro
   const schema = schemaOf(storageVersion)
   return {
     toStorage: (object: KubeObject): KubeObject => {
-      const copy = copyOf(object as unknown as JsonValue) as unknown as KubeObject
+      const copy = cloneJson(object as unknown as JsonValue) as unknown as KubeObject
       copy.apiVersion = `${group}/${storageVersion.name}`
       prune(copy as unknown as JsonValue, schema)
       return copy

@@ -1,17 +1,11 @@
 /** Defaults must themselves meet the schema that they stand in (upstream's structural defaulting validation). */
 import { child, type FieldError, index, invalid } from '#api/field-error.js'
+import { cloneJson } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
 import { applyDefaults, dropNulls } from './apply-defaults.js'
 import { prune } from './prune.js'
 import { jsonEquals, type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 import { validateListSets, validateValue } from './validate-value.js'
-
-const copyOf = (value: JsonValue): JsonValue =>
-  Array.isArray(value)
-    ? value.map(copyOf)
-    : typeof value === 'object' && value !== null
-      ? Object.fromEntries(Object.entries(value).map(([k, v]) => [k, copyOf(v)]))
-      : value
 
 export const validateDefaultValues = (schema: StructuralSchema, path: string): FieldError[] => {
   const errors: FieldError[] = []
@@ -28,7 +22,7 @@ export const validateDefaultValues = (schema: StructuralSchema, path: string): F
 }
 
 const defaultErrors = (schema: StructuralSchema, value: JsonValue, path: string): FieldError[] => {
-  const pruned = copyOf(value)
+  const pruned = cloneJson(value)
   prune(pruned, schema, schema['x-kubernetes-embedded-resource'] === true)
   if (!jsonEquals(pruned, value)) return [invalid(path, value, 'must not have unknown fields')]
   dropNulls(pruned, schema)
