@@ -96,7 +96,8 @@ export const tableColumns =
 /**
  * The Go fields of every type, in Go's order, each `name|type|options|protobuf|embedded in`. Types read as in Go;
  * `#core.v1.Pod` is a struct of this file, `{v1.RestartPolicy string}` a named type. Options: `e` omitempty, `z` omitzero.
- * Protobuf: the field's number, with `v` for a varint and `f` for a fixed64.
+ * Protobuf: the field's number, with `v` for a varint and `f` for a fixed64;
+ * embedded in: the numbers on the way, dots between them, and the name of the innermost struct.
  */
 export const goFields = lazy<Record<string, string[]>>('go-fields.json')
 

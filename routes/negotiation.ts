@@ -1,28 +1,31 @@
 /**
  * What the Accept header asks for: JSON or YAML, whole objects, Tables or metadata alone. Upstream decides in two steps
  * with two texts: go-restful looks at the media types of the route, then apiserver at their parameters.
- * Protobuf is accepted and answered in JSON: clients go by the Content-Type of the answer.
+ * Custom resources have no protobuf of their own, only their metadata alone has.
  */
 import { failure } from '#api/errors.js'
 
 export type Conversion = 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList'
 
+export type MediaType =
+  | 'application/json'
+  | 'application/yaml'
+  | 'application/vnd.kubernetes.protobuf'
+
 export interface Negotiated {
-  readonly mediaType: 'application/json' | 'application/yaml'
+  readonly mediaType: MediaType
   readonly convert: Conversion | undefined
   /** `meta.k8s.io/v1` or `meta.k8s.io/v1beta1`, for what is converted. */
   readonly convertVersion: string
   readonly pretty: boolean
-  /** Only protobuf is accepted: a Status is sent in it, everything else in JSON. */
-  readonly statusInProtobuf: boolean
   /** Whether a watch can be streamed in this form. */
   readonly streams: boolean
 }
 
 const json = 'application/json'
 const yaml = 'application/yaml'
-const protobuf = 'application/vnd.kubernetes.protobuf'
-export const mediaTypes = [json, yaml, protobuf]
+export const protobuf = 'application/vnd.kubernetes.protobuf'
+export const mediaTypes: readonly MediaType[] = [json, yaml, protobuf]
 const streamTypes = [`${json};stream=watch`, `${protobuf};stream=watch`]
 
 interface Clause {
@@ -58,7 +61,7 @@ const matches = (clause: Clause, mediaType: string): boolean =>
 const conversions = new Set(['Table', 'PartialObjectMetadata', 'PartialObjectMetadataList'])
 
 /** Undefined: this clause cannot be served in this media type. */
-const negotiateClause = (clause: Clause, mediaType: string): Negotiated | undefined => {
+const negotiateClause = (clause: Clause, mediaType: MediaType): Negotiated | undefined => {
   const { parameters } = clause
   const kind = parameters.get('as')
   const group = parameters.get('g')
@@ -73,11 +76,10 @@ const negotiateClause = (clause: Clause, mediaType: string): Negotiated | undefi
     if (kind === 'Table' && mediaType === protobuf) return undefined
   }
   return {
-    mediaType: mediaType === yaml ? yaml : json,
+    mediaType,
     convert: kind as Conversion | undefined,
     convertVersion: `meta.k8s.io/${version ?? 'v1'}`,
     pretty: parameters.get('pretty') === '1',
-    statusInProtobuf: mediaType === protobuf,
     streams: mediaType !== yaml,
   }
 }
@@ -87,7 +89,6 @@ const fallback: Negotiated = {
   convert: undefined,
   convertVersion: 'meta.k8s.io/v1',
   pretty: false,
-  statusInProtobuf: false,
   streams: true,
 }
 
@@ -102,27 +103,30 @@ export const notAcceptable = (accepted: readonly string[]) =>
 export const notAcceptableConversion = (message: string) =>
   failure({ code: 406, reason: 'NotAcceptable', message })
 
+/** The Content-Type of a watch. */
+export const streamTypeOf = ({ mediaType }: Negotiated): string =>
+  mediaType === protobuf ? `${protobuf};stream=watch` : mediaType
+
 export const streamNotAcceptable = () => notAcceptable(streamTypes)
 
-const negotiate = (header: string): Negotiated | undefined => {
+const negotiate = (
+  header: string,
+  serves: (found: Negotiated) => boolean,
+): Negotiated | undefined => {
   if (header === '') return fallback
-  let inProtobuf: Negotiated | undefined
   for (const clause of parseAccept(header))
     for (const mediaType of mediaTypes) {
       if (!matches(clause, mediaType)) continue
       const found = negotiateClause(clause, mediaType)
-      if (found === undefined) continue
-      if (mediaType !== protobuf) return found
-      inProtobuf ??= found
+      if (found !== undefined && serves(found)) return found
     }
-  return inProtobuf
+  return undefined
 }
 
 /** The form of an error: never converted, and JSON when nothing fits. */
 export const negotiateError = (header: string | undefined): Negotiated => {
   if (header === undefined || header === json) return fallback
-  const found = negotiate(header)
-  return found === undefined ? fallback : { ...found, convert: undefined }
+  return negotiate(header, ({ convert }) => convert === undefined) ?? fallback
 }
 
 /** The first step: does any type of the header, without parameters, appear among the route's? */
@@ -146,7 +150,13 @@ const objectTypes = mediaTypes
 const listTypes = [...mediaTypes, ...streamTypes]
 // Clients send a handful of different headers; the bound is against those who do not.
 const cacheLengthMax = 256
-const cache = new Map<string, Negotiated | undefined>()
+type Cache = Map<string, Negotiated | undefined>
+const builtInCache: Cache = new Map()
+const customCache: Cache = new Map()
+
+const servesBuiltIn = (): boolean => true
+const servesCustom = ({ mediaType, convert }: Negotiated): boolean =>
+  mediaType !== protobuf || convert !== undefined
 
 /** Throws 406. `collection` is true for list and watch routes, `custom` for custom resources. */
 export const negotiateOutput = (
@@ -159,9 +169,10 @@ export const negotiateOutput = (
     const produced = collection ? listTypes : objectTypes
     if (!fitsRoute(accept, produced)) throw routeRefusal(produced)
   }
+  const cache = custom ? customCache : builtInCache
   let found = cache.get(accept)
   if (found === undefined && !cache.has(accept)) {
-    found = negotiate(accept)
+    found = negotiate(accept, custom ? servesCustom : servesBuiltIn)
     if (cache.size >= cacheLengthMax) cache.clear()
     cache.set(accept, found)
   }

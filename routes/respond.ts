@@ -5,7 +5,6 @@ import { constants, gzip } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { stringify } from '#api/json.js'
 import type { JsonObject, KubeObject, ListMeta } from '#api/object.js'
-import type { Status } from '#api/status.js'
 import type { ListPage, StoredObject } from '#cacher/object-storage.js'
 import { limits } from '#limits'
 import { Query } from '#registry/query.js'
@@ -13,8 +12,8 @@ import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { makeTable, parseIncludeObject, partialObjectMetadata } from '#registry/table-printer.js'
 import { formatYaml } from '#registry/yaml.js'
 import type { Target } from './api-deps.js'
-import { isPretty, type Negotiated, notAcceptableConversion } from './negotiation.js'
-import { encodeStatusProtobuf } from './status-protobuf.js'
+import { isPretty, type Negotiated, notAcceptableConversion, protobuf } from './negotiation.js'
+import { inProtobuf } from './protobuf.js'
 
 const compress = promisify(gzip)
 
@@ -32,20 +31,15 @@ const sendBytes = async (
   return reply.header('content-encoding', 'gzip').header('vary', 'Accept-Encoding').send(packed)
 }
 
-/** JSON or YAML of a value, indented where the client is a person. */
+/** A value in the media type that was agreed on; JSON is indented where the client is a person. */
 export const sendValue = (
   request: FastifyRequest,
   reply: FastifyReply,
   value: unknown,
   { code, negotiated }: { code: number; negotiated: Negotiated },
 ): Promise<FastifyReply> => {
-  if (negotiated.statusInProtobuf && (value as { kind?: string }).kind === 'Status')
-    return sendBytes(
-      request,
-      reply.code(code).header('content-type', 'application/vnd.kubernetes.protobuf'),
-      encodeStatusProtobuf(value as Status),
-    )
   reply.code(code).header('content-type', negotiated.mediaType)
+  if (negotiated.mediaType === protobuf) return sendBytes(request, reply, inProtobuf(value))
   if (negotiated.mediaType === 'application/yaml')
     return sendBytes(request, reply, Buffer.from(formatYaml(value as JsonObject)))
   const pretty = isPretty(negotiated, request.raw.url ?? '', userAgentOf(request))

@@ -20,7 +20,8 @@ import { type ListRequest, requireVersion } from '#registry/list-options.js'
 import type { Query } from '#registry/query.js'
 import { makeTable, parseIncludeObject, partialObjectMetadata } from '#registry/table-printer.js'
 import type { ApiDeps, Target } from '../api-deps.js'
-import { type Negotiated, streamNotAcceptable } from '../negotiation.js'
+import { type Negotiated, protobuf, streamNotAcceptable, streamTypeOf } from '../negotiation.js'
+import { frameInProtobuf } from '../protobuf.js'
 import { makeContext } from '../request-context.js'
 import { bytesOf, viewOf } from '../respond.js'
 
@@ -71,6 +72,7 @@ class FrameMaker {
   readonly #call: WatchCall
   readonly #now: () => number
   readonly #form: string
+  readonly #inProtobuf: boolean
   #headerSent = false
 
   constructor(target: Target, call: WatchCall, now: () => number) {
@@ -78,8 +80,9 @@ class FrameMaker {
     this.#call = call
     this.#now = now
     const { group, version } = target.definition.gvr
-    const { convert, convertVersion } = call.negotiated
-    this.#form = `${group}/${version} ${convert === undefined ? '' : `${convert} ${convertVersion}`}`
+    const { convert, convertVersion, mediaType } = call.negotiated
+    this.#inProtobuf = mediaType === protobuf
+    this.#form = `${this.#inProtobuf ? 'protobuf ' : ''}${group}/${version} ${convert === undefined ? '' : `${convert} ${convertVersion}`}`
   }
 
   event(event: ObjectEvent): Buffer {
@@ -87,15 +90,14 @@ class FrameMaker {
     // The first row of a Table brings its header, and ages differ from second to second: rows are not shared.
     if (convert === 'Table')
       return this.#wrap(event.type, this.#table(viewOf(this.#target.definition, event.stored)))
-    return frameOf(event, this.#form, () =>
-      convert === undefined
-        ? Buffer.concat([
-            frameStarts[event.type]!,
-            bytesOf(this.#target.definition, event.stored),
-            frameEnd,
-          ])
-        : this.#wrap(event.type, this.#partial(viewOf(this.#target.definition, event.stored))),
-    )
+    return frameOf(event, this.#form, () => {
+      if (convert !== undefined)
+        return this.#wrap(event.type, this.#partial(viewOf(this.#target.definition, event.stored)))
+      if (this.#inProtobuf)
+        return this.#wrap(event.type, viewOf(this.#target.definition, event.stored))
+      const bytes = bytesOf(this.#target.definition, event.stored)
+      return Buffer.concat([frameStarts[event.type]!, bytes, frameEnd])
+    })
   }
 
   events(events: readonly ObjectEvent[]): Buffer {
@@ -127,6 +129,7 @@ class FrameMaker {
   }
 
   #wrap(type: string, object: unknown): Buffer {
+    if (this.#inProtobuf) return frameInProtobuf(type, object)
     return Buffer.from(`{"type":"${type}","object":${stringify(object)}}\n`)
   }
 
@@ -236,7 +239,7 @@ export const serveWatch = async (
   else gone.addEventListener('abort', stop, { once: true })
   const unfollow = stopWithDefinition(target, deps, stop)
   reply.hijack()
-  const headers = { ...reply.getHeaders(), 'content-type': 'application/json' }
+  const headers = { ...reply.getHeaders(), 'content-type': streamTypeOf(negotiated) }
   response.writeHead(200, headers as Record<string, string>)
   response.flushHeaders()
   const maker = new FrameMaker(target, call, () => deps.clock.now())

@@ -37,7 +37,6 @@ export const readCustom: Readonly<Record<CustomType, ReadCustom>> = {
   MicroTime: readTime(true),
   Quantity: readQuantity,
   IntOrString: (value) => (typeof value === 'string' || isInt32(value) ? value : undefined),
-  Duration: (value) => (typeof value === 'string' ? value : undefined),
   Raw: raw,
   // Upstream's readers of these two take anything, and keep what they know.
   SchemaOrArray: (value) => (isJsonObject(value) || Array.isArray(value) ? value : null),
@@ -51,7 +50,6 @@ export const zeroCustom: Readonly<Record<CustomType, JsonValue>> = {
   MicroTime: null,
   Quantity: '0',
   IntOrString: 0,
-  Duration: '0s',
   Raw: null,
   SchemaOrArray: null,
   SchemaOrBool: false,
@@ -76,6 +74,6 @@ export const customProblem = (
     return { text: quantityProblem(typeof value === 'string' ? value : '{') }
   if (custom === 'IntOrString') return { expected: 'int32' }
   if (custom === 'SchemaOrBool') return { text: 'boolean or JSON schema expected' }
-  if (typeof value !== 'string' || custom === 'Duration') return { expected: 'string' }
+  if (typeof value !== 'string') return { expected: 'string' }
   return { text: timeProblem(value, custom === 'MicroTime') }
 }

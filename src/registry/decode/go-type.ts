@@ -12,7 +12,6 @@ export type GoType =
 
 /** Types that read their own JSON. */
 export type CustomType =
-  | 'Duration'
   | 'IntOrString'
   | 'MicroTime'
   | 'Quantity'
@@ -31,13 +30,12 @@ export interface GoField {
   /** What defaulting writes in place of nothing or a zero value. */
   readonly default: string | number | boolean | undefined
   readonly protoNumber: number
-  /** The Go struct that the field is embedded through, and the number of that struct. */
-  readonly embedded: { name: string; protoNumber: number } | undefined
+  /** The Go struct that the field is embedded through, and the numbers on the way to it. */
+  readonly embedded: { name: string; protoNumbers: readonly number[] } | undefined
 }
 
 const extensionsPrefix = 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.'
 const customTypes: Readonly<Record<string, CustomType>> = {
-  'meta.Duration': 'Duration',
   'meta.FieldsV1': 'Raw',
   'meta.MicroTime': 'MicroTime',
   'meta.Time': 'Time',
@@ -76,6 +74,11 @@ const structType = (key: string): GoType => {
   if (custom !== undefined) return { form: 'custom', name: printedName(key), custom }
   return { form: 'struct', name: printedName(key), key }
 }
+
+/** Lists that Go names and protobuf makes messages of, with one repeated field. */
+const listMessages = new Set(['v1.ExtraValue', 'v1.Verbs'])
+export const isListMessage = ({ form, name }: GoType): boolean =>
+  form === 'slice' && listMessages.has(name)
 
 /** The struct of go-fields.json with this name, or the type that reads it by itself. */
 export const goTypeOfKey = (key: string): GoType => structType(key)
@@ -120,7 +123,7 @@ const defaultOf = (key: string, field: string, pointer: boolean): GoField['defau
 const parseField = (key: string, line: string): GoField => {
   const [name = '', type = '', options = '', proto = '', embedded = ''] = line.split('|')
   const pointer = type.startsWith('*')
-  const [embeddedNumber, embeddedName] = embedded.split(' ')
+  const [embeddedNumbers = '', embeddedName] = embedded.split(' ')
   return {
     name,
     type: parseType(pointer ? type.slice(1) : type),
@@ -132,7 +135,7 @@ const parseField = (key: string, line: string): GoField => {
     embedded:
       embeddedName === undefined
         ? undefined
-        : { name: embeddedName, protoNumber: Number(embeddedNumber) },
+        : { name: embeddedName, protoNumbers: embeddedNumbers.split('.').map(Number) },
   }
 }
 

@@ -9,41 +9,14 @@ import {
   type CustomType,
   type GoField,
   type GoType,
-  goFieldsOf,
   goTypeOfKey,
   hasGoFields,
+  isListMessage,
 } from './go-type.js'
+import { type MessagePlan, messagePlanOf } from './message-plan.js'
 import { bytesOf, ProtobufError, varintOf, type WireField, wireFields } from './protobuf-reader.js'
 
 const magic = Buffer.from('k8s\0')
-
-interface StructPlan {
-  readonly fields: ReadonlyMap<number, GoField>
-  /** Fields of structs that Go embeds and protobuf nests, by the number of the nested message. */
-  readonly embedded: ReadonlyMap<number, ReadonlyMap<number, GoField>>
-}
-
-const plans = new Map<string, StructPlan>()
-
-const planOf = (key: string): StructPlan => {
-  let plan = plans.get(key)
-  if (plan === undefined) {
-    const fields = new Map<number, GoField>()
-    const embedded = new Map<number, Map<number, GoField>>()
-    for (const field of goFieldsOf(key)) {
-      if (field.protoNumber === 0) continue
-      if (field.embedded === undefined) fields.set(field.protoNumber, field)
-      else {
-        const nested = embedded.get(field.embedded.protoNumber) ?? new Map<number, GoField>()
-        nested.set(field.protoNumber, field)
-        embedded.set(field.embedded.protoNumber, nested)
-      }
-    }
-    plan = { fields, embedded }
-    plans.set(key, plan)
-  }
-  return plan
-}
 
 const integer = (value: bigint): number | bigint => {
   const number = Number(value)
@@ -52,19 +25,18 @@ const integer = (value: bigint): number | bigint => {
 
 type Members = Map<string, JsonValue>
 
-const readStruct = (key: string, bytes: Buffer): JsonObject => {
-  const { fields, embedded } = planOf(key)
-  const members: Members = new Map()
+const readMessage = (members: Members, plan: MessagePlan, bytes: Buffer): void => {
   for (const { number, value } of wireFields(bytes)) {
-    const field = fields.get(number)
-    const nested = field === undefined ? embedded.get(number) : undefined
+    const field = plan.fields.get(number)
+    const inner = field === undefined ? plan.embedded.get(number) : undefined
     if (field !== undefined) readField(members, field, value)
-    else if (nested !== undefined)
-      for (const inner of wireFields(bytesOf(value))) {
-        const innerField = nested.get(inner.number)
-        if (innerField !== undefined) readField(members, innerField, inner.value)
-      }
+    else if (inner !== undefined) readMessage(members, inner, bytesOf(value))
   }
+}
+
+const readStruct = (key: string, bytes: Buffer): JsonObject => {
+  const members: Members = new Map()
+  readMessage(members, messagePlanOf(key), bytes)
   return Object.fromEntries(members)
 }
 
@@ -80,7 +52,7 @@ const isUnset = (field: GoField, value: JsonValue): boolean => {
 
 const readField = (members: Members, field: GoField, wire: WireField['value']): void => {
   const { name, type } = field
-  if (type.form === 'slice') {
+  if (type.form === 'slice' && !isListMessage(type)) {
     const list = (members.get(name) as JsonValue[] | undefined) ?? []
     list.push(readValue(type.item, wire))
     members.set(name, list)
@@ -99,11 +71,7 @@ const readEntry = (type: GoType, bytes: Buffer): [string, JsonValue] => {
   let value: JsonValue | undefined
   for (const field of wireFields(bytes)) {
     if (field.number === 1) key = bytesOf(field.value).toString('utf8')
-    if (field.number === 2)
-      value =
-        type.form === 'slice'
-          ? readItems(type.item, bytesOf(field.value))
-          : readValue(type, field.value)
+    if (field.number === 2) value = readValue(type, field.value)
   }
   return [key, value ?? (type.form === 'slice' ? [] : '')]
 }
@@ -125,6 +93,8 @@ const readValue = (type: GoType, wire: WireField['value']): JsonValue => {
       return bytesOf(wire).toString('base64')
     case 'struct':
       return readStruct(type.key, bytesOf(wire))
+    case 'slice':
+      return readItems(type.item, bytesOf(wire))
     case 'custom':
       return readCustom(type, bytesOf(wire))
     default:
@@ -155,7 +125,6 @@ const readTime = (bytes: Buffer, isMicro: boolean): JsonValue => {
 const schemaProps = 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps'
 
 const readers: Readonly<Record<CustomType, (bytes: Buffer) => JsonValue>> = {
-  Duration: (bytes) => `${Number(flat(bytes).numbers.get(1) ?? 0n) / 1e9}s`,
   IntOrString: (bytes) => {
     const { numbers, parts } = flat(bytes)
     return numbers.get(1) === 1n

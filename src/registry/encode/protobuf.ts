@@ -1,0 +1,256 @@
+/**
+ * Objects in Kubernetes' protobuf: the same table of Go types that decoding reads (openapi/data/go-fields.json), compiled
+ * to one closure a type at first use. Upstream's generated code writes every field that is no pointer, list or map even
+ * when it is empty, fields by their numbers, and maps by their keys; so do we, to be equal byte for byte.
+ */
+import { stringify } from '#api/json.js'
+import type { JsonObject, JsonValue } from '#api/object.js'
+import {
+  type CustomType,
+  type GoField,
+  type GoType,
+  goTypeOfKey,
+  isListMessage,
+} from '../decode/go-type.js'
+import { type MessagePlan, messagePlanOf } from '../decode/message-plan.js'
+import { ProtobufWriter, wireType } from './protobuf-writer.js'
+
+const magic = Buffer.from('k8s\0')
+
+/** Writes the content of a message. */
+type Write = (writer: ProtobufWriter, value: JsonObject) => void
+/** Writes a field, tag and all; nothing where upstream writes nothing. */
+type WriteField = (writer: ProtobufWriter, value: JsonValue | undefined) => void
+
+const schemaProps = 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps'
+
+const writeSchema = (writer: ProtobufWriter, number: number, value: JsonValue): void => {
+  const mark = writer.mark
+  structWriter(schemaProps)(writer, value as JsonObject)
+  writer.delimit(number, mark)
+}
+
+const writeTime = (writer: ProtobufWriter, value: JsonValue, nanos: number): void => {
+  if (typeof value !== 'string') return
+  writer.integerField(2, nanos)
+  writer.integerField(1, Math.floor(Date.parse(value) / 1000))
+}
+
+const customWriters: Readonly<Record<CustomType, (writer: ProtobufWriter, v: JsonValue) => void>> =
+  {
+    IntOrString: (writer, value) => {
+      const isText = typeof value === 'string'
+      writer.textField(3, isText ? value : '')
+      writer.integerField(2, isText ? 0 : Number(value ?? 0))
+      writer.integerField(1, isText ? 1 : 0)
+    },
+    Time: (writer, value) => writeTime(writer, value, 0),
+    MicroTime: (writer, value) =>
+      writeTime(writer, value, Number(/\.(\d{6})/.exec(String(value))?.[1] ?? '0') * 1000),
+    Quantity: (writer, value) => writer.textField(1, String(value ?? '0')),
+    Raw: (writer, value) => {
+      if (value !== null) writer.textField(1, stringify(value))
+    },
+    SchemaOrBool: (writer, value) => {
+      if (typeof value === 'object' && value !== null) writeSchema(writer, 2, value)
+      writer.integerField(1, value === false ? 0 : 1)
+    },
+    SchemaOrArray: (writer, value) => {
+      if (!Array.isArray(value)) writeSchema(writer, 1, value)
+      else for (const item of value.toReversed()) writeSchema(writer, 2, item)
+    },
+    SchemaOrStringArray: (writer, value) => {
+      if (!Array.isArray(value)) writeSchema(writer, 1, value)
+      else for (const item of value.toReversed()) writer.textField(2, String(item))
+    },
+  }
+
+/** The field of one value that is there, or of the zero that stands in its place. */
+const valueWriter = (type: GoType, number: number): WriteField => {
+  switch (type.form) {
+    case 'scalar':
+      switch (type.scalar) {
+        case 'string':
+          return (writer, value) => writer.textField(number, (value ?? '') as string)
+        case 'bool':
+          return (writer, value) => writer.integerField(number, value === true ? 1 : 0)
+        case 'float64':
+          return (writer, value) => {
+            writer.double(Number(value ?? 0))
+            writer.tag(number, wireType.fixed64)
+          }
+        default:
+          return (writer, value) => writer.integerField(number, (value ?? 0) as number | bigint)
+      }
+    case 'bytes':
+      return (writer, value) => {
+        const mark = writer.mark
+        writer.bytes(Buffer.from((value ?? '') as string, 'base64'))
+        writer.delimit(number, mark)
+      }
+    case 'struct': {
+      const write = structWriter(type.key)
+      return (writer, value) => {
+        const mark = writer.mark
+        write(writer, (value ?? {}) as JsonObject)
+        writer.delimit(number, mark)
+      }
+    }
+    case 'custom': {
+      const write = customWriters[type.custom]
+      return (writer, value) => {
+        const mark = writer.mark
+        write(writer, value ?? null)
+        writer.delimit(number, mark)
+      }
+    }
+    case 'slice': {
+      // A list as the value of a map, or with a message of its own.
+      const writeItems = itemsWriter(type.item, 1)
+      return (writer, value) => {
+        const mark = writer.mark
+        writeItems(writer, value)
+        writer.delimit(number, mark)
+      }
+    }
+    default:
+      throw new Error(`${type.name} is no value of protobuf`)
+  }
+}
+
+const itemsWriter = (item: GoType, number: number): WriteField => {
+  const write = valueWriter(item, number)
+  return (writer, value) => {
+    if (!Array.isArray(value)) return
+    for (let at = value.length - 1; at >= 0; at--) write(writer, value[at])
+  }
+}
+
+/** Go compares bytes; UTF-16 sorts otherwise beyond the basic plane only. */
+const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
+
+const sortedKeys = (map: JsonObject): string[] => {
+  const keys = Object.keys(map)
+  return keys.some((key) => /[\ud800-\udfff]/.test(key)) ? keys.sort(byBytes) : keys.sort()
+}
+
+const mapWriter = (type: GoType, number: number): WriteField => {
+  const write = valueWriter(type, 2)
+  return (writer, value) => {
+    if (value === null || typeof value !== 'object') return
+    const map = value as JsonObject
+    const keys = sortedKeys(map)
+    for (let at = keys.length - 1; at >= 0; at--) {
+      const mark = writer.mark
+      write(writer, map[keys[at]!])
+      writer.textField(1, keys[at]!)
+      writer.delimit(number, mark)
+    }
+  }
+}
+
+const fieldWriter = ({ type, pointer, protoNumber }: GoField): WriteField => {
+  if (type.form === 'slice' && !isListMessage(type)) return itemsWriter(type.item, protoNumber)
+  if (type.form === 'map') return mapWriter(type.value, protoNumber)
+  const write = valueWriter(type, protoNumber)
+  if (!pointer && type.form !== 'bytes' && type.form !== 'slice') return write
+  return (writer, value) => {
+    if (value !== undefined && value !== null) write(writer, value)
+  }
+}
+
+interface CompiledField {
+  readonly number: number
+  write(writer: ProtobufWriter, object: JsonObject): void
+}
+
+const compileField = (field: GoField): CompiledField => {
+  const write = fieldWriter(field)
+  const { name } = field
+  return {
+    number: field.protoNumber,
+    write: (writer, object) =>
+      write(writer, Object.hasOwn(object, name) ? object[name] : undefined),
+  }
+}
+
+const compilePlan = ({ fields, embedded }: MessagePlan): Write => {
+  const compiled = [...fields.values()].map(compileField)
+  // What Go embeds is always there.
+  for (const [number, plan] of embedded) {
+    const write = compilePlan(plan)
+    compiled.push({
+      number,
+      write: (writer, object) => {
+        const mark = writer.mark
+        write(writer, object)
+        writer.delimit(number, mark)
+      },
+    })
+  }
+  const down = compiled.sort((a, b) => b.number - a.number)
+  return (writer, object) => {
+    for (const field of down) field.write(writer, object)
+  }
+}
+
+const structs = new Map<string, Write>()
+
+const structWriter = (key: string): Write => {
+  let write = structs.get(key)
+  if (write === undefined) {
+    // Schemas of schemas contain themselves: the name is taken before the fields are compiled.
+    let compiled: Write | undefined
+    write = (writer, object) => {
+      compiled ??= compilePlan(messagePlanOf(key))
+      compiled(writer, object)
+    }
+    structs.set(key, write)
+  }
+  return write
+}
+
+const shared = new ProtobufWriter()
+
+const made = (write: (writer: ProtobufWriter) => void): Buffer => {
+  try {
+    write(shared)
+    return shared.finish()
+  } finally {
+    shared.reset()
+  }
+}
+
+const writeEnvelope = (writer: ProtobufWriter, key: string, value: JsonObject): void => {
+  const type = goTypeOfKey(key)
+  if (type.form !== 'struct') throw new Error(`${key} is no message`)
+  writer.textField(4, '')
+  writer.textField(3, '')
+  const raw = writer.mark
+  structWriter(type.key)(writer, value)
+  writer.delimit(2, raw)
+  const typeMeta = writer.mark
+  writer.textField(2, String(value.kind ?? ''))
+  writer.textField(1, String(value.apiVersion ?? ''))
+  writer.delimit(1, typeMeta)
+  writer.bytes(magic)
+}
+
+/** The object in its envelope, runtime.Unknown after four magic bytes. `key` is its type in go-fields.json. */
+export const encodeProtobuf = (key: string, value: JsonObject): Buffer =>
+  made((writer) => writeEnvelope(writer, key, value))
+
+const lengthBytes = 4
+
+/** One frame of a watch: its length in four bytes, then a WatchEvent without envelope around an object with one. */
+export const encodeWatchFrame = (eventType: string, key: string, value: JsonObject): Buffer =>
+  made((writer) => {
+    const object = writer.mark
+    writeEnvelope(writer, key, value)
+    writer.delimit(1, object)
+    writer.delimit(2, object)
+    writer.textField(1, eventType)
+    const length = Buffer.alloc(lengthBytes)
+    length.writeUInt32BE(writer.mark)
+    writer.bytes(length)
+  })
