@@ -141,8 +141,8 @@ export const checkType = (
       table.byKind({ ...gv, kind }) !== undefined ||
       (kind === gvk.kind && isFormerVersion(gv, gvk)))
   if (!known)
-    throw unrecognized(
-      `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/api/legacyscheme/scheme.go:30"`,
+    throw badRequest(
+      `${kind} in version ${JSON.stringify(gv.version)} cannot be handled as a ${gvk.kind}: no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`,
     )
   if (kind !== gvk.kind && isCustom && apiVersion === expected) {
     const { name } = (value.metadata ?? {}) as { name?: string }

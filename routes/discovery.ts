@@ -5,7 +5,7 @@ import { type ApiError, failure, methodNotAllowed, pathNotFound } from '#api/err
 import type { JsonObject } from '#api/object.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { formatYaml } from '#registry/yaml.js'
-import { notAcceptable as notAcceptableRoute, parseAccept } from './accept.js'
+import { fitsRoute, notAcceptable as notAcceptableRoute, parseAccept } from './accept.js'
 import {
   aggregatedList,
   coreVersions,
@@ -29,7 +29,7 @@ const contentTypes: Readonly<Record<Form, string>> = {
   yaml: 'application/yaml',
   protobuf: 'application/vnd.kubernetes.protobuf',
 }
-const accepted = Object.values(contentTypes).join(', ')
+const produced = Object.values(contentTypes)
 
 const formOf = (type: string): Form | undefined => {
   if (type === '*/*' || type === 'application/json') return 'json'
@@ -41,7 +41,7 @@ const notAcceptable = (): ApiError =>
   failure({
     code: 406,
     reason: 'NotAcceptable',
-    message: `only the following media types are accepted: ${accepted}`,
+    message: `only the following media types are accepted: ${produced.join(', ')}`,
   })
 
 const aggregatedAs = 'APIGroupDiscoveryList'
@@ -54,7 +54,8 @@ const negotiate = (
   for (const { type, parameters } of parseAccept(request.headers.accept)) {
     const form = formOf(type)
     if (form === undefined) continue
-    if (parameters.as === undefined) return form
+    if (parameters.as === undefined && parameters.g === undefined && parameters.v === undefined)
+      return form
     const asked = parameters.g === 'apidiscovery.k8s.io' && parameters.v === 'v2'
     if (hasAggregated && form === 'json' && asked && parameters.as === aggregatedAs)
       return 'aggregated'
@@ -124,8 +125,14 @@ const sendAggregated = (
 
 type Params = { group: string; version: string }
 
-const isRead = (request: FastifyRequest): boolean =>
-  request.method === 'GET' || request.method === 'HEAD'
+/**
+ * The documents of go-restful's routes answer GET alone, and their media types are looked at first without parameters.
+ * Those of plain handlers (/apis, a group, whatever is custom) answer every method alike.
+ */
+const checkRoute = (request: FastifyRequest): void => {
+  if (request.method !== 'GET') throw methodNotAllowed()
+  if (!fitsRoute(request.headers.accept, produced)) throw notAcceptableRoute(produced)
+}
 
 export const installDiscovery = (app: FastifyInstance, source: DiscoverySource): void => {
   const documents = new Documents(source)
@@ -133,10 +140,9 @@ export const installDiscovery = (app: FastifyInstance, source: DiscoverySource):
   const root =
     (name: 'api' | 'apis', legacy: (request: FastifyRequest) => JsonObject) =>
     async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-      if (!isRead(request)) throw methodNotAllowed()
+      if (name === 'api') checkRoute(request)
       const form = negotiate(request, true)
       if (form === undefined) throw notAcceptable()
-      reply.header('vary', 'Accept')
       if (form === 'aggregated') return sendAggregated(request, reply, documents.aggregated(name))
       return send(reply, form, legacy(request))
     }
@@ -144,7 +150,6 @@ export const installDiscovery = (app: FastifyInstance, source: DiscoverySource):
   const group = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const found = documents.named((request.params as Params).group)
     if (found === undefined || found.group === '') return sendNotFound(reply)
-    if (!isRead(request)) throw methodNotAllowed()
     const form = negotiate(request, false)
     if (form === undefined) throw notAcceptable()
     return send(reply, form as Form, groupDocument(found))
@@ -161,9 +166,9 @@ export const installDiscovery = (app: FastifyInstance, source: DiscoverySource):
         return sendNotFound(reply)
       throw pathNotFound()
     }
-    if (!isRead(request)) throw methodNotAllowed()
+    if (rows.some((row) => !row.isCustom)) checkRoute(request)
     const form = negotiate(request, false)
-    if (form === undefined) throw notAcceptableRoute(accepted)
+    if (form === undefined) throw notAcceptable()
     return send(reply, form as Form, resourceList({ group: name, version: wanted }, rows))
   }
 

@@ -204,9 +204,14 @@ const groupIsBuiltIn = ({ table }: ApiDeps, group: string): boolean => {
 /** What the server of custom resources hands on to nobody: text, not a Status. */
 const pageNotFound = (): PlainTextError => new PlainTextError(404, '404 page not found\n')
 
-/** Paths of the wrong scope do not exist for custom resources. */
-const isWrongScope = ({ namespaced, isCustom }: ResourceDefinition, info: RequestInfo): boolean =>
-  isCustom && (namespaced ? info.namespace === '' && info.parts.length > 1 : info.namespace !== '')
+/** Paths of the wrong scope do not exist. A namespace's own path counts as one inside of it. */
+const isWrongScope = (
+  definition: ResourceDefinition,
+  { namespace, parts }: RequestInfo,
+): boolean =>
+  definition.namespaced
+    ? namespace === '' && parts.length > 1
+    : namespace !== '' && !(definition.gvk.kind === 'Namespace' && parts[1] === namespace)
 
 /** What no route of its own serves: custom resources, legacy watches, and what is refused with a reason. */
 const serveByTable = async (
@@ -215,7 +220,12 @@ const serveByTable = async (
   deps: ApiDeps,
 ): Promise<unknown> => {
   const { info } = request.kube
-  const { apiGroup: group, apiVersion: version, resource } = info
+  const { apiGroup: group, apiVersion: version, resource, parts } = info
+  if (info.isResourceRequest && parts.length === 1 && /^(?:proxy|watch)$/.test(resource))
+    throw new PlainTextError(
+      500,
+      `Internal Server Error: ${JSON.stringify(info.path)}: failed to create RequestInfo: unable to determine kind and namespace from url, ${info.path}\n`,
+    )
   const definition = info.isResourceRequest
     ? deps.table.get({ group, version, resource })
     : undefined
@@ -225,7 +235,7 @@ const serveByTable = async (
     if (!isLegacy && !groupIsBuiltIn(deps, asked)) throw pageNotFound()
     throw pathNotFound()
   }
-  if (isWrongScope(definition, info)) throw pageNotFound()
+  if (isWrongScope(definition, info)) throw definition.isCustom ? pageNotFound() : pathNotFound()
   const isLegacyWatch = info.verb === 'watch' && /\/watch\//.test(info.path)
   const namespace = definition.namespaced && info.namespace !== '' ? info.namespace : undefined
   if (isLegacyWatch) {

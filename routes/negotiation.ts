@@ -4,6 +4,7 @@
  * Custom resources have no protobuf of their own, only their metadata alone has.
  */
 import { failure } from '#api/errors.js'
+import { fitsRoute, notAcceptable as notAcceptableRoute } from './accept.js'
 
 export type Conversion = 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList'
 
@@ -40,7 +41,8 @@ const parseClause = (text: string): Clause => {
   for (const parameter of rest) {
     const at = parameter.indexOf('=')
     if (at < 0) continue
-    parameters.set(parameter.slice(0, at).trim(), parameter.slice(at + 1).trim())
+    const value = parameter.slice(at + 1).trim()
+    if (value !== '') parameters.set(parameter.slice(0, at).trim(), value)
   }
   const quality = Number(parameters.get('q') ?? '1')
   parameters.delete('q')
@@ -129,23 +131,6 @@ export const negotiateError = (header: string | undefined): Negotiated => {
   return negotiate(header, ({ convert }) => convert === undefined) ?? fallback
 }
 
-/** The first step: does any type of the header, without parameters, appear among the route's? */
-const fitsRoute = (header: string, produced: readonly string[]): boolean => {
-  if (header === '') return true
-  return header.split(',').some((clause) => {
-    const type = (clause.split(';')[0] ?? '').trim()
-    return type === '*/*' || produced.includes(type)
-  })
-}
-
-const routeRefusal = (produced: readonly string[]) =>
-  failure({
-    code: 406,
-    reason: 'NotAcceptable',
-    message: `406: Not Acceptable\n\nAvailable representations: ${produced.join(', ')}`,
-    details: {},
-  })
-
 const objectTypes = mediaTypes
 const listTypes = [...mediaTypes, ...streamTypes]
 // Clients send a handful of different headers; the bound is against those who do not.
@@ -167,7 +152,7 @@ export const negotiateOutput = (
   if (accept === json || accept === '' || accept === '*/*') return fallback
   if (!custom) {
     const produced = collection ? listTypes : objectTypes
-    if (!fitsRoute(accept, produced)) throw routeRefusal(produced)
+    if (!fitsRoute(accept, produced)) throw notAcceptableRoute(produced)
   }
   const cache = custom ? customCache : builtInCache
   let found = cache.get(accept)

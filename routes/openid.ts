@@ -1,7 +1,7 @@
 /** The OpenID documents with which others check ServiceAccount tokens. */
 import type { KeyObject } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import { notAcceptable, parseAccept } from './accept.js'
+import { fitsRoute, notAcceptable } from './accept.js'
 
 export interface TokenIssuer {
   readonly issuer: string
@@ -17,9 +17,8 @@ export const installOpenId = (
   url: () => string,
 ): void => {
   app.get('/.well-known/openid-configuration', (request, reply) => {
-    const types = parseAccept(request.headers.accept).map(({ type }) => type)
-    if (!types.some((type) => ['*/*', 'application/*', 'application/json'].includes(type)))
-      throw notAcceptable('application/json')
+    const produced = ['application/json']
+    if (!fitsRoute(request.headers.accept, produced)) throw notAcceptable(produced)
     const document = {
       issuer: issuer.issuer,
       jwks_uri: `${url()}/openid/v1/jwks`,
@@ -35,9 +34,7 @@ export const installOpenId = (
       .send(Buffer.from(JSON.stringify(document)))
   })
   app.get('/openid/v1/jwks', (request, reply) => {
-    const types = parseAccept(request.headers.accept).map(({ type }) => type)
-    if (!types.some((type) => ['*/*', 'application/*', keySetType].includes(type)))
-      throw notAcceptable(keySetType)
+    if (!fitsRoute(request.headers.accept, [keySetType])) throw notAcceptable([keySetType])
     const keys = issuer.verifyingKeys.map(({ id, key, algorithm }) => ({
       use: 'sig',
       kid: id,

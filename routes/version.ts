@@ -1,7 +1,7 @@
 /** /version: which Kubernetes this server answers as. The build metadata says whose server it is. */
 import type { FastifyInstance } from 'fastify'
 import { methodNotAllowed } from '#api/errors.js'
-import { notAcceptable, parseAccept } from './accept.js'
+import { fitsRoute, notAcceptable } from './accept.js'
 
 export interface BuildInfo {
   /** Of package.json. */
@@ -29,14 +29,14 @@ export const versionDocument = ({ ownVersion, nodeVersion, platform }: BuildInfo
   platform,
 })
 
+const produced = ['application/json']
+
 export const installVersion = (app: FastifyInstance, build: BuildInfo): void => {
   const body = Buffer.from(JSON.stringify(versionDocument(build), null, 2))
   for (const url of ['/version', '/version/'])
     app.all(url, (request, reply) => {
-      if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed()
-      const types = parseAccept(request.headers.accept).map(({ type }) => type)
-      if (!types.some((type) => ['*/*', 'application/*', 'application/json'].includes(type)))
-        throw notAcceptable('application/json')
+      if (request.method !== 'GET') throw methodNotAllowed()
+      if (!fitsRoute(request.headers.accept, produced)) throw notAcceptable(produced)
       return reply.header('content-type', 'application/json').send(body)
     })
 }

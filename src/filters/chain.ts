@@ -16,6 +16,7 @@ import { type Filter, KubeRequest } from './kube-request.js'
 import { type InFlightLimits, maxInFlight } from './max-in-flight.js'
 import type { OpenRequests } from './open-requests.js'
 import { parseRequestInfo } from './request-info.js'
+import { requestTimeout } from './request-timeout.js'
 
 export interface ChainDeps {
   clock: Clock
@@ -38,6 +39,7 @@ const requestInfo =
 
 export const filterChain = (deps: ChainDeps): readonly Filter[] => [
   requestInfo(deps.clock),
+  requestTimeout,
   authentication(deps.authenticator, deps.allowAnonymous),
   impersonation(deps.authorizer),
   maxInFlight(deps.inFlight, deps.openRequests),

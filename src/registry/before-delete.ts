@@ -20,20 +20,21 @@ export type Graceful =
 export const checkDeletePreconditions = (
   object: KubeObject,
   options: DeleteOptions,
-  { gvk }: ResourceDefinition,
+  { gvk, storageVersion = gvk }: ResourceDefinition,
 ): void => {
+  const kind = { group: storageVersion.group, kind: gvk.kind }
   const { uid, resourceVersion } = options.preconditions ?? {}
   const meta = object.metadata
   const name = meta.name ?? ''
   if (uid !== undefined && uid !== meta.uid)
     throw conflictOfKind(
-      gvk,
+      kind,
       name,
       `the UID in the precondition (${uid}) does not match the UID in record (${meta.uid ?? ''}). The object might have been deleted and then recreated`,
     )
   if (resourceVersion !== undefined && resourceVersion !== meta.resourceVersion)
     throw conflictOfKind(
-      gvk,
+      kind,
       name,
       `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${meta.resourceVersion ?? ''}). The object might have been modified`,
     )
