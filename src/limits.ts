@@ -58,6 +58,8 @@ export const limits = {
   consistentReadWaitMs: 10_000,
   /** Objects in one page that a collection delete reads. */
   deleteCollectionPageLength: 10_000,
+  /** Removals of a collection delete that wait for the disk at once: enough to share a commit, few enough to stop soon. */
+  deleteCollectionWritesMax: 256,
   /** Live non-mutating and mutating requests; upstream's --max-requests-inflight pair. */
   readRequestsInFlightMax: 400,
   mutatingRequestsInFlightMax: 200,

@@ -1,4 +1,4 @@
-/** Collection deletes (deletion.md section 11): page by page, one object after the other, stopping at the first error. */
+/** Collection deletes (deletion.md section 11): page by page, in the order of the list, stopping at the first error. */
 import { ApiError } from '#api/errors.js'
 import type { ListPage, StoredObject } from '#cacher/object-storage.js'
 import { limits } from '#limits'
@@ -34,19 +34,43 @@ export const deleteCollection = async (
   }
 }
 
+/**
+ * Decides one object after the other, and the next as soon as one is about to be written: so nothing after a refused
+ * object is touched and revisions follow the list, yet many removals share one commit.
+ */
 const deletePage = async (
   store: Pick<Store, 'delete' | 'definition'>,
   ctx: RequestContext,
   options: DeleteOptions,
   page: ListPage,
 ): Promise<void> => {
+  const failures: unknown[] = []
+  let writing: Promise<void>[] = []
   for (const { object } of page.items) {
-    ctx.signal.throwIfAborted()
-    const { name = '', namespace } = object.metadata
-    try {
-      await store.delete({ ...ctx, namespace, inCollection: true }, name, options)
-    } catch (error) {
-      if (!(error instanceof ApiError && error.reason === 'NotFound')) throw error
-    }
+    if (ctx.signal.aborted || failures.length > 0) break
+    await new Promise<void>((decided) => {
+      const item = { ...ctx, namespace: object.metadata.namespace, inCollection: { decided } }
+      const done = deleteItem(store, item, object.metadata.name ?? '', options)
+      writing.push(done.catch((error) => void failures.push(error)).then(decided))
+    })
+    if (writing.length < limits.deleteCollectionWritesMax) continue
+    await Promise.all(writing)
+    writing = []
+  }
+  await Promise.all(writing)
+  if (failures.length > 0) throw failures[0]
+  ctx.signal.throwIfAborted()
+}
+
+const deleteItem = async (
+  store: Pick<Store, 'delete'>,
+  ctx: RequestContext,
+  name: string,
+  options: DeleteOptions,
+): Promise<void> => {
+  try {
+    await store.delete(ctx, name, options)
+  } catch (error) {
+    if (!(error instanceof ApiError && error.reason === 'NotFound')) throw error
   }
 }

@@ -30,7 +30,7 @@ const admitDelete = async (
   { deps, ctx, options }: Deletion,
   current: StoredObject,
 ): Promise<void> => {
-  const name = ctx.inCollection === true ? '' : (current.object.metadata.name ?? '')
+  const name = ctx.inCollection !== undefined ? '' : (current.object.metadata.name ?? '')
   const call = { operation: 'DELETE' as const, ctx, name, oldObject: current.object, options }
   await admit(deps, 'mutate', call)
   await admit(deps, 'validate', call)
@@ -81,6 +81,8 @@ const markOnce = async (deletion: Deletion, current: StoredObject): Promise<Mark
     object.metadata as unknown as JsonObject,
     current.object.metadata as unknown as JsonObject,
   )
+  // A removal that follows is a second write: watchers see both before anything of the next object.
+  if (stays) ctx.inCollection?.decided()
   const stored = same
     ? current
     : ctx.dryRun
@@ -118,6 +120,7 @@ const remove = async (
     await admitDelete(deletion, current)
     if (ctx.dryRun) return { stored: current, deleted: true }
     const expected = current
+    ctx.inCollection?.decided()
     try {
       const stored = await write(deps, 'delete', () => storage.delete(expected))
       await definition.strategy.afterDelete?.(stored.object, ctx)

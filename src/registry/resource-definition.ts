@@ -34,8 +34,11 @@ export interface RequestContext {
   /** The user agent's first word, and the `fieldManager` parameter, for managedFields. */
   readonly userAgent: string
   readonly fieldManager: string
-  /** True for each object of a collection delete: admission then sees no name (deletion.md row 146). */
-  readonly inCollection?: boolean
+  /**
+   * Set for each object of a collection delete: admission then sees no name (deletion.md row 146), and `decided` is told
+   * when nothing is left to do but to write.
+   */
+  readonly inCollection?: { decided(): void }
   /** The kind of the request's body where a subresource has one of its own (Scale, Eviction); for admission. */
   readonly kind?: GroupVersionKind
   /** Other resources, for the few kinds that need them (Services allocate, Namespaces guard). */

@@ -301,6 +301,10 @@ t.test('rows 135 to 148: collections', async (t) => {
   t.equal((await api.delete(`${configMaps}?fieldSelector=data.k=v`)).code, 400, 'row 136')
   t.equal((await api.delete(`${configMaps}?resourceVersionMatch=Exact`)).code, 422)
   t.equal((await api.delete(configMaps, { preconditions: { uid: 'no' } })).code, 409, 'row 147')
+  const later = (await api.post(configMaps, { metadata: { name: 'later' } })).body
+  const { uid } = later.metadata
+  t.equal((await api.delete(configMaps, { preconditions: { uid } })).code, 409)
+  t.same(names((await api.get(configMaps)).body), ['b', 'later'], 'row 140: nothing after b went')
   await api.post(pods, pod('p', {}, { terminationGracePeriodSeconds: 5 }))
   await api.post(pods, pod('q', {}, { terminationGracePeriodSeconds: 50 }))
   const before = await api.delete(pods)
