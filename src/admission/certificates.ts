@@ -7,6 +7,7 @@ import { type AdmissionPlugin, isAbout, refuse } from './plugin.js'
 
 export const certificateSubjectRestriction: AdmissionPlugin = {
   name: 'CertificateSubjectRestriction',
+  resources: ['certificatesigningrequests'],
   validate: (attributes) => {
     const group = 'certificates.k8s.io'
     const resource = 'certificatesigningrequests'
@@ -40,6 +41,7 @@ const mayActFor = async (
 
 export const certificateApproval = (authorize: AuthorizeSigner): AdmissionPlugin => ({
   name: 'CertificateApproval',
+  resources: ['certificatesigningrequests'],
   validate: async (attributes) => {
     if (!isAbout(attributes, { ...requests, subresource: 'approval', operations: ['UPDATE'] }))
       return
@@ -59,6 +61,7 @@ const issued = ({ status }: KubeObject): string =>
 
 export const certificateSigning = (authorize: AuthorizeSigner): AdmissionPlugin => ({
   name: 'CertificateSigning',
+  resources: ['certificatesigningrequests'],
   validate: async (attributes) => {
     if (!isAbout(attributes, { ...requests, subresource: 'status', operations: ['UPDATE'] })) return
     // Whoever changes neither the certificate nor the failure signs nothing.

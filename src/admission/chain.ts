@@ -53,6 +53,19 @@ export interface AdmissionOptions {
   readonly resourceOfKind?: ResourceOfKind
 }
 
+/** The plugins that look at a resource. Most look at a few only, and every write would wait for each of them in turn. */
+const byResource = (plugins: readonly AdmissionPlugin[]) => {
+  const known = new Map<string, readonly AdmissionPlugin[]>()
+  return (resource: string): readonly AdmissionPlugin[] => {
+    let found = known.get(resource)
+    if (found === undefined) {
+      found = plugins.filter(({ resources }) => resources?.includes(resource) ?? true)
+      known.set(resource, found)
+    }
+    return found
+  }
+}
+
 export const makeAdmission = (options: AdmissionOptions = {}): Admission => {
   const {
     disabled = [],
@@ -66,14 +79,20 @@ export const makeAdmission = (options: AdmissionOptions = {}): Admission => {
     validatingAdmissionWebhook,
     resourceQuota,
   ].filter((plugin) => !disabled.includes(plugin.name))
-  const mutating = plugins.filter((plugin) => plugin.mutate !== undefined)
-  const validating = plugins.filter((plugin) => plugin.validate !== undefined)
+  const mutating = byResource(plugins.filter((plugin) => plugin.mutate !== undefined))
+  const validating = byResource(plugins.filter((plugin) => plugin.validate !== undefined))
   return {
     mutate: async (attributes) => {
-      for (const plugin of mutating) await plugin.mutate!(attributes)
+      for (const plugin of mutating(attributes.resource.resource)) {
+        const read = plugin.mutate!(attributes)
+        if (read !== undefined) await read
+      }
     },
     validate: async (attributes) => {
-      for (const plugin of validating) await plugin.validate!(attributes)
+      for (const plugin of validating(attributes.resource.resource)) {
+        const read = plugin.validate!(attributes)
+        if (read !== undefined) await read
+      }
     },
   }
 }

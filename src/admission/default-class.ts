@@ -5,6 +5,7 @@ const betaClass = 'volume.beta.kubernetes.io/storage-class'
 
 export const defaultStorageClass: AdmissionPlugin = {
   name: 'DefaultStorageClass',
+  resources: ['persistentvolumeclaims'],
   mutate: async (attributes) => {
     const claims = {
       group: '',
@@ -33,6 +34,7 @@ export const defaultStorageClass: AdmissionPlugin = {
 
 export const defaultIngressClass: AdmissionPlugin = {
   name: 'DefaultIngressClass',
+  resources: ['ingresses'],
   mutate: async (attributes) => {
     const group = 'networking.k8s.io'
     if (!isAbout(attributes, { group, resource: 'ingresses', operations: ['CREATE'] })) return

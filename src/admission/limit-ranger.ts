@@ -189,6 +189,7 @@ const rangesFor = ({ ctx, namespace }: AdmissionAttributes) =>
 
 export const limitRanger: AdmissionPlugin = {
   name: 'LimitRanger',
+  resources: ['pods', 'persistentvolumeclaims'],
   mutate: async (attributes) => {
     if (!isPodCreate(attributes)) return
     for (const limitRange of await rangesFor(attributes)) fillPod(attributes.object!, limitRange)

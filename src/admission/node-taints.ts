@@ -13,6 +13,7 @@ interface Taint {
 /** A new node takes no pods until it has said that it is ready. */
 export const taintNodesByCondition: AdmissionPlugin = {
   name: 'TaintNodesByCondition',
+  resources: ['nodes'],
   mutate: ({ object, ...attributes }) => {
     const about = { group: '', resource: 'nodes', operations: ['CREATE'] as const }
     if (!isAbout({ object, ...attributes }, about)) return
@@ -38,6 +39,7 @@ const tolerates = (pod: KubeObject, key: string): boolean =>
 /** A pod stays five minutes on a node that is gone, unless it says otherwise. */
 export const defaultTolerationSeconds: AdmissionPlugin = {
   name: 'DefaultTolerationSeconds',
+  resources: ['pods'],
   mutate: (attributes) => {
     if (!isAbout(attributes, { group: '', resource: 'pods', operations: ['CREATE', 'UPDATE'] }))
       return

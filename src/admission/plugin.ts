@@ -10,6 +10,8 @@ import type { RequestContext } from '#registry/resource-definition.js'
 export interface AdmissionPlugin {
   /** As --disable-admission-plugins takes it. */
   readonly name: string
+  /** Plural names of the only resources that it looks at, in any group; missing: it looks at all. */
+  readonly resources?: readonly string[]
   mutate?(attributes: AdmissionAttributes): void | Promise<void>
   validate?(attributes: AdmissionAttributes): void | Promise<void>
 }

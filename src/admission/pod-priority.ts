@@ -62,6 +62,7 @@ const admitPod = async (attributes: AdmissionAttributes): Promise<void> => {
 
 export const podPriority: AdmissionPlugin = {
   name: 'Priority',
+  resources: ['pods', 'priorityclasses'],
   mutate: async (attributes) => {
     if (isPodCreate(attributes)) return admitPod(attributes)
     if (!isAbout(attributes, { group: '', resource: 'pods', operations: ['UPDATE'] })) return

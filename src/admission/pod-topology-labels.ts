@@ -5,6 +5,7 @@ const topologyLabels = ['topology.kubernetes.io/zone', 'topology.kubernetes.io/r
 
 export const podTopologyLabels: AdmissionPlugin = {
   name: 'PodTopologyLabels',
+  resources: ['pods'],
   mutate: async (attributes) => {
     const pods = { group: '', resource: 'pods' }
     const isBinding = isAbout(attributes, {

@@ -42,6 +42,7 @@ const setScheduling = (attributes: AdmissionAttributes, found: KubeObject): void
 
 export const runtimeClass: AdmissionPlugin = {
   name: 'RuntimeClass',
+  resources: ['pods'],
   mutate: async (attributes) => {
     if (!isPodCreate(attributes)) return
     const found = await classOf(attributes)

@@ -82,6 +82,7 @@ const accountOf = async (attributes: AdmissionAttributes, name: string): Promise
 
 export const serviceAccount: AdmissionPlugin = {
   name: 'ServiceAccount',
+  resources: ['pods'],
   mutate: async (attributes) => {
     if (!isPodCreate(attributes)) return
     const pod = attributes.object!

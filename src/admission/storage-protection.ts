@@ -10,6 +10,7 @@ const finalizers: Readonly<Record<string, string>> = {
 
 export const storageObjectInUseProtection: AdmissionPlugin = {
   name: 'StorageObjectInUseProtection',
+  resources: ['persistentvolumes', 'persistentvolumeclaims', 'volumeattributesclasses'],
   mutate: ({ operation, resource, subresource, object }) => {
     const finalizer = finalizers[`${resource.group}/${resource.resource}`]
     if (operation !== 'CREATE' || subresource !== '' || finalizer === undefined) return
@@ -21,6 +22,7 @@ export const storageObjectInUseProtection: AdmissionPlugin = {
 
 export const persistentVolumeClaimResize: AdmissionPlugin = {
   name: 'PersistentVolumeClaimResize',
+  resources: ['persistentvolumeclaims'],
   validate: async (attributes) => {
     const claims = {
       group: '',
