@@ -89,12 +89,14 @@ const conditionsFor = (
       : { type: 'NamesAccepted', status: 'False', ...problem }
   const before = conditionOf(definition, 'Established')
   if (before?.status === 'True') return { namesAccepted, established: before }
+  // Two writes, as of two controllers upstream: the names are installed first, then the definition is established.
+  const isInstalling = before?.reason === 'Installing'
   const established: DefinitionCondition =
     problem === undefined
       ? {
           type: 'Established',
-          status: 'True',
-          reason: 'InitialNamesAccepted',
+          status: isInstalling ? 'True' : 'False',
+          reason: isInstalling ? 'InitialNamesAccepted' : 'Installing',
           message: 'the initial names have been accepted',
         }
       : {

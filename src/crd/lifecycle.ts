@@ -108,7 +108,7 @@ class Lifecycle {
       for (const event of batch.events) {
         const definition = event.stored.object as CustomResourceDefinition
         if (event.type === 'DELETED') await this.#forget(definition)
-        else {
+        else if (!this.#isPast(definition)) {
           this.show(definition)
           await this.#trySync(definition)
         }
@@ -116,6 +116,16 @@ class Lifecycle {
       revision = batch.revision
     }
     return revision
+  }
+
+  /** An event of a write of our own after which we have written again must not undo what is shown. */
+  #isPast({ metadata }: CustomResourceDefinition): boolean {
+    const known = this.#known.get(metadata.name!)?.definition.metadata
+    return (
+      known !== undefined &&
+      known.uid === metadata.uid &&
+      Number(known.resourceVersion) > Number(metadata.resourceVersion)
+    )
   }
 
   async #listAgain(): Promise<number> {
@@ -184,15 +194,18 @@ class Lifecycle {
       .filter((other) => other.metadata.name !== definition.metadata.name)
     const { acceptedNames, namesAccepted, established } = decideNames(definition, others)
     const { now } = this.context()
-    await this.#changeStatus(definition, (status) => ({
+    const changed = await this.#changeStatus(definition, (status) => ({
       ...status,
       conditions: withCondition(
         withCondition(status.conditions, namesAccepted, now),
-        established,
+        // Another replica may have been faster; what is established stays so.
+        status.conditions?.find((c) => c.type === 'Established' && c.status === 'True') ??
+          established,
         now,
       ),
       acceptedNames,
     }))
+    if (changed !== undefined && established.reason === 'Installing') await this.#syncNames(changed)
   }
 
   async #changeStatus(
@@ -200,16 +213,18 @@ class Lifecycle {
     change: (
       status: NonNullable<CustomResourceDefinition['status']>,
     ) => CustomResourceDefinition['status'],
-  ): Promise<void> {
+  ): Promise<CustomResourceDefinition | undefined> {
     const next = change(definition.status!)
-    if (jsonEquals(next, definition.status)) return
+    if (jsonEquals(next, definition.status)) return undefined
     const store = this.#deps.storeOf(definitions)!
     const ctx = this.context('status')
     const { stored } = await store.update(ctx, definition.metadata.name!, (current) => {
       const status = (current as CustomResourceDefinition).status!
       return { ...current!, status: change(status) } as KubeObject
     })
-    this.show(stored.object as CustomResourceDefinition)
+    const changed = stored.object as CustomResourceDefinition
+    this.show(changed)
+    return changed
   }
 
   /** Deletes the objects of a terminating definition, waits for their finalizers, then lets the definition go. */
@@ -237,12 +252,12 @@ class Lifecycle {
     await this.#removeFinalizer(definition)
   }
 
-  #terminating(
+  async #terminating(
     definition: CustomResourceDefinition,
     reason: string,
     message: string,
   ): Promise<void> {
-    return this.#changeStatus(definition, (status) => ({
+    await this.#changeStatus(definition, (status) => ({
       ...status,
       conditions: withCondition(
         status.conditions,
