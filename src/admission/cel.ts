@@ -1,22 +1,12 @@
 /** CEL over admission requests: object, oldObject, request, params, namespaceObject, variables (apiserver, plugin/cel). */
-import type { Environment } from '@marcbachmann/cel-js'
+import { type Evaluate, parseExpression } from '#cel/compile.js'
+import { evaluationEnvironment } from '#cel/policy-environment.js'
 
 export type CelContext = Readonly<Record<string, unknown>>
-type Program = (context: CelContext) => unknown
 
-let environment: Promise<Environment> | undefined
-const programs = new Map<string, Program>()
+const programs = new Map<string, Evaluate>()
 /** Policies come and go; a program that is gone too long is compiled again. */
 const programsMax = 1_000
-
-/** The library is loaded when the first expression is met: most servers never see one. */
-const load = (): Promise<Environment> => {
-  environment ??= import('@marcbachmann/cel-js').then(
-    ({ Environment: Env }) =>
-      new Env({ unlistedVariablesAreDyn: true, homogeneousAggregateLiterals: false }),
-  )
-  return environment
-}
 
 /** Whole numbers are ints in CEL, and those are BigInt here. */
 export const toCel = (value: unknown): unknown => {
@@ -30,8 +20,7 @@ export const toCel = (value: unknown): unknown => {
 export const evaluate = async (expression: string, context: CelContext): Promise<unknown> => {
   let program = programs.get(expression)
   if (program === undefined) {
-    const parsed = (await load()).parse(expression)
-    program = (values) => parsed(values as Record<string, unknown>)
+    program = parseExpression(evaluationEnvironment(), expression)
     if (programs.size >= programsMax) programs.clear()
     programs.set(expression, program)
   }

@@ -12,8 +12,8 @@ import {
   tooMany,
 } from '#api/field-error.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
+import { matchesPattern } from '#cel/patterns.js'
 import { matchesFormat } from './formats.js'
-import { matchesPattern } from './patterns.js'
 import {
   isObject,
   jsonEquals,

@@ -11,7 +11,7 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
-import { compilePattern } from './patterns.js'
+import { compilePattern } from '#cel/patterns.js'
 import { isObject, type StructuralSchema } from './structural-schema.js'
 
 const unsupportedWords = [

@@ -4,6 +4,7 @@ import { isDns1035Label, isDns1123Subdomain } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import type { Strategy } from '#registry/resource-definition.js'
 import { sameJson } from '#validation/immutable.js'
+import { variableTypes } from './expressions.js'
 import {
   defaultMatch,
   failurePolicies,
@@ -75,8 +76,11 @@ export const commonPolicyErrors = ({ spec }: KubeObject): FieldError[] => {
             ? [required('spec.matchConstraints.resourceRules')]
             : []),
         ]),
-    ...matchConditionErrors(spec.matchConditions ?? [], 'spec.matchConditions'),
+    ...matchConditionErrors(spec.matchConditions ?? [], 'spec.matchConditions', {
+      params: Boolean(spec.paramKind),
+    }),
     ...variableErrors(spec.variables ?? []),
+    ...variableTypes(spec.variables ?? [], Boolean(spec.paramKind)).errors,
   ]
 }
 

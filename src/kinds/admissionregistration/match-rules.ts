@@ -9,7 +9,9 @@ import {
   required,
 } from '#api/field-error.js'
 import { isQualifiedName } from '#api/names.js'
+import type { PolicyNames } from '#cel/policy-environment.js'
 import { type LabelSelector, validLabelSelector } from '#validation/label-selector.js'
+import { expressionErrors } from './expressions.js'
 
 export interface MatchRule {
   operations?: string[]
@@ -131,8 +133,12 @@ interface MatchCondition {
 }
 const matchConditionsMax = 64
 
-/** Names and presence; what an expression means is looked at when it is compiled. */
-export const matchConditionErrors = (conditions: MatchCondition[], path: string): FieldError[] => {
+/** Names, presence and that the expressions compile to a bool. */
+export const matchConditionErrors = (
+  conditions: MatchCondition[],
+  path: string,
+  names: PolicyNames,
+): FieldError[] => {
   if (conditions.length > matchConditionsMax)
     return [
       {
@@ -148,6 +154,7 @@ export const matchConditionErrors = (conditions: MatchCondition[], path: string)
     seen.add(name)
     return [
       ...(expression.trim() === '' ? [required(child(at, 'expression'))] : []),
+      ...expressionErrors(child(at, 'expression'), expression, names, ['bool']),
       ...(name === ''
         ? [required(child(at, 'name'))]
         : isQualifiedName(name).map((m) => invalid(child(at, 'name'), name, m))),

@@ -1,8 +1,10 @@
 import { child, type FieldError, index, invalid, notSupported, required } from '#api/field-error.js'
 import { isQualifiedName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
+import type { PolicyNames } from '#cel/policy-environment.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { commonPolicyErrors, policyStrategy, sampleConstraints } from './admission-policy.js'
+import { expressionErrors, namesOfPolicy } from './expressions.js'
 
 const reasons = ['Forbidden', 'Invalid', 'RequestEntityTooLarge', 'Unauthorized']
 const shownReasons = ['Forbidden', 'Invalid', 'RequestEntityTooLarge']
@@ -10,13 +12,19 @@ const shownReasons = ['Forbidden', 'Invalid', 'RequestEntityTooLarge']
 interface Validation {
   expression?: string
   message?: string
+  messageExpression?: string
   reason?: string
 }
 
-const validationErrors = ({ expression = '', message, reason }: Validation, path: string) => {
+const validationErrors = (validation: Validation, path: string, names: PolicyNames) => {
+  const { expression = '', message, messageExpression, reason } = validation
   const errors: FieldError[] = []
   if (expression.trim() === '')
     errors.push(required(child(path, 'expression'), 'expression is not specified'))
+  errors.push(...expressionErrors(child(path, 'expression'), expression, names, ['bool']))
+  errors.push(
+    ...expressionErrors(child(path, 'messageExpression'), messageExpression, names, ['string']),
+  )
   if (message !== undefined) {
     if (message.trim() === '')
       errors.push(invalid(child(path, 'message'), message, 'must be non-empty if specified'))
@@ -28,7 +36,7 @@ const validationErrors = ({ expression = '', message, reason }: Validation, path
   return errors
 }
 
-const annotationErrors = ({ metadata, spec }: KubeObject): FieldError[] =>
+const annotationErrors = ({ metadata, spec }: KubeObject, names: PolicyNames): FieldError[] =>
   ((spec.auditAnnotations ?? []) as { key?: string; valueExpression?: string }[]).flatMap(
     ({ key = '', valueExpression = '' }, i) => {
       const at = index('spec.auditAnnotations', i)
@@ -38,6 +46,10 @@ const annotationErrors = ({ metadata, spec }: KubeObject): FieldError[] =>
         ...(valueExpression.trim() === ''
           ? [required(child(at, 'valueExpression'), 'valueExpression is not specified')]
           : []),
+        ...expressionErrors(child(at, 'valueExpression'), valueExpression, names, [
+          'string',
+          'null_type',
+        ]),
       ]
     },
   )
@@ -46,14 +58,15 @@ const validate = (object: KubeObject): FieldError[] => {
   const { spec } = object
   const validations: Validation[] = spec.validations ?? []
   const isEmpty = validations.length === 0 && (spec.auditAnnotations ?? []).length === 0
+  const names = namesOfPolicy(object)
   const text = 'validations or auditAnnotations must contain at least one item'
   return [
     ...commonPolicyErrors(object),
     ...(isEmpty
       ? [required('spec.validations', text), required('spec.auditAnnotations', text)]
       : []),
-    ...validations.flatMap((v, i) => validationErrors(v, index('spec.validations', i))),
-    ...annotationErrors(object),
+    ...validations.flatMap((v, i) => validationErrors(v, index('spec.validations', i), names)),
+    ...annotationErrors(object, names),
   ]
 }
 

@@ -174,7 +174,9 @@ const webhookErrors = (webhook: Webhook, path: string, mutating: boolean): Field
       ? oneOf(at('reinvocationPolicy'), webhook.reinvocationPolicy, ['IfNeeded', 'Never'])
       : []),
     ...clientErrors(webhook.clientConfig, at('clientConfig')),
-    ...matchConditionErrors(webhook.matchConditions ?? [], at('matchConditions')),
+    ...matchConditionErrors(webhook.matchConditions ?? [], at('matchConditions'), {
+      params: false,
+    }),
   ]
 }
 

@@ -5,7 +5,7 @@
 import { isIP, isIPv4 } from 'node:net'
 import { Environment } from '@marcbachmann/cel-js'
 import { compareQuantities, parseQuantity, type Quantity } from '#api/quantity.js'
-import { compilePattern, matchesPattern } from '../patterns.js'
+import { compilePattern, matchesPattern } from './patterns.js'
 
 type Scalar = bigint | number | string | boolean
 

@@ -1,0 +1,61 @@
+/** Expressions of policies are refused in kube-apiserver's words; the texts are answers of v1.36.3. */
+import t from 'tap'
+import { checkPolicyExpression } from '#cel/policy-environment.js'
+
+const beginnings =
+  "expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
+
+/** Expression, column (from 1) and message. */
+const refused: readonly (readonly [string, number, string])[] = [
+  ['object.x.', 10, "Syntax error: no viable alternative at input '.'"],
+  ['1 +', 4, `Syntax error: mismatched input '<EOF>' ${beginnings}`],
+  ['!', 2, `Syntax error: extraneous input '<EOF>' ${beginnings}`],
+  [')', 1, `Syntax error: mismatched input ')' ${beginnings}`],
+  ['(1', 3, "Syntax error: missing ')' at '<EOF>'"],
+  ['[1', 3, "Syntax error: mismatched input '<EOF>' expecting {']', ','}"],
+  ['a b', 3, "Syntax error: extraneous input 'b' expecting <EOF>"],
+  ['object.x == 1 and true', 15, "Syntax error: mismatched input 'and' expecting <EOF>"],
+  ['foo(1)', 4, "undeclared reference to 'foo' (in container '')"],
+  ['params.x', 1, "undeclared reference to 'params' (in container '')"],
+  ['request.foo == "a"', 8, "undefined field 'foo'"],
+  ['namespaceObject.metadata.foo == 1', 25, "undefined field 'foo'"],
+  ['variables.zz', 10, "undefined field 'zz'"],
+  ["variables.a == 'x'", 13, "found no matching overload for '_==_' applied to '(int, string)'"],
+  ['1 && true', 1, "expected type 'bool' but found 'int'"],
+  ['!1', 1, "found no matching overload for '!_' applied to '(int)'"],
+  ["'a' in [1]", 5, "found no matching overload for '@in' applied to '(string, list(int))'"],
+  ['size(1)', 5, "found no matching overload for 'size' applied to '(int)'"],
+  [
+    "'a'.startsWith(1)",
+    15,
+    "found no matching overload for 'startsWith' applied to 'string.(int)'",
+  ],
+  ['has(a)', 5, 'invalid argument to has() macro'],
+]
+
+const names = { params: false, variables: { a: 'int' } }
+
+for (const [text, column, message] of refused)
+  t.test(`${text} is refused at column ${column}`, (t) => {
+    const pointer = `\n | ${text}\n | ${'.'.repeat(column - 1)}^`
+    const error = `compilation failed: ERROR: <input>:1:${column}: ${message}${pointer}`
+    t.equal(checkPolicyExpression(text, names, ['bool']).error, error)
+    t.end()
+  })
+
+t.test(
+  'the result must have the wanted type, and what is selected off an untyped object has none',
+  (t) => {
+    const wanted = (text: string, ...types: string[]) =>
+      checkPolicyExpression(text, names, types).error
+    t.equal(wanted('1', 'bool'), 'must evaluate to bool but got int')
+    t.equal(wanted('object.metadata.name', 'bool'), 'must evaluate to bool but got dyn')
+    t.equal(wanted('request.kind.kind', 'bool'), 'must evaluate to bool but got string')
+    t.equal(
+      wanted('1', 'string', 'null_type'),
+      'must evaluate to one of [string null_type] but got int',
+    )
+    t.equal(wanted("request.operation == 'CREATE' || object.x > variables.a", 'bool'), undefined)
+    t.end()
+  },
+)
