@@ -2,7 +2,7 @@
 import type { Environment } from '@marcbachmann/cel-js'
 import { type CelProblem, describeProblem } from './compile-error.js'
 import { withLinearPatterns } from './functions.js'
-import { namespaces, notEvaluated } from './upstream-functions.js'
+import { namespaces, notEvaluated, overTwoVariables } from './upstream-functions.js'
 
 export type Evaluate = (context: Readonly<Record<string, unknown>>) => unknown
 
@@ -24,7 +24,7 @@ export class CompilationError extends Error {
     const named = /^Unknown variable: (.*)$/.exec(problem.summary ?? '')
     this.isUnknownHere =
       (called !== null && notEvaluated.has(called[1]!)) ||
-      (named !== null && namespaces.has(named[1]!))
+      (named !== null && (namespaces.has(named[1]!) || overTwoVariables.test(text)))
   }
 }
 

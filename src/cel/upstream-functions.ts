@@ -13,3 +13,6 @@ export const notEvaluated: ReadonlySet<string> = new Set(
 
 /** What stands before the dot of such functions: `sets.contains(…)`. */
 export const namespaces: ReadonlySet<string> = new Set(['sets', 'ip', 'format', 'lists', 'strings'])
+
+/** `all(key, value, …)`: macros over two variables, of which the library knows none. */
+export const overTwoVariables = /\.(?:all|exists|exists_one|existsOne)\(\s*\w+\s*,\s*\w+\s*,/

@@ -59,3 +59,12 @@ t.test(
     t.end()
   },
 )
+
+t.test(
+  'what upstream evaluates and this server does not is let through when it is written',
+  (t) => {
+    for (const text of ['sets.contains([1, 2], [1])', 'object.a.all(k, v, v == 1)'])
+      t.equal(checkPolicyExpression(text, names, ['bool']).error, undefined, text)
+    t.end()
+  },
+)
