@@ -39,6 +39,15 @@ export const podBody = (name: string, n: number, image = 'registry.example/app:1
     }),
   )
 
+const configMaps = `/api/v1/namespaces/${namespace}/configmaps`
+const configMapBody = (name: string, kilobytes: number): Buffer =>
+  Buffer.from(
+    JSON.stringify({
+      metadata: { name },
+      data: { text: 'a line of text\n'.repeat(kilobytes * 64) },
+    }),
+  )
+
 const seeded = (n: number) => `seed-${String(n).padStart(6, '0')}`
 export const seedCalls = (count: number): Call[] =>
   Array.from({ length: count }, (_, n) => ({
@@ -83,6 +92,23 @@ export const workloads = (count: number): Workload[] => [
       type: mergePatch,
     }),
   },
+  {
+    name: 'apply',
+    call: (n) => ({
+      method: 'PATCH',
+      path: `${pods}/${spread(n, count)}?fieldManager=bench&force=true`,
+      body: podBody(spread(n, count), (n * 7919) % count, `registry.example/app:${n}`),
+      type: 'application/apply-patch+yaml',
+    }),
+  },
+  ...[1, 10, 100].map((kilobytes) => ({
+    name: `create of ${kilobytes} KB`,
+    call: (n: number) => ({
+      method: 'POST',
+      path: configMaps,
+      body: configMapBody(`new-${kilobytes}-${n}`, kilobytes),
+    }),
+  })),
   { name: 'list page of 500', call: () => ({ method: 'GET', path: `${pods}?limit=500` }) },
   {
     name: 'list by label (1 of 50)',
@@ -93,6 +119,15 @@ export const workloads = (count: number): Workload[] => [
     call: (n) => ({ method: 'GET', path: `${pods}?fieldSelector=spec.nodeName%3Dnode-${n % 20}` }),
   },
   { name: 'list all', call: () => ({ method: 'GET', path: pods }) },
+  {
+    // The upper half of the seeds: the lower is for those that end at once.
+    name: 'delete (graceful)',
+    callsMax: count >> 2,
+    call: (n) => ({
+      method: 'DELETE',
+      path: `${pods}/${seeded((count >> 1) + (n % (count >> 1)))}`,
+    }),
+  },
   {
     name: 'delete (grace 0)',
     callsMax: count >> 2,
