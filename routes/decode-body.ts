@@ -8,7 +8,7 @@ import { JsonSyntaxError, parseWithTrace, stringify } from '#api/json.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
 import { hasProtobuf, protobufToJson } from '#registry/decode/protobuf.js'
-import { ProtobufError } from '#registry/decode/protobuf-reader.js'
+import { ProtobufError, ProtobufMessageError } from '#registry/decode/protobuf-reader.js'
 import { decodeObject } from '#registry/decode.js'
 import { goKindOf } from '#registry/patch/merge.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
@@ -82,13 +82,17 @@ export const inputTypeOf = (request: FastifyRequest): 'json' | 'yaml' | 'protobu
 /** Throws 415 for a kind without protobuf, `refuse(message)` for bytes that are none. */
 const parseProtobuf = (
   body: Buffer,
-  schemaName: string | undefined,
+  { schemaName, gvk }: ResourceDefinition,
   refuse: (message: string) => Error,
 ): ParsedBody => {
   if (schemaName === undefined || !hasProtobuf(schemaName)) throw unsupportedMediaType(mediaTypes)
   try {
     return { value: protobufToJson(body, schemaName), textErrors: [] }
   } catch (error) {
+    if (error instanceof ProtobufMessageError)
+      throw badRequest(
+        `${gvk.kind} in version ${JSON.stringify(gvk.version)} cannot be handled as a ${gvk.kind}: ${error.message}`,
+      )
     if (error instanceof ProtobufError) throw refuse(error.message)
     throw error
   }
@@ -186,7 +190,7 @@ export const decodeBody = (
     )
   const parsed =
     mediaType === 'protobuf'
-      ? parseProtobuf(body, definition.schemaName, unrecognized)
+      ? parseProtobuf(body, definition, unrecognized)
       : parseText(body, mediaType, unrecognized)
   checkType(parsed.value, definition, table, { unrecognized, accepted })
   const { object, strictErrors } = decodeObject(definition, parsed.value, parsed.trace)

@@ -6,6 +6,7 @@ import { packageRoot } from '#api/package-root.js'
 import { groupKinds } from '#kinds/group-kinds.js'
 import { kinds } from '#kinds/index.js'
 import { protobufToJson } from '#registry/decode/protobuf.js'
+import { ProtobufError, ProtobufMessageError } from '#registry/decode/protobuf-reader.js'
 import { decodeObject } from '#registry/decode.js'
 import { makeResourceTable } from '#registry/resource-table.js'
 import { frameInProtobuf, inProtobuf } from '#routes/protobuf.js'
@@ -43,6 +44,17 @@ t.test('objects, lists, metadata alone and errors are kube-apiserver’s bytes',
 t.test('a watch event is kube-apiserver’s frame', async (t) => {
   const { event, protobuf } = recorded.watch
   t.equal(frameInProtobuf(event.type, event.object).toString('base64'), protobuf)
+})
+
+t.test('what is no envelope is told from a broken message inside of one', async (t) => {
+  const read = (text: string) => () =>
+    protobufToJson(Buffer.from(text, 'latin1'), 'io.k8s.api.core.v1.ConfigMap')
+  t.throws(read(''), new ProtobufError('empty data'))
+  t.throws(read('k8s\0'), new ProtobufError('empty body'))
+  t.throws(read('k8s\0\x0a'), new ProtobufError('unexpected EOF'))
+  const type = '\x0a\x0f\x0a\x02v1\x12\x09ConfigMap'
+  const overflow = `k8s\0${type}\x12\x0c${'\xff'.repeat(12)}`
+  t.throws(read(overflow), new ProtobufMessageError('proto: integer overflow'))
 })
 
 t.test('maps are in the order of their keys’ bytes, and integers keep 64 bits', async (t) => {

@@ -1,6 +1,8 @@
 /** The wire format of protobuf, field by field. */
 
 export class ProtobufError extends Error {}
+/** Of the message inside a sound envelope: its kind is known. */
+export class ProtobufMessageError extends ProtobufError {}
 
 export interface WireField {
   readonly number: number

@@ -14,7 +14,14 @@ import {
   isListMessage,
 } from './go-type.js'
 import { type MessagePlan, messagePlanOf } from './message-plan.js'
-import { bytesOf, ProtobufError, varintOf, type WireField, wireFields } from './protobuf-reader.js'
+import {
+  bytesOf,
+  ProtobufError,
+  ProtobufMessageError,
+  varintOf,
+  type WireField,
+  wireFields,
+} from './protobuf-reader.js'
 
 const magic = Buffer.from('k8s\0')
 
@@ -164,12 +171,23 @@ const readCustom = (type: GoType & { form: 'custom' }, bytes: Buffer): JsonValue
 export const hasProtobuf = (schemaName: string | undefined): boolean =>
   schemaName !== undefined && hasGoFields(goTypeName(schemaName))
 
+const readRoot = (key: string, message: Buffer): JsonObject => {
+  try {
+    return readStruct(key, message)
+  } catch (error) {
+    if (error instanceof ProtobufError) throw new ProtobufMessageError(error.message)
+    throw error
+  }
+}
+
 /** The envelope is runtime.Unknown: type, then the message. Throws a ProtobufError. */
 export const protobufToJson = (body: Buffer, schemaName: string): JsonObject => {
+  if (body.length === 0) throw new ProtobufError('empty data')
   if (!body.subarray(0, magic.length).equals(magic))
     throw new ProtobufError(
       'provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]',
     )
+  if (body.length === magic.length) throw new ProtobufError('empty body')
   const { parts } = flat(body.subarray(magic.length))
   const type = flat(parts.get(1) ?? Buffer.alloc(0)).parts
   const root = goTypeOfKey(goTypeName(schemaName))
@@ -178,6 +196,6 @@ export const protobufToJson = (body: Buffer, schemaName: string): JsonObject => 
   return {
     ...(text(2) === '' ? {} : { kind: text(2) }),
     ...(text(1) === '' ? {} : { apiVersion: text(1) }),
-    ...readStruct(root.key, parts.get(2) ?? Buffer.alloc(0)),
+    ...readRoot(root.key, parts.get(2) ?? Buffer.alloc(0)),
   }
 }
