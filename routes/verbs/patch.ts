@@ -10,13 +10,14 @@ import {
   unsupportedMediaType,
 } from '#api/errors.js'
 import { invalid as invalidField } from '#api/field-error.js'
-import { JsonSyntaxError, parseWithTrace, stringify } from '#api/json.js'
+import { JsonSyntaxError, parseWithTrace } from '#api/json.js'
 import { cloneJson, isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { decodeObject } from '#registry/decode.js'
 import { goPrint } from '#registry/patch/go-print.js'
 import { applyJsonPatch } from '#registry/patch/json.js'
 import { applyMergePatch, goKindOf } from '#registry/patch/merge.js'
+import { patchedText } from '#registry/patch/patched-text.js'
 import { applyStrategicMergePatch } from '#registry/patch/strategic.js'
 import { Query } from '#registry/query.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
@@ -206,7 +207,8 @@ const patched = (call: PatchCall, shown: KubeObject): KubeObject => {
       : patch.type === 'merge'
         ? applyMergePatch(document, patch.value)
         : applyStrategicMergePatch(document, patch.value, definition.schemaName ?? '')
-  const text = (): string => (patch.type === 'strategic' ? goPrint(patch.value) : stringify(result))
+  const text = (): string =>
+    patch.type === 'strategic' ? goPrint(patch.value) : patchedText(result, shown)
   let decoded: ReturnType<typeof decodeObject>
   try {
     if (patch.type !== 'strategic') checkType(result, definition, call.table)

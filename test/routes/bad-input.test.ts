@@ -126,3 +126,34 @@ t.test('parameters that are no numbers, versions or tokens', async (t) => {
   for (const [query, code] of rows)
     t.equal((await api.get(`${configMaps}?${query}`)).code, code, query)
 })
+
+t.test('paths of the wrong scope and unregistered kinds, as recorded', async (t) => {
+  const api = await start(t)
+  const message = async (method: string, path: string, body?: unknown) =>
+    (await api.send(method, path, { body })).body?.message
+  const noPath = 'the server could not find the requested resource'
+  t.equal(await message('GET', '/api/v1/namespaces/x/nodes'), noPath)
+  t.equal(await message('GET', '/apis/storage.k8s.io/v1/namespaces/x/storageclasses/a'), noPath)
+  t.equal(
+    await message('POST', configMaps, { apiVersion: 'v2', kind: 'Foo' }),
+    'Foo in version "v2" cannot be handled as a ConfigMap: no kind "Foo" is registered for version "v2" in scheme "pkg/runtime/scheme.go:111"',
+  )
+})
+
+t.test('a patch that spoils an object shows it with its keys in the order of Go', async (t) => {
+  const api = await start(t)
+  await post(api, '{"metadata":{"name":"a","labels":{"q":"r"}},"data":{"k":"v"}}')
+  for (const [type, patch] of [
+    ['merge-patch', { data: 1 }],
+    ['json-patch', [{ op: 'replace', path: '/data', value: 1 }]],
+  ] as const) {
+    const { body } = await api.send('PATCH', `${configMaps}/a`, {
+      body: patch,
+      type: `application/${type}+json`,
+    })
+    t.match(
+      body.message.replaceAll('\\', ''),
+      /"{"apiVersion":"v1","data":1,"kind":"ConfigMap","metadata":{"name":"a","namespace":"x","uid":"[^"]*","resourceVersion":"[^"]*","creationTimestamp":/,
+    )
+  }
+})
