@@ -2,7 +2,6 @@
  * How one container ends (deletion.md rows 203 to 210): preStop within the grace, the order of sidecars, then the
  * stop signal with what is left of the grace, but never less than two seconds. The grace may get shorter meanwhile.
  */
-import type { Clock } from '#api/clock.js'
 import type { ContainerSpec } from './pod.js'
 import { type HandlerTarget, runHandler } from './run-handler.js'
 import type { Container, ContainerRuntime, Stop } from './runtime.js'
@@ -25,7 +24,6 @@ export interface KillOptions {
 
 export interface KillDeps {
   readonly runtime: ContainerRuntime
-  readonly clock: Clock
   target(containerId: string, container: ContainerSpec): HandlerTarget
   event(type: 'Normal' | 'Warning', reason: string, message: string, containerName: string): void
 }
@@ -37,26 +35,24 @@ export interface ContainerKill {
 
 const knownSignals = /^SIG[A-Z0-9+-]+$/
 
-/** A moment that can only be brought forward. */
+/** A moment that can only be brought forward. Monotonic: a clock that is set must not change anybody's grace. */
 class Deadline {
-  readonly #clock: Clock
   readonly #passed = new AbortController()
   #at: number
   #timer: NodeJS.Timeout | undefined
 
-  constructor(clock: Clock, ms: number) {
-    this.#clock = clock
-    this.#at = clock.now() + ms
+  constructor(ms: number) {
+    this.#at = performance.now() + ms
     this.#arm()
   }
   get passed(): AbortSignal {
     return this.#passed.signal
   }
   get leftMs(): number {
-    return Math.max(0, this.#at - this.#clock.now())
+    return Math.max(0, this.#at - performance.now())
   }
   shorten(ms: number): void {
-    this.#at = Math.min(this.#at, this.#clock.now() + ms)
+    this.#at = Math.min(this.#at, performance.now() + ms)
     this.#arm()
   }
   stop(): void {
@@ -87,7 +83,7 @@ const runPreStop = async (deps: KillDeps, options: KillOptions, deadline: Deadli
 
 export const killContainer = (deps: KillDeps, options: KillOptions): ContainerKill => {
   const { container, spec, turn, message, halted } = options
-  const deadline = new Deadline(deps.clock, options.graceSeconds * 1000)
+  const deadline = new Deadline(options.graceSeconds * 1000)
   let stop: Stop | undefined
   const run = async () => {
     if (message !== '') deps.event('Normal', 'Killing', message, container.name)

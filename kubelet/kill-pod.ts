@@ -12,8 +12,7 @@ export interface PodKillOptions {
   /** Undefined for containers whose Pod nobody knows any more. */
   readonly pod: Pod | undefined
   readonly containers: readonly Container[]
-  /** Seconds for a container, asked for each because a Pod that is unknown leaves them to the container. */
-  graceSeconds(container: Container): number
+  readonly graceSeconds: number
   readonly halted?: boolean
 }
 
@@ -43,7 +42,7 @@ export const killPod = (deps: KillDeps, options: PodKillOptions): PodKill => {
     const kill = killContainer(deps, {
       container,
       spec: pod ? findContainer(pod, container.name) : undefined,
-      graceSeconds: graceSeconds(container),
+      graceSeconds,
       message: `Stopping container ${container.name}`,
       ...(before.length > 0
         ? { turn: Promise.all(before.map(({ id }) => ended.get(id)!.gone)).then(() => {}) }

@@ -27,14 +27,15 @@ export interface KubeletDeps {
   readonly nodeName: string
   readonly nodeAddress: string
   readonly nodeLabels: Readonly<Record<string, string>>
+  readonly nodeLeaseSeconds: number
   readonly rootDir: string
   readonly backoff: BackoffOptions
   readonly userAgent: string
   readonly port: () => number
 }
 
-/** Orphans' grace when their record has none. */
-const orphanGraceSeconds = 2
+/** Upstream's, whatever their Pod said (HandlePodCleanups). */
+const orphanGraceSeconds = 1
 
 export class Kubelet {
   readonly #deps: KubeletDeps
@@ -68,6 +69,7 @@ export class Kubelet {
       name: nodeName,
       address: deps.nodeAddress,
       labels: deps.nodeLabels,
+      leaseSeconds: deps.nodeLeaseSeconds,
       runtimeVersion: () => `${runtime.name}://${runtime.version}`,
       port: deps.port,
     })
@@ -137,6 +139,7 @@ export class Kubelet {
     for (const { pod } of [...runtime.containers(), ...runtime.sandboxes()]) {
       this.#endOrphan(pod.uid)
     }
+    this.#removeFoldersOfOrphans()
     log.info({ pods: this.#workers.size }, 'kubelet runs')
   }
 
@@ -182,8 +185,20 @@ export class Kubelet {
       .finally(() => this.#orphans.delete(uid))
   }
 
+  /** What an earlier kubelet could not remove, or was killed before it did. */
+  #removeFoldersOfOrphans(): void {
+    const { runtime, log } = this.#deps
+    const { volumes } = this.#context
+    for (const uid of volumes.podUids()) {
+      if (this.#workers.has(uid) || runtime.containersOf(uid).length > 0) continue
+      volumes
+        .remove(uid)
+        .catch((error) => log.warn({ uid, error: error.message }, 'volumes were not removed'))
+    }
+  }
+
   async #removeOrphan(uid: string, containers: readonly Container[]): Promise<void> {
-    const { runtime, clock } = this.#deps
+    const { runtime } = this.#deps
     const known = containers[0]?.pod
     const subject: KubeObject | undefined = known && {
       kind: 'Pod',
@@ -193,7 +208,6 @@ export class Kubelet {
     const kill = killPod(
       {
         runtime,
-        clock,
         target: () => {
           throw new Error('a Pod that nobody knows has no hooks')
         },
@@ -204,8 +218,7 @@ export class Kubelet {
       {
         pod: undefined,
         containers,
-        graceSeconds: (container) =>
-          Math.max(1, container.terminationGracePeriodSeconds || orphanGraceSeconds),
+        graceSeconds: orphanGraceSeconds,
       },
     )
     await kill.done

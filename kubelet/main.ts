@@ -7,7 +7,7 @@ import { createClient } from '#client/client.js'
 import { loadKubeconfig } from '#client/kubeconfig.js'
 import type { Log } from '#client/log.js'
 import { Kubelet } from './kubelet.js'
-import { machineAddress } from './node.js'
+import { leaseSecondsDefault, machineAddress } from './node.js'
 import { type BackoffOptions, defaultBackoff } from './restart-backoff.js'
 import { defaultPodCidr } from './runtime/process/pod-address.js'
 import { ProcessRuntime } from './runtime/process/process-runtime.js'
@@ -25,6 +25,8 @@ export interface KubeletOptions {
   nodeName?: string
   nodeLabels?: Readonly<Record<string, string>>
   nodeAddress?: string
+  /** How long the node's Lease holds; it is renewed after a quarter of that. */
+  nodeLeaseDurationSeconds?: number
   rootDir?: string
   /** Range of Pod addresses, `none` for the node's own. */
   podCidr?: string
@@ -102,6 +104,7 @@ export const runKubelet = async (options: KubeletOptions): Promise<void> => {
     nodeName,
     nodeAddress,
     nodeLabels: options.nodeLabels ?? {},
+    nodeLeaseSeconds: options.nodeLeaseDurationSeconds ?? leaseSecondsDefault,
     rootDir,
     backoff: options.backoff ?? defaultBackoff,
     userAgent,

@@ -9,9 +9,9 @@ import { isAlreadyExists, isConflict, isNotFound, messageOf } from '#client/erro
 import type { Log } from '#client/log.js'
 import { resources } from '#client/resources.js'
 
-/** Upstream: a quarter of the lease's 40 s; the status in full at least every 5 minutes. */
-const leaseSeconds = 40
-const leaseRenewMs = 10_000
+/** Upstream's nodeLeaseDurationSeconds, renewed after a quarter of it; the status in full at least every 5 minutes. */
+export const leaseSecondsDefault = 40
+const leaseRenewPart = 0.25
 const statusMs = 300_000
 const retryMs = 1_000
 const leaseNamespace = 'kube-node-lease'
@@ -27,6 +27,7 @@ export interface NodeOptions {
   readonly name: string
   readonly address: string
   readonly labels: Readonly<Record<string, string>>
+  readonly leaseSeconds: number
   /** Known once the runtime has been asked. */
   readonly runtimeVersion: () => string
   /** Port of the kubelet's own server. */
@@ -161,7 +162,7 @@ export class NodeReporter {
           await this.#report()
           statusDue = this.#options.clock.now() + statusMs
         }
-        await sleep(leaseRenewMs, signal)
+        await sleep(this.#options.leaseSeconds * 1000 * leaseRenewPart, signal)
       } catch (error) {
         this.#options.log.info({ error: messageOf(error) }, 'the node could not report')
         await sleep(retryMs, signal)
@@ -229,7 +230,7 @@ export class NodeReporter {
   }
 
   async #renewLease(): Promise<void> {
-    const { client, name, clock } = this.#options
+    const { client, name, clock, leaseSeconds } = this.#options
     const at = { namespace: leaseNamespace, name }
     const renewTime = formatMicroTime(clock.now())
     const owner = { apiVersion: 'v1', kind: 'Node', name, uid: this.#uid ?? '' }

@@ -105,7 +105,7 @@ export class PodWorker {
     const kill = killPod(this.#killDeps(), {
       pod: this.#pod,
       containers: this.#containers(),
-      graceSeconds: () => seconds,
+      graceSeconds: seconds,
       halted: this.#state === 'syncing',
     })
     await kill.done
@@ -198,28 +198,22 @@ export class PodWorker {
     this.#prober.quieten()
     this.#graceSeconds = this.#wantedGrace()
     for (const kill of this.#sync.kills.values()) kill.shorten(this.#graceSeconds)
-    const containers = this.#containers()
-    this.#podKill = killPod(this.#killDeps(), {
-      pod: this.#pod,
-      containers: containers.filter(({ id }) => !this.#sync.kills.has(id)),
-      graceSeconds: () => this.#graceSeconds,
-    })
-    const others = [...this.#sync.kills.values()].map(({ done }) => done)
-    void this.#ended(Promise.all([this.#podKill.done, ...others]), containers)
+    void this.#terminate()
   }
 
-  async #ended(kills: Promise<unknown>, containers: readonly Container[]): Promise<void> {
-    const { runtime, log } = this.#context
-    try {
-      await kills
-      // Ended ones are swept too: what they have left behind goes with the Pod.
-      await Promise.all(containers.map(({ id }) => runtime.stopContainer(id, { graceMs: 0 }).done))
-      this.#prober.stop()
-      for (const { id } of runtime.sandboxesOf(this.#pod.metadata.uid)) {
-        await runtime.stopSandbox(id)
+  /** What a runtime cannot end is tried again: nobody may be told that it has ended before it has. */
+  async #terminate(): Promise<void> {
+    for (;;) {
+      try {
+        await this.#endContainers()
+        break
+      } catch (error) {
+        const { message } = error as Error
+        this.#context.log.warn({ pod: formatPod(this.#pod), error: message }, 'kill failed')
+        this.#event('Warning', 'FailedKillPod', `error killing pod: ${message}`)
+        await sleep(retryMs, neverAborted)
+        if (this.#halting) return
       }
-    } catch (error) {
-      log.warn({ pod: formatPod(this.#pod), error: (error as Error).message }, 'kill failed')
     }
     // A volume that cannot be removed must not hold the Pod.
     await this.#context.volumes
@@ -227,6 +221,22 @@ export class PodWorker {
       .catch((error) => this.#event('Warning', 'FailedUnmount', error.message))
     this.#state = 'terminated'
     this.wake()
+  }
+
+  async #endContainers(): Promise<void> {
+    const { runtime } = this.#context
+    const containers = this.#containers()
+    const { kills } = this.#sync
+    this.#podKill = killPod(this.#killDeps(), {
+      pod: this.#pod,
+      containers: containers.filter(({ id }) => !kills.has(id)),
+      graceSeconds: this.#graceSeconds,
+    })
+    await Promise.all([this.#podKill.done, ...[...kills.values()].map(({ done }) => done)])
+    // Ended ones are swept too: what they have left behind goes with the Pod.
+    await Promise.all(containers.map(({ id }) => runtime.stopContainer(id, { graceMs: 0 }).done))
+    this.#prober.stop()
+    for (const { id } of runtime.sandboxesOf(this.#pod.metadata.uid)) await runtime.stopSandbox(id)
   }
 
   async #finish(): Promise<void> {
@@ -325,10 +335,8 @@ export class PodWorker {
   }
 
   #killDeps(): KillDeps {
-    const { runtime, clock } = this.#context
     return {
-      runtime,
-      clock,
+      runtime: this.#context.runtime,
       target: (id, spec) => this.#target(id, spec),
       event: (type, reason, message, name) => this.#event(type, reason, message, name),
     }

@@ -54,8 +54,6 @@ export interface ContainerConfig {
   readonly tty: boolean
   /** Digest of the container's spec: a container that runs with another one is replaced. */
   readonly hash: string
-  /** What a kubelet that has lost the Pod must know to end the container in good order. */
-  readonly terminationGracePeriodSeconds: number
   readonly terminationMessagePath: string
   readonly resources?: { readonly cpuMillis?: number; readonly memoryBytes?: number }
 }
@@ -71,7 +69,6 @@ export interface Container {
   readonly image: string
   readonly imageId: string
   readonly hash: string
-  readonly terminationGracePeriodSeconds: number
   readonly state: ContainerState
   readonly createdAt: number
   readonly startedAt: number

@@ -1,6 +1,5 @@
 /** From a container's spec to its process: image, environment, mounts, creation, start, postStart. */
 import { createHash } from 'node:crypto'
-import type { Clock } from '#api/clock.js'
 import type { PodFacts } from './downward.js'
 import { expand, makeEnvironment } from './environment.js'
 import type { ObjectReader } from './object-reader.js'
@@ -12,7 +11,6 @@ import type { Volumes } from './volumes.js'
 
 export interface StartDeps {
   readonly runtime: ContainerRuntime
-  readonly clock: Clock
   readonly reader: ObjectReader
   readonly volumes: Volumes
   target(containerId: string, container: ContainerSpec): HandlerTarget
@@ -31,8 +29,6 @@ export interface StartRequest {
 /** What of a spec makes another container of it, as upstream since in-place resize: name and image. */
 export const hashOf = ({ name, image = '' }: ContainerSpec): string =>
   createHash('sha256').update(`${name}\0${image}`).digest('hex').slice(0, 8)
-
-const defaultGraceSeconds = 30
 
 const pull = async ({ runtime, event }: StartDeps, spec: ContainerSpec) => {
   const { image = '', imagePullPolicy = 'IfNotPresent', name } = spec
@@ -85,8 +81,6 @@ const create = async (deps: StartDeps, request: StartRequest): Promise<string> =
     stdin: spec.stdin === true,
     tty: spec.tty === true,
     hash: hashOf(spec),
-    terminationGracePeriodSeconds:
-      facts.pod.spec.terminationGracePeriodSeconds ?? defaultGraceSeconds,
     terminationMessagePath: spec.terminationMessagePath ?? '/dev/termination-log',
     resources: limitsOf(spec),
   })

@@ -4,7 +4,7 @@
  * all of the old or all of the new.
  */
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readlinkSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readlinkSync, statSync } from 'node:fs'
 import { chmod, mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fieldValue, type PodFacts, resourceValue } from './downward.js'
@@ -88,6 +88,12 @@ export class Volumes {
 
   constructor(options: VolumesOptions) {
     this.#options = options
+  }
+
+  /** Pods that have volumes here. */
+  podUids(): string[] {
+    const { root } = this.#options
+    return existsSync(root) ? readdirSync(root) : []
   }
 
   podFolder(podUid: string): string {

@@ -17,7 +17,6 @@ export const labelNames = {
 } as const
 const annotationNames = {
   hash: 'io.kubernetes.container.hash',
-  grace: 'io.kubernetes.pod.terminationGracePeriod',
 } as const
 const namespaceModes = { pod: 0, container: 1, node: 2 } as const
 const cpuPeriodUs = 100_000
@@ -73,7 +72,6 @@ export const toContainer = (
   image: row.image.image,
   imageId: row.image_ref,
   hash: row.annotations[annotationNames.hash] ?? '',
-  terminationGracePeriodSeconds: Number(row.annotations[annotationNames.grace] ?? 0),
   state: stateOf(status.state),
   createdAt: milliseconds(row.created_at),
   startedAt: milliseconds(status.started_at),
@@ -140,7 +138,6 @@ export const containerConfigOf = (
     labels: { ...podLabels(pod, node), [labelNames.container]: config.name },
     annotations: {
       [annotationNames.hash]: config.hash,
-      [annotationNames.grace]: String(config.terminationGracePeriodSeconds),
     },
     log_path: `${config.name}_${config.attempt}.log`,
     stdin: config.stdin,

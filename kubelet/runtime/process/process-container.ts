@@ -27,7 +27,6 @@ export class ProcessContainer {
       image: config.image,
       imageId: config.imageId,
       hash: config.hash,
-      terminationGracePeriodSeconds: config.terminationGracePeriodSeconds,
       state: 'created',
       createdAt: record.createdAt,
       startedAt: 0,

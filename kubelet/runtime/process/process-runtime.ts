@@ -248,7 +248,7 @@ export class ProcessRuntime implements ContainerRuntime {
     const container = this.#containers.get(id)
     if (!container) return { done: Promise.resolve(), shorten: () => {} }
     if (options.halted && !container.exited) this.#files.markHalted(id)
-    const stop = stopProcess(container, options, this.#options.clock)
+    const stop = stopProcess(container, options)
     return { ...stop, done: stop.done.then(() => this.#sweeper.sweep(id)) }
   }
 

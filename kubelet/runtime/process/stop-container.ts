@@ -1,5 +1,4 @@
 /** The stop signal, time to obey it, SIGKILL; the time can only get shorter. */
-import type { Clock } from '#api/clock.js'
 import type { Stop, StopOptions } from '../../runtime.js'
 import type { ProcessContainer } from './process-container.js'
 
@@ -9,9 +8,8 @@ const killAgainMs = 1_000
 export const stopProcess = (
   container: ProcessContainer,
   { graceMs, signal = 'SIGTERM' }: StopOptions,
-  clock: Clock,
 ): Stop => {
-  let deadline = clock.now() + graceMs
+  let deadline = performance.now() + graceMs
   let timer: NodeJS.Timeout | undefined
   const kill = () => {
     if (container.exited) return
@@ -20,7 +18,7 @@ export const stopProcess = (
   }
   const arm = () => {
     clearTimeout(timer)
-    const left = deadline - clock.now()
+    const left = deadline - performance.now()
     if (left <= 0) kill()
     else timer = setTimeout(kill, left)
   }
@@ -36,7 +34,7 @@ export const stopProcess = (
   return {
     done: begin(),
     shorten: (shorterMs) => {
-      const next = clock.now() + shorterMs
+      const next = performance.now() + shorterMs
       if (next >= deadline) return
       deadline = next
       if (timer !== undefined) arm()

@@ -25,6 +25,11 @@ export const kubeletFlags: readonly Flag[] = [
     type: 'string',
     help: 'socket of a container runtime (CRI v1); without it Pods are processes of this host',
   },
+  {
+    name: 'node-lease-duration-seconds',
+    type: 'integer',
+    help: "how long the node's Lease holds; renewed after a quarter of it (default 40)",
+  },
   { name: 'port', type: 'integer', help: "port of the kubelet's own server; 0 picks one" },
   {
     name: 'leave-pods-running',
@@ -47,6 +52,7 @@ export const kubelet = async (machine: Machine, flags: Flags): Promise<ExitCode>
     containerRuntimeEndpoint: flags.text('container-runtime-endpoint'),
     podCidr: flags.text('pod-cidr'),
     port: flags.integer('port'),
+    nodeLeaseDurationSeconds: flags.integer('node-lease-duration-seconds'),
     leavePodsRunning: flags.boolean('leave-pods-running'),
   })
   return 0

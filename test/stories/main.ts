@@ -1,0 +1,50 @@
+/**
+ * All kill points, or some of them, for a release:
+ *   node dist/test/stories/main.js [--story TEXT] [--step TEXT] [--process NAME] [--away MS] [--ci] [--list]
+ * One line a case; the exit code is 1 when one has ended wrongly.
+ */
+import { parseArgs } from 'node:util'
+import { casesOfCi, everyCase, nameOf, playCase, startStoryCluster } from './kill-points.js'
+
+const { values: flags } = parseArgs({
+  options: {
+    story: { type: 'string', default: '' },
+    step: { type: 'string', default: '' },
+    process: { type: 'string', default: '' },
+    away: { type: 'string', default: '300' },
+    endpoint: { type: 'string' },
+    ci: { type: 'boolean', default: false },
+    list: { type: 'boolean', default: false },
+  },
+})
+const print = (line: string): void => void process.stdout.write(`${line}\n`)
+
+const chosen = (flags.ci ? casesOfCi() : everyCase()).filter(
+  ({ story, kills }) =>
+    story.name.includes(flags.story) &&
+    kills.some(
+      ({ step, process }) => step.includes(flags.step) && process.startsWith(flags.process),
+    ),
+)
+if (flags.list) for (const one of chosen) print(nameOf(one))
+else {
+  const cluster = await startStoryCluster(flags.endpoint)
+  let failures = 0
+  for (const [i, one] of chosen.entries()) {
+    const from = performance.now()
+    const wrong = await playCase(cluster, one, {
+      namespace: `story-${i}`,
+      awayMs: Number(flags.away),
+    })
+    const took = `${((performance.now() - from) / 1000).toFixed(1)} s`
+    if (wrong.length > 0) failures++
+    print(`${wrong.length === 0 ? 'ok    ' : 'WRONG '} ${took.padStart(7)}  ${nameOf(one)}`)
+    for (const line of wrong) print(`         ${line}`)
+  }
+  const { output } = cluster
+  const left = await cluster.close()
+  if (left.length > 0) print(`left behind: ${left.join(', ')}`)
+  print(`${chosen.length - failures} of ${chosen.length} ended as they should`)
+  if (failures > 0) process.stderr.write(output)
+  process.exit(failures > 0 || left.length > 0 ? 1 : 0)
+}
