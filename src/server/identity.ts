@@ -62,12 +62,17 @@ const servingPair = (options: ServerOptions): CertificatePair | undefined => {
   }
 }
 
-export const credentialsOf = (options: ServerOptions, clock: Clock): ServerCredentials => {
+/** Where the CA of this server and what it issued are kept; undefined: in memory only. */
+export const credentialsDirectory = (options: ServerOptions): string | undefined => {
   const dataDir = dataDirOf(options)
+  return options.certDir ?? (dataDir === undefined ? undefined : path.join(dataDir, 'pki'))
+}
+
+export const credentialsOf = (options: ServerOptions, clock: Clock): ServerCredentials => {
   const serviceIp = firstServiceAddress(options.serviceClusterIpRange ?? defaultServiceRange)
   return loadCredentials({
     clock,
-    directory: options.certDir ?? (dataDir === undefined ? undefined : path.join(dataDir, 'pki')),
+    directory: credentialsDirectory(options),
     names: servingNames(options.bindAddress ?? '127.0.0.1', serviceIp),
     adminToken: options.adminToken,
     serving: servingPair(options),

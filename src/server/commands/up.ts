@@ -5,7 +5,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import path from 'node:path'
 import type { Flags } from '../flags.js'
+import { credentialsDirectory } from '../identity.js'
 import type { ExitCode, Machine } from '../machine.js'
+import { serverOptionsOf } from '../serve-flags.js'
 import { announce, startServer, untilStopped } from './serve.js'
 
 const restartDelayMinMs = 500
@@ -70,12 +72,25 @@ const keepRunning = (machine: Machine, name: string, args: readonly string[]): C
   }
 }
 
+/** Controllers sign with the CA that the server trusts, when it is kept in files. */
+const signingFlags = (flags: Flags): string[] => {
+  const directory = credentialsDirectory(serverOptionsOf(flags))
+  if (directory === undefined) return []
+  return [
+    `--cluster-signing-cert-file=${path.join(directory, 'ca.crt')}`,
+    `--cluster-signing-key-file=${path.join(directory, 'ca.key')}`,
+  ]
+}
+
 export const up = async (machine: Machine, flags: Flags, kubeconfig: string): Promise<ExitCode> => {
   const server = await startServer(machine, flags, 'up')
   if (server === undefined) return 1
   const common = ['--kubeconfig', kubeconfig]
   const rootDir = path.join(flags.text('data-dir')!, 'kubelet')
-  const controllers = keepRunning(machine, 'controller-manager', common)
+  const controllers = keepRunning(machine, 'controller-manager', [
+    ...common,
+    ...signingFlags(flags),
+  ])
   const scheduler = keepRunning(machine, 'scheduler', common)
   const kubelet = keepRunning(machine, 'kubelet', [...common, '--root-dir', rootDir])
   announce(machine, server, kubeconfig, [
