@@ -22,6 +22,7 @@ export interface Etcd {
   start(): Promise<void>
   /** Ends it at once and waits until it is gone. */
   kill(): Promise<void>
+  signal(signal: NodeJS.Signals): void
 }
 
 export const startEtcd = async (t: Test): Promise<Etcd> => {
@@ -50,6 +51,7 @@ export const startEtcd = async (t: Test): Promise<Etcd> => {
       ending.kill('SIGKILL')
       await once(ending, 'exit')
     },
+    signal: (signal) => void child?.kill(signal),
   }
   await etcd.start()
   t.teardown(() => etcd.kill())

@@ -1,0 +1,48 @@
+/**
+ * Rounds for a release: `node dist/test/histories/main.js [--rounds 50] [--seed 1] [--storage level|etcd] [--faults a,b]`.
+ * Exit code 1 when a round broke a promise; its history is kept and its seed is told.
+ */
+import { parseArgs } from 'node:util'
+import { hasEtcd, startEtcd } from '../storage/etcd-fixture.js'
+import { playRound } from './fault-rounds.js'
+import { faultyEtcd } from './faulty-etcd.js'
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '50' },
+    seed: { type: 'string', default: '1' },
+    storage: { type: 'string', default: 'level' },
+    faults: { type: 'string' },
+  },
+})
+
+const endings: (() => unknown)[] = []
+const etcd =
+  values.storage === 'etcd' && hasEtcd
+    ? await startEtcd({ teardown: (end: () => unknown) => void endings.unshift(end) } as never)
+    : undefined
+const faults = values.faults?.split(',')
+const counts = new Map<string, number>()
+let broken = 0
+let acknowledged = 0
+try {
+  for (let i = 0; i < Number(values.rounds); i++) {
+    const seed = Number(values.seed) + i
+    const store = etcd && faultyEtcd(etcd, `/round-${seed}`)
+    const result = await playRound({ seed, faults, store, replicas: etcd ? 2 : 1 }).catch(
+      (error) => ({ fault: 'none', acknowledged: 0, problems: [String(error)] }),
+    )
+    counts.set(result.fault, (counts.get(result.fault) ?? 0) + 1)
+    acknowledged += result.acknowledged
+    if (result.problems.length > 0) broken++
+    for (const problem of result.problems.slice(0, 5))
+      process.stdout.write(`seed ${seed} ${result.fault}: ${problem}\n`)
+  }
+} finally {
+  for (const end of endings) await end()
+}
+const kinds = [...counts].map(([fault, count]) => `${fault} ${count}`).join(', ')
+process.stdout.write(
+  `${values.rounds} rounds (${kinds}), ${acknowledged} writes acknowledged, ${broken} rounds broken\n`,
+)
+process.exitCode = broken === 0 ? 0 : 1
