@@ -12,7 +12,7 @@ const metric = (name: string, help: string, type: string, values: () => Value[])
 })
 
 const durationValues = (requests: RequestMetrics, name: string): Value[] =>
-  [...requests.durations.values()].flatMap(({ labels, buckets, sum, count }) => {
+  requests.durations.flatMap(({ labels, buckets, sum, count }) => {
     let below = 0
     const steps = durationBuckets.map((bound, at) => {
       below += buckets[at]!
@@ -36,7 +36,7 @@ export const makeRegistry = ({ requests, inFlight, build }: MetricSources): Regi
   const duration = 'apiserver_request_duration_seconds'
   const all = [
     metric('apiserver_request_total', 'Requests by verb, resource and answer.', 'counter', () =>
-      [...requests.totals.values()].map(({ labels, value }) => ({ labels: { ...labels }, value })),
+      requests.totals.map(({ labels, value }) => ({ labels: { ...labels }, value })),
     ),
     metric(
       duration,

@@ -22,9 +22,10 @@ export const managerOfUserAgent = (userAgent: string): string => {
 
 /** `Warning: 299 - "text"`, each text once; all of them together are bounded. */
 const warner = (reply: FastifyReply) => {
-  const texts = new Set<string>()
+  let texts: Set<string> | undefined
   let runes = 0
   return (text: string): void => {
+    texts ??= new Set()
     if (texts.has(text)) return
     texts.add(text)
     const cut = runes + text.length > warningRunesMax ? text.slice(0, longWarningRunesMax) : text
@@ -63,7 +64,10 @@ export const makeContext = (
       return kube.signal
     },
     warn,
-    userAgent: managerOfUserAgent(request.headers['user-agent'] ?? ''),
+    // Only writes ask.
+    get userAgent() {
+      return managerOfUserAgent(request.headers['user-agent'] ?? '')
+    },
     fieldManager: options.fieldManager ?? '',
     kind: target.view?.kind,
     stores: (resource) => deps.stores.ofResource(resource),

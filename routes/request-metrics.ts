@@ -54,7 +54,18 @@ const scopeOf = ({ name, namespace, isResourceRequest }: RequestInfo): string =>
 
 const connects = new Set(['exec', 'attach', 'portforward', 'proxy'])
 
-const labelsOf = (info: RequestInfo, table: Table, isDryRun: boolean): Record<string, string> => {
+/** Values of the labels but for the code. */
+interface Observed {
+  readonly dryRun: string
+  readonly group: string
+  readonly resource: string
+  readonly scope: string
+  readonly subresource: string
+  readonly verb: string
+  readonly version: string
+}
+
+const observe = (info: RequestInfo, table: Table, isDryRun: boolean): Observed => {
   const { apiGroup: group, apiVersion: version, resource } = info
   const row = info.isResourceRequest ? table.get({ group, version, resource }) : undefined
   const known =
@@ -64,8 +75,7 @@ const labelsOf = (info: RequestInfo, table: Table, isDryRun: boolean): Record<st
       row.subresources.some(({ name }) => name === info.subresource))
   const verb = connects.has(info.subresource) ? 'CONNECT' : (verbLabels[info.verb] ?? 'other')
   return {
-    component: 'apiserver',
-    dry_run: isDryRun ? 'All' : '',
+    dryRun: isDryRun ? 'All' : '',
     group: known ? group : '',
     resource: known ? resource : '',
     scope: scopeOf(info),
@@ -76,28 +86,45 @@ const labelsOf = (info: RequestInfo, table: Table, isDryRun: boolean): Record<st
 }
 
 export class RequestMetrics {
-  readonly totals = new Map<string, Counter>()
-  readonly durations = new Map<string, Histogram>()
+  readonly totals: Counter[] = []
+  readonly durations: Histogram[] = []
+  readonly #series = new Map<string, { byCode: Map<number, Counter>; duration: Histogram }>()
 
-  record(labels: Labels, code: number, seconds: number): void {
-    const key = Object.values(labels).join('\0')
-    const totalKey = `${key}\0${code}`
-    let total = this.totals.get(totalKey)
+  record(observed: Observed, code: number, seconds: number): void {
+    const { byCode, duration } = this.#seriesOf(observed)
+    let total = byCode.get(code)
     if (total === undefined) {
-      total = { labels: { ...labels, code: String(code) }, value: 0 }
-      this.totals.set(totalKey, total)
+      total = { labels: { ...duration.labels, code: String(code) }, value: 0 }
+      byCode.set(code, total)
+      this.totals.push(total)
     }
     total.value++
-    let duration = this.durations.get(key)
-    if (duration === undefined) {
-      const buckets = new Array<number>(durationBuckets.length).fill(0)
-      duration = { labels, buckets, sum: 0, count: 0 }
-      this.durations.set(key, duration)
-    }
     duration.sum += seconds
     duration.count++
     const at = durationBuckets.findIndex((bound) => seconds <= bound)
     if (at >= 0) duration.buckets[at]!++
+  }
+
+  #seriesOf({ dryRun, group, resource, scope, subresource, verb, version }: Observed) {
+    const key = `${verb} ${group}/${version}/${resource}/${subresource} ${scope} ${dryRun}`
+    let series = this.#series.get(key)
+    if (series === undefined) {
+      const labels = {
+        component: 'apiserver',
+        dry_run: dryRun,
+        group,
+        resource,
+        scope,
+        subresource,
+        verb,
+        version,
+      }
+      const buckets = new Array<number>(durationBuckets.length).fill(0)
+      series = { byCode: new Map(), duration: { labels, buckets, sum: 0, count: 0 } }
+      this.#series.set(key, series)
+      this.durations.push(series.duration)
+    }
+    return series
   }
 }
 
@@ -109,7 +136,7 @@ export const countRequests = (app: FastifyInstance, table: Table): RequestMetric
     const info = request.kube?.info
     if (info !== undefined) {
       const isDryRun = (request.raw.url ?? '').includes('dryRun=All')
-      metrics.record(labelsOf(info, table, isDryRun), reply.statusCode, reply.elapsedTime / 1000)
+      metrics.record(observe(info, table, isDryRun), reply.statusCode, reply.elapsedTime / 1000)
     }
     done()
   })

@@ -9,7 +9,10 @@ export interface Credentials {
 }
 
 export interface Authenticator {
-  /** Undefined: no credentials were shown. `rejected`: some were, and none of them held. */
+  /**
+   * Undefined: no credentials were shown. `rejected`: some were, and none of them held. An answer that is no promise
+   * depends on nothing but the credentials: it holds as long as the server runs. What can be revoked is a promise.
+   */
   authenticate(
     credentials: Credentials,
   ): UserInfo | undefined | 'rejected' | Promise<UserInfo | undefined | 'rejected'>

@@ -22,14 +22,28 @@ const accept = (
   request.kube.user = user ?? anonymousUser
 }
 
+/**
+ * Who was let in last on a connection, by the header shown: clients send the same one each time. Only of answers given
+ * at once, which never change while the server runs (authenticator.ts); what can be revoked is looked up each time.
+ */
+const settled = new WeakMap<object, { authorization: string | undefined; user: UserInfo }>()
+
 export const authentication =
   (authenticator: Authenticator, allowAnonymous: boolean): Filter =>
   (request) => {
+    const { authorization } = request.headers
+    const { socket } = request.raw
+    const known = settled.get(socket)
+    if (known !== undefined && known.authorization === authorization) {
+      request.kube.user = known.user
+      return
+    }
     const answer = authenticator.authenticate({
-      token: bearerToken(request.headers.authorization),
+      token: bearerToken(authorization),
       certificate: certificateIdentity(request),
     })
     if (answer instanceof Promise)
       return answer.then((user) => accept(request, user, allowAnonymous))
     accept(request, answer, allowAnonymous)
+    settled.set(socket, { authorization, user: request.kube.user })
   }

@@ -3,13 +3,10 @@
 import { PlainTextError } from '#api/plain-text-error.js'
 import type { RequestInfo } from '#api/request-info.js'
 import type { Filter } from './kube-request.js'
-import type { OpenRequests } from './open-requests.js'
+import type { InFlight, OpenRequests } from './open-requests.js'
 
-export interface InFlightLimits {
-  /** 0 is no bound. */
-  readonly reading: number
-  readonly mutating: number
-}
+/** 0 is no bound. */
+export type InFlightLimits = Readonly<InFlight>
 
 const longRunningSubresources = new Set(['attach', 'exec', 'proxy', 'log', 'portforward'])
 
@@ -19,24 +16,25 @@ export const isLongRunning = (info: RequestInfo): boolean =>
 
 const readingVerbs = new Set(['get', 'list', 'watch', 'head', 'options'])
 
+/** Which limit counts it; undefined for a long-running one. */
+const kindOf = (info: RequestInfo): keyof InFlight | undefined => {
+  if (isLongRunning(info)) return undefined
+  return readingVerbs.has(info.verb) ? 'reading' : 'mutating'
+}
+
 export const maxInFlight = (limits: InFlightLimits, open: OpenRequests): Filter => {
   const { running } = open
   return (request, reply) => {
     const { kube } = request
-    const longRunning = isLongRunning(kube.info)
-    if (!longRunning) {
-      const kind = readingVerbs.has(kube.info.verb) ? 'reading' : 'mutating'
+    const kind = kindOf(kube.info)
+    if (kind !== undefined) {
       // Upstream lets administrators through, so that an overload can be looked into.
       const full = limits[kind] > 0 && running[kind] >= limits[kind]
       if (full && !kube.user.groups.includes('system:masters'))
         throw new PlainTextError(429, 'Too many requests, please try again later.\n', {
           'retry-after': '1',
         })
-      running[kind]++
-      reply.raw.once('close', () => {
-        running[kind]--
-      })
     }
-    open.add(kube, reply, longRunning)
+    open.add(kube, reply, kind)
   }
 }

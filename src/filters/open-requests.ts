@@ -3,9 +3,15 @@ import type { FastifyReply } from 'fastify'
 import { timeout } from '#api/errors.js'
 import type { KubeRequest } from './kube-request.js'
 
+/** Numbers of short requests, reading and writing ones apart. */
+export interface InFlight {
+  reading: number
+  mutating: number
+}
+
 export class OpenRequests {
-  /** Short requests that run now, reading and writing ones apart. */
-  readonly running = { reading: 0, mutating: 0 }
+  /** What runs now. */
+  readonly running: InFlight = { reading: 0, mutating: 0 }
   /** In order of arrival. */
   readonly #open = new Map<KubeRequest, FastifyReply>()
   readonly #longRunning = new Set<KubeRequest>()
@@ -19,13 +25,17 @@ export class OpenRequests {
     return this.#open.size
   }
 
-  add(request: KubeRequest, reply: FastifyReply, longRunning: boolean): void {
-    if (longRunning) this.#longRunning.add(request)
+  /** `kind` is undefined for a long-running request, which counts for no limit. */
+  add(request: KubeRequest, reply: FastifyReply, kind: keyof InFlight | undefined): void {
+    if (kind === undefined) this.#longRunning.add(request)
+    else this.running[kind]++
     this.#open.set(request, reply)
-    if (longRunning && this.#draining) request.abort(new Error('the server is shutting down'))
+    if (kind === undefined && this.#draining)
+      request.abort(new Error('the server is shutting down'))
     reply.raw.once('close', () => {
       this.#open.delete(request)
-      this.#longRunning.delete(request)
+      if (kind === undefined) this.#longRunning.delete(request)
+      else this.running[kind]--
       if (this.#open.size === 0) this.#emptied?.()
     })
   }

@@ -44,6 +44,8 @@ export const makeListener = ({
     // Fastify's default would send GOAWAY to a client that only watches.
     http2SessionTimeout: 0,
     loggerInstance: logger,
+    // Lines name their URL: a logger for each request would be made for the few that log anything.
+    childLoggerFactory: (shared: FastifyBaseLogger) => shared,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: limits.requestBodyBytesMax,
     exposeHeadRoutes: false,
