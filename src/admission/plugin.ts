@@ -47,7 +47,8 @@ export const findObject = async (
   try {
     return (await store.get(internalContext(ctx, namespace), name)).object
   } catch (error) {
-    if (error instanceof ApiError && error.code === 404) return undefined
+    // A name that no object can have is one that is not there: upstream's plugins ask a lister.
+    if (error instanceof ApiError && (error.code === 404 || error.code === 400)) return undefined
     throw error
   }
 }

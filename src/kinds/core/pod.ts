@@ -38,7 +38,7 @@ const prepareForCreate = (pod: KubeObject, ctx: RequestContext): void => {
     qosClass: podQos(pod.spec),
   }
   applyMatchLabelKeys(pod)
-  applyAppArmorAnnotations(pod)
+  applyAppArmorAnnotations(pod, ctx.warn)
 }
 
 const podWarnings = ({ metadata, spec }: KubeObject): string[] => {

@@ -1,4 +1,5 @@
 /** AppArmor profiles that older clients name in annotations become fields. */
+import { jsonEqual } from '#api/json-object.js'
 import type { Fields, KubeObject } from '#api/object.js'
 
 const annotationPrefix = 'container.apparmor.security.beta.kubernetes.io/'
@@ -10,18 +11,27 @@ const profileOf = (annotation: string): Fields | undefined => {
   return { type: 'Localhost', localhostProfile: annotation.slice('localhost/'.length) }
 }
 
-/** Changes the pod in place. */
-export const applyAppArmorAnnotations = ({ metadata, spec }: KubeObject): void => {
+/**
+ * Changes the pod in place. Warns of each annotation that had to stand in for a field, before the pod is validated
+ * (kubernetes, registry/core/pod: applyAppArmorVersionSkew).
+ */
+export const applyAppArmorAnnotations = (
+  { metadata, spec }: KubeObject,
+  warn: (text: string) => void,
+): void => {
   if (metadata.annotations === undefined || spec.os?.name === 'windows') return
+  const ofPod: Fields | undefined = spec.securityContext?.appArmorProfile
   for (const container of [...(spec.initContainers ?? []), ...(spec.containers ?? [])]) {
     const annotation = metadata.annotations[annotationPrefix + container.name]
-    const profile = annotation === undefined ? undefined : profileOf(annotation)
-    if (profile === undefined || container.securityContext?.appArmorProfile !== undefined) continue
-    if (
-      spec.securityContext?.appArmorProfile?.type === profile.type &&
-      profile.type !== 'Localhost'
-    )
+    if (annotation === undefined || container.securityContext?.appArmorProfile !== undefined)
       continue
-    container.securityContext = { ...container.securityContext, appArmorProfile: profile }
+    const profile = profileOf(annotation)
+    if (profile !== undefined) {
+      if (jsonEqual(profile, ofPod)) continue
+      container.securityContext = { ...container.securityContext, appArmorProfile: profile }
+    }
+    warn(
+      `metadata.annotations[${annotationPrefix}${container.name}]: deprecated since v1.30; use the "appArmorProfile" field instead`,
+    )
   }
 }

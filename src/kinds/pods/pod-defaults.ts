@@ -50,8 +50,8 @@ const defaultPodLevelResources = (spec: Fields): void => {
   }
 }
 
-const defaultHostPorts = (containers: Fields[] = []): void => {
-  for (const container of containers)
+const defaultHostPorts = (containers: Fields[] | null | undefined): void => {
+  for (const container of containers ?? [])
     for (const port of container.ports ?? []) port.hostPort ??= port.containerPort
 }
 

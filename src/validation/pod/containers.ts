@@ -9,6 +9,7 @@ import {
   notFound,
   notSupported,
   required,
+  tooMany,
 } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
 import { each } from '../each.js'
@@ -99,7 +100,7 @@ const commonErrors = (path: string, container: Fields, pod: PodContext): FieldEr
       ? []
       : [notSupported(at('terminationMessagePolicy'), terminationMessagePolicy, messagePolicies)]),
     ...portErrors(at('ports'), container.ports),
-    ...validEnv(at('env'), container.env, pod.volumes),
+    ...validEnv(at('env'), container.env),
     ...validEnvFrom(at('envFrom'), container.envFrom),
     ...validVolumeMounts(at('volumeMounts'), container, pod.volumes),
     ...validVolumeDevices(at('volumeDevices'), container, pod.volumes),
@@ -114,15 +115,45 @@ const commonErrors = (path: string, container: Fields, pod: PodContext): FieldEr
 
 const restartPolicies = ['Always', 'Never', 'OnFailure']
 
+const ruleActions = ['Restart', 'RestartAllContainers']
+const exitCodeOperators = ['In', 'NotIn']
+const rulesMax = 20
+const exitCodesMax = 255
+
+const exitCodeErrors = (path: string, { operator = '', values }: Fields): FieldError[] => [
+  ...(exitCodeOperators.includes(operator)
+    ? []
+    : [notSupported(child(path, 'operator'), operator, exitCodeOperators)]),
+  ...(values?.length > exitCodesMax
+    ? [tooMany(child(path, 'values'), values.length, exitCodesMax)]
+    : []),
+]
+
 const restartErrors = (path: string, container: Fields): FieldError[] => {
-  const { restartPolicy, restartPolicyRules } = container
+  const { restartPolicy } = container
+  const rules: Fields[] = container.restartPolicyRules ?? []
   const at = child(path, 'restartPolicy')
-  if (restartPolicy !== undefined && !restartPolicies.includes(restartPolicy))
-    return [notSupported(at, restartPolicy, restartPolicies)]
-  return restartPolicyRules !== undefined && restartPolicy === undefined
-    ? [required(at, 'must specify restartPolicy when restart rules are used')]
-    : []
+  const rulesAt = child(path, 'restartPolicyRules')
+  const errors: FieldError[] = []
+  if (restartPolicy === undefined && rules.length > 0)
+    errors.push(required(at, 'must specify restartPolicy when restart rules are used'))
+  else if (restartPolicy !== undefined && !restartPolicies.includes(restartPolicy))
+    errors.push(notSupported(at, restartPolicy, restartPolicies))
+  if (rules.length > rulesMax) errors.push(tooMany(rulesAt, rules.length, rulesMax))
+  const inRules = each(rulesAt, rules, ({ action = '', exitCodes }, ruleAt) => [
+    ...(ruleActions.includes(action)
+      ? []
+      : [notSupported(child(ruleAt, 'action'), action, ruleActions)]),
+    ...(exitCodes === undefined
+      ? [required(child(ruleAt, 'exitCodes'), 'must be specified')]
+      : exitCodeErrors(child(ruleAt, 'exitCodes'), exitCodes)),
+  ])
+  return [...errors, ...inRules]
 }
+
+/** An init container without a policy is not asked about its rules any further. */
+const initRestartErrors = (path: string, container: Fields): FieldError[] =>
+  restartErrors(path, container).slice(0, container.restartPolicy === undefined ? 1 : undefined)
 
 export const validContainers = (path: string, pod: PodContext): FieldError[] => {
   const containers: Fields[] = pod.spec.containers ?? []
@@ -151,7 +182,7 @@ export const validInitContainers = (path: string, pod: PodContext): FieldError[]
   const names = new Set(namesOf(pod.spec.containers))
   return each(path, pod.spec.initContainers as Fields[] | undefined, (container, at) => {
     const name: string = container.name ?? ''
-    const errors = [...commonErrors(at, container, pod), ...restartErrors(at, container)]
+    const errors = [...commonErrors(at, container, pod), ...initRestartErrors(at, container)]
     if (names.has(name)) errors.push(duplicate(child(at, 'name'), name))
     else if (name !== '') names.add(name)
     return [

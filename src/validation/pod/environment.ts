@@ -1,10 +1,9 @@
 /** Environment variables of containers (kubernetes, core/validation: ValidateEnv, ValidateEnvFrom). */
-import { child, type FieldError, invalid, notFound, required } from '#api/field-error.js'
+import { child, type FieldError, index, invalid, notFound, required } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
 import { each } from '../each.js'
 import { validConfigKey, validDnsSubdomain, validEnvName, validNoBacksteps } from '../formats.js'
 import { environmentFields, validFieldRef, validResourceFieldRef } from './field-references.js'
-import type { Volumes } from './mounts.js'
 
 const keySelector = (path: string, { name = '', key = '' }: Fields): FieldError[] => [
   ...validDnsSubdomain(child(path, 'name'), name),
@@ -14,22 +13,13 @@ const keySelector = (path: string, { name = '', key = '' }: Fields): FieldError[
 const fileKeyRef = (
   path: string,
   { volumeName = '', path: file = '', key = '' }: Fields,
-  volumes: Volumes,
-): FieldError[] => {
-  const volumeAt = child(path, 'volumeName')
-  return [
-    ...(key === '' ? [required(child(path, 'key'))] : validEnvName(child(path, 'key'), key)),
-    ...(volumeName === '' ? [required(volumeAt)] : []),
-    ...(file === ''
-      ? [required(child(path, 'path'))]
-      : validNoBacksteps(child(path, 'path'), file)),
-    ...(volumes.has(volumeName) ? [] : [notFound(volumeAt, volumeName)]),
-  ]
-}
+): FieldError[] => [
+  ...(key === '' ? [required(child(path, 'key'))] : validEnvName(child(path, 'key'), key)),
+  ...(volumeName === '' ? [required(child(path, 'volumeName'))] : []),
+  ...(file === '' ? [required(child(path, 'path'))] : validNoBacksteps(child(path, 'path'), file)),
+]
 
-const sources: Readonly<
-  Record<string, (path: string, source: Fields, volumes: Volumes) => FieldError[]>
-> = {
+const sources: Readonly<Record<string, (path: string, source: Fields) => FieldError[]>> = {
   fieldRef: (path, source) => validFieldRef(path, source, environmentFields),
   resourceFieldRef: (path, source) => validResourceFieldRef(path, source, false),
   configMapKeyRef: keySelector,
@@ -37,16 +27,10 @@ const sources: Readonly<
   fileKeyRef,
 }
 
-const valueFromErrors = (
-  path: string,
-  { value = '', valueFrom }: Fields,
-  volumes: Volumes,
-): FieldError[] => {
+const valueFromErrors = (path: string, { value = '', valueFrom }: Fields): FieldError[] => {
   if (valueFrom === undefined) return []
   const given = Object.keys(sources).filter((name) => valueFrom[name] !== undefined)
-  const errors = given.flatMap((name) =>
-    sources[name]!(child(path, name), valueFrom[name], volumes),
-  )
+  const errors = given.flatMap((name) => sources[name]!(child(path, name), valueFrom[name]))
   if (given.length === 0)
     errors.push(
       invalid(
@@ -62,12 +46,12 @@ const valueFromErrors = (
   return errors
 }
 
-export const validEnv = (path: string, env: Fields[] | undefined, volumes: Volumes): FieldError[] =>
+export const validEnv = (path: string, env: Fields[] | undefined): FieldError[] =>
   each(path, env, (variable, at) => [
     ...(variable.name === ''
       ? [required(child(at, 'name'))]
       : validEnvName(child(at, 'name'), variable.name)),
-    ...valueFromErrors(child(at, 'valueFrom'), variable, volumes),
+    ...valueFromErrors(child(at, 'valueFrom'), variable),
   ])
 
 const sourceName = (path: string, name: string): FieldError[] =>
@@ -91,3 +75,23 @@ export const validEnvFrom = (path: string, envFrom: Fields[] | undefined): Field
       errors.push(invalid(path, '', 'may not have more than one field specified at a time'))
     return errors
   })
+
+/** Files of variables lie in emptyDir volumes; looked at last, over all containers (validateFileKeyRefVolumes). */
+export const validFileKeyVolumes = (path: string, spec: Fields): FieldError[] => {
+  const volumes = new Map(((spec.volumes ?? []) as Fields[]).map((v) => [v.name ?? '', v]))
+  const inVariable = ({ valueFrom }: Fields, at: string): FieldError[] => {
+    if (valueFrom?.fileKeyRef === undefined) return []
+    const { volumeName = '' } = valueFrom.fileKeyRef
+    const volumeAt = child(at, 'valueFrom', 'fileKeyRef', 'volumeName')
+    const volume = volumes.get(volumeName)
+    if (volume === undefined) return [notFound(volumeAt, volumeName)]
+    return volume.emptyDir === undefined
+      ? [invalid(volumeAt, volumeName, 'referenced volume must be of type emptyDir')]
+      : []
+  }
+  return ['initContainers', 'containers', 'ephemeralContainers'].flatMap((list) =>
+    ((spec[list] ?? []) as Fields[]).flatMap((container, i) =>
+      each(child(index(child(path, list), i), 'env'), container.env as Fields[], inVariable),
+    ),
+  )
+}

@@ -24,11 +24,12 @@ import {
   validInitContainers,
 } from './containers.js'
 import { validDnsConfig } from './dns-config.js'
+import { validFileKeyVolumes } from './environment.js'
 import { fitsPodLevelResources } from './pod-level-resources.js'
 import { validOverhead, validPodResources } from './resources.js'
 import { validPodSecurityContext } from './security.js'
 import { checkVolumes } from './volumes.js'
-import { windowsErrors } from './windows.js'
+import { hostProcessErrors, windowsErrors } from './windows.js'
 
 const restartPolicies = ['Always', 'OnFailure', 'Never']
 const dnsPolicies = ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None']
@@ -166,7 +167,9 @@ export const validPodSpec = (
     ),
     ...gateErrors(at('schedulingGates'), spec.schedulingGates),
     ...validTopologySpread(at('topologySpreadConstraints'), spec.topologySpreadConstraints),
+    ...hostProcessErrors(path, spec),
     ...hostUsersErrors(path, spec),
+    ...hostnameOverrideErrors(at('hostnameOverride'), spec),
     ...namesErrors(path, spec),
     ...validTolerations(at('tolerations'), spec.tolerations ?? []),
     ...hostAliasErrors(at('hostAliases'), spec.hostAliases),
@@ -180,6 +183,6 @@ export const validPodSpec = (
     ...(spec.overhead ? validOverhead(at('overhead'), spec.overhead) : []),
     ...osErrors(at('os'), spec),
     ...windowsErrors(path, spec),
-    ...hostnameOverrideErrors(at('hostnameOverride'), spec),
+    ...validFileKeyVolumes(path, spec),
   ]
 }

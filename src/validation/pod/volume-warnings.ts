@@ -42,7 +42,7 @@ const overlapWarnings = (title: string, files: Placed[], showSource: boolean): s
   )
 }
 
-const projectedFiles = (sources: Fields[] = []): Placed[] =>
+const projectedFiles = (sources: readonly Fields[]): Placed[] =>
   sources.flatMap(({ secret, configMap, downwardAPI, serviceAccountToken }) => [
     ...(secret ? itemsOf(secret.items, `Secret "${secret.name}"`) : []),
     ...(configMap ? itemsOf(configMap.items, `ConfigMap "${configMap.name}"`) : []),
@@ -51,6 +51,11 @@ const projectedFiles = (sources: Fields[] = []): Placed[] =>
       ? [{ path: serviceAccountToken.path ?? '', source: 'ServiceAccountToken' }]
       : []),
   ])
+
+const emptySourceWarnings = (name: string, sources: readonly Fields[]): string[] =>
+  sources
+    .filter((source) => Object.keys(source).length === 0)
+    .map(() => `volume "${name}" (Projected) has no sources provided`)
 
 const fileWarnings = (volume: Fields): string[] => {
   const { name, configMap, secret, downwardAPI, projected } = volume
@@ -66,7 +71,10 @@ const fileWarnings = (volume: Fields): string[] => {
       ? overlapWarnings(title('DownwardAPI'), itemsOf(downwardAPI.items, ''), false)
       : []),
     ...(projected
-      ? overlapWarnings(title('Projected'), projectedFiles(projected.sources), true)
+      ? [
+          ...emptySourceWarnings(name, projected.sources ?? []),
+          ...overlapWarnings(title('Projected'), projectedFiles(projected.sources ?? []), true),
+        ]
       : []),
   ]
 }

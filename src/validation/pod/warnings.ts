@@ -88,8 +88,39 @@ const goneAnnotations: readonly (readonly [prefix: string, since: string, field:
 ]
 const appArmorPrefix = 'container.apparmor.security.beta.kubernetes.io/'
 
-const annotationWarnings = (path: string, annotations: Fields | undefined): string[] => {
-  const keys = Object.keys(annotations ?? {}).sort()
+const appArmorText = (profile: Fields | undefined): string | undefined => {
+  if (profile?.type === 'RuntimeDefault') return 'runtime/default'
+  if (profile?.type === 'Unconfined') return 'unconfined'
+  return profile && `localhost/${profile.localhostProfile}`
+}
+
+/** Keys of annotations of which no field of the spec takes the place. */
+const standsAlone =
+  (annotations: Fields, spec: Fields) =>
+  (key: string): boolean => {
+    const containers: Fields[] = [...(spec.initContainers ?? []), ...(spec.containers ?? [])]
+    const own = containers.find(({ name }) => key.slice(key.indexOf('/') + 1) === name)
+    if (key === 'seccomp.security.alpha.kubernetes.io/pod')
+      return spec.securityContext?.seccompProfile === undefined
+    if (key.startsWith('container.seccomp.security.alpha.kubernetes.io/'))
+      return own !== undefined && own.securityContext?.seccompProfile === undefined
+    if (!key.startsWith(appArmorPrefix)) return true
+    return (
+      own !== undefined &&
+      own.securityContext?.appArmorProfile === undefined &&
+      appArmorText(spec.securityContext?.appArmorProfile) !== annotations[key]
+    )
+  }
+
+/** Pods hear of AppArmor annotations when these become fields; templates here. */
+const annotationWarnings = (
+  path: string,
+  annotations: Fields | undefined,
+  spec: Fields,
+): string[] => {
+  const keys = Object.keys(annotations ?? {})
+    .sort()
+    .filter(standsAlone(annotations ?? {}, spec))
   return [
     ...goneAnnotations.flatMap(([name, since, field]) =>
       keys
@@ -100,7 +131,7 @@ const annotationWarnings = (path: string, annotations: Fields | undefined): stri
         ),
     ),
     ...keys
-      .filter((key) => key.startsWith(appArmorPrefix))
+      .filter((key) => path !== 'metadata.annotations' && key.startsWith(appArmorPrefix))
       .map(
         (key) =>
           `${index(path, key)}: deprecated since v1.30; use the "appArmorProfile" field instead`,
@@ -182,7 +213,7 @@ export const podSpecWarnings = (
   return [
     ...nodeWarnings(path, spec),
     ...spreadWarnings(path, spec.topologySpreadConstraints),
-    ...annotationWarnings(child(metaPath, 'annotations'), metadata?.annotations),
+    ...annotationWarnings(child(metaPath, 'annotations'), metadata?.annotations, spec),
     ...repeated(
       at('hostAliases'),
       'ip',

@@ -1,5 +1,5 @@
 /** What a pod for Windows, or one for Linux, cannot have (kubernetes, core/validation: validateWindows). */
-import { child, type FieldError, forbidden, index } from '#api/field-error.js'
+import { child, type FieldError, forbidden, index, invalid } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
 
 const notForWindows = 'cannot be set for a windows pod'
@@ -62,4 +62,41 @@ export const windowsErrors = (path: string, spec: Fields): FieldError[] => {
     ...set(contextPath, spec.securityContext, podContextFields, notForWindows),
     ...inContainers(path, spec, containerContextFields, notForWindows),
   ]
+}
+
+/** Containers that run as processes of their Windows node (validateWindowsHostProcessPod). */
+export const hostProcessErrors = (path: string, spec: Fields): FieldError[] => {
+  const ofPod: boolean | undefined = spec.securityContext?.windowsOptions?.hostProcess
+  const lists = ['initContainers', 'containers', 'ephemeralContainers']
+  const values = lists.flatMap((list) =>
+    ((spec[list] ?? []) as Fields[]).map((container, i) => ({
+      at: child(index(child(path, list), i), 'securityContext', 'windowsOptions', 'hostProcess'),
+      value: container.securityContext?.windowsOptions?.hostProcess as boolean | undefined,
+    })),
+  )
+  const errors = values.flatMap(({ at, value }) =>
+    ofPod === undefined || value === undefined || value === ofPod
+      ? []
+      : [
+          invalid(
+            at,
+            value,
+            `pod hostProcess value must be identical if both are specified, was ${ofPod}`,
+          ),
+        ],
+  )
+  const hostProcesses = values.filter(({ value }) => value ?? ofPod ?? false)
+  if (hostProcesses.length === 0) return errors
+  const all = 'If pod contains any hostProcess containers then all containers must be'
+  if (hostProcesses.length !== values.length)
+    errors.push(invalid(path, '', `${all} HostProcess containers`))
+  if (!spec.hostNetwork)
+    errors.push(
+      invalid(
+        child(path, 'hostNetwork'),
+        false,
+        'hostNetwork must be true if pod contains any hostProcess containers',
+      ),
+    )
+  return errors
 }
