@@ -214,6 +214,8 @@ export interface ResourceDefinition {
   readonly ownFieldLabels?: boolean
   /** The text for an unknown field label, of the few kinds that have one of their own. */
   readonly fieldLabelError?: (field: string) => string
+  /** What a 404 calls the resource, where upstream does not use the plural. */
+  readonly notFoundAs?: string
   readonly columns: readonly TableColumn[]
   /** Cells of one row. `now` in ms since the epoch. Missing: name and age. */
   readonly cells?: (object: KubeObject, now: number) => unknown[]
@@ -241,6 +243,7 @@ export interface KindDefinition {
   readonly selectableFields?: ResourceDefinition['selectableFields']
   readonly ownFieldLabels?: boolean
   readonly fieldLabelError?: ResourceDefinition['fieldLabelError']
+  readonly notFoundAs?: string
   readonly cells?: ResourceDefinition['cells']
   readonly rowConditions?: ResourceDefinition['rowConditions']
   readonly returnsDeletedObject?: boolean

@@ -194,6 +194,7 @@ const builtInRow = ({ gvr, found, kinds, schemaNames }: RowSource): ResourceDefi
     selectableFields: own?.selectableFields,
     ownFieldLabels: own?.ownFieldLabels,
     fieldLabelError: own?.fieldLabelError,
+    notFoundAs: own?.notFoundAs,
     columns: tableColumns()[keyOf(gvr)] ?? tableColumns()[keyOf(gvr).slice(1)] ?? [],
     cells: own?.cells ?? stored?.cells,
     rowConditions: own?.rowConditions,

@@ -61,7 +61,8 @@ export const readStored = async (
       asked: 'revision' in consistency ? consistency.revision : undefined,
     })
   }
-  if (stored === undefined) throw notFound(definition.gvr, name)
+  const { gvr, notFoundAs = gvr.resource } = definition
+  if (stored === undefined) throw notFound({ ...gvr, resource: notFoundAs }, name)
   return stored
 }
 
