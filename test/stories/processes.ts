@@ -110,11 +110,12 @@ export class ClusterProcesses {
     const args = [...(nodeFlags[name] ?? []), mainFile, ...this.#argsOf(name)]
     const child = spawn(process.execPath, [...args, ...(flags[name] ?? [])], {
       cwd: this.folder,
-      stdio: ['ignore', 'pipe', 'pipe'],
+      // By the channel it learns when the test was killed, and ends too.
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     })
     const collect = (chunk: Buffer) => (this.#output += chunk)
-    child.stdout.on('data', collect)
-    child.stderr.on('data', collect)
+    child.stdout!.on('data', collect)
+    child.stderr!.on('data', collect)
     this.#children.set(name, child)
     child.once('exit', (code, signal) => {
       if (this.#children.get(name) !== child) return
