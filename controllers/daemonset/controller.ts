@@ -1,21 +1,11 @@
 /** One Pod on every node that qualifies; upstream's daemonset-controller. */
-import { isNamespaceTerminating, isNotFound } from '#client/errors.js'
-import { matchesSelector } from '#client/label-selector.js'
 import { keyOf } from '#client/object-store.js'
-import type { Node, Pod } from '#client/pod.js'
+import type { Node } from '#client/pod.js'
 import { resources } from '#client/resources.js'
-import {
-  type Controller,
-  type ControllerContext,
-  controllerRefOf,
-  enqueueOwn,
-  enqueueOwner,
-  newQueue,
-  queueRun,
-} from '../controller.js'
+import type { ControllerContext } from '../controller.js'
 import { nextAvailabilityMs } from '../pods/availability.js'
-import { claim } from '../pods/owner.js'
 import { inParallel, PodControl, podFromTemplate, slowStart } from '../pods/pod-control.js'
+import { claimPods, ownPods, podOwnerController } from '../pods/pod-owner.js'
 import { type ControllerRevision, RevisionHistory, revisionLabel } from '../pods/revisions.js'
 import {
   type DaemonSet,
@@ -67,15 +57,7 @@ const sync = async (
   set: DaemonSet,
 ): Promise<{ afterMs: number } | undefined> => {
   const { client, informers, clock } = context
-  const pods = informers.for<Pod>(resources.pods)
-  await claim(pods.store.byIndex('namespace', set.metadata.namespace!), {
-    client,
-    ref: resources.daemonSets,
-    owner: set,
-    selector: set.spec.selector,
-    objectRef: resources.pods,
-    observe: (pod: Pod) => pods.observe(pod),
-  })
+  await claimPods(context, set, { ref: resources.daemonSets, selector: set.spec.selector })
   const revisions = await history.list(set)
   const { revision, collisionCount } = await history.current(set, revisions)
   const hash = revision.metadata.labels?.[revisionLabel] ?? ''
@@ -83,9 +65,7 @@ const sync = async (
     set,
     hash,
     nodes: informers.for<Node>(resources.nodes).store.list(),
-    pods: pods.store
-      .byIndex('namespace', set.metadata.namespace!)
-      .filter((pod) => controllerRefOf(pod)?.uid === set.metadata.uid),
+    pods: ownPods(context, set),
     now: clock.now(),
   })
   let failed: unknown
@@ -115,43 +95,23 @@ const sync = async (
 const nodeSignature = (node: Node): string =>
   JSON.stringify([node.metadata.labels, node.spec.taints, node.spec.unschedulable])
 
-export const daemonSetController: Controller = {
+export const daemonSetController = podOwnerController<DaemonSet>({
   name: 'daemonset-controller',
-  start(context) {
-    const { informers } = context
-    const sets = informers.for<DaemonSet>(resources.daemonSets)
-    const pods = informers.for<Pod>(resources.pods)
-    const nodes = informers.for<Node>(resources.nodes)
+  ref: resources.daemonSets,
+  selectorOf: (set) => set.spec.selector,
+  prepare(context, sets, queue) {
     const history = new RevisionHistory(context, resources.daemonSets)
     const control = new PodControl(context, 'daemonset-controller')
-    pods.store.addIndex('namespace', (pod) => [pod.metadata.namespace!])
-    sets.store.addIndex('namespace', (set) => [set.metadata.namespace!])
-    const queue = newQueue()
-    enqueueOwn(sets, queue)
-    enqueueOwner(pods, resources.daemonSets, queue, (pod) => {
-      for (const set of sets.store.byIndex('namespace', pod.metadata.namespace!))
-        if (matchesSelector(set.spec.selector, pod.metadata.labels)) queue.add(keyOf(set))
-    })
     const all = (): void => {
       for (const key of sets.store.keys()) queue.add(key)
     }
-    nodes.handle({
+    context.informers.for<Node>(resources.nodes).handle({
       onAdd: all,
       onDelete: all,
       onUpdate(next, previous) {
         if (nodeSignature(next) !== nodeSignature(previous)) all()
       },
     })
-    return queueRun(context, queue, async (key) => {
-      const set = sets.store.get(key)
-      if (set === undefined) return undefined
-      try {
-        return await sync(context, history, control, set)
-      } catch (error) {
-        if (isNamespaceTerminating(error)) return undefined
-        if (isNotFound(error) && sets.store.get(key) === undefined) return undefined
-        throw error
-      }
-    })
+    return (set) => sync(context, history, control, set)
   },
-}
+})

@@ -1,20 +1,12 @@
 /** Keeps as many Pods as a ReplicaSet or ReplicationController wants; upstream's replicaset-controller. */
-import { isNamespaceTerminating, isNotFound, messageOf } from '#client/errors.js'
-import { type LabelSelector, matchesSelector } from '#client/label-selector.js'
-import { keyOf } from '#client/object-store.js'
+import { isNamespaceTerminating, messageOf } from '#client/errors.js'
+import type { LabelSelector } from '#client/label-selector.js'
 import { isPodActive, type Pod } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
-import {
-  type Controller,
-  type ControllerContext,
-  enqueueOwn,
-  enqueueOwner,
-  newQueue,
-  queueRun,
-} from '../controller.js'
+import type { Controller, ControllerContext } from '../controller.js'
 import { nextAvailabilityMs } from '../pods/availability.js'
-import { claim } from '../pods/owner.js'
 import { inParallel, PodControl, podFromTemplate, slowStart } from '../pods/pod-control.js'
+import { claimPods, ownPods, podOwnerController } from '../pods/pod-owner.js'
 import { planReplicas, type ReplicaSet, replicaStatus } from './reconcile.js'
 
 interface Variant {
@@ -70,22 +62,9 @@ const sync = async (
   set: ReplicaSet,
 ): Promise<{ afterMs: number } | undefined> => {
   const { client, informers, clock } = context
-  const pods = informers.for<Pod>(resources.pods)
-  const inNamespace = () => pods.store.byIndex('namespace', set.metadata.namespace!)
-  const claimOptions = {
-    client,
-    ref,
-    owner: set,
-    selector: selectorOf(set),
-    objectRef: resources.pods,
-    observe: (pod: Pod) => pods.observe(pod),
-  }
-  const mine = await claim(inNamespace(), claimOptions)
+  const mine = await claimPods(context, set, { ref, selector: selectorOf(set) })
   const { failure, error } = await act(set, ref, mine, control)
-  // Our own writes are in the store by now.
-  const after = inNamespace().filter((p) =>
-    p.metadata.ownerReferences?.some((o) => o.controller && o.uid === set.metadata.uid),
-  )
+  const after = ownPods(context, set)
   const now = clock.now()
   const status = replicaStatus(set, after, { now, failure })
   if (status !== undefined)
@@ -97,33 +76,14 @@ const sync = async (
   return afterMs === undefined ? undefined : { afterMs }
 }
 
-const replicaController = (variant: Variant): Controller => ({
-  name: variant.name,
-  start(context) {
-    const { informers } = context
-    const sets = informers.for<ReplicaSet>(variant.ref)
-    const pods = informers.for<Pod>(resources.pods)
-    pods.store.addIndex('namespace', (pod) => [pod.metadata.namespace!])
-    sets.store.addIndex('namespace', (set) => [set.metadata.namespace!])
-    const queue = newQueue()
-    const control = new PodControl(context, variant.name)
-    enqueueOwn(sets, queue)
-    enqueueOwner(pods, variant.ref, queue, (pod) => {
-      for (const set of sets.store.byIndex('namespace', pod.metadata.namespace!))
-        if (matchesSelector(variant.selectorOf(set), pod.metadata.labels)) queue.add(keyOf(set))
-    })
-    return queueRun(context, queue, async (key) => {
-      const set = sets.store.get(key)
-      if (set === undefined) return undefined
-      try {
-        return await sync(context, variant, control, set)
-      } catch (error) {
-        if (isNotFound(error) && sets.store.get(key) === undefined) return undefined
-        throw error
-      }
-    })
-  },
-})
+const replicaController = (variant: Variant): Controller =>
+  podOwnerController<ReplicaSet>({
+    ...variant,
+    prepare(context) {
+      const control = new PodControl(context, variant.name)
+      return (set) => sync(context, variant, control, set)
+    },
+  })
 
 export const replicaSetController = replicaController(replicaSets)
 export const replicationControllerController = replicaController(replicationControllers)

@@ -2,22 +2,14 @@
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
 import { isAlreadyExists, isNamespaceTerminating, isNotFound, messageOf } from '#client/errors.js'
-import { matchesSelector } from '#client/label-selector.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
-import {
-  type Controller,
-  type ControllerContext,
-  controllerRefOf,
-  enqueueOwn,
-  enqueueOwner,
-  newQueue,
-  queueRun,
-} from '../controller.js'
+import type { ControllerContext } from '../controller.js'
 import { nextAvailabilityMs } from '../pods/availability.js'
-import { claim, ownerReference } from '../pods/owner.js'
+import { ownerReference } from '../pods/owner.js'
 import { inParallel } from '../pods/pod-control.js'
+import { claimPods, ownPods, podOwnerController } from '../pods/pod-owner.js'
 import { type ControllerRevision, RevisionHistory, templateOf } from '../pods/revisions.js'
 import { claimName, ordinalOf, type StatefulSet, statefulClaims, statefulPod } from './identity.js'
 import {
@@ -154,12 +146,6 @@ const claimState = ({ context, set }: Sync) => {
   }
 }
 
-const ownPods = (context: ControllerContext, set: StatefulSet): Pod[] =>
-  context.informers
-    .for<Pod>(resources.pods)
-    .store.byIndex('namespace', set.metadata.namespace!)
-    .filter((pod) => controllerRefOf(pod)?.uid === set.metadata.uid)
-
 /** Claims come before the Pods that mount them; Pods of a parallel set all at once. */
 const performAll = async (sync: Sync, actions: readonly Action[]): Promise<unknown> => {
   try {
@@ -180,17 +166,10 @@ const syncSet = async (
   set: StatefulSet,
 ): Promise<{ afterMs: number } | undefined> => {
   const { client, informers, clock } = context
-  const pods = informers.for<Pod>(resources.pods)
-  const candidates = pods.store
-    .byIndex('namespace', set.metadata.namespace!)
-    .filter((pod) => ordinalOf(set, pod) >= 0)
-  await claim(candidates, {
-    client,
+  await claimPods(context, set, {
     ref: resources.statefulSets,
-    owner: set,
     selector: set.spec.selector,
-    objectRef: resources.pods,
-    observe: (pod: Pod) => pods.observe(pod),
+    isCandidate: (pod) => ordinalOf(set, pod) >= 0,
   })
   const revisions = await history.list(set)
   const { revision, collisionCount } = await history.current(set, revisions)
@@ -221,39 +200,19 @@ const syncSet = async (
   return afterMs === undefined ? undefined : { afterMs }
 }
 
-export const statefulSetController: Controller = {
+export const statefulSetController = podOwnerController<StatefulSet>({
   name: 'statefulset-controller',
-  start(context) {
-    const { informers } = context
-    const sets = informers.for<StatefulSet>(resources.statefulSets)
-    const pods = informers.for<Pod>(resources.pods)
-    const claims = informers.for<KubeObject>(resources.persistentVolumeClaims)
+  ref: resources.statefulSets,
+  selectorOf: (set) => set.spec.selector,
+  prepare(context, sets, queue) {
     const history = new RevisionHistory(context, resources.statefulSets)
-    pods.store.addIndex('namespace', (pod) => [pod.metadata.namespace!])
-    sets.store.addIndex('namespace', (set) => [set.metadata.namespace!])
-    const queue = newQueue()
-    enqueueOwn(sets, queue)
-    enqueueOwner(pods, resources.statefulSets, queue, (pod) => {
-      for (const set of sets.store.byIndex('namespace', pod.metadata.namespace!))
-        if (matchesSelector(set.spec.selector, pod.metadata.labels)) queue.add(keyOf(set))
-    })
     // A claim that went away frees its ordinal.
-    claims.handle({
+    context.informers.for<KubeObject>(resources.persistentVolumeClaims).handle({
       onDelete(gone) {
         for (const set of sets.store.byIndex('namespace', gone.metadata.namespace!))
           if ((set.spec.volumeClaimTemplates ?? []).length > 0) queue.add(keyOf(set))
       },
     })
-    return queueRun(context, queue, async (key) => {
-      const set = sets.store.get(key)
-      if (set === undefined) return undefined
-      try {
-        return await syncSet(context, history, set)
-      } catch (error) {
-        if (isNamespaceTerminating(error)) return undefined
-        if (isNotFound(error) && sets.store.get(key) === undefined) return undefined
-        throw error
-      }
-    })
+    return (set) => syncSet(context, history, set)
   },
-}
+})
