@@ -1,5 +1,6 @@
 /** Writes answers: stored bytes as they are where that will do, other forms made from the objects. */
 
+import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { constants, gzip } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -12,8 +13,10 @@ import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { makeTable, parseIncludeObject, partialObjectMetadata } from '#registry/table-printer.js'
 import { formatYaml } from '#registry/yaml.js'
 import type { Target } from './api-deps.js'
+import { ListBody } from './list-body.js'
 import { isPretty, type Negotiated, notAcceptableConversion, protobuf } from './negotiation.js'
 import { inProtobuf } from './protobuf.js'
+import { bytesOf, itemOf, viewOf } from './stored-json.js'
 
 const compress = promisify(gzip)
 
@@ -29,6 +32,20 @@ const sendBytes = async (
   if (bytes.length <= limits.gzipBytesMin || !acceptsGzip(request)) return reply.send(bytes)
   const packed = await compress(bytes, { level: constants.Z_BEST_SPEED })
   return reply.header('content-encoding', 'gzip').header('vary', 'Accept-Encoding').send(packed)
+}
+
+/** A large answer goes out bit by bit, as the client takes it, unless it is to be compressed. */
+const sendSegments = async (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  body: ListBody,
+): Promise<FastifyReply> => {
+  if (body.length > limits.listSegmentBytes && !acceptsGzip(request))
+    return reply
+      .header('content-length', String(body.length))
+      .send(Readable.from(body.segments(), { objectMode: false }))
+  const [first, ...more] = body.segments()
+  return sendBytes(request, reply, more.length === 0 ? first! : Buffer.concat([first!, ...more]))
 }
 
 /** A value in the media type that was agreed on; JSON is indented where the client is a person. */
@@ -82,28 +99,6 @@ export const indent = (text: string): string => {
     copied = at + 1
   }
   return out + text.slice(copied)
-}
-
-/** The object in the version of the request. */
-export const viewOf = (definition: ResourceDefinition, stored: StoredObject): KubeObject =>
-  definition.convert?.fromStorage(stored.object) ?? stored.object
-
-const converted = new WeakMap<StoredObject, Map<ResourceDefinition, Buffer>>()
-
-/** Its JSON; made once for each version that somebody reads. */
-export const bytesOf = (definition: ResourceDefinition, stored: StoredObject): Buffer => {
-  if (definition.convert === undefined) return stored.json
-  let views = converted.get(stored)
-  if (views === undefined) {
-    views = new Map()
-    converted.set(stored, views)
-  }
-  let bytes = views.get(definition)
-  if (bytes === undefined) {
-    bytes = Buffer.from(stringify(viewOf(definition, stored)))
-    views.set(definition, bytes)
-  }
-  return bytes
 }
 
 const isPlain = (negotiated: Negotiated, request: FastifyRequest): boolean =>
@@ -164,43 +159,6 @@ export const sendStored = (
   return bytes.length > limits.gzipBytesMin ? sendBytes(request, reply, bytes) : reply.send(bytes)
 }
 
-const comma = Buffer.from(',')
-const listEnd = Buffer.from(']}\n')
-
-/** Items of built-in lists carry neither kind nor apiVersion; all stored bytes of one version begin alike. */
-const itemOpenings = new WeakMap<ResourceDefinition, Buffer>()
-const openingOf = (definition: ResourceDefinition): Buffer => {
-  let opening = itemOpenings.get(definition)
-  if (opening === undefined) {
-    const { group, version, kind } = definition.gvk
-    const apiVersion = group === '' ? version : `${group}/${version}`
-    opening = Buffer.from(
-      `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},`,
-    )
-    itemOpenings.set(definition, opening)
-  }
-  return opening
-}
-const brace = Buffer.from('{')
-
-const pushItem = (parts: Buffer[], definition: ResourceDefinition, stored: StoredObject): void => {
-  const bytes = bytesOf(definition, stored)
-  if (definition.isCustom) {
-    parts.push(bytes)
-    return
-  }
-  const opening = openingOf(definition)
-  if (bytes.compare(opening, 0, opening.length, 0, Math.min(opening.length, bytes.length)) === 0)
-    parts.push(brace, bytes.subarray(opening.length))
-  else parts.push(Buffer.from(stringify(itemOf(definition, viewOf(definition, stored)))))
-}
-
-const itemOf = (definition: ResourceDefinition, object: KubeObject): unknown => {
-  if (definition.isCustom) return object
-  const { kind: _kind, apiVersion: _apiVersion, ...rest } = object
-  return rest
-}
-
 /** Metadata of a list as upstream writes it; lists of custom resources always have `continue`. */
 export interface ListAnswer {
   readonly page: Pick<ListPage, 'items'>
@@ -219,14 +177,8 @@ export const sendList = (
   const apiVersion = group === '' ? version : `${group}/${version}`
   if (isPlain(negotiated, request)) {
     const head = `{"kind":${JSON.stringify(definition.listKind)},"apiVersion":${JSON.stringify(apiVersion)},"metadata":${stringify(metadata)},"items":[`
-    const parts: Buffer[] = [Buffer.from(head)]
-    for (const [i, stored] of page.items.entries()) {
-      if (i > 0) parts.push(comma)
-      pushItem(parts, definition, stored)
-    }
-    parts.push(listEnd)
     reply.code(200).header('content-type', 'application/json')
-    return sendBytes(request, reply, Buffer.concat(parts))
+    return sendSegments(request, reply, new ListBody(head, definition, page.items))
   }
   return sendValue(request, reply, listValue(target, request, { page, metadata }, negotiated), {
     code: 200,

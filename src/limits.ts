@@ -54,6 +54,8 @@ export const limits = {
   futureRevisionWaitMs: 3_000,
   /** Answers larger than this are compressed for who accepts gzip; upstream's defaultGzipThresholdBytes. */
   gzipBytesMin: 128 * 1024,
+  /** A list is put together and sent in buffers of this size. */
+  listSegmentBytes: 128 * 1024,
   /** Wait of a consistent read for the cache to reach what a shared store has; a lagging watch is noticed sooner. */
   consistentReadWaitMs: 10_000,
   /** Objects in one page that a collection delete reads. */

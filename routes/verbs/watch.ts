@@ -23,7 +23,7 @@ import type { ApiDeps, Target } from '../api-deps.js'
 import { type Negotiated, protobuf, streamNotAcceptable, streamTypeOf } from '../negotiation.js'
 import { frameInProtobuf } from '../protobuf.js'
 import { makeContext } from '../request-context.js'
-import { bytesOf, viewOf } from '../respond.js'
+import { bytesOf, viewOf } from '../stored-json.js'
 
 export interface WatchCall {
   readonly deps: ApiDeps

@@ -55,6 +55,8 @@ export interface Selection {
   readonly fieldEquals?: ReadonlyMap<string, string>
   /** Undefined: everything under the prefix. */
   readonly matches?: (stored: StoredObject) => boolean
+  /** Set when the one pair of labelEquals or fieldEquals is all that `matches` asks: an index of it need not ask again. */
+  readonly isOnePair?: boolean
 }
 
 /** Upstream's resourceVersion and resourceVersionMatch, already validated. */

@@ -186,7 +186,7 @@ export class ResourceCache {
   }
 
   #selectByKeys(
-    { prefix, matches }: Selection,
+    { prefix, matches, isOnePair }: Selection,
     keys: ReadonlySet<string>,
     start: string,
     limit: number,
@@ -197,7 +197,7 @@ export class ResourceCache {
     const items: StoredVersion[] = []
     for (const key of wanted) {
       const version = this.#objects.get(key)!
-      if (matches !== undefined && !matches(version)) continue
+      if (isOnePair !== true && matches !== undefined && !matches(version)) continue
       items.push(version)
       if (items.length === limit) break
     }

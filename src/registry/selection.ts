@@ -77,11 +77,15 @@ export const makeSelection = (request: SelectionRequest): Selection => {
     const { object } = stored
     return matchesFields(required, (field) => fieldValue(definition, object, field))
   }
+  const labelEquals = labelsRequired(labels)
+  const isOnePair =
+    labels.length + required.length === 1 && labelEquals.size + fieldEquals.size === 1
   return {
     prefix,
     ...(hasKey ? { key: `${prefixOf(definition, exactNamespace)}${name}` } : {}),
-    ...(labels.length > 0 ? { labelEquals: labelsRequired(labels) } : {}),
+    ...(labels.length > 0 ? { labelEquals } : {}),
     ...(fieldEquals.size > 0 ? { fieldEquals } : {}),
     ...(labels.length > 0 || required.length > 0 ? { matches } : {}),
+    ...(isOnePair ? { isOnePair } : {}),
   }
 }

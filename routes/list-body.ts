@@ -1,0 +1,84 @@
+/** The JSON of a list, laid out from the bytes of its items before any of them is copied. */
+import { stringify } from '#api/json.js'
+import type { StoredObject } from '#cacher/object-storage.js'
+import { limits } from '#limits'
+import type { ResourceDefinition } from '#registry/resource-definition.js'
+import { bytesOf, itemOf, viewOf } from './stored-json.js'
+
+/** Items of built-in lists carry neither kind nor apiVersion; all stored bytes of one version begin alike. */
+const itemOpenings = new WeakMap<ResourceDefinition, Buffer>()
+const openingOf = (definition: ResourceDefinition): Buffer => {
+  let opening = itemOpenings.get(definition)
+  if (opening === undefined) {
+    const { group, version, kind } = definition.gvk
+    const apiVersion = group === '' ? version : `${group}/${version}`
+    opening = Buffer.from(
+      `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},`,
+    )
+    itemOpenings.set(definition, opening)
+  }
+  return opening
+}
+
+const comma = 0x2c
+const brace = 0x7b
+const listEnd = ']}\n'
+
+export class ListBody {
+  /** Of all segments together. */
+  readonly length: number
+  readonly #head: string
+  readonly #items: Buffer[] = []
+  /** How many bytes of an item are left out, for the brace that takes their place. */
+  readonly #skipped: number[] = []
+
+  /** `head` is everything up to the first item. */
+  constructor(head: string, definition: ResourceDefinition, items: readonly StoredObject[]) {
+    this.#head = head
+    let length = Buffer.byteLength(head) + listEnd.length + Math.max(0, items.length - 1)
+    const opening = definition.isCustom ? undefined : openingOf(definition)
+    for (const stored of items) {
+      let bytes = bytesOf(definition, stored)
+      let skipped = 0
+      if (opening !== undefined) {
+        const size = opening.length
+        if (bytes.length >= size && opening.compare(bytes, 0, size) === 0) skipped = size - 1
+        else bytes = Buffer.from(stringify(itemOf(definition, viewOf(definition, stored))))
+      }
+      this.#items.push(bytes)
+      this.#skipped.push(skipped)
+      length += bytes.length - skipped
+    }
+    this.length = length
+  }
+
+  /** In buffers of about `limits.listSegmentBytes`, each made when the one before is on its way. */
+  *segments(): Generator<Buffer, void> {
+    let left = this.length
+    let segment = Buffer.allocUnsafe(0)
+    let at = 0
+    const room = (size: number): Buffer | undefined => {
+      if (at + size <= segment.length) return undefined
+      const full = segment.subarray(0, at)
+      left -= at
+      segment = Buffer.allocUnsafe(Math.min(left, Math.max(size, limits.listSegmentBytes)))
+      at = 0
+      return full.length > 0 ? full : undefined
+    }
+    room(Buffer.byteLength(this.#head))
+    at += segment.write(this.#head)
+    for (const [i, bytes] of this.#items.entries()) {
+      const skipped = this.#skipped[i]!
+      const full = room(bytes.length - skipped + 1)
+      if (full !== undefined) yield full
+      if (i > 0) segment[at++] = comma
+      const start = at
+      at += bytes.copy(segment, at, skipped)
+      segment[start] = brace
+    }
+    const full = room(listEnd.length)
+    if (full !== undefined) yield full
+    at += segment.write(listEnd, at)
+    yield segment.subarray(0, at)
+  }
+}
