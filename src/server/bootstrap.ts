@@ -1,6 +1,7 @@
 /**
  * The objects that every cluster has: system namespaces, RBAC, priority classes, flow control, APIServices, the default
- * ServiceCIDR, the `kubernetes` Service. What is there already is left as it is, so a later start only reads.
+ * ServiceCIDR, ConfigMaps of kube-system, the `kubernetes` Service. What is there already is left as it is, so a later
+ * start only reads.
  */
 
 import { formatTime } from '#api/clock.js'
@@ -12,6 +13,12 @@ import { decodeObject } from '#registry/decode.js'
 import { internalContext } from '#registry/internal-context.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
+import {
+  authenticationConfigMap,
+  dataOf,
+  type KeptConfigMap,
+  tokenTrackingConfigMap,
+} from './bootstrap-config-maps.js'
 import { firstServiceAddress } from './service-range.js'
 
 export interface BootstrapDeps {
@@ -21,10 +28,13 @@ export interface BootstrapDeps {
   readonly signal: AbortSignal
   /** `10.0.0.0/24`, or two with a comma. */
   readonly serviceClusterIpRange: string
+  /** PEM bundles: who signs the certificates of clients. */
+  readonly clientAuthorities: readonly string[]
 }
 
 const namespacesPath = '/api/v1/namespaces'
 const cidrsPath = '/apis/networking.k8s.io/v1/servicecidrs'
+const configMapsPath = '/api/v1/namespaces/kube-system/configmaps'
 const servicePath = '/api/v1/namespaces/default/services'
 
 /** `/apis/apps/v1/namespaces/x/deployments` → apps, deployments. */
@@ -106,6 +116,18 @@ const ensure = async (deps: BootstrapDeps, path: string, body: JsonObject): Prom
     await writeStatus(store, ctx, metadata.name, cloneJson(body.status as JsonObject))
 }
 
+const keepConfigMap = async (deps: BootstrapDeps, map: KeptConfigMap): Promise<void> => {
+  const { name, dataFor } = map
+  const metadata = { name, namespace: 'kube-system' }
+  await ensure(deps, configMapsPath, { metadata, data: dataFor(undefined)! })
+  const ctx = internalContext(deps, metadata.namespace)
+  await storeOf(deps, configMapsPath).update(ctx, name, (current) => {
+    const data = dataFor(dataOf(current!))
+    const kept = { ...current!, metadata: { ...current!.metadata } }
+    return data === undefined ? kept : { ...kept, data }
+  })
+}
+
 /** Before the server listens. Rejects when an object can neither be read nor made. */
 export const ensureBootstrap = async (deps: BootstrapDeps): Promise<void> => {
   const objects = bootstrapObjects()
@@ -118,7 +140,11 @@ export const ensureBootstrap = async (deps: BootstrapDeps): Promise<void> => {
   const later = Object.keys(objects).filter(
     (path) => ![namespacesPath, cidrsPath, servicePath].includes(path),
   )
-  await Promise.all(later.map(ensureAll))
+  await Promise.all([
+    ...later.map(ensureAll),
+    keepConfigMap(deps, authenticationConfigMap(deps.clientAuthorities, deps.now)),
+    keepConfigMap(deps, tokenTrackingConfigMap(deps.now)),
+  ])
 }
 
 const endpointsOf = (ip: string, port: number): JsonObject => ({

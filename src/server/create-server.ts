@@ -134,11 +134,13 @@ const bootstrapDeps = (
   options: ServerOptions,
   stores: RegistryStores,
   clock: Clock,
+  caPem: string,
 ): BootstrapDeps => ({
   stores: (resource) => stores.ofResource(resource),
   now: clock.now(),
   signal: new AbortController().signal,
   serviceClusterIpRange: options.serviceClusterIpRange ?? '10.0.0.0/24',
+  clientAuthorities: clientAuthorities(options, caPem),
 })
 
 /** Approving and signing are verbs on `signers`, of which there are no objects. */
@@ -187,7 +189,7 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     log,
   })
   access.connect(stores)
-  await ensureBootstrap(bootstrapDeps(options, stores, clock))
+  await ensureBootstrap(bootstrapDeps(options, stores, clock, credentials.caPem))
   const app = makeListener({
     serving: credentials.serving,
     clientAuthorities: clientAuthorities(options, credentials.caPem),
@@ -257,7 +259,7 @@ export const createServer = async (options: ServerOptions = {}): Promise<Server>
     throw error
   }
   const { port } = app.server.address() as AddressInfo
-  const deps = bootstrapDeps(options, stores, options.clock ?? systemClock)
+  const deps = bootstrapDeps(options, stores, options.clock ?? systemClock, credentials.caPem)
   await publishKubernetesService(deps, { ip: advertiseAddress(bindAddress), port })
   await repairAddresses(deps)
   const url = urlOf(app, bindAddress)

@@ -1,0 +1,98 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import t from 'tap'
+import { issueCertificate } from '#api/x509.js'
+import { createServer, type Server } from '#src/index.js'
+import { combineAuthorities } from '#src/server/bootstrap-config-maps.js'
+import { call } from './start-server.js'
+
+const now = Date.parse('2026-05-04T12:00:00Z')
+const minuteMs = 60_000
+
+const authority = (commonName: string, notAfterMs: number): string =>
+  issueCertificate({
+    use: 'authority',
+    subject: { commonName },
+    notBeforeMs: now - 1000 * minuteMs,
+    notAfterMs,
+  }).certPem
+
+const maps = '/api/v1/namespaces/kube-system/configmaps'
+const authentication = `${maps}/extension-apiserver-authentication`
+const tracking = `${maps}/kube-apiserver-legacy-service-account-token-tracking`
+
+t.test(
+  'the authorities of all servers are shown, each once, without those that ended',
+  async (t) => {
+    const a = authority('a', now + minuteMs)
+    const b = authority('b', now - 4 * minuteMs)
+    const ended = authority('c', now - 6 * minuteMs)
+    t.equal(combineAuthorities([`# a comment\n${b}`, `${a}${ended}${b}`], now), `${b}${a}`)
+    t.equal(combineAuthorities(['', a], now), a)
+    t.throws(() =>
+      combineAuthorities(['-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'], now),
+    )
+  },
+)
+
+t.test('the ConfigMaps that kube-apiserver keeps in kube-system', async (t) => {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'kubelevel-config-maps-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  const clientCaFile = path.join(folder, 'ca.crt')
+  const further = authority('further', now + 1000 * minuteMs)
+  writeFileSync(clientCaFile, further)
+  const running = async (use: (server: Server) => Promise<void>, started = now) => {
+    const server = await createServer({
+      logLevel: 'silent',
+      storage: `level:${path.join(folder, 'data')}`,
+      certDir: path.join(folder, 'pki'),
+      clock: { now: () => started },
+      clientCaFile,
+    })
+    await use(server).finally(() => server.close())
+  }
+
+  let before: unknown
+  await running(async (server) => {
+    const { body } = await call(server, { path: authentication })
+    t.strictSame(body.data, { 'client-ca-file': `${server.caPem}${further}` })
+    const [owner] = body.metadata.managedFields
+    t.equal(owner.manager, 'kube-apiserver')
+    t.strictSame(owner.fieldsV1, { 'f:data': { '.': {}, 'f:client-ca-file': {} } })
+    const since = await call(server, { path: tracking })
+    t.strictSame(since.body.data, { since: '2026-05-04' })
+    before = [body, since.body]
+  })
+
+  const dayLater = now + 24 * 60 * minuteMs
+  await running(async (server) => {
+    const again = [
+      await call(server, { path: authentication }),
+      await call(server, { path: tracking }),
+    ]
+    t.strictSame(
+      again.map(({ body }) => body),
+      before,
+      'a later start writes nothing',
+    )
+    const put = (at: string, body: { metadata: object }, data: object) =>
+      call(server, { method: 'PUT', path: at, body: { ...body, data } })
+    const other = { 'requestheader-allowed-names': '["front"]' }
+    t.equal((await put(authentication, again[0]!.body, other)).status, 200)
+    t.equal((await put(tracking, again[1]!.body, { since: 'spring' })).status, 200)
+  }, now + minuteMs)
+
+  await running(async (server) => {
+    const { body } = await call(server, { path: authentication })
+    t.strictSame(
+      body.data,
+      {
+        'client-ca-file': server.caPem,
+        'requestheader-allowed-names': '["front"]',
+      },
+      'what is missing is put back, the authority that ended is not',
+    )
+    t.equal((await call(server, { path: tracking })).body.data.since, '2026-05-05')
+  }, dayLater)
+})
