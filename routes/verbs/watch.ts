@@ -8,7 +8,7 @@ import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { ApiError, methodNotSupported, tooLargeResourceVersion } from '#api/errors.js'
+import { ApiError, failure, methodNotSupported, tooLargeResourceVersion } from '#api/errors.js'
 import { stringify } from '#api/json.js'
 import type { KubeObject } from '#api/object.js'
 import type { Status } from '#api/status.js'
@@ -159,7 +159,7 @@ const startOf = ({
   resourceVersion,
   sendInitialEvents,
 }: ListRequest): { after: number | 'now' | 'any' } => {
-  if (resourceVersion === '') return { after: 'any' }
+  if (resourceVersion === '') return { after: sendInitialEvents === false ? 'now' : 'any' }
   const revision = requireVersion(resourceVersion)
   if (revision === 0 && sendInitialEvents !== false) return { after: 'any' }
   return { after: revision === 0 ? 'now' : revision }
@@ -180,8 +180,15 @@ const errorStatus = (error: unknown, target: Target, after: number | string): St
   throw refusal
 }
 
+/** A negative time is over before it begins, and upstream says so on the stream. */
+const deadlineExceeded = () =>
+  failure({ code: 500, reason: 'InternalError', message: 'context deadline exceeded' })
+
 // setTimeout takes no more than this; a longer watch ends early, as any watch may.
 const timerMsMax = 2 ** 31 - 1
+
+const isShown = (batch: ObjectEventBatch, { allowWatchBookmarks }: ListRequest): boolean =>
+  batch.events.length > 0 || allowWatchBookmarks
 
 const writeBatch = (
   response: ServerResponse,
@@ -246,6 +253,7 @@ export const serveWatch = async (
   let begun = false
   let failed = false
   try {
+    if ((options.timeoutSeconds ?? 0) < 0) throw deadlineExceeded()
     const events = target.store.watch(ctx, {
       selection,
       after: start.after,
@@ -256,6 +264,8 @@ export const serveWatch = async (
     for await (const batch of events) {
       if (abort.signal.aborted) break
       begun = true
+      // No single object is a list: upstream fails at the first frame and ends the stream without a word.
+      if (negotiated.convert === 'PartialObjectMetadataList' && isShown(batch, options)) break
       if (!writeBatch(response, maker, batch, options.allowWatchBookmarks))
         await once(response, 'drain', { signal: abort.signal })
     }

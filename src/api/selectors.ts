@@ -322,8 +322,10 @@ export const parseFieldSelector = (text: string): FieldRequirement[] =>
         field: term.slice(0, found.index),
         operator: found[0] === '!=' ? '!=' : '=',
         value: unescapeValue(term.slice(found.index + found[0].length)),
-      }
+      } satisfies FieldRequirement
     })
+    // Neither field nor value: upstream turns the term into one that everything matches (fields, Transform).
+    .filter(({ field, value }) => field !== '' || value !== '')
 
 /** `valueOfField` yields what the object has at a field, an empty string when it has nothing. */
 export const matchesFields = (

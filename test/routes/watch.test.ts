@@ -172,3 +172,24 @@ t.test('a client that does not read holds back only itself', async (t) => {
   t.equal(events.at(-1)?.object.data.i, String(writes - 1), 'and it still gets everything')
   slow.close()
 })
+
+t.test('streams that end at once say why only where upstream does', async (t) => {
+  const { api } = await start(t)
+  await api.post(configMaps, { metadata: { name: 'a' } })
+  const ended = async (query: string, headers: Record<string, string> = {}) => {
+    const watch = await api.watch(`${configMaps}?watch=1&${query}`, { headers })
+    return watch.rest()
+  }
+  t.match(await ended('timeoutSeconds=-1'), [
+    { type: 'ERROR', object: { code: 500, message: 'context deadline exceeded' } },
+  ])
+  const accept = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io'
+  t.same(await ended('timeoutSeconds=60', { accept }), [], 'an object is no list')
+  t.same(
+    await ended('timeoutSeconds=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan'),
+    [],
+    'what is there already was not wanted',
+  )
+  const { body } = await api.get(`${configMaps}?fieldSelector=%3D`)
+  t.equal(body.items.length, 1, 'an empty field selector term takes everything')
+})
