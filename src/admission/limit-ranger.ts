@@ -135,6 +135,14 @@ const usageOf = ({ resources }: Container): Usage => ({
   limits: resources?.limits ?? {},
 })
 
+/** What the Pod as a whole is given goes before the sum of its containers. */
+const podLevel = (pod: KubeObject, field: keyof Usage): Resources =>
+  Object.fromEntries(
+    Object.entries((pod.spec.resources?.[field] ?? {}) as Resources).filter(
+      ([name]) => name === 'cpu' || name === 'memory',
+    ),
+  )
+
 /** Containers and sidecars together, or the largest init container beside the sidecars before it. */
 export const podUsage = (pod: KubeObject, field: keyof Usage): Resources => {
   let total: Resources = {}
@@ -150,7 +158,7 @@ export const podUsage = (pod: KubeObject, field: keyof Usage): Resources => {
       initial = larger(initial, sidecars)
     } else initial = larger(initial, add(sidecars, own))
   }
-  return larger(total, initial)
+  return { ...larger(total, initial), ...podLevel(pod, field) }
 }
 
 const itemErrors = (item: LimitItem, usage: Usage): string[] => [

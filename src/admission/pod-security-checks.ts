@@ -18,12 +18,19 @@ interface Subject {
   spec: KubeObject['spec']
   /** Init containers first, then containers, then ephemeral ones, as upstream visits them. */
   containers: Container[]
+  /** Of the standard's version 1.x, which may be older than the server; Infinity for the latest. */
+  minor: number
 }
 type Check = (pod: Subject) => Violation | undefined
 
-export const subjectOf = (metadata: KubeObject['metadata'], spec: KubeObject['spec']): Subject => ({
+export const subjectOf = (
+  metadata: KubeObject['metadata'],
+  spec: KubeObject['spec'],
+  minor: number,
+): Subject => ({
   metadata,
   spec,
+  minor,
   containers: [
     ...(spec.initContainers ?? []),
     ...(spec.containers ?? []),
@@ -147,17 +154,14 @@ const procMountDetail = (containers: Container[]): Violation | undefined => {
   const values = quoted(sorted(bad.map((c) => context(c).procMount)))
   return violated('procMount', `${named(bad)} must not set securityContext.procMount to ${values}`)
 }
-const procMountBaseline: Check = ({ spec, containers }) =>
-  spec.hostUsers === false ? undefined : procMountDetail(containers)
+/** A Pod in a user namespace of its own is no root of the node's: since 1.35 some checks leave it alone. */
+const isRelaxed = ({ spec, minor }: Subject): boolean => spec.hostUsers === false && minor >= 35
+const procMountBaseline: Check = (pod) =>
+  isRelaxed(pod) ? undefined : procMountDetail(pod.containers)
 
-const linuxTypes = new Set([
-  '',
-  'container_t',
-  'container_init_t',
-  'container_kvm_t',
-  'container_engine_t',
-])
-const seLinux: Check = ({ spec, containers }) => {
+const oldLinuxTypes = ['', 'container_t', 'container_init_t', 'container_kvm_t']
+const seLinux: Check = ({ spec, containers, minor }) => {
+  const linuxTypes = new Set([...oldLinuxTypes, ...(minor >= 31 ? ['container_engine_t'] : [])])
   const isBad = (o: Container | undefined): boolean =>
     o !== undefined && (!linuxTypes.has(o.type ?? '') || Boolean(o.user) || Boolean(o.role))
   const podBad = isBad(context(spec).seLinuxOptions)
@@ -191,16 +195,26 @@ const seccompBaseline: Check = ({ spec, containers }) => {
   )
 }
 
-const safeSysctls = new Set(
-  `kernel.shm_rmid_forced net.ipv4.ip_local_port_range net.ipv4.tcp_syncookies net.ipv4.ping_group_range
-  net.ipv4.ip_unprivileged_port_start net.ipv4.ip_local_reserved_ports net.ipv4.tcp_keepalive_time
-  net.ipv4.tcp_fin_timeout net.ipv4.tcp_keepalive_intvl net.ipv4.tcp_keepalive_probes net.ipv4.tcp_rmem
-  net.ipv4.tcp_wmem`.split(/\s+/),
-)
-const sysctls: Check = ({ spec }) => {
+/** By the version that first allows them. */
+const safeSysctls: readonly (readonly [number, string])[] = [
+  [
+    0,
+    'kernel.shm_rmid_forced net.ipv4.ip_local_port_range net.ipv4.tcp_syncookies net.ipv4.ping_group_range net.ipv4.ip_unprivileged_port_start',
+  ],
+  [27, 'net.ipv4.ip_local_reserved_ports'],
+  [
+    29,
+    'net.ipv4.tcp_keepalive_time net.ipv4.tcp_fin_timeout net.ipv4.tcp_keepalive_intvl net.ipv4.tcp_keepalive_probes',
+  ],
+  [32, 'net.ipv4.tcp_rmem net.ipv4.tcp_wmem'],
+]
+const sysctls: Check = ({ spec, minor }) => {
+  const safe = new Set(
+    safeSysctls.filter(([since]) => minor >= since).flatMap(([, names]) => names.split(' ')),
+  )
   const bad = (context(spec).sysctls ?? [])
     .map((s: Container) => s.name)
-    .filter((name: string) => !safeSysctls.has(name))
+    .filter((name: string) => !safe.has(name))
   return bad.length === 0 ? undefined : violated('forbidden sysctls', bad.join(', '))
 }
 
@@ -216,7 +230,7 @@ const hostProcess: Check = ({ spec, containers }) => {
     : undefined
 }
 
-const isWindows = ({ spec }: Subject): boolean => spec.os?.name === 'windows'
+const isWindows = ({ spec, minor }: Subject): boolean => spec.os?.name === 'windows' && minor >= 25
 
 const privilegeEscalation: Check = (pod) => {
   const bad = pod.containers.filter((c) => context(c).allowPrivilegeEscalation !== false)
@@ -260,14 +274,15 @@ const restrictedVolumes: Check = ({ spec }) => {
   )
 }
 
-/** Both levels may decide; a container that says nothing follows the pod. */
-const runAsNonRoot: Check = ({ spec, containers }) => {
-  if (spec.hostUsers === false) return undefined
+/** Neither level may say no; a container that says nothing follows the pod. */
+const runAsNonRoot: Check = (checked) => {
+  if (isRelaxed(checked)) return undefined
+  const { spec, containers } = checked
   const reason = 'runAsNonRoot != true'
   const pod = context(spec).runAsNonRoot
   const explicit = containers.filter((c) => context(c).runAsNonRoot === false)
   const silent = containers.filter((c) => context(c).runAsNonRoot === undefined)
-  const podBad = pod === false && silent.length > 0
+  const podBad = pod === false
   if (podBad || explicit.length > 0)
     return violated(
       reason,
@@ -277,8 +292,9 @@ const runAsNonRoot: Check = ({ spec, containers }) => {
   return violated(reason, `pod or ${named(silent)} must set securityContext.runAsNonRoot=true`)
 }
 
-const runAsUser: Check = ({ spec, containers }) => {
-  if (spec.hostUsers === false) return undefined
+const runAsUser: Check = (pod) => {
+  if (isRelaxed(pod)) return undefined
+  const { spec, containers } = pod
   const podBad = context(spec).runAsUser === 0
   const bad = containers.filter((c) => context(c).runAsUser === 0)
   return podBad || bad.length > 0
@@ -298,34 +314,48 @@ const seccompRestricted: Check = (pod) => {
   )
 }
 
-const forAll = [hostNamespaces, hostPorts, handlerHost, privileged, procMountBaseline, seLinux]
+/** `check` for versions from 1.`minor` on, and for older ones `before`, if any. */
+const since =
+  (minor: number, check: Check, before?: Check): Check =>
+  (pod) =>
+    pod.minor >= minor ? check(pod) : before?.(pod)
+
+const forAll = [
+  hostNamespaces,
+  hostPorts,
+  since(34, handlerHost),
+  privileged,
+  procMountBaseline,
+  seLinux,
+]
 const baseline: readonly Check[] = [
   appArmor,
   capabilitiesBaseline,
   hostNamespaces,
   hostPathVolumes,
   hostPorts,
-  handlerHost,
+  since(34, handlerHost),
   privileged,
   procMountBaseline,
   seLinux,
-  seccompBaseline,
+  since(19, seccompBaseline),
   sysctls,
   hostProcess,
 ]
 /** The restricted level has stricter forms of some of the baseline's checks in their place. */
 const restricted: readonly Check[] = [
   appArmor,
+  since(22, () => undefined, capabilitiesBaseline),
   ...forAll,
   sysctls,
   hostProcess,
-  privilegeEscalation,
-  capabilitiesRestricted,
-  ({ spec, containers }) => (spec.hostUsers === false ? procMountDetail(containers) : undefined),
+  since(8, privilegeEscalation),
+  since(22, capabilitiesRestricted),
+  (pod) => (isRelaxed(pod) ? procMountDetail(pod.containers) : undefined),
   restrictedVolumes,
   runAsNonRoot,
-  runAsUser,
-  seccompRestricted,
+  since(23, runAsUser),
+  since(19, seccompRestricted),
 ]
 
 const checksOf: Readonly<Record<string, readonly Check[]>> = {

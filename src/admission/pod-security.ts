@@ -18,14 +18,25 @@ interface Level {
 /** Existing pods that a namespace update looks at; upstream's bound for one request. */
 const checkedPodsMax = 3_000
 
-const levelOf = ({ metadata }: KubeObject, mode: Mode): Level => {
-  const level = metadata.labels?.[prefix + mode] ?? 'privileged'
+const levelOf = (namespace: KubeObject, mode: Mode): Level => {
+  const { labels = {} } = namespace.metadata
+  const level = labels[prefix + mode]
+  const version = labels[`${prefix + mode}-version`]
+  if (mode === 'warn' && level === undefined && levels.includes(labels[`${prefix}enforce`] ?? '')) {
+    // Who enforces and says nothing of warnings is warned of what would be refused.
+    const enforced = levelOf(namespace, 'enforce')
+    return { level: enforced.level, version: version || enforced.version }
+  }
+  // What cannot be read fails closed where it is enforced, and open where it only tells.
+  const unreadable = mode === 'enforce' ? 'restricted' : 'privileged'
   return {
-    // What cannot be read counts as the strictest, as upstream fails closed.
-    level: levels.includes(level) ? level : 'restricted',
-    version: metadata.labels?.[`${prefix + mode}-version`] || 'latest',
+    level: levels.includes(level ?? 'privileged') ? (level ?? 'privileged') : unreadable,
+    version: version || 'latest',
   }
 }
+
+const minorOf = (version: string): number =>
+  /^v1\.\d+$/.test(version) ? Number(version.slice('v1.'.length)) : Number.POSITIVE_INFINITY
 
 const labelErrors = ({ metadata }: KubeObject): FieldError[] => {
   const path = (name: string): string => `metadata.labels[${prefix}${name}]`
@@ -46,8 +57,8 @@ const labelErrors = ({ metadata }: KubeObject): FieldError[] => {
 const print = (found: readonly Violation[]): string =>
   found.map(({ reason, detail }) => `${reason} (${detail})`).join(', ')
 
-const judge = (pod: KubeObject, { level }: Level): Violation[] =>
-  violations(level, subjectOf(pod.metadata ?? {}, pod.spec ?? {}))
+const judge = (pod: KubeObject, { level, version }: Level): Violation[] =>
+  violations(level, subjectOf(pod.metadata ?? {}, pod.spec ?? {}, minorOf(version)))
 
 const warnOf = (attributes: AdmissionAttributes, pod: KubeObject, namespace: KubeObject): void => {
   const warned = levelOf(namespace, 'warn')
@@ -72,8 +83,7 @@ const admitPod = async (attributes: AdmissionAttributes): Promise<void> => {
       attributes,
       `violates PodSecurity "${enforced.level}:${enforced.version}": ${print(found)}`,
     )
-  const warned = levelOf(namespace, 'warn')
-  if (warned.level !== enforced.level) warnOf(attributes, pod, namespace)
+  warnOf(attributes, pod, namespace)
 }
 
 const templateOf = ({ kind, template, spec }: KubeObject): KubeObject | undefined => {

@@ -1,7 +1,8 @@
 /** TokenReview, SelfSubjectReview and the token subresource of ServiceAccounts: answered, never stored. */
 import { formatTime } from '#api/clock.js'
-import { badRequest, invalid, notFound } from '#api/errors.js'
+import { badRequest, conflict, invalid, notFound } from '#api/errors.js'
 import { invalid as invalidField } from '#api/field-error.js'
+import { parseGroupVersion } from '#api/group-version.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import type { UserInfo } from '#api/user-info.js'
 import type { KindDefinition, RequestContext, Subresource } from '#registry/resource-definition.js'
@@ -82,6 +83,24 @@ const checkExpiration = (seconds: number): void => {
   if (problems.length > 0) throw invalid({ group, kind: 'TokenRequest' }, '', problems)
 }
 
+/** What the body says of the ServiceAccount must be what the path says. */
+const checkTarget = (
+  metadata: KubeObject['metadata'],
+  target: { name: string; namespace: string },
+): void => {
+  for (const field of ['name', 'namespace'] as const) {
+    const given = metadata[field]
+    if (given && given !== target[field])
+      throw invalid({ group, kind: 'TokenRequest' }, target.name, [
+        invalidField(
+          `metadata.${field}`,
+          given,
+          `must match the service account ${field} if specified`,
+        ),
+      ])
+  }
+}
+
 interface BoundObject {
   kind?: string
   apiVersion?: string
@@ -102,29 +121,32 @@ const boundClaim = async (
   ctx: RequestContext,
 ): Promise<Record<string, BoundReference>> => {
   if (bound === undefined || bound === null) return {}
-  const { kind = '', name = '', apiVersion } = bound
-  const resource = apiVersion === 'v1' ? boundResources[kind] : undefined
+  const { kind = '', name = '', apiVersion = '' } = bound
+  // Only the group is compared upstream: any version of the core group will do, and none.
+  const { group: boundGroup, version } = parseGroupVersion(apiVersion) ?? { group: '', version: '' }
+  const resource = boundGroup === '' ? boundResources[kind] : undefined
   if (resource === undefined)
-    throw badRequest(
-      `cannot bind token for serviceaccount ${JSON.stringify(account.metadata.name)} to object of type ${apiVersion}, Kind=${kind}`,
-    )
+    throw badRequest(`cannot bind token to object of type ${boundGroup}/${version}, Kind=${kind}`)
   const store = ctx.stores({ group: '', resource })
   if (store === undefined) throw notFound({ group: '', resource }, name)
   const { object } = await store.get(
     { ...ctx, namespace: resource === 'nodes' ? undefined : ctx.namespace },
     name,
   )
-  if (bound.uid !== undefined && bound.uid !== '' && bound.uid !== object.metadata.uid)
-    throw badRequest(
-      `the UID in the bound object reference (${bound.uid}) does not match the UID in record. The object might have been deleted and then recreated`,
-    )
-  const reference = { name, uid: object.metadata.uid! }
-  if (kind !== 'Pod') return { [kind.toLowerCase()]: reference }
   const owner = (object.spec?.serviceAccountName as string | undefined) ?? ''
-  if (owner !== account.metadata.name)
+  if (kind === 'Pod' && owner !== account.metadata.name)
     throw badRequest(
       `cannot bind token for serviceaccount ${JSON.stringify(account.metadata.name)} to pod running with different serviceaccount name.`,
     )
+  const { uid } = object.metadata
+  if (bound.uid !== undefined && bound.uid !== '' && bound.uid !== uid)
+    throw conflict(
+      { group: '', resource: kind },
+      name,
+      `the UID in the bound object reference (${bound.uid}) does not match the UID in record. The object might have been deleted and then recreated`,
+    )
+  const reference = { name, uid: uid! }
+  if (kind !== 'Pod') return { [kind.toLowerCase()]: reference }
   return { pod: reference, ...(await nodeClaim(object, ctx)) }
 }
 
@@ -151,7 +173,15 @@ export const tokenSubresource = (
   name: 'token',
   style: 'create',
   create: async ({ name, body, store }, ctx) => {
+    checkTarget(body.metadata, { name, namespace: ctx.namespace ?? '' })
     const account = (await store.get(ctx, name)).object
+    const asked = body.metadata.uid
+    if (asked && asked !== account.metadata.uid)
+      throw conflict(
+        { group, resource: 'TokenRequest' },
+        name,
+        `the UID in the token request (${asked}) does not match the UID of the service account (${account.metadata.uid})`,
+      )
     const spec = (body.spec ?? {}) as {
       audiences?: string[]
       expirationSeconds?: number

@@ -67,6 +67,14 @@ const isPrivileged = (user: UserInfo): boolean => user.groups.includes('system:m
 const same = (a: unknown, b: unknown): boolean =>
   JSON.stringify(a ?? []) === JSON.stringify(b ?? [])
 
+const fullAuthority: readonly PolicyRule[] = [
+  { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
+  { verbs: ['*'], nonResourceURLs: ['*'] },
+]
+
+const aggregates = (role: KubeObject | undefined): boolean =>
+  (role?.aggregationRule?.clusterRoleSelectors ?? []).length > 0
+
 /** Throws forbidden. Rules that do not change need no rights. */
 export const checkRole = async (deps: EscalationDeps, write: RoleWrite): Promise<void> => {
   const { user, namespace, resource, object, previous } = write
@@ -76,12 +84,14 @@ export const checkRole = async (deps: EscalationDeps, write: RoleWrite): Promise
   const name = object.metadata.name ?? ''
   if (await allows(deps, user, 'escalate', { resource, namespace, name })) return
   await confirm(deps, write, (object.rules ?? []) as PolicyRule[])
+  if (!aggregates(object) && !aggregates(previous)) return
   // Who aggregates may get any rule there is or will be.
-  if (object.aggregationRule !== undefined)
-    await confirm(deps, write, [
-      { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
-      { verbs: ['*'], nonResourceURLs: ['*'] },
-    ])
+  if (missingRules(await deps.rbac.rulesFor(user, namespace), fullAuthority).length > 0)
+    throw forbidden(
+      { group, resource },
+      name,
+      'must have cluster-admin privileges to use the aggregationRule',
+    )
 }
 
 /** Throws forbidden, or notFound for a role that is missing. */

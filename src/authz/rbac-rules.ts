@@ -112,7 +112,7 @@ const covers = (owned: PolicyRule, wanted: PolicyRule): boolean => {
   )
 }
 
-/** Puts the verbs for one resource into one rule again. */
+/** Puts the verbs for one resource into one rule again; as upstream, one that was asked for twice stays twice. */
 const compact = (rules: readonly PolicyRule[]): PolicyRule[] => {
   const merged = new Map<string, PolicyRule>()
   for (const rule of rules) {
@@ -122,7 +122,7 @@ const compact = (rules: readonly PolicyRule[]): PolicyRule[] => {
     // Paths stay apart upstream: only rules for resources are put together.
     if (known === undefined || rule.nonResourceURLs !== undefined)
       merged.set(known === undefined ? key : key + verbs.join(), rule)
-    else merged.set(key, { ...rest, verbs: [...new Set([...known.verbs!, ...verbs])] })
+    else merged.set(key, { ...rest, verbs: [...known.verbs!, ...verbs] })
   }
   return [...merged.values()]
 }
