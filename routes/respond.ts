@@ -130,7 +130,7 @@ export const sendObject = (
     )
   const value =
     convert === 'PartialObjectMetadata'
-      ? partialObjectMetadata(object, convertVersion)
+      ? partialObjectMetadata(object, convertVersion, definition)
       : makeTable([object], objectListMeta(object), {
           definition,
           apiVersion: convertVersion,
@@ -211,7 +211,7 @@ const listValue = (
       kind: 'PartialObjectMetadataList',
       apiVersion: convertVersion,
       metadata,
-      items: objects.map((object) => partialObjectMetadata(object, convertVersion)),
+      items: objects.map((object) => partialObjectMetadata(object, convertVersion, definition)),
     }
   return makeTable(objects, metadata, {
     definition,

@@ -134,7 +134,11 @@ class FrameMaker {
   }
 
   #partial(object: KubeObject): unknown {
-    return partialObjectMetadata(object, this.#call.negotiated.convertVersion)
+    return partialObjectMetadata(
+      object,
+      this.#call.negotiated.convertVersion,
+      this.#target.definition,
+    )
   }
 
   #table(object: KubeObject): unknown {

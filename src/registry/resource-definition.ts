@@ -221,6 +221,8 @@ export interface ResourceDefinition {
   readonly cells?: (object: KubeObject, now: number) => unknown[]
   /** What a row's `conditions` hold, by which kubectl knows finished pods; undefined for none. */
   readonly rowConditions?: (object: KubeObject) => unknown[] | undefined
+  /** Annotations that stand for a field of upstream's internal type: metadata shown alone lacks them. */
+  readonly fieldAnnotations?: readonly string[]
   readonly isCustom: boolean
   /** Objects expire by themselves (Events). */
   readonly ttlSeconds?: number
@@ -246,6 +248,7 @@ export interface KindDefinition {
   readonly notFoundAs?: string
   readonly cells?: ResourceDefinition['cells']
   readonly rowConditions?: ResourceDefinition['rowConditions']
+  readonly fieldAnnotations?: readonly string[]
   readonly returnsDeletedObject?: boolean
   readonly ttlSeconds?: number
   readonly deprecationWarning?: string

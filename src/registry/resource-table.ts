@@ -198,6 +198,7 @@ const builtInRow = ({ gvr, found, kinds, schemaNames }: RowSource): ResourceDefi
     columns: tableColumns()[keyOf(gvr)] ?? tableColumns()[keyOf(gvr).slice(1)] ?? [],
     cells: own?.cells ?? stored?.cells,
     rowConditions: own?.rowConditions,
+    fieldAnnotations: own?.fieldAnnotations,
     isCustom: false,
     ttlSeconds: own?.ttlSeconds ?? stored?.ttlSeconds,
     storageVersionHash: storageVersionHashOf(gvr),

@@ -23,10 +23,24 @@ export interface TableRequest {
   readonly now: number
 }
 
-export const partialObjectMetadata = (object: KubeObject, apiVersion: string): KubeObject => ({
+const shownMetadata = (
+  { metadata }: KubeObject,
+  { fieldAnnotations = [] }: ResourceDefinition,
+): KubeObject['metadata'] => {
+  const { annotations, ...others } = metadata
+  if (annotations === undefined || fieldAnnotations.length === 0) return metadata
+  const kept = Object.entries(annotations).filter(([key]) => !fieldAnnotations.includes(key))
+  return kept.length === 0 ? others : { ...others, annotations: Object.fromEntries(kept) }
+}
+
+export const partialObjectMetadata = (
+  object: KubeObject,
+  apiVersion: string,
+  definition: ResourceDefinition,
+): KubeObject => ({
   kind: 'PartialObjectMetadata',
   apiVersion,
-  metadata: object.metadata,
+  metadata: shownMetadata(object, definition),
 })
 
 // Upstream's default convertor makes its rows one by one and so has none for an empty list; all others begin with [].
@@ -53,7 +67,7 @@ const rowOf = (object: KubeObject, request: TableRequest): JsonObject => {
         ? null
         : includeObject === 'Object'
           ? object
-          : partialObjectMetadata(object, apiVersion),
+          : partialObjectMetadata(object, apiVersion, definition),
   } as unknown as JsonObject
 }
 

@@ -39,6 +39,7 @@ export default defineKind({
   group: 'apps',
   version: 'v1',
   kind: 'DaemonSet',
+  fieldAnnotations: [templateGeneration],
   strategy: {
     default: writeDefaults,
     prepareForCreate: (set, ctx) => {
