@@ -16,9 +16,13 @@ const { values } = parseArgs({
   },
 })
 
+if (!['level', 'etcd'].includes(values.storage))
+  throw new Error(`--storage ${values.storage}: level or etcd`)
+if (values.storage === 'etcd' && !hasEtcd) throw new Error('--storage etcd: no etcd in PATH')
+
 const endings: (() => unknown)[] = []
 const etcd =
-  values.storage === 'etcd' && hasEtcd
+  values.storage === 'etcd'
     ? await startEtcd({ teardown: (end: () => unknown) => void endings.unshift(end) } as never)
     : undefined
 const faults = values.faults?.split(',')
@@ -35,8 +39,11 @@ try {
     counts.set(result.fault, (counts.get(result.fault) ?? 0) + 1)
     acknowledged += result.acknowledged
     if (result.problems.length > 0) broken++
-    for (const problem of result.problems.slice(0, 5))
-      process.stdout.write(`seed ${seed} ${result.fault}: ${problem}\n`)
+    const verdict = result.problems.length === 0 ? 'whole' : 'BROKEN'
+    process.stdout.write(
+      `seed ${seed} ${result.fault}: ${result.acknowledged} writes acknowledged, ${verdict}\n`,
+    )
+    for (const problem of result.problems.slice(0, 5)) process.stdout.write(`  ${problem}\n`)
   }
 } finally {
   for (const end of endings) await end()
