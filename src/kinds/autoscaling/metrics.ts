@@ -7,8 +7,9 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
-import { pathSegmentName } from '#api/names.js'
+import { isDns1123Label, pathSegmentName } from '#api/names.js'
 import { parseQuantity } from '#api/quantity.js'
+import { validContainerResourceName } from '#validation/resource-name.js'
 
 // biome-ignore lint/suspicious/noExplicitAny: five kinds of metric with fields of their own
 export type Metric = Record<string, any>
@@ -92,26 +93,6 @@ const resourceErrors = (source: Metric, path: string): FieldError[] => {
 }
 
 const sourceErrors: Readonly<Record<string, (source: Metric, path: string) => FieldError[]>> = {
-  Resource: resourceErrors,
-  ContainerResource: (source, path) => [
-    ...(source.container ? [] : [required(child(path, 'container'), 'must specify a container')]),
-    ...resourceErrors(source, path),
-  ],
-  Pods: (source, path) => {
-    const average = source.target?.averageValue
-    return [
-      ...identifierErrors(source.metric, child(path, 'metric')),
-      ...targetErrors(source.target, child(path, 'target')),
-      ...(average === undefined || parseQuantity(average).nano <= 0n
-        ? [
-            required(
-              child(path, 'target', 'averageValue'),
-              'must specify a positive target averageValue',
-            ),
-          ]
-        : []),
-    ]
-  },
   Object: (source, path) => [
     ...referenceErrors(source.describedObject, child(path, 'describedObject')),
     ...identifierErrors(source.metric, child(path, 'metric')),
@@ -148,25 +129,57 @@ const sourceErrors: Readonly<Record<string, (source: Metric, path: string) => Fi
         : []),
     ]
   },
+  Pods: (source, path) => {
+    const average = source.target?.averageValue
+    return [
+      ...identifierErrors(source.metric, child(path, 'metric')),
+      ...targetErrors(source.target, child(path, 'target')),
+      ...(average === undefined || parseQuantity(average).nano <= 0n
+        ? [
+            required(
+              child(path, 'target', 'averageValue'),
+              'must specify a positive target averageValue',
+            ),
+          ]
+        : []),
+    ]
+  },
+  Resource: resourceErrors,
+  ContainerResource: (source, path) => [
+    ...(source.name ? validContainerResourceName(child(path, 'name'), source.name) : []),
+    ...(source.container
+      ? isDns1123Label(source.container).map((m) =>
+          invalid(child(path, 'container'), source.container, m),
+        )
+      : [required(child(path, 'container'), 'must specify a container')]),
+    ...resourceErrors(source, path),
+  ],
 }
 
+/** The first source given is checked, in upstream's order, whatever the type says. */
 export const metricErrors = (metric: Metric, path: string): FieldError[] => {
   const type: string = metric.type ?? ''
-  if (type === '') return [required(child(path, 'type'), 'must specify a metric source type')]
-  const check = sourceErrors[type]
-  if (check === undefined) return [notSupported(child(path, 'type'), type, metricTypes)]
+  const unsupported = notSupported(child(path, 'type'), type, metricTypes)
+  const isKnown = metricTypes.includes(type)
   const own = fieldOf(type)
-  const source = metric[own]
-  const others = Object.keys(sourceErrors)
-    .map(fieldOf)
-    .filter((field) => field !== own && metric[field] !== undefined)
-  if (source === undefined)
-    return [required(child(path, own), 'must populate information for the given metric source')]
+  const present = Object.keys(sourceErrors).filter((name) => metric[fieldOf(name)] !== undefined)
+  const [first] = present
   return [
-    ...check(source, child(path, own)),
-    ...others.map((field) =>
-      forbidden(child(path, field), 'must populate the given metric source only'),
-    ),
+    ...(type === '' ? [required(child(path, 'type'), 'must specify a metric source type')] : []),
+    ...(isKnown ? [] : [unsupported]),
+    ...(first === undefined
+      ? []
+      : sourceErrors[first]!(metric[fieldOf(first)], child(path, fieldOf(first)))),
+    // Upstream says it twice: as it begins, and where it looks for the source of the type.
+    ...(isKnown ? [] : [unsupported]),
+    ...(isKnown && !present.includes(type)
+      ? [required(child(path, own), 'must populate information for the given metric source')]
+      : []),
+    ...(present.length === 1 ? [] : present)
+      .filter((name) => name !== type)
+      .map((name) =>
+        forbidden(child(path, fieldOf(name)), 'must populate the given metric source only'),
+      ),
   ]
 }
 

@@ -202,7 +202,7 @@ const validateUpdate = (next: KubeObject, previous: KubeObject): FieldError[] =>
       : [forbidden('spec.persistentvolumesource', immutableSource)]),
     ...(next.spec.volumeMode === previous.spec.volumeMode
       ? []
-      : [invalid('spec.volumeMode', next.spec.volumeMode ?? null, 'field is immutable')]),
+      : [invalid('volumeMode', next.spec.volumeMode ?? null, 'field is immutable')]),
   ]
 }
 
@@ -217,8 +217,6 @@ export default defineKind({
       spec.persistentVolumeReclaimPolicy ||= 'Retain'
       spec.volumeMode ??= 'Filesystem'
       if (spec.hostPath) spec.hostPath.type ??= ''
-      if (spec.claimRef) spec.claimRef.kind ||= 'PersistentVolumeClaim'
-      if (spec.claimRef) spec.claimRef.apiVersion ||= 'v1'
     },
     prepareForCreate: (volume, { now }) => {
       volume.status = { phase: 'Pending', lastPhaseTransitionTime: formatTime(now) }
