@@ -1,6 +1,6 @@
 /**
  * Object storage: the decoded view of a driver that the registry works on.
- * `direct` (no cache) and `cacher` (the watch cache) implement it and pass one suite (test/cacher/suite.ts).
+ * `direct` (no cache) and `cacher` (the watch cache) implement it.
  */
 import type { KubeObject } from '#api/object.js'
 
