@@ -20,15 +20,20 @@ export const setOwn = (object: JsonObject, key: string, value: JsonValue): void 
 export const getOwn = (object: JsonObject, key: string): JsonValue | undefined =>
   Object.hasOwn(object, key) ? object[key] : undefined
 
-/** Structural equality of JSON values; the order of keys does not count. */
-export const jsonEqual = (a: JsonValue | undefined, b: JsonValue | undefined): boolean => {
+const isNumber = (value: unknown): value is number | bigint =>
+  typeof value === 'number' || typeof value === 'bigint'
+
+/** Structural equality of JSON values; the order of keys does not count, and an int64 equals its other form. */
+export const jsonEqual = (a: unknown, b: unknown): boolean => {
   if (a === b) return true
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
+  // biome-ignore lint/suspicious/noDoubleEquals: 1n == 1 is what is asked here.
+  if (typeof a === 'bigint' || typeof b === 'bigint') return isNumber(a) && isNumber(b) && a == b
   if (Array.isArray(a) || Array.isArray(b)) {
     if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) return false
     for (let i = 0; i < a.length; i++) if (!jsonEqual(a[i], b[i])) return false
     return true
   }
+  if (!isJsonObject(a) || !isJsonObject(b)) return false
   const keys = Object.keys(a)
   if (keys.length !== Object.keys(b).length) return false
   for (const key of keys) {

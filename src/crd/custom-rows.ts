@@ -1,6 +1,7 @@
 /** The rows of the resource table that an accepted definition stands for: one for each served version. */
+
 import { forbidden } from '#api/errors.js'
-import { cloneJson } from '#api/json-object.js'
+import { cloneJson, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import type { ResourceDefinition, Verb } from '#registry/resource-definition.js'
 import { storagePrefixOf } from '#registry/resource-table.js'
@@ -11,7 +12,7 @@ import type { CustomResourceDefinition, DefinitionVersion } from './definition.j
 import { compileJsonPath } from './json-path.js'
 import { prune } from './prune.js'
 import { scaleSubresource } from './scale.js'
-import { jsonEquals, type StructuralSchema } from './structural-schema.js'
+import type { StructuralSchema } from './structural-schema.js'
 
 const verbs: readonly Verb[] = [
   'delete',
@@ -38,7 +39,7 @@ const conform = (object: KubeObject, schema: StructuralSchema): string[] => {
 const shownBy = (object: KubeObject, schema: StructuralSchema): KubeObject => {
   const copy = cloneJson(object as unknown as JsonValue) as unknown as KubeObject
   conform(copy, schema)
-  return jsonEquals(copy, object) ? object : copy
+  return jsonEqual(copy, object) ? object : copy
 }
 
 const selectableFields = (

@@ -1,12 +1,14 @@
 /** The strategy of a custom resource version: its schema validates, its status subresource splits writes. */
+
 import type { FieldError } from '#api/field-error.js'
+import { jsonEqual } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import type { Strategy } from '#registry/resource-definition.js'
 import type { DefinitionVersion } from './definition.js'
 import { validateEmbedded } from './embedded.js'
 import { onlyChanged } from './ratcheting.js'
 import { makeRuleChecker, rulesWereNotChecked } from './rules/check-rules.js'
-import { isObject, jsonEquals, type StructuralSchema } from './structural-schema.js'
+import { isObject, type StructuralSchema } from './structural-schema.js'
 import { validateListSets, validateValue } from './validate-value.js'
 
 /** Spec, status and whatever else the schema has: all but what the registry checks itself. */
@@ -26,7 +28,7 @@ const contentOf = (object: KubeObject): JsonObject => {
 const hasNewContent = (next: KubeObject, previous: KubeObject, hasStatus: boolean): boolean => {
   const counted = ({ metadata: _m, status, ...rest }: KubeObject) =>
     hasStatus ? rest : { ...rest, status: status ?? null }
-  return !jsonEquals(counted(next), counted(previous))
+  return !jsonEqual(counted(next), counted(previous))
 }
 
 const sorted = (value: JsonValue): JsonValue =>

@@ -1,7 +1,8 @@
 /** A CustomResourceDefinition as it is stored. */
+import { jsonEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
 import type { TableColumn } from '#registry/resource-definition.js'
-import { jsonEquals, type StructuralSchema } from './structural-schema.js'
+import type { StructuralSchema } from './structural-schema.js'
 
 export interface DefinitionNames {
   plural: string
@@ -85,4 +86,4 @@ export const isSharedByVersions = (
   versions: readonly DefinitionVersion[],
   part: 'schema' | 'subresources' | 'additionalPrinterColumns' | 'selectableFields',
 ): boolean =>
-  versions.every((version) => jsonEquals(version[part] ?? null, versions[0]![part] ?? null))
+  versions.every((version) => jsonEqual(version[part] ?? null, versions[0]![part] ?? null))

@@ -3,9 +3,11 @@
  * the resource table and leave it, and a definition that is deleted takes its objects with it.
  * One loop over the watch of definitions; every step can be done again.
  */
+
 import type { Clock } from '#api/clock.js'
 import { ApiError } from '#api/errors.js'
 import type { GroupResource } from '#api/group-version.js'
+import { jsonEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
@@ -14,7 +16,6 @@ import { decideNames } from './accept-names.js'
 import { customRows } from './custom-rows.js'
 import { type CustomResourceDefinition, cleanupFinalizer, isTrue } from './definition.js'
 import { withCondition } from './definition-kind.js'
-import { jsonEquals } from './structural-schema.js'
 
 export interface LifecycleDeps {
   readonly table: ResourceTable
@@ -215,7 +216,7 @@ class Lifecycle {
     ) => CustomResourceDefinition['status'],
   ): Promise<CustomResourceDefinition | undefined> {
     const next = change(definition.status!)
-    if (jsonEquals(next, definition.status)) return undefined
+    if (jsonEqual(next, definition.status)) return undefined
     const store = this.#deps.storeOf(definitions)!
     const ctx = this.context('status')
     const { stored } = await store.update(ctx, definition.metadata.name!, (current) => {
@@ -315,7 +316,7 @@ class Lifecycle {
 /** Rows follow from spec, accepted names and whether the definition terminates. */
 const sameRows = (a: CustomResourceDefinition, b: CustomResourceDefinition): boolean =>
   (a.metadata.deletionTimestamp === undefined) === (b.metadata.deletionTimestamp === undefined) &&
-  jsonEquals(a.spec, b.spec) &&
-  jsonEquals(a.status?.acceptedNames, b.status?.acceptedNames) &&
+  jsonEqual(a.spec, b.spec) &&
+  jsonEqual(a.status?.acceptedNames, b.status?.acceptedNames) &&
   isTrue(a, 'Established') === isTrue(b, 'Established') &&
   isTrue(a, 'NamesAccepted') === isTrue(b, 'NamesAccepted')

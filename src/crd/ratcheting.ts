@@ -2,9 +2,11 @@
  * Ratcheting: an update may keep an invalid value that it does not touch (upstream's CRDValidationRatcheting).
  * A part that equals its old counterpart is not validated again.
  */
+
 import type { FieldError } from '#api/field-error.js'
+import { jsonEqual } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
-import { isObject, jsonEquals, type StructuralSchema } from './structural-schema.js'
+import { isObject, type StructuralSchema } from './structural-schema.js'
 
 /** The value at a path such as `spec.l[0].k`; undefined when there is none. */
 const valueAt = (root: JsonValue, path: string): JsonValue | undefined => {
@@ -30,7 +32,7 @@ const oldValueAt = (
       const keys = at?.['x-kubernetes-list-map-keys'] ?? []
       old =
         at?.['x-kubernetes-list-type'] === 'map' && isObject(item)
-          ? old.find((o) => isObject(o) && keys.every((k) => jsonEquals(o[k], item[k])))
+          ? old.find((o) => isObject(o) && keys.every((k) => jsonEqual(o[k], item[k])))
           : undefined
       now = item
       at = at?.items
@@ -56,5 +58,5 @@ export const onlyChanged = (
     const path =
       error.type === 'FieldValueRequired' ? error.field.replace(/\.?[^.]*$/, '') : error.field
     const old = oldValueAt(path, objects)
-    return old === undefined || !jsonEquals(valueAt(objects.next, path), old)
+    return old === undefined || !jsonEqual(valueAt(objects.next, path), old)
   })

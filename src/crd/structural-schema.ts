@@ -59,34 +59,3 @@ export const ownProperty = <T>(
   record: Record<string, T> | undefined,
   key: string,
 ): T | undefined => (record !== undefined && Object.hasOwn(record, key) ? record[key] : undefined)
-
-/** Equality of JSON values; the order of keys does not count. */
-export const jsonEquals = (a: unknown, b: unknown): boolean => {
-  if (a === b) return true
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) {
-    // An int64 may be a BigInt on one side and a number on the other.
-    return (
-      (typeof a === 'bigint' || typeof b === 'bigint') &&
-      (typeof a === 'number' || typeof a === 'bigint') &&
-      (typeof b === 'number' || typeof b === 'bigint') &&
-      String(a) === String(b)
-    )
-  }
-  if (Array.isArray(a) || Array.isArray(b)) {
-    return (
-      Array.isArray(a) &&
-      Array.isArray(b) &&
-      a.length === b.length &&
-      a.every((v, i) => jsonEquals(v, b[i]))
-    )
-  }
-  const keys = Object.keys(a)
-  return (
-    keys.length === Object.keys(b).length &&
-    keys.every(
-      (key) =>
-        Object.hasOwn(b, key) &&
-        jsonEquals((a as Record<string, unknown>)[key], (b as Record<string, unknown>)[key]),
-    )
-  )
-}

@@ -1,10 +1,11 @@
 /** Defaults must themselves meet the schema that they stand in (upstream's structural defaulting validation). */
+
 import { child, type FieldError, index, invalid } from '#api/field-error.js'
-import { cloneJson } from '#api/json-object.js'
+import { cloneJson, jsonEqual } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
 import { applyDefaults, dropNulls } from './apply-defaults.js'
 import { prune } from './prune.js'
-import { jsonEquals, type StructuralSchema, valueSchemaOf } from './structural-schema.js'
+import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 import { validateListSets, validateValue } from './validate-value.js'
 
 export const validateDefaultValues = (schema: StructuralSchema, path: string): FieldError[] => {
@@ -24,7 +25,7 @@ export const validateDefaultValues = (schema: StructuralSchema, path: string): F
 const defaultErrors = (schema: StructuralSchema, value: JsonValue, path: string): FieldError[] => {
   const pruned = cloneJson(value)
   prune(pruned, schema, schema['x-kubernetes-embedded-resource'] === true)
-  if (!jsonEquals(pruned, value)) return [invalid(path, value, 'must not have unknown fields')]
+  if (!jsonEqual(pruned, value)) return [invalid(path, value, 'must not have unknown fields')]
   dropNulls(pruned, schema)
   applyDefaults(pruned, schema)
   return [...validateValue(pruned, schema, ''), ...validateListSets(pruned, schema, '')].map(

@@ -2,6 +2,7 @@
  * Validation of a value against a structural schema, in the words and order of kube-openapi's validator:
  * type, combinations (anyOf, oneOf, allOf, not), string, format, number, list, enum, object.
  */
+
 import {
   duplicate,
   type FieldError,
@@ -11,16 +12,11 @@ import {
   tooLong,
   tooMany,
 } from '#api/field-error.js'
+import { jsonEqual } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { matchesPattern } from '#cel/patterns.js'
 import { matchesFormat } from './formats.js'
-import {
-  isObject,
-  jsonEquals,
-  ownProperty,
-  type StructuralSchema,
-  valueSchemaOf,
-} from './structural-schema.js'
+import { isObject, ownProperty, type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 
 const isInteger = (value: unknown): boolean =>
   typeof value === 'bigint' || (typeof value === 'number' && Number.isInteger(value))
@@ -219,7 +215,7 @@ const printEnum = (value: JsonValue): string =>
 const validateEnum = (value: JsonValue, schema: StructuralSchema, path: string): FieldError[] => {
   const allowed = schema.enum
   if (allowed === undefined || allowed.length === 0) return []
-  if (allowed.some((one) => jsonEquals(one, value))) return []
+  if (allowed.some((one) => jsonEqual(one, value))) return []
   return [notSupported(path, value, allowed.map(printEnum))]
 }
 

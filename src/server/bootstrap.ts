@@ -28,8 +28,6 @@ export interface BootstrapDeps {
   readonly signal: AbortSignal
   /** `10.0.0.0/24`, or two with a comma. */
   readonly serviceClusterIpRange: string
-  /** PEM bundles: who signs the certificates of clients. */
-  readonly clientAuthorities: readonly string[]
 }
 
 const namespacesPath = '/api/v1/namespaces'
@@ -128,8 +126,14 @@ const keepConfigMap = async (deps: BootstrapDeps, map: KeptConfigMap): Promise<v
   })
 }
 
-/** Before the server listens. Rejects when an object can neither be read nor made. */
-export const ensureBootstrap = async (deps: BootstrapDeps): Promise<void> => {
+/**
+ * Before the server listens. `clientAuthorities` are PEM bundles: who signs the certificates of clients. Rejects when an
+ * object can neither be read nor made.
+ */
+export const ensureBootstrap = async (
+  deps: BootstrapDeps,
+  clientAuthorities: readonly string[],
+): Promise<void> => {
   const objects = bootstrapObjects()
   const ensureAll = (path: string) =>
     Promise.all((objects[path] ?? []).map((body) => ensure(deps, path, body)))
@@ -142,7 +146,7 @@ export const ensureBootstrap = async (deps: BootstrapDeps): Promise<void> => {
   )
   await Promise.all([
     ...later.map(ensureAll),
-    keepConfigMap(deps, authenticationConfigMap(deps.clientAuthorities, deps.now)),
+    keepConfigMap(deps, authenticationConfigMap(clientAuthorities, deps.now)),
     keepConfigMap(deps, tokenTrackingConfigMap(deps.now)),
   ])
 }

@@ -134,13 +134,11 @@ const bootstrapDeps = (
   options: ServerOptions,
   stores: RegistryStores,
   clock: Clock,
-  caPem: string,
 ): BootstrapDeps => ({
   stores: (resource) => stores.ofResource(resource),
   now: clock.now(),
   signal: new AbortController().signal,
   serviceClusterIpRange: options.serviceClusterIpRange ?? '10.0.0.0/24',
-  clientAuthorities: clientAuthorities(options, caPem),
 })
 
 /** Approving and signing are verbs on `signers`, of which there are no objects. */
@@ -189,10 +187,11 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     log,
   })
   access.connect(stores)
-  await ensureBootstrap(bootstrapDeps(options, stores, clock, credentials.caPem))
+  const authorities = clientAuthorities(options, credentials.caPem)
+  await ensureBootstrap(bootstrapDeps(options, stores, clock), authorities)
   const app = makeListener({
     serving: credentials.serving,
-    clientAuthorities: clientAuthorities(options, credentials.caPem),
+    clientAuthorities: authorities,
     logger,
   })
   const openRequests = new OpenRequests()
@@ -259,7 +258,7 @@ export const createServer = async (options: ServerOptions = {}): Promise<Server>
     throw error
   }
   const { port } = app.server.address() as AddressInfo
-  const deps = bootstrapDeps(options, stores, options.clock ?? systemClock, credentials.caPem)
+  const deps = bootstrapDeps(options, stores, options.clock ?? systemClock)
   await publishKubernetesService(deps, { ip: advertiseAddress(bindAddress), port })
   await repairAddresses(deps)
   const url = urlOf(app, bindAddress)

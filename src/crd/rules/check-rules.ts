@@ -1,10 +1,11 @@
 /** Evaluates the validation rules of a schema on an object: compiled at first use, kept with the definition. */
+
 import type { FieldError, FieldErrorType } from '#api/field-error.js'
 import { printValue } from '#api/field-error.js'
+import { jsonEqual } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
 import {
   isObject,
-  jsonEquals,
   ownProperty,
   type StructuralSchema,
   valueSchemaOf,
@@ -59,7 +60,7 @@ type RulesOf = (schema: StructuralSchema, isRoot: boolean) => CompiledRule[]
 const walk = (place: Place, rulesOf: RulesOf): FieldError[] => {
   const { value, previous, schema, path } = place
   // Ratcheting: what an update does not touch is not checked again.
-  if (previous !== undefined && jsonEquals(value, previous)) return []
+  if (previous !== undefined && jsonEqual(value, previous)) return []
   const errors = rulesOf(schema, place.isRoot).flatMap((rule) => evaluate(rule, place))
   const inner = (next: JsonValue, old: JsonValue | undefined, at: StructuralSchema, to: string) =>
     errors.push(
@@ -95,7 +96,7 @@ const oldItem = (
   if (schema['x-kubernetes-list-type'] !== 'map' || !Array.isArray(previous) || !isObject(item))
     return undefined
   const keys = schema['x-kubernetes-list-map-keys'] ?? []
-  return previous.find((o) => isObject(o) && keys.every((k) => jsonEquals(o[k], item[k])))
+  return previous.find((o) => isObject(o) && keys.every((k) => jsonEqual(o[k], item[k])))
 }
 
 const evaluate = (compiled: CompiledRule, place: Place): FieldError[] => {
