@@ -2,6 +2,7 @@
 import type { Clock } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
+import { isNamespaceTerminating, isNotFound } from '#client/errors.js'
 import type { EventRecorder } from '#client/event-recorder.js'
 import type { Informer } from '#client/informer.js'
 import type { InformerFactory } from '#client/informer-factory.js'
@@ -54,6 +55,27 @@ export const queueRun = (
   workers = workersDefault,
 ): Run => {
   return (signal) => work({ queue, sync, workers, log: context.log, signal })
+}
+
+/**
+ * The sync of a key as the sync of the object that has it. Nothing is left to do when the object went away meanwhile,
+ * or when its namespace goes: that one takes everything with it.
+ */
+export const syncStored = <T extends KubeObject>(
+  { store }: Informer<T>,
+  sync: (object: T) => SyncResult,
+): ((key: string) => Promise<{ afterMs: number } | undefined>) => {
+  return async (key) => {
+    const object = store.get(key)
+    if (object === undefined) return undefined
+    try {
+      return (await sync(object)) ?? undefined
+    } catch (error) {
+      if (isNamespaceTerminating(error)) return undefined
+      if (isNotFound(error) && store.get(key) === undefined) return undefined
+      throw error
+    }
+  }
 }
 
 export const newQueue = (): WorkQueue<string> => new WorkQueue<string>()

@@ -12,9 +12,10 @@ import {
   enqueueOwner,
   newQueue,
   queueRun,
+  syncStored,
 } from '../controller.js'
 import { conditionIn, isFinished, type Job, type JobTemplate } from '../job/job.js'
-import { ownerReference } from '../pods/owner.js'
+import { ownerReference } from '../ownership/claim.js'
 import { dueTimes, parseSchedule, type Schedule } from './schedule.js'
 
 interface CronJob extends KubeObject {
@@ -245,15 +246,10 @@ export const cronJobController: Controller = {
     const queue = newQueue()
     enqueueOwn(crons, queue)
     enqueueOwner(jobs, resources.cronJobs, queue)
-    return queueRun(context, queue, async (key) => {
-      const cron = crons.store.get(key)
-      if (cron === undefined) return undefined
-      try {
-        return await new CronSync(context, cron).run()
-      } catch (error) {
-        if (isNotFound(error) && crons.store.get(key) === undefined) return undefined
-        throw error
-      }
-    })
+    return queueRun(
+      context,
+      queue,
+      syncStored(crons, (cron) => new CronSync(context, cron).run()),
+    )
   },
 }

@@ -1,11 +1,11 @@
 /** One Pod on every node that qualifies; upstream's daemonset-controller. */
 import { keyOf } from '#client/object-store.js'
-import type { Node } from '#client/pod.js'
+import type { Node, Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import type { ControllerContext } from '../controller.js'
+import { claimOwned, ownedBy, ownerController } from '../ownership/owner-controller.js'
 import { nextAvailabilityMs } from '../pods/availability.js'
 import { inParallel, PodControl, podFromTemplate, slowStart } from '../pods/pod-control.js'
-import { claimPods, ownPods, podOwnerController } from '../pods/pod-owner.js'
 import { type ControllerRevision, RevisionHistory, revisionLabel } from '../pods/revisions.js'
 import {
   type DaemonSet,
@@ -57,7 +57,11 @@ const sync = async (
   set: DaemonSet,
 ): Promise<{ afterMs: number } | undefined> => {
   const { client, informers, clock } = context
-  await claimPods(context, set, { ref: resources.daemonSets, selector: set.spec.selector })
+  await claimOwned(context, set, {
+    ref: resources.daemonSets,
+    owned: resources.pods,
+    selector: set.spec.selector,
+  })
   const revisions = await history.list(set)
   const { revision, collisionCount } = await history.current(set, revisions)
   const hash = revision.metadata.labels?.[revisionLabel] ?? ''
@@ -65,7 +69,7 @@ const sync = async (
     set,
     hash,
     nodes: informers.for<Node>(resources.nodes).store.list(),
-    pods: ownPods(context, set),
+    pods: ownedBy<Pod>(context, set, resources.pods),
     now: clock.now(),
   })
   let failed: unknown
@@ -95,9 +99,10 @@ const sync = async (
 const nodeSignature = (node: Node): string =>
   JSON.stringify([node.metadata.labels, node.spec.taints, node.spec.unschedulable])
 
-export const daemonSetController = podOwnerController<DaemonSet>({
+export const daemonSetController = ownerController<DaemonSet>({
   name: 'daemonset-controller',
   ref: resources.daemonSets,
+  owned: resources.pods,
   selectorOf: (set) => set.spec.selector,
   prepare(context, sets, queue) {
     const history = new RevisionHistory(context, resources.daemonSets)

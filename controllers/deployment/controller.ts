@@ -1,22 +1,12 @@
 /** Rolls Deployments out over ReplicaSets; upstream's deployment-controller. One small step a sync, then the watch. */
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
-import { isAlreadyExists, isNamespaceTerminating, isNotFound, messageOf } from '#client/errors.js'
+import { isAlreadyExists, isNamespaceTerminating, messageOf } from '#client/errors.js'
 import type { EventRecorder } from '#client/event-recorder.js'
-import { matchesSelector } from '#client/label-selector.js'
-import { keyOf } from '#client/object-store.js'
 import { isPodTerminal, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
-import {
-  type Controller,
-  type ControllerContext,
-  controllerRefOf,
-  enqueueOwn,
-  enqueueOwner,
-  newQueue,
-  queueRun,
-} from '../controller.js'
-import { claim } from '../pods/owner.js'
+import { type ControllerContext, controllerRefOf } from '../controller.js'
+import { claimOwned, ownerController } from '../ownership/owner-controller.js'
 import {
   conditionIn,
   type Deployment,
@@ -284,15 +274,10 @@ const syncDeployment = async (
   recorder: EventRecorder,
   deployment: Deployment,
 ): Promise<{ afterMs: number } | undefined> => {
-  const { client, informers } = context
-  const sets = informers.for<OwnedSet>(resources.replicaSets)
-  const claimed = await claim(sets.store.byIndex('namespace', deployment.metadata.namespace!), {
-    client,
+  const claimed = await claimOwned<OwnedSet>(context, deployment, {
     ref: resources.deployments,
-    owner: deployment,
+    owned: resources.replicaSets,
     selector: deployment.spec.selector,
-    objectRef: resources.replicaSets,
-    observe: (set: OwnedSet) => sets.observe(set),
   })
   const sync: Sync = { context, recorder, deployment, sets: claimed }
   if (deployment.metadata.deletionTimestamp !== undefined) {
@@ -308,23 +293,16 @@ const syncDeployment = async (
   return afterMs === undefined ? undefined : { afterMs }
 }
 
-export const deploymentController: Controller = {
+export const deploymentController = ownerController<Deployment>({
   name: 'deployment-controller',
-  start(context) {
-    const { informers } = context
-    const deployments = informers.for<Deployment>(resources.deployments)
-    const sets = informers.for<OwnedSet>(resources.replicaSets)
-    const pods = informers.for<Pod>(resources.pods)
+  ref: resources.deployments,
+  owned: resources.replicaSets,
+  selectorOf: (deployment) => deployment.spec.selector,
+  prepare(context, _deployments, queue) {
+    const sets = context.informers.for<OwnedSet>(resources.replicaSets)
+    const pods = context.informers.for<Pod>(resources.pods)
     const recorder = context.recorder('deployment-controller')
     pods.store.addIndex('namespace', (pod) => [pod.metadata.namespace!])
-    sets.store.addIndex('namespace', (set) => [set.metadata.namespace!])
-    deployments.store.addIndex('namespace', (d) => [d.metadata.namespace!])
-    const queue = newQueue()
-    enqueueOwn(deployments, queue)
-    enqueueOwner(sets, resources.deployments, queue, (set) => {
-      for (const d of deployments.store.byIndex('namespace', set.metadata.namespace!))
-        if (matchesSelector(d.spec.selector, set.metadata.labels)) queue.add(keyOf(d))
-    })
     // A recreate goes on when the last old Pod is gone.
     pods.handle({
       onDelete(pod) {
@@ -335,16 +313,6 @@ export const deploymentController: Controller = {
         if (deployment !== undefined) queue.add(`${pod.metadata.namespace}/${deployment.name}`)
       },
     })
-    return queueRun(context, queue, async (key) => {
-      const deployment = deployments.store.get(key)
-      if (deployment === undefined) return undefined
-      try {
-        return await syncDeployment(context, recorder, deployment)
-      } catch (error) {
-        if (isNamespaceTerminating(error)) return undefined
-        if (isNotFound(error) && deployments.store.get(key) === undefined) return undefined
-        throw error
-      }
-    })
+    return (deployment) => syncDeployment(context, recorder, deployment)
   },
-}
+})

@@ -1,8 +1,8 @@
 /** The ReplicaSet of the present template: its name, labels, revision and annotations. */
 import type { KubeObject } from '#api/object.js'
 import { resources } from '#client/resources.js'
+import { ownerReference } from '../ownership/claim.js'
 import { templateHash } from '../pods/hash.js'
-import { ownerReference } from '../pods/owner.js'
 import {
   type Deployment,
   desiredAnnotation,

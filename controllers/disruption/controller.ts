@@ -1,7 +1,7 @@
 /** Keeps the status of PodDisruptionBudgets, which the eviction subresource decides by; upstream's disruption-controller. */
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
-import { isNotFound, messageOf } from '#client/errors.js'
+import { messageOf } from '#client/errors.js'
 import { matchesSelector } from '#client/label-selector.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
@@ -13,6 +13,7 @@ import {
   enqueueOwn,
   newQueue,
   queueRun,
+  syncStored,
 } from '../controller.js'
 import {
   type BudgetStatus,
@@ -148,15 +149,10 @@ export const disruptionController: Controller = {
             if (needsScale(budget)) queue.add(keyOf(budget))
         },
       })
-    return queueRun(context, queue, async (key) => {
-      const budget = budgets.store.get(key)
-      if (budget === undefined) return undefined
-      try {
-        return await sync(context, budget)
-      } catch (error) {
-        if (isNotFound(error) && budgets.store.get(key) === undefined) return undefined
-        throw error
-      }
-    })
+    return queueRun(
+      context,
+      queue,
+      syncStored(budgets, (budget) => sync(context, budget)),
+    )
   },
 }

@@ -1,19 +1,20 @@
 /** Runs Jobs to their end; upstream's job-controller. */
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
-import { isNamespaceTerminating, isNotFound } from '#client/errors.js'
+import { isNotFound } from '#client/errors.js'
+import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import {
   type Controller,
   type ControllerContext,
   controllerRefOf,
-  enqueueOwn,
-  enqueueOwner,
   newQueue,
   queueRun,
+  type Run,
+  syncStored,
 } from '../controller.js'
-import { claim } from '../pods/owner.js'
+import { claimOwned, ownedBy, ownerController } from '../ownership/owner-controller.js'
 import {
   inParallel,
   type NewPod,
@@ -113,10 +114,7 @@ class JobSync {
   }
 
   #pods(): Pod[] {
-    return this.#context.informers
-      .for<Pod>(resources.pods)
-      .store.byIndex('namespace', this.#job.metadata.namespace!)
-      .filter((pod) => controllerRefOf(pod)?.uid === this.#job.metadata.uid)
+    return ownedBy<Pod>(this.#context, this.#job, resources.pods)
   }
 
   async #write(status: JobStatus): Promise<void> {
@@ -136,7 +134,11 @@ class JobSync {
       await inParallel(this.#pods().filter(isTracked), (pod) => release(this.#context, pod))
       return undefined
     }
-    await this.#claim()
+    await claimOwned(this.#context, this.#job, {
+      ref: resources.jobs,
+      owned: resources.pods,
+      selector: this.#job.spec.selector,
+    })
     let accounting = account(this.#job, this.#pods())
     let failJob = accounting.failJob
     // Pods finish while others are let go: one that is over but not noted would look like one that is missing.
@@ -147,20 +149,6 @@ class JobSync {
       failJob ??= accounting.failJob
     }
     return this.#steer(countReleased(accounting.noted, this.#pods()), failJob)
-  }
-
-  async #claim(): Promise<void> {
-    const { client, informers } = this.#context
-    const pods = informers.for<Pod>(resources.pods)
-    if (this.#job.spec.selector === undefined) return
-    await claim(pods.store.byIndex('namespace', this.#job.metadata.namespace!), {
-      client,
-      ref: resources.jobs,
-      owner: this.#job,
-      selector: this.#job.spec.selector,
-      objectRef: resources.pods,
-      observe: (pod: Pod) => pods.observe(pod),
-    })
   }
 
   /** Makes and ends Pods, then says how things stand. */
@@ -209,56 +197,55 @@ class JobSync {
   }
 }
 
+const jobs = ownerController<Job>({
+  name: component,
+  ref: resources.jobs,
+  owned: resources.pods,
+  selectorOf: (job) => job.spec.selector,
+  prepare(context) {
+    const control = new PodControl(context, component)
+    return async (job) => {
+      if (job.spec.managedBy && job.spec.managedBy !== builtInManager) return undefined
+      return new JobSync(context, control, job).run()
+    }
+  },
+})
+
+/** Pods that wait to be counted and whose Job is gone are let go. */
+const startOrphans = (context: ControllerContext): Run => {
+  const pods = context.informers.for<Pod>(resources.pods)
+  const { store } = context.informers.for<Job>(resources.jobs)
+  const queue = newQueue()
+  const isOrphan = (pod: Pod): boolean => {
+    const owner = controllerRefOf(pod)
+    if (!isTracked(pod)) return false
+    if (owner?.kind !== 'Job') return true
+    return store.get(`${pod.metadata.namespace}/${owner.name}`)?.metadata.uid !== owner.uid
+  }
+  const look = (pod: Pod): void => {
+    if (isOrphan(pod)) queue.add(keyOf(pod))
+  }
+  pods.handle({ onAdd: look, onUpdate: look })
+  context.informers.for<Job>(resources.jobs).handle({
+    onDelete(job) {
+      for (const pod of pods.store.byIndex('namespace', job.metadata.namespace!)) look(pod)
+    },
+  })
+  return queueRun(
+    context,
+    queue,
+    syncStored(pods, async (pod) => {
+      if (isOrphan(pod)) await release(context, pod)
+    }),
+  )
+}
+
 export const jobController: Controller = {
   name: component,
   start(context) {
-    const { informers } = context
-    const jobs = informers.for<Job>(resources.jobs)
-    const pods = informers.for<Pod>(resources.pods)
-    pods.store.addIndex('namespace', (pod) => [pod.metadata.namespace!])
-    const control = new PodControl(context, component)
-    const queue = newQueue()
-    /** Pods that wait to be counted and whose Job is gone. */
-    const orphans = newQueue()
-    const orphan = (pod: Pod): void => {
-      if (!isTracked(pod)) return
-      const owner = controllerRefOf(pod)
-      const job =
-        owner?.kind === 'Job'
-          ? jobs.store.get(`${pod.metadata.namespace}/${owner.name}`)
-          : undefined
-      if (job === undefined || job.metadata.uid !== owner?.uid)
-        orphans.add(`${pod.metadata.namespace}/${pod.metadata.name}`)
-    }
-    enqueueOwn(jobs, queue)
-    jobs.handle({
-      onDelete(job) {
-        for (const pod of pods.store.byIndex('namespace', job.metadata.namespace!)) orphan(pod)
-      },
-    })
-    enqueueOwner(pods, resources.jobs, queue, orphan)
-    pods.handle({ onAdd: orphan, onUpdate: orphan })
-    const runOrphans = queueRun(context, orphans, async (key) => {
-      const pod = pods.store.get(key)
-      const owner = pod === undefined ? undefined : controllerRefOf(pod)
-      if (pod === undefined) return
-      const job = owner && jobs.store.get(`${pod.metadata.namespace}/${owner.name}`)
-      if (job === undefined || job.metadata.uid !== owner?.uid) await release(context, pod)
-    })
-    const runJobs = queueRun(context, queue, async (key) => {
-      const job = jobs.store.get(key)
-      if (job === undefined) return undefined
-      if (job.spec.managedBy && job.spec.managedBy !== builtInManager) return undefined
-      try {
-        return await new JobSync(context, control, job).run()
-      } catch (error) {
-        if (isNamespaceTerminating(error)) return undefined
-        if (isNotFound(error) && jobs.store.get(key) === undefined) return undefined
-        throw error
-      }
-    })
+    const runs = [jobs.start(context), startOrphans(context)]
     return async (signal) => {
-      await Promise.all([runJobs(signal), runOrphans(signal)])
+      await Promise.all(runs.map((run) => run(signal)))
     }
   },
 }

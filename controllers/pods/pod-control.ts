@@ -5,7 +5,7 @@ import type { EventRecorder } from '#client/event-recorder.js'
 import type { Pod, PodSpec } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import type { ControllerContext } from '../controller.js'
-import { ownerReference } from './owner.js'
+import { ownerReference } from '../ownership/claim.js'
 
 export interface PodTemplate {
   metadata?: ObjectMeta

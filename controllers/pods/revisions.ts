@@ -5,8 +5,8 @@ import { isAlreadyExists, isNotFound } from '#client/errors.js'
 import type { LabelSelector } from '#client/label-selector.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import { type ControllerContext, controllerRefOf } from '../controller.js'
+import { claim, ownerReference } from '../ownership/claim.js'
 import { canonicalJson, revisionHash } from './hash.js'
-import { claim, ownerReference } from './owner.js'
 import type { PodTemplate } from './pod-control.js'
 
 export interface ControllerRevision extends KubeObject {

@@ -4,9 +4,9 @@ import type { LabelSelector } from '#client/label-selector.js'
 import { isPodActive, type Pod } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import type { Controller, ControllerContext } from '../controller.js'
+import { claimOwned, ownedBy, ownerController } from '../ownership/owner-controller.js'
 import { nextAvailabilityMs } from '../pods/availability.js'
 import { inParallel, PodControl, podFromTemplate, slowStart } from '../pods/pod-control.js'
-import { claimPods, ownPods, podOwnerController } from '../pods/pod-owner.js'
 import { planReplicas, type ReplicaSet, replicaStatus } from './reconcile.js'
 
 interface Variant {
@@ -62,9 +62,13 @@ const sync = async (
   set: ReplicaSet,
 ): Promise<{ afterMs: number } | undefined> => {
   const { client, informers, clock } = context
-  const mine = await claimPods(context, set, { ref, selector: selectorOf(set) })
+  const mine = await claimOwned<Pod>(context, set, {
+    ref,
+    owned: resources.pods,
+    selector: selectorOf(set),
+  })
   const { failure, error } = await act(set, ref, mine, control)
-  const after = ownPods(context, set)
+  const after = ownedBy<Pod>(context, set, resources.pods)
   const now = clock.now()
   const status = replicaStatus(set, after, { now, failure })
   if (status !== undefined)
@@ -77,8 +81,9 @@ const sync = async (
 }
 
 const replicaController = (variant: Variant): Controller =>
-  podOwnerController<ReplicaSet>({
+  ownerController<ReplicaSet>({
     ...variant,
+    owned: resources.pods,
     prepare(context) {
       const control = new PodControl(context, variant.name)
       return (set) => sync(context, variant, control, set)

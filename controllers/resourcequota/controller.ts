@@ -3,7 +3,6 @@ import { jsonEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
 import type { MilliAmounts } from '#client/amount.js'
 import { type DiscoveredResource, discover } from '#client/discovery.js'
-import { isNotFound } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import { isPodTerminal, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
@@ -13,6 +12,7 @@ import {
   enqueueOwn,
   newQueue,
   queueRun,
+  syncStored,
 } from '../controller.js'
 import {
   claimUsage,
@@ -127,15 +127,10 @@ export const resourceQuotaController: Controller = {
       informers.for<KubeObject>(ref).handle({ onDelete: recount, onUpdate: recount })
     for (const ref of [resources.pods, resources.services, resources.persistentVolumeClaims])
       informers.for<KubeObject>(ref).store.addIndex('namespace', (o) => [o.metadata.namespace!])
-    return queueRun(context, queue, async (key) => {
-      const quota = quotas.store.get(key)
-      if (quota === undefined) return undefined
-      try {
-        return await sync(context, quota)
-      } catch (error) {
-        if (isNotFound(error)) return undefined
-        throw error
-      }
-    })
+    return queueRun(
+      context,
+      queue,
+      syncStored(quotas, (quota) => sync(context, quota)),
+    )
   },
 }

@@ -6,10 +6,10 @@ import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import type { ControllerContext } from '../controller.js'
+import { ownerReference } from '../ownership/claim.js'
+import { claimOwned, ownedBy, ownerController } from '../ownership/owner-controller.js'
 import { nextAvailabilityMs } from '../pods/availability.js'
-import { ownerReference } from '../pods/owner.js'
 import { inParallel } from '../pods/pod-control.js'
-import { claimPods, ownPods, podOwnerController } from '../pods/pod-owner.js'
 import { type ControllerRevision, RevisionHistory, templateOf } from '../pods/revisions.js'
 import { claimName, ordinalOf, type StatefulSet, statefulClaims, statefulPod } from './identity.js'
 import {
@@ -166,8 +166,9 @@ const syncSet = async (
   set: StatefulSet,
 ): Promise<{ afterMs: number } | undefined> => {
   const { client, informers, clock } = context
-  await claimPods(context, set, {
+  await claimOwned<Pod>(context, set, {
     ref: resources.statefulSets,
+    owned: resources.pods,
     selector: set.spec.selector,
     isCandidate: (pod) => ordinalOf(set, pod) >= 0,
   })
@@ -178,7 +179,7 @@ const syncSet = async (
   const updateRevision = revision.metadata.name!
   const observe = (): Observed => ({
     set,
-    pods: ownPods(context, set),
+    pods: ownedBy<Pod>(context, set, resources.pods),
     currentRevision: set.status?.currentRevision || updateRevision,
     updateRevision,
     claims: claimState(sync),
@@ -200,9 +201,10 @@ const syncSet = async (
   return afterMs === undefined ? undefined : { afterMs }
 }
 
-export const statefulSetController = podOwnerController<StatefulSet>({
+export const statefulSetController = ownerController<StatefulSet>({
   name: 'statefulset-controller',
   ref: resources.statefulSets,
+  owned: resources.pods,
   selectorOf: (set) => set.spec.selector,
   prepare(context, sets, queue) {
     const history = new RevisionHistory(context, resources.statefulSets)

@@ -3,7 +3,7 @@ import type { KubeObject } from '#api/object.js'
 import type { LabelSelector } from '#client/label-selector.js'
 import type { Condition, Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
-import { ownerReference } from '../pods/owner.js'
+import { ownerReference } from '../ownership/claim.js'
 import { type NewPod, type PodTemplate, podFromTemplate } from '../pods/pod-control.js'
 import { revisionLabel } from '../pods/revisions.js'
 

@@ -1,9 +1,9 @@
 /** Deletes Jobs some time after they finished; upstream's ttl-after-finished-controller. */
 import { parseTime } from '#api/clock.js'
 import { isConflict, isNotFound } from '#client/errors.js'
-import { keyOf, splitKey } from '#client/object-store.js'
+import { keyOf } from '#client/object-store.js'
 import { resources } from '#client/resources.js'
-import { type Controller, newQueue, queueRun } from '../controller.js'
+import { type Controller, newQueue, queueRun, syncStored } from '../controller.js'
 import { conditionIn, isFinished, type Job } from '../job/job.js'
 
 /** Milliseconds since the epoch; undefined while the Job runs or keeps no time. */
@@ -25,23 +25,27 @@ export const ttlAfterFinishedController: Controller = {
         queue.add(keyOf(job))
     }
     jobs.handle({ onAdd: look, onUpdate: look })
-    return queueRun(context, queue, async (key) => {
-      const job = jobs.store.get(key)
-      const expiry = job && expiryOf(job)
-      if (job === undefined || expiry === undefined) return undefined
-      const left = expiry - clock.now()
-      if (left > 0) return { afterMs: left }
-      const { uid, resourceVersion } = job.metadata
-      try {
-        // The time to live may just have been raised: only this very state may be deleted.
-        await client.delete(resources.jobs, splitKey(key), {
-          propagationPolicy: 'Foreground',
-          preconditions: { uid, resourceVersion },
-        })
-      } catch (error) {
-        if (!isNotFound(error) && !isConflict(error)) throw error
-      }
-      return undefined
-    })
+    return queueRun(
+      context,
+      queue,
+      syncStored(jobs, async (job) => {
+        const expiry = expiryOf(job)
+        if (expiry === undefined) return undefined
+        const left = expiry - clock.now()
+        if (left > 0) return { afterMs: left }
+        const { namespace, name, uid, resourceVersion } = job.metadata
+        try {
+          // The time to live may just have been raised: only this very state may be deleted.
+          await client.delete(
+            resources.jobs,
+            { namespace, name: name! },
+            { propagationPolicy: 'Foreground', preconditions: { uid, resourceVersion } },
+          )
+        } catch (error) {
+          if (!isNotFound(error) && !isConflict(error)) throw error
+        }
+        return undefined
+      }),
+    )
   },
 }

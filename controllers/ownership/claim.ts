@@ -20,7 +20,7 @@ export interface ClaimOptions<T> {
   /** Of the owner. */
   ref: ResourceRef
   owner: KubeObject
-  selector: LabelSelector
+  selector: LabelSelector | undefined
   /** Of the objects. */
   objectRef: ResourceRef
   observe(object: T): void

@@ -1,0 +1,88 @@
+/** What the controllers of kinds that own others have in common: when they are woken, and which objects are theirs. */
+import type { KubeObject } from '#api/object.js'
+import type { Informer } from '#client/informer.js'
+import { type LabelSelector, matchesSelector } from '#client/label-selector.js'
+import { keyOf } from '#client/object-store.js'
+import type { ResourceRef } from '#client/resources.js'
+import type { WorkQueue } from '#client/work-queue.js'
+import {
+  type Controller,
+  type ControllerContext,
+  controllerRefOf,
+  enqueueOwn,
+  enqueueOwner,
+  newQueue,
+  queueRun,
+  syncStored,
+} from '../controller.js'
+import { claim } from './claim.js'
+
+export interface OwnerKind<T extends KubeObject> {
+  /** As in `--controllers`. */
+  name: string
+  ref: ResourceRef
+  /** What it owns: Pods, or the sets that own them. */
+  owned: ResourceRef
+  selectorOf(owner: T): LabelSelector | undefined
+  /** Registers what else wakes it, and gives the sync of one owner. */
+  prepare(
+    context: ControllerContext,
+    owners: Informer<T>,
+    queue: WorkQueue<string>,
+  ): (owner: T) => Promise<{ afterMs: number } | undefined>
+}
+
+/** Woken by its own objects, by what they own, and by objects without a controller that a selector takes. */
+export const ownerController = <T extends KubeObject>(kind: OwnerKind<T>): Controller => ({
+  name: kind.name,
+  start(context) {
+    const owners = context.informers.for<T>(kind.ref)
+    const owned = context.informers.for<KubeObject>(kind.owned)
+    owned.store.addIndex('namespace', (object) => [object.metadata.namespace!])
+    owners.store.addIndex('namespace', (owner) => [owner.metadata.namespace!])
+    const queue = newQueue()
+    enqueueOwn(owners, queue)
+    enqueueOwner(owned, kind.ref, queue, (object) => {
+      for (const owner of owners.store.byIndex('namespace', object.metadata.namespace!))
+        if (matchesSelector(kind.selectorOf(owner), object.metadata.labels)) queue.add(keyOf(owner))
+    })
+    return queueRun(context, queue, syncStored(owners, kind.prepare(context, owners, queue)))
+  },
+})
+
+/** The objects of the owner's namespace that name it as their controller; our own writes are among them at once. */
+export const ownedBy = <T extends KubeObject>(
+  { informers }: ControllerContext,
+  owner: KubeObject,
+  owned: ResourceRef,
+): T[] =>
+  informers
+    .for<T>(owned)
+    .store.byIndex('namespace', owner.metadata.namespace!)
+    .filter((object) => controllerRefOf(object)?.uid === owner.metadata.uid)
+
+export interface ClaimOwned<T extends KubeObject> {
+  /** Of the owner. */
+  ref: ResourceRef
+  owned: ResourceRef
+  selector: LabelSelector | undefined
+  isCandidate?(object: T): boolean
+}
+
+/** Adopts and releases objects of the namespace; yields those that are the owner's now. */
+export const claimOwned = <T extends KubeObject>(
+  { client, informers }: ControllerContext,
+  owner: KubeObject,
+  { ref, owned, selector, isCandidate = () => true }: ClaimOwned<T>,
+): Promise<T[]> => {
+  const informer = informers.for<T>(owned)
+  const candidates = informer.store.byIndex('namespace', owner.metadata.namespace!)
+  return claim(candidates.filter(isCandidate), {
+    client,
+    ref,
+    owner,
+    selector,
+    objectRef: owned,
+    observe: (object: T) => informer.observe(object),
+  })
+}
