@@ -14,8 +14,12 @@ const discoveryPeriodMs = 30_000
 /** After a CustomResourceDefinition changed its kind appears soon. */
 const discoverySoonMs = 500
 const workers = 20
-/** A kind that cannot be listed (its conversion webhook is down) must not stop all collecting. As upstream. */
-const firstSyncMaxMs = 30_000
+/** A kind that cannot be followed (its conversion webhook is down) must not stop all collecting. As upstream. */
+const blindMaxMs = 30_000
+/** A server that did not say what kinds it has is asked again after this; without kinds nothing is known. */
+const discoveryRetryMs = 200
+/** How soon a decision that needs every dependent is looked at again while a kind is not followed. */
+const blindRetryMs = 100
 const crds: DiscoveredResource = {
   group: 'apiextensions.k8s.io',
   version: 'v1',
@@ -24,6 +28,8 @@ const crds: DiscoveredResource = {
   namespaced: false,
   verbs: [],
 }
+
+const blind = Promise.resolve({ afterMs: blindRetryMs })
 
 interface Monitor {
   informer: Informer
@@ -83,7 +89,7 @@ class GarbageCollector {
 
   async run(signal: AbortSignal): Promise<void> {
     const { log } = this.#context
-    await this.#discover(signal)
+    while (!signal.aborted && !(await this.#discover(signal))) await sleep(discoveryRetryMs, signal)
     // Owners that are known save a question each; the queues fill meanwhile.
     await this.#synced(signal)
     await Promise.all([
@@ -92,18 +98,31 @@ class GarbageCollector {
         workers,
         log,
         signal,
-        sync: (node) => this.#collector.attemptToDelete(node),
+        sync: (node) =>
+          node.deletingDependents && !this.#knowsDependents()
+            ? blind
+            : this.#collector.attemptToDelete(node),
       }),
       work({
         queue: this.#orphanings,
         workers,
         log,
         signal,
-        sync: (node) => this.#collector.attemptToOrphan(node),
+        sync: (node) => (this.#knowsDependents() ? this.#collector.attemptToOrphan(node) : blind),
       }),
       this.#keepDiscovering(signal),
     ])
     await Promise.all([...this.#monitors.values()].map((monitor) => monitor.running))
+  }
+
+  /**
+   * An owner whose dependents have not been seen looks like one without any: let go then, it would take those with it
+   * that it should have left, or leave before those it should have waited for.
+   */
+  #knowsDependents(): boolean {
+    return [...this.#monitors.values()].every(
+      ({ informer }) => informer.blindMs === 0 || informer.blindMs > blindMaxMs,
+    )
   }
 
   async #synced(signal: AbortSignal): Promise<void> {
@@ -111,7 +130,7 @@ class GarbageCollector {
     const all = [...this.#monitors.values()].map((monitor) => monitor.informer.synced())
     await Promise.race([
       Promise.all(all),
-      sleep(firstSyncMaxMs, AbortSignal.any([signal, done.signal])),
+      sleep(blindMaxMs, AbortSignal.any([signal, done.signal])),
     ])
     done.abort()
   }
@@ -126,7 +145,7 @@ class GarbageCollector {
     }
   }
 
-  async #discover(signal: AbortSignal): Promise<void> {
+  async #discover(signal: AbortSignal): Promise<boolean> {
     try {
       const { resources, stale } = await discover(this.#context.client)
       const wanted = new Map<string, DiscoveredResource>()
@@ -145,8 +164,10 @@ class GarbageCollector {
             monitor.stop.abort()
             this.#monitors.delete(key)
           }
+      return true
     } catch (error) {
       this.#context.log.info({ error: messageOf(error) }, 'discovery failed')
+      return false
     }
   }
 

@@ -29,6 +29,8 @@ export interface WatchOptions extends ListOptions {
   sendInitialEvents?: boolean
   timeoutSeconds?: number
   signal: AbortSignal
+  /** Called once the server has agreed: what happens from now on will be told. */
+  onOpen?(): void
 }
 export interface ObjectList<T> {
   kind: string
@@ -199,6 +201,7 @@ export class Client {
       longRunning: true,
       ...(options.metadataOnly ? { accept: `${partial},application/json` } : {}),
     })
+    options.onOpen?.()
     yield* readEvents<T>(message)
   }
 

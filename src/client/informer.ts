@@ -71,6 +71,8 @@ export class Informer<T extends KubeObject = KubeObject> {
     this.#markSynced = resolve
   })
   #hasSynced = false
+  /** Since when no watch is open, on the monotonic clock. */
+  #blindSince: number | undefined = performance.now()
   /** uid → the newest resourceVersion that the object is known to have had before it went. */
   readonly #gone = new Map<string, string>()
 
@@ -82,6 +84,10 @@ export class Informer<T extends KubeObject = KubeObject> {
 
   get hasSynced(): boolean {
     return this.#hasSynced
+  }
+  /** How long the store has not been following the server; 0 while a watch is open. */
+  get blindMs(): number {
+    return this.#blindSince === undefined ? 0 : performance.now() - this.#blindSince
   }
   /** Resolves after the first complete list was told to the handlers. */
   synced(): Promise<void> {
@@ -124,6 +130,7 @@ export class Informer<T extends KubeObject = KubeObject> {
         await this.#watch(signal)
       } catch (error) {
         if (signal.aborted) return
+        this.#blindSince ??= performance.now()
         await this.#recover(error, signal)
       }
     }
@@ -201,6 +208,9 @@ export class Informer<T extends KubeObject = KubeObject> {
         signal,
         AbortSignal.timeout(timeoutSeconds * 1000 + watchOverrunMs),
       ]),
+      onOpen: () => {
+        this.#blindSince = undefined
+      },
     })
     for await (const event of events) {
       this.#backoff.reset()
