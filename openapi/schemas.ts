@@ -101,6 +101,13 @@ export const tableColumns =
  */
 export const goFields = lazy<Record<string, string[]>>('go-fields.json')
 
+/**
+ * Fields of upstream's internal types, as far as messages print them, in Go's order; by the name of the v1 type, each
+ * `Go name|JSON name of v1 unless it is the Go name in lower case|zero value, null unless given|type of its parts|map`.
+ * A JSON name behind `^` is one of the object around, no Go name that the fields of the metadata stand here.
+ */
+export const internalFields = lazy<Record<string, string[]>>('internal-fields.json')
+
 /** `core.v1.Pod` for `io.k8s.api.core.v1.Pod`: the names of go-fields.json. */
 export const goTypeName = (schemaName: string): string =>
   schemaName.replace('io.k8s.apimachinery.pkg.apis.meta.v1.', 'meta.').replace('io.k8s.api.', '')

@@ -59,6 +59,12 @@ export const invalid = (field: string, value: unknown, detail: string): FieldErr
   field,
   body: withDetail(`Invalid value: ${printValue(value)}`, detail),
 })
+/** An invalid value that upstream does not print. */
+export const invalidUnprinted = (field: string, detail: string): FieldError => ({
+  type: 'FieldValueInvalid',
+  field,
+  body: withDetail('Invalid value', detail),
+})
 export const required = (field: string, detail = ''): FieldError => ({
   type: 'FieldValueRequired',
   field,

@@ -2,6 +2,7 @@
 import { type FieldError, invalid } from '#api/field-error.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
+import { internalForm } from './internal-form.js'
 
 /** Equal as upstream compares: nothing, null and an empty list or map are one. */
 export const sameJson = (a: unknown, b: unknown): boolean => {
@@ -14,5 +15,14 @@ export const sameJson = (a: unknown, b: unknown): boolean => {
 }
 
 export const immutableMessage = 'field is immutable'
-export const immutable = (path: string, next: unknown, previous: unknown): FieldError[] =>
-  sameJson(next, previous) ? [] : [invalid(path, next ?? null, immutableMessage)]
+/** `type` is that of the field, if upstream prints its internal form. */
+export const immutable = (
+  path: string,
+  next: unknown,
+  previous: unknown,
+  type?: string,
+): FieldError[] => {
+  if (sameJson(next, previous)) return []
+  const isPart = type !== undefined && typeof next === 'object' && next !== null
+  return [invalid(path, isPart ? internalForm(type, next) : (next ?? null), immutableMessage)]
+}

@@ -11,6 +11,7 @@ import {
 import { isLabelValue } from '#api/names.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { each } from './each.js'
+import { internalForm } from './internal-form.js'
 import { validLabelName } from './label-selector.js'
 import { familyOf, parseCidr, validCidr } from './network.js'
 import { validAmount } from './pod/resources.js'
@@ -25,7 +26,8 @@ const effectErrors = (path: string, effect: string): FieldError[] => {
 
 const taintErrors = (taints: Fields[] | undefined): FieldError[] => {
   const seen = new Set<string>()
-  return each(taintsPath, taints, ({ key = '', value = '', effect = '', timeAdded }, at) => {
+  return each(taintsPath, taints, (taint, at) => {
+    const { key = '', value = '', effect = '' } = taint
     const errors = [
       ...validLabelName(child(at, 'key'), key),
       ...isLabelValue(value).map((message) => invalid(child(at, 'value'), value, message)),
@@ -33,12 +35,7 @@ const taintErrors = (taints: Fields[] | undefined): FieldError[] => {
     ]
     const pair = `${key}:${effect}`
     if (seen.has(pair)) {
-      const printed = JSON.stringify({
-        Key: key,
-        Value: value,
-        Effect: effect,
-        TimeAdded: timeAdded ?? null,
-      })
+      const printed = JSON.stringify(internalForm('core.v1.Taint', taint))
       errors.push({
         type: 'FieldValueDuplicate',
         field: at,

@@ -101,7 +101,7 @@ export const policyStrategy = (
   },
   validate,
   prepareForUpdate: (next, previous) => {
-    if (hasStatus) next.status = structuredClone(previous.status)
+    if (hasStatus) next.status = previous.status
   },
   validateUpdate: validate,
 })

@@ -4,6 +4,7 @@ import { isDns1035Label, isDns1123Subdomain, pathSegmentName } from '#api/names.
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { validPort } from '#validation/network.js'
+import { keepStatus } from '../status.js'
 
 const groupPriorityMax = 20_000
 const versionPriorityMax = 1_000
@@ -99,9 +100,7 @@ export default defineKind({
       object.status = availability(object, formatTime(ctx.now))
     },
     validate,
-    prepareForUpdate: (next, previous) => {
-      next.status = structuredClone(previous.status)
-    },
+    prepareForUpdate: keepStatus,
     validateUpdate: validate,
   },
   sample: {

@@ -7,7 +7,8 @@ import {
   validateDaemonSetUpdate,
 } from '#validation/workload/apps.js'
 import { templateWarnings } from '#validation/workload/warnings.js'
-import { defaultTemplate, ownStatus, specStays } from '../workloads/pod-template.js'
+import { ownStatus, specStays } from '../status.js'
+import { defaultTemplate } from '../workloads/pod-template.js'
 
 // What older versions had in the spec is kept in an annotation: how often the template changed.
 const templateGeneration = 'deprecated.daemonset.template.generation'

@@ -7,7 +7,8 @@ import {
   validateDeploymentUpdate,
 } from '#validation/workload/apps.js'
 import { nameWarnings, templateWarnings } from '#validation/workload/warnings.js'
-import { defaultTemplate, ownStatus, specStays } from '../workloads/pod-template.js'
+import { ownStatus, specStays } from '../status.js'
+import { defaultTemplate } from '../workloads/pod-template.js'
 import { scale } from '../workloads/scale.js'
 
 const writeDefaults = ({ spec }: KubeObject): void => {

@@ -6,7 +6,8 @@ import {
   validateReplicaSetUpdate,
 } from '#validation/workload/apps.js'
 import { nameWarnings, templateWarnings } from '#validation/workload/warnings.js'
-import { defaultTemplate, ownStatus, specStays } from '../workloads/pod-template.js'
+import { ownStatus, specStays } from '../status.js'
+import { defaultTemplate } from '../workloads/pod-template.js'
 import { scale } from '../workloads/scale.js'
 
 export default defineKind({

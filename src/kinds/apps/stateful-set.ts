@@ -8,7 +8,8 @@ import {
 } from '#validation/workload/apps.js'
 import { templateWarnings } from '#validation/workload/warnings.js'
 import { defaultClaimSpec } from '../pods/volume-defaults.js'
-import { defaultTemplate, ownStatus, specStays } from '../workloads/pod-template.js'
+import { ownStatus, specStays } from '../status.js'
+import { defaultTemplate } from '../workloads/pod-template.js'
 import { scale } from '../workloads/scale.js'
 
 const defaultUpdateStrategy = (strategy: Fields): void => {

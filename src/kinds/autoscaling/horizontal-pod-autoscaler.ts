@@ -10,6 +10,7 @@ import {
 import type { KubeObject } from '#api/object.js'
 import { parseQuantity } from '#api/quantity.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { ownStatus } from '../status.js'
 import { type Metric, metricErrors, referenceErrors } from './metrics.js'
 
 interface Policy {
@@ -149,13 +150,8 @@ export default defineKind({
         ]
       defaultRules(spec)
     },
-    prepareForCreate: (object) => {
-      object.status = emptyStatus()
-    },
+    ...ownStatus('io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerStatus'),
     validate,
-    prepareForUpdate: (next, previous) => {
-      next.status = structuredClone(previous.status)
-    },
     validateUpdate: validate,
   },
   sample: {

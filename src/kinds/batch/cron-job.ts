@@ -5,7 +5,8 @@ import {
   validateCronJob,
   validateCronJobUpdate,
 } from '#validation/workload/cron-jobs.js'
-import { defaultTemplate, ownStatus, specStays } from '../workloads/pod-template.js'
+import { ownStatus, specStays } from '../status.js'
+import { defaultTemplate } from '../workloads/pod-template.js'
 
 export default defineKind({
   group: 'batch',

@@ -3,7 +3,8 @@ import { defineKind } from '#registry/resource-definition.js'
 import { validateJobStatus } from '#validation/workload/job-status.js'
 import { validateJob, validateJobUpdate } from '#validation/workload/jobs.js'
 import { nameWarnings, templateWarnings } from '#validation/workload/warnings.js'
-import { defaultTemplate, ownStatus, specStays } from '../workloads/pod-template.js'
+import { ownStatus, specStays } from '../status.js'
+import { defaultTemplate } from '../workloads/pod-template.js'
 import { defaultJobSpec, generateSelector } from './job-spec.js'
 
 const writeDefaults = (job: KubeObject): void => {

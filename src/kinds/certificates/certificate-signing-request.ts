@@ -223,8 +223,8 @@ export default defineKind({
     },
     validate: validateSpec,
     prepareForUpdate: (next, previous) => {
-      next.spec = structuredClone(previous.spec)
-      next.status = structuredClone(previous.status)
+      next.spec = previous.spec
+      next.status = previous.status
     },
     metadataRevalidation: 'change',
     status: {

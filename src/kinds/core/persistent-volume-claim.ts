@@ -144,7 +144,7 @@ export default defineKind({
     validate,
     warningsOnCreate: warnings,
     prepareForUpdate: (next, previous) => {
-      next.status = structuredClone(previous.status)
+      next.status = previous.status
       normalizeDataSource(next, previous)
     },
     validateUpdate,

@@ -14,6 +14,7 @@ import { parseQuantity } from '#api/quantity.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { sameJson } from '#validation/immutable.js'
 import { validLabelName } from '#validation/label-selector.js'
+import { keepStatus } from '../status.js'
 import { validAccessModes, validVolumeMode } from './volume-modes.js'
 
 // biome-ignore lint/suspicious/noExplicitAny: volume sources differ in every field
@@ -222,9 +223,7 @@ export default defineKind({
       volume.status = { phase: 'Pending', lastPhaseTransitionTime: formatTime(now) }
     },
     validate,
-    prepareForUpdate: (next, previous) => {
-      next.status = structuredClone(previous.status)
-    },
+    prepareForUpdate: keepStatus,
     validateUpdate,
     status: {
       prepareForUpdate: (next, previous, { now }) => {

@@ -15,6 +15,7 @@ import { applyMatchLabelKeys } from '../pods/match-label-keys.js'
 import { defaultPod } from '../pods/pod-defaults.js'
 import { podStatus } from '../pods/pod-status.js'
 import { ephemeralContainers, resize } from '../pods/pod-views.js'
+import { keepStatus } from '../status.js'
 import { createBinding } from './pod-binding.js'
 import { createEviction } from './pod-eviction.js'
 
@@ -95,9 +96,7 @@ export default defineKind({
     validate: validatePodCreate,
     validateUpdate: validatePodUpdate,
     warningsOnCreate: podWarnings,
-    prepareForUpdate: (next, previous) => {
-      next.status = previous.status
-    },
+    prepareForUpdate: keepStatus,
     checkGracefulDelete,
     status: podStatus,
   },

@@ -5,7 +5,8 @@ import {
   validateReplicationControllerStatus,
 } from '#validation/workload/replication-controller.js'
 import { nameWarnings, templateWarnings } from '#validation/workload/warnings.js'
-import { defaultTemplate, ownStatus, specStays } from '../workloads/pod-template.js'
+import { ownStatus, specStays } from '../status.js'
+import { defaultTemplate } from '../workloads/pod-template.js'
 import { formatLabelSelector, scale } from '../workloads/scale.js'
 
 const writeDefaults = (controller: KubeObject): void => {

@@ -3,8 +3,10 @@ import type { KubeObject } from '#api/object.js'
 import { parseQuantity } from '#api/quantity.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { immutable } from '#validation/immutable.js'
+import { internalForm } from '#validation/internal-form.js'
 import { nonNegativeQuantity } from '#validation/number.js'
 import { validQuotaResourceName } from '#validation/resource-name.js'
+import { ownStatus } from '../status.js'
 
 type Quantities = Record<string, string>
 const integerResources = new Set([
@@ -87,7 +89,11 @@ interface ScopeRequirement {
   values?: string[]
 }
 
-const requirementErrors = (requirement: ScopeRequirement, hard: Quantities): FieldError[] => {
+const requirementErrors = (
+  requirement: ScopeRequirement,
+  hard: Quantities,
+  printed: unknown,
+): FieldError[] => {
   const path = 'spec.scopeSelector.matchExpressions'
   const { scopeName, operator, values = [] } = requirement
   const errors: FieldError[] = []
@@ -95,7 +101,7 @@ const requirementErrors = (requirement: ScopeRequirement, hard: Quantities): Fie
     errors.push(invalid(child(path, 'scopeName'), scopeName, 'unsupported scope'))
   for (const resource of Object.keys(hard))
     if (scopes.has(scopeName) && !appliesTo(scopeName, resource))
-      errors.push(invalid(path, requirement, 'unsupported scope applied to resource'))
+      errors.push(invalid(path, printed, 'unsupported scope applied to resource'))
   if (existsOnlyScopes.has(scopeName) && operator !== 'Exists')
     errors.push(
       invalid(
@@ -126,9 +132,12 @@ const requirementErrors = (requirement: ScopeRequirement, hard: Quantities): Fie
 
 const selectorErrors = ({ scopeSelector, hard = {} }: KubeObject['spec']): FieldError[] => {
   const requirements: ScopeRequirement[] = scopeSelector?.matchExpressions ?? []
-  const errors = requirements.flatMap((requirement) => requirementErrors(requirement, hard))
+  const printed = internalForm('core.v1.ScopeSelector', scopeSelector)
+  const errors = requirements.flatMap((requirement) =>
+    requirementErrors(requirement, hard, printed),
+  )
   if (isConflicting(new Set(requirements.map((r) => r.scopeName))))
-    errors.push(invalid('spec.scopeSelector.matchExpressions', requirements, 'conflicting scopes'))
+    errors.push(invalid('spec.scopeSelector.matchExpressions', printed, 'conflicting scopes'))
   return errors
 }
 
@@ -150,13 +159,8 @@ export default defineKind({
   strategy: {
     generation: 'none',
     allowCreateOnUpdate: true,
-    prepareForCreate: (quota) => {
-      quota.status = {}
-    },
+    ...ownStatus('io.k8s.api.core.v1.ResourceQuotaStatus'),
     validate,
-    prepareForUpdate: (next, previous) => {
-      next.status = structuredClone(previous.status)
-    },
     validateUpdate: (next, previous) => {
       const sort = (list: string[] | undefined): string[] => [...(list ?? [])].sort()
       return [

@@ -10,6 +10,7 @@ import {
 import { isDns1123Label, isDns1123Subdomain } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { ownStatus } from '../status.js'
 
 const precedenceMax = 10_000
 const verbs = 'create delete deletecollection get list patch proxy update watch'.split(' ')
@@ -179,13 +180,8 @@ export default defineKind({
     default: ({ spec }) => {
       if (spec) spec.matchingPrecedence ||= 1_000
     },
-    prepareForCreate: (object) => {
-      object.status = {}
-    },
+    ...ownStatus('io.k8s.api.flowcontrol.v1.FlowSchemaStatus'),
     validate,
-    prepareForUpdate: (next, previous) => {
-      next.status = structuredClone(previous.status)
-    },
     validateUpdate: validate,
   },
   sample: {

@@ -2,6 +2,7 @@ import { type FieldError, forbidden, invalid, notSupported, required } from '#ap
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { inRange } from '#validation/formats.js'
+import { ownStatus } from '../status.js'
 
 const limitedPath = 'spec.limited'
 const queuingPath = 'spec.limited.limitResponse.queuing'
@@ -109,13 +110,8 @@ export default defineKind({
       queuing.handSize ||= 8
       queuing.queueLengthLimit ||= 50
     },
-    prepareForCreate: (object) => {
-      object.status = {}
-    },
+    ...ownStatus('io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationStatus'),
     validate,
-    prepareForUpdate: (next, previous) => {
-      next.status = structuredClone(previous.status)
-    },
     validateUpdate: validate,
   },
   sample: {

@@ -4,6 +4,7 @@ import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { sameJson } from '#validation/immutable.js'
 import { ipMessages, portNameMessages, validIp, validPort } from '#validation/network.js'
+import { keepStatus } from '../status.js'
 
 const pathTypes = ['Exact', 'ImplementationSpecific', 'Prefix']
 const classAnnotation = 'kubernetes.io/ingress.class'
@@ -211,9 +212,7 @@ export default defineKind({
         : [
             `annotation "${classAnnotation}" is deprecated, please use 'spec.ingressClassName' instead`,
           ],
-    prepareForUpdate: (next, previous) => {
-      next.status = structuredClone(previous.status)
-    },
+    prepareForUpdate: keepStatus,
     validateUpdate: validateSpec,
     status: { validateUpdate: statusErrors },
   },

@@ -2,7 +2,7 @@ import { type FieldError, invalid, required } from '#api/field-error.js'
 import { isDns1123Subdomain, pathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
-import { immutableMessage, sameJson } from '#validation/immutable.js'
+import { immutable } from '#validation/immutable.js'
 import { bigIntToIp, familyOf, ipMessages, ipToBigInt } from '#validation/network.js'
 
 /** The name is the address itself, in the one form that it has. */
@@ -29,19 +29,6 @@ const parentErrors = (parent: KubeObject['spec']): FieldError[] => {
   ]
 }
 
-/** As Go prints the struct. */
-const goReference = ({
-  group = '',
-  resource = '',
-  namespace = '',
-  name = '',
-}: KubeObject['spec'] = {}) => ({
-  Group: group,
-  Resource: resource,
-  Namespace: namespace,
-  Name: name,
-})
-
 export default defineKind({
   group: 'networking.k8s.io',
   version: 'v1',
@@ -53,9 +40,12 @@ export default defineKind({
     metadataRevalidation: 'change',
     validateUpdate: (next, previous) => [
       ...parentErrors(next.spec?.parentRef),
-      ...(sameJson(next.spec?.parentRef, previous.spec?.parentRef)
-        ? []
-        : [invalid('spec.parentRef', goReference(next.spec?.parentRef), immutableMessage)]),
+      ...immutable(
+        'spec.parentRef',
+        next.spec?.parentRef,
+        previous.spec?.parentRef,
+        'networking.v1.ParentReference',
+      ),
     ],
   },
   sample: {

@@ -3,6 +3,7 @@ import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { sameJson } from '#validation/immutable.js'
 import { bigIntToIp, cidrMessages, parseCidr } from '#validation/network.js'
+import { ownStatus } from '../status.js'
 
 const path = 'spec.cidrs'
 const cidrsMax = 2
@@ -49,13 +50,8 @@ export default defineKind({
   kind: 'ServiceCIDR',
   strategy: {
     generation: 'none',
-    prepareForCreate: (object) => {
-      object.status = {}
-    },
+    ...ownStatus('io.k8s.api.networking.v1.ServiceCIDRStatus'),
     validate,
-    prepareForUpdate: (next, previous) => {
-      next.status = structuredClone(previous.status)
-    },
     metadataRevalidation: 'change',
     validateUpdate: (next, previous) => [
       ...changeErrors(next.spec?.cidrs ?? [], previous.spec?.cidrs ?? []),

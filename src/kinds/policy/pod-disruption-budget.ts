@@ -1,8 +1,10 @@
 import { type FieldError, invalid, notSupported } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { internalForm } from '#validation/internal-form.js'
 import { validLabelSelector } from '#validation/label-selector.js'
 import { nonNegative, validIntOrPercent } from '#validation/number.js'
+import { ownStatus } from '../status.js'
 
 const evictionPolicies = ['AlwaysAllow', 'IfHealthyBudget']
 
@@ -14,12 +16,7 @@ const validate = ({ spec = {} }: KubeObject): FieldError[] => {
       ? [
           invalid(
             'spec',
-            {
-              MinAvailable: minAvailable,
-              Selector: selector ?? null,
-              MaxUnavailable: maxUnavailable,
-              UnhealthyPodEvictionPolicy: unhealthyPodEvictionPolicy ?? null,
-            },
+            internalForm('policy.v1.PodDisruptionBudgetSpec', spec),
             'minAvailable and maxUnavailable cannot be both set',
           ),
         ]
@@ -47,13 +44,8 @@ export default defineKind({
   version: 'v1',
   kind: 'PodDisruptionBudget',
   strategy: {
-    prepareForCreate: (budget) => {
-      budget.status = Object.fromEntries(counts.map((field) => [field, 0]))
-    },
+    ...ownStatus('io.k8s.api.policy.v1.PodDisruptionBudgetStatus'),
     validate,
-    prepareForUpdate: (next, previous) => {
-      next.status = structuredClone(previous.status)
-    },
     validateUpdate: validate,
     status: {
       validateUpdate: ({ status }) =>

@@ -1,6 +1,7 @@
 import { invalid } from '#api/field-error.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { sameJson } from '#validation/immutable.js'
+import { ownStatus } from '../status.js'
 import { claimErrors, defaultClaim } from './device-requests.js'
 
 export default defineKind({
@@ -10,13 +11,8 @@ export default defineKind({
   strategy: {
     generation: 'none',
     default: ({ spec }) => defaultClaim(spec),
-    prepareForCreate: (claim) => {
-      claim.status = {}
-    },
+    ...ownStatus('io.k8s.api.resource.v1.ResourceClaimStatus'),
     validate: ({ spec }) => claimErrors(spec, 'spec'),
-    prepareForUpdate: (next, previous) => {
-      next.status = structuredClone(previous.status)
-    },
     metadataRevalidation: 'change',
     validateUpdate: (next, previous) =>
       sameJson(next.spec, previous.spec) ? [] : [invalid('spec', next.spec, 'field is immutable')],

@@ -10,7 +10,7 @@ import {
 import { isDns1123Subdomain, isQualifiedName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
-import { sameJson } from '#validation/immutable.js'
+import { immutable } from '#validation/immutable.js'
 import { nonNegative } from '#validation/number.js'
 
 const driverNameLengthMax = 63
@@ -56,13 +56,8 @@ const driverErrors = (driver: Driver, path: string, names: Set<string>): FieldEr
   return errors
 }
 
-/** As Go prints the struct. */
-const goDriver = ({ name, nodeID, topologyKeys, allocatable }: Driver) => ({
-  Name: name,
-  NodeID: nodeID,
-  TopologyKeys: topologyKeys ?? null,
-  Allocatable: allocatable === undefined ? null : { Count: allocatable.count ?? null },
-})
+/** What an update may not change: the allocatable count moves. */
+const fixed = ({ allocatable: _moves, ...rest }: Driver) => rest
 
 const validate = ({ spec }: KubeObject): FieldError[] => {
   const names = new Set<string>()
@@ -84,10 +79,9 @@ export default defineKind({
       )
       const changed = ((next.spec.drivers ?? []) as Driver[]).flatMap((driver) => {
         const old = before.get(driver.name)
-        const comparable = ({ allocatable: _moves, ...rest }: Driver) => rest
-        return old === undefined || sameJson(comparable(old), comparable(driver))
+        return old === undefined
           ? []
-          : [invalid('spec.drivers', goDriver(driver), 'field is immutable')]
+          : immutable('spec.drivers', fixed(driver), fixed(old), 'storage.v1.CSINodeDriver')
       })
       return [...validate(next), ...changed]
     },

@@ -2,7 +2,8 @@ import { type FieldError, forbidden, invalid, required } from '#api/field-error.
 import { isDns1123Subdomain } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
-import { sameJson } from '#validation/immutable.js'
+import { immutable } from '#validation/immutable.js'
+import { ownStatus } from '../status.js'
 import { driverNameErrors } from './csi-node.js'
 
 const named = (path: string, name: string): FieldError[] =>
@@ -27,34 +28,17 @@ const validate = ({ spec }: KubeObject): FieldError[] => {
   ]
 }
 
-/** As Go prints the struct. */
-const goSpec = ({ attacher = '', source = {}, nodeName = '' }: KubeObject['spec']) => ({
-  Attacher: attacher,
-  Source: {
-    PersistentVolumeName: source.persistentVolumeName ?? null,
-    InlineVolumeSpec: source.inlineVolumeSpec ?? null,
-  },
-  NodeName: nodeName,
-})
-
 export default defineKind({
   group: 'storage.k8s.io',
   version: 'v1',
   kind: 'VolumeAttachment',
   strategy: {
     generation: 'none',
-    prepareForCreate: (object) => {
-      object.status = { attached: false }
-    },
+    ...ownStatus('io.k8s.api.storage.v1.VolumeAttachmentStatus'),
     validate,
-    prepareForUpdate: (next, previous) => {
-      next.status = structuredClone(previous.status)
-    },
     validateUpdate: (next, previous) => [
       ...validate(next),
-      ...(sameJson(next.spec, previous.spec)
-        ? []
-        : [invalid('spec', goSpec(next.spec), 'field is immutable')]),
+      ...immutable('spec', next.spec, previous.spec, 'storage.v1.VolumeAttachmentSpec'),
     ],
   },
   sample: {

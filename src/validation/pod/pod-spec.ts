@@ -13,6 +13,7 @@ import { isQualifiedName } from '#api/names.js'
 import type { Fields } from '#api/object.js'
 import { each } from '../each.js'
 import { inRange, int32Max, validDnsLabel, validDnsSubdomain } from '../formats.js'
+import { internalForm } from '../internal-form.js'
 import { validLabels } from '../label-selector.js'
 import { validIp } from '../network.js'
 import { validTolerations } from '../toleration.js'
@@ -46,11 +47,7 @@ const claimErrors = (path: string, claims: Fields[] | undefined): FieldError[] =
     else if (names.has(name)) errors.push(duplicate(child(at, 'name'), name))
     else errors.push(...validDnsLabel(child(at, 'name'), name))
     names.add(name)
-    const printed = {
-      Name: name,
-      ResourceClaimName: resourceClaimName ?? null,
-      ResourceClaimTemplateName: resourceClaimTemplateName ?? null,
-    }
+    const printed = internalForm('core.v1.PodResourceClaim', claim)
     const one = '`resourceClaimName`'
     const other = '`resourceClaimTemplateName`'
     if (resourceClaimName !== undefined && resourceClaimTemplateName !== undefined)

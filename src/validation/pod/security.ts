@@ -12,48 +12,9 @@ import {
 import type { Fields } from '#api/object.js'
 import { each } from '../each.js'
 import { validId, validRelativePath } from '../formats.js'
+import { internalForm } from '../internal-form.js'
 
 const profileTypes = ['Localhost', 'RuntimeDefault', 'Unconfined']
-
-/** A part of an object as upstream prints its internal type: Go names, nothing left out. */
-const internal = (fields: readonly string[], value: Fields): JsonRecord =>
-  Object.fromEntries(
-    fields.map((name) => {
-      const key = name.startsWith('SEL')
-        ? `seL${name.slice(3)}`
-        : name[0]!.toLowerCase() + name.slice(1)
-      return [name, value[key] ?? null]
-    }),
-  )
-type JsonRecord = Record<string, unknown>
-
-const contextFields = [
-  'Capabilities',
-  'Privileged',
-  'SELinuxOptions',
-  'WindowsOptions',
-  'RunAsUser',
-  'RunAsGroup',
-  'RunAsNonRoot',
-  'ReadOnlyRootFilesystem',
-  'AllowPrivilegeEscalation',
-  'ProcMount',
-  'SeccompProfile',
-  'AppArmorProfile',
-]
-const printContext = (context: Fields): JsonRecord => {
-  const printed = internal(contextFields, context)
-  if (context.capabilities !== undefined)
-    printed.Capabilities = {
-      Add: context.capabilities.add ?? null,
-      Drop: context.capabilities.drop ?? null,
-    }
-  if (context.seccompProfile !== undefined)
-    printed.SeccompProfile = internal(['Type', 'LocalhostProfile'], context.seccompProfile)
-  if (context.appArmorProfile !== undefined)
-    printed.AppArmorProfile = internal(['Type', 'LocalhostProfile'], context.appArmorProfile)
-  return printed
-}
 
 const seccompErrors = (path: string, profile: Fields | undefined): FieldError[] => {
   if (profile === undefined) return []
@@ -74,7 +35,7 @@ const seccompErrors = (path: string, profile: Fields | undefined): FieldError[] 
     errors.push(
       invalid(
         at,
-        internal(['Type', 'LocalhostProfile'], profile),
+        internalForm('core.v1.SeccompProfile', profile),
         'can only be set when seccomp type is Localhost',
       ),
     )
@@ -110,10 +71,22 @@ const escalationErrors = (path: string, context: Fields): FieldError[] => {
   const why = 'cannot set `allowPrivilegeEscalation` to false and'
   const errors: FieldError[] = []
   if (context.privileged === true)
-    errors.push(invalid(path, printContext(context), `${why} \`privileged\` to true`))
+    errors.push(
+      invalid(
+        path,
+        internalForm('core.v1.SecurityContext', context),
+        `${why} \`privileged\` to true`,
+      ),
+    )
   for (const capability of context.capabilities?.add ?? [])
     if (capability === 'CAP_SYS_ADMIN')
-      errors.push(invalid(path, printContext(context), `${why} \`capabilities.Add\` CAP_SYS_ADMIN`))
+      errors.push(
+        invalid(
+          path,
+          internalForm('core.v1.SecurityContext', context),
+          `${why} \`capabilities.Add\` CAP_SYS_ADMIN`,
+        ),
+      )
   return errors
 }
 

@@ -12,6 +12,7 @@ import { jsonEqual } from '#api/json-object.js'
 import type { Fields, JsonValue, KubeObject } from '#api/object.js'
 import { validDnsLabel } from '../formats.js'
 import { immutable } from '../immutable.js'
+import { internalForm } from '../internal-form.js'
 import { validLabelSelector } from '../label-selector.js'
 import { validClaimSpec } from '../pod/claim-spec.js'
 import {
@@ -19,8 +20,6 @@ import {
   notDecremented,
   notMoreThanAll,
   notNegative,
-  printStrategy,
-  unknownType,
   validCountOrPercent,
   withinReplicas,
 } from './counts.js'
@@ -76,8 +75,8 @@ const deploymentStrategy = (strategy: Fields): FieldError[] => {
           ),
         ]
   if (strategy.type === 'RollingUpdate') return rollingDeployment(strategy.rollingUpdate)
-  const printed = printStrategy(strategy, ['MaxUnavailable', 'MaxSurge'])
-  return [unknownType(path, printed, ['Recreate', 'RollingUpdate'])]
+  const printed = internalForm('apps.v1.DeploymentStrategy', strategy)
+  return [notSupported(path, printed, ['Recreate', 'RollingUpdate'])]
 }
 
 export const validateDeployment = ({ spec }: KubeObject): FieldError[] => {
@@ -166,7 +165,7 @@ const daemonStrategy = (strategy: Fields): FieldError[] => {
   if (strategy.type === 'OnDelete') return []
   if (strategy.type !== 'RollingUpdate')
     return [
-      unknownType(path, printStrategy(strategy, ['MaxUnavailable', 'MaxSurge']), [
+      notSupported(path, internalForm('apps.v1.DaemonSetUpdateStrategy', strategy), [
         'RollingUpdate',
         'OnDelete',
       ]),
@@ -225,11 +224,6 @@ export const validateDaemonSetStatus = ({ status }: KubeObject): FieldError[] =>
     'collisionCount',
   )
 
-const printPartition = ({ partition = 0, maxUnavailable = null }: Fields): Fields => ({
-  Partition: partition,
-  MaxUnavailable: maxUnavailable,
-})
-
 const statefulStrategy = (strategy: Fields): FieldError[] => {
   const path = 'spec.updateStrategy'
   const { type, rollingUpdate } = strategy
@@ -239,7 +233,7 @@ const statefulStrategy = (strategy: Fields): FieldError[] => {
       : [
           invalid(
             child(path, 'rollingUpdate'),
-            printPartition(rollingUpdate),
+            internalForm('apps.v1.RollingUpdateStatefulSetStrategy', rollingUpdate),
             "only allowed for updateStrategy 'RollingUpdate'",
           ),
         ]
@@ -248,10 +242,7 @@ const statefulStrategy = (strategy: Fields): FieldError[] => {
   return [
     invalid(
       path,
-      {
-        Type: strategy.type ?? '',
-        RollingUpdate: rollingUpdate === undefined ? null : printPartition(rollingUpdate),
-      },
+      internalForm('apps.v1.StatefulSetUpdateStrategy', strategy),
       "must be 'RollingUpdate' or 'OnDelete'",
     ),
   ]

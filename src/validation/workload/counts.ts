@@ -1,5 +1,5 @@
 /** Numbers in the specs and statuses of workloads. */
-import { child, type FieldError, invalid, notSupported } from '#api/field-error.js'
+import { child, type FieldError, invalid } from '#api/field-error.js'
 import { regexMessage } from '#api/names.js'
 import type { Fields } from '#api/object.js'
 import { validNotNegative } from '../formats.js'
@@ -28,24 +28,6 @@ export const notMoreThanAll = (path: string, value: Count): FieldError[] =>
   typeof value === 'string' && /^[0-9]+%$/.test(value) && amount(value) > 100
     ? [invalid(path, value, 'must not be greater than 100%')]
     : []
-
-/** A strategy as upstream prints its internal type. */
-export const printStrategy = (strategy: Fields, fields: readonly string[]): Fields => ({
-  Type: strategy.type ?? '',
-  RollingUpdate:
-    strategy.rollingUpdate === undefined
-      ? null
-      : Object.fromEntries(
-          fields.map((name) => [
-            name,
-            // Plain counts are zero where nothing is given.
-            strategy.rollingUpdate[name[0]!.toLowerCase() + name.slice(1)] ?? 0,
-          ]),
-        ),
-})
-
-export const unknownType = (path: string, printed: Fields, types: readonly string[]): FieldError =>
-  notSupported(path, printed, types)
 
 /** Counts in a status that are parts of its replicas. */
 export const withinReplicas = (path: string, status: Fields, fields: readonly string[]) =>

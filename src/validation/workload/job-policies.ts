@@ -4,26 +4,38 @@ import {
   duplicate,
   type FieldError,
   invalid,
+  invalidUnprinted,
   notSupported,
   required,
+  tooLong,
+  tooMany,
 } from '#api/field-error.js'
 import { isQualifiedName } from '#api/names.js'
 import type { Fields } from '#api/object.js'
 import { each } from '../each.js'
+import { countIndexes } from './index-intervals.js'
 
 const actions = ['Count', 'FailIndex', 'FailJob', 'Ignore']
 const exitOperators = ['In', 'NotIn']
 const statuses = ['False', 'True', 'Unknown']
 
-/** An invalid value that upstream does not print. */
-const invalidUnprinted = (field: string, why: string): FieldError => ({
-  type: 'FieldValueInvalid',
-  field,
-  body: `Invalid value: ${why}`,
-})
+const rulesMax = 20
+const exitCodesMax = 255
+const conditionPatternsMax = 20
+const succeededIndexesLengthMax = 64 * 1024
+
+/** Upstream prints the list as Go does, without commas. */
+const mustBeOneOf = (path: string, value: string, values: readonly string[]): FieldError =>
+  value === ''
+    ? required(path, `valid values: [${values.map((v) => JSON.stringify(v)).join(' ')}]`)
+    : notSupported(path, value, values)
+
+const notTooMany = (path: string, list: readonly unknown[], max: number): FieldError[] =>
+  list.length > max ? [tooMany(path, list.length, max)] : []
 
 const exitValues = (path: string, operator: string, values: number[]): FieldError[] => {
   if (values.length === 0) return [invalid(path, values, 'at least one value is required')]
+  const many = notTooMany(path, values, exitCodesMax)
   const seen = new Set<number>()
   const errors = each(path, values, (value, at) => {
     if (operator === 'In' && value === 0)
@@ -32,17 +44,17 @@ const exitValues = (path: string, operator: string, values: number[]): FieldErro
     seen.add(value)
     return []
   })
-  const isOrdered = values.every((value, i) => i === 0 || value > values[i - 1]!)
-  return isOrdered ? errors : [...errors, invalid(path, values, 'must be ordered')]
+  const isOrdered = values.every((value, i) => i === 0 || value >= values[i - 1]!)
+  return isOrdered
+    ? [...many, ...errors]
+    : [...many, ...errors, invalid(path, values, 'must be ordered')]
 }
 
 const exitCodes = (path: string, rule: Fields, containers: ReadonlySet<string>): FieldError[] => {
   const { operator = '', values, containerName } = rule
   const at = child(path, 'operator')
   return [
-    ...(exitOperators.includes(operator)
-      ? []
-      : [operator === '' ? required(at) : notSupported(at, operator, exitOperators)]),
+    ...(exitOperators.includes(operator) ? [] : [mustBeOneOf(at, operator, exitOperators)]),
     ...(containerName !== undefined && !containers.has(containerName)
       ? [
           invalid(
@@ -56,11 +68,13 @@ const exitCodes = (path: string, rule: Fields, containers: ReadonlySet<string>):
   ]
 }
 
-const podConditions = (path: string, conditions: Fields[]): FieldError[] =>
-  each(path, conditions, ({ type = '', status = '' }, at) => [
+const podConditions = (path: string, conditions: Fields[]): FieldError[] => [
+  ...notTooMany(path, conditions, conditionPatternsMax),
+  ...each(path, conditions, ({ type = '', status = '' }, at) => [
     ...isQualifiedName(type).map((message) => invalid(child(at, 'type'), type, message)),
-    ...(statuses.includes(status) ? [] : [notSupported(child(at, 'status'), status, statuses)]),
-  ])
+    ...(statuses.includes(status) ? [] : [mustBeOneOf(child(at, 'status'), status, statuses)]),
+  ]),
+]
 
 export const validFailurePolicy = (path: string, spec: Fields): FieldError[] => {
   const { podFailurePolicy, template } = spec
@@ -70,12 +84,13 @@ export const validFailurePolicy = (path: string, spec: Fields): FieldError[] => 
       (container: Fields) => container.name,
     ),
   )
-  return each(child(path, 'rules'), podFailurePolicy.rules as Fields[] | null, (rule, at) => {
+  const rules: Fields[] = podFailurePolicy.rules ?? []
+  const rulesAt = child(path, 'rules')
+  const ruleErrors = each(rulesAt, rules, (rule, at) => {
     const { action = '', onExitCodes, onPodConditions = [] } = rule
     const actionAt = child(at, 'action')
     const errors: FieldError[] = []
-    if (action === '') errors.push(required(actionAt))
-    else if (!actions.includes(action)) errors.push(notSupported(actionAt, action, actions))
+    if (!actions.includes(action)) errors.push(mustBeOneOf(actionAt, action, actions))
     else if (action === 'FailIndex' && spec.backoffLimitPerIndex === undefined)
       errors.push(invalid(actionAt, action, 'requires the backoffLimitPerIndex to be set'))
     if (onExitCodes) errors.push(...exitCodes(child(at, 'onExitCodes'), onExitCodes, containers))
@@ -90,27 +105,7 @@ export const validFailurePolicy = (path: string, spec: Fields): FieldError[] => 
       )
     return errors
   })
-}
-
-/** Counts the indexes of `1,3-5`; a text says what is wrong. */
-const countIndexes = (text: string, completions: number): number | string => {
-  let count = 0
-  let last = -1
-  for (const part of text.split(',')) {
-    const limits = part.split('-')
-    if (limits.length > 2)
-      return `the fragment "${part}" violates the requirement that an index interval can have at most two parts separated by '-'`
-    for (const limit of limits) {
-      if (!/^\d+$/.test(limit)) return `cannot convert string to integer for index: "${limit}"`
-      if (Number(limit) >= completions) return `too large index: "${limit}"`
-    }
-    const [from, to = from] = limits.map(Number) as [number, number?]
-    if (to < from) return `non-increasing order, previous: ${from}, current: ${to}`
-    if (from <= last) return `non-increasing order, previous: ${last}, current: ${from}`
-    count += to - from + 1
-    last = to
-  }
-  return count
+  return [...notTooMany(rulesAt, rules, rulesMax), ...ruleErrors]
 }
 
 const successRule = (rule: Fields, path: string, completions: number): FieldError[] => {
@@ -118,6 +113,8 @@ const successRule = (rule: Fields, path: string, completions: number): FieldErro
   if (succeededIndexes === undefined && succeededCount === undefined)
     return [required(path, 'at least one of succeededCount or succeededIndexes must be specified')]
   const errors: FieldError[] = []
+  if ((succeededIndexes ?? '').length > succeededIndexesLengthMax)
+    errors.push(tooLong(child(path, 'succeededIndexes'), succeededIndexesLengthMax))
   const indexes =
     succeededIndexes === undefined ? undefined : countIndexes(succeededIndexes, completions)
   if (typeof indexes === 'string')
@@ -140,12 +137,14 @@ const successRule = (rule: Fields, path: string, completions: number): FieldErro
         `must be less than or equal to ${completions} (the number of specified completions)`,
       ),
     )
-  if (typeof indexes === 'number' && succeededCount > indexes)
+  // Indexes that cannot be read count as none.
+  const count = typeof indexes === 'string' ? 0 : indexes
+  if (count !== undefined && succeededCount > count)
     errors.push(
       invalid(
         at,
         succeededCount,
-        `must be less than or equal to ${indexes} (the number of indexes in the specified succeededIndexes field)`,
+        `must be less than or equal to ${count} (the number of indexes in the specified succeededIndexes field)`,
       ),
     )
   return errors
@@ -160,7 +159,9 @@ export const validSuccessPolicy = (path: string, spec: Fields): FieldError[] => 
         'at least one rules must be specified when the successPolicy is specified',
       ),
     ]
-  return each(child(path, 'rules'), rules, (rule, at) =>
-    successRule(rule, at, spec.completions ?? 0),
-  )
+  const at = child(path, 'rules')
+  return [
+    ...notTooMany(at, rules, rulesMax),
+    ...each(at, rules, (rule, ruleAt) => successRule(rule, ruleAt, spec.completions ?? 0)),
+  ]
 }

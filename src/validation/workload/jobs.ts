@@ -1,9 +1,17 @@
 /** Jobs (kubernetes, batch/validation). */
-import { child, type FieldError, index, invalid, notSupported, required } from '#api/field-error.js'
-import { jsonEqual } from '#api/json-object.js'
-import { isDns1123Label, isDns1123Subdomain } from '#api/names.js'
-import type { Fields, JsonValue, KubeObject } from '#api/object.js'
+import {
+  child,
+  type FieldError,
+  index,
+  invalid,
+  notSupported,
+  required,
+  tooLong,
+} from '#api/field-error.js'
+import { isDns1123Label, isDns1123Subdomain, regexMessage } from '#api/names.js'
+import type { Fields, KubeObject } from '#api/object.js'
 import { immutable } from '../immutable.js'
+import { internalForm } from '../internal-form.js'
 import { validLabelSelector } from '../label-selector.js'
 import { notNegative } from './counts.js'
 import { validFailurePolicy, validSuccessPolicy } from './job-policies.js'
@@ -23,12 +31,26 @@ const manyCompletionsLimit = 10_000
 const completionModes = ['NonIndexed', 'Indexed']
 const replacements = ['Failed', 'TerminatingOrFailed']
 
-const managedByErrors = (path: string, name: string | undefined): FieldError[] => {
+const managedByLengthMax = 63
+const pathFormat = String.raw`[A-Za-z0-9/\-._~%!$&'()*+,;=:]+`
+
+/** IsDomainPrefixedPath of apimachinery, and a length. */
+const managedByErrors = (at: string, name: string | undefined): FieldError[] => {
   if (name === undefined) return []
-  const [host = '', ...rest] = name.split('/')
-  if (host === '' || rest.length === 0 || rest.join('/') === '')
-    return [invalid(path, name, 'must be a domain-prefixed path (such as "acme.io/foo")')]
-  return isDns1123Subdomain(host).map((message) => invalid(path, host, message))
+  if (name === '') return [required(at)]
+  const slash = name.indexOf('/')
+  const host = name.slice(0, Math.max(slash, 0))
+  const path = name.slice(slash + 1)
+  const long = name.length > managedByLengthMax ? [tooLong(at, managedByLengthMax)] : []
+  if (host === '' || path === '')
+    return [invalid(at, name, 'must be a domain-prefixed path (such as "acme.io/foo")'), ...long]
+  return [
+    ...isDns1123Subdomain(host).map((message) => invalid(at, host, message)),
+    ...(new RegExp(`^${pathFormat}$`).test(path)
+      ? []
+      : [invalid(at, path, regexMessage('Invalid path', pathFormat))]),
+    ...long,
+  ]
 }
 
 const indexedErrors = (path: string, spec: Fields): FieldError[] => {
@@ -49,7 +71,7 @@ const indexedErrors = (path: string, spec: Fields): FieldError[] => {
   atMost('maxFailedIndexes', completions, 'completions')
   atMost('maxFailedIndexes', failedIndexesMax, String(failedIndexesMax))
   if (completions > completionsSoftLimit && backoffLimitPerIndex !== undefined) {
-    const when = 'when completions are above 100000 and used with backoffLimitPerIndex'
+    const when = 'when completions are above 100000 and used with backoff limit per index'
     if (maxFailedIndexes === undefined)
       errors.push(
         required(at('maxFailedIndexes'), 'must be specified when completions is above 100000'),
@@ -74,20 +96,10 @@ const indexedErrors = (path: string, spec: Fields): FieldError[] => {
   return errors
 }
 
-const indexedOnly = (path: string, spec: Fields): FieldError[] => {
-  const errors = ['backoffLimitPerIndex', 'maxFailedIndexes']
+const indexedOnly = (path: string, spec: Fields): FieldError[] =>
+  ['backoffLimitPerIndex', 'maxFailedIndexes']
     .filter((field) => spec[field] !== undefined)
     .map((field) => invalid(child(path, field), spec[field], 'requires indexed completion mode'))
-  if (spec.successPolicy !== undefined)
-    errors.push(
-      invalid(
-        child(path, 'successPolicy'),
-        { Rules: spec.successPolicy.rules ?? [] },
-        'requires indexed completion mode',
-      ),
-    )
-  return errors
-}
 
 const modeErrors = (path: string, spec: Fields): FieldError[] => {
   const at = child(path, 'completionMode')
@@ -99,10 +111,8 @@ const modeErrors = (path: string, spec: Fields): FieldError[] => {
 const replacementErrors = (path: string, spec: Fields): FieldError[] => {
   const policy = spec.podReplacementPolicy
   if (policy === undefined) return []
-  if (!replacements.includes(policy)) return [notSupported(path, policy, replacements)]
-  return spec.podFailurePolicy !== undefined && policy !== 'Failed'
-    ? [notSupported(path, policy, ['Failed'])]
-    : []
+  const allowed = spec.podFailurePolicy === undefined ? replacements : ['Failed']
+  return allowed.includes(policy) ? [] : [notSupported(path, policy, allowed)]
 }
 
 const restartErrors = (path: string, spec: Fields, wasDefaulted: boolean): FieldError[] => {
@@ -116,6 +126,13 @@ const restartErrors = (path: string, spec: Fields, wasDefaulted: boolean): Field
   return spec.podFailurePolicy !== undefined && policy !== 'Never'
     ? [invalid(at, policy, 'only "Never" is supported when podFailurePolicy is specified')]
     : []
+}
+
+const successPolicyErrors = (path: string, spec: Fields): FieldError[] => {
+  if (spec.successPolicy === undefined) return []
+  if (spec.completionMode === 'Indexed') return validSuccessPolicy(path, spec)
+  const printed = internalForm('batch.v1.SuccessPolicy', spec.successPolicy)
+  return [invalid(path, printed, 'requires indexed completion mode')]
 }
 
 /** The part that templates of CronJobs share with jobs. */
@@ -141,9 +158,7 @@ export const validJobSpec = (path: string, spec: Fields): FieldError[] => [
   ...managedByErrors(child(path, 'managedBy'), spec.managedBy),
   ...modeErrors(path, spec),
   ...validFailurePolicy(child(path, 'podFailurePolicy'), spec),
-  ...(spec.successPolicy !== undefined && spec.completionMode === 'Indexed'
-    ? validSuccessPolicy(child(path, 'successPolicy'), spec)
-    : []),
+  ...successPolicyErrors(child(path, 'successPolicy'), spec),
   ...replacementErrors(child(path, 'podReplacementPolicy'), spec),
   ...validPodTemplate(child(path, 'template'), spec.template),
   ...restartErrors(path, spec, false),
@@ -223,64 +238,91 @@ export const validateJob = (job: KubeObject): FieldError[] => [
   ...hostnameErrors(job),
 ]
 
-const schedulingFields = ['affinity', 'nodeSelector', 'schedulingGates', 'tolerations']
+/** A suspended job that never started, or was stopped, may still be told where to run and what it may use. */
+const mayChangeTemplate = ({ spec, status }: KubeObject): boolean =>
+  spec.suspend === true &&
+  (status?.active ?? 0) === 0 &&
+  (status?.startTime === undefined ||
+    ((status.conditions ?? []) as Fields[]).some(
+      ({ type, status: is }) => type === 'Suspended' && is === 'True',
+    ))
 
-/** A suspended job that never started may still be told where to run and what it may use. */
-const withoutScheduling = (template: Fields): JsonValue => {
-  const { labels: _labels, annotations: _annotations, ...metadata } = template.metadata ?? {}
-  const spec = Object.fromEntries(
-    Object.entries(template.spec as Fields).filter(([key]) => !schedulingFields.includes(key)),
-  )
-  for (const list of ['containers', 'initContainers'])
-    if (spec[list])
-      spec[list] = (spec[list] as Fields[]).map(({ resources: _resources, ...rest }) => rest)
-  return { metadata, spec } as JsonValue
+const schedulingFields = ['nodeSelector', 'tolerations', 'schedulingGates']
+
+/** The node affinity of the new template in the old one. */
+const withNodeAffinity = (next: Fields | undefined, previous: Fields | undefined) => {
+  if (next === undefined && previous === undefined) return undefined
+  const { nodeAffinity: _moves, ...rest } = previous ?? {}
+  if (next?.nodeAffinity !== undefined) return { ...rest, nodeAffinity: next.nodeAffinity }
+  // Cleared as a whole, if there was no other affinity.
+  return next === undefined && Object.keys(rest).length === 0 ? undefined : rest
+}
+
+const taken = (fields: readonly string[], next: Fields, previous: Fields): Fields => {
+  const result: Fields = { ...previous }
+  for (const field of fields)
+    if (next[field] === undefined) delete result[field]
+    else result[field] = next[field]
+  return result
+}
+
+/** The old spec with what the new one may say otherwise. */
+const withScheduling = (next: Fields, previous: Fields): Fields => {
+  const spec = taken(schedulingFields, next, previous)
+  spec.affinity = withNodeAffinity(next.affinity, previous.affinity)
+  if (spec.affinity === undefined) delete spec.affinity
+  for (const list of ['containers', 'initContainers']) {
+    const given: Fields[] = next[list] ?? []
+    const old: Fields[] = spec[list] ?? []
+    if (given.length === old.length && old.length > 0)
+      spec[list] = old.map((container, i) =>
+        container.name === given[i]!.name ? taken(['resources'], given[i]!, container) : container,
+      )
+  }
+  return spec
 }
 
 const templateErrors = (next: KubeObject, previous: KubeObject): FieldError[] => {
-  const mayChange =
-    previous.spec.suspend === true &&
-    previous.status?.startTime === undefined &&
-    jsonEqual(withoutScheduling(next.spec.template), withoutScheduling(previous.spec.template))
-  return mayChange
-    ? []
-    : immutableTemplate('spec.template', next.spec.template, previous.spec.template)
+  const { template } = next.spec
+  const old: Fields = previous.spec.template
+  if (!mayChangeTemplate(previous))
+    return immutable('spec.template', template, old, 'core.v1.PodTemplateSpec')
+  const expected = withScheduling(template.spec, old.spec)
+  return immutable('spec.template.spec', template.spec, expected, 'core.v1.PodSpec')
 }
-
-const immutableTemplate = (path: string, next: Fields, previous: Fields): FieldError[] =>
-  jsonEqual(next as JsonValue, previous as JsonValue)
-    ? []
-    : [invalid(path, next, 'field is immutable')]
 
 const completionsErrors = (next: Fields, previous: Fields): FieldError[] => {
   if (next.completionMode !== 'Indexed' || next.completions === previous.completions)
     return immutable('spec.completions', next.completions, previous.completions)
   // An elastic job grows and shrinks with its parallelism.
-  return next.completions === next.parallelism &&
-    next.completions !== undefined &&
-    previous.completions !== undefined
+  return next.completions === next.parallelism || next.completions === undefined
     ? []
     : [
         invalid(
           'spec.completions',
-          next.completions ?? null,
-          `can only be modified in tandem with spec.parallelism`,
+          next.completions,
+          'can only be modified in tandem with spec.parallelism',
         ),
       ]
 }
 
+const immutableFields: readonly (readonly [field: string, type?: string])[] = [
+  ['completionMode'],
+  ['podFailurePolicy', 'batch.v1.PodFailurePolicy'],
+  ['backoffLimitPerIndex'],
+  ['managedBy'],
+  ['successPolicy', 'batch.v1.SuccessPolicy'],
+]
+
+/** Upstream validates the spec twice on an update, and says everything twice. */
 export const validateJobUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => [
-  ...generatedSelectorErrors(next),
+  ...validateJob(next),
   ...validJobSpec('spec', next.spec),
   ...selectorErrors(next.spec),
   ...completionsErrors(next.spec, previous.spec),
   ...immutable('spec.selector', next.spec.selector, previous.spec.selector),
   ...templateErrors(next, previous),
-  ...[
-    'completionMode',
-    'podFailurePolicy',
-    'backoffLimitPerIndex',
-    'managedBy',
-    'successPolicy',
-  ].flatMap((field) => immutable(child('spec', field), next.spec[field], previous.spec[field])),
+  ...immutableFields.flatMap(([field, type]) =>
+    immutable(child('spec', field), next.spec[field], previous.spec[field], type),
+  ),
 ]

@@ -1,0 +1,31 @@
+/** Statuses that clients do not set: only the status subresource writes them. */
+import type { KubeObject } from '#api/object.js'
+import { emptyOf } from '#registry/decode.js'
+import type { Strategy } from '#registry/resource-definition.js'
+
+type Prepare = NonNullable<Strategy['prepareForUpdate']>
+
+/** An update of the object leaves its status as it is stored. */
+export const keepStatus: Prepare = (next, previous) => {
+  next.status = previous.status
+}
+
+/** New objects start with an empty status, updates keep the old. */
+export const ownStatus = (
+  statusSchema: string,
+): Required<Pick<Strategy, 'prepareForCreate' | 'prepareForUpdate'>> => ({
+  prepareForCreate: (object) => {
+    object.status = emptyOf(statusSchema)
+  },
+  prepareForUpdate: keepStatus,
+})
+
+/** The status subresource: the spec stays as it is stored, and the labels too where upstream says so. */
+export const specStays = ({ labels = false } = {}): NonNullable<Strategy['status']> => ({
+  prepareForUpdate: (next: KubeObject, previous: KubeObject) => {
+    next.spec = previous.spec
+    if (!labels) return
+    if (previous.metadata.labels === undefined) delete next.metadata.labels
+    else next.metadata.labels = previous.metadata.labels
+  },
+})

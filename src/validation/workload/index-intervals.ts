@@ -1,0 +1,59 @@
+/** Lists of indexes of an indexed job, such as `1,3-5` (kubernetes, batch/validation parseIndexInterval). */
+
+type Interval = readonly [from: number, to: number]
+
+const readIndex = (text: string, completions: number): number | string => {
+  if (!/^[+-]?\d+$/.test(text))
+    return `cannot convert string to integer for index: ${JSON.stringify(text)}`
+  return Number(text) >= completions ? `too large index: ${JSON.stringify(text)}` : Number(text)
+}
+
+const notIncreasing = (previous: number, current: number): string =>
+  `non-increasing order, previous: ${previous}, current: ${current}`
+
+/** A text says what is wrong. */
+const readInterval = (text: string, completions: number): Interval | string => {
+  const limits = text.split('-')
+  if (limits.length > 2)
+    return `the fragment ${JSON.stringify(text)} violates the requirement that an index interval can have at most two parts separated by '-'`
+  const from = readIndex(limits[0] ?? '', completions)
+  if (typeof from === 'string') return from
+  if (limits[1] === undefined) return [from, from]
+  const to = readIndex(limits[1], completions)
+  if (typeof to === 'string') return to
+  return from >= to ? notIncreasing(from, to) : [from, to]
+}
+
+/** How many indexes there are; a text says what is wrong. */
+export const countIndexes = (text: string, completions: number): number | string => {
+  let count = 0
+  let last: number | undefined
+  for (const part of text === '' ? [] : text.split(',')) {
+    const interval = readInterval(part, completions)
+    if (typeof interval === 'string') return interval
+    const [from, to] = interval
+    if (last !== undefined && last >= from) return notIncreasing(last, from)
+    count += to - from + 1
+    last = to
+  }
+  return count
+}
+
+/** An index that both lists have; intervals that cannot be read are reported elsewhere. */
+export const sharedIndex = (
+  one: string,
+  other: string,
+  completions: number,
+): number | undefined => {
+  const intervals = (text: string): Interval[] =>
+    text.split(',').flatMap((part) => {
+      const interval = readInterval(part, completions)
+      return typeof interval === 'string' ? [] : [interval]
+    })
+  const others = intervals(other)
+  for (const [from, to] of intervals(one)) {
+    const hit = others.find(([f, t]) => from <= t && f <= to)
+    if (hit !== undefined) return Math.max(from, hit[0])
+  }
+  return undefined
+}
