@@ -4,6 +4,7 @@
  * Custom resources have no protobuf of their own, only their metadata alone has.
  */
 import { failure } from '#api/errors.js'
+import { limits } from '#limits'
 import { fitsRoute, notAcceptable as notAcceptableRoute } from './accept.js'
 
 export type Conversion = 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList'
@@ -133,8 +134,6 @@ export const negotiateError = (header: string | undefined): Negotiated => {
 
 const objectTypes = mediaTypes
 const listTypes = [...mediaTypes, ...streamTypes]
-// Clients send a handful of different headers; the bound is against those who do not.
-const cacheLengthMax = 256
 type Cache = Map<string, Negotiated | undefined>
 const builtInCache: Cache = new Map()
 const customCache: Cache = new Map()
@@ -158,7 +157,7 @@ export const negotiateOutput = (
   let found = cache.get(accept)
   if (found === undefined && !cache.has(accept)) {
     found = negotiate(accept, custom ? servesCustom : servesBuiltIn)
-    if (cache.size >= cacheLengthMax) cache.clear()
+    if (cache.size >= limits.headerMeaningsKept) cache.clear()
     cache.set(accept, found)
   }
   if (found === undefined) throw notAcceptable(mediaTypes)

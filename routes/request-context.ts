@@ -1,5 +1,6 @@
 /** Makes the registry's RequestContext from a Fastify request. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { limits } from '#limits'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { WriteOptions } from '#registry/validate-options.js'
 import type { ApiDeps, Target } from './api-deps.js'
@@ -16,6 +17,18 @@ export const managerOfUserAgent = (userAgent: string): string => {
     if (!/^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u.test(char)) continue
     if (Buffer.byteLength(manager + char) > userAgentRunesMax) break
     manager += char
+  }
+  return manager
+}
+
+const managers = new Map<string, string>()
+
+const managerOf = (userAgent: string): string => {
+  let manager = managers.get(userAgent)
+  if (manager === undefined) {
+    manager = managerOfUserAgent(userAgent)
+    if (managers.size >= limits.headerMeaningsKept) managers.clear()
+    managers.set(userAgent, manager)
   }
   return manager
 }
@@ -54,20 +67,17 @@ export const makeContext = (
   const warn = warner(reply)
   // A deprecated version of a custom resource says so with every answer.
   if (target.definition.deprecationWarning !== undefined) warn(target.definition.deprecationWarning)
+  // No getters here: V8 gives such a literal a hidden class of its own each time, which keeps the request from the young
+  // generation's collector.
   return {
     user: kube.user,
     namespace: target.namespace,
     subresource: target.subresource,
     dryRun: (options.dryRun ?? []).length > 0,
     now: kube.now,
-    get signal() {
-      return kube.signal
-    },
+    caller: kube,
     warn,
-    // Only writes ask.
-    get userAgent() {
-      return managerOfUserAgent(request.headers['user-agent'] ?? '')
-    },
+    userAgent: managerOf(request.headers['user-agent'] ?? ''),
     fieldManager: options.fieldManager ?? '',
     kind: target.view?.kind,
     stores: (resource) => deps.stores.ofResource(resource),

@@ -18,6 +18,8 @@ export const limits = {
   jsonPatchCopyBytesMax: 3 * 1024 * 1024,
   /** Entries of operation Update in managedFields; upstream's DefaultMaxUpdateManagers. */
   updateManagersMax: 10,
+  /** Different Accept and User-Agent headers whose meaning is kept: clients send a handful. */
+  headerMeaningsKept: 256,
   /** Field names whose path elements are kept; all built-in types together have some 2,000. */
   fieldElementsKept: 10_000,
   /** Deepest JSON or YAML that is decoded. encoding/json stops at 10,000, where JSON.stringify has run out of stack. */

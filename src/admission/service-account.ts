@@ -69,7 +69,7 @@ const accountOf = async (attributes: AdmissionAttributes, name: string): Promise
     found === undefined && name === 'default' && tries < limits.defaultAccountTriesMax;
     tries++
   ) {
-    await setTimeout(limits.defaultAccountRetryMs, undefined, { signal: ctx.signal })
+    await setTimeout(limits.defaultAccountRetryMs, undefined, { signal: ctx.caller.signal })
     found = await find(attributes, name)
   }
   if (found === undefined)

@@ -78,7 +78,7 @@ class Lifecycle {
       subresource,
       dryRun: false,
       now: this.#deps.clock.now(),
-      signal: this.#signal,
+      caller: { signal: this.#signal },
       warn: () => {},
       userAgent: 'kube-apiserver',
       fieldManager: '',

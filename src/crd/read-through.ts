@@ -24,7 +24,7 @@ export const readThrough = (storage: ObjectStorage, show: Show): ObjectStorage =
     let found = shown.get(stored)
     if (found === undefined) {
       const object = show(stored.object)
-      found = object === stored.object ? stored : withObject(stored, object)
+      found = object === stored.object ? stored : new ShownObject(stored, object)
       shown.set(stored, found)
       storedBehind.set(found, stored)
     }
@@ -70,17 +70,22 @@ export const readThrough = (storage: ObjectStorage, show: Show): ObjectStorage =
   }
 }
 
-const withObject = (stored: StoredObject, object: KubeObject): StoredObject => {
-  let json: Buffer | undefined
-  return {
-    key: stored.key,
-    revision: stored.revision,
-    isStale: true,
-    object,
-    get json() {
-      json ??= Buffer.from(stringify(object as unknown as JsonValue))
-      return json
-    },
+/** What is stored, as today's schema shows it. */
+class ShownObject implements StoredObject {
+  readonly key: string
+  readonly revision: number
+  readonly isStale = true
+  readonly object: KubeObject
+  #json: Buffer | undefined
+
+  constructor({ key, revision }: StoredObject, object: KubeObject) {
+    this.key = key
+    this.revision = revision
+    this.object = object
+  }
+
+  get json(): Buffer {
+    return (this.#json ??= Buffer.from(stringify(this.object as unknown as JsonValue)))
   }
 }
 

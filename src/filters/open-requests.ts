@@ -9,12 +9,26 @@ export interface InFlight {
   mutating: number
 }
 
+interface Entry {
+  readonly request: KubeRequest
+  readonly reply: FastifyReply
+  /** Undefined for a long-running request, which counts for no limit. */
+  readonly kind: keyof InFlight | undefined
+  before: Entry | undefined
+  after: Entry | undefined
+}
+
+/**
+ * In order of arrival, as a list whose entries let go of each other when they leave. A Map would grow anew every few
+ * requests, and each of its former tables keeps its successor and some finished requests alive until a full collection:
+ * the young generation's collector then copies every request.
+ */
 export class OpenRequests {
   /** What runs now. */
   readonly running: InFlight = { reading: 0, mutating: 0 }
-  /** In order of arrival. */
-  readonly #open = new Map<KubeRequest, FastifyReply>()
-  readonly #longRunning = new Set<KubeRequest>()
+  #first: Entry | undefined
+  #last: Entry | undefined
+  #count = 0
   #draining = false
   #emptied: (() => void) | undefined
 
@@ -22,22 +36,32 @@ export class OpenRequests {
     return this.#draining
   }
   get count(): number {
-    return this.#open.size
+    return this.#count
   }
 
   /** `kind` is undefined for a long-running request, which counts for no limit. */
   add(request: KubeRequest, reply: FastifyReply, kind: keyof InFlight | undefined): void {
-    if (kind === undefined) this.#longRunning.add(request)
-    else this.running[kind]++
-    this.#open.set(request, reply)
-    if (kind === undefined && this.#draining)
-      request.abort(new Error('the server is shutting down'))
-    reply.raw.once('close', () => {
-      this.#open.delete(request)
-      if (kind === undefined) this.#longRunning.delete(request)
-      else this.running[kind]--
-      if (this.#open.size === 0) this.#emptied?.()
-    })
+    const entry: Entry = { request, reply, kind, before: this.#last, after: undefined }
+    if (this.#last === undefined) this.#first = entry
+    else this.#last.after = entry
+    this.#last = entry
+    this.#count++
+    if (kind !== undefined) this.running[kind]++
+    else if (this.#draining) request.abort(new Error('the server is shutting down'))
+    reply.raw.on('close', () => this.#remove(entry))
+  }
+
+  #remove(entry: Entry): void {
+    const { before, after, kind } = entry
+    if (before === undefined) this.#first = after
+    else before.after = after
+    if (after === undefined) this.#last = before
+    else after.before = before
+    entry.before = undefined
+    entry.after = undefined
+    this.#count--
+    if (kind !== undefined) this.running[kind]--
+    if (this.#count === 0) this.#emptied?.()
   }
 
   /**
@@ -45,8 +69,8 @@ export class OpenRequests {
    * at the oldest is cheaper than a timer for each request.
    */
   expire(now: number, timeoutMs: number): void {
-    for (const [request, reply] of this.#open) {
-      if (this.#longRunning.has(request)) continue
+    for (const { request, reply, kind } of this.#entries()) {
+      if (kind === undefined) continue
       if (now - request.now < timeoutMs) return
       const late = timeout('request did not complete within the allotted timeout')
       request.abort(late)
@@ -57,8 +81,9 @@ export class OpenRequests {
   /** Ends long-running requests, then resolves when every other one is answered, or after `timeoutMs`. */
   async drain(timeoutMs: number): Promise<void> {
     this.#draining = true
-    for (const request of this.#longRunning) request.abort(new Error('the server is shutting down'))
-    if (this.#open.size === 0) return
+    for (const { request, kind } of this.#entries())
+      if (kind === undefined) request.abort(new Error('the server is shutting down'))
+    if (this.#count === 0) return
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, timeoutMs)
       this.#emptied = () => {
@@ -66,5 +91,14 @@ export class OpenRequests {
         resolve()
       }
     })
+  }
+
+  /** Whoever is told of one may end it: the next is known before. */
+  *#entries(): Generator<Entry, void> {
+    for (let entry = this.#first; entry !== undefined; ) {
+      const { after } = entry
+      yield entry
+      entry = after
+    }
   }
 }

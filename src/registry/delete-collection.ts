@@ -47,7 +47,7 @@ const deletePage = async (
   const failures: unknown[] = []
   let writing: Promise<void>[] = []
   for (const { object } of page.items) {
-    if (ctx.signal.aborted || failures.length > 0) break
+    if (ctx.caller.signal.aborted || failures.length > 0) break
     await new Promise<void>((decided) => {
       const item = { ...ctx, namespace: object.metadata.namespace, inCollection: { decided } }
       const done = deleteItem(store, item, object.metadata.name ?? '', options)
@@ -59,7 +59,7 @@ const deletePage = async (
   }
   await Promise.all(writing)
   if (failures.length > 0) throw failures[0]
-  ctx.signal.throwIfAborted()
+  ctx.caller.signal.throwIfAborted()
 }
 
 const deleteItem = async (

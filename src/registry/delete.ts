@@ -94,7 +94,7 @@ const markOnce = async (deletion: Deletion, current: StoredObject): Promise<Mark
 const mark = async (deletion: Deletion, first: StoredObject): Promise<Marked> => {
   const { deps, ctx, name } = deletion
   for (let current = first; ; ) {
-    ctx.signal.throwIfAborted()
+    ctx.caller.signal.throwIfAborted()
     checkAgain(deletion, current)
     try {
       return await markOnce(deletion, current)
@@ -115,7 +115,7 @@ const remove = async (
   const { definition, storage } = deps
   let { current } = marked
   for (;;) {
-    ctx.signal.throwIfAborted()
+    ctx.caller.signal.throwIfAborted()
     checkAgain(deletion, current)
     await admitDelete(deletion, current)
     if (ctx.dryRun) return { stored: current, deleted: true }
@@ -179,7 +179,7 @@ export const makeDeletable = (deps: StoreDeps): DeletableStore => ({
   changeStored: async (ctx, name, change) => {
     let current = await readStored(deps, ctx, name)
     for (;;) {
-      ctx.signal.throwIfAborted()
+      ctx.caller.signal.throwIfAborted()
       const object = clone(current.object)
       await change(object, current)
       const expected = current

@@ -6,7 +6,7 @@ export const apiserverUser: UserInfo = { name: 'system:apiserver', groups: ['sys
 
 /** A context of the server's own for one resource; never a dry run, warns nobody. */
 export const internalContext = (
-  base: Pick<RequestContext, 'now' | 'signal' | 'stores'>,
+  base: Pick<RequestContext, 'now' | 'caller' | 'stores'>,
   namespace?: string,
 ): RequestContext => ({
   user: apiserverUser,
@@ -14,7 +14,7 @@ export const internalContext = (
   subresource: '',
   dryRun: false,
   now: base.now,
-  signal: base.signal,
+  caller: base.caller,
   warn: () => {},
   userAgent: 'kube-apiserver',
   fieldManager: 'kube-apiserver',

@@ -28,7 +28,8 @@ export interface RequestContext {
   readonly dryRun: boolean
   /** Milliseconds since the epoch at the start of the request. */
   readonly now: number
-  readonly signal: AbortSignal
+  /** Who waits for the answer, until `signal` says that nobody does (an object with a getter, because contexts are copied). */
+  readonly caller: { readonly signal: AbortSignal }
   /** Adds a `Warning: 299` header to the answer, once per text. */
   warn(text: string): void
   /** The user agent's first word, and the `fieldManager` parameter, for managedFields. */

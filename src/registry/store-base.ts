@@ -146,17 +146,25 @@ export const track = (
 }
 
 /** An object that storage never saw: the answer of a dry run, or of the update that removed its object. */
+class Unwritten implements StoredObject {
+  readonly key: string
+  readonly object: KubeObject
+  readonly revision: number
+  #json: Buffer | undefined
+
+  constructor(key: string, object: KubeObject, revision: number) {
+    this.key = key
+    this.object = object
+    this.revision = revision
+  }
+
+  get json(): Buffer {
+    return (this.#json ??= Buffer.from(stringify(this.object)))
+  }
+}
+
 export const unwritten = (key: string, object: KubeObject, revision: number): StoredObject => {
   const ordered = inFieldOrder(object)
   if (revision > 0) ordered.metadata.resourceVersion = String(revision)
-  let json: Buffer | undefined
-  return {
-    key,
-    object: ordered,
-    revision,
-    get json() {
-      json ??= Buffer.from(stringify(ordered))
-      return json
-    },
-  }
+  return new Unwritten(key, ordered, revision)
 }

@@ -200,7 +200,7 @@ export const update = async (
   const attempt: Attempt = { deps, ctx, name, key, change, options }
   let current = await write(deps, 'get', () => deps.storage.get(key, consistent))
   for (;;) {
-    ctx.signal.throwIfAborted()
+    ctx.caller.signal.throwIfAborted()
     try {
       return await once(attempt, current)
     } catch (error) {

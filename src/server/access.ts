@@ -52,7 +52,7 @@ const makeTokens = (
 ): ServiceAccountTokens => {
   const issuer = options.serviceAccountIssuer ?? defaultIssuer
   const { serviceAccountSigningKeyFile, serviceAccountKeyFiles = [] } = options
-  const never = new AbortController().signal
+  const caller = new AbortController()
   return new ServiceAccountTokens({
     issuer,
     audiences: options.apiAudiences?.length ? options.apiAudiences : [issuer],
@@ -65,7 +65,7 @@ const makeTokens = (
     references: {
       exists: async (resource, namespace, { name, uid }) => {
         const ctx = internalContext(
-          { now: clock.now(), signal: never, stores: () => undefined },
+          { now: clock.now(), caller, stores: () => undefined },
           namespace === '' ? undefined : namespace,
         )
         try {

@@ -25,7 +25,7 @@ export interface BootstrapDeps {
   readonly stores: RequestContext['stores']
   /** Milliseconds since the epoch. */
   readonly now: number
-  readonly signal: AbortSignal
+  readonly caller: RequestContext['caller']
   /** `10.0.0.0/24`, or two with a comma. */
   readonly serviceClusterIpRange: string
 }

@@ -137,7 +137,7 @@ const bootstrapDeps = (
 ): BootstrapDeps => ({
   stores: (resource) => stores.ofResource(resource),
   now: clock.now(),
-  signal: new AbortController().signal,
+  caller: new AbortController(),
   serviceClusterIpRange: options.serviceClusterIpRange ?? '10.0.0.0/24',
 })
 

@@ -22,9 +22,9 @@ export interface RbacSourceDeps {
 
 /** Reads what the cache holds: upstream's authorizer lives off informers, too. */
 export const rbacSource = ({ storeOf, clock }: RbacSourceDeps): RoleSource => {
-  const never = new AbortController().signal
+  const caller = new AbortController()
   const context = (namespace?: string) =>
-    internalContext({ now: clock.now(), signal: never, stores: () => undefined }, namespace)
+    internalContext({ now: clock.now(), caller, stores: () => undefined }, namespace)
   const bindings = async (resource: string, namespace: string): Promise<Binding[]> => {
     const store = storeOf(resource)
     const { storagePrefix } = store.definition

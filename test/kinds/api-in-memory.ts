@@ -91,7 +91,7 @@ export const startApiInMemory = async (
       subresource,
       dryRun,
       now: systemClock.now(),
-      signal: new AbortController().signal,
+      caller: new AbortController(),
       warn: (text) => warnings.push(text),
       userAgent: 'test',
       fieldManager: '',

@@ -22,7 +22,7 @@ const contextOf = (warnings: string[]): RequestContext =>
     subresource: '',
     dryRun: false,
     now: 0,
-    signal: new AbortController().signal,
+    caller: new AbortController(),
     warn: (text: string) => warnings.push(text),
     userAgent: 'test',
     fieldManager: '',

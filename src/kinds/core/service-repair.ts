@@ -33,7 +33,7 @@ const ownIps = (service: KubeObject): string[] => {
 }
 
 export const repairAddresses = async (
-  base: Pick<RequestContext, 'now' | 'signal' | 'stores'>,
+  base: Pick<RequestContext, 'now' | 'caller' | 'stores'>,
 ): Promise<void> => {
   const ctx = internalContext(base)
   const services = await listAll(ctx, '', 'services')
