@@ -24,7 +24,7 @@ const openers: Readonly<Record<string, Opener>> = {
       caFile: text('cafile'),
       certFile: text('certfile'),
       keyFile: text('keyfile'),
-      keyPrefix: text('prefix'),
+      prefix: text('prefix'),
       clock,
     })
   },

@@ -83,6 +83,12 @@ export const serveFlags: readonly Flag[] = [
   { name: 'etcd-certfile', type: 'string', help: 'client certificate for etcd' },
   { name: 'etcd-keyfile', type: 'string', help: 'key of the client certificate for etcd' },
   {
+    name: 'etcd-prefix',
+    type: 'string',
+    default: '/registry',
+    help: 'what the keys of objects in etcd start with',
+  },
+  {
     name: 'kubeconfig-out',
     type: 'string',
     help: 'where the admin kubeconfig is written (default <data-dir>/kubeconfig)',
@@ -213,7 +219,8 @@ const storageOf = (flags: Flags, dataDir: string): string => {
     const file = flags.text(`etcd-${name}`)
     if (file !== undefined) query.set(name, file)
   }
-  return query.size === 0 ? `etcd:${servers}` : `etcd:${servers}?${query}`
+  query.set('prefix', flags.text('etcd-prefix')!)
+  return `etcd:${servers}?${query}`
 }
 
 /** Throws a UsageError for flags that contradict each other. */

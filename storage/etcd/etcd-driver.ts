@@ -18,15 +18,17 @@ import {
 import { EtcdApi, type EtcdTls, type RangeResponse, type TxnResponse } from './api.js'
 import { Compactor } from './compactor.js'
 import { interpretEtcdError } from './errors.js'
-import { isFence, KeySpace } from './key-space.js'
+import { isFence, KeySpace, placeOf, registryRoot } from './key-space.js'
 import { Leases } from './leases.js'
 import { type CursorHost, WatchCursor } from './watch-cursor.js'
 
 export interface EtcdOptions extends EtcdTls {
   /** `http://host:2379`, more than one separated by commas. */
   readonly servers: string
-  /** Put before every key; default none. */
-  readonly keyPrefix?: string
+  /** Where the keys are in etcd, instead of `/registry`. */
+  readonly prefix?: string
+  /** What every key starts with here; default `/registry/`. */
+  readonly root?: string
   readonly clock: Clock
 }
 
@@ -66,16 +68,20 @@ class EtcdDriver implements StorageDriver, CursorHost {
   #trouble: string | undefined
   #closed: StorageError | undefined
 
-  constructor(api: EtcdApi, { keyPrefix = '', clock }: EtcdOptions, progressIsOrdered: boolean) {
+  constructor(
+    api: EtcdApi,
+    { root = registryRoot, prefix = root, clock }: EtcdOptions,
+    progressIsOrdered: boolean,
+  ) {
     this.api = api
-    this.keys = new KeySpace(keyPrefix)
+    this.keys = new KeySpace(root, placeOf(prefix))
     this.progressIsOrdered = progressIsOrdered
     this.#leases = new Leases(api, clock)
     this.#compactor = new Compactor(api, (revision) => this.compact(revision))
   }
 
   async headRevision(): Promise<number> {
-    const key = this.keys.toEtcd('compact_rev_key')
+    const { key } = this.keys.range('', '')
     const { header } = await this.#call<RangeResponse>('Range', { key, count_only: true })
     const revision = Number(header.revision)
     for (const watch of this.#watches) watch.reach(revision)

@@ -1,5 +1,9 @@
-/** Our keys in etcd: all below one prefix, so that several clusters can share one etcd. */
-import type { KeyValue } from '../driver.js'
+/**
+ * Our keys in etcd. `/registry` is replaced by the prefix of `--etcd-prefix`, as upstream's, so that several clusters can
+ * share one etcd.
+ */
+import path from 'node:path'
+import { type KeyValue, StorageError } from '../driver.js'
 import type { EtcdKeyValue } from './api.js'
 
 /** Written below the prefix of a watch to carry it on; never shown. */
@@ -21,24 +25,34 @@ const endOf = (prefix: Buffer): Buffer => {
   return noEnd
 }
 
-export class KeySpace {
-  readonly #prefix: string
+/** What the keys of every object start with here. */
+export const registryRoot = '/registry/'
 
-  constructor(prefix: string) {
-    this.#prefix = prefix
+export class KeySpace {
+  readonly #root: string
+  readonly #place: string
+
+  /** Keys that start with `root` are kept in etcd with `place` instead of it. There are no others. */
+  constructor(root: string, place: string) {
+    this.#root = root
+    this.#place = place
   }
 
   toEtcd(key: string): Buffer {
-    return Buffer.from(this.#prefix + key)
+    if (!key.startsWith(this.#root))
+      throw new StorageError('Unavailable', `etcd: the key ${key} is outside of ${this.#root}`)
+    return Buffer.from(this.#place + key.slice(this.#root.length))
   }
 
   fromEtcd(key: string): string {
-    return key.slice(this.#prefix.length)
+    return this.#root + key.slice(this.#place.length)
   }
 
+  /** A prefix shorter than the root is everything. */
   range(prefix: string, start: string): { key: Buffer; range_end: Buffer } {
-    const from = this.toEtcd(start)
-    return { key: from.length === 0 ? noEnd : from, range_end: endOf(this.toEtcd(prefix)) }
+    const inside = (text: string) => this.toEtcd(this.#root.startsWith(text) ? this.#root : text)
+    const from = inside(start)
+    return { key: from.length === 0 ? noEnd : from, range_end: endOf(inside(prefix)) }
   }
 
   keyValue({ key, value, mod_revision, create_revision }: EtcdKeyValue): KeyValue {
@@ -50,3 +64,6 @@ export class KeySpace {
     }
   }
 }
+
+/** Upstream's `path.Join("/", prefix)`, with the slash that ends it. */
+export const placeOf = (prefix: string): string => `${path.posix.join('/', prefix, '/')}`

@@ -87,7 +87,8 @@ export class WatchCursor {
 
   /** An event of our own takes the watch on, in its order, where progress cannot be trusted. */
   #writeFence(): void {
-    const key = this.#host.keys.toEtcd(this.prefix + fenceSuffix)
+    const { key: first } = this.#host.keys.range(this.prefix, this.prefix)
+    const key = Buffer.concat([first, Buffer.from(fenceSuffix)])
     this.#host.api.call('KV', 'Put', { key, value: Buffer.alloc(0) }).catch(() => {})
   }
 

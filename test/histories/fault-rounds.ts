@@ -35,6 +35,9 @@ export class Replica implements Endpoint {
     const flags = ['--data-dir', this.#directory, '--secure-port', port, ...this.#flags]
     const child = spawn(process.execPath, [main, 'serve', ...flags, '--token-auth-file', tokens])
     this.#child = child
+    const endNow = () => void child.kill('SIGKILL')
+    process.once('exit', endNow)
+    child.once('exit', () => process.off('exit', endNow))
     let text = ''
     this.url = await new Promise<string>((resolve, reject) => {
       child.stderr.on('data', (chunk) => {
@@ -60,7 +63,8 @@ export class Replica implements Endpoint {
 
 /** Something to share a store through, with faults of its own. */
 export interface SharedStore {
-  readonly flags: readonly string[]
+  /** Flags of the n-th server. */
+  flagsOf(replica: number): readonly string[]
   readonly faults: Readonly<Record<string, () => Promise<void>>>
 }
 
@@ -82,9 +86,12 @@ export interface RoundResult {
 /** Acknowledged writes before and after the fault: a round with fewer shows nothing. */
 const writesMin = 15
 
+/** mulberry32: seeds that lie side by side begin differently. */
 const randomOf = (seed: number) => () => {
-  seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0
-  return seed / 2 ** 32
+  seed = (seed + 0x6d2b79f5) | 0
+  let mixed = Math.imul(seed ^ (seed >>> 15), 1 | seed)
+  mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+  return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
 }
 
 export const canTrace =
@@ -145,7 +152,7 @@ export const playRound = async (options: RoundOptions): Promise<RoundResult> => 
   const directory = mkdtempSync(join(tmpdir(), 'kubelevel-round-'))
   const replicas = Array.from(
     { length: count },
-    (_, i) => new Replica(join(directory, String(i)), store?.flags ?? []),
+    (_, i) => new Replica(join(directory, String(i)), store?.flagsOf(i) ?? []),
   )
   try {
     for (const replica of replicas) await replica.start()

@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { type Call, findNonLinearizable } from './linearizability.js'
+import { problemsOf } from './verdict.js'
+import type { WatchRecord } from './watch-guarantees.js'
 
 const call = (partial: Partial<Call>): Call => ({
   key: 'k',
@@ -73,6 +75,31 @@ t.test('what the checker must tell apart', async (t) => {
   ]
   for (const [name, history] of legal) t.equal(findNonLinearizable(history), undefined, name)
   for (const [name, history] of illegal) t.ok(findNonLinearizable(history), name)
+})
+
+t.test('an outage that cut many writes off is settled by what the watches saw', async (t) => {
+  const cut = Array.from({ length: 60 }, (_, i) =>
+    call({ action: 'replace', value: `cut-${i}`, start: 2, end: Infinity, outcome: 'unknown' }),
+  )
+  const deletes = cut.map(({ start, end, outcome }) =>
+    call({ action: 'delete', start, end, outcome }),
+  )
+  const created = call({ action: 'create', value: '1', start: 0, end: 1, revision: 1 })
+  const event = (revision: number, type: string, value: string) =>
+    ({ kind: 'event', type, key: 'k', revision, value }) as const
+  const problems = (events: WatchRecord[], last: Partial<Call>) => {
+    const records: WatchRecord[] = [{ kind: 'open', after: 0 }, ...events]
+    const streams = [{ name: 'all', selects: () => true, isWhole: true, records }]
+    const calls = [created, ...cut, ...deletes, call({ start: 3, end: 4, ...last })]
+    return problemsOf({ calls, streams, snapshots: [], oddities: [] })
+  }
+  const one = event(1, 'ADDED', '1')
+  const seven = event(2, 'MODIFIED', 'cut-7')
+  t.same(problems([one], { found: '1', revision: 1 }), [])
+  t.same(problems([one, seven], { found: 'cut-7', revision: 2 }), [])
+  t.same(problems([one, seven, event(3, 'DELETED', 'cut-7')], { outcome: 'absent' }), [])
+  t.match(problems([one, seven], { outcome: 'absent' }), [/no order explains/])
+  t.match(problems([one], { outcome: 'absent' }), [/no order explains/])
 })
 
 /** By trying every order, for a few calls: what the checker is held against. */

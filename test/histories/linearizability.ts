@@ -40,6 +40,9 @@ const step = (call: Call, state: State): State | false => {
   return !applies(call, state) && state
 }
 
+/** Steps of a search before it gives up: a right history takes some thousands. */
+const stepsMax = 2_000_000
+
 interface Entry {
   readonly call: Call
   readonly index: number
@@ -59,6 +62,7 @@ export const findNonLinearizable = (history: readonly Call[]): string | undefine
   }
   for (const [key, calls] of byKey) {
     const wrong = new Search(calls).run()
+    if (wrong === 'undecided') return `${key}: no order found in ${stepsMax} steps`
     if (wrong !== undefined) return `${key}: no order explains ${JSON.stringify(wrong)}`
   }
   return undefined
@@ -94,12 +98,13 @@ class Search {
     this.#previous = this.#next.map((_, i) => i - 1)
   }
 
-  run(): Call | undefined {
+  run(): Call | 'undecided' | undefined {
     const end = this.#entries.length + 1
     const placed: { node: number; state: State }[] = []
     let state: State
     let node = this.#next[0]!
-    while (node !== end) {
+    for (let steps = 0; node !== end; steps++) {
+      if (steps > stepsMax) return 'undecided'
       const { call, index, isReturn } = this.#entries[node - 1]!
       if (!isReturn) {
         const after = step(call, state)

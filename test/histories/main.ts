@@ -1,9 +1,10 @@
 /**
- * Rounds for a release: `node dist/test/histories/main.js [--rounds 50] [--seed 1] [--storage level|etcd] [--faults a,b]`.
+ * Rounds for a release: `node dist/test/histories/main.js [--rounds 50] [--seed 1] [--storage level|etcd] [--faults a,b]
+ * [--etcd BINARY]`.
  * Exit code 1 when a round broke a promise; its history is kept and its seed is told.
  */
 import { parseArgs } from 'node:util'
-import { hasEtcd, startEtcd } from '../storage/etcd-fixture.js'
+import { startEtcd } from '../storage/etcd-fixture.js'
 import { playRound } from './fault-rounds.js'
 import { faultyEtcd } from './faulty-etcd.js'
 
@@ -13,18 +14,18 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     storage: { type: 'string', default: 'level' },
     faults: { type: 'string' },
+    etcd: { type: 'string', default: 'etcd' },
   },
 })
 
 if (!['level', 'etcd'].includes(values.storage))
   throw new Error(`--storage ${values.storage}: level or etcd`)
-if (values.storage === 'etcd' && !hasEtcd) throw new Error('--storage etcd: no etcd in PATH')
+
+for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => process.exit(1))
 
 const endings: (() => unknown)[] = []
-const etcd =
-  values.storage === 'etcd'
-    ? await startEtcd({ teardown: (end: () => unknown) => void endings.unshift(end) } as never)
-    : undefined
+const scope = { teardown: (end: () => unknown) => void endings.unshift(end) }
+const etcd = values.storage === 'etcd' ? await startEtcd(scope, { binary: values.etcd }) : undefined
 const faults = values.faults?.split(',')
 const counts = new Map<string, number>()
 let broken = 0
@@ -32,7 +33,7 @@ let acknowledged = 0
 try {
   for (let i = 0; i < Number(values.rounds); i++) {
     const seed = Number(values.seed) + i
-    const store = etcd && faultyEtcd(etcd, `/round-${seed}`)
+    const store = etcd && (await faultyEtcd(scope, etcd, `/round-${seed}`))
     const result = await playRound({ seed, faults, store, replicas: etcd ? 2 : 1 }).catch(
       (error) => ({ fault: 'none', acknowledged: 0, problems: [String(error)] }),
     )

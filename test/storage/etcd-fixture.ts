@@ -19,41 +19,78 @@ const freePort = async (): Promise<number> => {
 
 export interface Etcd {
   readonly url: string
+  /** Throws when it ends before it is healthy. */
   start(): Promise<void>
   /** Ends it at once and waits until it is gone. */
   kill(): Promise<void>
   signal(signal: NodeJS.Signals): void
 }
 
-export const startEtcd = async (t: Test): Promise<Etcd> => {
+export interface EtcdOptions {
+  /** Default: the one in PATH. */
+  readonly binary?: string
+  readonly flags?: readonly string[]
+  /** Clients come over TLS and need a certificate: PEM files. */
+  readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string }
+}
+
+const healthTriesMax = 600
+
+/** True when it says that it is healthy. With TLS only that it listens, since it knows no client without certificate. */
+const isHealthy = async (url: string): Promise<boolean> => {
+  if (url.startsWith('http:')) {
+    const answer = await fetch(`${url}/health`).catch(() => undefined)
+    return answer?.ok ?? false
+  }
+  const error = await fetch(`${url}/health`).catch((error) => error.cause)
+  return error?.code !== 'ECONNREFUSED'
+}
+
+export const startEtcd = async (
+  t: Pick<Test, 'teardown'>,
+  { binary = 'etcd', flags = [], tls }: EtcdOptions = {},
+): Promise<Etcd> => {
   const directory = temporaryDirectory(t)
   const [client, peer] = [await freePort(), await freePort()]
-  const url = `http://127.0.0.1:${client}`
+  const url = `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${client}`
   const peers = `http://127.0.0.1:${peer}`
-  const flags = ['--data-dir', directory, '--listen-client-urls', url, '--log-level', 'error']
-  flags.push('--advertise-client-urls', url, '--listen-peer-urls', peers)
-  flags.push('--initial-advertise-peer-urls', peers, '--initial-cluster', `default=${peers}`)
+  const args = ['--data-dir', directory, '--listen-client-urls', url, '--log-level', 'error']
+  args.push('--advertise-client-urls', url, '--listen-peer-urls', peers, '--unsafe-no-fsync')
+  args.push('--initial-advertise-peer-urls', peers, '--initial-cluster', `default=${peers}`)
+  if (tls !== undefined)
+    args.push('--cert-file', tls.cert, '--key-file', tls.key, '--trusted-ca-file', tls.ca)
+  if (tls !== undefined) args.push('--client-cert-auth')
   let child: ChildProcess | undefined
+  const endNow = () => void child?.kill('SIGKILL')
+  process.once('exit', endNow)
   const etcd: Etcd = {
     url,
     start: async () => {
-      child = spawn('etcd', [...flags, '--unsafe-no-fsync'], { stdio: 'ignore' })
-      for (;;) {
-        const answer = await fetch(`${url}/health`).catch(() => undefined)
-        if (answer?.ok) return
+      const starting = spawn(binary, [...args, ...flags], { stdio: ['ignore', 'ignore', 'pipe'] })
+      child = starting
+      let text = ''
+      starting.stderr.on('data', (chunk) => {
+        text = (text + chunk).slice(-2_000)
+      })
+      for (let tries = 0; !(await isHealthy(url)); tries++) {
+        if (starting.exitCode !== null || tries > healthTriesMax)
+          throw new Error(`etcd did not start (${starting.exitCode}): ${text}`)
         await new Promise((resolve) => setTimeout(resolve, 50))
       }
     },
     kill: async () => {
       const ending = child
       child = undefined
-      if (ending === undefined) return
+      if (ending === undefined || ending.exitCode !== null) return
       ending.kill('SIGKILL')
       await once(ending, 'exit')
     },
     signal: (signal) => void child?.kill(signal),
   }
   await etcd.start()
-  t.teardown(() => etcd.kill())
+  t.teardown(async () => {
+    process.off('exit', endNow)
+    await etcd.kill()
+  })
   return etcd
 }

@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap'
 import { systemClock } from '#api/clock.js'
 import { makeCacher } from '#cacher/cacher.js'
+import { openEtcd } from '#storage/etcd/etcd-driver.js'
 import { openStorage } from '#storage/open.js'
 import { type Etcd, hasEtcd, startEtcd } from './etcd-fixture.js'
 import { described, put, remove, runDriverSuite, take, write } from './suite.js'
@@ -11,7 +12,12 @@ if (!hasEtcd) {
   const etcd = await startEtcd(t)
   let spaces = 0
   const openSpace = async (t: Test, keyPrefix: string) => {
-    const driver = await openStorage(`etcd:${etcd.url}?prefix=${keyPrefix}`, { clock: systemClock })
+    const driver = await openEtcd({
+      servers: etcd.url,
+      prefix: keyPrefix,
+      root: '/',
+      clock: systemClock,
+    })
     t.teardown(() => driver.close())
     return driver
   }

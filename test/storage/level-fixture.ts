@@ -7,7 +7,7 @@ import { systemClock } from '#api/clock.js'
 import type { StorageDriver } from '#storage/driver.js'
 import { openStorage } from '#storage/open.js'
 
-export const temporaryDirectory = (t: Test): string => {
+export const temporaryDirectory = (t: Pick<Test, 'teardown'>): string => {
   const directory = mkdtempSync(join(tmpdir(), 'kubelevel-storage-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
   return directory
