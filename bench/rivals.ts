@@ -1,10 +1,11 @@
 /** The processes that are compared: ours, the floor, or servers that run already. */
 import { type ChildProcess, fork, spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FloorAnswer } from './floor.js'
+import { cpuMsOf, residentBytesOf } from './process-figures.js'
 
 export interface Rival {
   readonly name: string
@@ -20,24 +21,6 @@ export interface Rival {
 }
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
-
-const residentBytesOf = (pid: number): number => {
-  try {
-    return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024
-  } catch {
-    return 0
-  }
-}
-
-/** Clock ticks are hundredths of a second on Linux. */
-const cpuMsOf = (pid: number): number => {
-  try {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
-    return (Number(fields[11]) + Number(fields[12])) * 10
-  } catch {
-    return 0
-  }
-}
 
 const ended = (child: ChildProcess): Promise<void> =>
   new Promise((resolve) => {

@@ -17,15 +17,43 @@ import {
 } from './reconcile.js'
 import { servicesOfPods } from './services-of-pods.js'
 
+/**
+ * The slices as this controller has written them: the news of its own writes need no look at all Pods of the Service.
+ * Upstream's EndpointSliceTracker.
+ */
+class OwnWrites {
+  readonly #versions = new Map<string, string | undefined>()
+
+  note({ metadata }: EndpointSlice): void {
+    this.#versions.set(metadata.uid!, metadata.resourceVersion)
+  }
+  forget({ metadata }: EndpointSlice): void {
+    this.#versions.delete(metadata.uid!)
+  }
+  includes({ metadata }: EndpointSlice): boolean {
+    return this.#versions.get(metadata.uid!) === metadata.resourceVersion
+  }
+}
+
 const writeActions = async (
   { client, informers }: ControllerContext,
+  own: OwnWrites,
   actions: ReturnType<typeof reconcileSlices>,
 ): Promise<void> => {
   const informer = informers.for<EndpointSlice>(resources.endpointSlices)
-  for (const slice of actions.create)
-    informer.observe(await client.create<EndpointSlice>(resources.endpointSlices, slice))
-  for (const slice of actions.update)
-    informer.observe(await client.update(resources.endpointSlices, slice))
+  const written = (slice: EndpointSlice): void => {
+    own.note(slice)
+    informer.observe(slice)
+  }
+  // Changes first, and all at once: proxies wait for them when a Pod has to go.
+  await Promise.all([
+    ...actions.update.map(async (slice) =>
+      written(await client.update(resources.endpointSlices, slice)),
+    ),
+    ...actions.create.map(async (slice) =>
+      written(await client.create<EndpointSlice>(resources.endpointSlices, slice)),
+    ),
+  ])
   for (const slice of actions.delete) {
     const { namespace, name, uid, resourceVersion } = slice.metadata
     const answer = await client.delete(
@@ -55,9 +83,15 @@ export const endpointSliceController: Controller = {
       slice.metadata.labels?.[managedByLabel] === managedBy ? [serviceKey(slice)] : [],
     )
     servicesOfPods({ services, pods }, (key) => queue.add(key))
+    const own = new OwnWrites()
     slices.handle({
-      onDelete: (slice) => queue.add(serviceKey(slice)),
-      onUpdate: (slice) => queue.add(serviceKey(slice)),
+      onDelete: (slice) => {
+        own.forget(slice)
+        queue.add(serviceKey(slice))
+      },
+      onUpdate: (slice) => {
+        if (!own.includes(slice)) queue.add(serviceKey(slice))
+      },
     })
     return queue.run(context.log, async (key) => {
       const service = services.store.get(key)
@@ -75,7 +109,7 @@ export const endpointSliceController: Controller = {
         node: (name) => nodes.store.get(name),
       })
       try {
-        await writeActions(context, actions)
+        await writeActions(context, own, actions)
       } catch (error) {
         if (!isNamespaceTerminating(error) && !isNotFound(error)) throw error
       }

@@ -26,8 +26,11 @@ export interface FieldError {
 /** `metadata.labels[a]`: a path that ends in an index or a map key. */
 export const index = (path: string, at: number | string): string => `${path}[${at}]`
 /** `spec.replicas`; the root is the empty string. */
-export const child = (path: string, ...names: string[]): string =>
-  path === '' ? names.join('.') : `${path}.${names.join('.')}`
+export const child = (path: string, ...names: string[]): string => {
+  // Made for every field that is looked at, though few are ever shown.
+  const rest = names.length === 1 ? names[0]! : names.join('.')
+  return path === '' ? rest : `${path}.${rest}`
+}
 
 /** Go's %q writes control characters as \\x00, where JSON has \\u0000. */
 const quote = (text: string): string =>

@@ -20,6 +20,7 @@ const isMapped = (ip: string): boolean =>
 
 /** What is wrong with an address, none when all is well. */
 export const ipMessages = (ip: string): string[] => {
+  if (isIPv4(ip)) return []
   if (ip.includes('%') || isIP(ip) === 0)
     return [withoutLeadingZeros(ip) === undefined ? ipMessage : 'must not have leading 0s']
   return isMapped(ip) ? ['must not be an IPv4-mapped IPv6 address'] : []
@@ -27,11 +28,11 @@ export const ipMessages = (ip: string): string[] => {
 export const validIp = (path: string, ip: string): FieldError[] =>
   ipMessages(ip).map((message) => invalid(path, ip, message))
 
-export const familyOf = (ip: string): IpFamily => (isIPv6(ip) ? 'IPv6' : 'IPv4')
+export const familyOf = (ip: string): IpFamily => (ip.includes(':') && isIPv6(ip) ? 'IPv6' : 'IPv4')
 
 /** The address as a number of 32 or 128 bits. */
 export const ipToBigInt = (ip: string): bigint => {
-  if (isIPv4(ip)) return ip.split('.').reduce((n, part) => (n << 8n) | BigInt(part), 0n)
+  if (isIPv4(ip)) return BigInt(ip.split('.').reduce((n, part) => n * 256 + Number(part), 0))
   const plain = ip.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_m, a, b, c, d) =>
     [((Number(a) << 8) | Number(b)).toString(16), ((Number(c) << 8) | Number(d)).toString(16)].join(
       ':',
@@ -82,11 +83,10 @@ export const parseCidr = (cidr: string): Cidr | undefined => {
   return { family, base: (ipToBigInt(ip) / size) * size, prefixBits, size }
 }
 
-export const cidrContains = (cidr: Cidr, ip: string): boolean => {
-  if (familyOf(ip) !== cidr.family) return false
-  const value = ipToBigInt(ip)
-  return value >= cidr.base && value < cidr.base + cidr.size
-}
+const isIn = ({ base, size }: Cidr, value: bigint): boolean => value >= base && value < base + size
+
+export const cidrContains = (cidr: Cidr, ip: string): boolean =>
+  familyOf(ip) === cidr.family && isIn(cidr, ipToBigInt(ip))
 
 export const cidrMessages = (text: string): string[] => {
   const cidr = parseCidr(text)
@@ -104,25 +104,31 @@ export const cidrMessages = (text: string): string[] => {
 export const validCidr = (path: string, cidr: string): FieldError[] =>
   cidrMessages(cidr).map((message) => invalid(path, cidr, message))
 
-const isWithin = (ip: string, cidr: string): boolean => cidrContains(parseCidr(cidr)!, ip)
+/** What means something on every machine; one Endpoints object may hold a thousand addresses that are held against it. */
+const specialRanges = [
+  {
+    cidrs: ['127.0.0.0/8', '::1/128'],
+    message: 'may not be in the loopback range (127.0.0.0/8, ::1/128)',
+  },
+  {
+    cidrs: ['169.254.0.0/16', 'fe80::/10'],
+    message: 'may not be in the link-local range (169.254.0.0/16, fe80::/10)',
+  },
+  {
+    cidrs: ['224.0.0.0/24', 'ff02::/16'],
+    message: 'may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)',
+  },
+].map(({ cidrs, message }) => ({ ranges: cidrs.map((cidr) => parseCidr(cidr)!), message }))
 
 /** Addresses that mean something on every machine can be no endpoint and no external address. */
 export const nonSpecialIp = (path: string, ip: string): FieldError[] => {
-  const isUnspecified = ipToBigInt(ip) === 0n
-  const within = (...cidrs: string[]): boolean => cidrs.some((cidr) => isWithin(ip, cidr))
-  const refusals: [boolean, string][] = [
-    [isUnspecified, `may not be unspecified (${ip})`],
-    [within('127.0.0.0/8', '::1/128'), 'may not be in the loopback range (127.0.0.0/8, ::1/128)'],
-    [
-      within('169.254.0.0/16', 'fe80::/10'),
-      'may not be in the link-local range (169.254.0.0/16, fe80::/10)',
-    ],
-    [
-      within('224.0.0.0/24', 'ff02::/16'),
-      'may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)',
-    ],
-  ]
-  return refusals.filter(([refused]) => refused).map(([, message]) => invalid(path, ip, message))
+  const family = familyOf(ip)
+  const value = ipToBigInt(ip)
+  const found = specialRanges
+    .filter(({ ranges }) => ranges.some((range) => range.family === family && isIn(range, value)))
+    .map(({ message }) => message)
+  if (value === 0n) found.unshift(`may not be unspecified (${ip})`)
+  return found.map((message) => invalid(path, ip, message))
 }
 
 export const portMessage = 'must be between 1 and 65535, inclusive'

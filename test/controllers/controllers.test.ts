@@ -335,7 +335,7 @@ t.test(
       log: silentLog,
       signal: stop.signal,
       hostname: 'test',
-      settings: { nodeMonitorGracePeriodMs: 1_000, nodeMonitorPeriodMs: 100, podGcPeriodMs: 100 },
+      settings: { nodeMonitorGracePeriodMs: 4_000, nodeMonitorPeriodMs: 100, podGcPeriodMs: 100 },
     })
     t.teardown(async () => {
       stop.abort()
