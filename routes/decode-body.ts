@@ -7,6 +7,7 @@ import type { JsonTrace } from '#api/json.js'
 import { JsonSyntaxError, parseWithTrace, stringify } from '#api/json.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
+import { schemas } from '#openapi/schemas.js'
 import { hasProtobuf, protobufToJson } from '#registry/decode/protobuf.js'
 import { ProtobufError, ProtobufMessageError } from '#registry/decode/protobuf-reader.js'
 import { decodeObject } from '#registry/decode.js'
@@ -143,6 +144,7 @@ export const checkType = (
     gv !== undefined &&
     (isCustom ||
       table.byKind({ ...gv, kind }) !== undefined ||
+      isKnownKind(apiVersion, kind) ||
       (kind === gvk.kind && isFormerVersion(gv, gvk)))
   if (!known)
     throw badRequest(
@@ -163,6 +165,19 @@ export const checkType = (
       ? `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`
       : `the kind in the data (${kind}) does not match the expected kind (${gvk.kind})`,
   )
+}
+
+let knownKinds: ReadonlySet<string> | undefined
+
+/** Kinds that are no resources: lists, options, Status. */
+const isKnownKind = (apiVersion: string, kind: string): boolean => {
+  knownKinds ??= new Set([
+    'v1 List',
+    ...Object.values(schemas())
+      .flatMap((schema) => schema['x-kubernetes-group-version-kind'] ?? [])
+      .map((gvk) => `${formatGroupVersion(gvk)} ${gvk.kind}`),
+  ])
+  return knownKinds.has(`${apiVersion} ${kind}`)
 }
 
 /** Throws 400 and 415. Unknown fields are warned of or refused, as `fieldValidation` says. */

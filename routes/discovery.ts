@@ -1,4 +1,5 @@
 /** /api, /apis and what is below them down to a group version: which resources there are. */
+
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type ApiError, failure, methodNotAllowed, pathNotFound } from '#api/errors.js'
@@ -17,6 +18,7 @@ import {
 } from './discovery-documents.js'
 import { encodeDiscovery } from './discovery-protobuf.js'
 import { sendNotFound } from './not-found.js'
+import { jsonFor } from './respond.js'
 
 /** The resource table, as far as discovery needs it. */
 export interface DiscoverySource extends Iterable<ResourceDefinition> {
@@ -70,7 +72,7 @@ const send = async (
 ): Promise<FastifyReply> => {
   reply.header('content-type', contentTypes[form])
   if (form === 'protobuf') return reply.send(encodeDiscovery(document))
-  if (form === 'json') return reply.send(Buffer.from(`${JSON.stringify(document)}\n`))
+  if (form === 'json') return reply.send(jsonFor(reply.request, document))
   return reply.send(Buffer.from(formatYaml(document)))
 }
 

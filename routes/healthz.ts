@@ -52,7 +52,8 @@ const answerOne =
   ({ check, name }: HealthCheck) =>
   (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const problem = check()
-    if (problem === undefined) return plain(reply, 200, 'ok')
+    if (problem === undefined)
+      return reply.header('content-type', 'text/plain; charset=utf-8').send('ok')
     request.log.warn({ check: name }, problem)
     return plain(reply, 500, `internal server error: ${problem}\n`)
   }

@@ -270,7 +270,9 @@ const hideContentType = (app: FastifyInstance): void => {
   app.addHook('onRequest', (request, _reply, done) => {
     const { headers } = request.raw
     request.bodyType = headers['content-type'] ?? ''
-    if (headers['content-type'] !== undefined) headers['content-type'] = 'application/octet-stream'
+    // Fastify refuses a QUERY without it.
+    if (headers['content-type'] !== undefined || request.method === 'QUERY')
+      headers['content-type'] = 'application/octet-stream'
     done()
   })
 }

@@ -12,9 +12,13 @@ export interface MetricSources {
 
 export const installMetrics = (app: FastifyInstance, sources: MetricSources): void => {
   let registry: Promise<Registry> | undefined
-  app.get('/metrics', async (_request, reply) => {
+  const startedAt = String(Math.round(performance.timeOrigin / 1000))
+  app.all('/metrics', async (_request, reply) => {
     registry ??= import('./metric-registry.js').then(({ makeRegistry }) => makeRegistry(sources))
     const made = await registry
-    return reply.header('content-type', made.contentType).send(await made.metrics())
+    return reply
+      .header('content-type', `${made.contentType}; escaping=underscores`)
+      .header('process-start-time-unix', startedAt)
+      .send(await made.metrics())
   })
 }

@@ -95,6 +95,8 @@ const fallback: Negotiated = {
   streams: true,
 }
 
+const indented: Negotiated = { ...fallback, pretty: true }
+
 export const notAcceptable = (accepted: readonly string[]) =>
   failure({
     code: 406,
@@ -126,10 +128,10 @@ const negotiate = (
   return undefined
 }
 
-/** The form of an error: never converted, and JSON when nothing fits. */
+/** The form of an error: never converted, and indented JSON when nothing fits (responsewriters, WriteRawJSON). */
 export const negotiateError = (header: string | undefined): Negotiated => {
   if (header === undefined || header === json) return fallback
-  return negotiate(header, ({ convert }) => convert === undefined) ?? fallback
+  return negotiate(header, ({ convert }) => convert === undefined) ?? indented
 }
 
 const objectTypes = mediaTypes
@@ -167,19 +169,23 @@ export const negotiateOutput = (
 const humans = /^(?:curl|Wget|Mozilla\/5\.0)/
 
 /** Whether to indent: asked for, or the client is one that people read. */
-export const isPretty = (negotiated: Negotiated, url: string, userAgent: string): boolean => {
+export const isPretty = (asked: boolean, url: string, userAgent: string): boolean => {
   if (url.includes('pretty')) {
     const value = new URLSearchParams(url.slice(url.indexOf('?') + 1)).get('pretty')
-    if (value) return /^(?:1|t|T|TRUE|true|True)$/.test(value) || negotiated.pretty
+    if (value) return /^(?:1|t|T|TRUE|true|True)$/.test(value) || asked
   }
-  return negotiated.pretty || humans.test(userAgent)
+  return asked || humans.test(userAgent)
 }
+
+/** Go's mime.ParseMediaType wants a value for each parameter; one semicolon at the end is let pass. */
+const isMediaType = /^[^;]*(?:;\s*[^\s;=]+\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;="]+)\s*)*;?\s*$/
 
 /** The media type of a request's body; undefined when it is none that is known. `''` is JSON. */
 export const inputMediaType = (
   header: string | undefined,
 ): 'json' | 'yaml' | 'protobuf' | undefined => {
   if (header === undefined || header === '') return 'json'
+  if (!isMediaType.test(header)) return undefined
   const type = (header.split(';')[0] ?? '').trim().toLowerCase()
   if (type === json) return 'json'
   if (type === yaml) return 'yaml'

@@ -21,6 +21,7 @@ export const refuseUnknown = (
       const { apiGroup: group, apiVersion: version, resource } = info
       if (table.get({ group, version, resource }) !== undefined) throw methodNotAllowed()
     }
+    if (/^\/version(?:\/|$)/.test(info?.path ?? '')) throw methodNotAllowed()
     return sendNotFound(reply)
   })
 }

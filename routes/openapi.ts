@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { failure } from '#api/errors.js'
 import type { JsonObject } from '#api/object.js'
 import { discoveryOperations } from '#openapi/discovery-operations.js'
 import { type Operation, resourceOperations } from '#openapi/operations.js'
@@ -11,7 +10,6 @@ import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { formatYaml } from '#registry/yaml.js'
 import { parseAccept } from './accept.js'
 import type { DiscoverySource } from './discovery.js'
-import { sendNotFound } from './not-found.js'
 import { schemaClosure, schemaNameOf } from './openapi-schemas.js'
 
 const compress = promisify(gzip)
@@ -156,27 +154,24 @@ class Documents {
 const acceptedForm = (
   request: FastifyRequest,
   protobuf: readonly string[] = [],
-): 'json' | 'protobuf' => {
+): 'json' | 'protobuf' | undefined => {
   for (const { type } of parseAccept(request.headers.accept)) {
     if (['*/*', 'application/*', json].includes(type)) return 'json'
     if (protobuf.includes(type)) return 'protobuf'
   }
-  throw failure({
-    code: 406,
-    reason: 'NotAcceptable',
-    message: `only the following media types are accepted: ${[json, ...protobuf].join(', ')}`,
-  })
+  return undefined
 }
 
 const sendDocument = async (
   request: FastifyRequest,
   reply: FastifyReply,
   document: Document,
+  { packs }: { packs: boolean },
 ): Promise<FastifyReply> => {
-  reply.header('etag', document.etag).header('vary', 'Accept-Encoding, Accept')
+  reply.header('etag', document.etag)
   if (request.headers['if-none-match'] === document.etag) return reply.code(304).send()
   reply.header('content-type', document.contentType)
-  if (!/\bgzip\b/.test(String(request.headers['accept-encoding'] ?? '')))
+  if (!packs || !/\bgzip\b/.test(String(request.headers['accept-encoding'] ?? '')))
     return reply.send(document.bytes)
   document.packed ??= await compress(document.bytes)
   return reply.header('content-encoding', 'gzip').send(document.packed)
@@ -185,12 +180,14 @@ const sendDocument = async (
 export const installOpenApi = (app: FastifyInstance, options: OpenApiOptions): void => {
   const documents = new Documents(options)
 
-  app.get('/openapi/v2', async (request, reply) => {
+  app.all('/openapi/v2', async (request, reply) => {
     const form = acceptedForm(request, [protobufV2, formerProtobufV2])
+    reply.header('vary', ['Accept-Encoding', 'Accept'])
+    if (form === undefined) return reply.code(406).send()
     const document = form === 'json' ? documents.v2() : documents.v2Protobuf()
-    return sendDocument(request, reply, await document)
+    return sendDocument(request, reply, await document, { packs: true })
   })
-  app.get('/openapi/v3', (_request, reply) => {
+  app.all('/openapi/v3', (_request, reply) => {
     const paths = Object.fromEntries(
       [...documents.operations.keys()]
         .sort()
@@ -199,20 +196,24 @@ export const installOpenApi = (app: FastifyInstance, options: OpenApiOptions): v
           { serverRelativeURL: `/openapi/v3/${name}?hash=${documents.hash(name)}` },
         ]),
     )
-    return reply
-      .header('content-type', 'application/json')
-      .send(Buffer.from(JSON.stringify({ paths })))
+    return (
+      reply
+        // Upstream leaves the type of the index to Go's guess.
+        .header('content-type', 'text/plain; charset=utf-8')
+        .send(Buffer.from(JSON.stringify({ paths })))
+    )
   })
-  app.get('/openapi/v3/*', async (request, reply) => {
+  app.all('/openapi/v3/*', async (request, reply) => {
     const name = (request.params as { '*': string })['*']
     const hash = documents.hash(name)
-    if (hash === undefined) return sendNotFound(reply)
-    acceptedForm(request)
+    if (hash === undefined) return reply.code(404).send()
+    reply.header('vary', 'Accept')
+    if (acceptedForm(request) === undefined) return reply.code(406).send()
     const asked = new URLSearchParams(request.raw.url?.split('?')[1] ?? '').get('hash')
     if (asked !== null && asked !== hash)
       return reply.code(301).header('location', `/openapi/v3/${name}?hash=${hash}`).send()
     // Under its hash a document never changes.
     if (asked !== null) reply.header('cache-control', 'public, immutable')
-    return sendDocument(request, reply, await documents.v3(name, hash))
+    return sendDocument(request, reply, await documents.v3(name, hash), { packs: false })
   })
 }

@@ -22,7 +22,7 @@ const compress = promisify(gzip)
 
 /** Upstream's own threshold and level: smaller answers cost more than they save. */
 const acceptsGzip = (request: FastifyRequest): boolean =>
-  /(?:^|,)\s*gzip\s*(?:;|,|$)/.test(String(request.headers['accept-encoding'] ?? ''))
+  /(?:^|,)\s*gzip\s*(?:,|$)/.test(String(request.headers['accept-encoding'] ?? ''))
 
 const sendBytes = async (
   request: FastifyRequest,
@@ -59,12 +59,17 @@ export const sendValue = (
   if (negotiated.mediaType === protobuf) return sendBytes(request, reply, inProtobuf(value))
   if (negotiated.mediaType === 'application/yaml')
     return sendBytes(request, reply, Buffer.from(formatYaml(value as JsonObject)))
-  const pretty = isPretty(negotiated, request.raw.url ?? '', userAgentOf(request))
-  return sendBytes(
-    request,
-    reply,
-    Buffer.from(pretty ? indent(stringify(value)) : `${stringify(value)}\n`),
-  )
+  return sendBytes(request, reply, jsonFor(request, value, negotiated))
+}
+
+/** JSON as the client likes it: indented, or in one line with its end. */
+export const jsonFor = (
+  request: FastifyRequest,
+  value: unknown,
+  negotiated?: Negotiated,
+): Buffer => {
+  const pretty = isPretty(negotiated?.pretty ?? false, request.raw.url ?? '', userAgentOf(request))
+  return Buffer.from(pretty ? indent(stringify(value)) : `${stringify(value)}\n`)
 }
 
 const userAgentOf = (request: FastifyRequest): string => request.headers['user-agent'] ?? ''
@@ -101,10 +106,14 @@ export const indent = (text: string): string => {
   return out + text.slice(copied)
 }
 
-const isPlain = (negotiated: Negotiated, request: FastifyRequest): boolean =>
-  negotiated.convert === undefined &&
-  negotiated.mediaType === 'application/json' &&
-  !isPretty(negotiated, request.raw.url ?? '', userAgentOf(request))
+/** Made of the bytes that are stored. */
+const isJson = (negotiated: Negotiated): boolean =>
+  negotiated.convert === undefined && negotiated.mediaType === 'application/json'
+
+const isIndented = (negotiated: Negotiated, request: FastifyRequest): boolean =>
+  isPretty(negotiated.pretty, request.raw.url ?? '', userAgentOf(request))
+
+const newline = Buffer.from('\n')
 
 const goTypeOf = (definition: ResourceDefinition, kind: string): string => {
   if (definition.isCustom) return `*unstructured.Unstructured${kind.endsWith('List') ? 'List' : ''}`
@@ -152,9 +161,12 @@ export const sendStored = (
   { code, negotiated }: { code: number; negotiated: Negotiated },
 ): Promise<FastifyReply> | FastifyReply => {
   const { definition } = target
-  if (!isPlain(negotiated, request))
+  if (!isJson(negotiated))
     return sendObject(target, request, reply, viewOf(definition, stored), { code, negotiated })
-  const bytes = bytesOf(definition, stored)
+  const json = bytesOf(definition, stored)
+  const bytes = isIndented(negotiated, request)
+    ? Buffer.from(indent(json.toString()))
+    : Buffer.concat([json, newline])
   reply.code(code).header('content-type', 'application/json')
   return bytes.length > limits.gzipBytesMin ? sendBytes(request, reply, bytes) : reply.send(bytes)
 }
@@ -175,10 +187,15 @@ export const sendList = (
   const { definition } = target
   const { group, version } = definition.gvk
   const apiVersion = group === '' ? version : `${group}/${version}`
-  if (isPlain(negotiated, request)) {
+  if (isJson(negotiated)) {
     const head = `{"kind":${JSON.stringify(definition.listKind)},"apiVersion":${JSON.stringify(apiVersion)},"metadata":${stringify(metadata)},"items":[`
     reply.code(200).header('content-type', 'application/json')
-    return sendSegments(request, reply, new ListBody(head, definition, page.items))
+    const body = new ListBody(head, definition, page.items)
+    if (!isIndented(negotiated, request)) return sendSegments(request, reply, body)
+    const text = Buffer.concat([...body.segments()])
+      .toString()
+      .trimEnd()
+    return sendBytes(request, reply, Buffer.from(indent(text)))
   }
   return sendValue(request, reply, listValue(target, request, { page, metadata }, negotiated), {
     code: 200,

@@ -1,5 +1,5 @@
 /** `/`: the paths that there are. */
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, RouteHandler } from 'fastify'
 import { formatGroupVersion } from '#api/group-version.js'
 import type { DiscoverySource } from './discovery.js'
 import type { HealthChecks } from './healthz.js'
@@ -26,7 +26,7 @@ export const installRoot = (
     `/${endpoint}`,
     ...(list as HealthChecks['healthz']).map(({ name }) => `/${endpoint}/${name}`),
   ])
-  app.get('/', (_request, reply) => {
+  const index: RouteHandler = (_request, reply) => {
     const paths = new Set([...fixed, ...health])
     for (const { gvr } of source) {
       if (gvr.group !== '') paths.add(`/apis/${gvr.group}`)
@@ -35,5 +35,6 @@ export const installRoot = (
     return reply
       .header('content-type', 'application/json')
       .send(Buffer.from(JSON.stringify({ paths: [...paths].sort() }, null, 2)))
-  })
+  }
+  for (const url of ['/', '/index.html']) app.all(url, index)
 }

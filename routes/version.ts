@@ -1,6 +1,6 @@
 /** /version: which Kubernetes this server answers as. The build metadata says whose server it is. */
-import type { FastifyInstance } from 'fastify'
-import { methodNotAllowed } from '#api/errors.js'
+import type { FastifyInstance, RouteHandler } from 'fastify'
+import { methodNotAllowed, pathNotFound } from '#api/errors.js'
 import { fitsRoute, notAcceptable } from './accept.js'
 
 export interface BuildInfo {
@@ -33,10 +33,14 @@ const produced = ['application/json']
 
 export const installVersion = (app: FastifyInstance, build: BuildInfo): void => {
   const body = Buffer.from(JSON.stringify(versionDocument(build), null, 2))
-  for (const url of ['/version', '/version/'])
-    app.all(url, (request, reply) => {
-      if (request.method !== 'GET') throw methodNotAllowed()
-      if (!fitsRoute(request.headers.accept, produced)) throw notAcceptable(produced)
-      return reply.header('content-type', 'application/json').send(body)
-    })
+  const version: RouteHandler = (request, reply) => {
+    if (request.method !== 'GET') throw methodNotAllowed()
+    if (!fitsRoute(request.headers.accept, produced)) throw notAcceptable(produced)
+    return reply.header('content-type', 'application/json').send(body)
+  }
+  for (const url of ['/version', '/version/']) app.all(url, version)
+  // A go-restful service of its own: what it does not know gets a Status.
+  app.all('/version/*', () => {
+    throw pathNotFound()
+  })
 }

@@ -8,6 +8,8 @@ export const limits = {
   /** Looks for a default ServiceAccount that its controller is about to make; upstream's ten tries of 100 to 200 ms. */
   defaultAccountTriesMax: 10,
   defaultAccountRetryMs: 150,
+  /** Rest before the server's own watch of its objects starts again after a failure. */
+  retryMs: 1_000,
   /** Largest request body; upstream's MaxRequestBodyBytes. */
   requestBodyBytesMax: 3 * 1024 * 1024,
   /** Values of one ConfigMap or Secret together; upstream's MaxSecretSize. */
@@ -67,8 +69,8 @@ export const limits = {
   /** Live non-mutating and mutating requests; upstream's --max-requests-inflight pair. */
   readRequestsInFlightMax: 400,
   mutatingRequestsInFlightMax: 200,
-  /** Header block of a request; Node's default, also upstream's order of size for one header. */
-  requestHeaderBytesMax: 64 * 1024,
+  /** Request line and headers; Go's DefaultMaxHeaderBytes. */
+  requestHeaderBytesMax: 1024 * 1024,
   requestHeadersTimeoutMs: 32_000,
   keepAliveTimeoutMs: 90_000,
   /** A draining server waits this long for requests that it accepted. */

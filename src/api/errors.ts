@@ -4,6 +4,7 @@
  * A client's mistake is an ApiError; a mistake of ours is an assertion.
  */
 import type { FieldError } from './field-error.js'
+import { goQuote } from './go-quote.js'
 import {
   formatGroupKind,
   formatGroupResource,
@@ -16,6 +17,8 @@ export class ApiError extends Error {
   readonly status: Status
   /** Seconds for the Retry-After header, when the Status asks for one. */
   readonly retryAfterSeconds: number | undefined
+  /** Headers that go with the Status. */
+  headers: Readonly<Record<string, string>> | undefined
   /** What the log gets and the client does not. */
   readonly log: unknown
 
@@ -84,7 +87,7 @@ export const notFound = (gr: GroupResource, name: string): ApiError =>
   failure({
     code: 404,
     reason: 'NotFound',
-    message: `${formatGroupResource(gr)} "${name}" not found`,
+    message: `${formatGroupResource(gr)} ${goQuote(name)} not found`,
     details: resourceDetails(gr, name),
   })
 
@@ -101,7 +104,7 @@ export const alreadyExists = (gr: GroupResource, name: string): ApiError =>
   failure({
     code: 409,
     reason: 'AlreadyExists',
-    message: `${formatGroupResource(gr)} "${name}" already exists`,
+    message: `${formatGroupResource(gr)} ${goQuote(name)} already exists`,
     details: resourceDetails(gr, name),
   })
 
@@ -110,7 +113,7 @@ export const alreadyExistsWhileDeleted = (gr: GroupResource, name: string): ApiE
   failure({
     code: 409,
     reason: 'AlreadyExists',
-    message: `object is being deleted: ${formatGroupResource(gr)} "${name}" already exists`,
+    message: `object is being deleted: ${formatGroupResource(gr)} ${goQuote(name)} already exists`,
     details: resourceDetails(gr, name),
   })
 
@@ -119,7 +122,7 @@ export const generateNameConflict = (gr: GroupResource, name: string): ApiError 
   failure({
     code: 409,
     reason: 'AlreadyExists',
-    message: `${formatGroupResource(gr)} "${name}" already exists, the server was not able to generate a unique name for the object`,
+    message: `${formatGroupResource(gr)} ${goQuote(name)} already exists, the server was not able to generate a unique name for the object`,
     details: { ...resourceDetails(gr, name), retryAfterSeconds: 1 },
   })
 
@@ -127,7 +130,7 @@ export const conflict = (gr: GroupResource, name: string, why: string): ApiError
   failure({
     code: 409,
     reason: 'Conflict',
-    message: `Operation cannot be fulfilled on ${formatGroupResource(gr)} "${name}": ${why}`,
+    message: `Operation cannot be fulfilled on ${formatGroupResource(gr)} ${goQuote(name)}: ${why}`,
     details: resourceDetails(gr, name),
   })
 
@@ -136,7 +139,7 @@ export const conflictOfKind = (gk: GroupKind, name: string, why: string): ApiErr
   failure({
     code: 409,
     reason: 'Conflict',
-    message: `Operation cannot be fulfilled on ${formatGroupKind(gk)} "${name}": ${why}`,
+    message: `Operation cannot be fulfilled on ${formatGroupKind(gk)} ${goQuote(name)}: ${why}`,
     details: kindDetails(gk, name),
   })
 
@@ -156,7 +159,7 @@ export const forbidden = (gr: GroupResource, name: string, why: string): ApiErro
         ? `forbidden: ${why}`
         : name === ''
           ? `${formatGroupResource(gr)} is forbidden: ${why}`
-          : `${formatGroupResource(gr)} "${name}" is forbidden: ${why}`,
+          : `${formatGroupResource(gr)} ${goQuote(name)} is forbidden: ${why}`,
     details: resourceDetails(gr, name),
   })
 
@@ -176,8 +179,8 @@ export const invalid = (gk: GroupKind, name: string, errors: readonly FieldError
     reason: 'Invalid',
     message:
       errors.length === 0
-        ? `${formatGroupKind(gk)} "${name}" is invalid`
-        : `${formatGroupKind(gk)} "${name}" is invalid: ${aggregateMessage(errors)}`,
+        ? `${formatGroupKind(gk)} ${goQuote(name)} is invalid`
+        : `${formatGroupKind(gk)} ${goQuote(name)} is invalid: ${aggregateMessage(errors)}`,
     details: {
       ...kindDetails(gk, name),
       ...(errors.length === 0 ? {} : { causes: causesOf(errors) }),

@@ -2,6 +2,7 @@
  * Errors of validation, each at a field path, in upstream's words.
  * Source of forms: apimachinery, pkg/util/validation/field.
  */
+import { goQuote } from './go-quote.js'
 
 export type FieldErrorType =
   | 'FieldValueNotFound'
@@ -32,16 +33,10 @@ export const child = (path: string, ...names: string[]): string => {
   return path === '' ? rest : `${path}.${rest}`
 }
 
-/** Go's %q writes control characters as \\x00, where JSON has \\u0000. */
-const quote = (text: string): string =>
-  JSON.stringify(text).replace(/\\\\|\\u00([01][0-9a-f])/g, (all, code) =>
-    code === undefined ? all : `\\x${code}`,
-  )
-
 /** A value as upstream prints it in a message: strings quoted as Go's %q, scalars bare, anything else as JSON. */
 export const printValue = (value: unknown): string => {
   if (value === null || value === undefined) return 'null'
-  if (typeof value === 'string') return quote(value)
+  if (typeof value === 'string') return goQuote(value)
   if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint')
     return String(value)
   return goJson(value)
@@ -98,9 +93,7 @@ export const notSupported = (
   field,
   body: withDetail(
     `Unsupported value: ${printValue(value)}`,
-    values.length === 0
-      ? ''
-      : `supported values: ${values.map((v) => JSON.stringify(v)).join(', ')}`,
+    values.length === 0 ? '' : `supported values: ${values.map(goQuote).join(', ')}`,
   ),
 })
 export const tooLong = (field: string, maxLength: number): FieldError => ({

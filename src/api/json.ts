@@ -84,7 +84,8 @@ export const parseWithTrace = (text: string): ParsedJson => {
     throw new JsonSyntaxError(jsonSyntaxMessage(text))
   }
   const shape = shapeOf(text)
-  if (shape.depth > limits.jsonDepthMax) throw new JsonSyntaxError('exceeded max depth')
+  if (shape.depth > limits.jsonDepthMax)
+    throw new JsonSyntaxError("invalid character '{' exceeded max depth")
   // A lone surrogate is legal in the text and in a JavaScript string, but in no byte that we send.
   const surrogates = /\\u[dD][89a-fA-F]/.test(text)
   if (!surrogates && !shape.numbers && countKeys(value) === shape.keys)

@@ -4,7 +4,7 @@
  * the resourceVersion can be put in its place without parsing (`withRevision`).
  */
 import { parse as parseExactly, stringify } from '#api/json.js'
-import type { KubeObject } from '#api/object.js'
+import type { KubeObject, ObjectMeta } from '#api/object.js'
 
 /** Sixteen digits may be more than a double holds. Everything else in our own bytes JSON.parse reads as it was. */
 const longNumber = /[:,[]-?\d{16}/
@@ -27,6 +27,16 @@ const tail = [
   'managedFields',
 ] as const
 const known = new Set<string>([...head, 'resourceVersion', ...tail])
+
+const fieldsInOrder = [...head, 'resourceVersion', ...tail] as const
+
+/** The same metadata with its fields where upstream has them: a decoded object has its resourceVersion last. */
+export const metadataInOrder = (metadata: ObjectMeta): ObjectMeta => {
+  const ordered: Record<string, unknown> = {}
+  for (const field of fieldsInOrder)
+    if (metadata[field] !== undefined) ordered[field] = metadata[field]
+  return { ...ordered, ...metadata }
+}
 
 /** The stored value of an object: UTF-8 JSON, without resourceVersion. */
 export const encodeObject = (object: KubeObject): Buffer => {

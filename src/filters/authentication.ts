@@ -13,6 +13,10 @@ export const bearerToken = (header: string | undefined): string | undefined => {
   return scheme?.toLowerCase() === 'bearer' && token ? token : undefined
 }
 
+const spacedToken = /^\s*bearer {2,}[^ ]/i
+const spacedTokenWarning =
+  '299 - "the provided Authorization header contains extra space before the bearer token, and is ignored"'
+
 const accept = (
   request: FastifyRequest,
   user: UserInfo | undefined | 'rejected',
@@ -30,8 +34,10 @@ const settled = new WeakMap<object, { authorization: string | undefined; user: U
 
 export const authentication =
   (authenticator: Authenticator, allowAnonymous: boolean): Filter =>
-  (request) => {
+  (request, reply) => {
     const { authorization } = request.headers
+    if (authorization !== undefined && spacedToken.test(authorization))
+      reply.header('warning', spacedTokenWarning)
     const { socket } = request.raw
     const known = settled.get(socket)
     if (known !== undefined && known.authorization === authorization) {

@@ -1,29 +1,44 @@
 /** Asks the authorizer; answers 403 in upstream's words (pkg/endpoints/handlers/responsewriters/errors.go). */
+
 import { type ApiError, forbidden, internalError } from '#api/errors.js'
+import { goQuote } from '#api/go-quote.js'
+import { noSniff } from '#api/plain-text-error.js'
 import { type Attributes, type Authorizer, attributesOf, type Decision } from '#authz/authorizer.js'
 import type { Filter } from './kube-request.js'
 
-const quoted = (text: string): string => JSON.stringify(text)
-
 export const forbiddenMessage = (a: Attributes): string => {
-  const user = `User ${quoted(a.user.name)}`
-  if (!a.isResourceRequest) return `${user} cannot ${a.verb} path ${quoted(a.path)}`
+  const user = `User ${goQuote(a.user.name)}`
+  if (!a.isResourceRequest) return `${user} cannot ${a.verb} path ${goQuote(a.path)}`
   const resource = a.subresource === '' ? a.resource : `${a.resource}/${a.subresource}`
-  const what = `${user} cannot ${a.verb} resource ${quoted(resource)} in API group ${quoted(a.apiGroup)}`
+  const what = `${user} cannot ${a.verb} resource ${goQuote(resource)} in API group ${goQuote(a.apiGroup)}`
   return a.namespace === ''
     ? `${what} at the cluster scope`
-    : `${what} in the namespace ${quoted(a.namespace)}`
+    : `${what} in the namespace ${goQuote(a.namespace)}`
 }
 
-export const forbiddenError = (a: Attributes, reason = ''): ApiError =>
-  forbidden(
+const inHtml: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
+
+/** What a client may have put into the message must not look like HTML. */
+export const forbiddenError = (a: Attributes, reason = ''): ApiError => {
+  const message = forbiddenMessage(a).replace(/[&<>]/g, (char) => inHtml[char]!)
+  return forbidden(
     { group: a.apiGroup, resource: a.resource },
     a.name,
-    reason === '' ? forbiddenMessage(a) : `${forbiddenMessage(a)}: ${reason}`,
+    reason === '' ? message : `${message}: ${reason}`,
   )
+}
+
+/** As a filter answers it (RespondWithError): no browser may guess that it is a page. */
+export const unsniffed = (error: ApiError): ApiError => {
+  error.headers = noSniff
+  return error
+}
+
+export const refusedByFilter = (a: Attributes, reason = ''): ApiError =>
+  unsniffed(forbiddenError(a, reason))
 
 const enforce = (attributes: Attributes, decision: Decision): void => {
-  if (decision.decision !== 'allow') throw forbiddenError(attributes, decision.reason)
+  if (decision.decision !== 'allow') throw refusedByFilter(attributes, decision.reason)
 }
 
 export const authorization =

@@ -11,6 +11,7 @@ import type { Authenticator } from '#authn/authenticator.js'
 import type { Authorizer } from '#authz/authorizer.js'
 import { authentication } from './authentication.js'
 import { authorization } from './authorization.js'
+import { type FlowSchema, flowSchemas } from './flow-schemas.js'
 import { impersonation } from './impersonation.js'
 import { type Filter, KubeRequest } from './kube-request.js'
 import { type InFlightLimits, maxInFlight } from './max-in-flight.js'
@@ -24,6 +25,8 @@ export interface ChainDeps {
   /** Whether requests without credentials go on as system:anonymous. */
   allowAnonymous: boolean
   authorizer: Authorizer
+  /** In order of precedence. */
+  flowSchemas: () => readonly FlowSchema[]
   inFlight: InFlightLimits
   openRequests: OpenRequests
 }
@@ -33,7 +36,8 @@ const requestInfo =
   (request, reply) => {
     const info = parseRequestInfo(request.method, request.raw.url ?? '/')
     request.kube = new KubeRequest(info, clock.now(), anonymousUser, reply.raw)
-    reply.header('audit-id', randomUUID())
+    // A client may bring the id under which its request is traced (WithAuditInit).
+    reply.header('audit-id', request.headers['audit-id'] || randomUUID())
     reply.header('cache-control', 'no-cache, private')
   }
 
@@ -42,6 +46,7 @@ export const filterChain = (deps: ChainDeps): readonly Filter[] => [
   requestTimeout,
   authentication(deps.authenticator, deps.allowAnonymous),
   impersonation(deps.authorizer),
+  flowSchemas(deps.flowSchemas),
   maxInFlight(deps.inFlight, deps.openRequests),
   authorization(deps.authorizer),
 ]

@@ -7,7 +7,7 @@ import { type ApiError, badRequest } from '#api/errors.js'
 import { isDns1123Subdomain } from '#api/names.js'
 import type { UserInfo } from '#api/user-info.js'
 import { type Attributes, type Authorizer, attributesOf } from '#authz/authorizer.js'
-import { forbiddenError } from './authorization.js'
+import { refusedByFilter, unsniffed } from './authorization.js'
 import type { Filter, KubeRequest } from './kube-request.js'
 
 const extraPrefix = 'impersonate-extra-'
@@ -202,7 +202,7 @@ const checksOf = (asker: UserInfo, wanted: Wanted, mode: string): Attributes[] =
 const forbiddenOutright = (asker: UserInfo, wanted: Wanted, mode: string): ApiError | undefined => {
   if (mode === legacyMode || !wanted.groups.includes('system:masters')) return undefined
   const what = { group: authentication, resource: 'groups', name: 'system:masters' }
-  return forbiddenError(
+  return refusedByFilter(
     resourceAttributes(asker, `impersonate:${mode}`, what),
     'impersonating the system:masters group is not allowed',
   )
@@ -230,7 +230,9 @@ export const impersonation = (authorizer: Authorizer): Filter => {
     const wanted = readWanted(request.headers, request.raw.rawHeaders)
     if (wanted === undefined) return
     if (wanted.name === '')
-      throw badRequest(`requested ${printWanted(wanted)} without impersonating a user name`)
+      throw unsniffed(
+        badRequest(`requested ${printWanted(wanted)} without impersonating a user name`),
+      )
     return impersonateAs(authorizer, wanted, request.kube, lastModes)
   }
 }
@@ -247,7 +249,7 @@ const refusalOf = async (
   const checks = checksOf(user, wanted, mode)
   for (const check of mode === legacyMode ? checks : [on, ...checks]) {
     const { decision, reason } = await authorizer.authorize(check)
-    if (decision !== 'allow') return forbiddenError(check, reason)
+    if (decision !== 'allow') return refusedByFilter(check, reason)
   }
   return forbiddenOutright(user, wanted, mode)
 }

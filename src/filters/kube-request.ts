@@ -9,6 +9,8 @@ export class KubeRequest {
   readonly now: number
   /** Set by authentication, replaced by impersonation. */
   user: UserInfo
+  /** What the client allows for its answer, where that is less than the server does. */
+  timeoutMs: number | undefined
   readonly #reply: FastifyReply['raw']
   #abort: AbortController | undefined
   #aborted: Error | undefined

@@ -9,6 +9,19 @@ export interface InFlight {
   mutating: number
 }
 
+/** The answer is a Status that was never told its kind, under the type that Go guesses (filters/timeout.go). */
+const answerLate = (request: KubeRequest, reply: FastifyReply): void => {
+  const late = timeout('request did not complete within the allotted timeout')
+  request.abort(late)
+  if (reply.sent) return
+  const { metadata, status, message, reason, code } = late.status
+  const body = { metadata, status, message, reason, details: {}, code }
+  reply
+    .code(late.code)
+    .header('content-type', 'text/plain; charset=utf-8')
+    .send(`${JSON.stringify(body)}\n`)
+}
+
 interface Entry {
   readonly request: KubeRequest
   readonly reply: FastifyReply
@@ -48,7 +61,14 @@ export class OpenRequests {
     this.#count++
     if (kind !== undefined) this.running[kind]++
     else if (this.#draining) request.abort(new Error('the server is shutting down'))
+    if (kind !== undefined && request.timeoutMs !== undefined)
+      this.#endSoon(entry, request.timeoutMs)
     reply.raw.on('close', () => this.#remove(entry))
+  }
+
+  #endSoon({ request, reply }: Entry, timeoutMs: number): void {
+    const timer = setTimeout(() => answerLate(request, reply), timeoutMs)
+    reply.raw.on('close', () => clearTimeout(timer))
   }
 
   #remove(entry: Entry): void {
@@ -72,9 +92,7 @@ export class OpenRequests {
     for (const { request, reply, kind } of this.#entries()) {
       if (kind === undefined) continue
       if (now - request.now < timeoutMs) return
-      const late = timeout('request did not complete within the allotted timeout')
-      request.abort(late)
-      if (!reply.sent) reply.send(late)
+      answerLate(request, reply)
     }
   }
 

@@ -1,7 +1,9 @@
-/** Refuses a `timeout` parameter that is no duration, before anybody asks who sent it (apiserver, request_deadline.go). */
-import { durationProblem } from '#api/duration.js'
+/** Reads the `timeout` parameter, and refuses one that is no duration before anybody asks who sent it (apiserver, request_deadline.go). */
+
+import { durationMs, durationProblem } from '#api/duration.js'
 import { badRequest } from '#api/errors.js'
 import type { RequestInfo } from '#api/request-info.js'
+import { limits } from '#limits'
 import type { Filter } from './kube-request.js'
 
 const longVerbs = new Set(['watch', 'proxy'])
@@ -19,4 +21,6 @@ export const requestTimeout: Filter = (request) => {
   const problem = durationProblem(text)
   if (problem !== undefined)
     throw badRequest(`invalid timeout specified in the request URL - ${problem}`)
+  const wanted = durationMs(text)
+  if (wanted > 0 && wanted < limits.requestTimeoutMs) request.kube.timeoutMs = wanted
 }

@@ -1,6 +1,8 @@
 /** ListOptions: decoded from the query, defaulted and validated as upstream does (meta/internalversion). */
+
 import { badRequest, failure, invalid as invalidObject } from '#api/errors.js'
 import { type FieldError, forbidden, notSupported } from '#api/field-error.js'
+import { goQuote } from '#api/go-quote.js'
 import {
   type FieldRequirement,
   type LabelRequirement,
@@ -120,7 +122,7 @@ export const decodeListOptions = (query: Query, { watch = false } = {}): ListReq
 }
 
 const versionMessage = (text: string): string =>
-  `resourceVersion: Invalid value: ${JSON.stringify(text)}: ${parseUintMessage(text)}`
+  `resourceVersion: Invalid value: ${goQuote(text)}: ${parseUintMessage(text)}`
 
 /** For get and watch: a bad version is a 500 without a reason. */
 export const requireVersion = (text: string): number => {

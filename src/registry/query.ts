@@ -1,11 +1,13 @@
 /** Query parameters as upstream converts them (apimachinery, runtime/converter.go): the first value counts, loosely. */
+
 import { badRequest } from '#api/errors.js'
+import { goQuote } from '#api/go-quote.js'
 
 const int64Max = 2n ** 63n
 
 /** strconv.ParseInt with its messages, as a 400. */
 const parseInt64 = (text: string): number => {
-  const quoted = JSON.stringify(text)
+  const quoted = goQuote(text)
   if (!/^[+-]?[0-9]+$/.test(text))
     throw badRequest(`strconv.ParseInt: parsing ${quoted}: invalid syntax`)
   const value = BigInt(text.startsWith('+') ? text.slice(1) : text)

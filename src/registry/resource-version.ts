@@ -1,4 +1,5 @@
 /** resourceVersion in the API is a string, inside of storage a number. */
+import { goQuote } from '#api/go-quote.js'
 
 /** Undefined for what is no unsigned integer; 0 for the empty string. */
 export const parseResourceVersion = (text: string): number | undefined => {
@@ -12,6 +13,6 @@ export const formatResourceVersion = (revision: number): string => String(revisi
 
 /** What Go's strconv says of a text that is no uint64. */
 export const parseUintMessage = (text: string): string =>
-  `strconv.ParseUint: parsing ${JSON.stringify(text)}: ${
+  `strconv.ParseUint: parsing ${goQuote(text)}: ${
     /^[0-9]+$/.test(text) ? 'value out of range' : 'invalid syntax'
   }`

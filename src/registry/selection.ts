@@ -1,6 +1,7 @@
 /** Selectors of a request as a Selection of the object storage: what decides, and what an index may narrow first. */
 
 import { badRequest } from '#api/errors.js'
+import { goQuote } from '#api/go-quote.js'
 import type { KubeObject } from '#api/object.js'
 import type { FieldRequirement, LabelRequirement } from '#api/selectors.js'
 import { labelsRequired, matchesFields, matchesLabels } from '#api/selectors.js'
@@ -25,7 +26,7 @@ const unknownFieldText = (definition: ResourceDefinition, field: string): string
   if (definition.fieldLabelError !== undefined) return definition.fieldLabelError(field)
   return definition.ownFieldLabels || definition.isCustom
     ? `field label not supported: ${field}`
-    : `${JSON.stringify(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`
+    : `${goQuote(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`
 }
 
 /** Throws 400 for a field that this kind does not offer. */

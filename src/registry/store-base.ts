@@ -1,9 +1,11 @@
 /** What the parts of the generic store share: keys, reading, admission and the write of an object that is ready. */
+
 import type { Clock } from '#api/clock.js'
 import { badRequest, notFound } from '#api/errors.js'
-import { stringify } from '#api/json.js'
+import { goQuote } from '#api/go-quote.js'
 import { isPathSegmentName } from '#api/names.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
+import { encodeObject, withRevision } from '#cacher/object-bytes.js'
 import {
   type ObjectStorage,
   type ReadConsistency,
@@ -35,7 +37,7 @@ export const keyOf = (
   if (name === '') throw badRequest('Name parameter required.')
   const messages = isPathSegmentName(name)
   if (messages.length > 0)
-    throw badRequest(`Name parameter invalid: ${JSON.stringify(name)}: ${messages.join(';')}`)
+    throw badRequest(`Name parameter invalid: ${goQuote(name)}: ${messages.join(';')}`)
   return definition.namespaced
     ? `${definition.storagePrefix}/${namespace ?? ''}/${name}`
     : `${definition.storagePrefix}/${name}`
@@ -159,7 +161,13 @@ class Unwritten implements StoredObject {
   }
 
   get json(): Buffer {
-    return (this.#json ??= Buffer.from(stringify(this.object)))
+    this.#json ??= this.#encode()
+    return this.#json
+  }
+
+  #encode(): Buffer {
+    const value = encodeObject(this.object)
+    return this.revision > 0 ? withRevision(value, this.revision) : value
   }
 }
 

@@ -1,6 +1,9 @@
 /** Objects as rows of a meta.k8s.io Table (apiserver, handlers/response.go asTable). Columns and cells are the kind's. */
+
 import { badRequest } from '#api/errors.js'
+import { goQuote } from '#api/go-quote.js'
 import type { JsonObject, KubeObject, ListMeta } from '#api/object.js'
+import { metadataInOrder } from '#cacher/object-bytes.js'
 import type { ResourceDefinition } from './resource-definition.js'
 
 export type IncludeObject = 'Metadata' | 'Object' | 'None'
@@ -10,7 +13,7 @@ export const parseIncludeObject = (text: string): IncludeObject => {
   if (text === '') return 'Metadata'
   if (text === 'Metadata' || text === 'Object' || text === 'None') return text
   throw badRequest(
-    `Unable to convert to Table as requested: includeObject: Invalid value: ${JSON.stringify(text)}: must be 'Metadata', 'Object', 'None', or empty`,
+    `Unable to convert to Table as requested: includeObject: Invalid value: ${goQuote(text)}: must be 'Metadata', 'Object', 'None', or empty`,
   )
 }
 
@@ -27,8 +30,9 @@ const shownMetadata = (
   { metadata }: KubeObject,
   { fieldAnnotations = [] }: ResourceDefinition,
 ): KubeObject['metadata'] => {
-  const { annotations, ...others } = metadata
-  if (annotations === undefined || fieldAnnotations.length === 0) return metadata
+  const ordered = metadataInOrder(metadata)
+  const { annotations, ...others } = ordered
+  if (annotations === undefined || fieldAnnotations.length === 0) return ordered
   const kept = Object.entries(annotations).filter(([key]) => !fieldAnnotations.includes(key))
   return kept.length === 0 ? others : { ...others, annotations: Object.fromEntries(kept) }
 }
@@ -66,7 +70,7 @@ const rowOf = (object: KubeObject, request: TableRequest): JsonObject => {
       includeObject === 'None'
         ? null
         : includeObject === 'Object'
-          ? object
+          ? { ...object, metadata: metadataInOrder(object.metadata) }
           : partialObjectMetadata(object, apiVersion, definition),
   } as unknown as JsonObject
 }

@@ -33,6 +33,7 @@ import { type Access, makeAccess } from './access.js'
 import { advertiseAddress } from './advertise-address.js'
 import { type BootstrapDeps, ensureBootstrap, publishKubernetesService } from './bootstrap.js'
 import { type ServerCredentials, writePrivateFile } from './credentials.js'
+import { type FlowSource, followFlowSchemas } from './flow-source.js'
 import { healthChecks } from './health-checks.js'
 import { clientAuthorities, credentialsOf, reachableHost } from './identity.js'
 import { formatKubeconfig } from './kubeconfig.js'
@@ -65,6 +66,7 @@ interface Parts {
   openSockets: OpenSockets
   fieldManagerOf: (definition: ResourceDefinition) => FieldManager
   customResources: CustomResources
+  flows: FlowSource
 }
 
 const bindAddressOf = (options: ServerOptions): string => options.bindAddress ?? '127.0.0.1'
@@ -189,6 +191,11 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
   access.connect(stores)
   const authorities = clientAuthorities(options, credentials.caPem)
   await ensureBootstrap(bootstrapDeps(options, stores, clock), authorities)
+  const flows = await followFlowSchemas({
+    storeOf: (resource) => stores.ofResource(resource),
+    clock,
+    log,
+  })
   const app = makeListener({
     serving: credentials.serving,
     clientAuthorities: authorities,
@@ -200,6 +207,7 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     authenticator: access.authenticator,
     allowAnonymous: options.anonymousAuth ?? true,
     authorizer: access.authorizer,
+    flowSchemas: flows.schemas,
     inFlight: {
       reading: options.maxRequestsInFlight ?? limits.readRequestsInFlightMax,
       mutating: options.maxMutatingRequestsInFlight ?? limits.mutatingRequestsInFlightMax,
@@ -228,6 +236,7 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     openRequests,
     fieldManagerOf,
     customResources,
+    flows,
   }
   installRoutes(parts, clock, bindAddressOf(options))
   return parts
@@ -235,13 +244,14 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
 
 /** Stops listening, lets accepted requests finish, ends watches, then closes the storage. */
 const shutDown = async (parts: Parts): Promise<void> => {
-  const { app, stores, openRequests, openSockets, customResources } = parts
+  const { app, stores, openRequests, openSockets, customResources, flows } = parts
   app.server.close()
   await openRequests.drain(limits.drainTimeoutMs)
   const closing = app.close()
   openSockets.end()
   await closing
   await customResources.stop()
+  await flows.stop()
   await stores.close()
 }
 
@@ -254,6 +264,7 @@ export const createServer = async (options: ServerOptions = {}): Promise<Server>
   } catch (error) {
     await app.close()
     await parts.customResources.stop()
+    await parts.flows.stop()
     await stores.close()
     throw error
   }

@@ -8,6 +8,8 @@ import fastify, {
 } from 'fastify'
 import { limits } from '#limits'
 import type { CertificatePair } from './credentials.js'
+import { refuseTunnel, refuseUnreadable } from './refused-requests.js'
+import { cleanTarget } from './request-target.js'
 import { sendError } from './send-error.js'
 
 const noCompiler = (): never => {
@@ -36,9 +38,6 @@ export const makeListener = ({
       // Any certificate may be shown; who shows a wrong one is told so by a 401 and not by a broken handshake.
       requestCert: true,
       rejectUnauthorized: false,
-      maxHeaderSize: limits.requestHeaderBytesMax,
-      keepAliveTimeout: limits.keepAliveTimeoutMs,
-      headersTimeout: limits.requestHeadersTimeoutMs,
       settings: { maxConcurrentStreams: 1000, enableConnectProtocol: true },
     } as object,
     // Fastify's default would send GOAWAY to a client that only watches.
@@ -60,12 +59,19 @@ export const makeListener = ({
       onBadUrl: (
         _path: string,
         _request: unknown,
-        response: { statusCode: number; end(text: string): void },
+        response: {
+          statusCode: number
+          setHeader(name: string, value: string): void
+          end(text: string): void
+        },
       ) => {
         response.statusCode = 400
+        response.setHeader('content-type', 'text/plain; charset=utf-8')
         response.end('400 Bad Request')
       },
     },
+    rewriteUrl: (request: { url?: string }) => cleanTarget(request.url ?? '/'),
+    clientErrorHandler: refuseUnreadable,
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) =>
       sendError(error, request, reply),
   } as object) as unknown as FastifyInstance
@@ -73,5 +79,14 @@ export const makeListener = ({
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   app.setErrorHandler((error, request, reply) => sendError(error as Error, request, reply))
+  app.server.on('connect', refuseTunnel)
+  // An HTTP/2 server reads these from itself alone when it speaks HTTP/1.1. Go bounds the bytes of headers, not their number.
+  Object.assign(app.server, {
+    maxHeaderSize: limits.requestHeaderBytesMax,
+    maxHeadersCount: 0,
+    requireHostHeader: true,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    headersTimeout: limits.requestHeadersTimeoutMs,
+  })
   return app
 }

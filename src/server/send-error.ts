@@ -30,8 +30,12 @@ export const sendError = (error: Error, request: FastifyRequest, reply: FastifyR
   // Upstream answers some mistakes of clients with a 500: only what carries a cause of ours is worth a line.
   if (refusal.code >= 500 && (refusal.log !== undefined || refusal.cause !== undefined))
     request.log.error({ err: refusal.cause ?? refusal.log, url: request.url }, refusal.message)
+  if (refusal.headers !== undefined) reply.headers(refusal.headers)
   if (refusal.retryAfterSeconds !== undefined)
     reply.header('retry-after', String(refusal.retryAfterSeconds))
+  // Go's words; HTTP/2 has none.
+  if (refusal.code === 413 && request.raw.httpVersionMajor === 1)
+    reply.raw.statusMessage = 'Request Entity Too Large'
   const negotiated = negotiateError(request.headers.accept)
   sendValue(request, reply, refusal.status, { code: refusal.code, negotiated })
 }
