@@ -212,7 +212,7 @@ const patched = (call: PatchCall, shown: KubeObject): KubeObject => {
   let decoded: ReturnType<typeof decodeObject>
   try {
     if (patch.type !== 'strategic') checkType(result, definition, call.table)
-    decoded = decodeObject(definition, cloneJson(result))
+    decoded = decodeObject(definition, result)
   } catch (error) {
     if (error instanceof ApiError && error.code === 400)
       throw patchInvalid(text(), error.message.replace(/^.*? cannot be handled as a \w+: /, ''))

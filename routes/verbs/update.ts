@@ -1,6 +1,5 @@
 /** PUT of an object, its status, or a view of it. */
-import { cloneJson } from '#api/json-object.js'
-import type { JsonObject, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
 import { Query } from '#registry/query.js'
 import { checkWriteOptions } from '#registry/validate-options.js'
 import type { VerbHandler } from '../api-deps.js'
@@ -12,9 +11,6 @@ import { sendObject, sendStored } from '../respond.js'
 import { decodeWriteOptions } from '../write-options.js'
 import { definitionOfBody, hooksOfView, ownersOfView, throughView } from './view.js'
 
-export const clone = (object: KubeObject): KubeObject =>
-  cloneJson(object as unknown as JsonObject) as unknown as KubeObject
-
 export const updateObject: VerbHandler = async (target, request, reply, deps) => {
   const { definition, store, view } = target
   const negotiated = negotiateOutput(request.headers.accept, {
@@ -25,15 +21,25 @@ export const updateObject: VerbHandler = async (target, request, reply, deps) =>
   checkWriteOptions('UpdateOptions', options)
   inputTypeOf(request)
   const ctx = makeContext(target, request, reply, deps, options)
-  const sent = decodeBody(request, definitionOfBody(target), { ctx, table: deps.table, ...options })
-  checkIdentity(sent, target)
-  const object = view === undefined ? (definition.convert?.toStorage(sent) ?? sent) : sent
+  const receive = (): KubeObject => {
+    const sent = decodeBody(request, definitionOfBody(target), {
+      ctx,
+      table: deps.table,
+      ...options,
+    })
+    checkIdentity(sent, target)
+    return view === undefined ? (definition.convert?.toStorage(sent) ?? sent) : sent
+  }
+  let first: KubeObject | undefined = receive()
+  const { uid } = first.metadata
+  // Each try may change what it gets: those after the first get the body decoded anew.
+  const next = (): KubeObject => {
+    const object = first ?? receive()
+    first = undefined
+    return object
+  }
   const owners = ownersOfView(target, ctx, deps.fieldManagerOf, false)
-  const change =
-    view === undefined
-      ? () => clone(object)
-      : throughView(target, view, ctx, () => clone(object), owners)
-  const { uid } = sent.metadata
+  const change = view === undefined ? next : throughView(target, view, ctx, next, owners)
   const { stored, created } = await store.update(ctx, target.name, change, {
     ...(uid ? { preconditions: { uid } } : {}),
     authorizeCreate: () => deps.authorizeCreate?.(request, target),

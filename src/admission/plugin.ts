@@ -5,6 +5,7 @@ import type { KubeObject } from '#api/object.js'
 import type { AdmissionAttributes, AdmissionOperation } from '#registry/admission.js'
 import { internalContext } from '#registry/internal-context.js'
 import type { RequestContext } from '#registry/resource-definition.js'
+import type { Store } from '#registry/store.js'
 
 /** Both hooks throw an ApiError to refuse. `mutate` may change `attributes.object` in place. */
 export interface AdmissionPlugin {
@@ -36,13 +37,28 @@ export const refuse = (attributes: AdmissionAttributes, why: string): ApiError =
 
 const nameOf = (object: KubeObject | undefined): string => object?.metadata?.name ?? ''
 
-/** Another object, as it is stored; undefined when there is none. */
-export const findObject = async (
+const keyOf = (
+  prefix: string,
+  { name, namespace }: { name: string; namespace?: string },
+): string => (namespace === undefined ? `${prefix}/${name}` : `${prefix}/${namespace}/${name}`)
+
+/** Another object, as it is stored; undefined when there is none. Every write looks several up: mostly it is at hand. */
+export const findObject = (
   ctx: RequestContext,
   resource: GroupResource,
+  named: { name: string; namespace?: string },
+): KubeObject | undefined | Promise<KubeObject | undefined> => {
+  const store = ctx.stores(resource)
+  return store?.atHand === undefined
+    ? readObject(ctx, store, named)
+    : store.atHand.get(keyOf(store.definition.storagePrefix, named))?.object
+}
+
+const readObject = async (
+  ctx: RequestContext,
+  store: Store | undefined,
   { name, namespace }: { name: string; namespace?: string },
 ): Promise<KubeObject | undefined> => {
-  const store = ctx.stores(resource)
   if (store === undefined) return undefined
   try {
     return (await store.get(internalContext(ctx, namespace), name)).object
@@ -54,18 +70,28 @@ export const findObject = async (
 }
 
 /** All objects of a resource, of one namespace when it is named, in the order of their names. */
-export const listObjects = async (
+export const listObjects = (
   ctx: RequestContext,
   resource: GroupResource,
   namespace?: string,
-): Promise<KubeObject[]> => {
+): readonly KubeObject[] | Promise<readonly KubeObject[]> => {
   const store = ctx.stores(resource)
-  if (store === undefined) return []
-  const { storagePrefix } = store.definition
+  if (store === undefined) return none
+  const prefix = keyOf(store.definition.storagePrefix, { name: '', namespace })
+  if (store.atHand === undefined) return readObjects(ctx, store, { prefix, namespace })
+  const items = store.atHand.list(prefix)
+  return items.length === 0 ? none : items.map((item) => item.object)
+}
+
+const none: readonly KubeObject[] = []
+
+const readObjects = async (
+  ctx: RequestContext,
+  store: Store,
+  { prefix, namespace }: { prefix: string; namespace: string | undefined },
+): Promise<readonly KubeObject[]> => {
   const page = await store.list(internalContext(ctx, namespace), {
-    selection: {
-      prefix: namespace === undefined ? `${storagePrefix}/` : `${storagePrefix}/${namespace}/`,
-    },
+    selection: { prefix },
     consistency: { kind: 'consistent' },
     limit: 0,
   })

@@ -302,6 +302,7 @@ export class WatchCache implements Cacher {
         cache.get(event.key) ?? (event.previous && versionOf(event.previous, this.sets))
       const change = new Change(event.revision, current, previous)
       cache.apply(change)
+      previous?.overwritten()
       this.#order.push({ cache, bytes: change.size, at: this.#clock.now() })
       this.#ringBytes += change.size
     }

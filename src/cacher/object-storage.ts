@@ -111,7 +111,16 @@ export class WriteConflict extends Error {
   }
 }
 
+/** The state as it is now, without waiting. */
+export interface StateAtHand {
+  get(key: string): StoredObject | undefined
+  /** In key order. */
+  list(prefix: string): readonly StoredObject[]
+}
+
 export interface ObjectStorage {
+  /** For stores that nobody else writes to: what is here is what a consistent read finds. */
+  readonly atHand?: StateAtHand
   get(key: string, consistency: ReadConsistency): Promise<StoredObject | undefined>
   list(options: ListOptions): Promise<ListPage>
   /** Writes a new object; WriteConflict when the key is taken. `object` is taken over: the caller must not touch it again. */

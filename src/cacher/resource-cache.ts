@@ -61,6 +61,10 @@ export class ResourceCache {
     return this.#lastChange
   }
 
+  get size(): number {
+    return this.#objects.size
+  }
+
   get(key: string): StoredVersion | undefined {
     return this.#objects.get(key)
   }

@@ -13,6 +13,8 @@ import type {
 import type { ResourceCache } from './resource-cache.js'
 import type { StoredVersion } from './stored-version.js'
 
+const none: readonly StoredObject[] = []
+
 export const makeResourceStorage = (cacher: WatchCache, cache: ResourceCache): ObjectStorage => {
   const { writer } = cacher
 
@@ -26,6 +28,18 @@ export const makeResourceStorage = (cacher: WatchCache, cache: ResourceCache): O
   }
 
   return {
+    atHand: cacher.driver.shared
+      ? undefined
+      : {
+          get: (key) => {
+            void cacher.fresh()
+            return cache.get(key)
+          },
+          list: (prefix) => {
+            void cacher.fresh()
+            return cache.size === 0 ? none : cache.select({ prefix }, '', 0).items
+          },
+        },
     get: async (key, consistency) => {
       const ready = reach(cacher, consistency)
       if (ready !== undefined) await ready

@@ -7,12 +7,14 @@ import type { KubeObject } from '#api/object.js'
 import { decodeObject, labelsOf, withRevision } from './object-bytes.js'
 import type { StoredObject } from './object-storage.js'
 
+const keptPart = 0.9
+
 /** Keeps what was made last, up to a number of JSON bytes. */
 export class WorkingSet {
   readonly #bytesMax: number
   readonly #forget: (version: StoredVersion) => void
-  #queue: StoredVersion[] = []
-  #first = 0
+  /** In the order of their making. */
+  readonly #held = new Set<StoredVersion>()
   #bytes = 0
 
   constructor(bytesMax: number, forget: (version: StoredVersion) => void) {
@@ -21,29 +23,42 @@ export class WorkingSet {
   }
 
   add(version: StoredVersion): void {
-    this.#queue.push(version)
+    if (this.#held.has(version)) return
+    this.#held.add(version)
     this.#bytes += version.size
-    while (this.#bytes > this.#bytesMax && this.#first < this.#queue.length - 1) {
-      const oldest = this.#queue[this.#first++]!
-      this.#bytes -= oldest.size
+    if (this.#bytes > this.#bytesMax) this.#makeRoom()
+  }
+
+  /** What was made stays; it is not counted here any more. */
+  remove(version: StoredVersion): void {
+    if (this.#held.delete(version)) this.#bytes -= version.size
+  }
+
+  /** More than is needed at once: each look for the oldest passes over the places of those that are gone. */
+  #makeRoom(): void {
+    for (const oldest of this.#held) {
+      if (this.#bytes <= this.#bytesMax * keptPart || this.#held.size === 1) break
+      this.remove(oldest)
       this.#forget(oldest)
-    }
-    if (this.#first > 1024 && this.#first * 2 > this.#queue.length) {
-      this.#queue = this.#queue.slice(this.#first)
-      this.#first = 0
     }
   }
 }
 
 export interface WorkingSets {
   readonly decoded: WorkingSet
+  /** Objects that were overwritten: watchers ask whether they were selected, and nobody asks later. */
+  readonly overwritten: WorkingSet
   readonly texts: WorkingSet
 }
 
-export const makeWorkingSets = (decodedBytesMax: number, textBytesMax: number): WorkingSets => ({
-  decoded: new WorkingSet(decodedBytesMax, (version) => version.forgetObject()),
-  texts: new WorkingSet(textBytesMax, (version) => version.forgetJson()),
-})
+export const makeWorkingSets = (decodedBytesMax: number, textBytesMax: number): WorkingSets => {
+  const forgetObject = (version: StoredVersion) => version.forgetObject()
+  return {
+    decoded: new WorkingSet(decodedBytesMax, forgetObject),
+    overwritten: new WorkingSet(decodedBytesMax / 8, forgetObject),
+    texts: new WorkingSet(textBytesMax, (version) => version.forgetJson()),
+  }
+}
 
 const noLabels: Readonly<Record<string, string>> = {}
 
@@ -53,6 +68,7 @@ export class StoredVersion implements StoredObject {
   /** The bytes as the driver holds them, without resourceVersion. */
   readonly value: Buffer
   readonly #sets: WorkingSets
+  #isCurrent = true
   #object: KubeObject | undefined
   #json: Buffer | undefined
 
@@ -70,7 +86,7 @@ export class StoredVersion implements StoredObject {
   get object(): KubeObject {
     if (this.#object === undefined) {
       this.#object = decodeObject(this.value, this.revision)
-      this.#sets.decoded.add(this)
+      this.#keepObject()
     }
     return this.#object
   }
@@ -93,12 +109,29 @@ export class StoredVersion implements StoredObject {
     if (this.#object !== undefined) return
     object.metadata.resourceVersion = String(this.revision)
     this.#object = object
-    this.#sets.decoded.add(this)
+    this.#keepObject()
+  }
+
+  /** A newer version took its place, or none. */
+  overwritten(): void {
+    this.#isCurrent = false
+    if (this.#json !== undefined) {
+      this.#sets.texts.remove(this)
+      this.#json = undefined
+    }
+    if (this.#object !== undefined) {
+      this.#sets.decoded.remove(this)
+      this.#sets.overwritten.add(this)
+    }
   }
 
   /** The same state under another revision: what a watcher is shown when the object goes. */
   at(revision: number): StoredVersion {
     return new StoredVersion(this.key, this.value, revision, this.#sets)
+  }
+
+  #keepObject(): void {
+    this.#sets[this.#isCurrent ? 'decoded' : 'overwritten'].add(this)
   }
 
   forgetObject(): void {

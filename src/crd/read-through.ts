@@ -46,7 +46,15 @@ export const readThrough = (storage: ObjectStorage, show: Show): ObjectStorage =
     return matches === undefined ? selection : { ...selection, matches: (s) => matches(look(s)) }
   }
 
+  const { atHand } = storage
   return {
+    atHand: atHand && {
+      get: (key) => {
+        const stored = atHand.get(key)
+        return stored && look(stored)
+      },
+      list: (prefix) => atHand.list(prefix).map(look),
+    },
     get: async (key, consistency) => {
       const stored = await storage.get(key, consistency)
       return stored && look(stored)

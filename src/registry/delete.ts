@@ -26,6 +26,12 @@ interface Deletion {
 const clone = (object: KubeObject): KubeObject =>
   cloneJson(object as unknown as JsonObject) as unknown as KubeObject
 
+/** A delete changes nothing but metadata: all else is shared with what is stored. */
+const withOwnMetadata = (object: KubeObject): KubeObject => ({
+  ...object,
+  metadata: { ...object.metadata },
+})
+
 const admitDelete = async (
   { deps, ctx, options }: Deletion,
   current: StoredObject,
@@ -67,7 +73,7 @@ const markOnce = async (deletion: Deletion, current: StoredObject): Promise<Mark
   const { definition, clock, storage } = deps
   const now = clock.now()
   await admitDelete(deletion, current)
-  const object = clone(current.object)
+  const object = withOwnMetadata(current.object)
   const graceful = beforeDelete(object, options, { definition, now })
   if (graceful === 'pending') return { next: 'stay', stored: current }
   const finalizers = deletionFinalizers(object, options, definition)
@@ -94,7 +100,6 @@ const markOnce = async (deletion: Deletion, current: StoredObject): Promise<Mark
 const mark = async (deletion: Deletion, first: StoredObject): Promise<Marked> => {
   const { deps, ctx, name } = deletion
   for (let current = first; ; ) {
-    ctx.caller.signal.throwIfAborted()
     checkAgain(deletion, current)
     try {
       return await markOnce(deletion, current)
@@ -103,6 +108,7 @@ const mark = async (deletion: Deletion, first: StoredObject): Promise<Marked> =>
       if (error.current === undefined) throw notFound(deps.definition.gvr, name)
       current = error.current
     }
+    ctx.caller.signal.throwIfAborted()
   }
 }
 
@@ -115,7 +121,6 @@ const remove = async (
   const { definition, storage } = deps
   let { current } = marked
   for (;;) {
-    ctx.caller.signal.throwIfAborted()
     checkAgain(deletion, current)
     await admitDelete(deletion, current)
     if (ctx.dryRun) return { stored: current, deleted: true }
@@ -135,6 +140,7 @@ const remove = async (
         return { stored: marked.written, deleted: true }
       }
     }
+    ctx.caller.signal.throwIfAborted()
   }
 }
 
@@ -148,7 +154,7 @@ export const deleteGenerically = async (
   const deletion: Deletion = { deps, ctx, name, options }
   const { definition, clock } = deps
   const current = await readStored(deps, ctx, name)
-  const look = clone(current.object)
+  const look = withOwnMetadata(current.object)
   const graceful = beforeDelete(look, options, { definition, now: clock.now() })
   if (graceful === 'pending') return { stored: current, deleted: false }
   const finalizers = look.metadata.finalizers ?? []

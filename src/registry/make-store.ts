@@ -31,6 +31,7 @@ export const makeStore = (deps: StoreDeps): Store => {
   const deletable = makeDeletable(deps)
   const store: Store = {
     definition,
+    atHand: storage.atHand,
     key: (namespace, name) => keyOf(definition, namespace, name),
     get: (ctx, name, consistency) => readStored(deps, ctx, name, consistency),
     list: async (_ctx, options) => {

@@ -231,11 +231,20 @@ export const makeResourceTable = (
   const rows = new Map<string, ResourceDefinition>()
   const byKind = new Map<string, ResourceDefinition>()
   const listeners = new Set<(change: TableChange) => void>()
+  /** Answers of `ofResource`, good until the table changes. */
+  const stored = new Map<string, ResourceDefinition>()
+  const findStored = ({ group, resource }: GroupResource): ResourceDefinition | undefined => {
+    for (const row of rows.values())
+      if (row.gvr.group === group && row.gvr.resource === resource)
+        return byKind.get(kindKeyOf(row.storageVersion)) ?? row
+    return undefined
+  }
   const insert = (definition: ResourceDefinition): void => {
     rows.set(keyOf(definition.gvr), definition)
     byKind.set(kindKeyOf(definition.gvk), definition)
   }
   const tell = (change: TableChange): void => {
+    stored.clear()
     for (const listener of [...listeners]) listener(change)
   }
   if (facts.builtIn !== false) {
@@ -248,11 +257,13 @@ export const makeResourceTable = (
     [Symbol.iterator]: () => rows.values(),
     get: (gvr) => rows.get(keyOf(gvr)),
     byKind: (gvk) => byKind.get(kindKeyOf(gvk)),
-    ofResource: ({ group, resource }) => {
-      for (const row of rows.values())
-        if (row.gvr.group === group && row.gvr.resource === resource)
-          return byKind.get(kindKeyOf(row.storageVersion)) ?? row
-      return undefined
+    ofResource: (resource) => {
+      const key = `${resource.group}/${resource.resource}`
+      const known = stored.get(key)
+      if (known !== undefined) return known
+      const found = findStored(resource)
+      if (found !== undefined) stored.set(key, found)
+      return found
     },
     add: (definition) => {
       insert(definition)

@@ -8,6 +8,7 @@ import type {
   ObjectEventBatch,
   ReadConsistency,
   Selection,
+  StateAtHand,
   StoredObject,
 } from '#cacher/object-storage.js'
 import type {
@@ -19,6 +20,8 @@ import type {
 
 export interface Store {
   readonly definition: ResourceDefinition
+  /** Reads that need not wait; undefined where a consistent read must ask the store first. */
+  readonly atHand?: StateAtHand
   key(namespace: string | undefined, name: string): string
   /** Throws notFound. */
   get(ctx: RequestContext, name: string, consistency?: ReadConsistency): Promise<StoredObject>

@@ -200,12 +200,13 @@ export const update = async (
   const attempt: Attempt = { deps, ctx, name, key, change, options }
   let current = await write(deps, 'get', () => deps.storage.get(key, consistent))
   for (;;) {
-    ctx.caller.signal.throwIfAborted()
     try {
       return await once(attempt, current)
     } catch (error) {
       if (!(error instanceof WriteConflict)) throw error
       current = error.current
     }
+    // Asked before another try only: nearly all writes need one, and a signal is not for nothing.
+    ctx.caller.signal.throwIfAborted()
   }
 }
