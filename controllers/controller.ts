@@ -19,6 +19,8 @@ export interface ControllerSettings {
   podGcPeriodMs: number
   /** PEM of the CA that the root-CA publisher spreads; missing: the one of our own kubeconfig. */
   rootCa?: string
+  /** PEM of the key that signs tokens in Secrets; missing: none is made. */
+  serviceAccountKey?: string
   /** PEM pair that signs CertificateSigningRequests; missing: none is signed. */
   clusterSigningCert?: string
   clusterSigningKey?: string

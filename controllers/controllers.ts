@@ -9,6 +9,8 @@ import { deploymentController } from './deployment/controller.js'
 import { disruptionController } from './disruption/controller.js'
 import { endpointsController } from './endpoints/controller.js'
 import { endpointSliceController } from './endpointslice/controller.js'
+import { endpointSliceMirroringController } from './endpointslice-mirroring/controller.js'
+import { ephemeralVolumeController } from './ephemeral-volume/controller.js'
 import { garbageCollectorController } from './garbage-collector/controller.js'
 import { jobController } from './job/controller.js'
 import { namespaceController } from './namespace/controller.js'
@@ -24,6 +26,7 @@ import { replicaSetController, replicationControllerController } from './replica
 import { resourceQuotaController } from './resourcequota/controller.js'
 import { rootCaController } from './root-ca/controller.js'
 import { serviceAccountController } from './serviceaccount/controller.js'
+import { serviceAccountTokenController } from './serviceaccount/token-controller.js'
 import { statefulSetController } from './statefulset/controller.js'
 import { taintEvictionController } from './taint-eviction/controller.js'
 import { ttlAfterFinishedController } from './ttl-after-finished/controller.js'
@@ -31,6 +34,7 @@ import { ttlAfterFinishedController } from './ttl-after-finished/controller.js'
 export const controllers: readonly Controller[] = [
   endpointSliceController,
   endpointsController,
+  endpointSliceMirroringController,
   namespaceController,
   garbageCollectorController,
   replicaSetController,
@@ -43,12 +47,14 @@ export const controllers: readonly Controller[] = [
   disruptionController,
   daemonSetController,
   serviceAccountController,
+  serviceAccountTokenController,
   rootCaController,
   jobController,
   cronJobController,
   ttlAfterFinishedController,
   resourceQuotaController,
   persistentVolumeBinderController,
+  ephemeralVolumeController,
   claimProtectionController,
   volumeProtectionController,
   clusterRoleAggregationController,

@@ -87,6 +87,7 @@ const settingsFrom = (flags: Flags): Partial<ControllerSettings> => {
         ? undefined
         : Number(flags['terminated-pod-gc-threshold']),
     rootCa: pem(flags['root-ca-file']),
+    serviceAccountKey: pem(flags['service-account-private-key-file']),
     clusterSigningCert: pem(flags['cluster-signing-cert-file']),
     clusterSigningKey: pem(flags['cluster-signing-key-file']),
   }
@@ -95,6 +96,7 @@ const settingsFrom = (flags: Flags): Partial<ControllerSettings> => {
 
 export const controllerManagerProcess: ProcessSpec = {
   name: 'controller-manager',
+  agent: 'kube-controller-manager',
   flags: {
     controllers: { type: 'string' },
     'leader-elect': { type: 'boolean' },
@@ -102,6 +104,7 @@ export const controllerManagerProcess: ProcessSpec = {
     'node-monitor-period': { type: 'string' },
     'terminated-pod-gc-threshold': { type: 'string' },
     'root-ca-file': { type: 'string' },
+    'service-account-private-key-file': { type: 'string' },
     'cluster-signing-cert-file': { type: 'string' },
     'cluster-signing-key-file': { type: 'string' },
   },
@@ -111,6 +114,7 @@ export const controllerManagerProcess: ProcessSpec = {
   --node-monitor-period DURATION          how often nodes are looked at (5s)
   --terminated-pod-gc-threshold N         finished Pods that may stay (12500)
   --root-ca-file FILE                     CA that every namespace gets as ConfigMap kube-root-ca.crt
+  --service-account-private-key-file FILE key that signs the tokens in Secrets of ServiceAccounts
   --cluster-signing-cert-file FILE        CA that signs CertificateSigningRequests
   --cluster-signing-key-file FILE         its key
 `,

@@ -46,6 +46,7 @@ export const runScheduler = async (options: SchedulerOptions): Promise<void> => 
 
 export const schedulerProcess: ProcessSpec = {
   name: 'scheduler',
+  agent: 'kube-scheduler',
   flags: {
     'leader-elect': { type: 'boolean' },
     'scheduler-name': { type: 'string' },

@@ -7,15 +7,16 @@ import { claimOwned, ownedBy, ownerController } from '../ownership/owner-control
 import { nextAvailabilityMs } from '../pods/availability.js'
 import { inParallel, PodControl, podFromTemplate, slowStart } from '../pods/pod-control.js'
 import { type ControllerRevision, RevisionHistory, revisionLabel } from '../pods/revisions.js'
+import { FailedPods } from './failed-pods.js'
 import {
   type DaemonSet,
   daemonStatus,
   type Observed,
   pinnedTo,
   planDaemons,
-  planUpdate,
   withDaemonTolerations,
 } from './reconcile.js'
+import { planUpdate } from './update.js'
 
 const burstMax = 250
 
@@ -30,30 +31,63 @@ const newPod = (set: DaemonSet, node: string, hash: string) => {
   return pinnedTo(withDaemonTolerations({ ...pod, metadata: { ...pod.metadata, labels } }), node)
 }
 
-const act = async (observed: Observed, control: PodControl): Promise<void> => {
-  const { set, hash } = observed
+interface Tools {
+  control: PodControl
+  failedPods: FailedPods
+}
+
+/** Makes and ends Pods as planned. Yields how long an ended Pod still has to wait for its successor. */
+const act = async (
+  observed: Observed,
+  { control, failedPods }: Tools,
+): Promise<number | undefined> => {
+  const { set, hash, now } = observed
   const plan = planDaemons(observed)
-  for (const pod of plan.failed)
+  let waitMs: number | undefined
+  for (const pod of plan.ended) {
+    const wait = hasFailed(pod) ? failedPods.admit(set, pod, now) : 0
+    if (wait > 0) waitMs = Math.min(waitMs ?? wait, wait)
+    else {
+      tellOfEnded(set, pod, control)
+      plan.delete.push(pod)
+    }
+  }
+  const make = async (nodes: readonly string[]): Promise<void> => {
+    const { error } = await slowStart(Math.min(nodes.length, burstMax), (i) =>
+      control.create(newPod(set, nodes[i]!, hash), set),
+    )
+    if (error !== undefined) throw error
+  }
+  const settled = plan.create.length === 0 && plan.delete.length === 0
+  const next = settled ? planUpdate(observed) : plan
+  await inParallel(next.delete.slice(0, burstMax), (pod) => control.delete(pod, set))
+  await make(next.create)
+  return waitMs
+}
+
+const hasFailed = (pod: Pod): boolean => pod.status?.phase === 'Failed'
+const tellOfEnded = (set: DaemonSet, pod: Pod, control: PodControl): void => {
+  const where = `daemon pod ${keyOf(pod)} on node ${pod.spec.nodeName}`
+  if (hasFailed(pod))
     control.recorder.event(
       set,
       'Warning',
       'FailedDaemonPod',
-      `Found failed daemon pod ${keyOf(pod)} on node ${pod.spec.nodeName}, will try to kill it`,
+      `Found failed ${where}, will try to kill it`,
     )
-  const { error } = await slowStart(Math.min(plan.create.length, burstMax), (i) =>
-    control.create(newPod(set, plan.create[i]!, hash), set),
-  )
-  const settled = plan.create.length === 0 && plan.delete.length === 0
-  await inParallel(settled ? planUpdate(observed) : plan.delete.slice(0, burstMax), (pod) =>
-    control.delete(pod, set),
-  )
-  if (error !== undefined) throw error
+  else
+    control.recorder.event(
+      set,
+      'Normal',
+      'SucceededDaemonPod',
+      `Found succeeded ${where}, will try to delete it`,
+    )
 }
 
 const sync = async (
   context: ControllerContext,
   history: RevisionHistory,
-  control: PodControl,
+  tools: Tools,
   set: DaemonSet,
 ): Promise<{ afterMs: number } | undefined> => {
   const { client, informers, clock } = context
@@ -73,8 +107,9 @@ const sync = async (
     now: clock.now(),
   })
   let failed: unknown
+  let waitMs: number | undefined
   try {
-    await act(observe(), control)
+    waitMs = await act(observe(), tools)
   } catch (error) {
     failed = error
   }
@@ -91,8 +126,9 @@ const sync = async (
   await history.truncate(set, [...revisions, revision], (r: ControllerRevision) =>
     used.has(r.metadata.labels?.[revisionLabel]),
   )
-  const afterMs = nextAvailabilityMs(after.pods, set.spec.minReadySeconds ?? 0, after.now)
-  return afterMs === undefined ? undefined : { afterMs }
+  const availableMs = nextAvailabilityMs(after.pods, set.spec.minReadySeconds ?? 0, after.now)
+  const waits = [waitMs, availableMs].filter((ms) => ms !== undefined)
+  return waits.length === 0 ? undefined : { afterMs: Math.min(...waits) }
 }
 
 /** Heartbeats do not move daemons. */
@@ -105,8 +141,9 @@ export const daemonSetController = ownerController<DaemonSet>({
   owned: resources.pods,
   selectorOf: (set) => set.spec.selector,
   prepare(context, sets, queue) {
-    const history = new RevisionHistory(context, resources.daemonSets)
+    const history = new RevisionHistory(context, resources.daemonSets, revisionLabel)
     const control = new PodControl(context, 'daemonset-controller')
+    const tools = { control, failedPods: new FailedPods() }
     const all = (): void => {
       for (const key of sets.store.keys()) queue.add(key)
     }
@@ -117,6 +154,6 @@ export const daemonSetController = ownerController<DaemonSet>({
         if (nodeSignature(next) !== nodeSignature(previous)) all()
       },
     })
-    return (set) => sync(context, history, control, set)
+    return (set) => sync(context, history, tools, set)
   },
 })

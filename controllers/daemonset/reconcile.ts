@@ -121,28 +121,75 @@ export interface DaemonPlan {
   /** Node names. */
   create: string[]
   delete: Pod[]
-  /** Those of `delete` that failed and come back. */
-  failed: Pod[]
+  /** Pods that ended and are to be replaced. */
+  ended: Pod[]
 }
 
 const isTerminating = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefined
 const hashOf = (pod: Pod): string => pod.metadata.labels?.[revisionLabel] ?? ''
+/** Those that have a node first, then by age. */
 const byCreation = (a: Pod, b: Pod): number =>
-  (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '')
+  Number(!a.spec.nodeName) - Number(!b.spec.nodeName) ||
+  (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '') ||
+  (a.metadata.name ?? '').localeCompare(b.metadata.name ?? '')
 
-const podsByNode = (pods: readonly Pod[]): Map<string, Pod[]> => {
+/** Who has ended and only waits to be removed takes no place any more. */
+export const podsByNode = (pods: readonly Pod[]): Map<string, Pod[]> => {
   const map = new Map<string, Pod[]>()
   for (const pod of pods) {
+    if (isTerminating(pod) && isPodTerminal(pod)) continue
     const node = targetNodeOf(pod)
     map.set(node, [...(map.get(node) ?? []), pod])
   }
   return map
 }
 
-/** Pods missing, superfluous or failed, node by node. */
+export const allowsSurge = (set: DaemonSet): boolean => {
+  const { type, rollingUpdate } = set.spec.updateStrategy ?? {}
+  return type !== 'OnDelete' && ![undefined, 0, '0', '0%'].includes(rollingUpdate?.maxSurge)
+}
+
+export interface OnNode {
+  ended: Pod[]
+  live: Pod[]
+  oldest: { new: Pod | undefined; old: Pod | undefined }
+  /** Those beyond one of each sort. */
+  surplus: Pod[]
+}
+
+const bySort = (pods: readonly Pod[], hash: string): { fresh: Pod[]; old: Pod[] } => ({
+  fresh: pods.filter((pod) => hashOf(pod) === hash),
+  old: pods.filter((pod) => hashOf(pod) !== hash),
+})
+
+/** The one Pod of each sort that an update goes by, ended ones included; undefined when there are more. */
+export const pairOnNode = (
+  here: readonly Pod[],
+  hash: string,
+): { old: Pod | undefined; new: Pod | undefined } | undefined => {
+  const { fresh, old } = bySort(
+    here.filter((pod) => !isTerminating(pod)),
+    hash,
+  )
+  return fresh.length > 1 || old.length > 1 ? undefined : { old: old[0], new: fresh[0] }
+}
+
+export const sortOutNode = (here: readonly Pod[], { hash }: Pick<Observed, 'hash'>): OnNode => {
+  const staying = here.filter((pod) => !isTerminating(pod))
+  const live = staying.filter((pod) => !isPodTerminal(pod)).sort(byCreation)
+  const { fresh, old } = bySort(live, hash)
+  return {
+    ended: staying.filter(isPodTerminal),
+    live,
+    oldest: { new: fresh[0], old: old[0] },
+    surplus: [...fresh.slice(1), ...old.slice(1)],
+  }
+}
+
+/** Pods missing, superfluous or ended, node by node. */
 export const planDaemons = (observed: Observed): DaemonPlan => {
   const { set, nodes, pods } = observed
-  const plan: DaemonPlan = { create: [], delete: [], failed: [] }
+  const plan: DaemonPlan = { create: [], delete: [], ended: [] }
   if (set.metadata.deletionTimestamp !== undefined) return plan
   const byNode = podsByNode(pods)
   for (const node of nodes) {
@@ -150,7 +197,10 @@ export const planDaemons = (observed: Observed): DaemonPlan => {
     const { shouldRun, shouldContinue } = wantsNode(set, node)
     if (shouldRun && here.length === 0) plan.create.push(node.metadata.name!)
     else if (!shouldContinue) plan.delete.push(...here.filter((p) => !isTerminating(p)))
-    else keepOne(here, plan)
+    else keepOne(observed, sortOutNode(here, observed), plan)
+    const replaces = allowsSurge(set) && shouldRun && here.length > 0
+    // The one that ends need not be waited for where two may be.
+    if (replaces && here.every(isTerminating)) plan.create.push(node.metadata.name!)
   }
   const known = new Set(nodes.map((n) => n.metadata.name!))
   // A Pod that still waits for a node that is gone would wait for ever.
@@ -160,42 +210,21 @@ export const planDaemons = (observed: Observed): DaemonPlan => {
   return plan
 }
 
-const keepOne = (here: readonly Pod[], plan: DaemonPlan): void => {
-  const live: Pod[] = []
-  for (const pod of here) {
-    if (isTerminating(pod)) continue
-    if (isPodTerminal(pod)) {
-      plan.failed.push(pod)
-      plan.delete.push(pod)
-    } else live.push(pod)
+const keepOne = (
+  { set, now }: Observed,
+  { ended, live, oldest, surplus }: OnNode,
+  plan: DaemonPlan,
+): void => {
+  plan.ended.push(...ended)
+  if (!allowsSurge(set)) {
+    plan.delete.push(...live.slice(1))
+    return
   }
-  plan.delete.push(...live.sort(byCreation).slice(1))
-}
-
-const limitOf = (value: number | string, total: number): number =>
-  typeof value === 'number' ? value : Math.ceil((Number.parseInt(value, 10) * total) / 100)
-
-/** Outdated Pods that may go now; those that do not work anyway do not count. */
-export const planUpdate = (observed: Observed): Pod[] => {
-  const { set, nodes, pods, hash, now } = observed
-  if (set.spec.updateStrategy?.type === 'OnDelete') return []
-  if (set.metadata.deletionTimestamp !== undefined) return []
-  const byNode = podsByNode(pods)
-  const wanted = nodes.filter((node) => wantsNode(set, node).shouldRun)
-  const max = Math.max(
-    1,
-    limitOf(set.spec.updateStrategy?.rollingUpdate?.maxUnavailable ?? 1, wanted.length),
-  )
-  let unavailable = 0
-  const broken: Pod[] = []
-  const working: Pod[] = []
-  for (const node of wanted) {
-    const here = (byNode.get(node.metadata.name!) ?? []).filter((p) => !isTerminating(p))
-    const available = here.some((p) => isPodAvailable(p, set.spec.minReadySeconds ?? 0, now))
-    if (!available) unavailable++
-    for (const pod of here) if (hashOf(pod) !== hash) (available ? working : broken).push(pod)
-  }
-  return [...broken, ...working.slice(0, Math.max(0, max - unavailable))]
+  plan.delete.push(...surplus)
+  const { old, new: fresh } = oldest
+  if (old === undefined || fresh === undefined) return
+  if (!isPodReady(old) || isPodAvailable(fresh, set.spec.minReadySeconds ?? 0, now))
+    plan.delete.push(old)
 }
 
 /** The status as it should be, or undefined when nothing differs. */

@@ -146,13 +146,14 @@ const resolveCollision = async (sync: Sync, name: string): Promise<void> => {
 const updateStatus = async (
   { context, deployment }: Sync,
   status: Deployment['status'],
-): Promise<void> => {
+): Promise<Deployment> => {
   const written = await context.client.update(
     resources.deployments,
     { ...deployment, status },
     { subresource: 'status' },
   )
   context.informers.for<Deployment>(resources.deployments).observe(written)
+  return written
 }
 
 const writeStatus = async (sync: Sync, newSet: OwnedSet | undefined, note: Note): Promise<void> => {
@@ -164,20 +165,19 @@ const writeStatus = async (sync: Sync, newSet: OwnedSet | undefined, note: Note)
     await updateStatus(sync, status)
 }
 
-/** The Deployment shows the revision of its new set. */
+/**
+ * The Deployment shows the revision of its new set. Written with the status, as upstream does: a change of annotations
+ * by the main resource would count as a new generation.
+ */
 const writeRevision = async (sync: Sync, newSet: OwnedSet): Promise<void> => {
-  const { deployment, context } = sync
+  const { deployment } = sync
   const revision = String(revisionOf(newSet))
   if (deployment.metadata.annotations?.[revisionAnnotation] === revision) return
-  const { namespace, name, uid, resourceVersion } = deployment.metadata
-  const next = await context.client.patch<Deployment>(
-    resources.deployments,
-    { namespace, name: name! },
-    { metadata: { uid, resourceVersion, annotations: { [revisionAnnotation]: revision } } },
-    { type: 'merge' },
-  )
-  context.informers.for<Deployment>(resources.deployments).observe(next)
-  sync.deployment = { ...next, kind: deployment.kind, apiVersion: deployment.apiVersion }
+  const annotations = { ...deployment.metadata.annotations, [revisionAnnotation]: revision }
+  const metadata = { ...deployment.metadata, annotations }
+  sync.deployment = { ...deployment, metadata }
+  const written = await updateStatus(sync, deployment.status)
+  sync.deployment = { ...written, kind: deployment.kind, apiVersion: deployment.apiVersion }
 }
 
 /** Old sets without Pods beyond the history that is to be kept. */

@@ -102,7 +102,7 @@ export const newSetAnnotations = (
       annotations[revisionHistoryAnnotation] = [...history, before].join(',')
     }
   }
-  return { ...annotations, ...sizeAnnotations(deployment) }
+  return annotations
 }
 
 export const differs = (set: KubeObject, annotations: Record<string, string>): boolean => {

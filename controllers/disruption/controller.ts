@@ -1,11 +1,13 @@
 /** Keeps the status of PodDisruptionBudgets, which the eviction subresource decides by; upstream's disruption-controller. */
 import { jsonEqual } from '#api/json-object.js'
-import type { JsonValue, KubeObject } from '#api/object.js'
-import { messageOf } from '#client/errors.js'
-import { matchesSelector } from '#client/label-selector.js'
+import type { JsonValue, KubeObject, OwnerReference } from '#api/object.js'
+import type { Client } from '#client/client.js'
+import { discover } from '#client/discovery.js'
+import { isNotFound, messageOf } from '#client/errors.js'
+import { type LabelSelector, matchesSelector } from '#client/label-selector.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
-import { resources } from '#client/resources.js'
+import { type ResourceRef, resources } from '#client/resources.js'
 import {
   type Controller,
   type ControllerContext,
@@ -25,41 +27,77 @@ import {
   type PodDisruptionBudget,
 } from './reconcile.js'
 
-const component = 'disruption-controller'
-const scalable: Record<string, { group: string; ref: (typeof resources)[keyof typeof resources] }> =
-  {
-    ReplicaSet: { group: 'apps/v1', ref: resources.replicaSets },
-    StatefulSet: { group: 'apps/v1', ref: resources.statefulSets },
-    ReplicationController: { group: 'v1', ref: resources.replicationControllers },
-  }
+const name = 'disruption-controller'
+/** Whom its events name. */
+const component = 'controllermanager'
+const known: Record<string, ResourceRef> = {
+  ReplicaSet: resources.replicaSets,
+  Deployment: resources.deployments,
+  StatefulSet: resources.statefulSets,
+  ReplicationController: resources.replicationControllers,
+}
 
-/** The sum of the wanted sizes of all controllers of the Pods; throws for a Pod that has none with a size. */
-const scaleOf = async ({ client }: ControllerContext, pods: readonly Pod[]): Promise<number> => {
-  const sizes = new Map<string, number>()
-  for (const pod of pods) {
-    const owner = controllerRefOf(pod)
-    if (owner === undefined)
-      throw new Error(`found no controller ref for pod "${pod.metadata.name}"`)
-    if (sizes.has(owner.uid)) continue
-    const entry = scalable[owner.kind]
-    if (entry === undefined)
-      throw new Error(`${owner.apiVersion} ${owner.kind} does not implement the scale subresource`)
-    let object: KubeObject = await client.get(entry.ref, {
-      namespace: pod.metadata.namespace,
-      name: owner.name,
-    })
+/** What a controller wants, and whose wish that is; undefined when it is gone. */
+const sizeOf = async (
+  client: Client,
+  namespace: string,
+  owner: OwnerReference,
+): Promise<{ uid: string; replicas: number } | undefined> => {
+  const ref = known[owner.kind]
+  const group = owner.apiVersion.includes('/') ? owner.apiVersion.split('/')[0]! : ''
+  const isKnown = ref !== undefined && ref.group === group
+  const found = isKnown
+    ? ref
+    : (await discover(client)).resources.find((r) => r.group === group && r.kind === owner.kind)
+  if (found === undefined)
+    throw new Error(`no matches for kind "${owner.kind}" in group "${group}"`)
+  const at = { namespace, name: owner.name }
+  try {
+    const object = await client.get(found, at, isKnown ? {} : { subresource: 'scale' })
     // A Deployment decides for its sets.
     const above = owner.kind === 'ReplicaSet' ? controllerRefOf(object) : undefined
-    if (above?.kind === 'Deployment') {
-      if (sizes.has(above.uid)) continue
-      object = await client.get(resources.deployments, {
-        namespace: pod.metadata.namespace,
-        name: above.name,
-      })
-    }
-    sizes.set(object.metadata.uid!, object.spec.replicas ?? 1)
+    if (above?.kind === 'Deployment') return sizeOf(client, namespace, above)
+    if (object.metadata.uid !== owner.uid) return undefined
+    return { uid: owner.uid, replicas: object.spec?.replicas ?? (isKnown ? 1 : 0) }
+  } catch (error) {
+    if (!isNotFound(error)) throw error
+    if (isKnown) return undefined
+    const name = group === '' ? found.resource : `${found.resource}.${group}`
+    throw new Error(`${name} does not implement the scale subresource`)
   }
-  return [...sizes.values()].reduce((sum, n) => sum + n, 0)
+}
+
+/** The sum of the wanted sizes of all controllers of the Pods, and whether some have none. */
+const scaleOf = async (
+  { client }: ControllerContext,
+  pods: readonly Pod[],
+): Promise<{ scale: number; unmanaged: boolean }> => {
+  const sizes = new Map<string, number>()
+  const seen = new Set<string>()
+  let unmanaged = false
+  for (const pod of pods) {
+    const owner = controllerRefOf(pod)
+    if (owner === undefined) unmanaged = true
+    else if (!seen.has(owner.uid)) {
+      seen.add(owner.uid)
+      const size = await sizeOf(client, pod.metadata.namespace!, owner)
+      if (size === undefined) throw new Error(`found no controllers for pod "${pod.metadata.name}"`)
+      sizes.set(size.uid, size.replicas)
+    }
+  }
+  return { scale: [...sizes.values()].reduce((sum, n) => sum + n, 0), unmanaged }
+}
+
+/** A selector as Go prints it, which is how upstream's event tells of it. */
+const goSelector = ({ matchLabels = {}, matchExpressions = [] }: LabelSelector = {}): string => {
+  const labels = Object.entries(matchLabels)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, value]) => `${key}: ${value},`)
+  const requirements = matchExpressions.map(
+    ({ key, operator, values = [] }) =>
+      `LabelSelectorRequirement{Key:${key},Operator:${operator},Values:[${values.join(' ')}],},`,
+  )
+  return `&LabelSelector{MatchLabels:map[string]string{${labels.join('')}},MatchExpressions:[]LabelSelectorRequirement{${requirements.join('')}},}`
 }
 
 const write = async (
@@ -96,7 +134,17 @@ const sync = async (
     recorder(component).event(budget, 'Normal', 'NoPods', 'No matching pods found')
   let scale = 0
   try {
-    if (needsScale(budget)) scale = await scaleOf(context, pods)
+    if (needsScale(budget)) {
+      const sizes = await scaleOf(context, pods)
+      scale = sizes.scale
+      if (sizes.unmanaged)
+        recorder(component).event(
+          budget,
+          'Warning',
+          'UnmanagedPods',
+          `Pods selected by this PodDisruptionBudget (selector: ${goSelector(budget.spec.selector)}) were found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to an integer value.`,
+        )
+    }
   } catch (error) {
     const message = messageOf(error)
     recorder(component).event(
@@ -119,7 +167,7 @@ const sync = async (
 }
 
 export const disruptionController: Controller = {
-  name: component,
+  name,
   start(context) {
     const { informers } = context
     const budgets = informers.for<PodDisruptionBudget>(resources.podDisruptionBudgets)

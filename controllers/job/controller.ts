@@ -22,40 +22,43 @@ import {
   podFromTemplate,
   slowStart,
 } from '../pods/pod-control.js'
+import { endingOf, msUntilDeadline } from './ending.js'
+import { failureAnnotations } from './indexes.js'
 import {
   conditionIn,
   indexLabel,
+  isActive,
   isFinished,
   isTracked,
   type Job,
   type JobStatus,
   trackingFinalizer,
 } from './job.js'
-import {
-  account,
-  countReleased,
-  endingOf,
-  isActive,
-  jobStatus,
-  msUntilDeadline,
-  planPods,
-} from './reconcile.js'
+import { type Accounting, account, countReleased, type NewIndex, planPods } from './reconcile.js'
+import { jobStatus, withTarget } from './status.js'
 
 const component = 'job-controller'
 const builtInManager = 'kubernetes.io/job-controller'
 
-const withIndex = (pod: NewPod, job: Job, index: number): NewPod => {
+const withIndex = (pod: NewPod, job: Job, index: number, before: Pod | undefined): NewPod => {
   const variable = {
     name: 'JOB_COMPLETION_INDEX',
     valueFrom: { fieldRef: { fieldPath: `metadata.labels['${indexLabel}']` } },
   }
   // biome-ignore lint/suspicious/noExplicitAny: containers carry more than our types name
-  const withEnv = (c: any) => ({ ...c, env: [...(c.env ?? []), variable] })
+  const withEnv = (c: any) =>
+    c.env?.some((v: { name: string }) => v.name === variable.name)
+      ? c
+      : { ...c, env: [...(c.env ?? []), variable] }
   return {
     metadata: {
       ...pod.metadata,
       labels: { ...pod.metadata.labels, [indexLabel]: String(index) },
-      annotations: { ...pod.metadata.annotations, [indexLabel]: String(index) },
+      annotations: {
+        ...pod.metadata.annotations,
+        [indexLabel]: String(index),
+        ...failureAnnotations(job, before),
+      },
     },
     spec: {
       ...pod.spec,
@@ -66,14 +69,14 @@ const withIndex = (pod: NewPod, job: Job, index: number): NewPod => {
   }
 }
 
-const newPod = (job: Job, index: number | undefined): NewPod => {
+const newPod = (job: Job, { index, before }: NewIndex): NewPod => {
   const { name } = job.metadata
   const pod = podFromTemplate(job.spec.template, resources.jobs, job, {
     generateName: index === undefined ? `${name}-` : `${name}-${index}-`,
   })
   const finalizers = [...(pod.metadata.finalizers ?? []), trackingFinalizer]
   const tracked = { ...pod, metadata: { ...pod.metadata, finalizers } }
-  return index === undefined ? tracked : withIndex(tracked, job, index)
+  return index === undefined ? tracked : withIndex(tracked, job, index, before)
 }
 
 /** Lets a Pod go that is counted, or that no Job will ever count. */
@@ -140,26 +143,29 @@ class JobSync {
       selector: this.#job.spec.selector,
     })
     let accounting = account(this.#job, this.#pods())
-    let failJob = accounting.failJob
     // Pods finish while others are let go: one that is over but not noted would look like one that is missing.
     while (accounting.release.length > 0) {
-      await this.#write({ ...this.#job.status, ...accounting.noted })
+      const now = this.#context.clock.now()
+      const ending = endingOf(this.#job, accounting.noted, this.#pods(), { now, ...accounting })
+      const conditions = this.#job.status?.conditions ?? []
+      await this.#write({
+        ...this.#job.status,
+        ...accounting.noted,
+        ...(ending === undefined ? {} : { conditions: withTarget(conditions, ending, now) }),
+      })
       await inParallel(accounting.release, (pod) => release(this.#context, pod))
       accounting = account(this.#job, this.#pods())
-      failJob ??= accounting.failJob
     }
-    return this.#steer(countReleased(accounting.noted, this.#pods()), failJob)
+    return this.#steer(accounting)
   }
 
   /** Makes and ends Pods, then says how things stand. */
-  async #steer(
-    counted: JobStatus,
-    failJob: string | undefined,
-  ): Promise<{ afterMs: number } | undefined> {
+  async #steer(accounting: Accounting): Promise<{ afterMs: number } | undefined> {
     const { clock } = this.#context
     const job = this.#job
     const now = clock.now()
-    const ending = endingOf(job, counted, this.#pods(), { now, failJob })
+    const counted = countReleased(accounting.noted, this.#pods())
+    const ending = endingOf(job, counted, this.#pods(), { now, ...accounting })
     const plan =
       ending === undefined
         ? planPods(job, counted, this.#pods(), now)
@@ -167,9 +173,13 @@ class JobSync {
     // What is decided is stored before Pods are ended for it.
     if (ending !== undefined && plan.delete.length > 0)
       await this.#write(jobStatus(job, counted, this.#pods(), { now, ending }))
-    await inParallel(plan.delete, (pod) => this.#control.delete(pod, job))
+    await inParallel(plan.delete, async (pod) => {
+      // Who goes because it is not needed any more has not failed.
+      if (ending?.type !== 'Failed') await release(this.#context, pod)
+      await this.#control.delete(pod, job)
+    })
     const { error } = await slowStart(plan.create.length, (i) =>
-      this.#control.create(newPod(job, plan.create[i]), job),
+      this.#control.create(newPod(job, plan.create[i]!), job),
     )
     const status = jobStatus(job, counted, this.#pods(), { now, ending })
     this.#tell(status)

@@ -5,6 +5,7 @@ import type { FailureRule, Job } from './job.js'
 export type Verdict =
   | { action: 'Count' }
   | { action: 'Ignore' }
+  | { action: 'FailIndex' }
   | { action: 'FailJob'; message: string }
 
 const exitCodeMatch = (
@@ -34,7 +35,7 @@ export const judgeFailure = (job: Job, pod: Pod): Verdict => {
       (c) => conditionOf(pod, c.type)?.status === (c.status ?? 'True'),
     )
     if (exit === undefined && condition === undefined) continue
-    if (rule.action === 'Ignore') return { action: 'Ignore' }
+    if (rule.action === 'Ignore' || rule.action === 'FailIndex') return { action: rule.action }
     if (rule.action !== 'FailJob') return { action: 'Count' }
     const name = `${pod.metadata.namespace}/${pod.metadata.name}`
     return {
@@ -47,3 +48,6 @@ export const judgeFailure = (job: Job, pod: Pod): Verdict => {
   }
   return { action: 'Count' }
 }
+
+/** Only what is ignored does not bring the Job nearer to its limit. */
+export const countsAsFailure = (verdict: Verdict): boolean => verdict.action !== 'Ignore'

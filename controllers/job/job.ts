@@ -1,7 +1,9 @@
 /** Types of Jobs and the small facts about their Pods. */
+
+import { parseTime } from '#api/clock.js'
 import type { KubeObject, ObjectMeta } from '#api/object.js'
 import type { LabelSelector } from '#client/label-selector.js'
-import type { Condition, Pod } from '#client/pod.js'
+import { type Condition, conditionOf, type Pod } from '#client/pod.js'
 import type { PodTemplate } from '../pods/pod-control.js'
 
 export interface Job extends KubeObject {
@@ -16,6 +18,9 @@ export interface Job extends KubeObject {
     template: PodTemplate
     podReplacementPolicy?: string
     podFailurePolicy?: { rules: FailureRule[] }
+    backoffLimitPerIndex?: number
+    maxFailedIndexes?: number
+    successPolicy?: { rules: { succeededIndexes?: string; succeededCount?: number }[] }
     ttlSecondsAfterFinished?: number
     managedBy?: string
   }
@@ -35,6 +40,7 @@ export interface JobStatus {
   startTime?: string
   completionTime?: string
   completedIndexes?: string
+  failedIndexes?: string
   uncountedTerminatedPods?: { succeeded?: string[]; failed?: string[] }
   conditions?: Condition[]
 }
@@ -51,8 +57,41 @@ export const isTracked = (pod: Pod): boolean =>
   (pod.metadata.finalizers ?? []).includes(trackingFinalizer)
 export const indexOf = (pod: Pod): number => Number(pod.metadata.annotations?.[indexLabel] ?? -1)
 
+const isTerminating = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefined
+/** A Pod is replaced only when it has really ended, not as soon as it is asked to. */
+export const onlyReplaceFailed = (job: Job): boolean =>
+  job.spec.podReplacementPolicy === 'Failed' || job.spec.podFailurePolicy !== undefined
+export const hasSucceeded = (pod: Pod): boolean => pod.status?.phase === 'Succeeded'
+/** A Pod that is being deleted will not succeed any more, unless the Job wants to wait and see. */
+export const hasFailed = (job: Job, pod: Pod): boolean =>
+  pod.status?.phase === 'Failed' ||
+  (!onlyReplaceFailed(job) && isTerminating(pod) && !hasSucceeded(pod))
+export const isOver = (job: Job, pod: Pod): boolean => hasSucceeded(pod) || hasFailed(job, pod)
+export const isActive = (pod: Pod): boolean =>
+  !isTerminating(pod) && pod.status?.phase !== 'Succeeded' && pod.status?.phase !== 'Failed'
+export const isEnding = (pod: Pod): boolean =>
+  isTerminating(pod) && pod.status?.phase !== 'Succeeded' && pod.status?.phase !== 'Failed'
+
+/** When the containers ended; else when the Pod was not ready any more, or was asked to go. Upstream: getFinishedTime. */
+export const finishedAt = (pod: Pod): number => {
+  const ends = (pod.status?.containerStatuses ?? []).map((s) => s.state?.terminated?.finishedAt)
+  if (ends.length > 0 && ends.every((at) => at !== undefined))
+    return Math.max(...ends.map((at) => parseTime(at!)))
+  const ready = conditionOf(pod, 'Ready')
+  if (ready?.status === 'False' && ready.lastTransitionTime)
+    return parseTime(ready.lastTransitionTime)
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0, creationTimestamp } = pod.metadata
+  if (deletionTimestamp !== undefined)
+    return parseTime(deletionTimestamp) - deletionGracePeriodSeconds * 1000
+  return parseTime(creationTimestamp ?? '') || 0
+}
+
 export const conditionIn = (job: { status?: JobStatus }, type: string): Condition | undefined =>
   job.status?.conditions?.find((c) => c.type === type && c.status === 'True')
+/** How it ends is known, though Pods may still run. */
+export const isDecided = (job: { status?: JobStatus }): boolean =>
+  conditionIn(job, 'FailureTarget') !== undefined ||
+  conditionIn(job, 'SuccessCriteriaMet') !== undefined
 export const isFinished = (job: { status?: JobStatus }): boolean =>
   conditionIn(job, 'Complete') !== undefined || conditionIn(job, 'Failed') !== undefined
 

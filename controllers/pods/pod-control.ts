@@ -24,9 +24,8 @@ export const podFromTemplate = (
   extra: { name?: string; generateName?: string } = {},
 ): NewPod => ({
   metadata: {
-    ...(extra.name
-      ? { name: extra.name }
-      : { generateName: extra.generateName ?? `${owner.metadata.name}-` }),
+    ...(extra.name ? { name: extra.name } : {}),
+    generateName: extra.generateName ?? `${owner.metadata.name}-`,
     namespace: owner.metadata.namespace,
     labels: { ...template.metadata?.labels },
     annotations: { ...template.metadata?.annotations },

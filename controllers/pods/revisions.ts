@@ -46,10 +46,13 @@ const byRevision = (a: ControllerRevision, b: ControllerRevision): number =>
 export class RevisionHistory {
   readonly #context: ControllerContext
   readonly #ref: ResourceRef
+  readonly #hashLabel: string
 
-  constructor(context: ControllerContext, ref: ResourceRef) {
+  /** `hashLabel`: where a revision carries its hash; the kinds have different ones. */
+  constructor(context: ControllerContext, ref: ResourceRef, hashLabel: string) {
     this.#context = context
     this.#ref = ref
+    this.#hashLabel = hashLabel
     this.#informer.store.addIndex('namespace', (r) => [r.metadata.namespace!])
   }
 
@@ -80,7 +83,6 @@ export class RevisionHistory {
   async current(
     owner: Revisioned,
     revisions: readonly ControllerRevision[],
-    labels: Record<string, string> = {},
   ): Promise<{ revision: ControllerRevision; collisionCount: number | undefined }> {
     const data = dataOf(owner)
     const next = (revisions.at(-1)?.revision ?? 0) + 1
@@ -92,7 +94,7 @@ export class RevisionHistory {
     }
     for (;;) {
       const hash = revisionHash(data, collisionCount)
-      const created = await this.#create(owner, data, next, hash, labels)
+      const created = await this.#create(owner, data, next, hash)
       if (created !== undefined) return { revision: created, collisionCount }
       collisionCount = (collisionCount ?? 0) + 1
     }
@@ -113,7 +115,6 @@ export class RevisionHistory {
     data: ControllerRevision['data'],
     revision: number,
     hash: string,
-    labels: Record<string, string>,
   ): Promise<ControllerRevision | undefined> {
     const { client } = this.#context
     const name = `${owner.metadata.name}-${hash}`
@@ -123,7 +124,8 @@ export class RevisionHistory {
         metadata: {
           name,
           namespace,
-          labels: { ...owner.spec.template.metadata?.labels, ...labels, [revisionLabel]: hash },
+          annotations: { ...owner.metadata.annotations },
+          labels: { ...owner.spec.template.metadata?.labels, [this.#hashLabel]: hash },
           ownerReferences: [ownerReference(this.#ref, owner)],
         },
         data,

@@ -11,17 +11,21 @@ import { planReplicas, type ReplicaSet, replicaStatus } from './reconcile.js'
 
 interface Variant {
   name: string
+  /** Whom its events name. */
+  component: string
   ref: ResourceRef
   selectorOf(set: ReplicaSet): LabelSelector
 }
 
 const replicaSets: Variant = {
   name: 'replicaset-controller',
+  component: 'replicaset-controller',
   ref: resources.replicaSets,
   selectorOf: (set) => set.spec.selector,
 }
 const replicationControllers: Variant = {
   name: 'replicationcontroller-controller',
+  component: 'replication-controller',
   ref: resources.replicationControllers,
   selectorOf: (set) => ({ matchLabels: set.spec.selector }),
 }
@@ -85,7 +89,7 @@ const replicaController = (variant: Variant): Controller =>
     ...variant,
     owned: resources.pods,
     prepare(context) {
-      const control = new PodControl(context, variant.name)
+      const control = new PodControl(context, variant.component)
       return (set) => sync(context, variant, control, set)
     },
   })

@@ -6,12 +6,19 @@ import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import type { ControllerContext } from '../controller.js'
-import { ownerReference } from '../ownership/claim.js'
 import { claimOwned, ownedBy, ownerController } from '../ownership/owner-controller.js'
 import { nextAvailabilityMs } from '../pods/availability.js'
 import { inParallel } from '../pods/pod-control.js'
 import { type ControllerRevision, RevisionHistory, templateOf } from '../pods/revisions.js'
-import { claimName, ordinalOf, type StatefulSet, statefulClaims, statefulPod } from './identity.js'
+import {
+  claimName,
+  isInRange,
+  ordinalOf,
+  podName,
+  type StatefulSet,
+  statefulClaims,
+  statefulPod,
+} from './identity.js'
 import {
   type Action,
   type Observed,
@@ -19,6 +26,7 @@ import {
   revisionOfPod,
   statefulSetStatus,
 } from './reconcile.js'
+import { claimOwners, isLeftBehind } from './retention.js'
 
 interface Sync {
   context: ControllerContext
@@ -26,18 +34,23 @@ interface Sync {
   revisions: ControllerRevision[]
 }
 
-const record = (
-  { context, set }: Sync,
-  verb: 'Create' | 'Delete',
-  what: string,
-  error?: unknown,
-): void => {
+type Verb = 'Create' | 'Update' | 'Delete'
+
+const tell = ({ context, set }: Sync, verb: Verb, message: string, error?: unknown): void => {
   const recorder = context.recorder('statefulset-controller')
-  const text = `${verb.toLowerCase()} ${what} in StatefulSet ${set.metadata.name}`
-  // Upstream's two spellings.
-  const success = what.startsWith('Claim') ? 'success' : 'successful'
-  if (error === undefined) recorder.event(set, 'Normal', `Successful${verb}`, `${text} ${success}`)
+  const text = `${verb} ${message}`
+  if (error === undefined) recorder.event(set, 'Normal', `Successful${verb}`, text)
   else recorder.event(set, 'Warning', `Failed${verb}`, `${text} failed error: ${messageOf(error)}`)
+}
+const tellOfPod = (sync: Sync, verb: Verb, name: string | undefined, error?: unknown): void => {
+  const text = `Pod ${name} in StatefulSet ${sync.set.metadata.name}`
+  tell(sync, verb, error === undefined ? `${text} successful` : text, error)
+}
+/** Upstream's wording differs from that of Pods. */
+const tellOfClaim = (sync: Sync, claim: string, pod: string, error?: unknown): void => {
+  const where = `Pod ${pod} in StatefulSet ${sync.set.metadata.name}`
+  if (error === undefined) tell(sync, 'Create', `Claim ${claim} ${where} success`)
+  else tell(sync, 'Create', `Claim ${claim} for ${where}`, error)
 }
 
 const createPod = async (
@@ -51,11 +64,12 @@ const createPod = async (
   try {
     const created = await context.client.create<Pod>(resources.pods, { ...pod })
     context.informers.for<Pod>(resources.pods).observe(created)
-    record(sync, 'Create', `Pod ${pod.metadata.name}`)
+    await ownClaims(sync, created)
+    tellOfPod(sync, 'Create', pod.metadata.name)
   } catch (error) {
     // The name is still taken: by the one that is ending, or by a stranger. Never two of one name.
     if (!isAlreadyExists(error) && !isNamespaceTerminating(error))
-      record(sync, 'Create', `Pod ${pod.metadata.name}`, error)
+      tellOfPod(sync, 'Create', pod.metadata.name, error)
     throw error
   }
 }
@@ -66,54 +80,49 @@ const createClaims = async (sync: Sync, ordinal: number): Promise<void> => {
   for (const wanted of statefulClaims(set, ordinal)) {
     const name = wanted.metadata.name
     if (informer.store.get(`${set.metadata.namespace}/${name}`) !== undefined) continue
-    const what = `Claim ${name} Pod ${set.metadata.name}-${ordinal}`
+    const pod = podName(set, ordinal)
     try {
       informer.observe(await context.client.create(resources.persistentVolumeClaims, wanted))
-      record(sync, 'Create', what)
+      tellOfClaim(sync, name, pod)
     } catch (error) {
       if (isAlreadyExists(error)) continue
-      record(sync, 'Create', what, error)
+      tellOfClaim(sync, name, pod, error)
       throw error
     }
   }
 }
 
-/** whenScaled: Delete. The claims of a Pod that is to go belong to it from now on, and go with it. */
-const handClaimsToPod = async ({ context, set }: Sync, pod: Pod): Promise<void> => {
-  if (set.spec.persistentVolumeClaimRetentionPolicy?.whenScaled !== 'Delete') return
+const claimsOf = ({ context, set }: Sync, pod: Pod): KubeObject[] => {
+  const { store } = context.informers.for<KubeObject>(resources.persistentVolumeClaims)
+  return (set.spec.volumeClaimTemplates ?? [])
+    .map((t) => store.get(`${set.metadata.namespace}/${claimName(set, t, ordinalOf(set, pod))}`))
+    .filter((claim) => claim !== undefined)
+}
+
+/** True when a claim of the Pod had to change hands. */
+const ownClaims = async (sync: Sync, pod: Pod): Promise<boolean> => {
+  const { context, set } = sync
   const informer = context.informers.for<KubeObject>(resources.persistentVolumeClaims)
-  const owner = ownerReference(resources.pods, pod)
-  for (const template of set.spec.volumeClaimTemplates ?? []) {
-    const name = claimName(set, template, ordinalOf(set, pod))
-    const known = informer.store.get(`${set.metadata.namespace}/${name}`)
-    const owners = known?.metadata.ownerReferences ?? []
-    if (known === undefined || owners.some((o) => o.uid === pod.metadata.uid)) continue
-    const metadata = {
-      ...known.metadata,
-      ownerReferences: [...owners, { ...owner, controller: undefined }],
-    }
+  let changed = false
+  for (const claim of claimsOf(sync, pod)) {
+    const ownerReferences = claimOwners(claim, { set, pod, inRange: isInRange(set, pod) })
+    if (ownerReferences === undefined) continue
+    const metadata = { ...claim.metadata, ownerReferences }
     informer.observe(
-      await context.client.update(resources.persistentVolumeClaims, { ...known, metadata }),
+      await context.client.update(resources.persistentVolumeClaims, { ...claim, metadata }),
     )
+    changed = true
   }
+  return changed
 }
 
 const deletePod = async (
   sync: Sync,
   { pod, why }: Extract<Action, { do: 'delete' }>,
 ): Promise<void> => {
-  const { context, set } = sync
+  const { context } = sync
   const { namespace, name, uid } = pod.metadata
-  if (why === 'failed')
-    context
-      .recorder('statefulset-controller')
-      .event(
-        set,
-        'Warning',
-        `Recreating${pod.status?.phase === 'Failed' ? 'Failed' : 'Terminated'}Pod`,
-        `StatefulSet ${namespace}/${set.metadata.name} is recreating ${pod.status?.phase === 'Failed' ? 'failed' : 'terminated'} Pod ${name}`,
-      )
-  if (why === 'scale') await handClaimsToPod(sync, pod)
+  if (why === 'scale') await ownClaims(sync, pod)
   try {
     const answer = await context.client.delete(
       resources.pods,
@@ -121,10 +130,10 @@ const deletePod = async (
       { preconditions: { uid } },
     )
     context.informers.for<Pod>(resources.pods).observeDelete(pod, answer)
-    record(sync, 'Delete', `Pod ${name}`)
+    tellOfPod(sync, 'Delete', name)
   } catch (error) {
     if (isNotFound(error)) return
-    record(sync, 'Delete', `Pod ${name}`, error)
+    tellOfPod(sync, 'Delete', name, error)
     throw error
   }
 }
@@ -132,16 +141,28 @@ const deletePod = async (
 const perform = async (sync: Sync, action: Action): Promise<void> => {
   if (action.do === 'create') await createPod(sync, action)
   else if (action.do === 'claims') await createClaims(sync, action.ordinal)
-  else await deletePod(sync, action)
+  else if (action.do === 'own') {
+    if (await ownClaims(sync, action.pod)) tellOfPod(sync, 'Update', action.pod.metadata.name)
+  } else await deletePod(sync, action)
 }
 
 const claimState = ({ context, set }: Sync) => {
+  const pods = context.informers.for<Pod>(resources.pods).store
   const { store } = context.informers.for<KubeObject>(resources.persistentVolumeClaims)
   return (ordinal: number): 'ready' | 'missing' | 'terminating' => {
     const claims = (set.spec.volumeClaimTemplates ?? []).map((template) =>
       store.get(`${set.metadata.namespace}/${claimName(set, template, ordinal)}`),
     )
-    if (claims.some((c) => c?.metadata.deletionTimestamp !== undefined)) return 'terminating'
+    const pod = pods.get(`${set.metadata.namespace}/${podName(set, ordinal)}`)
+    for (const claim of claims) {
+      if (claim?.metadata.deletionTimestamp !== undefined) return 'terminating'
+      if (
+        claim !== undefined &&
+        pod === undefined &&
+        isLeftBehind(claim, set, podName(set, ordinal))
+      )
+        return 'terminating'
+    }
     return claims.some((c) => c === undefined) ? 'missing' : 'ready'
   }
 }
@@ -207,7 +228,11 @@ export const statefulSetController = ownerController<StatefulSet>({
   owned: resources.pods,
   selectorOf: (set) => set.spec.selector,
   prepare(context, sets, queue) {
-    const history = new RevisionHistory(context, resources.statefulSets)
+    const history = new RevisionHistory(
+      context,
+      resources.statefulSets,
+      'controller.kubernetes.io/hash',
+    )
     // A claim that went away frees its ordinal.
     context.informers.for<KubeObject>(resources.persistentVolumeClaims).handle({
       onDelete(gone) {

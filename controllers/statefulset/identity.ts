@@ -3,7 +3,6 @@ import type { KubeObject } from '#api/object.js'
 import type { LabelSelector } from '#client/label-selector.js'
 import type { Condition, Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
-import { ownerReference } from '../ownership/claim.js'
 import { type NewPod, type PodTemplate, podFromTemplate } from '../pods/pod-control.js'
 import { revisionLabel } from '../pods/revisions.js'
 
@@ -53,6 +52,12 @@ export const ordinalOf = (set: StatefulSet, pod: Pod): number => {
   return pod.metadata.name!.startsWith(prefix) && /^\d+$/.test(rest) ? Number(rest) : -1
 }
 
+/** Whether the Pod is one of those that the size asks for. */
+export const isInRange = (set: StatefulSet, pod: Pod): boolean => {
+  const index = ordinalOf(set, pod) - (set.spec.ordinals?.start ?? 0)
+  return index >= 0 && index < (set.spec.replicas ?? 1)
+}
+
 export const claimName = (set: StatefulSet, template: KubeObject, ordinal: number): string =>
   `${template.metadata.name}-${podName(set, ordinal)}`
 
@@ -63,7 +68,10 @@ export const statefulPod = (
   { template, revision }: { template: PodTemplate; revision: string },
 ): NewPod => {
   const name = podName(set, ordinal)
-  const pod = podFromTemplate(template, resources.statefulSets, set, { name })
+  const pod = podFromTemplate(template, resources.statefulSets, set, {
+    name,
+    generateName: `${set.metadata.name}-`,
+  })
   const templates = set.spec.volumeClaimTemplates ?? []
   const own = new Set(templates.map((t) => t.metadata.name!))
   const volumes = [
@@ -92,7 +100,7 @@ export const statefulPod = (
   }
 }
 
-/** The claims of an ordinal. They outlive their Pod, unless the set's policy says that they go with the set. */
+/** The claims of an ordinal. They outlive their Pod, unless the set's policy gives them an owner. */
 export const statefulClaims = (set: StatefulSet, ordinal: number) =>
   (set.spec.volumeClaimTemplates ?? []).map((template) => ({
     metadata: {
@@ -100,17 +108,6 @@ export const statefulClaims = (set: StatefulSet, ordinal: number) =>
       namespace: set.metadata.namespace,
       labels: { ...template.metadata.labels, ...set.spec.selector.matchLabels },
       annotations: { ...template.metadata.annotations },
-      ...(set.spec.persistentVolumeClaimRetentionPolicy?.whenDeleted === 'Delete'
-        ? {
-            ownerReferences: [
-              {
-                ...ownerReference(resources.statefulSets, set),
-                controller: undefined,
-                blockOwnerDeletion: true,
-              },
-            ],
-          }
-        : {}),
     },
     spec: template.spec,
   }))

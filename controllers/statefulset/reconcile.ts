@@ -20,6 +20,8 @@ export interface Observed {
 export type Action =
   | { do: 'create'; ordinal: number; revision: string }
   | { do: 'claims'; ordinal: number }
+  /** Gives its claims to whom the retention policy says. */
+  | { do: 'own'; pod: Pod }
   | { do: 'delete'; pod: Pod; why: 'scale' | 'update' | 'failed' }
 
 const isTerminating = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefined
@@ -71,6 +73,10 @@ const revisionFor = (
     ? currentRevision
     : updateRevision
 
+const own = ({ observed }: Round, pod: Pod, actions: Action[]): void => {
+  if ((observed.set.spec.volumeClaimTemplates ?? []).length > 0) actions.push({ do: 'own', pod })
+}
+
 /** True: this round ends here, what follows has to wait. */
 const growOne = (round: Round, index: number, actions: Action[]): boolean => {
   const { observed } = round
@@ -92,7 +98,9 @@ const growOne = (round: Round, index: number, actions: Action[]): boolean => {
   }
   if (pod.status?.phase === 'Pending' && claims === 'missing')
     actions.push({ do: 'claims', ordinal })
-  return ordered && !round.isHealthy(pod)
+  if (!round.isHealthy(pod)) return ordered
+  own(round, pod, actions)
+  return false
 }
 
 const shrink = (round: Round, actions: Action[]): boolean => {
@@ -103,7 +111,7 @@ const shrink = (round: Round, actions: Action[]): boolean => {
       continue
     }
     // An unhealthy one elsewhere blocks the scaling down, unless it is this one that goes first (row 258).
-    if (ordered && !isRunningAndReady(pod) && pod !== round.firstUnhealthy) return true
+    if (ordered && !round.isHealthy(pod) && pod !== round.firstUnhealthy) return true
     actions.push({ do: 'delete', pod, why: 'scale' })
     if (ordered) return true
   }

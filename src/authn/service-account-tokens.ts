@@ -9,6 +9,13 @@ import {
 import type { JWTPayload } from 'jose'
 import type { Clock } from '#api/clock.js'
 import type { UserInfo } from '#api/user-info.js'
+import {
+  holdsToken,
+  legacyClaimsOf,
+  legacyIssuer,
+  legacyUser,
+  type TokenSecret,
+} from './legacy-token.js'
 
 export interface BoundReference {
   readonly name: string
@@ -42,6 +49,8 @@ export interface ReferenceReader {
     namespace: string,
     reference: BoundReference,
   ): Promise<boolean>
+  /** Undefined when there is none, or it is being deleted. */
+  tokenSecret(namespace: string, name: string): Promise<TokenSecret | undefined>
 }
 
 export interface ServiceAccountTokensOptions {
@@ -147,11 +156,12 @@ export class ServiceAccountTokens {
     if (token.split('.').length !== 3) return undefined
     const payload = await this.#payloadOf(token)
     if (payload === undefined) return undefined
-    const inToken = [payload.aud ?? []].flat()
+    const isLegacy = payload.iss === legacyIssuer
+    const inToken = isLegacy ? this.#options.audiences : [payload.aud ?? []].flat()
     const common = audiences.filter((audience) => inToken.includes(audience))
     if (common.length === 0)
       return `token audiences ${quoted(inToken)} is invalid for the target audiences ${quoted(audiences)}`
-    const user = await this.#userOf(payload)
+    const user = await (isLegacy ? this.#legacyUserOf(payload, token) : this.#userOf(payload))
     return user === undefined ? undefined : { user, audiences: common }
   }
 
@@ -159,7 +169,7 @@ export class ServiceAccountTokens {
     const known = this.#verified.get(token)
     const nowSeconds = this.#options.clock.now() / 1000
     if (known !== undefined) {
-      if (known.exp! > nowSeconds) return known
+      if ((known.exp ?? Number.POSITIVE_INFINITY) > nowSeconds) return known
       this.#verified.delete(token)
       return undefined
     }
@@ -167,11 +177,13 @@ export class ServiceAccountTokens {
     for (const { key, algorithm } of this.verifyingKeys) {
       try {
         const { payload } = await jwtVerify(token, key, {
-          issuer: this.#options.issuer,
+          issuer: [this.#options.issuer, legacyIssuer],
           algorithms: [algorithm],
           currentDate: new Date(this.#options.clock.now()),
-          requiredClaims: ['exp', 'sub'],
+          requiredClaims: ['sub'],
         })
+        // Only a Secret may hold a token without an end.
+        if (payload.iss !== legacyIssuer && payload.exp === undefined) return undefined
         if (this.#verified.size >= verifiedTokensMax)
           this.#verified.delete(this.#verified.keys().next().value!)
         this.#verified.set(token, payload)
@@ -181,6 +193,16 @@ export class ServiceAccountTokens {
       }
     }
     return undefined
+  }
+
+  async #legacyUserOf(payload: JWTPayload, token: string): Promise<UserInfo | undefined> {
+    const claims = legacyClaimsOf(payload)
+    if (claims === undefined) return undefined
+    const { namespace, secretName, account } = claims
+    const { references } = this.#options
+    if (!holdsToken(await references.tokenSecret(namespace, secretName), token)) return undefined
+    if (!(await references.exists('serviceaccounts', namespace, account))) return undefined
+    return legacyUser(claims, serviceAccountGroups(namespace))
   }
 
   /** Undefined when the account, or what the token is bound to, is gone or is another one of that name. */

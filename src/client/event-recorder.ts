@@ -1,6 +1,6 @@
 /**
- * Records Events about objects. The same event again raises the count of the first; an object that has very many is
- * cut off for a while. The rules of client-go's record package.
+ * Records Events about objects. The same event again raises the count of the first; many that differ in their message
+ * only become one; an object that has very many is cut off for a while. The rules of client-go's record package.
  */
 import { type Clock, formatTime } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
@@ -41,11 +41,18 @@ const waitingEventsMax = 1000
 const burstMax = 25
 const refillMs = 300_000
 const messageLengthMax = 1024
+/** This many messages of one reason within the time, and the next are told as one event. */
+const similarEventsMax = 10
+const similarForMs = 600_000
 
 interface KnownEvent {
   namespace: string
   name: string
   count: number
+}
+interface Similar {
+  messages: Set<string>
+  atMs: number
 }
 interface Bucket {
   tokens: number
@@ -71,6 +78,7 @@ export const createEventRecorder = ({
 }): EventRecorder => {
   const known = new Map<string, KnownEvent>()
   const buckets = new Map<string, Bucket>()
+  const similar = new Map<string, Similar>()
   let waiting = 0
   let tail: Promise<void> = Promise.resolve()
   let sequence = 0
@@ -84,6 +92,21 @@ export const createEventRecorder = ({
     return tokens >= 1
   }
 
+  /** Whether the event is one of too many that differ in their message only. */
+  const isCombined = (group: string, message: string): boolean => {
+    const now = clock.now()
+    const seen = similar.get(group)
+    const messages =
+      seen !== undefined && now - seen.atMs <= similarForMs ? seen.messages : new Set<string>()
+    messages.add(message)
+    similar.delete(group)
+    similar.set(group, { messages, atMs: now })
+    evictOldest(similar, knownEventsMax)
+    if (messages.size < similarEventsMax) return false
+    messages.delete(messages.keys().next().value!)
+    return true
+  }
+
   const create = async (key: string, body: KubeObject): Promise<void> => {
     const namespace = body.metadata.namespace!
     await client.create(coreEvents, body, { namespace })
@@ -95,7 +118,8 @@ export const createEventRecorder = ({
     const seen = known.get(key)
     if (seen === undefined) return create(key, body)
     seen.count++
-    const patch = { count: seen.count, lastTimestamp: body.lastTimestamp }
+    const { lastTimestamp, message } = body
+    const patch = { count: seen.count, lastTimestamp, message }
     try {
       await client.patch(coreEvents, seen, patch, { type: 'merge' })
     } catch (error) {
@@ -112,8 +136,13 @@ export const createEventRecorder = ({
       const subjectKey = `${subject.kind}/${namespace}/${name}/${uid}`
       if (waiting >= waitingEventsMax || !admits(subjectKey)) return
       const now = clock.now()
-      const text = message.slice(0, messageLengthMax)
-      const key = [subjectKey, type, reason, text, options.fieldPath].join('\n')
+      const group = [subjectKey, type, reason, options.action].join('\n')
+      const combined = isCombined(group, message)
+      const text = `${combined ? '(combined from similar events): ' : ''}${message}`.slice(
+        0,
+        messageLengthMax,
+      )
+      const key = combined ? group : [group, text, options.fieldPath].join('\n')
       const body: KubeObject = {
         kind: 'Event',
         apiVersion: 'v1',

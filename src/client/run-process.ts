@@ -25,8 +25,10 @@ type FlagSpec = NonNullable<ParseArgsConfig['options']>
 export type Flags = Record<string, string | boolean | (string | boolean)[] | undefined>
 
 export interface ProcessSpec {
-  /** As in `kubelevel NAME`; also the user agent. */
+  /** As in `kubelevel NAME`. */
   name: string
+  /** The user agent, and so the manager of the fields it writes: upstream's name of such a process. */
+  agent?: string
   flags?: FlagSpec
   /** What the one argument without a flag is called; handed over as the flag `argument`. */
   argument?: string
@@ -89,7 +91,10 @@ export const runProcess = async (spec: ProcessSpec, argv: readonly string[]): Pr
   }
   const log = pino({ name: spec.name, level: levelOf(flags.v as string) }, pino.destination(2))
   const stop = firstSignal()
-  const client = createClient(config, `kubelevel-${spec.name}/${versionOfPackage()}`)
+  const client = createClient(
+    config,
+    `${spec.agent ?? `kubelevel-${spec.name}`}/${versionOfPackage()}`,
+  )
   try {
     await spec.run(
       { client, clock: systemClock, log, signal: stop.signal, hostname: os.hostname() },

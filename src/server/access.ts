@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs'
 import type { FastifyRequest } from 'fastify'
 import type { Clock } from '#api/clock.js'
+import type { KubeObject } from '#api/object.js'
 import type { UserInfo } from '#api/user-info.js'
 import type { Authenticator, TokenAuthenticator } from '#authn/authenticator.js'
 import { ServiceAccountTokens } from '#authn/service-account-tokens.js'
@@ -53,6 +54,21 @@ const makeTokens = (
   const issuer = options.serviceAccountIssuer ?? defaultIssuer
   const { serviceAccountSigningKeyFile, serviceAccountKeyFiles = [] } = options
   const caller = new AbortController()
+  const find = async (
+    resource: string,
+    namespace: string,
+    name: string,
+  ): Promise<KubeObject | undefined> => {
+    const ctx = internalContext(
+      { now: clock.now(), caller, stores: () => undefined },
+      namespace === '' ? undefined : namespace,
+    )
+    try {
+      return (await storeOf('', resource).get(ctx, name, { kind: 'any' })).object
+    } catch {
+      return undefined
+    }
+  }
   return new ServiceAccountTokens({
     issuer,
     audiences: options.apiAudiences?.length ? options.apiAudiences : [issuer],
@@ -63,17 +79,14 @@ const makeTokens = (
     verifyingKeyPems: serviceAccountKeyFiles.map((file) => readFileSync(file, 'utf8')),
     clock,
     references: {
-      exists: async (resource, namespace, { name, uid }) => {
-        const ctx = internalContext(
-          { now: clock.now(), caller, stores: () => undefined },
-          namespace === '' ? undefined : namespace,
-        )
-        try {
-          const { object } = await storeOf('', resource).get(ctx, name, { kind: 'any' })
-          return object.metadata.uid === uid
-        } catch {
-          return false
-        }
+      exists: async (resource, namespace, { name, uid }) =>
+        (await find(resource, namespace, name))?.metadata.uid === uid,
+      tokenSecret: async (namespace, name) => {
+        const secret = await find('secrets', namespace, name)
+        if (secret === undefined || secret.metadata.deletionTimestamp !== undefined)
+          return undefined
+        const token = Buffer.from(String(secret.data?.token ?? ''), 'base64').toString()
+        return { labels: secret.metadata.labels ?? {}, token }
       },
     },
   })

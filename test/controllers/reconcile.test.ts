@@ -198,7 +198,7 @@ t.test('a StatefulSet does one thing at a time, in order; a parallel one all at 
       updateRevision: 'new',
       claims: () => 'ready',
       now: 0,
-    }).map((a) => (a.do === 'delete' ? `delete ${a.pod.metadata.name}` : `${a.do} ${a.ordinal}`))
+    }).map((a) => ('pod' in a ? `${a.do} ${a.pod.metadata.name}` : `${a.do} ${a.ordinal}`))
   const member = (i: number, fields: Parameters<typeof pod>[1] = {}, revision = 'new') =>
     pod(`db-${i}`, {
       ...fields,

@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import path from 'node:path'
 import type { Flags } from '../flags.js'
-import { credentialsDirectory } from '../identity.js'
+import { credentialsDirectory, credentialsOf } from '../identity.js'
 import type { ExitCode, Machine } from '../machine.js'
 import { serverOptionsOf } from '../serve-flags.js'
 import { announce, startServer, untilStopped } from './serve.js'
@@ -72,13 +72,19 @@ const keepRunning = (machine: Machine, name: string, args: readonly string[]): C
   }
 }
 
-/** Controllers sign with the CA that the server trusts, when it is kept in files. */
-const signingFlags = (flags: Flags): string[] => {
-  const directory = credentialsDirectory(serverOptionsOf(flags))
+/** Controllers sign certificates and tokens with the keys that the server trusts, when they are kept in files. */
+const signingFlags = (flags: Flags, machine: Machine): string[] => {
+  const options = serverOptionsOf(flags)
+  const directory = credentialsDirectory(options)
   if (directory === undefined) return []
+  // Made at first use, which may be a controller's.
+  if (options.serviceAccountSigningKeyFile === undefined)
+    credentialsOf(options, machine).serviceAccountKeyPem()
+  const tokenKey = options.serviceAccountSigningKeyFile ?? path.join(directory, 'sa.key')
   return [
     `--cluster-signing-cert-file=${path.join(directory, 'ca.crt')}`,
     `--cluster-signing-key-file=${path.join(directory, 'ca.key')}`,
+    `--service-account-private-key-file=${tokenKey}`,
   ]
 }
 
@@ -89,7 +95,7 @@ export const up = async (machine: Machine, flags: Flags, kubeconfig: string): Pr
   const rootDir = path.join(flags.text('data-dir')!, 'kubelet')
   const controllers = keepRunning(machine, 'controller-manager', [
     ...common,
-    ...signingFlags(flags),
+    ...signingFlags(flags, machine),
   ])
   const scheduler = keepRunning(machine, 'scheduler', common)
   const kubelet = keepRunning(machine, 'kubelet', [...common, '--root-dir', rootDir])

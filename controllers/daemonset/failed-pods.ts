@@ -1,0 +1,38 @@
+/**
+ * A kubelet that refuses a daemon's Pod and a controller that makes it anew would chase each other: Pods that failed on
+ * a node are replaced after 1 s, then 2 s, up to 15 min. Upstream: failedPodsBackoff.
+ */
+import type { Pod } from '#client/pod.js'
+import { type DaemonSet, targetNodeOf } from './reconcile.js'
+
+const firstMs = 1_000
+const maxMs = 900_000
+
+interface Entry {
+  waitMs: number
+  atMs: number
+}
+
+export class FailedPods {
+  readonly #entries = new Map<string, Entry>()
+
+  /** Milliseconds until this Pod may be replaced; 0 grants it, and makes the next one wait longer. */
+  admit(set: DaemonSet, pod: Pod, now: number): number {
+    const { uid } = set.metadata
+    const key = `${uid}/${set.status?.observedGeneration ?? 0}/${targetNodeOf(pod)}`
+    const known = this.#entries.get(key)
+    const isFresh = known !== undefined && now - known.atMs <= 2 * maxMs
+    if (isFresh && now - known.atMs < known.waitMs) return known.atMs + known.waitMs - now
+    this.#entries.set(key, {
+      waitMs: isFresh ? Math.min(maxMs, known.waitMs * 2) : firstMs,
+      atMs: now,
+    })
+    this.#forgetOld(now)
+    return 0
+  }
+
+  #forgetOld(now: number): void {
+    for (const [key, { atMs }] of this.#entries)
+      if (now - atMs > 2 * maxMs) this.#entries.delete(key)
+  }
+}

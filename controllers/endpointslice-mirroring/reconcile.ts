@@ -1,0 +1,161 @@
+/**
+ * Endpoints that somebody wrote by hand → EndpointSlices that say the same, one for each subset and address family.
+ * Pure. Upstream: endpointslicemirroring/reconciler.
+ */
+import { isIP } from 'node:net'
+import { jsonEqual } from '#api/json-object.js'
+import type { JsonValue, KubeObject, ObjectMeta } from '#api/object.js'
+import { resources } from '#client/resources.js'
+import type { EndpointSubset, Endpoints } from '../endpoints/reconcile.js'
+import { addressTypeOf } from '../endpointslice/endpoint.js'
+import { managedByLabel, serviceNameLabel } from '../endpointslice/reconcile.js'
+import { ownerReference } from '../ownership/claim.js'
+
+export const mirroredBy = 'endpointslicemirroring-controller.k8s.io'
+/** Upstream's --mirroring-max-endpoints-per-subset. */
+export const addressesPerSubsetMax = 1000
+
+interface MirroredEndpoint {
+  addresses: string[]
+  conditions: { ready: boolean }
+  hostname?: string
+  nodeName?: string
+  targetRef?: unknown
+}
+interface Port {
+  name: string
+  port: number
+  protocol: string
+  appProtocol?: string
+}
+export interface MirroredSlice extends KubeObject {
+  addressType: string
+  endpoints: MirroredEndpoint[] | null
+  ports: Port[] | null
+}
+export interface NewMirroredSlice {
+  [field: string]: unknown
+  metadata: ObjectMeta
+}
+export interface MirrorPlan {
+  create: NewMirroredSlice[]
+  update: MirroredSlice[]
+  delete: MirroredSlice[]
+  /** Addresses that are no IPs, and those beyond what a subset may have. */
+  invalid: number
+  skipped: number
+}
+
+const notCopied = [
+  'endpoints.kubernetes.io/last-change-trigger-time',
+  'kubectl.kubernetes.io/last-applied-configuration',
+]
+
+/** Who holds a lock in its annotations is no list of addresses; others ask to be left alone. */
+export const isMirrored = (endpoints: Endpoints): boolean =>
+  endpoints.metadata.labels?.['endpointslice.kubernetes.io/skip-mirror'] !== 'true' &&
+  endpoints.metadata.annotations?.['control-plane.alpha.kubernetes.io/leader'] === undefined
+
+const metadataFor = (endpoints: Endpoints): ObjectMeta => ({
+  namespace: endpoints.metadata.namespace,
+  labels: {
+    ...endpoints.metadata.labels,
+    [serviceNameLabel]: endpoints.metadata.name!,
+    [managedByLabel]: mirroredBy,
+  },
+  annotations: Object.fromEntries(
+    Object.entries(endpoints.metadata.annotations ?? {}).filter(
+      ([key]) => !notCopied.includes(key),
+    ),
+  ),
+  ownerReferences: [ownerReference(resources.endpoints, endpoints)],
+})
+
+interface Group {
+  addressType: string
+  ports: Port[]
+  endpoints: MirroredEndpoint[]
+}
+
+const groupKey = (addressType: string, ports: readonly Port[] | null): string =>
+  JSON.stringify([
+    addressType,
+    ...(ports ?? []).map((p) => [p.name, p.port, p.protocol, p.appProtocol ?? ''].join(' ')).sort(),
+  ])
+
+const portsOf = (subset: EndpointSubset): Port[] =>
+  (subset.ports ?? []).map(({ name = '', port, protocol, appProtocol }) => ({
+    name,
+    port,
+    protocol,
+    ...(appProtocol ? { appProtocol } : {}),
+  }))
+
+const groupsOf = (
+  endpoints: Endpoints,
+): { groups: Map<string, Group>; invalid: number; skipped: number } => {
+  const groups = new Map<string, Group>()
+  let invalid = 0
+  let skipped = 0
+  for (const subset of endpoints.subsets ?? []) {
+    const ports = portsOf(subset)
+    const all = [
+      ...(subset.addresses ?? []).map((address) => ({ address, ready: true })),
+      ...(subset.notReadyAddresses ?? []).map((address) => ({ address, ready: false })),
+    ]
+    const valid = all.filter(({ address }) => isIP(address.ip) !== 0)
+    invalid += all.length - valid.length
+    skipped += Math.max(0, valid.length - addressesPerSubsetMax)
+    for (const { address, ready } of valid.slice(0, addressesPerSubsetMax)) {
+      const addressType = addressTypeOf(address.ip)
+      const key = groupKey(addressType, ports)
+      const group = groups.get(key) ?? { addressType, ports, endpoints: [] }
+      groups.set(key, group)
+      const { ip, hostname, nodeName, targetRef } = address
+      group.endpoints.push({
+        addresses: [ip],
+        conditions: { ready },
+        ...(hostname ? { hostname } : {}),
+        ...(targetRef ? { targetRef } : {}),
+        ...(nodeName ? { nodeName } : {}),
+      })
+    }
+  }
+  return { groups, invalid, skipped }
+}
+
+const same = (a: unknown, b: unknown): boolean => jsonEqual(a as JsonValue, b as JsonValue)
+
+export const planMirror = (endpoints: Endpoints, slices: readonly MirroredSlice[]): MirrorPlan => {
+  const { groups, invalid, skipped } = groupsOf(endpoints)
+  const plan: MirrorPlan = { create: [], update: [], delete: [], invalid, skipped }
+  const existing = new Map<string, MirroredSlice[]>()
+  for (const slice of slices) {
+    const key = groupKey(slice.addressType, slice.ports)
+    existing.set(key, [...(existing.get(key) ?? []), slice])
+  }
+  for (const [key, group] of groups) {
+    const [slice, ...rest] = existing.get(key) ?? []
+    existing.delete(key)
+    plan.delete.push(...rest)
+    const metadata = metadataFor(endpoints)
+    if (slice === undefined) {
+      const generateName = `${endpoints.metadata.name}-`
+      plan.create.push({ metadata: { ...metadata, generateName }, ...group })
+      continue
+    }
+    const isRight =
+      same(slice.endpoints ?? [], group.endpoints) &&
+      same(slice.metadata.labels ?? {}, metadata.labels) &&
+      same(slice.metadata.annotations ?? {}, metadata.annotations)
+    if (isRight) continue
+    const { name, uid, resourceVersion } = slice.metadata
+    plan.update.push({
+      ...slice,
+      ...group,
+      metadata: { ...metadata, name, uid, resourceVersion },
+    })
+  }
+  for (const unused of existing.values()) plan.delete.push(...unused)
+  return plan
+}

@@ -1,0 +1,101 @@
+/** Makes the claims that Pods describe in their own volumes; upstream's ephemeral-volume-controller. */
+import type { KubeObject, ObjectMeta } from '#api/object.js'
+import { isNamespaceTerminating, messageOf } from '#client/errors.js'
+import { keyOf } from '#client/object-store.js'
+import type { Pod } from '#client/pod.js'
+import { resources } from '#client/resources.js'
+import {
+  type Controller,
+  type ControllerContext,
+  controllerRefOf,
+  newQueue,
+  queueRun,
+  syncStored,
+} from '../controller.js'
+import { ownerReference } from '../ownership/claim.js'
+
+interface EphemeralVolume {
+  name: string
+  ephemeral?: { volumeClaimTemplate: { metadata?: ObjectMeta; spec: unknown } }
+}
+const ephemeralVolumes = (pod: Pod): EphemeralVolume[] =>
+  ((pod.spec.volumes ?? []) as EphemeralVolume[]).filter((v) => v.ephemeral !== undefined)
+/** Upstream: ephemeral.VolumeClaimName. */
+const claimName = (pod: Pod, volume: EphemeralVolume): string =>
+  `${pod.metadata.name}-${volume.name}`
+
+const makeClaim = async (
+  { client, informers }: ControllerContext,
+  pod: Pod,
+  volume: EphemeralVolume,
+): Promise<void> => {
+  const claims = informers.for<KubeObject>(resources.persistentVolumeClaims)
+  const { namespace } = pod.metadata
+  const name = claimName(pod, volume)
+  const known = claims.store.get(`${namespace}/${name}`)
+  if (known !== undefined) {
+    if (controllerRefOf(known)?.uid === pod.metadata.uid) return
+    throw new Error(
+      `PVC ${namespace}/${name} was not created for pod ${namespace}/${pod.metadata.name} (pod is not owner)`,
+    )
+  }
+  const { metadata, spec } = volume.ephemeral!.volumeClaimTemplate
+  try {
+    const created = await client.create(resources.persistentVolumeClaims, {
+      metadata: {
+        name,
+        namespace,
+        labels: { ...metadata?.labels },
+        annotations: { ...metadata?.annotations },
+        ownerReferences: [ownerReference(resources.pods, pod)],
+      },
+      spec,
+    })
+    claims.observe(created)
+  } catch (error) {
+    if (isNamespaceTerminating(error)) throw error
+    throw new Error(`create PVC ${name}: ${messageOf(error)}`)
+  }
+}
+
+export const ephemeralVolumeController: Controller = {
+  name: 'ephemeral-volume-controller',
+  start(context) {
+    const { informers, recorder } = context
+    const pods = informers.for<Pod>(resources.pods)
+    const claims = informers.for<KubeObject>(resources.persistentVolumeClaims)
+    const queue = newQueue()
+    pods.handle({
+      onAdd(pod) {
+        if (ephemeralVolumes(pod).length > 0) queue.add(keyOf(pod))
+      },
+    })
+    claims.handle({
+      onDelete(claim) {
+        const owner = controllerRefOf(claim)
+        if (owner?.kind === 'Pod') queue.add(`${claim.metadata.namespace}/${owner.name}`)
+      },
+    })
+    return queueRun(
+      context,
+      queue,
+      syncStored(pods, async (pod) => {
+        if (pod.metadata.deletionTimestamp !== undefined) return
+        for (const volume of ephemeralVolumes(pod)) {
+          try {
+            await makeClaim(context, pod, volume)
+          } catch (error) {
+            if (!isNamespaceTerminating(error))
+              recorder('ephemeral_volume').event(
+                pod,
+                'Warning',
+                'FailedBinding',
+                `ephemeral volume ${volume.name}: ${messageOf(error)}`,
+              )
+            throw error
+          }
+        }
+      }),
+    )
+  },
+}

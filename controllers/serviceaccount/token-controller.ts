@@ -1,0 +1,139 @@
+/**
+ * Fills Secrets of type kubernetes.io/service-account-token with a token that does not expire, and removes those whose
+ * account is gone; upstream's serviceaccount-token-controller. New accounts get none: kubelets ask for tokens.
+ */
+import { createHash, createPrivateKey, createPublicKey } from 'node:crypto'
+import type { KubeObject } from '#api/object.js'
+import { isConflict, isNotFound } from '#client/errors.js'
+import { keyOf } from '#client/object-store.js'
+import { resources } from '#client/resources.js'
+import {
+  type Controller,
+  type ControllerContext,
+  enqueueOwn,
+  newQueue,
+  queueRun,
+  syncStored,
+} from '../controller.js'
+
+interface Secret extends KubeObject {
+  type?: string
+  data?: Record<string, string>
+}
+
+const tokenType = 'kubernetes.io/service-account-token'
+const nameAnnotation = 'kubernetes.io/service-account.name'
+const uidAnnotation = 'kubernetes.io/service-account.uid'
+const legacyIssuer = 'kubernetes/serviceaccount'
+const claim = (name: string): string => `${legacyIssuer}/${name}`
+
+const accountKey = ({ metadata }: KubeObject): string =>
+  `${metadata.namespace}/${metadata.annotations?.[nameAnnotation] ?? ''}`
+const isToken = (secret: Secret): boolean =>
+  secret.type === tokenType && Boolean(secret.metadata.annotations?.[nameAnnotation])
+
+const signToken = async (keyPem: string, account: KubeObject, secret: Secret): Promise<string> => {
+  const { SignJWT } = await import('jose')
+  const key = createPrivateKey(keyPem)
+  const der = createPublicKey(key).export({ type: 'spki', format: 'der' })
+  const { namespace, name, uid } = account.metadata
+  return new SignJWT({
+    [claim('namespace')]: namespace,
+    [claim('secret.name')]: secret.metadata.name,
+    [claim('service-account.name')]: name,
+    [claim('service-account.uid')]: uid,
+  })
+    .setProtectedHeader({
+      alg: key.asymmetricKeyType === 'ec' ? 'ES256' : 'RS256',
+      kid: createHash('sha256').update(der).digest('base64url'),
+    })
+    .setIssuer(legacyIssuer)
+    .setSubject(`system:serviceaccount:${namespace}:${name}`)
+    .sign(key)
+}
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64')
+
+const fill = async (
+  { client, informers, settings }: ControllerContext,
+  account: KubeObject,
+  secret: Secret,
+): Promise<void> => {
+  const data: Record<string, string> = { ...secret.data }
+  if (settings.rootCa !== undefined) data['ca.crt'] = base64(settings.rootCa)
+  data.namespace ||= base64(secret.metadata.namespace!)
+  data.token ||= base64(await signToken(settings.serviceAccountKey!, account, secret))
+  const isRight = Object.entries(data).every(([key, value]) => secret.data?.[key] === value)
+  if (isRight) return
+  const annotations = {
+    ...secret.metadata.annotations,
+    [nameAnnotation]: account.metadata.name!,
+    [uidAnnotation]: account.metadata.uid!,
+  }
+  const metadata = { ...secret.metadata, annotations }
+  const next = await client.update<Secret>(resources.secrets, { ...secret, metadata, data })
+  informers.for<Secret>(resources.secrets).observe(next)
+}
+
+/** The account that the Secret names, if it is the one that it was made for. */
+const accountOf = async (
+  { client, informers }: ControllerContext,
+  secret: Secret,
+): Promise<KubeObject | undefined> => {
+  const { store } = informers.for<KubeObject>(resources.serviceAccounts)
+  const uid = secret.metadata.annotations?.[uidAnnotation]
+  const fits = (account: KubeObject): boolean => !uid || account.metadata.uid === uid
+  const known = store.get(accountKey(secret))
+  if (known !== undefined && fits(known)) return known
+  // What the watch has not told yet must not cost a token.
+  try {
+    const name = secret.metadata.annotations![nameAnnotation]!
+    const live = await client.get(resources.serviceAccounts, {
+      namespace: secret.metadata.namespace,
+      name,
+    })
+    return fits(live) ? live : undefined
+  } catch (error) {
+    if (isNotFound(error)) return undefined
+    throw error
+  }
+}
+
+export const serviceAccountTokenController: Controller = {
+  name: 'serviceaccount-token-controller',
+  start(context) {
+    const { informers, client, settings } = context
+    if (settings.serviceAccountKey === undefined) return async () => {}
+    const secrets = informers.for<Secret>(resources.secrets)
+    const accounts = informers.for<KubeObject>(resources.serviceAccounts)
+    const queue = newQueue()
+    secrets.store.addIndex('account', (secret) => (isToken(secret) ? [accountKey(secret)] : []))
+    enqueueOwn(secrets, queue)
+    accounts.handle({
+      onDelete(account) {
+        for (const secret of secrets.store.byIndex('account', keyOf(account)))
+          queue.add(keyOf(secret))
+      },
+    })
+    return queueRun(
+      context,
+      queue,
+      syncStored(secrets, async (secret) => {
+        if (!isToken(secret) || secret.metadata.deletionTimestamp !== undefined) return
+        try {
+          const account = await accountOf(context, secret)
+          if (account !== undefined) return await fill(context, account, secret)
+          const { namespace, name, uid } = secret.metadata
+          await client.delete(
+            resources.secrets,
+            { namespace, name: name! },
+            { preconditions: { uid } },
+          )
+        } catch (error) {
+          // It changed meanwhile: the watch brings it again.
+          if (!isNotFound(error) && !isConflict(error)) throw error
+        }
+      }),
+    )
+  },
+}
