@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { seededRandom } from '../seeded-random.js'
 import { type Endpoint, Load, pause } from './load.js'
 import { problemsOf } from './verdict.js'
 
@@ -86,14 +87,6 @@ export interface RoundResult {
 /** Acknowledged writes before and after the fault: a round with fewer shows nothing. */
 const writesMin = 15
 
-/** mulberry32: seeds that lie side by side begin differently. */
-const randomOf = (seed: number) => () => {
-  seed = (seed + 0x6d2b79f5) | 0
-  let mixed = Math.imul(seed ^ (seed >>> 15), 1 | seed)
-  mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-  return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-}
-
 export const canTrace =
   process.platform === 'linux' &&
   spawnSync('strace', ['-qq', '-e', 'inject=fdatasync:delay_enter=1', 'true']).status === 0
@@ -148,7 +141,7 @@ const enough = async (load: Load, count: number): Promise<void> => {
 /** One server, or several on one store, under load with one fault. */
 export const playRound = async (options: RoundOptions): Promise<RoundResult> => {
   const { seed, store, replicas: count = 1 } = options
-  const random = randomOf(seed)
+  const random = seededRandom(seed)
   const directory = mkdtempSync(join(tmpdir(), 'kubelevel-round-'))
   const replicas = Array.from(
     { length: count },

@@ -36,6 +36,7 @@ export class World {
   readonly everyPod = new Map<string, Pod>()
   readonly gonePods = new Set<string>()
   onChange: () => void = () => {}
+  onPod: (event: 'added' | 'deleted', pod: Pod) => void = () => {}
 
   constructor(cluster: ClusterProcesses, namespace: string) {
     this.cluster = cluster
@@ -62,11 +63,17 @@ export class World {
         this.onChange()
       }
       informer.handle({
-        onAdd: changed,
+        onAdd: (object) => {
+          changed(object)
+          if (name === 'pods') this.onPod('added', object as Pod)
+        },
         onUpdate: changed,
         onDelete: (object) => {
           changed(object)
-          if (name === 'pods') this.gonePods.add(object.metadata.uid!)
+          if (name === 'pods') {
+            this.gonePods.add(object.metadata.uid!)
+            this.onPod('deleted', object as Pod)
+          }
           this.onChange()
         },
       })
@@ -204,7 +211,7 @@ export class World {
 flock -n 9 || echo "$STORY_POD" >>"${folder}/two"
 trap '${onTerm.replaceAll('$RECORDS', folder)}' TERM
 echo "$STORY_UID" >>"${folder}/starts"
-while :; do sleep 0.05; done`
+while :; do sleep 0.05 9>&-; done`
     return {
       name: 'main',
       image: 'none.example/main',
