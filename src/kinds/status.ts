@@ -29,3 +29,13 @@ export const specStays = ({ labels = false } = {}): NonNullable<Strategy['status
     else next.metadata.labels = previous.metadata.labels
   },
 })
+
+const metadataFields = ['labels', 'annotations', 'finalizers', 'ownerReferences'] as const
+
+/** The status subresource where metadata stays, too (apimachinery, ResetObjectMetaForStatus). */
+export const onlyStatusChanges: Prepare = (next, previous) => {
+  next.spec = previous.spec
+  for (const field of metadataFields)
+    if (previous.metadata[field] === undefined) delete next.metadata[field]
+    else Object.assign(next.metadata, { [field]: previous.metadata[field] })
+}

@@ -49,6 +49,7 @@ export const beforeCreate = (object: KubeObject, { definition, ctx }: Creation):
   const meta = object.metadata
   forgetEmptyLists(definition, object)
   if (countsGenerations(object, definition)) meta.generation = 1
+  strategy.dropDisabled?.(object)
   strategy.prepareForCreate?.(object, ctx)
   const errors = [
     ...validateMetaOnCreate(meta, definition),

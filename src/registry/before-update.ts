@@ -73,6 +73,7 @@ export const beforeUpdate = (
   matchNamespace(next.metadata, definition.namespaced ? (ctx.namespace ?? '') : '')
   if (previous.metadata.generation === undefined) delete next.metadata.generation
   else next.metadata.generation = previous.metadata.generation
+  definition.strategy.dropDisabled?.(next)
   hooks.prepareForUpdate?.(next, previous, ctx)
   // The hook may have put other metadata in its place.
   const meta = next.metadata

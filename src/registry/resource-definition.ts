@@ -70,6 +70,8 @@ export interface Reservation {
 export interface Strategy {
   /** Writes the defaults that the schema cannot express. Runs on every decoded body. */
   default?(object: KubeObject): void
+  /** Removes fields of features that are off, before every preparation. Their owners stay: they were counted before. */
+  dropDisabled?(object: KubeObject): void
   prepareForCreate?(object: KubeObject, ctx: RequestContext): void
   validate?(object: KubeObject, ctx: RequestContext): FieldError[]
   warningsOnCreate?(object: KubeObject, ctx: RequestContext): string[]

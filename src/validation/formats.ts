@@ -1,5 +1,5 @@
 /** Forms of values in specs, with upstream's messages (apimachinery, pkg/util/validation). */
-import { type FieldError, invalid } from '#api/field-error.js'
+import { type FieldError, invalid, required } from '#api/field-error.js'
 import { isDns1123Label, isDns1123Subdomain, regexMessage } from '#api/names.js'
 
 const at =
@@ -9,6 +9,19 @@ const at =
 
 export const validDnsLabel = at(isDns1123Label)
 export const validDnsSubdomain = at(isDns1123Subdomain)
+
+/** IsFullyQualifiedDomainName: a subdomain of at least two segments, a dot at its end allowed. */
+export const validFullyQualifiedName = (path: string, name: string): FieldError[] => {
+  if (name === '') return [required(path)]
+  const plain = name.endsWith('.') ? name.slice(0, -1) : name
+  const malformed = isDns1123Subdomain(plain)
+  if (malformed.length > 0) return [invalid(path, plain, malformed.join(','))]
+  if (plain.split('.').length < 2)
+    return [invalid(path, plain, 'should be a domain with at least two segments separated by dots')]
+  return plain
+    .split('.')
+    .flatMap((label) => isDns1123Label(label).map((message) => invalid(path, label, message)))
+}
 
 export const inRange = (low: number, high: number): string =>
   `must be between ${low} and ${high}, inclusive`

@@ -46,16 +46,20 @@ const fieldsOf = (type: string): readonly Field[] => {
 const mapValues = (map: Part, change: (value: unknown) => unknown): Part =>
   Object.fromEntries(Object.entries(map).map(([key, value]) => [key, change(value)]))
 
+/** Go's encoder sorts the keys of maps. */
+const byKey = (map: Part): Part =>
+  Object.fromEntries(Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1)))
+
 const isEmptyStruct = (zero: unknown): boolean => typeof zero === 'object' && zero !== null
 
 const printField = (field: Field, value: unknown, parent: Part): unknown => {
   const { type, zero, isMap } = field
   if (value === undefined || value === null)
     return type !== '' && isEmptyStruct(zero) ? internalForm(type, {}, parent) : zero
-  if (type === '') return value
+  if (type === '') return isMap ? byKey(value as Part) : value
   if (Array.isArray(value)) return value.map((item) => internalForm(type, item, parent))
   return isMap
-    ? mapValues(value as Part, (item) => internalForm(type, item, parent))
+    ? mapValues(byKey(value as Part), (item) => internalForm(type, item, parent))
     : internalForm(type, value, parent)
 }
 

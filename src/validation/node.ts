@@ -1,6 +1,7 @@
 /** Nodes (kubernetes, core/validation: ValidateNode, ValidateNodeUpdate). */
 import {
   child,
+  duplicate,
   type FieldError,
   forbidden,
   index,
@@ -73,30 +74,76 @@ const rangeErrors = (ranges: string[] | undefined): FieldError[] => {
   return errors
 }
 
+const featureLengthMax = 253
+const featureFormat = /^([A-Z][a-zA-Z0-9]*)(\/[a-zA-Z0-9]+)*$/
+
+const featureMessages = (name: string): string[] => {
+  const quoted = JSON.stringify(name)
+  if (name.length > featureLengthMax)
+    return [`invalid feature name ${quoted}: must be no more than ${featureLengthMax} characters`]
+  return featureFormat.test(name)
+    ? []
+    : [
+        `invalid feature name ${quoted}: must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes`,
+      ]
+}
+
+const featureErrors = (features: string[] = []): FieldError[] =>
+  each('status.declaredFeatures', features, (feature, path, i) => {
+    const following = features[i + 1]
+    const next = index('status.declaredFeatures', i + 1)
+    const errors = featureMessages(feature).map((message) => invalid(path, feature, message))
+    if (following === undefined || feature < following) return errors
+    return feature === following
+      ? [...errors, duplicate(next, following)]
+      : [...errors, invalid(next, following, 'list must be sorted alphabetically')]
+  })
+
+const swapErrors = (swap: Fields | undefined): FieldError[] =>
+  swap?.capacity !== undefined && swap.capacity <= 0
+    ? [invalid('metadata.nodeSwapStatus.capacity', swap.capacity, 'must be greater than 0')]
+    : []
+
 export const validateNode = ({ spec, status }: KubeObject): FieldError[] => [
   ...taintErrors(spec.taints),
-  ...resourceErrors(status),
+  ...resourceErrors(status ?? {}),
+  ...swapErrors(status?.nodeInfo?.swap),
+  ...featureErrors(status?.declaredFeatures),
   ...rangeErrors(spec.podCIDRs),
 ]
 
-const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
-
-export const validateNodeUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => {
-  const errors = resourceErrors(next.status ?? {})
-  const { podCIDRs, providerID } = previous.spec
-  if (podCIDRs?.length > 0 && !isSame(next.spec.podCIDRs, podCIDRs))
-    errors.push(
-      forbidden('spec.podCIDRs', 'node updates may not change podCIDR except from "" to valid'),
-    )
-  if (providerID && next.spec.providerID !== providerID)
+/** Cleared or changed, but by whom they were not set yet. */
+const fixedErrors = ({ spec }: KubeObject, previous: KubeObject): FieldError[] => {
+  const errors: FieldError[] = []
+  const stored: string[] = previous.spec.podCIDRs ?? []
+  const given: string[] = spec.podCIDRs ?? []
+  const refused = forbidden(
+    'spec.podCIDRs',
+    'node updates may not change podCIDR except from "" to valid',
+  )
+  if (stored.length > 0 && stored.length !== given.length) errors.push(refused)
+  else for (const [i, range] of stored.entries()) if (range !== given[i]) errors.push(refused)
+  const { providerID } = previous.spec
+  if (providerID && spec.providerID !== providerID)
     errors.push(
       forbidden(
         'spec.providerID',
         'node updates may not change providerID except from "" to valid',
       ),
     )
-  return [...errors, ...taintErrors(next.spec.taints), ...addressErrors(next.status?.addresses)]
+  return errors
 }
+
+export const validateNodeUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => [
+  ...resourceErrors(next.status ?? {}),
+  ...featureErrors(next.status?.declaredFeatures),
+  ...addressErrors(next.status?.addresses),
+  ...fixedErrors(next, previous),
+  ...taintErrors(next.spec.taints),
+  ...((next.spec.externalID ?? '') === (previous.spec.externalID ?? '')
+    ? []
+    : [forbidden('spec.externalID', 'may not be updated')]),
+]
 
 const addressErrors = (addresses: Fields[] | undefined): FieldError[] => {
   const seen = new Set<string>()
@@ -109,7 +156,7 @@ const addressErrors = (addresses: Fields[] | undefined): FieldError[] => {
           {
             type: 'FieldValueDuplicate' as const,
             field: index('status.addresses', i),
-            body: `Duplicate value: ${JSON.stringify({ Type: address.type, Address: address.address })}`,
+            body: `Duplicate value: ${JSON.stringify({ Type: address.type ?? '', Address: address.address ?? '' })}`,
           },
         ]
       : []

@@ -22,7 +22,12 @@ const operatorErrors = (toleration: Toleration, path: string): FieldError[] => {
     return value === ''
       ? []
       : [invalid(at, value, "value must be empty when `operator` is 'Exists'")]
-  return [notSupported(at, operator, ['Equal', 'Exists'])]
+  const known = ['Equal', 'Exists']
+  // Named where they are asked for, though their feature is off.
+  const comparisons = ['Lt', 'Gt']
+  return [
+    notSupported(at, operator, comparisons.includes(operator) ? [...known, ...comparisons] : known),
+  ]
 }
 
 const tolerationErrors = (toleration: Toleration, path: string): FieldError[] => {

@@ -48,6 +48,7 @@ export const evaluate = (definition: ResourceDefinition, text: string): Evaluate
     const object = definition.convert?.toStorage(decoded) ?? decoded
     object.metadata.uid = 'u-1'
     if (definition.namespaced) object.metadata.namespace = 'default'
+    strategy.dropDisabled?.(object)
     strategy.prepareForCreate?.(object, ctx)
     const errors = [
       ...validateMetaOnCreate(object.metadata, definition),

@@ -6,9 +6,9 @@ import {
   validateDaemonSetStatus,
   validateDaemonSetUpdate,
 } from '#validation/workload/apps.js'
-import { templateWarnings } from '#validation/workload/warnings.js'
+import { templateWarnings, templateWarningsOnUpdate } from '#validation/workload/warnings.js'
 import { ownStatus, specStays } from '../status.js'
-import { defaultTemplate } from '../workloads/pod-template.js'
+import { defaultTemplate, dropDisabledOfTemplate } from '../workloads/pod-template.js'
 
 // What older versions had in the spec is kept in an annotation: how often the template changed.
 const templateGeneration = 'deprecated.daemonset.template.generation'
@@ -42,6 +42,7 @@ export default defineKind({
   kind: 'DaemonSet',
   fieldAnnotations: [templateGeneration],
   strategy: {
+    dropDisabled: dropDisabledOfTemplate,
     default: writeDefaults,
     prepareForCreate: (set, ctx) => {
       status.prepareForCreate(set, ctx)
@@ -56,7 +57,7 @@ export default defineKind({
     validate: validateDaemonSet,
     validateUpdate: validateDaemonSetUpdate,
     warningsOnCreate: templateWarnings,
-    warningsOnUpdate: templateWarnings,
+    warningsOnUpdate: templateWarningsOnUpdate,
     status: { ...specStays(), validateUpdate: validateDaemonSetStatus },
   },
   sample: {

@@ -6,9 +6,13 @@ import {
   validateDeploymentStatus,
   validateDeploymentUpdate,
 } from '#validation/workload/apps.js'
-import { nameWarnings, templateWarnings } from '#validation/workload/warnings.js'
+import {
+  nameWarnings,
+  templateWarnings,
+  templateWarningsOnUpdate,
+} from '#validation/workload/warnings.js'
 import { ownStatus, specStays } from '../status.js'
-import { defaultTemplate } from '../workloads/pod-template.js'
+import { defaultTemplate, dropDisabledOfTemplate } from '../workloads/pod-template.js'
 import { scale } from '../workloads/scale.js'
 
 const writeDefaults = ({ spec }: KubeObject): void => {
@@ -33,6 +37,7 @@ export default defineKind({
   kind: 'Deployment',
   subresources: [scale()],
   strategy: {
+    dropDisabled: dropDisabledOfTemplate,
     completeEmpty: (object) => {
       object.spec = { ...(object.spec as JsonObject), replicas: 0 }
     },
@@ -45,7 +50,7 @@ export default defineKind({
     validate: validateDeployment,
     validateUpdate: validateDeploymentUpdate,
     warningsOnCreate: (object) => [...nameWarnings(object), ...templateWarnings(object)],
-    warningsOnUpdate: templateWarnings,
+    warningsOnUpdate: templateWarningsOnUpdate,
     status: { ...specStays({ labels: true }), validateUpdate: validateDeploymentStatus },
   },
   sample: {

@@ -5,9 +5,13 @@ import {
   validateReplicaSetStatus,
   validateReplicaSetUpdate,
 } from '#validation/workload/apps.js'
-import { nameWarnings, templateWarnings } from '#validation/workload/warnings.js'
+import {
+  nameWarnings,
+  templateWarnings,
+  templateWarningsOnUpdate,
+} from '#validation/workload/warnings.js'
 import { ownStatus, specStays } from '../status.js'
-import { defaultTemplate } from '../workloads/pod-template.js'
+import { defaultTemplate, dropDisabledOfTemplate } from '../workloads/pod-template.js'
 import { scale } from '../workloads/scale.js'
 
 export default defineKind({
@@ -16,6 +20,7 @@ export default defineKind({
   kind: 'ReplicaSet',
   subresources: [scale()],
   strategy: {
+    dropDisabled: dropDisabledOfTemplate,
     completeEmpty: (object) => {
       object.spec = { ...(object.spec as JsonObject), replicas: 0 }
     },
@@ -27,7 +32,7 @@ export default defineKind({
     validate: validateReplicaSet,
     validateUpdate: validateReplicaSetUpdate,
     warningsOnCreate: (object) => [...nameWarnings(object), ...templateWarnings(object)],
-    warningsOnUpdate: templateWarnings,
+    warningsOnUpdate: templateWarningsOnUpdate,
     status: { ...specStays(), validateUpdate: validateReplicaSetStatus },
   },
   sample: {

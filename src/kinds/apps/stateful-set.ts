@@ -6,15 +6,13 @@ import {
   validateStatefulSetStatus,
   validateStatefulSetUpdate,
 } from '#validation/workload/apps.js'
-import { templateWarnings } from '#validation/workload/warnings.js'
+import { templateWarnings, templateWarningsOnUpdate } from '#validation/workload/warnings.js'
 import { defaultClaimSpec } from '../pods/volume-defaults.js'
 import { ownStatus, specStays } from '../status.js'
-import { defaultTemplate } from '../workloads/pod-template.js'
+import { defaultTemplate, dropDisabledOfTemplate } from '../workloads/pod-template.js'
 import { scale } from '../workloads/scale.js'
 
 const defaultUpdateStrategy = (strategy: Fields): void => {
-  // A feature that is off in v1.36.
-  delete strategy.rollingUpdate?.maxUnavailable
   if (strategy.type === undefined) {
     strategy.type = 'RollingUpdate'
     strategy.rollingUpdate ??= {}
@@ -40,12 +38,23 @@ const writeDefaults = ({ spec }: KubeObject): void => {
   spec.revisionHistoryLimit ??= 10
 }
 
+const historyWarnings = ({ spec }: KubeObject): string[] =>
+  spec.revisionHistoryLimit < 0
+    ? [
+        'spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended',
+      ]
+    : []
+
 export default defineKind({
   group: 'apps',
   version: 'v1',
   kind: 'StatefulSet',
   subresources: [scale()],
   strategy: {
+    dropDisabled: (set) => {
+      dropDisabledOfTemplate(set)
+      delete set.spec.updateStrategy?.rollingUpdate?.maxUnavailable
+    },
     validateName: dnsLabelName,
     completeEmpty: (object) => {
       object.spec = { ...(object.spec as JsonObject), replicas: 0 }
@@ -54,8 +63,11 @@ export default defineKind({
     ...ownStatus('io.k8s.api.apps.v1.StatefulSetStatus'),
     validate: validateStatefulSet,
     validateUpdate: validateStatefulSetUpdate,
-    warningsOnCreate: templateWarnings,
-    warningsOnUpdate: templateWarnings,
+    warningsOnCreate: (set) => [...templateWarnings(set), ...historyWarnings(set)],
+    warningsOnUpdate: (next, previous) => [
+      ...templateWarningsOnUpdate(next, previous),
+      ...historyWarnings(next),
+    ],
     status: { ...specStays(), validateUpdate: validateStatefulSetStatus },
   },
   sample: {

@@ -10,6 +10,7 @@ import {
 import type { KubeObject } from '#api/object.js'
 import { parseQuantity } from '#api/quantity.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { validNotNegative } from '#validation/formats.js'
 import { ownStatus } from '../status.js'
 import { type Metric, metricErrors, referenceErrors } from './metrics.js'
 
@@ -78,7 +79,10 @@ const replicaErrors = ({ minReplicas, maxReplicas = 0 }: KubeObject['spec']): Fi
   ...(minReplicas !== undefined && minReplicas < 1
     ? [invalid('spec.minReplicas', minReplicas, 'must be greater than or equal to 1')]
     : []),
-  ...(maxReplicas < 1 ? [required('spec.maxReplicas', 'must be set and greater than 0')] : []),
+  ...(maxReplicas === 0 ? [required('spec.maxReplicas', 'must be set and greater than 0')] : []),
+  ...(maxReplicas < 0
+    ? [invalid('spec.maxReplicas', maxReplicas, 'must be greater than or equal to 1')]
+    : []),
   ...(minReplicas !== undefined && maxReplicas < minReplicas
     ? [invalid('spec.maxReplicas', maxReplicas, 'must be greater than or equal to `minReplicas`')]
     : []),
@@ -130,7 +134,10 @@ const defaultRules = (spec: KubeObject['spec']): void => {
   }
 }
 
-export const emptyStatus = () => ({ desiredReplicas: 0, currentMetrics: null })
+export const validateHorizontalPodAutoscalerStatus = ({ status }: KubeObject): FieldError[] =>
+  ['currentReplicas', 'desiredReplicas'].flatMap((field) =>
+    validNotNegative(child('status', field), status?.[field]),
+  )
 
 export default defineKind({
   group: 'autoscaling',
@@ -153,6 +160,7 @@ export default defineKind({
     ...ownStatus('io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerStatus'),
     validate,
     validateUpdate: validate,
+    status: { validateUpdate: validateHorizontalPodAutoscalerStatus },
   },
   sample: {
     metadata: { name: 'sample' },

@@ -26,7 +26,7 @@ const targetErrors = (target: Metric = {}, path: string): FieldError[] => {
   const { type = '', averageUtilization, value, averageValue } = target
   return [
     ...(type === '' ? [required(child(path, 'type'), 'must specify a metric target type')] : []),
-    ...(type !== '' && !['Utilization', 'Value', 'AverageValue'].includes(type)
+    ...(!['Utilization', 'Value', 'AverageValue'].includes(type)
       ? [invalid(child(path, 'type'), type, 'must be either Utilization, Value, or AverageValue')]
       : []),
     ...positiveQuantity(child(path, 'value'), value),
@@ -67,11 +67,11 @@ export const referenceErrors = (
   ]
 }
 
-const resourceErrors = (source: Metric, path: string): FieldError[] => {
+/** What a resource's metric and a container's have in common. */
+const resourceTargetErrors = (source: Metric, path: string): FieldError[] => {
   const target = child(path, 'target')
   const { averageUtilization, averageValue } = source.target ?? {}
   return [
-    ...(source.name ? [] : [required(child(path, 'name'), 'must specify a resource name')]),
     ...targetErrors(source.target, target),
     ...(averageUtilization === undefined && averageValue === undefined
       ? [
@@ -91,6 +91,9 @@ const resourceErrors = (source: Metric, path: string): FieldError[] => {
       : []),
   ]
 }
+
+const resourceNameMissing = (path: string): FieldError =>
+  required(child(path, 'name'), 'must specify a resource name')
 
 const sourceErrors: Readonly<Record<string, (source: Metric, path: string) => FieldError[]>> = {
   Object: (source, path) => [
@@ -134,7 +137,7 @@ const sourceErrors: Readonly<Record<string, (source: Metric, path: string) => Fi
     return [
       ...identifierErrors(source.metric, child(path, 'metric')),
       ...targetErrors(source.target, child(path, 'target')),
-      ...(average === undefined || parseQuantity(average).nano <= 0n
+      ...(average === undefined
         ? [
             required(
               child(path, 'target', 'averageValue'),
@@ -144,15 +147,20 @@ const sourceErrors: Readonly<Record<string, (source: Metric, path: string) => Fi
         : []),
     ]
   },
-  Resource: resourceErrors,
+  Resource: (source, path) => [
+    ...(source.name ? [] : [resourceNameMissing(path)]),
+    ...resourceTargetErrors(source, path),
+  ],
   ContainerResource: (source, path) => [
-    ...(source.name ? validContainerResourceName(child(path, 'name'), source.name) : []),
+    ...(source.name
+      ? validContainerResourceName(child(path, 'name'), source.name)
+      : [resourceNameMissing(path)]),
     ...(source.container
       ? isDns1123Label(source.container).map((m) =>
           invalid(child(path, 'container'), source.container, m),
         )
       : [required(child(path, 'container'), 'must specify a container')]),
-    ...resourceErrors(source, path),
+    ...resourceTargetErrors(source, path),
   ],
 }
 
@@ -186,6 +194,10 @@ export const metricErrors = (metric: Metric, path: string): FieldError[] => {
 const defined = (object: Metric): Metric =>
   Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined))
 
+/** A current value is no pointer in the old form. */
+const zeroOf = (which: 'target' | 'current'): string | undefined =>
+  which === 'current' ? '0' : undefined
+
 /** `which` is target for specifications, current for statuses. */
 export const toOldForm = (metric: Metric, which: 'target' | 'current'): Metric => {
   const field = fieldOf(metric.type)
@@ -198,12 +210,12 @@ export const toOldForm = (metric: Metric, which: 'target' | 'current'): Metric =
     Resource: () => ({
       name,
       [utilization]: values.averageUtilization,
-      [average]: values.averageValue,
+      [average]: values.averageValue ?? zeroOf(which),
     }),
     ContainerResource: () => ({
       name,
       [utilization]: values.averageUtilization,
-      [average]: values.averageValue,
+      [average]: values.averageValue ?? zeroOf(which),
       container,
     }),
     Pods: () => ({ ...withId, [average]: values.averageValue }),

@@ -5,6 +5,7 @@ import {
   validateCronJob,
   validateCronJobUpdate,
 } from '#validation/workload/cron-jobs.js'
+import { dropDisabledOfPodSpec } from '../pods/pod-spec-defaults.js'
 import { ownStatus, specStays } from '../status.js'
 import { defaultTemplate } from '../workloads/pod-template.js'
 
@@ -13,6 +14,7 @@ export default defineKind({
   version: 'v1',
   kind: 'CronJob',
   strategy: {
+    dropDisabled: ({ spec }) => dropDisabledOfPodSpec(spec?.jobTemplate?.spec?.template?.spec),
     default: ({ spec }: KubeObject) => {
       defaultTemplate(spec.jobTemplate.spec?.template)
       spec.concurrencyPolicy ??= 'Allow'

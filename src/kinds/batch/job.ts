@@ -2,9 +2,13 @@ import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { validateJobStatus } from '#validation/workload/job-status.js'
 import { validateJob, validateJobUpdate } from '#validation/workload/jobs.js'
-import { nameWarnings, templateWarnings } from '#validation/workload/warnings.js'
+import {
+  nameWarnings,
+  templateWarnings,
+  templateWarningsOnUpdate,
+} from '#validation/workload/warnings.js'
 import { ownStatus, specStays } from '../status.js'
-import { defaultTemplate } from '../workloads/pod-template.js'
+import { defaultTemplate, dropDisabledOfTemplate } from '../workloads/pod-template.js'
 import { defaultJobSpec, generateSelector } from './job-spec.js'
 
 const writeDefaults = (job: KubeObject): void => {
@@ -22,6 +26,7 @@ export default defineKind({
   version: 'v1',
   kind: 'Job',
   strategy: {
+    dropDisabled: dropDisabledOfTemplate,
     defaultGarbageCollectionWarning:
       'child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning',
     default: writeDefaults,
@@ -37,7 +42,7 @@ export default defineKind({
     validate: validateJob,
     validateUpdate: validateJobUpdate,
     warningsOnCreate: (job) => [...nameWarnings(job), ...templateWarnings(job)],
-    warningsOnUpdate: templateWarnings,
+    warningsOnUpdate: templateWarningsOnUpdate,
     status: { ...specStays(), validateUpdate: validateJobStatus },
     defaultGarbageCollection: 'orphan',
   },

@@ -11,7 +11,7 @@ import { isQualifiedName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { compareQuantities, parseQuantity } from '#api/quantity.js'
 import { defineKind } from '#registry/resource-definition.js'
-import { validResourceName } from '#validation/resource-name.js'
+import { validContainerResourceName, validResourceName } from '#validation/resource-name.js'
 
 type Quantities = Record<string, string>
 interface LimitItem {
@@ -107,9 +107,11 @@ const fields = ['max', 'min', 'default', 'defaultRequest', 'maxLimitRequestRatio
 
 const itemErrors = (item: LimitItem, path: string): FieldError[] => {
   const errors: FieldError[] = []
+  const isCompute = item.type === 'Pod' || item.type === 'Container'
+  const nameErrors = isCompute ? validContainerResourceName : validResourceName
   const named = (field: (typeof fields)[number]): FieldError[] =>
     Object.keys(item[field] ?? {}).flatMap((name) =>
-      validResourceName(index(child(path, field), name), name),
+      nameErrors(index(child(path, field), name), name),
     )
   errors.push(...named('max'), ...named('min'))
   if (item.type === 'Pod') {

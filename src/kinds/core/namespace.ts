@@ -55,7 +55,11 @@ export default defineKind({
     },
   ],
   strategy: {
-    default: labelWithName,
+    default: (object) => {
+      labelWithName(object)
+      object.status ??= {}
+      object.status.phase ||= 'Active'
+    },
     validateName: dnsLabelName,
     generation: 'none',
     prepareForCreate: (object) => {

@@ -4,9 +4,9 @@ import { validateNode, validateNodeUpdate } from '#validation/node.js'
 import { roundResourceList } from '../pods/resource-lists.js'
 
 const writeDefaults = ({ spec, status }: KubeObject): void => {
-  // The first range stands alone too; given alone it makes the list.
-  if (spec.podCIDR !== undefined) spec.podCIDRs ??= [spec.podCIDR]
-  if (spec.podCIDRs !== undefined) spec.podCIDR = spec.podCIDRs[0]
+  // The first range stands alone too; where the two differ that one counts.
+  if (spec.podCIDR && spec.podCIDR !== spec.podCIDRs?.[0]) spec.podCIDRs = [spec.podCIDR]
+  if (spec.podCIDRs?.length > 0) spec.podCIDR = spec.podCIDRs[0]
   roundResourceList(status.capacity)
   if (status.capacity !== undefined) status.allocatable ??= { ...status.capacity }
   roundResourceList(status.allocatable)
@@ -16,6 +16,9 @@ const writeDefaults = ({ spec, status }: KubeObject): void => {
 const dropConfig = (status: Fields): void => {
   delete status.config
 }
+
+const warnings = ({ spec }: KubeObject): string[] =>
+  spec.externalID ? ['spec.externalID: this field is deprecated, and is unused by Kubernetes'] : []
 
 export default defineKind({
   group: '',
@@ -29,7 +32,12 @@ export default defineKind({
       dropConfig(node.status)
     },
     validate: validateNode,
-    validateUpdate: validateNodeUpdate,
+    validateUpdate: (next, previous) => [
+      ...validateNode(next),
+      ...validateNodeUpdate(next, previous),
+    ],
+    warningsOnCreate: warnings,
+    warningsOnUpdate: warnings,
     prepareForUpdate: (next, previous) => {
       next.status = previous.status
       delete next.spec.configSource

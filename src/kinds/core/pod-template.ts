@@ -1,6 +1,8 @@
 import { defineKind } from '#registry/resource-definition.js'
+import { sameJson } from '#validation/immutable.js'
 import { validatePodTemplateObject } from '#validation/workload/replication-controller.js'
 import { podTemplateWarnings } from '#validation/workload/warnings.js'
+import { dropDisabledOfPodSpec } from '../pods/pod-spec-defaults.js'
 import { defaultTemplate } from '../workloads/pod-template.js'
 
 export default defineKind({
@@ -8,12 +10,16 @@ export default defineKind({
   version: 'v1',
   kind: 'PodTemplate',
   strategy: {
+    dropDisabled: ({ template }) => dropDisabledOfPodSpec(template?.spec),
     validate: validatePodTemplateObject,
     validateUpdate: validatePodTemplateObject,
     warningsOnCreate: ({ template }) => podTemplateWarnings('template', template),
+    warningsOnUpdate: (next, previous) =>
+      next.metadata.generation === previous.metadata.generation
+        ? []
+        : podTemplateWarnings('template', next.template),
     default: (template) => defaultTemplate(template.template),
-    generation: (next, previous) =>
-      JSON.stringify(next.template) !== JSON.stringify(previous.template),
+    generation: (next, previous) => !sameJson(next.template, previous.template),
     prepareForCreate: (template) => {
       template.metadata.generation = 1
     },

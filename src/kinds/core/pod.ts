@@ -13,6 +13,7 @@ import { podSpecWarnings } from '#validation/pod/warnings.js'
 import { applyAppArmorAnnotations } from '../pods/app-armor.js'
 import { applyMatchLabelKeys } from '../pods/match-label-keys.js'
 import { defaultPod } from '../pods/pod-defaults.js'
+import { dropDisabledOfPodSpec } from '../pods/pod-spec-defaults.js'
 import { podStatus } from '../pods/pod-status.js'
 import { ephemeralContainers, resize } from '../pods/pod-views.js'
 import { keepStatus } from '../status.js'
@@ -91,6 +92,7 @@ export default defineKind({
     },
   ],
   strategy: {
+    dropDisabled: ({ spec }) => dropDisabledOfPodSpec(spec),
     default: defaultPod,
     prepareForCreate,
     validate: validatePodCreate,

@@ -6,7 +6,7 @@ import {
 } from '#validation/workload/replication-controller.js'
 import { nameWarnings, templateWarnings } from '#validation/workload/warnings.js'
 import { ownStatus, specStays } from '../status.js'
-import { defaultTemplate } from '../workloads/pod-template.js'
+import { defaultTemplate, dropDisabledOfTemplate } from '../workloads/pod-template.js'
 import { formatLabelSelector, scale } from '../workloads/scale.js'
 
 const writeDefaults = (controller: KubeObject): void => {
@@ -24,6 +24,7 @@ export default defineKind({
   kind: 'ReplicationController',
   subresources: [scale((rc) => formatLabelSelector({ matchLabels: rc.spec.selector }))],
   strategy: {
+    dropDisabled: dropDisabledOfTemplate,
     completeEmpty: (object) => {
       object.spec = { ...(object.spec as JsonObject), replicas: 0 }
     },
@@ -32,7 +33,9 @@ export default defineKind({
     validate: validateReplicationController,
     validateUpdate: validateReplicationController,
     warningsOnCreate: (object) => [...nameWarnings(object), ...templateWarnings(object)],
-    warningsOnUpdate: templateWarnings,
+    // Upstream warns of the old template, not of the new one.
+    warningsOnUpdate: (next, previous) =>
+      next.metadata.generation === previous.metadata.generation ? [] : templateWarnings(previous),
     status: { ...specStays(), validateUpdate: validateReplicationControllerStatus },
     defaultGarbageCollection: 'orphan',
   },

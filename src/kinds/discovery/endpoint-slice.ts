@@ -8,9 +8,10 @@ import {
   required,
   tooMany,
 } from '#api/field-error.js'
-import { isDns1123Label, isDns1123Subdomain, isQualifiedName } from '#api/names.js'
+import { isDns1123Label, isDns1123Subdomain, isLabelValue, isQualifiedName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { validFullyQualifiedName } from '#validation/formats.js'
 import { immutable, sameJson } from '#validation/immutable.js'
 import { familyOf, ipMessages, nonSpecialIp, validIp, validProtocol } from '#validation/network.js'
 
@@ -20,7 +21,6 @@ const portsMax = 20_000
 const endpointsMax = 1_000
 const zonesMax = 8
 const nodesMax = 8
-const topologyKeysMax = 16
 
 interface Hint {
   name: string
@@ -40,7 +40,7 @@ interface Port {
 }
 
 const named = (path: string, value: string | undefined, check: (v: string) => string[]) =>
-  value === undefined || value === '' ? [] : check(value).map((m) => invalid(path, value, m))
+  value === undefined ? [] : check(value).map((m) => invalid(path, value, m))
 
 const portsErrors = (ports: Port[]): FieldError[] => {
   if (ports.length > portsMax) return [tooMany('ports', ports.length, portsMax)]
@@ -51,7 +51,7 @@ const portsErrors = (ports: Port[]): FieldError[] => {
     const repeated = names.has(name) ? [duplicate(child(path, 'name'), name)] : []
     names.add(name)
     return [
-      ...named(child(path, 'name'), name, isDns1123Label),
+      ...(name === '' ? [] : named(child(path, 'name'), name, isDns1123Label)),
       ...repeated,
       ...(port.protocol === undefined
         ? [required(child(path, 'protocol'))]
@@ -62,7 +62,7 @@ const portsErrors = (ports: Port[]): FieldError[] => {
 }
 
 const addressErrors = (address: string, path: string, type: string, list: string): FieldError[] => {
-  if (type === 'FQDN') return isDns1123Subdomain(address).map((m) => invalid(path, address, m))
+  if (type === 'FQDN') return validFullyQualifiedName(path, address)
   if (ipMessages(address).length > 0) return validIp(path, address)
   if (familyOf(address) !== type)
     return [
@@ -75,46 +75,48 @@ const addressErrors = (address: string, path: string, type: string, list: string
   return nonSpecialIp(path, address)
 }
 
-const hintErrors = (hints: Hint[], path: string, max: number, check?: (v: string) => string[]) => {
+const hintErrors = (hints: Hint[], path: string, max: number, check: (v: string) => string[]) => {
   if (hints.length > max) return [tooMany(path, hints.length, max)]
   const names = new Set<string>()
   return hints.flatMap((hint, i) => {
     const at = child(index(path, i), 'name')
     const repeated = names.has(hint.name) ? [duplicate(at, hint.name)] : []
     names.add(hint.name)
-    return [...repeated, ...named(at, hint.name, check ?? (() => []))]
+    return [...repeated, ...named(at, hint.name, check)]
   })
 }
 
-const endpointErrors = (endpoint: Endpoint, path: string, type: string): FieldError[] => {
-  const { hints, deprecatedTopology = {} } = endpoint
-  // Go's null for a list without omitempty.
-  const addresses = endpoint.addresses ?? []
-  const list = child(path, 'addresses')
-  const topology = child(path, 'deprecatedTopology')
-  const keys = Object.keys(deprecatedTopology)
+const hintsErrors = (hints: Endpoint['hints'], path: string): FieldError[] => {
+  const zones = hints?.forZones ?? []
+  const zoneErrors = hintErrors(zones, child(path, 'forZones'), zonesMax, isLabelValue)
+  if (zones.length > zonesMax) return zoneErrors
+  const nodes = hints?.forNodes ?? []
   return [
-    ...(addresses.length === 0 ? [required(list, 'must contain at least 1 address')] : []),
-    ...(addresses.length > addressesMax
-      ? [tooMany(list, addresses.length, addressesMax)]
-      : addresses.flatMap((a, i) => addressErrors(a, index(list, i), type, list))),
-    ...named(child(path, 'nodeName'), endpoint.nodeName, isDns1123Subdomain),
-    ...(keys.length > topologyKeysMax ? [tooMany(topology, keys.length, topologyKeysMax)] : []),
-    ...keys.flatMap((key) => isQualifiedName(key).map((m) => invalid(topology, key, m))),
-    ...named(child(path, 'hostname'), endpoint.hostname, isDns1123Label),
-    ...hintErrors(hints?.forZones ?? [], child(path, 'hints', 'forZones'), zonesMax),
-    ...hintErrors(
-      hints?.forNodes ?? [],
-      child(path, 'hints', 'forNodes'),
-      nodesMax,
-      isDns1123Subdomain,
-    ),
+    ...zoneErrors,
+    ...hintErrors(nodes, child(path, 'forNodes'), nodesMax, isDns1123Subdomain),
   ]
 }
 
-const validate = (slice: KubeObject): FieldError[] => {
+const endpointErrors = (endpoint: Endpoint, path: string, type: string): FieldError[] => {
+  const { hints } = endpoint
+  // Go's null for a list without omitempty.
+  const addresses = endpoint.addresses ?? []
+  const list = child(path, 'addresses')
+  return [
+    ...(addresses.length === 0 ? [required(list, 'must contain at least 1 address')] : []),
+    ...(addresses.length > addressesMax ? [tooMany(list, addresses.length, addressesMax)] : []),
+    ...addresses.flatMap((a, i) => addressErrors(a, index(list, i), type, list)),
+    ...named(child(path, 'nodeName'), endpoint.nodeName, isDns1123Subdomain),
+    ...named(child(path, 'hostname'), endpoint.hostname, isDns1123Label),
+    ...hintsErrors(hints, child(path, 'hints')),
+  ]
+}
+
+const validate = (slice: KubeObject, previous?: KubeObject): FieldError[] => {
   const type: string = slice.addressType ?? ''
-  const endpoints: Endpoint[] = slice.endpoints ?? []
+  // What was stored once stays valid.
+  const isKept = previous !== undefined && sameJson(slice.endpoints, previous.endpoints)
+  const endpoints: Endpoint[] = isKept ? [] : (slice.endpoints ?? [])
   if (type === '') return [required('addressType')]
   if (!addressTypes.includes(type)) return [notSupported('addressType', type, addressTypes)]
   return [
@@ -125,6 +127,22 @@ const validate = (slice: KubeObject): FieldError[] => {
   ]
 }
 
+const content = ({ metadata, ...rest }: KubeObject) => ({ ...rest, labels: metadata.labels ?? {} })
+
+const hostLabel = 'kubernetes.io/hostname'
+
+/** v1 does not write this field; a node name that was known through it moves to its own. */
+const dropTopology = (next: KubeObject, previous?: KubeObject): void => {
+  const hostOf = (endpoint: Endpoint): string | undefined =>
+    endpoint.deprecatedTopology?.[hostLabel]
+  const known = new Set(((previous?.endpoints ?? []) as Endpoint[]).map(hostOf))
+  for (const endpoint of (next.endpoints ?? []) as Endpoint[]) {
+    const host = hostOf(endpoint)
+    if (endpoint.nodeName === undefined && host && known.has(host)) endpoint.nodeName = host
+    delete endpoint.deprecatedTopology
+  }
+}
+
 const managedBy = 'endpointslice.kubernetes.io/managed-by'
 
 export default defineKind({
@@ -132,14 +150,7 @@ export default defineKind({
   version: 'v1',
   kind: 'EndpointSlice',
   strategy: {
-    generation: (next, previous) => {
-      const content = ({ metadata, ...rest }: KubeObject) => ({
-        ...rest,
-        labels: metadata.labels ?? {},
-        annotations: metadata.annotations ?? {},
-      })
-      return !sameJson(content(next), content(previous))
-    },
+    generation: 'none',
     default: (slice) => {
       for (const port of (slice.ports ?? []) as Port[]) {
         port.name ??= ''
@@ -148,11 +159,20 @@ export default defineKind({
     },
     prepareForCreate: (slice) => {
       slice.metadata.generation = 1
+      dropTopology(slice)
     },
-    validate,
+    prepareForUpdate: (next, previous) => {
+      // Counted before the topology goes.
+      if (!sameJson(content(next), content(previous)))
+        next.metadata.generation = (previous.metadata.generation ?? 0) + 1
+      if (!sameJson(next.endpoints, previous.endpoints)) dropTopology(next, previous)
+    },
+    validate: (slice) => validate(slice),
+    warningsOnCreate: ({ addressType }) =>
+      addressType === 'FQDN' ? ['spec.addressType: FQDN endpoints are deprecated'] : [],
     metadataRevalidation: 'change',
     validateUpdate: (next, previous) => [
-      ...validate(next),
+      ...validate(next, previous),
       ...immutable('addressType', next.addressType, previous.addressType),
     ],
   },

@@ -6,7 +6,7 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
-import { isDns1123Subdomain, pathSegmentName } from '#api/names.js'
+import { isDns1123Label, isDns1123Subdomain, pathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { immutable } from '#validation/immutable.js'
@@ -46,7 +46,7 @@ const controllerErrors = (controller: string): FieldError[] => {
 const parameterErrors = (parameters: KubeObject['spec']): FieldError[] => {
   if (!parameters) return []
   const path = 'spec.parameters'
-  const { apiGroup, kind = '', name = '', scope, namespace = '' } = parameters
+  const { apiGroup, kind = '', name = '', scope, namespace } = parameters
   const segment = (field: string, value: string): FieldError[] =>
     value === ''
       ? [required(child(path, field))]
@@ -63,10 +63,13 @@ const parameterErrors = (parameters: KubeObject['spec']): FieldError[] => {
       : scopes.includes(scope)
         ? []
         : [notSupported(child(path, 'scope'), scope, scopes)]),
-    ...(scope === 'Namespace' && namespace === ''
+    ...(namespace === undefined || (scope === 'Cluster' && namespace === '')
+      ? []
+      : isDns1123Label(namespace).map((m) => invalid(at, namespace, m))),
+    ...(scope === 'Namespace' && namespace === undefined
       ? [required(at, "`parameters.scope` is set to 'Namespace'")]
       : []),
-    ...(scope === 'Cluster' && namespace !== ''
+    ...(scope === 'Cluster' && namespace !== undefined
       ? [forbidden(at, "`parameters.scope` is set to 'Cluster'")]
       : []),
   ]
@@ -89,7 +92,7 @@ export default defineKind({
     validate,
     metadataRevalidation: 'change',
     validateUpdate: (next, previous) => [
-      ...immutable('spec.controller', next.spec?.controller, previous.spec?.controller),
+      ...immutable('spec.controller', next.spec?.controller ?? '', previous.spec?.controller),
       ...validate(next),
     ],
   },

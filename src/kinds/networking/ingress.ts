@@ -1,5 +1,11 @@
 import { child, type FieldError, index, invalid, notSupported, required } from '#api/field-error.js'
-import { isDns1035Label, isDns1123Label, isDns1123Subdomain, regexMessage } from '#api/names.js'
+import {
+  isDns1035Label,
+  isDns1123Label,
+  isDns1123Subdomain,
+  pathSegmentName,
+  regexMessage,
+} from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { sameJson } from '#validation/immutable.js'
@@ -11,7 +17,7 @@ const classAnnotation = 'kubernetes.io/ingress.class'
 
 interface Backend {
   service?: { name?: string; port?: { name?: string; number?: number } }
-  resource?: { apiGroup?: string; kind?: string; name?: string }
+  resource?: { apiGroup?: string | null; kind?: string; name?: string }
 }
 interface Path {
   path?: string
@@ -65,9 +71,17 @@ const backendErrors = (backend: Backend, path: string): FieldError[] => {
   if (service) return serviceErrors(service, path)
   if (!resource) return [invalid(path, '', 'resource or service backend is required')]
   const at = child(path, 'resource')
-  return (['kind', 'name'] as const)
-    .filter((field) => !resource[field])
-    .map((field) => required(child(at, field)))
+  return [
+    ...(resource.apiGroup === undefined || resource.apiGroup === null
+      ? []
+      : messages(child(at, 'apiGroup'), resource.apiGroup, isDns1123Subdomain(resource.apiGroup))),
+    ...(['kind', 'name'] as const).flatMap((field) => {
+      const value = resource[field]
+      return value
+        ? messages(child(at, field), value, pathSegmentName(value, false))
+        : [required(child(at, field))]
+    }),
+  ]
 }
 
 const forbiddenSequences = ['//', '/./', '/../', '%2f', '%2F']

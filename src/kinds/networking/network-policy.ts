@@ -10,7 +10,13 @@ import {
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { type LabelSelector, validLabelSelector } from '#validation/label-selector.js'
-import { cidrMessages, parseCidr, validCidr, validPortOrName } from '#validation/network.js'
+import {
+  cidrMessages,
+  parseCidr,
+  validCidr,
+  validPort,
+  validPortOrName,
+} from '#validation/network.js'
 
 const protocols = ['TCP', 'UDP', 'SCTP']
 const policyTypes = ['Ingress', 'Egress']
@@ -35,20 +41,26 @@ const portErrors = ({ protocol, port, endPort }: Port, path: string): FieldError
   const errors: FieldError[] = []
   if (protocol !== undefined && !protocols.includes(protocol))
     errors.push(notSupported(child(path, 'protocol'), protocol, protocols))
-  const count = errors.length
   const endPath = child(path, 'endPort')
   if (port === undefined) {
     if (endPort !== undefined)
       errors.push(invalid(endPath, endPort, 'may not be specified when `port` is not specified'))
     return errors
   }
-  if (typeof port === 'string') {
-    if (endPort !== undefined)
-      errors.push(invalid(endPath, endPort, 'may not be specified when `port` is non-numeric'))
-  } else if (endPort !== undefined && endPort < port)
-    errors.push(invalid(endPath, port, 'must be greater than or equal to `port`'))
-  const [protocolErrors, endErrors] = [errors.slice(0, count), errors.slice(count)]
-  return [...protocolErrors, ...validPortOrName(child(path, 'port'), port), ...endErrors]
+  const portValid = validPortOrName(child(path, 'port'), port)
+  if (endPort === undefined) return [...errors, ...portValid]
+  if (typeof port === 'string')
+    return [
+      ...errors,
+      invalid(endPath, endPort, 'may not be specified when `port` is non-numeric'),
+      ...portValid,
+    ]
+  return [
+    ...errors,
+    ...portValid,
+    ...(endPort < port ? [invalid(endPath, port, 'must be greater than or equal to `port`')] : []),
+    ...validPort(endPath, endPort),
+  ]
 }
 
 const blockErrors = (block: NonNullable<Peer['ipBlock']>, path: string): FieldError[] => {

@@ -1,9 +1,9 @@
 import { type FieldError, index, invalid, required } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
-import { sameJson } from '#validation/immutable.js'
+import { immutableMessage } from '#validation/immutable.js'
 import { bigIntToIp, cidrMessages, parseCidr } from '#validation/network.js'
-import { ownStatus } from '../status.js'
+import { onlyStatusChanges, ownStatus } from '../status.js'
 
 const path = 'spec.cidrs'
 const cidrsMax = 2
@@ -23,25 +23,30 @@ const validate = ({ spec = {} }: KubeObject): FieldError[] => {
   if (cidrs.length === 0) return [required(path, 'at least one CIDR required')]
   if (cidrs.length > cidrsMax)
     return [invalid(path, { CIDRs: cidrs }, `may only hold up to ${cidrsMax} values`)]
-  const parsed = cidrs.map(parseCidr)
-  if (cidrs.length === cidrsMax && parsed.every((cidr) => cidr !== undefined)) {
-    if (parsed[0]!.family === parsed[1]!.family)
-      return [
-        invalid(
-          path,
-          cidrs,
-          'may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64',
-        ),
-      ]
-  }
-  return cidrs.flatMap((text, i) => canonicalErrors(text, index(path, i)))
+  const errors = cidrs.flatMap((text, i) => canonicalErrors(text, index(path, i)))
+  const families = cidrs.map((text) => parseCidr(text)?.family)
+  if (cidrs.length === cidrsMax && families[0] !== undefined && families[0] === families[1])
+    errors.push(
+      invalid(
+        path,
+        cidrs,
+        'may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64',
+      ),
+    )
+  return errors
 }
 
 /** A second family may be added; what was there stays. */
-const changeErrors = (next: string[], previous: string[]): FieldError[] => {
-  const kept = previous.every((cidr, i) => next[i] === cidr)
-  if (sameJson(next, previous) || (kept && previous.length === 1 && next.length === 2)) return []
-  return [invalid(path, next, 'field is immutable')]
+const validateUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => {
+  const given: string[] | undefined = next.spec?.cidrs
+  const stored: string[] = previous.spec?.cidrs ?? []
+  const cidrs = given ?? []
+  const changed = stored.flatMap((cidr, i) =>
+    cidr === cidrs[i] ? [] : [invalid(index(path, i), cidrs[i], immutableMessage)],
+  )
+  if (cidrs.length === stored.length) return changed
+  if (cidrs.length === 2 && stored.length === 1) return [...changed, ...validate(next)]
+  return [invalid(path, given ?? null, immutableMessage)]
 }
 
 export default defineKind({
@@ -53,9 +58,8 @@ export default defineKind({
     ...ownStatus('io.k8s.api.networking.v1.ServiceCIDRStatus'),
     validate,
     metadataRevalidation: 'change',
-    validateUpdate: (next, previous) => [
-      ...changeErrors(next.spec?.cidrs ?? [], previous.spec?.cidrs ?? []),
-    ],
+    validateUpdate,
+    status: { prepareForUpdate: onlyStatusChanges },
   },
   sample: { metadata: { name: 'sample' }, spec: { cidrs: ['10.254.0.0/24'] } },
 })

@@ -1,12 +1,13 @@
-import { child, type FieldError, invalid, required } from '#api/field-error.js'
+import { child, duplicate, type FieldError, index, invalid, required } from '#api/field-error.js'
 import { isDns1123Label } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { immutable } from '#validation/immutable.js'
+import { internalForm } from '#validation/internal-form.js'
 import { validLabels } from '#validation/label-selector.js'
 import { nonNegativeQuantity } from '#validation/number.js'
 import { validContainerResourceName } from '#validation/resource-name.js'
-import { validTolerations } from '#validation/toleration.js'
+import { type Toleration, validTolerations } from '#validation/toleration.js'
 
 const overheadErrors = (
   overhead: { podFixed?: Record<string, string> } | undefined,
@@ -17,6 +18,20 @@ const overheadErrors = (
     return [...named, ...nonNegativeQuantity(path, quantity)]
   })
 
+const tolerationsAt = child('scheduling', 'tolerations')
+
+const repeatedErrors = (tolerations: Toleration[]): FieldError[] => {
+  const seen = new Set<string>()
+  return tolerations.flatMap((toleration, i) => {
+    const { key = '', operator = '', value = '', effect = '' } = toleration
+    const listKey = JSON.stringify([key, operator, value, effect])
+    const isRepeated = seen.has(listKey)
+    seen.add(listKey)
+    const printed = (): unknown => internalForm('core.v1.Toleration', toleration)
+    return isRepeated ? [duplicate(index(tolerationsAt, i), printed())] : []
+  })
+}
+
 const validate = (object: KubeObject): FieldError[] => {
   const handler: string = object.handler ?? ''
   const { scheduling } = object
@@ -26,7 +41,8 @@ const validate = (object: KubeObject): FieldError[] => {
       : isDns1123Label(handler).map((m) => invalid('handler', handler, m))),
     ...overheadErrors(object.overhead),
     ...validLabels(child('scheduling', 'nodeSelector'), scheduling?.nodeSelector),
-    ...validTolerations(child('scheduling', 'tolerations'), scheduling?.tolerations ?? []),
+    ...validTolerations(tolerationsAt, scheduling?.tolerations ?? []),
+    ...repeatedErrors(scheduling?.tolerations ?? []),
   ]
 }
 
@@ -37,7 +53,10 @@ export default defineKind({
   strategy: {
     validate,
     metadataRevalidation: 'change',
-    validateUpdate: (next, previous) => immutable('handler', next.handler, previous.handler),
+    validateUpdate: (next, previous) => [
+      ...validate(next),
+      ...immutable('handler', next.handler ?? '', previous.handler),
+    ],
   },
   sample: { metadata: { name: 'sample' }, handler: 'sample' },
 })

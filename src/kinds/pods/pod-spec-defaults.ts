@@ -41,15 +41,21 @@ const defaultContainer = (container: Fields): void => {
   container.imagePullPolicy ??= defaultPullPolicy(container.image ?? '')
 }
 
-/** Fields of features that are off in v1.36. */
-const dropDisabled = (container: Fields): void => {
+const dropStopSignal = (container: Fields): void => {
   if (container.lifecycle?.stopSignal === undefined) return
   delete container.lifecycle.stopSignal
   if (Object.keys(container.lifecycle).length === 0) delete container.lifecycle
 }
 
-export const defaultPodSpec = (spec: Fields): void => {
+/** Fields of features that are off in v1.36. */
+export const dropDisabledOfPodSpec = (spec: Fields | undefined | null): void => {
+  if (!spec) return
   delete spec.schedulingGroup
+  for (const list of [spec.initContainers, spec.containers, spec.ephemeralContainers])
+    for (const container of list ?? []) dropStopSignal(container)
+}
+
+export const defaultPodSpec = (spec: Fields): void => {
   // The same under its old name; the new one wins.
   const account = spec.serviceAccountName ?? spec.serviceAccount
   if (account !== undefined) {
@@ -58,10 +64,7 @@ export const defaultPodSpec = (spec: Fields): void => {
   } else delete spec.serviceAccount
   for (const volume of spec.volumes ?? []) defaultVolume(volume)
   for (const list of [spec.initContainers, spec.containers, spec.ephemeralContainers])
-    for (const container of list ?? []) {
-      dropDisabled(container)
-      defaultContainer(container)
-    }
+    for (const container of list ?? []) defaultContainer(container)
   roundResourceList(spec.overhead)
   roundResources(spec.resources)
   spec.restartPolicy ??= 'Always'

@@ -1,6 +1,7 @@
 import { type FieldError, invalid, notSupported } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { validConditions } from '#validation/conditions.js'
 import { internalForm } from '#validation/internal-form.js'
 import { validLabelSelector } from '#validation/label-selector.js'
 import { nonNegative, validIntOrPercent } from '#validation/number.js'
@@ -48,8 +49,10 @@ export default defineKind({
     validate,
     validateUpdate: validate,
     status: {
-      validateUpdate: ({ status }) =>
-        counts.flatMap((field) => nonNegative(`status.${field}`, status?.[field] ?? 0)),
+      validateUpdate: ({ status }) => [
+        ...validConditions('status.conditions', status?.conditions),
+        ...counts.flatMap((field) => nonNegative(`status.${field}`, status?.[field] ?? 0)),
+      ],
     },
   },
   sample: {

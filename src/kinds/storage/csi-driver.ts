@@ -9,7 +9,7 @@ import {
 } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
-import { immutable } from '#validation/immutable.js'
+import { immutable, sameJson } from '#validation/immutable.js'
 
 const fsGroupPolicies = ['File', 'None', 'ReadWriteOnceWithFSType']
 const lifecycleModes = ['Persistent', 'Ephemeral']
@@ -66,8 +66,24 @@ const validate = ({ spec }: KubeObject): FieldError[] => {
           ),
         ]
       : []),
+    ...(spec.serviceAccountTokenInSecrets !== undefined && (spec.tokenRequests ?? []).length === 0
+      ? [
+          invalid(
+            'spec.serviceAccountTokenInSecrets',
+            spec.serviceAccountTokenInSecrets,
+            'serviceAccountTokenInSecrets is set but no tokenRequests are specified',
+          ),
+        ]
+      : []),
   ]
 }
+
+const tokenWarnings = (spec: KubeObject['spec']): string[] =>
+  (spec.tokenRequests ?? []).length > 0 && spec.serviceAccountTokenInSecrets === undefined
+    ? [
+        'spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible logging of tokens in volume attributes',
+      ]
+    : []
 
 export default defineKind({
   group: 'storage.k8s.io',
@@ -75,6 +91,9 @@ export default defineKind({
   kind: 'CSIDriver',
   strategy: {
     generation: 'none',
+    dropDisabled: ({ spec }) => {
+      delete spec?.preventPodSchedulingIfMissing
+    },
     default: ({ spec }) => {
       if (!spec) return
       spec.attachRequired ??= true
@@ -85,7 +104,17 @@ export default defineKind({
       spec.requiresRepublish ??= false
       spec.seLinuxMount ??= false
     },
+    prepareForUpdate: (next, previous) => {
+      // Created without a generation, it counts its changes.
+      if (!sameJson(next.spec, previous.spec))
+        next.metadata.generation = (previous.metadata.generation ?? 0) + 1
+    },
     validate,
+    warningsOnCreate: ({ spec }) => tokenWarnings(spec),
+    warningsOnUpdate: (next, previous) =>
+      sameJson(next.spec.tokenRequests, previous.spec.tokenRequests)
+        ? []
+        : tokenWarnings(next.spec),
     validateUpdate: (next, previous) => [
       ...validate(next),
       ...immutable('spec.attachedRequired', next.spec.attachRequired, previous.spec.attachRequired),

@@ -42,7 +42,8 @@ const requirementErrors = (requirement: TopologyRequirement, path: string): Fiel
 }
 
 const topologyErrors = (terms: TopologyTerm[]): FieldError[] => {
-  const seenTerms = new Set<string>()
+  // Upstream compares a term with all before it, and with as many empty ones as there are terms.
+  const before = terms.map(() => '[]')
   return terms.flatMap((term, i) => {
     const path = child(index('allowedTopologies', i), 'matchLabelExpressions')
     const requirements = term.matchLabelExpressions ?? []
@@ -58,10 +59,9 @@ const topologyErrors = (terms: TopologyTerm[]): FieldError[] => {
     const whole = JSON.stringify(
       requirements.map((r) => [r.key, [...(r.values ?? [])].sort()]).sort(),
     )
-    // Upstream compares a term with all before it, and with an empty set at the start.
-    const isRepeated = requirements.length === 0 ? i > 0 : seenTerms.has(whole)
-    seenTerms.add(whole)
-    return isRepeated ? [...errors, duplicate(path, '')] : errors
+    errors.push(...before.filter((other) => other === whole).map(() => duplicate(path, '')))
+    before.push(whole)
+    return errors
   })
 }
 
@@ -73,7 +73,7 @@ const validate = (object: KubeObject): FieldError[] => {
       ? [required('provisioner')]
       : isQualifiedName(lower).map((m) => invalid('provisioner', lower, m))),
     ...parametersErrors(object.parameters, { allowEmpty: true }),
-    ...(reclaimPolicies.includes(object.reclaimPolicy)
+    ...(object.reclaimPolicy === '' || reclaimPolicies.includes(object.reclaimPolicy)
       ? []
       : [notSupported('reclaimPolicy', object.reclaimPolicy, reclaimPolicies)]),
     ...(bindingModes.includes(object.volumeBindingMode)
@@ -93,10 +93,13 @@ export default defineKind({
       object.volumeBindingMode ??= 'Immediate'
     },
     validate,
-    validateUpdate: (next, previous) =>
-      ['parameters', 'provisioner', 'reclaimPolicy', 'volumeBindingMode'].flatMap((field) =>
-        immutable(field, next[field], previous[field]),
+    validateUpdate: (next, previous) => [
+      ...validate(next),
+      ...immutable('parameters', next.parameters ?? {}, previous.parameters),
+      ...['provisioner', 'reclaimPolicy', 'volumeBindingMode'].flatMap((field) =>
+        immutable(field, next[field] ?? '', previous[field]),
       ),
+    ],
   },
   sample: { metadata: { name: 'sample' }, provisioner: 'example.com/sample' },
 })

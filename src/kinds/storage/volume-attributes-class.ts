@@ -28,6 +28,7 @@ export default defineKind({
       ...(sameJson(next.parameters, previous.parameters)
         ? []
         : [forbidden('parameters', 'updates to parameters are forbidden.')]),
+      ...validate(next),
     ],
   },
   sample: {

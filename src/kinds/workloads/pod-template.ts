@@ -1,7 +1,11 @@
 /** What every kind with a pod template does alike: defaults inside the template. */
-import type { Fields } from '#api/object.js'
-import { defaultPodSpec } from '../pods/pod-spec-defaults.js'
+import type { Fields, KubeObject } from '#api/object.js'
+import { defaultPodSpec, dropDisabledOfPodSpec } from '../pods/pod-spec-defaults.js'
 
 export const defaultTemplate = (template: Fields | undefined | null): void => {
   if (template?.spec) defaultPodSpec(template.spec)
 }
+
+/** Fields of the template in spec.template that belong to features that are off. */
+export const dropDisabledOfTemplate = ({ spec }: KubeObject): void =>
+  dropDisabledOfPodSpec(spec?.template?.spec)

@@ -17,11 +17,24 @@ const byStatus: Readonly<Record<string, FieldSet>> = {
   'apps/deployments': union(spec, meta('labels')),
   'admissionregistration.k8s.io/validatingadmissionpolicies': metadataAndSpec,
   'apiregistration.k8s.io/apiservices': metadataAndSpec,
+  'certificates.k8s.io/certificatesigningrequests': union(
+    spec,
+    setOfPath('f:status', 'f:conditions'),
+  ),
   'flowcontrol.apiserver.k8s.io/flowschemas': metadataAndSpec,
   'flowcontrol.apiserver.k8s.io/prioritylevelconfigurations': metadataAndSpec,
   'networking.k8s.io/servicecidrs': metadataAndSpec,
   'resource.k8s.io/resourceclaims': metadataAndSpec,
   'storage.k8s.io/volumeattachments': metadataAndSpec,
+}
+
+/** What writes of other subresources put back: by group, resource and subresource. */
+const bySubresource: Readonly<Record<string, FieldSet>> = {
+  '/namespaces/finalize': status,
+  'certificates.k8s.io/certificatesigningrequests/approval': union(
+    spec,
+    setOfPath('f:status', 'f:certificate'),
+  ),
 }
 
 /** A request never changes after it was made, so nobody owns it. */
@@ -36,5 +49,5 @@ export const resetFieldsOf = (
   const key = `${resource.group}/${resource.resource}`
   if (subresource === '') return byMain[key] ?? (resource.hasStatus ? status : emptySet)
   if (subresource === 'status') return resource.isCustom ? metadataAndSpec : (byStatus[key] ?? spec)
-  return emptySet
+  return bySubresource[`${key}/${subresource}`] ?? emptySet
 }

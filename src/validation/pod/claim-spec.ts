@@ -11,7 +11,7 @@ import {
 import { isQualifiedName } from '#api/names.js'
 import type { Fields } from '#api/object.js'
 import { parseQuantity } from '#api/quantity.js'
-import { validDnsSubdomain } from '../formats.js'
+import { validDnsLabel, validDnsSubdomain } from '../formats.js'
 import { validLabelSelector, validLabels } from '../label-selector.js'
 
 const accessModes = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod']
@@ -39,17 +39,37 @@ const sourceErrors = (path: string, source: Fields | undefined): FieldError[] =>
   const errors: FieldError[] = []
   if (!source.name) errors.push(required(child(path, 'name')))
   if (!source.kind) errors.push(required(child(path, 'kind')))
-  const isCore = !source.apiGroup
-  if (isCore && source.kind && source.kind !== 'PersistentVolumeClaim')
+  const apiGroup: string = source.apiGroup ?? ''
+  if (apiGroup === '' && source.kind !== 'PersistentVolumeClaim')
     errors.push(
       invalid(
         path,
-        source.kind,
+        source.kind ?? '',
         "must be 'PersistentVolumeClaim' when referencing the default apiGroup",
       ),
     )
+  if (apiGroup !== '') errors.push(...validDnsSubdomain(child(path, 'apiGroup'), apiGroup))
+  if (source.namespace) errors.push(...validDnsLabel(child(path, 'namespace'), source.namespace))
   return errors
 }
+
+const sameSource = (one: Fields, other: Fields): boolean =>
+  (one.apiGroup ?? null) === (other.apiGroup ?? null) &&
+  (one.kind ?? '') === (other.kind ?? '') &&
+  (one.name ?? '') === (other.name ?? '')
+
+/** Upstream prints a path here, which has nothing that is exported. */
+const sourcesErrors = (path: string, { dataSource, dataSourceRef }: Fields): FieldError[] => {
+  if (dataSource === undefined || dataSourceRef === undefined) return []
+  if (dataSourceRef.namespace)
+    return [invalid(path, {}, 'may not be specified when dataSourceRef.namespace is specified')]
+  return sameSource(dataSource, dataSourceRef)
+    ? []
+    : [invalid(path, {}, 'must match dataSourceRef')]
+}
+
+export const validVolumeMode = (path: string, mode: string | undefined): FieldError[] =>
+  mode === undefined || volumeModes.includes(mode) ? [] : [notSupported(path, mode, volumeModes)]
 
 export const validClaimSpec = (path: string, spec: Fields): FieldError[] => {
   const modes: string[] = spec.accessModes ?? []
@@ -64,11 +84,10 @@ export const validClaimSpec = (path: string, spec: Fields): FieldError[] => {
     ...(storageClassName
       ? validDnsSubdomain(child(path, 'storageClassName'), storageClassName)
       : []),
-    ...(volumeMode === undefined || volumeModes.includes(volumeMode)
-      ? []
-      : [notSupported(child(path, 'volumeMode'), volumeMode, volumeModes)]),
+    ...validVolumeMode(child(path, 'volumeMode'), volumeMode),
     ...sourceErrors(child(path, 'dataSource'), spec.dataSource),
     ...sourceErrors(child(path, 'dataSourceRef'), spec.dataSourceRef),
+    ...sourcesErrors(path, spec),
     ...(volumeAttributesClassName
       ? validDnsSubdomain(child(path, 'volumeAttributesClassName'), volumeAttributesClassName)
       : []),

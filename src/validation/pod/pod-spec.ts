@@ -176,7 +176,9 @@ export const validPodSpec = (
     ...(spec.runtimeClassName !== undefined
       ? validDnsSubdomain(at('runtimeClassName'), spec.runtimeClassName)
       : []),
-    ...oneOf(at('preemptionPolicy'), spec.preemptionPolicy, ['PreemptLowerPriority', 'Never']),
+    ...(spec.preemptionPolicy === ''
+      ? [required(at('preemptionPolicy'))]
+      : oneOf(at('preemptionPolicy'), spec.preemptionPolicy, ['PreemptLowerPriority', 'Never'])),
     ...(spec.overhead ? validOverhead(at('overhead'), spec.overhead) : []),
     ...osErrors(at('os'), spec),
     ...windowsErrors(path, spec),

@@ -5,8 +5,10 @@ import type { Fields, KubeObject } from '#api/object.js'
 import { each } from '../each.js'
 import { inRange, int32Max } from '../formats.js'
 import { immutable, sameJson } from '../immutable.js'
+import { internalForm } from '../internal-form.js'
 import { familyOf, validIp } from '../network.js'
 import { validTolerations } from '../toleration.js'
+import { unifiedDiff } from '../unified-diff.js'
 import { untrimmedImage } from './containers.js'
 import { validPod, validPodAnnotations } from './pod.js'
 
@@ -192,14 +194,9 @@ const updatableFields = [
   '`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)',
 ].join(',')
 
+/** As upstream prints it, with every field. */
 const changedFields = (next: Fields, previous: Fields): string =>
-  [...new Set([...Object.keys(next), ...Object.keys(previous)])]
-    .filter((field) => !sameJson(next[field], previous[field]))
-    .map(
-      (field) =>
-        `- ${field}: ${JSON.stringify(previous[field])}\n+ ${field}: ${JSON.stringify(next[field])}\n`,
-    )
-    .join('')
+  unifiedDiff(internalForm('core.v1.PodSpec', previous), internalForm('core.v1.PodSpec', next))
 
 const gatedErrors = (next: Fields, previous: Fields): FieldError[] =>
   previous.schedulingGates?.length > 0

@@ -209,8 +209,11 @@ export const validateDaemonSetUpdate = (next: KubeObject, previous: KubeObject):
   ...validateDaemonSet(next),
 ]
 
-export const validateDaemonSetStatus = ({ status }: KubeObject): FieldError[] =>
-  notNegative(
+export const validateDaemonSetStatus = (
+  { status }: KubeObject,
+  previous: KubeObject,
+): FieldError[] => [
+  ...notNegative(
     'status',
     status,
     'currentNumberScheduled',
@@ -222,7 +225,9 @@ export const validateDaemonSetStatus = ({ status }: KubeObject): FieldError[] =>
     'numberAvailable',
     'numberUnavailable',
     'collisionCount',
-  )
+  ),
+  ...notDecremented(status, previous.status ?? {}),
+]
 
 const statefulStrategy = (strategy: Fields): FieldError[] => {
   const path = 'spec.updateStrategy'
@@ -257,12 +262,13 @@ const claimTemplates = (claims: Fields[] | undefined): FieldError[] =>
 
 const managements = ['OrderedReady', 'Parallel']
 
-export const validateStatefulSet = ({ spec }: KubeObject): FieldError[] => {
+/** On an update what cannot change is not looked at. */
+const statefulSetErrors = ({ spec }: KubeObject, { isNew }: { isNew: boolean }): FieldError[] => {
   const { podManagementPolicy, selector, template, volumeClaimTemplates, serviceName } = spec
   const policy = 'spec.persistentVolumeClaimRetentionPolicy'
   const volumes = ((volumeClaimTemplates ?? []) as Fields[]).map(({ metadata }) => ({
     name: metadata?.name ?? '',
-    persistentVolumeClaim: { claimName: metadata?.name || 'claim' },
+    persistentVolumeClaim: { claimName: metadata?.name ?? '' },
   }))
   return [
     ...(managements.includes(podManagementPolicy)
@@ -284,8 +290,8 @@ export const validateStatefulSet = ({ spec }: KubeObject): FieldError[] => {
     ...notNegative('spec', spec, 'replicas', 'minReadySeconds'),
     ...notNegative('spec.ordinals', spec.ordinals ?? {}, 'start'),
     ...selectorErrors('spec.selector', selector, 'empty selector is invalid for statefulset'),
-    ...(serviceName ? validDnsLabel('spec.serviceName', serviceName) : []),
-    ...claimTemplates(volumeClaimTemplates),
+    ...(isNew && serviceName ? validDnsLabel('spec.serviceName', serviceName) : []),
+    ...(isNew ? claimTemplates(volumeClaimTemplates) : []),
     ...(isUsableSelector(selector)
       ? [
           ...(selector && isEmpty(selector)
@@ -299,6 +305,9 @@ export const validateStatefulSet = ({ spec }: KubeObject): FieldError[] => {
     ...runsForever('spec.template.spec', template.spec, 'StatefulSet'),
   ]
 }
+
+export const validateStatefulSet = (set: KubeObject): FieldError[] =>
+  statefulSetErrors(set, { isNew: true })
 
 const updatable = [
   'replicas',
@@ -314,7 +323,7 @@ const withoutUpdatable = (spec: Fields): JsonValue =>
   Object.fromEntries(Object.entries(spec).filter(([key]) => !updatable.includes(key)))
 
 export const validateStatefulSetUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => [
-  ...validateStatefulSet(next),
+  ...statefulSetErrors(next, { isNew: false }),
   ...(jsonEqual(withoutUpdatable(next.spec), withoutUpdatable(previous.spec))
     ? []
     : [

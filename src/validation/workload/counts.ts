@@ -21,7 +21,9 @@ export const validCountOrPercent = (path: string, value: Count): FieldError[] =>
   return /^[0-9]+%$/.test(value) ? [] : [invalid(path, value, percentMessage)]
 }
 
-const amount = (value: Count): number => Number.parseInt(String(value), 10) || 0
+/** What is no percentage counts as none. */
+const amount = (value: Count): number =>
+  typeof value === 'number' || /^[0-9]+%$/.test(value) ? Number.parseInt(String(value), 10) : 0
 export const isNone = (value: Count): boolean => amount(value) === 0
 
 export const notMoreThanAll = (path: string, value: Count): FieldError[] =>

@@ -175,17 +175,27 @@ const hasLabel = (labels: Fields, key: string, expected: string): FieldError[] =
     : [invalid(at, printableLabels(labels), `must be '${expected}'`)]
 }
 
-const generatedSelectorErrors = ({ metadata, spec }: KubeObject): FieldError[] => {
+/** Jobs of before v1.27 have only the labels without a prefix. */
+const hasPrefixedLabels = ({ spec }: KubeObject): boolean =>
+  [uidLabels[0]!, nameLabels[0]!].every(
+    (key) => spec.template.metadata?.labels?.[key] !== undefined,
+  )
+
+const generatedSelectorErrors = (
+  { metadata, spec }: KubeObject,
+  previous?: KubeObject,
+): FieldError[] => {
   if (spec.manualSelector || !spec.selector) return []
   const labels: Fields = spec.template.metadata?.labels ?? {}
   const { uid = '', name = '' } = metadata
+  const isPrefixed = previous === undefined || hasPrefixedLabels(previous)
   const expected = Object.fromEntries([
-    ...uidLabels.map((key) => [key, uid]),
-    ...nameLabels.map((key) => [key, name]),
+    ...uidLabels.slice(isPrefixed ? 0 : 1).map((key) => [key, uid]),
+    ...nameLabels.slice(isPrefixed ? 0 : 1).map((key) => [key, name]),
   ]) as Record<string, string>
   const order = [uidLabels[1]!, nameLabels[1]!, uidLabels[0]!, nameLabels[0]!]
   return [
-    ...order.flatMap((key) => hasLabel(labels, key, expected[key]!)),
+    ...order.slice(0, isPrefixed ? 4 : 2).flatMap((key) => hasLabel(labels, key, expected[key]!)),
     ...(isUsableSelector(spec.selector) && !selectorMatches(spec.selector, expected)
       ? [
           invalid(
@@ -231,12 +241,14 @@ const hostnameErrors = ({ metadata, spec }: KubeObject): FieldError[] => {
       ]
 }
 
-export const validateJob = (job: KubeObject): FieldError[] => [
-  ...generatedSelectorErrors(job),
+const jobErrors = (job: KubeObject, previous?: KubeObject): FieldError[] => [
+  ...generatedSelectorErrors(job, previous),
   ...validJobSpec('spec', job.spec),
   ...selectorErrors(job.spec),
   ...hostnameErrors(job),
 ]
+
+export const validateJob = (job: KubeObject): FieldError[] => jobErrors(job)
 
 /** A suspended job that never started, or was stopped, may still be told where to run and what it may use. */
 const mayChangeTemplate = ({ spec, status }: KubeObject): boolean =>
@@ -316,7 +328,7 @@ const immutableFields: readonly (readonly [field: string, type?: string])[] = [
 
 /** Upstream validates the spec twice on an update, and says everything twice. */
 export const validateJobUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => [
-  ...validateJob(next),
+  ...jobErrors(next, previous),
   ...validJobSpec('spec', next.spec),
   ...selectorErrors(next.spec),
   ...completionsErrors(next.spec, previous.spec),

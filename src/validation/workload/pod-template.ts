@@ -35,7 +35,7 @@ export const validPodTemplate = (
   extraVolumes: readonly Fields[] = [],
 ): FieldError[] => {
   const { spec } = template
-  const volumes = [...(spec.volumes ?? []), ...extraVolumes]
+  const volumes = [...extraVolumes, ...(spec.volumes ?? [])]
   return [
     ...validTemplateMeta(path, template),
     ...validPodSpec(child(path, 'spec'), volumes.length === 0 ? spec : { ...spec, volumes }),

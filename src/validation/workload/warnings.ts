@@ -26,3 +26,7 @@ export const nameWarnings = ({ metadata }: KubeObject): string[] => {
 
 export const templateWarnings = ({ spec }: KubeObject): string[] =>
   podTemplateWarnings('spec.template', spec.template)
+
+/** Those of an update, which is silent unless the spec changes. */
+export const templateWarningsOnUpdate = (next: KubeObject, previous: KubeObject): string[] =>
+  next.metadata.generation === previous.metadata.generation ? [] : templateWarnings(next)

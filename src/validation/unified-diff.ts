@@ -1,0 +1,166 @@
+/**
+ * The difference of two parts of objects as upstream puts it behind a message: a unified diff of their indented JSON
+ * (apimachinery, pkg/util/diff). Blocks are found as Python's difflib does it: the longest run of equal lines first,
+ * then what is left and right of it.
+ */
+
+interface Block {
+  a: number
+  b: number
+  size: number
+}
+interface Change {
+  isEqual: boolean
+  a: readonly [from: number, to: number]
+  b: readonly [from: number, to: number]
+}
+interface Bounds {
+  aFrom: number
+  aTo: number
+  bFrom: number
+  bTo: number
+}
+
+const contextLines = 3
+/** From here on lines that are everywhere do not begin a block. */
+const popularityLines = 200
+
+const positionsOf = (lines: readonly string[]): Map<string, number[]> => {
+  const positions = new Map<string, number[]>()
+  for (const [i, line] of lines.entries()) {
+    const known = positions.get(line)
+    if (known === undefined) positions.set(line, [i])
+    else known.push(i)
+  }
+  if (lines.length < popularityLines) return positions
+  const most = Math.floor(lines.length / 100) + 1
+  for (const [line, at] of positions) if (at.length > most) positions.delete(line)
+  return positions
+}
+
+class Matcher {
+  readonly a: readonly string[]
+  readonly b: readonly string[]
+  readonly #positions: ReadonlyMap<string, number[]>
+
+  constructor(a: readonly string[], b: readonly string[]) {
+    this.a = a
+    this.b = b
+    this.#positions = positionsOf(b)
+  }
+
+  #longest({ aFrom, aTo, bFrom, bTo }: Bounds): Block {
+    const { a, b } = this
+    const best: Block = { a: aFrom, b: bFrom, size: 0 }
+    let lengths = new Map<number, number>()
+    for (let i = aFrom; i < aTo; i++) {
+      const next = new Map<number, number>()
+      for (const j of this.#positions.get(a[i]!) ?? []) {
+        if (j < bFrom || j >= bTo) continue
+        const size = (lengths.get(j - 1) ?? 0) + 1
+        next.set(j, size)
+        if (size > best.size) Object.assign(best, { a: i - size + 1, b: j - size + 1, size })
+      }
+      lengths = next
+    }
+    while (best.a > aFrom && best.b > bFrom && a[best.a - 1] === b[best.b - 1]) {
+      best.a--
+      best.b--
+      best.size++
+    }
+    while (
+      best.a + best.size < aTo &&
+      best.b + best.size < bTo &&
+      a[best.a + best.size] === b[best.b + best.size]
+    )
+      best.size++
+    return best
+  }
+
+  blocks(bounds: Bounds): Block[] {
+    const found = this.#longest(bounds)
+    if (found.size === 0) return []
+    const { aFrom, aTo, bFrom, bTo } = bounds
+    const [aEnd, bEnd] = [found.a + found.size, found.b + found.size]
+    return [
+      ...(aFrom < found.a && bFrom < found.b
+        ? this.blocks({ aFrom, aTo: found.a, bFrom, bTo: found.b })
+        : []),
+      found,
+      ...(aEnd < aTo && bEnd < bTo ? this.blocks({ aFrom: aEnd, aTo, bFrom: bEnd, bTo }) : []),
+    ]
+  }
+}
+
+const changesOf = (a: readonly string[], b: readonly string[]): Change[] => {
+  const bounds = { aFrom: 0, aTo: a.length, bFrom: 0, bTo: b.length }
+  const blocks = new Matcher(a, b).blocks(bounds)
+  const changes: Change[] = []
+  let [i, j] = [0, 0]
+  for (const block of [...blocks, { a: a.length, b: b.length, size: 0 }]) {
+    if (i < block.a || j < block.b)
+      changes.push({ isEqual: false, a: [i, block.a], b: [j, block.b] })
+    ;[i, j] = [block.a + block.size, block.b + block.size]
+    if (block.size === 0) continue
+    const last = changes.at(-1)
+    if (last?.isEqual) Object.assign(last, { a: [last.a[0], i], b: [last.b[0], j] })
+    else changes.push({ isEqual: true, a: [block.a, i], b: [block.b, j] })
+  }
+  return changes
+}
+
+/** Changes with a few equal lines around them; a long equal run parts two hunks. */
+const hunksOf = (changes: readonly Change[]): Change[][] => {
+  const hunks: Change[][] = [[]]
+  for (const [at, change] of changes.entries()) {
+    const hunk = hunks.at(-1)!
+    const length = change.a[1] - change.a[0]
+    const isFirst = at === 0
+    const isLast = at === changes.length - 1
+    if (!change.isEqual || (!isFirst && !isLast && length <= 2 * contextLines)) {
+      hunk.push(change)
+      continue
+    }
+    const kept = Math.min(length, contextLines)
+    const head: Change = {
+      isEqual: true,
+      a: [change.a[0], change.a[0] + kept],
+      b: [change.b[0], change.b[0] + kept],
+    }
+    const tail: Change = {
+      isEqual: true,
+      a: [change.a[1] - kept, change.a[1]],
+      b: [change.b[1] - kept, change.b[1]],
+    }
+    if (!isFirst) hunk.push(head)
+    if (isLast) continue
+    if (isFirst) hunk.push(tail)
+    else hunks.push([tail])
+  }
+  return hunks.filter((hunk) => hunk.some(({ isEqual }) => !isEqual))
+}
+
+const printRange = (from: number, to: number): string => {
+  const length = to - from
+  if (length === 1) return String(from + 1)
+  return `${length === 0 ? from : from + 1},${length}`
+}
+
+export const unifiedDiff = (previous: unknown, next: unknown): string => {
+  const a = `${JSON.stringify(previous, undefined, 1)}\n`.split(/(?<=\n)/)
+  const b = `${JSON.stringify(next, undefined, 1)}\n`.split(/(?<=\n)/)
+  return hunksOf(changesOf(a, b))
+    .map((hunk) => {
+      const [first, last] = [hunk[0]!, hunk.at(-1)!]
+      const ranges = `-${printRange(first.a[0], last.a[1])} +${printRange(first.b[0], last.b[1])}`
+      const lines = hunk.flatMap((change) => {
+        if (change.isEqual) return a.slice(...change.a).map((line) => ` ${line}`)
+        return [
+          ...a.slice(...change.a).map((line) => `-${line}`),
+          ...b.slice(...change.b).map((line) => `+${line}`),
+        ]
+      })
+      return `@@ ${ranges} @@\n${lines.join('')}`
+    })
+    .join('')
+}
