@@ -25,6 +25,8 @@ export interface ApiDeps {
   ) => FieldManager | undefined
   /** Throws forbidden unless the user may also create: for an update that would. */
   readonly authorizeCreate?: (request: FastifyRequest, target: Target) => void | Promise<void>
+  /** Told of what failed when its answer was on its way. */
+  readonly report?: (about: { err: unknown; url: string }, message: string) => void
   /** Serves the connect subresources (exec, log, attach, portforward, proxy). */
   readonly connect?: (
     target: Target,

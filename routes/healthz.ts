@@ -13,6 +13,9 @@ export interface HealthChecks {
   readonly readyz: readonly HealthCheck[]
 }
 
+/** Where a failed check is told in full. */
+export type Warn = (about: { check: string; endpoint?: string }, problem: string) => void
+
 const plain = (reply: FastifyReply, code: number, text: string): FastifyReply =>
   reply
     .code(code)
@@ -21,7 +24,7 @@ const plain = (reply: FastifyReply, code: number, text: string): FastifyReply =>
     .send(text)
 
 const answerAll =
-  (endpoint: string, checks: readonly HealthCheck[]) =>
+  (endpoint: string, checks: readonly HealthCheck[], warn: Warn) =>
   (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const query = new URLSearchParams(request.raw.url?.split('?')[1] ?? '')
     const excluded = new Set(query.getAll('exclude'))
@@ -35,7 +38,7 @@ const answerAll =
       const problem = check()
       if (problem !== undefined) {
         failed = true
-        request.log.warn({ check: name, endpoint }, problem)
+        warn({ check: name, endpoint }, problem)
         lines.push(`[-]${name} failed: reason withheld`)
       } else lines.push(`[+]${name} ok`)
     }
@@ -49,18 +52,18 @@ const answerAll =
   }
 
 const answerOne =
-  ({ check, name }: HealthCheck) =>
-  (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+  ({ check, name }: HealthCheck, warn: Warn) =>
+  (_request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const problem = check()
     if (problem === undefined)
       return reply.header('content-type', 'text/plain; charset=utf-8').send('ok')
-    request.log.warn({ check: name }, problem)
+    warn({ check: name }, problem)
     return plain(reply, 500, `internal server error: ${problem}\n`)
   }
 
-export const installHealthz = (app: FastifyInstance, checks: HealthChecks): void => {
+export const installHealthz = (app: FastifyInstance, checks: HealthChecks, warn: Warn): void => {
   for (const [endpoint, list] of Object.entries(checks) as [string, HealthCheck[]][]) {
-    app.all(`/${endpoint}`, answerAll(endpoint, list))
-    for (const one of list) app.all(`/${endpoint}/${one.name}`, answerOne(one))
+    app.all(`/${endpoint}`, answerAll(endpoint, list, warn))
+    for (const one of list) app.all(`/${endpoint}/${one.name}`, answerOne(one, warn))
   }
 }

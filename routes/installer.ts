@@ -4,7 +4,13 @@
  * paths and everything that is refused go through a fixed set of parametric routes that look in the same table.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
-import { methodNotAllowed, methodNotSupported, notFound, pathNotFound } from '#api/errors.js'
+import {
+  ApiError,
+  methodNotAllowed,
+  methodNotSupported,
+  notFound,
+  pathNotFound,
+} from '#api/errors.js'
 import { PlainTextError } from '#api/plain-text-error.js'
 import type { RequestInfo } from '#api/request-info.js'
 import type { ResourceDefinition, Subresource, Verb } from '#registry/resource-definition.js'
@@ -124,6 +130,21 @@ const handle = (route: Route, method: string): VerbHandler | undefined => {
     : undefined
 }
 
+/** What fails when its answer is on its way can only be told to the log. */
+const watchLate = (
+  result: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { report }: ApiDeps,
+): unknown =>
+  result instanceof Promise
+    ? result.catch((error: unknown) => {
+        if (!reply.sent) throw error
+        if (!(error instanceof ApiError))
+          report?.({ err: error, url: request.url }, 'the answer broke off')
+      })
+    : result
+
 interface Params {
   namespace?: string
   name?: string
@@ -141,7 +162,8 @@ const install = (app: FastifyInstance, deps: ApiDeps, url: string, route: Route)
       // A collection with a slash behind it matches the object's route.
       if (name === '' && route.scope === 'object') return serveByTable(request, reply, deps)
       const target = targetOf(route, deps, { namespace, name })
-      return handlers.get(request.method)!(target, request, reply, deps)
+      const result = handlers.get(request.method)!(target, request, reply, deps)
+      return watchLate(result, request, reply, deps)
     },
   })
 }
@@ -286,6 +308,7 @@ export const installApi = (app: FastifyInstance, deps: ApiDeps): void => {
     app.route({
       method: anyMethod,
       url,
-      handler: (request, reply) => serveByTable(request, reply, deps),
+      handler: (request, reply) =>
+        watchLate(serveByTable(request, reply, deps), request, reply, deps),
     })
 }

@@ -3,7 +3,6 @@
  * labels and buckets are those of openapi/data/metrics.json. Labels come from closed sets only: what the resource table
  * does not know is left empty, so that no client can make series.
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { GroupVersionResource } from '#api/group-version.js'
 import type { RequestInfo } from '#api/request-info.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
@@ -85,13 +84,34 @@ const observe = (info: RequestInfo, table: Table, isDryRun: boolean): Observed =
   }
 }
 
+interface Series {
+  readonly byCode: Map<number, Counter>
+  readonly duration: Histogram
+}
+
+/** A series as it is found again by what a request says, without a key being put together. */
+interface Known {
+  readonly info: RequestInfo
+  readonly scope: string
+  readonly isDryRun: boolean
+  readonly series: Series
+}
+
 export class RequestMetrics {
   readonly totals: Counter[] = []
   readonly durations: Histogram[] = []
-  readonly #series = new Map<string, { byCode: Map<number, Counter>; duration: Histogram }>()
+  readonly #table: Table
+  readonly #series = new Map<string, Series>()
+  /** By resource; only of those that the table knows. */
+  readonly #known = new Map<string, Known[]>()
 
-  record(observed: Observed, code: number, seconds: number): void {
-    const { byCode, duration } = this.#seriesOf(observed)
+  constructor(table: Table) {
+    this.#table = table
+  }
+
+  /** Counts a request when its answer is done. */
+  count(info: RequestInfo, isDryRun: boolean, code: number, seconds: number): void {
+    const { byCode, duration } = this.#find(info, isDryRun)
     let total = byCode.get(code)
     if (total === undefined) {
       total = { labels: { ...duration.labels, code: String(code) }, value: 0 }
@@ -101,11 +121,38 @@ export class RequestMetrics {
     total.value++
     duration.sum += seconds
     duration.count++
-    const at = durationBuckets.findIndex((bound) => seconds <= bound)
-    if (at >= 0) duration.buckets[at]!++
+    for (let i = 0; i < durationBuckets.length; i++)
+      if (seconds <= durationBuckets[i]!) {
+        duration.buckets[i]!++
+        break
+      }
   }
 
-  #seriesOf({ dryRun, group, resource, scope, subresource, verb, version }: Observed) {
+  #find(info: RequestInfo, isDryRun: boolean): Series {
+    const scope = scopeOf(info)
+    const known = this.#known.get(info.resource)
+    if (known !== undefined)
+      for (const one of known)
+        if (
+          one.info.verb === info.verb &&
+          one.scope === scope &&
+          one.info.subresource === info.subresource &&
+          one.info.apiGroup === info.apiGroup &&
+          one.info.apiVersion === info.apiVersion &&
+          one.isDryRun === isDryRun
+        )
+          return one.series
+    const observed = observe(info, this.#table, isDryRun)
+    const series = this.#seriesOf(observed)
+    if (observed.resource !== '') {
+      const found = { info, scope, isDryRun, series }
+      if (known === undefined) this.#known.set(info.resource, [found])
+      else known.push(found)
+    }
+    return series
+  }
+
+  #seriesOf({ dryRun, group, resource, scope, subresource, verb, version }: Observed): Series {
     const key = `${verb} ${group}/${version}/${resource}/${subresource} ${scope} ${dryRun}`
     let series = this.#series.get(key)
     if (series === undefined) {
@@ -126,19 +173,4 @@ export class RequestMetrics {
     }
     return series
   }
-}
-
-/** Counts every request, when its answer is done. */
-export const countRequests = (app: FastifyInstance, table: Table): RequestMetrics => {
-  const metrics = new RequestMetrics()
-  app.addHook('onResponse', (request: FastifyRequest, reply: FastifyReply, done: () => void) => {
-    // Bad URLs never get as far as the filter that makes it.
-    const info = request.kube?.info
-    if (info !== undefined) {
-      const isDryRun = (request.raw.url ?? '').includes('dryRun=All')
-      metrics.record(observe(info, table, isDryRun), reply.statusCode, reply.elapsedTime / 1000)
-    }
-    done()
-  })
-  return metrics
 }

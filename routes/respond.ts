@@ -1,6 +1,8 @@
 /** Writes answers: stored bytes as they are where that will do, other forms made from the objects. */
 
+import type { OutgoingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { constants, gzip } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -24,26 +26,49 @@ const compress = promisify(gzip)
 const acceptsGzip = (request: FastifyRequest): boolean =>
   /(?:^|,)\s*gzip\s*(?:,|$)/.test(String(request.headers['accept-encoding'] ?? ''))
 
-const sendBytes = async (
+/** Bytes need nothing of what Fastify's send looks after; over HTTP/2 it cuts them into frames. */
+const writeBytes = (request: FastifyRequest, reply: FastifyReply, bytes: Buffer): void => {
+  if (request.raw.httpVersionMajor === 2) {
+    reply.send(bytes)
+    return
+  }
+  writeHead(reply, bytes.length).raw.end(bytes)
+}
+
+/** From here on the answer is ours to write. */
+const writeHead = (reply: FastifyReply, length: number): FastifyReply => {
+  const { raw } = reply
+  const headers = reply.header('content-length', length).getHeaders()
+  reply.hijack()
+  raw.writeHead(raw.statusCode, headers as OutgoingHttpHeaders)
+  return reply
+}
+
+const sendPacked = async (reply: FastifyReply, bytes: Buffer): Promise<void> => {
+  const packed = await compress(bytes, { level: constants.Z_BEST_SPEED })
+  reply.header('content-encoding', 'gzip').header('vary', 'Accept-Encoding').send(packed)
+}
+
+const sendBytes = (
   request: FastifyRequest,
   reply: FastifyReply,
   bytes: Buffer,
-): Promise<FastifyReply> => {
-  if (bytes.length <= limits.gzipBytesMin || !acceptsGzip(request)) return reply.send(bytes)
-  const packed = await compress(bytes, { level: constants.Z_BEST_SPEED })
-  return reply.header('content-encoding', 'gzip').header('vary', 'Accept-Encoding').send(packed)
-}
+): void | Promise<void> =>
+  bytes.length <= limits.gzipBytesMin || !acceptsGzip(request)
+    ? writeBytes(request, reply, bytes)
+    : sendPacked(reply, bytes)
 
 /** A large answer goes out bit by bit, as the client takes it, unless it is to be compressed. */
-const sendSegments = async (
+const sendSegments = (
   request: FastifyRequest,
   reply: FastifyReply,
   body: ListBody,
-): Promise<FastifyReply> => {
-  if (body.length > limits.listSegmentBytes && !acceptsGzip(request))
-    return reply
-      .header('content-length', String(body.length))
-      .send(Readable.from(body.segments(), { objectMode: false }))
+): void | Promise<void> => {
+  if (body.length > limits.listSegmentBytes && !acceptsGzip(request)) {
+    const { raw } = writeHead(reply, body.length)
+    // Whether the client took it all is no concern of ours.
+    return pipeline(Readable.from(body.segments(), { objectMode: false }), raw).catch(() => {})
+  }
   const [first, ...more] = body.segments()
   return sendBytes(request, reply, more.length === 0 ? first! : Buffer.concat([first!, ...more]))
 }
@@ -54,7 +79,7 @@ export const sendValue = (
   reply: FastifyReply,
   value: unknown,
   { code, negotiated }: { code: number; negotiated: Negotiated },
-): Promise<FastifyReply> => {
+): void | Promise<void> => {
   reply.code(code).header('content-type', negotiated.mediaType)
   if (negotiated.mediaType === protobuf) return sendBytes(request, reply, inProtobuf(value))
   if (negotiated.mediaType === 'application/yaml')
@@ -128,7 +153,7 @@ export const sendObject = (
   reply: FastifyReply,
   object: KubeObject,
   { code, negotiated }: { code: number; negotiated: Negotiated },
-): Promise<FastifyReply> => {
+): void | Promise<void> => {
   const { definition } = target
   const { convert, convertVersion } = negotiated
   if (convert === undefined || object.kind === 'Status')
@@ -159,7 +184,7 @@ export const sendStored = (
   reply: FastifyReply,
   stored: StoredObject,
   { code, negotiated }: { code: number; negotiated: Negotiated },
-): Promise<FastifyReply> | FastifyReply => {
+): void | Promise<void> => {
   const { definition } = target
   if (!isJson(negotiated))
     return sendObject(target, request, reply, viewOf(definition, stored), { code, negotiated })
@@ -168,7 +193,7 @@ export const sendStored = (
     ? Buffer.from(indent(json.toString()))
     : Buffer.concat([json, newline])
   reply.code(code).header('content-type', 'application/json')
-  return bytes.length > limits.gzipBytesMin ? sendBytes(request, reply, bytes) : reply.send(bytes)
+  return sendBytes(request, reply, bytes)
 }
 
 /** Metadata of a list as upstream writes it; lists of custom resources always have `continue`. */
@@ -183,7 +208,7 @@ export const sendList = (
   reply: FastifyReply,
   { page, metadata }: ListAnswer,
   negotiated: Negotiated,
-): Promise<FastifyReply> => {
+): void | Promise<void> => {
   const { definition } = target
   const { group, version } = definition.gvk
   const apiVersion = group === '' ? version : `${group}/${version}`

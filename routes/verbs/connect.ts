@@ -23,13 +23,11 @@ interface Connection {
   readonly query: URLSearchParams
 }
 
-const read = (c: Connection, resource: string, name: string): Promise<KubeObject> => {
+const read = async (c: Connection, resource: string, name: string): Promise<KubeObject> => {
   const store = c.deps.stores.ofResource({ group: '', resource })!
   const ctx = makeContext({ ...c.target, store, subresource: '' }, c.request, c.reply, c.deps)
   const { namespaced } = store.definition
-  return store
-    .get(namespaced ? ctx : { ...ctx, namespace: undefined }, name)
-    .then(({ object }) => object)
+  return (await store.get(namespaced ? ctx : { ...ctx, namespace: undefined }, name)).object
 }
 
 const namesOf = (list: { name: string }[] | undefined): string[] =>

@@ -117,7 +117,9 @@ export const isPathSegmentName = (value: string): string[] => {
 }
 
 export const isPathSegmentPrefix = (value: string): string[] =>
-  ['/', '%'].filter((c) => value.includes(c)).map((c) => `may not contain '${c}'`)
+  value.includes('/') || value.includes('%')
+    ? ['/', '%'].filter((c) => value.includes(c)).map((c) => `may not contain '${c}'`)
+    : []
 
 const withoutTrailingDash = (name: string): string =>
   // A prefix may end in a dash, since the suffix follows: upstream checks it with an `a` in its place.

@@ -121,7 +121,11 @@ export interface StateAtHand {
 export interface ObjectStorage {
   /** For stores that nobody else writes to: what is here is what a consistent read finds. */
   readonly atHand?: StateAtHand
-  get(key: string, consistency: ReadConsistency): Promise<StoredObject | undefined>
+  /** A promise only where it has to wait. */
+  get(
+    key: string,
+    consistency: ReadConsistency,
+  ): StoredObject | undefined | Promise<StoredObject | undefined>
   list(options: ListOptions): Promise<ListPage>
   /** Writes a new object; WriteConflict when the key is taken. `object` is taken over: the caller must not touch it again. */
   create(key: string, object: KubeObject, options?: { ttlSeconds?: number }): Promise<StoredObject>

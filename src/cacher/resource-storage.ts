@@ -40,10 +40,9 @@ export const makeResourceStorage = (cacher: WatchCache, cache: ResourceCache): O
             return cache.size === 0 ? none : cache.select({ prefix }, '', 0).items
           },
         },
-    get: async (key, consistency) => {
+    get: (key, consistency) => {
       const ready = reach(cacher, consistency)
-      if (ready !== undefined) await ready
-      return cache.get(key)
+      return ready === undefined ? cache.get(key) : ready.then(() => cache.get(key))
     },
     list: async (options) => {
       const ready = reach(cacher, options.consistency)

@@ -55,9 +55,11 @@ export const readThrough = (storage: ObjectStorage, show: Show): ObjectStorage =
       },
       list: (prefix) => atHand.list(prefix).map(look),
     },
-    get: async (key, consistency) => {
-      const stored = await storage.get(key, consistency)
-      return stored && look(stored)
+    get: (key, consistency) => {
+      const stored = storage.get(key, consistency)
+      return stored instanceof Promise
+        ? stored.then((found) => found && look(found))
+        : stored && look(stored)
     },
     list: async (options) => {
       const page = await storage.list({

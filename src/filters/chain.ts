@@ -3,8 +3,7 @@
  * a request is known before its sender is; impersonation needs to know who asks; the limit of requests in flight
  * protects the authorizer, which may have to read; and authorization is last, so that it judges the impersonated user.
  */
-import { randomUUID } from 'node:crypto'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '#api/clock.js'
 import { anonymousUser } from '#api/user-info.js'
 import type { Authenticator } from '#authn/authenticator.js'
@@ -20,7 +19,6 @@ import { parseRequestInfo } from './request-info.js'
 import { requestTimeout } from './request-timeout.js'
 
 export interface ChainDeps {
-  clock: Clock
   authenticator: Authenticator
   /** Whether requests without credentials go on as system:anonymous. */
   allowAnonymous: boolean
@@ -31,18 +29,7 @@ export interface ChainDeps {
   openRequests: OpenRequests
 }
 
-const requestInfo =
-  (clock: Clock): Filter =>
-  (request, reply) => {
-    const info = parseRequestInfo(request.method, request.raw.url ?? '/')
-    request.kube = new KubeRequest(info, clock.now(), anonymousUser, reply.raw)
-    // A client may bring the id under which its request is traced (WithAuditInit).
-    reply.header('audit-id', request.headers['audit-id'] || randomUUID())
-    reply.header('cache-control', 'no-cache, private')
-  }
-
 export const filterChain = (deps: ChainDeps): readonly Filter[] => [
-  requestInfo(deps.clock),
   requestTimeout,
   authentication(deps.authenticator, deps.allowAnonymous),
   impersonation(deps.authorizer),
@@ -51,10 +38,34 @@ export const filterChain = (deps: ChainDeps): readonly Filter[] => [
   authorization(deps.authorizer),
 ]
 
+/** A client that left in the middle is no error of ours; the answer's 'close' follows. */
+const ignoreError = (): void => {}
+
+const begin = (request: FastifyRequest, reply: FastifyReply, now: number, ended: Ended): void => {
+  const { raw } = reply
+  const info = parseRequestInfo(request.method, request.raw.url ?? '/')
+  const kube = new KubeRequest(info, now, anonymousUser, raw)
+  request.kube = kube
+  // A client may bring the id under which its request is traced (WithAuditInit).
+  reply.header('audit-id', request.headers['audit-id'] || request.id)
+  reply.header('cache-control', 'no-cache, private')
+  raw.on('error', ignoreError)
+  raw.on('close', () => ended(request, raw.statusCode))
+}
+
+/** Told of every request when its answer is done, or its client gone. */
+export type Ended = (request: FastifyRequest, code: number) => void
+
 /** Runs the chain before every route, unknown ones included. Synchronous as long as no filter has to wait. */
-export const installChain = (app: FastifyInstance, filters: readonly Filter[]): void => {
+export const installChain = (
+  app: FastifyInstance,
+  clock: Clock,
+  filters: readonly Filter[],
+  ended: Ended,
+): void => {
   app.decorateRequest('kube', null as unknown as KubeRequest)
   app.addHook('onRequest', (request, reply, done) => {
+    begin(request, reply, clock.now(), ended)
     const runFrom = (start: number): void => {
       for (let i = start; i < filters.length; i++) {
         const waiting = filters[i]!(request, reply)

@@ -7,6 +7,8 @@ export class KubeRequest {
   readonly info: RequestInfo
   /** Milliseconds since the epoch at arrival. */
   readonly now: number
+  /** For how long it took, which the clock of the wall cannot tell. */
+  readonly startedAt = performance.now()
   /** Set by authentication, replaced by impersonation. */
   user: UserInfo
   /** What the client allows for its answer, where that is less than the server does. */

@@ -45,34 +45,46 @@ export const keyOf = (
 
 export const consistent: ReadConsistency = { kind: 'consistent' }
 
-/** Throws notFound. */
-export const readStored = async (
+const existing = (
+  { gvr, notFoundAs = gvr.resource }: ResourceDefinition,
+  name: string,
+  stored: StoredObject | undefined,
+): StoredObject => {
+  if (stored === undefined) throw notFound({ ...gvr, resource: notFoundAs }, name)
+  return stored
+}
+
+/** Throws notFound. A promise only where storage has to wait. */
+export const readStored = (
   { storage, definition }: StoreDeps,
   ctx: RequestContext,
   name: string,
   consistency: ReadConsistency = consistent,
-): Promise<StoredObject> => {
+): StoredObject | Promise<StoredObject> => {
   const key = keyOf(definition, ctx.namespace, name)
-  let stored: StoredObject | undefined
-  try {
-    stored = await storage.get(key, consistency)
-  } catch (error) {
+  const refuse = (error: unknown): never => {
     throw interpretStorageError(error, {
       resource: definition.gvr,
       operation: 'get',
       asked: 'revision' in consistency ? consistency.revision : undefined,
     })
   }
-  const { gvr, notFoundAs = gvr.resource } = definition
-  if (stored === undefined) throw notFound({ ...gvr, resource: notFoundAs }, name)
-  return stored
+  let stored: ReturnType<ObjectStorage['get']>
+  try {
+    stored = storage.get(key, consistency)
+  } catch (error) {
+    return refuse(error)
+  }
+  return stored instanceof Promise
+    ? stored.then((found) => existing(definition, name, found), refuse)
+    : existing(definition, name, stored)
 }
 
 /** Runs a write; a WriteConflict passes through, every other failure becomes a Status. */
 export const write = async <T>(
   { definition }: StoreDeps,
   operation: string,
-  action: () => Promise<T>,
+  action: () => T | Promise<T>,
 ): Promise<T> => {
   try {
     return await action()

@@ -23,8 +23,12 @@ export interface Store {
   /** Reads that need not wait; undefined where a consistent read must ask the store first. */
   readonly atHand?: StateAtHand
   key(namespace: string | undefined, name: string): string
-  /** Throws notFound. */
-  get(ctx: RequestContext, name: string, consistency?: ReadConsistency): Promise<StoredObject>
+  /** Throws notFound. A promise only where it has to wait. */
+  get(
+    ctx: RequestContext,
+    name: string,
+    consistency?: ReadConsistency,
+  ): StoredObject | Promise<StoredObject>
   list(
     ctx: RequestContext,
     options: {
@@ -85,7 +89,7 @@ export interface Store {
 export interface DeletableStore {
   readonly definition: ResourceDefinition
   /** Throws notFound. */
-  get(ctx: RequestContext, name: string): Promise<StoredObject>
+  get(ctx: RequestContext, name: string): StoredObject | Promise<StoredObject>
   /** Runs DELETE admission on what is stored. */
   admitDelete(ctx: RequestContext, current: StoredObject, options: DeleteOptions): Promise<void>
   changeStored: Store['changeStored']

@@ -1,7 +1,7 @@
 /** Builds every collaborator of one server and starts it: the only place that does. */
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import pino from 'pino'
+import pino, { type Logger } from 'pino'
 import type { AuthorizeSigner } from '#admission/certificates.js'
 import { makeAdmission } from '#admission/chain.js'
 import { type Clock, systemClock } from '#api/clock.js'
@@ -18,6 +18,7 @@ import type { FieldManager } from '#registry/field-manager/field-manager.js'
 import { makeFieldManagers } from '#registry/field-manager/make-field-managers.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { makeResourceTable, type ResourceTable } from '#registry/resource-table.js'
+import type { ApiDeps } from '#routes/api-deps.js'
 import { installDiscovery } from '#routes/discovery.js'
 import { installHealthz } from '#routes/healthz.js'
 import { installApi } from '#routes/installer.js'
@@ -25,7 +26,7 @@ import { installMetrics } from '#routes/metrics.js'
 import { refuseUnknown } from '#routes/not-found.js'
 import { installOpenApi } from '#routes/openapi.js'
 import { installOpenId } from '#routes/openid.js'
-import { countRequests } from '#routes/request-metrics.js'
+import { RequestMetrics } from '#routes/request-metrics.js'
 import { installRoot } from '#routes/root.js'
 import { makeConnect } from '#routes/verbs/connect.js'
 import { installVersion, versionDocument } from '#routes/version.js'
@@ -67,6 +68,8 @@ interface Parts {
   fieldManagerOf: (definition: ResourceDefinition) => FieldManager
   customResources: CustomResources
   flows: FlowSource
+  requests: RequestMetrics
+  logger: Logger
 }
 
 const bindAddressOf = (options: ServerOptions): string => options.bindAddress ?? '127.0.0.1'
@@ -97,23 +100,23 @@ const buildLabels = (): Record<string, string> => {
 }
 
 /** One line a request, at -v=2: it costs a third of the throughput. */
-const logRequests = (app: FastifyInstance): void => {
+const logRequests = (app: FastifyInstance, logger: Logger): void => {
   app.addHook('onResponse', (request, reply, done) => {
     const { method, url, kube } = request
     const milliseconds = Math.round(reply.elapsedTime)
     const user = kube?.user.name
-    request.log.info({ method, url, user, code: reply.statusCode, milliseconds }, 'request')
+    logger.info({ method, url, user, code: reply.statusCode, milliseconds }, 'request')
     done()
   })
 }
 
 const installRoutes = (parts: Parts, clock: Clock, bindAddress: string): void => {
-  const { app, access, table, stores, openRequests, fieldManagerOf } = parts
+  const { app, access, table, stores, openRequests, fieldManagerOf, requests, logger } = parts
   const checks = healthChecks({ stores, openRequests })
-  installHealthz(app, checks)
+  installHealthz(app, checks, (about, problem) => logger.warn(about, problem))
   installRoot(app, table, checks)
   installMetrics(app, {
-    requests: countRequests(app, table),
+    requests,
     inFlight: () => openRequests.running,
     build: buildLabels(),
   })
@@ -125,7 +128,8 @@ const installRoutes = (parts: Parts, clock: Clock, bindAddress: string): void =>
     build: `${packageVersion()} ${fieldDocsVersion()}`,
     describe: describeSchema,
   })
-  const api = { table, stores, clock, fieldManagerOf }
+  const report: ApiDeps['report'] = (about, message) => logger.error(about, message)
+  const api = { table, stores, clock, fieldManagerOf, report }
   const upgradeOf = routeUpgrades(app)
   const connect = makeConnect({ kubeletClient: parts.credentials.kubeletClient, upgradeOf }, api)
   installApi(app, { ...api, connect, authorizeCreate: access.authorizeCreate })
@@ -199,11 +203,10 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
   const app = makeListener({
     serving: credentials.serving,
     clientAuthorities: authorities,
-    logger,
+    report: (about, message) => logger.error(about, message),
   })
   const openRequests = new OpenRequests()
   const filters = filterChain({
-    clock,
     authenticator: access.authenticator,
     allowAnonymous: options.anonymousAuth ?? true,
     authorizer: access.authorizer,
@@ -214,8 +217,12 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     },
     openRequests,
   })
-  installChain(app, filters)
-  if (logger.isLevelEnabled('info')) logRequests(app)
+  const requests = new RequestMetrics(table)
+  installChain(app, clock, filters, ({ kube, raw }, code) => {
+    const isDryRun = (raw.url ?? '').includes('dryRun=All')
+    requests.count(kube.info, isDryRun, code, (performance.now() - kube.startedAt) / 1000)
+  })
+  if (logger.isLevelEnabled('info')) logRequests(app, logger)
   const requestTimeoutMs = options.requestTimeoutMs ?? limits.requestTimeoutMs
   const expiry = setInterval(() => openRequests.expire(clock.now(), requestTimeoutMs), 1000)
   expiry.unref()
@@ -237,6 +244,8 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     fieldManagerOf,
     customResources,
     flows,
+    requests,
+    logger,
   }
   installRoutes(parts, clock, bindAddressOf(options))
   return parts

@@ -15,27 +15,32 @@ const toApiError = (error: Error & { code?: string; statusCode?: number }): ApiE
   return internalError(error.message, { cause: error, log: error })
 }
 
-export const sendError = (error: Error, request: FastifyRequest, reply: FastifyReply): void => {
-  if (reply.sent) return
-  if (error instanceof PlainTextError) {
-    reply
-      .code(error.code)
-      .headers(error.headers)
-      .header('content-type', 'text/plain; charset=utf-8')
-      .header('x-content-type-options', 'nosniff')
-      .send(error.message)
-    return
+/** Where mistakes of ours are told. */
+export type Report = (about: { err: unknown; url: string }, message: string) => void
+
+export const errorSender =
+  (report: Report) =>
+  (error: Error, request: FastifyRequest, reply: FastifyReply): void => {
+    if (reply.sent) return
+    if (error instanceof PlainTextError) {
+      reply
+        .code(error.code)
+        .headers(error.headers)
+        .header('content-type', 'text/plain; charset=utf-8')
+        .header('x-content-type-options', 'nosniff')
+        .send(error.message)
+      return
+    }
+    const refusal = toApiError(error)
+    // Upstream answers some mistakes of clients with a 500: only what carries a cause of ours is worth a line.
+    if (refusal.code >= 500 && (refusal.log !== undefined || refusal.cause !== undefined))
+      report({ err: refusal.cause ?? refusal.log, url: request.url }, refusal.message)
+    if (refusal.headers !== undefined) reply.headers(refusal.headers)
+    if (refusal.retryAfterSeconds !== undefined)
+      reply.header('retry-after', String(refusal.retryAfterSeconds))
+    // Go's words; HTTP/2 has none.
+    if (refusal.code === 413 && request.raw.httpVersionMajor === 1)
+      reply.raw.statusMessage = 'Request Entity Too Large'
+    const negotiated = negotiateError(request.headers.accept)
+    sendValue(request, reply, refusal.status, { code: refusal.code, negotiated })
   }
-  const refusal = toApiError(error)
-  // Upstream answers some mistakes of clients with a 500: only what carries a cause of ours is worth a line.
-  if (refusal.code >= 500 && (refusal.log !== undefined || refusal.cause !== undefined))
-    request.log.error({ err: refusal.cause ?? refusal.log, url: request.url }, refusal.message)
-  if (refusal.headers !== undefined) reply.headers(refusal.headers)
-  if (refusal.retryAfterSeconds !== undefined)
-    reply.header('retry-after', String(refusal.retryAfterSeconds))
-  // Go's words; HTTP/2 has none.
-  if (refusal.code === 413 && request.raw.httpVersionMajor === 1)
-    reply.raw.statusMessage = 'Request Entity Too Large'
-  const negotiated = negotiateError(request.headers.accept)
-  sendValue(request, reply, refusal.status, { code: refusal.code, negotiated })
-}

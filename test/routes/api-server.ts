@@ -14,7 +14,7 @@ import { randomIds } from '#registry/ids.js'
 import { makeResourceTable } from '#registry/resource-table.js'
 import { makeStores } from '#registry/stores.js'
 import { installApi } from '#routes/installer.js'
-import { sendError } from '#server/send-error.js'
+import { errorSender } from '#server/send-error.js'
 import { openMemory } from '#storage/memory/memory-driver.js'
 
 const admin: UserInfo = { name: 'admin', groups: ['system:masters', 'system:authenticated'] }
@@ -59,7 +59,7 @@ export const startApiServer = async ({
   })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
-  app.setErrorHandler((error, request, reply) => sendError(error as Error, request, reply))
+  app.setErrorHandler(errorSender(() => {}))
   app.decorateRequest('kube', null as unknown as KubeRequest)
   const open = new Set<ServerResponse>()
   app.addHook('onRequest', (request, reply, done) => {
