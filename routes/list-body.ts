@@ -22,20 +22,26 @@ const openingOf = (definition: ResourceDefinition): Buffer => {
 
 const comma = 0x2c
 const brace = 0x7b
-const listEnd = ']}\n'
 
 export class ListBody {
   /** Of all segments together. */
   readonly length: number
   readonly #head: string
+  readonly #end: string
   readonly #items: Buffer[] = []
   /** How many bytes of an item are left out, for the brace that takes their place. */
   readonly #skipped: number[] = []
 
-  /** `head` is everything up to the first item. */
-  constructor(head: string, definition: ResourceDefinition, items: readonly StoredObject[]) {
+  /** `frame` is everything before the first item and after the last one. */
+  constructor(
+    frame: readonly [head: string, end: string],
+    definition: ResourceDefinition,
+    items: readonly StoredObject[],
+  ) {
+    const [head, end] = frame
     this.#head = head
-    let length = Buffer.byteLength(head) + listEnd.length + Math.max(0, items.length - 1)
+    this.#end = end
+    let length = Buffer.byteLength(head) + Buffer.byteLength(end) + Math.max(0, items.length - 1)
     const opening = definition.isCustom ? undefined : openingOf(definition)
     for (const stored of items) {
       let bytes = bytesOf(definition, stored)
@@ -76,9 +82,9 @@ export class ListBody {
       at += bytes.copy(segment, at, skipped)
       segment[start] = brace
     }
-    const full = room(listEnd.length)
+    const full = room(Buffer.byteLength(this.#end))
     if (full !== undefined) yield full
-    at += segment.write(listEnd, at)
+    at += segment.write(this.#end, at)
     yield segment.subarray(0, at)
   }
 }

@@ -18,7 +18,7 @@ import type { Target } from './api-deps.js'
 import { ListBody } from './list-body.js'
 import { isPretty, type Negotiated, notAcceptableConversion, protobuf } from './negotiation.js'
 import { inProtobuf } from './protobuf.js'
-import { bytesOf, itemOf, viewOf } from './stored-json.js'
+import { bytesOf, inAlphabet, itemOf, viewOf } from './stored-json.js'
 
 const compress = promisify(gzip)
 
@@ -202,6 +202,18 @@ export interface ListAnswer {
   readonly metadata: ListMeta
 }
 
+const frameOfList = (
+  { listKind, isCustom }: ResourceDefinition,
+  apiVersion: string,
+  metadata: ListMeta,
+): [head: string, end: string] => {
+  const kind = `"kind":${JSON.stringify(listKind)}`
+  const version = `"apiVersion":${JSON.stringify(apiVersion)}`
+  if (isCustom)
+    return [`{${version},"items":[`, `],${kind},"metadata":${stringify(inAlphabet(metadata))}}\n`]
+  return [`{${kind},${version},"metadata":${stringify(metadata)},"items":[`, ']}\n']
+}
+
 export const sendList = (
   target: Target,
   request: FastifyRequest,
@@ -213,9 +225,9 @@ export const sendList = (
   const { group, version } = definition.gvk
   const apiVersion = group === '' ? version : `${group}/${version}`
   if (isJson(negotiated)) {
-    const head = `{"kind":${JSON.stringify(definition.listKind)},"apiVersion":${JSON.stringify(apiVersion)},"metadata":${stringify(metadata)},"items":[`
     reply.code(200).header('content-type', 'application/json')
-    const body = new ListBody(head, definition, page.items)
+    const frame = frameOfList(definition, apiVersion, metadata)
+    const body = new ListBody(frame, definition, page.items)
     if (!isIndented(negotiated, request)) return sendSegments(request, reply, body)
     const text = Buffer.concat([...body.segments()])
       .toString()

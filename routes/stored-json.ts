@@ -1,6 +1,7 @@
 /** A stored object in the version of the request: as an object, and as its JSON. */
 import { stringify } from '#api/json.js'
-import type { KubeObject } from '#api/object.js'
+import { isJsonObject, setOwn } from '#api/json-object.js'
+import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import type { StoredObject } from '#cacher/object-storage.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 
@@ -8,19 +9,31 @@ import type { ResourceDefinition } from '#registry/resource-definition.js'
 export const viewOf = (definition: ResourceDefinition, stored: StoredObject): KubeObject =>
   definition.convert?.fromStorage(stored.object) ?? stored.object
 
-const converted = new WeakMap<StoredObject, Map<ResourceDefinition, Buffer>>()
+const sorted = (value: JsonValue): JsonValue => {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (!isJsonObject(value)) return value
+  const copy: JsonObject = {}
+  for (const key of Object.keys(value).sort()) setOwn(copy, key, sorted(value[key]!))
+  return copy
+}
+
+/** Upstream writes what has no Go type with its keys in order. */
+export const inAlphabet = (object: object): JsonValue => sorted(object as JsonObject)
+
+const made = new WeakMap<StoredObject, Map<ResourceDefinition, Buffer>>()
 
 /** Its JSON; made once for each version that somebody reads. */
 export const bytesOf = (definition: ResourceDefinition, stored: StoredObject): Buffer => {
-  if (definition.convert === undefined) return stored.json
-  let views = converted.get(stored)
+  if (!definition.isCustom && definition.convert === undefined) return stored.json
+  let views = made.get(stored)
   if (views === undefined) {
     views = new Map()
-    converted.set(stored, views)
+    made.set(stored, views)
   }
   let bytes = views.get(definition)
   if (bytes === undefined) {
-    bytes = Buffer.from(stringify(viewOf(definition, stored)))
+    const view = viewOf(definition, stored)
+    bytes = Buffer.from(stringify(definition.isCustom ? inAlphabet(view) : view))
     views.set(definition, bytes)
   }
   return bytes

@@ -10,6 +10,8 @@ export const limits = {
   defaultAccountRetryMs: 150,
   /** Rest before the server's own watch of its objects starts again after a failure. */
   retryMs: 1_000,
+  /** Objects that a conversion webhook is asked for at once. */
+  conversionsAtOnceMax: 16,
   /** Largest request body; upstream's MaxRequestBodyBytes. */
   requestBodyBytesMax: 3 * 1024 * 1024,
   /** Values of one ConfigMap or Secret together; upstream's MaxSecretSize. */

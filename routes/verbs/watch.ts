@@ -23,7 +23,7 @@ import type { ApiDeps, Target } from '../api-deps.js'
 import { type Negotiated, protobuf, streamNotAcceptable, streamTypeOf } from '../negotiation.js'
 import { frameInProtobuf } from '../protobuf.js'
 import { makeContext } from '../request-context.js'
-import { bytesOf, viewOf } from '../stored-json.js'
+import { bytesOf, inAlphabet, viewOf } from '../stored-json.js'
 
 export interface WatchCall {
   readonly deps: ApiDeps
@@ -117,7 +117,9 @@ class FrameMaker {
     return this.#wrap(
       'BOOKMARK',
       convert === undefined
-        ? object
+        ? this.#target.definition.isCustom && !this.#inProtobuf
+          ? inAlphabet(object)
+          : object
         : convert === 'Table'
           ? this.#table(object)
           : this.#partial(object),

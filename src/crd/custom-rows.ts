@@ -3,10 +3,11 @@
 import { forbidden } from '#api/errors.js'
 import { cloneJson, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
-import type { ResourceDefinition, Verb } from '#registry/resource-definition.js'
+import type { ResourceDefinition, StoredConversion, Verb } from '#registry/resource-definition.js'
 import { storagePrefixOf } from '#registry/resource-table.js'
 import { applyDefaults, dropNulls, hasDefaults } from './apply-defaults.js'
 import { customTable } from './columns.js'
+import type { Converter } from './convert-by-webhook.js'
 import { customStrategy } from './custom-strategy.js'
 import type { CustomResourceDefinition, DefinitionVersion } from './definition.js'
 import { compileJsonPath } from './json-path.js'
@@ -81,8 +82,34 @@ const deprecationWarningOf = (
     ? (version.deprecationWarning ?? `${group}/${version.name} ${kind} is deprecated`)
     : undefined
 
-/** `definition` has accepted names and is established. */
-export const customRows = (definition: CustomResourceDefinition): ResourceDefinition[] => {
+/** What a webhook made is seen through the schema of its version. */
+const webhookConversion = (
+  convert: Converter,
+  apiVersion: string,
+  versions: readonly DefinitionVersion[],
+): StoredConversion => {
+  const group = apiVersion.slice(0, apiVersion.indexOf('/'))
+  const storedAs = `${group}/${versions.find((v) => v.storage)!.name}`
+  const to = async (object: KubeObject, wanted: string): Promise<KubeObject> => {
+    const converted = await convert(object, wanted)
+    if (converted === object) return object
+    const version = versions.find(({ name }) => `${group}/${name}` === wanted)!
+    prune(converted as unknown as JsonValue, schemaOf(version))
+    dropNulls(converted as unknown as JsonValue, schemaOf(version))
+    return converted
+  }
+  return {
+    storedAs,
+    toStorage: (object) => to(object, storedAs),
+    fromStorage: (object) => to(object, apiVersion),
+  }
+}
+
+/** `definition` has accepted names and is established. `convert` where a webhook converts. */
+export const customRows = (
+  definition: CustomResourceDefinition,
+  convert?: Converter,
+): ResourceDefinition[] => {
   const { group, versions, scope } = definition.spec
   const names = definition.status!.acceptedNames
   const storage = versions.find((v) => v.storage)!
@@ -115,8 +142,11 @@ export const customRows = (definition: CustomResourceDefinition): ResourceDefini
         subresources: scale === undefined ? [] : [scaleSubresource(scale)],
         storagePrefix: storagePrefixOf(group, names.plural, true),
         storageVersion: { group, version: storage.name, kind: names.kind },
+        ...(convert === undefined
+          ? {}
+          : { conversion: webhookConversion(convert, `${group}/${version.name}`, versions) }),
         convert:
-          version === storage
+          version === storage || convert !== undefined
             ? undefined
             : conversionTo(`${group}/${version.name}`, storage, group),
         schemaName: undefined,

@@ -4,6 +4,7 @@
  * One loop over the watch of definitions; every step can be done again.
  */
 
+import { findService } from '#admission/find-service.js'
 import type { Clock } from '#api/clock.js'
 import { ApiError } from '#api/errors.js'
 import type { GroupResource } from '#api/group-version.js'
@@ -13,6 +14,7 @@ import type { RequestContext, ResourceDefinition } from '#registry/resource-defi
 import type { ResourceTable } from '#registry/resource-table.js'
 import type { Store } from '#registry/store.js'
 import { decideNames } from './accept-names.js'
+import { webhookConverter } from './convert-by-webhook.js'
 import { customRows } from './custom-rows.js'
 import { type CustomResourceDefinition, cleanupFinalizer, isTrue } from './definition.js'
 import { withCondition } from './definition-kind.js'
@@ -156,7 +158,11 @@ class Lifecycle {
       this.#known.set(name, { definition, rows: before.rows })
       return
     }
-    const rows = isShown ? customRows(definition) : []
+    const convert =
+      definition.spec.conversion?.strategy === 'Webhook'
+        ? webhookConverter(definition, (service) => findService(this.context(), service))
+        : undefined
+    const rows = isShown ? customRows(definition, convert) : []
     const { table } = this.#deps
     for (const { gvr } of before?.rows ?? [])
       if (!rows.some((row) => row.gvr.version === gvr.version)) table.remove(gvr)

@@ -171,6 +171,14 @@ export interface TableColumn {
   description?: string
 }
 
+/** Between one version of an object and what is stored. Neither changes its argument. */
+export interface StoredConversion {
+  /** apiVersion of what is written. */
+  readonly storedAs: string
+  toStorage(object: KubeObject): Promise<KubeObject>
+  fromStorage(object: KubeObject): Promise<KubeObject>
+}
+
 export interface ResourceDefinition {
   readonly gvr: GroupVersionResource
   readonly gvk: GroupVersionKind
@@ -191,6 +199,8 @@ export interface ResourceDefinition {
     toStorage(object: KubeObject): KubeObject
     fromStorage(object: KubeObject): KubeObject
   }
+  /** Custom resources whose versions a webhook converts: they have no `convert`, their storage does it. */
+  readonly conversion?: StoredConversion
   /** Name of the type in openapi/data/schemas.json, or undefined for a custom resource. */
   readonly schemaName: string | undefined
   /** The structural schema of a custom resource version. */

@@ -32,16 +32,21 @@ export const orphanFinalizer = 'orphan'
 const standardFinalizers = new Set(['kubernetes', orphanFinalizer, foregroundFinalizer])
 const immutable = 'field is immutable'
 
-const validateLabels = (labels: Record<string, string> = {}): FieldError[] =>
+export const validateLabels = (
+  labels: Record<string, string> = {},
+  path = 'metadata.labels',
+): FieldError[] =>
   Object.keys(labels)
     .sort()
     .flatMap((key) => [
-      ...isQualifiedName(key).map((m) => invalid('metadata.labels', key, m)),
-      ...isLabelValue(labels[key]!).map((m) => invalid('metadata.labels', labels[key], m)),
+      ...isQualifiedName(key).map((m) => invalid(path, key, m)),
+      ...isLabelValue(labels[key]!).map((m) => invalid(path, labels[key], m)),
     ])
 
-const validateAnnotations = (annotations: Record<string, string> = {}): FieldError[] => {
-  const path = 'metadata.annotations'
+export const validateAnnotations = (
+  annotations: Record<string, string> = {},
+  path = 'metadata.annotations',
+): FieldError[] => {
   const errors = Object.keys(annotations)
     .sort()
     .flatMap((key) => isQualifiedName(key.toLowerCase()).map((m) => invalid(path, key, m)))

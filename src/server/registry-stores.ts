@@ -2,6 +2,7 @@
 import type { Clock } from '#api/clock.js'
 import type { GroupResource } from '#api/group-version.js'
 import { type Cacher, makeCacher } from '#cacher/cacher.js'
+import { convertStorage } from '#crd/convert-storage.js'
 import { readThrough } from '#crd/read-through.js'
 import type { Admission } from '#registry/admission.js'
 import type { FieldManager } from '#registry/field-manager/field-manager.js'
@@ -42,7 +43,9 @@ export const openRegistryStores = async (
       prefix: `${definition.storagePrefix}/`,
       fields: definition.selectableFields,
     })
-    return definition.onRead === undefined ? resource : readThrough(resource, definition.onRead)
+    const { onRead, conversion } = definition
+    const shown = onRead === undefined ? resource : readThrough(resource, onRead)
+    return conversion === undefined ? shown : convertStorage(shown, conversion)
   }
   const stores = makeStores({
     table,

@@ -1,0 +1,228 @@
+/** A review sent to a webhook and its answer, in the words of client-go and Go's net packages where that fails. */
+import https from 'node:https'
+import { isIP } from 'node:net'
+import { goQuote } from '#api/go-quote.js'
+import { stringify } from '#api/json.js'
+import { isJsonObject } from '#api/json-object.js'
+import type { JsonObject } from '#api/object.js'
+import { limits } from '#limits'
+
+export interface ServiceReference {
+  readonly namespace: string
+  readonly name: string
+  readonly path?: string
+  readonly port?: number
+}
+
+export interface WebhookClientConfig {
+  readonly url?: string
+  readonly service?: ServiceReference
+  /** Base64 of PEM. */
+  readonly caBundle?: string
+}
+
+export interface ReviewCall {
+  /** `admission.k8s.io`; the versions of the review that the answer may be in. */
+  readonly group: string
+  readonly kind: string
+  readonly review: JsonObject
+  readonly timeoutSeconds: number
+  /** Where the Pods behind a Service can be reached. Throws when there are none. */
+  readonly findService: (service: ServiceReference) => Promise<{ host: string; port: number }>
+}
+
+type NetError = NodeJS.ErrnoException & {
+  address?: string
+  port?: number
+  hostname?: string
+  host?: string
+  cert?: { subjectaltname?: string }
+}
+
+const unknownAuthority = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+])
+
+const wrongName = ({ host = '', cert }: NetError): string => {
+  const names = (cert?.subjectaltname ?? '')
+    .split(', ')
+    .map((entry) => entry.replace(/^(?:DNS|IP Address):/, ''))
+  const isAddress = isIP(host) !== 0
+  const valid = names.filter((name) => name !== '' && (isIP(name) !== 0) === isAddress)
+  if (valid.length > 0) return `certificate is valid for ${valid.join(', ')}, not ${host}`
+  return isAddress
+    ? `cannot validate certificate for ${host} because it doesn't contain any IP SANs`
+    : `certificate is not valid for any names, but wanted to match ${host}`
+}
+
+/** Node's error in Go's words. */
+const goError = (error: NetError): string => {
+  const { code = '' } = error
+  const at = `dial tcp ${error.address ?? ''}:${error.port ?? ''}`
+  const x509 = 'tls: failed to verify certificate: x509:'
+  if (code === 'ECONNREFUSED') return `${at}: connect: connection refused`
+  if (code === 'ECONNRESET' || code === 'EPIPE') return 'EOF'
+  if (code === 'ENOTFOUND') return `dial tcp: lookup ${error.hostname}: no such host`
+  if (unknownAuthority.has(code)) return `${x509} certificate signed by unknown authority`
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return `${x509} ${wrongName(error)}`
+  if (code === 'CERT_HAS_EXPIRED') return `${x509} certificate has expired or is not yet valid`
+  if (code === 'EPROTO') return 'http: server gave HTTP response to HTTPS client'
+  if (code === 'ETIMEDOUT' || error.name === 'TimeoutError' || error.name === 'AbortError')
+    return 'context deadline exceeded'
+  return error.message
+}
+
+interface Reply {
+  readonly code: number
+  readonly type: string
+  readonly text: string
+}
+
+const post = (
+  url: URL,
+  config: WebhookClientConfig,
+  body: string,
+  { address, timeoutSeconds }: { address: ReplyAddress | undefined; timeoutSeconds: number },
+): Promise<Reply> =>
+  new Promise((resolve, reject) => {
+    const ca = Buffer.from(config.caBundle ?? '', 'base64')
+      .toString()
+      .trim()
+    const request = https.request(
+      {
+        host: address?.host ?? url.hostname.replace(/^\[|\]$/g, ''),
+        port: address?.port ?? (url.port || 443),
+        path: `${url.pathname}${url.search}`,
+        method: 'POST',
+        // A name only: RFC 6066 knows no addresses here.
+        ...(isIP(url.hostname) === 0 ? { servername: url.hostname } : {}),
+        ...(ca === '' ? {} : { ca }),
+        headers: {
+          host: url.host,
+          'content-type': 'application/json',
+          accept: 'application/json, */*',
+          'user-agent': 'kube-apiserver-admission',
+          'content-length': Buffer.byteLength(body),
+        },
+        signal: AbortSignal.timeout(timeoutSeconds * 1_000),
+        agent: false,
+      },
+      (response) => {
+        const chunks: Buffer[] = []
+        let size = 0
+        response.on('data', (chunk: Buffer) => {
+          size += chunk.length
+          if (size > limits.requestBodyBytesMax) request.destroy(new Error('too large an answer'))
+          chunks.push(chunk)
+        })
+        response.on('error', reject)
+        response.on('end', () =>
+          resolve({
+            code: response.statusCode ?? 0,
+            type: (response.headers['content-type'] ?? '').split(';')[0]!.trim(),
+            text: Buffer.concat(chunks).toString(),
+          }),
+        )
+      },
+    )
+    request.on('error', (error) =>
+      reject(new Error(`Post ${goQuote(url.toString())}: ${goError(error)}`)),
+    )
+    request.end(body)
+  })
+
+type ReplyAddress = { readonly host: string; readonly port: number }
+
+const messages: Readonly<Record<number, string>> = {
+  400: 'the server rejected our request for an unknown reason',
+  401: 'the server has asked for the client to provide credentials',
+  404: 'the server could not find the requested resource',
+  405: 'the server does not allow this method on the requested resource',
+  409: 'the server reported a conflict',
+  422: 'the server rejected our request due to an error in our request',
+  429: 'the server has received too many requests and has asked us to try again later',
+  503: 'the server is currently unable to handle the request',
+  504: 'the server was unable to return a response in the time allotted, but may still be processing the request',
+}
+const shownBytesMax = 2048
+
+/** NewGenericServerResponse of apimachinery: what a client says of an answer that is no success. */
+const refusalText = ({ code, type, text }: Reply): string => {
+  const said =
+    type === '' || type.startsWith('text/') ? text.slice(0, shownBytesMax).trim() : 'unknown'
+  const known = messages[code]
+  if (known !== undefined) return known
+  if (code === 403 || code === 406 || code === 415) return said
+  if (code >= 500)
+    return `an error on the server (${goQuote(said)}) has prevented the request from succeeding`
+  return `the server responded with the status code ${code} but did not return more information`
+}
+
+const kindOf = (value: unknown): string =>
+  Array.isArray(value)
+    ? 'array'
+    : value === null
+      ? 'null'
+      : typeof value === 'boolean'
+        ? 'bool'
+        : typeof value
+
+const typeMeta =
+  'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+
+/** The decoder knows the reviews of its group alone, and wants the version that was sent. */
+const decode = (reply: Reply, { group, kind, review }: ReviewCall): JsonObject => {
+  if (reply.text === '')
+    throw new Error(
+      `0-length response with status code: ${reply.code} and content type: ${reply.type || 'application/json'}`,
+    )
+  let value: unknown
+  try {
+    value = JSON.parse(reply.text)
+  } catch {
+    // Text that is no JSON is read as YAML, which makes a string of it.
+    value = reply.text
+  }
+  if (!isJsonObject(value as JsonObject))
+    throw new Error(
+      `couldn't get version/kind; json parse error: json: cannot unmarshal ${kindOf(value)} into Go value of type ${typeMeta}`,
+    )
+  const answer = value as JsonObject
+  const sent = review.apiVersion as string
+  const apiVersion = String(answer.apiVersion ?? '') || sent
+  const answered = String(answer.kind ?? '') || kind
+  if (apiVersion === sent && answered === kind) return answer
+  const version = apiVersion.slice(apiVersion.indexOf('/') + 1)
+  const isKnown = apiVersion === `${group}/v1` || apiVersion === `${group}/v1beta1`
+  throw new Error(
+    answered === kind && isKnown
+      ? `converting (${version}.${kind}) to (${sent.slice(sent.indexOf('/') + 1)}.${kind}): unknown conversion`
+      : `no kind ${goQuote(answered)} is registered for version ${goQuote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`,
+  )
+}
+
+/** Rejects with a plain Error: whoever asked says whose webhook it is. */
+export const sendReview = async (
+  config: WebhookClientConfig,
+  call: ReviewCall,
+): Promise<JsonObject> => {
+  const { service } = config
+  const url =
+    service === undefined
+      ? new URL(config.url ?? '')
+      : new URL(
+          `https://${service.name}.${service.namespace}.svc:${service.port ?? 443}${service.path ?? ''}`,
+        )
+  url.searchParams.set('timeout', `${call.timeoutSeconds}s`)
+  const address = service === undefined ? undefined : await call.findService(service)
+  const reply = await post(url, config, stringify(call.review), {
+    address,
+    timeoutSeconds: call.timeoutSeconds,
+  })
+  if (reply.code < 200 || reply.code > 206) throw new Error(refusalText(reply))
+  return decode(reply, call)
+}

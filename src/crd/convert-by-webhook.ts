@@ -1,0 +1,154 @@
+/** Conversion of custom resources by a webhook (apiextensions, conversion/webhook_converter.go). */
+import { randomUUID } from 'node:crypto'
+import { type ReviewCall, sendReview, type WebhookClientConfig } from '#admission/webhook-client.js'
+import { failure } from '#api/errors.js'
+import type { FieldError } from '#api/field-error.js'
+import { goQuote } from '#api/go-quote.js'
+import { cloneJson, isJsonObject, jsonEqual } from '#api/json-object.js'
+import type { JsonObject, JsonValue, KubeObject, ObjectMeta } from '#api/object.js'
+import { validateAnnotations, validateLabels } from '#registry/validate-object-meta.js'
+import type { CustomResourceDefinition } from './definition.js'
+
+/** Yields a private object in the version that is asked for. Throws an ApiError. */
+export type Converter = (object: KubeObject, apiVersion: string) => Promise<KubeObject>
+
+/** Upstream's client has no timeout of its own choosing here: it is HookClient's default. */
+const timeoutSeconds = 30
+
+interface ConversionAnswer {
+  readonly uid?: string
+  readonly result?: { readonly status?: string; readonly message?: string }
+  readonly convertedObjects?: readonly JsonValue[]
+}
+
+const versionOf = (apiVersion: string): string => apiVersion.slice(apiVersion.indexOf('/') + 1)
+
+const objectsOf = (
+  response: ConversionAnswer | undefined,
+  { uid, version }: { uid: string; version: string },
+): readonly JsonValue[] => {
+  if (response === undefined || response === null) throw new Error('failed: no response provided')
+  if (version === 'v1' && response.uid !== uid)
+    throw new Error(
+      `failed: expected response.uid=${goQuote(uid)}, got ${goQuote(response.uid ?? '')}`,
+    )
+  const { status = '', message = '' } = response.result ?? {}
+  if (status !== 'Success')
+    throw new Error(`failed: ${message || `response.result.status was '${status}', not 'Success'`}`)
+  return response.convertedObjects ?? []
+}
+
+/** What identifies an object must not change. */
+const checkIdentity = (given: KubeObject, converted: KubeObject): void => {
+  const meta = (
+    isJsonObject(converted.metadata as JsonObject) ? converted.metadata : {}
+  ) as ObjectMeta
+  for (const [field, said] of [
+    ['name', 'name'],
+    ['namespace', 'namespace'],
+    ['uid', 'UID'],
+  ] as const) {
+    const had = given.metadata[field] ?? ''
+    const has = meta[field] ?? ''
+    if (had !== has)
+      throw new Error(`returned invalid object: must have the same ${said}: ${had} != ${has}`)
+  }
+}
+
+const aggregate = (errors: readonly FieldError[]): string => {
+  const texts = [...new Set(errors.map(({ field, body }) => `${field}: ${body}`))]
+  return texts.length === 1 ? texts[0]! : `[${texts.join(', ')}]`
+}
+
+/** Of metadata a webhook may change labels and annotations alone. */
+const restoreMetadata = (given: KubeObject, converted: KubeObject): ObjectMeta => {
+  const invalid = (why: string) => new Error(`returned invalid metadata: ${why}`)
+  const metadata = cloneJson(given.metadata as unknown as JsonValue) as unknown as ObjectMeta
+  for (const field of ['labels', 'annotations'] as const) {
+    const wanted = converted.metadata[field] as JsonValue | undefined
+    if (wanted === undefined || wanted === null) {
+      delete metadata[field]
+      continue
+    }
+    if (!isJsonObject(wanted))
+      throw invalid(`invalid metadata.${field} of type ${goTypeName(wanted)} in converted object`)
+    for (const [key, value] of Object.entries(wanted))
+      if (typeof value !== 'string')
+        throw invalid(
+          `metadata.${field}[${key}] must be a string, but is ${goTypeName(value)} in converted object`,
+        )
+    const map = wanted as Record<string, string>
+    if (!jsonEqual(map as JsonValue, (metadata[field] ?? {}) as JsonValue)) {
+      const errors =
+        field === 'labels'
+          ? validateLabels(map, 'metadata.labels')
+          : validateAnnotations(map, 'metadata.annotation')
+      if (errors.length > 0) throw invalid(aggregate(errors))
+    }
+    metadata[field] = map
+  }
+  return metadata
+}
+
+const goTypeName = (value: JsonValue | undefined): string =>
+  Array.isArray(value)
+    ? '[]interface {}'
+    : value === null || value === undefined
+      ? '<nil>'
+      : isJsonObject(value)
+        ? 'map[string]interface {}'
+        : typeof value === 'boolean'
+          ? 'bool'
+          : typeof value === 'string'
+            ? 'string'
+            : Number.isInteger(value)
+              ? 'int64'
+              : 'float64'
+
+/** `findService` as in ReviewCall. */
+export const webhookConverter = (
+  { spec }: CustomResourceDefinition,
+  findService: ReviewCall['findService'],
+): Converter => {
+  const { webhook } = spec.conversion!
+  const version = webhook?.conversionReviewVersions?.find((v) => v === 'v1' || v === 'v1beta1')
+  const config = (webhook?.clientConfig ?? {}) as WebhookClientConfig
+
+  const ask = async (object: KubeObject, desired: string): Promise<KubeObject> => {
+    if (version === undefined) throw new Error('failed: no supported conversion review versions')
+    const uid = randomUUID()
+    const request = { uid, desiredAPIVersion: desired, objects: [object as unknown as JsonObject] }
+    const answer = await sendReview(config, {
+      group: 'apiextensions.k8s.io',
+      kind: 'ConversionReview',
+      review: { kind: 'ConversionReview', apiVersion: `apiextensions.k8s.io/${version}`, request },
+      timeoutSeconds,
+      findService,
+    }).catch((error: Error) => {
+      throw new Error(`failed: ${error.message}`)
+    })
+    const objects = objectsOf(answer.response as ConversionAnswer | undefined, { uid, version })
+    if (objects.length !== 1) throw new Error(`returned ${objects.length} objects, expected 1`)
+    const converted = objects[0] as unknown as KubeObject
+    const wrong = (what: string, expected: string, received: unknown) =>
+      new Error(
+        `returned invalid object at index 0: invalid ${what} (expected ${expected}, received ${String(received ?? '')})`,
+      )
+    if (converted?.apiVersion !== desired)
+      throw wrong('groupVersion', desired, converted?.apiVersion)
+    if (converted.kind !== object.kind) throw wrong('kind', object.kind!, converted.kind)
+    checkIdentity(object, converted)
+    return { ...converted, metadata: restoreMetadata(object, converted) }
+  }
+
+  return async (object, desired) => {
+    if (object.apiVersion === desired) return object
+    try {
+      return await ask(object, desired)
+    } catch (error) {
+      const from = `${spec.group}/${versionOf(object.apiVersion ?? '')}, Kind=${object.kind}`
+      const message = `conversion webhook for ${from} ${(error as Error).message}`
+      throw failure({ code: 500, message })
+    }
+  }
+}

@@ -1,0 +1,162 @@
+/** Versions of a custom resource that a webhook converts: every verb speaks its own version, storage holds one. */
+import t, { type Test } from 'tap'
+import type { Server } from '#src/index.js'
+import { call, startServer } from './start-server.js'
+import { type Review, startWebhook, type WebhookServer } from './webhook-server.js'
+
+const group = 'edges.example.com'
+const path = (version: string, name = '') =>
+  `/apis/${group}/${version}/namespaces/default/addresses${name && `/${name}`}`
+
+/** v1 has host and port, v2 has both in one field. */
+const convert = (object: Review, apiVersion: string): Review => {
+  if (object.apiVersion === apiVersion) return object
+  const { host, port, hostPort = '', ...rest } = object.spec ?? {}
+  const [first, second] = hostPort.split(':')
+  const spec = apiVersion.endsWith('v2')
+    ? { ...rest, hostPort: `${host}:${port}` }
+    : { ...rest, host: first, port: second }
+  return { ...object, apiVersion, spec }
+}
+
+const version = (name: string, storage: boolean, fields: readonly string[]) => ({
+  name,
+  served: true,
+  storage,
+  selectableFields: [{ jsonPath: `.spec.${fields[0]}` }],
+  schema: {
+    openAPIV3Schema: {
+      type: 'object',
+      properties: {
+        spec: {
+          type: 'object',
+          properties: Object.fromEntries(fields.map((field) => [field, { type: 'string' }])),
+        },
+      },
+    },
+  },
+})
+
+const define = async (server: Server, { clientConfig }: WebhookServer): Promise<void> => {
+  const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+  const names = {
+    plural: 'addresses',
+    singular: 'address',
+    kind: 'Address',
+    listKind: 'AddressList',
+  }
+  const body = {
+    metadata: { name: `addresses.${group}` },
+    spec: {
+      group,
+      scope: 'Namespaced',
+      names,
+      versions: [version('v1', true, ['host', 'port']), version('v2', false, ['hostPort'])],
+      conversion: {
+        strategy: 'Webhook',
+        webhook: { conversionReviewVersions: ['v1'], clientConfig },
+      },
+    },
+  }
+  await call(server, { method: 'POST', path: crds, body })
+  for (;;) if ((await call(server, { path: path('v1') })).status === 200) return
+}
+
+const start = async (t: Test) => {
+  let alter = (objects: Review[]): object => ({ convertedObjects: objects })
+  const webhook = await startWebhook(t, ({ request }) => ({
+    result: { status: 'Success' },
+    ...alter(request.objects.map((o: Review) => convert(o, request.desiredAPIVersion))),
+  }))
+  const server = await startServer(t)
+  await define(server, webhook)
+  const create = (v: string, name: string, spec: object) =>
+    call(server, {
+      method: 'POST',
+      path: path(v),
+      body: { apiVersion: `${group}/${v}`, kind: 'Address', metadata: { name }, spec },
+    })
+  return {
+    server,
+    webhook,
+    create,
+    answerWith: (other: typeof alter) => {
+      alter = other
+    },
+  }
+}
+
+t.test('each version reads, lists, writes, patches and selects in its own words', async (t) => {
+  const { server, webhook, create } = await start(t)
+  t.match((await create('v2', 'a', { hostPort: 'h:1' })).body, { spec: { hostPort: 'h:1' } })
+  await create('v1', 'b', { host: 'x', port: '2' })
+  t.match((await call(server, { path: path('v1', 'a') })).body, {
+    apiVersion: `${group}/v1`,
+    spec: { host: 'h', port: '1' },
+  })
+  const patched = await call(server, {
+    method: 'PATCH',
+    path: path('v2', 'b'),
+    body: { spec: { hostPort: 'y:3' } },
+    headers: { 'content-type': 'application/merge-patch+json' },
+  })
+  t.match(patched.body, { metadata: { generation: 2 }, spec: { hostPort: 'y:3' } })
+  const list = await call(server, { path: `${path('v2')}?fieldSelector=spec.hostPort%3Dy:3` })
+  t.same(
+    list.body.items.map((item: Review) => [item.apiVersion, item.metadata.name, item.spec]),
+    [[`${group}/v2`, 'b', { hostPort: 'y:3' }]],
+  )
+  const asked = webhook.reviews.length
+  await call(server, { path: path('v2') })
+  await call(server, { path: path('v2', 'a') })
+  t.equal(webhook.reviews.length, asked, 'what was converted once is not converted again')
+})
+
+t.test('a watch sees objects enter and leave its selection in its own version', async (t) => {
+  const { server, create } = await start(t)
+  const first = (await create('v1', 'a', { host: 'h', port: '1' })).body
+  const selector = 'fieldSelector=spec.hostPort%3Dh:2'
+  const query = `watch=1&timeoutSeconds=1&${selector}&resourceVersion=${first.metadata.resourceVersion}`
+  const watch = call(server, { path: `${path('v2')}?${query}` })
+  const put = (spec: object) =>
+    call(server, {
+      method: 'PATCH',
+      path: path('v1', 'a'),
+      body: { spec },
+      headers: { 'content-type': 'application/merge-patch+json' },
+    })
+  await put({ port: '2' })
+  await put({ port: '3' })
+  const events = (await watch).text.split('\n').filter((line) => line !== '')
+  t.same(
+    events.map((line) => JSON.parse(line)).map(({ type, object }) => [type, object.spec]),
+    [
+      ['ADDED', { hostPort: 'h:2' }],
+      ['DELETED', { hostPort: 'h:2' }],
+    ],
+  )
+})
+
+t.test('what the webhook does wrong is told in upstream’s words', async (t) => {
+  const { server, create, answerWith } = await start(t)
+  const prefix = `conversion webhook for ${group}/v2, Kind=Address`
+  const cases: [string, (objects: Review[]) => object][] = [
+    ['failed: no', () => ({ result: { status: 'Failure', message: 'no' } })],
+    ['returned 0 objects, expected 1', () => ({ convertedObjects: [] })],
+    [
+      'returned invalid object: must have the same name: a != b',
+      ([o]) => ({ convertedObjects: [{ ...o, metadata: { ...o.metadata, name: 'b' } }] }),
+    ],
+    [
+      `returned invalid object at index 0: invalid groupVersion (expected ${group}/v1, received ${group}/v9)`,
+      ([o]) => ({ convertedObjects: [{ ...o, apiVersion: `${group}/v9` }] }),
+    ],
+  ]
+  for (const [why, alter] of cases) {
+    answerWith(alter)
+    const { body } = await create('v2', 'a', { hostPort: 'h:1' })
+    t.match(body, { code: 500, message: `${prefix} ${why}` })
+  }
+  answerWith((objects) => ({ convertedObjects: objects }))
+  t.equal((await call(server, { path: path('v1', 'a') })).status, 404, 'nothing was written')
+})

@@ -1,0 +1,57 @@
+/** A webhook of a test's own: HTTPS under an authority of its own, on a free port, closed with the test. */
+import https from 'node:https'
+import type { AddressInfo } from 'node:net'
+import type { Test } from 'tap'
+import { issueCertificate } from '#api/x509.js'
+
+// biome-ignore lint/suspicious/noExplicitAny: reviews are of every kind
+export type Review = any
+
+export interface WebhookServer {
+  /** For a configuration's `clientConfig`. */
+  readonly clientConfig: { url: string; caBundle: string }
+  readonly reviews: Review[]
+}
+
+const life = { notBeforeMs: Date.UTC(2020, 0), notAfterMs: Date.UTC(2100, 0) }
+
+export const startWebhook = async (
+  t: Test,
+  answer: (review: Review) => object,
+): Promise<WebhookServer> => {
+  const ca = issueCertificate({ ...life, use: 'authority', subject: { commonName: 'hook-ca' } })
+  const own = issueCertificate({
+    ...life,
+    use: 'server',
+    subject: { commonName: 'hook' },
+    names: ['127.0.0.1'],
+    issuer: ca,
+  })
+  const reviews: Review[] = []
+  const server = https.createServer({ key: own.keyPem, cert: own.certPem }, (request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk) => chunks.push(chunk))
+    request.on('end', () => {
+      const review = JSON.parse(Buffer.concat(chunks).toString())
+      reviews.push(review)
+      const { kind, apiVersion, request: asked } = review
+      response.setHeader('content-type', 'application/json')
+      response.end(
+        JSON.stringify({ kind, apiVersion, response: { uid: asked.uid, ...answer(review) } }),
+      )
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const { port } = server.address() as AddressInfo
+  return {
+    clientConfig: {
+      url: `https://127.0.0.1:${port}/`,
+      caBundle: Buffer.from(ca.certPem).toString('base64'),
+    },
+    reviews,
+  }
+}
