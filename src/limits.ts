@@ -14,6 +14,22 @@ export const limits = {
   conversionsAtOnceMax: 16,
   /** Largest request body; upstream's MaxRequestBodyBytes. */
   requestBodyBytesMax: 3 * 1024 * 1024,
+  /** Expressions inside of each other in one CEL expression, and its characters; cel-go's defaults. */
+  celNestingMax: 250,
+  celExpressionCodePointsMax: 100_000,
+  /** Cost of one evaluation of one CEL expression; upstream's PerCallLimit. */
+  celCallCostMax: 1_000_000,
+  /** Cost of all CEL rules on one object, or of all expressions of one policy binding; upstream's RuntimeCELCostBudget. */
+  celObjectCostMax: 10_000_000,
+  /** Cost of the match conditions of one webhook or binding; upstream's RuntimeCELCostBudgetMatchConditions. */
+  celMatchConditionsCostMax: 2_500_000,
+  /** Estimated cost of one rule of a definition, and of all of them; upstream's StaticEstimatedCostLimit and StaticEstimatedCRDCostLimit. */
+  celRuleEstimateMax: 10_000_000n,
+  celDefinitionEstimateMax: 100_000_000n,
+  /** Policies, or conditions of webhooks, whose expressions are kept compiled. */
+  celPoliciesKept: 1_000,
+  /** Bytes of a message that an expression makes; upstream's MaxEvaluatedMessageExpressionSizeBytes. */
+  celMessageBytesMax: 5 * 1024,
   /** Values of one ConfigMap or Secret together; upstream's MaxSecretSize. */
   configDataBytesMax: 1024 * 1024,
   /** Operations in one JSON patch; upstream's maxJSONPatchOperations. */

@@ -4,6 +4,7 @@
  * is looked up in it, and quota counts what all others have let pass.
  */
 import type { Admission } from '#registry/admission.js'
+import { type Authorize, noAuthorizer } from './cel.js'
 import {
   type AuthorizeSigner,
   certificateApproval,
@@ -12,17 +13,19 @@ import {
 } from './certificates.js'
 import { defaultIngressClass, defaultStorageClass } from './default-class.js'
 import { limitRanger } from './limit-ranger.js'
+import { mutatingAdmissionPolicy } from './mutating-policy.js'
 import { namespaceLifecycle } from './namespace-lifecycle.js'
 import { defaultTolerationSeconds, taintNodesByCondition } from './node-taints.js'
 import type { AdmissionPlugin } from './plugin.js'
 import { podPriority } from './pod-priority.js'
 import { podSecurity } from './pod-security.js'
 import { podTopologyLabels } from './pod-topology-labels.js'
+import type { ResourceOfKind } from './policy-input.js'
 import { resourceQuota } from './resource-quota.js'
 import { runtimeClass } from './runtime-class.js'
 import { serviceAccount } from './service-account.js'
 import { persistentVolumeClaimResize, storageObjectInUseProtection } from './storage-protection.js'
-import { type ResourceOfKind, validatingAdmissionPolicy } from './validating-policy.js'
+import { validatingAdmissionPolicy } from './validating-policy.js'
 import { mutatingAdmissionWebhook, validatingAdmissionWebhook } from './webhooks.js'
 
 const pluginsFor = (authorize: AuthorizeSigner): readonly AdmissionPlugin[] => [
@@ -49,6 +52,8 @@ export interface AdmissionOptions {
   readonly disabled?: readonly string[]
   /** Missing: everybody may approve and sign. */
   readonly authorizeSigner?: AuthorizeSigner
+  /** For expressions that name `authorizer`. Missing: nobody may do anything. */
+  readonly authorize?: Authorize
   /** For the parameters of policies. Missing: policies have none. */
   readonly resourceOfKind?: ResourceOfKind
 }
@@ -71,12 +76,15 @@ export const makeAdmission = (options: AdmissionOptions = {}): Admission => {
     disabled = [],
     authorizeSigner = async () => true,
     resourceOfKind = () => undefined,
+    authorize = noAuthorizer,
   } = options
+  const means = { resourceOfKind, authorize }
   const plugins = [
     ...pluginsFor(authorizeSigner),
-    mutatingAdmissionWebhook,
-    validatingAdmissionPolicy(resourceOfKind),
-    validatingAdmissionWebhook,
+    mutatingAdmissionPolicy(means),
+    mutatingAdmissionWebhook(authorize),
+    validatingAdmissionPolicy(means),
+    validatingAdmissionWebhook(authorize),
     resourceQuota,
   ].filter((plugin) => !disabled.includes(plugin.name))
   const mutating = byResource(plugins.filter((plugin) => plugin.mutate !== undefined))

@@ -1,20 +1,10 @@
 /** Whether a request is one that a webhook or a policy asked for (apiserver, pkg/admission/plugin/webhook/predicates). */
 import type { KubeObject } from '#api/object.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
+import { type LabelSelector, selectorMatches } from '#registry/label-selector.js'
+import type { MatchRule } from './match-rule.js'
 import { findObject } from './plugin.js'
 
-interface LabelSelector {
-  matchLabels?: Record<string, string>
-  matchExpressions?: { key: string; operator: string; values?: string[] }[]
-}
-export interface MatchRule {
-  operations?: string[]
-  apiGroups?: string[]
-  apiVersions?: string[]
-  resources?: string[]
-  resourceNames?: string[]
-  scope?: string
-}
 export interface MatchTerms {
   namespaceSelector?: LabelSelector
   objectSelector?: LabelSelector
@@ -22,22 +12,7 @@ export interface MatchTerms {
   excludeResourceRules?: MatchRule[]
 }
 
-type Labels = Record<string, string>
-
-const selects = (selector: LabelSelector | undefined, labels: Labels): boolean => {
-  const { matchLabels = {}, matchExpressions = [] } = selector ?? {}
-  return (
-    Object.entries(matchLabels).every(([key, value]) => labels[key] === value) &&
-    matchExpressions.every(({ key, operator, values = [] }) => {
-      const value = labels[key]
-      if (operator === 'Exists') return value !== undefined
-      if (operator === 'DoesNotExist') return value === undefined
-      return operator === 'In'
-        ? value !== undefined && values.includes(value)
-        : value === undefined || !values.includes(value)
-    })
-  )
-}
+type Labels = Readonly<Record<string, string>>
 
 const covers = (patterns: readonly string[] | undefined, value: string): boolean =>
   (patterns ?? []).some((pattern) => pattern === '*' || pattern === value)
@@ -94,14 +69,12 @@ export const matchesRequest = async (
     (rules ?? []).some((rule) => ruleMatches(rule, attributes))
   if (!any(terms.resourceRules) || any(terms.excludeResourceRules)) return false
   const objects = [object, oldObject].filter((o) => o !== undefined)
-  const isSelected = objects.some((o) => selects(terms.objectSelector, labelsOf(o)))
+  const isSelected = objects.some((o) => selectorMatches(terms.objectSelector ?? {}, labelsOf(o)))
   if (objects.length > 0 && !isSelected) return false
   const isNamespace = definition.gvr.group === '' && definition.gvr.resource === 'namespaces'
   if (namespace === '' && !isNamespace) return true
-  return selects(terms.namespaceSelector, await namespaceLabels(attributes))
+  return selectorMatches(terms.namespaceSelector ?? {}, await namespaceLabels(attributes))
 }
-
-export const selectsLabels = selects
 
 /** `request` as policies and webhooks see it. */
 export const admissionRequest = (attributes: AdmissionAttributes, uid: string) => {

@@ -1,17 +1,36 @@
 /** ValidatingAdmissionPolicies and their bindings (apiserver, pkg/admission/plugin/policy/validating). */
-import { randomUUID } from 'node:crypto'
 import { failure } from '#api/errors.js'
-import {
-  formatGroupResource,
-  type GroupResource,
-  type GroupVersionKind,
-  parseGroupVersion,
-} from '#api/group-version.js'
+import { formatGroupResource } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
+import { type PolicyNames, results } from '#cel/policy-environment.js'
+import { limits } from '#limits'
 import type { AdmissionAttributes } from '#registry/admission.js'
-import { type CelContext, conditionsHold, evaluate, toCel } from './cel.js'
-import { type AdmissionPlugin, findObject, listObjects } from './plugin.js'
-import { admissionRequest, matchesRequest, selectsLabels } from './request-match.js'
+import {
+  type Activation,
+  type Authorize,
+  activationOf,
+  type Budget,
+  compile,
+  compiledOnce,
+  compileVariables,
+  conditionsHold,
+  EvaluationError,
+  type Expression,
+  evaluate,
+  type MatchCondition,
+  withVariables,
+} from './cel.js'
+import type { AdmissionPlugin } from './plugin.js'
+import {
+  type BoundPolicy,
+  boundPolicies,
+  isMeant,
+  namespaceOf,
+  paramsMissing,
+  paramsOf,
+  type ResourceOfKind,
+  requestOf,
+} from './policy-input.js'
 
 const group = 'admissionregistration.k8s.io'
 const policies = { group, resource: 'validatingadmissionpolicies' }
@@ -23,11 +42,6 @@ const codes: Readonly<Record<string, number>> = {
   RequestEntityTooLarge: 413,
   Unauthorized: 401,
 }
-
-/** The resource behind a kind; undefined for an unknown one. */
-export type ResourceOfKind = (
-  kind: GroupVersionKind,
-) => (GroupResource & { namespaced: boolean }) | undefined
 
 interface Finding {
   message: string
@@ -57,97 +71,75 @@ const deny = (attributes: AdmissionAttributes, who: string, finding: Finding) =>
   })
 }
 
-const baseContext = async (attributes: AdmissionAttributes): Promise<CelContext> => {
-  const { ctx, namespace, object, oldObject, operation } = attributes
-  const namespaceObject =
-    namespace === ''
-      ? undefined
-      : await findObject(ctx, { group: '', resource: 'namespaces' }, { name: namespace })
-  return {
-    object: operation === 'DELETE' ? null : toCel(object ?? null),
-    oldObject: toCel(oldObject ?? null),
-    request: toCel(admissionRequest(attributes, randomUUID())),
-    namespaceObject: toCel(namespaceObject ?? null),
-    params: null,
-  }
+interface CompiledValidation {
+  readonly written: Validation
+  readonly expression: Expression
+  readonly message: Expression | undefined
 }
 
-/** Each variable sees those before it. One that fails makes every expression fail that names it. */
-const withVariables = async (
-  variables: readonly { name: string; expression: string }[],
-  context: CelContext,
-): Promise<CelContext> => {
-  let all: Record<string, unknown> = {}
-  for (const { name, expression } of variables) {
-    try {
-      all = { ...all, [name]: await evaluate(expression, { ...context, variables: all }) }
-    } catch {
-      // The expression that names the variable reports that it is missing.
-    }
-  }
-  return { ...context, variables: all }
+/** A policy with everything that it says compiled. */
+const compilePolicy = ({ spec }: KubeObject) => {
+  const params = Boolean(spec.paramKind)
+  const { variables, types } = compileVariables(spec.variables ?? [], params)
+  const names: PolicyNames = { params, variables: types }
+  const conditions = ((spec.matchConditions ?? []) as MatchCondition[]).map(({ expression }) =>
+    compile(expression, names, results.boolean),
+  )
+  const validations = ((spec.validations ?? []) as Validation[]).map(
+    (written): CompiledValidation => ({
+      written,
+      expression: compile(written.expression, names, results.boolean),
+      message: written.messageExpression
+        ? compile(written.messageExpression, names, results.text)
+        : undefined,
+    }),
+  )
+  return { conditions, variables, validations }
 }
 
-const messageOf = async (validation: Validation, context: CelContext): Promise<string> => {
-  const otherwise =
-    validation.message?.trim() || `failed expression: ${validation.expression.trim()}`
-  if (!validation.messageExpression) return otherwise
+const compiledPolicy = compiledOnce(compilePolicy)
+
+const messageOf = async (
+  { written, message }: CompiledValidation,
+  activation: Activation,
+  budget: Budget,
+): Promise<string> => {
+  const otherwise = written.message?.trim() || `failed expression: ${written.expression.trim()}`
+  if (message === undefined) return otherwise
   try {
-    const text = await evaluate(validation.messageExpression, context)
-    return typeof text === 'string' && text.trim() !== '' && !text.includes('\n')
-      ? text.trim()
-      : otherwise
-  } catch {
+    const text = await evaluate(message, activation, budget)
+    const trimmed = typeof text === 'string' ? text.trim() : ''
+    const isShort = Buffer.byteLength(trimmed) <= limits.celMessageBytesMax
+    return trimmed !== '' && isShort && !trimmed.includes('\n') ? trimmed : otherwise
+  } catch (error) {
+    if (!(error instanceof EvaluationError)) throw error
     return otherwise
   }
 }
 
 const firstFinding = async (
-  policy: KubeObject,
-  context: CelContext,
+  ignores: boolean,
+  validations: readonly CompiledValidation[],
+  activation: Activation,
+  budget: Budget,
 ): Promise<Finding | undefined> => {
-  const ignores = policy.spec.failurePolicy === 'Ignore'
-  for (const validation of (policy.spec.validations ?? []) as Validation[]) {
-    const reason = validation.reason ?? 'Invalid'
+  for (const validation of validations) {
+    const reason = validation.written.reason ?? 'Invalid'
     try {
-      if ((await evaluate(validation.expression, context)) === true) continue
-      return { message: await messageOf(validation, context), reason }
+      if ((await evaluate(validation.expression, activation, budget)) === true) continue
+      return { message: await messageOf(validation, activation, budget), reason }
     } catch (error) {
+      if (!(error instanceof EvaluationError)) throw error
       if (ignores) continue
-      const why = (error as Error).message
-      const message = `expression '${validation.expression.trim()}' resulted in error: ${why}`
-      return { message, reason: 'Invalid' }
+      return { message: error.message, reason: 'Invalid' }
     }
   }
   return undefined
 }
 
-/** The parameters of a binding: [null] for a policy without any; 'deny' when they must exist and do not. */
-const paramsOf = async (
-  attributes: AdmissionAttributes,
-  { policy, binding }: { policy: KubeObject; binding: KubeObject },
-  resourceOfKind: ResourceOfKind,
-): Promise<readonly (KubeObject | null)[] | 'deny'> => {
-  const { paramKind } = policy.spec
-  const ref = binding.spec.paramRef
-  if (!paramKind || !ref) return [null]
-  const version = parseGroupVersion(paramKind.apiVersion ?? '') ?? { group: '', version: '' }
-  const resource = resourceOfKind({ ...version, kind: paramKind.kind })
-  const notFound = ref.parameterNotFoundAction === 'Allow' ? [] : 'deny'
-  if (resource === undefined) return notFound
-  const namespace = resource.namespaced ? ref.namespace || attributes.namespace : undefined
-  if (ref.name) {
-    const found = await findObject(attributes.ctx, resource, { name: ref.name, namespace })
-    return found === undefined ? notFound : [found]
-  }
-  const all = await listObjects(attributes.ctx, resource, namespace)
-  const selected = all.filter((o) => selectsLabels(ref.selector, o.metadata.labels ?? {}))
-  return selected.length === 0 ? notFound : selected
-}
-
 const act = (
   attributes: AdmissionAttributes,
-  { policy, binding }: { policy: KubeObject; binding: KubeObject },
+  { policy, binding }: BoundPolicy,
   finding: Finding,
 ): void => {
   const who = `ValidatingAdmissionPolicy '${policy.metadata.name}' with binding '${binding.metadata.name}'`
@@ -157,51 +149,51 @@ const act = (
     attributes.ctx.warn(`Validation failed for ${who}: ${finding.message}`)
 }
 
+interface Means {
+  readonly resourceOfKind: ResourceOfKind
+  readonly authorize: Authorize
+}
+
 const applyPolicy = async (
   attributes: AdmissionAttributes,
-  pair: { policy: KubeObject; binding: KubeObject },
-  resourceOfKind: ResourceOfKind,
+  pair: BoundPolicy,
+  { resourceOfKind, authorize }: Means,
 ): Promise<void> => {
-  const { policy, binding } = pair
-  if (!(await matchesRequest(policy.spec.matchConstraints ?? {}, attributes))) return
-  const narrowed = binding.spec.matchResources
-  if (narrowed) {
-    const rules = narrowed.resourceRules ?? policy.spec.matchConstraints?.resourceRules
-    if (!(await matchesRequest({ ...narrowed, resourceRules: rules }, attributes))) return
-  }
-  const base = await baseContext(attributes)
+  const { policy } = pair
+  if (!(await isMeant(attributes, pair))) return
   const params = await paramsOf(attributes, pair, resourceOfKind)
   if (params === 'deny') {
-    const message =
-      'failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction'
-    act(attributes, pair, { message, reason: 'Invalid' })
+    act(attributes, pair, { message: paramsMissing, reason: 'Invalid' })
     return
   }
+  const { conditions, variables, validations } = compiledPolicy(policy)
+  const ignores = policy.spec.failurePolicy === 'Ignore'
+  const object = attributes.operation === 'DELETE' ? null : (attributes.object ?? null)
+  const parts = {
+    object,
+    request: requestOf(attributes),
+    namespaceObject: await namespaceOf(attributes),
+  }
   for (const param of params) {
-    const context = { ...base, params: toCel(param) }
+    const budget = { left: limits.celObjectCostMax }
+    const plain = activationOf(attributes, { ...parts, params: param }, authorize)
+    const activation = withVariables(plain, variables, budget)
     try {
-      if (!(await conditionsHold(policy.spec.matchConditions ?? [], context))) continue
+      if (!(await conditionsHold(conditions, activation))) continue
     } catch (error) {
-      if (policy.spec.failurePolicy === 'Ignore') continue
-      act(attributes, pair, { message: (error as Error).message, reason: 'Invalid' })
+      if (!(error instanceof EvaluationError)) throw error
+      if (!ignores) act(attributes, pair, { message: error.message, reason: 'Invalid' })
       continue
     }
-    const finding = await firstFinding(
-      policy,
-      await withVariables(policy.spec.variables ?? [], context),
-    )
+    const finding = await firstFinding(ignores, validations, activation, budget)
     if (finding !== undefined) act(attributes, pair, finding)
   }
 }
 
-export const validatingAdmissionPolicy = (resourceOfKind: ResourceOfKind): AdmissionPlugin => ({
+export const validatingAdmissionPolicy = (means: Means): AdmissionPlugin => ({
   name: 'ValidatingAdmissionPolicy',
   validate: async (attributes) => {
-    const bound = await listObjects(attributes.ctx, bindings)
-    for (const binding of bound) {
-      const name: string = binding.spec?.policyName ?? ''
-      const policy = await findObject(attributes.ctx, policies, { name })
-      if (policy !== undefined) await applyPolicy(attributes, { policy, binding }, resourceOfKind)
-    }
+    for (const pair of await boundPolicies(attributes, policies, bindings))
+      await applyPolicy(attributes, pair, means)
   },
 })

@@ -1,61 +1,63 @@
-/** Compiles one CEL expression in an environment. */
-import type { Environment } from '@marcbachmann/cel-js'
-import { type CelProblem, describeProblem } from './compile-error.js'
-import { withLinearPatterns } from './functions.js'
-import { namespaces, notEvaluated, overTwoVariables } from './upstream-functions.js'
+/** From the text of an expression to a program, its type and its estimated cost. */
+import type { Expression } from './ast.js'
+import { check } from './check.js'
+import type { Environment } from './environment.js'
+import { type CostRange, estimateCost, type SizeOfPath } from './estimate.js'
+import { type Evaluate, Evaluation } from './evaluation.js'
+import { checkLiterals } from './literal-checks.js'
+import { parse } from './parse.js'
+import { plan } from './plan.js'
+import { PlanError } from './planned.js'
+import { CompilationError } from './source-errors.js'
+import { type Type, types } from './types.js'
+import type { CelValue } from './values.js'
 
-export type Evaluate = (context: Readonly<Record<string, unknown>>) => unknown
+export { CompilationError } from './source-errors.js'
 
-export interface Compiled {
-  readonly evaluate: Evaluate
-  /** The type of the result; `dyn` when it is known only at run time. */
-  readonly type: string
-  /** True when the result is a field or an element of something: its type is then all that can be known. */
-  readonly isSelection: boolean
-}
+/** The expression is right, and yet no program can be made of it; the message is upstream's. */
+export class InstantiationError extends Error {}
 
-/** An expression that does not compile; the message is upstream's text. */
-export class CompilationError extends Error {
-  /** True when the expression calls what upstream has and this server does not evaluate. */
-  readonly isUnknownHere: boolean
-  constructor(text: string, problem: CelProblem, isDeclared: (name: string) => boolean) {
-    super(`compilation failed: ${describeProblem(text, problem, isDeclared)}`)
-    const called = /^found no matching overload for '.*?(\w+)\(.*\)'$/.exec(problem.summary ?? '')
-    const named = /^Unknown variable: (.*)$/.exec(problem.summary ?? '')
-    this.isUnknownHere =
-      (called !== null && notEvaluated.has(called[1]!)) ||
-      (named !== null && (namespaces.has(named[1]!) || overTwoVariables.test(text)))
-  }
-}
-
-const declaredNames = new WeakMap<Environment, Set<string>>()
-const namesOf = (env: Environment): Set<string> => {
-  let names = declaredNames.get(env)
-  if (names === undefined) {
-    names = new Set(env.getDefinitions().functions.map((f) => f.name))
-    declaredNames.set(env, names)
-  }
-  return names
+export interface Checked {
+  readonly tree: Expression
+  readonly type: Type
 }
 
 /** @throws CompilationError */
-export const compileExpression = (env: Environment, text: string): Compiled => {
-  const isDeclared = (name: string): boolean => name === 'matches' || namesOf(env).has(name)
-  let parsed: ReturnType<Environment['parse']>
+export const checkExpression = (env: Environment, text: string): Checked => {
+  const tree = parse(text)
+  const problems = check(tree, env)
+  if (problems.length > 0) throw new CompilationError(text, problems)
+  const literals = checkLiterals(tree)
+  if (literals.length > 0) throw new CompilationError(text, literals)
+  return { tree, type: tree.type ?? types.error }
+}
+
+export interface Outcome {
+  readonly value: CelValue
+  readonly cost: number
+}
+
+/** Evaluates with variables that may be made when they are asked for. */
+export type Program = (
+  variables: (name: string) => CelValue | undefined,
+  costMax: number,
+) => Outcome
+
+/** @throws InstantiationError */
+export const programOf = ({ tree }: Checked): Program => {
+  let evaluate: Evaluate
   try {
-    parsed = env.parse(withLinearPatterns(text))
+    evaluate = plan(tree)
   } catch (error) {
-    throw new CompilationError(text, error as CelProblem, isDeclared)
+    if (error instanceof PlanError) throw new InstantiationError(error.message)
+    throw error
   }
-  const checked = parsed.check()
-  if (!checked.valid) throw new CompilationError(text, checked.error as CelProblem, isDeclared)
-  return {
-    evaluate: parsed as Evaluate,
-    type: checked.type ?? 'dyn',
-    isSelection: ['.', '[]', 'id'].includes(parsed.ast.op),
+  return (variables, costMax) => {
+    const evaluation = new Evaluation(variables, costMax)
+    const value = evaluate(evaluation)
+    return { value, cost: evaluation.cost }
   }
 }
 
-/** Without the check of types, for what has none: what is wrong shows when it runs. */
-export const parseExpression = (env: Environment, text: string): Evaluate =>
-  env.parse(withLinearPatterns(text)) as Evaluate
+export const costOf = ({ tree }: Checked, sizeOfPath: SizeOfPath): CostRange =>
+  estimateCost(tree, sizeOfPath)

@@ -1,137 +1,156 @@
 /** What expressions of policies and match conditions may name (apiserver, pkg/admission/plugin/cel/compile.go). */
-import type { Environment } from '@marcbachmann/cel-js'
-import { CompilationError, type Compiled, compileExpression } from './compile.js'
-import { ruleEnvironment } from './functions.js'
+import {
+  type Checked,
+  CompilationError,
+  checkExpression,
+  InstantiationError,
+  type Program,
+  programOf,
+} from './compile.js'
+import { Environment, type FieldLookup, type Fields } from './environment.js'
+import { isExactType, listOf, mapOf, structType, type Type, types, typeText } from './types.js'
 
-const strings = (...names: string[]): Record<string, string> =>
-  Object.fromEntries(names.map((name) => [name, 'string']))
+const fields = (type: Type, names: string): Fields =>
+  Object.fromEntries(names.split(' ').map((name) => [name, type]))
 
-const declareRequest = (env: Environment): void => {
-  const prefix = 'kubernetes.AdmissionRequest'
-  env.registerType(`${prefix}.GroupVersionKind`, { fields: strings('group', 'version', 'kind') })
-  env.registerType(`${prefix}.GroupVersionResource`, {
-    fields: strings('group', 'version', 'resource'),
-  })
-  env.registerType(`${prefix}.UserInfo`, {
-    fields: {
-      ...strings('username', 'uid'),
-      groups: 'list<string>',
-      extra: 'map<string, list<string>>',
-    },
-  })
-  env.registerType(prefix, {
-    fields: {
-      ...strings('subResource', 'requestSubResource', 'name', 'namespace', 'operation'),
-      kind: `${prefix}.GroupVersionKind`,
-      requestKind: `${prefix}.GroupVersionKind`,
-      resource: `${prefix}.GroupVersionResource`,
-      requestResource: `${prefix}.GroupVersionResource`,
-      userInfo: `${prefix}.UserInfo`,
-      dryRun: 'bool',
-      options: 'dyn',
-    },
-  })
-}
+const { string, timestamp, int, dyn, bool } = types
+const strings = listOf(string)
 
-const declareNamespace = (env: Environment): void => {
-  const prefix = 'kubernetes.Namespace'
-  env.registerType(`${prefix}.metadata`, {
-    fields: {
-      ...strings('name', 'generateName', 'namespace', 'UID', 'resourceVersion'),
-      labels: 'map<string, string>',
-      annotations: 'map<string, string>',
-      creationTimestamp: 'google.protobuf.Timestamp',
-      deletionTimestamp: 'google.protobuf.Timestamp',
-      deletionGracePeriodSeconds: 'int',
-      generation: 'int',
-      finalizers: 'list<string>',
-    },
-  })
-  env.registerType(`${prefix}.spec`, { fields: { finalizers: 'list<string>' } })
-  env.registerType(`${prefix}.status`, { fields: { phase: 'string', conditions: 'list<dyn>' } })
-  env.registerType(prefix, {
-    fields: {
-      metadata: `${prefix}.metadata`,
-      spec: `${prefix}.spec`,
-      status: `${prefix}.status`,
-    },
-  })
+/** `request` and `namespaceObject`. */
+const structs: Readonly<Record<string, Fields>> = {
+  'kubernetes.GroupVersionKind': fields(string, 'group version kind'),
+  'kubernetes.GroupVersionResource': fields(string, 'group version resource'),
+  'kubernetes.UserInfo': {
+    ...fields(string, 'username uid'),
+    groups: strings,
+    extra: mapOf(string, strings),
+  },
+  'kubernetes.AdmissionRequest': {
+    ...fields(string, 'subResource requestSubResource name namespace operation'),
+    ...fields(structType('kubernetes.GroupVersionKind'), 'kind requestKind'),
+    ...fields(structType('kubernetes.GroupVersionResource'), 'resource requestResource'),
+    userInfo: structType('kubernetes.UserInfo'),
+    dryRun: bool,
+    options: dyn,
+  },
+  'kubernetes.NamespaceMetadata': {
+    ...fields(string, 'name generateName namespace UID resourceVersion'),
+    ...fields(mapOf(string, string), 'labels annotations'),
+    ...fields(timestamp, 'creationTimestamp deletionTimestamp'),
+    ...fields(int, 'deletionGracePeriodSeconds generation'),
+    finalizers: strings,
+  },
+  'kubernetes.NamespaceSpec': { finalizers: strings },
+  'kubernetes.NamespaceCondition': {
+    ...fields(string, 'status type message reason'),
+    lastTransitionTime: timestamp,
+  },
+  'kubernetes.NamespaceStatus': {
+    conditions: listOf(structType('kubernetes.NamespaceCondition')),
+    phase: string,
+  },
+  'kubernetes.Namespace': {
+    metadata: structType('kubernetes.NamespaceMetadata'),
+    spec: structType('kubernetes.NamespaceSpec'),
+    status: structType('kubernetes.NamespaceStatus'),
+  },
 }
 
 export interface PolicyNames {
   readonly params: boolean
   /** The variables that may be named, with the types of their expressions; missing: there are none at all. */
-  readonly variables?: Readonly<Record<string, string>>
+  readonly variables?: Readonly<Record<string, Type>>
+  /** Mutations build `Object` and `JSONPatch`. */
+  readonly patchTypes?: boolean
 }
 
-const roots = new Map<boolean, Environment>()
-/** Made once: types and functions are copied from it for each policy. */
-const root = (params: boolean): Environment => {
-  let env = roots.get(params)
+const patchObject = structType('Object')
+const jsonPatch = structType('JSONPatch')
+const jsonPatchFields: Fields = { ...fields(string, 'op path from'), value: dyn }
+
+/** Any name below `Object` is a type, and any name a field of it: they are checked when they are merged. */
+const openType = (name: string): FieldLookup | undefined => {
+  if (name === 'JSONPatch')
+    return (field) => (Object.hasOwn(jsonPatchFields, field) ? jsonPatchFields[field] : undefined)
+  return name === 'Object' || name.startsWith('Object.') ? () => dyn : undefined
+}
+
+/** What an expression of a kind must yield. */
+export const results = {
+  boolean: [types.bool],
+  text: [types.string],
+  textOrNull: [types.string, types.null],
+  /** Any result will do, as for a variable. */
+  anything: [] as readonly Type[],
+  applyConfiguration: [patchObject],
+  jsonPatches: [listOf(jsonPatch)],
+} as const
+
+const roots = new Map<string, Environment>()
+const rootOf = (params: boolean, patchTypes: boolean): Environment => {
+  const key = `${params} ${patchTypes}`
+  let env = roots.get(key)
   if (env === undefined) {
-    env = ruleEnvironment()
-    declareRequest(env)
-    declareNamespace(env)
-    env.registerVariable('object', 'dyn')
-    env.registerVariable('oldObject', 'dyn')
-    env.registerVariable('authorizer', 'dyn')
-    env.registerVariable('request', 'kubernetes.AdmissionRequest')
-    env.registerVariable('namespaceObject', 'kubernetes.Namespace')
-    if (params) env.registerVariable('params', 'dyn')
-    roots.set(params, env)
+    env = Environment.base.withTypes(structs).withVariables({
+      ...fields(dyn, params ? 'object oldObject params' : 'object oldObject'),
+      request: structType('kubernetes.AdmissionRequest'),
+      namespaceObject: structType('kubernetes.Namespace'),
+      authorizer: structType('kubernetes.authorization.Authorizer'),
+      'authorizer.requestResource': structType('kubernetes.authorization.ResourceCheck'),
+    })
+    if (patchTypes) env = env.withOpenType(openType).withJsonPatch()
+    roots.set(key, env)
   }
   return env
 }
 
-const environmentFor = ({ params, variables }: PolicyNames): Environment => {
-  const env = root(params).clone()
-  if (variables !== undefined) {
-    env.registerType('kubernetes.variables', { fields: { ...variables } })
-    env.registerVariable('variables', 'kubernetes.variables')
-  }
-  return env
+const environmentFor = ({ params, variables, patchTypes = false }: PolicyNames): Environment => {
+  const root = rootOf(params, patchTypes)
+  return variables === undefined
+    ? root
+    : root
+        .withTypes({ 'kubernetes.variables': variables })
+        .withVariables({ variables: structType('kubernetes.variables') })
 }
 
-export interface Checked {
-  /** Type of the result, `dyn` when it is not known. */
-  readonly type: string
+/** Types that a variable keeps; what has others is known at run time only. */
+const keptKinds = new Set(
+  'bool bytes double duration int list map null string timestamp uint'.split(' '),
+)
+const typeOfVariable = (type: Type): Type =>
+  keptKinds.has(type.kind) ? { ...type, params: type.params.map(typeOfVariable) } : dyn
+
+export interface PolicyExpression {
+  /** As a variable, for the expressions after it. */
+  readonly type: Type
+  readonly program?: Program
   /** Why the expression is refused, in upstream's words. */
   readonly error?: string
 }
 
-const isWanted = ({ type, isSelection }: Compiled, text: string, wanted: readonly string[]) =>
-  wanted.includes(type === 'null' ? 'null_type' : type) ||
-  // Selections off untyped objects are refused; for other results the library may know less than upstream.
-  (type === 'dyn' && (!isSelection || text.trim().startsWith('variables.')))
+const listed = (wanted: readonly Type[]): string =>
+  wanted.length === 1 ? typeText(wanted[0]!) : `one of [${wanted.map(typeText).join(' ')}]`
 
-const listed = (wanted: readonly string[]): string =>
-  wanted.length === 1 ? wanted[0]! : `one of [${wanted.join(' ')}]`
-
-/** `wanted` empty: any result will do, as for a variable. */
-export const checkPolicyExpression = (
+/** Checks an expression and makes its program. */
+export const compilePolicyExpression = (
   text: string,
   names: PolicyNames,
-  wanted: readonly string[],
-): Checked => {
+  wanted: readonly Type[],
+): PolicyExpression => {
+  let checked: Checked
   try {
-    const compiled = compileExpression(environmentFor(names), text)
-    if (wanted.length === 0 || isWanted(compiled, text, wanted)) return { type: compiled.type }
-    const type = compiled.type.replaceAll('<', '(').replaceAll('>', ')')
-    return { type: 'dyn', error: `must evaluate to ${listed(wanted)} but got ${type}` }
+    checked = checkExpression(environmentFor(names), text)
   } catch (error) {
     if (!(error instanceof CompilationError)) throw error
-    return error.isUnknownHere ? { type: 'dyn' } : { type: 'dyn', error: error.message }
+    return { type: dyn, error: error.message }
   }
-}
-
-let evaluation: Environment | undefined
-
-/** For expressions that run: they were checked when they were written, so nothing has a type here. */
-export const evaluationEnvironment = (): Environment => {
-  if (evaluation === undefined) {
-    evaluation = ruleEnvironment()
-    const names = 'object oldObject request params namespaceObject authorizer variables'
-    for (const name of names.split(' ')) evaluation.registerVariable(name, 'dyn')
+  const { type } = checked
+  if (wanted.length > 0 && !wanted.some((one) => isExactType(one, type)))
+    return { type: dyn, error: `must evaluate to ${listed(wanted)} but got ${typeText(type)}` }
+  try {
+    return { type: typeOfVariable(type), program: programOf(checked) }
+  } catch (error) {
+    if (!(error instanceof InstantiationError)) throw error
+    return { type: dyn, error: `program instantiation failed: ${error.message}` }
   }
-  return evaluation
 }

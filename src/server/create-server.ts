@@ -2,10 +2,12 @@
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import pino, { type Logger } from 'pino'
+import type { Authorize } from '#admission/cel.js'
 import type { AuthorizeSigner } from '#admission/certificates.js'
 import { makeAdmission } from '#admission/chain.js'
 import { type Clock, systemClock } from '#api/clock.js'
-import type { Authorizer } from '#authz/authorizer.js'
+import type { UserInfo } from '#api/user-info.js'
+import type { Authorizer, Decision } from '#authz/authorizer.js'
 import { customResourceDefinition } from '#crd/definition-kind.js'
 import { type CustomResources, startCustomResources } from '#crd/lifecycle.js'
 import { filterChain, installChain } from '#filters/chain.js'
@@ -147,6 +149,27 @@ const bootstrapDeps = (
   serviceClusterIpRange: options.serviceClusterIpRange ?? '10.0.0.0/24',
 })
 
+/** Answers the checks that expressions of policies make. */
+const answerExpressions =
+  (authorizer: Authorizer): Authorize =>
+  (question) => {
+    const { subject, verb, path = '', group = '', resource = '' } = question
+    const decided = authorizer.authorize({
+      user: { ...subject, name: subject.username } as UserInfo,
+      verb,
+      isResourceRequest: question.path === undefined,
+      path,
+      apiGroup: group,
+      apiVersion: question.path === undefined ? '*' : '',
+      resource,
+      subresource: question.subresource ?? '',
+      namespace: question.namespace ?? '',
+      name: question.name ?? '',
+    })
+    const answer = ({ decision, reason }: Decision) => ({ allowed: decision === 'allow', reason })
+    return decided instanceof Promise ? decided.then(answer) : answer(decided)
+  }
+
 /** Approving and signing are verbs on `signers`, of which there are no objects. */
 const authorizeSigner =
   (authorizer: Authorizer): AuthorizeSigner =>
@@ -183,6 +206,7 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     admission: makeAdmission({
       disabled: options.disableAdmissionPlugins,
       authorizeSigner: authorizeSigner(access.authorizer),
+      authorize: answerExpressions(access.authorizer),
       resourceOfKind: (kind) => {
         const row = table.byKind(kind)
         return row === undefined ? undefined : { ...row.gvr, namespaced: row.namespaced }

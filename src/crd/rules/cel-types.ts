@@ -1,6 +1,11 @@
-/** CEL types and values of what a structural schema describes. */
-import { type Environment, Optional } from '@marcbachmann/cel-js'
+/** CEL types and values of what a structural schema describes (apiserver, pkg/cel/common/schemas.go). */
 import type { JsonValue } from '#api/object.js'
+import { Environment, type Fields } from '#cel/environment.js'
+import { fromJson, ObjectMap } from '#cel/json-values.js'
+import { parseDate, parseDuration, parseTimestamp } from '#cel/times.js'
+import { listOf, mapOf, structType, type Type, types } from '#cel/types.js'
+import { type CelValue, type ListKind, withListKind } from '#cel/values.js'
+import { limits } from '#limits'
 import {
   isObject,
   ownProperty,
@@ -8,17 +13,16 @@ import {
   valueSchemaOf,
 } from '../structural-schema.js'
 
-const scalarTypes: Readonly<Record<string, string>> = {
-  string: 'string',
-  integer: 'int',
-  number: 'double',
-  boolean: 'bool',
-}
-const stringFormats: Readonly<Record<string, string>> = {
-  date: 'timestamp',
-  'date-time': 'timestamp',
-
-  byte: 'bytes',
+/** A type with what bounds the data of it. */
+export interface DeclaredType {
+  readonly type: Type
+  /** Most characters, items or properties; 0 for what has none. */
+  readonly sizeMax: number
+  /** Fewest bytes in JSON. */
+  readonly bytesMin: number
+  readonly fields?: Readonly<Record<string, DeclaredType>>
+  readonly items?: DeclaredType
+  readonly keys?: DeclaredType
 }
 
 // Names that CEL reserves; a field of that name is reached as `__name__`.
@@ -39,80 +43,195 @@ export const celName = (name: string): string | undefined => {
     .replace(/\//g, '__slash__')
 }
 
-const isOpaque = (schema: StructuralSchema): boolean =>
-  schema['x-kubernetes-int-or-string'] === true || schema.type === undefined
+const requestBytes = limits.requestBodyBytesMax
+const quotedRequest = requestBytes - 2
 
-/** Registers the types of `schema` in `env` and yields the name of its own. */
-export const declareType = (
-  env: Environment,
-  schema: StructuralSchema,
-  name: string,
-  isRoot: boolean,
-): string => {
-  if (isOpaque(schema)) return 'dyn'
-  if (schema.type === 'string') return stringFormats[schema.format ?? ''] ?? 'string'
-  if (schema.type === 'array')
-    return schema.items === undefined
-      ? 'list'
-      : `list<${declareType(env, schema.items, `${name}_items`, false)}>`
-  if (schema.type !== 'object') return scalarTypes[schema.type ?? ''] ?? 'dyn'
-  const valueSchema = valueSchemaOf(schema)
-  if (valueSchema !== undefined)
-    return `map<string, ${declareType(env, valueSchema, `${name}_values`, false)}>`
-  const isResource = isRoot || schema['x-kubernetes-embedded-resource'] === true
-  const fields = declareFields(env, schema, name, isResource)
-  if (Object.keys(fields).length === 0 && schema['x-kubernetes-preserve-unknown-fields'] === true)
-    return 'map<string, dyn>'
-  env.registerType(name, { fields })
-  return name
+const simple = (type: Type, sizeMax: number, bytesMin: number): DeclaredType => ({
+  type,
+  sizeMax,
+  bytesMin,
+})
+
+const anyString = simple(types.string, quotedRequest, 2)
+
+/** Characters may take four bytes each. */
+const lengthMax = ({ maxLength }: StructuralSchema): number | undefined =>
+  maxLength === undefined ? undefined : Math.max(maxLength, 0) * 4
+
+const declareString = (schema: StructuralSchema): DeclaredType => {
+  const { format, maxLength, enum: values = [] } = schema
+  if (format === 'byte')
+    return simple(types.bytes, maxLength === undefined ? quotedRequest : Math.max(maxLength, 0), 2)
+  if (format === 'duration') return simple(types.duration, 32, 3)
+  if (format === 'date') return simple(types.timestamp, 12, 12)
+  if (format === 'date-time') return simple(types.timestamp, 32, 21)
+  const longest = Math.max(
+    0,
+    ...values.map((v) => (typeof v === 'string' ? Buffer.byteLength(v) : 0)),
+  )
+  return simple(types.string, lengthMax(schema) ?? (values.length > 0 ? longest : quotedRequest), 2)
 }
 
-const declareFields = (
-  env: Environment,
+const declareArray = (
+  { items, maxItems }: StructuralSchema,
+  name: string,
+): DeclaredType | undefined => {
+  const item = items && declareType(items, `${name}.@idx`, isEmbedded(items))
+  if (item === undefined) return undefined
+  const most = Math.floor(quotedRequest / (item.bytesMin + 1))
+  const sizeMax = maxItems === undefined ? most : Math.max(maxItems, 0)
+  return { type: listOf(item.type), sizeMax, bytesMin: 2, items: item }
+}
+
+const declareMap = (
+  values: StructuralSchema,
+  { maxProperties }: StructuralSchema,
+  name: string,
+): DeclaredType | undefined => {
+  const value = declareType(values, `${name}.@elem`, isEmbedded(values))
+  if (value === undefined) return undefined
+  const most = Math.floor(quotedRequest / (value.bytesMin + 6))
+  const sizeMax = maxProperties === undefined ? most : Math.max(maxProperties, 0)
+  const keys = simple(types.string, 0, 2)
+  return { type: mapOf(types.string, value.type), sizeMax, bytesMin: 2, items: value, keys }
+}
+
+const isEmbedded = (schema: StructuralSchema): boolean =>
+  schema['x-kubernetes-embedded-resource'] === true
+
+/** Rules see the name and generateName of a resource, and nothing else of its metadata. */
+const resourceProperties: Readonly<Record<string, StructuralSchema>> = {
+  apiVersion: { type: 'string' },
+  kind: { type: 'string' },
+  metadata: {
+    type: 'object',
+    properties: { name: { type: 'string' }, generateName: { type: 'string' } },
+  },
+}
+
+const propertiesOf = (
+  schema: StructuralSchema,
+  isResource: boolean,
+): Readonly<Record<string, StructuralSchema>> =>
+  isResource ? { ...schema.properties, ...resourceProperties } : (schema.properties ?? {})
+
+const declareObject = (
   schema: StructuralSchema,
   name: string,
   isResource: boolean,
-): Record<string, string> => {
-  const fields: Record<string, string> = {}
-  for (const [key, property] of Object.entries(schema.properties ?? {})) {
+): DeclaredType => {
+  const fields: Record<string, DeclaredType> = {}
+  let bytesMin = 2
+  for (const [key, property] of Object.entries(propertiesOf(schema, isResource))) {
     const field = celName(key)
-    if (field === undefined || (isResource && key === 'metadata')) continue
-    // What preserves everything without a type of its own is out of the reach of rules.
-    if (property.type === undefined && !property['x-kubernetes-int-or-string']) continue
-    fields[field] = declareType(env, property, `${name}_${field}`, false)
+    const declared = declareType(property, `${name}.${field ?? key}`, isEmbedded(property))
+    if (declared === undefined) continue
+    if (field !== undefined) fields[field] = declared
+    const isAlways = schema.required?.includes(key) === true && property.default === undefined
+    if (isAlways) bytesMin += Buffer.byteLength(key) + declared.bytesMin + 4
   }
-  if (isResource) {
-    // Rules see the name and generateName of a resource, and nothing else of its metadata.
-    env.registerType(`${name}_metadata`, { fields: { name: 'string', generateName: 'string' } })
-    fields.metadata = `${name}_metadata`
-    fields.apiVersion = 'string'
-    fields.kind = 'string'
-  }
-  return fields
+  return { type: structType(name), sizeMax: 0, bytesMin, fields }
 }
 
-/** A JSON value as CEL sees it under its schema: integers are BigInt, dates are timestamps. */
-export const celValue = (value: JsonValue, schema: StructuralSchema | undefined): unknown => {
-  if (Array.isArray(value)) return value.map((item) => celValue(item, schema?.items))
-  if (isObject(value)) {
-    const valueSchema = schema && valueSchemaOf(schema)
-    const isMap = valueSchema !== undefined || schema?.properties === undefined
-    return Object.fromEntries(
-      Object.entries(value).flatMap(([key, inner]) => {
-        const name = isMap ? key : celName(key)
-        if (name === undefined) return []
-        return [[name, celValue(inner, ownProperty(schema?.properties, key) ?? valueSchema)]]
-      }),
-    )
+/** Undefined for what expressions cannot see. */
+export const declareType = (
+  schema: StructuralSchema,
+  name: string,
+  isResource: boolean,
+): DeclaredType | undefined => {
+  if (schema['x-kubernetes-int-or-string'] === true)
+    return simple(types.dyn, lengthMax(schema) ?? quotedRequest, 1)
+  if (schema.type === 'array') return declareArray(schema, name)
+  if (schema.type === 'object') {
+    const values = valueSchemaOf(schema)
+    return values === undefined || isResource
+      ? declareObject(schema, name, isResource)
+      : declareMap(values, schema, name)
   }
+  if (schema.type === 'string') return declareString(schema)
+  if (schema.type === 'boolean') return simple(types.bool, 0, 4)
+  if (schema.type === 'number') return simple(types.double, 0, 1)
+  return schema.type === 'integer' ? simple(types.int, 0, 1) : undefined
+}
+
+const structsIn = (declared: DeclaredType, into: Record<string, Fields>): void => {
+  if (declared.items !== undefined) structsIn(declared.items, into)
+  if (declared.fields === undefined) return
+  into[declared.type.name] = Object.fromEntries(
+    Object.entries(declared.fields).map(([name, field]) => [name, field.type]),
+  )
+  for (const field of Object.values(declared.fields)) structsIn(field, into)
+}
+
+/** An environment that knows the types inside of a declared one. */
+export const environmentOf = (declared: DeclaredType): Environment => {
+  const structs: Record<string, Fields> = {}
+  structsIn(declared, structs)
+  return Environment.base.withTypes(structs)
+}
+
+/** The most that can be at a path below the declared type; its first step is a variable. */
+export const sizeAt = (
+  root: DeclaredType,
+  path: readonly string[],
+): { min: bigint; max: bigint } | undefined => {
+  let at: DeclaredType | undefined = root
+  for (const step of path.slice(1)) {
+    if (step === '@items' || step === '@values') at = at.items
+    else if (step === '@keys') at = at.keys
+    else at = ownProperty(at.fields as Record<string, DeclaredType> | undefined, step)
+    if (at === undefined) return undefined
+  }
+  return { min: 0n, max: BigInt(at.sizeMax) }
+}
+
+export { anyString }
+
+const scalar = (value: JsonValue, schema: StructuralSchema): CelValue => {
   if (typeof value === 'number')
-    return schema?.type === 'number' || !Number.isInteger(value) ? value : BigInt(value)
-  if (typeof value === 'string' && schema?.type === 'string') {
-    if (schema.format === 'date' || schema.format === 'date-time') return new Date(value)
-    if (schema.format === 'byte') return new Uint8Array(Buffer.from(value, 'base64'))
-  }
-  return value
+    return schema.type === 'number' || !Number.isInteger(value) ? value : BigInt(value)
+  if (typeof value !== 'string' || schema.type !== 'string') return fromJson(value)
+  if (schema.format === 'date') return parseDate(value) ?? value
+  if (schema.format === 'date-time') return parseTimestamp(value) ?? value
+  if (schema.format === 'duration') return parseDuration(value) ?? value
+  return schema.format === 'byte' ? Buffer.from(value, 'base64') : value
 }
 
-export const celOptional = (value: unknown): Optional =>
-  value === undefined ? Optional.none() : Optional.of(value)
+/** How the items of a list are told apart; undefined for lists whose order counts. */
+const kindOf = (schema: StructuralSchema): ListKind | undefined => {
+  const type = schema['x-kubernetes-list-type']
+  if (type === 'set') return { keys: [] }
+  return type === 'map'
+    ? { keys: (schema['x-kubernetes-list-map-keys'] ?? []).map((key) => celName(key) ?? key) }
+    : undefined
+}
+
+/** A JSON value as CEL sees it under its schema: dates are timestamps, unknown fields are hidden. */
+export const celValue = (
+  value: JsonValue,
+  schema: StructuralSchema,
+  isResource = false,
+): CelValue => {
+  if (Array.isArray(value)) {
+    const { items = {} } = schema
+    const list = value.map((item) => celValue(item, items, isEmbedded(items)))
+    return withListKind(list, kindOf(schema))
+  }
+  if (!isObject(value)) return scalar(value, schema)
+  const values = valueSchemaOf(schema)
+  if (values !== undefined && !isResource)
+    return new ObjectMap(value, (_key, inner) => celValue(inner, values, isEmbedded(values)))
+  const properties = propertiesOf(schema, isResource)
+  const named: Record<string, JsonValue> = {}
+  for (const [key, inner] of Object.entries(value)) {
+    const name = ownProperty(properties, key) === undefined ? undefined : celName(key)
+    if (name !== undefined) named[name] = inner
+  }
+  const schemas = new Map(
+    Object.entries(properties).map(([key, property]) => [celName(key), property]),
+  )
+  return new ObjectMap(named, (name, inner) => {
+    const property = schemas.get(name)!
+    return celValue(inner, property, isEmbedded(property))
+  })
+}

@@ -4,14 +4,18 @@ import type { FieldError, FieldErrorType } from '#api/field-error.js'
 import { printValue } from '#api/field-error.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
+import { CostExceeded } from '#cel/evaluation.js'
+import { CelError, type CelValue, Optional } from '#cel/values.js'
+import { limits } from '#limits'
 import {
   isObject,
   ownProperty,
   type StructuralSchema,
+  type ValidationRule,
   valueSchemaOf,
 } from '../structural-schema.js'
-import { celOptional, celValue } from './cel-types.js'
-import { type CompiledRule, compileRule } from './compile-rule.js'
+import { celValue } from './cel-types.js'
+import { type CompiledRule, compileRule, placeOf } from './compile-rule.js'
 
 export interface RuleChecker {
   check(value: JsonValue, previous: JsonValue | undefined): FieldError[]
@@ -37,13 +41,18 @@ export const makeRuleChecker = (schema: StructuralSchema): RuleChecker | undefin
   const rulesOf = (at: StructuralSchema, isRoot: boolean): CompiledRule[] => {
     let rules = compiled.get(at)
     if (rules === undefined) {
-      rules = (at['x-kubernetes-validations'] ?? []).map((rule) => compileRule(rule, at, isRoot))
+      const place = placeOf(at, isRoot)
+      const written = at['x-kubernetes-validations'] ?? []
+      rules = place === undefined ? [] : written.map((rule) => compileRule(rule, place))
       compiled.set(at, rules)
     }
     return rules
   }
   return {
-    check: (value, previous) => walk({ value, previous, schema, path: '', isRoot: true }, rulesOf),
+    check: (value, previous) => {
+      const budget = { left: limits.celObjectCostMax }
+      return walk({ value, previous, schema, path: '', isRoot: true, budget }, rulesOf)
+    },
   }
 }
 
@@ -53,6 +62,7 @@ interface Place {
   schema: StructuralSchema
   path: string
   isRoot: boolean
+  budget: Budget
 }
 
 type RulesOf = (schema: StructuralSchema, isRoot: boolean) => CompiledRule[]
@@ -61,10 +71,15 @@ const walk = (place: Place, rulesOf: RulesOf): FieldError[] => {
   const { value, previous, schema, path } = place
   // Ratcheting: what an update does not touch is not checked again.
   if (previous !== undefined && jsonEqual(value, previous)) return []
-  const errors = rulesOf(schema, place.isRoot).flatMap((rule) => evaluate(rule, place))
+  const errors = rulesOf(schema, place.isRoot).flatMap((rule) =>
+    evaluate(rule, place, place.budget),
+  )
   const inner = (next: JsonValue, old: JsonValue | undefined, at: StructuralSchema, to: string) =>
     errors.push(
-      ...walk({ value: next, previous: old, schema: at, path: to, isRoot: false }, rulesOf),
+      ...walk(
+        { ...place, value: next, previous: old, schema: at, path: to, isRoot: false },
+        rulesOf,
+      ),
     )
   if (Array.isArray(value)) {
     const { items } = schema
@@ -99,63 +114,83 @@ const oldItem = (
   return previous.find((o) => isObject(o) && keys.every((k) => jsonEqual(o[k], item[k])))
 }
 
-const evaluate = (compiled: CompiledRule, place: Place): FieldError[] => {
+/** What may still be spent on one object; nothing is checked once it is used up. */
+export interface Budget {
+  left: number
+}
+
+type Names = (name: string) => CelValue | undefined
+
+const variablesOf = ({ rule, isTransition }: CompiledRule, place: Place): Names => {
+  const { value, previous, schema, isRoot } = place
+  const isResource = isRoot || schema['x-kubernetes-embedded-resource'] === true
+  const self = celValue(value, schema, isResource)
+  const old = previous === undefined ? undefined : celValue(previous, schema, isResource)
+  const optional = old === undefined ? Optional.none : Optional.of(old)
+  const oldSelf = rule.optionalOldSelf === true ? optional : old
+  return (name) =>
+    name === 'self' ? self : isTransition && name === 'oldSelf' ? oldSelf : undefined
+}
+
+const wrong = ({ path, schema }: Place, why: string): FieldError => ({
+  type: 'FieldValueInvalid',
+  field: path === '' ? '<nil>' : path,
+  body: `Invalid value: ${JSON.stringify(schema.type ?? '')}: ${why}`,
+})
+
+/** The rule as messages show it. */
+const shownRule = ({ rule, message }: ValidationRule): string =>
+  message ? message.trim() : rule.trim()
+
+const evaluate = (compiled: CompiledRule, place: Place, budget: Budget): FieldError[] => {
   const { rule, isTransition } = compiled
-  const { value, previous, schema } = place
-  const optional = rule.optionalOldSelf === true
-  if (isTransition && previous === undefined && !optional) return []
-  const old = previous === undefined ? undefined : celValue(previous, schema)
-  const context = {
-    self: celValue(value, schema),
-    ...(isTransition ? { oldSelf: optional ? celOptional(old) : old } : {}),
-  }
+  if (isTransition && place.previous === undefined && rule.optionalOldSelf !== true) return []
+  if (budget.left < 0) return []
+  const variables = variablesOf(compiled, place)
   try {
-    if (compiled.evaluate(context) === true) return []
-  } catch (err) {
-    return [evaluationError(place, rule.rule, err as { summary?: string; message: string })]
-  }
-  return [failed(compiled, place, context)]
-}
-
-const evaluationError = (
-  place: Place,
-  rule: string,
-  err: { summary?: string; message: string },
-): FieldError => {
-  const why = (err.summary ?? err.message).replace(/^No such key/, 'no such key')
-  const shown = Array.isArray(place.value)
-    ? '"array"'
-    : isObject(place.value)
-      ? '"object"'
-      : printValue(place.value)
-  return {
-    type: 'FieldValueInvalid',
-    field: place.path === '' ? '<nil>' : place.path,
-    body: `Invalid value: ${shown}: ${why} evaluating rule: ${rule}`,
+    const { value, cost } = compiled.evaluate(variables, limits.celCallCostMax)
+    budget.left -= cost
+    if (budget.left < 0)
+      return [
+        wrong(
+          place,
+          'validation failed due to running out of cost budget, no further validation rules will be run',
+        ),
+      ]
+    return value === true ? [] : [failed(compiled, place, variables)]
+  } catch (error) {
+    if (error instanceof CostExceeded) {
+      budget.left = -1
+      const why = `'${error.message}': no further validation rules will be run due to call cost exceeds limit for rule: ${shownRule(rule)}`
+      return [wrong(place, why)]
+    }
+    if (!(error instanceof CelError)) throw error
+    return [wrong(place, evaluationProblem(error, rule))]
   }
 }
 
-const messageOf = (
-  { rule, message }: CompiledRule,
-  context: { self: unknown; oldSelf?: unknown },
-): string => {
+const evaluationProblem = ({ message }: CelError, rule: ValidationRule): string =>
+  message.startsWith('no such overload')
+    ? `'${message}': call arguments did not match a supported operator, function or macro signature for rule: ${shownRule(rule)}`
+    : `${message} evaluating rule: ${shownRule(rule)}`
+
+const messageOf = ({ rule, message }: CompiledRule, variables: Names): string => {
   if (message !== undefined) {
     try {
-      const text = String(message(context)).trim()
-      if (text !== '' && !/[\n\r]/.test(text)) return text
-    } catch {
+      const { value } = message(variables, limits.celCallCostMax)
+      const text = typeof value === 'string' ? value.trim() : ''
+      const isShort = Buffer.byteLength(text) <= limits.celMessageBytesMax
+      if (text !== '' && isShort && !/[\n\r]/.test(text)) return text
+    } catch (error) {
       // Upstream falls back to the fixed message as well.
+      if (!(error instanceof CelError || error instanceof CostExceeded)) throw error
     }
   }
   return rule.message?.trim() || `failed rule: ${rule.rule.trim()}`
 }
 
-const failed = (
-  compiled: CompiledRule,
-  place: Place,
-  context: { self: unknown; oldSelf?: unknown },
-): FieldError => {
-  const text = messageOf(compiled, context)
+const failed = (compiled: CompiledRule, place: Place, variables: Names): FieldError => {
+  const text = messageOf(compiled, variables)
   const { fieldPath, reason = 'FieldValueInvalid' } = compiled.rule
   const field = `${place.path}${fieldPath ?? ''}`.replace(/^\./, '')
   const isScalar = !Array.isArray(place.value) && !isObject(place.value)

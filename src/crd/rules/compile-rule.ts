@@ -1,74 +1,134 @@
 /** One rule, compiled for its place in a schema; messages of errors are those of upstream's CEL compiler. */
-import type { Environment } from '@marcbachmann/cel-js'
-import { CompilationError, type Compiled, compileExpression } from '#cel/compile.js'
-import { ruleEnvironment } from '#cel/functions.js'
+import { type Expression, visitAll } from '#cel/ast.js'
+import {
+  type Checked,
+  CompilationError,
+  checkExpression,
+  costOf,
+  InstantiationError,
+  type Program,
+  programOf,
+} from '#cel/compile.js'
+import type { Environment } from '#cel/environment.js'
+import { optionalOf, types } from '#cel/types.js'
+import { limits } from '#limits'
 import type { StructuralSchema, ValidationRule } from '../structural-schema.js'
-import { declareType } from './cel-types.js'
+import { type DeclaredType, declareType, environmentOf, sizeAt } from './cel-types.js'
 
 export interface CompiledRule {
   readonly rule: ValidationRule
   /** True when the rule speaks of oldSelf: it holds for updates only. */
   readonly isTransition: boolean
-  readonly evaluate: (context: { self: unknown; oldSelf?: unknown }) => unknown
-  readonly message: ((context: { self: unknown; oldSelf?: unknown }) => unknown) | undefined
+  readonly evaluate: Program
+  /** The most it may cost once. */
+  readonly costMax: bigint
+  readonly message: Program | undefined
+  readonly messageCostMax: bigint
+  /** A messageExpression that is wrong; the rule itself is right. */
+  readonly messageError: string | undefined
 }
 
-/** A rule that does not compile; `part` is the field of the rule that is wrong. */
-export class RuleError extends Error {
-  readonly part: 'rule' | 'messageExpression'
-  constructor(part: 'rule' | 'messageExpression', message: string) {
-    super(message)
-    this.part = part
-  }
+/** A rule that does not compile; the message is upstream's. */
+export class RuleError extends Error {}
+
+/** What all rules at one place of a schema share. */
+export interface RulePlace {
+  readonly declared: DeclaredType
+  readonly base: Environment
+  /** How often such a value can stand in one request. */
+  readonly cardinalityMax: bigint
 }
 
-const environmentFor = (
-  schema: StructuralSchema,
-  isRoot: boolean,
-  optional: boolean,
-): Environment => {
-  const env = ruleEnvironment()
-  const type = declareType(env, schema, 'selfType', isRoot)
-  env.registerVariable('self', type)
-  env.registerVariable('oldSelf', optional ? 'optional' : type)
-  return env
+export const placeOf = (schema: StructuralSchema, isRoot: boolean): RulePlace | undefined => {
+  const isResource = isRoot || schema['x-kubernetes-embedded-resource'] === true
+  const declared = declareType(schema, 'selfType', isResource)
+  if (declared === undefined) return undefined
+  const cardinalityMax = BigInt(Math.floor(limits.requestBodyBytesMax / (declared.bytesMin + 1)))
+  return { declared, base: environmentOf(declared), cardinalityMax }
 }
 
-const compile = (
+const environmentFor = ({ declared, base }: RulePlace, isOptional: boolean): Environment =>
+  base.withVariables({
+    self: declared.type,
+    oldSelf: isOptional ? optionalOf(declared.type) : declared.type,
+  })
+
+interface Part {
+  readonly program: Program
+  readonly costMax: bigint
+  readonly tree: Expression
+}
+
+const compilePart = (
+  place: RulePlace,
   env: Environment,
   text: string,
-  part: 'rule' | 'messageExpression',
-  wanted: { type: string; why: string },
-): ((context: { self: unknown; oldSelf?: unknown }) => unknown) => {
-  let compiled: Compiled
+  wanted: { kind: 'bool' | 'string'; why: string; prefix: string; cannot: string },
+): Part => {
+  let checked: Checked
   try {
-    compiled = compileExpression(env, text)
+    checked = checkExpression(env, text)
   } catch (error) {
-    const prefix = part === 'rule' ? '' : 'messageExpression '
-    if (error instanceof CompilationError) throw new RuleError(part, `${prefix}${error.message}`)
+    if (error instanceof CompilationError) throw new RuleError(`${wanted.prefix}${error.message}`)
     throw error
   }
-  if (compiled.type !== wanted.type && compiled.type !== 'dyn')
-    throw new RuleError(part, wanted.why)
-  return compiled.evaluate
+  if (checked.type.kind !== types[wanted.kind].kind) throw new RuleError(wanted.why)
+  try {
+    const program = programOf(checked)
+    const cost = costOf(checked, (path) => sizeAt(place.declared, path))
+    return { program, costMax: cost.max, tree: checked.tree }
+  } catch (error) {
+    if (error instanceof InstantiationError)
+      throw new RuleError(`${wanted.cannot} instantiation failed: ${error.message}`)
+    throw error
+  }
 }
 
-export const compileRule = (
-  rule: ValidationRule,
-  schema: StructuralSchema,
-  isRoot: boolean,
-): CompiledRule => {
-  const env = environmentFor(schema, isRoot, rule.optionalOldSelf === true)
-  const text = rule.rule.trim()
-  const evaluate = compile(env, text, 'rule', {
-    type: 'bool',
-    why: 'cel expression must evaluate to a bool',
+const namesOldSelf = (tree: Expression): boolean => {
+  let found = false
+  visitAll(tree, (e) => {
+    if (e.kind === 'identifier' && e.name === 'oldSelf') found = true
   })
-  const message = rule.messageExpression
-    ? compile(env, rule.messageExpression.trim(), 'messageExpression', {
-        type: 'string',
-        why: 'messageExpression must evaluate to a string',
-      })
-    : undefined
-  return { rule, isTransition: /\boldSelf\b/.test(text), evaluate, message }
+  return found
+}
+
+const compileMessage = (
+  place: RulePlace,
+  env: Environment,
+  text: string | undefined,
+): Part | string | undefined => {
+  if (!text) return undefined
+  try {
+    return compilePart(place, env, text, {
+      kind: 'string',
+      why: 'messageExpression must evaluate to a string',
+      prefix: 'messageExpression ',
+      cannot: 'messageExpression',
+    })
+  } catch (error) {
+    if (error instanceof RuleError) return error.message
+    throw error
+  }
+}
+
+/** @throws RuleError */
+export const compileRule = (rule: ValidationRule, place: RulePlace): CompiledRule => {
+  const env = environmentFor(place, rule.optionalOldSelf === true)
+  const part = compilePart(place, env, rule.rule, {
+    kind: 'bool',
+    why: 'cel expression must evaluate to a bool',
+    prefix: '',
+    cannot: 'program',
+  })
+  const message = compileMessage(place, env, rule.messageExpression)
+  const isWrong = typeof message === 'string'
+  return {
+    rule,
+    isTransition: namesOldSelf(part.tree),
+    evaluate: part.program,
+    costMax: part.costMax,
+    message: isWrong ? undefined : message?.program,
+    messageCostMax: isWrong ? 0n : (message?.costMax ?? 0n),
+    messageError: isWrong ? message : undefined,
+  }
 }

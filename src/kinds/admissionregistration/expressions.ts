@@ -1,7 +1,8 @@
 /** Whether the expressions of policies and match conditions compile to what is wanted of them. */
 import { child, type FieldError, index, invalid } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
-import { checkPolicyExpression, type PolicyNames } from '#cel/policy-environment.js'
+import { compilePolicyExpression, type PolicyNames, results } from '#cel/policy-environment.js'
+import type { Type } from '#cel/types.js'
 
 const isBlank = (text: string | undefined): boolean => (text ?? '').trim() === ''
 
@@ -10,11 +11,12 @@ export const expressionErrors = (
   path: string,
   text: string | undefined,
   names: PolicyNames,
-  wanted: readonly string[],
+  wanted: readonly Type[],
 ): FieldError[] => {
   if (isBlank(text)) return []
-  const { error } = checkPolicyExpression(text!, names, wanted)
-  return error === undefined ? [] : [invalid(path, text, error)]
+  const trimmed = text!.trim()
+  const { error } = compilePolicyExpression(trimmed, names, wanted)
+  return error === undefined ? [] : [invalid(path, trimmed, error)]
 }
 
 export const namesOfPolicy = ({ spec }: KubeObject): PolicyNames => ({
@@ -31,16 +33,15 @@ interface Variable {
 export const variableTypes = (
   variables: readonly Variable[],
   params: boolean,
-): { types: Record<string, string>; errors: FieldError[] } => {
-  const types: Record<string, string> = {}
+): { types: Record<string, Type>; errors: FieldError[] } => {
+  const types: Record<string, Type> = {}
   const errors: FieldError[] = []
   for (const [i, { name = '', expression }] of variables.entries()) {
     if (isBlank(expression)) continue
-    const checked = checkPolicyExpression(expression!, { params, variables: types }, [])
+    const text = expression!.trim()
+    const checked = compilePolicyExpression(text, { params, variables: types }, results.anything)
     if (checked.error !== undefined)
-      errors.push(
-        invalid(child(index('spec.variables', i), 'expression'), expression, checked.error),
-      )
+      errors.push(invalid(child(index('spec.variables', i), 'expression'), text, checked.error))
     if (/^[_a-zA-Z]\w*$/.test(name)) types[name] = checked.type
   }
   return { types, errors }

@@ -1,4 +1,6 @@
 /** Which requests a webhook or a policy is about: what the rules may be, and their defaults. */
+
+import type { MatchRule } from '#admission/match-rule.js'
 import {
   child,
   duplicate,
@@ -9,18 +11,9 @@ import {
   required,
 } from '#api/field-error.js'
 import { isQualifiedName } from '#api/names.js'
-import type { PolicyNames } from '#cel/policy-environment.js'
+import { type PolicyNames, results } from '#cel/policy-environment.js'
 import { type LabelSelector, validLabelSelector } from '#validation/label-selector.js'
 import { expressionErrors } from './expressions.js'
-
-export interface MatchRule {
-  operations?: string[]
-  apiGroups?: string[]
-  apiVersions?: string[]
-  resources?: string[]
-  resourceNames?: string[]
-  scope?: string
-}
 
 const operations = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE']
 const scopes = ['*', 'Cluster', 'Namespaced']
@@ -154,7 +147,7 @@ export const matchConditionErrors = (
     seen.add(name)
     return [
       ...(expression.trim() === '' ? [required(child(at, 'expression'))] : []),
-      ...expressionErrors(child(at, 'expression'), expression, names, ['bool']),
+      ...expressionErrors(child(at, 'expression'), expression, names, results.boolean),
       ...(name === ''
         ? [required(child(at, 'name'))]
         : isQualifiedName(name).map((m) => invalid(child(at, 'name'), name, m))),

@@ -1,8 +1,10 @@
+import type { MatchRule } from '#admission/match-rule.js'
 import { child, type FieldError, index, invalid, notSupported, required } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
+import { type PolicyNames, results } from '#cel/policy-environment.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { commonPolicyErrors, policyStrategy, sampleConstraints } from './admission-policy.js'
-import type { MatchRule } from './match-rules.js'
+import { expressionErrors, namesOfPolicy } from './expressions.js'
 
 const patchTypes = ['ApplyConfiguration', 'JSONPatch']
 const fields: Readonly<Record<string, string>> = {
@@ -12,7 +14,7 @@ const fields: Readonly<Record<string, string>> = {
 // biome-ignore lint/suspicious/noExplicitAny: a mutation has one field for each type of patch
 type Mutation = Record<string, any>
 
-const mutationErrors = (mutation: Mutation, path: string): FieldError[] => {
+const mutationErrors = (mutation: Mutation, path: string, names: PolicyNames): FieldError[] => {
   const type: string = mutation.patchType ?? ''
   if (type === '') return [required(child(path, 'patchType'))]
   if (!patchTypes.includes(type)) return [notSupported(child(path, 'patchType'), type, patchTypes)]
@@ -25,8 +27,14 @@ const mutationErrors = (mutation: Mutation, path: string): FieldError[] => {
       ? [invalid(child(path, other), `{${other}}`, `must not be specified ${when}`)]
       : []),
     ...(mutation[own] && !(mutation[own].expression ?? '').trim()
-      ? [required(child(path, own, 'expression'), 'expression is not specified')]
+      ? [required(child(path, own, 'expression'))]
       : []),
+    ...expressionErrors(
+      child(path, own, 'expression'),
+      mutation[own]?.expression,
+      { ...names, patchTypes: true },
+      own === 'jsonPatch' ? results.jsonPatches : results.applyConfiguration,
+    ),
   ]
 }
 
@@ -49,12 +57,13 @@ const validate = (object: KubeObject): FieldError[] => {
   const { spec } = object
   const mutations: Mutation[] = spec.mutations ?? []
   const policy: string | undefined = spec.reinvocationPolicy
+  const names = namesOfPolicy(object)
   return [
     ...commonPolicyErrors(object),
     ...operationErrors(spec.matchConstraints?.resourceRules ?? []),
     ...(mutations.length === 0
       ? [required('spec.mutations', 'mutations must contain at least one item')]
-      : mutations.flatMap((m, i) => mutationErrors(m, index('spec.mutations', i)))),
+      : mutations.flatMap((m, i) => mutationErrors(m, index('spec.mutations', i), names))),
     ...(!policy
       ? [required('spec.reinvocationPolicy')]
       : policy === 'Never' || policy === 'IfNeeded'

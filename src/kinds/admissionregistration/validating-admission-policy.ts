@@ -1,7 +1,7 @@
 import { child, type FieldError, index, invalid, notSupported, required } from '#api/field-error.js'
 import { isQualifiedName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
-import type { PolicyNames } from '#cel/policy-environment.js'
+import { type PolicyNames, results } from '#cel/policy-environment.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { commonPolicyErrors, policyStrategy, sampleConstraints } from './admission-policy.js'
 import { expressionErrors, namesOfPolicy } from './expressions.js'
@@ -21,9 +21,9 @@ const validationErrors = (validation: Validation, path: string, names: PolicyNam
   const errors: FieldError[] = []
   if (expression.trim() === '')
     errors.push(required(child(path, 'expression'), 'expression is not specified'))
-  errors.push(...expressionErrors(child(path, 'expression'), expression, names, ['bool']))
+  errors.push(...expressionErrors(child(path, 'expression'), expression, names, results.boolean))
   errors.push(
-    ...expressionErrors(child(path, 'messageExpression'), messageExpression, names, ['string']),
+    ...expressionErrors(child(path, 'messageExpression'), messageExpression, names, results.text),
   )
   if (message !== undefined) {
     if (message.trim() === '')
@@ -46,10 +46,12 @@ const annotationErrors = ({ metadata, spec }: KubeObject, names: PolicyNames): F
         ...(valueExpression.trim() === ''
           ? [required(child(at, 'valueExpression'), 'valueExpression is not specified')]
           : []),
-        ...expressionErrors(child(at, 'valueExpression'), valueExpression, names, [
-          'string',
-          'null_type',
-        ]),
+        ...expressionErrors(
+          child(at, 'valueExpression'),
+          valueExpression,
+          names,
+          results.textOrNull,
+        ),
       ]
     },
   )

@@ -1,4 +1,5 @@
 /** The two kinds of webhook configuration: one rule book, one more default for mutating ones. */
+import type { MatchRule } from '#admission/match-rule.js'
 import {
   child,
   duplicate,
@@ -17,7 +18,6 @@ import { isPort, portMessage } from '#validation/network.js'
 import {
   defaultMatch,
   failurePolicies,
-  type MatchRule,
   matchConditionErrors,
   matchPolicies,
   oneOf,

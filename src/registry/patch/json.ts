@@ -18,9 +18,26 @@ interface Place {
   key: string
 }
 
+/** An operation that fails; the message is that of upstream's library (evanphx/json-patch). */
+export class JsonPatchProblem extends Error {}
+
+/** A `test` that does not hold. */
+export class JsonPatchTestFailed extends JsonPatchProblem {}
+
 /** Yields the patched document; the one passed in is not changed. Throws 400, 413 or 422. */
 export const applyJsonPatch = (document: JsonObject, patch: JsonValue): JsonValue => {
-  const operations = checkOperations(patch)
+  try {
+    return applyOperations(document, checkOperations(patch))
+  } catch (error) {
+    throw error instanceof JsonPatchProblem ? rejected() : error
+  }
+}
+
+/** The same for operations that need no check. Throws JsonPatchProblem. */
+export const applyOperations = (
+  document: JsonObject,
+  operations: readonly JsonObject[],
+): JsonValue => {
   if (operations.length === 0) return document
   const state: State = { root: cloneJson(document), copiedBytes: 0 }
   for (const operation of operations) applyOperation(state, operation)
@@ -66,44 +83,105 @@ const checkOperations = (patch: JsonValue): JsonObject[] => {
   return patch.map((operation) => (operation ?? {}) as JsonObject)
 }
 
-interface State {
-  root: JsonValue
-  copiedBytes: number
+const problem = (message: string): JsonPatchProblem => new JsonPatchProblem(message)
+const missing = (message: string): JsonPatchProblem => problem(`${message}: missing value`)
+
+/** What goes wrong inside is told with what was being done. */
+const doing = <T>(what: string, act: () => T): T => {
+  try {
+    return act()
+  } catch (error) {
+    throw error instanceof JsonPatchProblem ? problem(`${what}: ${error.message}`) : error
+  }
 }
 
 const applyOperation = (state: State, operation: JsonObject): void => {
-  const path = pathOf(operation, 'path')
   const value = getOwn(operation, 'value') ?? null
   const op = getOwn(operation, 'op')
-  if (op === 'add') addAt(find(state.root, path), cloneJson(value))
-  else if (op === 'remove') removeAt(find(state.root, path))
-  else if (op === 'replace' && path === '') state.root = asRoot(value)
-  else if (op === 'replace') replaceAt(find(state.root, path), cloneJson(value))
-  else if (op === 'move') move(state, pathOf(operation, 'from'), path)
-  else if (op === 'copy') copy(state, pathOf(operation, 'from'), path)
-  else if (op === 'test') test(path === '' ? state.root : readAt(find(state.root, path)), value)
-  else throw rejected()
+  const path = pathOf(operation, 'path', `${op} operation failed to decode path`)
+  if (op === 'add') add(state, path, value)
+  else if (op === 'remove') remove(state, path)
+  else if (op === 'replace') replace(state, path, value)
+  else if (op === 'move') move(state, operation, path)
+  else if (op === 'copy') copy(state, operation, path)
+  else if (op === 'test') test(state, path, value)
+  else throw problem(`Unexpected kind: ${op}`)
 }
 
-const move = (state: State, fromPath: string, path: string): void => {
-  const from = find(state.root, fromPath)
-  const moved = readAt(from)
-  removeAt(from)
-  addAt(find(state.root, path), moved ?? null)
+const add = (state: State, path: string, value: JsonValue): void => {
+  const place = find(
+    state.root,
+    path,
+    `add operation does not apply: doc is missing path: "${path}"`,
+  )
+  doing(`error in add for path: '${path}'`, () => addAt(place, cloneJson(value)))
 }
 
-const copy = (state: State, fromPath: string, path: string): void => {
-  const copied = readAt(find(state.root, fromPath))
-  const target = find(state.root, path)
+const remove = (state: State, path: string): void => {
+  const place = find(
+    state.root,
+    path,
+    `remove operation does not apply: doc is missing path: "${path}"`,
+  )
+  doing(`error in remove for path: '${path}'`, () => removeAt(place))
+}
+
+const replace = (state: State, path: string, value: JsonValue): void => {
+  if (path === '') {
+    state.root = asRoot(value)
+    return
+  }
+  const what = 'replace operation does not apply: doc is missing'
+  const place = find(state.root, path, `${what} path: ${path}`)
+  try {
+    replaceAt(place, cloneJson(value))
+  } catch (error) {
+    throw error instanceof JsonPatchProblem ? missing(`${what} key: ${path}`) : error
+  }
+}
+
+const move = (state: State, operation: JsonObject, path: string): void => {
+  const fromPath = pathOf(operation, 'from', 'move operation failed to decode from')
+  const what = 'move operation does not apply: doc is missing'
+  const from = find(state.root, fromPath, `${what} from path: ${fromPath}`)
+  const moved = doing(`error in move for path: '${from.key}'`, () => {
+    const value = readAt(from)
+    removeAt(from)
+    return value
+  })
+  const place = find(state.root, path, `${what} destination path: ${path}`)
+  doing(`error in move for path: '${path}'`, () => addAt(place, moved ?? null))
+}
+
+const copy = (state: State, operation: JsonObject, path: string): void => {
+  const fromPath = pathOf(operation, 'from', 'copy operation failed to decode from')
+  const what = 'copy operation does not apply: doc is missing'
+  const from = find(state.root, fromPath, `${what} from path: ${fromPath}`)
+  const copied = doing(`error in copy for from: '${fromPath}'`, () => readAt(from))
+  const target = find(state.root, path, `${what} destination path: ${path}`)
   // Doubling by copies would fill the memory: upstream counts the bytes that all copies add.
   if (copied !== undefined) state.copiedBytes += sizeOf(copied)
-  if (state.copiedBytes > limits.jsonPatchCopyBytesMax) throw rejected()
-  addAt(target, cloneJson(copied ?? null))
+  if (state.copiedBytes > limits.jsonPatchCopyBytesMax)
+    throw problem(
+      `Unable to complete the copy, the accumulated size increase of copy is ${state.copiedBytes}, exceeding the limit ${limits.jsonPatchCopyBytesMax}`,
+    )
+  doing('error while adding value during copy', () => addAt(target, cloneJson(copied ?? null)))
 }
 
-const pathOf = (operation: JsonObject, field: 'path' | 'from'): string => {
+const test = (state: State, path: string, expected: JsonValue): void => {
+  const found =
+    path === ''
+      ? state.root
+      : doing(`error in test for path: '${path}'`, () =>
+          readAt(find(state.root, path, `test operation does not apply: is missing path: ${path}`)),
+        )
+  if (!jsonEqual(found ?? null, expected))
+    throw new JsonPatchTestFailed(`testing value ${path} failed: test failed`)
+}
+
+const pathOf = (operation: JsonObject, field: 'path' | 'from', what: string): string => {
   const path = getOwn(operation, field)
-  if (typeof path !== 'string') throw rejected()
+  if (typeof path !== 'string') throw missing(`${what}: operation missing ${field} field`)
   return path
 }
 
@@ -111,36 +189,49 @@ const sizeOf = (value: JsonValue): number =>
   JSON.stringify(value, (_key, v) => (typeof v === 'bigint' ? Number(v) : v)).length
 
 const asRoot = (value: JsonValue): JsonValue => {
-  if (value === null || typeof value !== 'object') throw rejected()
+  if (value === null || typeof value !== 'object')
+    throw problem('replace operation value must be object or array')
   return cloneJson(value)
 }
 
 const decodeKey = (key: string): string => key.replace(/~[01]/g, (m) => (m === '~1' ? '/' : '~'))
 
 /** The container that holds the last part of a path. Everything before the first slash is dropped. */
-const find = (root: JsonValue, path: string): Place => {
+const find = (root: JsonValue, path: string, what: string): Place => {
   const parts = path.split('/')
-  if (parts.length < 2) throw rejected()
+  if (parts.length < 2) throw missing(what)
   let container = root as Container
   for (let i = 1; i < parts.length - 1; i++) {
-    const next = readAt({ container, key: decodeKey(parts[i]!) })
-    if (next === undefined || next === null || typeof next !== 'object') throw rejected()
+    const next = step(container, decodeKey(parts[i]!))
+    if (next === undefined || next === null || typeof next !== 'object') throw missing(what)
     container = next
   }
   return { container, key: decodeKey(parts.at(-1)!) }
 }
 
+const step = (container: Container, key: string): JsonValue | undefined => {
+  try {
+    return readAt({ container, key })
+  } catch {
+    return undefined
+  }
+}
+
+const noIndex = (index: number): JsonPatchProblem =>
+  problem(`Unable to access invalid index: ${index}: invalid index referenced`)
+
 /** An index as Go's Atoi reads it; a negative one counts from the end of `length`. */
 const parseIndex = (key: string, length: number): number => {
-  if (!/^[+-]?\d{1,15}$/.test(key)) throw rejected()
+  if (!/^[+-]?\d{1,15}$/.test(key))
+    throw problem(`strconv.Atoi: parsing ${JSON.stringify(key)}: invalid syntax`)
   const index = Number(key)
-  if (index < -length) throw rejected()
+  if (index < -length) throw noIndex(index)
   return index < 0 ? index + length : index
 }
 
 const existingIndex = (list: JsonValue[], key: string): number => {
   const index = parseIndex(key, list.length)
-  if (index >= list.length) throw rejected()
+  if (index >= list.length) throw noIndex(index)
   return index
 }
 
@@ -153,15 +244,21 @@ const addAt = ({ container, key }: Place, value: JsonValue): void => {
     setOwn(container, key, value)
     return
   }
-  const index = key === '-' ? container.length : parseIndex(key, container.length + 1)
-  if (index > container.length) throw rejected()
-  container.splice(index, 0, value)
+  const list = container
+  const index = key === '-' ? list.length : indexToAddAt(list, key)
+  if (index > list.length) throw noIndex(index)
+  list.splice(index, 0, value)
 }
+
+const indexToAddAt = (list: JsonValue[], key: string): number =>
+  /^[+-]?\d/.test(key)
+    ? parseIndex(key, list.length + 1)
+    : doing(`value was not a proper array index: '${key}'`, () => parseIndex(key, 0))
 
 const removeAt = ({ container, key }: Place): void => {
   if (Array.isArray(container)) container.splice(existingIndex(container, key), 1)
   else if (Object.hasOwn(container, key)) delete container[key]
-  else throw rejected()
+  else throw missing(`Unable to remove nonexistent key: ${key}`)
 }
 
 const replaceAt = ({ container, key }: Place, value: JsonValue): void => {
@@ -169,6 +266,7 @@ const replaceAt = ({ container, key }: Place, value: JsonValue): void => {
   else setOwn(container, key, value)
 }
 
-const test = (found: JsonValue | undefined, expected: JsonValue): void => {
-  if (!jsonEqual(found ?? null, expected)) throw rejected()
+interface State {
+  root: JsonValue
+  copiedBytes: number
 }

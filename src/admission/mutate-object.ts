@@ -1,0 +1,146 @@
+/** What the results of mutations do to an object (apiserver, pkg/admission/plugin/policy/mutating/patch). */
+import { ApiError, internalError } from '#api/errors.js'
+import { isJsonObject } from '#api/json-object.js'
+import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
+import { NotJsonError, toJson } from '#cel/json-values.js'
+import { type CelValue, MapValue, StructValue } from '#cel/values.js'
+import { decodeObject } from '#registry/decode.js'
+import type { FieldType } from '#registry/field-manager/field-type.js'
+import { mergeObjects } from '#registry/field-manager/merge-typed.js'
+import { fieldElement, printElement } from '#registry/field-manager/path-element.js'
+import { mismatchOf } from '#registry/field-manager/validate-typed.js'
+import { typeOfDefinition } from '#registry/field-manager/versions.js'
+import { applyOperations, JsonPatchProblem, JsonPatchTestFailed } from '#registry/patch/json.js'
+import type { ResourceDefinition } from '#registry/resource-definition.js'
+
+/** A mutation that cannot be made; the message is upstream's. */
+export class MutationError extends Error {}
+
+/** Objects name their types by the path that leads to them: `Object.spec.template`. */
+const typeProblems = (value: CelValue, path: readonly string[]): string[] => {
+  if (Array.isArray(value)) return value.flatMap((item) => typeProblems(item, path))
+  if (value instanceof MapValue)
+    return value.keys().flatMap((key) => typeProblems(value.get(key)!, path))
+  if (!(value instanceof StructValue)) return []
+  const wanted = path.join('.')
+  const own =
+    value.typeName === wanted
+      ? []
+      : [
+          `unexpected type name ${JSON.stringify(value.typeName)}, expected ${JSON.stringify(wanted)}, which matches field name path from root Object type`,
+        ]
+  const inner = [...value.fields].flatMap(([name, field]) => typeProblems(field, [...path, name]))
+  return [...own, ...inner]
+}
+
+const checkTypeNames = (value: StructValue): void => {
+  const problems = typeProblems(value, [value.typeName])
+  if (problems.length > 0) throw new MutationError(`type mismatch: ${problems.join('\n')}`)
+}
+
+/** Paths that a patch may not touch: their values are one, and a merge would replace them whole. */
+const atomicPaths = (type: FieldType, value: JsonValue, path: string): string[] => {
+  if (isJsonObject(value) && type.map !== undefined) {
+    const { map } = type
+    return [
+      ...(map.atomic ? [path] : []),
+      ...Object.entries(value).flatMap(([key, inner]) =>
+        atomicPaths(map.named(key) ?? type, inner, `${path}${printElement(fieldElement(key))}`),
+      ),
+    ]
+  }
+  if (!Array.isArray(value) || type.list === undefined) return []
+  const { list } = type
+  return [
+    ...(list.atomic ? [path] : []),
+    ...value.flatMap((item, i) => atomicPaths(list.element, item, `${path}[${i}]`)),
+  ]
+}
+
+/** Decoded as a body is, with the defaults of its kind. */
+const decoded = (definition: ResourceDefinition, value: JsonObject): KubeObject => {
+  try {
+    return decodeObject(definition, value).object
+  } catch (error) {
+    throw error instanceof ApiError ? internalError(error.message) : error
+  }
+}
+
+const jsonOf = (value: CelValue, what: string): JsonValue => {
+  try {
+    return toJson(value)
+  } catch (error) {
+    throw error instanceof NotJsonError ? new MutationError(`${what}: ${error.message}`) : error
+  }
+}
+
+/** The object with the configuration merged into it. */
+export const applyConfiguration = (
+  definition: ResourceDefinition,
+  object: KubeObject,
+  result: CelValue,
+): KubeObject => {
+  if (!(result instanceof StructValue))
+    throw new MutationError('unsupported return type from ApplyConfiguration expression')
+  checkTypeNames(result)
+  const { apiVersion, kind } = object
+  const patch = { ...(jsonOf(result, 'invalid return type') as JsonObject), apiVersion, kind }
+  const fail = (why: string): never => {
+    throw new MutationError(`error applying patch: ${why}`)
+  }
+  const type = typeOfDefinition(definition)
+  const mismatch = mismatchOf(patch as JsonObject, type, { allowDuplicates: false })
+  if (mismatch !== undefined) fail(`failed to convert patch object to typed object: ${mismatch}`)
+  const atomic = atomicPaths(type, patch as JsonObject, '')
+  if (atomic.length > 0)
+    fail(
+      `invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${atomic.join(', ')}`,
+    )
+  const live = object as unknown as JsonObject
+  return decoded(definition, mergeObjects(live, patch as JsonObject, type))
+}
+
+const operationOf = (value: CelValue): JsonObject => {
+  if (!(value instanceof StructValue))
+    throw new MutationError(
+      'type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch',
+    )
+  const { fields } = value
+  const operation: JsonObject = {
+    op: String(fields.get('op') ?? ''),
+    path: String(fields.get('path') ?? ''),
+  }
+  const from = fields.get('from')
+  if (from) operation.from = String(from)
+  const given = fields.get('value')
+  if (given === undefined) return operation
+  if (given instanceof StructValue) checkTypeNames(given)
+  operation.value = jsonOf(
+    given,
+    'JSONPath valueExpression evaluated to a type that could not marshal to JSON',
+  )
+  return operation
+}
+
+/** The object with the operations applied; a test that does not hold leaves it as it is. */
+export const applyJsonPatches = (
+  definition: ResourceDefinition,
+  object: KubeObject,
+  result: CelValue,
+): KubeObject => {
+  if (!Array.isArray(result))
+    throw new MutationError('type mismatch: JSONPatchType.expression should evaluate to array')
+  const operations = result.map(operationOf)
+  let patched: JsonValue
+  try {
+    patched = applyOperations(object as unknown as JsonObject, operations)
+  } catch (error) {
+    if (error instanceof JsonPatchTestFailed) return object
+    if (error instanceof JsonPatchProblem) throw new MutationError(`JSON Patch: ${error.message}`)
+    throw error
+  }
+  const { object: next, strictErrors } = decodeObject(definition, patched)
+  if (strictErrors.length > 0)
+    throw internalError(`strict decoding error: ${strictErrors.join(', ')}`)
+  return next
+}

@@ -1,0 +1,86 @@
+/** What a policy is evaluated on: whether it is meant, its parameters, the values of its names (apiserver, pkg/admission/plugin/policy/generic). */
+import { randomUUID } from 'node:crypto'
+import { type GroupResource, type GroupVersionKind, parseGroupVersion } from '#api/group-version.js'
+import type { KubeObject } from '#api/object.js'
+import type { AdmissionAttributes } from '#registry/admission.js'
+import { selectorMatches } from '#registry/label-selector.js'
+import { findObject, listObjects } from './plugin.js'
+import { admissionRequest, matchesRequest } from './request-match.js'
+
+/** The resource behind a kind; undefined for an unknown one. */
+export type ResourceOfKind = (
+  kind: GroupVersionKind,
+) => (GroupResource & { namespaced: boolean }) | undefined
+
+export interface BoundPolicy {
+  readonly policy: KubeObject
+  readonly binding: KubeObject
+}
+
+/** The policies of a kind with their bindings, in the order of the bindings' names. */
+export const boundPolicies = async (
+  { ctx }: AdmissionAttributes,
+  policies: GroupResource,
+  bindings: GroupResource,
+): Promise<BoundPolicy[]> => {
+  const bound: BoundPolicy[] = []
+  for (const binding of await listObjects(ctx, bindings)) {
+    const name: string = binding.spec?.policyName ?? ''
+    const policy = await findObject(ctx, policies, { name })
+    if (policy !== undefined) bound.push({ policy, binding })
+  }
+  return bound
+}
+
+/** A binding may narrow what its policy is about. */
+export const isMeant = async (
+  attributes: AdmissionAttributes,
+  { policy, binding }: BoundPolicy,
+): Promise<boolean> => {
+  if (!(await matchesRequest(policy.spec.matchConstraints ?? {}, attributes))) return false
+  const narrowed = binding.spec.matchResources
+  if (!narrowed) return true
+  const rules = narrowed.resourceRules ?? policy.spec.matchConstraints?.resourceRules
+  return matchesRequest({ ...narrowed, resourceRules: rules }, attributes)
+}
+
+/** The parameters of a binding: [null] for a policy without any; 'deny' when they must exist and do not. */
+export const paramsOf = async (
+  attributes: AdmissionAttributes,
+  { policy, binding }: BoundPolicy,
+  resourceOfKind: ResourceOfKind,
+): Promise<readonly (KubeObject | null)[] | 'deny'> => {
+  const { paramKind } = policy.spec
+  const ref = binding.spec.paramRef
+  if (!paramKind || !ref) return [null]
+  const version = parseGroupVersion(paramKind.apiVersion ?? '') ?? { group: '', version: '' }
+  const resource = resourceOfKind({ ...version, kind: paramKind.kind })
+  const notFound = ref.parameterNotFoundAction === 'Allow' ? [] : 'deny'
+  if (resource === undefined) return notFound
+  const namespace = resource.namespaced ? ref.namespace || attributes.namespace : undefined
+  if (ref.name) {
+    const found = await findObject(attributes.ctx, resource, { name: ref.name, namespace })
+    return found === undefined ? notFound : [found]
+  }
+  const all = await listObjects(attributes.ctx, resource, namespace)
+  const selected = all.filter((o) => selectorMatches(ref.selector ?? {}, o.metadata.labels ?? {}))
+  return selected.length === 0 ? notFound : selected
+}
+
+export const paramsMissing =
+  'failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction'
+
+/** The namespace of the request; undefined for what is in none. */
+export const namespaceOf = ({
+  ctx,
+  namespace,
+  definition,
+}: AdmissionAttributes): Promise<KubeObject | undefined> => {
+  const isNamespace = definition.gvr.group === '' && definition.gvr.resource === 'namespaces'
+  return namespace === '' || isNamespace
+    ? Promise.resolve(undefined)
+    : findObject(ctx, { group: '', resource: 'namespaces' }, { name: namespace })
+}
+
+export const requestOf = (attributes: AdmissionAttributes): object =>
+  admissionRequest(attributes, randomUUID())

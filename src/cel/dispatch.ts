@@ -1,0 +1,68 @@
+/** Finds what a call runs: the operators look at their values themselves, functions by the types of their overloads. */
+import type { Implementation } from './evaluation.js'
+import { addressFunctions } from './functions/addresses.js'
+import { authorizerFunctions } from './functions/authorizer.js'
+import { conversionFunctions } from './functions/conversions.js'
+import { listFunctions } from './functions/lists.js'
+import { formatFunctions } from './functions/named-formats.js'
+import { operators } from './functions/operators.js'
+import { optionalFunctions } from './functions/optionals.js'
+import { quantityFunctions } from './functions/quantities.js'
+import { stringFunctions } from './functions/strings.js'
+import { timeFunctions } from './functions/time-parts.js'
+import { urlFunctions } from './functions/urls.js'
+import { semverFunctions } from './functions/versions.js'
+import { jsonPatchFunctions, kubernetesFunctions, type Overload } from './functions-declared.js'
+import type { Type } from './types.js'
+import { CelError, type CelValue, MapValue, noSuchOverload, typeNameOf } from './values.js'
+
+const functions: Readonly<Record<string, Implementation>> = {
+  ...addressFunctions,
+  ...authorizerFunctions,
+  ...conversionFunctions,
+  ...formatFunctions,
+  ...listFunctions,
+  ...optionalFunctions,
+  ...quantityFunctions,
+  ...semverFunctions,
+  ...stringFunctions,
+  ...timeFunctions,
+  ...urlFunctions,
+}
+
+/** Whether a value is of a declared type, as far as that can be seen without looking inside of it. */
+const fits = (type: Type, value: CelValue): boolean => {
+  if (type.kind === 'dyn' || type.kind === 'any' || type.kind === 'param') return true
+  if (type.kind === 'list') return Array.isArray(value)
+  if (type.kind === 'map') return value instanceof MapValue
+  return type.name === typeNameOf(value)
+}
+
+/** Functions whose overloads say no more than that there is none. */
+const unguarded = new Set(['contains', 'endsWith', 'startsWith', 'flatten'])
+
+const candidates = (name: string, ids: readonly string[]): readonly Overload[] => {
+  const declared = kubernetesFunctions().get(name) ?? jsonPatchFunctions().get(name) ?? []
+  return declared.filter((overload) => ids.includes(overload.id))
+}
+
+export const implementationOf = (name: string, ids: readonly string[]): Implementation => {
+  const operator = Object.hasOwn(operators, name) ? operators[name] : undefined
+  if (operator !== undefined) return operator
+  const overloads = candidates(name, ids)
+  return (...args) => {
+    const overload = overloads.find(
+      (o) => o.args.length === args.length && o.args.every((type, i) => fits(type, args[i]!)),
+    )
+    if (overload !== undefined) return functions[overload.id]!(...args)
+    if (unguarded.has(name)) throw noSuchOverload()
+    throw new CelError(`no such overload: ${name}(${args.map(typeNameOf).join(', ')})`)
+  }
+}
+
+/** Ids of overloads that nothing implements: for a test. */
+export const unimplemented = (): string[] =>
+  [...kubernetesFunctions(), ...jsonPatchFunctions()]
+    .filter(([name]) => !Object.hasOwn(operators, name))
+    .flatMap(([, overloads]) => overloads.map((o) => o.id))
+    .filter((id) => !Object.hasOwn(functions, id))

@@ -1,0 +1,66 @@
+/** Ranges of costs and sizes: uint64 that stay at their largest instead of overflowing. */
+import type { Expression } from './ast.js'
+import type { Type } from './types.js'
+
+export interface Range {
+  readonly min: bigint
+  readonly max: bigint
+}
+
+const uint64Max = 2n ** 64n - 1n
+const capped = (value: bigint): bigint => (value > uint64Max ? uint64Max : value)
+
+export const fixed = (value: number | bigint): Range => ({ min: BigInt(value), max: BigInt(value) })
+export const range = (min: number | bigint, max: number | bigint): Range => ({
+  min: BigInt(min),
+  max: BigInt(max),
+})
+export const unknownRange: Range = { min: 0n, max: uint64Max }
+
+export const addRanges = (a: Range, b: Range): Range => ({
+  min: capped(a.min + b.min),
+  max: capped(a.max + b.max),
+})
+
+export const scale = (a: Range, b: Range): Range => ({
+  min: capped(a.min * b.min),
+  max: capped(a.max * b.max),
+})
+
+/** Math.min takes no BigInt. */
+export const least = (a: bigint, b: bigint): bigint => [a, b].sort(orderOf)[0]!
+const orderOf = (a: bigint, b: bigint): number => (a < b ? -1 : 1)
+const most = (a: bigint, b: bigint): bigint => [a, b].sort(orderOf)[1]!
+
+export const unionRanges = (a: Range, b: Range): Range => ({
+  min: least(a.min, b.min),
+  max: most(a.max, b.max),
+})
+
+/** In doubles, as upstream: the next whole number. */
+const timesFactor = (value: bigint, factor: number): bigint => {
+  const product = Math.ceil(Number(value) * factor)
+  return product >= 2 ** 64 ? uint64Max : BigInt(product)
+}
+
+export const timesFactorOf = (a: Range, factor: number): Range => ({
+  min: timesFactor(a.min, factor),
+  max: timesFactor(a.max, factor),
+})
+
+/** Sizes of what a list or map holds. */
+export interface EntrySizes {
+  readonly isList: boolean
+  readonly key: Range
+  readonly value: Range
+}
+
+/** The size of the data at a path, such as `self.items.@items.name`; undefined: not known. */
+export type SizeOfPath = (path: readonly string[]) => Range | undefined
+
+export interface SizedNode {
+  readonly path: readonly string[]
+  readonly type: Type
+  readonly expression: Expression | undefined
+  readonly size: Range | undefined
+}

@@ -1,0 +1,41 @@
+/** What runs while an expression is evaluated: its variables, and what it has cost so far. */
+import type { CelValue } from './values.js'
+
+/** The evaluation cost more than it may; nothing in an expression can catch this. */
+export class CostExceeded extends Error {
+  constructor() {
+    super('operation cancelled: actual cost limit exceeded')
+  }
+}
+
+export class Evaluation {
+  readonly #variables: (name: string) => CelValue | undefined
+  readonly #costMax: number
+  #cost = 0
+  /** Variables of loops. An Error there is thrown by whoever reads it. */
+  readonly slots: (CelValue | Error)[] = []
+
+  constructor(variables: (name: string) => CelValue | undefined, costMax: number) {
+    this.#variables = variables
+    this.#costMax = costMax
+  }
+
+  get cost(): number {
+    return this.#cost
+  }
+
+  spend(cost: number): void {
+    this.#cost += cost
+    if (this.#cost > this.#costMax) throw new CostExceeded()
+  }
+
+  variable(name: string): CelValue | undefined {
+    return this.#variables(name)
+  }
+}
+
+export type Evaluate = (evaluation: Evaluation) => CelValue
+
+/** A function of CEL; the receiver is its first argument. */
+export type Implementation = (...args: CelValue[]) => CelValue
+export type Implementations = Readonly<Record<string, Implementation>>

@@ -1,0 +1,13 @@
+/** The declared functions, read from their signatures with the first expression. */
+import { type Functions, type Overload, readDeclarations } from './declarations.js'
+import { jsonPatchSignatures, kubernetesSignatures } from './signatures.js'
+
+export type { Functions, Overload }
+
+let kubernetes: Functions | undefined
+export const kubernetesFunctions = (): Functions =>
+  (kubernetes ??= readDeclarations(...kubernetesSignatures))
+
+let jsonPatch: Functions | undefined
+export const jsonPatchFunctions = (): Functions =>
+  (jsonPatch ??= readDeclarations(jsonPatchSignatures))

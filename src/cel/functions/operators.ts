@@ -1,0 +1,138 @@
+/** The operators, on values of whatever types they are given. */
+import type { Implementations } from '../evaluation.js'
+import { durationOf, timestampOf } from '../times.js'
+import {
+  CelError,
+  type CelValue,
+  compareValues,
+  concatenate,
+  Duration,
+  equal,
+  MapValue,
+  noSuchOverload,
+  sizeOf,
+  Timestamp,
+  Uint,
+} from '../values.js'
+
+const int = (value: bigint): bigint => {
+  if (BigInt.asIntN(64, value) !== value) throw new CelError('integer overflow')
+  return value
+}
+
+export const uint = (value: bigint): Uint => {
+  if (BigInt.asUintN(64, value) !== value) throw new CelError('unsigned integer overflow')
+  return new Uint(value)
+}
+
+interface Arithmetic {
+  readonly ints: (a: bigint, b: bigint) => bigint
+  readonly doubles?: (a: number, b: number) => number
+}
+
+/** Both of one numeric type; undefined when they are something else. */
+const compute = (a: CelValue, b: CelValue, { ints, doubles }: Arithmetic): CelValue | undefined => {
+  if (typeof a === 'bigint' && typeof b === 'bigint') return int(ints(a, b))
+  if (a instanceof Uint && b instanceof Uint) return uint(ints(a.value, b.value))
+  if (doubles !== undefined && typeof a === 'number' && typeof b === 'number') return doubles(a, b)
+  return undefined
+}
+
+/** What has no such operator at all is named; a wrong second value is not. */
+const orNoOverload = (value: CelValue | undefined, a: CelValue, name: string): CelValue => {
+  if (value !== undefined) return value
+  const isNumber = typeof a === 'bigint' || typeof a === 'number' || a instanceof Uint
+  throw isNumber ? noSuchOverload() : new CelError(`no such overload: ${name}`)
+}
+
+export const add = (a: CelValue, b: CelValue): CelValue => {
+  const sum = compute(a, b, { ints: (x, y) => x + y, doubles: (x, y) => x + y })
+  if (sum !== undefined) return sum
+  if (typeof a === 'string' && typeof b === 'string') return a + b
+  if (Array.isArray(a) && Array.isArray(b)) return concatenate(a, b)
+  if (a instanceof Uint8Array && b instanceof Uint8Array) return Buffer.concat([a, b])
+  if (a instanceof Duration && b instanceof Duration) return durationOf(a.nanos + b.nanos)
+  if (a instanceof Duration && b instanceof Timestamp)
+    return timestampOf(a.nanos + b.nanos, b.offsetMinutes)
+  if (a instanceof Timestamp && b instanceof Duration)
+    return timestampOf(a.nanos + b.nanos, a.offsetMinutes)
+  const hasNone = a === null || typeof a === 'boolean' || a instanceof MapValue
+  throw hasNone ? new CelError('no such overload: _+_') : noSuchOverload()
+}
+
+const subtract = (a: CelValue, b: CelValue): CelValue => {
+  if (a instanceof Duration && b instanceof Duration) return durationOf(a.nanos - b.nanos)
+  if (a instanceof Timestamp && b instanceof Duration)
+    return timestampOf(a.nanos - b.nanos, a.offsetMinutes)
+  if (a instanceof Timestamp && b instanceof Timestamp) return durationOf(a.nanos - b.nanos)
+  const difference = compute(a, b, { ints: (x, y) => x - y, doubles: (x, y) => x - y })
+  return orNoOverload(difference, a, '_-_')
+}
+
+const divide =
+  (why: string, apply: (a: bigint, b: bigint) => bigint) =>
+  (a: bigint, b: bigint): bigint => {
+    if (b === 0n) throw new CelError(why)
+    return apply(a, b)
+  }
+
+const negate = (a: CelValue): CelValue => {
+  if (typeof a === 'bigint') return int(-a)
+  if (typeof a === 'number') return -a
+  if (a instanceof Duration) return durationOf(-a.nanos)
+  throw new CelError('no such overload: -_')
+}
+
+const comparer =
+  (name: string, holds: (order: number) => boolean) =>
+  (a: CelValue, b: CelValue): boolean => {
+    if (a === null || Array.isArray(a) || a instanceof MapValue)
+      throw new CelError(`no such overload: ${name}`)
+    return holds(compareValues(a, b))
+  }
+
+export const contains = (list: readonly CelValue[], item: CelValue): boolean =>
+  list.some((other) => equal(item, other))
+
+const isIn = (item: CelValue, container: CelValue): boolean => {
+  if (Array.isArray(container)) return contains(container, item)
+  if (container instanceof MapValue) return container.get(item) !== undefined
+  throw noSuchOverload()
+}
+
+const size = (value: CelValue): bigint => {
+  const found = sizeOf(value)
+  if (found === undefined) throw new CelError('no such overload: size')
+  return BigInt(found)
+}
+
+export const operators: Implementations = {
+  '_==_': (a, b) => equal(a!, b!),
+  '_!=_': (a, b) => !equal(a!, b!),
+  '_<_': comparer('_<_', (order) => order < 0) as never,
+  '_<=_': comparer('_<=_', (order) => order <= 0) as never,
+  '_>_': comparer('_>_', (order) => order > 0) as never,
+  '_>=_': comparer('_>=_', (order) => order >= 0) as never,
+  '_+_': (a, b) => add(a!, b!),
+  '_-_': (a, b) => subtract(a!, b!),
+  '_*_': (a, b) =>
+    orNoOverload(compute(a!, b!, { ints: (x, y) => x * y, doubles: (x, y) => x * y }), a!, '_*_'),
+  '_/_': (a, b) =>
+    orNoOverload(
+      compute(a!, b!, {
+        ints: divide('division by zero', (x, y) => x / y),
+        doubles: (x, y) => x / y,
+      }),
+      a!,
+      '_/_',
+    ),
+  '_%_': (a, b) =>
+    orNoOverload(compute(a!, b!, { ints: divide('modulus by zero', (x, y) => x % y) }), a!, '_%_'),
+  '-_': (a) => negate(a!),
+  '!_': (a) => {
+    if (typeof a !== 'boolean') throw noSuchOverload()
+    return !a
+  },
+  '@in': (item, container) => isIn(item!, container!),
+  size: (value) => size(value!),
+}

@@ -1,0 +1,208 @@
+/** `string.format` (cel-go, ext/formatting.go): the clauses, and what a checker can say about them before they run. */
+import { formatDuration, formatTimestamp } from '../times.js'
+import {
+  CelError,
+  type CelValue,
+  Duration,
+  MapValue,
+  Timestamp,
+  TypeValue,
+  typeNameOf,
+  Uint,
+} from '../values.js'
+import { formatDouble } from './numbers.js'
+
+/** What is wrong with a clause; `index` is the argument that does not fit, if it is one. */
+export class FormatError extends CelError {
+  readonly index: number | undefined
+  constructor(message: string, index?: number) {
+    super(message)
+    this.index = index
+  }
+}
+
+const complaints: Readonly<Record<string, string>> = {
+  b: 'only integers and bools can be formatted as binary, was given',
+  d: 'decimal clause can only be used on integers, was given',
+  e: 'scientific clause can only be used on doubles, was given',
+  f: 'fixed-point clause can only be used on doubles, was given',
+  o: 'octal clause can only be used on integers, was given',
+  s: 'string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps, was given',
+  x: 'only integers, byte buffers, and strings can be formatted as hex, was given',
+}
+export const complaint = (clause: string, typeName: string): string =>
+  `${complaints[clause.toLowerCase()]} ${typeName}`
+
+export interface Clause {
+  readonly kind: string
+  readonly precision: number
+}
+
+/** Calls back for each clause; yields the number of arguments that were asked for. */
+export const readFormat = (
+  format: string,
+  count: number,
+  onText: (text: string) => void,
+  onClause: (clause: Clause, index: number) => void,
+): number => {
+  let at = 0
+  let index = 0
+  while (at < format.length) {
+    if (format[at] !== '%') {
+      onText(format[at++]!)
+      continue
+    }
+    if (format[at + 1] === '%') {
+      onText('%')
+      at += 2
+      continue
+    }
+    if (index >= count) throw new FormatError(`index ${index} out of range`)
+    if (at + 1 >= format.length) throw new FormatError('unexpected end of string')
+    const { clause, end } = readClause(format, at + 1)
+    onClause(clause, index++)
+    at = end
+  }
+  return index
+}
+
+const unparsable = (why: string): FormatError =>
+  new FormatError(`could not parse formatting clause: ${why}`)
+
+const readClause = (format: string, start: number): { clause: Clause; end: number } => {
+  let at = start
+  let precision = 6
+  if (format[at] === '.') {
+    const digits = /^\d*/.exec(format.slice(at + 1))![0]
+    at += 1 + digits.length
+    if (at >= format.length)
+      throw unparsable('error while parsing precision: could not find end of precision specifier')
+    if (digits === '')
+      throw unparsable(
+        'error while parsing precision: error while converting precision to integer: strconv.Atoi: parsing "": invalid syntax',
+      )
+    precision = Number(digits)
+  }
+  const kind = format[at]!
+  if (!'sdfebxXo'.includes(kind)) throw unparsable(`unrecognized formatting clause "${kind}"`)
+  return { clause: { kind, precision }, end: at + 1 }
+}
+
+const quoted = (text: string): string => JSON.stringify(text)
+
+/** A value inside of a list or map. */
+const nested = (value: CelValue): string => {
+  if (typeof value === 'string') return quoted(value)
+  if (value instanceof Uint8Array) return `b${quoted(Buffer.from(value).toString())}`
+  if (typeof value === 'number')
+    return Number.isFinite(value) ? value.toFixed(6) : quoted(formatDouble(value))
+  if (value instanceof Timestamp) return `timestamp(${quoted(formatTimestamp(value))})`
+  if (value instanceof Duration) return `duration(${quoted(formatDuration(value))})`
+  if (
+    typeof value === 'object' &&
+    value !== null &&
+    !(
+      Array.isArray(value) ||
+      value instanceof MapValue ||
+      value instanceof Uint ||
+      value instanceof TypeValue
+    )
+  )
+    throw new FormatError(`no formatting function for ${typeNameOf(value)}`)
+  return asText(value)
+}
+
+const asText = (value: CelValue): string => {
+  if (value === null || typeof value === 'boolean' || typeof value === 'bigint')
+    return String(value)
+  if (typeof value === 'string') return value
+  if (typeof value === 'number') return formatDouble(value)
+  if (value instanceof Uint) return String(value.value)
+  if (value instanceof Uint8Array) return Buffer.from(value).toString()
+  if (value instanceof Timestamp) return formatTimestamp(value)
+  if (value instanceof Duration) return formatDuration(value)
+  if (value instanceof TypeValue) return value.name
+  if (Array.isArray(value)) return `[${value.map(nested).join(', ')}]`
+  if (!(value instanceof MapValue)) throw new FormatError(complaint('s', typeNameOf(value)))
+  const entries = value.keys().map((key) => [nested(key), nested(value.get(key)!)] as const)
+  entries.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+  return `{${entries.map(([key, inner]) => `${key}:${inner}`).join(', ')}}`
+}
+
+const integerOf = (value: CelValue): bigint | undefined =>
+  typeof value === 'bigint' ? value : value instanceof Uint ? value.value : undefined
+
+/** The words that stand for doubles that have no digits. */
+const doubleOf = (value: CelValue): number | undefined => {
+  if (typeof value === 'number') return value
+  if (value === 'NaN') return Number.NaN
+  if (value === 'Infinity') return Infinity
+  return value === '-Infinity' ? -Infinity : undefined
+}
+
+const withoutDigits = (value: number): string =>
+  Number.isNaN(value) ? 'NaN' : value > 0 ? '∞' : '-∞'
+
+const grouped = (text: string): string => {
+  const [, sign, whole, rest] = /^(-?)(\d+)(.*)$/.exec(text)! as unknown as [
+    string,
+    string,
+    string,
+    string,
+  ]
+  return `${sign}${whole.replace(/\B(?=(\d{3})+$)/g, ',')}${rest}`
+}
+
+const superscripts = '⁰¹²³⁴⁵⁶⁷⁸⁹'
+const scientific = (value: number, precision: number): string => {
+  const [mantissa, exponent] = value.toExponential(precision).split('e') as [string, string]
+  const digits = String(Math.abs(Number(exponent))).padStart(2, '0')
+  const raised = [...digits].map((d) => superscripts[Number(d)]).join('')
+  return `${mantissa}\u202f×\u202f10${Number(exponent) < 0 ? '⁻' : ''}${raised}`
+}
+
+const hex = (value: CelValue): string | undefined => {
+  const integer = integerOf(value)
+  if (integer !== undefined) return integer.toString(16)
+  if (typeof value === 'string') return Buffer.from(value).toString('hex')
+  return value instanceof Uint8Array ? Buffer.from(value).toString('hex') : undefined
+}
+
+const formatClause = ({ kind, precision }: Clause, value: CelValue): string | undefined => {
+  if (kind === 's') return asText(value)
+  if (kind === 'd') return integerOf(value)?.toString()
+  if (kind === 'o') return integerOf(value)?.toString(8)
+  if (kind === 'b')
+    return typeof value === 'boolean' ? String(Number(value)) : integerOf(value)?.toString(2)
+  if (kind === 'x') return hex(value)
+  if (kind === 'X') return hex(value)?.toUpperCase()
+  const number = doubleOf(value)
+  if (number === undefined) return undefined
+  if (!Number.isFinite(number)) return withoutDigits(number)
+  const digits = Math.min(precision, 100)
+  return kind === 'f' ? grouped(number.toFixed(digits)) : scientific(number, digits)
+}
+
+export const formatString = (format: string, args: readonly CelValue[]): string => {
+  let text = ''
+  readFormat(
+    format,
+    args.length,
+    (piece) => {
+      text += piece
+    },
+    (clause, index) => {
+      try {
+        const shown = formatClause(clause, args[index]!)
+        if (shown === undefined)
+          throw new FormatError(complaint(clause.kind, typeNameOf(args[index]!)))
+        text += shown
+      } catch (error) {
+        if (error instanceof FormatError)
+          throw new FormatError(`error during formatting: ${error.message}`)
+        throw error
+      }
+    },
+  )
+  return text
+}

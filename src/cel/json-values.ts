@@ -1,0 +1,81 @@
+/** JSON as CEL sees it, turned into values only where an expression looks. */
+import type { JsonObject, JsonValue } from '#api/object.js'
+import { formatDuration, formatTimestamp } from './times.js'
+import {
+  type CelValue,
+  Duration,
+  MapValue,
+  Optional,
+  StructValue,
+  Timestamp,
+  Uint,
+} from './values.js'
+
+/** Gives the value of a field; undefined hides it. */
+export type FieldReader = (key: string, value: JsonValue) => CelValue | undefined
+
+/** A JSON object; what was read once is kept. */
+export class ObjectMap extends MapValue {
+  readonly source: JsonObject
+  readonly #read: FieldReader
+  readonly #values = new Map<string, CelValue | undefined>()
+  #keys: string[] | undefined
+
+  constructor(source: JsonObject, read: FieldReader = (_key, value) => fromJson(value)) {
+    super()
+    this.source = source
+    this.#read = read
+  }
+  get(key: CelValue): CelValue | undefined {
+    if (typeof key !== 'string' || !Object.hasOwn(this.source, key)) return undefined
+    if (!this.#values.has(key)) this.#values.set(key, this.#read(key, this.source[key]!))
+    return this.#values.get(key)
+  }
+  keys(): CelValue[] {
+    this.#keys ??= Object.keys(this.source).filter((key) => this.get(key) !== undefined)
+    return this.#keys
+  }
+  get size(): number {
+    return this.keys().length
+  }
+}
+
+/** A value without a schema: whole numbers are ints. */
+export const fromJson = (value: JsonValue | undefined): CelValue => {
+  if (value === undefined || value === null) return null
+  if (typeof value === 'number') return Number.isInteger(value) ? BigInt(value) : value
+  if (typeof value !== 'object') return value
+  return Array.isArray(value) ? value.map(fromJson) : new ObjectMap(value)
+}
+
+const intsSafe = (value: bigint): number | bigint =>
+  value >= BigInt(Number.MIN_SAFE_INTEGER) && value <= BigInt(Number.MAX_SAFE_INTEGER)
+    ? Number(value)
+    : value
+
+/** A value without a form in JSON; the message is upstream's. */
+export class NotJsonError extends Error {}
+
+const keyText = (key: CelValue): string => {
+  if (typeof key === 'string') return key
+  throw new NotJsonError('unsupported key type')
+}
+
+/** What an expression made, as JSON. */
+export const toJson = (value: CelValue): JsonValue => {
+  if (value === null || typeof value === 'boolean' || typeof value === 'string') return value
+  if (typeof value === 'number') return value
+  if (typeof value === 'bigint') return intsSafe(value) as JsonValue
+  if (value instanceof Uint) return intsSafe(value.value) as JsonValue
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64')
+  if (Array.isArray(value)) return value.map(toJson)
+  if (value instanceof ObjectMap) return value.source
+  if (value instanceof MapValue)
+    return Object.fromEntries(value.keys().map((key) => [keyText(key), toJson(value.get(key)!)]))
+  if (value instanceof StructValue)
+    return Object.fromEntries([...value.fields].map(([name, field]) => [name, toJson(field)]))
+  if (value instanceof Timestamp) return formatTimestamp(value)
+  if (value instanceof Duration) return formatDuration(value)
+  if (value instanceof Optional) return value.value === undefined ? null : toJson(value.value)
+  throw new NotJsonError('type conversion error')
+}

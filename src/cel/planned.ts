@@ -1,0 +1,65 @@
+/** What planning is made of: parts that run, and how their values and errors are taken. */
+import type { Evaluate } from './evaluation.js'
+import { CelError, type CelValue, MapValue, noSuchOverload, typeNameOf } from './values.js'
+
+/** The program cannot be made: a conversion of a constant fails, or a pattern does not parse. */
+export class PlanError extends Error {}
+
+export interface Planned {
+  readonly run: Evaluate
+  /** Set for what is known before it runs. */
+  readonly constant?: { readonly value: CelValue }
+  /** A variable or what is selected from one: its first step costs one. */
+  readonly isAttribute?: boolean
+  readonly isConditional?: boolean
+}
+
+export interface Scope {
+  readonly slots: ReadonlyMap<string, number>
+  readonly outer: Scope | undefined
+}
+
+export const constant = (value: CelValue): Planned => ({ run: () => value, constant: { value } })
+
+export const conversions = new Set(
+  'bool bytes double duration dyn int string timestamp type uint'.split(' '),
+)
+
+/** How Go names the types of what is no range. */
+const goTypes: Readonly<Record<string, string>> = {
+  bool: 'types.Bool',
+  bytes: 'types.Bytes',
+  double: 'types.Double',
+  int: 'types.Int',
+  null_type: 'types.Null',
+  optional_type: '*types.Optional',
+  string: 'types.String',
+  uint: 'types.Uint',
+}
+
+export const settle = (run: () => CelValue): CelValue | CelError => {
+  try {
+    return run()
+  } catch (error) {
+    if (error instanceof CelError) return error
+    throw error
+  }
+}
+
+export const booleanOrError = (value: CelValue | CelError): boolean | CelError =>
+  typeof value === 'boolean' || value instanceof CelError ? value : noSuchOverload()
+
+/** What the variables of a loop are, one after the other. */
+export const pairsOf = (range: CelValue, isPair: boolean): (readonly [CelValue, CelValue])[] => {
+  if (Array.isArray(range))
+    return range.map((item: CelValue, i) => [isPair ? BigInt(i) : item, item] as const)
+  if (range instanceof MapValue)
+    return range.keys().map((key) => [key, isPair ? range.get(key)! : key] as const)
+  const name = typeNameOf(range)
+  const shown = goTypes[name] ?? name
+  throw new CelError(
+    isPair
+      ? `unsupported comprehension range type: ${shown}`
+      : `got '${shown}', expected iterable type`,
+  )
+}

@@ -1,0 +1,127 @@
+/** What a call costs when it runs (cel-go, interpreter/runtimecost.go; apiserver, pkg/cel/library/cost.go, CallCost). */
+import { type CelValue, KubernetesValue, MapValue, Optional, sizeOf } from './values.js'
+
+/** Traversing a character costs a tenth, a character of a pattern a quarter. */
+export const traversal = 0.1
+export const patternLength = 0.25
+/** Two checks of authorization are what one expression may pay. */
+export const authorizationCost = 350_000
+
+const actualSize = (value: CelValue): number => {
+  if (value instanceof KubernetesValue) return value.size
+  if (value instanceof Optional && value.value !== undefined) return actualSize(value.value)
+  return sizeOf(value) ?? 1
+}
+
+const reading = (value: CelValue | undefined, times = 1): number =>
+  Math.ceil(actualSize(value ?? null) * times * traversal)
+
+const traversalCost = (value: CelValue): number => {
+  if (typeof value === 'string') return Math.floor(Buffer.byteLength(value) * traversal)
+  if (value instanceof Uint8Array) return Math.floor(value.length * traversal)
+  if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + traversalCost(item), 0)
+  if (value instanceof MapValue)
+    return value
+      .keys()
+      .reduce<number>((sum, key) => sum + traversalCost(key) + traversalCost(value.get(key)!), 0)
+  return 1
+}
+
+const matching = (text: CelValue, pattern: CelValue): number =>
+  Math.ceil((1 + actualSize(text)) * traversal) * Math.ceil(actualSize(pattern) * patternLength)
+
+/** A requirement of a selector is at least two characters, and costs a list and a struct. */
+export const selectorCost = (size: number): number =>
+  10 + Math.ceil(size * traversal) + Math.ceil(Math.ceil(size * 0.5) * 50)
+
+const selfCompare = (list: readonly CelValue[]): number => {
+  const [first] = list
+  const isText = typeof first === 'string' || first instanceof Uint8Array
+  return Math.floor(list.length * list.length * (isText ? 2 + traversal : 2)) + 11
+}
+
+type Cost = (args: readonly CelValue[], result: CelValue) => number
+
+const whole: Cost = ([list]) => traversalCost(list!)
+const once: Cost = ([text]) => reading(text)
+const twice: Cost = ([text]) => reading(text, 2)
+const found: Cost = ([text, pattern]) => matching(text!, pattern!)
+const selector: Cost = ([, text]) => selectorCost(actualSize(text!))
+const smaller: Cost = ([a, b]) => Math.ceil(Math.min(actualSize(a!), actualSize(b!)) * traversal)
+
+const byFunction: Readonly<Record<string, Cost>> = {
+  check: () => authorizationCost,
+  fieldSelector: selector,
+  labelSelector: selector,
+  isSorted: whole,
+  sum: whole,
+  max: whole,
+  min: whole,
+  indexOf: whole,
+  lastIndexOf: whole,
+  url: once,
+  lowerAscii: once,
+  upperAscii: once,
+  substring: once,
+  trim: once,
+  'jsonpatch.escapeKey': once,
+  replace: twice,
+  split: twice,
+  join: (_args, result) => reading(result, 2),
+  find: found,
+  findAll: found,
+  cidr: once,
+  isIP: once,
+  isCIDR: once,
+  ip: ([text]) => (typeof text === 'string' ? reading(text) : 1),
+  'ip.isCanonical': twice,
+  containsIP: ([cidr, other]) =>
+    reading(cidr, 2) + (typeof other === 'string' ? reading(other) : 0),
+  containsCIDR: ([cidr, other]) =>
+    reading(cidr, 2) + reading(cidr) + 1 + (typeof other === 'string' ? reading(other) : 0),
+  quantity: once,
+  isQuantity: once,
+  semver: once,
+  isSemver: once,
+  validate: ([format, text]) =>
+    Math.ceil((1 + actualSize(text!)) * traversal) * Math.ceil(actualSize(format!) * patternLength),
+  '_==_': (args, result) => (args[0] instanceof KubernetesValue ? 1 : smaller(args, result)),
+  '_!=_': smaller,
+  startsWith: once,
+  endsWith: once,
+  format: once,
+  matches: found,
+  contains: ([text, part]) => reading(text) * reading(part),
+  'sets.contains': ([a, b]) => 1 + actualSize(a!) * actualSize(b!),
+  'sets.intersects': ([a, b]) => 1 + actualSize(a!) * actualSize(b!),
+  'sets.equivalent': ([a, b]) => 1 + 2 * actualSize(a!) * actualSize(b!),
+  slice: (_args, result) => actualSize(result) + 11,
+  'lists.range': (_args, result) => actualSize(result) + 11,
+  reverse: (_args, result) => actualSize(result) + 11,
+  flatten: ([list, depth]) => Math.floor(actualSize(list!) * Number(depth ?? 1n)) + 11,
+  distinct: ([list]) => selfCompare(list as readonly CelValue[]),
+  sort: ([list]) => selfCompare(list as readonly CelValue[]),
+  '@sortByAssociatedKeys': ([, keys]) => selfCompare(keys as readonly CelValue[]),
+}
+
+const byOverload: Readonly<Record<string, Cost>> = {
+  string_to_bytes: once,
+  bytes_to_string: once,
+  in_list: ([, list]) => actualSize(list!),
+  add_string: ([a, b]) => Math.ceil((actualSize(a!) + actualSize(b!)) * traversal),
+  add_bytes: ([a, b]) => Math.ceil((actualSize(a!) + actualSize(b!)) * traversal),
+}
+for (const name of ['less', 'less_equals', 'greater', 'greater_equals'])
+  for (const type of ['string', 'bytes'])
+    Object.assign(byOverload, { [`${name}_${type}`]: smaller })
+
+/** `overload` is empty when more than one may be meant; what has no cost of its own costs 1. */
+export const callCost = (
+  name: string,
+  overload: string,
+  args: readonly CelValue[],
+  result: CelValue,
+): number => {
+  const cost = byFunction[name] ?? byOverload[overload]
+  return cost === undefined ? 1 : cost(args, result)
+}

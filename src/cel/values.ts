@@ -1,0 +1,286 @@
+/** Values of CEL at run time. Ints are BigInt, doubles are numbers; what JavaScript has no type for has a class here. */
+
+/** Evaluation ended in an error; the message is upstream's. */
+export class CelError extends Error {}
+
+export const noSuchOverload = (): CelError => new CelError('no such overload')
+
+export class Uint {
+  readonly value: bigint
+  constructor(value: bigint) {
+    this.value = value
+  }
+}
+
+export class Duration {
+  readonly nanos: bigint
+  constructor(nanos: bigint) {
+    this.nanos = nanos
+  }
+}
+
+export class Timestamp {
+  /** Since 1970. */
+  readonly nanos: bigint
+  /** The zone it was written in. */
+  readonly offsetMinutes: number
+  constructor(nanos: bigint, offsetMinutes = 0) {
+    this.nanos = nanos
+    this.offsetMinutes = offsetMinutes
+  }
+}
+
+export class TypeValue {
+  readonly name: string
+  constructor(name: string) {
+    this.name = name
+  }
+}
+
+export class Optional {
+  static readonly none = new Optional(undefined)
+  readonly value: CelValue | undefined
+  private constructor(value: CelValue | undefined) {
+    this.value = value
+  }
+  static of(value: CelValue): Optional {
+    return new Optional(value)
+  }
+}
+
+/** A message made by `Name{field: value}`. */
+export class StructValue {
+  readonly typeName: string
+  readonly fields: ReadonlyMap<string, CelValue>
+  constructor(typeName: string, fields: ReadonlyMap<string, CelValue>) {
+    this.typeName = typeName
+    this.fields = fields
+  }
+}
+
+/** A value of one of Kubernetes' own types: an URL, an address, a quantity. */
+export abstract class KubernetesValue {
+  abstract readonly typeName: string
+  /** What `==` says about another value of the same type. */
+  abstract equals(other: this): boolean
+  /** For costs; 1 for what has none. */
+  get size(): number {
+    return 1
+  }
+}
+
+export abstract class MapValue {
+  abstract get(key: CelValue): CelValue | undefined
+  abstract keys(): CelValue[]
+  abstract readonly size: number
+}
+
+export type CelValue =
+  | null
+  | boolean
+  | bigint
+  | number
+  | string
+  | Uint8Array
+  | readonly CelValue[]
+  | MapValue
+  | Uint
+  | Duration
+  | Timestamp
+  | TypeValue
+  | Optional
+  | StructValue
+  | KubernetesValue
+
+/** Keys that are equal in CEL are one key: `1`, `1u` and `1.0`. */
+const keyOf = (key: CelValue): string | undefined => {
+  if (typeof key === 'string') return `s${key}`
+  if (typeof key === 'boolean') return `b${key}`
+  if (typeof key === 'bigint') return `n${key}`
+  if (key instanceof Uint) return `n${key.value}`
+  if (typeof key === 'number') return Number.isInteger(key) ? `n${BigInt(key)}` : `n${key}`
+  return undefined
+}
+
+/** A map made in an expression. */
+export class EntryMap extends MapValue {
+  readonly #entries = new Map<string, readonly [CelValue, CelValue]>()
+
+  /** False when the key is there already. */
+  add(key: CelValue, value: CelValue): boolean {
+    const id = keyOf(key)
+    if (id === undefined) throw new CelError(`unsupported key type`)
+    if (this.#entries.has(id)) return false
+    this.#entries.set(id, [key, value])
+    return true
+  }
+  get(key: CelValue): CelValue | undefined {
+    const id = keyOf(key)
+    return id === undefined ? undefined : this.#entries.get(id)?.[1]
+  }
+  keys(): CelValue[] {
+    return [...this.#entries.values()].map(([key]) => key)
+  }
+  get size(): number {
+    return this.#entries.size
+  }
+}
+
+const typeNameOfObject = (value: object): string => {
+  if (Array.isArray(value)) return 'list'
+  if (value instanceof MapValue) return 'map'
+  if (value instanceof Uint) return 'uint'
+  if (value instanceof Uint8Array) return 'bytes'
+  if (value instanceof Duration) return 'google.protobuf.Duration'
+  if (value instanceof Timestamp) return 'google.protobuf.Timestamp'
+  if (value instanceof TypeValue) return 'type'
+  if (value instanceof Optional) return 'optional_type'
+  return (value as StructValue | KubernetesValue).typeName
+}
+
+/** The name of the value's type, as `type()` gives it. */
+export const typeNameOf = (value: CelValue): string => {
+  switch (typeof value) {
+    case 'boolean':
+      return 'bool'
+    case 'bigint':
+      return 'int'
+    case 'number':
+      return 'double'
+    case 'string':
+      return 'string'
+    default:
+      return value === null ? 'null_type' : typeNameOfObject(value)
+  }
+}
+
+const numberOf = (value: CelValue): bigint | number | undefined =>
+  typeof value === 'bigint' || typeof value === 'number'
+    ? value
+    : value instanceof Uint
+      ? value.value
+      : undefined
+
+/** Lists of custom resources that have no order: sets, and lists whose items are told apart by keys. */
+export interface ListKind {
+  /** None for a set. */
+  readonly keys: readonly string[]
+}
+const listKinds = new WeakMap<readonly CelValue[], ListKind>()
+export const withListKind = (
+  list: readonly CelValue[],
+  kind: ListKind | undefined,
+): readonly CelValue[] => {
+  if (kind !== undefined) listKinds.set(list, kind)
+  return list
+}
+
+const isSameItem = (a: CelValue, b: CelValue, { keys }: ListKind): boolean =>
+  keys.length === 0
+    ? equal(a, b)
+    : keys.every((key) => {
+        const left = a instanceof MapValue ? a.get(key) : undefined
+        const right = b instanceof MapValue ? b.get(key) : undefined
+        return left !== undefined && right !== undefined && equal(left, right)
+      })
+
+/** `+`: what a list without order has already is put in its place. */
+export const concatenate = (
+  a: readonly CelValue[],
+  b: readonly CelValue[],
+): readonly CelValue[] => {
+  const kind = listKinds.get(a)
+  if (kind === undefined) return [...a, ...b]
+  const result = [...a]
+  for (const item of b) {
+    const at = result.findIndex((other) => isSameItem(other, item, kind))
+    if (at < 0) result.push(item)
+    else result[at] = item
+  }
+  return withListKind(result, kind)
+}
+
+const listsEqual = (a: readonly CelValue[], b: readonly CelValue[]): boolean =>
+  a.length === b.length &&
+  (listKinds.has(a)
+    ? a.every((item) => b.some((other) => equal(item, other)))
+    : a.every((item, i) => equal(item, b[i]!)))
+
+const mapsEqual = (a: MapValue, b: MapValue): boolean =>
+  a.size === b.size &&
+  a.keys().every((key) => {
+    const other = b.get(key)
+    return other !== undefined && equal(a.get(key)!, other)
+  })
+
+const structsEqual = (a: StructValue, b: StructValue): boolean =>
+  a.typeName === b.typeName &&
+  a.fields.size === b.fields.size &&
+  [...a.fields].every(([name, value]) => {
+    const other = b.fields.get(name)
+    return other !== undefined && equal(value, other)
+  })
+
+const objectsEqual = (a: object, b: CelValue): boolean => {
+  if (a instanceof KubernetesValue) {
+    if (!(b instanceof KubernetesValue) || a.typeName !== b.typeName) throw noSuchOverload()
+    return a.equals(b)
+  }
+  if (Array.isArray(a)) return Array.isArray(b) && listsEqual(a, b)
+  if (a instanceof MapValue) return b instanceof MapValue && mapsEqual(a, b)
+  if (a instanceof Uint8Array) return b instanceof Uint8Array && Buffer.compare(a, b) === 0
+  if (a instanceof Timestamp) return b instanceof Timestamp && a.nanos === b.nanos
+  if (a instanceof Duration) return b instanceof Duration && a.nanos === b.nanos
+  if (a instanceof TypeValue) return b instanceof TypeValue && a.name === b.name
+  if (a instanceof StructValue) return b instanceof StructValue && structsEqual(a, b)
+  if (!(a instanceof Optional) || !(b instanceof Optional)) return false
+  if (a.value === undefined || b.value === undefined) return a.value === b.value
+  return equal(a.value, b.value)
+}
+
+/** `==`: numbers are equal across types, other types only to themselves. */
+export const equal = (a: CelValue, b: CelValue): boolean => {
+  if (a === null || b === null) return a === b
+  const left = numberOf(a)
+  if (left !== undefined) {
+    const right = numberOf(b)
+    // biome-ignore lint/suspicious/noDoubleEquals: BigInt and number are compared by value.
+    return right !== undefined && left == right
+  }
+  return typeof a === 'object' ? objectsEqual(a, b) : a === b
+}
+
+const order = <T>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0)
+
+/** Strings are ordered by code points, as their UTF-8 is. */
+const orderStrings = (a: string, b: string): number =>
+  /[\ud800-\udfff]/.test(a + b) ? Buffer.compare(Buffer.from(a), Buffer.from(b)) : order(a, b)
+
+/** Less than, equal, greater than: -1, 0, 1. */
+export const compareValues = (a: CelValue, b: CelValue): number => {
+  const left = numberOf(a)
+  if (left !== undefined) {
+    const right = numberOf(b)
+    if (right === undefined) throw noSuchOverload()
+    if (Number.isNaN(left) || Number.isNaN(right))
+      throw new CelError('NaN values cannot be ordered')
+    return order(left, right)
+  }
+  if (typeof a === 'string' && typeof b === 'string') return orderStrings(a, b)
+  if (typeof a === 'boolean' && typeof b === 'boolean') return order(a, b)
+  if (a instanceof Timestamp && b instanceof Timestamp) return order(a.nanos, b.nanos)
+  if (a instanceof Duration && b instanceof Duration) return order(a.nanos, b.nanos)
+  if (a instanceof Uint8Array && b instanceof Uint8Array) return Buffer.compare(a, b)
+  throw noSuchOverload()
+}
+
+export const codePointsOf = (text: string): string[] => [...text]
+
+/** `size()`, and what costs are counted by; undefined for what has no size. */
+export const sizeOf = (value: CelValue): number | undefined => {
+  if (typeof value === 'string')
+    return /[\ud800-\udbff]/.test(value) ? codePointsOf(value).length : value.length
+  if (value instanceof Uint8Array || Array.isArray(value)) return value.length
+  if (value instanceof MapValue) return value.size
+  return undefined
+}
