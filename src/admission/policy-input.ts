@@ -71,15 +71,14 @@ export const paramsMissing =
   'failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction'
 
 /** The namespace of the request; undefined for what is in none. */
-export const namespaceOf = ({
+export const namespaceOf = async ({
   ctx,
   namespace,
   definition,
 }: AdmissionAttributes): Promise<KubeObject | undefined> => {
   const isNamespace = definition.gvr.group === '' && definition.gvr.resource === 'namespaces'
-  return namespace === '' || isNamespace
-    ? Promise.resolve(undefined)
-    : findObject(ctx, { group: '', resource: 'namespaces' }, { name: namespace })
+  if (namespace === '' || isNamespace) return undefined
+  return findObject(ctx, { group: '', resource: 'namespaces' }, { name: namespace })
 }
 
 export const requestOf = (attributes: AdmissionAttributes): object =>

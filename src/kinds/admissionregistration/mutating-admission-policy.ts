@@ -82,7 +82,12 @@ export default defineKind({
     spec: {
       matchConstraints: sampleConstraints,
       reinvocationPolicy: 'Never',
-      mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression: '[]' } }],
+      mutations: [
+        {
+          patchType: 'JSONPatch',
+          jsonPatch: { expression: "[JSONPatch{op: 'remove', path: '/spec'}]" },
+        },
+      ],
     },
   },
 })
