@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 export interface HealthCheck {
   readonly name: string
   /** Undefined when all is well, else one line for the log: clients are only told that it failed. */
-  check(): string | undefined
+  check(): string | undefined | Promise<string | undefined>
 }
 
 export interface HealthChecks {
@@ -25,7 +25,7 @@ const plain = (reply: FastifyReply, code: number, text: string): FastifyReply =>
 
 const answerAll =
   (endpoint: string, checks: readonly HealthCheck[], warn: Warn) =>
-  (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+  async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const query = new URLSearchParams(request.raw.url?.split('?')[1] ?? '')
     const excluded = new Set(query.getAll('exclude'))
     const lines: string[] = []
@@ -35,7 +35,8 @@ const answerAll =
         lines.push(`[+]${name} excluded: ok`)
         continue
       }
-      const problem = check()
+      // One after the other, as upstream's.
+      const problem = await check()
       if (problem !== undefined) {
         failed = true
         warn({ check: name, endpoint }, problem)
@@ -53,8 +54,8 @@ const answerAll =
 
 const answerOne =
   ({ check, name }: HealthCheck, warn: Warn) =>
-  (_request: FastifyRequest, reply: FastifyReply): FastifyReply => {
-    const problem = check()
+  async (_request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const problem = await check()
     if (problem === undefined)
       return reply.header('content-type', 'text/plain; charset=utf-8').send('ok')
     warn({ check: name }, problem)

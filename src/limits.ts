@@ -78,8 +78,12 @@ export const limits = {
   gzipBytesMin: 128 * 1024,
   /** A list is put together and sent in buffers of this size. */
   listSegmentBytes: 128 * 1024,
-  /** Wait of a consistent read for the cache to reach what a shared store has; a lagging watch is noticed sooner. */
-  consistentReadWaitMs: 10_000,
+  /** Wait of a consistent read for the cache to reach what a shared store has, before the store itself is read; upstream's blockTimeout. */
+  consistentReadWaitMs: 3_000,
+  /** How long a start waits for an etcd that is not there; upstream's dialTimeout. */
+  etcdDialTimeoutMs: 20_000,
+  /** How long a health check waits for storage; upstream's --etcd-healthcheck-timeout and --etcd-readycheck-timeout. */
+  healthCheckTimeoutMs: 2_000,
   /** Objects in one page that a collection delete reads. */
   deleteCollectionPageLength: 10_000,
   /** Removals of a collection delete that wait for the disk at once: enough to share a commit, few enough to stop soon. */

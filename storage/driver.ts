@@ -5,7 +5,7 @@
  * - `txn` is atomic and yields one revision, greater than every earlier one; no revision is used twice, crash or not.
  * - It resolves only after the data is durable, and nothing can be read or watched before that.
  * - An outcome is one of three: done, refused (nothing happened), unknown (StorageError UnknownOutcome).
- * - After a failed write the driver writes no more: `health()` tells why.
+ * - After a failed write an embedded driver writes no more: `health()` tells why.
  * - `range` at a revision is a consistent snapshot; a compacted one is Compacted, one ahead is FutureRevision.
  * - `watch` from revision R yields every event with revision > R, in order, once, whole revisions together,
  *   with the previous value; then it goes on live. A watcher left behind by compaction ends with Compacted, and nothing else.
@@ -86,6 +86,13 @@ export interface WatchOptions {
   readonly signal: AbortSignal
 }
 
+export interface HealthQuestion {
+  /** No answer within this is a failure. */
+  readonly timeoutMs: number
+  /** Whether it takes writes is asked too: a full store can still be read. */
+  readonly forWrites?: boolean
+}
+
 export interface StorageDriver {
   /** The URL scheme: `memory`, `level`, `etcd`. */
   readonly name: string
@@ -101,8 +108,8 @@ export interface StorageDriver {
   compact(revision: number): Promise<void>
   /** Oldest revision that a range may ask for and a watch may resume after. */
   compactedRevision(): number
-  /** Undefined when all is well, else one line that says what is wrong. */
-  health(): string | undefined
+  /** Asks the store how it is. Undefined when all is well, else one line that says what is wrong. */
+  health(question: HealthQuestion): Promise<string | undefined>
   close(): Promise<void>
 }
 
@@ -112,6 +119,8 @@ export type StorageErrorCode =
   | 'Unavailable'
   | 'UnknownOutcome'
   | 'NoSpace'
+  /** A write failed for another reason than space: what is there can be read. */
+  | 'ReadOnly'
   | 'Corrupt'
   | 'Locked'
   | 'TooLarge'

@@ -255,22 +255,7 @@ export const timeout = (message: string, retryAfterSeconds = 0): ApiError =>
     code: 504,
     reason: 'Timeout',
     message: `Timeout: ${message}`,
-    ...(retryAfterSeconds > 0 ? { details: { retryAfterSeconds } } : {}),
-  })
-
-export const serverTimeout = (
-  gr: GroupResource,
-  operation: string,
-  retryAfterSeconds: number,
-): ApiError =>
-  failure({
-    code: 500,
-    reason: 'ServerTimeout',
-    message: `The ${operation} operation against ${formatGroupResource(gr)} could not be completed at this time, please try again.`,
-    details: {
-      ...resourceDetails(gr, operation),
-      ...(retryAfterSeconds > 0 ? { retryAfterSeconds } : {}),
-    },
+    details: retryAfterSeconds > 0 ? { retryAfterSeconds } : {},
   })
 
 export const serviceUnavailable = (message: string, log?: unknown): ApiError =>

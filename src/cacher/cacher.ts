@@ -38,7 +38,7 @@ export interface Cacher {
   /** The object storage of one resource; the same one for the same prefix. */
   forResource(options: ResourceOptions): ObjectStorage
   currentRevision(): number
-  /** Undefined when all is well, else one line that says what is wrong. */
+  /** Undefined while the store is followed, else one line that says what is wrong. */
   health(): string | undefined
   /** Ends every watch. The driver stays open: its opener closes it. */
   close(): Promise<void>
@@ -148,7 +148,7 @@ export class WatchCache implements Cacher {
   }
 
   health(): string | undefined {
-    return this.#trouble ?? this.driver.health()
+    return this.#trouble
   }
 
   async close(): Promise<void> {
@@ -178,6 +178,14 @@ export class WatchCache implements Cacher {
         clearTimeout(timer)
         reject(reason)
       }
+    })
+  }
+
+  /** Resolves when a write that is done has come back; an event of a shared store may be held up on its way. */
+  follow(revision: number): Promise<void> {
+    if (!this.driver.shared) return this.waitFor(revision)
+    return this.waitFor(revision, limits.consistentReadWaitMs).catch((error) => {
+      if (!(error instanceof StorageError) || error.code !== 'FutureRevision') throw error
     })
   }
 

@@ -1,8 +1,9 @@
 /** The object storage of one resource over the watch cache: which reads memory answers and which the driver. */
 import type { KubeObject } from '#api/object.js'
 import { limits } from '#limits'
+import { StorageError } from '#storage/driver.js'
 import type { WatchCache } from './cacher.js'
-import { listFromDriver } from './direct-storage.js'
+import { listFromDriver, versionOf } from './direct-storage.js'
 import type {
   ListOptions,
   ListPage,
@@ -20,7 +21,7 @@ export const makeResourceStorage = (cacher: WatchCache, cache: ResourceCache): O
 
   /** The version that readers and watchers share; another one only when it was already overwritten. */
   const shared = async (written: StoredVersion, object: KubeObject): Promise<StoredObject> => {
-    await cacher.waitFor(written.revision)
+    await cacher.follow(written.revision)
     const found = cache.get(written.key)
     const version = found?.revision === written.revision ? found : written
     version.adopt(object)
@@ -42,11 +43,15 @@ export const makeResourceStorage = (cacher: WatchCache, cache: ResourceCache): O
         },
     get: (key, consistency) => {
       const ready = reach(cacher, consistency)
-      return ready === undefined ? cache.get(key) : ready.then(() => cache.get(key))
+      if (ready === undefined) return cache.get(key)
+      return isReached(ready, consistency).then((reached) =>
+        reached ? cache.get(key) : getFromDriver(cacher, key),
+      )
     },
     list: async (options) => {
       const ready = reach(cacher, options.consistency)
-      if (ready !== undefined) await ready
+      if (ready !== undefined && !(await isReached(ready, options.consistency)))
+        return listFromDriver(cacher.driver, options, cacher.sets)
       return list(cacher, cache, options)
     },
     create: async (key, object, options) =>
@@ -55,7 +60,7 @@ export const makeResourceStorage = (cacher: WatchCache, cache: ResourceCache): O
       shared(await writer.update(expected, object, options?.ttlSeconds), object),
     delete: async (expected) => {
       const last = await writer.delete(expected)
-      await cacher.waitFor(last.revision)
+      await cacher.follow(last.revision)
       return last
     },
     watch: (options) => cacher.watch(cache, options),
@@ -76,6 +81,26 @@ const reach = (cacher: WatchCache, consistency: ReadConsistency): Promise<void> 
         ? undefined
         : cacher.waitFor(consistency.revision, limits.futureRevisionWaitMs)
   }
+}
+
+/** False when a consistent read has to ask the store itself, as upstream's does when its cache lags behind. */
+const isReached = async (ready: Promise<void>, { kind }: ReadConsistency): Promise<boolean> => {
+  try {
+    await ready
+    return true
+  } catch (error) {
+    const lags = error instanceof StorageError && error.code === 'FutureRevision'
+    if (!lags || kind !== 'consistent') throw error
+    return false
+  }
+}
+
+const getFromDriver = async (
+  { driver, sets }: WatchCache,
+  key: string,
+): Promise<StoredObject | undefined> => {
+  const { kv } = await driver.get(key)
+  return kv && versionOf(kv, sets)
 }
 
 const list = async (

@@ -1,6 +1,7 @@
 /** Keeps track of what is being answered, so that a drain can wait for short requests and end long ones. */
 import type { FastifyReply } from 'fastify'
 import { timeout } from '#api/errors.js'
+import { limits } from '#limits'
 import type { KubeRequest } from './kube-request.js'
 
 /** Numbers of short requests, reading and writing ones apart. */
@@ -20,6 +21,15 @@ const answerLate = (request: KubeRequest, reply: FastifyReply): void => {
     .code(late.code)
     .header('content-type', 'text/plain; charset=utf-8')
     .send(`${JSON.stringify(body)}\n`)
+}
+
+/** A write ends by itself before the filter does, with a Status like any other (handlers/finisher). */
+const answerLateWrite = (request: KubeRequest, reply: FastifyReply): void => {
+  const late = timeout(
+    'request did not complete within requested timeout - context deadline exceeded',
+  )
+  request.abort(late)
+  if (!reply.sent) reply.send(late)
 }
 
 interface Entry {
@@ -85,14 +95,18 @@ export class OpenRequests {
   }
 
   /**
-   * Answers what has run for longer than `timeoutMs` with a 504, and tells whoever works on it to stop. One look a second
-   * at the oldest is cheaper than a timer for each request.
+   * Answers what has run for longer than `timeoutMs`, a write than upstream's bound for it, with a 504, and tells whoever
+   * works on it to stop. One look a second at the oldest is cheaper than a timer for each request.
    */
   expire(now: number, timeoutMs: number): void {
     for (const { request, reply, kind } of this.#entries()) {
       if (kind === undefined) continue
-      if (now - request.now < timeoutMs) return
-      answerLate(request, reply)
+      const age = now - request.now
+      if (age < Math.min(limits.writeTimeoutMs, timeoutMs)) return
+      // A collection delete may be lengthy: upstream gives it the time of a read.
+      const isWrite = kind === 'mutating' && request.info.verb !== 'deletecollection'
+      if (age >= timeoutMs) answerLate(request, reply)
+      else if (isWrite) answerLateWrite(request, reply)
     }
   }
 

@@ -2,15 +2,14 @@
 import {
   ApiError,
   expired,
+  failure,
   internalError,
-  serverTimeout,
   serviceUnavailable,
   tooLargeResourceVersion,
 } from '#api/errors.js'
 import type { GroupResource } from '#api/group-version.js'
 import { StorageError } from '#storage/driver.js'
 
-const retrySeconds = 2
 const futureRetrySeconds = 1
 
 /** What a list or get from a revision that is gone says; a watch has a text of its own. */
@@ -37,14 +36,15 @@ export const interpretStorageError = (
       return tooLargeResourceVersion(asked ?? 0, error.revision ?? 0, futureRetrySeconds)
     case 'Unavailable':
     case 'UnknownOutcome':
-      return serverTimeout(resource, operation, retrySeconds)
     case 'NoSpace':
+    case 'TooLarge':
+      // What upstream's storage does not know, its answers show as it is: no reason, no details.
+      return failure({ code: 500, message: error.message }, { cause: error, log })
+    case 'ReadOnly':
     case 'Closed':
     case 'Locked':
       return serviceUnavailable('storage does not take writes', log)
     case 'Corrupt':
       return internalError(error.message, { cause: error, log })
-    case 'TooLarge':
-      return internalError('etcdserver: request is too large', { cause: error, log })
   }
 }

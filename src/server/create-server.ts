@@ -112,9 +112,16 @@ const logRequests = (app: FastifyInstance, logger: Logger): void => {
   })
 }
 
-const installRoutes = (parts: Parts, clock: Clock, bindAddress: string): void => {
+const installRoutes = (parts: Parts, options: ServerOptions, clock: Clock): void => {
+  const bindAddress = bindAddressOf(options)
   const { app, access, table, stores, openRequests, fieldManagerOf, requests, logger } = parts
-  const checks = healthChecks({ stores, openRequests })
+  const checks = healthChecks({
+    stores,
+    openRequests,
+    clock,
+    healthTimeoutMs: options.etcdHealthcheckTimeoutMs ?? limits.healthCheckTimeoutMs,
+    readyTimeoutMs: options.etcdReadycheckTimeoutMs ?? limits.healthCheckTimeoutMs,
+  })
   installHealthz(app, checks, (about, problem) => logger.warn(about, problem))
   installRoot(app, table, checks)
   installMetrics(app, {
@@ -271,7 +278,7 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     requests,
     logger,
   }
-  installRoutes(parts, clock, bindAddressOf(options))
+  installRoutes(parts, options, clock)
   return parts
 }
 

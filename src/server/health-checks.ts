@@ -1,4 +1,5 @@
 /** What /healthz, /livez and /readyz look at. */
+import type { Clock } from '#api/clock.js'
 import type { OpenRequests } from '#filters/open-requests.js'
 import type { HealthCheck, HealthChecks } from '#routes/healthz.js'
 import type { RegistryStores } from './registry-stores.js'
@@ -6,13 +7,28 @@ import type { RegistryStores } from './registry-stores.js'
 export interface HealthSources {
   stores: Pick<RegistryStores, 'health'>
   openRequests: OpenRequests
+  clock: Clock
+  /** Upstream's --etcd-healthcheck-timeout and --etcd-readycheck-timeout. */
+  healthTimeoutMs: number
+  readyTimeoutMs: number
 }
 
 /** Upstream's names where there is one: `etcd` is the storage, whatever it is. */
-export const healthChecks = ({ stores, openRequests }: HealthSources): HealthChecks => {
+export const healthChecks = (sources: HealthSources): HealthChecks => {
+  const { stores, openRequests, clock, healthTimeoutMs, readyTimeoutMs } = sources
   const ping: HealthCheck = { name: 'ping', check: () => undefined }
   const log: HealthCheck = { name: 'log', check: () => undefined }
-  const etcd: HealthCheck = { name: 'etcd', check: () => stores.health() }
+  const etcd: HealthCheck = {
+    name: 'etcd',
+    check: seldom(clock, healthTimeoutMs, (timeoutMs) => stores.health({ timeoutMs })),
+  }
+  // A full store is no reason to end the process, but one to send writes elsewhere.
+  const readiness: HealthCheck = {
+    name: 'etcd-readiness',
+    check: seldom(clock, readyTimeoutMs, (timeoutMs) =>
+      stores.health({ timeoutMs, forWrites: true }),
+    ),
+  }
   const shutdown: HealthCheck = {
     name: 'shutdown',
     check: () => (openRequests.draining ? 'process is shutting down' : undefined),
@@ -20,6 +36,23 @@ export const healthChecks = ({ stores, openRequests }: HealthSources): HealthChe
   return {
     healthz: [ping, log, etcd],
     livez: [ping, log, etcd],
-    readyz: [ping, log, etcd, shutdown],
+    readyz: [ping, log, etcd, readiness, shutdown],
+  }
+}
+
+/** Upstream's limiter: storage is asked once in half a timeout, and who comes in between gets that answer. */
+const seldom = (
+  clock: Clock,
+  timeoutMs: number,
+  ask: (timeoutMs: number) => Promise<string | undefined>,
+): HealthCheck['check'] => {
+  let asked = Number.NEGATIVE_INFINITY
+  let answer: Promise<string | undefined> | undefined
+  return () => {
+    if (answer === undefined || clock.now() - asked >= timeoutMs / 2) {
+      asked = clock.now()
+      answer = ask(timeoutMs)
+    }
+    return answer
   }
 }

@@ -41,6 +41,9 @@ export interface ServerOptions {
   apiAudiences?: readonly string[]
   maxRequestsInFlight?: number
   maxMutatingRequestsInFlight?: number
+  /** How long the health and the readiness check wait for storage. */
+  etcdHealthcheckTimeoutMs?: number
+  etcdReadycheckTimeoutMs?: number
   /** Global deadline of requests that are not long-running. */
   requestTimeoutMs?: number
   /** A kubeconfig for the admin is written here (0600). */

@@ -11,13 +11,13 @@ import type { ResourceDefinition } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
 import type { Store } from '#registry/store.js'
 import { makeStores, type Stores } from '#registry/stores.js'
-import type { StorageDriver } from '#storage/driver.js'
+import type { HealthQuestion, StorageDriver } from '#storage/driver.js'
 import { openStorage } from '#storage/open.js'
 
 export interface RegistryStores extends Stores {
   /** The store of the version that storage holds; undefined for an unknown resource. */
   ofResource(resource: GroupResource): Store | undefined
-  health(): string | undefined
+  health(question: HealthQuestion): Promise<string | undefined>
   currentRevision(): number
   close(): Promise<void>
 }
@@ -57,7 +57,7 @@ export const openRegistryStores = async (
   })
   return {
     ...stores,
-    health: () => driver.health() ?? cacher.health(),
+    health: async (question) => (await driver.health(question)) ?? cacher.health(),
     currentRevision: () => cacher.currentRevision(),
     close: async () => {
       await cacher.close()

@@ -89,6 +89,18 @@ export const serveFlags: readonly Flag[] = [
     help: 'what the keys of objects in etcd start with',
   },
   {
+    name: 'etcd-healthcheck-timeout',
+    type: 'duration',
+    default: '2s',
+    help: 'how long /healthz and /livez wait for storage',
+  },
+  {
+    name: 'etcd-readycheck-timeout',
+    type: 'duration',
+    default: '2s',
+    help: 'how long /readyz waits for storage',
+  },
+  {
     name: 'kubeconfig-out',
     type: 'string',
     help: 'where the admin kubeconfig is written (default <data-dir>/kubeconfig)',
@@ -255,6 +267,8 @@ export const serverOptionsOf = (flags: Flags): ServerOptions => {
     maxRequestsInFlight: flags.integer('max-requests-inflight'),
     maxMutatingRequestsInFlight: flags.integer('max-mutating-requests-inflight'),
     requestTimeoutMs: flags.milliseconds('request-timeout'),
+    etcdHealthcheckTimeoutMs: flags.milliseconds('etcd-healthcheck-timeout'),
+    etcdReadycheckTimeoutMs: flags.milliseconds('etcd-readycheck-timeout'),
     kubeconfigOut: kubeconfigPathOf(flags),
     logLevel: logLevelOf(flags.integer('v')!),
   }

@@ -37,7 +37,6 @@ export const ignoredValueFlags = words(`
   delete-collection-workers disabled-metrics egress-selector-config-file emulated-version
   encryption-provider-config endpoint-reconciler-type
   etcd-compaction-interval etcd-count-metric-poll-period etcd-db-metric-poll-interval
-  etcd-healthcheck-timeout etcd-readycheck-timeout
   etcd-servers-overrides event-ttl external-hostname feature-gates goaway-chance
   http2-max-streams-per-connection kubelet-certificate-authority kubelet-client-certificate
   kubelet-client-key kubelet-preferred-address-types kubelet-timeout

@@ -7,10 +7,13 @@ import {
   type ClientUnaryCall,
   credentials,
   loadPackageDefinition,
+  Metadata,
   type ServiceClientConstructor,
   type ServiceError,
+  status,
 } from '@grpc/grpc-js'
 import { fromJSON } from '@grpc/proto-loader'
+import { limits } from '#limits'
 import { StorageError } from '../driver.js'
 
 type Field = readonly [type: string, id: number]
@@ -68,7 +71,7 @@ const descriptor = {
         KV: service(['Range', 'Txn', 'Put', 'Compact']),
         Watch: service(['Watch'], true),
         Lease: service(['LeaseGrant']),
-        Maintenance: service(['Status']),
+        Maintenance: service(['Status', 'Alarm']),
         ResponseHeader: message({ revision: ['int64', 3] }),
         KeyValue: message({
           key: ['bytes', 1],
@@ -140,6 +143,9 @@ const descriptor = {
         Event: message({ type: ['int32', 1], kv: ['KeyValue', 2], prev_kv: ['KeyValue', 3] }),
         LeaseGrantRequest: message({ TTL: ['int64', 1], ID: ['int64', 2] }),
         LeaseGrantResponse: message({ header, ID: ['int64', 2], TTL: ['int64', 3] }),
+        AlarmRequest: message({}),
+        AlarmResponse: message({ header, alarms: repeated('AlarmMember', 2) }),
+        AlarmMember: message({ memberID: ['uint64', 1], alarm: ['int32', 2] }),
         StatusRequest: message({}),
         StatusResponse: message({ header, version: ['string', 2], dbSize: ['int64', 3] }),
       },
@@ -178,6 +184,10 @@ export interface WatchResponse extends EtcdHeader {
     readonly prev_kv: EtcdKeyValue | null
   }[]
 }
+export interface AlarmResponse extends EtcdHeader {
+  /** An alarm of 1 is NOSPACE, of 2 CORRUPT. */
+  readonly alarms: readonly { readonly alarm: number }[]
+}
 export type WatchStream = ClientDuplexStream<object, WatchResponse>
 
 export interface EtcdTls {
@@ -186,8 +196,25 @@ export interface EtcdTls {
   readonly keyFile?: string
 }
 
-/** A call that has no answer after this long has an outcome that nobody knows. */
-const callTimeoutMs = 10_000
+export interface CallOptions {
+  readonly timeoutMs: number
+  /** Asks again when the connection broke: right for what changes nothing. */
+  readonly retries?: boolean
+}
+
+/**
+ * As upstream's client: calls wait for a connection instead of failing, reads are asked again, and it is the caller's
+ * deadline that ends both. So these are later than any deadline of a request.
+ */
+const behindMs = 2_000
+export const readCall: CallOptions = {
+  timeoutMs: limits.requestTimeoutMs + behindMs,
+  retries: true,
+}
+export const writeCall: CallOptions = { timeoutMs: limits.writeTimeoutMs + behindMs }
+
+const retryMinMs = 25
+const retryMaxMs = 1_000
 
 const loaded = () =>
   loadPackageDefinition(
@@ -196,6 +223,8 @@ const loaded = () =>
 
 export class EtcdApi {
   readonly #clients: Record<string, Client>
+  readonly #metadata = new Metadata({ waitForReady: true })
+  #closed = false
 
   /** `servers`: `http://host:2379`, more than one separated by commas. */
   constructor(servers: string, tls: EtcdTls) {
@@ -219,17 +248,36 @@ export class EtcdApi {
     )
   }
 
-  call<T>(service: string, method: string, request: object): Promise<T> {
+  async call<T>(
+    service: string,
+    method: string,
+    request: object,
+    { timeoutMs, retries = false }: CallOptions,
+  ): Promise<T> {
+    const end = performance.now() + timeoutMs
+    for (let delay = retryMinMs; ; delay = Math.min(delay * 2, retryMaxMs)) {
+      try {
+        return await this.#once<T>(service, method, request, end)
+      } catch (error) {
+        const broken = (error as ServiceError).code === status.UNAVAILABLE
+        if (!retries || !broken || this.#closed || performance.now() + delay > end) throw error
+        await new Promise((resolve) => setTimeout(resolve, delay))
+      }
+    }
+  }
+
+  #once<T>(service: string, method: string, request: object, end: number): Promise<T> {
     type Unary = (
       request: object,
+      metadata: Metadata,
       options: { deadline: number },
       done: (error: ServiceError | null, response: T) => void,
     ) => ClientUnaryCall
     const client = this.#clients[service] as unknown as Record<string, Unary>
     return new Promise((resolve, reject) => {
       // The clock of gRPC deadlines is the machine's.
-      const deadline = performance.timeOrigin + performance.now() + callTimeoutMs
-      client[method]!(request, { deadline }, (error, response) => {
+      const deadline = performance.timeOrigin + end
+      client[method]!(request, this.#metadata, { deadline }, (error, response) => {
         if (error === null) resolve(response)
         else reject(error)
       })
@@ -241,6 +289,7 @@ export class EtcdApi {
   }
 
   close(): void {
+    this.#closed = true
     for (const client of Object.values(this.#clients)) client.close()
   }
 }

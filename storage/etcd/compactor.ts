@@ -3,7 +3,7 @@
  * the revision of the round before, so that history is kept for one interval at least, whatever the number of replicas.
  */
 import { limits } from '#limits'
-import type { EtcdApi, TxnResponse } from './api.js'
+import { type EtcdApi, type TxnResponse, writeCall } from './api.js'
 
 const compactKey = Buffer.from('compact_rev_key')
 
@@ -26,11 +26,18 @@ export class Compactor {
 
   async round(): Promise<void> {
     const put = { key: compactKey, value: Buffer.from(String(this.#revision)) }
-    const { header, succeeded, responses } = await this.#api.call<TxnResponse>('KV', 'Txn', {
-      compare: [{ result: 0, target: 0, key: compactKey, version: this.#version }],
+    const compare = { result: 0, target: 0, key: compactKey, version: this.#version }
+    const request = {
+      compare: [compare],
       success: [{ request_put: put }],
       failure: [{ request_range: { key: compactKey } }],
-    })
+    }
+    const { header, succeeded, responses } = await this.#api.call<TxnResponse>(
+      'KV',
+      'Txn',
+      request,
+      writeCall,
+    )
     const before = this.#revision
     this.#revision = Number(header.revision)
     if (!succeeded) {

@@ -1,32 +1,39 @@
-/** gRPC errors of etcd as storage errors. */
+/** gRPC errors of etcd as storage errors. Their messages are what Go prints, which upstream's answers show. */
 import { type ServiceError, status } from '@grpc/grpc-js'
 import { StorageError } from '../driver.js'
 
-/** Nothing was sent: the write has certainly not happened. */
-const neverSent = /No connection established|ECONNREFUSED|Name resolution failed|not been sent/i
+/** `DEADLINE_EXCEEDED` is `DeadlineExceeded` in Go. */
+const goCode = (code: status): string => {
+  const name = code === status.CANCELLED ? 'CANCELED' : (status[code] ?? 'UNKNOWN')
+  return name
+    .split('_')
+    .map((word) => word[0] + word.slice(1).toLowerCase())
+    .join('')
+}
+
+export const goText = ({ code, details = '' }: ServiceError): string => {
+  if (code === status.DEADLINE_EXCEEDED) return 'context deadline exceeded'
+  // What etcd itself says is an error of etcd's in Go.
+  return details.startsWith('etcdserver: ')
+    ? details
+    : `rpc error: code = ${goCode(code)} desc = ${details}`
+}
 
 /** What a failed call means. `write`: it may have happened all the same when no answer came. */
 export const interpretEtcdError = (error: unknown, write: boolean): StorageError => {
   if (error instanceof StorageError) return error
-  const { code, details = String(error) } = error as ServiceError
-  const cause = error
-  if (/required revision has been compacted/.test(details)) {
-    return new StorageError('Compacted', details, { cause })
-  }
-  if (/required revision is a future revision/.test(details)) {
-    return new StorageError('FutureRevision', details, { cause })
-  }
-  if (/database space exceeded/.test(details)) {
-    return new StorageError('NoSpace', `etcd: ${details}`, { cause })
-  }
-  if (/request is too large|too many operations/.test(details)) {
-    return new StorageError('TooLarge', `etcd: ${details}`, { cause })
-  }
-  const refused = code === status.UNAVAILABLE && neverSent.test(details)
+  const options = { cause: error }
+  const { code, details } = error as ServiceError
+  if (typeof code !== 'number') return new StorageError('Unavailable', String(error), options)
+  const text = goText(error as ServiceError)
+  if (/required revision has been compacted/.test(details))
+    return new StorageError('Compacted', text, options)
+  if (/required revision is a future revision/.test(details))
+    return new StorageError('FutureRevision', text, options)
+  if (/database space exceeded/.test(details)) return new StorageError('NoSpace', text, options)
+  if (/request is too large|too many operations/.test(details))
+    return new StorageError('TooLarge', text, options)
   const answered = code !== status.UNAVAILABLE && code !== status.DEADLINE_EXCEEDED
-  const timedOut = /timed out|leader changed/.test(details)
-  const known = refused || (answered && !timedOut)
-  return write && !known
-    ? new StorageError('UnknownOutcome', `etcd: ${details}`, { cause })
-    : new StorageError('Unavailable', `etcd: ${details}`, { cause })
+  const known = answered && !/timed out|leader changed/.test(details)
+  return new StorageError(write && !known ? 'UnknownOutcome' : 'Unavailable', text, options)
 }

@@ -2,10 +2,13 @@
  * The distributed driver: keys, revisions and transactions are etcd's own, so that any number of servers share one
  * store. It holds no state but its watches.
  */
+import type { ServiceError } from '@grpc/grpc-js'
 import type { Clock } from '#api/clock.js'
+import { limits } from '#limits'
 import {
   type Compare,
   type EventBatch,
+  type HealthQuestion,
   type KeyValue,
   type Operation,
   type RangeOptions,
@@ -15,9 +18,18 @@ import {
   type TransactionResult,
   type WatchOptions,
 } from '../driver.js'
-import { EtcdApi, type EtcdTls, type RangeResponse, type TxnResponse } from './api.js'
+import {
+  type AlarmResponse,
+  type CallOptions,
+  EtcdApi,
+  type EtcdTls,
+  type RangeResponse,
+  readCall,
+  type TxnResponse,
+  writeCall,
+} from './api.js'
 import { Compactor } from './compactor.js'
-import { interpretEtcdError } from './errors.js'
+import { goText, interpretEtcdError } from './errors.js'
 import { isFence, KeySpace, placeOf, registryRoot } from './key-space.js'
 import { Leases } from './leases.js'
 import { type CursorHost, WatchCursor } from './watch-cursor.js'
@@ -29,8 +41,12 @@ export interface EtcdOptions extends EtcdTls {
   readonly prefix?: string
   /** What every key starts with here; default `/registry/`. */
   readonly root?: string
+  /** How long an etcd that is not there is waited for. */
+  readonly connectTimeoutMs?: number
   readonly clock: Clock
 }
+
+const alarmNames: Readonly<Record<number, string>> = { 1: 'NOSPACE', 2: 'CORRUPT' }
 
 /** Keys in one answer of etcd: a whole store in one would be held in memory twice. */
 const rangeLength = 1_000
@@ -39,7 +55,9 @@ const rangeLength = 1_000
 export const openEtcd = async (options: EtcdOptions): Promise<StorageDriver> => {
   const api = new EtcdApi(options.servers, options)
   try {
-    const { version } = await api.call<{ version: string }>('Maintenance', 'Status', {})
+    const { connectTimeoutMs: timeoutMs = limits.etcdDialTimeoutMs } = options
+    const call = { timeoutMs, retries: true }
+    const { version } = await api.call<{ version: string }>('Maintenance', 'Status', {}, call)
     return new EtcdDriver(api, options, hasOrderedProgress(version))
   } catch (error) {
     api.close()
@@ -65,7 +83,6 @@ class EtcdDriver implements StorageDriver, CursorHost {
   readonly #compactor: Compactor
   readonly #watches = new Set<WatchCursor>()
   #compacted = 0
-  #trouble: string | undefined
   #closed: StorageError | undefined
 
   constructor(
@@ -82,14 +99,14 @@ class EtcdDriver implements StorageDriver, CursorHost {
 
   async headRevision(): Promise<number> {
     const { key } = this.keys.range('', '')
-    const { header } = await this.#call<RangeResponse>('Range', { key, count_only: true })
+    const { header } = await this.#read({ key, count_only: true })
     const revision = Number(header.revision)
     for (const watch of this.#watches) watch.reach(revision)
     return revision
   }
 
   async get(key: string): Promise<{ kv: KeyValue | undefined; revision: number }> {
-    const { kvs, header } = await this.#call<RangeResponse>('Range', { key: this.keys.toEtcd(key) })
+    const { kvs, header } = await this.#read({ key: this.keys.toEtcd(key) })
     return { kv: kvs[0] && this.keys.keyValue(kvs[0]), revision: Number(header.revision) }
   }
 
@@ -101,7 +118,7 @@ class EtcdDriver implements StorageDriver, CursorHost {
       const { key, range_end } = this.keys.range(prefix, from)
       const page = Math.min(limit > 0 ? limit - kvs.length : rangeLength, rangeLength)
       const request = { key, range_end, limit: String(page), revision: String(at ?? 0) }
-      const answer = await this.#call<RangeResponse>('Range', request)
+      const answer = await this.#read(request)
       // All pages show the revision of the first.
       at ??= Number(answer.header.revision)
       for (const found of answer.kvs) {
@@ -129,7 +146,7 @@ class EtcdDriver implements StorageDriver, CursorHost {
       mod_revision: String(modRevision),
     }))
     const failure = compare.map(({ key }) => ({ request_range: { key } }))
-    const answer = await this.#call<TxnResponse>('Txn', { compare, success, failure }, true)
+    const answer = await this.#write<TxnResponse>('Txn', { compare, success, failure })
     const revision = Number(answer.header.revision)
     if (answer.succeeded) return { succeeded: true, revision }
     const current = answer.responses.map(({ response_range: range }) => {
@@ -155,7 +172,7 @@ class EtcdDriver implements StorageDriver, CursorHost {
 
   async compact(revision: number): Promise<void> {
     try {
-      await this.#call('Compact', { revision: String(revision) }, true)
+      await this.#write('Compact', { revision: String(revision) })
     } catch (error) {
       // Somebody else was there first.
       if (!(error instanceof StorageError && error.code === 'Compacted')) throw error
@@ -167,12 +184,19 @@ class EtcdDriver implements StorageDriver, CursorHost {
     return this.#compacted
   }
 
-  health(): string | undefined {
-    return this.#closed?.message ?? this.#trouble
-  }
-
-  trouble(what: string | undefined): void {
-    this.#trouble = what
+  /** Upstream's check reads a key that need not be there (factory, newETCD3Check); a full etcd answers that too. */
+  async health({ timeoutMs, forWrites = false }: HealthQuestion): Promise<string | undefined> {
+    if (this.#closed !== undefined) return this.#closed.message
+    const once = { timeoutMs }
+    try {
+      await this.api.call('KV', 'Range', { key: this.keys.healthKey }, once)
+      if (!forWrites) return undefined
+      const { alarms } = await this.api.call<AlarmResponse>('Maintenance', 'Alarm', {}, once)
+      const names = alarms.map(({ alarm }) => alarmNames[alarm] ?? alarm)
+      return names.length === 0 ? undefined : `etcd has raised an alarm: ${names.join(', ')}`
+    } catch (error) {
+      return `error getting data from etcd: ${goText(error as ServiceError)}`
+    }
   }
 
   async close(): Promise<void> {
@@ -183,16 +207,21 @@ class EtcdDriver implements StorageDriver, CursorHost {
     this.api.close()
   }
 
-  async #call<T>(method: string, request: object, write = false): Promise<T> {
+  #read(request: object): Promise<RangeResponse> {
+    return this.#call<RangeResponse>('Range', request, readCall)
+  }
+
+  #write<T>(method: string, request: object): Promise<T> {
+    return this.#call<T>(method, request, writeCall)
+  }
+
+  async #call<T>(method: string, request: object, options: CallOptions): Promise<T> {
     if (this.#closed !== undefined) throw this.#closed
     try {
-      const answer = await this.api.call<T>('KV', method, request)
-      this.#trouble = undefined
-      return answer
+      return await this.api.call<T>('KV', method, request, options)
     } catch (failure) {
-      const error = interpretEtcdError(failure, write)
+      const error = this.#closed ?? interpretEtcdError(failure, options === writeCall)
       this.#noteCompacted(error)
-      if (/Unavailable|UnknownOutcome|NoSpace/.test(error.code)) this.#trouble = error.message
       throw error
     }
   }

@@ -38,6 +38,11 @@ export class KeySpace {
     this.#place = place
   }
 
+  /** What upstream reads to see whether etcd answers; it need not be there. */
+  get healthKey(): Buffer {
+    return Buffer.from(`${this.#place}health`)
+  }
+
   toEtcd(key: string): Buffer {
     if (!key.startsWith(this.#root))
       throw new StorageError('Unavailable', `etcd: the key ${key} is outside of ${this.#root}`)

@@ -1,6 +1,6 @@
 /** Leases for values that expire. As upstream, values of one lifetime that are written close together share one. */
 import type { Clock } from '#api/clock.js'
-import type { EtcdApi } from './api.js'
+import { type EtcdApi, writeCall } from './api.js'
 
 /** Upstream's LeaseManager: at most this many values on one lease, given out for this part of its lifetime. */
 const leaseUsesMax = 1_000
@@ -45,10 +45,8 @@ export class Leases {
   async #grant(ttlSeconds: number): Promise<Lease> {
     const reuseSeconds = Math.ceil(ttlSeconds * reusePart)
     const now = this.#clock.now()
-    const { ID } = await this.#api.call<{ ID: string }>('Lease', 'LeaseGrant', {
-      TTL: String(ttlSeconds + reuseSeconds),
-      ID: '0',
-    })
+    const request = { TTL: String(ttlSeconds + reuseSeconds), ID: '0' }
+    const { ID } = await this.#api.call<{ ID: string }>('Lease', 'LeaseGrant', request, writeCall)
     return { id: ID, reuseUntil: now + reuseSeconds * 1000, uses: 1 }
   }
 }

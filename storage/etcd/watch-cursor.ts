@@ -3,8 +3,7 @@
  * and starts a new stream after it whenever the old one breaks.
  */
 import { type EventBatch, StorageError, type StorageEvent, type WatchOptions } from '../driver.js'
-import type { EtcdApi, WatchResponse, WatchStream } from './api.js'
-import { interpretEtcdError } from './errors.js'
+import { type EtcdApi, type WatchResponse, type WatchStream, writeCall } from './api.js'
 import { bytesOfKey, fenceSuffix, isFence, type KeySpace } from './key-space.js'
 
 /** How long events that are on their way may take before etcd is asked for its progress. */
@@ -17,7 +16,6 @@ export interface CursorHost {
   readonly keys: KeySpace
   /** False for etcd before 3.4.25 and 3.5.8: a progress that was asked for may overtake events (etcd issue 15220). */
   readonly progressIsOrdered: boolean
-  trouble(what: string | undefined): void
 }
 
 export class WatchCursor {
@@ -89,7 +87,7 @@ export class WatchCursor {
   #writeFence(): void {
     const { key: first } = this.#host.keys.range(this.prefix, this.prefix)
     const key = Buffer.concat([first, Buffer.from(fenceSuffix)])
-    this.#host.api.call('KV', 'Put', { key, value: Buffer.alloc(0) }).catch(() => {})
+    this.#host.api.call('KV', 'Put', { key, value: Buffer.alloc(0) }, writeCall).catch(() => {})
   }
 
   #open(): void {
@@ -101,8 +99,8 @@ export class WatchCursor {
       if (this.#stream === stream) handle()
     }
     stream.on('data', (response: WatchResponse) => own(() => this.#take(response)))
-    stream.on('error', (error) => own(() => this.#break(interpretEtcdError(error, false))))
-    stream.on('end', () => own(() => this.#break(new StorageError('Unavailable', 'etcd: ended'))))
+    stream.on('error', () => own(() => this.#break()))
+    stream.on('end', () => own(() => this.#break()))
     const { key, range_end } = keys.range(this.prefix, this.prefix)
     const start_revision = this.#cursor === undefined ? '0' : String(this.#cursor + 1)
     stream.write({
@@ -116,10 +114,9 @@ export class WatchCursor {
     if (canceled) {
       const oldest = Number(compact_revision)
       if (oldest > 0) this.fail(new StorageError('Compacted', cancel_reason, { revision: oldest }))
-      else this.#break(new StorageError('Unavailable', `etcd: ${cancel_reason}`))
+      else this.#break()
       return
     }
-    this.#host.trouble(undefined)
     if (created) {
       this.#cursor ??= revision
       // The first thing that a watch tells is that it has caught up.
@@ -154,8 +151,7 @@ export class WatchCursor {
     this.#wake()
   }
 
-  #break(error: StorageError): void {
-    this.#host.trouble(error.message)
+  #break(): void {
     this.#broken = true
     this.#wake()
   }

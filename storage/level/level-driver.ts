@@ -184,7 +184,7 @@ class LevelDriver implements StorageDriver {
     return this.#state.compacted
   }
 
-  health(): string | undefined {
+  async health(): Promise<string | undefined> {
     return (this.#failed ?? this.#closed)?.message
   }
 
@@ -332,7 +332,7 @@ class LevelDriver implements StorageDriver {
   #fail(cause: Error, taken: readonly Waiting[], compactions: readonly Compaction[]): void {
     const full = /no space|quota/i.test(cause.message)
     const why = `the store stopped writing after a failed write: ${cause.message}`
-    this.#failed = new StorageError(full ? 'NoSpace' : 'Unavailable', why, { cause })
+    this.#failed = new StorageError(full ? 'NoSpace' : 'ReadOnly', why, { cause })
     // What was in the failed batch may be on disk and appear at the next opening.
     const unknown = new StorageError('UnknownOutcome', why, { cause })
     for (const { reject } of [...taken, ...compactions]) reject(unknown)
@@ -346,5 +346,6 @@ class LevelDriver implements StorageDriver {
 /** A revision must fit one batch, and a value what etcd would take. */
 const tooLarge = (bytes: number): StorageError | undefined =>
   bytes > limits.groupCommitBytesMax
-    ? new StorageError('TooLarge', `a transaction of ${bytes} bytes is too large`)
+    ? // As etcd says it: clients know the text.
+      new StorageError('TooLarge', 'etcdserver: request is too large')
     : undefined

@@ -38,7 +38,7 @@ export const openMemory = ({ clock }: { clock: Clock }): StorageDriver => {
       state.compact(revision)
     },
     compactedRevision: () => state.compacted,
-    health: () => closed?.message,
+    health: async () => closed?.message,
     close: async () => {
       closed ??= new StorageError('Closed', 'the memory store is closed')
       state.close(closed)

@@ -52,7 +52,7 @@ async function reconnect(t: Test, etcd: Etcd, open: (t: Test) => ReturnType<type
     await etcd.kill()
     const refused = await driver.txn([], [put('/lost', '1')]).catch((error) => error)
     t.match(refused.code, /Unavailable|UnknownOutcome/)
-    t.match(driver.health(), /etcd/)
+    t.match(await driver.health({ timeoutMs: 1_000 }), /etcd/)
     await etcd.start()
     const again = async (): Promise<number> =>
       write(driver, put('/a', '2')).catch(async () => {
@@ -67,7 +67,7 @@ async function reconnect(t: Test, etcd: Etcd, open: (t: Test) => ReturnType<type
       `${three} delete /a 2>-`,
       `${three} put /b ->1`,
     ])
-    t.equal(driver.health(), undefined)
+    t.equal(await driver.health({ timeoutMs: 1_000 }), undefined)
   })
 }
 

@@ -199,7 +199,7 @@ t.test(
       }
     }
     t.equal(failure?.code, 'UnknownOutcome', 'the failed write may or may not be there')
-    t.match(driver.health(), /stopped writing/)
+    t.match(await driver.health({ timeoutMs: 1_000 }), /stopped writing/)
     await t.rejects(write(driver, put('/more', '1')), { code: /NoSpace|Unavailable/ })
     t.equal(String((await driver.get('/k0')).kv!.value), kept.get('/k0'), 'reads go on')
     await driver.close()

@@ -296,7 +296,7 @@ const compactions = async (t: Test, { open }: DriverFixture) => {
     t.equal(await live, 'Closed')
     t.equal(await code(driver.get('/a')), 'Closed')
     t.equal(await code(driver.txn([], [put('/a', '1')])), 'Closed')
-    t.ok(driver.health())
+    t.ok(await driver.health({ timeoutMs: 1_000 }))
     await driver.close()
   })
 }
