@@ -42,6 +42,9 @@ export const limits = {
   headerMeaningsKept: 256,
   /** Field names whose path elements are kept; all built-in types together have some 2,000. */
   fieldElementsKept: 10_000,
+  /** Children of a set of fields that is shared among objects, and steps of the tree in which such sets are found (2 MB). */
+  sharedSetLengthMax: 128,
+  sharedSetStepsMax: 20_000,
   /** Deepest JSON or YAML that is decoded. encoding/json stops at 10,000, where JSON.stringify has run out of stack. */
   jsonDepthMax: 1_000,
   /** Aliases that one YAML body may resolve. */

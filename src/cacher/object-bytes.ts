@@ -4,7 +4,7 @@
  * the resourceVersion can be put in its place without parsing (`withRevision`).
  */
 import { parse as parseExactly, stringify } from '#api/json.js'
-import type { KubeObject, ObjectMeta } from '#api/object.js'
+import type { KubeObject, ManagedFieldsEntry, ObjectMeta } from '#api/object.js'
 
 /** Sixteen digits may be more than a double holds. Everything else in our own bytes JSON.parse reads as it was. */
 const longNumber = /[:,[]-?\d{16}/
@@ -12,10 +12,14 @@ const longNumber = /[:,[]-?\d{16}/
 const parse = (text: string): KubeObject =>
   (longNumber.test(text) ? parseExactly(text) : JSON.parse(text)) as KubeObject
 
-/** Fields of metadata that come before resourceVersion, in the order of upstream's ObjectMeta. */
-const head = ['name', 'generateName', 'namespace', 'selfLink', 'uid'] as const
-/** … and those that come after it. Fields that are in neither list come last. */
-const tail = [
+/** Fields of upstream's ObjectMeta, in its order. */
+const fieldsInOrder = [
+  'name',
+  'generateName',
+  'namespace',
+  'selfLink',
+  'uid',
+  'resourceVersion',
   'generation',
   'creationTimestamp',
   'deletionTimestamp',
@@ -26,9 +30,7 @@ const tail = [
   'finalizers',
   'managedFields',
 ] as const
-const known = new Set<string>([...head, 'resourceVersion', ...tail])
-
-const fieldsInOrder = [...head, 'resourceVersion', ...tail] as const
+const known = new Set<string>(fieldsInOrder)
 
 /** The same metadata with its fields where upstream has them: a decoded object has its resourceVersion last. */
 export const metadataInOrder = (metadata: ObjectMeta): ObjectMeta => {
@@ -41,24 +43,63 @@ export const metadataInOrder = (metadata: ObjectMeta): ObjectMeta => {
 /** The stored value of an object: UTF-8 JSON, without resourceVersion. */
 export const encodeObject = (object: KubeObject): Buffer => {
   const { kind, apiVersion, metadata, ...rest } = object
-  const parts: string[] = []
-  for (const field of head) append(parts, field, metadata[field])
-  const before = parts.join(',')
-  parts.length = 0
-  for (const field of tail) append(parts, field, metadata[field])
+  // In order, and in two calls of JSON.stringify; fields that upstream does not know come last.
+  const { name, generateName, namespace, selfLink, uid, managedFields } = metadata
+  const { generation, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds } = metadata
+  const { labels, annotations, ownerReferences, finalizers } = metadata
+  const before = fieldsOf({ name, generateName, namespace, selfLink, uid })
+  let after = fieldsOf({
+    generation,
+    creationTimestamp,
+    deletionTimestamp,
+    deletionGracePeriodSeconds,
+    labels,
+    annotations,
+    ownerReferences,
+    finalizers,
+  })
+  if (managedFields !== undefined)
+    after = joined(after, `"managedFields":${encodeManagedFields(managedFields)}`)
   for (const field of Object.keys(metadata)) {
-    if (!known.has(field)) append(parts, field, (metadata as Record<string, unknown>)[field])
+    if (known.has(field)) continue
+    after = joined(after, fieldsOf({ [field]: (metadata as Record<string, unknown>)[field] }))
   }
-  const after = parts.join(',')
-  const separator = before !== '' && after !== '' ? ',' : ''
   const fields = stringify(rest)
   const opening = `{"kind":${stringify(kind)},"apiVersion":${stringify(apiVersion)},"metadata":{`
   const closing = fields === '{}' ? '}}' : `},${fields.slice(1)}`
-  return unpooled(opening + before + separator + after + closing)
+  return unpooled(opening + joined(before, after) + closing)
 }
 
-const append = (parts: string[], field: string, value: unknown): void => {
-  if (value !== undefined) parts.push(`${JSON.stringify(field)}:${stringify(value)}`)
+/** The text between the braces. */
+const fieldsOf = (object: object): string => stringify(object).slice(1, -1)
+
+const joined = (before: string, after: string): string =>
+  before !== '' && after !== '' ? `${before},${after}` : before + after
+
+/** Texts of field sets that many objects share; the field manager has frozen those. */
+const textsOfSets = new WeakMap<object, string>()
+
+const textOfSet = (set: object): string => {
+  let text = textsOfSets.get(set)
+  if (text === undefined) {
+    text = stringify(set)
+    textsOfSets.set(set, text)
+  }
+  return text
+}
+
+/** No text between quotes holds this: its quotes would be escaped. */
+const setPlace = '"fieldsV1":0'
+
+const encodeManagedFields = (entries: readonly ManagedFieldsEntry[]): string =>
+  Array.isArray(entries) ? `[${entries.map(encodeEntry).join(',')}]` : stringify(entries)
+
+const encodeEntry = (entry: ManagedFieldsEntry): string => {
+  const set = entry?.fieldsV1
+  if (set === undefined || set === null || !Object.isFrozen(set)) return stringify(entry)
+  const text = stringify({ ...entry, fieldsV1: 0 })
+  const at = text.indexOf(setPlace) + setPlace.length - 1
+  return text.slice(0, at) + textOfSet(set) + text.slice(at + 1)
 }
 
 /** Values live long and die one by one, so that slices of a shared pool would keep their neighbours alive. */

@@ -4,10 +4,11 @@
  */
 import { isJsonObject, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
-import { emptySet, type FieldSet, leaf, memberWith } from './field-set.js'
+import { emptySet, type FieldSet, leaf } from './field-set.js'
 import type { FieldType, ListType, MapType } from './field-type.js'
 import { elementOf, formOf, isEmptyOrNot } from './list-item.js'
 import { fieldElement } from './path-element.js'
+import { startMember } from './shared-sets.js'
 
 export interface Comparison {
   readonly added: FieldSet
@@ -138,10 +139,12 @@ export const indexEntries = (
 
 const compareEntries = (
   list: ListType,
-  before: readonly JsonValue[],
-  after: readonly JsonValue[],
+  before: JsonValue[],
+  after: JsonValue[],
   parts: Parts,
 ): void => {
+  // Most lists of most writes; telling their entries apart costs more than this.
+  if (jsonEqual(before, after)) return
   const left = indexEntries(list, before)
   const right = indexEntries(list, after)
   for (const [element, items] of left) {
@@ -177,20 +180,22 @@ const compareEntry = (
 const wholeOf = (type: FieldType, value: JsonValue): FieldSet => {
   const form = formOf(type, value)
   if (form === 'scalar' || type[form]!.atomic || isEmptyOrNot(value, form)) return leaf
-  const set: JsonObject = { '.': leaf }
   if (form === 'map') {
     const map = type.map!
-    for (const key of Object.keys(value as JsonObject)) {
+    const keys = Object.keys(value as JsonObject)
+    let step = startMember(keys.length)
+    for (const key of keys) {
       const inner = map.named(key) ?? map.element
-      if (inner !== undefined) set[fieldElement(key)] = wholeOf(inner, (value as JsonObject)[key]!)
+      if (inner === undefined) continue
+      step = step.with(fieldElement(key), wholeOf(inner, (value as JsonObject)[key]!))
     }
-    return set
+    return step.set()
   }
   const list = type.list!
+  let step = startMember((value as JsonValue[]).length)
   for (const item of value as JsonValue[]) {
-    const element = elementOf(list, item)
-    // Twice the same element: what is in it cannot be told apart.
-    set[element] = element in set ? leaf : wholeOf(list.element, item)
+    // Twice the same element: what is in it cannot be told apart, so it is a leaf.
+    step = step.with(elementOf(list, item), wholeOf(list.element, item))
   }
-  return memberWith(set)
+  return step.set()
 }

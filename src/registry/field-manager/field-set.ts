@@ -139,8 +139,8 @@ export const sameSet = (a: FieldSet, b: FieldSet): boolean => {
   return count === 0
 }
 
-/** Fields alone sort as their texts do, natively. */
-const sortedKeysOf = (set: FieldSet): string[] => {
+/** Keys in upstream's order. Fields alone sort as their texts do, natively. */
+export const sortedKeysOf = (set: FieldSet): string[] => {
   const keys = Object.keys(set)
   if (keys.length < 2) return keys
   for (const key of keys) {
@@ -175,26 +175,6 @@ export const leavesOf = (set: FieldSet): FieldSet => {
       const inner = leavesOf(child)
       if (!isEmptySet(inner)) result[key] = inner
     }
-  }
-  return result
-}
-
-/** Roots that are in order already; what is under them is too. */
-const sorted = new WeakSet<FieldSet>([leaf])
-
-/** The same set with its keys in upstream's order, for the wire. */
-export const sortSet = (set: FieldSet): FieldSet => {
-  if (sorted.has(set)) return set
-  const result = sortNode(set)
-  sorted.add(result)
-  return result
-}
-
-const sortNode = (node: FieldSet): FieldSet => {
-  const result: FieldSet = {}
-  for (const key of sortedKeysOf(node)) {
-    const child = childOf(node, key)!
-    result[key] = child === leaf ? leaf : sortNode(child)
   }
   return result
 }

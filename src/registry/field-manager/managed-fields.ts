@@ -6,8 +6,9 @@
 import { parseTime } from '#api/clock.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, ManagedFieldsEntry } from '#api/object.js'
-import { type FieldSet, isEmptySet, leaf, memberWith, sortSet } from './field-set.js'
+import { type FieldSet, isEmptySet, leaf, memberWith } from './field-set.js'
 import { readElement } from './path-element.js'
+import { shareSet } from './shared-sets.js'
 
 export interface Owner {
   readonly manager: string
@@ -74,11 +75,18 @@ const canonical = new WeakSet<FieldSet>([leaf])
 const readSet = (fields: JsonObject | undefined): FieldSet => {
   if (fields === undefined || fields === null) return leaf
   if (canonical.has(fields)) return fields
-  const set = readNode(fields)
-  const result = '.' in set ? withoutSelf(set) : set
-  canonical.add(result)
-  return result
+  let set = readings.get(fields)
+  if (set === undefined) {
+    const read = readNode(fields)
+    set = shareSet('.' in read ? withoutSelf(read) : read)
+    canonical.add(set)
+    readings.set(fields, set)
+  }
+  return set
 }
+
+/** What was read from the fields of stored objects, which never change. */
+const readings = new WeakMap<JsonObject, FieldSet>()
 
 const withoutSelf = ({ '.': _self, ...set }: FieldSet): FieldSet => set
 
@@ -125,7 +133,7 @@ const compareOwners = (a: Owner, b: Owner): number =>
 
 const writeEntry = (owner: Owner): ManagedFieldsEntry => {
   if (owner.entry !== undefined && owner.entry.fieldsV1 === owner.set) return owner.entry
-  const set = sortSet(owner.set)
+  const set = shareSet(owner.set)
   canonical.add(set)
   const entry: ManagedFieldsEntry = {}
   if (owner.manager !== '') entry.manager = owner.manager

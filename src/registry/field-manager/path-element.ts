@@ -67,9 +67,9 @@ const ranks: Readonly<Record<string, number>> = { '.': 0, f: 1, k: 2, v: 3, i: 4
 /** Upstream's order: fields, then keys, then values, then indexes; `.` before all. */
 export const compareElements = (a: string, b: string): number => {
   if (a === b) return 0
+  if (a.charCodeAt(0) === 0x66 && b.charCodeAt(0) === 0x66) return a < b ? -1 : 1
   const rank = ranks[a[0]!]! - ranks[b[0]!]!
   if (rank !== 0) return rank
-  if (a[0] === 'f') return a < b ? -1 : 1
   if (a[0] === 'i') return Number(a.slice(2)) - Number(b.slice(2))
   // One plain string each, under the same key: their texts sort as their values do, and need no parsing.
   if (plainText.test(a) && plainText.test(b)) return a < b ? -1 : 1

@@ -4,11 +4,11 @@
  */
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
-import { indexEntries } from './compare.js'
 import { type FieldSet, isEmptySet, leaf, memberWith } from './field-set.js'
 import type { FieldType } from './field-type.js'
-import { formOf, isEmptyOrNot } from './list-item.js'
+import { elementOf, formOf, isEmptyOrNot } from './list-item.js'
 import { fieldElement } from './path-element.js'
+import { sharedMember, startSet } from './shared-sets.js'
 
 export const fieldSetOf = (value: JsonObject, type: FieldType): FieldSet =>
   contentOf(type, value) ?? leaf
@@ -23,8 +23,9 @@ const contentOf = (type: FieldType, value: JsonValue): FieldSet | undefined => {
 
 const fieldsOf = (type: FieldType, value: JsonObject): FieldSet => {
   const map = type.map!
-  const set: JsonObject = {}
-  for (const key of Object.keys(value)) {
+  const keys = Object.keys(value)
+  let step = startSet(keys.length)
+  for (const key of keys) {
     const named = map.named(key)
     const inner = value[key]!
     const content = contentOf(named ?? map.element ?? { scalar: 'untyped' }, inner)
@@ -33,20 +34,19 @@ const fieldsOf = (type: FieldType, value: JsonObject): FieldSet => {
       named === undefined ||
       inner === null ||
       (isJsonObject(inner) && isEmptyOrNot(inner, 'map'))
-    if (claims) set[fieldElement(key)] = memberWith(content ?? leaf)
-    else if (!isEmptySet(content)) set[fieldElement(key)] = content
+    if (claims) step = step.with(fieldElement(key), sharedMember(content ?? leaf))
+    else if (!isEmptySet(content)) step = step.with(fieldElement(key), content)
   }
-  return set
+  return step.set()
 }
 
 const entriesOf = (type: FieldType, items: readonly JsonValue[]): FieldSet => {
   const list = type.list!
-  const set: JsonObject = {}
-  for (const [element, same] of indexEntries(list, items)) {
-    const content = same.length > 1 ? undefined : contentOf(list.element, same[0]!)
-    set[element] = memberWith(content ?? leaf)
+  let step = startSet(items.length)
+  for (const item of items) {
+    step = step.with(elementOf(list, item), sharedMember(contentOf(list.element, item) ?? leaf))
   }
-  return set
+  return step.set()
 }
 
 /** Adds the fields that the schema names and that only have children: they go when all their children go. */

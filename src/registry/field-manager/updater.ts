@@ -150,7 +150,11 @@ export const ownersAfterApply = (
   const claimed = recursiveDifference(fieldSetOf(patch, type), versions.resetFields(apiVersion))
   owners.set(identity, { ...applier, set: claimed })
   const merged = mergeObjects(live, patch, type)
-  const object = last === undefined ? merged : prune(write, merged, owners, last)
+  // Who claims all that it claimed before gives nothing up.
+  const keepsAll =
+    last === undefined ||
+    (last.apiVersion === apiVersion && isEmptySet(difference(last.set, claimed)))
+  const object = keepsAll ? merged : prune(write, merged, owners, last)
   const after = takeFromOthers({ ...write, owners, writer: identity }, object, options.force)
   return { object: jsonEqual(live, object) ? undefined : object, owners: after.owners }
 }
