@@ -104,6 +104,24 @@ export const cidrMessages = (text: string): string[] => {
 export const validCidr = (path: string, cidr: string): FieldError[] =>
   cidrMessages(cidr).map((message) => invalid(path, cidr, message))
 
+/** An address with the length of its network: bits behind the prefix are allowed (IsValidInterfaceAddress). */
+export const interfaceAddressErrors = (path: string, text: string): FieldError[] => {
+  const cidr = parseCidr(text)
+  const [ip = ''] = text.split('/')
+  if (cidr === undefined)
+    return [
+      invalid(
+        path,
+        text,
+        'must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)',
+      ),
+    ]
+  const canonical = `${bigIntToIp(ipToBigInt(ip), cidr.family)}/${cidr.prefixBits}`
+  return canonical === text
+    ? []
+    : [invalid(path, text, `must be in canonical form (${JSON.stringify(canonical)})`)]
+}
+
 /** What means something on every machine; one Endpoints object may hold a thousand addresses that are held against it. */
 const specialRanges = [
   {

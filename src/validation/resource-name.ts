@@ -62,3 +62,10 @@ export const validQuotaResourceName = (path: string, name: string): FieldError[]
     ? errors
     : [...errors, invalid(path, name, 'must be a standard resource for quota')]
 }
+
+/** A resource of no Kubernetes domain, whose name fits a quota's (v1helper.IsExtendedResourceName). */
+export const isExtendedResource = (name: string): boolean =>
+  name.includes('/') &&
+  !name.includes('kubernetes.io/') &&
+  !name.startsWith('requests.') &&
+  isQualifiedName(`requests.${name}`).length === 0

@@ -146,9 +146,15 @@ const printRange = (from: number, to: number): string => {
   return `${length === 0 ? from : from + 1},${length}`
 }
 
+/** Go's indented encoding. */
+const linesOf = (value: unknown): string[] => {
+  const plain = (_key: string, part: unknown): unknown =>
+    typeof part === 'bigint' ? Number(part) : part
+  return `${JSON.stringify(value, plain, 1)}\n`.split(/(?<=\n)/)
+}
+
 export const unifiedDiff = (previous: unknown, next: unknown): string => {
-  const a = `${JSON.stringify(previous, undefined, 1)}\n`.split(/(?<=\n)/)
-  const b = `${JSON.stringify(next, undefined, 1)}\n`.split(/(?<=\n)/)
+  const [a, b] = [linesOf(previous), linesOf(next)]
   return hunksOf(changesOf(a, b))
     .map((hunk) => {
       const [first, last] = [hunk[0]!, hunk.at(-1)!]

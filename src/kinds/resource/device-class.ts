@@ -1,14 +1,24 @@
-import { child, type FieldError, index, required } from '#api/field-error.js'
-import type { KubeObject } from '#api/object.js'
+import { type FieldError, invalid } from '#api/field-error.js'
+import type { Fields, KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { configsMax } from '#validation/devices/claim.js'
+import { validConfiguration, validList, validSelectors } from '#validation/devices/names.js'
+import { isExtendedResource } from '#validation/resource-name.js'
 
 const validate = ({ spec = {} }: KubeObject): FieldError[] => [
-  ...((spec.selectors ?? []) as { cel?: object }[]).flatMap(({ cel }, i) =>
-    cel ? [] : [required(child(index('spec.selectors', i), 'cel'))],
+  ...validSelectors('spec.selectors', spec.selectors),
+  ...validList('spec.config', spec.config as Fields[], configsMax, (config, path) =>
+    validConfiguration(path, config),
   ),
-  ...((spec.config ?? []) as { opaque?: object }[]).flatMap(({ opaque }, i) =>
-    opaque ? [] : [required(child(index('spec.config', i), 'opaque'))],
-  ),
+  ...(spec.extendedResourceName === undefined || isExtendedResource(spec.extendedResourceName)
+    ? []
+    : [
+        invalid(
+          'spec.extendedResourceName',
+          spec.extendedResourceName,
+          'must be a valid extended resource name',
+        ),
+      ]),
 ]
 
 export default defineKind({

@@ -1,7 +1,15 @@
-import { invalid } from '#api/field-error.js'
+import { child, type FieldError } from '#api/field-error.js'
+import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
-import { sameJson } from '#validation/immutable.js'
-import { claimErrors, defaultClaim } from './device-requests.js'
+import { validClaimSpec } from '#validation/devices/claim.js'
+import { immutable } from '#validation/immutable.js'
+import { validClaimTemplateMeta } from '#validation/pod/claim-spec.js'
+import { defaultClaim } from './device-requests.js'
+
+const validate = ({ spec = {} }: KubeObject): FieldError[] => [
+  ...validClaimTemplateMeta(child('spec', 'metadata'), spec.metadata ?? {}),
+  ...validClaimSpec(child('spec', 'spec'), spec.spec),
+]
 
 export default defineKind({
   group: 'resource.k8s.io',
@@ -10,10 +18,12 @@ export default defineKind({
   strategy: {
     generation: 'none',
     default: ({ spec }) => defaultClaim(spec?.spec),
-    validate: ({ spec }) => claimErrors(spec?.spec, 'spec.spec'),
+    validate,
     metadataRevalidation: 'change',
-    validateUpdate: (next, previous) =>
-      sameJson(next.spec, previous.spec) ? [] : [invalid('spec', next.spec, 'field is immutable')],
+    validateUpdate: (next, previous) => [
+      ...validate(next),
+      ...immutable('spec', next.spec, previous.spec, 'resource.v1.ResourceClaimTemplateSpec'),
+    ],
   },
   sample: {
     metadata: { name: 'sample' },

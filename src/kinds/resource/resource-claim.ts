@@ -1,8 +1,9 @@
-import { invalid } from '#api/field-error.js'
 import { defineKind } from '#registry/resource-definition.js'
-import { sameJson } from '#validation/immutable.js'
-import { ownStatus } from '../status.js'
-import { claimErrors, defaultClaim } from './device-requests.js'
+import { validClaimSpec } from '#validation/devices/claim.js'
+import { dropDeallocatedDevices, validateClaimStatus } from '#validation/devices/claim-status.js'
+import { immutable } from '#validation/immutable.js'
+import { onlyStatusChanges, ownStatus } from '../status.js'
+import { defaultClaim, defaultTolerations } from './device-requests.js'
 
 export default defineKind({
   group: 'resource.k8s.io',
@@ -10,12 +11,21 @@ export default defineKind({
   kind: 'ResourceClaim',
   strategy: {
     generation: 'none',
-    default: ({ spec }) => defaultClaim(spec),
+    default: ({ spec, status }) => {
+      defaultClaim(spec)
+      defaultTolerations(status?.allocation?.devices?.results)
+    },
     ...ownStatus('io.k8s.api.resource.v1.ResourceClaimStatus'),
-    validate: ({ spec }) => claimErrors(spec, 'spec'),
-    metadataRevalidation: 'change',
+    validate: ({ spec }) => validClaimSpec('spec', spec),
     validateUpdate: (next, previous) =>
-      sameJson(next.spec, previous.spec) ? [] : [invalid('spec', next.spec, 'field is immutable')],
+      immutable('spec', next.spec, previous.spec, 'resource.v1.ResourceClaimSpec'),
+    status: {
+      prepareForUpdate: (next, previous, ctx) => {
+        onlyStatusChanges(next, previous, ctx)
+        dropDeallocatedDevices(next, previous)
+      },
+      validateUpdate: validateClaimStatus,
+    },
   },
   sample: {
     metadata: { name: 'sample' },

@@ -1,0 +1,54 @@
+/** Conditions on which a device is bound, or is not (kubernetes, resource/validation validateDeviceBindingParameters). */
+import { child, duplicate, type FieldError, index, invalid } from '#api/field-error.js'
+import type { Fields } from '#api/object.js'
+import { validLabelName } from '../label-selector.js'
+import { validList } from './names.js'
+
+const conditionsMax = 4
+
+const repeatedErrors = (path: string, conditions: string[]): FieldError[] =>
+  conditions.flatMap((condition, i) =>
+    conditions.indexOf(condition) < i ? [duplicate(index(path, i), condition)] : [],
+  )
+
+export const validBindingConditions = (part: Fields, path: string): FieldError[] => {
+  const bindingConditions: string[] = part.bindingConditions ?? []
+  const failures: string[] = part.bindingFailureConditions ?? []
+  const at = child(path, 'bindingConditions')
+  const failuresAt = child(path, 'bindingFailureConditions')
+  const named = (name: string, namePath: string): FieldError[] => validLabelName(namePath, name)
+  const errors = [
+    ...validList(at, bindingConditions, conditionsMax, named),
+    ...validList(failuresAt, failures, conditionsMax, named),
+    ...repeatedErrors(at, bindingConditions),
+    ...failures.flatMap((condition, i) => [
+      ...(failures.indexOf(condition) < i ? [duplicate(index(failuresAt, i), condition)] : []),
+      ...(bindingConditions.includes(condition)
+        ? [
+            invalid(
+              index(failuresAt, i),
+              condition,
+              'bindingFailureConditions must not overlap with bindingConditions',
+            ),
+          ]
+        : []),
+    ]),
+  ]
+  if (bindingConditions.length === 0 && failures.length > 0)
+    errors.push(
+      invalid(
+        at,
+        part.bindingConditions ?? null,
+        'bindingConditions are required to use bindingFailureConditions',
+      ),
+    )
+  if (failures.length === 0 && bindingConditions.length > 0)
+    errors.push(
+      invalid(
+        failuresAt,
+        part.bindingFailureConditions ?? null,
+        'bindingFailureConditions are required to use bindingConditions',
+      ),
+    )
+  return errors
+}
