@@ -1,35 +1,62 @@
 /** What selectors of devices may name (kubernetes, dynamic-resource-allocation/cel/compile.go). */
-import type { Environment } from '@marcbachmann/cel-js'
-import { CompilationError, compileExpression } from './compile.js'
-import { ruleEnvironment } from './functions.js'
+import { CompilationError, checkExpression, costOf } from './compile.js'
+import { Environment } from './environment.js'
+import type { SizeOfPath } from './estimate.js'
+import { isExactType, mapOf, structType, types, typeText } from './types.js'
 
-let environment: Environment | undefined
+const device = 'kubernetes.DRADevice'
+const byDomain = (value: typeof types.any) => mapOf(types.string, mapOf(types.string, value))
 
-const deviceEnvironment = (): Environment => {
-  if (environment === undefined) {
-    environment = ruleEnvironment()
-    environment.registerType('DRADevice', {
-      fields: {
-        driver: 'string',
-        allowMultipleAllocations: 'bool',
-        attributes: 'map<string, map<string, dyn>>',
-        capacity: 'map<string, map<string, kubernetes.Quantity>>',
-      },
-    })
-    environment.registerVariable('device', 'DRADevice')
-  }
-  return environment
+const environment = Environment.base
+  .withTypes({
+    [device]: {
+      driver: types.string,
+      allowMultipleAllocations: types.bool,
+      attributes: byDomain(types.any),
+      capacity: byDomain(structType('kubernetes.Quantity')),
+    },
+  })
+  .withVariables({ device: structType(device) })
+
+const costMax = 1_000_000n
+
+/** What the API says of the sizes of a device: maps by domain, of maps by name. */
+const sizes: Readonly<Record<string, readonly number[]>> = {
+  driver: [63],
+  allowMultipleAllocations: [1],
+  attributes: [32, 32, 64],
+  capacity: [32, 32],
+}
+const keySizes = [63, 32]
+
+const sizeOfPath: SizeOfPath = ([root, field = '', ...rest]) => {
+  if (root !== 'device') return undefined
+  const max = rest.at(-1) === '@keys' ? keySizes[rest.length - 1] : sizes[field]?.[rest.length]
+  return max === undefined ? undefined : { min: 0n, max: BigInt(max) }
 }
 
-/** Why a selector is refused, in upstream's words; nothing if it is taken. The type of an attribute is not known. */
-export const deviceSelectorProblem = (text: string): string | undefined => {
+export interface SelectorProblem {
+  readonly text: string
+  /** The expression is right and costs too much. */
+  readonly isCost: boolean
+}
+
+const refused = (text: string): SelectorProblem => ({ text, isCost: false })
+
+/** Why a selector is refused, in upstream's words; nothing if it is taken. */
+export const deviceSelectorProblem = (text: string): SelectorProblem | undefined => {
+  // Upstream has this macro for selectors only; nothing here evaluates them.
+  if (/\bcel\.bind\s*\(/.test(text)) return undefined
   try {
-    const { type } = compileExpression(deviceEnvironment(), text)
-    if (type === 'bool' || type === 'dyn') return undefined
-    const printed = type.replaceAll('<', '(').replaceAll('>', ')')
-    return `must evaluate to bool or the unknown type, not ${printed}`
+    const checked = checkExpression(environment, text)
+    // A device's attribute may be the answer, and its type is not known.
+    if (![types.bool, types.any].some((type) => isExactType(type, checked.type)))
+      return refused(`must evaluate to bool or the unknown type, not ${typeText(checked.type)}`)
+    return costOf(checked, sizeOfPath).max > costMax
+      ? { text: 'too complex, exceeds cost limit', isCost: true }
+      : undefined
   } catch (error) {
     if (!(error instanceof CompilationError)) throw error
-    return error.isUnknownHere ? undefined : error.message
+    return refused(error.message)
   }
 }

@@ -3,6 +3,7 @@ import {
   child,
   duplicate,
   type FieldError,
+  forbidden,
   index,
   invalid,
   required,
@@ -115,7 +116,8 @@ const selectorErrors = ({ cel }: Fields, path: string): FieldError[] => {
   const text: string = cel.expression ?? ''
   if (Buffer.byteLength(text) > expressionBytesMax) return [tooLong(at, expressionBytesMax)]
   const problem = deviceSelectorProblem(text)
-  return problem === undefined ? [] : [invalid(at, text, problem)]
+  if (problem === undefined) return []
+  return [problem.isCost ? forbidden(at, problem.text) : invalid(at, text, problem.text)]
 }
 
 export const validSelectors = (path: string, selectors: Fields[] | undefined): FieldError[] =>
