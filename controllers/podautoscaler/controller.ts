@@ -2,123 +2,229 @@
 import { formatTime } from '#api/clock.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
-import { formatMilli, parseMilli } from '#client/amount.js'
 import { type DiscoveredResource, discover } from '#client/discovery.js'
-import { isNotFound, messageOf } from '#client/errors.js'
+import { isConflict, messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import type { Condition, Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
-import {
-  type HorizontalPodAutoscaler,
-  limitReplicas,
-  type Proposal,
-  propose,
-  type Recommendation,
-} from './reconcile.js'
+import { type HorizontalPodAutoscaler, tolerancesOf } from './autoscaler.js'
+import { type Measured, measureAll } from './metrics.js'
+import { pace, type Recommendation, type ScaleEvent } from './pace.js'
 
 const component = 'horizontal-pod-autoscaler'
 /** Upstream's --horizontal-pod-autoscaler-sync-period. */
 const periodMs = 15_000
-const recommendationsMax = 300
+/** Longest window and period that the API takes. */
+const historyMs = 3_600_000
 
-interface PodMetrics extends KubeObject {
-  containers: { name: string; usage: Record<string, string> }[]
-}
-const podMetrics: DiscoveredResource = {
-  group: 'metrics.k8s.io',
-  version: 'v1beta1',
-  resource: 'pods',
-  kind: 'PodMetrics',
-  namespaced: true,
-  verbs: ['get', 'list'],
-}
 type Why = Pick<Condition, 'status' | 'reason' | 'message'>
+interface Outcome {
+  current: number
+  desired: number
+  metrics: unknown[] | undefined
+  rescaled: boolean
+}
+interface Memory {
+  recommendations: Recommendation[]
+  events: ScaleEvent[]
+}
 
 class Autoscaler {
   readonly #context: ControllerContext
-  readonly #recent = new Map<string, Recommendation[]>()
+  readonly #memory = new Map<string, Memory>()
 
   constructor(context: ControllerContext) {
     this.#context = context
   }
   forget(key: string): void {
-    this.#recent.delete(key)
+    this.#memory.delete(key)
+  }
+
+  #event(
+    hpa: HorizontalPodAutoscaler,
+    type: 'Normal' | 'Warning',
+    reason: string,
+    message: string,
+  ): void {
+    this.#context.recorder(component).event(hpa, type, reason, message)
+  }
+
+  #memoryOf(hpa: HorizontalPodAutoscaler, current: number, now: number): Memory {
+    const known = this.#memory.get(keyOf(hpa))
+    const isFresh = ({ atMs }: { atMs: number }): boolean => now - atMs <= historyMs
+    const memory: Memory = {
+      recommendations: known?.recommendations.filter(isFresh) ?? [{ atMs: now, replicas: current }],
+      events: known?.events.filter(isFresh) ?? [],
+    }
+    this.#memory.set(keyOf(hpa), memory)
+    return memory
   }
 
   async sync(hpa: HorizontalPodAutoscaler): Promise<void> {
     const conditions = new Map<string, Why>()
+    let target: DiscoveredResource
+    let scale: KubeObject
     try {
-      await this.#scale(hpa, conditions)
+      target = await this.#target(hpa)
+      scale = await this.#context.client.get(target, scaleOf(hpa), { subresource: 'scale' })
     } catch (error) {
-      if (isNotFound(error)) throw error
-      this.#context.recorder(component).event(hpa, 'Warning', 'FailedSync', messageOf(error))
-      throw error
+      const message = messageOf(error)
+      this.#event(hpa, 'Warning', 'FailedGetScale', message)
+      conditions.set('AbleToScale', {
+        status: 'False',
+        reason: 'FailedGetScale',
+        message: `the HPA controller was unable to get the target's current scale: ${message}`,
+      })
+      return this.#write(hpa, undefined, conditions)
     }
-  }
-
-  async #scale(hpa: HorizontalPodAutoscaler, conditions: Map<string, Why>): Promise<void> {
-    const { client, clock, recorder } = this.#context
-    const target = await this.#target(hpa)
-    const at = { namespace: hpa.metadata.namespace!, name: hpa.spec.scaleTargetRef.name }
-    const scale = await client.get(target, at, { subresource: 'scale' })
     conditions.set('AbleToScale', {
       status: 'True',
       reason: 'SucceededGetScale',
       message: "the HPA controller was able to get the target's current scale",
     })
+    return this.#write(hpa, await this.#size(hpa, target, scale, conditions), conditions)
+  }
+
+  async #size(
+    hpa: HorizontalPodAutoscaler,
+    target: DiscoveredResource,
+    scale: KubeObject,
+    conditions: Map<string, Why>,
+  ): Promise<Outcome> {
     const current: number = scale.spec?.replicas ?? 0
-    if (current === 0) {
+    const now = this.#context.clock.now()
+    const memory = this.#memoryOf(hpa, current, now)
+    const { minReplicas = 1, maxReplicas } = hpa.spec
+    const rescale = (desired: number, reason: string, metrics?: unknown[]): Promise<Outcome> =>
+      this.#rescale(
+        { hpa, target, scale, memory, conditions },
+        { current, desired, metrics },
+        reason,
+      )
+    if (current === 0 && minReplicas !== 0) {
       conditions.set('ScalingActive', {
         status: 'False',
         reason: 'ScalingDisabled',
         message: 'scaling is disabled since the replica count of the target is zero',
       })
-      return this.#write(hpa, current, 0, [], conditions)
+      return { current, desired: 0, metrics: undefined, rescaled: false }
     }
-    const { proposals, failure } = await this.#proposals(hpa, scale, current)
-    if (proposals.length === 0) {
-      const message = `the HPA was unable to compute the replica count: ${failure}`
-      conditions.set('ScalingActive', {
-        status: 'False',
-        reason: 'FailedGetResourceMetric',
-        message,
-      })
-      recorder(component).event(hpa, 'Warning', 'FailedGetResourceMetric', failure ?? '')
-      return this.#write(hpa, current, current, [], conditions)
+    if (current > maxReplicas)
+      return rescale(maxReplicas, 'Current number of replicas above Spec.MaxReplicas')
+    if (current < minReplicas)
+      return rescale(minReplicas, 'Current number of replicas below Spec.MinReplicas')
+    const measured = await this.#measure(hpa, scale, current, conditions)
+    if (measured.best === undefined) {
+      this.#event(hpa, 'Warning', 'FailedComputeMetricsReplicas', measured.failure!)
+      const desired = hpa.status?.desiredReplicas ?? 0
+      return { current, desired, metrics: measured.statuses, rescaled: false }
     }
-    conditions.set('ScalingActive', {
-      status: 'True',
-      reason: 'ValidMetricFound',
-      message:
-        'the HPA was able to successfully calculate a replica count from the resource metrics',
-    })
-    const proposed = Math.max(...proposals.map((p) => p.replicas))
-    const now = clock.now()
-    const recent = [...(this.#recent.get(keyOf(hpa)) ?? []), { atMs: now, replicas: proposed }]
-    this.#recent.set(keyOf(hpa), recent.slice(-recommendationsMax))
-    const { replicas, limited, reason, message } = limitReplicas(
-      hpa,
-      proposed,
-      current,
-      recent,
-      now,
+    const proposed = measured.best.replicas
+    const { replicas, ableToScale, limited } = pace(hpa, { current, proposed }, memory, now)
+    memory.recommendations.push({ atMs: now, replicas: proposed })
+    conditions.set('AbleToScale', ableToScale)
+    conditions.set('ScalingLimited', limited)
+    if (replicas === current)
+      return { current, desired: current, metrics: measured.statuses, rescaled: false }
+    return rescale(
+      replicas,
+      proposed > current
+        ? `${measured.best.name} above target`
+        : proposed < current
+          ? 'All metrics below target'
+          : '',
+      measured.statuses,
     )
-    conditions.set('ScalingLimited', { status: limited ? 'True' : 'False', reason, message })
-    if (replicas !== current) {
-      await client.update(
-        target,
-        { ...scale, spec: { ...scale.spec, replicas } },
-        { subresource: 'scale' },
-      )
-      recorder(component).event(
-        hpa,
-        'Normal',
-        'SuccessfulRescale',
-        `New size: ${replicas}; reason: ${replicas > current ? 'resource utilization above target' : 'All metrics below target'}`,
-      )
+  }
+
+  async #measure(
+    hpa: HorizontalPodAutoscaler,
+    scale: KubeObject,
+    current: number,
+    conditions: Map<string, Why>,
+  ): Promise<Measured> {
+    const { client, clock, informers } = this.#context
+    const measured = await measureAll({
+      client,
+      hpa,
+      labelSelector: scale.status?.selector ?? '',
+      pods: informers.for<Pod>(resources.pods).store.byIndex('namespace', hpa.metadata.namespace!),
+      current,
+      tolerances: tolerancesOf(hpa),
+      now: clock.now(),
+    })
+    for (const { reason, message } of measured.problems)
+      this.#event(hpa, 'Warning', reason, message)
+    const [first] = measured.problems
+    conditions.set(
+      'ScalingActive',
+      measured.best === undefined
+        ? {
+            status: 'False',
+            reason: first!.reason,
+            message: `${first!.prefix}${first!.message}`,
+          }
+        : {
+            status: 'True',
+            reason: 'ValidMetricFound',
+            message: `the HPA was able to successfully calculate a replica count from ${measured.best.name}`,
+          },
+    )
+    return measured
+  }
+
+  async #rescale(
+    at: {
+      hpa: HorizontalPodAutoscaler
+      target: DiscoveredResource
+      scale: KubeObject
+      memory: Memory
+      conditions: Map<string, Why>
+    },
+    size: Omit<Outcome, 'rescaled'>,
+    reason: string,
+  ): Promise<Outcome> {
+    const { hpa, target, scale, memory, conditions } = at
+    const { current, desired } = size
+    const what = `New size: ${desired}; reason: ${reason}`
+    try {
+      await this.#putScale(target, hpa, scale, desired)
+    } catch (error) {
+      const message = messageOf(error)
+      this.#event(hpa, 'Warning', 'FailedRescale', `${what}; error: ${message}`)
+      conditions.set('AbleToScale', {
+        status: 'False',
+        reason: 'FailedUpdateScale',
+        message: `the HPA controller was unable to update the target scale: ${message}`,
+      })
+      return { ...size, desired: hpa.status?.desiredReplicas ?? 0, rescaled: false }
     }
-    return this.#write(hpa, current, replicas, proposals, conditions)
+    conditions.set('AbleToScale', {
+      status: 'True',
+      reason: 'SucceededRescale',
+      message: `the HPA controller was able to update the target scale to ${desired}`,
+    })
+    this.#event(hpa, 'Normal', 'SuccessfulRescale', what)
+    memory.events.push({ atMs: this.#context.clock.now(), change: desired - current })
+    return { ...size, rescaled: true }
+  }
+
+  async #putScale(
+    target: DiscoveredResource,
+    hpa: HorizontalPodAutoscaler,
+    scale: KubeObject,
+    replicas: number,
+  ): Promise<void> {
+    const { client } = this.#context
+    const put = (from: KubeObject): Promise<unknown> =>
+      client.update(target, { ...from, spec: { ...from.spec, replicas } }, { subresource: 'scale' })
+    try {
+      await put(scale)
+    } catch (error) {
+      if (!isConflict(error)) throw error
+      await put(await client.get(target, scaleOf(hpa), { subresource: 'scale' }))
+    }
   }
 
   async #target(hpa: HorizontalPodAutoscaler): Promise<DiscoveredResource> {
@@ -131,41 +237,10 @@ class Autoscaler {
     return found
   }
 
-  async #proposals(
-    hpa: HorizontalPodAutoscaler,
-    scale: KubeObject,
-    current: number,
-  ): Promise<{ proposals: Proposal[]; failure?: string }> {
-    const { client } = this.#context
-    const namespace = hpa.metadata.namespace!
-    const labelSelector: string = scale.status?.selector ?? ''
-    if (labelSelector === '') return { proposals: [], failure: 'selector is required' }
-    const proposals: Proposal[] = []
-    let failure: string | undefined
-    try {
-      const pods = (await client.list<Pod>(resources.pods, { namespace, labelSelector })).items
-      const metrics = await client.list<PodMetrics>(podMetrics, { namespace, labelSelector })
-      for (const { resource } of hpa.spec.metrics ?? []) {
-        if (resource === undefined) continue
-        const used = new Map(
-          metrics.items.map((m) => [
-            m.metadata.name!,
-            m.containers.reduce((sum, c) => sum + parseMilli(c.usage[resource.name] ?? '0'), 0n),
-          ]),
-        )
-        proposals.push(propose(pods, current, { used }, resource))
-      }
-    } catch (error) {
-      failure = `unable to get metrics: ${messageOf(error)}`
-    }
-    return failure === undefined ? { proposals } : { proposals, failure }
-  }
-
+  /** `outcome` is undefined when not even the size is known. */
   async #write(
     hpa: HorizontalPodAutoscaler,
-    currentReplicas: number,
-    desiredReplicas: number,
-    proposals: readonly Proposal[],
+    outcome: Outcome | undefined,
     wanted: ReadonlyMap<string, Why>,
   ): Promise<void> {
     const { client, clock, informers } = this.#context
@@ -173,31 +248,25 @@ class Autoscaler {
     const known = new Map((hpa.status?.conditions ?? []).map((c) => [c.type, c]))
     for (const [type, why] of wanted) {
       const before = known.get(type)
-      const same = before?.status === why.status && before.lastTransitionTime
+      const isSame = before?.status === why.status && before.lastTransitionTime
       known.set(type, {
         type,
         ...why,
-        lastTransitionTime: same ? before.lastTransitionTime! : time,
+        lastTransitionTime: isSame ? before.lastTransitionTime! : time,
       })
     }
-    const metrics = (hpa.spec.metrics ?? []).filter((m) => m.resource !== undefined)
+    const { lastScaleTime } = hpa.status ?? {}
+    const shown = outcome?.rescaled ? time : lastScaleTime
     const status = {
-      ...hpa.status,
-      observedGeneration: hpa.metadata.generation,
-      currentReplicas,
-      desiredReplicas,
-      currentMetrics: proposals.map((p, i) => ({
-        type: 'Resource',
-        resource: {
-          name: metrics[i]!.resource!.name,
-          current: {
-            averageValue: formatMilli(p.averageMilli, 'decimal'),
-            ...(p.utilization === undefined ? {} : { averageUtilization: p.utilization }),
-          },
-        },
-      })),
+      ...(outcome === undefined
+        ? hpa.status
+        : {
+            currentReplicas: outcome.current,
+            desiredReplicas: outcome.desired,
+            currentMetrics: outcome.metrics ?? null,
+            ...(shown ? { lastScaleTime: shown } : {}),
+          }),
       conditions: [...known.values()],
-      ...(desiredReplicas !== currentReplicas ? { lastScaleTime: time } : {}),
     }
     if (jsonEqual((hpa.status ?? {}) as JsonValue, status as unknown as JsonValue)) return
     informers
@@ -212,10 +281,17 @@ class Autoscaler {
   }
 }
 
+const scaleOf = ({ metadata, spec }: HorizontalPodAutoscaler) => ({
+  namespace: metadata.namespace!,
+  name: spec.scaleTargetRef.name,
+})
+
 export const podAutoscalerController: Controller = {
   name: 'horizontal-pod-autoscaler-controller',
   start(context) {
     const hpas = context.informers.for<HorizontalPodAutoscaler>(resources.horizontalPodAutoscalers)
+    const pods = context.informers.for<Pod>(resources.pods)
+    pods.store.addIndex('namespace', (pod) => [pod.metadata.namespace!])
     const autoscaler = new Autoscaler(context)
     const queue = newQueue()
     // Usage makes no event: each is looked at by the clock, and its own status is no reason.

@@ -22,7 +22,9 @@ import { budgetStatus, expectationOf } from '#controllers/disruption/reconcile.j
 import { endpointsPerSliceMax, reconcileSlices } from '#controllers/endpointslice/reconcile.js'
 import { formatIndexes, parseIndexes } from '#controllers/job/job.js'
 import { findDoomed } from '#controllers/pod-gc/reconcile.js'
-import { limitReplicas, propose } from '#controllers/podautoscaler/reconcile.js'
+import type { HorizontalPodAutoscaler } from '#controllers/podautoscaler/autoscaler.js'
+import { propose } from '#controllers/podautoscaler/calculator.js'
+import { pace } from '#controllers/podautoscaler/pace.js'
 import { fnv32, safeEncode } from '#controllers/pods/hash.js'
 import { rankForDeletion } from '#controllers/pods/rank.js'
 import { podUsage, usedOf } from '#controllers/resourcequota/usage.js'
@@ -448,29 +450,83 @@ t.test('a quota counts what a Pod takes; a finished one only its name', (t) => {
   t.end()
 })
 
-t.test('the autoscaler follows usage inside its bounds and its pace', (t) => {
-  const spec = { containers: [{ name: 'c', resources: { requests: { cpu: '100m' } } }] }
-  const pods = ['a', 'b'].map((name) => pod(name, { spec }))
-  const used = (milli: bigint) => ({ used: new Map(pods.map((p) => [p.metadata.name!, milli])) })
-  const metric = { name: 'cpu', target: { type: 'Utilization', averageUtilization: 50 } }
-  t.equal(propose(pods, 2, used(100n), metric).replicas, 4)
-  t.equal(propose(pods, 2, used(53n), metric).replicas, 2, 'inside the tolerance')
-  t.equal(propose(pods, 2, used(25n), metric).replicas, 1)
-  t.throws(() => propose([pod('a')], 1, used(1n), metric), /missing request for cpu/)
-  const hpa = {
-    kind: '',
-    apiVersion: '',
-    metadata: {},
-    spec: { scaleTargetRef: {} as never, minReplicas: 2, maxReplicas: 10 },
-    status: {},
+t.test('an autoscaler follows its metrics, within tolerance and pace', (t) => {
+  const now = Date.parse('2026-01-02T00:00:00Z')
+  const started = { startTime: '2026-01-01T00:00:00Z', conditions: [ready] }
+  const asking = (name: string, phase = 'Running') =>
+    pod(name, {
+      spec: { containers: [{ name: 'c', resources: { requests: { cpu: '100m' } } }] },
+      status: { ...started, phase },
+    })
+  const ask = (pods: Pod[], current: number, used: Record<string, bigint>, target = 50) =>
+    propose(
+      { pods, current, tolerances: { up: 0.1, down: 0.1 }, now },
+      {
+        resource: 'cpu',
+        target: { type: 'Utilization', averageUtilization: target },
+        samples: new Map(
+          Object.entries(used).map(([name, value]) => [name, { value, atMs: now, windowMs: 0 }]),
+        ),
+      },
+    ).replicas
+  const two = [asking('a'), asking('b')]
+  t.equal(ask(two, 2, { a: 100n, b: 100n }), 4)
+  t.equal(ask(two, 2, { a: 53n, b: 53n }), 2, 'inside the tolerance')
+  t.equal(ask(two, 2, { a: 25n, b: 25n }), 1)
+  t.equal(ask(two, 2, { a: 25n }), 2, 'who says nothing is busy when others shrink')
+  t.equal(
+    ask([...two, asking('c', 'Pending')], 3, { a: 60n, b: 60n }),
+    3,
+    'and idle when they grow',
+  )
+  t.throws(() => ask([pod('a', { status: started })], 1, { a: 1n }), /missing request for cpu/)
+  t.throws(() => ask(two, 2, {}), /did not receive metrics for targeted pods/)
+
+  const autoscaler = (behavior?: object) =>
+    ({
+      metadata: {},
+      spec: { scaleTargetRef: {}, minReplicas: 2, maxReplicas: 10, behavior },
+    }) as unknown as HorizontalPodAutoscaler
+  const nothing = { recommendations: [], events: [] }
+  const sized = (
+    hpa: HorizontalPodAutoscaler,
+    current: number,
+    proposed: number,
+    history: Parameters<typeof pace>[2] = nothing,
+  ) => {
+    const { replicas, limited, ableToScale } = pace(hpa, { current, proposed }, history, now)
+    return `${replicas} ${limited.reason} ${ableToScale.reason}`
   }
-  t.match(limitReplicas(hpa, 30, 2, [], 0), { replicas: 6, reason: 'ScaleUpLimit' })
-  t.match(limitReplicas(hpa, 30, 9, [], 0), { replicas: 10, reason: 'TooManyReplicas' })
-  t.match(limitReplicas(hpa, 1, 5, [], 0), { replicas: 2, reason: 'TooFewReplicas' })
-  t.match(
-    limitReplicas(hpa, 3, 5, [{ atMs: 0, replicas: 4 }], 200_000),
-    { replicas: 4 },
-    'remembers five minutes',
+  const plain = autoscaler()
+  t.equal(sized(plain, 2, 30), '4 ScaleUpLimit ReadyForNewScale')
+  t.equal(sized(plain, 9, 30), '10 TooManyReplicas ReadyForNewScale')
+  t.equal(sized(plain, 5, 1), '2 TooFewReplicas ReadyForNewScale')
+  const remembered = { events: [], recommendations: [{ atMs: now - 200_000, replicas: 4 }] }
+  t.equal(sized(plain, 5, 3, remembered), '4 DesiredWithinRange ScaleDownStabilized')
+  const slowly = autoscaler({
+    scaleUp: {
+      stabilizationWindowSeconds: 60,
+      selectPolicy: 'Max',
+      policies: [{ type: 'Pods', value: 2, periodSeconds: 60 }],
+    },
+    scaleDown: {
+      stabilizationWindowSeconds: 0,
+      selectPolicy: 'Min',
+      policies: [
+        { type: 'Pods', value: 1, periodSeconds: 60 },
+        { type: 'Percent', value: 50, periodSeconds: 60 },
+      ],
+    },
+  })
+  t.equal(sized(slowly, 4, 9), '6 ScaleUpLimit ReadyForNewScale')
+  const grown = { recommendations: [], events: [{ atMs: now - 30_000, change: 2 }] }
+  t.equal(sized(slowly, 6, 9, grown), '6 ScaleUpLimit ReadyForNewScale', 'the period is used up')
+  t.equal(sized(slowly, 8, 2), '7 ScaleDownLimit ReadyForNewScale', 'the smaller of the policies')
+  const low = { events: [], recommendations: [{ atMs: now - 30_000, replicas: 4 }] }
+  t.equal(sized(slowly, 4, 6, low), '4 DesiredWithinRange ScaleUpStabilized')
+  t.equal(
+    sized(autoscaler({ scaleUp: { selectPolicy: 'Disabled' }, scaleDown: {} }), 4, 6),
+    '4 ScaleUpLimit ReadyForNewScale',
   )
   t.end()
 })

@@ -1,0 +1,55 @@
+/** Types of HorizontalPodAutoscalers. */
+import type { KubeObject } from '#api/object.js'
+import type { Condition } from '#client/pod.js'
+
+export interface ScalingRules {
+  selectPolicy?: string
+  stabilizationWindowSeconds?: number
+  policies?: { type: string; value: number; periodSeconds: number }[]
+  tolerance?: string
+}
+export interface MetricTarget {
+  type: string
+  averageUtilization?: number
+  averageValue?: string
+}
+export interface MetricSpec {
+  type: string
+  resource?: { name: string; target: MetricTarget }
+  containerResource?: { name: string; container: string; target: MetricTarget }
+  object?: { metric: { name: string } }
+  pods?: { metric: { name: string } }
+  external?: { metric: { name: string } }
+}
+export interface HorizontalPodAutoscaler extends KubeObject {
+  spec: {
+    scaleTargetRef: { apiVersion: string; kind: string; name: string }
+    minReplicas?: number
+    maxReplicas: number
+    metrics?: MetricSpec[]
+    behavior?: { scaleUp?: ScalingRules; scaleDown?: ScalingRules }
+  }
+  status: {
+    observedGeneration?: number
+    lastScaleTime?: string
+    currentReplicas?: number
+    desiredReplicas?: number
+    currentMetrics?: unknown[] | null
+    conditions?: Condition[]
+  }
+}
+
+/** Deviations below this are noise; upstream's --horizontal-pod-autoscaler-tolerance. */
+const toleranceDefault = 0.1
+
+export interface Tolerances {
+  up: number
+  down: number
+}
+export const tolerancesOf = ({ spec }: HorizontalPodAutoscaler): Tolerances => {
+  const own = (rules: ScalingRules | undefined): number =>
+    rules?.tolerance === undefined ? toleranceDefault : quantity(rules.tolerance)
+  return { up: own(spec.behavior?.scaleUp), down: own(spec.behavior?.scaleDown) }
+}
+const quantity = (text: string): number =>
+  text.endsWith('m') ? Number(text.slice(0, -1)) / 1000 : Number(text)
