@@ -1,6 +1,6 @@
 /** One decision, pure: a Pod and the nodes as they are → where it goes, or why nowhere. */
 import type { Pod } from '#client/pod.js'
-import { type Refusal, refuse } from './filters.js'
+import { allowedNames, notAllowed, type Refusal, refuse } from './filters.js'
 import type { NodeInfo } from './node-info.js'
 import type { ClusterView } from './pod-affinity.js'
 import { pickBest } from './scores.js'
@@ -22,13 +22,23 @@ export const countReasons = (reasons: Iterable<readonly string[]>): string => {
     .join(', ')
 }
 
+const conflicting: Refusal = { reasons: ['pod affinity terms conflict'], hopeless: true }
+
 export const decide = (pod: Pod, nodes: readonly NodeInfo[], view: ClusterView): Decision => {
   if (nodes.length === 0)
     return { node: undefined, refused: [], message: 'no nodes available to schedule pods' }
   const refused: Refused[] = []
   const candidates: NodeInfo[] = []
+  const allowed = allowedNames(pod)
+  if (allowed?.size === 0)
+    return {
+      node: undefined,
+      refused: nodes.map((info) => ({ info, refusal: conflicting })),
+      message: `0/${nodes.length} nodes are available: pod affinity terms conflict.`,
+    }
   for (const info of nodes) {
-    const refusal = refuse(pod, info, view)
+    const isAllowed = allowed?.has(info.node!.metadata.name!) ?? true
+    const refusal = isAllowed ? refuse(pod, info, view) : notAllowed
     if (refusal === undefined) candidates.push(info)
     else refused.push({ info, refusal })
   }

@@ -1,5 +1,5 @@
 /** A node as the scheduler sees it: what it offers, who is on it and what they take. Kept up to date pod by pod. */
-import { addAmounts, type MilliAmounts, parseAmounts } from '#client/amount.js'
+import { addAmounts, type MilliAmounts, parseAmounts, parseMilli } from '#client/amount.js'
 import { keyOf } from '#client/object-store.js'
 import type { Node, Pod } from '#client/pod.js'
 import { podRequests } from '#client/pod-requests.js'
@@ -27,11 +27,22 @@ export const portsConflict = (a: HostPort, b: HostPort): boolean =>
   a.protocol === b.protocol &&
   (a.ip === b.ip || a.ip === '0.0.0.0' || b.ip === '0.0.0.0')
 
+/** What a container that asks for nothing is counted as when nodes are compared; upstream's schedutil defaults. */
+const placeholder: MilliAmounts = new Map([
+  ['cpu', parseMilli('100m')],
+  ['memory', parseMilli('200Mi')],
+])
+export const placeholderRequests = (pod: Pod): MilliAmounts => podRequests(pod, placeholder)
+export const amountOf = (amounts: ReadonlyMap<string, bigint>, name: string): bigint =>
+  amounts.get(name) ?? 0n
+
 export class NodeInfo {
   node: Node | undefined
   allocatable: MilliAmounts = new Map()
   readonly pods = new Map<string, Pod>()
   readonly requested: MilliAmounts = new Map()
+  /** The same with placeholders for what was not asked for. */
+  readonly placeholders: MilliAmounts = new Map()
 
   setNode(node: Node | undefined): void {
     this.node = node
@@ -42,12 +53,14 @@ export class NodeInfo {
     this.removePod(keyOf(pod))
     this.pods.set(keyOf(pod), pod)
     addAmounts(this.requested, podRequests(pod))
+    addAmounts(this.placeholders, placeholderRequests(pod))
   }
   removePod(key: string): void {
     const known = this.pods.get(key)
     if (known === undefined) return
     this.pods.delete(key)
     addAmounts(this.requested, podRequests(known), -1n)
+    addAmounts(this.placeholders, placeholderRequests(known), -1n)
   }
 
   /** The same node without some pods: preemption asks what would be if they went. */

@@ -62,6 +62,12 @@ export class PendingPods {
     entry.parkedUntilMs = options.park ? now + parkedMaxMs : undefined
   }
 
+  /** What the Pod needs is on its way: it waits for a change, but was not tried in vain. */
+  waits(pod: Pod): void {
+    const entry = this.#entries.get(keyOf(pod))
+    if (entry !== undefined) entry.parkedUntilMs = this.#now() + parkedMaxMs
+  }
+
   /** Something changed that may make room. */
   unparkAll(): void {
     for (const entry of this.#entries.values()) entry.parkedUntilMs = undefined

@@ -1,13 +1,13 @@
 /** Pods that want to be near others or away from them, where near is a node label's equal value. */
 import { type LabelSelector, matchesSelector } from '#client/label-selector.js'
-import type { NodeSelectorTerm, Pod, PodAffinityTerm } from '#client/pod.js'
+import type { Pod, PodAffinityTerm } from '#client/pod.js'
 import type { NodeInfo } from './node-info.js'
 
 export interface ClusterView {
   nodes: Iterable<NodeInfo>
   namespaceLabels(namespace: string): Record<string, string>
-  /** Where the volumes of the Pod that is decided about can be reached. */
-  volumeSelectors?: readonly { nodeSelectorTerms: NodeSelectorTerm[] }[]
+  /** What the claims of the Pod that is decided about rule out. */
+  volumeProblem?(info: NodeInfo): { reason: string; hopeless: boolean } | undefined
 }
 
 const withLabelKeys = (term: PodAffinityTerm, owner: Pod): LabelSelector | undefined => {
@@ -100,11 +100,49 @@ export const satisfiesOthersAntiAffinity = (
   return true
 }
 
-/** Weights of the preferred terms that this node fulfils, those against it subtracted. */
-export const podPreference = (pod: Pod, info: NodeInfo, view: ClusterView): number => {
-  const sum = (side: 'podAffinity' | 'podAntiAffinity'): number =>
-    (pod.spec.affinity?.[side]?.preferredDuringSchedulingIgnoredDuringExecution ?? [])
-      .filter((w) => hasNear(w.podAffinityTerm, pod, info, view))
-      .reduce((total, w) => total + w.weight, 0)
-  return sum('podAffinity') - sum('podAntiAffinity')
+const preferred = (pod: Pod, side: 'podAffinity' | 'podAntiAffinity') =>
+  pod.spec.affinity?.[side]?.preferredDuringSchedulingIgnoredDuringExecution ?? []
+
+/**
+ * How much a node is wished for: by the Pod's own preferred terms, by those of Pods that run already, and a little by
+ * their required ones. Undefined when nobody wishes anything. Upstream: interpodaffinity/scoring.
+ */
+export const preferencesOf = (
+  pod: Pod,
+  view: ClusterView,
+): ((info: NodeInfo) => number) | undefined => {
+  /** Topology key → value → weight. */
+  const weights = new Map<string, Map<string, number>>()
+  const add = (key: string, at: NodeInfo, weight: number): void => {
+    const value = topologyOf(at, key)
+    if (value === undefined) return
+    const values = weights.get(key) ?? new Map<string, number>()
+    weights.set(key, values.set(value, (values.get(value) ?? 0) + weight))
+  }
+  const sides = [
+    ['podAffinity', 1],
+    ['podAntiAffinity', -1],
+  ] as const
+  const own = sides.flatMap(([side, sign]) =>
+    preferred(pod, side).map((w) => ({ term: w.podAffinityTerm, weight: sign * w.weight })),
+  )
+  for (const info of view.nodes)
+    for (const other of info.pods.values()) {
+      for (const { term, weight } of own)
+        if (termMatchesPod(term, pod, other, view)) add(term.topologyKey, info, weight)
+      if (other.spec.affinity === undefined) continue
+      for (const [side, sign] of sides)
+        for (const { podAffinityTerm: term, weight } of preferred(other, side))
+          if (termMatchesPod(term, other, pod, view)) add(term.topologyKey, info, sign * weight)
+      for (const term of required(other, 'podAffinity'))
+        if (termMatchesPod(term, other, pod, view)) add(term.topologyKey, info, hardWeight)
+    }
+  if (weights.size === 0) return undefined
+  return (info) => {
+    let sum = 0
+    for (const [key, values] of weights) sum += values.get(topologyOf(info, key) ?? '') ?? 0
+    return sum
+  }
 }
+/** Upstream's hardPodAffinityWeight. */
+const hardWeight = 1

@@ -8,16 +8,21 @@ import type { KubeObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import { isNotFound, messageOf } from '#client/errors.js'
 import type { EventRecorder } from '#client/event-recorder.js'
+import type { Informer } from '#client/informer.js'
 import type { InformerFactory } from '#client/informer-factory.js'
 import type { Log } from '#client/log.js'
 import { keyOf } from '#client/object-store.js'
 import { type Condition, conditionOf, isPodTerminal, type Node, type Pod } from '#client/pod.js'
-import { type ResourceRef, resources } from '#client/resources.js'
+import { resources } from '#client/resources.js'
 import { ClusterState } from './cluster-state.js'
-import { countReasons, decide, type Refused } from './decide.js'
+import { countReasons, type Decision, decide, type Refused } from './decide.js'
+import type { NodeInfo } from './node-info.js'
 import { PendingPods } from './pending-pods.js'
-import { findPreemption, type Preemption } from './preemption.js'
-import { inspectClaims, selectedNodeAnnotation, type VolumeStores } from './volumes.js'
+import type { ClusterView } from './pod-affinity.js'
+import { type Budget, findPreemption, type Preemption } from './preemption.js'
+import { awaitsResourceClaim } from './resource-claims.js'
+import { VolumeBinding } from './volume-binding.js'
+import type { ClaimFindings } from './volumes.js'
 
 export interface SchedulerDeps {
   client: Client
@@ -36,7 +41,9 @@ export class Scheduler {
   readonly #deps: SchedulerDeps
   readonly #state: ClusterState
   readonly #pending: PendingPods
-  readonly #volumes: VolumeStores
+  readonly #volumes: VolumeBinding
+  readonly #budgets: Informer<Budget>
+  readonly #resourceClaims: Informer<KubeObject>
   /** Pods whose binding or preemption is under way. */
   readonly #busy = new Set<string>()
   /** Bound by us, not yet seen bound on the watch: key → uid. */
@@ -51,16 +58,10 @@ export class Scheduler {
       informers.for(resources.namespaces, { metadataOnly: true }).store,
     )
     const unpark = (): void => this.#pending.unparkAll()
-    const watched = <T extends KubeObject>(ref: ResourceRef) => {
-      const informer = informers.for<T>(ref)
-      informer.handle({ onAdd: unpark, onUpdate: unpark })
-      return informer.store
-    }
-    this.#volumes = {
-      claims: watched(resources.persistentVolumeClaims),
-      volumes: watched(resources.persistentVolumes),
-      classes: watched(resources.storageClasses),
-    }
+    this.#volumes = new VolumeBinding(deps.client, informers, unpark)
+    this.#budgets = informers.for<Budget>(resources.podDisruptionBudgets)
+    this.#resourceClaims = informers.for<KubeObject>(resources.resourceClaims)
+    this.#resourceClaims.handle({ onAdd: unpark, onUpdate: unpark })
     informers.for<Node>(resources.nodes).handle({
       onAdd: (node) => this.#nodeChanged(node),
       onUpdate: (node, previous) => {
@@ -125,20 +126,27 @@ export class Scheduler {
   }
 
   #schedule(pod: Pod): void {
-    const claims = inspectClaims(pod, this.#volumes)
+    // Not an attempt yet: somebody still has to make what it asks for. Upstream: DynamicResources.PreEnqueue.
+    if (awaitsResourceClaim(pod, this.#resourceClaims.store)) {
+      this.#pending.waits(pod)
+      return
+    }
+    const claims = this.#volumes.inspect(pod)
     const { nodes, view: cluster } = this.#state.viewFor(pod)
-    const view = { ...cluster, volumeSelectors: claims.selectors }
     if (claims.problem !== undefined) {
       this.#pending.failed(pod, { park: true })
-      const message = `0/${nodes.length} nodes are available: ${claims.problem}. preemption: 0/${nodes.length} nodes are available: ${nodes.length} Preemption is not helpful for scheduling.`
+      // Upstream stops before its plugins for preemption have a state, and shows what they say of that.
+      const message = `0/${nodes.length} nodes are available: ${claims.problem}. not found`
       this.#own(pod, this.#reportFailure(pod, message))
       return
     }
-    const decision = decide(pod, nodes, view)
+    const problems = this.#volumes.problems(pod, claims, nodes)
+    const view = problems === undefined ? cluster : { ...cluster, volumeProblem: problems }
+    const decision = this.#decide(pod, nodes, view)
     if (decision.node !== undefined && claims.waiting.length > 0) {
       // The volumes are made for this node; when they are bound the Pod is looked at again.
-      this.#pending.failed(pod, { park: true })
-      this.#own(pod, this.#selectNode(claims.waiting, decision.node))
+      this.#pending.waits(pod)
+      this.#own(pod, this.#bindVolumes(pod, claims, decision.node))
       return
     }
     if (decision.node !== undefined) {
@@ -148,7 +156,7 @@ export class Scheduler {
     }
     this.#pending.failed(pod, { park: true })
     const preemption = this.#mayPreempt(pod)
-      ? findPreemption(pod, decision.refused, view)
+      ? findPreemption(pod, decision.refused, view, this.#budgets.store.list())
       : undefined
     this.#own(
       pod,
@@ -172,17 +180,22 @@ export class Scheduler {
       })
   }
 
-  async #selectNode(claims: readonly KubeObject[], node: string): Promise<void> {
-    for (const { metadata } of claims) {
-      if (metadata.annotations?.[selectedNodeAnnotation] !== undefined) continue
-      const { namespace, name, uid, resourceVersion } = metadata
-      await this.#deps.client.patch(
-        resources.persistentVolumeClaims,
-        { namespace, name: name! },
-        { metadata: { uid, resourceVersion, annotations: { [selectedNodeAnnotation]: node } } },
-        { type: 'merge' },
-      )
+  /** Where room was made for it, or volumes, it goes when it still can. */
+  #decide(pod: Pod, nodes: readonly NodeInfo[], view: ClusterView): Decision {
+    const nominated = pod.status?.nominatedNodeName
+    const kept = nodes.filter((info) => nominated && info.node!.metadata.name === nominated)
+    if (kept.length > 0) {
+      const decision = decide(pod, kept, view)
+      if (decision.node !== undefined) return decision
     }
+    return decide(pod, nodes, view)
+  }
+
+  /** Where the Pod is expected is told first, as binding volumes may take long. */
+  async #bindVolumes(pod: Pod, claims: ClaimFindings, node: string): Promise<void> {
+    if (pod.status?.nominatedNodeName !== node)
+      await this.#patchStatus(pod, { nominatedNodeName: node })
+    await this.#volumes.bind(claims, this.#state.info(node)!)
   }
 
   async #bind(pod: Pod, node: string): Promise<void> {
@@ -324,7 +337,7 @@ const isWorthATry = (node: Node, previous: Node): boolean =>
 const preemptionText = (pod: Pod, refused: readonly Refused[]): string => {
   if (refused.length === 0) return ''
   if (pod.spec.preemptionPolicy === 'Never')
-    return ' preemption: not eligible due to preemptionPolicy=Never.'
+    return ' no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never.'
   const reasons = countReasons(
     refused.map((r) => [
       r.refusal.hopeless

@@ -1,45 +1,66 @@
 /** topologySpreadConstraints: how unevenly the Pods of a selector may lie over the values of a node label. */
-import { matchesSelector } from '#client/label-selector.js'
+import { type LabelSelector, matchesSelector } from '#client/label-selector.js'
 import { podWantsNode } from '#client/node-affinity.js'
-import type { Pod, TopologySpreadConstraint } from '#client/pod.js'
+import { type Pod, type TopologySpreadConstraint, tolerates } from '#client/pod.js'
 import type { NodeInfo } from './node-info.js'
 import type { ClusterView } from './pod-affinity.js'
 
-/** Matching Pods for each value of the key, over the nodes that the Pod could use at all. */
+type Matches = (pod: Pod) => boolean
+
+/** Labels whose values the incoming Pod gives are as if they stood in the selector. */
+const selectorOf = (
+  { labelSelector, matchLabelKeys = [] }: TopologySpreadConstraint,
+  pod: Pod,
+): LabelSelector | undefined => {
+  const labels = pod.metadata.labels ?? {}
+  const extra = matchLabelKeys.filter((key) => Object.hasOwn(labels, key))
+  if (labelSelector === undefined || extra.length === 0) return labelSelector
+  const matchLabels = Object.fromEntries(extra.map((key) => [key, labels[key]!]))
+  return { ...labelSelector, matchLabels: { ...labelSelector.matchLabels, ...matchLabels } }
+}
+
+const matcherOf = (constraint: TopologySpreadConstraint, pod: Pod): Matches => {
+  const selector = selectorOf(constraint, pod)
+  return (other) =>
+    other.metadata.namespace === pod.metadata.namespace &&
+    other.metadata.deletionTimestamp === undefined &&
+    matchesSelector(selector, other.metadata.labels)
+}
+
+/** Whether the Pods of a node count: nodeAffinityPolicy (Honor unless said) and nodeTaintsPolicy (Ignore unless said). */
+const counts = (constraint: TopologySpreadConstraint, pod: Pod, { node }: NodeInfo): boolean => {
+  if (node === undefined) return false
+  if (constraint.nodeAffinityPolicy !== 'Ignore' && !podWantsNode(pod, node)) return false
+  if (constraint.nodeTaintsPolicy !== 'Honor') return true
+  return (node.spec.taints ?? []).every(
+    (taint) =>
+      taint.effect === 'PreferNoSchedule' ||
+      (pod.spec.tolerations ?? []).some((t) => tolerates(t, taint)),
+  )
+}
+
+const countOn = (info: NodeInfo, matches: Matches): number => {
+  let count = 0
+  for (const other of info.pods.values()) if (matches(other)) count++
+  return count
+}
+
+/** Matching Pods for each value of the key, over the nodes that have all keys and count. */
 const countDomains = (
   constraint: TopologySpreadConstraint,
+  keys: readonly string[],
   pod: Pod,
   view: ClusterView,
 ): Map<string, number> => {
-  const counts = new Map<string, number>()
+  const domains = new Map<string, number>()
+  const matches = matcherOf(constraint, pod)
   for (const info of view.nodes) {
-    const domain = info.node?.metadata.labels?.[constraint.topologyKey]
-    if (info.node === undefined || domain === undefined || !podWantsNode(pod, info.node)) continue
-    let count = counts.get(domain) ?? 0
-    for (const other of info.pods.values())
-      if (
-        other.metadata.namespace === pod.metadata.namespace &&
-        other.metadata.deletionTimestamp === undefined &&
-        matchesSelector(constraint.labelSelector, other.metadata.labels)
-      )
-        count++
-    counts.set(domain, count)
+    const labels = info.node?.metadata.labels ?? {}
+    if (!keys.every((key) => Object.hasOwn(labels, key)) || !counts(constraint, pod, info)) continue
+    const domain = labels[constraint.topologyKey]!
+    domains.set(domain, (domains.get(domain) ?? 0) + countOn(info, matches))
   }
-  return counts
-}
-
-const skewAfter = (
-  constraint: TopologySpreadConstraint,
-  pod: Pod,
-  info: NodeInfo,
-  view: ClusterView,
-): number | undefined => {
-  const domain = info.node?.metadata.labels?.[constraint.topologyKey]
-  if (domain === undefined) return undefined
-  const counts = countDomains(constraint, pod, view)
-  const least = counts.size < (constraint.minDomains ?? 1) ? 0 : Math.min(...counts.values())
-  const self = matchesSelector(constraint.labelSelector, pod.metadata.labels) ? 1 : 0
-  return (counts.get(domain) ?? 0) + self - least
+  return domains
 }
 
 export const spreadProblem = (
@@ -47,17 +68,104 @@ export const spreadProblem = (
   info: NodeInfo,
   view: ClusterView,
 ): 'missing label' | 'skew' | undefined => {
-  for (const constraint of pod.spec.topologySpreadConstraints ?? []) {
-    if (constraint.whenUnsatisfiable !== 'DoNotSchedule') continue
-    const skew = skewAfter(constraint, pod, info, view)
-    if (skew === undefined) return 'missing label'
-    if (skew > constraint.maxSkew) return 'skew'
+  const hard = (pod.spec.topologySpreadConstraints ?? []).filter(
+    (c) => c.whenUnsatisfiable === 'DoNotSchedule',
+  )
+  const keys = hard.map((c) => c.topologyKey)
+  for (const constraint of hard) {
+    const domain = info.node?.metadata.labels?.[constraint.topologyKey]
+    if (domain === undefined) return 'missing label'
+    const domains = countDomains(constraint, keys, pod, view)
+    const least = domains.size < (constraint.minDomains ?? 1) ? 0 : Math.min(...domains.values())
+    const self = matchesSelector(selectorOf(constraint, pod), pod.metadata.labels) ? 1 : 0
+    if ((domains.get(domain) ?? 0) + self - least > constraint.maxSkew) return 'skew'
   }
   return undefined
 }
 
-/** Lower is better: the sum of skews over the constraints that only wish. */
-export const spreadCost = (pod: Pod, info: NodeInfo, view: ClusterView): number =>
-  (pod.spec.topologySpreadConstraints ?? [])
-    .filter((c) => c.whenUnsatisfiable === 'ScheduleAnyway')
-    .reduce((sum, c) => sum + (skewAfter(c, pod, info, view) ?? 0), 0)
+const hostname = 'kubernetes.io/hostname'
+interface Wish {
+  topologyKey: string
+  maxSkew: number
+  matches: Matches
+  counts(info: NodeInfo): boolean
+}
+
+/** Upstream's defaults for Pods of a set that say nothing themselves. */
+const defaultWishes = (pod: Pod): Wish[] => {
+  const owner = pod.metadata.ownerReferences?.find((o) => o.controller)
+  if (!['ReplicaSet', 'ReplicationController', 'StatefulSet'].includes(owner?.kind ?? '')) return []
+  const matches: Matches = (other) =>
+    other.metadata.deletionTimestamp === undefined &&
+    Boolean(other.metadata.ownerReferences?.some((o) => o.uid === owner!.uid))
+  return [
+    { topologyKey: hostname, maxSkew: 3, matches, counts: () => true },
+    { topologyKey: 'topology.kubernetes.io/zone', maxSkew: 5, matches, counts: () => true },
+  ]
+}
+
+/**
+ * How well each candidate evens things out, from 0 to 100; undefined when nothing is wished for. Domains count the
+ * less the more of them there are. Upstream: podtopologyspread/scoring.
+ */
+export const spreadScores = (
+  pod: Pod,
+  candidates: readonly NodeInfo[],
+  view: ClusterView,
+): number[] | undefined => {
+  const own = pod.spec.topologySpreadConstraints ?? []
+  const wishes: Wish[] =
+    own.length > 0
+      ? own
+          .filter((c) => c.whenUnsatisfiable === 'ScheduleAnyway')
+          .map((c) => ({
+            topologyKey: c.topologyKey,
+            maxSkew: c.maxSkew,
+            matches: matcherOf(c, pod),
+            counts: (info) => counts(c, pod, info),
+          }))
+      : defaultWishes(pod)
+  if (wishes.length === 0) return undefined
+  const hasKeys = (info: NodeInfo): boolean =>
+    own.length === 0 ||
+    wishes.every((w) => Object.hasOwn(info.node?.metadata.labels ?? {}, w.topologyKey))
+  const qualified = candidates.filter(hasKeys)
+  const costs = new Map(qualified.map((info) => [info, 0]))
+  for (const wish of wishes) addCosts(wish, { qualified, hasKeys, view }, costs)
+  const rounded = [...costs.values()].map(Math.round)
+  const most = Math.max(0, ...rounded)
+  const least = Math.min(...rounded)
+  return candidates.map((info) => {
+    const cost = costs.get(info)
+    if (cost === undefined) return 0
+    if (most === 0) return 100
+    return Math.trunc((100 * (most + least - Math.round(cost))) / most)
+  })
+}
+
+const addCosts = (
+  wish: Wish,
+  scope: { qualified: NodeInfo[]; hasKeys(info: NodeInfo): boolean; view: ClusterView },
+  costs: Map<NodeInfo, number>,
+): void => {
+  const domainOf = (info: NodeInfo): string | undefined =>
+    info.node?.metadata.labels?.[wish.topologyKey]
+  const domains = new Map<string, number>()
+  if (wish.topologyKey !== hostname) {
+    for (const info of scope.qualified) domains.set(domainOf(info) ?? '', 0)
+    for (const info of scope.view.nodes) {
+      const value = domainOf(info) ?? ''
+      if (!domains.has(value) || !scope.hasKeys(info) || !wish.counts(info)) continue
+      domains.set(value, domains.get(value)! + countOn(info, wish.matches))
+    }
+  }
+  const size = wish.topologyKey === hostname ? scope.qualified.length : domains.size
+  const weight = Math.log(size + 2)
+  for (const info of scope.qualified) {
+    const value = domainOf(info)
+    if (value === undefined) continue
+    const count =
+      wish.topologyKey === hostname ? countOn(info, wish.matches) : (domains.get(value) ?? 0)
+    costs.set(info, costs.get(info)! + count * weight + (wish.maxSkew - 1))
+  }
+}

@@ -1,52 +1,121 @@
-/** What a Pod's claims mean for where it can go. */
+/** What a Pod's claims mean for where it can go. Upstream: the plugins VolumeRestrictions and VolumeBinding. */
 import type { KubeObject } from '#api/object.js'
-import type { ObjectStore } from '#client/object-store.js'
-import type { NodeSelectorTerm, Pod } from '#client/pod.js'
+import { matchesNodeSelector } from '#client/node-affinity.js'
+import {
+  type Claim,
+  findVolume,
+  type StorageClass,
+  type Volume,
+  waitsForConsumer,
+} from '#client/persistent-volume.js'
+import type { Node, Pod } from '#client/pod.js'
 
+interface Lookup {
+  get(key: string): KubeObject | undefined
+}
 export interface VolumeStores {
-  claims: ObjectStore<KubeObject>
-  volumes: ObjectStore<KubeObject>
-  classes: ObjectStore<KubeObject>
+  claims: Lookup
+  volumes: Lookup
+  classes: Lookup
+}
+export interface Waiting {
+  claim: Claim
+  storageClass: StorageClass
 }
 export interface ClaimFindings {
   /** Why the Pod can go nowhere yet, in upstream's words. */
   problem?: string
   /** Claims that are bound only when it is known which node the Pod goes to. */
-  waiting: KubeObject[]
-  /** Where the volumes that it has can be reached. */
-  selectors: { nodeSelectorTerms: NodeSelectorTerm[] }[]
+  waiting: Waiting[]
+  /** Volumes that it has already; undefined for one that is gone. */
+  bound: (Volume | undefined)[]
+  /** Claims that only one Pod may use. */
+  exclusive: string[]
 }
 
 export const selectedNodeAnnotation = 'volume.kubernetes.io/selected-node'
+/** Such a class makes no volumes: those that are there have to do. */
+const noProvisioner = 'kubernetes.io/no-provisioner'
 
-const claimName = (pod: Pod, volume: NonNullable<Pod['spec']['volumes']>[number]) =>
-  volume.persistentVolumeClaim?.claimName ??
-  (volume.ephemeral ? `${pod.metadata.name}-${volume.name}` : undefined)
+/** Names of the claims that the Pod's volumes are. */
+export const claimNames = (pod: Pod): string[] =>
+  (pod.spec.volumes ?? []).flatMap((volume) => {
+    if (volume.persistentVolumeClaim !== undefined) return [volume.persistentVolumeClaim.claimName]
+    return volume.ephemeral ? [`${pod.metadata.name}-${volume.name}`] : []
+  })
 
 export const inspectClaims = (pod: Pod, stores: VolumeStores): ClaimFindings => {
-  const found: ClaimFindings = { waiting: [], selectors: [] }
-  for (const volume of pod.spec.volumes ?? []) {
-    const name = claimName(pod, volume)
-    if (name === undefined) continue
-    const claim = stores.claims.get(`${pod.metadata.namespace}/${name}`)
-    if (claim === undefined)
-      return { ...found, problem: `persistentvolumeclaim "${name}" not found` }
-    if (claim.metadata.deletionTimestamp !== undefined)
-      return { ...found, problem: `persistentvolumeclaim "${name}" is being deleted` }
-    if (claim.status?.phase === 'Lost')
-      return {
-        ...found,
-        problem: `persistentvolumeclaim "${name}" bound to non-existent persistentvolume "${claim.spec?.volumeName}"`,
-      }
+  const found: ClaimFindings = { waiting: [], bound: [], exclusive: [] }
+  for (const name of claimNames(pod)) {
+    const claim = stores.claims.get(`${pod.metadata.namespace}/${name}`) as Claim | undefined
+    const problem = problemOf(name, claim)
+    if (claim === undefined || problem !== undefined) return { ...found, problem: problem! }
+    if (claim.spec.accessModes?.includes('ReadWriteOncePod')) found.exclusive.push(name)
     if (claim.status?.phase === 'Bound') {
-      const required = stores.volumes.get(claim.spec.volumeName)?.spec?.nodeAffinity?.required
-      if (required !== undefined) found.selectors.push(required)
+      found.bound.push(stores.volumes.get(claim.spec.volumeName!) as Volume | undefined)
       continue
     }
-    const storageClass = stores.classes.get(claim.spec?.storageClassName ?? '')
-    if (storageClass?.volumeBindingMode !== 'WaitForFirstConsumer')
+    const storageClass = stores.classes.get(claim.spec?.storageClassName ?? '') as
+      | StorageClass
+      | undefined
+    if (storageClass === undefined || !waitsForConsumer(storageClass))
       return { ...found, problem: 'pod has unbound immediate PersistentVolumeClaims' }
-    found.waiting.push(claim)
+    found.waiting.push({ claim, storageClass })
   }
   return found
+}
+
+const problemOf = (name: string, claim: Claim | undefined): string | undefined => {
+  if (claim === undefined) return `persistentvolumeclaim "${name}" not found`
+  if (claim.metadata.deletionTimestamp !== undefined)
+    return `persistentvolumeclaim "${name}" is being deleted`
+  if (claim.status?.phase === 'Lost')
+    return `persistentvolumeclaim "${name}" bound to non-existent persistentvolume "${claim.spec.volumeName}"`
+  return undefined
+}
+
+/** The volumes that are there for the waiting claims on this node; undefined when one can get none. */
+export const volumesOnNode = (
+  { waiting }: Pick<ClaimFindings, 'waiting'>,
+  volumes: readonly Volume[],
+  node: Node,
+): Map<Claim, Volume | undefined> | undefined => {
+  const chosen = new Map<Claim, Volume | undefined>()
+  let free = volumes.filter((v) => matchesNodeSelector(v.spec.nodeAffinity?.required, node))
+  for (const { claim, storageClass } of waiting) {
+    const volume = findVolume(claim, free)
+    if (volume === undefined && storageClass.provisioner === noProvisioner) return undefined
+    chosen.set(claim, volume)
+    free = free.filter((v) => v !== volume)
+  }
+  return chosen
+}
+
+/** What rules the node out, and whether it could help if others left. */
+export const volumeProblem = (
+  findings: ClaimFindings,
+  { volumes, node, usesClaim }: VolumeSituation,
+): { reason: string; hopeless: boolean } | undefined => {
+  if (findings.exclusive.some(usesClaim))
+    return {
+      reason:
+        'node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod',
+      hopeless: false,
+    }
+  if (findings.bound.some((volume) => volume === undefined))
+    return {
+      reason: 'node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)',
+      hopeless: true,
+    }
+  if (findings.bound.some((v) => !matchesNodeSelector(v!.spec.nodeAffinity?.required, node)))
+    return { reason: "node(s) didn't match PersistentVolume's node affinity", hopeless: true }
+  if (volumesOnNode(findings, volumes, node) === undefined)
+    return { reason: "node(s) didn't find available persistent volumes to bind", hopeless: true }
+  return undefined
+}
+export interface VolumeSituation {
+  volumes: readonly Volume[]
+  node: Node
+  /** Whether another Pod that has a node uses the claim. */
+  usesClaim(name: string): boolean
 }

@@ -16,7 +16,7 @@ import {
 } from '../controller.js'
 import { conditionIn, isFinished, type Job, type JobTemplate } from '../job/job.js'
 import { ownerReference } from '../ownership/claim.js'
-import { dueTimes, parseSchedule, type Schedule } from './schedule.js'
+import { dueTimes, formatInZone, parseSchedule, type Schedule } from './schedule.js'
 
 interface CronJob extends KubeObject {
   spec: {
@@ -57,7 +57,7 @@ const jobFor = (cron: CronJob, dueMs: number): { metadata: ObjectMeta; spec: Job
       labels: { ...jobTemplate.metadata?.labels },
       annotations: {
         ...jobTemplate.metadata?.annotations,
-        'batch.kubernetes.io/cronjob-scheduled-timestamp': formatTime(dueMs),
+        'batch.kubernetes.io/cronjob-scheduled-timestamp': formatInZone(dueMs, cron.spec.timeZone),
       },
       ownerReferences: [ownerReference(resources.cronJobs, cron)],
     },
@@ -99,11 +99,24 @@ class CronSync {
   }
 
   #noteJobs(jobs: readonly Job[]): void {
-    const live = new Map(jobs.filter((j) => !isFinished(j)).map((j) => [j.metadata.uid!, j]))
-    for (const entry of this.#status.active ?? [])
-      if (entry.uid && !live.has(entry.uid))
-        this.#event('Normal', 'SawCompletedJob', `Saw completed job: ${entry.name}`)
-    this.#status.active = [...live.values()].map((job) => referenceTo(job))
+    const known = new Map(jobs.map((j) => [j.metadata.uid!, j]))
+    const active = (this.#status.active ?? []).filter(({ uid, name }) => {
+      const job = known.get(uid ?? '')
+      if (job === undefined) this.#event('Normal', 'MissingJob', `Active job went missing: ${name}`)
+      else if (isFinished(job)) {
+        const condition = conditionIn(job, 'Complete') ? 'Complete' : 'Failed'
+        this.#event(
+          'Normal',
+          'SawCompletedJob',
+          `Saw completed job: ${name}, condition: ${condition}`,
+        )
+      }
+      return job !== undefined && !isFinished(job)
+    })
+    // One that was made just before we were killed is not listed yet.
+    const listed = new Set(active.map((entry) => entry.uid))
+    const forgotten = jobs.filter((j) => !isFinished(j) && !listed.has(j.metadata.uid))
+    this.#status.active = [...active, ...forgotten.map(referenceTo)]
     const done = jobs
       .map((job) => (conditionIn(job, 'Complete') ? job.status.completionTime : undefined))
       .filter((time) => time !== undefined)
@@ -168,6 +181,12 @@ class CronSync {
     const since = parseTime(this.#status.lastScheduleTime ?? metadata.creationTimestamp ?? '')
     const from = Number.isNaN(deadlineMs) ? since : Math.max(since, now - deadlineMs)
     const { last, missed, next } = dueTimes(schedule, from, now)
+    if (last === undefined && next === undefined)
+      this.#event(
+        'Warning',
+        'InvalidSchedule',
+        `invalid schedule: ${spec.schedule} : time difference between two schedules is less than 1 second`,
+      )
     const afterMs = next === undefined ? undefined : next - now + lateMs
     if (missed === 'many')
       this.#event(
@@ -227,13 +246,14 @@ class CronSync {
   }
 }
 
-/** Without the resourceVersion: it would make every change of a Job a change of ours. */
+/** As the Job was when it was made: the entry is not written anew for each change of it. */
 const referenceTo = (job: Job) => ({
   kind: 'Job',
   namespace: job.metadata.namespace,
   name: job.metadata.name,
   uid: job.metadata.uid,
   apiVersion: 'batch/v1',
+  resourceVersion: job.metadata.resourceVersion,
 })
 
 export const cronJobController: Controller = {

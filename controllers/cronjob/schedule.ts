@@ -64,3 +64,15 @@ export const dueTimes = (
   }
   return { last, missed: count === 0 ? 'none' : count > missedMax ? 'many' : 'few', next: at }
 }
+
+/** RFC 3339 with the offset that the zone has at that time; UTC without one. */
+export const formatInZone = (ms: number, timeZone: string | undefined): string => {
+  if (timeZone === undefined) return formatTime(ms)
+  const parts = new Intl.DateTimeFormat('en-US', { timeZone, timeZoneName: 'longOffset' })
+    .formatToParts(ms)
+    .find((part) => part.type === 'timeZoneName')
+  const [, sign, hours, minutes] = /GMT([+-])(\d\d):(\d\d)/.exec(parts?.value ?? '') ?? []
+  if (sign === undefined) return formatTime(ms)
+  const offsetMs = (Number(hours) * 60 + Number(minutes)) * 60_000 * (sign === '-' ? -1 : 1)
+  return formatTime(ms + offsetMs).replace('Z', `${sign}${hours}:${minutes}`)
+}

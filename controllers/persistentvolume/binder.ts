@@ -1,6 +1,18 @@
 /** Brings claims and volumes together; upstream's persistentvolume-binder-controller, for volumes that need no cloud. */
 import { isAlreadyExists, isNotFound } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
+import {
+  bindCompleted,
+  boundByController,
+  type Claim,
+  claimReference,
+  findVolume,
+  promisedVolume,
+  type StorageClass,
+  selectedNode,
+  type Volume,
+  waitsForConsumer,
+} from '#client/persistent-volume.js'
 import { resources } from '#client/resources.js'
 import {
   type Controller,
@@ -9,18 +21,7 @@ import {
   newQueue,
   queueRun,
 } from '../controller.js'
-import {
-  bindCompleted,
-  boundByController,
-  type Claim,
-  claimReference,
-  findVolume,
-  hostPathProvisioner,
-  hostPathVolume,
-  type StorageClass,
-  selectedNode,
-  type Volume,
-} from './volume.js'
+import { hostPathProvisioner, hostPathVolume } from './volume.js'
 
 const component = 'persistentvolume-controller'
 
@@ -130,8 +131,7 @@ const provision = async (context: ControllerContext, claim: Claim): Promise<void
     recorder(component).event(claim, 'Warning', 'ProvisioningFailed', message)
     return
   }
-  const waits = storageClass.volumeBindingMode === 'WaitForFirstConsumer'
-  if (waits && claim.metadata.annotations?.[selectedNode] === undefined) {
+  if (waitsForConsumer(storageClass) && claim.metadata.annotations?.[selectedNode] === undefined) {
     const message = 'waiting for first consumer to be created before binding'
     recorder(component).event(claim, 'Normal', 'WaitForFirstConsumer', message)
     return
@@ -157,7 +157,13 @@ const syncClaim = async (context: ControllerContext, key: string): Promise<void>
     await setClaimPhase(context, claim, 'Lost')
     return
   }
-  const find = (): Volume | undefined => findVolume(claim, volumes.list())
+  const { store } = context.informers.for<StorageClass>(resources.storageClasses)
+  const waits =
+    waitsForConsumer(store.get(claim.spec.storageClassName ?? '')) &&
+    claim.metadata.annotations?.[selectedNode] === undefined
+  // Which volume suits a claim that waits for its Pod, only the scheduler can say.
+  const find = (): Volume | undefined =>
+    (waits ? promisedVolume : findVolume)(claim, volumes.list())
   if (find() === undefined) await provision(context, claim)
   const volume = find()
   if (volume !== undefined) await bind(context, claim, volume)

@@ -2,6 +2,7 @@
 import type { KubeObject } from '#api/object.js'
 import { isNotFound } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
+import type { Volume } from '#client/persistent-volume.js'
 import { isPodTerminal, type Pod } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import {
@@ -11,7 +12,6 @@ import {
   newQueue,
   queueRun,
 } from '../controller.js'
-import type { Volume } from './volume.js'
 
 const claimFinalizer = 'kubernetes.io/pvc-protection'
 const volumeFinalizer = 'kubernetes.io/pv-protection'

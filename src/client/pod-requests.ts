@@ -3,16 +3,18 @@
  * (init containers with restartPolicy Always) stay and so count on. Plus overhead. Upstream: resourcehelper.PodRequests.
  */
 import { addAmounts, type MilliAmounts, maxAmounts, parseAmounts } from './amount.js'
-import type { Pod } from './pod.js'
+import type { Container, Pod } from './pod.js'
 
-export const podRequests = (pod: Pod): MilliAmounts => {
+/** `missing` stands in where a container asks for nothing of a resource. */
+export const podRequests = (pod: Pod, missing?: MilliAmounts): MilliAmounts => {
+  const requestsOf = ({ resources }: Container): MilliAmounts =>
+    new Map([...(missing ?? []), ...parseAmounts(resources?.requests)])
   const total: MilliAmounts = new Map()
-  for (const container of pod.spec.containers)
-    addAmounts(total, parseAmounts(container.resources?.requests))
+  for (const container of pod.spec.containers) addAmounts(total, requestsOf(container))
   const sidecars: MilliAmounts = new Map()
   const start: MilliAmounts = new Map()
   for (const container of pod.spec.initContainers ?? []) {
-    const step = parseAmounts(container.resources?.requests)
+    const step = requestsOf(container)
     if (container.restartPolicy === 'Always') {
       addAmounts(total, step)
       addAmounts(sidecars, step)

@@ -82,6 +82,9 @@ export interface TopologySpreadConstraint {
   whenUnsatisfiable: string
   labelSelector?: LabelSelector
   minDomains?: number
+  matchLabelKeys?: string[]
+  nodeAffinityPolicy?: string
+  nodeTaintsPolicy?: string
 }
 export interface PodSpec {
   nodeName?: string

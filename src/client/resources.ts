@@ -58,6 +58,13 @@ export const resources = {
     'horizontalpodautoscalers',
     'HorizontalPodAutoscaler',
   ),
+  resourceClaims: namespaced('resource.k8s.io', 'v1', 'resourceclaims', 'ResourceClaim'),
+  resourceClaimTemplates: namespaced(
+    'resource.k8s.io',
+    'v1',
+    'resourceclaimtemplates',
+    'ResourceClaimTemplate',
+  ),
   priorityClasses: cluster('scheduling.k8s.io', 'v1', 'priorityclasses', 'PriorityClass'),
   storageClasses: cluster('storage.k8s.io', 'v1', 'storageclasses', 'StorageClass'),
   certificateSigningRequests: cluster(

@@ -14,7 +14,7 @@ import {
 } from '#controllers/certificates/sign.js'
 import { aggregatedRules } from '#controllers/clusterrole-aggregation/controller.js'
 import { selectControllers } from '#controllers/controllers.js'
-import { dueTimes, parseSchedule } from '#controllers/cronjob/schedule.js'
+import { dueTimes, formatInZone, parseSchedule } from '#controllers/cronjob/schedule.js'
 import { planDaemons } from '#controllers/daemonset/reconcile.js'
 import type { Deployment, OwnedSet } from '#controllers/deployment/deployment.js'
 import { proportionalScale, rollingStep } from '#controllers/deployment/rollout.js'
@@ -407,6 +407,10 @@ t.test('schedules as cron has them; missed times come down to the last', (t) => 
     next: parseTime('2026-03-10T10:08:00Z'),
   })
   t.match(dueTimes(parseSchedule('* * * * *'), at, at + 1000), { missed: 'none', last: undefined })
+  const summer = Date.parse('2026-07-01T10:00:00Z')
+  t.equal(formatInZone(summer, 'Europe/Berlin'), '2026-07-01T12:00:00+02:00')
+  t.equal(formatInZone(summer, 'America/St_Johns'), '2026-07-01T07:30:00-02:30')
+  t.equal(formatInZone(summer, undefined), '2026-07-01T10:00:00Z')
   t.end()
 })
 

@@ -10,7 +10,7 @@ import { refuse } from '#scheduler/filters.js'
 import { NodeInfo } from '#scheduler/node-info.js'
 import { PendingPods } from '#scheduler/pending-pods.js'
 import { findPreemption } from '#scheduler/preemption.js'
-import { inspectClaims } from '#scheduler/volumes.js'
+import { inspectClaims, volumesOnNode } from '#scheduler/volumes.js'
 import { startCluster, until } from '../controllers/cluster.js'
 
 const node = (
@@ -175,6 +175,93 @@ t.test('preemption takes the fewest and least important, and only where that hel
   t.end()
 })
 
+t.test('preemption breaks no budget where it can be helped', (t) => {
+  const at = (name: string, app: string) =>
+    ({ ...pod(name, { ...cpu('4'), priority: 1 }, { app }), status: {} }) as Pod
+  const nodes = [info(node('a'), at('a-1', 'guarded')), info(node('b'), at('b-1', 'plain'))]
+  const vip = pod('vip', { ...cpu('2'), priority: 10 })
+  const decision = decide(vip, nodes, viewOf(nodes))
+  if (decision.node !== undefined) throw new Error('must not fit')
+  const budget = (app: string, disruptionsAllowed: number) => ({
+    kind: 'PodDisruptionBudget',
+    apiVersion: 'policy/v1',
+    metadata: { name: app, namespace: 'ns' },
+    spec: { selector: { matchLabels: { app } } },
+    status: { disruptionsAllowed },
+  })
+  const victims = (...budgets: ReturnType<typeof budget>[]) =>
+    findPreemption(vip, decision.refused, viewOf(nodes), budgets)?.victims.map(
+      (v) => v.metadata.name,
+    )
+  t.same(victims(budget('guarded', 0)), ['b-1'])
+  t.same(victims(budget('plain', 0)), ['a-1'])
+  t.same(victims(budget('plain', 0), budget('guarded', 1)), ['a-1'], 'one may go')
+  t.equal(victims(budget('plain', 0), budget('guarded', 0))?.length, 1, 'if need be, any')
+  t.end()
+})
+
+t.test('who names its node is told of the others in one word, and claims decide too', (t) => {
+  const named = (...values: string[]) => ({
+    affinity: {
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: {
+          nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values }] }],
+        },
+      },
+    },
+  })
+  const nodes = [info(node('a', { cpu: '1' })), info(node('b')), info(node('c'))]
+  t.match(choose(pod('p', named('b')), ...nodes), { node: 'b' })
+  t.match(choose(pod('p', { ...named('a'), ...cpu('2') }), ...nodes), {
+    message:
+      "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn't satisfy plugin(s) [NodeAffinity].",
+  })
+  const zone = (z: string) => ({
+    required: {
+      nodeSelectorTerms: [{ matchExpressions: [{ key: 'zone', operator: 'In', values: [z] }] }],
+    },
+  })
+  const volume = (name: string, storage: string, z: string) => ({
+    kind: 'PersistentVolume',
+    apiVersion: 'v1',
+    metadata: { name },
+    spec: {
+      storageClassName: 'local',
+      accessModes: ['ReadWriteOnce'],
+      capacity: { storage },
+      nodeAffinity: zone(z),
+    },
+    status: {},
+  })
+  const waiting = ['one', 'two'].map((name) => ({
+    storageClass: {
+      kind: 'StorageClass',
+      apiVersion: 'storage.k8s.io/v1',
+      metadata: { name: 'local' },
+      provisioner: 'kubernetes.io/no-provisioner',
+    },
+    claim: {
+      kind: 'PersistentVolumeClaim',
+      apiVersion: 'v1',
+      metadata: { name, namespace: 'ns', uid: name },
+      spec: {
+        storageClassName: 'local',
+        accessModes: ['ReadWriteOnce'],
+        resources: { requests: { storage: '1Gi' } },
+      },
+      status: {},
+    },
+  }))
+  const volumes = [volume('a1', '2Gi', 'a'), volume('a2', '1Gi', 'a'), volume('b1', '5Gi', 'b')]
+  const chosen = (z: string) => {
+    const found = volumesOnNode({ waiting }, volumes, node('n', { labels: { zone: z } }))
+    return found && [...found.values()].map((v) => v?.metadata.name)
+  }
+  t.same(chosen('a'), ['a2', 'a1'], 'the smallest that fits, each to one claim')
+  t.equal(chosen('b'), undefined, 'one volume is not enough for two claims')
+  t.end()
+})
+
 t.test('requests are those of the largest moment, sidecars and overhead included', (t) => {
   const c = (name: string, amount: string, restartPolicy?: string) => ({
     name,
@@ -240,13 +327,16 @@ t.test('claims hold a Pod back until they are bound, or until its node is known'
   )
   t.equal(inspectClaims(p, stores).problem, 'pod has unbound immediate PersistentVolumeClaims')
   stores.classes.set('late', object({ volumeBindingMode: 'WaitForFirstConsumer' }))
-  t.match(inspectClaims(p, stores), { problem: undefined, waiting: [{ metadata: { name: 'c' } }] })
+  t.match(inspectClaims(p, stores), {
+    problem: undefined,
+    waiting: [{ claim: { metadata: { name: 'c' } } }],
+  })
   stores.claims.set('ns/c', object({ spec: { volumeName: 'pv' }, status: { phase: 'Bound' } }))
   stores.volumes.set(
     'pv',
     object({ spec: { nodeAffinity: { required: { nodeSelectorTerms: [] } } } }),
   )
-  t.same(inspectClaims(p, stores).selectors, [{ nodeSelectorTerms: [] }])
+  t.match(inspectClaims(p, stores).bound, [{ spec: { nodeAffinity: Object } }])
   t.end()
 })
 

@@ -37,6 +37,8 @@ const bind = (pod: KubeObject, body: KubeObject, now: number): void => {
   if ((pod.spec.schedulingGates ?? []).length > 0)
     throw fail(`pod ${name} has non-empty .spec.schedulingGates`)
   pod.spec.nodeName = body.target.name
+  // Room that was kept for it is its own now; upstream: ClearingNominatedNodeNameAfterBinding.
+  delete pod.status?.nominatedNodeName
   const { annotations, labels } = body.metadata
   if (annotations) pod.metadata.annotations = { ...pod.metadata.annotations, ...annotations }
   if (labels) pod.metadata.labels = { ...pod.metadata.labels, ...labels }

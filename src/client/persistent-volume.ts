@@ -1,0 +1,100 @@
+/** Claims and volumes, and which volume fits a claim. Pure. */
+import type { KubeObject } from '#api/object.js'
+import { parseMilli } from './amount.js'
+import { type LabelSelector, matchesSelector } from './label-selector.js'
+import type { NodeSelectorTerm } from './pod.js'
+
+export interface Claim extends KubeObject {
+  spec: {
+    accessModes?: string[]
+    volumeMode?: string
+    storageClassName?: string
+    volumeName?: string
+    selector?: LabelSelector
+    resources?: { requests?: { storage?: string } }
+  }
+  status: { phase?: string; [field: string]: unknown }
+}
+export interface Volume extends KubeObject {
+  spec: {
+    accessModes?: string[]
+    volumeMode?: string
+    storageClassName?: string
+    capacity?: { storage?: string }
+    claimRef?: {
+      kind?: string
+      apiVersion?: string
+      namespace?: string
+      name?: string
+      uid?: string
+      resourceVersion?: string
+    }
+    persistentVolumeReclaimPolicy?: string
+    hostPath?: { path: string; type?: string }
+    nodeAffinity?: { required?: { nodeSelectorTerms: NodeSelectorTerm[] } }
+    [field: string]: unknown
+  }
+  status: { phase?: string; message?: string; reason?: string }
+}
+export interface StorageClass extends KubeObject {
+  provisioner: string
+  parameters?: Record<string, string>
+  reclaimPolicy?: string
+  volumeBindingMode?: string
+}
+
+export const waitsForConsumer = (storageClass: StorageClass | undefined): boolean =>
+  storageClass?.volumeBindingMode === 'WaitForFirstConsumer'
+
+export const boundByController = 'pv.kubernetes.io/bound-by-controller'
+export const bindCompleted = 'pv.kubernetes.io/bind-completed'
+export const selectedNode = 'volume.kubernetes.io/selected-node'
+
+const sizeOf = (text: string | undefined): bigint => parseMilli(text ?? '0')
+const classOf = (o: Claim | Volume): string =>
+  o.spec.storageClassName ??
+  o.metadata.annotations?.['volume.beta.kubernetes.io/storage-class'] ??
+  ''
+
+const isFor = (volume: Volume, claim: Claim): boolean =>
+  volume.spec.claimRef?.name === claim.metadata.name &&
+  volume.spec.claimRef?.namespace === claim.metadata.namespace &&
+  (!volume.spec.claimRef?.uid || volume.spec.claimRef.uid === claim.metadata.uid)
+
+const fits = (volume: Volume, claim: Claim): boolean =>
+  volume.metadata.deletionTimestamp === undefined &&
+  classOf(volume) === classOf(claim) &&
+  (volume.spec.volumeMode ?? 'Filesystem') === (claim.spec.volumeMode ?? 'Filesystem') &&
+  (claim.spec.accessModes ?? []).every((mode) => (volume.spec.accessModes ?? []).includes(mode)) &&
+  (claim.spec.selector === undefined ||
+    matchesSelector(claim.spec.selector, volume.metadata.labels)) &&
+  sizeOf(volume.spec.capacity?.storage) >= sizeOf(claim.spec.resources?.requests?.storage)
+
+const bySize = (a: Volume, b: Volume): number => {
+  const difference = sizeOf(a.spec.capacity?.storage) - sizeOf(b.spec.capacity?.storage)
+  return difference < 0n ? -1 : difference > 0n ? 1 : 0
+}
+
+/** The volume that names the claim, or that the claim names. */
+export const promisedVolume = (claim: Claim, volumes: readonly Volume[]): Volume | undefined => {
+  if (!claim.spec.volumeName) return volumes.find((v) => isFor(v, claim))
+  const named = volumes.find((v) => v.metadata.name === claim.spec.volumeName)
+  const free = named?.spec.claimRef === undefined
+  return named !== undefined && (free || isFor(named, claim)) ? named : undefined
+}
+
+/** The volume that is already promised to the claim, else the smallest free one that fits. */
+export const findVolume = (claim: Claim, volumes: readonly Volume[]): Volume | undefined =>
+  promisedVolume(claim, volumes) ??
+  (claim.spec.volumeName
+    ? undefined
+    : volumes.filter((v) => v.spec.claimRef === undefined && fits(v, claim)).sort(bySize)[0])
+
+export const claimReference = (claim: Claim) => ({
+  kind: 'PersistentVolumeClaim',
+  apiVersion: 'v1',
+  namespace: claim.metadata.namespace!,
+  name: claim.metadata.name!,
+  uid: claim.metadata.uid!,
+  resourceVersion: claim.metadata.resourceVersion!,
+})
