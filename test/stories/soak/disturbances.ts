@@ -7,6 +7,8 @@ import { type ProcessName, processNames, sleep, until } from '../processes.js'
 import type { World } from '../world.js'
 
 const replicas = 3
+/** Whoever has to do a step may be down for long, or the machine busy. */
+const patienceMs = 240_000
 /** `db` obeys SIGTERM and goes one by one; `par` ignores it and goes all at once. */
 const sets = {
   db: { onTerm: 'sleep 0.3; exit 0', podManagementPolicy: 'OrderedReady' },
@@ -168,10 +170,14 @@ export class Disturbances {
       const uids = new Set(here().map(({ metadata }) => metadata.uid))
       return this.#world.processes().filter(({ uid }) => uids.has(uid))
     }
-    await until('the node dark', () => {
-      for (const { pid } of live()) this.#killProcess(pid)
-      return live().length === 0
-    })
+    await until(
+      'the node dark',
+      () => {
+        for (const { pid } of live()) this.#killProcess(pid)
+        return live().length === 0
+      },
+      patienceMs,
+    )
     const forced = here()
     for (const { metadata } of forced)
       await this.#world.delete(resources.pods, metadata.name!, { gracePeriodSeconds: 0 })
@@ -256,7 +262,8 @@ export class Disturbances {
     const name = this.#any(setNames)
     const { uid } = this.#world.set(name)?.metadata ?? {}
     await this.#world.delete(resources.statefulSets, name, { propagationPolicy: 'Orphan' })
-    await until('the set gone', () => this.#world.set(name)?.metadata.uid !== uid)
+    const gone = () => this.#world.set(name)?.metadata.uid !== uid
+    await until(`the set ${name} gone`, gone, patienceMs)
     await this.#makeSet(name)
     return `orphaned the Pods of ${name}`
   }
