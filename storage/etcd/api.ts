@@ -160,6 +160,7 @@ export interface EtcdKeyValue {
   readonly mod_revision: string
   readonly create_revision: string
   readonly version: string
+  readonly lease: string
 }
 export interface EtcdHeader {
   readonly header: { readonly revision: string }

@@ -1,0 +1,225 @@
+/** The API server over etcd: what is in etcd, and what clients see when etcd is away, full, or wants a certificate. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { systemClock } from '#api/clock.js'
+import { issueCertificate } from '#api/x509.js'
+import type { Server, ServerOptions } from '#src/index.js'
+import { EtcdApi, type RangeResponse, readCall } from '#storage/etcd/api.js'
+import { type Answer, call, startServer } from '../server/start-server.js'
+import { type Etcd, hasEtcd, startEtcd } from './etcd-fixture.js'
+import { temporaryDirectory } from './level-fixture.js'
+
+const maps = '/api/v1/namespaces/default/configmaps'
+const nodes = '/api/v1/nodes'
+const events = '/api/v1/namespaces/default/events'
+
+const post = (server: Server, path: string, body: object): Promise<Answer> =>
+  call(server, { method: 'POST', path, body })
+
+const map = (name: string, value = '') => ({ metadata: { name }, data: { value } })
+
+/** Short checks: an etcd that does not answer is told soon, and none is remembered for long. */
+const serverOn = (t: Test, etcd: Etcd, query = '', options: ServerOptions = {}): Promise<Server> =>
+  startServer(t, {
+    storage: `etcd:${etcd.url}?${query}`,
+    etcdHealthcheckTimeoutMs: 500,
+    etcdReadycheckTimeoutMs: 500,
+    ...options,
+  })
+
+const ready = async (server: Server): Promise<void> => {
+  while ((await call(server, { path: '/readyz' })).status !== 200) await pause(50)
+}
+
+const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
+
+/** Every key in etcd, and which of them are on a lease. */
+const keysIn = async (etcd: Etcd) => {
+  const api = new EtcdApi(etcd.url, {})
+  const all = { key: Buffer.from([0]), range_end: Buffer.from([0]) }
+  const { kvs } = await api.call<RangeResponse>('KV', 'Range', all, readCall)
+  api.close()
+  return new Map(kvs.map(({ key, lease }) => [String(key), lease]))
+}
+
+/** etcd's JSON gateway, for what an operator does with etcdctl. */
+// biome-ignore lint/suspicious/noExplicitAny: answers are of every kind
+const operate = async (etcd: Etcd, path: string, body: object): Promise<any> => {
+  const answer = await fetch(`${etcd.url}/v3/${path}`, {
+    method: 'POST',
+    body: JSON.stringify(body),
+  })
+  return answer.json()
+}
+
+const layout = (t: Test, etcd: Etcd) =>
+  t.test('keys are laid out as kube-apiserver lays them out, below --etcd-prefix', async (t) => {
+    const server = await serverOn(t, etcd, 'prefix=cluster-1/registry/')
+    await post(server, nodes, { metadata: { name: 'n' } })
+    await post(server, maps, map('m'))
+    const involvedObject = { namespace: 'default', name: 'm', kind: 'ConfigMap' }
+    const event = await post(server, events, { metadata: { name: 'e' }, involvedObject })
+    t.equal(event.status, 201)
+    const keys = await keysIn(etcd)
+    for (const key of [
+      'namespaces/default',
+      'configmaps/default/m',
+      'minions/n',
+      'events/default/e',
+      'services/specs/default/kubernetes',
+      'services/endpoints/default/kubernetes',
+      'clusterroles/cluster-admin',
+      'apiregistration.k8s.io/apiservices/v1.apps',
+    ])
+      t.ok(keys.has(`/cluster-1/registry/${key}`), key)
+    const elsewhere = [...keys.keys()].filter((key) => !key.startsWith('/cluster-1/registry/'))
+    t.same(elsewhere, [])
+    const leased = [...keys].filter(([, lease]) => lease !== '0').map(([key]) => key)
+    t.same(leased, ['/cluster-1/registry/events/default/e'])
+  })
+
+const away = (t: Test, etcd: Etcd) =>
+  t.test('etcd away: the checks tell, requests wait for it, nothing is lost', async (t) => {
+    const server = await serverOn(t, etcd, 'prefix=/away')
+    t.equal((await post(server, maps, map('before'))).status, 201)
+    await etcd.kill()
+    const waiting = [
+      call(server, { path: `${maps}/before` }),
+      call(server, { path: maps }),
+      post(server, maps, map('meanwhile')),
+    ]
+    const text = await call(server, { path: '/readyz?verbose' })
+    t.equal(text.status, 500)
+    t.match(
+      text.text,
+      '[-]etcd failed: reason withheld\n[-]etcd-readiness failed: reason withheld\n',
+    )
+    for (const path of ['/healthz/etcd', '/livez/etcd', '/readyz/etcd-readiness']) {
+      const { status, text } = await call(server, { path })
+      const why = 'error getting data from etcd: context deadline exceeded'
+      t.same([status, text], [500, `internal server error: ${why}\n`], path)
+    }
+    const old = await call(server, { path: `${maps}/before?resourceVersion=0` })
+    t.equal(old.status, 200, 'what need not be fresh is answered')
+    const late = await call(server, { path: `${maps}/before?timeout=1s` })
+    t.equal(late.status, 504)
+    await etcd.start()
+    const [read, list, written] = await Promise.all(waiting)
+    t.equal(read!.status, 200)
+    t.equal(list!.status, 200)
+    t.equal(written!.status, 201)
+    await ready(server)
+    t.equal((await call(server, { path: `${maps}/meanwhile` })).status, 200)
+  })
+
+const replicas = (t: Test, etcd: Etcd) =>
+  t.test('two servers on one etcd: written on one, read on the other at once', async (t) => {
+    const [one, two] = [
+      await serverOn(t, etcd, 'prefix=/two'),
+      await serverOn(t, etcd, 'prefix=/two'),
+    ]
+    for (let i = 0; i < 20; i++) {
+      const [writer, reader] = i % 2 === 0 ? [one, two] : [two, one]
+      const { body } = await post(writer, maps, map(`m${i}`))
+      const read = await call(reader, { path: `${maps}/m${i}` })
+      t.same(read.body, body)
+      const { body: list } = await call(reader, { path: maps })
+      t.ok(list.items.some(({ metadata }: typeof body) => metadata.name === `m${i}`))
+    }
+  })
+
+const compacted = (t: Test, etcd: Etcd) =>
+  t.test('compacted by somebody else: old revisions are 410, the cache goes on', async (t) => {
+    const server = await serverOn(t, etcd, 'prefix=/compacted')
+    const { body: first } = await post(server, maps, map('a'))
+    const { body: last } = await post(server, maps, map('b'))
+    const revision = last.metadata.resourceVersion
+    await operate(etcd, 'kv/compaction', { revision, physical: true })
+    const old = `resourceVersion=${first.metadata.resourceVersion}`
+    const list = await call(server, { path: `${maps}?${old}&resourceVersionMatch=Exact` })
+    t.equal(list.status, 410)
+    t.equal((await post(server, maps, map('c'))).status, 201)
+    const { body } = await call(server, { path: maps })
+    const names = body.items.map(({ metadata }: typeof last) => metadata.name)
+    t.same(
+      names,
+      ['a', 'b', 'c', 'kube-root-ca.crt'].filter((name) => names.includes(name)),
+    )
+  })
+
+const full = (t: Test) =>
+  t.test('etcd full: writes are refused by name, reads and deletes go on, then all', async (t) => {
+    const etcd = await startEtcd(t, { flags: ['--quota-backend-bytes', String(4 << 20)] })
+    const server = await serverOn(t, etcd)
+    let refused: Answer | undefined
+    for (let i = 0; refused === undefined && i < 20; i++) {
+      const answer = await post(server, maps, map(`m${i}`, 'x'.repeat(500_000)))
+      if (answer.status !== 201) refused = answer
+    }
+    t.same(refused?.body, {
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Failure',
+      message: 'etcdserver: mvcc: database space exceeded',
+      code: 500,
+    })
+    await pause(300)
+    const readiness = await call(server, { path: '/readyz/etcd-readiness' })
+    t.match(readiness.text, /alarm: NOSPACE/)
+    t.equal((await call(server, { path: '/livez' })).status, 200)
+    t.equal((await call(server, { path: `${maps}/m0` })).status, 200)
+    const removed = await call(server, { method: 'DELETE', path: `${maps}/m0` })
+    t.equal(removed.status, 200)
+    const { body } = await call(server, { path: maps })
+    await operate(etcd, 'kv/compaction', {
+      revision: body.metadata.resourceVersion,
+      physical: true,
+    })
+    await operate(etcd, 'maintenance/defragment', {})
+    const { alarms } = await operate(etcd, 'maintenance/alarm', {})
+    for (const { memberID, alarm } of alarms)
+      await operate(etcd, 'maintenance/alarm', { action: 'DEACTIVATE', memberID, alarm })
+    t.equal((await post(server, maps, map('again'))).status, 201)
+    await ready(server)
+  })
+
+const secured = (t: Test) =>
+  t.test('an etcd that wants a client certificate', async (t) => {
+    const directory = temporaryDirectory(t)
+    const notBeforeMs = systemClock.now() - 60_000
+    const span = { notBeforeMs, notAfterMs: notBeforeMs + 3_600_000 }
+    const ca = issueCertificate({ use: 'authority', subject: { commonName: 'etcd-ca' }, ...span })
+    const file = (name: string, text: string) => {
+      writeFileSync(join(directory, name), text, { mode: 0o600 })
+      return join(directory, name)
+    }
+    const pair = (use: 'server' | 'client') => {
+      const subject = { commonName: use }
+      const issued = issueCertificate({ use, subject, names: ['127.0.0.1'], issuer: ca, ...span })
+      return { cert: file(`${use}.crt`, issued.certPem), key: file(`${use}.key`, issued.keyPem) }
+    }
+    const caFile = file('ca.crt', ca.certPem)
+    const { cert, key } = pair('client')
+    const etcd = await startEtcd(t, { tls: { ...pair('server'), ca: caFile } })
+    const query = new URLSearchParams({ cafile: caFile, certfile: cert, keyfile: key })
+    const server = await serverOn(t, etcd, String(query))
+    t.equal((await post(server, maps, map('m'))).status, 201)
+    t.equal((await call(server, { path: '/readyz' })).status, 200)
+    const stranger = new EtcdApi(etcd.url, { caFile })
+    t.teardown(() => stranger.close())
+    await t.rejects(stranger.call('KV', 'Range', { key: Buffer.from('x') }, { timeoutMs: 1_000 }))
+  })
+
+if (!hasEtcd) {
+  t.test('the server over etcd', { skip: 'no etcd on this machine' }, () => {})
+} else {
+  const etcd = await startEtcd(t)
+  await layout(t, etcd)
+  await away(t, etcd)
+  await replicas(t, etcd)
+  await compacted(t, etcd)
+  await full(t)
+  await secured(t)
+}
