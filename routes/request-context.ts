@@ -39,12 +39,14 @@ const warner = (reply: FastifyReply) => {
   let runes = 0
   return (text: string): void => {
     texts ??= new Set()
-    if (texts.has(text)) return
+    if (text === '' || texts.has(text)) return
     texts.add(text)
+    // Upstream makes no header of these.
+    if (/\p{Cc}/u.test(text)) return
     const cut = runes + text.length > warningRunesMax ? text.slice(0, longWarningRunesMax) : text
     runes += cut.length
     if (runes > warningRunesMax) return
-    const quoted = cut.replace(/[\\"]/g, '\\$&').replace(/\p{Cc}/gu, ' ')
+    const quoted = cut.replace(/[\\"]/g, '\\$&')
     const earlier = reply.getHeader('warning')
     const line = `299 - "${quoted}"`
     // Header values are bytes: text beyond Latin-1 goes out as UTF-8, as upstream's does.

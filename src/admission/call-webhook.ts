@@ -1,7 +1,9 @@
 /** One call of an admission webhook: AdmissionReview out, AdmissionReview in, in upstream's words when it fails. */
 import { randomUUID } from 'node:crypto'
 import { type ApiError, failure, internalError } from '#api/errors.js'
+import { goQuote } from '#api/go-quote.js'
 import type { JsonObject } from '#api/object.js'
+import type { StatusDetails } from '#api/status.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import { findService } from './find-service.js'
 import { admissionRequest } from './request-match.js'
@@ -20,68 +22,116 @@ export interface WebhookAnswer {
   readonly allowed: boolean
   readonly status?: JsonObject
   /** Base64 of a JSON patch. */
-  readonly patch?: string
+  readonly patch?: string | null
+  readonly patchType?: string | null
   readonly warnings?: readonly string[]
 }
 
-const reviewOf = (attributes: AdmissionAttributes, uid: string, version: string): JsonObject => ({
-  kind: 'AdmissionReview',
-  apiVersion: `admission.k8s.io/${version}`,
-  request: {
-    ...admissionRequest(attributes, uid),
-    object: attributes.operation === 'DELETE' ? null : (attributes.object ?? null),
-    oldObject: attributes.oldObject ?? null,
-  } as unknown as JsonObject,
-})
+const reviewOf = (attributes: AdmissionAttributes, uid: string, version: string): JsonObject => {
+  const { dryRun, options, ...request } = admissionRequest(attributes, uid)
+  const object = attributes.operation === 'DELETE' ? null : (attributes.object ?? null)
+  const oldObject = attributes.oldObject ?? null
+  return {
+    kind: 'AdmissionReview',
+    apiVersion: `admission.k8s.io/${version}`,
+    request: { ...request, object, oldObject, dryRun, options } as unknown as JsonObject,
+  }
+}
+
+const invalidResponse = (why: string) => new Error(`received invalid webhook response: ${why}`)
+
+const checkPatch = ({ patch, patchType }: WebhookAnswer, mutating: boolean): void => {
+  const hasPatch = patch !== undefined && patch !== null && patch !== ''
+  const hasType = patchType !== undefined && patchType !== null
+  if (!mutating && hasPatch)
+    throw invalidResponse('validating webhook may not return response.patch')
+  if (!mutating && hasType)
+    throw invalidResponse('validating webhook may not return response.patchType')
+  if (hasPatch && !hasType)
+    throw invalidResponse('webhook returned response.patch but not response.patchType')
+  if (!hasPatch && hasType)
+    throw invalidResponse('webhook returned response.patchType but not response.patch')
+  if (patchType === '') throw invalidResponse('webhook returned invalid response.patchType of ""')
+}
+
+/** Upstream's VerifyAdmissionResponse; v1beta1 was never strict. */
+const verify = (
+  answer: JsonObject,
+  { uid, version, mutating }: { uid: string; version: string; mutating: boolean },
+): WebhookAnswer => {
+  const response = answer.response as unknown as
+    | (WebhookAnswer & { readonly uid?: string })
+    | null
+    | undefined
+  if (response === undefined || response === null)
+    throw invalidResponse('webhook response was absent')
+  if (version !== 'v1') return { ...response, patchType: 'JSONPatch' }
+  const given = response.uid ?? ''
+  if (given !== uid)
+    throw invalidResponse(`expected response.uid=${goQuote(uid)}, got ${goQuote(given)}`)
+  const kind = `${answer.apiVersion ?? '/'}, Kind=${answer.kind ?? ''}`
+  const wanted = `admission.k8s.io/${version}, Kind=AdmissionReview`
+  if (kind !== wanted) throw invalidResponse(`expected webhook response of ${wanted}, got ${kind}`)
+  checkPatch(response, mutating)
+  return response
+}
+
+const failedCall = ({ message }: Error): never => {
+  throw new Error(`failed to call webhook: ${message}`)
+}
+
+/** Where a patch is no base64, as Go's decoder tells it. */
+const checkBase64 = (answer: JsonObject): void => {
+  const { patch } = (answer.response ?? {}) as { patch?: string | null }
+  const at = (patch ?? '').search(/[^A-Za-z0-9+/=]/)
+  if (at >= 0) failedCall(new Error(`illegal base64 data at input byte ${at}`))
+}
 
 /** Rejects with a plain Error when the webhook cannot be asked or answers nonsense. */
 export const callWebhook = async (
   webhook: Webhook,
   attributes: AdmissionAttributes,
+  { mutating }: { mutating: boolean },
 ): Promise<WebhookAnswer> => {
   const uid = randomUUID()
   const version = webhook.admissionReviewVersions?.find((v) => v === 'v1' || v === 'v1beta1')
   if (version === undefined)
-    throw new Error('webhook does not accept known AdmissionReview versions (v1, v1beta1)')
+    throw new Error(
+      'could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)',
+    )
   const answer = await sendReview(webhook.clientConfig, {
     group: 'admission.k8s.io',
     kind: 'AdmissionReview',
     review: reviewOf(attributes, uid, version),
     timeoutSeconds: webhook.timeoutSeconds ?? 10,
     findService: (service) => findService(attributes.ctx, service),
-  })
-  const response = (answer as { response?: WebhookAnswer & { uid?: string } }).response
-  if (response === undefined) throw new Error('webhook response is absent')
-  if (version === 'v1' && response.uid !== uid)
-    throw new Error(
-      `expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(response.uid ?? '')}`,
-    )
-  return response
+  }).catch(failedCall)
+  checkBase64(answer)
+  return verify(answer, { uid, version, mutating })
 }
 
 /** Nobody could be asked; with failurePolicy Ignore that is no reason to refuse. */
 export const webhookFailed = (webhook: Webhook, error: unknown): ApiError =>
-  internalError(
-    `failed calling webhook ${JSON.stringify(webhook.name)}: failed to call webhook: ${(error as Error).message}`,
-  )
+  internalError(`failed calling webhook ${goQuote(webhook.name)}: ${(error as Error).message}`)
 
-export const webhookDenied = (webhook: Webhook, { status = {} }: WebhookAnswer): ApiError => {
-  const who = `admission webhook ${JSON.stringify(webhook.name)} denied the request`
-  const {
-    message = '',
-    reason = '',
-    code = 0,
-  } = status as {
-    message?: string
-    reason?: string
-    code?: number
-  }
+interface DenialStatus {
+  readonly message?: string
+  readonly reason?: string
+  readonly code?: number
+  readonly details?: StatusDetails | null
+}
+
+/** The Status is the webhook's own, except that a refusal is always one (webhook/errors/statuserror.go). */
+export const webhookDenied = (webhook: Webhook, { status }: WebhookAnswer): ApiError => {
+  const who = `admission webhook ${goQuote(webhook.name)} denied the request`
+  const { message = '', reason = '', code = 0, details } = (status ?? {}) as DenialStatus
   const why =
     message !== '' ? `: ${message}` : reason !== '' ? `: ${reason}` : ' without explanation'
   return failure({
-    code: code > 0 ? code : 400,
+    code: Math.max(code, 400),
     ...(reason === '' ? {} : { reason }),
     message: `${who}${why}`,
+    ...(details === undefined || details === null ? {} : { details }),
   })
 }
 
@@ -90,5 +140,5 @@ export const dryRunUnsupported = (webhook: Webhook): ApiError =>
   failure({
     code: 400,
     reason: 'BadRequest',
-    message: `admission webhook ${JSON.stringify(webhook.name)} does not support dry run`,
+    message: `admission webhook ${goQuote(webhook.name)} does not support dry run`,
   })

@@ -21,6 +21,7 @@ import { podPriority } from './pod-priority.js'
 import { podSecurity } from './pod-security.js'
 import { podTopologyLabels } from './pod-topology-labels.js'
 import type { ResourceOfKind } from './policy-input.js'
+import { runsAgain } from './reinvocation.js'
 import { resourceQuota } from './resource-quota.js'
 import { runtimeClass } from './runtime-class.js'
 import { serviceAccount } from './service-account.js'
@@ -91,10 +92,12 @@ export const makeAdmission = (options: AdmissionOptions = {}): Admission => {
   const validating = byResource(plugins.filter((plugin) => plugin.validate !== undefined))
   return {
     mutate: async (attributes) => {
-      for (const plugin of mutating(attributes.resource.resource)) {
-        const read = plugin.mutate!(attributes)
-        if (read !== undefined) await read
-      }
+      do {
+        for (const plugin of mutating(attributes.resource.resource)) {
+          const read = plugin.mutate!(attributes)
+          if (read !== undefined) await read
+        }
+      } while (runsAgain(attributes))
     },
     validate: async (attributes) => {
       for (const plugin of validating(attributes.resource.resource)) {

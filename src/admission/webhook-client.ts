@@ -76,6 +76,12 @@ const goError = (error: NetError): string => {
   return error.message
 }
 
+/** Go keeps the port of a Service in the URL, 443 too. */
+const shownUrl = (url: URL): string =>
+  url.hostname.endsWith('.svc') && url.port === ''
+    ? url.toString().replace(url.host, `${url.host}:443`)
+    : url.toString()
+
 interface Reply {
   readonly code: number
   readonly type: string
@@ -130,7 +136,7 @@ const post = (
       },
     )
     request.on('error', (error) =>
-      reject(new Error(`Post ${goQuote(url.toString())}: ${goError(error)}`)),
+      reject(new Error(`Post ${goQuote(shownUrl(url))}: ${goError(error)}`)),
     )
     request.end(body)
   })
@@ -218,7 +224,12 @@ export const sendReview = async (
           `https://${service.name}.${service.namespace}.svc:${service.port ?? 443}${service.path ?? ''}`,
         )
   url.searchParams.set('timeout', `${call.timeoutSeconds}s`)
-  const address = service === undefined ? undefined : await call.findService(service)
+  const address =
+    service === undefined
+      ? undefined
+      : await call.findService(service).catch((error: Error) => {
+          throw new Error(`Post ${goQuote(shownUrl(url))}: ${error.message}`)
+        })
   const reply = await post(url, config, stringify(call.review), {
     address,
     timeoutSeconds: call.timeoutSeconds,

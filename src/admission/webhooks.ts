@@ -1,11 +1,10 @@
 /** Mutating and validating webhooks (apiserver, pkg/admission/plugin/webhook). */
 import { randomUUID } from 'node:crypto'
 import { ApiError } from '#api/errors.js'
-import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
 import { results } from '#cel/policy-environment.js'
 import { limits } from '#limits'
 import type { AdmissionAttributes } from '#registry/admission.js'
-import { applyJsonPatch } from '#registry/patch/json.js'
 import {
   callWebhook,
   dryRunUnsupported,
@@ -23,9 +22,11 @@ import {
   type MatchCondition,
 } from './cel.js'
 import type { MatchRule } from './match-rule.js'
-import { type AdmissionPlugin, listObjects } from './plugin.js'
+import { type AdmissionPlugin, listObjects, refuse } from './plugin.js'
 import { namespaceOf } from './policy-input.js'
+import { reinvocationOf } from './reinvocation.js'
 import { admissionRequest, matchesRequest } from './request-match.js'
+import { patchInPlace } from './webhook-patch.js'
 
 const group = 'admissionregistration.k8s.io'
 
@@ -34,6 +35,9 @@ interface ConfiguredWebhook extends Webhook {
   readonly namespaceSelector?: object
   readonly objectSelector?: object
   readonly matchConditions?: readonly MatchCondition[]
+  readonly reinvocationPolicy?: string
+  /** Which configuration it stands in. */
+  readonly configuration: string
 }
 
 const compiled = new Map<string, Expression>()
@@ -68,7 +72,7 @@ const isAsked = async (
     return await conditionsHold(matchConditions.map(compiledCondition), activation)
   } catch (error) {
     if (webhook.failurePolicy === 'Ignore') return false
-    throw webhookFailed(webhook, error)
+    throw refuse(attributes, (error as Error).message)
   }
 }
 
@@ -76,13 +80,14 @@ const isAsked = async (
 const ask = async (
   webhook: ConfiguredWebhook,
   attributes: AdmissionAttributes,
+  { mutating }: { mutating: boolean },
 ): Promise<WebhookAnswer | undefined> => {
   const { sideEffects = 'Unknown' } = webhook
   if (attributes.ctx.dryRun && sideEffects !== 'None' && sideEffects !== 'NoneOnDryRun')
     throw dryRunUnsupported(webhook)
   let answer: WebhookAnswer
   try {
-    answer = await callWebhook(webhook, attributes)
+    answer = await callWebhook(webhook, attributes, { mutating })
   } catch (error) {
     if (webhook.failurePolicy === 'Ignore') return undefined
     throw error instanceof ApiError ? error : webhookFailed(webhook, error)
@@ -96,24 +101,43 @@ const webhooksOf = async (
   { ctx }: AdmissionAttributes,
   resource: string,
 ): Promise<ConfiguredWebhook[]> =>
-  (await listObjects(ctx, { group, resource })).flatMap((o: KubeObject) => o.webhooks ?? [])
+  (await listObjects(ctx, { group, resource })).flatMap((o: KubeObject) =>
+    ((o.webhooks ?? []) as ConfiguredWebhook[]).map((webhook) => ({
+      ...webhook,
+      configuration: o.metadata.name!,
+    })),
+  )
 
-/** Puts the patched content into the object in place: the chain holds on to it. */
-const patchInPlace = (object: KubeObject, patch: string): void => {
-  const operations = JSON.parse(Buffer.from(patch, 'base64').toString()) as JsonValue
-  const patched = applyJsonPatch(object as unknown as JsonObject, operations) as JsonObject
-  for (const key of Object.keys(object)) if (!(key in patched)) delete object[key]
-  Object.assign(object, patched)
+const mutateBy = async (
+  webhook: ConfiguredWebhook,
+  attributes: AdmissionAttributes,
+): Promise<boolean> => {
+  const answer = await ask(webhook, attributes, { mutating: true })
+  if (answer === undefined) return false
+  try {
+    return patchInPlace(attributes, webhook.name, answer)
+  } catch (error) {
+    if (error instanceof ApiError) throw error
+    if (webhook.failurePolicy === 'Ignore') return false
+    throw webhookFailed(webhook, error)
+  }
 }
 
 export const mutatingAdmissionWebhook = (authorize: Authorize): AdmissionPlugin => ({
   name: 'MutatingAdmissionWebhook',
   mutate: async (attributes) => {
-    for (const webhook of await webhooksOf(attributes, 'mutatingwebhookconfigurations')) {
+    const webhooks = await webhooksOf(attributes, 'mutatingwebhookconfigurations')
+    if (webhooks.length === 0) return
+    const reinvocation = reinvocationOf(attributes)
+    reinvocation.begin(attributes)
+    for (const webhook of webhooks) {
       if (!(await isAsked(webhook, attributes, authorize))) continue
-      const answer = await ask(webhook, attributes)
-      if (answer?.patch && attributes.object) patchInPlace(attributes.object, answer.patch)
+      const id = `${webhook.configuration}/${webhook.name}`
+      if (!reinvocation.mayAsk(id)) continue
+      const hasChanged = await mutateBy(webhook, attributes)
+      reinvocation.asked(id, webhook.reinvocationPolicy, hasChanged)
     }
+    reinvocation.end(attributes)
   },
 })
 
@@ -125,7 +149,9 @@ export const validatingAdmissionWebhook = (authorize: Authorize): AdmissionPlugi
     for (const webhook of all)
       if (await isAsked(webhook, attributes, authorize)) asked.push(webhook)
     // All at once, as upstream does it; the first refusal in their order is the one that is told.
-    const results = await Promise.allSettled(asked.map((webhook) => ask(webhook, attributes)))
+    const results = await Promise.allSettled(
+      asked.map((webhook) => ask(webhook, attributes, { mutating: false })),
+    )
     for (const result of results) if (result.status === 'rejected') throw result.reason
   },
 })

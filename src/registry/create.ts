@@ -10,7 +10,7 @@ import type { JsonObject, KubeObject } from '#api/object.js'
 import { type StoredObject, WriteConflict } from '#cacher/object-storage.js'
 import { limits } from '#limits'
 import { beforeCreate, identify, receiveNewObject, refuseResourceVersion } from './before-create.js'
-import { dedupOwnerReferences } from './object-meta.js'
+import { dedupOwnerReferences, matchNamespace } from './object-meta.js'
 import type { RequestContext } from './resource-definition.js'
 import { parseResourceVersion } from './resource-version.js'
 import { admit, consistent, keyOf, type StoreDeps, track, unwritten, write } from './store-base.js'
@@ -92,6 +92,7 @@ export const create = async (
   track(deps, object, undefined, ctx)
   const name = object.metadata.name ?? ''
   await admit(deps, 'mutate', { operation: 'CREATE', ctx, name, object })
+  matchNamespace(object.metadata, deps.definition.namespaced ? (ctx.namespace ?? '') : '')
   dedupOwnerReferences(object.metadata, ctx, true)
   if (!object.metadata.generateName || name !== '') return createOnce(deps, ctx, object)
   for (let attempt = 1; ; attempt++) {

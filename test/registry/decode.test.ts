@@ -107,7 +107,7 @@ t.test('what comes out is what a round trip through the Go type leaves', async (
   )
   t.equal(
     stringify(secret.object),
-    '{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a","generation":9007199254740993,"creationTimestamp":"2020-01-01T00:00:00Z","annotations":{"n":"","__proto__":"x"}},"data":{"a":"eA==","n":""},"type":"Opaque"}',
+    '{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a","generation":9007199254740993,"creationTimestamp":"2020-01-01T00:00:00Z","annotations":{"__proto__":"x","n":""}},"data":{"a":"eA==","n":""},"type":"Opaque"}',
   )
   const role = decode('rbac.authorization.k8s.io', 'Role', '{"rules":[]}')
   t.same(role.object.rules, [])

@@ -17,7 +17,7 @@ const life = { notBeforeMs: Date.UTC(2020, 0), notAfterMs: Date.UTC(2100, 0) }
 
 export const startWebhook = async (
   t: Test,
-  answer: (review: Review) => object,
+  answer: (review: Review, path: string) => object,
 ): Promise<WebhookServer> => {
   const ca = issueCertificate({ ...life, use: 'authority', subject: { commonName: 'hook-ca' } })
   const own = issueCertificate({
@@ -37,7 +37,11 @@ export const startWebhook = async (
       const { kind, apiVersion, request: asked } = review
       response.setHeader('content-type', 'application/json')
       response.end(
-        JSON.stringify({ kind, apiVersion, response: { uid: asked.uid, ...answer(review) } }),
+        JSON.stringify({
+          kind,
+          apiVersion,
+          response: { uid: asked.uid, ...answer(review, request.url!.split('?')[0]!) },
+        }),
       )
     })
   })

@@ -87,7 +87,10 @@ const decodeMap = (type: GoType): Decode => {
   return (value, state) => {
     if (!isObject(value)) return refuse(state)
     const result: JsonObject = {}
-    for (const key in value) {
+    const keys = Object.keys(value)
+    // Go writes maps in the order of their keys.
+    if (keys.length > 1) keys.sort()
+    for (const key of keys) {
       const element = value[key]!
       setOwn(result, key, element === null ? zeroOf(type) : decodeValue(element, state))
     }

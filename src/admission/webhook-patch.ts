@@ -1,0 +1,72 @@
+/** What a mutating webhook answered, put into the object (plugin/webhook/mutating/dispatcher.go). */
+import { ApiError, internalError } from '#api/errors.js'
+import { goQuote } from '#api/go-quote.js'
+import { JsonSyntaxError, parse } from '#api/json.js'
+import { isJsonObject, jsonEqual } from '#api/json-object.js'
+import type { JsonObject, KubeObject } from '#api/object.js'
+import type { AdmissionAttributes } from '#registry/admission.js'
+import { decodeObject } from '#registry/decode.js'
+import { applyOperations, JsonPatchProblem } from '#registry/patch/json.js'
+import { goKindOf } from '#registry/patch/merge.js'
+import type { WebhookAnswer } from './call-webhook.js'
+
+/** Throws a plain Error for what is no patch: that is a failed call. */
+const decodePatch = (patch: string): JsonObject[] => {
+  const undecodable = (why: string) =>
+    new Error(`received undecodable patch in webhook response: ${why}`)
+  const noPatch = (kind: string, type: string) =>
+    undecodable(`json: cannot unmarshal ${kind} into Go value of type jsonpatch.${type}`)
+  try {
+    const value = parse(Buffer.from(patch, 'base64').toString()) ?? []
+    if (!Array.isArray(value)) throw noPatch(goKindOf(value), 'Patch')
+    return value.map((operation) => {
+      if (!isJsonObject(operation)) throw noPatch(goKindOf(operation), 'Operation')
+      return operation
+    })
+  } catch (error) {
+    throw error instanceof JsonSyntaxError ? undecodable(error.message) : error
+  }
+}
+
+/** The decoder's own words, without what it says before them to a client. */
+const decoderText = ({ message }: ApiError): string =>
+  message.replace(/^.*? cannot be handled as an? \S+: /, '')
+
+/** Decoded anew as its kind, defaults included. Throws a 500: failurePolicy says nothing of an object that is no more. */
+const patched = (
+  { definition, kind }: AdmissionAttributes,
+  object: KubeObject,
+  patch: readonly JsonObject[],
+): JsonObject => {
+  try {
+    const value = applyOperations(object as unknown as JsonObject, patch) as JsonObject
+    return kind.kind === definition.gvk.kind
+      ? (decodeObject(definition, value).object as unknown as JsonObject)
+      : value
+  } catch (error) {
+    if (error instanceof JsonPatchProblem) throw internalError(error.message)
+    throw error instanceof ApiError ? internalError(decoderText(error)) : error
+  }
+}
+
+/** In place: the chain holds on to the object. Yields whether anything changed. */
+export const patchInPlace = (
+  attributes: AdmissionAttributes,
+  webhook: string,
+  { patch, patchType }: WebhookAnswer,
+): boolean => {
+  const operations = patch ? decodePatch(patch) : []
+  if (operations.length === 0) return false
+  const { object } = attributes
+  if (object === undefined)
+    throw internalError(
+      `admission webhook ${goQuote(webhook)} attempted to modify the object, which is not supported for this operation`,
+    )
+  if (patchType !== 'JSONPatch')
+    throw new Error(`unsupported patch type ${goQuote(patchType ?? '')}`)
+  const next = patched(attributes, object, operations)
+  const hasChanged = !jsonEqual(next, object)
+  for (const key of Object.keys(object)) if (!(key in next)) delete object[key]
+  Object.assign(object, next)
+  return hasChanged
+}

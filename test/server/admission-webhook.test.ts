@@ -1,0 +1,139 @@
+/** Admission webhooks: what they are asked, what their answers do, and what is told of those that are wrong. */
+import t, { type Test } from 'tap'
+import type { Server } from '#src/index.js'
+import { call, startServer } from './start-server.js'
+import { type Review, startWebhook, type WebhookServer } from './webhook-server.js'
+
+const maps = '/api/v1/namespaces/default/configmaps'
+const base64 = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64')
+const patchOf = (operations: unknown) => ({
+  allowed: true,
+  patchType: 'JSONPatch',
+  patch: base64(operations),
+})
+
+interface Hook {
+  readonly name: string
+  readonly failurePolicy?: string
+  readonly reinvocationPolicy?: string
+}
+
+const register = async (
+  server: Server,
+  kind: 'mutating' | 'validating',
+  { clientConfig }: WebhookServer,
+  hooks: readonly Hook[],
+): Promise<void> => {
+  const webhooks = hooks.map((hook) => ({
+    ...hook,
+    name: `${hook.name}.example.com`,
+    clientConfig: { ...clientConfig, url: `${clientConfig.url}${hook.name}` },
+    rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['*'], resources: ['configmaps'] }],
+    sideEffects: 'None',
+    admissionReviewVersions: ['v1'],
+  }))
+  const made = await call(server, {
+    method: 'POST',
+    path: `/apis/admissionregistration.k8s.io/v1/${kind}webhookconfigurations`,
+    body: { metadata: { name: 'hooks' }, webhooks },
+  })
+  if (made.status !== 201) throw new Error(made.text)
+}
+
+const start = async (
+  t: Test,
+  kind: 'mutating' | 'validating',
+  hooks: readonly Hook[],
+  answer: (request: Review, hook: string) => object,
+) => {
+  const webhook = await startWebhook(t, ({ request }, path) => answer(request, path.slice(1)))
+  const server = await startServer(t)
+  await register(server, kind, webhook, hooks)
+  const create = (name: string, data: object = { k: 'v' }) =>
+    call(server, { method: 'POST', path: maps, body: { metadata: { name }, data } })
+  return { server, webhook, create }
+}
+
+t.test(
+  'a webhook is asked again when a later one changed the object, if it wants that',
+  async (t) => {
+    const hooks = [{ name: 'first', reinvocationPolicy: 'IfNeeded' }, { name: 'second' }]
+    const { webhook, create } = await start(t, 'mutating', hooks, ({ object }, hook) => {
+      const key = hook === 'first' && object.data.second !== undefined ? 'again' : hook
+      return patchOf([{ op: 'add', path: `/data/${key}`, value: 'x' }])
+    })
+    const { body } = await create('a')
+    t.same(body.data, { again: 'x', first: 'x', k: 'v', second: 'x' })
+    t.equal(webhook.reviews.length, 3)
+  },
+)
+
+t.test('an answer that is none is told in upstream’s words', async (t) => {
+  let answer: object = {}
+  const { create } = await start(t, 'mutating', [{ name: 'w' }], () => answer)
+  const failed = 'Internal error occurred: failed calling webhook "w.example.com":'
+  const cases: [object, number, string][] = [
+    [
+      { uid: 'x', allowed: true },
+      500,
+      `${failed} received invalid webhook response: expected response.uid=`,
+    ],
+    [
+      { allowed: true, patch: base64([]) },
+      500,
+      `${failed} received invalid webhook response: webhook returned response.patch but not response.patchType`,
+    ],
+    [
+      { ...patchOf({}) },
+      500,
+      `${failed} received undecodable patch in webhook response: json: cannot unmarshal object into Go value of type jsonpatch.Patch`,
+    ],
+    [patchOf([{ op: 'frob', path: '/x' }]), 500, 'Internal error occurred: Unexpected kind: frob'],
+    [
+      patchOf([{ op: 'add', path: '/data', value: 'x' }]),
+      500,
+      'Internal error occurred: json: cannot unmarshal string into Go struct field ConfigMap.data of type map[string]string',
+    ],
+    [
+      patchOf([{ op: 'replace', path: '/metadata/namespace', value: 'x' }]),
+      400,
+      'the namespace of the provided object does not match the namespace sent on the request',
+    ],
+    [
+      { allowed: false, status: { code: 200, message: 'no' } },
+      400,
+      'admission webhook "w.example.com" denied the request: no',
+    ],
+    [
+      { allowed: false, status: { code: 422, reason: 'Invalid' } },
+      422,
+      'admission webhook "w.example.com" denied the request: Invalid',
+    ],
+  ]
+  for (const [wrong, code, message] of cases) {
+    answer = wrong
+    const { body } = await create('a')
+    t.match(body, { kind: 'Status', code })
+    t.ok(body.message.startsWith(message), `${body.message} begins as ${message}`)
+  }
+})
+
+t.test(
+  'failurePolicy Ignore passes over failed calls, not over patches that do not fit',
+  async (t) => {
+    let answer: object = { uid: 'x', allowed: true }
+    const hooks = [{ name: 'w', failurePolicy: 'Ignore' }]
+    const { create } = await start(t, 'mutating', hooks, () => answer)
+    t.equal((await create('a')).status, 201)
+    answer = patchOf([{ op: 'test', path: '/data/k', value: 'other' }])
+    t.match((await create('b')).body.message, 'testing value /data/k failed: test failed')
+  },
+)
+
+t.test('a validating webhook may not patch; its warnings are handed on', async (t) => {
+  let answer: object = { allowed: true, warnings: ['careful', '', 'two\nlines'] }
+  const { create } = await start(t, 'validating', [{ name: 'w' }], () => answer)
+  t.equal((await create('a')).headers.warning, '299 - "careful"')
+  answer = patchOf([])
+  t.match((await create('b')).body.message, 'validating webhook may not return response.patch')
+})
