@@ -29,7 +29,7 @@ export class ListBody {
   readonly #head: string
   readonly #end: string
   readonly #items: Buffer[] = []
-  /** How many bytes of an item are left out, for the brace that takes their place. */
+  /** How many bytes at the start of an item are left out, for the brace that takes their place. */
   readonly #skipped: number[] = []
 
   /** `frame` is everything before the first item and after the last one. */
@@ -49,11 +49,11 @@ export class ListBody {
       if (opening !== undefined) {
         const size = opening.length
         if (bytes.length >= size && opening.compare(bytes, 0, size) === 0) skipped = size - 1
-        else bytes = Buffer.from(stringify(itemOf(definition, viewOf(definition, stored))))
+        else bytes = Buffer.from(`${stringify(itemOf(definition, viewOf(definition, stored)))}\n`)
       }
       this.#items.push(bytes)
       this.#skipped.push(skipped)
-      length += bytes.length - skipped
+      length += bytes.length - skipped - 1
     }
     this.length = length
   }
@@ -75,11 +75,11 @@ export class ListBody {
     at += segment.write(this.#head)
     for (const [i, bytes] of this.#items.entries()) {
       const skipped = this.#skipped[i]!
-      const full = room(bytes.length - skipped + 1)
+      const full = room(bytes.length - skipped)
       if (full !== undefined) yield full
       if (i > 0) segment[at++] = comma
       const start = at
-      at += bytes.copy(segment, at, skipped)
+      at += bytes.copy(segment, at, skipped, bytes.length - 1)
       segment[start] = brace
     }
     const full = room(Buffer.byteLength(this.#end))

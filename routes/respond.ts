@@ -138,8 +138,6 @@ const isJson = (negotiated: Negotiated): boolean =>
 const isIndented = (negotiated: Negotiated, request: FastifyRequest): boolean =>
   isPretty(negotiated.pretty, request.raw.url ?? '', userAgentOf(request))
 
-const newline = Buffer.from('\n')
-
 const goTypeOf = (definition: ResourceDefinition, kind: string): string => {
   if (definition.isCustom) return `*unstructured.Unstructured${kind.endsWith('List') ? 'List' : ''}`
   const group = definition.gvr.group.split('.')[0]
@@ -190,8 +188,8 @@ export const sendStored = (
     return sendObject(target, request, reply, viewOf(definition, stored), { code, negotiated })
   const json = bytesOf(definition, stored)
   const bytes = isIndented(negotiated, request)
-    ? Buffer.from(indent(json.toString()))
-    : Buffer.concat([json, newline])
+    ? Buffer.from(indent(json.toString().trimEnd()))
+    : json
   reply.code(code).header('content-type', 'application/json')
   return sendBytes(request, reply, bytes)
 }

@@ -22,7 +22,7 @@ export const inAlphabet = (object: object): JsonValue => sorted(object as JsonOb
 
 const made = new WeakMap<StoredObject, Map<ResourceDefinition, Buffer>>()
 
-/** Its JSON; made once for each version that somebody reads. */
+/** Its JSON and a line end; made once for each version that somebody reads. */
 export const bytesOf = (definition: ResourceDefinition, stored: StoredObject): Buffer => {
   if (!definition.isCustom && definition.convert === undefined) return stored.json
   let views = made.get(stored)
@@ -33,7 +33,8 @@ export const bytesOf = (definition: ResourceDefinition, stored: StoredObject): B
   let bytes = views.get(definition)
   if (bytes === undefined) {
     const view = viewOf(definition, stored)
-    bytes = Buffer.from(stringify(definition.isCustom ? inAlphabet(view) : view))
+    bytes = Buffer.from(`${stringify(definition.isCustom ? inAlphabet(view) : view)}
+`)
     views.set(definition, bytes)
   }
   return bytes

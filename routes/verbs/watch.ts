@@ -33,11 +33,20 @@ export interface WatchCall {
   readonly query: Query
 }
 
-const frameEnd = Buffer.from('}\n')
 const frameStarts: Readonly<Record<string, Buffer>> = {
   ADDED: Buffer.from('{"type":"ADDED","object":'),
   MODIFIED: Buffer.from('{"type":"MODIFIED","object":'),
   DELETED: Buffer.from('{"type":"DELETED","object":'),
+}
+
+/** `line` ends in the line end that the frame is to end in. */
+const plainFrame = (type: string, line: Buffer): Buffer => {
+  const start = frameStarts[type]!
+  const frame = Buffer.allocUnsafeSlow(start.length + line.length + 1)
+  start.copy(frame)
+  line.copy(frame, start.length)
+  frame.write('}\n', frame.length - 2)
+  return frame
 }
 
 /**
@@ -95,8 +104,7 @@ class FrameMaker {
         return this.#wrap(event.type, this.#partial(viewOf(this.#target.definition, event.stored)))
       if (this.#inProtobuf)
         return this.#wrap(event.type, viewOf(this.#target.definition, event.stored))
-      const bytes = bytesOf(this.#target.definition, event.stored)
-      return Buffer.concat([frameStarts[event.type]!, bytes, frameEnd])
+      return plainFrame(event.type, bytesOf(this.#target.definition, event.stored))
     })
   }
 

@@ -114,11 +114,13 @@ const unpooled = (text: string): Buffer => {
 const beginning =
   /^\{"kind":"(?:[^"\\]|\\.)*","apiVersion":"(?:[^"\\]|\\.)*","metadata":\{((?:,?"(?:name|generateName|namespace|selfLink|uid)":"(?:[^"\\]|\\.)*")*)(.)/
 
+const lineEnd = 0x0a
+
 /** Names and uid fit in this many bytes in all but odd cases, which take the slow way. */
 const beginningBytesMax = 2048
 
 /**
- * The JSON of a stored value with its resourceVersion in place. Values that others wrote into the same store (another
+ * The JSON of a stored value with its resourceVersion in place, and a line end: what a GET is answered with. Values that others wrote into the same store (another
  * field order, spaces) are parsed and encoded again.
  */
 export const withRevision = (value: Buffer, revision: number): Buffer => {
@@ -128,12 +130,15 @@ export const withRevision = (value: Buffer, revision: number): Buffer => {
   const more = found[2] !== '}' && found[2] !== ','
   const inserted = found[1] === '' ? `${field}${more ? ',' : ''}` : `,${field}`
   const at = found[0].length - 1
-  const json = Buffer.allocUnsafeSlow(value.length + inserted.length)
+  const json = Buffer.allocUnsafeSlow(value.length + inserted.length + 1)
   value.copy(json, 0, 0, at)
   json.write(inserted, at, 'latin1')
   value.copy(json, at + inserted.length, at)
+  json[json.length - 1] = lineEnd
   return json
 }
+
+export const withLineEnd = (value: Buffer): Buffer => Buffer.concat([value, Buffer.of(lineEnd)])
 
 /** How `encodeObject` goes on up to the labels. What it does not expect there, it leaves to the decoder. */
 const labelled = new RegExp(

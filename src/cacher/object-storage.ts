@@ -14,7 +14,7 @@ export interface StoredObject {
   readonly object: KubeObject
   /** `metadata.labels`, at hand without decoding the object; empty when it has none. */
   readonly labels?: Readonly<Record<string, string>>
-  /** The JSON of `object`, resourceVersion in place; made once per write, however many read it. */
+  /** The JSON of `object`, resourceVersion in place, and a line end; made once per write, however many read it. */
   readonly json: Buffer
   /** Revision of the write that made this version: the number behind resourceVersion. */
   readonly revision: number

@@ -95,7 +95,7 @@ class ShownObject implements StoredObject {
   }
 
   get json(): Buffer {
-    return (this.#json ??= Buffer.from(stringify(this.object as unknown as JsonValue)))
+    return (this.#json ??= Buffer.from(`${stringify(this.object as unknown as JsonValue)}\n`))
   }
 }
 

@@ -5,7 +5,7 @@ import { badRequest, notFound } from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'
 import { isPathSegmentName } from '#api/names.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
-import { encodeObject, withRevision } from '#cacher/object-bytes.js'
+import { encodeObject, withLineEnd, withRevision } from '#cacher/object-bytes.js'
 import {
   type ObjectStorage,
   type ReadConsistency,
@@ -179,7 +179,7 @@ class Unwritten implements StoredObject {
 
   #encode(): Buffer {
     const value = encodeObject(this.object)
-    return this.revision > 0 ? withRevision(value, this.revision) : value
+    return this.revision > 0 ? withRevision(value, this.revision) : withLineEnd(value)
   }
 }
 
