@@ -33,8 +33,7 @@ export const bytesOf = (definition: ResourceDefinition, stored: StoredObject): B
   let bytes = views.get(definition)
   if (bytes === undefined) {
     const view = viewOf(definition, stored)
-    bytes = Buffer.from(`${stringify(definition.isCustom ? inAlphabet(view) : view)}
-`)
+    bytes = Buffer.from(`${stringify(definition.isCustom ? inAlphabet(view) : view)}\n`)
     views.set(definition, bytes)
   }
   return bytes
