@@ -1,5 +1,5 @@
 /** Evaluates expressions over admission requests (apiserver, pkg/admission/plugin/cel/activation.go, condition.go). */
-import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
+import type { JsonValue, KubeObject } from '#api/object.js'
 import { CostExceeded } from '#cel/evaluation.js'
 import {
   type Answer,
@@ -258,5 +258,3 @@ export const compiledOnce = <T>(make: (object: KubeObject) => T): ((object: Kube
 }
 
 export const noAuthorizer: Authorize = () => ({ allowed: false, reason: '' })
-
-export type { JsonObject }

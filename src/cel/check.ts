@@ -26,6 +26,7 @@ import {
   paramType,
   Substitutions,
   type Type,
+  type TypeKind,
   types,
 } from './types.js'
 import { type CelValue, Uint } from './values.js'
@@ -43,6 +44,9 @@ const constantType = (value: CelValue): Type => {
   if (typeof value === 'string') return types.string
   return value instanceof Uint ? types.uint : types.bytes
 }
+
+/** Types of protobuf that may be written as messages. */
+const wellKnown = new Set<TypeKind>(['any', 'duration', 'dyn', 'null', 'timestamp'])
 
 class Checker {
   readonly problems: Problem[] = []
@@ -230,17 +234,18 @@ class Checker {
     return inner ?? type
   }
 
-  /** Literals of one type; what differs is refused when it has no type in common. */
-  #join(e: Expression, previous: Type | undefined, current: Type): Type {
+  /** What has no type in common is dyn; literals that mix types are refused later, but for those of `format`. */
+  #join(previous: Type | undefined, current: Type): Type {
     if (previous === undefined) return current
-    if (this.#substitutions.assign(previous, current)) return mostGeneral(previous, current)
-    return this.#mismatch(e.at, previous, current)
+    return this.#substitutions.assign(previous, current)
+      ? mostGeneral(previous, current)
+      : types.dyn
   }
 
   #list(e: ListLiteral): Type {
     let item: Type | undefined
     for (const { value, isOptional } of e.items)
-      item = this.#join(value, item, this.#unwrapped(value, isOptional))
+      item = this.#join(item, this.#unwrapped(value, isOptional))
     return listOf(item ?? this.#fresh())
   }
 
@@ -248,8 +253,8 @@ class Checker {
     let keys: Type | undefined
     let values: Type | undefined
     for (const { key, value, isOptional } of e.entries) {
-      keys = this.#join(key, keys, this.check(key))
-      values = this.#join(value, values, this.#unwrapped(value, isOptional))
+      keys = this.#join(keys, this.check(key))
+      values = this.#join(values, this.#unwrapped(value, isOptional))
     }
     return mapOf(keys ?? this.#fresh(), values ?? this.#fresh())
   }
@@ -259,7 +264,7 @@ class Checker {
     if (type === undefined) return this.#problem(e.at, this.#undeclared(e.typeName))
     if (type.kind !== 'type') return this.#problem(e.at, `'${type.name}' is not a type`)
     const [result = types.error] = type.params
-    const isMessage = result.kind === 'struct'
+    const isMessage = result.kind === 'struct' || wellKnown.has(result.kind)
     if (!isMessage) this.#problem(e.at, `'${result.name}' is not a message type`)
     const fields = isMessage ? this.#env.struct(result.name) : undefined
     for (const { at, name, value, isOptional } of e.fields) {

@@ -1,10 +1,5 @@
 /** What an expression may name: variables, types with their fields, functions. */
-import {
-  type Functions,
-  jsonPatchFunctions,
-  kubernetesFunctions,
-  type Overload,
-} from './functions-declared.js'
+import { jsonPatchFunctions, kubernetesFunctions, type Overload } from './functions-declared.js'
 import {
   listOf,
   mapOf,
@@ -114,5 +109,3 @@ export class Environment {
     )
   }
 }
-
-export type { Functions }

@@ -3,8 +3,8 @@ import { type Call, type Expression, type ListLiteral, type MapLiteral, visitAll
 import { complaint, FormatError, readFormat } from './functions/string-format.js'
 import { compilePattern } from './patterns.js'
 import type { Problem } from './source-errors.js'
-import { parseDuration, parseTimestamp } from './times.js'
-import { formatType, isExactType, optionalParameter, type Type, types, typeText } from './types.js'
+import { parseDuration, parseTimestamp, timestampOf } from './times.js'
+import { formatType, isExactType, optionalParameter, type Type, types } from './types.js'
 import type { CelValue } from './values.js'
 
 const parses = (read: () => unknown): boolean => {
@@ -16,8 +16,11 @@ const parses = (read: () => unknown): boolean => {
 }
 
 const readers: Readonly<Record<string, (value: CelValue) => boolean>> = {
-  duration: (value) => typeof value !== 'string' || parses(() => parseDuration(value)),
-  timestamp: (value) => typeof value !== 'string' || parses(() => parseTimestamp(value)),
+  duration: (value) => typeof value === 'string' && parses(() => parseDuration(value)),
+  timestamp: (value) =>
+    typeof value === 'bigint'
+      ? parses(() => timestampOf(value * 1_000_000_000n))
+      : typeof value !== 'string' || parses(() => parseTimestamp(value)),
   matches: (value) => typeof value !== 'string' || parses(() => compilePattern(value)),
 }
 
@@ -99,7 +102,7 @@ const checkFormat = (e: Call): Problem[] => {
         if (wrong === undefined) return
         at = wrong.at
         throw new FormatError(
-          `error during formatting: ${complaint(kind, typeText(wrong.type ?? types.dyn))}`,
+          `error during formatting: ${complaint(kind, (wrong.type ?? types.dyn).name)}`,
         )
       },
     )

@@ -215,7 +215,6 @@ const receiverMacros: Readonly<Record<string, Expand>> = {
   'exists:3': exists(2),
   'exists_one:2': existsOne(1),
   'exists_one:3': existsOne(2),
-  'existsOne:2': existsOne(1),
   'existsOne:3': existsOne(2),
   'filter:2': filter,
   'map:2': toList(1, notIdentifier),

@@ -11,6 +11,7 @@ import type {
 } from './ast.js'
 import { implementationOf } from './dispatch.js'
 import { type Evaluate, Evaluation } from './evaluation.js'
+import { checkPattern } from './functions/strings.js'
 import { accumulator } from './macros.js'
 import {
   booleanOrError,
@@ -243,7 +244,7 @@ class Planner {
       return constant(this.#now(() => call(args[0]!.constant!.value)))
     const isPattern = name === 'matches' || name === 'find' || name === 'findAll'
     const pattern = isPattern ? args[1]?.constant?.value : undefined
-    if (typeof pattern === 'string') this.#now(() => call('', pattern))
+    if (typeof pattern === 'string') this.#now(() => checkPattern(pattern))
     // A list of constants is looked up in constant time, which costs nothing.
     const isFree = name === '@in' && Array.isArray(args[1]?.constant?.value)
     return {

@@ -51,7 +51,6 @@ export const selectOptional = (value: CelValue, key: CelValue): Optional => {
 export const isPresent = (value: CelValue, key: string): boolean => {
   const target = value instanceof Optional ? value.value : value
   if (target === undefined) return false
-  if (target instanceof MapValue || target instanceof StructValue)
-    return find(target, key) !== undefined
-  throw noSuchKey(key)
+  const hasFields = target instanceof MapValue || target instanceof StructValue
+  return hasFields && find(target, key) !== undefined
 }

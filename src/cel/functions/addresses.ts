@@ -1,6 +1,6 @@
 /** IP addresses and networks (apiserver, pkg/cel/library/ip.go and cidr.go; Go's net/netip). */
 import type { Implementations } from '../evaluation.js'
-import { CelError, KubernetesValue } from '../values.js'
+import { CelError, KubernetesValue, noSuchOverload } from '../values.js'
 
 type Family = 4 | 6
 interface Address {
@@ -237,7 +237,11 @@ export const addressFunctions = {
   string_to_cidr: toCidr,
   is_cidr: (text: string) => parses(() => parsePrefix(text)),
   cidr_to_string: ({ address, length }: Cidr) => `${print(address)}/${length}`,
-  cidr_contains_ip_string: (cidr: Cidr, text: string) => contains(cidr, toIp(text)),
+  cidr_contains_ip_string: (cidr: Cidr, text: string) => {
+    // Upstream forgets why the text is no address.
+    if (!parses(() => toIp(text))) throw noSuchOverload()
+    return contains(cidr, toIp(text))
+  },
   cidr_contains_ip_ip: contains,
   cidr_contains_cidr_string: (cidr: Cidr, text: string) => containsCidr(cidr, toCidr(text)),
   cidr_contains_cidr: containsCidr,

@@ -1,7 +1,6 @@
 /** `int(…)`, `string(…)` and the like (cel-go, common/types, ConvertToType). */
 import type { Implementations } from '../evaluation.js'
 import {
-  durationOf,
   formatDuration,
   formatTimestamp,
   parseDuration,
@@ -107,7 +106,10 @@ export const conversionFunctions = {
   string_to_double: stringToDouble,
   uint64_to_double: ({ value }: Uint) => Number(value),
   duration_to_duration: same,
-  int64_to_duration: (value: bigint) => durationOf(value),
+  // Declared, and yet never converted.
+  int64_to_duration: (value: bigint) => {
+    throw failed(value, 'google.protobuf.Duration')
+  },
   string_to_duration: stringToDuration,
   int64_to_int64: same,
   double_to_int64: doubleToInt,

@@ -80,7 +80,7 @@ const negate = (a: CelValue): CelValue => {
   if (typeof a === 'bigint') return int(-a)
   if (typeof a === 'number') return -a
   if (a instanceof Duration) return durationOf(-a.nanos)
-  throw new CelError('no such overload: -_')
+  throw noSuchOverload()
 }
 
 const comparer =

@@ -8,18 +8,32 @@ const unit = 1_000_000_000n
 export class QuantityValue extends KubernetesValue {
   readonly typeName = 'kubernetes.Quantity'
   readonly quantity: Quantity
-  constructor(quantity: Quantity) {
+  /** Upstream keeps it in an int64 with a power of ten, which is all that it makes ints of. */
+  readonly isSmall: boolean
+  constructor(quantity: Quantity, isSmall: boolean) {
     super()
     this.quantity = quantity
+    this.isSmall = isSmall
   }
   equals(other: this): boolean {
     return this.quantity.nano === other.quantity.nano
   }
 }
 
+const powers: Readonly<Record<string, number>> = { Ki: 10, Mi: 20, Gi: 30, Ti: 40, Pi: 50, Ei: 60 }
+
+/** By the number of digits that were written (apimachinery, resource.ParseQuantity). */
+const isSmallText = (text: string): boolean => {
+  const [, whole = '', fraction = '', suffix = ''] =
+    /^[+-]?0*(\d*)(?:\.(\d*))?(.*)$/.exec(text) ?? []
+  const power = powers[suffix]
+  if (power === undefined) return whole.length + fraction.length <= 18
+  return fraction === '' && 14 - whole.length - Math.floor((power * 3) / 10) >= 0
+}
+
 const parse = (text: string): QuantityValue => {
   try {
-    return new QuantityValue(parseQuantity(text))
+    return new QuantityValue(parseQuantity(text), isSmallText(text))
   } catch (error) {
     throw new CelError((error as Error).message)
   }
@@ -37,16 +51,16 @@ const parses = (text: string): boolean => {
 const compare = (a: QuantityValue, b: QuantityValue): number =>
   Math.sign(compareQuantities(a.quantity, b.quantity))
 
-const isInteger = ({ quantity: { nano } }: QuantityValue): boolean =>
-  nano % unit === 0n && BigInt.asIntN(64, nano / unit) === nano / unit
+const isInteger = ({ quantity: { nano }, isSmall }: QuantityValue): boolean =>
+  isSmall && nano % unit === 0n && BigInt.asIntN(64, nano / unit) === nano / unit
 
 const toInteger = (value: QuantityValue): bigint => {
   if (!isInteger(value)) throw new CelError('cannot convert value to integer')
   return value.quantity.nano / unit
 }
 
-const plus = ({ quantity }: QuantityValue, nano: bigint): QuantityValue =>
-  new QuantityValue(makeQuantity(quantity.nano + nano, quantity.format))
+const plus = ({ quantity, isSmall }: QuantityValue, nano: bigint, isOtherSmall = true) =>
+  new QuantityValue(makeQuantity(quantity.nano + nano, quantity.format), isSmall && isOtherSmall)
 
 export const quantityFunctions = {
   string_to_quantity: parse,
@@ -58,8 +72,8 @@ export const quantityFunctions = {
   quantity_get_float: ({ quantity: { nano } }: QuantityValue) => Number(nano) / 1e9,
   quantity_get_int: toInteger,
   quantity_is_integer: isInteger,
-  quantity_add: (a: QuantityValue, b: QuantityValue) => plus(a, b.quantity.nano),
+  quantity_add: (a: QuantityValue, b: QuantityValue) => plus(a, b.quantity.nano, b.isSmall),
   quantity_add_int: (a: QuantityValue, b: bigint) => plus(a, b * unit),
-  quantity_sub: (a: QuantityValue, b: QuantityValue) => plus(a, -b.quantity.nano),
+  quantity_sub: (a: QuantityValue, b: QuantityValue) => plus(a, -b.quantity.nano, b.isSmall),
   quantity_sub_int: (a: QuantityValue, b: bigint) => plus(a, -b * unit),
 } as unknown as Implementations

@@ -154,11 +154,12 @@ const grouped = (text: string): string => {
 }
 
 const superscripts = '⁰¹²³⁴⁵⁶⁷⁸⁹'
-const scientific = (value: number, precision: number): string => {
-  const [mantissa, exponent] = value.toExponential(precision).split('e') as [string, string]
+/** Upstream's number is a width here, not a precision. */
+const scientific = (value: number, width: number): string => {
+  const [mantissa, exponent] = value.toExponential(6).split('e') as [string, string]
   const digits = String(Math.abs(Number(exponent))).padStart(2, '0')
   const raised = [...digits].map((d) => superscripts[Number(d)]).join('')
-  return `${mantissa}\u202f×\u202f10${Number(exponent) < 0 ? '⁻' : ''}${raised}`
+  return `${mantissa}×10${Number(exponent) < 0 ? '⁻' : ''}${raised}`.padStart(width)
 }
 
 const hex = (value: CelValue): string | undefined => {

@@ -111,6 +111,12 @@ const pattern = (text: string, prefix: string): RE2JS => {
   }
 }
 
+/** A pattern that is constant must parse before anything is matched. */
+export const checkPattern = (re: string): boolean => {
+  pattern(re, '')
+  return true
+}
+
 const find = (text: string, re: string): string => {
   const matcher = pattern(re, 'Illegal regex: ').matcher(text)
   return matcher.find() ? (matcher.group() ?? '') : ''

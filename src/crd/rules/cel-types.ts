@@ -52,8 +52,6 @@ const simple = (type: Type, sizeMax: number, bytesMin: number): DeclaredType => 
   bytesMin,
 })
 
-const anyString = simple(types.string, quotedRequest, 2)
-
 /** Characters may take four bytes each. */
 const lengthMax = ({ maxLength }: StructuralSchema): number | undefined =>
   maxLength === undefined ? undefined : Math.max(maxLength, 0) * 4
@@ -184,8 +182,6 @@ export const sizeAt = (
   }
   return { min: 0n, max: BigInt(at.sizeMax) }
 }
-
-export { anyString }
 
 const scalar = (value: JsonValue, schema: StructuralSchema): CelValue => {
   if (typeof value === 'number')
