@@ -23,6 +23,8 @@ export interface ProcessTree {
   kubectl(...args: string[]): Promise<string>
   /** The same, split in words for shorter tests. */
   k(line: string): Promise<string>
+  /** Starts a kubectl that watches; yields what it has printed so far. Ends with `stop` or `remove`. */
+  follow(...args: string[]): () => string
   /** Starts the same folder again after `stop`. */
   start(): Promise<void>
   /** Ctrl-C: yields the exit code once every process is gone. */
@@ -73,9 +75,18 @@ export const startProcessTree = async (
       return /ready/i.test(said)
     })
   }
+  const env = { ...process.env, KUBECONFIG: kubeconfig, HOME: folder }
+  const watching = new AbortController()
+  const follow = (...args: string[]) => {
+    const child = spawn('kubectl', args, { env, stdio: ['ignore', 'pipe', 'ignore'] })
+    watching.signal.addEventListener('abort', () => child.kill())
+    let printed = ''
+    child.stdout.on('data', (chunk) => (printed += chunk))
+    return () => printed
+  }
   const kubectl = async (...args: string[]) => {
     const { stdout } = await run('kubectl', args, {
-      env: { ...process.env, KUBECONFIG: kubeconfig, HOME: folder },
+      env,
       maxBuffer: 1 << 26,
       timeout: 90_000,
     })
@@ -90,9 +101,11 @@ export const startProcessTree = async (
     },
     output: () => said,
     kubectl,
+    follow,
     k: (line) => kubectl(...line.split(/\s+/).filter(Boolean)),
     start,
     stop: async (signal = 'SIGINT') => {
+      watching.abort()
       if (server.exitCode !== null || server.signalCode !== null) return server.exitCode
       const gone = new Promise<number | null>((resolve) => server.once('exit', resolve))
       server.kill(signal)

@@ -43,15 +43,17 @@ t.test(
     })
 
     await t.test('a graceful delete: endpoint away at once, preStop, SIGTERM, gone', async (t) => {
-      const deleted = k('delete pod web-0')
-      await waitFor('web-0 terminating in the endpoint slice', async () => {
-        const web0 = (await endpoints()).find((e) => e.targetRef.name === 'web-0')
-        return web0?.conditions.ready === false && web0.conditions.terminating === true
-      })
-      const terminating = JSON.parse(await k('get pod web-0 -o json'))
-      t.ok(terminating.metadata.deletionTimestamp)
-      t.equal(terminating.metadata.deletionGracePeriodSeconds, 20)
-      t.match(await deleted, /pod "web-0" deleted/)
+      const pod = tree.follow('get', 'pod', 'web-0', '-w', '-ojson')
+      const slices = tree.follow('get', 'endpointslices', '-w', '-ojson')
+      const endpoint = (ready: boolean, terminating: boolean) =>
+        new RegExp(`"ready": ${ready},[^}]*"terminating": ${terminating}[^}]*}[^}]*"name": "web-0"`)
+      await waitFor(
+        'the watches',
+        () => pod().includes('"phase": "Running"') && endpoint(true, false).test(slices()),
+      )
+      t.match(await k('delete pod web-0'), /pod "web-0" deleted/)
+      t.match(pod(), /"deletionGracePeriodSeconds": 20,/, 'what its specification asks for')
+      t.match(slices(), endpoint(false, true))
       await t.rejects(k('get pod web-0'), /NotFound/)
       t.notOk((await endpoints()).some((e) => e.targetRef.name === 'web-0'))
       const events = await k('get events --field-selector involvedObject.name=web-0')
