@@ -7,7 +7,7 @@
  */
 import { createHash, type Hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { type FileHandle, open, rename, rm } from 'node:fs/promises'
+import { open, rename, rm } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { type KeyValue, type Operation, type StorageDriver, StorageError } from './driver.js'
 
@@ -28,13 +28,21 @@ const restoreLength = 100
 const expiring = { prefix: '/registry/events/', ttlSeconds: 3600 }
 
 /** Writes a backup to `file`, which appears whole or not at all. Others may write to the store meanwhile. */
-export const backup = async (driver: StorageDriver, file: string): Promise<BackupSummary> => {
+export const backup = (driver: StorageDriver, file: string): Promise<BackupSummary> =>
+  saveBackup(backupText(driver), file)
+
+/** Keeps the text of a backup. What was written is read again before it gets its name. */
+export const saveBackup = async (
+  text: AsyncIterable<string | Buffer>,
+  file: string,
+): Promise<BackupSummary> => {
   const partial = `${file}.partial`
   const handle = await open(partial, 'w', 0o600)
   try {
-    const summary = await writeBackup(driver, handle)
+    for await (const piece of text) await handle.appendFile(piece)
     await handle.sync()
     await handle.close()
+    const summary = await verifyBackup(partial)
     await rename(partial, file)
     return summary
   } catch (error) {
@@ -44,27 +52,26 @@ export const backup = async (driver: StorageDriver, file: string): Promise<Backu
   }
 }
 
-const writeBackup = async (driver: StorageDriver, handle: FileHandle): Promise<BackupSummary> => {
+/** The text of a backup, a page of keys at a time. Throws Compacted when its revision goes while it is read. */
+export async function* backupText(driver: StorageDriver): AsyncGenerator<string> {
   const hash = createHash('sha256')
-  const write = async (lines: readonly string[]) => {
+  const textOf = (lines: readonly string[]) => {
     const text = lines.map((line) => `${line}\n`).join('')
     hash.update(text)
-    await handle.write(text)
+    return text
   }
   const revision = await driver.headRevision()
-  await write([JSON.stringify({ kubelevelBackup: format, revision })])
+  yield textOf([JSON.stringify({ kubelevelBackup: format, revision })])
   let keys = 0
   let start = ''
   for (let more = true; more; ) {
     const page = await driver.range({ prefix: '', start, limit: pageLength, revision })
-    await write(page.kvs.map((kv) => JSON.stringify([kv.key, kv.value.toString('base64')])))
+    yield textOf(page.kvs.map((kv) => JSON.stringify([kv.key, kv.value.toString('base64')])))
     keys += page.kvs.length
     more = page.more
     start = `${page.kvs[page.kvs.length - 1]?.key}\0`
   }
-  const digest = hash.digest('hex')
-  await handle.write(`${JSON.stringify({ keys, digest })}\n`)
-  return { revision, keys, digest }
+  yield `${JSON.stringify({ keys, digest: hash.digest('hex') })}\n`
 }
 
 /** Reads a backup to its end. Throws StorageError Corrupt when it is not what was written. */

@@ -21,6 +21,7 @@ import { makeFieldManagers } from '#registry/field-manager/make-field-managers.j
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { makeResourceTable, type ResourceTable } from '#registry/resource-table.js'
 import type { ApiDeps } from '#routes/api-deps.js'
+import { installBackup } from '#routes/backup.js'
 import { installDiscovery } from '#routes/discovery.js'
 import { installHealthz } from '#routes/healthz.js'
 import { installApi } from '#routes/installer.js'
@@ -124,6 +125,7 @@ const installRoutes = (parts: Parts, options: ServerOptions, clock: Clock): void
   })
   installHealthz(app, checks, (about, problem) => logger.warn(about, problem))
   installRoot(app, table, checks)
+  installBackup(app, () => stores.backupText())
   installMetrics(app, {
     requests,
     inFlight: () => openRequests.running,

@@ -11,6 +11,7 @@ import type { ResourceDefinition } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
 import type { Store } from '#registry/store.js'
 import { makeStores, type Stores } from '#registry/stores.js'
+import { backupText } from '#storage/backup.js'
 import type { HealthQuestion, StorageDriver } from '#storage/driver.js'
 import { openStorage } from '#storage/open.js'
 
@@ -19,6 +20,8 @@ export interface RegistryStores extends Stores {
   ofResource(resource: GroupResource): Store | undefined
   health(question: HealthQuestion): Promise<string | undefined>
   currentRevision(): number
+  /** Everything there is, at one revision. */
+  backupText(): AsyncIterable<string>
   close(): Promise<void>
 }
 
@@ -59,6 +62,7 @@ export const openRegistryStores = async (
     ...stores,
     health: async (question) => (await driver.health(question)) ?? cacher.health(),
     currentRevision: () => cacher.currentRevision(),
+    backupText: () => backupText(driver),
     close: async () => {
       await cacher.close()
       if (typeof storage === 'string') await driver.close()

@@ -5,6 +5,7 @@ import { systemClock } from '#api/clock.js'
 import { runCommandLine } from '#server/command-line.js'
 import { backup, restore, restoredStart, verifyBackup } from '#storage/backup.js'
 import { openStorage } from '#storage/open.js'
+import { call, startServer } from '../server/start-server.js'
 import { temporaryDirectory } from './level-fixture.js'
 import { put, remove, take, write } from './suite.js'
 
@@ -77,6 +78,46 @@ t.test('backup from the command line; a store in use is not read behind its back
   t.match(await run('backup', file, '--storage', url), { code: 0, out: /700 keys at revision/ })
   t.match(await run('backup', '--storage', url), { code: 2, out: /FILE is missing/ })
   t.match(await run('verify', `${file}-not`), { code: 1, out: /ENOENT/ })
+})
+
+t.test('backup of a server that goes on: one moment of it, and a new server of that', async (t) => {
+  const dataDir = temporaryDirectory(t)
+  const kubeconfigOut = join(dataDir, 'kubeconfig')
+  const server = await startServer(t, {
+    dataDir,
+    storage: `level:${join(dataDir, 'db')}`,
+    kubeconfigOut,
+  })
+  const path = '/api/v1/namespaces/default/configmaps'
+  const create = (name: string) =>
+    call(server, { method: 'POST', path, body: { metadata: { name } } })
+  await Promise.all(Array.from({ length: 600 }, (_, i) => create(`before-${i}`)))
+  const file = join(dataDir, 'backup')
+  let going = true
+  const writing = (async () => {
+    let count = 0
+    while (going) await create(`meanwhile-${count++}`)
+    return count
+  })()
+  const answer = await run('backup', file, '--data-dir', dataDir)
+  going = false
+  t.match(answer, { code: 0, out: /keys at revision \d+/ })
+  t.ok((await writing) > 0)
+  const revision = /revision (\d+)/.exec(answer.out)![1]
+  const then = `${path}?resourceVersion=${revision}&resourceVersionMatch=Exact`
+  const { body: wanted } = await call(server, { path: then })
+  t.equal((await call(server, { path: '/kubelevel/backup', token: '' })).status, 403)
+
+  const storage = `level:${join(dataDir, 'restored')}`
+  t.match(await run('restore', file, '--storage', storage), { code: 0 })
+  const again = await startServer(t, { storage, disableAdmissionPlugins: ['ServiceAccount'] })
+  const { body: list } = await call(again, { path })
+  // biome-ignore lint/suspicious/noExplicitAny: objects as they come
+  const named = (of: any) => of.items.map(({ metadata }: any) => `${metadata.name} ${metadata.uid}`)
+  t.same(named(list), named(wanted))
+  t.ok(Number(list.metadata.resourceVersion) > Number(revision))
+  const old = await call(again, { path: `${path}?watch=1&resourceVersion=${revision}` })
+  t.match(old.text, /"code":410/)
 })
 
 t.test('a damaged backup is refused before anything is written', async (t) => {

@@ -1,6 +1,15 @@
 /** `kubelevel backup FILE`, `restore FILE`, `verify FILE`: the whole store in one file, and back. */
+import { existsSync } from 'node:fs'
 import path from 'node:path'
-import { backup, restore, restoredStart, verifyBackup } from '#storage/backup.js'
+import { backupPath } from '#routes/backup.js'
+import {
+  type BackupSummary,
+  backup,
+  restore,
+  restoredStart,
+  saveBackup,
+  verifyBackup,
+} from '#storage/backup.js'
 import { type StorageDriver, StorageError } from '#storage/driver.js'
 import { openStorage } from '#storage/open.js'
 import type { Flag, Flags } from '../flags.js'
@@ -9,6 +18,11 @@ import type { ExitCode, Machine } from '../machine.js'
 export const backupFlags: readonly Flag[] = [
   { name: 'data-dir', type: 'string', default: '.kubelevel', help: 'data dir of the server' },
   { name: 'storage', type: 'string', help: 'level:DIR or etcd:URL (default level:<data-dir>/db)' },
+  {
+    name: 'kubeconfig',
+    type: 'string',
+    help: 'to reach the server that uses the data dir (default <data-dir>/kubeconfig)',
+  },
   { name: 'help', type: 'boolean', help: 'this text' },
 ]
 
@@ -50,10 +64,39 @@ const withStore = async <T>(
   }
 }
 
+/** Undefined when the store is named and its server is not: the one of the data dir may be another's. */
+const kubeconfigOf = (flags: Flags): string | undefined => {
+  const given = flags.text('kubeconfig')
+  if (given !== undefined || flags.text('storage') !== undefined) return given
+  const own = path.join(flags.text('data-dir')!, 'kubeconfig')
+  return existsSync(own) ? own : undefined
+}
+
+/** A LevelDB is for one process: the server that has it open is asked. */
+const backupFromServer = async (kubeconfig: string, file: string): Promise<BackupSummary> => {
+  const { loadKubeconfig } = await import('#client/kubeconfig.js')
+  const { createTransport } = await import('#client/transport.js')
+  const config = await loadKubeconfig(kubeconfig)
+  const transport = createTransport(config)
+  try {
+    const answer = await transport.send({ method: 'GET', path: backupPath, longRunning: true })
+    if (answer.statusCode !== 200)
+      throw new StorageError('Unavailable', `${config.server} answered ${answer.statusCode}`)
+    return await saveBackup(answer, file)
+  } finally {
+    transport.close()
+  }
+}
+
 export const backupCommand = (machine: Machine, flags: Flags, file: string): Promise<ExitCode> =>
   reported(machine, 'backup', async () => {
     const { keys, revision, digest } = await withStore(machine, urlOf(flags), {
       use: (driver) => backup(driver, file),
+    }).catch((error) => {
+      const kubeconfig = kubeconfigOf(flags)
+      const locked = error instanceof StorageError && error.code === 'Locked'
+      if (!locked || kubeconfig === undefined) throw error
+      return backupFromServer(kubeconfig, file)
     })
     return `${file}: ${keys} keys at revision ${revision}, sha256 ${digest}`
   })
