@@ -29,6 +29,7 @@ import { serviceAccountController } from './serviceaccount/controller.js'
 import { serviceAccountTokenController } from './serviceaccount/token-controller.js'
 import { statefulSetController } from './statefulset/controller.js'
 import { taintEvictionController } from './taint-eviction/controller.js'
+import { ttlController } from './ttl/controller.js'
 import { ttlAfterFinishedController } from './ttl-after-finished/controller.js'
 
 export const controllers: readonly Controller[] = [
@@ -52,6 +53,7 @@ export const controllers: readonly Controller[] = [
   jobController,
   cronJobController,
   ttlAfterFinishedController,
+  ttlController,
   resourceQuotaController,
   persistentVolumeBinderController,
   ephemeralVolumeController,

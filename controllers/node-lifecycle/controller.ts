@@ -49,6 +49,7 @@ class NodeLifecycle {
     if (conditions !== undefined) {
       const status = { ...node.status, conditions }
       current = await client.update(resources.nodes, { ...node, status }, { subresource: 'status' })
+      if (conditionOf(node, 'Ready')?.status === 'True') this.event(node, 'NodeNotReady', undefined)
       informers.for<Node>(resources.nodes).observe(current)
     }
     const taints = nodeTaints(current, clock.now())
@@ -72,6 +73,7 @@ class NodeLifecycle {
       try {
         await patchPodStatus(this.#context, pod, {
           condition: { type: 'Ready', status: 'False', reason, message },
+          observed: false,
         })
       } catch (error) {
         if (!isNotFound(error)) throw error
@@ -79,10 +81,12 @@ class NodeLifecycle {
     }
   }
 
-  event(node: Node, reason: string, what: string): void {
-    this.#context
-      .recorder(this.#component)
-      .event(node, 'Normal', reason, `Node ${node.metadata.name} event: ${what}`)
+  /** `what` is missing for a change of its state, which upstream words in another way. */
+  event(node: Node, reason: string, what: string | undefined): void {
+    const { name } = node.metadata
+    const message =
+      what === undefined ? `Node ${name} status is now: ${reason}` : `Node ${name} event: ${what}`
+    this.#context.recorder(this.#component).event(node, 'Normal', reason, message)
   }
   forget(name: string): void {
     this.#heard.delete(name)

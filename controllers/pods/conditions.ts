@@ -7,13 +7,15 @@ import type { ControllerContext } from '../controller.js'
 export interface PodStatusChange {
   phase?: string
   condition?: Pick<Condition, 'type' | 'status' | 'reason' | 'message'>
+  /** The condition is about what the spec says now. Not so when only the node is judged. */
+  observed?: boolean
 }
 
 /** Strategic merge by the condition's type, with the uid as precondition; nothing is sent when nothing changes. */
 export const patchPodStatus = async (
   { client, clock }: ControllerContext,
   pod: Pod,
-  { phase, condition }: PodStatusChange,
+  { phase, condition, observed = true }: PodStatusChange,
 ): Promise<void> => {
   const known = condition && conditionOf(pod, condition.type)
   const changed =
@@ -27,7 +29,7 @@ export const patchPodStatus = async (
     ? [
         {
           ...condition,
-          ...(generation ? { observedGeneration: generation } : {}),
+          ...(generation && observed ? { observedGeneration: generation } : {}),
           lastTransitionTime:
             known?.status === condition.status && known.lastTransitionTime
               ? known.lastTransitionTime

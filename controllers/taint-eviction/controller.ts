@@ -43,8 +43,8 @@ export const taintEvictionController: Controller = {
     const pods = informers.for<Pod>(resources.pods)
     pods.store.addIndex('node', (pod) => (pod.spec.nodeName ? [pod.spec.nodeName] : []))
     const queue = newQueue()
-    /** uids of Pods that were told to go later. */
-    const waiting = new Map<string, string>()
+    /** Pods that are to go later, and since when that is known. */
+    const waiting = new Map<string, number>()
     const look = (node: Node): void => {
       for (const pod of pods.store.byIndex('node', node.metadata.name!)) queue.add(keyOf(pod))
     }
@@ -83,13 +83,13 @@ export const taintEvictionController: Controller = {
         return undefined
       const taints = nodes.store.get(pod.spec.nodeName)?.spec.taints ?? []
       const now = clock.now()
-      const at = evictionTime(pod, taints, now)
+      const at = evictionTime(pod, taints, { now, seenMs: waiting.get(key) })
       if (at === undefined) cancel(pod)
       else if (at <= now) {
         waiting.delete(key)
         await evict(context, pod)
       } else {
-        waiting.set(key, pod.metadata.uid!)
+        if (!waiting.has(key)) waiting.set(key, now)
         return { afterMs: at - now }
       }
       return undefined

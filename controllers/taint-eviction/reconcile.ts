@@ -4,12 +4,12 @@ import { type Pod, type Taint, tolerates } from '#client/pod.js'
 
 /**
  * Milliseconds since the epoch at which the Pod goes; undefined when it may stay for ever. Of the tolerations in use
- * the shortest counts, from when its taint was put there.
+ * the shortest counts, from when its taint was put there; where that is not said, from `seenMs`, when we first saw it.
  */
 export const evictionTime = (
   pod: Pod,
   taints: readonly Taint[],
-  now: number,
+  { now, seenMs = now }: { now: number; seenMs?: number | undefined },
 ): number | undefined => {
   let at: number | undefined
   for (const taint of taints) {
@@ -20,7 +20,7 @@ export const evictionTime = (
       .map((t) => t.tolerationSeconds)
       .filter((s) => s !== undefined && s !== null)
     if (seconds.length === 0) continue
-    const since = taint.timeAdded ? parseTime(taint.timeAdded) : now
+    const since = taint.timeAdded ? parseTime(taint.timeAdded) : seenMs
     const due = since + Math.max(0, Math.min(...(seconds as number[]))) * 1000
     at = at === undefined ? due : Math.min(at, due)
   }

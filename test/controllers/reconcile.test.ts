@@ -30,6 +30,7 @@ import { rankForDeletion } from '#controllers/pods/rank.js'
 import { podUsage, usedOf } from '#controllers/resourcequota/usage.js'
 import { planStatefulSet } from '#controllers/statefulset/reconcile.js'
 import { evictionTime } from '#controllers/taint-eviction/reconcile.js'
+import { ttlStep } from '#controllers/ttl/controller.js'
 
 const ready: Condition = { type: 'Ready', status: 'True' }
 const pod = (
@@ -305,7 +306,7 @@ t.test('a Pod leaves a tainted node when its shortest toleration has run out', (
   const taint = { key: 'k', effect: 'NoExecute', timeAdded: '2026-01-01T00:00:00Z' }
   const since = parseTime(taint.timeAdded)
   const at = (...tolerations: object[]) =>
-    evictionTime(pod('p', { spec: { tolerations } }), [taint], since + 1000)
+    evictionTime(pod('p', { spec: { tolerations } }), [taint], { now: since + 1000 })
   t.equal(at(), since + 1000)
   t.equal(at({ key: 'k', operator: 'Exists' }), undefined)
   t.equal(
@@ -316,6 +317,11 @@ t.test('a Pod leaves a tainted node when its shortest toleration has run out', (
     since + 60_000,
   )
   t.equal(at({ key: 'other', operator: 'Exists' }), since + 1000)
+  const undated = { key: 'k', effect: 'NoExecute' }
+  const patient = pod('p', {
+    spec: { tolerations: [{ key: 'k', operator: 'Exists', tolerationSeconds: 9 }] },
+  })
+  t.equal(evictionTime(patient, [undated], { now: 8_000, seenMs: 5_000 }), 14_000)
   t.end()
 })
 
@@ -558,6 +564,16 @@ t.test('aggregated roles hold each rule once', (t) => {
     role('x', {}, ['*']),
   ]
   t.same(aggregatedRules(sum, roles), [{ verbs: ['list'] }, { verbs: ['get'] }])
+  t.end()
+})
+
+t.test('the ttl of a node follows the size of the cluster, with some play', (t) => {
+  const walk = (...sizes: number[]) => {
+    let step = 0
+    return sizes.map((size) => (step = ttlStep(size, step)))
+  }
+  t.same(walk(100, 101, 95, 89), [0, 1, 1, 0])
+  t.same(walk(5000, 1900, 1700, 0), [4, 4, 3, 0])
   t.end()
 })
 
