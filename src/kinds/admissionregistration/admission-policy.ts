@@ -1,9 +1,12 @@
 /** What validating and mutating admission policies and their bindings share. */
 import { child, type FieldError, forbidden, index, invalid, required } from '#api/field-error.js'
-import { isDns1035Label, isDns1123Subdomain } from '#api/names.js'
+import { isDns1035Label, isDns1123Subdomain, isPathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import type { Strategy } from '#registry/resource-definition.js'
+import { validConditions } from '#validation/conditions.js'
 import { sameJson } from '#validation/immutable.js'
+import { validLabelSelector } from '#validation/label-selector.js'
+import { onlyStatusChanges } from '../status.js'
 import { variableTypes } from './expressions.js'
 import {
   defaultMatch,
@@ -19,22 +22,29 @@ interface ParamKind {
   kind?: string
 }
 
+const groupVersionErrors = (path: string, text: string): FieldError[] => {
+  if (text === '') return [required(path)]
+  if (text.split('/').length > 2)
+    return [invalid(path, text, `unexpected GroupVersion string: ${text}`)]
+  const [version = '', group = ''] = text.split('/').reverse()
+  const groupTexts = group === '' ? [] : isDns1123Subdomain(group)
+  const versionTexts = isDns1035Label(version)
+  return [
+    ...(groupTexts.length > 0 ? [invalid(path, group, groupTexts.join(','))] : []),
+    ...(version === ''
+      ? [invalid(path, text, 'version must be specified')]
+      : versionTexts.length > 0
+        ? [invalid(path, version, versionTexts.join(','))]
+        : []),
+  ]
+}
+
 const paramKindErrors = (param: ParamKind | undefined): FieldError[] => {
   if (!param) return []
   const { apiVersion = '', kind = '' } = param
   const path = 'spec.paramKind'
   return [
-    ...(apiVersion === ''
-      ? [required(`${path}.apiVersion`)]
-      : apiVersion.split('/').length > 2
-        ? [
-            invalid(
-              `${path}.apiVersion`,
-              apiVersion,
-              `unexpected GroupVersion string: ${apiVersion}`,
-            ),
-          ]
-        : []),
+    ...groupVersionErrors(`${path}.apiVersion`, apiVersion),
     ...(kind === ''
       ? [required(`${path}.kind`)]
       : isDns1035Label(kind.toLowerCase()).map((m) =>
@@ -63,7 +73,11 @@ const variableErrors = (variables: Variable[]): FieldError[] =>
     ]
   })
 
-export const commonPolicyErrors = ({ spec }: KubeObject): FieldError[] => {
+/** `more` are further rules about the match constraints, reported after the common ones. */
+export const commonPolicyErrors = (
+  { spec }: KubeObject,
+  more: (match: MatchResources, path: string) => FieldError[] = () => [],
+): FieldError[] => {
   const match: MatchResources | undefined = spec.matchConstraints
   return [
     ...oneOf('spec.failurePolicy', spec.failurePolicy, failurePolicies),
@@ -75,6 +89,7 @@ export const commonPolicyErrors = ({ spec }: KubeObject): FieldError[] => {
           ...((match.resourceRules ?? []).length === 0
             ? [required('spec.matchConstraints.resourceRules')]
             : []),
+          ...more(match, 'spec.matchConstraints'),
         ]),
     ...matchConditionErrors(spec.matchConditions ?? [], 'spec.matchConditions', {
       params: Boolean(spec.paramKind),
@@ -83,6 +98,24 @@ export const commonPolicyErrors = ({ spec }: KubeObject): FieldError[] => {
     ...variableTypes(spec.variables ?? [], Boolean(spec.paramKind)).errors,
   ]
 }
+
+interface ExpressionWarning {
+  fieldRef?: string
+  warning?: string
+}
+
+const statusErrors = ({ status = {} }: KubeObject): FieldError[] => [
+  ...((status.typeChecking?.expressionWarnings ?? []) as ExpressionWarning[]).flatMap(
+    ({ fieldRef = '', warning = '' }, i) => {
+      const at = index('status.typeChecking.expressionWarnings', i)
+      return [
+        ...(warning === '' ? [required(child(at, 'warning'))] : []),
+        ...(fieldRef.trim() === '' ? [required(child(at, 'fieldRef'))] : []),
+      ]
+    },
+  ),
+  ...validConditions('status.conditions', status.conditions),
+]
 
 export const policyStrategy = (
   validate: (object: KubeObject) => FieldError[],
@@ -104,6 +137,9 @@ export const policyStrategy = (
     if (hasStatus) next.status = previous.status
   },
   validateUpdate: validate,
+  ...(hasStatus
+    ? { status: { prepareForUpdate: onlyStatusChanges, validateUpdate: statusErrors } }
+    : {}),
 })
 
 const paramRefErrors = (ref: KubeObject['spec']): FieldError[] => {
@@ -111,23 +147,22 @@ const paramRefErrors = (ref: KubeObject['spec']): FieldError[] => {
   const path = 'spec.paramRef'
   const { name = '', selector, parameterNotFoundAction: action } = ref
   const exclusive = 'name and selector are mutually exclusive'
-  const selection =
-    name !== '' && selector
-      ? [forbidden(`${path}.name`, exclusive), forbidden(`${path}.selector`, exclusive)]
-      : name === '' && !selector
-        ? [required(path, 'one of name or selector must be specified')]
-        : []
+  const both = name !== '' && selector
   return [
-    ...selection,
-    ...(action === undefined
+    ...isPathSegmentName(name).map((m) => invalid(`${path}.name`, name, m)),
+    ...(both ? [forbidden(`${path}.name`, exclusive)] : []),
+    ...validLabelSelector(`${path}.selector`, selector),
+    ...(both ? [forbidden(`${path}.selector`, exclusive)] : []),
+    ...(name === '' && !selector
+      ? [required(path, 'one of name or selector must be specified')]
+      : []),
+    ...(!action
       ? [required(`${path}.parameterNotFoundAction`)]
       : oneOf(`${path}.parameterNotFoundAction`, action, ['Deny', 'Allow'])),
   ]
 }
 
-export const bindingStrategy = (
-  more: (spec: KubeObject['spec']) => FieldError[] = () => [],
-): Strategy => {
+export const bindingStrategy = (more: (spec: KubeObject['spec']) => FieldError[]): Strategy => {
   const validate = ({ spec = {} }: KubeObject): FieldError[] => {
     const name: string = spec.policyName ?? ''
     return [

@@ -10,7 +10,7 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
-import { isQualifiedName } from '#api/names.js'
+import { isPathSegmentName, isQualifiedName } from '#api/names.js'
 import { type PolicyNames, results } from '#cel/policy-environment.js'
 import { type LabelSelector, validLabelSelector } from '#validation/label-selector.js'
 import { expressionErrors } from './expressions.js'
@@ -86,7 +86,10 @@ const namedRuleErrors = (rule: MatchRule, path: string): FieldError[] => {
   const names = rule.resourceNames ?? []
   const at = child(path, 'resourceNames')
   return [
-    ...names.flatMap((name, i) => (names.indexOf(name) < i ? [duplicate(index(at, i), name)] : [])),
+    ...names.flatMap((name, i) => [
+      ...isPathSegmentName(name).map((m) => invalid(index(at, i), name, m)),
+      ...(names.indexOf(name) < i ? [duplicate(index(at, i), name)] : []),
+    ]),
     ...ruleErrors(rule, path),
   ]
 }
@@ -110,6 +113,19 @@ export const matchResourcesErrors = (match: MatchResources, path: string): Field
     namedRuleErrors(rule, index(child(path, 'excludeResourceRules'), i)),
   ),
 ]
+
+const mutatingOperations = ['*', 'CONNECT', 'CREATE', 'UPDATE']
+
+/** Nothing is mutated by a delete. */
+export const mutatingOperationErrors = (
+  { resourceRules }: MatchResources,
+  path: string,
+): FieldError[] =>
+  (resourceRules ?? []).flatMap((rule) =>
+    (rule.operations ?? []).flatMap((operation) =>
+      oneOf(child(path, 'resourceRules', 'operations'), operation, mutatingOperations),
+    ),
+  )
 
 export const defaultMatch = (match: MatchResources | undefined): void => {
   if (!match) return

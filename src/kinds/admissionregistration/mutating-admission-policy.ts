@@ -1,10 +1,10 @@
-import type { MatchRule } from '#admission/match-rule.js'
 import { child, type FieldError, index, invalid, notSupported, required } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { type PolicyNames, results } from '#cel/policy-environment.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { commonPolicyErrors, policyStrategy, sampleConstraints } from './admission-policy.js'
 import { expressionErrors, namesOfPolicy } from './expressions.js'
+import { mutatingOperationErrors } from './match-rules.js'
 
 const patchTypes = ['ApplyConfiguration', 'JSONPatch']
 const fields: Readonly<Record<string, string>> = {
@@ -38,29 +38,13 @@ const mutationErrors = (mutation: Mutation, path: string, names: PolicyNames): F
   ]
 }
 
-/** Nothing is mutated by a delete. */
-const operationErrors = (rules: MatchRule[]): FieldError[] =>
-  rules.flatMap(({ operations = [] }) =>
-    operations.includes('DELETE')
-      ? [
-          notSupported('spec.matchConstraints.resourceRules.operations', 'DELETE', [
-            '*',
-            'CONNECT',
-            'CREATE',
-            'UPDATE',
-          ]),
-        ]
-      : [],
-  )
-
 const validate = (object: KubeObject): FieldError[] => {
   const { spec } = object
   const mutations: Mutation[] = spec.mutations ?? []
   const policy: string | undefined = spec.reinvocationPolicy
   const names = namesOfPolicy(object)
   return [
-    ...commonPolicyErrors(object),
-    ...operationErrors(spec.matchConstraints?.resourceRules ?? []),
+    ...commonPolicyErrors(object, mutatingOperationErrors),
     ...(mutations.length === 0
       ? [required('spec.mutations', 'mutations must contain at least one item')]
       : mutations.flatMap((m, i) => mutationErrors(m, index('spec.mutations', i), names))),

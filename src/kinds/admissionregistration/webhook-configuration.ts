@@ -57,13 +57,11 @@ const timeoutSecondsMax = 30
 
 const nameErrors = (name: string, path: string): FieldError[] => {
   if (name === '') return [required(path)]
-  const malformed = isDns1123Subdomain(name).map((m) => invalid(path, name, m))
+  const texts = isDns1123Subdomain(name)
+  if (texts.length > 0) return [invalid(path, name, texts.join(','))]
   return name.split('.').length < 3
-    ? [
-        ...malformed,
-        invalid(path, name, 'should be a domain with at least three segments separated by dots'),
-      ]
-    : malformed
+    ? [invalid(path, name, 'should be a domain with at least three segments separated by dots')]
+    : []
 }
 
 const versionErrors = (versions: string[], path: string): FieldError[] => {
@@ -95,8 +93,7 @@ const urlErrors = (text: string, path: string): FieldError[] => {
   }
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(text)?.[1]?.toLowerCase()
   if (scheme !== 'https') {
-    const shown = scheme ?? text
-    const wrong = invalid(at, scheme ?? shown, `'https' is the only allowed URL scheme; ${urlForm}`)
+    const wrong = invalid(at, scheme ?? '', `'https' is the only allowed URL scheme; ${urlForm}`)
     return url?.host
       ? [wrong]
       : [wrong, invalid(at, url?.host ?? '', `host must be specified; ${urlForm}`)]
@@ -131,8 +128,9 @@ const servicePathErrors = (path: string, at: string): FieldError[] => {
 const serviceErrors = (service: ServiceReference, path: string): FieldError[] => {
   const at = child(path, 'service')
   return [
-    ...(service.name ? [] : [required(child(at, 'name'))]),
-    ...(service.namespace ? [] : [required(child(at, 'namespace'))]),
+    // Upstream hands name and namespace over in the wrong order: each is reported as the other.
+    ...(service.namespace ? [] : [required(child(at, 'name'))]),
+    ...(service.name ? [] : [required(child(at, 'namespace'))]),
     ...(isPort(service.port)
       ? []
       : [invalid(child(at, 'port'), service.port, `port is not valid: ${portMessage}`)]),

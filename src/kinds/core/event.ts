@@ -1,4 +1,4 @@
-import { type FieldError, invalid, notSupported, required } from '#api/field-error.js'
+import { type FieldError, invalid, required } from '#api/field-error.js'
 import { isDns1123Subdomain, isQualifiedName, pathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
@@ -6,52 +6,49 @@ import { defineKind } from '#registry/resource-definition.js'
 /** Events live for an hour; upstream's --event-ttl. */
 export const eventTtlSeconds = 3_600
 
-const namespaceErrors = ({ metadata, involvedObject = {} }: KubeObject): FieldError[] => {
-  const own = metadata.namespace ?? ''
-  const other: string = involvedObject.namespace ?? ''
-  const path = 'involvedObject.namespace'
-  const mismatch = (): FieldError[] => [invalid(path, other, 'does not match event.namespace')]
-  // An event about something without a namespace lies in the default one.
-  if (other === '')
-    return own === 'default' || own === 'kube-system' || own === '' ? [] : mismatch()
-  return own === other ? [] : mismatch()
-}
-
-export const validateCoreEvent = (event: KubeObject): FieldError[] => [
-  ...namespaceErrors(event),
-  ...isDns1123Subdomain(event.metadata.namespace ?? '').map((m) =>
-    invalid('metadata.namespace', event.metadata.namespace, m),
-  ),
-]
-
 const lengthErrors = (path: string, value: string, max: number): FieldError[] =>
   Buffer.byteLength(value) > max ? [invalid(path, '', `can have at most ${max} characters`)] : []
 
-/** What events.k8s.io asks of an event, beyond the core group; both groups store one form. */
-export const validateNewEvent = (event: KubeObject): FieldError[] => {
-  const { eventTime, reportingComponent = '', reportingInstance = '' } = event
-  const needed = (path: string, value: string): FieldError[] =>
-    value === '' ? [required(path)] : []
-  if (!eventTime) return [required('eventTime')]
+const needed = (path: string, value: string): FieldError[] => (value === '' ? [required(path)] : [])
+
+/** With a time of their own, events are of the new form, and more is asked of them. */
+const newFormErrors = (event: KubeObject, controllerField: string): FieldError[] => {
+  const { reportingComponent = '', reportingInstance = '', action = '', reason = '' } = event
   return [
-    ...needed('reportingController', reportingComponent),
-    ...(reportingComponent === ''
-      ? []
-      : isQualifiedName(reportingComponent).map((m) =>
-          invalid('reportingController', reportingComponent, m),
-        )),
+    ...needed(controllerField, reportingComponent),
+    ...isQualifiedName(reportingComponent).map((m) =>
+      invalid(controllerField, reportingComponent, m),
+    ),
     ...needed('reportingInstance', reportingInstance),
     ...lengthErrors('reportingInstance', reportingInstance, 128),
-    ...needed('action', event.action ?? ''),
-    ...lengthErrors('action', event.action ?? '', 128),
-    ...needed('reason', event.reason ?? ''),
-    ...lengthErrors('reason', event.reason ?? '', 128),
+    ...needed('action', action),
+    ...lengthErrors('action', action, 128),
+    ...needed('reason', reason),
+    ...lengthErrors('reason', reason, 128),
     ...lengthErrors('message', event.message ?? '', 1_024),
-    ...(event.type === 'Normal' || event.type === 'Warning'
-      ? []
-      : [notSupported('type', event.type ?? '', [])]),
   ]
 }
+
+const clusterNamespaces = { old: ['', 'default'], new: ['default', 'kube-system'] }
+
+/** What both groups ask, of creates and updates alike; `controllerField` is the group's name of it. */
+export const eventErrors = (event: KubeObject, controllerField: string): FieldError[] => {
+  const own = event.metadata.namespace ?? ''
+  const other: string = event.involvedObject?.namespace ?? ''
+  const isNew = Boolean(event.eventTime)
+  // An event about something without a namespace lies in the default one.
+  const agrees =
+    other === '' ? clusterNamespaces[isNew ? 'new' : 'old'].includes(own) : isNew || own === other
+  return [
+    ...(agrees
+      ? []
+      : [invalid('involvedObject.namespace', other, 'does not match event.namespace')]),
+    ...(isNew ? newFormErrors(event, controllerField) : []),
+    ...isDns1123Subdomain(own).map((m) => invalid('namespace', own, m)),
+  ]
+}
+
+const validate = (event: KubeObject): FieldError[] => eventErrors(event, 'reportingComponent')
 
 /** In the shape that both groups share. */
 export const eventStrategy = {
@@ -68,8 +65,8 @@ export default defineKind({
   ttlSeconds: eventTtlSeconds,
   strategy: {
     ...eventStrategy,
-    validate: validateCoreEvent,
-    validateUpdate: validateCoreEvent,
+    validate,
+    validateUpdate: validate,
   },
   sample: {
     metadata: { name: 'sample' },

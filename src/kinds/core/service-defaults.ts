@@ -4,6 +4,7 @@ import {
   isExternallyAccessible,
   needsClusterIp,
   needsHealthCheck,
+  needsInternalTrafficPolicy,
   needsNodePort,
   type ServicePort,
   type ServiceSpec,
@@ -29,7 +30,7 @@ export const defaultService = (object: KubeObject): void => {
     if (!port.targetPort) port.targetPort = port.port
   }
   if (isExternallyAccessible(spec)) spec.externalTrafficPolicy ||= 'Cluster'
-  if (needsClusterIp(spec)) spec.internalTrafficPolicy ??= 'Cluster'
+  if (needsInternalTrafficPolicy(spec)) spec.internalTrafficPolicy ??= 'Cluster'
   if (spec.type === 'LoadBalancer') spec.allocateLoadBalancerNodePorts ??= true
   for (const ingress of object.status?.loadBalancer?.ingress ?? [])
     if (ingress.ip) ingress.ipMode ??= 'VIP'
@@ -115,5 +116,5 @@ export const dropTypeDependent = (next: ServiceSpec, previous: ServiceSpec): voi
   dropUnchanged(isLoadBalancer, 'allocateLoadBalancerNodePorts')
   dropUnchanged(isLoadBalancer, 'loadBalancerClass')
   dropUnchanged(isExternallyAccessible, 'externalTrafficPolicy')
-  dropUnchanged(needsClusterIp, 'internalTrafficPolicy')
+  dropUnchanged(needsInternalTrafficPolicy, 'internalTrafficPolicy')
 }

@@ -37,7 +37,9 @@ export interface Service extends KubeObject {
 
 export const isHeadless = ({ clusterIPs }: ServiceSpec): boolean =>
   clusterIPs?.length === 1 && clusterIPs[0] === 'None'
-export const needsClusterIp = ({ type }: ServiceSpec): boolean =>
+/** A type that is none is refused, and its address reported no second time. */
+export const needsClusterIp = ({ type }: ServiceSpec): boolean => type !== 'ExternalName'
+export const needsInternalTrafficPolicy = ({ type }: ServiceSpec): boolean =>
   type === 'ClusterIP' || type === 'NodePort' || type === 'LoadBalancer'
 export const needsNodePort = ({ type }: ServiceSpec): boolean =>
   type === 'NodePort' || type === 'LoadBalancer'

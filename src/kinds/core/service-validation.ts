@@ -27,8 +27,8 @@ import { validClusterIpChange, validClusterIps } from './service-cluster-ips.js'
 import {
   isExternallyAccessible,
   isHeadless,
-  needsClusterIp,
   needsHealthCheck,
+  needsInternalTrafficPolicy,
   type ServicePort,
   type ServiceSpec,
 } from './service-spec.js'
@@ -227,7 +227,7 @@ const trafficErrors = (spec: ServiceSpec): FieldError[] => {
     )
   const internalPath = 'spec.internalTrafficPolicy'
   if (internalTrafficPolicy === undefined) {
-    if (needsClusterIp(spec)) errors.push(required(internalPath))
+    if (needsInternalTrafficPolicy(spec)) errors.push(required(internalPath))
   } else if (!trafficPolicies.includes(internalTrafficPolicy))
     errors.push(notSupported(internalPath, internalTrafficPolicy, trafficPolicies))
   const { trafficDistribution } = spec

@@ -56,18 +56,46 @@ const statusErrors = (next: KubeObject, previous: KubeObject): FieldError[] => {
   return ingress.flatMap((entry, i) => ingressErrors(entry, index(path, i)))
 }
 
-const warnings = ({ spec }: KubeObject): string[] => {
+const hintsAnnotation = 'service.kubernetes.io/topology-aware-hints'
+
+const headlessWarnings = (spec: ServiceSpec): string[] => [
+  ...(spec.loadBalancerIP ? ['spec.loadBalancerIP is ignored for headless services'] : []),
+  ...(spec.externalIPs?.length ? ['spec.externalIPs is ignored for headless services'] : []),
+  ...(spec.sessionAffinity === 'None'
+    ? []
+    : ['spec.SessionAffinity is ignored for headless services']),
+]
+
+const ignoredWarnings = (spec: ServiceSpec): string[] => {
+  if (spec.type !== 'ExternalName')
+    return spec.externalName
+      ? ['spec.externalName is ignored when spec.type is not "ExternalName"']
+      : []
+  return spec.externalIPs?.length
+    ? ['spec.externalIPs is ignored when spec.type is "ExternalName"']
+    : []
+}
+
+const warnings = ({ metadata, spec }: KubeObject): string[] => {
   const { loadBalancerIP = '', externalIPs = [], trafficDistribution }: ServiceSpec = spec
   const plain = withoutLeadingZeros(loadBalancerIP)
+  const isPlainlyHeadless = spec.type === 'ClusterIP' && spec.clusterIP === 'None'
   return [
-    ...(spec.type === 'LoadBalancer' && plain !== undefined
-      ? [
-          `spec.loadBalancerIP: non-standard IP address ${JSON.stringify(loadBalancerIP)} is invalid: use ${JSON.stringify(plain)}`,
-        ]
-      : []),
-    ...(externalIPs.length > 0
+    ...(metadata.annotations?.[hintsAnnotation] === undefined
+      ? []
+      : [
+          `annotation ${hintsAnnotation} is deprecated, please use service.kubernetes.io/topology-mode instead`,
+        ]),
+    ...(isPlainlyHeadless ? headlessWarnings(spec) : []),
+    ...(externalIPs.length > 0 && !isPlainlyHeadless && spec.type !== 'ExternalName'
       ? ['spec.externalIPs is deprecated and may no longer be implemented in some clusters']
       : []),
+    ...(plain === undefined
+      ? []
+      : [
+          `spec.loadBalancerIP: non-standard IP address ${JSON.stringify(loadBalancerIP)} is invalid: use ${JSON.stringify(plain)}`,
+        ]),
+    ...ignoredWarnings(spec),
     ...(trafficDistribution === 'PreferClose'
       ? ['spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"']
       : []),

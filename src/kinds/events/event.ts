@@ -1,12 +1,9 @@
 /** The events of events.k8s.io are stored in the core form: the same objects under other names. */
+import { type FieldError, invalid, required } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
-import {
-  eventStrategy,
-  eventTtlSeconds,
-  validateCoreEvent,
-  validateNewEvent,
-} from '../core/event.js'
+import { immutable, sameJson } from '#validation/immutable.js'
+import { eventErrors, eventStrategy, eventTtlSeconds } from '../core/event.js'
 
 /** Name here, name in the core form. */
 const renamed: readonly (readonly [string, string])[] = [
@@ -29,6 +26,60 @@ const fromCore = new Map(renamed.map(([here, there]) => [there, here]))
 
 /** Fields that Go always writes, of one form or of the other. */
 const always = { source: {}, firstTimestamp: null, lastTimestamp: null, eventTime: null }
+
+const seriesErrors = ({ series }: KubeObject): FieldError[] => [
+  ...(series && (series.count ?? 0) < 2
+    ? [invalid('series.count', '', 'should be at least 2')]
+    : []),
+  ...(series && !series.lastObservedTime ? [required('series.lastObservedTime')] : []),
+]
+
+const controllerField = 'reportingController'
+
+const createErrors = (event: KubeObject): FieldError[] => {
+  const { component = '', host = '' } = event.source ?? {}
+  const unset = (path: string, isSet: boolean): FieldError[] =>
+    isSet ? [invalid(path, '', 'needs to be unset')] : []
+  return [
+    ...eventErrors(event, controllerField),
+    ...seriesErrors(event),
+    ...(event.eventTime ? [] : [required('eventTime')]),
+    ...(event.type === 'Normal' || event.type === 'Warning'
+      ? []
+      : [invalid('type', '', `has invalid value: ${event.type ?? ''}`)]),
+    ...unset('firstTimestamp', Boolean(event.firstTimestamp)),
+    ...unset('lastTimestamp', Boolean(event.lastTimestamp)),
+    ...unset('count', Boolean(event.count)),
+    ...unset('source', component !== '' || host !== ''),
+  ]
+}
+
+/** Each field that an update may not change, as it is when it is missing, in upstream's order. */
+const immutableFields: readonly (readonly [string, unknown, string?])[] = [
+  ['involvedObject', {}, 'core.v1.ObjectReference'],
+  ['reason', ''],
+  ['message', ''],
+  ['source', {}, 'core.v1.EventSource'],
+  ['firstTimestamp', null],
+  ['lastTimestamp', null],
+  ['count', 0],
+  ['reason', ''],
+  ['type', ''],
+  ['eventTime', null],
+  ['action', ''],
+  ['related', null, 'core.v1.ObjectReference'],
+  ['reportingController', ''],
+  ['reportingInstance', ''],
+]
+
+const updateErrors = (next: KubeObject, previous: KubeObject): FieldError[] => [
+  ...eventErrors(next, controllerField),
+  ...(sameJson(next.series ?? null, previous.series ?? null) ? [] : seriesErrors(next)),
+  ...immutableFields.flatMap(([field, missing, type]) => {
+    const stored = field === controllerField ? 'reportingComponent' : field
+    return immutable(field, next[stored] ?? missing, previous[stored] ?? missing, type)
+  }),
+]
 
 export default defineKind({
   group: 'events.k8s.io',
@@ -64,8 +115,8 @@ export default defineKind({
   },
   strategy: {
     ...eventStrategy,
-    validate: (event) => [...validateNewEvent(event), ...validateCoreEvent(event)],
-    validateUpdate: validateCoreEvent,
+    validate: createErrors,
+    validateUpdate: updateErrors,
   },
   sample: {
     metadata: { name: 'sample-new' },

@@ -11,6 +11,7 @@ import { isDns1123Label, isDns1123Subdomain } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { ownStatus } from '../status.js'
+import { conditionsOnly } from './status.js'
 
 const precedenceMax = 10_000
 const verbs = 'create delete deletecollection get list patch proxy update watch'.split(' ')
@@ -114,6 +115,17 @@ const resourceRuleErrors = (rule: ResourceRule, path: string): FieldError[] => {
   ]
 }
 
+const urlErrors = (url: string, path: string): FieldError[] => {
+  const refuse = (text: string): FieldError[] => [invalid(path, url, text)]
+  if (url === '') return refuse('must not be empty')
+  if (!url.startsWith('/')) return refuse('must start with slash')
+  if (url.includes(' ')) return refuse('must not contain white-space')
+  if (url.includes('//')) return refuse('must not contain double slash')
+  const star = url.indexOf('*')
+  const isSuffix = star < 0 || (star === url.length - 1 && url.endsWith('/*'))
+  return isSuffix ? [] : refuse('wildcard can only do suffix matching')
+}
+
 const pathRuleErrors = (rule: PathRule, path: string): FieldError[] => {
   const urls = rule.nonResourceURLs ?? []
   const at = child(path, 'nonResourceURLs')
@@ -121,7 +133,9 @@ const pathRuleErrors = (rule: PathRule, path: string): FieldError[] => {
     ...verbErrors(rule.verbs ?? [], child(path, 'verbs')),
     ...(urls.length === 0
       ? [required(at, 'nonResourceURLs must contain at least one value')]
-      : wildcard(at, urls, 'non-resource URLs')),
+      : urls.includes('*')
+        ? wildcard(at, urls, 'non-resource URLs')
+        : urls.flatMap((url, i) => urlErrors(url, index(at, i)))),
   ]
 }
 
@@ -183,6 +197,7 @@ export default defineKind({
     ...ownStatus('io.k8s.api.flowcontrol.v1.FlowSchemaStatus'),
     validate,
     validateUpdate: validate,
+    status: conditionsOnly,
   },
   sample: {
     metadata: { name: 'sample' },

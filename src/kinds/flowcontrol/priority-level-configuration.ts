@@ -3,9 +3,13 @@ import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { inRange } from '#validation/formats.js'
 import { ownStatus } from '../status.js'
+import { conditionsOnly } from './status.js'
 
 const limitedPath = 'spec.limited'
 const queuingPath = 'spec.limited.limitResponse.queuing'
+
+const queuesMax = 10_000_000
+const hashBits = 60
 
 const percentErrors = (path: string, value: number | undefined): FieldError[] =>
   value !== undefined && (value < 0 || value > 100) ? [invalid(path, value, inRange(0, 100))] : []
@@ -15,22 +19,35 @@ const sharesErrors = (path: string, value: number | undefined): FieldError[] =>
 
 const queuingErrors = (queuing: KubeObject['spec']): FieldError[] => {
   const { queues = 0, handSize = 0, queueLengthLimit = 0 } = queuing
-  const positive = (field: string, value: number): FieldError[] =>
-    value > 0 ? [] : [invalid(`${queuingPath}.${field}`, value, 'must be positive')]
+  const refuse = (field: string, value: number, text: string): FieldError[] => [
+    invalid(`${queuingPath}.${field}`, value, text),
+  ]
+  const queueErrors =
+    queues <= 0
+      ? refuse('queues', queues, 'must be positive')
+      : queues > queuesMax
+        ? refuse('queues', queues, `must not be greater than ${queuesMax}`)
+        : []
+  const handErrors = (): FieldError[] => {
+    if (handSize <= 0) return refuse('handSize', handSize, 'must be positive')
+    if (handSize > queues)
+      return refuse('handSize', handSize, `should not be greater than queues (${queues})`)
+    // Bits that shuffle sharding takes of the hash of a flow.
+    return Math.ceil(Math.log2(queues) * handSize) > hashBits
+      ? refuse(
+          'handSize',
+          handSize,
+          `required entropy bits of deckSize ${queues} and handSize ${handSize} should not be greater than ${hashBits}`,
+        )
+      : []
+  }
   return [
-    ...positive('queueLengthLimit', queueLengthLimit),
-    ...positive('queues', queues),
-    ...positive('handSize', handSize),
-    ...(handSize > queues
-      ? [
-          invalid(
-            `${queuingPath}.handSize`,
-            handSize,
-            `should not be greater than queues (${queues})`,
-          ),
-        ]
-      : []),
-  ].filter((error, i, all) => all.findIndex((e) => e.field === error.field) === i)
+    ...(queueLengthLimit > 0
+      ? []
+      : refuse('queueLengthLimit', queueLengthLimit, 'must be positive')),
+    ...queueErrors,
+    ...handErrors(),
+  ]
 }
 
 const responseErrors = ({ type = '', queuing }: KubeObject['spec'] = {}): FieldError[] => {
@@ -113,6 +130,7 @@ export default defineKind({
     ...ownStatus('io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationStatus'),
     validate,
     validateUpdate: validate,
+    status: conditionsOnly,
   },
   sample: {
     metadata: { name: 'sample' },

@@ -1,0 +1,20 @@
+/** The statuses of both kinds: conditions of their own form, and nothing else is written with them. */
+import { child, duplicate, type FieldError, index, required } from '#api/field-error.js'
+import type { KubeObject } from '#api/object.js'
+import { onlyStatusChanges } from '../status.js'
+
+const statusErrors = ({ status = {} }: KubeObject): FieldError[] => {
+  const types: string[] = (status.conditions ?? []).map(({ type = '' }) => type)
+  return types.flatMap((type, i) => {
+    const at = child(index('status.conditions', i), 'type')
+    return [
+      ...(types.indexOf(type) < i ? [duplicate(at, type)] : []),
+      ...(type === '' ? [required(at)] : []),
+    ]
+  })
+}
+
+export const conditionsOnly = {
+  prepareForUpdate: onlyStatusChanges,
+  validateUpdate: statusErrors,
+}
