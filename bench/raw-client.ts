@@ -17,6 +17,7 @@ export class RawConnection {
   #length = 0
   /** Bytes of the whole answer; 0 while its headers have not come, -1 when it is chunked. */
   #wanted = 0
+  #closed = false
   #pending: { resolve: (answer: Answer) => void; reject: (error: Error) => void } | undefined
 
   constructor(url: URL, token: string) {
@@ -31,13 +32,17 @@ export class RawConnection {
     this.#socket.setNoDelay(true)
     this.#socket.on('data', (chunk) => this.#take(chunk))
     this.#socket.on('error', (error) => this.#pending?.reject(error))
-    this.#socket.on('close', () => this.#pending?.reject(new Error('the server closed')))
+    this.#socket.on('close', () => {
+      this.#closed = true
+      this.#pending?.reject(new Error('the server closed'))
+    })
   }
 
   request(method: string, path: string, body?: Buffer, type = 'application/json'): Promise<Answer> {
     const entity = body ? `content-type: ${type}\r\ncontent-length: ${body.length}\r\n` : ''
     const head = `${method} ${path} HTTP/1.1\r\nhost: ${this.#host}\r\n${this.#authorization}accept: application/json\r\n${entity}\r\n`
     return new Promise((resolve, reject) => {
+      if (this.#closed) reject(new Error('the server closed before'))
       this.#pending = { resolve, reject }
       this.#socket.write(body ? Buffer.concat([Buffer.from(head), body]) : head)
     })

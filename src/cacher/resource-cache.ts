@@ -126,6 +126,7 @@ export class ResourceCache {
    * the cache stands at. Watchers of the same view at the same cursor get the very same batch.
    */
   batchAfter(selection: Selection, cursor: number, upTo: number): ObjectEventBatch | undefined {
+    if (cursor >= this.#lastChange) return undefined
     if (selection.matches !== undefined || selection.key !== undefined) {
       return this.#collect(selection, cursor, upTo)
     }

@@ -94,17 +94,17 @@ t.test('JSON is written once, with resourceVersion where upstream has it', async
   t.equal(
     String(withRevision(encodeObject(object), 7)),
     '{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","uid":"u","resourceVersion":"7",' +
-      '"generation":2,"labels":{"app":"x"}},"spec":{"n":1},"data":{"__proto__":1,"big":4611686018427387904}}',
+      '"generation":2,"labels":{"app":"x"}},"spec":{"n":1},"data":{"__proto__":1,"big":4611686018427387904}}\n',
   )
   const bare = { kind: 'X', apiVersion: 'v1', metadata: {} }
   t.equal(
     String(withRevision(encodeObject(bare), 7)),
-    '{"kind":"X","apiVersion":"v1","metadata":{"resourceVersion":"7"}}',
+    '{"kind":"X","apiVersion":"v1","metadata":{"resourceVersion":"7"}}\n',
   )
   const foreign = Buffer.from('{"apiVersion":"v1","kind":"X","metadata":{"uid":"u","name":"ü"}}')
   t.equal(
     String(withRevision(foreign, 7)),
-    '{"kind":"X","apiVersion":"v1","metadata":{"name":"ü","uid":"u","resourceVersion":"7"}}',
+    '{"kind":"X","apiVersion":"v1","metadata":{"name":"ü","uid":"u","resourceVersion":"7"}}\n',
   )
 })
 

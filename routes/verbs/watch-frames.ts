@@ -1,0 +1,195 @@
+/** Frames of a watch: made once for all watchers of their form, and sent as chunks that are made once, too. */
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { stringify } from '#api/json.js'
+import type { KubeObject } from '#api/object.js'
+import type { Status } from '#api/status.js'
+import type { ObjectEvent } from '#cacher/object-storage.js'
+import { limits } from '#limits'
+import { emptyObject } from '#registry/empty-object.js'
+import { makeTable, parseIncludeObject, partialObjectMetadata } from '#registry/table-printer.js'
+import type { Target } from '../api-deps.js'
+import { type Negotiated, protobuf } from '../negotiation.js'
+import { frameInProtobuf } from '../protobuf.js'
+import { bytesOf, inAlphabet, viewOf } from '../stored-json.js'
+
+const frameStarts: Readonly<Record<string, Buffer>> = {
+  ADDED: Buffer.from('{"type":"ADDED","object":'),
+  MODIFIED: Buffer.from('{"type":"MODIFIED","object":'),
+  DELETED: Buffer.from('{"type":"DELETED","object":'),
+}
+
+const chunkEnd = Buffer.from('\r\n')
+const frameEnd = Buffer.from('}\n')
+
+/** The pieces of a frame in one buffer, as a chunk of HTTP/1.1 if it is to be one. */
+const assemble = (pieces: readonly Buffer[], asChunk: boolean): Buffer => {
+  if (!asChunk) return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces)
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
+  return Buffer.concat([Buffer.from(`${length.toString(16)}\r\n`), ...pieces, chunkEnd])
+}
+
+/**
+ * Frames by what they show and form: the resource, the conversion with its version, protobuf, chunk. Watchers of one view
+ * share their batches, so that the frames of a batch are put together once, too.
+ */
+const frames = new WeakMap<ObjectEvent | readonly ObjectEvent[], Map<string, Buffer>>()
+
+const frameOf = (
+  shown: ObjectEvent | readonly ObjectEvent[],
+  form: string,
+  make: () => Buffer,
+): Buffer => {
+  let forms = frames.get(shown)
+  if (forms === undefined) {
+    forms = new Map()
+    frames.set(shown, forms)
+  }
+  let frame = forms.get(form)
+  if (frame === undefined) {
+    frame = make()
+    forms.set(form, frame)
+  }
+  return frame
+}
+
+const initialEventsEnd = 'k8s.io/initial-events-end'
+
+export interface FrameOptions {
+  readonly negotiated: Negotiated
+  /** The `includeObject` parameter, for Tables. */
+  readonly includeObject: string
+  /** Whether each frame is to be a chunk of HTTP/1.1. */
+  readonly asChunks: boolean
+  readonly now: () => number
+}
+
+/** Turns events, bookmarks and errors into frames of one form. */
+export class FrameMaker {
+  readonly #target: Target
+  readonly #options: FrameOptions
+  readonly #form: string
+  readonly #inProtobuf: boolean
+  #headerSent = false
+
+  constructor(target: Target, options: FrameOptions) {
+    this.#target = target
+    this.#options = options
+    const { group, version } = target.definition.gvr
+    const { convert, convertVersion, mediaType } = options.negotiated
+    this.#inProtobuf = mediaType === protobuf
+    this.#form = `${options.asChunks ? 'chunk ' : ''}${this.#inProtobuf ? 'protobuf ' : ''}${group}/${version} ${convert === undefined ? '' : `${convert} ${convertVersion}`}`
+  }
+
+  event(event: ObjectEvent): Buffer {
+    const { convert } = this.#options.negotiated
+    // The first row of a Table brings its header, and ages differ from second to second: rows are not shared.
+    if (convert === 'Table')
+      return this.#wrap(event.type, this.#table(viewOf(this.#target.definition, event.stored)))
+    return frameOf(event, this.#form, () => {
+      if (convert !== undefined)
+        return this.#wrap(event.type, this.#partial(viewOf(this.#target.definition, event.stored)))
+      if (this.#inProtobuf)
+        return this.#wrap(event.type, viewOf(this.#target.definition, event.stored))
+      const line = bytesOf(this.#target.definition, event.stored)
+      return this.#frame(frameStarts[event.type]!, line.subarray(0, -1), frameEnd)
+    })
+  }
+
+  events(events: readonly ObjectEvent[]): Buffer {
+    const [first] = events
+    if (events.length === 1) return this.event(first!)
+    const join = () => Buffer.concat(events.map((event) => this.event(event)))
+    return this.#options.negotiated.convert === 'Table' ? join() : frameOf(events, this.#form, join)
+  }
+
+  bookmark(revision: number, isInitialEventsEnd: boolean): Buffer {
+    const object = emptyObject(this.#target.definition)
+    object.metadata = {
+      resourceVersion: String(revision),
+      ...(isInitialEventsEnd ? { annotations: { [initialEventsEnd]: 'true' } } : {}),
+    }
+    const { convert } = this.#options.negotiated
+    return this.#wrap(
+      'BOOKMARK',
+      convert === undefined
+        ? this.#target.definition.isCustom && !this.#inProtobuf
+          ? inAlphabet(object)
+          : object
+        : convert === 'Table'
+          ? this.#table(object)
+          : this.#partial(object),
+    )
+  }
+
+  error(status: Status): Buffer {
+    return this.#wrap('ERROR', status)
+  }
+
+  #wrap(type: string, object: unknown): Buffer {
+    if (this.#inProtobuf) return this.#frame(frameInProtobuf(type, object))
+    return this.#frame(Buffer.from(`{"type":"${type}","object":${stringify(object)}}\n`))
+  }
+
+  #frame(...pieces: readonly Buffer[]): Buffer {
+    return assemble(pieces, this.#options.asChunks)
+  }
+
+  #partial(object: KubeObject): unknown {
+    return partialObjectMetadata(
+      object,
+      this.#options.negotiated.convertVersion,
+      this.#target.definition,
+    )
+  }
+
+  #table(object: KubeObject): unknown {
+    const columns = !this.#headerSent
+    this.#headerSent = true
+    const { resourceVersion } = object.metadata
+    return makeTable(
+      [object],
+      resourceVersion === undefined ? {} : { resourceVersion },
+      {
+        definition: this.#target.definition,
+        apiVersion: this.#options.negotiated.convertVersion,
+        includeObject: parseIncludeObject(this.#options.includeObject),
+        now: this.#options.now(),
+      },
+      { columns },
+    )
+  }
+}
+
+/**
+ * One client of a watch. Node would make a chunk of HTTP/1.1 for each client anew, in four pieces: ours are made with the
+ * frames and go to the socket as they are. Where there is no such socket (HTTP/2, an answer that waits for the one before
+ * it) frames are not chunks, and Node is left to wrap them.
+ */
+export class FrameStream {
+  readonly #response: ServerResponse
+  readonly #socket: Socket | undefined
+
+  /** Of an answer whose header is written. */
+  constructor(response: ServerResponse) {
+    this.#response = response
+    this.#socket = response.chunkedEncoding ? (response.socket ?? undefined) : undefined
+  }
+
+  get takesChunks(): boolean {
+    return this.#socket !== undefined
+  }
+
+  write(frame: Buffer): void {
+    if (this.#socket === undefined) this.#response.write(frame)
+    else this.#socket.write(frame)
+  }
+
+  /** Undefined while the client keeps up. */
+  drained(signal: AbortSignal): Promise<unknown> | undefined {
+    const stream = this.#socket ?? this.#response
+    if (stream.writableLength <= limits.watcherSocketBytesMax) return undefined
+    return once(stream, 'drain', { signal })
+  }
+}
