@@ -12,6 +12,7 @@ import {
   type ContainerSpec,
   type ContainerStatus,
   fieldPathOf,
+  findContainer,
   formatPod,
   isTerminalPhase,
   type Pod,
@@ -24,6 +25,7 @@ import { defaultGraceSeconds, type PodHost, PodSync } from './pod-sync.js'
 import { Prober } from './prober.js'
 import type { HandlerTarget } from './run-handler.js'
 import type { Container, Sandbox } from './runtime.js'
+import { readTerminationMessage } from './termination-message.js'
 
 export type PodWorkerState = 'syncing' | 'terminating' | 'terminated' | 'finished'
 
@@ -47,6 +49,8 @@ export class PodWorker {
   #halting = false
   #busy = false
   #again = false
+  /** By container, what it has said about its end. */
+  readonly #messages = new Map<string, string>()
   readonly #whenIdle: (() => void)[] = []
   #timer: NodeJS.Timeout | undefined
   #dueAt = 0
@@ -156,6 +160,7 @@ export class PodWorker {
     }
     if (this.#state === 'terminating') this.#followProbes()
     if (this.#state === 'terminated' && this.#gone) return this.#finish()
+    await this.#readMessages()
     this.#publish()
   }
 
@@ -215,6 +220,7 @@ export class PodWorker {
         if (this.#halting) return
       }
     }
+    await this.#readMessages()
     // A volume that cannot be removed must not hold the Pod.
     await this.#context.volumes
       .remove(this.#pod.metadata.uid)
@@ -255,6 +261,29 @@ export class PodWorker {
     return this.#context.runtime.containersOf(this.#pod.metadata.uid)
   }
 
+  async #readMessages(): Promise<void> {
+    const { runtime, volumes, log } = this.#context
+    const folder = volumes.podFolder(this.#pod.metadata.uid)
+    for (const container of this.#containers()) {
+      const spec = findContainer(this.#pod, container.name)
+      if (container.state !== 'exited' || !spec || this.#messages.has(container.id)) continue
+      try {
+        const said = await readTerminationMessage(runtime, folder, { spec, container })
+        this.#messages.set(container.id, said ?? this.#messageBefore(container))
+      } catch (error) {
+        const { message } = error as Error
+        log.warn({ pod: formatPod(this.#pod), error: message }, 'no termination message')
+        this.#messages.set(container.id, '')
+      }
+    }
+  }
+  /** Read by an earlier kubelet, and gone since with the Pod's folder. */
+  #messageBefore({ id, name }: Container): string {
+    const { state, lastState } = this.#statusOf(name) ?? {}
+    const ends = [state?.terminated, lastState?.terminated]
+    return ends.find((end) => end?.containerID?.endsWith(`//${id}`))?.message ?? ''
+  }
+
   #sandbox(): Sandbox | undefined {
     return this.#context.runtime.sandboxesOf(this.#pod.metadata.uid).find(({ ready }) => ready)
   }
@@ -277,7 +306,10 @@ export class PodWorker {
       pod: writer.newest(this.#pod),
       runtimeName: runtime.name,
       sandbox: this.#sandbox(),
-      containers: this.#containers(),
+      containers: this.#containers().map((container) => {
+        const message = [container.message, this.#messages.get(container.id)].filter(Boolean)
+        return { ...container, message: message.join(': ') }
+      }),
       problems: this.#sync.problems,
       probes: this.#prober,
       ending,

@@ -54,7 +54,8 @@ export interface ContainerConfig {
   readonly tty: boolean
   /** Digest of the container's spec: a container that runs with another one is replaced. */
   readonly hash: string
-  readonly terminationMessagePath: string
+  /** As in `SIGUSR1`; missing: the image's, else SIGTERM. */
+  readonly stopSignal?: string
   readonly resources?: { readonly cpuMillis?: number; readonly memoryBytes?: number }
 }
 

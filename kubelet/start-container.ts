@@ -7,6 +7,7 @@ import type { ContainerSpec } from './pod.js'
 import { amountOf } from './resource-amount.js'
 import { type HandlerTarget, runHandler } from './run-handler.js'
 import { type ContainerRuntime, type Sandbox, StartError } from './runtime.js'
+import { makeTerminationFile } from './termination-message.js'
 import type { Volumes } from './volumes.js'
 
 export interface StartDeps {
@@ -68,6 +69,8 @@ const create = async (deps: StartDeps, request: StartRequest): Promise<string> =
       'Container has no command and images are not run here: it pauses until it is stopped'
     deps.event('Warning', 'NoCommand', message, spec.name)
   }
+  const folder = deps.volumes.podFolder(facts.pod.metadata.uid)
+  const termination = await makeTerminationFile(folder, spec, attempt)
   return deps.runtime.createContainer(sandbox, {
     name: spec.name,
     attempt,
@@ -77,11 +80,11 @@ const create = async (deps: StartDeps, request: StartRequest): Promise<string> =
     args: (spec.args ?? []).map((word) => expand(word, env)),
     env: [...env],
     workingDir: spec.workingDir || undefined,
-    mounts: deps.volumes.mountsOf(facts, spec),
+    mounts: [...deps.volumes.mountsOf(facts, spec), termination],
     stdin: spec.stdin === true,
     tty: spec.tty === true,
     hash: hashOf(spec),
-    terminationMessagePath: spec.terminationMessagePath ?? '/dev/termination-log',
+    ...(spec.lifecycle?.stopSignal ? { stopSignal: spec.lifecycle.stopSignal } : {}),
     resources: limitsOf(spec),
   })
 }

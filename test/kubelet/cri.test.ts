@@ -55,9 +55,15 @@ t.test('Pods as containers', { skip: containerdMissing }, async (t) => {
     t.equal(await get(`http://${pod.status!.podIP}:8080/index.html`), 'served\n')
     t.equal(await node.logs('web'), 'up\n')
     t.match(await node.logs('web', '?timestamps=true'), /^\d{4}-\d\d-\d\dT[^ ]+Z up\n$/)
-    await node.run('once', inImage('cat /nope; exit 6'), { restartPolicy: 'Never' })
+    await node.run('once', inImage('cat /nope; echo gave up >/dev/termination-log; exit 6'), {
+      restartPolicy: 'Never',
+    })
     const once = await node.until('once', ({ status }) => status?.phase === 'Failed')
-    t.match(stateOf(once).terminated, { exitCode: 6, reason: 'Error' })
+    t.match(stateOf(once).terminated, {
+      exitCode: 6,
+      reason: 'Error',
+      message: 'gave up\n',
+    })
     for (const name of ['web', 'once']) {
       await node.delete(name)
       await node.gone(name)

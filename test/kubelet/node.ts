@@ -56,7 +56,7 @@ export interface TestNode {
   /** Stops the server, does something, and starts it again on the same port. */
   serverAwayWhile(meanwhile: () => Promise<void>): Promise<void>
   /** Starts the kubelet as a process; resolves when its node is Ready. */
-  startProcess(): Promise<ChildProcess>
+  startProcess(nodeFlags?: readonly string[]): Promise<ChildProcess>
 }
 
 const isReady = (pod: Pod): boolean =>
@@ -194,10 +194,11 @@ export const startNode = async (
       await meanwhile()
       server = await startServer(port)
     },
-    startProcess: async () => {
+    startProcess: async (nodeFlags = []) => {
       const child = spawn(
         process.execPath,
         [
+          ...nodeFlags,
           main,
           'kubelet',
           '--kubeconfig',

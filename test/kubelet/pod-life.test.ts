@@ -236,3 +236,26 @@ t.test('a command that is not there, and a Pod that does not fit', async (t) => 
   const big = await node.until('big', ({ status }) => status?.phase === 'Failed')
   t.match(big.status, { reason: 'OutOfcpu', message: /^Pod was rejected: Node didn't have enough/ })
 })
+
+t.test('a container says why it ended in its file, or by its log when it failed', async (t) => {
+  const node = await startNode(t)
+  const messageOf = (pod: Pod) => pod.status!.containerStatuses![0]!.state.terminated!.message
+  const runOnce = async (name: string, container: Parameters<typeof node.run>[1]) => {
+    await node.run(name, container, { restartPolicy: 'Never' })
+    const pod = await node.until(name, ({ status }) => /Succeeded|Failed/.test(status!.phase!))
+    return messageOf(pod)
+  }
+  const words = 'head -c 5000 /dev/zero | tr "\\0" x >"$CONTAINER_ROOT/last/words"; exit 1'
+  const long = { ...script(words), terminationMessagePath: '/last/words' }
+  t.equal(await runOnce('long', long), 'x'.repeat(4096), 'its end, of what is too long')
+  const logged = 'for i in $(seq 100); do echo line $i; done'
+  const byLog = (code: number) => ({
+    ...script(`${logged}; exit ${code}`),
+    terminationMessagePolicy: 'FallbackToLogsOnError',
+  })
+  const lines = (await runOnce('failed', byLog(3)))!.trimEnd().split('\n')
+  t.same([lines.length, lines[0], lines.at(-1)], [80, 'line 21', 'line 100'])
+  t.equal(await runOnce('fine', byLog(0)), undefined)
+  await node.delete('long', 1)
+  await node.gone('long')
+})

@@ -67,7 +67,6 @@ const startRuntime = async (t: Test, root?: string) => {
       stdin: false,
       tty: false,
       hash: 'h',
-      terminationMessagePath: '/dev/termination-log',
       ...config,
     })
     await runtime.startContainer(id)

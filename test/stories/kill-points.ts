@@ -55,6 +55,9 @@ export const startStoryCluster = async (endpoint?: string): Promise<ClusterProce
   return cluster
 }
 
+/** For a step to come, beside the time that processes are away. */
+const patienceMs = 60_000
+
 /** Kills each process at its step, and starts it again after `awayMs`. */
 class Killer {
   readonly #world: World
@@ -114,8 +117,8 @@ export const playCase = async (
   one: Case,
   { namespace, awayMs }: { namespace: string; awayMs: number },
 ): Promise<string[]> => {
-  const world = new World(cluster, namespace)
-  const { story } = one
+  const { story, kills } = one
+  const world = new World(cluster, namespace, patienceMs + kills.length * awayMs)
   const killer = new Killer(world, one, awayMs)
   // What Pods write makes no event.
   const looking = setInterval(() => killer.look(), 10)

@@ -1,9 +1,10 @@
 /**
  * All kill points, or some of them, for a release:
- *   node dist/test/stories/main.js [--story TEXT] [--step TEXT] [--process NAME] [--away MS] [--ci] [--list]
- * One line a case; the exit code is 1 when one has ended wrongly.
+ *   node dist/test/stories/main.js [--story TEXT] [--step TEXT] [--process NAME] [--away MS] [--ci] [--cri] [--list]
+ * With --cri Pods are containers of a containerd of its own. One line a case; the exit code is 1 when one has ended wrongly.
  */
 import { parseArgs } from 'node:util'
+import { containerdMissing, startContainerd } from '../kubelet/containerd.js'
 import { casesOfCi, everyCase, nameOf, playCase, startStoryCluster } from './kill-points.js'
 
 const { values: flags } = parseArgs({
@@ -12,7 +13,7 @@ const { values: flags } = parseArgs({
     step: { type: 'string', default: '' },
     process: { type: 'string', default: '' },
     away: { type: 'string', default: '300' },
-    endpoint: { type: 'string' },
+    cri: { type: 'boolean', default: false },
     ci: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
   },
@@ -28,7 +29,9 @@ const chosen = (flags.ci ? casesOfCi() : everyCase()).filter(
 )
 if (flags.list) for (const one of chosen) print(nameOf(one))
 else {
-  const cluster = await startStoryCluster(flags.endpoint)
+  if (flags.cri && containerdMissing) throw new Error(containerdMissing)
+  const containerd = flags.cri ? await startContainerd() : undefined
+  const cluster = await startStoryCluster(containerd?.endpoint)
   let failures = 0
   for (const [i, one] of chosen.entries()) {
     const from = performance.now()
@@ -43,6 +46,7 @@ else {
   }
   const { output } = cluster
   const left = await cluster.close()
+  await containerd?.stop()
   if (left.length > 0) print(`left behind: ${left.join(', ')}`)
   print(`${chosen.length - failures} of ${chosen.length} ended as they should`)
   if (failures > 0) process.stderr.write(output)

@@ -79,6 +79,10 @@ export class ClusterProcesses {
     this.#options = options
   }
 
+  /** Pods are containers, of the image that test/kubelet/containerd.ts makes. */
+  get isContainerized(): boolean {
+    return this.#options.endpoint !== undefined
+  }
   get client(): Client {
     return this.#client!
   }

@@ -9,6 +9,7 @@ import { Informer } from '#client/informer.js'
 import { silentLog } from '#client/log.js'
 import { isPodReady, type Pod } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
+import { imageName } from '../kubelet/containerd.js'
 import { type ClusterProcesses, clusterVariable, sleep, until } from './processes.js'
 
 const watched = {
@@ -38,9 +39,13 @@ export class World {
   onChange: () => void = () => {}
   onPod: (event: 'added' | 'deleted', pod: Pod) => void = () => {}
 
-  constructor(cluster: ClusterProcesses, namespace: string) {
+  readonly #patienceMs: number
+
+  /** Waits as long as `patienceMs` for what a story wants to see. */
+  constructor(cluster: ClusterProcesses, namespace: string, patienceMs = 60_000) {
     this.cluster = cluster
     this.namespace = namespace
+    this.#patienceMs = patienceMs
     this.folder = path.join(cluster.folder, 'records', namespace)
     mkdirSync(this.folder, { recursive: true, mode: 0o777 })
   }
@@ -189,7 +194,7 @@ export class World {
   }
 
   until(what: string, holds: () => unknown): Promise<void> {
-    return until(`${what} in ${this.namespace}`, holds)
+    return until(`${what} in ${this.namespace}`, holds, this.#patienceMs)
   }
 
   /** Processes of this namespace's Pods. */
@@ -199,7 +204,7 @@ export class World {
 
   /**
    * A container that records its life: its uid in `starts`, and in `two` when another process of its identity still
-   * lives, which a lock of the kernel's tells. Then it does what `onTerm` says at SIGTERM.
+   * lives, which a lock of the kernel's tells where flock(1) is (not in a busybox). Then it does what `onTerm` says at SIGTERM.
    */
   container(onTerm: string, extra: object = {}): object {
     const { folder } = this
@@ -208,13 +213,13 @@ export class World {
       valueFrom: { fieldRef: { fieldPath } },
     })
     const command = `exec 9>"${folder}/lock-$STORY_POD"
-flock -n 9 || echo "$STORY_POD" >>"${folder}/two"
+! command -v flock >/dev/null || flock -n 9 || echo "$STORY_POD" >>"${folder}/two"
 trap '${onTerm.replaceAll('$RECORDS', folder)}' TERM
 echo "$STORY_UID" >>"${folder}/starts"
 while :; do sleep 0.05 9>&-; done`
     return {
       name: 'main',
-      image: 'none.example/main',
+      image: this.cluster.isContainerized ? imageName : 'none.example/main',
       command: ['sh', '-c', command],
       env: [
         { name: clusterVariable, value: this.cluster.folder },
@@ -222,6 +227,10 @@ while :; do sleep 0.05 9>&-; done`
         field('STORY_NAMESPACE', 'metadata.namespace'),
         field('STORY_UID', 'metadata.uid'),
       ],
+      // Seen in a container where it is outside.
+      ...(this.cluster.isContainerized
+        ? { volumeMounts: [{ name: 'records', mountPath: folder }] }
+        : {}),
       ...extra,
     }
   }
@@ -230,6 +239,9 @@ while :; do sleep 0.05 9>&-; done`
     return {
       terminationGracePeriodSeconds: 20,
       containers: [this.container(onTerm, containerExtra)],
+      ...(this.cluster.isContainerized
+        ? { volumes: [{ name: 'records', hostPath: { path: this.folder } }] }
+        : {}),
       ...extra,
     }
   }

@@ -48,6 +48,19 @@ export interface CriSandbox {
   created_at: number
 }
 
+/** CRI's numbers of stop signals: their place here; 0 leaves it to the image. */
+const signals = [
+  'RUNTIME_DEFAULT',
+  ...['ABRT', 'ALRM', 'BUS', 'CHLD', 'CLD', 'CONT', 'FPE', 'HUP', 'ILL', 'INT', 'IO', 'IOT'],
+  ...['KILL', 'PIPE', 'POLL', 'PROF', 'PWR', 'QUIT', 'SEGV', 'STKFLT', 'STOP', 'SYS', 'TERM'],
+  ...['TRAP', 'TSTP', 'TTIN', 'TTOU', 'URG', 'USR1', 'USR2', 'VTALRM', 'WINCH', 'XCPU', 'XFSZ'],
+  'RTMIN',
+  ...Array.from({ length: 15 }, (_, i) => `RTMIN+${i + 1}`),
+  ...Array.from({ length: 14 }, (_, i) => `RTMAX-${14 - i}`),
+  'RTMAX',
+]
+const signalNumber = (name = ''): number => Math.max(0, signals.indexOf(name.replace(/^SIG/, '')))
+
 const states: readonly ContainerState[] = ['created', 'running', 'exited', 'unknown']
 export const stateOf = (state: number): ContainerState => states[state] ?? 'unknown'
 
@@ -142,6 +155,7 @@ export const containerConfigOf = (
     log_path: `${config.name}_${config.attempt}.log`,
     stdin: config.stdin,
     tty: config.tty,
+    stop_signal: signalNumber(config.stopSignal),
     linux: {
       resources: {
         ...(cpuMillis

@@ -67,6 +67,7 @@ const messages: Readonly<Record<string, Fields>> = {
     stdin: ['bool', 12],
     tty: ['bool', 14],
     linux: ['LinuxContainerConfig', 15],
+    stop_signal: ['int32', 18],
   },
   CreateContainerRequest: {
     pod_sandbox_id: ['string', 1],
