@@ -4,12 +4,13 @@ import { badRequest, unsupportedMediaType } from '#api/errors.js'
 import { JsonSyntaxError, parse } from '#api/json.js'
 import { getOwn, isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
+import { protobufToJson } from '#registry/decode/protobuf.js'
+import { ProtobufError } from '#registry/decode/protobuf-reader.js'
 import type { Query } from '#registry/query.js'
 import type { DeleteOptions } from '#registry/resource-definition.js'
 import { checkDeleteOptions } from '#registry/validate-options.js'
 import { parseYaml, YamlSyntaxError } from '#registry/yaml.js'
 import { bodyOf } from './decode-body.js'
-import { decodeDeleteOptionsProtobuf } from './delete-options-protobuf.js'
 import { inputMediaType, mediaTypes } from './negotiation.js'
 
 const fromQuery = (query: Query): DeleteOptions => {
@@ -148,10 +149,22 @@ const fromValue = (value: JsonValue): DeleteOptions => {
   return options as DeleteOptions
 }
 
+const schemaName = 'io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions'
+
+/** The one body that clients send in protobuf to every resource, whatever they read. */
+const fromProtobuf = (body: Buffer): DeleteOptions => {
+  try {
+    return fromValue(protobufToJson(body, schemaName))
+  } catch (error) {
+    if (error instanceof ProtobufError) throw badRequest(error.message)
+    throw error
+  }
+}
+
 const fromBody = (request: FastifyRequest, body: Buffer): DeleteOptions => {
   const mediaType = inputMediaType(request.bodyType)
   if (mediaType === undefined) throw unsupportedMediaType(mediaTypes)
-  if (mediaType === 'protobuf') return decodeDeleteOptionsProtobuf(body)
+  if (mediaType === 'protobuf') return fromProtobuf(body)
   const text = body.toString('utf8')
   try {
     return fromValue(mediaType === 'yaml' ? parseYaml(text).value : parse(text))

@@ -2,19 +2,13 @@
 
 import { durationMs, durationProblem } from '#api/duration.js'
 import { badRequest } from '#api/errors.js'
-import type { RequestInfo } from '#api/request-info.js'
 import { limits } from '#limits'
 import type { Filter } from './kube-request.js'
-
-const longVerbs = new Set(['watch', 'proxy'])
-const longSubresources = new Set(['attach', 'exec', 'proxy', 'log', 'portforward'])
-
-/** They have no deadline, so nobody reads theirs. */
-const isLongRunning = ({ isResourceRequest, verb, subresource }: RequestInfo): boolean =>
-  isResourceRequest && (longVerbs.has(verb) || longSubresources.has(subresource))
+import { isLongRunning } from './max-in-flight.js'
 
 export const requestTimeout: Filter = (request) => {
   const url = request.raw.url ?? ''
+  // What is long-running has no deadline, so nobody reads its own.
   if (!url.includes('timeout=') || isLongRunning(request.kube.info)) return
   const text = new URLSearchParams(url.slice(url.indexOf('?') + 1)).get('timeout')
   if (!text) return
