@@ -3,7 +3,8 @@ import { ApiError, internalError } from '#api/errors.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { NotJsonError, toJson } from '#cel/json-values.js'
-import { type CelValue, MapValue, StructValue } from '#cel/values.js'
+import { formatTimestamp } from '#cel/times.js'
+import { type CelValue, MapValue, StructValue, Timestamp } from '#cel/values.js'
 import { decodeObject } from '#registry/decode.js'
 import type { FieldType } from '#registry/field-manager/field-type.js'
 import { mergeObjects } from '#registry/field-manager/merge-typed.js'
@@ -57,12 +58,47 @@ const atomicPaths = (type: FieldType, value: JsonValue, path: string): string[] 
   ]
 }
 
-/** Decoded as a body is, with the defaults of its kind. */
-const decoded = (definition: ResourceDefinition, value: JsonObject): KubeObject => {
+/** How upstream prints what has no form in JSON when it stands in a configuration. */
+const goValue = (value: CelValue): string | undefined => {
+  if (value === null) return '&{NULL_VALUE}'
+  if (value instanceof Timestamp) {
+    const [date, time] = formatTimestamp(value).replace('Z', '').split('T')
+    return `&{${date} ${time} +0000 UTC}`
+  }
+  if (!(value instanceof Uint8Array)) return undefined
+  const bytes = [...value].map((byte) => `0x${byte.toString(16)}`)
+  return `&value.valueUnstructured{Value:[]uint8{${bytes.join(', ')}}}`
+}
+
+/** Such a value fits no type. */
+const misfit = (value: CelValue, type: FieldType | undefined, path: string): string | undefined => {
+  const shown = goValue(value)
+  if (shown !== undefined) {
+    const scalar = type?.scalar === 'untyped' ? 'any scalar' : type?.scalar
+    const wanted = type?.map !== undefined ? 'map' : type?.list !== undefined ? 'list' : scalar
+    return wanted === undefined ? undefined : `${path}: expected ${wanted}, got ${shown}`
+  }
+  const entries: [string, CelValue][] =
+    value instanceof StructValue
+      ? [...value.fields]
+      : value instanceof MapValue
+        ? value.keys().map((key) => [String(key), value.get(key)!])
+        : []
+  for (const [key, inner] of entries) {
+    const under = type?.map?.named(key) ?? type?.map?.element
+    const found = misfit(inner, under, `${path}${printElement(fieldElement(key))}`)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** Decoded as a body is, with the defaults of its kind; what cannot be decoded is upstream's mistake, not the client's. */
+const decoded = (definition: ResourceDefinition, value: JsonValue) => {
   try {
-    return decodeObject(definition, value).object
+    return decodeObject(definition, value)
   } catch (error) {
-    throw error instanceof ApiError ? internalError(error.message) : error
+    if (!(error instanceof ApiError)) throw error
+    throw internalError(error.message.replace(/^.*? cannot be handled as a \w+: /, ''))
   }
 }
 
@@ -89,7 +125,8 @@ export const applyConfiguration = (
     throw new MutationError(`error applying patch: ${why}`)
   }
   const type = typeOfDefinition(definition)
-  const mismatch = mismatchOf(patch as JsonObject, type, { allowDuplicates: false })
+  const mismatch =
+    misfit(result, type, '') ?? mismatchOf(patch as JsonObject, type, { allowDuplicates: false })
   if (mismatch !== undefined) fail(`failed to convert patch object to typed object: ${mismatch}`)
   const atomic = atomicPaths(type, patch as JsonObject, '')
   if (atomic.length > 0)
@@ -97,7 +134,7 @@ export const applyConfiguration = (
       `invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${atomic.join(', ')}`,
     )
   const live = object as unknown as JsonObject
-  return decoded(definition, mergeObjects(live, patch as JsonObject, type))
+  return decoded(definition, mergeObjects(live, patch as JsonObject, type)).object
 }
 
 const operationOf = (value: CelValue): JsonObject => {
@@ -139,7 +176,7 @@ export const applyJsonPatches = (
     if (error instanceof JsonPatchProblem) throw new MutationError(`JSON Patch: ${error.message}`)
     throw error
   }
-  const { object: next, strictErrors } = decodeObject(definition, patched)
+  const { object: next, strictErrors } = decoded(definition, patched)
   if (strictErrors.length > 0)
     throw internalError(`strict decoding error: ${strictErrors.join(', ')}`)
   return next

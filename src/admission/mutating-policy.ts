@@ -1,6 +1,6 @@
 /** MutatingAdmissionPolicies and their bindings (apiserver, pkg/admission/plugin/policy/mutating). */
 import { type ApiError, failure } from '#api/errors.js'
-import { jsonEqual } from '#api/json-object.js'
+import { cloneJson, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import { type PolicyNames, results } from '#cel/policy-environment.js'
 import { limits } from '#limits'
@@ -30,6 +30,7 @@ import {
   type ResourceOfKind,
   requestOf,
 } from './policy-input.js'
+import { type Reinvocation, reinvocationOf } from './reinvocation.js'
 
 const group = 'admissionregistration.k8s.io'
 const policies = { group, resource: 'mutatingadmissionpolicies' }
@@ -106,18 +107,36 @@ const collect = async (
   return { invocations, problems }
 }
 
-/** Puts the new content into the object that the chain holds on to. */
+/** Puts the new content into the object that the chain holds on to, in the order of the new one. */
 const replaceContent = (object: KubeObject, next: KubeObject): void => {
-  for (const key of Object.keys(object)) if (!(key in next)) delete object[key]
-  Object.assign(object, next)
+  const content = { ...next }
+  for (const key of Object.keys(object)) delete object[key]
+  Object.assign(object, content)
 }
+
+interface Outcome {
+  readonly problems: Problem[]
+  /** False when its conditions do not hold, or end in an error. */
+  readonly isInvoked: boolean
+  /** Something was applied, even if that changed nothing. */
+  readonly isMutated: boolean
+}
+
+const keyOf = ({ policy, binding, param }: Invocation): string =>
+  JSON.stringify([
+    policy.metadata.name,
+    binding.metadata.name,
+    param?.metadata.namespace,
+    param?.metadata.name,
+  ])
 
 /** Each mutation sees what those before it made. */
 const mutateOnce = async (
   attributes: AdmissionAttributes,
   invocation: Invocation,
   authorize: Authorize,
-): Promise<Problem[]> => {
+  reinvocation: Reinvocation,
+): Promise<Outcome> => {
   const { object, definition } = attributes
   const { policy, param } = invocation
   const { conditions, variables, mutations } = compiledPolicy(policy)
@@ -133,23 +152,27 @@ const mutateOnce = async (
     if (!(error instanceof EvaluationError || error instanceof MutationError)) throw error
     problems.push({ ...invocation, message: error.message, reason: 'Invalid' })
   }
+  let isMutated = false
+  const outcome = (isInvoked: boolean): Outcome => ({ problems, isInvoked, isMutated })
   try {
-    if (!(await conditionsHold(conditions, activation()))) return []
+    if (!(await conditionsHold(conditions, activation()))) return outcome(false)
   } catch (error) {
     note(error)
-    return problems
+    return outcome(false)
   }
-  if (object === undefined) return []
+  if (!reinvocation.mayAsk(keyOf(invocation))) return outcome(false)
+  if (object === undefined) return outcome(true)
   for (const { expression, apply } of mutations) {
     budget.left = limits.celObjectCostMax
     try {
       const result = await evaluate(expression, activation(), budget)
       replaceContent(object, apply(definition, object, result))
+      isMutated = true
     } catch (error) {
       note(error)
     }
   }
-  return problems
+  return outcome(true)
 }
 
 const ignores = ({ policy }: BoundPolicy): boolean => policy.spec.failurePolicy === 'Ignore'
@@ -174,31 +197,32 @@ const denial = (attributes: AdmissionAttributes, problems: readonly Problem[]): 
   })
 }
 
-const contentOf = (object: KubeObject | undefined): JsonObject =>
-  structuredClone(object ?? {}) as JsonObject
+const contentOf = ({ object }: AdmissionAttributes): JsonObject =>
+  cloneJson((object ?? {}) as unknown as JsonObject)
 
-const isChanged = (object: KubeObject | undefined, before: JsonObject): boolean =>
-  !jsonEqual((object ?? {}) as unknown as JsonObject, before)
-
-/** The policies that are asked in a round; those that asked for it come back when a later one changed the object. */
 const runRound = async (
   attributes: AdmissionAttributes,
   invocations: readonly Invocation[],
   { authorize }: Means,
-): Promise<{ again: Invocation[]; problems: Problem[] }> => {
+): Promise<Problem[]> => {
+  const reinvocation = reinvocationOf(attributes, 'policies')
+  reinvocation.begin(attributes)
   const problems: Problem[] = []
-  const again: Invocation[] = []
-  let invoked: Invocation[] = []
+  let isMutated = false
   for (const invocation of invocations) {
-    const before = contentOf(attributes.object)
-    problems.push(...(await mutateOnce(attributes, invocation, authorize)))
-    if (isChanged(attributes.object, before)) {
-      again.push(...invoked)
-      invoked = []
-    }
-    if (invocation.policy.spec.reinvocationPolicy === 'IfNeeded') invoked.push(invocation)
+    const before = contentOf(attributes)
+    const outcome = await mutateOnce(attributes, invocation, authorize, reinvocation)
+    problems.push(...outcome.problems)
+    isMutated ||= outcome.isMutated
+    if (!outcome.isInvoked) continue
+    const hasChanged = outcome.isMutated && !jsonEqual(contentOf(attributes), before)
+    const { reinvocationPolicy } = invocation.policy.spec
+    reinvocation.asked(keyOf(invocation), reinvocationPolicy, hasChanged)
   }
-  return { again, problems }
+  // Even mutations that change nothing make the policies before them be asked again.
+  if (isMutated) reinvocation.mutated()
+  reinvocation.end(attributes)
+  return problems
 }
 
 export const mutatingAdmissionPolicy = (means: Means): AdmissionPlugin => ({
@@ -206,21 +230,8 @@ export const mutatingAdmissionPolicy = (means: Means): AdmissionPlugin => ({
   mutate: async (attributes) => {
     if (attributes.operation === 'DELETE') return
     const { invocations, problems } = await collect(attributes, means)
-    if (invocations.length > 0) {
-      const first = await runRound(attributes, invocations, means)
-      problems.push(...first.problems)
-      refuse(attributes, problems)
-      // Plugins are asked a second time at most, however much that changes.
-      if (first.again.length > 0) {
-        const second = await runRound(attributes, first.again, means)
-        problems.push(...second.problems)
-      }
-    }
-    refuse(attributes, problems)
+    if (invocations.length > 0) problems.push(...(await runRound(attributes, invocations, means)))
+    const refused = problems.filter((problem) => !ignores(problem))
+    if (refused.length > 0) throw denial(attributes, refused)
   },
 })
-
-const refuse = (attributes: AdmissionAttributes, problems: readonly Problem[]): void => {
-  const refused = problems.filter((problem) => !ignores(problem))
-  if (refused.length > 0) throw denial(attributes, refused)
-}

@@ -1,63 +1,82 @@
 /**
- * Mutating plugins run a second time when a webhook changed the object after others had seen it; of the webhooks only
- * those that ask for it and were there the first time (apiserver, pkg/admission/reinvocation.go, plugin/webhook/mutating).
+ * Mutating plugins run a second time when a webhook or a policy changed the object after others had seen it; of the
+ * webhooks and policies only those that ask for it and were there the first time (apiserver,
+ * pkg/admission/reinvocation.go, plugin/webhook/mutating, plugin/policy/mutating).
  */
 import { cloneJson, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 
-export class Reinvocation {
+interface Rounds {
   /** The second round runs. */
-  isSecond = false
-  /** A webhook changed the object. */
-  isNeeded = false
+  isSecond: boolean
+  /** A webhook or a policy changed the object. */
+  isNeeded: boolean
+}
+
+/** What one of the two plugins knows of its webhooks or policies. */
+export class Reinvocation {
+  readonly #rounds: Rounds
   #asked = new Set<string>()
   readonly #again = new Set<string>()
   #output: JsonValue | undefined
 
-  /** Called when a round of webhooks begins: what other plugins changed since the last one counts, too. */
+  constructor(rounds: Rounds) {
+    this.#rounds = rounds
+  }
+
+  /** Called when a round of the plugin begins: what other plugins changed since the last one counts, too. */
   begin({ object }: AdmissionAttributes): void {
-    if (this.isSecond && !jsonEqual(this.#output, object ?? null)) this.#requireAll()
+    if (this.#rounds.isSecond && !jsonEqual(this.#output, object ?? null)) this.#requireAll()
   }
 
   end({ object }: AdmissionAttributes): void {
     this.#output = object && cloneJson(object as unknown as JsonObject)
   }
 
-  mayAsk(webhook: string): boolean {
-    return !this.isSecond || this.#again.has(webhook)
+  mayAsk(id: string): boolean {
+    return !this.#rounds.isSecond || this.#again.has(id)
   }
 
-  /** `policy` is the webhook's reinvocationPolicy. */
-  asked(webhook: string, policy: string | undefined, hasChanged: boolean): void {
-    if (hasChanged) {
-      this.#requireAll()
-      this.isNeeded = true
-    }
-    if (policy === 'IfNeeded') this.#asked.add(webhook)
+  /** `policy` is the reinvocationPolicy. */
+  asked(id: string, policy: string | undefined, hasChanged: boolean): void {
+    if (hasChanged) this.mutated()
+    if (policy === 'IfNeeded') this.#asked.add(id)
+  }
+
+  /** All that were asked so far, and want to be, are asked again. */
+  mutated(): void {
+    this.#requireAll()
+    this.#rounds.isNeeded = true
   }
 
   #requireAll(): void {
-    for (const webhook of this.#asked) this.#again.add(webhook)
+    for (const id of this.#asked) this.#again.add(id)
     this.#asked = new Set()
   }
 }
 
-const known = new WeakMap<AdmissionAttributes, Reinvocation>()
+type Plugin = 'policies' | 'webhooks'
 
-export const reinvocationOf = (attributes: AdmissionAttributes): Reinvocation => {
+const known = new WeakMap<
+  AdmissionAttributes,
+  { readonly rounds: Rounds } & Partial<Record<Plugin, Reinvocation>>
+>()
+
+export const reinvocationOf = (attributes: AdmissionAttributes, plugin: Plugin): Reinvocation => {
   let found = known.get(attributes)
   if (found === undefined) {
-    found = new Reinvocation()
+    found = { rounds: { isSecond: false, isNeeded: false } }
     known.set(attributes, found)
   }
-  return found
+  found[plugin] ??= new Reinvocation(found.rounds)
+  return found[plugin]
 }
 
-/** Whether the plugins are to run once more. Costs nothing where no webhook was asked. */
+/** Whether the plugins are to run once more. Costs nothing where no webhook or policy was asked. */
 export const runsAgain = (attributes: AdmissionAttributes): boolean => {
-  const found = known.get(attributes)
-  if (found === undefined || found.isSecond || !found.isNeeded) return false
-  found.isSecond = true
+  const rounds = known.get(attributes)?.rounds
+  if (rounds === undefined || rounds.isSecond || !rounds.isNeeded) return false
+  rounds.isSecond = true
   return true
 }

@@ -128,7 +128,7 @@ export const mutatingAdmissionWebhook = (authorize: Authorize): AdmissionPlugin 
   mutate: async (attributes) => {
     const webhooks = await webhooksOf(attributes, 'mutatingwebhookconfigurations')
     if (webhooks.length === 0) return
-    const reinvocation = reinvocationOf(attributes)
+    const reinvocation = reinvocationOf(attributes, 'webhooks')
     reinvocation.begin(attributes)
     for (const webhook of webhooks) {
       if (!(await isAsked(webhook, attributes, authorize))) continue

@@ -8,6 +8,7 @@ import {
   Optional,
   StructValue,
   Timestamp,
+  typeNameOf,
   Uint,
 } from './values.js'
 
@@ -58,7 +59,7 @@ export class NotJsonError extends Error {}
 
 const keyText = (key: CelValue): string => {
   if (typeof key === 'string') return key
-  throw new NotJsonError('unsupported key type')
+  throw new NotJsonError(`unsupported type conversion from '${typeNameOf(key)}' to string`)
 }
 
 /** What an expression made, as JSON. */
@@ -77,5 +78,6 @@ export const toJson = (value: CelValue): JsonValue => {
   if (value instanceof Timestamp) return formatTimestamp(value)
   if (value instanceof Duration) return formatDuration(value)
   if (value instanceof Optional) return value.value === undefined ? null : toJson(value.value)
-  throw new NotJsonError('type conversion error')
+  const name = typeNameOf(value).replace(/^.*\.(?:Named)?/, '')
+  throw new NotJsonError(`type conversion error from '${name}' to '*structpb.Value'`)
 }

@@ -68,10 +68,13 @@ const patchObject = structType('Object')
 const jsonPatch = structType('JSONPatch')
 const jsonPatchFields: Fields = { ...fields(string, 'op path from'), value: dyn }
 
+/** Upstream's patches have every field; those that it does not know have a type that nothing is of. */
+const noType = structType('')
+
 /** Any name below `Object` is a type, and any name a field of it: they are checked when they are merged. */
 const openType = (name: string): FieldLookup | undefined => {
   if (name === 'JSONPatch')
-    return (field) => (Object.hasOwn(jsonPatchFields, field) ? jsonPatchFields[field] : undefined)
+    return (field) => (Object.hasOwn(jsonPatchFields, field) ? jsonPatchFields[field]! : noType)
   return name === 'Object' || name.startsWith('Object.') ? () => dyn : undefined
 }
 

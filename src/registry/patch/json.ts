@@ -169,12 +169,11 @@ const copy = (state: State, operation: JsonObject, path: string): void => {
 }
 
 const test = (state: State, path: string, expected: JsonValue): void => {
-  const found =
-    path === ''
-      ? state.root
-      : doing(`error in test for path: '${path}'`, () =>
-          readAt(find(state.root, path, `test operation does not apply: is missing path: ${path}`)),
-        )
+  let found: JsonValue | undefined = state.root
+  if (path !== '') {
+    const place = find(state.root, path, `test operation does not apply: is missing path: ${path}`)
+    found = doing(`error in test for path: '${path}'`, () => readAt(place))
+  }
   if (!jsonEqual(found ?? null, expected))
     throw new JsonPatchTestFailed(`testing value ${path} failed: test failed`)
 }
