@@ -15,6 +15,7 @@ export interface FloorAnswer {
 }
 
 const answers = new Map<string, { status: number; body: Buffer; frame: Buffer | undefined }>()
+const untaught = { status: 200, body: Buffer.from('{}'), frame: undefined }
 const watchers = new Set<ServerResponse>()
 let due: Buffer[] = []
 
@@ -40,7 +41,7 @@ const serve = (key: string, cert: string): void => {
     }
     request.resume()
     request.on('end', () => {
-      const answer = answers.get(request.method!)!
+      const answer = answers.get(request.method!) ?? untaught
       if (answer.frame !== undefined) broadcast(answer.frame)
       response.writeHead(answer.status, {
         'content-type': 'application/json',

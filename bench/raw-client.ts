@@ -10,39 +10,41 @@ const headersEnd = Buffer.from('\r\n\r\n')
 const chunkEnd = Buffer.from('\r\n0\r\n\r\n')
 
 export class RawConnection {
-  readonly #socket: TLSSocket
-  readonly #host: string
+  readonly #url: URL
+  #socket: TLSSocket
   readonly #authorization: string
   #received: Buffer[] = []
   #length = 0
   /** Bytes of the whole answer; 0 while its headers have not come, -1 when it is chunked. */
   #wanted = 0
-  #closed = false
   #pending: { resolve: (answer: Answer) => void; reject: (error: Error) => void } | undefined
 
   constructor(url: URL, token: string) {
-    this.#host = url.host
+    this.#url = url
     this.#authorization = token === '' ? '' : `authorization: Bearer ${token}\r\n`
-    this.#socket = connect({
-      host: url.hostname,
-      port: Number(url.port),
+    this.#socket = this.#connect()
+  }
+
+  #connect(): TLSSocket {
+    const socket = connect({
+      host: this.#url.hostname,
+      port: Number(this.#url.port),
       rejectUnauthorized: false,
       ALPNProtocols: ['http/1.1'],
     })
-    this.#socket.setNoDelay(true)
-    this.#socket.on('data', (chunk) => this.#take(chunk))
-    this.#socket.on('error', (error) => this.#pending?.reject(error))
-    this.#socket.on('close', () => {
-      this.#closed = true
-      this.#pending?.reject(new Error('the server closed'))
-    })
+    socket.setNoDelay(true)
+    socket.on('data', (chunk) => this.#take(chunk))
+    socket.on('error', (error) => this.#pending?.reject(error))
+    socket.on('close', () => this.#pending?.reject(new Error('the server closed')))
+    return socket
   }
 
   request(method: string, path: string, body?: Buffer, type = 'application/json'): Promise<Answer> {
     const entity = body ? `content-type: ${type}\r\ncontent-length: ${body.length}\r\n` : ''
-    const head = `${method} ${path} HTTP/1.1\r\nhost: ${this.#host}\r\n${this.#authorization}accept: application/json\r\n${entity}\r\n`
+    const head = `${method} ${path} HTTP/1.1\r\nhost: ${this.#url.host}\r\n${this.#authorization}accept: application/json\r\n${entity}\r\n`
     return new Promise((resolve, reject) => {
-      if (this.#closed) reject(new Error('the server closed before'))
+      // While the other side was measured the server may have had enough of waiting.
+      if (this.#socket.destroyed) this.#socket = this.#connect()
       this.#pending = { resolve, reject }
       this.#socket.write(body ? Buffer.concat([Buffer.from(head), body]) : head)
     })
@@ -60,7 +62,7 @@ export class RawConnection {
       lines(count)
     })
     this.#socket.write(
-      `GET ${path} HTTP/1.1\r\nhost: ${this.#host}\r\n${this.#authorization}accept: application/json\r\n\r\n`,
+      `GET ${path} HTTP/1.1\r\nhost: ${this.#url.host}\r\n${this.#authorization}accept: application/json\r\n\r\n`,
     )
   }
 

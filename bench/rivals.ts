@@ -1,6 +1,6 @@
 /** The processes that are compared: ours, the floor, or servers that run already. */
 import { type ChildProcess, fork, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -11,6 +11,8 @@ export interface Rival {
   readonly name: string
   readonly url: URL
   readonly token: string
+  /** Started here, and gone with what it holds when the run ends. */
+  readonly isOurs: boolean
   /** The floor only: what it answers from now on. */
   set?(answer: FloorAnswer): Promise<void>
   /** Resident bytes of the process; 0 when it is not ours. */
@@ -28,20 +30,45 @@ const ended = (child: ChildProcess): Promise<void> =>
     child.kill('SIGTERM')
   })
 
-export const running = (name: string, url: string, token: string): Rival => ({
+/** A server that runs already; what its process uses is known when its id is. */
+export const running = (
+  name: string,
+  { url, token, pid }: { url: string; token: string; pid?: number | undefined },
+): Rival => ({
   name,
   url: new URL(url),
   token,
-  residentBytes: () => 0,
-  cpuMs: () => 0,
+  isOurs: false,
+  residentBytes: () => (pid === undefined ? 0 : residentBytesOf(pid)),
+  cpuMs: () => (pid === undefined ? 0 : cpuMsOf(pid)),
   stop: async () => {},
 })
 
-/** Our server on a fresh data dir, and on another storage than LevelDB when one is named; with `profileDir` it leaves a CPU profile there when it stops. */
+/** As users start it, unless the bundle is older than what was compiled last. */
+const mainFile = (profiled: boolean): string => {
+  const [compiled, bundled] = [here('../src/main.js'), here('../bundle/main.js')]
+  const isFresh = existsSync(bundled) && statSync(bundled).mtimeMs > statSync(compiled).mtimeMs
+  return isFresh && !profiled ? bundled : compiled
+}
+
+export interface Ours {
+  readonly rival: Rival
+  /** From the start of the process to the line that says where it listens. */
+  readonly readyMs: number
+  readonly dataDir: string
+}
+
+export const removeDataDir = (dataDir: string): void =>
+  rmSync(dataDir, { recursive: true, force: true })
+
+/**
+ * Our server on a fresh data dir or a given one, and on another storage than LevelDB when one is named; with
+ * `profileDir` it leaves a CPU profile there when it stops. The data dir is removed unless it is to be kept.
+ */
 export const startOurs = async (
-  options: { profileDir?: string; storage?: string } = {},
-): Promise<{ rival: Rival; readyMs: number; dataDir: string }> => {
-  const dataDir = mkdtempSync(join(tmpdir(), 'kubelevel-bench-'))
+  options: { profileDir?: string; storage?: string; dataDir?: string; keepsData?: boolean } = {},
+): Promise<Ours> => {
+  const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'kubelevel-bench-'))
   const tokens = join(dataDir, 'tokens.csv')
   writeFileSync(tokens, 'bench,bench,bench,"system:masters"\n')
   const flags = ['serve', '--data-dir', dataDir, '--secure-port', '0', '--token-auth-file', tokens]
@@ -51,7 +78,7 @@ export const startOurs = async (
   if (storage !== undefined) flags.push('--storage', storage)
   const profile = profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`]
   const started = performance.now()
-  const child = spawn(process.execPath, [...profile, here('../src/main.js'), ...flags], {
+  const child = spawn(process.execPath, [...profile, mainFile(profile.length > 0), ...flags], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const url = await new Promise<string>((resolve, reject) => {
@@ -69,11 +96,12 @@ export const startOurs = async (
     name: 'kubelevel',
     url: new URL(url),
     token: 'bench',
+    isOurs: true,
     residentBytes: () => residentBytesOf(child.pid!),
     cpuMs: () => cpuMsOf(child.pid!),
     stop: async () => {
       await ended(child)
-      rmSync(dataDir, { recursive: true, force: true })
+      if (options.keepsData !== true) removeDataDir(dataDir)
     },
   }
   return { rival, readyMs: performance.now() - started, dataDir }
@@ -89,6 +117,7 @@ export const startFloor = async (key: string, cert: string): Promise<Rival> => {
     name: 'node:https',
     url: new URL(`https://127.0.0.1:${port}`),
     token: '',
+    isOurs: true,
     set: async (answer) => {
       child.send(answer)
       await next()

@@ -13,6 +13,8 @@ export interface Workload {
   call(n: number): Call
   /** Ends a round early: there is nothing left to delete. */
   readonly callsMax?: number
+  /** Sent before each round, and not measured. */
+  prepare?(): Call[]
 }
 
 export const namespace = 'bench'
@@ -49,12 +51,29 @@ const configMapBody = (name: string, kilobytes: number): Buffer =>
   )
 
 const seeded = (n: number) => `seed-${String(n).padStart(6, '0')}`
-export const seedCalls = (count: number): Call[] =>
-  Array.from({ length: count }, (_, n) => ({
+export const seedCall = (n: number): Call => ({
+  method: 'POST',
+  path: pods,
+  body: podBody(seeded(n), n),
+})
+
+/** The collection that is deleted at once, as large as the one that the reference was measured with. */
+const collectionLength = 2_300
+const collected = { collection: 'yes' }
+let collectionsMade = 0
+const collectionCalls = (): Call[] => {
+  const round = collectionsMade++
+  return Array.from({ length: collectionLength }, (_, n) => ({
     method: 'POST',
-    path: pods,
-    body: podBody(seeded(n), n),
+    path: configMaps,
+    body: Buffer.from(
+      JSON.stringify({
+        metadata: { name: `collected-${round}-${n}`, labels: collected },
+        data: { n: String(n) },
+      }),
+    ),
   }))
+}
 
 const patchOf = (change: object) => Buffer.from(JSON.stringify(change))
 const mergePatch = 'application/merge-patch+json'
@@ -81,6 +100,24 @@ export const workloads = (count: number): Workload[] => [
       path: `${pods}/${spread(n, count)}`,
       body: patchOf({ metadata: { annotations: { count: String(n) } } }),
       type: mergePatch,
+    }),
+  },
+  {
+    name: 'strategic patch',
+    call: (n) => ({
+      method: 'PATCH',
+      path: `${pods}/${spread(n, count)}`,
+      body: patchOf({ metadata: { annotations: { strategic: String(n) } } }),
+      type: 'application/strategic-merge-patch+json',
+    }),
+  },
+  {
+    name: 'JSON patch',
+    call: (n) => ({
+      method: 'PATCH',
+      path: `${pods}/${spread(n, count)}`,
+      body: patchOf([{ op: 'add', path: '/metadata/annotations', value: { json: String(n) } }]),
+      type: 'application/json-patch+json',
     }),
   },
   {
@@ -120,9 +157,15 @@ export const workloads = (count: number): Workload[] => [
   },
   { name: 'list all', call: () => ({ method: 'GET', path: pods }) },
   {
-    // The upper half of the seeds: the lower is for those that end at once.
+    name: 'delete of 2,300 at once',
+    callsMax: 1,
+    prepare: collectionCalls,
+    call: () => ({ method: 'DELETE', path: `${configMaps}?labelSelector=collection%3Dyes` }),
+  },
+  {
+    // The upper half of the seeds: the lower is for those that end at once. Enough for a warm-up and six rounds.
     name: 'delete (graceful)',
-    callsMax: count >> 2,
+    callsMax: Math.floor(count / 16),
     call: (n) => ({
       method: 'DELETE',
       path: `${pods}/${seeded((count >> 1) + (n % (count >> 1)))}`,
@@ -130,10 +173,17 @@ export const workloads = (count: number): Workload[] => [
   },
   {
     name: 'delete (grace 0)',
-    callsMax: count >> 2,
+    callsMax: Math.floor(count / 16),
     call: (n) => ({ method: 'DELETE', path: `${pods}/${seeded(n)}?gracePeriodSeconds=0` }),
   },
 ]
 
+/** Of one side of the comparison: what the floor is to be taught, in place of a call that has used up its object. */
+export const probeOf = (workload: Workload, count: number): Call =>
+  workload.callsMax === undefined ? workload.call(1_000_000) : workload.call(count - 1)
+
 export const watchPath = `${pods}?watch=true&resourceVersion=`
 export const podsPath = pods
+export const accountsPath = `/api/v1/namespaces/${namespace}/serviceaccounts`
+/** What a run leaves behind. */
+export const collections: readonly string[] = [pods, configMaps, accountsPath]

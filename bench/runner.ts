@@ -1,0 +1,144 @@
+/** One side of the comparison: its connections, and what is sent over them. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { RawConnection } from './raw-client.js'
+import type { Rival } from './rivals.js'
+import {
+  accountsPath,
+  type Call,
+  collections,
+  namespace,
+  podsPath,
+  seedCall,
+  type Workload,
+  watchPath,
+} from './workloads.js'
+
+export interface Measured {
+  calls: number
+  ms: number
+  failed: number
+  /** Processor time of the server. */
+  cpuMs: number
+}
+
+export const nothingMeasured = (): Measured => ({ calls: 0, ms: 0, failed: 0, cpuMs: 0 })
+
+const named = (name: string) => Buffer.from(JSON.stringify({ metadata: { name } }))
+
+export class Runner {
+  readonly rival: Rival
+  readonly #connections: RawConnection[]
+  readonly #counters = new Map<string, number>()
+
+  constructor(rival: Rival, connections: number) {
+    this.rival = rival
+    this.#connections = this.#open(connections)
+  }
+
+  #open(count: number): RawConnection[] {
+    const { url, token } = this.rival
+    return Array.from({ length: count }, () => new RawConnection(url, token))
+  }
+
+  send({ method, path, body, type }: Call, to = this.#connections[0]!) {
+    return to.request(method, path, body, type)
+  }
+
+  /** Sends them all, each over the connection that is free next. Throws for an answer that is no success. */
+  async sendAll(count: number, callOf: (n: number) => Call): Promise<void> {
+    let n = 0
+    await Promise.all(
+      this.#connections.map(async (connection) => {
+        while (n < count) {
+          const { status, body } = await this.send(callOf(n++), connection)
+          if (status >= 300 && status !== 409) throw new Error(`${status}: ${body}`)
+        }
+      }),
+    )
+  }
+
+  async seed(objects: number): Promise<void> {
+    await this.send({ method: 'POST', path: '/api/v1/namespaces', body: named(namespace) })
+    await this.send({ method: 'POST', path: accountsPath, body: named('default') })
+    await this.sendAll(objects, seedCall)
+  }
+
+  /** Takes away what was made, so that a server that goes on is as it was. */
+  async clean(): Promise<void> {
+    for (const path of collections)
+      await this.send({ method: 'DELETE', path: `${path}?gracePeriodSeconds=0` })
+    await this.send({ method: 'DELETE', path: `/api/v1/namespaces/${namespace}` })
+  }
+
+  async round(workload: Workload, ms: number, into: Measured): Promise<void> {
+    const { prepare } = workload
+    // The floor has no objects: it gives its one answer.
+    if (prepare !== undefined && this.rival.set === undefined) {
+      const calls = prepare()
+      await this.sendAll(calls.length, (n) => calls[n]!)
+    }
+    let n = this.#counters.get(workload.name) ?? 0
+    const started = performance.now()
+    const cpuBefore = this.rival.cpuMs()
+    const last = n + (workload.callsMax ?? Number.POSITIVE_INFINITY)
+    await Promise.all(
+      this.#connections.map(async (connection) => {
+        while (performance.now() < started + ms && n < last) {
+          const { status } = await this.send(workload.call(n++), connection)
+          into.calls++
+          if (status >= 300) into.failed++
+        }
+      }),
+    )
+    into.ms += performance.now() - started
+    into.cpuMs += this.rival.cpuMs() - cpuBefore
+    this.#counters.set(workload.name, n)
+  }
+
+  /** Deliveries to so many watchers while each connection patches one Pod after another. */
+  async fanOut(patch: Workload, ms: number, count: number, into: Measured): Promise<void> {
+    let delivered = 0
+    const watchers = await this.#watch(count, (n) => {
+      delivered += n
+    })
+    const sent = nothingMeasured()
+    const cpuBefore = this.rival.cpuMs()
+    const started = performance.now()
+    await this.round(patch, ms, sent)
+    const wanted = sent.calls * watchers.length
+    // What was written is delivered to the end, however long that takes.
+    for (let idle = 0, before = -1; delivered < wanted && idle < 20; before = delivered) {
+      await sleep(10)
+      idle = delivered === before ? idle + 1 : 0
+    }
+    into.ms += performance.now() - started
+    into.cpuMs += this.rival.cpuMs() - cpuBefore
+    into.calls += delivered
+    into.failed += sent.failed + Math.max(0, wanted - delivered)
+    for (const watcher of watchers) watcher.close()
+  }
+
+  /** Bytes that the server grows by for so many watches that nothing happens to. */
+  async idleWatches(count: number): Promise<number> {
+    const before = this.rival.residentBytes()
+    const watchers = await this.#watch(count, () => {})
+    await sleep(2_000)
+    const bytes = this.rival.residentBytes() - before
+    for (const watcher of watchers) watcher.close()
+    await sleep(500)
+    return bytes
+  }
+
+  async #watch(count: number, lines: (count: number) => void): Promise<RawConnection[]> {
+    const list = await this.send({ method: 'GET', path: `${podsPath}?limit=1` })
+    const revision = /"resourceVersion":"(\d+)"/.exec(String(list.body))?.[1] ?? '0'
+    const watchers = this.#open(count)
+    for (const watcher of watchers) watcher.stream(watchPath + revision, lines)
+    await sleep(700)
+    return watchers
+  }
+
+  close(): void {
+    for (const connection of this.#connections) connection.close()
+  }
+}
