@@ -1,25 +1,56 @@
 /** Reads the Accept header. */
 import { type ApiError, failure } from '#api/errors.js'
 
-export interface MediaType {
-  /** As it was sent: upstream compares it letter by letter. */
+export interface Clause {
+  /** As it was sent, but for `*`, which is everything: upstream compares it letter by letter. */
   readonly type: string
-  readonly parameters: Readonly<Record<string, string>>
+  /** Without `q`; one without a value counts as not given. */
+  readonly parameters: ReadonlyMap<string, string>
+  readonly quality: number
 }
 
-/** In the client's order of preference. A missing header accepts everything. */
-export const parseAccept = (header: string | undefined): MediaType[] => {
-  if (header === undefined || header.trim() === '') return [{ type: '*/*', parameters: {} }]
-  const clauses = header.split(',').map((clause, order) => {
-    const [type = '', ...rest] = clause.split(';').map((part) => part.trim())
-    const parameters: Record<string, string> = {}
-    for (const part of rest) {
-      const [name = '', value = ''] = part.split('=')
-      parameters[name.toLowerCase()] = value
-    }
-    return { type, parameters, quality: Number(parameters.q ?? 1), order }
-  })
-  return clauses.sort((a, b) => b.quality - a.quality || a.order - b.order)
+const everything = '*/*'
+
+const parseClause = (text: string): Clause | undefined => {
+  const [first = '', ...rest] = text.split(';')
+  const type = first.trim()
+  if (!type.includes('/') && type !== '*') return undefined
+  const parameters = new Map<string, string>()
+  for (const parameter of rest) {
+    const at = parameter.indexOf('=')
+    const value = at < 0 ? '' : parameter.slice(at + 1).trim()
+    if (value !== '') parameters.set(parameter.slice(0, at).trim(), value)
+  }
+  const quality = Number(parameters.get('q') ?? '1')
+  parameters.delete('q')
+  return {
+    type: type === '*' ? everything : type,
+    parameters,
+    quality: Number.isNaN(quality) ? 0 : quality,
+  }
+}
+
+/** Goautoneg's order is none: a type that says more goes before one that is liked better, and the other way round. */
+const goesBefore = (a: Clause, b: Clause): boolean =>
+  a.quality > b.quality ||
+  (!a.type.startsWith('*/') && b.type.startsWith('*/')) ||
+  (!a.type.endsWith('/*') && b.type.endsWith('/*'))
+
+/**
+ * In the order in which upstream tries them (goautoneg, ParseAccept): what comes out depends on the way of sorting, which
+ * is by insertion for a dozen clauses. A missing header accepts everything.
+ */
+export const parseAccept = (header: string | undefined): readonly Clause[] => {
+  const text = header === undefined || header.trim() === '' ? everything : header
+  const clauses: Clause[] = []
+  for (const part of text.split(',')) {
+    const clause = parseClause(part)
+    if (clause === undefined) continue
+    let at = clauses.length
+    while (at > 0 && goesBefore(clause, clauses[at - 1]!)) at--
+    clauses.splice(at, 0, clause)
+  }
+  return clauses
 }
 
 /** go-restful's choice of a route: does any type of the header, without parameters, appear among the route's? */

@@ -34,7 +34,7 @@ const contentTypes: Readonly<Record<Form, string>> = {
 const produced = Object.values(contentTypes)
 
 const formOf = (type: string): Form | undefined => {
-  if (type === '*/*' || type === 'application/json') return 'json'
+  if (['*/*', 'application/*', 'application/json'].includes(type)) return 'json'
   if (type === 'application/yaml') return 'yaml'
   return type === 'application/vnd.kubernetes.protobuf' ? 'protobuf' : undefined
 }
@@ -56,11 +56,10 @@ const negotiate = (
   for (const { type, parameters } of parseAccept(request.headers.accept)) {
     const form = formOf(type)
     if (form === undefined) continue
-    if (parameters.as === undefined && parameters.g === undefined && parameters.v === undefined)
-      return form
-    const asked = parameters.g === 'apidiscovery.k8s.io' && parameters.v === 'v2'
-    if (hasAggregated && form === 'json' && asked && parameters.as === aggregatedAs)
-      return 'aggregated'
+    const [kind, group, version] = ['as', 'g', 'v'].map((name) => parameters.get(name))
+    if (kind === undefined && group === undefined && version === undefined) return form
+    const asked = group === 'apidiscovery.k8s.io' && version === 'v2'
+    if (hasAggregated && form === 'json' && asked && kind === aggregatedAs) return 'aggregated'
   }
   return undefined
 }

@@ -5,7 +5,12 @@
  */
 import { failure } from '#api/errors.js'
 import { limits } from '#limits'
-import { fitsRoute, notAcceptable as notAcceptableRoute } from './accept.js'
+import {
+  type Clause,
+  fitsRoute,
+  notAcceptable as notAcceptableRoute,
+  parseAccept,
+} from './accept.js'
 
 export type Conversion = 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList'
 
@@ -29,34 +34,6 @@ const yaml = 'application/yaml'
 export const protobuf = 'application/vnd.kubernetes.protobuf'
 export const mediaTypes: readonly MediaType[] = [json, yaml, protobuf]
 const streamTypes = [`${json};stream=watch`, `${protobuf};stream=watch`]
-
-interface Clause {
-  readonly type: string
-  readonly parameters: ReadonlyMap<string, string>
-  readonly quality: number
-}
-
-const parseClause = (text: string): Clause => {
-  const [type = '', ...rest] = text.split(';')
-  const parameters = new Map<string, string>()
-  for (const parameter of rest) {
-    const at = parameter.indexOf('=')
-    if (at < 0) continue
-    const value = parameter.slice(at + 1).trim()
-    if (value !== '') parameters.set(parameter.slice(0, at).trim(), value)
-  }
-  const quality = Number(parameters.get('q') ?? '1')
-  parameters.delete('q')
-  return { type: type.trim(), parameters, quality: Number.isNaN(quality) ? 1 : quality }
-}
-
-const specificity = (type: string): number => (type === '*/*' ? 0 : type.endsWith('/*') ? 1 : 2)
-
-const parseAccept = (header: string): Clause[] =>
-  header
-    .split(',')
-    .map(parseClause)
-    .sort((a, b) => b.quality - a.quality || specificity(b.type) - specificity(a.type))
 
 const matches = (clause: Clause, mediaType: string): boolean =>
   clause.type === mediaType || clause.type === '*/*' || clause.type === 'application/*'
