@@ -23,6 +23,7 @@ import {
 import { podGcController } from './pod-gc/controller.js'
 import { podAutoscalerController } from './podautoscaler/controller.js'
 import { replicaSetController, replicationControllerController } from './replicaset/controller.js'
+import { resourceClaimController } from './resourceclaim/controller.js'
 import { resourceQuotaController } from './resourcequota/controller.js'
 import { rootCaController } from './root-ca/controller.js'
 import { serviceAccountController } from './serviceaccount/controller.js'
@@ -57,6 +58,7 @@ export const controllers: readonly Controller[] = [
   resourceQuotaController,
   persistentVolumeBinderController,
   ephemeralVolumeController,
+  resourceClaimController,
   claimProtectionController,
   volumeProtectionController,
   clusterRoleAggregationController,

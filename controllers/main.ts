@@ -59,10 +59,12 @@ const control = async (options: ControllerManagerOptions, signal: AbortSignal): 
 /** Resolves after the signal of `options` fired and everything has ended. */
 export const runControllerManager = async (options: ControllerManagerOptions): Promise<void> => {
   if (!options.leaderElect) return control(options, options.signal)
+  const recorder = createEventRecorder({ ...options, component: 'kube-controller-manager' })
   await runAsLeader({
     ...options,
     namespace: 'kube-system',
     name: 'kube-controller-manager',
+    onEvent: (lease, message) => recorder.event(lease, 'Normal', 'LeaderElection', message),
     identity: `${options.hostname}_${randomUUID()}`,
     lead: (signal) => control(options, signal),
   })

@@ -35,10 +35,12 @@ const schedule = async (options: SchedulerOptions, signal: AbortSignal): Promise
 /** Resolves after the signal of `options` fired and everything has ended. */
 export const runScheduler = async (options: SchedulerOptions): Promise<void> => {
   if (!options.leaderElect) return schedule(options, options.signal)
+  const recorder = createEventRecorder({ ...options, component: 'default-scheduler' })
   await runAsLeader({
     ...options,
     namespace: 'kube-system',
     name: 'kube-scheduler',
+    onEvent: (lease, message) => recorder.event(lease, 'Normal', 'LeaderElection', message),
     identity: `${options.hostname}_${process.pid}`,
     lead: (signal) => schedule(options, signal),
   })

@@ -1,0 +1,193 @@
+/**
+ * Makes the ResourceClaims that Pods describe by a template, names them in the Pod's status, and removes them when the
+ * Pod has ended; upstream's resourceclaim-controller. Devices are allocated by schedulers that know them.
+ */
+import type { KubeObject, ObjectMeta } from '#api/object.js'
+import { isNamespaceTerminating, isNotFound, messageOf } from '#client/errors.js'
+import { keyOf } from '#client/object-store.js'
+import { isPodTerminal, type Pod } from '#client/pod.js'
+import { resources } from '#client/resources.js'
+import {
+  type Controller,
+  type ControllerContext,
+  controllerRefOf,
+  newQueue,
+  queueRun,
+  syncStored,
+} from '../controller.js'
+import { ownerReference } from '../ownership/claim.js'
+
+interface PodClaim {
+  name: string
+  resourceClaimTemplateName?: string
+}
+interface ClaimTemplate extends KubeObject {
+  spec: { metadata?: ObjectMeta; spec: unknown }
+}
+interface ClaimStatus {
+  name: string
+  resourceClaimName?: string
+}
+
+const fieldManager = 'ResourceClaimController'
+const claimAnnotation = 'resource.kubernetes.io/pod-claim-name'
+const statusOf = (pod: Pod): ClaimStatus[] =>
+  (pod.status as { resourceClaimStatuses?: ClaimStatus[] })?.resourceClaimStatuses ?? []
+const templated = (pod: Pod): PodClaim[] =>
+  ((pod.spec as { resourceClaims?: PodClaim[] }).resourceClaims ?? []).filter(
+    (claim) => claim.resourceClaimTemplateName !== undefined,
+  )
+const nameMax = 57
+/** Both names are cut in proportion, so that something is left of each. */
+const generateNameFor = (pod: string, claim: string): string => {
+  const full = `${pod}-${claim}-`
+  if (full.length <= nameMax) return full
+  const part = (text: string): string =>
+    text.slice(0, Math.floor((text.length * nameMax) / full.length))
+  return `${part(pod)}-${part(claim)}`
+}
+
+class ClaimMaker {
+  readonly #context: ControllerContext
+  constructor(context: ControllerContext) {
+    this.#context = context
+  }
+  get #claims() {
+    return this.#context.informers.for<KubeObject>(resources.resourceClaims)
+  }
+
+  async sync(pod: Pod): Promise<void> {
+    if (isPodTerminal(pod)) return this.#removeClaims(pod)
+    if (pod.metadata.deletionTimestamp !== undefined) return
+    const made: ClaimStatus[] = []
+    for (const claim of templated(pod)) {
+      try {
+        const resourceClaimName = await this.#claimFor(pod, claim)
+        if (resourceClaimName !== undefined) made.push({ name: claim.name, resourceClaimName })
+      } catch (error) {
+        if (!isNamespaceTerminating(error))
+          this.#context
+            .recorder('resource_claim')
+            .event(
+              pod,
+              'Warning',
+              'FailedResourceClaimCreation',
+              `PodResourceClaim ${claim.name}: ${messageOf(error)}`,
+            )
+        throw error
+      }
+    }
+    if (made.length > 0) await this.#tellPod(pod, made)
+  }
+
+  #ownClaims(pod: Pod): KubeObject[] {
+    return this.#claims.store
+      .byIndex('namespace', pod.metadata.namespace!)
+      .filter((claim) => controllerRefOf(claim)?.uid === pod.metadata.uid)
+  }
+
+  /** The name that is new to the Pod's status; undefined when the status has it already. */
+  async #claimFor(pod: Pod, claim: PodClaim): Promise<string | undefined> {
+    const known = statusOf(pod).find((s) => s.name === claim.name)
+    // An entry without a name says that no claim is needed.
+    if (known !== undefined && known.resourceClaimName === undefined) return undefined
+    // One that was made just before we were killed is not named in the status yet.
+    const made = this.#ownClaims(pod).find(
+      (c) => c.metadata.annotations?.[claimAnnotation] === claim.name,
+    )
+    const { name } = (made ?? (await this.#make(pod, claim))).metadata
+    return name === known?.resourceClaimName ? undefined : name
+  }
+
+  async #make(pod: Pod, claim: PodClaim): Promise<KubeObject> {
+    const { client } = this.#context
+    const { namespace } = pod.metadata
+    const templateName = claim.resourceClaimTemplateName!
+    let template: ClaimTemplate
+    try {
+      template = await client.get<ClaimTemplate>(resources.resourceClaimTemplates, {
+        namespace,
+        name: templateName,
+      })
+    } catch (error) {
+      throw new Error(
+        `resource claim template ${JSON.stringify(templateName)}: ${messageOf(error)}`,
+      )
+    }
+    const { blockOwnerDeletion: _none, ...owner } = ownerReference(resources.pods, pod)
+    const { metadata } = template.spec
+    const created = await client.create<KubeObject>(resources.resourceClaims, {
+      metadata: {
+        generateName: generateNameFor(pod.metadata.name!, claim.name),
+        namespace,
+        labels: { ...metadata?.labels },
+        annotations: { ...metadata?.annotations, [claimAnnotation]: claim.name },
+        ownerReferences: [owner],
+      },
+      spec: template.spec.spec,
+    })
+    this.#claims.observe(created)
+    return created
+  }
+
+  /** Applied, as others tell of their claims in the same list. */
+  async #tellPod(pod: Pod, resourceClaimStatuses: ClaimStatus[]): Promise<void> {
+    const { namespace, name, uid } = pod.metadata
+    const body = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name, namespace, uid },
+      status: { resourceClaimStatuses },
+    }
+    await this.#context.client.patch(resources.pods, { namespace, name: name! }, body, {
+      type: 'apply',
+      subresource: 'status',
+      fieldManager,
+      force: true,
+    })
+  }
+
+  async #removeClaims(pod: Pod): Promise<void> {
+    for (const claim of this.#ownClaims(pod)) {
+      if (claim.metadata.deletionTimestamp !== undefined) continue
+      const { namespace, name, uid } = claim.metadata
+      try {
+        const answer = await this.#context.client.delete(
+          resources.resourceClaims,
+          { namespace, name: name! },
+          { preconditions: { uid } },
+        )
+        this.#claims.observeDelete(claim, answer)
+      } catch (error) {
+        if (!isNotFound(error)) throw error
+      }
+    }
+  }
+}
+
+export const resourceClaimController: Controller = {
+  name: 'resourceclaim-controller',
+  start(context) {
+    const { informers } = context
+    const pods = informers.for<Pod>(resources.pods)
+    const claims = informers.for<KubeObject>(resources.resourceClaims)
+    claims.store.addIndex('namespace', (claim) => [claim.metadata.namespace!])
+    const maker = new ClaimMaker(context)
+    const queue = newQueue()
+    const look = (pod: Pod): void => {
+      if (templated(pod).length > 0) queue.add(keyOf(pod))
+    }
+    pods.handle({ onAdd: look, onUpdate: look })
+    claims.handle({
+      onDelete(claim) {
+        const owner = controllerRefOf(claim)
+        if (owner?.kind === 'Pod') queue.add(`${claim.metadata.namespace}/${owner.name}`)
+      },
+    })
+    return queueRun(
+      context,
+      queue,
+      syncStored(pods, (pod) => maker.sync(pod)),
+    )
+  },
+}
