@@ -10,6 +10,7 @@ import type { Controller, ControllerContext } from '../controller.js'
 import type { Service } from '../endpointslice/endpoint.js'
 import { PacedQueue } from '../endpointslice/paced-queue.js'
 import { servicesOfPods } from '../endpointslice/services-of-pods.js'
+import { TriggerTimes, withTriggerTime } from '../endpointslice/trigger-time.js'
 import {
   type Endpoints,
   endpointsAnnotations,
@@ -25,6 +26,7 @@ const writeEndpoints = async (
   { client, informers }: ControllerContext,
   service: Service,
   pods: readonly Pod[],
+  triggerTime: string | undefined,
 ): Promise<void> => {
   const informer = informers.for<Endpoints>(resources.endpoints)
   const current = informer.store.get(keyOf(service))
@@ -33,7 +35,12 @@ const writeEndpoints = async (
   const annotations = endpointsAnnotations(current?.metadata.annotations, truncated)
   const { namespace, name } = service.metadata
   if (current === undefined) {
-    const metadata = { name, namespace, labels, ...(truncated ? { annotations } : {}) }
+    const metadata = {
+      name,
+      namespace,
+      labels,
+      annotations: withTriggerTime(annotations, triggerTime),
+    }
     const created = await client.create<Endpoints>(resources.endpoints, { metadata, subsets })
     informer.observe(created)
     return
@@ -41,10 +48,17 @@ const writeEndpoints = async (
   if (
     same(current.subsets ?? [], subsets) &&
     same(current.metadata.labels ?? {}, labels) &&
-    same(current.metadata.annotations ?? {}, annotations)
+    same(
+      withTriggerTime(current.metadata.annotations, undefined),
+      withTriggerTime(annotations, undefined),
+    )
   )
     return
-  const metadata = { ...current.metadata, labels, annotations }
+  const metadata = {
+    ...current.metadata,
+    labels,
+    annotations: withTriggerTime(annotations, triggerTime),
+  }
   informer.observe(await client.update(resources.endpoints, { ...current, metadata, subsets }))
 }
 
@@ -69,6 +83,8 @@ export const endpointsController: Controller = {
     const services = informers.for<Service>(resources.services)
     const pods = informers.for<Pod>(resources.pods)
     const endpoints = informers.for<Endpoints>(resources.endpoints)
+    const triggerTimes = new TriggerTimes()
+    services.handle({ onDelete: (service) => triggerTimes.forget(keyOf(service)) })
     // EndpointSlices are what proxies read: their write goes first.
     const queue = new PacedQueue({ restMsPerEndpoint: 0.5, leadMs: 10 })
     pods.store.addIndex('namespace', (pod) => [pod.metadata.namespace!])
@@ -90,7 +106,10 @@ export const endpointsController: Controller = {
               .filter((pod) => matchesLabels(selector, pod.metadata.labels))
       try {
         if (service === undefined) await removeEndpoints(context, key)
-        else if (chosen !== undefined) await writeEndpoints(context, service, chosen)
+        else if (chosen !== undefined) {
+          const triggerTime = triggerTimes.take(service, chosen)
+          await writeEndpoints(context, service, chosen, triggerTime)
+        }
       } catch (error) {
         if (!isNamespaceTerminating(error) && !isNotFound(error)) throw error
       }

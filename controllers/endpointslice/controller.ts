@@ -12,10 +12,12 @@ import {
   type EndpointSlice,
   managedBy,
   managedByLabel,
+  type NewSlice,
   reconcileSlices,
   serviceNameLabel,
 } from './reconcile.js'
 import { servicesOfPods } from './services-of-pods.js'
+import { TriggerTimes, withTriggerTime } from './trigger-time.js'
 
 /**
  * The slices as this controller has written them: the news of its own writes need no look at all Pods of the Service.
@@ -39,7 +41,15 @@ const writeActions = async (
   { client, informers }: ControllerContext,
   own: OwnWrites,
   actions: ReturnType<typeof reconcileSlices>,
+  triggerTime: string | undefined,
 ): Promise<void> => {
+  const dated = <T extends EndpointSlice | NewSlice>(slice: T): T => ({
+    ...slice,
+    metadata: {
+      ...slice.metadata,
+      annotations: withTriggerTime(slice.metadata.annotations, triggerTime),
+    },
+  })
   const informer = informers.for<EndpointSlice>(resources.endpointSlices)
   const written = (slice: EndpointSlice): void => {
     own.note(slice)
@@ -48,10 +58,10 @@ const writeActions = async (
   // Changes first, and all at once: proxies wait for them when a Pod has to go.
   await Promise.all([
     ...actions.update.map(async (slice) =>
-      written(await client.update(resources.endpointSlices, slice)),
+      written(await client.update(resources.endpointSlices, dated(slice))),
     ),
     ...actions.create.map(async (slice) =>
-      written(await client.create<EndpointSlice>(resources.endpointSlices, slice)),
+      written(await client.create<EndpointSlice>(resources.endpointSlices, dated(slice))),
     ),
   ])
   for (const slice of actions.delete) {
@@ -76,6 +86,8 @@ export const endpointSliceController: Controller = {
     // Upstream never rests here (endpointUpdatesBatchPeriod is 0): proxies wait for this write when a Pod is deleted.
     // 5 ms for 500 endpoints is enough for Pods that start together to be told together.
     const queue = new PacedQueue({ restMsPerEndpoint: 0.01 })
+    const triggerTimes = new TriggerTimes()
+    services.handle({ onDelete: (service) => triggerTimes.forget(keyOf(service)) })
     const serviceKey = (slice: EndpointSlice) =>
       `${slice.metadata.namespace}/${slice.metadata.labels?.[serviceNameLabel] ?? ''}`
     pods.store.addIndex('namespace', (pod) => [pod.metadata.namespace!])
@@ -109,7 +121,7 @@ export const endpointSliceController: Controller = {
         node: (name) => nodes.store.get(name),
       })
       try {
-        await writeActions(context, own, actions)
+        await writeActions(context, own, actions, triggerTimes.take(service, chosen))
       } catch (error) {
         if (!isNamespaceTerminating(error) && !isNotFound(error)) throw error
       }

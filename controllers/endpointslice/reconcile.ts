@@ -200,5 +200,24 @@ export const reconcileSlices = (observed: SliceObservation): SliceActions => {
   for (const [key, unused] of byGroup) if (!groups.has(key)) actions.delete.push(...unused)
   for (const addressType of addressTypesOf(service))
     keepPlaceholder(service, addressType, slices, actions)
-  return actions
+  return reuseDeleted(actions, service)
+}
+
+/** What would be made takes the place of what would go: readers see one change in place of two. */
+const reuseDeleted = (
+  { create, update, delete: unused }: SliceActions,
+  service: Service,
+): SliceActions => {
+  const reused: EndpointSlice[] = []
+  const left: EndpointSlice[] = []
+  for (const slice of unused) {
+    const at = create.findIndex((made) => made.addressType === slice.addressType)
+    const [made] = at < 0 ? [] : create.splice(at, 1)
+    if (made === undefined) left.push(slice)
+    else {
+      const { endpoints, ports } = made
+      reused.push({ ...slice, metadata: withMeta(slice, service), endpoints, ports })
+    }
+  }
+  return { create, update: [...update, ...reused], delete: left }
 }
