@@ -9,6 +9,20 @@ export interface Situation {
   readonly now: number
 }
 
+/** Who takes off what the cluster itself puts on. */
+const finalizerOwners: Readonly<Record<string, string>> = {
+  'batch.kubernetes.io/job-tracking': 'the job controller, once it has counted the Pod',
+  foregroundDeletion: 'the garbage collector, once what the Pod owns is gone',
+  orphan: 'the garbage collector, once what the Pod owns has let go of it',
+}
+const nameFinalizers = (finalizers: readonly string[]): string =>
+  finalizers
+    .map((name) => (finalizerOwners[name] ? `${name} (${finalizerOwners[name]})` : name))
+    .join(', ')
+
+/** A container may have two seconds more than its Pod (upstream's minimumGracePeriodInSeconds), and has to be reaped. */
+const killSeconds = 4
+
 const terminalPhases = ['Succeeded', 'Failed']
 
 const nodeTrouble = (pod: KubeObject, node: KubeObject | undefined): string | undefined => {
@@ -43,6 +57,7 @@ const graceText = (pod: KubeObject, now: number): string => {
     return `${Math.ceil(leftMs / 1000)} s of ${grace} s grace are left. ${who}${hook}`
   }
   const over = Math.floor(-leftMs / 1000)
+  if (over < killSeconds) return `The grace of ${grace} s is over: the kubelet kills now. ${who}`
   return `The grace of ${grace} s is over since ${over} s. ${who}${hook} The kubelet should have killed them: is it running?`
 }
 
@@ -54,7 +69,7 @@ export const explainTerminating = ({ pod, node, now }: Situation): string[] => {
   const reasons: string[] = []
   if (finalizers.length > 0 && (ended || pod.metadata.deletionGracePeriodSeconds === 0)) {
     reasons.push(
-      `Held by finalizers: ${finalizers.join(', ')}. Whoever owns them must remove them; nothing else of ${name} is left to do.`,
+      `Held by finalizers: ${nameFinalizers(finalizers)}. Whoever owns them must remove them; nothing else of ${name} is left to do.`,
     )
     return reasons
   }
@@ -64,7 +79,7 @@ export const explainTerminating = ({ pod, node, now }: Situation): string[] => {
     reasons.push('Its containers have ended; the kubelet is about to delete the object.')
   else reasons.push(graceText(pod, now))
   if (finalizers.length > 0) {
-    reasons.push(`Finalizers will hold it after that: ${finalizers.join(', ')}.`)
+    reasons.push(`Finalizers will hold it after that: ${nameFinalizers(finalizers)}.`)
   }
   return reasons
 }

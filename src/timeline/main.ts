@@ -4,7 +4,8 @@ import { isNotFound } from '#client/errors.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import type { ProcessDeps, ProcessSpec } from '#client/run-process.js'
 import { explainTerminating } from './explain.js'
-import { changesBetween, deletionAskedAt, type Step, timelineOf } from './timeline.js'
+import { followPod } from './follow.js'
+import { deletionAskedAt, type Step, timelineOf } from './timeline.js'
 
 export interface TimelineOptions {
   readonly namespace: string
@@ -56,57 +57,40 @@ const explain = async ({ client, clock }: Deps, pod: KubeObject): Promise<string
   return explainTerminating({ pod, node, now: clock.now() })
 }
 
-/** Prints what is known; false when nothing is. */
+/** Prints what is known, and says which Events those were; undefined when nothing is. */
 const printPast = async (
   deps: Deps,
   options: TimelineOptions,
   pod: KubeObject | undefined,
-): Promise<boolean> => {
+): Promise<Map<string, string> | undefined> => {
   const events = ofOnePod(await findEvents(deps, options), pod)
   const steps = timelineOf(pod, events)
-  if (steps.length === 0) return false
+  if (steps.length === 0) return undefined
   const origin = (pod && deletionAskedAt(pod)) ?? steps[0]!.at
   for (const step of steps) options.print(formatStep(step, origin))
   if (!pod) options.print('The Pod is gone.')
   else for (const line of await explain(deps, pod)) options.print(line)
-  return true
-}
-
-const printChanges = async (
-  { client, clock, signal }: Deps,
-  { namespace, name, print }: TimelineOptions,
-  pod: KubeObject,
-): Promise<void> => {
-  const events = client.watch(resources.pods, {
-    namespace,
-    fieldSelector: `metadata.name=${name}`,
-    resourceVersion: pod.metadata.resourceVersion,
-    signal,
-  })
-  let before = pod
-  let askedAt = deletionAskedAt(pod)
-  for await (const { type, object } of events) {
-    if (type === 'BOOKMARK' || object.metadata.uid !== pod.metadata.uid) continue
-    const at = clock.now()
-    const changes = changesBetween(before, object)
-    if (askedAt === undefined && object.metadata.deletionTimestamp) askedAt = at
-    for (const what of changes) print(formatStep({ at, what, exact: true }, askedAt ?? at))
-    if (type === 'DELETED') {
-      print(formatStep({ at, what: 'the object is gone', exact: true }, askedAt ?? at))
-      return
-    }
-    before = object
-  }
+  return new Map(events.map(({ metadata }) => [metadata.uid!, metadata.resourceVersion!]))
 }
 
 /** Throws when neither the Pod nor an event of it is there. */
 export const showTimeline = async (deps: Deps, options: TimelineOptions): Promise<void> => {
   const { namespace, name } = options
   const pod = await getOr(deps.client.get(resources.pods, { namespace, name }))
-  if (!(await printPast(deps, options, pod))) {
+  const told = await printPast(deps, options, pod)
+  if (!told) {
     throw new Error(`there is no Pod ${namespace}/${name}, nor an event that tells of one`)
   }
-  if (options.watch && pod) await printChanges(deps, options, pod)
+  if (!options.watch || !pod) return
+  await followPod({
+    ...deps,
+    pod,
+    told,
+    events: coreEvents,
+    tell: (step, origin) => options.print(formatStep({ ...step, exact: true }, origin)),
+    explain: (now) => explain(deps, now),
+    print: options.print,
+  })
 }
 
 export const timelineProcess: ProcessSpec = {

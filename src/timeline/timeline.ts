@@ -68,14 +68,17 @@ const objectSteps = (pod: KubeObject): Step[] => {
   return steps
 }
 
+/** What an Event says, and how often it has. */
+export const describeEvent = (event: KubeObject): string => {
+  const count = event.count ?? event.series?.count ?? 1
+  const often = count > 1 ? ` (${count} times, last now)` : ''
+  return `${event.reason}: ${event.message ?? event.note}${often}`
+}
+
 const eventSteps = (events: readonly KubeObject[]): Step[] =>
   events.flatMap((event) => {
     const time = event.eventTime ?? event.lastTimestamp ?? event.deprecatedLastTimestamp
-    if (!time) return []
-    const count = event.count ?? event.series?.count ?? 1
-    const often = count > 1 ? ` (${count} times, last now)` : ''
-    const text = event.message ?? event.note
-    return [{ at: parseTime(time), what: `${event.reason}: ${text}${often}`, exact: false }]
+    return time ? [{ at: parseTime(time), what: describeEvent(event), exact: false }] : []
   })
 
 /** Steps in order; those of one second keep the order: object first, then its events. */

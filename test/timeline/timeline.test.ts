@@ -1,8 +1,13 @@
 /** What `kubelevel timeline` says of Pods: past and watched, and why they are stuck. */
 import t from 'tap'
+import { systemClock } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
+import { createClient } from '#client/client.js'
+import { parseKubeconfig } from '#client/kubeconfig.js'
+import { resources } from '#client/resources.js'
+import { createServer } from '#server/create-server.js'
 import { explainTerminating } from '#src/timeline/explain.js'
-import { formatStep } from '#src/timeline/main.js'
+import { formatStep, showTimeline } from '#src/timeline/main.js'
 import { changesBetween, timelineOf } from '#src/timeline/timeline.js'
 
 const at = (second: number) => `2026-11-21T10:00:${String(second).padStart(2, '0')}Z`
@@ -106,6 +111,7 @@ t.test('why a Pod is stuck in Terminating', (t) => {
   const asked = podAt({ metadata: deleted })
   t.equal(why(podAt({}), node('True')), '', 'nobody has asked for it')
   t.match(why(asked, node('True')), /^25 s of 30 s grace are left\. Still running: c\. c may be in/)
+  t.match(why(asked, node('True'), 41), /^The grace of 30 s is over: the kubelet kills now\./)
   t.match(why(asked, node('True'), 50), /^The grace of 30 s is over since 10 s\./)
   t.match(why(asked, node('Unknown')), /^Its node n is not Ready \(NodeStatusUnknown\)/)
   t.match(why(asked, undefined), /does not exist any more/)
@@ -113,9 +119,74 @@ t.test('why a Pod is stuck in Terminating', (t) => {
   t.match(why(podAt({ metadata: deleted, ...ended }), node('True')), /^Its containers have ended/)
   const held = podAt({ metadata: { ...deleted, finalizers: ['x/y'] }, ...ended })
   t.match(why(held, node('True')), /^Held by finalizers: x\/y\./)
+  const counted = { ...deleted, finalizers: ['batch.kubernetes.io/job-tracking'] }
+  t.match(why(podAt({ metadata: counted, ...ended }), node('True')), /\(the job controller, once/)
   t.match(
     why(podAt({ metadata: { ...deleted, finalizers: ['x/y'] } }), node('True')),
     /Finalizers will hold it after that: x\/y\.$/,
   )
   t.end()
 })
+
+t.test(
+  'a Pod is followed with its Events, asked why while nothing happens, until it is gone',
+  async (t) => {
+    const server = await createServer({
+      storage: 'memory:',
+      port: 0,
+      logLevel: 'silent',
+      disableAdmissionPlugins: ['ServiceAccount'],
+    })
+    const client = createClient(await parseKubeconfig(server.kubeconfig), 'test')
+    t.teardown(async () => {
+      client.close()
+      await server.close()
+    })
+    const namespace = 'default'
+    const name = 'p'
+    const pod = await client.create<KubeObject>(resources.pods, {
+      metadata: { name, namespace, finalizers: ['x/y'] },
+      spec: { nodeName: 'n', containers: [{ name: 'c', image: 'i' }] },
+    })
+    const record = (reason: string) =>
+      client.create(
+        { ...resources.events, group: '' },
+        {
+          metadata: { generateName: 'p.', namespace },
+          involvedObject: { kind: 'Pod', apiVersion: 'v1', namespace, name, uid: pod.metadata.uid },
+          reason,
+          message: 'said so',
+          type: 'Normal',
+          lastTimestamp: at(1),
+        },
+      )
+    await record('Before')
+    const lines: string[] = []
+    const shown = (text: string) =>
+      new Promise<void>((resolve) => {
+        const timer = setInterval(() => {
+          if (!lines.some((line) => line.includes(text))) return
+          clearInterval(timer)
+          resolve()
+        }, 10)
+      })
+    const showing = showTimeline(
+      { client, clock: systemClock, signal: new AbortController().signal },
+      { namespace, name, watch: true, print: (line) => lines.push(line) },
+    )
+    await shown('Before: said so')
+    await client.delete(resources.pods, { namespace, name }, { gracePeriodSeconds: 0 })
+    await shown('Held by finalizers: x/y')
+    await record('Meanwhile')
+    await shown('Meanwhile: said so')
+    await client.patch(
+      resources.pods,
+      { namespace, name },
+      { metadata: { finalizers: null } },
+      { type: 'merge' },
+    )
+    await showing
+    t.match(lines.at(-1), /the object is gone$/)
+    t.equal(lines.filter((line) => line.includes('Before')).length, 1, 'the past is told once')
+  },
+)
