@@ -1,5 +1,5 @@
 /** ValidatingAdmissionPolicies and their bindings (apiserver, pkg/admission/plugin/policy/validating). */
-import { failure } from '#api/errors.js'
+import { type ApiError, failure } from '#api/errors.js'
 import { formatGroupResource } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
 import { type PolicyNames, results } from '#cel/policy-environment.js'
@@ -90,7 +90,7 @@ const compilePolicy = ({ spec }: KubeObject) => {
       written,
       expression: compile(written.expression, names, results.boolean),
       message: written.messageExpression
-        ? compile(written.messageExpression, names, results.text)
+        ? compile(written.messageExpression, { ...names, noAuthorizer: true }, results.text)
         : undefined,
     }),
   )
@@ -117,34 +117,37 @@ const messageOf = async (
   }
 }
 
-const firstFinding = async (
+const findingsOf = async (
   ignores: boolean,
   validations: readonly CompiledValidation[],
   activation: Activation,
   budget: Budget,
-): Promise<Finding | undefined> => {
+): Promise<Finding[]> => {
+  const findings: Finding[] = []
   for (const validation of validations) {
     const reason = validation.written.reason ?? 'Invalid'
     try {
       if ((await evaluate(validation.expression, activation, budget)) === true) continue
-      return { message: await messageOf(validation, activation, budget), reason }
+      findings.push({ message: await messageOf(validation, activation, budget), reason })
     } catch (error) {
       if (!(error instanceof EvaluationError)) throw error
-      if (ignores) continue
-      return { message: error.message, reason: 'Invalid' }
+      if (!ignores) findings.push({ message: error.message, reason: 'Invalid' })
+      if (budget.left < 0) break
     }
   }
-  return undefined
+  return findings
 }
 
+/** Warns at once; what denies is told when all policies were asked. */
 const act = (
   attributes: AdmissionAttributes,
   { policy, binding }: BoundPolicy,
   finding: Finding,
+  denials: ApiError[],
 ): void => {
   const who = `ValidatingAdmissionPolicy '${policy.metadata.name}' with binding '${binding.metadata.name}'`
   const actions: string[] = binding.spec.validationActions ?? []
-  if (actions.includes('Deny')) throw deny(attributes, who, finding)
+  if (actions.includes('Deny')) denials.push(deny(attributes, who, finding))
   if (actions.includes('Warn'))
     attributes.ctx.warn(`Validation failed for ${who}: ${finding.message}`)
 }
@@ -158,12 +161,13 @@ const applyPolicy = async (
   attributes: AdmissionAttributes,
   pair: BoundPolicy,
   { resourceOfKind, authorize }: Means,
+  denials: ApiError[],
 ): Promise<void> => {
   const { policy } = pair
   if (!(await isMeant(attributes, pair))) return
   const params = await paramsOf(attributes, pair, resourceOfKind)
   if (params === 'deny') {
-    act(attributes, pair, { message: paramsMissing, reason: 'Invalid' })
+    act(attributes, pair, { message: paramsMissing, reason: 'Invalid' }, denials)
     return
   }
   const { conditions, variables, validations } = compiledPolicy(policy)
@@ -182,18 +186,20 @@ const applyPolicy = async (
       if (!(await conditionsHold(conditions, activation))) continue
     } catch (error) {
       if (!(error instanceof EvaluationError)) throw error
-      if (!ignores) act(attributes, pair, { message: error.message, reason: 'Invalid' })
+      if (!ignores) act(attributes, pair, { message: error.message, reason: 'Invalid' }, denials)
       continue
     }
-    const finding = await firstFinding(ignores, validations, activation, budget)
-    if (finding !== undefined) act(attributes, pair, finding)
+    for (const finding of await findingsOf(ignores, validations, activation, budget))
+      act(attributes, pair, finding, denials)
   }
 }
 
 export const validatingAdmissionPolicy = (means: Means): AdmissionPlugin => ({
   name: 'ValidatingAdmissionPolicy',
   validate: async (attributes) => {
+    const denials: ApiError[] = []
     for (const pair of await boundPolicies(attributes, policies, bindings))
-      await applyPolicy(attributes, pair, means)
+      await applyPolicy(attributes, pair, means, denials)
+    if (denials.length > 0) throw denials[0]
   },
 })

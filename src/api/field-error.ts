@@ -73,6 +73,12 @@ export const duplicate = (field: string, value: unknown): FieldError => ({
   field,
   body: `Duplicate value: ${printValue(value)}`,
 })
+/** What upstream blames itself for. */
+export const internal = (field: string, detail: string): FieldError => ({
+  type: 'InternalError',
+  field,
+  body: `Internal error: ${detail}`,
+})
 export const forbidden = (field: string, detail: string): FieldError => ({
   type: 'FieldValueForbidden',
   field,

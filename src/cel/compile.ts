@@ -24,7 +24,7 @@ export interface Checked {
 
 /** @throws CompilationError */
 export const checkExpression = (env: Environment, text: string): Checked => {
-  const tree = parse(text)
+  const tree = parse(text, env.hasBindings)
   const problems = check(tree, env)
   if (problems.length > 0) throw new CompilationError(text, problems)
   const literals = checkLiterals(tree)

@@ -1,5 +1,11 @@
 /** What selectors of devices may name (kubernetes, dynamic-resource-allocation/cel/compile.go). */
-import { CompilationError, checkExpression, costOf } from './compile.js'
+import {
+  CompilationError,
+  checkExpression,
+  costOf,
+  InstantiationError,
+  programOf,
+} from './compile.js'
 import { Environment } from './environment.js'
 import type { SizeOfPath } from './estimate.js'
 import { isExactType, mapOf, structType, types, typeText } from './types.js'
@@ -17,6 +23,7 @@ const environment = Environment.base
     },
   })
   .withVariables({ device: structType(device) })
+  .withBindings()
 
 const costMax = 1_000_000n
 
@@ -31,32 +38,35 @@ const keySizes = [63, 32]
 
 const sizeOfPath: SizeOfPath = ([root, field = '', ...rest]) => {
   if (root !== 'device') return undefined
+  if (field === '') return { min: 0n, max: 0n }
+  // Attributes have one size whatever their names are; domains are not named by fields.
+  if (rest[0] !== undefined && !rest[0].startsWith('@')) return undefined
   const max = rest.at(-1) === '@keys' ? keySizes[rest.length - 1] : sizes[field]?.[rest.length]
   return max === undefined ? undefined : { min: 0n, max: BigInt(max) }
 }
 
 export interface SelectorProblem {
   readonly text: string
-  /** The expression is right and costs too much. */
-  readonly isCost: boolean
+  /** `cost`: the expression is right and costs too much; `internal`: no program can be made of it. */
+  readonly kind: 'cost' | 'internal' | 'invalid'
 }
 
-const refused = (text: string): SelectorProblem => ({ text, isCost: false })
+const refused = (text: string): SelectorProblem => ({ text, kind: 'invalid' })
 
 /** Why a selector is refused, in upstream's words; nothing if it is taken. */
 export const deviceSelectorProblem = (text: string): SelectorProblem | undefined => {
-  // Upstream has this macro for selectors only; nothing here evaluates them.
-  if (/\bcel\.bind\s*\(/.test(text)) return undefined
   try {
     const checked = checkExpression(environment, text)
     // A device's attribute may be the answer, and its type is not known.
     if (![types.bool, types.any].some((type) => isExactType(type, checked.type)))
       return refused(`must evaluate to bool or the unknown type, not ${typeText(checked.type)}`)
+    programOf(checked)
     return costOf(checked, sizeOfPath).max > costMax
-      ? { text: 'too complex, exceeds cost limit', isCost: true }
+      ? { text: 'too complex, exceeds cost limit', kind: 'cost' }
       : undefined
   } catch (error) {
-    if (!(error instanceof CompilationError)) throw error
-    return refused(error.message)
+    if (error instanceof CompilationError) return refused(error.message)
+    if (!(error instanceof InstantiationError)) throw error
+    return { text: `program instantiation failed: ${error.message}`, kind: 'internal' }
   }
 }

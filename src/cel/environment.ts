@@ -47,17 +47,21 @@ export class Environment {
   /** Prefixes under which every name is a type, as `Object.spec` of mutations. */
   readonly #openTypes: readonly ((name: string) => FieldLookup | undefined)[]
   readonly #hasJsonPatch: boolean
+  /** `cel.bind` gives names to values. */
+  readonly hasBindings: boolean
 
   private constructor(
     variables: ReadonlyMap<string, Type>,
     structs: ReadonlyMap<string, FieldLookup>,
     openTypes: readonly ((name: string) => FieldLookup | undefined)[],
     hasJsonPatch: boolean,
+    hasBindings = false,
   ) {
     this.#variables = variables
     this.#types = structs
     this.#openTypes = openTypes
     this.#hasJsonPatch = hasJsonPatch
+    this.hasBindings = hasBindings
   }
 
   static readonly base = new Environment(new Map(), new Map(), [], false)
@@ -77,6 +81,9 @@ export class Environment {
   withOpenType(open: (name: string) => FieldLookup | undefined): Environment {
     const all = [...this.#openTypes, open]
     return new Environment(this.#variables, this.#types, all, this.#hasJsonPatch)
+  }
+  withBindings(): Environment {
+    return new Environment(this.#variables, this.#types, this.#openTypes, this.#hasJsonPatch, true)
   }
   withJsonPatch(): Environment {
     return new Environment(this.#variables, this.#types, this.#openTypes, true)

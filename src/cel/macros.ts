@@ -205,6 +205,14 @@ const sortBy: Expand = (at, target, args) => {
   )
 }
 
+/** `cel.bind(name, value, result)`. */
+export const expandBinding = (at: number, args: readonly Expression[]): Expression => {
+  const [variable, value, result] = args as [Expression, Expression, Expression]
+  return variable.kind === 'identifier'
+    ? bind(at, variable.name, value, result)
+    : fail(variable.at, 'cel.bind() variable names must be simple identifiers')
+}
+
 const notIdentifier = 'argument is not an identifier'
 
 /** By name and number of arguments. */

@@ -3,13 +3,19 @@ import { limits } from '#limits'
 import type { Expression, FieldEntry, MapEntry } from './ast.js'
 import { listed, operandKinds, products, relations, reserved, sums } from './grammar.js'
 import { bytesOf, doubleOf, intOf, LiteralError, stringOf, uintOf } from './literals.js'
-import { expandCall, MacroError } from './macros.js'
+import { expandBinding, expandCall, MacroError } from './macros.js'
 import { CompilationError } from './source-errors.js'
 import { SyntaxStop, TokenReader } from './token-reader.js'
 import type { Token, TokenKind } from './tokens.js'
 
 class Parser extends TokenReader {
   #depth = 0
+  readonly #hasBindings: boolean
+
+  constructor(text: string, hasBindings: boolean) {
+    super(text)
+    this.#hasBindings = hasBindings
+  }
 
   parse(): Expression {
     let parsed: Expression | undefined
@@ -304,7 +310,10 @@ class Parser extends TokenReader {
     args: readonly Expression[],
   ): Expression {
     try {
-      return expandCall(at, name, target, args)
+      const isBinding = this.#hasBindings && name === 'bind' && args.length === 3
+      return isBinding && target?.kind === 'identifier' && target.name === 'cel'
+        ? expandBinding(at, args)
+        : expandCall(at, name, target, args)
     } catch (error) {
       if (error instanceof MacroError) return this.problem(error.problem.at, error.message)
       throw error
@@ -313,12 +322,12 @@ class Parser extends TokenReader {
 }
 
 /** @throws CompilationError */
-export const parse = (text: string): Expression => {
+export const parse = (text: string, hasBindings = false): Expression => {
   const size = [...text].length
   if (size > limits.celExpressionCodePointsMax) {
     const limit = limits.celExpressionCodePointsMax
     const message = `expression code point size exceeds limit: size: ${size}, limit ${limit}`
     throw new CompilationError(text, [{ at: -1, message }])
   }
-  return new Parser(text).parse()
+  return new Parser(text, hasBindings).parse()
 }

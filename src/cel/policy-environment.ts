@@ -60,6 +60,8 @@ export interface PolicyNames {
   readonly params: boolean
   /** The variables that may be named, with the types of their expressions; missing: there are none at all. */
   readonly variables?: Readonly<Record<string, Type>>
+  /** Expressions of messages have no authorizer. */
+  readonly noAuthorizer?: boolean
   /** Mutations build `Object` and `JSONPatch`. */
   readonly patchTypes?: boolean
 }
@@ -90,25 +92,29 @@ export const results = {
 } as const
 
 const roots = new Map<string, Environment>()
-const rootOf = (params: boolean, patchTypes: boolean): Environment => {
-  const key = `${params} ${patchTypes}`
+const rootOf = ({ params, patchTypes, noAuthorizer }: PolicyNames): Environment => {
+  const key = `${params} ${patchTypes === true} ${noAuthorizer === true}`
   let env = roots.get(key)
   if (env === undefined) {
     env = Environment.base.withTypes(structs).withVariables({
       ...fields(dyn, params ? 'object oldObject params' : 'object oldObject'),
       request: structType('kubernetes.AdmissionRequest'),
       namespaceObject: structType('kubernetes.Namespace'),
-      authorizer: structType('kubernetes.authorization.Authorizer'),
-      'authorizer.requestResource': structType('kubernetes.authorization.ResourceCheck'),
     })
+    if (!noAuthorizer)
+      env = env.withVariables({
+        authorizer: structType('kubernetes.authorization.Authorizer'),
+        'authorizer.requestResource': structType('kubernetes.authorization.ResourceCheck'),
+      })
     if (patchTypes) env = env.withOpenType(openType).withJsonPatch()
     roots.set(key, env)
   }
   return env
 }
 
-const environmentFor = ({ params, variables, patchTypes = false }: PolicyNames): Environment => {
-  const root = rootOf(params, patchTypes)
+const environmentFor = (names: PolicyNames): Environment => {
+  const root = rootOf(names)
+  const { variables } = names
   return variables === undefined
     ? root
     : root
@@ -129,6 +135,8 @@ export interface PolicyExpression {
   readonly program?: Program
   /** Why the expression is refused, in upstream's words. */
   readonly error?: string
+  /** It is right, and yet no program can be made of it. */
+  readonly isInternal?: boolean
 }
 
 const listed = (wanted: readonly Type[]): string =>
@@ -154,6 +162,7 @@ export const compilePolicyExpression = (
     return { type: typeOfVariable(type), program: programOf(checked) }
   } catch (error) {
     if (!(error instanceof InstantiationError)) throw error
-    return { type: dyn, error: `program instantiation failed: ${error.message}` }
+    const text = `program instantiation failed: ${error.message}`
+    return { type: dyn, error: text, isInternal: true }
   }
 }

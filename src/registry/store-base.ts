@@ -134,6 +134,9 @@ export const admit = (
       apiVersion: 'meta.k8s.io/v1',
       ...(call.options as JsonObject | undefined),
       ...(call.options === undefined && ctx.dryRun ? { dryRun: ['All'] } : {}),
+      ...(call.options === undefined && ctx.fieldManager !== ''
+        ? { fieldManager: ctx.fieldManager }
+        : {}),
     },
     ctx,
   })

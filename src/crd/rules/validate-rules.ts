@@ -4,6 +4,7 @@ import {
   type FieldError,
   forbidden,
   index,
+  internal,
   invalid,
   notSupported,
   required,
@@ -144,11 +145,10 @@ const validateHere = (
   const place = placeOf(schema, around.isRoot)
   if (place === undefined)
     return [
-      {
-        type: 'InternalError',
-        field: path,
-        body: 'Internal error: internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations',
-      },
+      internal(
+        path,
+        'internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations',
+      ),
     ]
   return rules.flatMap((rule, i) => validateRule(rule, place, index(path, i), around))
 }

@@ -1,10 +1,24 @@
 /** Whether the expressions of policies and match conditions compile to what is wanted of them. */
-import { child, type FieldError, index, invalid } from '#api/field-error.js'
+import { child, type FieldError, index, internal, invalid } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
-import { compilePolicyExpression, type PolicyNames, results } from '#cel/policy-environment.js'
+import {
+  compilePolicyExpression,
+  type PolicyExpression,
+  type PolicyNames,
+  results,
+} from '#cel/policy-environment.js'
 import type { Type } from '#cel/types.js'
 
 const isBlank = (text: string | undefined): boolean => (text ?? '').trim() === ''
+
+const refusalOf = (
+  path: string,
+  text: string,
+  { error, isInternal }: PolicyExpression,
+): FieldError[] => {
+  if (error === undefined) return []
+  return [isInternal ? internal(path, error) : invalid(path, text, error)]
+}
 
 /** Nothing for an expression that is missing: that is reported as such. */
 export const expressionErrors = (
@@ -15,13 +29,14 @@ export const expressionErrors = (
 ): FieldError[] => {
   if (isBlank(text)) return []
   const trimmed = text!.trim()
-  const { error } = compilePolicyExpression(trimmed, names, wanted)
-  return error === undefined ? [] : [invalid(path, trimmed, error)]
+  return refusalOf(path, trimmed, compilePolicyExpression(trimmed, names, wanted))
 }
 
 export const namesOfPolicy = ({ spec }: KubeObject): PolicyNames => ({
   params: Boolean(spec.paramKind),
-  variables: variableTypes(spec.variables ?? [], Boolean(spec.paramKind)).types,
+  ...((spec.variables ?? []).length === 0
+    ? {}
+    : { variables: variableTypes(spec.variables, Boolean(spec.paramKind)).types }),
 })
 
 interface Variable {
@@ -40,8 +55,7 @@ export const variableTypes = (
     if (isBlank(expression)) continue
     const text = expression!.trim()
     const checked = compilePolicyExpression(text, { params, variables: types }, results.anything)
-    if (checked.error !== undefined)
-      errors.push(invalid(child(index('spec.variables', i), 'expression'), text, checked.error))
+    errors.push(...refusalOf(child(index('spec.variables', i), 'expression'), text, checked))
     if (/^[_a-zA-Z]\w*$/.test(name)) types[name] = checked.type
   }
   return { types, errors }

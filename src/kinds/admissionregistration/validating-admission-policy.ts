@@ -23,7 +23,12 @@ const validationErrors = (validation: Validation, path: string, names: PolicyNam
     errors.push(required(child(path, 'expression'), 'expression is not specified'))
   errors.push(...expressionErrors(child(path, 'expression'), expression, names, results.boolean))
   errors.push(
-    ...expressionErrors(child(path, 'messageExpression'), messageExpression, names, results.text),
+    ...expressionErrors(
+      child(path, 'messageExpression'),
+      messageExpression,
+      { ...names, noAuthorizer: true },
+      results.text,
+    ),
   )
   if (message !== undefined) {
     if (message.trim() === '')

@@ -5,6 +5,7 @@ import {
   type FieldError,
   forbidden,
   index,
+  internal,
   invalid,
   required,
   tooLong,
@@ -117,7 +118,8 @@ const selectorErrors = ({ cel }: Fields, path: string): FieldError[] => {
   if (Buffer.byteLength(text) > expressionBytesMax) return [tooLong(at, expressionBytesMax)]
   const problem = deviceSelectorProblem(text)
   if (problem === undefined) return []
-  return [problem.isCost ? forbidden(at, problem.text) : invalid(at, text, problem.text)]
+  if (problem.kind === 'internal') return [internal(at, problem.text)]
+  return [problem.kind === 'cost' ? forbidden(at, problem.text) : invalid(at, text, problem.text)]
 }
 
 export const validSelectors = (path: string, selectors: Fields[] | undefined): FieldError[] =>
