@@ -17,9 +17,9 @@ const emptyBody = (definition: ResourceDefinition): JsonObject => {
 }
 
 /** Its metadata may be replaced; all else is shared. */
-export const emptyObject = (definition: ResourceDefinition): KubeObject => ({
-  ...emptyBody(definition),
-  kind: definition.gvk.kind,
-  apiVersion: formatGroupVersion(definition.gvk),
-  metadata: {},
-})
+export const emptyObject = (definition: ResourceDefinition): KubeObject => {
+  const type = { kind: definition.gvk.kind, apiVersion: formatGroupVersion(definition.gvk) }
+  // First in order, and last in what counts.
+  const head = { ...type, metadata: {} }
+  return { ...head, ...emptyBody(definition), ...head }
+}
