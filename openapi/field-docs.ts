@@ -17,6 +17,12 @@ const fieldDocs = (): FieldDocs => {
 export const fieldDocsVersion = (): string =>
   existsSync(fileUrl) ? `docs-${statSync(fileUrl).size}` : 'no-docs'
 
+/** Of one field, `io.k8s.api.core.v1.ConfigMap.data`; empty where there is none. */
+export const docOfField = (path: string): string => {
+  const dot = path.lastIndexOf('.')
+  return fieldDocs()[path.slice(0, dot)]?.[path.slice(dot + 1)] ?? ''
+}
+
 /** A reference cannot have neighbours in OpenAPI 3.0: described ones are wrapped, as upstream does. */
 const describeProperty = (schema: JsonObject, description: string): JsonObject =>
   schema.$ref === undefined

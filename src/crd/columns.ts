@@ -6,7 +6,14 @@ import type { TableColumn } from '#registry/resource-definition.js'
 import type { DefinitionVersion, PrinterColumn } from './definition.js'
 import { compileJsonPath } from './json-path.js'
 
-const nameColumn: TableColumn = { name: 'Name', type: 'string', format: 'name', priority: 0 }
+const objectMeta = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'
+const nameColumn: TableColumn = {
+  name: 'Name',
+  type: 'string',
+  format: 'name',
+  priority: 0,
+  describedBy: `${objectMeta}.name`,
+}
 const ageColumn: PrinterColumn = {
   name: 'Age',
   type: 'date',
@@ -42,6 +49,15 @@ const cellOf = (type: string, value: JsonValue | undefined, now: number): unknow
   }
 }
 
+const descriptionOf = (column: PrinterColumn): Pick<TableColumn, 'description' | 'describedBy'> => {
+  if (column === ageColumn) return { describedBy: `${objectMeta}.creationTimestamp` }
+  const { description, jsonPath } = column
+  return {
+    description:
+      description || `Custom resource definition column (in JSONPath format): ${jsonPath}`,
+  }
+}
+
 export const customTable = (version: DefinitionVersion): CustomTable => {
   const declared = version.additionalPrinterColumns ?? []
   const printed = (declared.length === 0 ? [ageColumn] : declared).map((column) => ({
@@ -56,7 +72,7 @@ export const customTable = (version: DefinitionVersion): CustomTable => {
         type: column.type,
         format: column.format ?? '',
         priority: column.priority ?? 0,
-        description: column.description,
+        ...descriptionOf(column),
       })),
     ],
     cells: (object, now) => [

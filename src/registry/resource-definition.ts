@@ -169,6 +169,8 @@ export interface TableColumn {
   format: string
   priority: number
   description?: string
+  /** The field whose documentation it shares: `io.k8s.api.core.v1.ConfigMap.data`. */
+  describedBy?: string
 }
 
 /** Between one version of an object and what is stored. Neither changes its argument. */

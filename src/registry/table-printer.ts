@@ -4,6 +4,7 @@ import { badRequest } from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'
 import type { JsonObject, KubeObject, ListMeta } from '#api/object.js'
 import { metadataInOrder } from '#cacher/object-bytes.js'
+import { docOfField } from '#openapi/field-docs.js'
 import type { ResourceDefinition } from './resource-definition.js'
 
 export type IncludeObject = 'Metadata' | 'Object' | 'None'
@@ -75,6 +76,21 @@ const rowOf = (object: KubeObject, request: TableRequest): JsonObject => {
   } as unknown as JsonObject
 }
 
+const writtenColumns = new WeakMap<ResourceDefinition, readonly JsonObject[]>()
+
+/** As upstream writes them: every field, in its order. */
+const columnsOf = (definition: ResourceDefinition): readonly JsonObject[] => {
+  let columns = writtenColumns.get(definition)
+  if (columns === undefined) {
+    columns = definition.columns.map(({ name, type, format, priority, ...more }) => {
+      const described = more.describedBy === undefined ? '' : docOfField(more.describedBy)
+      return { name, type, format, description: more.description ?? described, priority }
+    })
+    writtenColumns.set(definition, columns)
+  }
+  return columns
+}
+
 /** `columns` false: a later event of a watch, whose header was sent with the first. */
 export const makeTable = (
   objects: readonly KubeObject[],
@@ -88,7 +104,7 @@ export const makeTable = (
     kind: 'Table',
     apiVersion,
     metadata,
-    columnDefinitions: columns ? definition.columns : null,
+    columnDefinitions: columns ? columnsOf(definition) : null,
     rows: rows.length === 0 && hasDefaultColumns(definition) ? null : rows,
   } as unknown as JsonObject
 }
