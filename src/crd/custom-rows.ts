@@ -1,5 +1,5 @@
 /** The rows of the resource table that an accepted definition stands for: one for each served version. */
-
+import { createHash } from 'node:crypto'
 import { forbidden } from '#api/errors.js'
 import { cloneJson, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
@@ -115,6 +115,12 @@ export const customRows = (
   const storage = versions.find((v) => v.storage)!
   const isTerminating = definition.metadata.deletionTimestamp !== undefined
   const storageSchema = schemaOf(storage)
+  // StorageVersionHash of apiserver's discovery.
+  const storageVersionHash = createHash('sha256')
+    .update(`${group}/${storage.name}/${names.kind}`)
+    .digest()
+    .subarray(0, 8)
+    .toString('base64')
   const mayDiffer = hasDefaults(storageSchema) || !preservesAll(storageSchema)
   return versions
     .filter((version) => version.served)
@@ -153,6 +159,7 @@ export const customRows = (
         structuralSchema: schema as unknown as JsonObject,
         conform: (object) => conform(object, schema),
         onRead: mayDiffer ? (object) => shownBy(object, storageSchema) : undefined,
+        ...(storage.served ? { storageVersionHash } : {}),
         deprecationWarning: deprecationWarningOf(version, group, names.kind),
         isTerminating,
         strategy: customStrategy(version, isTerminating ? refuse : undefined),

@@ -15,10 +15,16 @@ const asDefinition = (object: KubeObject) => object as CustomResourceDefinition
 
 const setDefaults = (object: KubeObject): void => {
   const { spec } = asDefinition(object)
-  if (spec.names.kind) {
-    spec.names.singular ||= spec.names.kind.toLowerCase()
-    spec.names.listKind ||= `${spec.names.kind}List`
-  }
+  const { plural, singular, shortNames, kind, listKind, ...more } = spec.names
+  if (kind)
+    spec.names = {
+      plural,
+      singular: singular || kind.toLowerCase(),
+      ...(shortNames === undefined ? {} : { shortNames }),
+      kind,
+      listKind: listKind || `${kind}List`,
+      ...more,
+    }
   spec.conversion ??= { strategy: 'None' }
 }
 

@@ -20,6 +20,7 @@ import {
 } from './definition.js'
 import { validateRules } from './rules/validate-rules.js'
 import type { StructuralSchema } from './structural-schema.js'
+import { validateConversion } from './validate-conversion.js'
 import { validateDefaultValues } from './validate-default-values.js'
 import { validateStructure } from './validate-structure.js'
 import { hasStructuralForm, validateWords } from './validate-words.js'
@@ -195,6 +196,8 @@ export const validateSchema = (schema: StructuralSchema, path: string): FieldErr
 const isPathUnder = (path: string, roots: readonly string[]): boolean =>
   roots.some((root) => path.startsWith(`${root}.`))
 
+const noSimplePath = 'must be a simple json path starting with .'
+
 const validateSubresources = (version: DefinitionVersion, path: string): FieldError[] => {
   const scale = version.subresources?.scale
   if (scale === undefined) return []
@@ -203,13 +206,16 @@ const validateSubresources = (version: DefinitionVersion, path: string): FieldEr
   const check = (name: 'specReplicasPath' | 'statusReplicasPath', root: string) => {
     const value = scale[name]
     if (!value) errors.push(required(at(name)))
+    else if (!value.startsWith('.')) errors.push(invalid(at(name), value, noSimplePath))
     else if (!isPathUnder(value, [root]))
       errors.push(invalid(at(name), value, `should be a json path under ${root}`))
   }
   check('specReplicasPath', '.spec')
   check('statusReplicasPath', '.status')
   const selector = scale.labelSelectorPath
-  if (selector && !isPathUnder(selector, ['.spec', '.status']))
+  if (selector && !selector.startsWith('.'))
+    errors.push(invalid(at('labelSelectorPath'), selector, noSimplePath))
+  else if (selector && !isPathUnder(selector, ['.spec', '.status']))
     errors.push(
       invalid(
         at('labelSelectorPath'),
@@ -281,50 +287,6 @@ const validateSelectableFields = (version: DefinitionVersion, path: string): Fie
     seen.add(jsonPath)
     return []
   })
-}
-
-const validateConversion = (
-  conversion: CustomResourceDefinition['spec']['conversion'],
-): FieldError[] => {
-  if (conversion === undefined) return []
-  const { strategy, webhook } = conversion
-  if (!strategy) return [required('spec.conversion.strategy')]
-  if (strategy !== 'None' && strategy !== 'Webhook')
-    return [notSupported('spec.conversion.strategy', strategy, ['None', 'Webhook'])]
-  if (strategy === 'None') return []
-  const errors: FieldError[] = []
-  const at = 'spec.conversion.webhookClientConfig'
-  const config = webhook?.clientConfig
-  if (config === undefined) errors.push(required(at, 'required when strategy is set to Webhook'))
-  else if ((config.url === undefined) === (config.service === undefined))
-    errors.push(required(at, 'exactly one of url or service is required'))
-  else if (config.url !== undefined)
-    errors.push(...validateWebhookUrl(config.url, child(at, 'url')))
-  const versions = webhook?.conversionReviewVersions ?? []
-  if (versions.length === 0) errors.push(required('spec.conversion.conversionReviewVersions'))
-  else if (!versions.some((v) => v === 'v1' || v === 'v1beta1'))
-    errors.push(
-      invalid(
-        'spec.conversion.conversionReviewVersions',
-        versions,
-        'must include at least one of v1, v1beta1',
-      ),
-    )
-  return errors
-}
-
-const validateWebhookUrl = (text: string, path: string): FieldError[] => {
-  const form = '; desired format: https://host[/path]'
-  let url: URL
-  try {
-    url = new URL(text)
-  } catch {
-    return [required(path, `url must be a valid URL: parse ${JSON.stringify(text)}${form}`)]
-  }
-  const scheme = url.protocol.slice(0, -1)
-  return scheme === 'https'
-    ? []
-    : [invalid(path, scheme, `'https' is the only allowed URL scheme${form}`)]
 }
 
 const validateStoredVersions = ({ spec, status }: CustomResourceDefinition): FieldError[] => {
