@@ -1,15 +1,9 @@
 /** Writes answers: stored bytes as they are where that will do, other forms made from the objects. */
 
-import type { OutgoingHttpHeaders } from 'node:http'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
-import { promisify } from 'node:util'
-import { constants, gzip } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { stringify } from '#api/json.js'
 import type { JsonObject, KubeObject, ListMeta } from '#api/object.js'
 import type { ListPage, StoredObject } from '#cacher/object-storage.js'
-import { limits } from '#limits'
 import { Query } from '#registry/query.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { makeTable, parseIncludeObject, partialObjectMetadata } from '#registry/table-printer.js'
@@ -18,60 +12,8 @@ import type { Target } from './api-deps.js'
 import { ListBody } from './list-body.js'
 import { isPretty, type Negotiated, notAcceptableConversion, protobuf } from './negotiation.js'
 import { inProtobuf } from './protobuf.js'
+import { sendBytes, sendSegments } from './send-bytes.js'
 import { bytesOf, inAlphabet, itemOf, viewOf } from './stored-json.js'
-
-const compress = promisify(gzip)
-
-/** Upstream's own threshold and level: smaller answers cost more than they save. */
-const acceptsGzip = (request: FastifyRequest): boolean =>
-  /(?:^|,)\s*gzip\s*(?:,|$)/.test(String(request.headers['accept-encoding'] ?? ''))
-
-/** Bytes need nothing of what Fastify's send looks after; over HTTP/2 it cuts them into frames. */
-const writeBytes = (request: FastifyRequest, reply: FastifyReply, bytes: Buffer): void => {
-  if (request.raw.httpVersionMajor === 2) {
-    reply.send(bytes)
-    return
-  }
-  writeHead(reply, bytes.length).raw.end(bytes)
-}
-
-/** From here on the answer is ours to write. */
-const writeHead = (reply: FastifyReply, length: number): FastifyReply => {
-  const { raw } = reply
-  const headers = reply.header('content-length', length).getHeaders()
-  reply.hijack()
-  raw.writeHead(raw.statusCode, headers as OutgoingHttpHeaders)
-  return reply
-}
-
-const sendPacked = async (reply: FastifyReply, bytes: Buffer): Promise<void> => {
-  const packed = await compress(bytes, { level: constants.Z_BEST_SPEED })
-  reply.header('content-encoding', 'gzip').header('vary', 'Accept-Encoding').send(packed)
-}
-
-const sendBytes = (
-  request: FastifyRequest,
-  reply: FastifyReply,
-  bytes: Buffer,
-): void | Promise<void> =>
-  bytes.length <= limits.gzipBytesMin || !acceptsGzip(request)
-    ? writeBytes(request, reply, bytes)
-    : sendPacked(reply, bytes)
-
-/** A large answer goes out bit by bit, as the client takes it, unless it is to be compressed. */
-const sendSegments = (
-  request: FastifyRequest,
-  reply: FastifyReply,
-  body: ListBody,
-): void | Promise<void> => {
-  if (body.length > limits.listSegmentBytes && !acceptsGzip(request)) {
-    const { raw } = writeHead(reply, body.length)
-    // Whether the client took it all is no concern of ours.
-    return pipeline(Readable.from(body.segments(), { objectMode: false }), raw).catch(() => {})
-  }
-  const [first, ...more] = body.segments()
-  return sendBytes(request, reply, more.length === 0 ? first! : Buffer.concat([first!, ...more]))
-}
 
 /** A value in the media type that was agreed on; JSON is indented where the client is a person. */
 export const sendValue = (

@@ -189,7 +189,7 @@ export class FrameStream {
   /** Undefined while the client keeps up. */
   drained(signal: AbortSignal): Promise<unknown> | undefined {
     const stream = this.#socket ?? this.#response
-    if (stream.writableLength <= limits.watcherSocketBytesMax) return undefined
+    if (stream.writableLength <= limits.clientSocketBytesMax) return undefined
     return once(stream, 'drain', { signal })
   }
 }
