@@ -36,13 +36,14 @@ const tolerates = (pod: KubeObject, key: string): boolean =>
     (t) => (!t.key || t.key === key) && (!t.effect || t.effect === 'NoExecute'),
   )
 
+const podWrites = { group: '', resource: 'pods', operations: ['CREATE', 'UPDATE'] } as const
+
 /** A pod stays five minutes on a node that is gone, unless it says otherwise. */
 export const defaultTolerationSeconds: AdmissionPlugin = {
   name: 'DefaultTolerationSeconds',
   resources: ['pods'],
   mutate: (attributes) => {
-    if (!isAbout(attributes, { group: '', resource: 'pods', operations: ['CREATE', 'UPDATE'] }))
-      return
+    if (!isAbout(attributes, podWrites)) return
     const pod = attributes.object!
     const missing = [notReady, unreachable].filter((key) => !tolerates(pod, key))
     if (missing.length === 0) return

@@ -27,9 +27,11 @@ export const isAbout = (
   subresource === (wanted.subresource ?? '') &&
   wanted.operations.includes(operation)
 
-const pods = { group: '', resource: 'pods' }
-export const isPodCreate = (attributes: AdmissionAttributes): boolean =>
-  isAbout(attributes, { ...pods, operations: ['CREATE'] })
+export const isPodCreate = ({ resource, subresource, operation }: AdmissionAttributes): boolean =>
+  operation === 'CREATE' &&
+  resource.resource === 'pods' &&
+  resource.group === '' &&
+  subresource === ''
 
 /** The refusal in upstream's form: `pods "a" is forbidden: why`. */
 export const refuse = (attributes: AdmissionAttributes, why: string): ApiError =>

@@ -3,7 +3,14 @@ import { invalid as invalidObject } from '#api/errors.js'
 import { type FieldError, invalid } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
-import { type AdmissionPlugin, findObject, isAbout, listObjects, refuse } from './plugin.js'
+import {
+  type AdmissionPlugin,
+  findObject,
+  isAbout,
+  isPodCreate,
+  listObjects,
+  refuse,
+} from './plugin.js'
 import { subjectOf, type Violation, violations } from './pod-security-checks.js'
 
 const prefix = 'pod-security.kubernetes.io/'
@@ -141,17 +148,20 @@ const workloads: readonly (readonly [string, string])[] = [
   ['batch', 'cronjobs'],
 ]
 const writes = ['CREATE', 'UPDATE'] as const
+const debugged = {
+  group: '',
+  resource: 'pods',
+  subresource: 'ephemeralcontainers',
+  operations: ['UPDATE'],
+} as const
+const namespaceWrites = { group: '', resource: 'namespaces', operations: writes }
 
 export const podSecurity: AdmissionPlugin = {
   name: 'PodSecurity',
+  resources: ['pods', 'namespaces', ...workloads.map(([, resource]) => resource)],
   validate: async (attributes) => {
-    const pods = { group: '', resource: 'pods' }
-    const isNewPod = isAbout(attributes, { ...pods, operations: ['CREATE'] })
-    const subresource = 'ephemeralcontainers'
-    const isDebugged = isAbout(attributes, { ...pods, subresource, operations: ['UPDATE'] })
-    if (isNewPod || isDebugged) return admitPod(attributes)
-    if (isAbout(attributes, { group: '', resource: 'namespaces', operations: writes }))
-      return admitNamespace(attributes)
+    if (isPodCreate(attributes) || isAbout(attributes, debugged)) return admitPod(attributes)
+    if (isAbout(attributes, namespaceWrites)) return admitNamespace(attributes)
     const isWorkload = workloads.some(([group, resource]) =>
       isAbout(attributes, { group, resource, operations: writes }),
     )

@@ -3,16 +3,18 @@ import { type AdmissionPlugin, findObject, isAbout, isPodCreate } from './plugin
 
 const topologyLabels = ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region']
 
+const bindings = {
+  group: '',
+  resource: 'pods',
+  subresource: 'binding',
+  operations: ['CREATE'],
+} as const
+
 export const podTopologyLabels: AdmissionPlugin = {
   name: 'PodTopologyLabels',
   resources: ['pods'],
   mutate: async (attributes) => {
-    const pods = { group: '', resource: 'pods' }
-    const isBinding = isAbout(attributes, {
-      ...pods,
-      subresource: 'binding',
-      operations: ['CREATE'],
-    })
+    const isBinding = isAbout(attributes, bindings)
     if (!isBinding && !isPodCreate(attributes)) return
     const object = attributes.object!
     const name: string = (isBinding ? object.target?.name : object.spec?.nodeName) ?? ''

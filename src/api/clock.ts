@@ -8,8 +8,14 @@ export interface Clock {
 export const systemClock: Clock = { now: () => Date.now() }
 
 /** RFC 3339 with whole seconds: the form of metav1.Time. */
-export const formatTime = (epochMs: number): string =>
-  `${new Date(Math.floor(epochMs / 1000) * 1000).toISOString().slice(0, 19)}Z`
+export const formatTime = (epochMs: number): string => {
+  const second = Math.floor(epochMs / 1000)
+  // Each write asks several times for the second that it is.
+  if (second !== latest.second)
+    latest = { second, text: `${new Date(second * 1000).toISOString().slice(0, 19)}Z` }
+  return latest.text
+}
+let latest = { second: Number.NaN, text: '' }
 
 /** RFC 3339 with microseconds: the form of metav1.MicroTime. */
 export const formatMicroTime = (epochMs: number): string =>

@@ -9,6 +9,7 @@ const secondsOf = (owner: Owner): number =>
 
 /** Changes `owners`. Source of the rule: apimachinery, pkg/util/managedfields/internal/capmanagers.go. */
 export const capOwners = (owners: Owners): void => {
+  if (owners.size <= limits.updateManagersMax) return
   const updaters = [...owners].filter(([, owner]) => owner.operation === 'Update')
   let count = updaters.length
   if (count <= limits.updateManagersMax) return

@@ -6,9 +6,9 @@
 import { parseTime } from '#api/clock.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, ManagedFieldsEntry } from '#api/object.js'
-import { type FieldSet, isEmptySet, leaf, memberWith } from './field-set.js'
+import { type FieldSet, leaf } from './field-set.js'
 import { readElement } from './path-element.js'
-import { shareSet } from './shared-sets.js'
+import { shareSet, startMember, startSet } from './shared-sets.js'
 
 export interface Owner {
   readonly manager: string
@@ -92,17 +92,16 @@ const withoutSelf = ({ '.': _self, ...set }: FieldSet): FieldSet => set
 
 const readNode = (fields: unknown): FieldSet => {
   if (!isJsonObject(fields)) throw new BadManagedFields('error decoding set: expected an object')
-  const set: FieldSet = {}
-  let member = false
-  for (const key of Object.keys(fields)) {
-    if (key === '.') {
-      member = true
-      continue
-    }
+  const keys = Object.keys(fields)
+  // A node with nothing in it is a member.
+  if (keys.length === 0) return leaf
+  let step = '.' in fields ? startMember(keys.length) : startSet(keys.length)
+  for (const key of keys) {
+    if (key === '.') continue
     const element = elementOf(key)
-    if (element !== undefined) set[element] = readNode(fields[key])
+    if (element !== undefined) step = step.with(element, readNode(fields[key]))
   }
-  return member || isEmptySet(set) ? memberWith(set) : set
+  return step.set()
 }
 
 const elementOf = (key: string): string | undefined => {

@@ -40,6 +40,9 @@ export const keyElement = (fields: readonly (readonly [string, JsonValue])[]): s
   return `k:{${parts.join(',')}}`
 }
 
+/** Most elements: one string without anything to escape. */
+const isCanonical = /^(?:v:"[\w./:-]*"|k:\{"\w+":"[\w./:-]*"\})$/
+
 /** The canonical text of an element that a client wrote; undefined for kinds of elements that nobody knows. */
 export const readElement = (text: string): string | undefined => {
   if (text.length < 2) throw new Error('key must be 2 characters long:')
@@ -49,8 +52,9 @@ export const readElement = (text: string): string | undefined => {
     case 'f':
       return text
     case 'v':
-      return valueElement(JSON.parse(rest) as JsonValue)
+      return isCanonical.test(text) ? text : valueElement(JSON.parse(rest) as JsonValue)
     case 'k':
+      if (isCanonical.test(text)) return text
       return keyElement(Object.entries(JSON.parse(rest) as JsonObject))
     case 'i':
       if (!/^[+-]?\d+$/.test(rest)) throw new Error(`invalid index: ${text}`)
