@@ -276,6 +276,8 @@ export class Load {
           for (const line of lines) {
             if (request.destroyed) return
             const { type, object } = JSON.parse(line)
+            // A refusal has no type and is no event.
+            if (type === undefined) return void request.destroy()
             if (type === 'ERROR' || object.kind === 'Status') {
               if (object.code === 410) records.push({ kind: 'gone' })
               return void request.destroy()
