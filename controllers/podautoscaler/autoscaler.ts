@@ -1,5 +1,6 @@
 /** Types of HorizontalPodAutoscalers. */
 import type { KubeObject } from '#api/object.js'
+import type { LabelSelector } from '#client/label-selector.js'
 import type { Condition } from '#client/pod.js'
 
 export interface ScalingRules {
@@ -17,9 +18,9 @@ export interface MetricSpec {
   type: string
   resource?: { name: string; target: MetricTarget }
   containerResource?: { name: string; container: string; target: MetricTarget }
-  object?: { metric: { name: string } }
+  object?: { metric: { name: string }; describedObject: { kind: string; name: string } }
   pods?: { metric: { name: string } }
-  external?: { metric: { name: string } }
+  external?: { metric: { name: string; selector?: LabelSelector } }
 }
 export interface HorizontalPodAutoscaler extends KubeObject {
   spec: {

@@ -296,7 +296,8 @@ export const podAutoscalerController: Controller = {
     const queue = newQueue()
     // Usage makes no event: each is looked at by the clock, and its own status is no reason.
     hpas.handle({
-      onAdd: (hpa) => queue.add(keyOf(hpa)),
+      // Not at once: a workload that is made with it would have no figures yet.
+      onAdd: (hpa) => queue.addAfter(keyOf(hpa), periodMs),
       onDelete: (hpa) => autoscaler.forget(keyOf(hpa)),
     })
     return queueRun(context, queue, async (key) => {

@@ -4,7 +4,7 @@ import type { KubeObject } from '#api/object.js'
 import { formatMilli, parseMilli } from '#client/amount.js'
 import type { Client } from '#client/client.js'
 import { isNotFound, messageOf } from '#client/errors.js'
-import { matchesLabels } from '#client/label-selector.js'
+import { formatSelector, matchesLabels } from '#client/label-selector.js'
 import type { Pod } from '#client/pod.js'
 import type { ResourceRef } from '#client/resources.js'
 import type { HorizontalPodAutoscaler, MetricSpec, MetricTarget, Tolerances } from './autoscaler.js'
@@ -149,27 +149,33 @@ const statusOf = (source: Source, { averageMilli, utilization }: Proposal): unkn
 }
 
 /** Metrics of the custom and external APIs, which nobody serves here. */
-const unserved = ({ type, object, pods, external }: MetricSpec): Problem & { whole: string } => {
-  const custom = 'no custom metrics API (custom.metrics.k8s.io) registered'
-  if (type === 'External') {
-    const name = external?.metric.name
-    const message = `no external metrics API (external.metrics.k8s.io) registered`
-    return {
-      reason: 'FailedGetExternalMetric',
-      prefix: unable,
-      message,
-      whole: `failed to get ${name} external metric value: ${message}`,
-    }
-  }
-  const name = (object ?? pods)?.metric.name
-  const message = `unable to get metric ${name}: unable to fetch metrics from custom metrics API: ${custom}`
-  const which = type === 'Object' ? 'object' : 'pods'
-  return {
-    reason: `FailedGet${type}Metric`,
+const unserved = (spec: MetricSpec, namespace: string): Problem & { whole: string } => {
+  const problem = (message: string, context: string): Problem & { whole: string } => ({
+    reason: `FailedGet${spec.type}Metric`,
     prefix: unable,
     message,
-    whole: `failed to get ${which} metric value: ${message}`,
+    whole: `${context}: ${message}`,
+  })
+  if (spec.type === 'External') {
+    const { name, selector } = spec.external!.metric
+    const given = selector === undefined ? 'nil' : formatSelector(selector)
+    return problem(
+      `unable to get external metric ${namespace}/${name}/${given}: unable to fetch metrics from external metrics API: the server could not find the requested resource (get ${name}.external.metrics.k8s.io)`,
+      `failed to get ${name} external metric value: failed to get external metric ${name}`,
+    )
   }
+  const custom =
+    'unable to fetch metrics from custom metrics API: no custom metrics API (custom.metrics.k8s.io) registered'
+  if (spec.type === 'Pods')
+    return problem(
+      `unable to get metric ${spec.pods!.metric.name}: ${custom}`,
+      'failed to get pods metric value',
+    )
+  const { metric, describedObject } = spec.object!
+  return problem(
+    `unable to get metric ${metric.name}: ${describedObject.kind} on ${namespace} ${describedObject.name}/${custom}`,
+    'failed to get object metric value',
+  )
 }
 
 export const measureAll = async (question: Question): Promise<Measured> => {
@@ -190,7 +196,7 @@ export const measureAll = async (question: Question): Promise<Measured> => {
   for (const spec of specs) {
     const source = sourceOf(spec)
     try {
-      if (source === undefined) throw unserved(spec)
+      if (source === undefined) throw unserved(spec, hpa.metadata.namespace!)
       const proposal = await proposeFor(question, source)
       statuses.push(statusOf(source, proposal))
       if (best === undefined || proposal.replicas > best.replicas)
