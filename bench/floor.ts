@@ -5,6 +5,7 @@
 import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { limits } from '#limits'
 
 export interface FloorAnswer {
   readonly method: string
@@ -50,8 +51,8 @@ const serve = (key: string, cert: string): void => {
       response.end(answer.body)
     })
   })
-  // While the other side is measured, connections here are idle.
-  server.keepAliveTimeout = 0
+  // As ours: connections are idle here while the other side is measured.
+  server.keepAliveTimeout = limits.keepAliveTimeoutMs
   server.listen(0, '127.0.0.1', () => {
     process.send!({ port: (server.address() as AddressInfo).port })
   })
