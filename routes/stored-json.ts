@@ -3,6 +3,7 @@ import { stringify } from '#api/json.js'
 import { isJsonObject, setOwn } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import type { StoredObject } from '#cacher/object-storage.js'
+import { limits } from '#limits'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 
 /** The object in the version of the request. */
@@ -20,22 +21,30 @@ const sorted = (value: JsonValue): JsonValue => {
 /** Upstream writes what has no Go type with its keys in order. */
 export const inAlphabet = (object: object): JsonValue => sorted(object as JsonObject)
 
-const made = new WeakMap<StoredObject, Map<ResourceDefinition, Buffer>>()
+type Views = WeakMap<StoredObject, Map<ResourceDefinition, Buffer>>
+let made: Views = new WeakMap()
+let madeBytes = 0
+
+/** What was made is let go of all at once when it is too much: its objects may live as long as the server. */
+const keep = (stored: StoredObject, definition: ResourceDefinition, bytes: Buffer): void => {
+  if (madeBytes > limits.objectTextsBytesMax) {
+    made = new WeakMap()
+    madeBytes = 0
+  }
+  madeBytes += bytes.length
+  const views = made.get(stored)
+  if (views === undefined) made.set(stored, new Map([[definition, bytes]]))
+  else views.set(definition, bytes)
+}
 
 /** Its JSON and a line end; made once for each version that somebody reads. */
 export const bytesOf = (definition: ResourceDefinition, stored: StoredObject): Buffer => {
   if (!definition.isCustom && definition.convert === undefined) return stored.json
-  let views = made.get(stored)
-  if (views === undefined) {
-    views = new Map()
-    made.set(stored, views)
-  }
-  let bytes = views.get(definition)
-  if (bytes === undefined) {
-    const view = viewOf(definition, stored)
-    bytes = Buffer.from(`${stringify(definition.isCustom ? inAlphabet(view) : view)}\n`)
-    views.set(definition, bytes)
-  }
+  const known = made.get(stored)?.get(definition)
+  if (known !== undefined) return known
+  const view = viewOf(definition, stored)
+  const bytes = Buffer.from(`${stringify(definition.isCustom ? inAlphabet(view) : view)}\n`)
+  keep(stored, definition, bytes)
   return bytes
 }
 

@@ -234,7 +234,7 @@ export const tooLargeResourceVersion = (
     message: `Timeout: Too large resource version: ${asked}, current: ${current}`,
     details: {
       causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
-      retryAfterSeconds: retrySeconds,
+      ...(retrySeconds > 0 ? { retryAfterSeconds: retrySeconds } : {}),
     },
   })
 

@@ -12,6 +12,9 @@ import { StorageError } from '#storage/driver.js'
 
 const futureRetrySeconds = 1
 
+/** Upstream keeps no watch cache of events, and it is the cache that asks to try again. */
+const isCached = ({ resource }: GroupResource): boolean => resource !== 'events'
+
 /** What a list or get from a revision that is gone says; a watch has a text of its own. */
 export const expiredText =
   'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.'
@@ -33,7 +36,11 @@ export const interpretStorageError = (
           : 'The resourceVersion for the provided list is too old.',
       )
     case 'FutureRevision':
-      return tooLargeResourceVersion(asked ?? 0, error.revision ?? 0, futureRetrySeconds)
+      return tooLargeResourceVersion(
+        asked ?? 0,
+        error.revision ?? 0,
+        isCached(resource) || operation === 'watch' ? futureRetrySeconds : 0,
+      )
     case 'Unavailable':
     case 'UnknownOutcome':
     case 'NoSpace':
