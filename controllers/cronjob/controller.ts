@@ -2,7 +2,7 @@
 import { formatTime, parseTime } from '#api/clock.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonValue, KubeObject, ObjectMeta } from '#api/object.js'
-import { isAlreadyExists, isNamespaceTerminating, isNotFound, messageOf } from '#client/errors.js'
+import { isAlreadyExists, isNamespaceTerminating, messageOf } from '#client/errors.js'
 import { resources } from '#client/resources.js'
 import {
   type Controller,
@@ -14,6 +14,7 @@ import {
   queueRun,
   syncStored,
 } from '../controller.js'
+import { deleteObject } from '../delete-object.js'
 import { conditionIn, isFinished, type Job, type JobTemplate } from '../job/job.js'
 import { ownerReference } from '../ownership/claim.js'
 import { dueTimes, formatInZone, parseSchedule, type Schedule } from './schedule.js'
@@ -142,19 +143,9 @@ class CronSync {
   }
 
   async #deleteJob(job: Job): Promise<void> {
-    const { client, informers } = this.#context
-    const { namespace, name, uid } = job.metadata
-    try {
-      const answer = await client.delete(
-        resources.jobs,
-        { namespace, name: name! },
-        { propagationPolicy: 'Background', preconditions: { uid } },
-      )
-      informers.for<Job>(resources.jobs).observeDelete(job, answer)
-      this.#event('Normal', 'SuccessfulDelete', `Deleted job ${name}`)
-    } catch (error) {
-      if (!isNotFound(error)) throw error
-    }
+    const options = { propagationPolicy: 'Background' } as const
+    if (await deleteObject(this.#context, resources.jobs, job, options))
+      this.#event('Normal', 'SuccessfulDelete', `Deleted job ${job.metadata.name}`)
   }
 
   #schedule(): Schedule | undefined {

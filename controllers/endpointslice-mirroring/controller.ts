@@ -9,6 +9,7 @@ import {
   newQueue,
   queueRun,
 } from '../controller.js'
+import { deleteObject } from '../delete-object.js'
 import type { Endpoints } from '../endpoints/reconcile.js'
 import type { Service } from '../endpointslice/endpoint.js'
 import { managedByLabel, serviceNameLabel } from '../endpointslice/reconcile.js'
@@ -30,15 +31,8 @@ const write = async (
     informer.observe(await client.create<MirroredSlice>(resources.endpointSlices, slice))
   for (const slice of plan.update)
     informer.observe(await client.update(resources.endpointSlices, slice))
-  for (const slice of plan.delete) {
-    const { namespace, name, uid } = slice.metadata
-    const answer = await client.delete(
-      resources.endpointSlices,
-      { namespace, name: name! },
-      { preconditions: { uid } },
-    )
-    informer.observeDelete(slice, answer)
-  }
+  for (const slice of plan.delete)
+    await deleteObject({ client, informers }, resources.endpointSlices, slice)
 }
 
 const tell = (context: ControllerContext, endpoints: Endpoints, plan: MirrorPlan): void => {

@@ -1,10 +1,11 @@
 /** ControllerRevisions: the templates that a StatefulSet or DaemonSet has had, in order. */
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
-import { isAlreadyExists, isNotFound } from '#client/errors.js'
+import { isAlreadyExists } from '#client/errors.js'
 import type { LabelSelector } from '#client/label-selector.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import { type ControllerContext, controllerRefOf } from '../controller.js'
+import { deleteObject } from '../delete-object.js'
 import { claim, ownerReference } from '../ownership/claim.js'
 import { canonicalJson, revisionHash } from './hash.js'
 import type { PodTemplate } from './pod-control.js'
@@ -153,18 +154,7 @@ export class RevisionHistory {
   ): Promise<void> {
     const idle = revisions.filter((r) => !isUsed(r))
     const surplus = idle.length - (owner.spec.revisionHistoryLimit ?? 10)
-    for (const revision of idle.slice(0, Math.max(0, surplus))) {
-      const { namespace, name, uid } = revision.metadata
-      try {
-        const answer = await this.#context.client.delete(
-          resources.controllerRevisions,
-          { namespace, name: name! },
-          { preconditions: { uid } },
-        )
-        this.#informer.observeDelete(revision, answer)
-      } catch (error) {
-        if (!isNotFound(error)) throw error
-      }
-    }
+    for (const revision of idle.slice(0, Math.max(0, surplus)))
+      await deleteObject(this.#context, resources.controllerRevisions, revision)
   }
 }

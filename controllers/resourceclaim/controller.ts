@@ -3,7 +3,7 @@
  * Pod has ended; upstream's resourceclaim-controller. Devices are allocated by schedulers that know them.
  */
 import type { KubeObject, ObjectMeta } from '#api/object.js'
-import { isNamespaceTerminating, isNotFound, messageOf } from '#client/errors.js'
+import { isNamespaceTerminating, messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import { isPodTerminal, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
@@ -15,6 +15,7 @@ import {
   queueRun,
   syncStored,
 } from '../controller.js'
+import { deleteObject } from '../delete-object.js'
 import { ownerReference } from '../ownership/claim.js'
 
 interface PodClaim {
@@ -148,20 +149,9 @@ class ClaimMaker {
   }
 
   async #removeClaims(pod: Pod): Promise<void> {
-    for (const claim of this.#ownClaims(pod)) {
-      if (claim.metadata.deletionTimestamp !== undefined) continue
-      const { namespace, name, uid } = claim.metadata
-      try {
-        const answer = await this.#context.client.delete(
-          resources.resourceClaims,
-          { namespace, name: name! },
-          { preconditions: { uid } },
-        )
-        this.#claims.observeDelete(claim, answer)
-      } catch (error) {
-        if (!isNotFound(error)) throw error
-      }
-    }
+    for (const claim of this.#ownClaims(pod))
+      if (claim.metadata.deletionTimestamp === undefined)
+        await deleteObject(this.#context, resources.resourceClaims, claim)
   }
 }
 

@@ -15,6 +15,7 @@ import {
   queueRun,
   syncStored,
 } from '../controller.js'
+import { deleteObject } from '../delete-object.js'
 
 interface Secret extends KubeObject {
   type?: string
@@ -102,7 +103,7 @@ const accountOf = async (
 export const serviceAccountTokenController: Controller = {
   name: 'serviceaccount-token-controller',
   start(context) {
-    const { informers, client, settings } = context
+    const { informers, settings } = context
     if (settings.serviceAccountKey === undefined) return async () => {}
     const secrets = informers.for<Secret>(resources.secrets)
     const accounts = informers.for<KubeObject>(resources.serviceAccounts)
@@ -123,12 +124,7 @@ export const serviceAccountTokenController: Controller = {
         try {
           const account = await accountOf(context, secret)
           if (account !== undefined) return await fill(context, account, secret)
-          const { namespace, name, uid } = secret.metadata
-          await client.delete(
-            resources.secrets,
-            { namespace, name: name! },
-            { preconditions: { uid } },
-          )
+          await deleteObject(context, resources.secrets, secret)
         } catch (error) {
           // It changed meanwhile: the watch brings it again.
           if (!isNotFound(error) && !isConflict(error)) throw error

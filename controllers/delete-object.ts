@@ -1,0 +1,27 @@
+/** Deletes exactly the object that was seen, and nothing that took its name since. */
+import type { KubeObject } from '#api/object.js'
+import { isNotFound } from '#client/errors.js'
+import type { ResourceRef } from '#client/resources.js'
+import type { ControllerContext } from './controller.js'
+
+/** The informer knows of it at once. False: it was gone already. */
+export const deleteObject = async <T extends KubeObject>(
+  { client, informers }: Pick<ControllerContext, 'client' | 'informers'>,
+  ref: ResourceRef,
+  object: T,
+  options: { propagationPolicy?: 'Foreground' | 'Background' | 'Orphan' } = {},
+): Promise<boolean> => {
+  const { namespace, name, uid } = object.metadata
+  try {
+    const answer = await client.delete(
+      ref,
+      { ...(namespace ? { namespace } : {}), name: name! },
+      { ...options, preconditions: { uid } },
+    )
+    informers.for<T>(ref).observeDelete(object, answer)
+    return true
+  } catch (error) {
+    if (isNotFound(error)) return false
+    throw error
+  }
+}
