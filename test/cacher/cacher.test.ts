@@ -4,21 +4,21 @@ import { systemClock } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
 import { makeCacher } from '#cacher/cacher.js'
 import { encodeObject, labelsOf, withRevision } from '#cacher/object-bytes.js'
-import {
-  type ObjectEventBatch,
-  type ObjectStorage,
-  type ObjectWatchOptions,
-  type ReadConsistency,
-  type Selection,
-  WriteConflict,
-} from '#cacher/object-storage.js'
+import { type ObjectStorage, WriteConflict } from '#cacher/object-storage.js'
 import type { StorageDriver, StorageEvent } from '#storage/driver.js'
 import { openStorage } from '#storage/open.js'
 import { take } from '../storage/suite.js'
+import { directObjectStorage } from './direct-object-storage.js'
+import {
+  batches,
+  keyOf,
+  labelled,
+  lines,
+  pod,
+  prefix,
+  runObjectStorageSuite,
+} from './object-storage-suite.js'
 import { expectedEvents, type View } from './watch-oracle.js'
-
-const prefix = '/registry/pods/'
-const consistent: ReadConsistency = { kind: 'consistent' }
 
 // A cacher's timers keep no process alive.
 const alive = setInterval(() => {}, 1_000)
@@ -39,50 +39,16 @@ const start = async (t: Test, now?: () => number) => {
   return { driver, cacher, pods }
 }
 
-const pod = (name: string, n: number | string, app?: string, nodeName?: string): KubeObject => ({
-  kind: 'Pod',
-  apiVersion: 'v1',
-  metadata: { name, namespace: 'd', uid: `uid-${name}`, ...(app && { labels: { app } }) },
-  spec: { n, ...(nodeName && { nodeName }) },
+await runObjectStorageSuite(t, { name: 'cached', countsRest: true, open: start })
+await runObjectStorageSuite(t, {
+  name: 'direct',
+  countsRest: false,
+  open: async (t) => {
+    const driver = await openStorage('memory:', { clock: systemClock })
+    t.teardown(() => driver.close())
+    return { driver, pods: directObjectStorage(driver) }
+  },
 })
-
-const keyOf = (name: string) => `${prefix}d/${name}`
-
-const labelled = (app: string): Selection => ({
-  prefix,
-  labelEquals: new Map([['app', app]]),
-  matches: (stored) => stored.object.metadata.labels?.app === app,
-})
-
-const names = (items: readonly { key: string }[]) => items.map(({ key }) => key.split('/').pop())
-
-/** Batches of a watch until `enough` says so. */
-const batches = async (
-  storage: ObjectStorage,
-  options: Omit<ObjectWatchOptions, 'signal'>,
-  enough: (batches: ObjectEventBatch[]) => boolean,
-): Promise<ObjectEventBatch[]> => {
-  const controller = new AbortController()
-  const seen: ObjectEventBatch[] = []
-  try {
-    for await (const batch of storage.watch({ ...options, signal: controller.signal })) {
-      seen.push(batch)
-      if (enough(seen)) break
-    }
-  } finally {
-    controller.abort()
-  }
-  return seen
-}
-
-const lines = (seen: readonly ObjectEventBatch[]): string[] =>
-  seen.flatMap(({ events }) =>
-    events.map(({ type, stored, revision }) => {
-      const shown = JSON.parse(String(stored.json)) as KubeObject
-      t.equal(shown.metadata.resourceVersion, String(revision), 'the version shown is the event')
-      return `${revision} ${type} ${stored.key} ${shown.spec.n}`
-    }),
-  )
 
 t.test('JSON is written once, with resourceVersion where upstream has it', async (t) => {
   const object = {
@@ -133,111 +99,6 @@ t.test('labels are read from the bytes as the decoder would read them', async (t
   })
   fc.assert(property, { numRuns: 300 })
   t.ok(read > 150, `${read} read without the decoder`)
-})
-
-t.test('a write is read back at once, and only its expected version is replaced', async (t) => {
-  const { pods } = await start(t)
-  const first = await pods.create(keyOf('a'), pod('a', 1))
-  t.equal(first.object.metadata.resourceVersion, String(first.revision))
-  t.equal(await pods.get(keyOf('a'), consistent), first)
-  await t.rejects(pods.create(keyOf('a'), pod('a', 2)), WriteConflict)
-  const second = await pods.update(first, pod('a', 2))
-  const refused = await pods.update(first, pod('a', 3)).catch((error) => error)
-  t.ok(refused instanceof WriteConflict)
-  t.equal(refused.current.revision, second.revision)
-  await t.rejects(pods.delete(first), WriteConflict)
-  const last = await pods.delete(second)
-  t.match(JSON.parse(String(last.json)), {
-    metadata: { resourceVersion: String(last.revision) },
-    spec: { n: 2 },
-  })
-  t.equal(await pods.get(keyOf('a'), consistent), undefined)
-  const gone = await pods.update(second, pod('a', 4)).catch((error) => error)
-  t.equal(gone.current, undefined)
-})
-
-t.test('lists: order, pages with what remains, selectors, past revisions', async (t) => {
-  const { driver, pods } = await start(t)
-  for (const name of ['c', 'a', 'd', 'b', 'e']) {
-    await pods.create(keyOf(name), pod(name, 1, name < 'c' ? 'x' : 'y', name === 'e' ? 'n1' : ''))
-  }
-  const at = pods.currentRevision()
-  const page = (limit: number, startKey?: string, selection: Selection = { prefix }) =>
-    pods.list({ selection, consistency: { kind: 'exact', revision: at }, limit, startKey })
-  const first = await page(2)
-  t.same([names(first.items), first.remaining], [['a', 'b'], 3])
-  await pods.delete((await pods.get(keyOf('c'), consistent))!)
-  const second = await page(2, first.nextKey)
-  t.same([names(second.items), second.revision], [['c', 'd'], at], 'the list shows one revision')
-  const third = await page(2, second.nextKey)
-  t.same([names(third.items), third.nextKey], [['e'], undefined])
-
-  const now = (selection: Selection, limit = 0) =>
-    pods.list({ selection, consistency: consistent, limit })
-  t.same(names((await now(labelled('y'))).items), ['d', 'e'])
-  const cut = await now(labelled('x'), 1)
-  t.same([names(cut.items), cut.remaining], [['a'], undefined], 'unknown under a selector')
-  t.same(names((await now({ prefix, fieldEquals: new Map([['spec.nodeName', 'n1']]) })).items), [
-    'e',
-  ])
-  await pods.update((await pods.get(keyOf('d'), consistent))!, pod('d', 2, 'x', 'n1'))
-  t.same(names((await now(labelled('x'))).items), ['a', 'b', 'd'], 'indexes follow')
-  t.same(names((await now({ prefix: '/registry/pods/other/' })).items), [])
-
-  await driver.compact(pods.currentRevision())
-  await t.rejects(page(2), { code: 'Compacted' })
-  await t.rejects(
-    pods.list({
-      selection: { prefix },
-      consistency: { kind: 'notOlderThan', revision: at + 1000 },
-      limit: 0,
-    }),
-    { code: 'FutureRevision', revision: pods.currentRevision() },
-  )
-})
-
-t.test('a list at a past revision is a list of then, whatever has happened since', async (t) => {
-  const { pods } = await start(t)
-  const model = new Map<number, string>()
-  let state: string[] = []
-  for (let i = 0; i < 60; i++) {
-    const name = `p${(i * 7) % 11}`
-    const found = await pods.get(keyOf(name), consistent)
-    if (found === undefined) await pods.create(keyOf(name), pod(name, i))
-    else if (i % 3 === 0) await pods.delete(found)
-    else await pods.update(found, pod(name, i))
-    const { items, revision } = await pods.list({
-      selection: { prefix },
-      consistency: consistent,
-      limit: 0,
-    })
-    state = items.map(({ json }) => String(json))
-    model.set(revision, state.join())
-  }
-  for (const [revision, wanted] of model) {
-    const consistency = { kind: 'exact', revision } as const
-    const { items } = await pods.list({ selection: { prefix }, consistency, limit: 0 })
-    t.equal(items.map(({ json }) => String(json)).join(), wanted)
-  }
-})
-
-t.test('sendInitialEvents: the state, a batch that ends it, then what happens', async (t) => {
-  const { pods } = await start(t)
-  await pods.create(keyOf('a'), pod('a', 1))
-  const b = await pods.create(keyOf('b'), pod('b', 1, 'x'))
-  const options = { selection: labelled('x'), after: b.revision, sendInitialEvents: true }
-  const seen = batches(pods, options, (all) => all.length === 3)
-  await new Promise((resolve) => setTimeout(resolve, 5))
-  const updated = await pods.update(b, pod('b', 2, 'y'))
-  const [state, end, live] = await seen
-  t.same(lines([state!]), [`${b.revision} ADDED ${keyOf('b')} 1`])
-  t.equal(end!.initialEventsEnd, true)
-  t.same(lines([live!]), [`${updated.revision} DELETED ${keyOf('b')} 1`], 'it left the selection')
-  const future = { ...options, after: updated.revision + 99 }
-  await t.rejects(
-    batches(pods, future, () => true),
-    { code: 'FutureRevision' },
-  )
 })
 
 t.test('watchers of one view share their batches; a bookmark comes when it is due', async (t) => {

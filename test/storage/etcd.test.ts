@@ -1,8 +1,12 @@
 import t, { type Test } from 'tap'
 import { systemClock } from '#api/clock.js'
 import { makeCacher } from '#cacher/cacher.js'
+import { EtcdApi, type RangeResponse, readCall } from '#storage/etcd/api.js'
+import { Compactor } from '#storage/etcd/compactor.js'
 import { openEtcd } from '#storage/etcd/etcd-driver.js'
 import { openStorage } from '#storage/open.js'
+import { directObjectStorage } from '../cacher/direct-object-storage.js'
+import { prefix, runObjectStorageSuite } from '../cacher/object-storage-suite.js'
 import { type Etcd, hasEtcd, startEtcd } from './etcd-fixture.js'
 import { described, put, remove, runDriverSuite, take, write } from './suite.js'
 
@@ -24,6 +28,18 @@ if (!hasEtcd) {
   const open = (t: Test) => openSpace(t, `/space-${spaces++}`)
 
   await runDriverSuite(t, { name: 'etcd', open })
+  for (const cached of [true, false])
+    await runObjectStorageSuite(t, {
+      name: `${cached ? 'cached' : 'direct'} over etcd`,
+      countsRest: cached,
+      open: async (t) => {
+        const driver = await open(t)
+        if (!cached) return { driver, pods: directObjectStorage(driver) }
+        const cacher = await makeCacher({ driver, clock: systemClock })
+        t.teardown(() => cacher.close())
+        return { driver, pods: cacher.forResource({ prefix }) }
+      },
+    })
   await reconnect(t, etcd, open)
   await replicas(t, openSpace)
 
@@ -35,10 +51,44 @@ if (!hasEtcd) {
     t.match(described(events[2]!), /delete \/event soon gone>-/)
   })
 
-  await t.test('an etcd that is not there is Unavailable', async (t) => {
-    await t.rejects(openStorage('etcd:http://127.0.0.1:1', { clock: systemClock }), {
-      code: 'Unavailable',
+  await t.test('servers compact together, at the revision of the round before', async (t) => {
+    const driver = await open(t)
+    const one = await write(driver, put('/a', '1'))
+    const api = new EtcdApi(etcd.url, {})
+    t.teardown(() => api.close())
+    const compacted: string[] = []
+    const compactors = ['one', 'two'].map((name) => {
+      return new Compactor(api, async (revision) => {
+        compacted.push(`${name} ${revision > one}`)
+        await driver.compact(revision)
+      })
     })
+    t.teardown(() => {
+      for (const compactor of compactors) compactor.stop()
+    })
+    // Who comes second in a round learns that the other did it.
+    const round = async () => {
+      for (const compactor of compactors) await compactor.round()
+    }
+    await round()
+    const two = await write(driver, put('/a', '2'))
+    t.same(compacted, [], 'history is kept for one interval at least')
+    await round()
+    await write(driver, put('/a', '3'))
+    await round()
+    t.ok(compacted.length > 0)
+    t.ok(driver.compactedRevision() >= one)
+    await t.rejects(driver.range({ prefix: '/', revision: one }), { code: 'Compacted' })
+    const { kv } = await driver.get('/a')
+    t.equal(String(kv?.value), '3')
+    const key = Buffer.from('compact_rev_key')
+    const stored = await api.call<RangeResponse>('KV', 'Range', { key }, readCall)
+    t.ok(Number(stored.kvs[0]?.value) >= two - 2, 'where upstream looks for it')
+  })
+
+  await t.test('an etcd that is not there is Unavailable', async (t) => {
+    const nobody = { servers: 'http://127.0.0.1:1', connectTimeoutMs: 500, clock: systemClock }
+    await t.rejects(openEtcd(nobody), { code: 'Unavailable' })
     await t.rejects(openStorage('etcd:nonsense', { clock: systemClock }), { code: 'Unavailable' })
   })
 }
