@@ -6,6 +6,7 @@ import path from 'node:path'
 import t, { type Test } from 'tap'
 import { systemClock } from '#api/clock.js'
 import { ProcessRuntime } from '#kubelet/runtime/process/process-runtime.js'
+import { startShim } from '#kubelet/runtime/process/shim.js'
 import type { Container, ContainerConfig, LogOptions } from '#kubelet/runtime.js'
 
 const pod = { uid: 'u-1', namespace: 'default', name: 'p' }
@@ -53,8 +54,8 @@ const startRuntime = async (t: Test, root?: string) => {
       labels: {},
       annotations: {},
     }))
-  const start = async (script: string, config: Partial<ContainerConfig> = {}) => {
-    const id = await runtime.createContainer(sandbox, {
+  const create = (script: string, config: Partial<ContainerConfig> = {}) =>
+    runtime.createContainer(sandbox, {
       name: 'c',
       attempt: 0,
       image: 'none.example/c',
@@ -69,6 +70,8 @@ const startRuntime = async (t: Test, root?: string) => {
       hash: 'h',
       ...config,
     })
+  const start = async (script: string, config: Partial<ContainerConfig> = {}) => {
+    const id = await create(script, config)
     await runtime.startContainer(id)
     return id
   }
@@ -97,7 +100,7 @@ const startRuntime = async (t: Test, root?: string) => {
     }
     return Buffer.concat(parts).toString()
   }
-  return { runtime, close, folder, start, get, until, ended, log }
+  return { runtime, close, folder, create, start, get, until, ended, log }
 }
 
 /** Processes on this host whose arguments hold the word. */
@@ -237,6 +240,26 @@ t.test('another kubelet adopts what runs and learns how the rest ended', async (
   t.equal(output.trim(), running, 'exec still knows the container environment')
   await second.runtime.stopContainer(running, { graceMs: 5_000 }).done
   t.equal(second.get(running).exitCode, 143)
+})
+
+t.test('a shim that comes after its kubelet was killed and followed starts nothing', async (t) => {
+  const first = await startRuntime(t)
+  const id = await first.create('exec sleep 7356')
+  await first.close()
+  const second = await startRuntime(t, first.folder)
+  t.same(second.runtime.containers(), [], 'what was never started is forgotten')
+  const late = startShim({
+    shim: path.join(first.folder, 'shim.sh'),
+    state: path.join(first.folder, 'state', id),
+    log: path.join(first.folder, 'logs', `${id}.log`),
+    input: '/dev/null',
+    command: ['sleep', '7356'],
+    env: process.env,
+    workingDir: first.folder,
+  })
+  const ending = new Promise((resolve) => late.once('exit', resolve))
+  t.equal(await ending, 0)
+  t.equal(alive('sleep 7356'), 0)
 })
 
 t.test('a container whose shim was killed ends as lost, not as running for ever', async (t) => {

@@ -36,6 +36,9 @@ export interface ShimExit {
   readonly finishedAt: number
 }
 
+/** No shim takes longer from its start to its first line, however busy the machine. */
+const claimMsMax = 3_600_000
+
 const readOr = (file: string): string | undefined => {
   try {
     return readFileSync(file, 'utf8')
@@ -142,6 +145,16 @@ export class ContainerFiles {
     return Number(readOr(`${this.prefix(id)}.run`)?.trim() ?? 0) || 0
   }
 
+  /** Claims of containers that are forgotten, for which no shim can still be under way. */
+  removeOldClaims(now: number): void {
+    for (const name of readdirSync(this.state)) {
+      const id = name.slice(0, -'.run'.length)
+      if (!name.endsWith('.run') || existsSync(`${this.prefix(id)}.json`)) continue
+      const file = `${this.prefix(id)}.run`
+      if (now - statSync(file).mtimeMs > claimMsMax) rmSync(file, { force: true })
+    }
+  }
+
   markHalted(id: string): void {
     writeFileSync(`${this.prefix(id)}.halted`, '')
   }
@@ -150,7 +163,13 @@ export class ContainerFiles {
   }
 
   remove(id: string): void {
-    for (const suffix of ['run', 'pid', 'exit', 'halted', 'stdin', 'json']) {
+    this.removeAllButClaim(id)
+    rmSync(`${this.prefix(id)}.run`, { force: true })
+  }
+
+  /** The claim stays: a shim that an earlier kubelet has started may still be on its way to it. */
+  removeAllButClaim(id: string): void {
+    for (const suffix of ['pid', 'exit', 'halted', 'stdin', 'json']) {
       rmSync(`${this.prefix(id)}.${suffix}`, { force: true })
     }
     for (const suffix of ['log', 'log.1', 'times']) {

@@ -103,13 +103,14 @@ export class ProcessRuntime implements ContainerRuntime {
     for (const record of this.#files.records()) {
       // What has never been started never will be: its shim finds the claim taken.
       if (this.#files.claim(record.id)) {
-        this.#files.remove(record.id)
+        this.#files.removeAllButClaim(record.id)
         continue
       }
       const container = this.#add(new ProcessContainer(record, this.#files))
       if (record.bootId !== this.#bootId) this.#lose(record.id)
       container.refresh()
     }
+    this.#files.removeOldClaims(this.#options.clock.now())
     this.#times.open(this.#containers.keys())
     killMarked((id) => this.#containers.get(id)?.exited === true)
     this.#relist = setInterval(() => this.#checkAll(), relistIntervalMs)
