@@ -17,6 +17,10 @@ export const limits = {
   /** Expressions inside of each other in one CEL expression, and its characters; cel-go's defaults. */
   celNestingMax: 250,
   celExpressionCodePointsMax: 100_000,
+  /** Nodes of the tree of one CEL expression after its macros: `optMap` doubles what it is called on. */
+  celTreeNodesMax: 200_000,
+  /** Characters of a text that one CEL function makes: what reading it as often as it may cost allows. */
+  celTextCharactersMax: 10_000_000,
   /** Cost of one evaluation of one CEL expression; upstream's PerCallLimit. */
   celCallCostMax: 1_000_000,
   /** Cost of all CEL rules on one object, or of all expressions of one policy binding; upstream's RuntimeCELCostBudget. */

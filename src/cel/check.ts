@@ -1,4 +1,5 @@
 /** Gives every node of a tree its type and its overloads, or says what is wrong (cel-go, checker/checker.go). */
+import { limits } from '#limits'
 import {
   type Call,
   type Comprehension,
@@ -45,6 +46,9 @@ const constantType = (value: CelValue): Type => {
   return value instanceof Uint ? types.uint : types.bytes
 }
 
+/** Upstream has no such bound, and runs out of memory instead. */
+class TreeTooLarge extends Error {}
+
 /** Types of protobuf that may be written as messages. */
 const wellKnown = new Set<TypeKind>(['any', 'duration', 'dyn', 'null', 'timestamp'])
 
@@ -53,6 +57,7 @@ class Checker {
   readonly #env: Environment
   readonly #substitutions = new Substitutions()
   #freeTypes = 0
+  #visited = 0
   #scope: Scope | undefined
 
   constructor(env: Environment) {
@@ -67,6 +72,7 @@ class Checker {
   }
 
   check(e: Expression): Type {
+    if (++this.#visited > limits.celTreeNodesMax) throw new TreeTooLarge()
     e.type = this.#typeOf(e)
     return e.type
   }
@@ -325,7 +331,12 @@ class Checker {
 /** Writes the types into the tree; what it yields is empty for an expression that is right. */
 export const check = (e: Expression, env: Environment): readonly Problem[] => {
   const checker = new Checker(env)
-  checker.check(e)
+  try {
+    checker.check(e)
+  } catch (error) {
+    if (!(error instanceof TreeTooLarge)) throw error
+    return [{ at: -1, message: `expression exceeds ${limits.celTreeNodesMax} nodes` }]
+  }
   checker.finish(e)
   return checker.problems
 }

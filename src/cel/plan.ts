@@ -23,7 +23,7 @@ import {
   type Scope,
   settle,
 } from './planned.js'
-import { callCost } from './runtime-cost.js'
+import { callCost, paidAfter } from './runtime-cost.js'
 import { isPresent, printKey, select, selectOptional } from './selection.js'
 import {
   CelError,
@@ -246,12 +246,15 @@ class Planner {
     const pattern = isPattern ? args[1]?.constant?.value : undefined
     if (typeof pattern === 'string') this.#now(() => checkPattern(pattern))
     // A list of constants is looked up in constant time, which costs nothing.
+    const isPaidAfter = paidAfter.has(name)
     const isFree = name === '@in' && Array.isArray(args[1]?.constant?.value)
     return {
       run: (evaluation) => {
         const values = args.map((arg) => arg.run(evaluation))
+        // What costs too much is not done.
+        if (!isFree && !isPaidAfter) evaluation.spend(callCost(name, only, values, null))
         const result = call(...values)
-        if (!isFree) evaluation.spend(callCost(name, only, values, result))
+        if (isPaidAfter) evaluation.spend(callCost(name, only, values, result))
         return result
       },
     }

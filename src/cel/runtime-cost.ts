@@ -115,6 +115,9 @@ for (const name of ['less', 'less_equals', 'greater', 'greater_equals'])
   for (const type of ['string', 'bytes'])
     Object.assign(byOverload, { [`${name}_${type}`]: smaller })
 
+/** Functions whose cost depends on what they yield; all others are paid for before they run. */
+export const paidAfter: ReadonlySet<string> = new Set(['join', 'lists.range', 'reverse', 'slice'])
+
 /** `overload` is empty when more than one may be meant; what has no cost of its own costs 1. */
 export const callCost = (
   name: string,

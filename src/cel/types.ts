@@ -120,7 +120,9 @@ export const mostGeneral = (a: Type, b: Type): Type => (isEqualOrLessSpecific(a,
 
 /** What the type parameters of a check stand for so far. */
 export class Substitutions {
-  #bound = new Map<string, Type>()
+  readonly #bound = new Map<string, Type>()
+  /** What the parameters that are bound now stood for before. */
+  #undo: (readonly [string, Type | undefined])[] = []
 
   /** True when `a` and `b` agree; what that binds is kept only then. */
   assign(a: Type, b: Type): boolean {
@@ -128,9 +130,12 @@ export class Substitutions {
   }
 
   assignAll(as: readonly Type[], bs: readonly Type[]): boolean {
-    const before = new Map(this.#bound)
+    this.#undo = []
     if (this.#agreeAll(as, bs)) return true
-    this.#bound = before
+    for (const [name, before] of this.#undo.reverse()) {
+      if (before === undefined) this.#bound.delete(name)
+      else this.#bound.set(name, before)
+    }
     return false
   }
 
@@ -172,12 +177,17 @@ export class Substitutions {
       if (isExactType(type, bound)) return { valid: true, isBound: true }
       if (!this.#agree(type, bound)) return { valid: false, isBound: true }
       const wider = mostGeneral(type, bound)
-      if (!this.#occursIn(param, wider)) this.#bound.set(param.name, wider)
+      if (!this.#occursIn(param, wider)) this.#bind(param.name, wider)
       return { valid: true, isBound: true }
     }
     if (this.#occursIn(param, type)) return { valid: false, isBound: false }
-    this.#bound.set(param.name, type)
+    this.#bind(param.name, type)
     return { valid: true, isBound: false }
+  }
+
+  #bind(name: string, type: Type): void {
+    this.#undo.push([name, this.#bound.get(name)])
+    this.#bound.set(name, type)
   }
 
   #occursIn(param: Type, type: Type): boolean {

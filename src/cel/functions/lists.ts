@@ -1,6 +1,6 @@
 /** Lists and sets (apiserver, pkg/cel/library/lists.go; cel-go, ext/lists.go and ext/sets.go). */
 import { limits } from '#limits'
-import type { Implementations } from '../evaluation.js'
+import { CostExceeded, type Implementations } from '../evaluation.js'
 import {
   CelError,
   type CelValue,
@@ -67,7 +67,7 @@ const distinct = (list: List): List => {
 
 const range = (count: bigint): List => {
   // A list costs what it holds: longer ones than may be paid for are not made.
-  if (count > BigInt(limits.celObjectCostMax)) throw new CelError('list too long')
+  if (count > BigInt(limits.celCallCostMax)) throw new CostExceeded()
   return Array.from({ length: Math.max(Number(count), 0) }, (_none, i) => BigInt(i))
 }
 

@@ -1,4 +1,6 @@
 /** `string.format` (cel-go, ext/formatting.go): the clauses, and what a checker can say about them before they run. */
+import { limits } from '#limits'
+import { CostExceeded } from '../evaluation.js'
 import { formatDuration, formatTimestamp } from '../times.js'
 import {
   CelError,
@@ -159,7 +161,9 @@ const scientific = (value: number, width: number): string => {
   const [mantissa, exponent] = value.toExponential(6).split('e') as [string, string]
   const digits = String(Math.abs(Number(exponent))).padStart(2, '0')
   const raised = [...digits].map((d) => superscripts[Number(d)]).join('')
-  return `${mantissa}×10${Number(exponent) < 0 ? '⁻' : ''}${raised}`.padStart(width)
+  return `${mantissa}×10${Number(exponent) < 0 ? '⁻' : ''}${raised}`.padStart(
+    Math.min(width, limits.celTextCharactersMax),
+  )
 }
 
 const hex = (value: CelValue): string | undefined => {
@@ -186,24 +190,21 @@ const formatClause = ({ kind, precision }: Clause, value: CelValue): string | un
 
 export const formatString = (format: string, args: readonly CelValue[]): string => {
   let text = ''
-  readFormat(
-    format,
-    args.length,
-    (piece) => {
-      text += piece
-    },
-    (clause, index) => {
-      try {
-        const shown = formatClause(clause, args[index]!)
-        if (shown === undefined)
-          throw new FormatError(complaint(clause.kind, typeNameOf(args[index]!)))
-        text += shown
-      } catch (error) {
-        if (error instanceof FormatError)
-          throw new FormatError(`error during formatting: ${error.message}`)
-        throw error
-      }
-    },
-  )
+  const add = (piece: string): void => {
+    text += piece
+    if (text.length > limits.celTextCharactersMax) throw new CostExceeded()
+  }
+  readFormat(format, args.length, add, (clause, index) => {
+    try {
+      const shown = formatClause(clause, args[index]!)
+      if (shown === undefined)
+        throw new FormatError(complaint(clause.kind, typeNameOf(args[index]!)))
+      add(shown)
+    } catch (error) {
+      if (error instanceof FormatError)
+        throw new FormatError(`error during formatting: ${error.message}`)
+      throw error
+    }
+  })
   return text
 }

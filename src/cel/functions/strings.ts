@@ -1,6 +1,7 @@
 /** Strings and patterns (cel-go, ext/strings.go; apiserver, pkg/cel/library/regex.go). Indexes count code points. */
 import type { RE2JS } from 're2js'
-import type { Implementations } from '../evaluation.js'
+import { limits } from '#limits'
+import { CostExceeded, type Implementations } from '../evaluation.js'
 import { compilePattern, matchesPattern } from '../patterns.js'
 import { CelError, codePointsOf } from '../values.js'
 import { formatString } from './string-format.js'
@@ -41,7 +42,13 @@ const lastIndexOf = (text: string, part: string, from?: bigint): bigint => {
   return -1n
 }
 
+const bounded = (length: number): void => {
+  if (length > limits.celTextCharactersMax) throw new CostExceeded()
+}
+
 const replace = (text: string, old: string, by: string, count = -1n): string => {
+  const most = old === '' ? text.length + 1 : Math.floor(text.length / old.length)
+  bounded(text.length + most * by.length)
   if (count < 0n) return old === '' ? replaceEmpty(text, by, Infinity) : text.split(old).join(by)
   if (old === '') return replaceEmpty(text, by, Number(count))
   let result = ''
@@ -138,7 +145,9 @@ const matches = (text: string, re: string): boolean => {
 const join = (list: readonly unknown[], separator = ''): string => {
   const wrong = list.find((item) => typeof item !== 'string')
   if (wrong !== undefined) throw new CelError(`join: invalid input: ${String(wrong)}`)
-  return list.join(separator)
+  const texts = list as readonly string[]
+  bounded(texts.reduce((sum, text) => sum + text.length + separator.length, 0))
+  return texts.join(separator)
 }
 
 /** A key as one step of a JSON pointer. */
