@@ -1,6 +1,6 @@
 /** The processes that are compared: ours, the floor, or servers that run already. */
 import { type ChildProcess, fork, spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -44,10 +44,21 @@ export const running = (
   stop: async () => {},
 })
 
+/** The compiler leaves alone what stays the same: what was compiled last may be any file. */
+const compiledAt = (): number => {
+  const folders = ['src', 'routes', 'storage', 'openapi'].map((name) => here(`../${name}`))
+  const files = folders.flatMap((folder) =>
+    readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name)),
+  )
+  return Math.max(...files.map((file) => statSync(file).mtimeMs))
+}
+
 /** As users start it, unless the bundle is older than what was compiled last. */
 const mainFile = (profiled: boolean): string => {
   const [compiled, bundled] = [here('../src/main.js'), here('../bundle/main.js')]
-  const isFresh = existsSync(bundled) && statSync(bundled).mtimeMs > statSync(compiled).mtimeMs
+  const isFresh = existsSync(bundled) && statSync(bundled).mtimeMs > compiledAt()
   return isFresh && !profiled ? bundled : compiled
 }
 
