@@ -147,9 +147,9 @@ export const playRound = async (options: RoundOptions): Promise<RoundResult> => 
     { length: count },
     (_, i) => new Replica(join(directory, String(i)), store?.flagsOf(i) ?? []),
   )
+  const load = new Load({ endpoints: replicas, token: 't', namespace: 'default', random })
   try {
     for (const replica of replicas) await replica.start()
-    const load = new Load({ endpoints: replicas, token: 't', namespace: 'default', random })
     await load.start()
     const known = { ...faultsOf(replicas, load, random), ...store?.faults }
     const names = Object.keys(known).filter((name) => options.faults?.includes(name) ?? true)
@@ -168,6 +168,7 @@ export const playRound = async (options: RoundOptions): Promise<RoundResult> => 
     }
     return { fault, acknowledged: load.acknowledged, problems }
   } finally {
+    load.abandon()
     for (const replica of replicas) await replica.end('SIGKILL')
     rmSync(directory, { recursive: true, force: true })
   }

@@ -87,6 +87,14 @@ export class Load {
     for (const request of this.#open) request.destroy()
   }
 
+  /** Ends everything at once: nobody will read the history. */
+  abandon(): void {
+    this.#stop.abort()
+    this.#final = -1
+    this.dropConnections()
+    for (const agent of this.#agents) agent.destroy()
+  }
+
   /** Ends the clients, and the watches once they have seen all. */
   async finish(timeoutMs = 30_000): Promise<void> {
     this.#stop.abort()
