@@ -20,7 +20,9 @@ interface Deletion {
   readonly deps: StoreDeps
   readonly ctx: RequestContext
   readonly name: string
+  /** Gets the grace that was decided at the last look. */
   readonly options: DeleteOptions
+  readonly askedGraceSeconds: number | undefined
 }
 
 const clone = (object: KubeObject): KubeObject =>
@@ -33,7 +35,7 @@ const withOwnMetadata = (object: KubeObject): KubeObject => ({
 })
 
 const admitDelete = async (
-  { deps, ctx, options }: Deletion,
+  { deps, ctx, options }: Pick<Deletion, 'deps' | 'ctx' | 'options'>,
   current: StoredObject,
 ): Promise<void> => {
   const name = ctx.inCollection !== undefined ? '' : (current.object.metadata.name ?? '')
@@ -69,10 +71,13 @@ type Marked =
 
 /** One look at the stored object: sets grace, deletionTimestamp and finalizers as the options ask. */
 const markOnce = async (deletion: Deletion, current: StoredObject): Promise<Marked> => {
-  const { deps, ctx, options } = deletion
+  const { deps, ctx, options, askedGraceSeconds } = deletion
   const { definition, clock, storage } = deps
   const now = clock.now()
   await admitDelete(deletion, current)
+  // A Pod that was bound since the last look has earned its grace: the 0 of one that nobody runs is not for it.
+  if (askedGraceSeconds === undefined) delete options.gracePeriodSeconds
+  else options.gracePeriodSeconds = askedGraceSeconds
   const object = withOwnMetadata(current.object)
   const graceful = beforeDelete(object, options, { definition, now })
   if (graceful === 'pending') return { next: 'stay', stored: current }
@@ -151,7 +156,8 @@ export const deleteGenerically = async (
   asked: DeleteOptions,
 ): Promise<Deleted> => {
   const options = { ...asked }
-  const deletion: Deletion = { deps, ctx, name, options }
+  const askedGraceSeconds = asked.gracePeriodSeconds
+  const deletion: Deletion = { deps, ctx, name, options, askedGraceSeconds }
   const { definition, clock } = deps
   const current = await readStored(deps, ctx, name)
   const look = withOwnMetadata(current.object)
@@ -180,8 +186,7 @@ export const deleteGenerically = async (
 export const makeDeletable = (deps: StoreDeps): DeletableStore => ({
   definition: deps.definition,
   get: (ctx, name) => readStored(deps, ctx, name),
-  admitDelete: (ctx, current, options) =>
-    admitDelete({ deps, ctx, name: current.object.metadata.name ?? '', options }, current),
+  admitDelete: (ctx, current, options) => admitDelete({ deps, ctx, options }, current),
   changeStored: async (ctx, name, change) => {
     let current = await readStored(deps, ctx, name)
     for (;;) {
