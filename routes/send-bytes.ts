@@ -47,31 +47,28 @@ export const sendBytes = (
 
 /** Others have their turn after each few segments, and a client that does not read stops us from making more. */
 const writeSegments = async (response: ServerResponse, body: ListBody): Promise<void> => {
+  let closed = false
+  let goOn = (): void => {}
+  response.on('drain', () => goOn())
+  response.on('close', () => {
+    closed = true
+    goOn()
+  })
   let sinceTurn = 0
   for (const segment of body.segments()) {
-    if (response.destroyed) return
+    if (closed) return
     response.write(segment)
     sinceTurn += segment.length
     if (sinceTurn < limits.clientSocketBytesMax) continue
     sinceTurn = 0
     await nextTurn()
-    if (response.writableLength >= limits.clientSocketBytesMax) await drained(response)
+    if (!closed && response.writableLength >= limits.clientSocketBytesMax)
+      await new Promise<void>((resolve) => {
+        goOn = resolve
+      })
   }
   response.end()
 }
-
-/** Or closed: a client that left is seen at the next segment. */
-const drained = (response: ServerResponse): Promise<void> =>
-  new Promise((resolve) => {
-    const settle = () => {
-      response.off('drain', settle)
-      response.off('close', settle)
-      resolve()
-    }
-    if (response.destroyed) return resolve()
-    response.on('drain', settle)
-    response.on('close', settle)
-  })
 
 /** A large answer goes out bit by bit, as the client takes it, unless it is to be compressed. */
 export const sendSegments = (
