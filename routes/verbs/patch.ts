@@ -14,9 +14,11 @@ import { JsonSyntaxError, parseWithTrace } from '#api/json.js'
 import { cloneJson, isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { decodeObject } from '#registry/decode.js'
+import { overflown, problemOf } from '#registry/patch/convertible.js'
 import { goPrint } from '#registry/patch/go-print.js'
 import { applyJsonPatch } from '#registry/patch/json.js'
 import { applyMergePatch, goKindOf } from '#registry/patch/merge.js'
+import { patchTypeOf as typeOfPatched } from '#registry/patch/patch-type.js'
 import { patchedText } from '#registry/patch/patched-text.js'
 import { applyStrategicMergePatch } from '#registry/patch/strategic.js'
 import { Query } from '#registry/query.js'
@@ -209,15 +211,18 @@ const patched = (call: PatchCall, shown: KubeObject): KubeObject => {
         : applyStrategicMergePatch(document, patch.value, definition.schemaName ?? '')
   const text = (): string =>
     patch.type === 'strategic' ? goPrint(patch.value) : patchedText(result, shown)
+  const refuse = (problem: string): unknown => patchInvalid(text(), problem)
   let decoded: ReturnType<typeof decodeObject>
-  try {
-    if (patch.type !== 'strategic') checkType(result, definition, call.table)
-    decoded = decodeObject(definition, result)
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 400)
-      throw patchInvalid(text(), error.message.replace(/^.*? cannot be handled as a \w+: /, ''))
-    throw error
-  }
+  if (patch.type === 'strategic') decoded = convertPatched(result, definition, refuse)
+  else
+    try {
+      checkType(result, definition, call.table)
+      decoded = decodeObject(definition, result)
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 400)
+        throw refuse(error.message.replace(/^.*? cannot be handled as a \w+: /, ''))
+      throw error
+    }
   reportStrictErrors(call, [...patch.textErrors, ...decoded.strictErrors], text)
   return decoded.object
 }
@@ -253,21 +258,52 @@ const reportDuplicates = ({ options, patch, ctx }: PatchCall): void => {
     )
 }
 
-/** The merged object as its Go type; what fits the schema of the merge and not the type is upstream's mistake: 500. */
-const decodeMerged = (merged: KubeObject, definition: ResourceDefinition): KubeObject => {
-  try {
-    return decodeObject(definition, merged as unknown as JsonValue).object
-  } catch (error) {
-    if (!(error instanceof ApiError && error.code === 400)) throw error
-    const { namespace, name } = merged.metadata
-    const { group, version, kind } = definition.gvk
-    const gvk = `${group}/${version}, Kind=${kind}`
-    const problem = error.message.replace(/^.*? cannot be handled as a \w+: /, '')
-    throw failure({
-      code: 500,
-      message: `failed to convert new object (${namespace ?? ''}/${name ?? ''}; ${gvk}) to proper version: unable to convert unstructured object to ${gvk}: ${problem}`,
-    })
+/**
+ * What a patch made, through upstream's converter from unstructured: it lets integers overflow and has words of its
+ * own. Only what the decoder refuses is looked at twice. Throws what `refuse` makes of the converter's problem.
+ */
+const convertPatched = (
+  value: JsonValue,
+  definition: ResourceDefinition,
+  refuse: (problem: string) => unknown,
+): ReturnType<typeof decodeObject> => {
+  const decode = (from: JsonValue) => {
+    try {
+      return decodeObject(definition, from)
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 400)
+        return error.message
+          .replace(/^.*? cannot be handled as a \w+: /, '')
+          .replace(/ into Go struct field \S+ of type /, ' into Go value of type ')
+      throw error
+    }
   }
+  let decoded = decode(value)
+  const { schemaName } = definition
+  if (typeof decoded === 'string' && schemaName !== undefined) {
+    const type = typeOfPatched(schemaName)
+    const problem = problemOf(value, type)
+    decoded = problem ?? decode(overflown(value, type) ?? null)
+  }
+  if (typeof decoded === 'string') throw refuse(decoded)
+  return decoded
+}
+
+/** The merged object as its Go type; what fits the schema of the merge and not the type is upstream's mistake: 500. */
+const decodeMerged = (
+  merged: KubeObject,
+  definition: ResourceDefinition,
+  patchObject: JsonObject,
+): KubeObject => {
+  const { group, version, kind } = definition.gvk
+  const gvk = `${group}/${version}, Kind=${kind}`
+  const { namespace = '', name } = (patchObject.metadata ?? {}) as { [key: string]: string }
+  return convertPatched(merged as unknown as JsonValue, definition, (problem) =>
+    failure({
+      code: 500,
+      message: `failed to convert new object (${namespace}/${name ?? merged.metadata.name}; ${gvk}) to proper version: unable to convert unstructured object to ${gvk}: ${problem}`,
+    }),
+  ).object
 }
 
 /** Server-side apply: the field manager merges, and makes the object where there is none. */
@@ -292,7 +328,7 @@ const applyChange = (call: PatchCall, deps: ApiDeps, owners: ViewOwners | undefi
       force: options.force ?? false,
     })
     reportDuplicates(call)
-    const next = decodeMerged(merged, body)
+    const next = decodeMerged(merged, body, patchObject)
     const { uid } = next.metadata
     if (live === undefined && uid)
       throw conflict(

@@ -14,6 +14,7 @@ const isWide = (character: string | undefined): boolean =>
 
 const placeOf = (text: string, offset: number): { line: number; column: number } => {
   if (offset < 0) return { line: -1, column: -1 }
+  if (text === '') return { line: 1, column: -1 }
   const before = text.slice(0, offset)
   const lineStart = before.lastIndexOf('\n') + 1
   return { line: before.split('\n').length, column: [...before.slice(lineStart)].length }
@@ -22,7 +23,7 @@ const placeOf = (text: string, offset: number): { line: number; column: number }
 const printProblem = (text: string, { at, message }: Problem): string => {
   const { line, column } = placeOf(text, at)
   const head = `ERROR: <input>:${line}:${column + 1}: ${message}`
-  const snippet = line < 0 ? undefined : text.split('\n')[line - 1]
+  const snippet = column < 0 ? undefined : text.split('\n')[line - 1]
   if (snippet === undefined || snippet.length > snippetMax) return head
   const shown = [...snippet.replaceAll('\t', ' ')]
   const dots = shown.slice(0, column).map((c) => (isWide(c) ? '\uff0e' : '.'))

@@ -9,27 +9,25 @@ import {
 } from '#cel/policy-environment.js'
 import type { Type } from '#cel/types.js'
 
-const isBlank = (text: string | undefined): boolean => (text ?? '').trim() === ''
-
 const refusalOf = (
   path: string,
-  text: string,
+  printed: string,
   { error, isInternal }: PolicyExpression,
 ): FieldError[] => {
   if (error === undefined) return []
-  return [isInternal ? internal(path, error) : invalid(path, text, error)]
+  return [isInternal ? internal(path, error) : invalid(path, printed, error)]
 }
 
-/** Nothing for an expression that is missing: that is reported as such. */
+/** Nothing for an expression that is missing: that is reported as such. `printed` when it is not what is compiled. */
 export const expressionErrors = (
   path: string,
   text: string | undefined,
   names: PolicyNames,
   wanted: readonly Type[],
+  printed = text,
 ): FieldError[] => {
-  if (isBlank(text)) return []
-  const trimmed = text!.trim()
-  return refusalOf(path, trimmed, compilePolicyExpression(trimmed, names, wanted))
+  if (text === undefined || text.trim() === '') return []
+  return refusalOf(path, printed ?? '', compilePolicyExpression(text, names, wanted))
 }
 
 export const namesOfPolicy = ({ spec }: KubeObject): PolicyNames => ({
@@ -52,10 +50,10 @@ export const variableTypes = (
   const types: Record<string, Type> = {}
   const errors: FieldError[] = []
   for (const [i, { name = '', expression }] of variables.entries()) {
-    if (isBlank(expression)) continue
-    const text = expression!.trim()
-    const checked = compilePolicyExpression(text, { params, variables: types }, results.anything)
-    errors.push(...refusalOf(child(index('spec.variables', i), 'expression'), text, checked))
+    if (expression === undefined || expression.trim() === '') continue
+    const names = { params, variables: types }
+    const checked = compilePolicyExpression(expression, names, results.anything)
+    errors.push(...refusalOf(child(index('spec.variables', i), 'expression'), expression, checked))
     if (/^[_a-zA-Z]\w*$/.test(name)) types[name] = checked.type
   }
   return { types, errors }

@@ -163,7 +163,7 @@ export const matchConditionErrors = (
     seen.add(name)
     return [
       ...(expression.trim() === '' ? [required(child(at, 'expression'))] : []),
-      ...expressionErrors(child(at, 'expression'), expression, names, results.boolean),
+      ...expressionErrors(child(at, 'expression'), expression.trim(), names, results.boolean),
       ...(name === ''
         ? [required(child(at, 'name'))]
         : isQualifiedName(name).map((m) => invalid(child(at, 'name'), name, m))),

@@ -31,7 +31,7 @@ const mutationErrors = (mutation: Mutation, path: string, names: PolicyNames): F
       : []),
     ...expressionErrors(
       child(path, own, 'expression'),
-      mutation[own]?.expression,
+      mutation[own]?.expression?.trim(),
       { ...names, patchTypes: true },
       own === 'jsonPatch' ? results.jsonPatches : results.applyConfiguration,
     ),

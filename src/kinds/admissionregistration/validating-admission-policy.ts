@@ -53,9 +53,10 @@ const annotationErrors = ({ metadata, spec }: KubeObject, names: PolicyNames): F
           : []),
         ...expressionErrors(
           child(at, 'valueExpression'),
-          valueExpression,
+          valueExpression.trim(),
           names,
           results.textOrNull,
+          valueExpression,
         ),
       ]
     },
@@ -65,7 +66,9 @@ const validate = (object: KubeObject): FieldError[] => {
   const { spec } = object
   const validations: Validation[] = spec.validations ?? []
   const isEmpty = validations.length === 0 && (spec.auditAnnotations ?? []).length === 0
-  const names = namesOfPolicy(object)
+  const { params, variables } = namesOfPolicy(object)
+  // Without variables, not even `variables` is a name.
+  const names = spec.variables?.length ? { params, variables } : { params }
   const text = 'validations or auditAnnotations must contain at least one item'
   return [
     ...commonPolicyErrors(object),

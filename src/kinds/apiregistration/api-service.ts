@@ -1,10 +1,10 @@
 import { formatTime } from '#api/clock.js'
-import { type FieldError, invalid, required } from '#api/field-error.js'
+import { child, type FieldError, index, invalid, notSupported, required } from '#api/field-error.js'
 import { isDns1035Label, isDns1123Subdomain, pathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
-import { validPort } from '#validation/network.js'
-import { keepStatus } from '../status.js'
+import { isPort, portMessage } from '#validation/network.js'
+import { keepStatus, onlyStatusChanges } from '../status.js'
 
 const groupPriorityMax = 20_000
 const versionPriorityMax = 1_000
@@ -52,7 +52,9 @@ const serviceErrors = (spec: KubeObject['spec']): FieldError[] => {
   return [
     ...(service.namespace ? [] : [required('spec.service.namespace')]),
     ...(service.name ? [] : [required('spec.service.name')]),
-    ...validPort('spec.service.port', service.port),
+    ...(isPort(service.port)
+      ? []
+      : [invalid('spec.service.port', service.port, `port is not valid: ${portMessage}`)]),
     ...(isInsecure && caBundle !== ''
       ? [invalid(insecurePath, true, 'may not be true if caBundle is present')]
       : []),
@@ -69,6 +71,15 @@ const validate = (object: KubeObject): FieldError[] => {
     ...serviceErrors(spec),
   ]
 }
+
+const conditionStatuses = ['True', 'False', 'Unknown']
+
+const statusErrors = ({ status = {} }: KubeObject): FieldError[] =>
+  ((status.conditions ?? []) as { status?: string }[]).flatMap(({ status: given = '' }, i) =>
+    conditionStatuses.includes(given)
+      ? []
+      : [notSupported(child(index('status.conditions', i), 'status'), given, conditionStatuses)],
+  )
 
 /** A local APIService is always there. */
 const availability = (object: KubeObject, time: string): object =>
@@ -92,6 +103,7 @@ export default defineKind({
   kind: 'APIService',
   strategy: {
     generation: 'none',
+    allowUnconditionalUpdate: false,
     validateName: pathSegmentName,
     default: ({ spec }) => {
       if (spec?.service) spec.service.port ??= defaultPort
@@ -102,6 +114,7 @@ export default defineKind({
     validate,
     prepareForUpdate: keepStatus,
     validateUpdate: validate,
+    status: { prepareForUpdate: onlyStatusChanges, validateUpdate: statusErrors },
   },
   sample: {
     metadata: { name: 'v1.example.com' },

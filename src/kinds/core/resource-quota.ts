@@ -2,24 +2,17 @@ import { child, type FieldError, index, invalid, required } from '#api/field-err
 import type { KubeObject } from '#api/object.js'
 import { parseQuantity } from '#api/quantity.js'
 import { defineKind } from '#registry/resource-definition.js'
-import { immutable } from '#validation/immutable.js'
+import { immutableMessage, sameJson } from '#validation/immutable.js'
 import { internalForm } from '#validation/internal-form.js'
 import { nonNegativeQuantity } from '#validation/number.js'
-import { validQuotaResourceName } from '#validation/resource-name.js'
+import {
+  isCountedResource,
+  isQuotaResource,
+  validQuotaResourceName,
+} from '#validation/resource-name.js'
 import { ownStatus } from '../status.js'
 
 type Quantities = Record<string, string>
-const integerResources = new Set([
-  'pods',
-  'services',
-  'replicationcontrollers',
-  'resourcequotas',
-  'secrets',
-  'configmaps',
-  'persistentvolumeclaims',
-  'services.nodeports',
-  'services.loadbalancers',
-])
 const scopes = new Set([
   'Terminating',
   'NotTerminating',
@@ -47,9 +40,15 @@ const appliesTo = (scope: string, resource: string): boolean => {
   return computeResources.test(resource)
 }
 
+/** Each of them is reported. */
+const misapplied = (scope: string, hard: Quantities): string[] =>
+  scopes.has(scope)
+    ? Object.keys(hard).filter((name) => isQuotaResource(name) && !appliesTo(scope, name))
+    : []
+
 const quantityErrors = (path: string, name: string, quantity: string): FieldError[] => {
   const errors = nonNegativeQuantity(path, quantity)
-  if (integerResources.has(name) && parseQuantity(quantity).nano % 1_000_000_000n !== 0n)
+  if (isCountedResource(name) && parseQuantity(quantity).nano % 1_000_000_000n !== 0n)
     errors.push(invalid(path, quantity, 'must be an integer'))
   return errors
 }
@@ -75,8 +74,7 @@ const scopeErrors = ({
   const errors: FieldError[] = []
   for (const scope of given) {
     if (!scopes.has(scope)) errors.push(invalid(path, given, 'unsupported scope'))
-    const isWrong = (resource: string): boolean => !appliesTo(scope, resource)
-    if (scopes.has(scope) && Object.keys(hard).some(isWrong))
+    for (const _ of misapplied(scope, hard))
       errors.push(invalid(path, given, 'unsupported scope applied to resource'))
   }
   if (isConflicting(new Set(given))) errors.push(invalid(path, given, 'conflicting scopes'))
@@ -99,9 +97,8 @@ const requirementErrors = (
   const errors: FieldError[] = []
   if (!scopes.has(scopeName))
     errors.push(invalid(child(path, 'scopeName'), scopeName, 'unsupported scope'))
-  for (const resource of Object.keys(hard))
-    if (scopes.has(scopeName) && !appliesTo(scopeName, resource))
-      errors.push(invalid(path, printed, 'unsupported scope applied to resource'))
+  for (const _ of misapplied(scopeName, hard))
+    errors.push(invalid(path, printed, 'unsupported scope applied to resource'))
   if (existsOnlyScopes.has(scopeName) && operator !== 'Exists')
     errors.push(
       invalid(
@@ -130,14 +127,19 @@ const requirementErrors = (
   return errors
 }
 
-const selectorErrors = ({ scopeSelector, hard = {} }: KubeObject['spec']): FieldError[] => {
+const selectorErrors = ({
+  scopeSelector,
+  scopes: given,
+  hard = {},
+}: KubeObject['spec']): FieldError[] => {
   const requirements: ScopeRequirement[] = scopeSelector?.matchExpressions ?? []
   const printed = internalForm('core.v1.ScopeSelector', scopeSelector)
   const errors = requirements.flatMap((requirement) =>
     requirementErrors(requirement, hard, printed),
   )
   if (isConflicting(new Set(requirements.map((r) => r.scopeName))))
-    errors.push(invalid('spec.scopeSelector.matchExpressions', printed, 'conflicting scopes'))
+    // Upstream prints the other list of scopes.
+    errors.push(invalid('spec.scopeSelector.matchExpressions', given ?? null, 'conflicting scopes'))
   return errors
 }
 
@@ -162,10 +164,12 @@ export default defineKind({
     ...ownStatus('io.k8s.api.core.v1.ResourceQuotaStatus'),
     validate,
     validateUpdate: (next, previous) => {
-      const sort = (list: string[] | undefined): string[] => [...(list ?? [])].sort()
+      const [now, was] = [next, previous].map(({ spec }) => new Set<string>(spec?.scopes))
       return [
         ...validate(next),
-        ...immutable('spec.scopes', sort(next.spec?.scopes), sort(previous.spec?.scopes)),
+        ...(sameJson([...now!].sort(), [...was!].sort())
+          ? []
+          : [invalid('spec.scopes', next.spec?.scopes ?? null, immutableMessage)]),
       ]
     },
     status: { validateUpdate: statusErrors },

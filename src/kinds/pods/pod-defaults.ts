@@ -6,7 +6,7 @@ import {
   aggregateResources,
   isPodLevel,
 } from '#validation/pod/pod-level-resources.js'
-import { isHugePages } from '#validation/pod/resources.js'
+import { isHugePages } from '#validation/resource-name.js'
 import { defaultPodSpec, roundResources } from './pod-spec-defaults.js'
 import { type ResourceList, roundResourceList } from './resource-lists.js'
 

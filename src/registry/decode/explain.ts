@@ -30,7 +30,8 @@ const describe = (value: JsonValue, literal: string | undefined, wantsNumber: bo
   return wantsNumber ? `number ${literal ?? value}` : 'number'
 }
 
-const printedBase64Problem = (text: string): string => {
+/** Where the text stops to be base64, in Go's words. */
+export const printedBase64Problem = (text: string): string => {
   const plain = text.replace(/[\r\n]/g, '')
   const wrong = /[^A-Za-z0-9+/]/.exec(plain)
   if (wrong !== null && wrong[0] !== '=') return `illegal base64 data at input byte ${wrong.index}`

@@ -6,6 +6,7 @@ import { failure } from '#api/errors.js'
 import { invalid } from '#api/field-error.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
+import { printedBase64Problem } from '../decode/explain.js'
 import { goKindNameOf, goTypeOf } from './go-print.js'
 import type { PatchType } from './patch-type.js'
 
@@ -26,7 +27,8 @@ export const checkConvertible = (
   })
 }
 
-const problemOf = (value: JsonValue | undefined, type: PatchType): string | undefined => {
+/** Why the converter refuses the value, if it does. Types that decode themselves are left to the decoder. */
+export const problemOf = (value: JsonValue | undefined, type: PatchType): string | undefined => {
   if (value === null || value === undefined) return undefined
   switch (type.kind) {
     case 'struct':
@@ -73,10 +75,8 @@ const problemOfBytes = (value: JsonValue): string | undefined => {
     return Array.isArray(value) ? undefined : `cannot restore slice from ${goKindNameOf(value)}`
   }
   const text = value.replace(/[\r\n]/g, '')
-  const valid = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?/.exec(text)![0]
-  if (valid.length === text.length) return undefined
-  const alphabet = /^[A-Za-z0-9+/]*/.exec(text.slice(valid.length))![0]
-  return `error decoding from json: illegal base64 data at input byte ${valid.length + alphabet.length}`
+  const isBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text)
+  return isBase64 ? undefined : `error decoding from json: ${printedBase64Problem(text)}`
 }
 
 const problemOfQuantity = (value: JsonValue): string | undefined => {
@@ -94,4 +94,30 @@ const problemOfScalar = (value: JsonValue, wanted: string): string | undefined =
   if (given === 'int64' && wanted === 'string') return 'cannot convert int64 to string'
   if (given === 'float64' && isInteger) return `cannot convert float64 to ${wanted}`
   return `unrecognized type: ${wanted}`
+}
+
+const int32 = (value: JsonValue): JsonValue =>
+  typeof value === 'bigint' || (typeof value === 'number' && Number.isInteger(value))
+    ? Number(BigInt.asIntN(32, BigInt(value)))
+    : value
+
+/** The converter lets integers overflow, where the decoder refuses them: a copy in which they have done so. */
+export const overflown = (value: JsonValue | undefined, type: PatchType): JsonValue | undefined => {
+  if (value === null || value === undefined) return value
+  if (type.kind === 'int32') return int32(value)
+  if (type.kind === 'slice' && Array.isArray(value))
+    return value.map((entry) => overflown(entry, type.element()) ?? null)
+  const inner = (key: string): PatchType | undefined =>
+    type.kind === 'map'
+      ? type.element()
+      : type.kind === 'struct'
+        ? type.field(key)?.type
+        : undefined
+  if (!isJsonObject(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, entry]) => {
+      const of = inner(key)
+      return [key, of === undefined ? entry : (overflown(entry, of) ?? null)]
+    }),
+  )
 }

@@ -102,5 +102,6 @@ export const validClaimTemplateMeta = (path: string, metadata: Fields): FieldErr
   ...validLabels(child(path, 'labels'), metadata.labels),
   ...Object.keys(metadata)
     .filter((key) => key !== 'annotations' && key !== 'labels')
-    .map((key) => forbidden(child(path, key), 'cannot be set')),
+    // The name in Go, with its first letter made small.
+    .map((key) => forbidden(child(path, key === 'uid' ? 'uID' : key), 'cannot be set')),
 ]

@@ -3,7 +3,7 @@ import { child, type FieldError, index, invalid } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
 import { addQuantities, compareQuantities, parseQuantity, type Quantity } from '#api/quantity.js'
 import { each, eachEntry } from '../each.js'
-import { isHugePages } from './resources.js'
+import { isHugePages } from '../resource-name.js'
 
 type ResourceList = Readonly<Record<string, string>>
 

@@ -9,78 +9,22 @@ import {
   notFound,
   required,
 } from '#api/field-error.js'
-import { isQualifiedName } from '#api/names.js'
 import type { Fields } from '#api/object.js'
 import { compareQuantities, parseQuantity } from '#api/quantity.js'
 import { each, eachEntry } from '../each.js'
 import { notNegative } from '../formats.js'
+import {
+  isCountedResource,
+  isExtendedResource,
+  isHugePages,
+  isNativeResource,
+  validContainerResourceName,
+  validResourceName,
+} from '../resource-name.js'
 
 type ResourceList = Readonly<Record<string, string>>
 
-export const isHugePages = (name: string): boolean => name.startsWith('hugepages-')
-export const isNativeResource = (name: string): boolean =>
-  !name.includes('/') || name.includes('kubernetes.io/')
 const overcommits = (name: string): boolean => isNativeResource(name) && !isHugePages(name)
-
-const containerResources = new Set(['cpu', 'memory', 'ephemeral-storage'])
-const standardResources = new Set([
-  ...containerResources,
-  'configmaps',
-  'limits.cpu',
-  'limits.ephemeral-storage',
-  'limits.memory',
-  'persistentvolumeclaims',
-  'pods',
-  'replicationcontrollers',
-  'requests.cpu',
-  'requests.ephemeral-storage',
-  'requests.memory',
-  'requests.storage',
-  'resourcequotas',
-  'secrets',
-  'services',
-  'services.loadbalancers',
-  'services.nodeports',
-  'storage',
-])
-const isStandard = (name: string): boolean =>
-  standardResources.has(name) || isHugePages(name) || name.startsWith('requests.hugepages-')
-
-const isExtended = (name: string): boolean =>
-  !isNativeResource(name) &&
-  !name.startsWith('requests.') &&
-  isQualifiedName(`requests.${name}`).length === 0
-
-const countedResources = new Set([
-  'pods',
-  'services',
-  'replicationcontrollers',
-  'resourcequotas',
-  'secrets',
-  'configmaps',
-  'persistentvolumeclaims',
-  'services.nodeports',
-  'services.loadbalancers',
-])
-
-/** The name of any resource: standard, or with a domain. */
-export const validResourceName = (path: string, name: string): FieldError[] => {
-  const messages = isQualifiedName(name)
-  if (messages.length > 0) return messages.map((message) => invalid(path, name, message))
-  return name.includes('/') || isStandard(name)
-    ? []
-    : [invalid(path, name, 'must be a standard resource type or fully qualified')]
-}
-
-export const validContainerResourceName = (path: string, name: string): FieldError[] => {
-  const errors = validResourceName(path, name)
-  if (!name.includes('/')) {
-    if (!containerResources.has(name) && !isHugePages(name))
-      errors.push(invalid(path, name, 'must be a standard resource for containers'))
-  } else if (!isNativeResource(name) && !isExtended(name))
-    errors.push(invalid(path, name, "doesn't follow extended resource name standard"))
-  return errors
-}
 
 const podLevelResourceName = (path: string, name: string): FieldError[] => {
   const errors = validResourceName(path, name)
@@ -98,7 +42,7 @@ const podLevelResourceName = (path: string, name: string): FieldError[] => {
 export const validAmount = (path: string, name: string, text: string): FieldError[] => {
   const { nano } = parseQuantity(text)
   const errors = nano < 0n ? [invalid(path, text, notNegative)] : []
-  const isCounted = countedResources.has(name) || isExtended(name)
+  const isCounted = isCountedResource(name) || isExtendedResource(name)
   if (isCounted && nano % 1_000_000_000n !== 0n)
     errors.push(invalid(path, text, 'must be an integer'))
   return errors
