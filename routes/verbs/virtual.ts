@@ -1,5 +1,5 @@
 /** POST to a resource that is answered and not stored: reviews of tokens, subjects and access. */
-import { matchNamespace } from '#registry/object-meta.js'
+import { matchNamespace, wipeSystemFields } from '#registry/object-meta.js'
 import { Query } from '#registry/query.js'
 import { checkWriteOptions } from '#registry/validate-options.js'
 import type { VerbHandler } from '../api-deps.js'
@@ -21,9 +21,11 @@ export const createVirtual: VerbHandler = async (target, request, reply, deps) =
   checkWriteOptions('CreateOptions', options)
   const ctx = makeContext(target, request, reply, deps, options)
   const body = decodeBody(request, definition, { ctx, table: deps.table, ...options })
+  wipeSystemFields(body.metadata)
   matchNamespace(body.metadata, definition.namespaced ? (target.namespace ?? '') : '')
   const tracked =
     deps.fieldManagerOf === undefined ? body : trackNew(target, body, ctx, deps.fieldManagerOf)
+  await store.admitCreate(ctx, tracked.metadata.name ?? '', tracked)
   const object = await definition.strategy.createInstead!({ body: tracked, store }, ctx)
   return sendValue(request, reply, object, { code: 201, negotiated })
 }

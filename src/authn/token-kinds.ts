@@ -28,7 +28,7 @@ const selfSubjectReview: KindDefinition = {
     createInstead: async ({ body }, ctx) => ({
       kind: body.kind,
       apiVersion: body.apiVersion,
-      metadata: { ...(body.metadata as JsonObject), creationTimestamp: formatTime(ctx.now) },
+      metadata: { creationTimestamp: formatTime(ctx.now) },
       status: { userInfo: userJson(ctx.user) },
     }),
   },

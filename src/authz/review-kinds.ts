@@ -6,10 +6,11 @@ import type { UserInfo } from '#api/user-info.js'
 import type { KindDefinition, RequestContext } from '#registry/resource-definition.js'
 import type { Attributes, Authorizer } from './authorizer.js'
 import type { PolicyRule } from './rbac-rules.js'
+import { type ReviewSelectors, selectorComplaints, selectorErrors } from './review-selectors.js'
 
 const group = 'authorization.k8s.io'
 
-interface ResourceAttributes {
+interface ResourceAttributes extends ReviewSelectors {
   namespace?: string
   verb?: string
   group?: string
@@ -116,12 +117,18 @@ const attributesOf = (
   name: resourceAttributes?.name ?? '',
 })
 
-const statusOf = async (authorizer: Authorizer, attributes: Attributes): Promise<JsonObject> => {
-  const { decision, reason } = await authorizer.authorize(attributes)
+const statusOf = async (
+  authorizer: Authorizer,
+  user: UserInfo,
+  spec: ReviewSpec,
+): Promise<JsonObject> => {
+  const { decision, reason } = await authorizer.authorize(attributesOf(user, spec))
+  const evaluationError = selectorComplaints(spec.resourceAttributes)
   return {
     allowed: decision === 'allow',
     ...(decision === 'deny' ? { denied: true } : {}),
     ...(reason === '' ? {} : { reason }),
+    ...(evaluationError === '' ? {} : { evaluationError }),
   }
 }
 
@@ -170,18 +177,27 @@ export const authorizationKinds = (
 ): KindDefinition[] => [
   review('SelfSubjectAccessReview', async (body, ctx) => {
     const spec = (body.spec ?? {}) as ReviewSpec
-    refuse([...specErrors(spec), ...metadataErrors(body.metadata, [])])
+    refuse([
+      ...specErrors(spec),
+      ...selectorErrors(spec.resourceAttributes),
+      ...metadataErrors(body.metadata, []),
+    ])
     return {
       ...body,
-      status: await statusOf(authorizer, attributesOf(ctx.user, spec)),
+      status: await statusOf(authorizer, ctx.user, spec),
     }
   }),
   review('SubjectAccessReview', async (body) => {
     const spec = (body.spec ?? {}) as ReviewSpec
-    refuse([...specErrors(spec), ...userErrors(spec), ...metadataErrors(body.metadata, [])])
+    refuse([
+      ...specErrors(spec),
+      ...userErrors(spec),
+      ...selectorErrors(spec.resourceAttributes),
+      ...metadataErrors(body.metadata, []),
+    ])
     return {
       ...body,
-      status: await statusOf(authorizer, attributesOf(userOf(spec), spec)),
+      status: await statusOf(authorizer, userOf(spec), spec),
     }
   }),
   review('LocalSubjectAccessReview', async (body, ctx) => {
@@ -190,19 +206,21 @@ export const authorizationKinds = (
     refuse([
       ...specErrors(spec),
       ...userErrors(spec),
+      ...selectorErrors(spec.resourceAttributes),
       ...metadataErrors(body.metadata, ['namespace']),
       ...localErrors(spec, namespace),
     ])
     const metadata = { ...(body.metadata as JsonObject), namespace }
-    const status = await statusOf(authorizer, attributesOf(userOf(spec), spec))
+    const status = await statusOf(authorizer, userOf(spec), spec)
     return { ...body, metadata, status }
   }),
   review('SelfSubjectRulesReview', async (body, ctx) => {
     const namespace = ((body.spec ?? {}) as { namespace?: string }).namespace ?? ''
     if (namespace === '') throw badRequest('no namespace on request')
-    // Upstream answers with an empty spec, whatever was asked.
+    // Upstream answers with an object of its own, whatever was asked.
     return {
       ...body,
+      metadata: {},
       spec: {},
       status: rulesStatus(await rulesFor(ctx.user, namespace)),
     }

@@ -5,7 +5,7 @@ import { deleteGenerically, makeDeletable } from './delete.js'
 import { deleteCollection } from './delete-collection.js'
 import { interpretStorageError } from './interpret-storage-error.js'
 import type { Store } from './store.js'
-import { keyOf, readStored, type StoreDeps } from './store-base.js'
+import { admit, keyOf, readStored, type StoreDeps } from './store-base.js'
 import { update } from './update.js'
 
 /** A page of a past revision does not say what is left: then the rest is counted, unless a selector hides it anyway. */
@@ -56,6 +56,11 @@ export const makeStore = (deps: StoreDeps): Store => {
         : own({ name, options: { ...options }, store: deletable }, ctx)
     },
     changeStored: deletable.changeStored,
+    admitCreate: async (ctx, name, object) => {
+      const call = { operation: 'CREATE', ctx, name, object } as const
+      await admit(deps, 'mutate', call)
+      await admit(deps, 'validate', call)
+    },
     deleteCollection: (ctx, options, request) => deleteCollection(store, ctx, options, request),
   }
   return store

@@ -77,6 +77,8 @@ export interface Store {
     name: string,
     change: (copy: KubeObject, current: StoredObject) => void | Promise<void>,
   ): Promise<StoredObject>
+  /** Admission of what is posted and not stored: reviews, bindings, evictions. May change `object`. */
+  admitCreate(ctx: RequestContext, name: string, object: KubeObject): Promise<void>
   /** Yields the objects as they were before (deletion.md row 141). */
   deleteCollection(
     ctx: RequestContext,

@@ -25,7 +25,10 @@ export interface LabelSelector {
   matchExpressions?: LabelSelectorRequirement[]
 }
 
-const operatorErrors = (path: string, { operator, values = [] }: LabelSelectorRequirement) => {
+export const operatorErrors = (
+  path: string,
+  { operator, values = [] }: LabelSelectorRequirement,
+) => {
   switch (operator) {
     case 'In':
     case 'NotIn':
@@ -47,23 +50,25 @@ const operatorErrors = (path: string, { operator, values = [] }: LabelSelectorRe
   }
 }
 
+export const validRequirement = (
+  path: string,
+  requirement: LabelSelectorRequirement,
+): FieldError[] => [
+  ...operatorErrors(path, requirement),
+  ...validLabelName(child(path, 'key'), requirement.key),
+  ...(requirement.values ?? []).flatMap((value, j) =>
+    isLabelValue(value).map((message) => invalid(index(child(path, 'values'), j), value, message)),
+  ),
+]
+
 export const validLabelSelector = (
   path: string,
   selector: LabelSelector | null | undefined,
 ): FieldError[] => [
   ...validLabels(child(path, 'matchLabels'), selector?.matchLabels),
-  ...(selector?.matchExpressions ?? []).flatMap((expression, i) => {
-    const at = index(child(path, 'matchExpressions'), i)
-    return [
-      ...operatorErrors(at, expression),
-      ...validLabelName(child(at, 'key'), expression.key),
-      ...(expression.values ?? []).flatMap((value, j) =>
-        isLabelValue(value).map((message) =>
-          invalid(index(child(at, 'values'), j), value, message),
-        ),
-      ),
-    ]
-  }),
+  ...(selector?.matchExpressions ?? []).flatMap((expression, i) =>
+    validRequirement(index(child(path, 'matchExpressions'), i), expression),
+  ),
 ]
 
 export const isEmptySelector = (selector: LabelSelector | null | undefined): boolean =>

@@ -1,0 +1,114 @@
+/**
+ * Selectors in access reviews: what they may be, and what is said of those that cannot be followed (kubernetes,
+ * pkg/apis/authorization/validation and pkg/registry/authorization/util). No authorizer here looks at them.
+ */
+import { child, type FieldError, index, invalid, required } from '#api/field-error.js'
+import { parseFieldSelector, parseLabelSelector, SelectorError } from '#api/selectors.js'
+import {
+  type LabelSelectorRequirement,
+  operatorErrors,
+  validRequirement,
+} from '#validation/label-selector.js'
+
+interface Selector {
+  rawSelector?: string
+  requirements?: LabelSelectorRequirement[]
+}
+export interface ReviewSelectors {
+  fieldSelector?: Selector
+  labelSelector?: Selector
+}
+
+const known = ['In', 'NotIn', 'Exists', 'DoesNotExist']
+const path = 'spec.resourceAttributes'
+
+/** Operators of newer clients may be unknown here; they are reported in the answer instead. */
+const fieldRequirementErrors = (
+  at: string,
+  requirement: LabelSelectorRequirement,
+): FieldError[] => [
+  ...(requirement.key ? [] : [required(child(at, 'key'), 'must be specified')]),
+  ...(known.includes(requirement.operator) ? operatorErrors(at, requirement) : []),
+]
+const labelRequirementErrors = (
+  at: string,
+  requirement: LabelSelectorRequirement,
+): FieldError[] => {
+  const errors = validRequirement(at, { ...requirement, key: requirement.key ?? '' })
+  return known.includes(requirement.operator) ? errors : errors.slice(1)
+}
+
+const errorsOf = (
+  field: keyof ReviewSelectors,
+  selector: Selector | undefined,
+  ofRequirement: typeof labelRequirementErrors,
+): FieldError[] => {
+  if (selector === undefined) return []
+  const at = child(path, field)
+  const { rawSelector = '', requirements = [] } = selector
+  return [
+    ...(rawSelector !== '' && requirements.length > 0
+      ? [
+          invalid(
+            child(at, 'rawSelector'),
+            rawSelector,
+            'may not specified at the same time as requirements',
+          ),
+        ]
+      : []),
+    ...(rawSelector === '' && requirements.length === 0
+      ? [
+          required(
+            child(at, 'requirements'),
+            `when ${at} is specified, requirements or rawSelector is required`,
+          ),
+        ]
+      : []),
+    ...requirements.flatMap((r, i) => ofRequirement(index(child(at, 'requirements'), i), r)),
+  ]
+}
+
+export const selectorErrors = (attributes: ReviewSelectors | undefined): FieldError[] => [
+  ...errorsOf('fieldSelector', attributes?.fieldSelector, fieldRequirementErrors),
+  ...errorsOf('labelSelector', attributes?.labelSelector, labelRequirementErrors),
+]
+
+const parses = (parse: (text: string) => unknown, text: string): boolean => {
+  try {
+    parse(text)
+    return true
+  } catch (error) {
+    if (error instanceof SelectorError) return false
+    throw error
+  }
+}
+
+const complaint = (
+  field: keyof ReviewSelectors,
+  selector: Selector | undefined,
+  parse: (text: string) => unknown,
+  canFollow: (requirement: LabelSelectorRequirement) => boolean,
+): string[] => {
+  const { rawSelector = '', requirements = [] } = selector ?? {}
+  const followed = requirements.filter(canFollow)
+  const isWhole =
+    rawSelector === '' ? followed.length === requirements.length : parses(parse, rawSelector)
+  if (isWhole) return []
+  const part = followed.length > 0 ? 'partially ignored' : 'ignored'
+  return [`${path}.${field} ${part} due to parse error`]
+}
+
+/** Empty when every selector can be followed. */
+export const selectorComplaints = (attributes: ReviewSelectors | undefined): string =>
+  [
+    ...complaint(
+      'fieldSelector',
+      attributes?.fieldSelector,
+      parseFieldSelector,
+      // Fields have one value, or none that is said of them.
+      ({ operator, values }) => ['In', 'NotIn'].includes(operator) && values?.length === 1,
+    ),
+    ...complaint('labelSelector', attributes?.labelSelector, parseLabelSelector, ({ operator }) =>
+      known.includes(operator),
+    ),
+  ].join('; ')
