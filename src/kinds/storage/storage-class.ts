@@ -95,7 +95,7 @@ export default defineKind({
     validate,
     validateUpdate: (next, previous) => [
       ...validate(next),
-      ...immutable('parameters', next.parameters ?? {}, previous.parameters),
+      ...immutable('parameters', next.parameters, previous.parameters),
       ...['provisioner', 'reclaimPolicy', 'volumeBindingMode'].flatMap((field) =>
         immutable(field, next[field] ?? '', previous[field]),
       ),

@@ -1,0 +1,71 @@
+/** Changes of one field of a rich object of every kind, with what kube-apiserver v1.36 answered to each of them. */
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import type { KubeObject } from '#api/object.js'
+import type { StatusCause } from '#api/status.js'
+import { startApiInMemory } from './api-in-memory.js'
+
+interface Change {
+  /** Of the status, through its subresource, instead of the spec. */
+  status?: true
+  path: string
+  /** Missing: the field is removed. */
+  value?: unknown
+  causes?: string[]
+  warnings?: string[]
+}
+interface Recorded {
+  gvr: string
+  namespace?: string
+  base: KubeObject
+  status?: object
+  changes: Change[]
+}
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..')
+const recorded: Recorded[] = JSON.parse(
+  readFileSync(path.join(root, 'test/kinds/changes-recorded.json'), 'utf8'),
+)
+
+// biome-ignore lint/suspicious/noExplicitAny: objects of every kind
+const setAt = (object: any, { path: where, value }: Change): void => {
+  const keys = where.split('/')
+  const last = keys.pop()!
+  const parent = keys.reduce((at, key) => at[key], object)
+  if (value !== undefined) parent[last] = value
+  else if (Array.isArray(parent)) parent.splice(Number(last), 1)
+  else delete parent[last]
+}
+
+t.test('an update is refused for the same causes in the same words as upstream', async (t) => {
+  const api = await startApiInMemory()
+  t.teardown(api.close)
+  for (const { gvr, namespace, base, status, changes } of recorded) {
+    const name = base.metadata.name!
+    const created = await api.create(gvr, base, { namespace })
+    t.equal(created.code, 201, `${gvr}: ${created.body.message}`)
+    for (const change of changes) {
+      const call = { namespace, dryRun: true, subresource: change.status ? 'status' : '' }
+      const answer = await api.replace(
+        gvr,
+        name,
+        (object) => {
+          if (change.status) object.status = structuredClone(status)
+          setAt(object, change)
+        },
+        call,
+      )
+      const causes = ((answer.body.details?.causes ?? []) as StatusCause[]).map(
+        (cause) => `${cause.field}: ${cause.message}`,
+      )
+      t.same(
+        { causes, warnings: answer.warnings },
+        { causes: change.causes ?? [], warnings: change.warnings ?? [] },
+        `${gvr} ${change.path} = ${JSON.stringify(change.value)}`,
+      )
+    }
+    await api.delete(gvr, name, { namespace })
+  }
+})
