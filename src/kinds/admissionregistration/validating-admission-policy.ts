@@ -66,9 +66,7 @@ const validate = (object: KubeObject): FieldError[] => {
   const { spec } = object
   const validations: Validation[] = spec.validations ?? []
   const isEmpty = validations.length === 0 && (spec.auditAnnotations ?? []).length === 0
-  const { params, variables } = namesOfPolicy(object)
-  // Without variables, not even `variables` is a name.
-  const names = spec.variables?.length ? { params, variables } : { params }
+  const names = namesOfPolicy(object)
   const text = 'validations or auditAnnotations must contain at least one item'
   return [
     ...commonPolicyErrors(object),
