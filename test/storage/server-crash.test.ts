@@ -5,6 +5,7 @@ import { Agent, request } from 'node:https'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import type { KubeObject } from '#api/object.js'
 import { temporaryDirectory } from './level-fixture.js'
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url))
@@ -40,7 +41,12 @@ const killServer = async ({ child, agent }: Server): Promise<void> => {
   agent.destroy()
 }
 
-const call = ({ url, agent }: Server, method: string, path: string, body?: object): Promise<any> =>
+const call = (
+  { url, agent }: Server,
+  method: string,
+  path: string,
+  body?: object,
+): Promise<KubeObject> =>
   new Promise((resolve, reject) => {
     const headers = { authorization: 'Bearer t', 'content-type': 'application/json' }
     const out = request(url + path, { method, headers, agent }, (answer) => {
@@ -107,8 +113,8 @@ class Informer {
     })
   }
 
-  #take({ type, object }: { type: string; object: any }): void {
-    const { name, resourceVersion } = object.metadata
+  #take({ type, object }: { type: string; object: KubeObject }): void {
+    const { name = '', resourceVersion = '' } = object.metadata
     if (type === 'ERROR' || Number(resourceVersion) <= Number(this.revision)) {
       if (this.revision !== '0') this.problems.push(`${type} ${JSON.stringify(object.metadata)}`)
     }
@@ -120,7 +126,7 @@ class Informer {
 const verify = async (t: Test, server: Server, book: Book) => {
   const list = await call(server, 'GET', maps)
   const held = new Map<string, number>(
-    list.items.map((item: any) => [item.metadata.name, Number(item.data?.n)]),
+    list.items.map((item: KubeObject) => [item.metadata.name!, Number(item.data?.n)]),
   )
   const lost = [...book.acknowledged].filter(([name, n]) => (held.get(name) ?? 0) < n)
   const invented = [...book.sent].filter(([name, n]) => (held.get(name) ?? 0) > n)
