@@ -75,10 +75,11 @@ export const startProcessTree = async (
       return /ready/i.test(said)
     })
   }
-  const env = { ...process.env, KUBECONFIG: kubeconfig, HOME: folder }
+  // Made at each call: a test may choose its editor in between.
+  const env = () => ({ ...process.env, KUBECONFIG: kubeconfig, HOME: folder })
   const watching = new AbortController()
   const follow = (...args: string[]) => {
-    const child = spawn('kubectl', args, { env, stdio: ['ignore', 'pipe', 'ignore'] })
+    const child = spawn('kubectl', args, { env: env(), stdio: ['ignore', 'pipe', 'ignore'] })
     watching.signal.addEventListener('abort', () => child.kill())
     let printed = ''
     child.stdout.on('data', (chunk) => (printed += chunk))
@@ -86,7 +87,7 @@ export const startProcessTree = async (
   }
   const kubectl = async (...args: string[]) => {
     const { stdout } = await run('kubectl', args, {
-      env,
+      env: env(),
       maxBuffer: 1 << 26,
       timeout: 90_000,
     })
