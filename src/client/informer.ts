@@ -38,6 +38,8 @@ export interface InformerOptions<T> {
 
 const pageLength = 500
 const backoffMs = { baseMs: 200, maxMs: 5_000 }
+/** What a watch missed comes at once when it is open again. */
+const catchUpMs = 200
 /** Each watch asks to end after this to twice this, so that load moves between servers. As client-go. */
 const watchSecondsMin = 300
 /** Objects known to be gone, so that a late answer to a write does not bring them back. */
@@ -71,8 +73,10 @@ export class Informer<T extends KubeObject = KubeObject> {
     this.#markSynced = resolve
   })
   #hasSynced = false
-  /** Since when no watch is open, on the monotonic clock. */
+  /** Since when no watch is open, on the monotonic clock; it stays until the next one has caught up. */
   #blindSince: number | undefined = performance.now()
+  /** Since when one is open again. */
+  #openSince: number | undefined
   /** uid → the newest resourceVersion that the object is known to have had before it went. */
   readonly #gone = new Map<string, string>()
 
@@ -85,9 +89,13 @@ export class Informer<T extends KubeObject = KubeObject> {
   get hasSynced(): boolean {
     return this.#hasSynced
   }
-  /** How long the store has not been following the server; 0 while a watch is open. */
+  /** How long the store has not been following the server; 0 while a watch is open and what was missed has come. */
   get blindMs(): number {
-    return this.#blindSince === undefined ? 0 : performance.now() - this.#blindSince
+    if (this.#blindSince === undefined) return 0
+    const now = performance.now()
+    return this.#openSince !== undefined && now - this.#openSince >= catchUpMs
+      ? 0
+      : now - this.#blindSince
   }
   /** Resolves after the first complete list was told to the handlers. */
   synced(): Promise<void> {
@@ -130,10 +138,15 @@ export class Informer<T extends KubeObject = KubeObject> {
         await this.#watch(signal)
       } catch (error) {
         if (signal.aborted) return
-        this.#blindSince ??= performance.now()
+        this.#goBlind()
         await this.#recover(error, signal)
       }
     }
+  }
+
+  #goBlind(): void {
+    if (this.blindMs === 0) this.#blindSince = performance.now()
+    this.#openSince = undefined
   }
 
   async #recover(error: unknown, signal: AbortSignal): Promise<void> {
@@ -209,7 +222,7 @@ export class Informer<T extends KubeObject = KubeObject> {
         AbortSignal.timeout(timeoutSeconds * 1000 + watchOverrunMs),
       ]),
       onOpen: () => {
-        this.#blindSince = undefined
+        this.#openSince ??= performance.now()
       },
     })
     for await (const event of events) {
