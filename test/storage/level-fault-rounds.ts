@@ -26,13 +26,20 @@ export interface FaultRound {
   readonly problems: readonly string[]
 }
 
+/** A write that fails may be the one that wakes the writer's event loop: it hangs then, and is killed. */
+const hangMs = 20_000
+
 const run = async (command: string, args: readonly string[]): Promise<string[]> => {
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'ignore'] })
+  const stdio = ['ignore', 'pipe', 'ignore'] as const
+  // A group of its own: strace would leave the writer behind.
+  const child = spawn(command, args, { stdio: [...stdio], detached: true })
+  const hang = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), hangMs)
   let out = ''
   child.stdout.on('data', (chunk) => {
     out += chunk
   })
   await once(child, 'close')
+  clearTimeout(hang)
   return out.split('\n').slice(0, -1)
 }
 

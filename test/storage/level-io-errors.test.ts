@@ -24,8 +24,13 @@ t.test(
   'a disk that is full and has room again',
   { skip: isRoot ? false : 'mounting a small file system needs root' },
   async (t) => {
-    const { what, hit, problems } = await playDiskFull(t, seededRandom(seed))
-    t.ok(hit)
-    t.same(problems, [], `seed ${seed}: ${what}`)
+    let hits = 0
+    // Now and then LevelDB makes room in time.
+    for (let i = 0; i < 5 && hits === 0; i++) {
+      const { what, hit, problems } = await playDiskFull(t, seededRandom(seed + i))
+      if (hit) hits++
+      t.same(problems, [], `seed ${seed + i}: ${what}`)
+    }
+    t.equal(hits, 1, 'it was full')
   },
 )

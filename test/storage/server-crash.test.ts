@@ -84,7 +84,7 @@ const writeUntilDead = async (server: Server, name: string, book: Book): Promise
       book.calls++
     }
   } catch (error) {
-    if (!/cut off|ECONN|hang up|EPIPE|JSON|aborted/.test(String(error))) throw error
+    if (!/cut off|ECONN|hang up|EPIPE|JSON|aborted|disconnected/.test(String(error))) throw error
   }
 }
 
