@@ -13,7 +13,7 @@ export interface GroupVersions {
 }
 
 /** GA before beta before alpha, then the higher number; names of another form last, in order of letters. */
-export const compareVersions = (a: string, b: string): number => {
+const compareVersions = (a: string, b: string): number => {
   const parse = (version: string) => /^v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?$/.exec(version)
   const [x, y] = [parse(a), parse(b)]
   if (x === null || y === null) {

@@ -74,7 +74,7 @@ const fallback: Negotiated = {
 
 const indented: Negotiated = { ...fallback, pretty: true }
 
-export const notAcceptable = (accepted: readonly string[]) =>
+const notAcceptable = (accepted: readonly string[]) =>
   failure({
     code: 406,
     reason: 'NotAcceptable',

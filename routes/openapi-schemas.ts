@@ -1,6 +1,6 @@
 /** The schemas that an OpenAPI document needs: those that its operations name, and what these name in turn. */
 
-import { formatGroupVersion, type GroupVersionKind } from '#api/group-version.js'
+import type { GroupVersionKind } from '#api/group-version.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { schemas } from '#openapi/schemas.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
@@ -133,6 +133,3 @@ export const toSwaggerSchema = (value: JsonValue): JsonValue => {
     ]),
   )
 }
-
-export const groupVersionPath = (gv: { group: string; version: string }): string =>
-  gv.group === '' ? `api/${gv.version}` : `apis/${formatGroupVersion(gv)}`

@@ -10,7 +10,7 @@ const longWarningRunesMax = 256
 const userAgentRunesMax = 128
 
 /** The part before the first slash, without what cannot be printed (upstream's prefixFromUserAgent). */
-export const managerOfUserAgent = (userAgent: string): string => {
+const managerOfUserAgent = (userAgent: string): string => {
   const first = userAgent.split('/')[0] ?? ''
   let manager = ''
   for (const char of first) {

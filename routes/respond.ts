@@ -42,7 +42,7 @@ export const jsonFor = (
 const userAgentOf = (request: FastifyRequest): string => request.headers['user-agent'] ?? ''
 
 /** Re-indents JSON text without reading numbers, which may be larger than a double holds. */
-export const indent = (text: string): string => {
+const indent = (text: string): string => {
   let out = ''
   let depth = 0
   let copied = 0

@@ -10,7 +10,7 @@ export interface BuildInfo {
   platform: string
 }
 
-export const kubernetesMinor = 36
+const kubernetesMinor = 36
 const kubernetesPatch = 3
 
 export const versionDocument = ({ ownVersion, nodeVersion, platform }: BuildInfo) => ({

@@ -55,8 +55,6 @@ export const limits = {
   yamlAliasesMax: 100,
   /** Keys and values of all annotations of one object; upstream's TotalAnnotationSizeLimitB. */
   annotationsBytesMax: 256 * 1024,
-  /** Tries of a patch without a resourceVersion when others write in between; upstream's MaxRetryWhenPatchConflicts. */
-  patchConflictRetriesMax: 5,
   /** Tries to find a free name for generateName; upstream's maxNameGenerationCreateAttempts. */
   generateNameAttemptsMax: 8,
   /** Global deadline of a request that is not long-running; upstream's --request-timeout. */

@@ -20,7 +20,7 @@ export interface BackupSummary {
 
 const format = 1
 /** Between the revision of a backup and where a restored store starts: more writes than a server lost after it. */
-export const restoredRevisionsAhead = 1_000_000
+const restoredRevisionsAhead = 1_000_000
 const pageLength = 500
 /** Keys in one transaction of a restore. */
 const restoreLength = 100

@@ -264,7 +264,7 @@ const planOperation = (
 export const futureRevision = (revision: number, head: number): StorageError =>
   new StorageError('FutureRevision', `revision ${revision} is ahead of ${head}`, { revision: head })
 
-export const compactedRevision = (revision: number, oldest: number): StorageError =>
+const compactedRevision = (revision: number, oldest: number): StorageError =>
   new StorageError('Compacted', `revision ${revision} is compacted, the oldest kept is ${oldest}`, {
     revision: oldest,
   })

@@ -118,7 +118,7 @@ const lowerBound = <V>(chunk: readonly Entry<V>[], key: string): number => {
 }
 
 /** The first string that is above everything with this prefix; undefined when there is none. */
-export const prefixEnd = (prefix: string): string | undefined => {
+const prefixEnd = (prefix: string): string | undefined => {
   for (let i = prefix.length - 1; i >= 0; i--) {
     const code = prefix.charCodeAt(i)
     if (code < 0xffff) return prefix.slice(0, i) + String.fromCharCode(code + 1)

@@ -16,7 +16,7 @@ const continueExpiredText =
   'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.'
 
 /** A page whose revision is gone: the 410 carries a token that goes on at the newest state. */
-export const withInconsistentContinue = (
+const withInconsistentContinue = (
   error: unknown,
   startKey: string | undefined,
   prefix: string,

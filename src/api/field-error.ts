@@ -118,8 +118,3 @@ export const tooMany = (field: string, actual: number, max: number): FieldError 
     `must have at most ${max} ${max === 1 ? 'item' : 'items'}`,
   ),
 })
-export const typeInvalid = (field: string, value: unknown, detail: string): FieldError => ({
-  type: 'FieldValueTypeInvalid',
-  field,
-  body: withDetail(`Invalid value: ${printValue(value)}`, detail),
-})

@@ -116,7 +116,7 @@ export const isPathSegmentName = (value: string): string[] => {
   return isPathSegmentPrefix(value)
 }
 
-export const isPathSegmentPrefix = (value: string): string[] =>
+const isPathSegmentPrefix = (value: string): string[] =>
   value.includes('/') || value.includes('%')
     ? ['/', '%'].filter((c) => value.includes(c)).map((c) => `may not contain '${c}'`)
     : []

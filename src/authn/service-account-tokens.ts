@@ -87,7 +87,7 @@ const keyOf = (key: KeyObject): Key => {
 const publicKeyOf = (pem: string): Key => keyOf(createPublicKey(pem))
 
 /** Names and groups of a ServiceAccount, as every authenticator and impersonation gives them. */
-export const serviceAccountGroups = (namespace: string): string[] => [
+const serviceAccountGroups = (namespace: string): string[] => [
   'system:serviceaccounts',
   `system:serviceaccounts:${namespace}`,
 ]

@@ -11,7 +11,7 @@ import type { BoundReference, ServiceAccountTokens } from './service-account-tok
 const group = 'authentication.k8s.io'
 
 /** The form of a user in reviews. */
-export const userJson = ({ name, uid, groups, extra }: UserInfo): JsonObject => ({
+const userJson = ({ name, uid, groups, extra }: UserInfo): JsonObject => ({
   username: name,
   ...(uid === undefined || uid === '' ? {} : { uid }),
   ...(groups.length === 0 ? {} : { groups: [...groups] }),

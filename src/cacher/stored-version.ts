@@ -10,7 +10,7 @@ import type { StoredObject } from './object-storage.js'
 const keptPart = 0.9
 
 /** Keeps what was made last, up to a number of JSON bytes. */
-export class WorkingSet {
+class WorkingSet {
   readonly #bytesMax: number
   readonly #forget: (version: StoredVersion) => void
   /** In the order of their making. */

@@ -82,7 +82,7 @@ export type Expression =
   | StructLiteral
 
 /** The expressions directly inside of one. */
-export const childrenOf = (e: Expression): readonly Expression[] => {
+const childrenOf = (e: Expression): readonly Expression[] => {
   if (e.kind === 'select') return [e.operand]
   if (e.kind === 'call') return e.target === undefined ? e.args : [e.target, ...e.args]
   if (e.kind === 'list') return e.items.map((item) => item.value)

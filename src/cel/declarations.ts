@@ -85,7 +85,7 @@ class TypeReader {
 const paramsIn = (type: Type): string[] =>
   type.kind === 'param' ? [type.name] : type.params.flatMap(paramsIn)
 
-export const readType = (text: string): Type => new TypeReader(text).read()
+const readType = (text: string): Type => new TypeReader(text).read()
 
 /** A receiver stands before `::`; a name may have dots. */
 const readOverload = (line: string): readonly [string, Overload] => {

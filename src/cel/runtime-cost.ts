@@ -31,7 +31,7 @@ const matching = (text: CelValue, pattern: CelValue): number =>
   Math.ceil((1 + actualSize(text)) * traversal) * Math.ceil(actualSize(pattern) * patternLength)
 
 /** A requirement of a selector is at least two characters, and costs a list and a struct. */
-export const selectorCost = (size: number): number =>
+const selectorCost = (size: number): number =>
   10 + Math.ceil(size * traversal) + Math.ceil(Math.ceil(size * 0.5) * 50)
 
 const selfCompare = (list: readonly CelValue[]): number => {

@@ -31,7 +31,7 @@ const printProblem = (text: string, { at, message }: Problem): string => {
 }
 
 /** All problems in the order of their places. */
-export const printProblems = (text: string, problems: readonly Problem[]): string => {
+const printProblems = (text: string, problems: readonly Problem[]): string => {
   const shown = problems.slice(0, problemsShownMax).map((problem) => ({
     place: placeOf(text, problem.at),
     problem,

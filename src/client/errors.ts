@@ -11,7 +11,6 @@ export const isNotFound = hasReason('NotFound')
 export const isConflict = hasReason('Conflict')
 export const isAlreadyExists = hasReason('AlreadyExists')
 export const isInvalid = hasReason('Invalid')
-export const isForbidden = hasReason('Forbidden')
 export const isMethodNotAllowed = hasReason('MethodNotAllowed')
 export const isTooManyRequests = hasReason('TooManyRequests')
 

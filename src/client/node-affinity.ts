@@ -3,7 +3,7 @@ import { matchesLabels, matchesRequirement } from './label-selector.js'
 import type { Node, NodeSelectorTerm, Pod } from './pod.js'
 
 /** Requirements of one term are all to hold; a term without any matches no node. */
-export const matchesTerm = (term: NodeSelectorTerm, node: Node): boolean => {
+const matchesTerm = (term: NodeSelectorTerm, node: Node): boolean => {
   const expressions = term.matchExpressions ?? []
   const fields = term.matchFields ?? []
   if (expressions.length + fields.length === 0) return false

@@ -183,7 +183,7 @@ const validateVersionParts = (versions: readonly DefinitionVersion[]): FieldErro
 }
 
 /** The schema of one version; `path` ends in openAPIV3Schema. */
-export const validateSchema = (schema: StructuralSchema, path: string): FieldError[] => {
+const validateSchema = (schema: StructuralSchema, path: string): FieldError[] => {
   if (schema.nullable === true)
     return [forbidden(child(path, 'nullable'), 'nullable cannot be true at the root')]
   const words = validateWords(schema, path, { isRoot: true })

@@ -22,7 +22,7 @@ const isInteger = (value: unknown): boolean =>
   typeof value === 'bigint' || (typeof value === 'number' && Number.isInteger(value))
 
 /** The type's name as the validator prints it. */
-export const typeNameOf = (value: unknown): string => {
+const typeNameOf = (value: unknown): string => {
   if (value === null || value === undefined) return 'null'
   if (Array.isArray(value)) return 'array'
   if (typeof value === 'bigint') return 'integer'

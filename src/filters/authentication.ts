@@ -7,7 +7,7 @@ import { certificateIdentity } from '#authn/client-certificate.js'
 import type { Filter } from './kube-request.js'
 
 /** The token of `Authorization: Bearer x`; undefined for an empty one and for other schemes (then: anonymous). */
-export const bearerToken = (header: string | undefined): string | undefined => {
+const bearerToken = (header: string | undefined): string | undefined => {
   if (header === undefined) return undefined
   const [scheme, token] = header.trim().split(' ')
   return scheme?.toLowerCase() === 'bearer' && token ? token : undefined

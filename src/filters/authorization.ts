@@ -6,7 +6,7 @@ import { noSniff } from '#api/plain-text-error.js'
 import { type Attributes, type Authorizer, attributesOf, type Decision } from '#authz/authorizer.js'
 import type { Filter } from './kube-request.js'
 
-export const forbiddenMessage = (a: Attributes): string => {
+const forbiddenMessage = (a: Attributes): string => {
   const user = `User ${goQuote(a.user.name)}`
   if (!a.isResourceRequest) return `${user} cannot ${a.verb} path ${goQuote(a.path)}`
   const resource = a.subresource === '' ? a.resource : `${a.resource}/${a.subresource}`

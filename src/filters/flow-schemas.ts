@@ -78,7 +78,7 @@ const fits = (rule: FlowRule, user: UserInfo, info: RequestInfo): boolean => {
 }
 
 /** The first that fits; the last, catch-all, where none does. */
-export const classify = (
+const classify = (
   schemas: readonly FlowSchema[],
   user: UserInfo,
   info: RequestInfo,

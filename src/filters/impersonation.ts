@@ -76,9 +76,7 @@ const printWanted = ({ uid, groups, extra }: Wanted): string => {
 }
 
 /** The parts of `system:serviceaccount:<namespace>:<name>`. */
-export const parseServiceAccountName = (
-  user: string,
-): { namespace: string; name: string } | undefined => {
+const parseServiceAccountName = (user: string): { namespace: string; name: string } | undefined => {
   if (!user.startsWith(serviceAccountPrefix)) return undefined
   const parts = user.slice(serviceAccountPrefix.length).split(':')
   return parts.length === 2 && parts[0] && parts[1]

@@ -17,7 +17,7 @@ export type Graceful =
   | 'pending'
 
 /** Fail-early check of the client's preconditions; it names the Kind (rows 61 to 63). */
-export const checkDeletePreconditions = (
+const checkDeletePreconditions = (
   object: KubeObject,
   options: DeleteOptions,
   { gvk, storageVersion = gvk }: ResourceDefinition,

@@ -62,7 +62,7 @@ const clearsOwners = (value: JsonValue): boolean => {
  * Decodes a body of a kind that may be no resource's own (Scale, Binding, Eviction). Throws an ApiError (400) in the
  * words of upstream's decoder when a value has the wrong type.
  */
-export const decodeKind = (
+const decodeKind = (
   gvk: GroupVersionKind,
   schemaName: string,
   value: JsonValue,

@@ -2,7 +2,7 @@
 import type { UserInfo } from '#api/user-info.js'
 import type { RequestContext } from './resource-definition.js'
 
-export const apiserverUser: UserInfo = { name: 'system:apiserver', groups: ['system:masters'] }
+const apiserverUser: UserInfo = { name: 'system:apiserver', groups: ['system:masters'] }
 
 /** A context of the server's own for one resource; never a dry run, warns nobody. */
 export const internalContext = (

@@ -15,10 +15,6 @@ const futureRetrySeconds = 1
 /** Upstream keeps no watch cache of events, and it is the cache that asks to try again. */
 const isCached = ({ resource }: GroupResource): boolean => resource !== 'events'
 
-/** What a list or get from a revision that is gone says; a watch has a text of its own. */
-export const expiredText =
-  'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.'
-
 /** Yields what to throw. `asked` is the revision of the request, where it had one. */
 export const interpretStorageError = (
   error: unknown,

@@ -14,7 +14,7 @@ const operators: Readonly<Record<string, LabelRequirement['operator']>> = {
 }
 
 /** Undefined for a selector with an operator that nobody knows: it matches nothing. */
-export const requirementsOf = (selector: LabelSelector): LabelRequirement[] | undefined => {
+const requirementsOf = (selector: LabelSelector): LabelRequirement[] | undefined => {
   const requirements: LabelRequirement[] = Object.entries(selector.matchLabels ?? {}).map(
     ([key, value]) => ({ key, operator: '=', values: [value] }),
   )

@@ -41,9 +41,7 @@ export const matchNamespace = (meta: ObjectMeta, expected: string): void => {
 const warningText = (uids: readonly string[], afterAdmission: boolean): string =>
   `.metadata.ownerReferences contains duplicate entries${
     afterAdmission ? ' after mutating admission happens' : ''
-  }; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests${
-    afterAdmission ? '' : ''
-  }; duplicate UID(s) observed: ${uids.join(', ')}`
+  }; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${uids.join(', ')}`
 
 /** Equal owner references are kept once, with a warning. */
 export const dedupOwnerReferences = (

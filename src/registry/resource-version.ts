@@ -9,8 +9,6 @@ export const parseResourceVersion = (text: string): number | undefined => {
   return Number.isSafeInteger(revision) ? revision : undefined
 }
 
-export const formatResourceVersion = (revision: number): string => String(revision)
-
 /** What Go's strconv says of a text that is no uint64. */
 export const parseUintMessage = (text: string): string =>
   `strconv.ParseUint: parsing ${goQuote(text)}: ${

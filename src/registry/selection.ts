@@ -45,7 +45,7 @@ const fieldValue = (definition: ResourceDefinition, object: KubeObject, field: s
   (metadataFields[field] ?? definition.selectableFields?.[field])?.(object) ?? ''
 
 /** `/registry/pods/` or `/registry/pods/default/`. */
-export const prefixOf = (definition: ResourceDefinition, namespace: string | undefined): string =>
+const prefixOf = (definition: ResourceDefinition, namespace: string | undefined): string =>
   definition.namespaced && namespace
     ? `${definition.storagePrefix}/${namespace}/`
     : `${definition.storagePrefix}/`

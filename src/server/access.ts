@@ -38,7 +38,7 @@ export interface Access {
   connect(stores: Stores): void
 }
 
-export const defaultIssuer = 'https://kubernetes.default.svc'
+const defaultIssuer = 'https://kubernetes.default.svc'
 
 const everything: readonly PolicyRule[] = [
   { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },

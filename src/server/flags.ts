@@ -59,7 +59,7 @@ const unitMs: Readonly<Record<string, number>> = {
 }
 
 /** Go's duration, `1m30s`, in milliseconds; undefined when it is none. */
-export const parseDuration = (text: string): number | undefined => {
+const parseDuration = (text: string): number | undefined => {
   if (text === '0') return 0
   if (!/^(\d+(\.\d+)?(ns|us|µs|ms|s|m|h))+$/.test(text)) return undefined
   let total = 0

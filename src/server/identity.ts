@@ -20,7 +20,7 @@ import { type CertificatePair, loadCredentials, type ServerCredentials } from '.
 import type { ServerOptions } from './options.js'
 import { firstServiceAddress } from './service-range.js'
 
-export const defaultServiceRange = '10.0.0.0/24'
+const defaultServiceRange = '10.0.0.0/24'
 
 const dataDirOf = (options: ServerOptions): string | undefined => {
   if (options.dataDir !== undefined) return options.dataDir

@@ -32,7 +32,7 @@ const statusesOf = (pod: KubeObject): ContainerStatus[] => [
 const seconds = (n: number): string => `${n} s`
 
 /** What an exit code says about how the container came to its end. */
-export const describeExit = (exitCode: number): string => {
+const describeExit = (exitCode: number): string => {
   if (exitCode === 0) return 'ended by itself or obeyed the stop signal (exit code 0)'
   if (exitCode === 137) return 'was killed with SIGKILL (exit code 137)'
   if (exitCode === 143) return 'ended by SIGTERM (exit code 143)'

@@ -49,7 +49,7 @@ const configKeyMessage = regexMessage(
   'KEY_NAME',
   'key-name',
 )
-export const configKeyMessages = (key: string): string[] => {
+const configKeyMessages = (key: string): string[] => {
   const messages: string[] = []
   if (Buffer.byteLength(key) > 253) messages.push('must be no more than 253 characters')
   if (!/^[-._a-zA-Z0-9]+$/.test(key)) messages.push(configKeyMessage)

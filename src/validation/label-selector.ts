@@ -70,6 +70,3 @@ export const validLabelSelector = (
     validRequirement(index(child(path, 'matchExpressions'), i), expression),
   ),
 ]
-
-export const isEmptySelector = (selector: LabelSelector | null | undefined): boolean =>
-  Object.keys(selector?.matchLabels ?? {}).length + (selector?.matchExpressions ?? []).length === 0

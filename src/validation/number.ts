@@ -3,7 +3,7 @@ import { type FieldError, invalid } from '#api/field-error.js'
 import { regexMessage } from '#api/names.js'
 import { parseQuantity } from '#api/quantity.js'
 
-export const nonNegativeMessage = 'must be greater than or equal to 0'
+const nonNegativeMessage = 'must be greater than or equal to 0'
 
 export const nonNegative = (path: string, value: number | undefined): FieldError[] =>
   (value ?? 0) < 0 ? [invalid(path, value, nonNegativeMessage)] : []

@@ -65,7 +65,7 @@ export const openEtcd = async (options: EtcdOptions): Promise<StorageDriver> => 
   }
 }
 
-export const hasOrderedProgress = (version: string): boolean => {
+const hasOrderedProgress = (version: string): boolean => {
   const [major = 0, minor = 0, patch = 0] = version
     .split('.')
     .map((part) => Number.parseInt(part, 10))

@@ -181,5 +181,5 @@ class Player {
   }
 }
 
-export const corrupt = (what: string): StorageError =>
+const corrupt = (what: string): StorageError =>
   new StorageError('Corrupt', `the store is damaged: ${what}`)

@@ -15,7 +15,7 @@ import {
 import type { StorageDriver } from '#storage/driver.js'
 
 export const prefix = '/registry/pods/'
-export const consistent: ReadConsistency = { kind: 'consistent' }
+const consistent: ReadConsistency = { kind: 'consistent' }
 
 export const pod = (
   name: string,

@@ -12,7 +12,7 @@ import { problemsOf } from './verdict.js'
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 
 /** A process that may be ended at any moment; it is started again on the same folder. */
-export class Replica implements Endpoint {
+class Replica implements Endpoint {
   url = ''
   readonly #directory: string
   readonly #flags: readonly string[]

@@ -1,6 +1,6 @@
 /** Starts `kubelevel up` as a user does, in a folder of its own, and talks to it with the real kubectl. */
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -117,7 +117,3 @@ export const startProcessTree = async (
 }
 
 export { waitFor }
-
-/** The bearer token of the kubeconfig's user. */
-export const tokenOf = (kubeconfig: string): string | undefined =>
-  /token: *"?([^"\s]+)"?/.exec(readFileSync(kubeconfig, 'utf8'))?.[1]

@@ -5,7 +5,7 @@ import { CelError, KubernetesValue } from '../values.js'
 
 const unit = 1_000_000_000n
 
-export class QuantityValue extends KubernetesValue {
+class QuantityValue extends KubernetesValue {
   readonly typeName = 'kubernetes.Quantity'
   readonly quantity: Quantity
   /** Upstream keeps it in an int64 with a power of ten, which is all that it makes ints of. */

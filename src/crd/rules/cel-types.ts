@@ -33,7 +33,7 @@ const reserved = new Set(
 )
 
 /** A property's name in CEL, or undefined when no expression can reach it. */
-export const celName = (name: string): string | undefined => {
+const celName = (name: string): string | undefined => {
   if (reserved.has(name)) return `__${name}__`
   if (!/^[A-Za-z_.\-/][A-Za-z0-9_.\-/]*$/.test(name)) return undefined
   return name

@@ -134,7 +134,7 @@ const defaultRules = (spec: KubeObject['spec']): void => {
   }
 }
 
-export const validateHorizontalPodAutoscalerStatus = ({ status }: KubeObject): FieldError[] =>
+const validateHorizontalPodAutoscalerStatus = ({ status }: KubeObject): FieldError[] =>
   ['currentReplicas', 'desiredReplicas'].flatMap((field) =>
     validNotNegative(child('status', field), status?.[field]),
   )

@@ -15,7 +15,7 @@ import { validContainerResourceName } from '#validation/resource-name.js'
 export type Metric = Record<string, any>
 
 const metricTypes = ['ContainerResource', 'External', 'Object', 'Pods', 'Resource']
-export const fieldOf = (type: string): string => type.charAt(0).toLowerCase() + type.slice(1)
+const fieldOf = (type: string): string => type.charAt(0).toLowerCase() + type.slice(1)
 
 const positiveQuantity = (path: string, value: string | undefined): FieldError[] =>
   value !== undefined && parseQuantity(value).nano <= 0n

@@ -16,10 +16,9 @@ export const defaultJobSpec = (spec: Fields): void => {
 }
 
 const uidLabel = 'batch.kubernetes.io/controller-uid'
-export const legacyUidLabel = 'controller-uid'
+const legacyUidLabel = 'controller-uid'
 const nameLabel = 'batch.kubernetes.io/job-name'
-export const legacyNameLabel = 'job-name'
-export const generatedLabels = [uidLabel, legacyUidLabel, nameLabel, legacyNameLabel]
+const legacyNameLabel = 'job-name'
 
 /** Labels on the template and a selector for them, unless the client selects by hand. */
 export const generateSelector = (job: KubeObject): void => {

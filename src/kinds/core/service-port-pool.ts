@@ -18,7 +18,7 @@ const dryRunFirst = last + 2
 const held = new WeakMap<Store, Set<number>>()
 
 /** Every node port that a Service has, the health check's included. */
-export const nodePortsOf = (spec: ServiceSpec | undefined): number[] =>
+const nodePortsOf = (spec: ServiceSpec | undefined): number[] =>
   [...(spec?.ports ?? []).map((p) => p.nodePort ?? 0), spec?.healthCheckNodePort ?? 0].filter(
     (port) => port !== 0,
   )

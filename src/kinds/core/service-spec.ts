@@ -1,5 +1,3 @@
-/** What a Service needs by its type, in upstream's words (kubernetes, pkg/registry/core/service). */
-import type { KubeObject } from '#api/object.js'
 import type { IpFamily } from '#validation/network.js'
 
 export interface ServicePort {
@@ -30,9 +28,6 @@ export interface ServiceSpec {
   sessionAffinity?: string
   sessionAffinityConfig?: { clientIP?: { timeoutSeconds?: number } }
   trafficDistribution?: string
-}
-export interface Service extends KubeObject {
-  spec: ServiceSpec
 }
 
 export const isHeadless = ({ clusterIPs }: ServiceSpec): boolean =>

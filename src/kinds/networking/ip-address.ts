@@ -6,7 +6,7 @@ import { immutable } from '#validation/immutable.js'
 import { bigIntToIp, familyOf, ipMessages, ipToBigInt } from '#validation/network.js'
 
 /** The name is the address itself, in the one form that it has. */
-export const addressName = (name: string): string[] => {
+const addressName = (name: string): string[] => {
   const malformed = ipMessages(name)
   if (malformed.length > 0) return malformed
   const canonical = bigIntToIp(ipToBigInt(name), familyOf(name))

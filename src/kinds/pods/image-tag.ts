@@ -10,7 +10,7 @@ const reference = new RegExp(
 const identifier = /^[a-f0-9]{64}$/
 
 /** `latest` when a good reference has neither tag nor digest; an empty string for a digest or what is no reference. */
-export const imageTag = (image: string): string => {
+const imageTag = (image: string): string => {
   if (identifier.test(image)) return ''
   const match = reference.exec(image)
   if (match === null) return ''

@@ -4,7 +4,7 @@ import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { immutable } from '#validation/immutable.js'
 
-export const userPriorityMax = 1_000_000_000
+const userPriorityMax = 1_000_000_000
 /** Priority classes that every cluster has, with their values. */
 const systemClasses: Readonly<Record<string, number>> = {
   'system-cluster-critical': 2_000_000_000,

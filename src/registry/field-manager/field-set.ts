@@ -22,7 +22,7 @@ export const isEmptySet = (set: FieldSet): boolean => {
 }
 
 /** Whether the path that leads to this node is in the set. */
-export const isMember = (node: FieldSet): boolean => '.' in node || isEmptySet(node)
+const isMember = (node: FieldSet): boolean => '.' in node || isEmptySet(node)
 
 const childOf = (set: FieldSet, key: string): FieldSet | undefined =>
   set[key] as FieldSet | undefined

@@ -33,7 +33,7 @@ export interface FieldType {
 }
 
 /** Opaque: one owner for the whole, whatever it is (RawExtension). */
-export const untypedAtomic: FieldType = {
+const untypedAtomic: FieldType = {
   scalar: 'untyped',
   get list() {
     return { atomic: true, keys: [], element: untypedAtomic }

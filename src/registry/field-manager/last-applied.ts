@@ -12,7 +12,7 @@ import { difference, type FieldSet, union } from './field-set.js'
 import type { FieldType } from './field-type.js'
 import { fieldSetOf } from './to-field-set.js'
 
-export const lastAppliedAnnotation = 'kubectl.kubernetes.io/last-applied-configuration'
+const lastAppliedAnnotation = 'kubectl.kubernetes.io/last-applied-configuration'
 const annotationsBytesMax = 256 * 1024
 
 const lastAppliedOf = (object: KubeObject): string | undefined =>

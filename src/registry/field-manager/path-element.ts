@@ -8,7 +8,7 @@ import { limits } from '#limits'
 const needsNoEscape = /^[\w./:-]*$/
 
 /** JSON of a scalar as Go writes it: `<`, `>`, `&` and the line separators escaped. */
-export const goJson = (value: JsonValue): string => {
+const goJson = (value: JsonValue): string => {
   if (typeof value !== 'string') return typeof value === 'bigint' ? String(value) : goJsonOf(value)
   if (needsNoEscape.test(value)) return `"${value}"`
   const json = JSON.stringify(value)

@@ -15,7 +15,7 @@ const sorted = new WeakSet<FieldSet>([leaf])
 let steps = 0
 
 /** A part of a set: `parent` and one child more. */
-export class SetStep {
+class SetStep {
   readonly #parent: SetStep | undefined
   readonly #element: string
   readonly #child: FieldSet

@@ -13,7 +13,7 @@ import {
 import { validDeviceToleration } from './taints.js'
 
 const modes = ['All', 'ExactCount']
-export const requestsMax = 32
+const requestsMax = 32
 const firstAvailableMax = 8
 const constraintsMax = 32
 export const configsMax = 32

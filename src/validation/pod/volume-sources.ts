@@ -46,7 +46,7 @@ const hostPathTypes = [
   'Socket',
 ]
 
-export const validHostPath: SourceCheck = (path, { path: target = '', type }) => {
+const validHostPath: SourceCheck = (path, { path: target = '', type }) => {
   if (target === '') return [required(child(path, 'path'))]
   return [
     ...validNoBacksteps(child(path, 'path'), target),

@@ -95,7 +95,7 @@ export const validateDeployment = ({ spec }: KubeObject): FieldError[] => {
   ]
 }
 
-export const selectorIsImmutable = (next: KubeObject, previous: KubeObject): FieldError[] =>
+const selectorIsImmutable = (next: KubeObject, previous: KubeObject): FieldError[] =>
   immutable('spec.selector', next.spec.selector, previous.spec.selector)
 
 export const validateDeploymentUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => [
