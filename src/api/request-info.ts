@@ -6,8 +6,6 @@ export interface RequestInfo {
   readonly path: string
   /** API verb of a resource request (`deletecollection`, …), else the HTTP method in lower case. */
   readonly verb: string
-  /** `api` or `apis`; empty for non-resource requests. */
-  readonly apiPrefix: string
   readonly apiGroup: string
   readonly apiVersion: string
   /** Empty at the cluster scope. A request for one Namespace carries its name here, too. */
@@ -18,6 +16,4 @@ export interface RequestInfo {
   readonly name: string
   /** Segments from the resource on: resource/name/subresource/rest. */
   readonly parts: readonly string[]
-  readonly fieldSelector: string
-  readonly labelSelector: string
 }

@@ -16,7 +16,6 @@ const methodVerbs: Readonly<Record<string, string>> = {
   PATCH: 'patch',
   DELETE: 'delete',
 }
-const verbsWithSelectors = new Set(['list', 'watch', 'deletecollection'])
 
 const decode = (text: string): string => {
   if (!text.includes('%')) return text
@@ -31,7 +30,6 @@ const nonResource = (path: string, method: string): RequestInfo => ({
   isResourceRequest: false,
   path,
   verb: method.toLowerCase(),
-  apiPrefix: '',
   apiGroup: '',
   apiVersion: '',
   namespace: '',
@@ -39,8 +37,6 @@ const nonResource = (path: string, method: string): RequestInfo => ({
   subresource: '',
   name: '',
   parts: [],
-  fieldSelector: '',
-  labelSelector: '',
 })
 
 /** A watch parameter counts unless it says false: conversion of a present but odd value yields true. */
@@ -71,7 +67,6 @@ export const parseRequestInfo = (method: string, url: string): RequestInfo => {
   const grouped = parts[0] === 'apis'
   if (grouped && parts.length < 4) return nonResource(path, method)
   return resourceInfo(path, method, rawQuery, {
-    apiPrefix: parts[0],
     apiGroup: grouped ? parts[1]! : '',
     apiVersion: parts[grouped ? 2 : 1]!,
     rest: parts.slice(grouped ? 3 : 2),
@@ -87,7 +82,6 @@ const trimSlashes = (path: string): string => {
 }
 
 interface Identified {
-  apiPrefix: string
   apiGroup: string
   apiVersion: string
   rest: string[]
@@ -97,12 +91,11 @@ const resourceInfo = (
   path: string,
   method: string,
   rawQuery: string,
-  { apiPrefix, apiGroup, apiVersion, rest }: Identified,
+  { apiGroup, apiVersion, rest }: Identified,
 ): RequestInfo => {
   let parts = rest
   let verb = methodVerbs[method] ?? ''
-  const verbInPath = pathVerbs.has(parts[0]!) && parts.length > 1
-  if (verbInPath) {
+  if (pathVerbs.has(parts[0]!) && parts.length > 1) {
     verb = parts[0]!
     parts = parts.slice(1)
   }
@@ -114,24 +107,15 @@ const resourceInfo = (
   }
   let name = parts[1] ?? ''
   const subresource = verb === 'proxy' || verb === 'watch' ? '' : (parts[2] ?? '')
-  let fieldSelector = ''
-  let labelSelector = ''
-  if (name === '' && (verb === 'get' || verb === 'delete' || verb === 'watch')) {
+  if (name === '' && verb === 'get') {
     const query = new URLSearchParams(rawQuery)
-    if (verb === 'get') {
-      verb = asksForWatch(query) ? 'watch' : 'list'
-      name = nameOfSelector(query.get('fieldSelector') ?? '')
-    } else if (verb === 'delete') verb = 'deletecollection'
-    if (!verbInPath && verbsWithSelectors.has(verb)) {
-      fieldSelector = query.get('fieldSelector') ?? ''
-      labelSelector = query.get('labelSelector') ?? ''
-    }
-  }
+    verb = asksForWatch(query) ? 'watch' : 'list'
+    name = nameOfSelector(query.get('fieldSelector') ?? '')
+  } else if (name === '' && verb === 'delete') verb = 'deletecollection'
   return {
     isResourceRequest: true,
     path,
     verb,
-    apiPrefix,
     apiGroup,
     apiVersion,
     namespace,
@@ -139,7 +123,5 @@ const resourceInfo = (
     subresource,
     name,
     parts,
-    fieldSelector,
-    labelSelector,
   }
 }
