@@ -202,13 +202,12 @@ const reportStrictErrors = (
 const patched = (call: PatchCall, shown: KubeObject): KubeObject => {
   const { target, patch } = call
   const definition = definitionOfBody(target)
-  const document = shown as unknown as JsonObject
   const result =
     patch.type === 'json'
-      ? applyJsonPatch(document, patch.value)
+      ? applyJsonPatch(shown, patch.value)
       : patch.type === 'merge'
-        ? applyMergePatch(document, patch.value)
-        : applyStrategicMergePatch(document, patch.value, definition.schemaName ?? '')
+        ? applyMergePatch(shown, patch.value)
+        : applyStrategicMergePatch(shown, patch.value, definition.schemaName ?? '')
   const text = (): string =>
     patch.type === 'strategic' ? goPrint(patch.value) : patchedText(result, shown)
   const refuse = (problem: string): unknown => patchInvalid(text(), problem)
@@ -298,7 +297,7 @@ const decodeMerged = (
   const { group, version, kind } = definition.gvk
   const gvk = `${group}/${version}, Kind=${kind}`
   const { namespace = '', name } = (patchObject.metadata ?? {}) as { [key: string]: string }
-  return convertPatched(merged as unknown as JsonValue, definition, (problem) =>
+  return convertPatched(merged, definition, (problem) =>
     failure({
       code: 500,
       message: `failed to convert new object (${namespace}/${name ?? merged.metadata.name}; ${gvk}) to proper version: unable to convert unstructured object to ${gvk}: ${problem}`,

@@ -2,7 +2,7 @@
 import { notFound } from '#api/errors.js'
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import { cloneJson } from '#api/json-object.js'
-import type { JsonObject, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
 import { ownersOfScale, ownersOfScaled } from '#registry/field-manager/scale-owners.js'
 import type {
   RequestContext,
@@ -51,7 +51,7 @@ export const throughView =
   ) =>
   async (current: KubeObject | undefined): Promise<KubeObject> => {
     if (current === undefined) throw notFound(definition.gvr, name)
-    const parent = cloneJson(current as unknown as JsonObject) as unknown as KubeObject
+    const parent = cloneJson(current)
     const read = view.read?.(current) ?? current
     const shown = owners?.show(read, current) ?? read
     const changed = await next(shown)

@@ -133,8 +133,7 @@ export const applyConfiguration = (
     fail(
       `invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${atomic.join(', ')}`,
     )
-  const live = object as unknown as JsonObject
-  return decoded(definition, mergeObjects(live, patch as JsonObject, type)).object
+  return decoded(definition, mergeObjects(object, patch as JsonObject, type)).object
 }
 
 const operationOf = (value: CelValue): JsonObject => {
@@ -170,7 +169,7 @@ export const applyJsonPatches = (
   const operations = result.map(operationOf)
   let patched: JsonValue
   try {
-    patched = applyOperations(object as unknown as JsonObject, operations)
+    patched = applyOperations(object, operations)
   } catch (error) {
     if (error instanceof JsonPatchTestFailed) return object
     if (error instanceof JsonPatchProblem) throw new MutationError(`JSON Patch: ${error.message}`)

@@ -197,8 +197,7 @@ const denial = (attributes: AdmissionAttributes, problems: readonly Problem[]): 
   })
 }
 
-const contentOf = ({ object }: AdmissionAttributes): JsonObject =>
-  cloneJson((object ?? {}) as unknown as JsonObject)
+const contentOf = ({ object }: AdmissionAttributes): JsonObject => cloneJson(object ?? {})
 
 const runRound = async (
   attributes: AdmissionAttributes,

@@ -4,7 +4,7 @@
  * pkg/admission/reinvocation.go, plugin/webhook/mutating, plugin/policy/mutating).
  */
 import { cloneJson, jsonEqual } from '#api/json-object.js'
-import type { JsonObject, JsonValue } from '#api/object.js'
+import type { JsonValue } from '#api/object.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 
 interface Rounds {
@@ -31,7 +31,7 @@ export class Reinvocation {
   }
 
   end({ object }: AdmissionAttributes): void {
-    this.#output = object && cloneJson(object as unknown as JsonObject)
+    this.#output = object && cloneJson(object)
   }
 
   mayAsk(id: string): boolean {

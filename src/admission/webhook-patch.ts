@@ -39,10 +39,8 @@ const patched = (
   patch: readonly JsonObject[],
 ): JsonObject => {
   try {
-    const value = applyOperations(object as unknown as JsonObject, patch) as JsonObject
-    return kind.kind === definition.gvk.kind
-      ? (decodeObject(definition, value).object as unknown as JsonObject)
-      : value
+    const value = applyOperations(object, patch) as JsonObject
+    return kind.kind === definition.gvk.kind ? decodeObject(definition, value).object : value
   } catch (error) {
     if (error instanceof JsonPatchProblem) throw internalError(error.message)
     throw error instanceof ApiError ? internalError(decoderText(error)) : error

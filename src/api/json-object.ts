@@ -42,8 +42,8 @@ export const jsonEqual = (a: unknown, b: unknown): boolean => {
   return true
 }
 
-/** A deep copy that shares nothing. */
-export const cloneJson = <T extends JsonValue>(value: T): T => {
+/** A deep copy of JSON, an object of the API included; it shares nothing. */
+export const cloneJson = <T>(value: T): T => {
   if (Array.isArray(value)) return value.map(cloneJson) as T
   if (!isJsonObject(value)) return value
   const copy: JsonObject = {}

@@ -10,7 +10,8 @@ export type JsonValue =
   | { [key: string]: JsonValue }
 export type JsonObject = { [key: string]: JsonValue }
 
-export interface OwnerReference {
+// Types and not interfaces: TypeScript lets only those pass where a JsonObject is wanted.
+export type OwnerReference = {
   apiVersion: string
   kind: string
   name: string
@@ -19,7 +20,7 @@ export interface OwnerReference {
   blockOwnerDeletion?: boolean
 }
 
-export interface ManagedFieldsEntry {
+export type ManagedFieldsEntry = {
   manager?: string
   operation?: 'Apply' | 'Update'
   apiVersion?: string
@@ -29,7 +30,7 @@ export interface ManagedFieldsEntry {
   subresource?: string
 }
 
-export interface ObjectMeta {
+export type ObjectMeta = {
   name?: string
   generateName?: string
   namespace?: string
@@ -64,7 +65,7 @@ export interface KubeObject {
 // biome-ignore lint/suspicious/noExplicitAny: the types of the API are facts of openapi/data, not of TypeScript
 export type Fields = { [field: string]: any }
 
-export interface ListMeta {
+export type ListMeta = {
   resourceVersion?: string
   continue?: string
   remainingItemCount?: number

@@ -77,9 +77,7 @@ export const customTable = (version: DefinitionVersion): CustomTable => {
     ],
     cells: (object, now) => [
       object.metadata.name,
-      ...printed.map(({ column, path }) =>
-        cellOf(column.type, path?.(object as unknown as JsonValue)[0], now),
-      ),
+      ...printed.map(({ column, path }) => cellOf(column.type, path?.(object)[0], now)),
     ],
   }
 }

@@ -63,7 +63,7 @@ const aggregate = (errors: readonly FieldError[]): string => {
 /** Of metadata a webhook may change labels and annotations alone. */
 const restoreMetadata = (given: KubeObject, converted: KubeObject): ObjectMeta => {
   const invalid = (why: string) => new Error(`returned invalid metadata: ${why}`)
-  const metadata = cloneJson(given.metadata as unknown as JsonValue) as unknown as ObjectMeta
+  const metadata = cloneJson(given.metadata)
   for (const field of ['labels', 'annotations'] as const) {
     const wanted = converted.metadata[field] as JsonValue | undefined
     if (wanted === undefined || wanted === null) {
@@ -117,7 +117,7 @@ export const webhookConverter = (
   const ask = async (object: KubeObject, desired: string): Promise<KubeObject> => {
     if (version === undefined) throw new Error('failed: no supported conversion review versions')
     const uid = randomUUID()
-    const request = { uid, desiredAPIVersion: desired, objects: [object as unknown as JsonObject] }
+    const request = { uid, desiredAPIVersion: desired, objects: [object] }
     const answer = await sendReview(config, {
       group: 'apiextensions.k8s.io',
       kind: 'ConversionReview',
@@ -129,7 +129,7 @@ export const webhookConverter = (
     })
     const objects = objectsOf(answer.response as ConversionAnswer | undefined, { uid, version })
     if (objects.length !== 1) throw new Error(`returned ${objects.length} objects, expected 1`)
-    const converted = objects[0] as unknown as KubeObject
+    const converted = objects[0] as KubeObject
     const wrong = (what: string, expected: string, received: unknown) =>
       new Error(
         `returned invalid object at index 0: invalid ${what} (expected ${expected}, received ${String(received ?? '')})`,

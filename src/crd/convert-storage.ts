@@ -4,7 +4,7 @@
  * a version of an object, however many read it.
  */
 import { stringify } from '#api/json.js'
-import type { JsonValue, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
 import {
   type ListOptions,
   type ListPage,
@@ -34,7 +34,7 @@ class ConvertedObject implements StoredObject {
   }
 
   get json(): Buffer {
-    this.#json ??= Buffer.from(stringify(this.object as unknown as JsonValue))
+    this.#json ??= Buffer.from(stringify(this.object))
     return this.#json
   }
 }

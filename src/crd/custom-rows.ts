@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { forbidden } from '#api/errors.js'
 import { cloneJson, jsonEqual } from '#api/json-object.js'
-import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
+import type { JsonObject, KubeObject } from '#api/object.js'
 import type { ResourceDefinition, StoredConversion, Verb } from '#registry/resource-definition.js'
 import { storagePrefixOf } from '#registry/resource-table.js'
 import { applyDefaults, dropNulls, hasDefaults } from './apply-defaults.js'
@@ -29,16 +29,15 @@ const schemaOf = (version: DefinitionVersion): StructuralSchema =>
   version.schema?.openAPIV3Schema ?? {}
 
 const conform = (object: KubeObject, schema: StructuralSchema): string[] => {
-  const value = object as unknown as JsonValue
-  const unknown = prune(value, schema)
-  dropNulls(value, schema)
-  applyDefaults(value, schema)
+  const unknown = prune(object, schema)
+  dropNulls(object, schema)
+  applyDefaults(object, schema)
   return unknown.map((path) => `unknown field ${JSON.stringify(path)}`)
 }
 
 /** The object as `schema` shows it; the same one when that changes nothing. */
 const shownBy = (object: KubeObject, schema: StructuralSchema): KubeObject => {
-  const copy = cloneJson(object as unknown as JsonValue) as unknown as KubeObject
+  const copy = cloneJson(object)
   conform(copy, schema)
   return jsonEqual(copy, object) ? object : copy
 }
@@ -52,7 +51,7 @@ const selectableFields = (
       return [
         jsonPath.replace(/^\./, ''),
         (object: KubeObject) => {
-          const value = path?.(object as unknown as JsonValue)[0]
+          const value = path?.(object)[0]
           return value === undefined || value === null ? '' : String(value)
         },
       ]
@@ -64,9 +63,9 @@ const conversionTo = (apiVersion: string, storageVersion: DefinitionVersion, gro
   const schema = schemaOf(storageVersion)
   return {
     toStorage: (object: KubeObject): KubeObject => {
-      const copy = cloneJson(object as unknown as JsonValue) as unknown as KubeObject
+      const copy = cloneJson(object)
       copy.apiVersion = `${group}/${storageVersion.name}`
-      prune(copy as unknown as JsonValue, schema)
+      prune(copy, schema)
       return copy
     },
     fromStorage: (object: KubeObject): KubeObject => ({ ...object, apiVersion }),
@@ -94,8 +93,8 @@ const webhookConversion = (
     const converted = await convert(object, wanted)
     if (converted === object) return object
     const version = versions.find(({ name }) => `${group}/${name}` === wanted)!
-    prune(converted as unknown as JsonValue, schemaOf(version))
-    dropNulls(converted as unknown as JsonValue, schemaOf(version))
+    prune(converted, schemaOf(version))
+    dropNulls(converted, schemaOf(version))
     return converted
   }
   return {
@@ -156,7 +155,7 @@ export const customRows = (
             ? undefined
             : conversionTo(`${group}/${version.name}`, storage, group),
         schemaName: undefined,
-        structuralSchema: schema as unknown as JsonObject,
+        structuralSchema: schema as JsonObject,
         conform: (object) => conform(object, schema),
         onRead: mayDiffer ? (object) => shownBy(object, storageSchema) : undefined,
         ...(storage.served ? { storageVersionHash } : {}),

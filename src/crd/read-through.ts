@@ -4,7 +4,7 @@
  * costs one look; the result is kept with the stored object.
  */
 import { stringify } from '#api/json.js'
-import type { JsonValue, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
 import type {
   ObjectEvent,
   ObjectEventBatch,
@@ -95,7 +95,7 @@ class ShownObject implements StoredObject {
   }
 
   get json(): Buffer {
-    return (this.#json ??= Buffer.from(`${stringify(this.object as unknown as JsonValue)}\n`))
+    return (this.#json ??= Buffer.from(`${stringify(this.object)}\n`))
   }
 }
 

@@ -28,7 +28,7 @@ const setAt = (object: JsonObject, path: string, value: JsonValue): void => {
 }
 
 const numberAt = (object: KubeObject, path: string): number | undefined => {
-  const value = valueAt(object as unknown as JsonValue, path)
+  const value = valueAt(object, path)
   return typeof value === 'number' ? value : undefined
 }
 
@@ -37,8 +37,7 @@ export const scaleSubresource = (paths: ScalePaths): Subresource => {
   const toScale = (parent: KubeObject): KubeObject => {
     const replicas = numberAt(parent, specPath) ?? 0
     const { name, namespace, uid, resourceVersion, creationTimestamp } = parent.metadata
-    const selector =
-      paths.labelSelectorPath && valueAt(parent as unknown as JsonValue, paths.labelSelectorPath)
+    const selector = paths.labelSelectorPath && valueAt(parent, paths.labelSelectorPath)
     return {
       kind: 'Scale',
       apiVersion: 'autoscaling/v1',
@@ -63,7 +62,7 @@ export const scaleSubresource = (paths: ScalePaths): Subresource => {
         : undefined,
     write: (parent, next) => {
       const replicas = (next.spec as { replicas?: number } | undefined)?.replicas ?? 0
-      setAt(parent as unknown as JsonObject, specPath, replicas)
+      setAt(parent, specPath, replicas)
       return parent
     },
     validateUpdate: (next) => {

@@ -6,7 +6,7 @@ import {
   generateNameConflict,
 } from '#api/errors.js'
 import { cloneJson } from '#api/json-object.js'
-import type { JsonObject, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
 import { type StoredObject, WriteConflict } from '#cacher/object-storage.js'
 import { limits } from '#limits'
 import { beforeCreate, identify, receiveNewObject, refuseResourceVersion } from './before-create.js'
@@ -14,9 +14,6 @@ import { dedupOwnerReferences, matchNamespace } from './object-meta.js'
 import type { RequestContext } from './resource-definition.js'
 import { parseResourceVersion } from './resource-version.js'
 import { admit, consistent, keyOf, type StoreDeps, track, unwritten, write } from './store-base.js'
-
-const clone = (object: KubeObject): KubeObject =>
-  cloneJson(object as unknown as JsonObject) as unknown as KubeObject
 
 const nameTaken = (
   { definition }: StoreDeps,
@@ -97,7 +94,7 @@ export const create = async (
   if (!object.metadata.generateName || name !== '') return createOnce(deps, ctx, object)
   for (let attempt = 1; ; attempt++) {
     try {
-      return await createOnce(deps, ctx, clone(object))
+      return await createOnce(deps, ctx, cloneJson(object))
     } catch (error) {
       const taken = error instanceof ApiError && error.reason === 'AlreadyExists'
       if (!taken || attempt === limits.generateNameAttemptsMax) throw error

@@ -72,7 +72,7 @@ const decodeKind = (
     const { value: decoded, strictErrors } = decodeType(schemaName, value, trace)
     // Go writes these two first; a body may leave them out.
     const type = { kind: gvk.kind, apiVersion: formatGroupVersion(gvk) }
-    const object = { ...type, ...decoded, ...type } as unknown as KubeObject
+    const object = { ...type, ...decoded, ...type } as KubeObject
     if (clearsOwners(value)) object.metadata = { ...object.metadata, managedFields: [] }
     return { object, strictErrors }
   } catch (error) {
@@ -96,7 +96,7 @@ const decodeCustomObject = (
     const given = ((value ?? {}) as JsonObject).metadata ?? {}
     const metadata = decodeType(metadataType, given, trace, 'metadata')
     const type = { apiVersion: formatGroupVersion(gvk), kind: gvk.kind }
-    const object = { ...type, ...body, metadata: metadata.value } as unknown as KubeObject
+    const object = { ...type, ...body, metadata: metadata.value }
     const strictErrors = [
       ...new Set([
         ...duplicates,
@@ -134,5 +134,5 @@ export const emptyOf = (schemaName: string): JsonObject => decodeType(schemaName
 /** What storage does to empty lists that must be written: they are null from here on. Changes the object in place. */
 export const forgetEmptyLists = (definition: ResourceDefinition, object: KubeObject): void => {
   if (definition.schemaName !== undefined)
-    forgetEmptyListsOf(goTypeName(definition.schemaName), object as unknown as JsonObject)
+    forgetEmptyListsOf(goTypeName(definition.schemaName), object)
 }

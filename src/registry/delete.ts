@@ -4,7 +4,7 @@
  */
 import { conflict, notFound } from '#api/errors.js'
 import { cloneJson, jsonEqual } from '#api/json-object.js'
-import type { JsonObject, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
 import { type StoredObject, WriteConflict } from '#cacher/object-storage.js'
 import { beforeDelete, markAsDeleting } from './before-delete.js'
 import { deletionFinalizers } from './propagation.js'
@@ -24,9 +24,6 @@ interface Deletion {
   readonly options: DeleteOptions
   readonly askedGraceSeconds: number | undefined
 }
-
-const clone = (object: KubeObject): KubeObject =>
-  cloneJson(object as unknown as JsonObject) as unknown as KubeObject
 
 /** A delete changes nothing but metadata: all else is shared with what is stored. */
 const withOwnMetadata = (object: KubeObject): KubeObject => ({
@@ -88,10 +85,7 @@ const markOnce = async (deletion: Deletion, current: StoredObject): Promise<Mark
   if (graceful === 'no' && !held) return { next: 'remove', current }
   if (graceful === 'no') markAsDeleting(object, now)
   const stays = held || (graceful === 'yes' && (options.gracePeriodSeconds ?? 0) > 0)
-  const same = jsonEqual(
-    object.metadata as unknown as JsonObject,
-    current.object.metadata as unknown as JsonObject,
-  )
+  const same = jsonEqual(object.metadata, current.object.metadata)
   // A removal that follows is a second write: watchers see both before anything of the next object.
   if (stays) ctx.inCollection?.decided()
   const stored = same
@@ -191,11 +185,10 @@ export const makeDeletable = (deps: StoreDeps): DeletableStore => ({
     let current = await readStored(deps, ctx, name)
     for (;;) {
       ctx.caller.signal.throwIfAborted()
-      const object = clone(current.object)
+      const object = cloneJson(current.object)
       await change(object, current)
       const expected = current
-      if (jsonEqual(object as unknown as JsonObject, expected.object as unknown as JsonObject))
-        return expected
+      if (jsonEqual(object, expected.object)) return expected
       if (ctx.dryRun) return unwritten(current.key, object, current.revision)
       try {
         return await write(deps, 'update', () => deps.storage.update(expected, object))

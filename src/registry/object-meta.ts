@@ -2,7 +2,7 @@
 import { formatTime } from '#api/clock.js'
 import { badRequest } from '#api/errors.js'
 import { jsonEqual } from '#api/json-object.js'
-import type { JsonObject, KubeObject, ObjectMeta, OwnerReference } from '#api/object.js'
+import type { KubeObject, ObjectMeta, OwnerReference } from '#api/object.js'
 import type { Ids } from './ids.js'
 import type { RequestContext } from './resource-definition.js'
 
@@ -54,9 +54,7 @@ export const dedupOwnerReferences = (
   const kept: OwnerReference[] = []
   const dropped: string[] = []
   for (const reference of references) {
-    const seen = kept.some((k) =>
-      jsonEqual(k as unknown as JsonObject, reference as unknown as JsonObject),
-    )
+    const seen = kept.some((k) => jsonEqual(k, reference))
     if (seen) dropped.push(reference.uid)
     else kept.push(reference)
   }

@@ -73,7 +73,7 @@ const rowOf = (object: KubeObject, request: TableRequest): JsonObject => {
         : includeObject === 'Object'
           ? { ...object, metadata: metadataInOrder(object.metadata) }
           : partialObjectMetadata(object, apiVersion, definition),
-  } as unknown as JsonObject
+  } as JsonObject
 }
 
 const writtenColumns = new WeakMap<ResourceDefinition, readonly JsonObject[]>()
@@ -106,5 +106,5 @@ export const makeTable = (
     metadata,
     columnDefinitions: columns ? columnsOf(definition) : null,
     rows: rows.length === 0 && hasDefaultColumns(definition) ? null : rows,
-  } as unknown as JsonObject
+  } as JsonObject
 }

@@ -36,7 +36,7 @@ interface Attempt {
 const without = (object: KubeObject): JsonObject => {
   const { metadata, ...rest } = inFieldOrder(object)
   // What differs is mostly there, so that it is looked at first.
-  return { metadata: metadata as unknown as JsonObject, ...rest } as JsonObject
+  return { metadata, ...rest }
 }
 
 const sameContent = (a: KubeObject, b: KubeObject): boolean => jsonEqual(without(a), without(b))

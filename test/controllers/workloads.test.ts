@@ -187,7 +187,7 @@ t.test('claims of a StatefulSet go with whom its policy says, and with nobody el
       spec: { persistentVolumeClaimRetentionPolicy: { whenDeleted, whenScaled } },
     } as unknown as StatefulSet
     const pod = { metadata: { name: 'db-0', uid: 'pod' } } as Pod
-    const claim = { metadata: { ownerReferences: present } } as unknown as KubeObject
+    const claim = { metadata: { ownerReferences: present } } as KubeObject
     return claimOwners(claim, { set, pod, inRange })?.map((o) => `${o.kind} ${o.uid}`)
   }
   const ofSet = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'db', controller: true }

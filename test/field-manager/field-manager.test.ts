@@ -163,7 +163,7 @@ t.test('applying twice is applying once: no value, owner or time moves', async (
       const live = maps.create(map(before))
       const once = maps.apply(live, map(patch), 'one', true)
       const twice = maps.apply(once, map(patch), 'one', true)
-      return jsonEqual(once as unknown as JsonValue, twice as unknown as JsonValue)
+      return jsonEqual(once, twice)
     }),
   )
 })
@@ -196,7 +196,7 @@ t.test(
           kind: 'ConfigMap',
           metadata: { name: 'a' },
         })
-        return jsonEqual(gone as unknown as JsonValue, live as unknown as JsonValue)
+        return jsonEqual(gone, live)
       }),
     )
   },
@@ -213,7 +213,7 @@ t.test(
       'Update updater': { 'f:data': { 'f:k': {} } },
     })
     t.same(
-      maps.update(updated, updated as unknown as JsonObject, 'nobody').metadata.managedFields,
+      maps.update(updated, updated, 'nobody').metadata.managedFields,
       updated.metadata.managedFields,
     )
     const emptied = maps.update(updated, { ...map({}), data: null })
@@ -400,7 +400,7 @@ t.test(
       '.': {},
       'f:app': {},
     })
-    const status = { ...created, status: { replicas: 1 } } as unknown as JsonObject
+    const status = { ...created, status: { replicas: 1 } }
     t.same(
       owners(deployments.update(created, status, 'controller', 'status'))[
         'Update controller/status'

@@ -136,7 +136,7 @@ export const startApiInMemory = async (
         const { stored } = await store.update(ctx, name, (current) => {
           const next = structuredClone(fromStorage(current!))
           change(next)
-          return toStorage(decodeObject(definition, next as unknown as JsonValue).object)
+          return toStorage(decodeObject(definition, next).object)
         })
         return { code: 200, body: fromStorage(stored.object) }
       })

@@ -101,8 +101,8 @@ t.test(
         try {
           const { code } = await api.create(gvr, body, call)
           if (code === 201) taken++
-          const stored = decodeObject(definition, { ...kind.sample } as unknown as JsonValue).object
-          const next = decodeObject(definition, body as unknown as JsonValue).object
+          const stored = decodeObject(definition, { ...kind.sample }).object
+          const next = decodeObject(definition, body).object
           const ctx = api.context(call)
           const { toStorage = (o: KubeObject) => o } = definition.convert ?? {}
           const [a, b] = [toStorage(next), toStorage(stored)]

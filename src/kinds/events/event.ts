@@ -19,7 +19,7 @@ const renamed: readonly (readonly [string, string])[] = [
 const rename = (object: KubeObject, apiVersion: string, names: ReadonlyMap<string, string>) =>
   Object.fromEntries(
     Object.entries({ ...object, apiVersion }).map(([key, value]) => [names.get(key) ?? key, value]),
-  ) as unknown as KubeObject
+  ) as KubeObject
 
 const toCore = new Map(renamed.map(([here, there]) => [here, there]))
 const fromCore = new Map(renamed.map(([here, there]) => [there, here]))

@@ -120,9 +120,6 @@ const strippedFields = [
   .map((path) => setOfPath(...path))
   .reduce(union, emptySet)
 
-const asJson = (object: KubeObject): JsonObject => object as unknown as JsonObject
-const asObject = (object: JsonObject): KubeObject => object as unknown as KubeObject
-
 const withManagedFields = (
   object: KubeObject,
   entries: ManagedFieldsEntry[] | undefined,
@@ -190,11 +187,11 @@ const trackOwners = (
   const { owners, changed } = ownersAfterUpdate(
     {
       versions: scope.versions(subresource),
-      live: asJson(withoutManagedFields(live ?? zeroObjectOf(definition))),
+      live: withoutManagedFields(live ?? zeroObjectOf(definition)),
       apiVersion,
       owners: before,
     },
-    asJson(withoutManagedFields(next)),
+    withoutManagedFields(next),
   )
   const own = difference(changed, strippedFields)
   if (!isEmptySet(own)) {
@@ -262,12 +259,12 @@ const apply = (
   // What is stored of a built-in kind was decoded by its type; the schema of a custom one may have changed since.
   const mismatch =
     definition.schemaName === undefined
-      ? mismatchOf(asJson(bare), type, { allowDuplicates: true })
+      ? mismatchOf(bare, type, { allowDuplicates: true })
       : undefined
   if (mismatch !== undefined) {
     throw failure({
       code: 500,
-      message: `failed to create typed live object (${describe(asJson(bare), definition)}): ${mismatch}`,
+      message: `failed to create typed live object (${describe(bare, definition)}): ${mismatch}`,
     })
   }
   const applier: Owner = {
@@ -281,7 +278,7 @@ const apply = (
   const identity = identityOf(applier)
   const attempt = (forced: boolean): Applied =>
     ownersAfterApply(
-      { versions: scope.versions(subresource), live: asJson(bare), apiVersion, owners },
+      { versions: scope.versions(subresource), live: bare, apiVersion, owners },
       {
         patch,
         applier: { ...applier, time: owners.get(identity)?.time },
@@ -300,7 +297,7 @@ const apply = (
       after.set(identity, { ...withSet(own, stripped), time })
     }
   }
-  const result = applied.object === undefined ? bare : asObject(applied.object)
+  const result = applied.object === undefined ? bare : (applied.object as KubeObject)
   const object = manager === 'kubectl' ? withLastApplied(result, patch) : result
   return withManagedFields(object, writeManagedFields(after))
 }

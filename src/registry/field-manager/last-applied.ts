@@ -33,7 +33,7 @@ export const fieldsOfLastApplied = (
     return undefined
   }
   if (!isJsonObject(applied) || applied.apiVersion !== apiVersion) return undefined
-  const changes = compareObjects(applied, live as unknown as JsonObject, type)
+  const changes = compareObjects(applied, live, type)
   const changed = union(union(changes.modified, changes.added), changes.removed)
   return difference(fieldSetOf(applied, type), changed)
 }

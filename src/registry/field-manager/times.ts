@@ -7,14 +7,11 @@ import type { JsonValue, KubeObject, ManagedFieldsEntry } from '#api/object.js'
 
 const withoutTime = ({ time: _time, ...rest }: ManagedFieldsEntry): JsonValue => rest as JsonValue
 
-const sameJson = (a: KubeObject, b: KubeObject): boolean =>
-  jsonEqual(a as unknown as JsonValue, b as unknown as JsonValue)
-
 /** Yields `next`, with the stored managedFields when they and everything else are equal but for the times. */
 export const keepManagedFieldsTimes = (
   next: KubeObject,
   stored: KubeObject,
-  sameObject: (a: KubeObject, b: KubeObject) => boolean = sameJson,
+  sameObject: (a: KubeObject, b: KubeObject) => boolean = jsonEqual,
 ): KubeObject => {
   const entries = next.metadata.managedFields
   const before = stored.metadata.managedFields

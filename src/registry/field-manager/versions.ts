@@ -41,7 +41,7 @@ export const zeroObjectOf = (definition: ResourceDefinition): KubeObject => {
   const { gvk, schemaName } = definition
   const type = { kind: gvk.kind, apiVersion: formatGroupVersion(gvk) }
   const fields = schemaName === undefined ? {} : withoutDefaults(decodeType(schemaName, {}).value)
-  const zero = { ...(fields as JsonObject), ...type } as unknown as KubeObject
+  const zero = { ...(fields as JsonObject), ...type } as KubeObject
   zeros.set(definition, zero)
   return zero
 }
@@ -65,9 +65,9 @@ export const makeVersions = (
       const from = find(object.apiVersion as string)
       const to = find(apiVersion)
       if (from === undefined || to === undefined) return undefined
-      const given = object as unknown as KubeObject
+      const given = object as KubeObject
       const stored = from.convert?.toStorage(given) ?? given
-      return (to.convert?.fromStorage(stored) ?? stored) as unknown as JsonObject
+      return to.convert?.fromStorage(stored) ?? stored
     },
     resetFields: () => reset,
   }

@@ -32,7 +32,7 @@ const inTypeOrder = (object: KubeObject): JsonObject => {
   const { resourceVersion } = object.metadata
   const at = entries.filter(([field]) => fieldsBeforeVersion.has(field)).length
   if (resourceVersion !== undefined) entries.splice(at, 0, ['resourceVersion', resourceVersion])
-  return { ...ordered, metadata: Object.fromEntries(entries) } as unknown as JsonObject
+  return { ...ordered, metadata: Object.fromEntries(entries) } as JsonObject
 }
 
 export const patchedText = (after: JsonValue, before: KubeObject): string =>
