@@ -48,7 +48,11 @@ interface Compaction {
   reject(error: StorageError): void
 }
 
-type Write = { type: 'put'; key: string; value: Buffer } | { type: 'del'; key: string }
+/** An event, the head or a removal; a removal has no value. */
+interface Write {
+  readonly key: string
+  readonly value?: Buffer
+}
 
 /** Larger than LevelDB's 4 MB: fewer and larger tables, and no stall while one is written out. */
 const writeBufferBytes = 16 * 1024 * 1024
@@ -264,7 +268,7 @@ class LevelDriver implements StorageDriver {
     const compacted = compactions.reduce((c, { revision }) => Math.max(c, revision), 0)
     const { writes, head, expiries } = this.#prepare(plan, compacted)
     if (writes.length > 0) {
-      await this.#db.batch(writes, { sync: true })
+      await writeAll(this.#db, writes)
       this.#acknowledged.write(head.revision)
     }
     this.#head = head
@@ -289,7 +293,7 @@ class LevelDriver implements StorageDriver {
       expiries.push(expiry)
       const levelKey = recordKey(revision, key)
       const record = { revision, key, kv, events: sizes.get(revision)!, expiry }
-      writes.push({ type: 'put', key: levelKey, value: encodeRecord(levelKey, record) })
+      writes.push({ key: levelKey, value: encodeRecord(levelKey, record) })
       if (previous !== undefined) {
         live--
         digest ^= keyDigest(previous)
@@ -302,11 +306,11 @@ class LevelDriver implements StorageDriver {
     const compacted = Math.max(this.#head.compacted, compactAt)
     if (compacted > this.#head.compacted) this.#collectGarbage(compacted)
     for (const key of this.#removals.splice(0, removalsInBatchMax)) {
-      writes.push({ type: 'del', key })
+      writes.push({ key })
     }
     const head = { revision: plan.revision, compacted, live, digest: digest >>> 0 }
     if (writes.length > 0 || compacted > this.#head.compacted) {
-      writes.push({ type: 'put', key: headKey, value: encodeHead(head) })
+      writes.push({ key: headKey, value: encodeHead(head) })
     }
     return { writes, head, expiries }
   }
@@ -341,6 +345,16 @@ class LevelDriver implements StorageDriver {
     this.#compactions = []
     this.#removals = []
   }
+}
+
+/** One synced batch. Put by put: `batch(operations)` copies each operation twice, which costs more than writing it. */
+const writeAll = async (db: Database, writes: readonly Write[]): Promise<void> => {
+  const batch = db.batch()
+  for (const { key, value } of writes) {
+    if (value === undefined) batch.del(key)
+    else batch.put(key, value)
+  }
+  await batch.write({ sync: true })
 }
 
 /** A revision must fit one batch, and a value what etcd would take. */
