@@ -2,15 +2,16 @@
  * The delete path (deletion.md sections 5 to 10; apiserver, store.go Delete): graceful end and finalizers are an update,
  * what then is left to do is a removal. `deleted` is false when the object stays.
  */
-import { conflict, notFound } from '#api/errors.js'
+import { notFound } from '#api/errors.js'
 import { cloneJson, jsonEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
 import { type StoredObject, WriteConflict } from '#cacher/object-storage.js'
 import { beforeDelete, markAsDeleting } from './before-delete.js'
+import { checkPreconditions } from './preconditions.js'
 import { deletionFinalizers } from './propagation.js'
 import type { DeleteOptions, RequestContext } from './resource-definition.js'
 import type { DeletableStore } from './store.js'
-import { admit, keyOf, readStored, type StoreDeps, unwritten, write } from './store-base.js'
+import { admit, readStored, type StoreDeps, unwritten, write } from './store-base.js'
 
 export interface Deleted {
   stored: StoredObject
@@ -41,24 +42,9 @@ const admitDelete = async (
   await admit(deps, 'validate', call)
 }
 
-/** The storage layer's second check, for what changed since the first (row 64). */
-const checkAgain = ({ deps, ctx, name, options }: Deletion, current: StoredObject): void => {
-  const { uid, resourceVersion } = options.preconditions ?? {}
-  const meta = current.object.metadata
-  const checks = [
-    ['UID', uid, meta.uid],
-    ['ResourceVersion', resourceVersion, meta.resourceVersion],
-  ] as const
-  for (const [field, given, has] of checks) {
-    if (given === undefined || given === has) continue
-    const why = `Precondition failed: ${field} in precondition: ${given}, ${field} in object meta: ${has}`
-    throw conflict(
-      deps.definition.gvr,
-      name,
-      `StorageError: invalid object, Code: 4, Key: ${keyOf(deps.definition, ctx.namespace, name)}, ResourceVersion: 0, AdditionalErrorMsg: ${why}`,
-    )
-  }
-}
+/** For what changed since the first check (row 64). */
+const checkAgain = ({ deps, name, options }: Deletion, { key, object }: StoredObject): void =>
+  checkPreconditions(options.preconditions, object, { definition: deps.definition, name, key })
 
 type Marked =
   /** Written (or would be, under dry run) and it stays. */

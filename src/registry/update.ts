@@ -2,7 +2,7 @@
  * Update, and with it patch, apply and the subresources that write their parent (apiserver, store.go Update):
  * compare-and-swap around `change`, the last finalizer that takes its object along, and no write when nothing changed.
  */
-import { conflict, notFound } from '#api/errors.js'
+import { notFound } from '#api/errors.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import { type StoredObject, WriteConflict } from '#cacher/object-storage.js'
@@ -15,6 +15,7 @@ import {
   matchNamespace,
   wipeSystemFields,
 } from './object-meta.js'
+import { checkPreconditions } from './preconditions.js'
 import type { RequestContext, Strategy } from './resource-definition.js'
 import type { UpdateOptions } from './store.js'
 import { admit, consistent, keyOf, type StoreDeps, track, unwritten, write } from './store-base.js'
@@ -41,24 +42,13 @@ const without = (object: KubeObject): JsonObject => {
 
 const sameContent = (a: KubeObject, b: KubeObject): boolean => jsonEqual(without(a), without(b))
 
-/** The storage layer's check, before anything else is looked at (apiserver, storage/interfaces.go Preconditions). */
-const checkPreconditions = (
-  { deps, name, key, options }: Attempt,
-  current: StoredObject | undefined,
-): void => {
-  const { uid, resourceVersion } = options.preconditions ?? {}
-  const meta = current?.object.metadata
-  const fail = (field: string, given: string, has: string | undefined): void => {
-    if (given === (has ?? '')) return
-    const why = `Precondition failed: ${field} in precondition: ${given}, ${field} in object meta: ${has ?? ''}`
-    throw conflict(
-      deps.definition.gvr,
-      name,
-      `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${why}`,
-    )
-  }
-  if (uid !== undefined) fail('UID', uid, meta?.uid)
-  if (resourceVersion !== undefined) fail('ResourceVersion', resourceVersion, meta?.resourceVersion)
+const checkStored = (attempt: Attempt, current: StoredObject | undefined): void => {
+  const { deps, name, key, options } = attempt
+  checkPreconditions(options.preconditions, current?.object, {
+    definition: deps.definition,
+    name,
+    key,
+  })
 }
 
 const hooksOf = ({ deps, options, ctx }: Attempt): Parameters<typeof beforeUpdate>[2] => {
@@ -150,7 +140,7 @@ const createInstead = async (attempt: Attempt): Promise<Updated> => {
   const { definition } = deps
   if (!(definition.strategy.allowCreateOnUpdate ?? false) && options.forceAllowCreate !== true)
     throw notFound(definition.gvr, name)
-  checkPreconditions(attempt, undefined)
+  checkStored(attempt, undefined)
   const next = await change(undefined)
   wipeSystemFields(next.metadata)
   // A version of what does not exist says nothing (apiserver, store.go Update); a create refuses it.
@@ -168,7 +158,7 @@ const once = async (attempt: Attempt, current: StoredObject | undefined): Promis
   const { deps, ctx, name, change, options } = attempt
   if (current === undefined) return createInstead(attempt)
   const { definition } = deps
-  checkPreconditions(attempt, current)
+  checkStored(attempt, current)
   const next = await change(current.object)
   dedupOwnerReferences(next.metadata, ctx)
   if (options.managedFieldsTracked !== true) track(deps, next, current.object, ctx)
