@@ -1,6 +1,7 @@
 /** From the bytes of a body to a decoded object, with upstream's texts for everything that can be wrong with it. */
 import type { FastifyRequest } from 'fastify'
-import { badRequest, invalid, unsupportedMediaType } from '#api/errors.js'
+import { goKindOf, noKindText, noObjectText } from '#api/decoder-texts.js'
+import { badRequest, cannotBeHandled, invalid, unsupportedMediaType } from '#api/errors.js'
 import { invalid as invalidField } from '#api/field-error.js'
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import type { JsonTrace } from '#api/json.js'
@@ -11,7 +12,6 @@ import { schemas } from '#openapi/schemas.js'
 import { hasProtobuf, protobufToJson } from '#registry/decode/protobuf.js'
 import { ProtobufError, ProtobufMessageError } from '#registry/decode/protobuf-reader.js'
 import { decodeObject } from '#registry/decode.js'
-import { goKindOf } from '#registry/patch/merge.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
 import { parseYaml, YamlSyntaxError } from '#registry/yaml.js'
@@ -90,10 +90,7 @@ const parseProtobuf = (
   try {
     return { value: protobufToJson(body, schemaName), textErrors: [] }
   } catch (error) {
-    if (error instanceof ProtobufMessageError)
-      throw badRequest(
-        `${gvk.kind} in version ${JSON.stringify(gvk.version)} cannot be handled as a ${gvk.kind}: ${error.message}`,
-      )
+    if (error instanceof ProtobufMessageError) throw cannotBeHandled(gvk, error.message)
     if (error instanceof ProtobufError) throw refuse(error.message)
     throw error
   }
@@ -115,10 +112,7 @@ export const checkType = (
   { unrecognized = badRequest, accepted = [] }: TypeCheck = {},
 ): void => {
   if (value === null) return
-  if (!isJsonObject(value))
-    throw unrecognized(
-      `couldn't get version/kind; json parse error: json: cannot unmarshal ${goKindOf(value)} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`,
-    )
+  if (!isJsonObject(value)) throw unrecognized(noObjectText(value))
   // Only built-in kinds may leave out what they are: without a Go type there is nothing to assume.
   for (const [field, name] of [
     ['kind', 'Kind'],
@@ -146,10 +140,7 @@ export const checkType = (
       table.byKind({ ...gv, kind }) !== undefined ||
       isKnownKind(apiVersion, kind) ||
       (kind === gvk.kind && isFormerVersion(gv, gvk)))
-  if (!known)
-    throw badRequest(
-      `${kind} in version ${JSON.stringify(gv.version)} cannot be handled as a ${gvk.kind}: no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`,
-    )
+  if (!known) throw cannotBeHandled({ ...gv, kind }, noKindText(kind, apiVersion), gvk.kind)
   if (kind !== gvk.kind && isCustom && apiVersion === expected) {
     const { name } = (value.metadata ?? {}) as { name?: string }
     throw invalid({ group: gvk.group, kind }, name ?? '', [
@@ -157,8 +148,10 @@ export const checkType = (
     ])
   }
   if (kind !== gvk.kind && !isCustom)
-    throw badRequest(
-      `${kind} in version ${JSON.stringify(gv.version)} cannot be handled as a ${gvk.kind}: converting (${gv.version}.${kind}) to (${goAlias(gvk.group)}.${gvk.kind}): unknown conversion`,
+    throw cannotBeHandled(
+      { ...gv, kind },
+      `converting (${gv.version}.${kind}) to (${goAlias(gvk.group)}.${gvk.kind}): unknown conversion`,
+      gvk.kind,
     )
   throw badRequest(
     apiVersion !== expected
@@ -216,9 +209,7 @@ export const decodeBody = (
       for (const error of errors) ctx.warn(error)
       break
     case 'Strict':
-      throw badRequest(
-        `${kind} in version ${JSON.stringify(definition.gvk.version)} cannot be handled as a ${kind}: strict decoding error: ${errors.join(', ')}`,
-      )
+      throw cannotBeHandled(definition.gvk, `strict decoding error: ${errors.join(', ')}`)
     case 'Ignore':
       break
   }

@@ -1,5 +1,6 @@
 /** DeleteOptions: from the body alone when there is one, else from the query (deletion.md section 2). */
 import type { FastifyRequest } from 'fastify'
+import { goKindOf, noKindText, noObjectText } from '#api/decoder-texts.js'
 import { badRequest, unsupportedMediaType } from '#api/errors.js'
 import { JsonSyntaxError, parse } from '#api/json.js'
 import { getOwn, isJsonObject } from '#api/json-object.js'
@@ -34,17 +35,6 @@ const fromQuery = (query: Query): DeleteOptions => {
     }
   return options
 }
-
-const goKindOf = (value: JsonValue): string =>
-  Array.isArray(value)
-    ? 'array'
-    : typeof value === 'object'
-      ? 'object'
-      : typeof value === 'boolean'
-        ? 'bool'
-        : typeof value === 'string'
-          ? 'string'
-          : 'number'
 
 type Reader = (value: JsonValue, path: string) => unknown
 
@@ -132,16 +122,13 @@ const wrongKindText = (kind: string, given: string): string => {
   const version = apiVersion.slice(apiVersion.indexOf('/') + 1)
   return Object.hasOwn(knownKinds, apiVersion) && knownKinds[apiVersion]!.includes(kind)
     ? `converting (${version}.${kind}) to (v1.DeleteOptions): unknown conversion`
-    : `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`
+    : noKindText(kind, apiVersion)
 }
 
 /** Of the type only the kind counts: `v1`, `apps/v1` or anything else may stand before it (row 29). */
 const fromValue = (value: JsonValue): DeleteOptions => {
   if (value === null) return {}
-  if (!isJsonObject(value))
-    throw badRequest(
-      `couldn't get version/kind; json parse error: json: cannot unmarshal ${goKindOf(value)} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`,
-    )
+  if (!isJsonObject(value)) throw badRequest(noObjectText(value))
   const { kind, apiVersion, ...options } = readFields(value, optionReaders, 'DeleteOptions')
   const named = typeof kind === 'string' ? kind : ''
   if (named !== '' && named !== 'DeleteOptions')

@@ -1,5 +1,6 @@
 /** PATCH: four ways to change an object, one way to store what comes out (apiserver, handlers/patch.go). */
 import type { FastifyRequest } from 'fastify'
+import { goKindOf } from '#api/decoder-texts.js'
 import {
   ApiError,
   badRequest,
@@ -7,6 +8,7 @@ import {
   failure,
   invalid,
   notFound,
+  problemOfDecoding,
   unsupportedMediaType,
 } from '#api/errors.js'
 import { invalid as invalidField } from '#api/field-error.js'
@@ -17,7 +19,7 @@ import { decodeObject } from '#registry/decode.js'
 import { overflown, problemOf } from '#registry/patch/convertible.js'
 import { goPrint } from '#registry/patch/go-print.js'
 import { applyJsonPatch } from '#registry/patch/json.js'
-import { applyMergePatch, goKindOf } from '#registry/patch/merge.js'
+import { applyMergePatch } from '#registry/patch/merge.js'
 import { patchTypeOf as typeOfPatched } from '#registry/patch/patch-type.js'
 import { patchedText } from '#registry/patch/patched-text.js'
 import { applyStrategicMergePatch } from '#registry/patch/strategic.js'
@@ -218,8 +220,7 @@ const patched = (call: PatchCall, shown: KubeObject): KubeObject => {
       checkType(result, definition, call.table)
       decoded = decodeObject(definition, result)
     } catch (error) {
-      if (error instanceof ApiError && error.code === 400)
-        throw refuse(error.message.replace(/^.*? cannot be handled as a \w+: /, ''))
+      if (error instanceof ApiError && error.code === 400) throw refuse(problemOfDecoding(error))
       throw error
     }
   reportStrictErrors(call, [...patch.textErrors, ...decoded.strictErrors], text)
@@ -271,9 +272,10 @@ const convertPatched = (
       return decodeObject(definition, from)
     } catch (error) {
       if (error instanceof ApiError && error.code === 400)
-        return error.message
-          .replace(/^.*? cannot be handled as a \w+: /, '')
-          .replace(/ into Go struct field \S+ of type /, ' into Go value of type ')
+        return problemOfDecoding(error).replace(
+          / into Go struct field \S+ of type /,
+          ' into Go value of type ',
+        )
       throw error
     }
   }

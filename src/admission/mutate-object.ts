@@ -1,5 +1,5 @@
 /** What the results of mutations do to an object (apiserver, pkg/admission/plugin/policy/mutating/patch). */
-import { ApiError, internalError } from '#api/errors.js'
+import { ApiError, internalError, problemOfDecoding } from '#api/errors.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { NotJsonError, toJson } from '#cel/json-values.js'
@@ -98,7 +98,7 @@ const decoded = (definition: ResourceDefinition, value: JsonValue) => {
     return decodeObject(definition, value)
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
-    throw internalError(error.message.replace(/^.*? cannot be handled as a \w+: /, ''))
+    throw internalError(problemOfDecoding(error))
   }
 }
 

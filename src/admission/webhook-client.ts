@@ -1,10 +1,11 @@
 /** A review sent to a webhook and its answer, in the words of client-go and Go's net packages where that fails. */
 import https from 'node:https'
 import { isIP } from 'node:net'
+import { noKindText, noObjectText } from '#api/decoder-texts.js'
 import { goQuote } from '#api/go-quote.js'
 import { stringify } from '#api/json.js'
 import { isJsonObject } from '#api/json-object.js'
-import type { JsonObject } from '#api/object.js'
+import type { JsonObject, JsonValue } from '#api/object.js'
 import { limits } from '#limits'
 
 export interface ServiceReference {
@@ -168,36 +169,21 @@ const refusalText = ({ code, type, text }: Reply): string => {
   return `the server responded with the status code ${code} but did not return more information`
 }
 
-const kindOf = (value: unknown): string =>
-  Array.isArray(value)
-    ? 'array'
-    : value === null
-      ? 'null'
-      : typeof value === 'boolean'
-        ? 'bool'
-        : typeof value
-
-const typeMeta =
-  'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-
 /** The decoder knows the reviews of its group alone, and wants the version that was sent. */
 const decode = (reply: Reply, { group, kind, review }: ReviewCall): JsonObject => {
   if (reply.text === '')
     throw new Error(
       `0-length response with status code: ${reply.code} and content type: ${reply.type || 'application/json'}`,
     )
-  let value: unknown
+  let value: JsonValue
   try {
     value = JSON.parse(reply.text)
   } catch {
     // Text that is no JSON is read as YAML, which makes a string of it.
     value = reply.text
   }
-  if (!isJsonObject(value as JsonObject))
-    throw new Error(
-      `couldn't get version/kind; json parse error: json: cannot unmarshal ${kindOf(value)} into Go value of type ${typeMeta}`,
-    )
-  const answer = value as JsonObject
+  if (!isJsonObject(value)) throw new Error(noObjectText(value))
+  const answer = value
   const sent = review.apiVersion as string
   const apiVersion = String(answer.apiVersion ?? '') || sent
   const answered = String(answer.kind ?? '') || kind
@@ -207,7 +193,7 @@ const decode = (reply: Reply, { group, kind, review }: ReviewCall): JsonObject =
   throw new Error(
     answered === kind && isKnown
       ? `converting (${version}.${kind}) to (${sent.slice(sent.indexOf('/') + 1)}.${kind}): unknown conversion`
-      : `no kind ${goQuote(answered)} is registered for version ${goQuote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`,
+      : noKindText(answered, apiVersion),
   )
 }
 

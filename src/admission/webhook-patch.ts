@@ -1,5 +1,7 @@
 /** What a mutating webhook answered, put into the object (plugin/webhook/mutating/dispatcher.go). */
-import { ApiError, internalError } from '#api/errors.js'
+
+import { goKindOf } from '#api/decoder-texts.js'
+import { ApiError, internalError, problemOfDecoding } from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'
 import { JsonSyntaxError, parse } from '#api/json.js'
 import { isJsonObject, jsonEqual } from '#api/json-object.js'
@@ -7,7 +9,6 @@ import type { JsonObject, KubeObject } from '#api/object.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import { decodeObject } from '#registry/decode.js'
 import { applyOperations, JsonPatchProblem } from '#registry/patch/json.js'
-import { goKindOf } from '#registry/patch/merge.js'
 import type { WebhookAnswer } from './call-webhook.js'
 
 /** Throws a plain Error for what is no patch: that is a failed call. */
@@ -28,10 +29,6 @@ const decodePatch = (patch: string): JsonObject[] => {
   }
 }
 
-/** The decoder's own words, without what it says before them to a client. */
-const decoderText = ({ message }: ApiError): string =>
-  message.replace(/^.*? cannot be handled as an? \S+: /, '')
-
 /** Decoded anew as its kind, defaults included. Throws a 500: failurePolicy says nothing of an object that is no more. */
 const patched = (
   { definition, kind }: AdmissionAttributes,
@@ -43,7 +40,7 @@ const patched = (
     return kind.kind === definition.gvk.kind ? decodeObject(definition, value).object : value
   } catch (error) {
     if (error instanceof JsonPatchProblem) throw internalError(error.message)
-    throw error instanceof ApiError ? internalError(decoderText(error)) : error
+    throw error instanceof ApiError ? internalError(problemOfDecoding(error)) : error
   }
 }
 

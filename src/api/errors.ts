@@ -72,7 +72,7 @@ export const failure = (
   }
 }
 
-const resourceDetails = (gr: GroupResource, name: string): StatusDetails => ({
+export const resourceDetails = (gr: GroupResource, name: string): StatusDetails => ({
   ...(name === '' ? {} : { name }),
   ...(gr.group === '' ? {} : { group: gr.group }),
   ...(gr.resource === '' ? {} : { kind: gr.resource }),
@@ -189,6 +189,20 @@ export const invalid = (gk: GroupKind, name: string, errors: readonly FieldError
 
 export const badRequest = (message: string): ApiError =>
   failure({ code: 400, reason: 'BadRequest', message })
+
+/** What is not of the kind that it should be decoded as, or is not quite of it. */
+export const cannotBeHandled = (
+  { version, kind }: { version: string; kind: string },
+  problem: string,
+  as = kind,
+): ApiError =>
+  badRequest(
+    `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${as}: ${problem}`,
+  )
+
+/** The problem alone, for those who tell of it in another frame. */
+export const problemOfDecoding = ({ message }: ApiError): string =>
+  message.replace(/^.*? cannot be handled as a \S+: /, '')
 
 export const unauthorized = (): ApiError =>
   failure({ code: 401, reason: 'Unauthorized', message: 'Unauthorized' })

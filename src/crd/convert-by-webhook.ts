@@ -6,6 +6,7 @@ import type { FieldError } from '#api/field-error.js'
 import { goQuote } from '#api/go-quote.js'
 import { cloneJson, isJsonObject, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject, ObjectMeta } from '#api/object.js'
+import { goTypeOf } from '#registry/patch/go-print.js'
 import { validateAnnotations, validateLabels } from '#registry/validate-object-meta.js'
 import type { CustomResourceDefinition } from './definition.js'
 
@@ -71,11 +72,11 @@ const restoreMetadata = (given: KubeObject, converted: KubeObject): ObjectMeta =
       continue
     }
     if (!isJsonObject(wanted))
-      throw invalid(`invalid metadata.${field} of type ${goTypeName(wanted)} in converted object`)
+      throw invalid(`invalid metadata.${field} of type ${goTypeOf(wanted)} in converted object`)
     for (const [key, value] of Object.entries(wanted))
       if (typeof value !== 'string')
         throw invalid(
-          `metadata.${field}[${key}] must be a string, but is ${goTypeName(value)} in converted object`,
+          `metadata.${field}[${key}] must be a string, but is ${value === null ? '<nil>' : goTypeOf(value)} in converted object`,
         )
     const map = wanted as Record<string, string>
     if (!jsonEqual(map as JsonValue, (metadata[field] ?? {}) as JsonValue)) {
@@ -89,21 +90,6 @@ const restoreMetadata = (given: KubeObject, converted: KubeObject): ObjectMeta =
   }
   return metadata
 }
-
-const goTypeName = (value: JsonValue | undefined): string =>
-  Array.isArray(value)
-    ? '[]interface {}'
-    : value === null || value === undefined
-      ? '<nil>'
-      : isJsonObject(value)
-        ? 'map[string]interface {}'
-        : typeof value === 'boolean'
-          ? 'bool'
-          : typeof value === 'string'
-            ? 'string'
-            : Number.isInteger(value)
-              ? 'int64'
-              : 'float64'
 
 /** `findService` as in ReviewCall. */
 export const webhookConverter = (

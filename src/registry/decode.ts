@@ -1,5 +1,5 @@
 /** Turns a parsed body into an object of its kind: types checked, unknown fields pruned, defaults written. */
-import { badRequest } from '#api/errors.js'
+import { cannotBeHandled } from '#api/errors.js'
 import { formatGroupVersion, type GroupVersionKind } from '#api/group-version.js'
 import type { JsonTrace } from '#api/json.js'
 import { isJsonObject } from '#api/json-object.js'
@@ -77,9 +77,7 @@ const decodeKind = (
     return { object, strictErrors }
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error
-    throw badRequest(
-      `${gvk.kind} in version "${gvk.version}" cannot be handled as a ${gvk.kind}: ${error.message}`,
-    )
+    throw cannotBeHandled(gvk, error.message)
   }
 }
 
@@ -107,9 +105,7 @@ const decodeCustomObject = (
     return { object, strictErrors }
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error
-    throw badRequest(
-      `${gvk.kind} in version "${gvk.version}" cannot be handled as a ${gvk.kind}: ${error.message}`,
-    )
+    throw cannotBeHandled(gvk, error.message)
   }
 }
 

@@ -2,6 +2,7 @@
  * What is wrong with a body, found by walking it again, slowly, in the order of the text: the first value of a wrong
  * type in the words of Go's decoder, and what strict validation refuses.
  */
+import { goKindOf } from '#api/decoder-texts.js'
 import type { JsonTrace } from '#api/json.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { canonicalBase64 } from './compile.js'
@@ -23,11 +24,8 @@ interface Place {
 }
 
 const describe = (value: JsonValue, literal: string | undefined, wantsNumber: boolean): string => {
-  if (Array.isArray(value)) return 'array'
-  if (typeof value === 'boolean') return 'bool'
-  if (typeof value === 'object') return 'object'
-  if (typeof value === 'string') return 'string'
-  return wantsNumber ? `number ${literal ?? value}` : 'number'
+  const kind = goKindOf(value)
+  return kind === 'number' && wantsNumber ? `number ${literal ?? value}` : kind
 }
 
 /** Where the text stops to be base64, in Go's words. */

@@ -2,6 +2,8 @@
  * JSON merge patch (RFC 7386) as kube-apiserver applies it: pure, over plain JSON values.
  * Neither argument is changed; what the patch does not touch is shared with the document.
  */
+
+import { goKindOf } from '#api/decoder-texts.js'
 import { badRequest } from '#api/errors.js'
 import { isJsonObject, setOwn } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
@@ -15,14 +17,6 @@ export const applyMergePatch = (document: JsonObject, patch: JsonValue): JsonObj
     )
   }
   return mergeObjects(document, patch)
-}
-
-/** What Go's decoder calls a JSON value. */
-export const goKindOf = (value: JsonValue): string => {
-  if (Array.isArray(value)) return 'array'
-  if (value !== null && typeof value === 'object') return 'object'
-  if (typeof value === 'string') return 'string'
-  return typeof value === 'boolean' ? 'bool' : 'number'
 }
 
 const mergeObjects = (target: JsonObject, patch: JsonObject): JsonObject => {

@@ -6,12 +6,13 @@
  * Upstream works on decoded Go maps in place, and its messages show the patch as it is after the merge; so the merge
  * here works in place as well, on copies.
  */
+
+import { goKindOf } from '#api/decoder-texts.js'
 import { badRequest, failure } from '#api/errors.js'
 import { cloneJson, getOwn, isJsonObject, setOwn } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { checkConvertible } from './convertible.js'
 import { goPrint, goTypeOf } from './go-print.js'
-import { goKindOf } from './merge.js'
 import { mergeSlice, orderBySetElementOrder } from './merge-list.js'
 import { type PatchField, type PatchType, patchTypeOf } from './patch-type.js'
 

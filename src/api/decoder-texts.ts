@@ -1,0 +1,18 @@
+/** How upstream's decoders refuse what is not what it should be (encoding/json; apimachinery, runtime.Scheme). */
+import { goQuote } from './go-quote.js'
+import type { JsonValue } from './object.js'
+
+/** What encoding/json says that it found: `json: cannot unmarshal array into …`. */
+export const goKindOf = (value: JsonValue): string => {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'array'
+  if (typeof value === 'boolean') return 'bool'
+  return typeof value === 'bigint' ? 'number' : typeof value
+}
+
+/** What has no kind and apiVersion to look at first, because it is no object. */
+export const noObjectText = (value: JsonValue): string =>
+  `couldn't get version/kind; json parse error: json: cannot unmarshal ${goKindOf(value)} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`
+
+export const noKindText = (kind: string, apiVersion: string): string =>
+  `no kind ${goQuote(kind)} is registered for version ${goQuote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`
