@@ -1,4 +1,5 @@
 /** DELETE of one object: options, then the store, then the right answer for the kind (deletion.md sections 2 and 4). */
+import { resourceDetails } from '#api/errors.js'
 import { deletedStatus } from '#api/status.js'
 import { Query } from '#registry/query.js'
 import type { VerbHandler } from '../api-deps.js'
@@ -24,11 +25,8 @@ export const deleteObject: VerbHandler = async (target, request, reply, deps) =>
     return sendStored(target, request, reply, stored, { code, negotiated })
   }
   const { uid } = stored.object.metadata
-  const { group, resource } = definition.gvr
   const details = {
-    name,
-    ...(group === '' ? {} : { group }),
-    kind: resource,
+    ...resourceDetails(definition.gvr, name),
     ...(uid === undefined ? {} : { uid }),
   }
   return sendValue(request, reply, deletedStatus(details), { code: 200, negotiated })

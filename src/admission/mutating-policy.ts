@@ -1,5 +1,5 @@
 /** MutatingAdmissionPolicies and their bindings (apiserver, pkg/admission/plugin/policy/mutating). */
-import { type ApiError, failure } from '#api/errors.js'
+import { type ApiError, failure, resourceDetails } from '#api/errors.js'
 import { cloneJson, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import { type PolicyNames, results } from '#cel/policy-environment.js'
@@ -189,9 +189,7 @@ const denial = (attributes: AdmissionAttributes, problems: readonly Problem[]): 
     reason: problems[0]!.reason ?? 'Forbidden',
     message: texts[0]!,
     details: {
-      ...(shown === '' ? {} : { name: shown }),
-      ...(resource.group === '' ? {} : { group: resource.group }),
-      kind: resource.resource,
+      ...resourceDetails(resource, shown),
       causes: texts.map((message) => ({ message })),
     },
   })

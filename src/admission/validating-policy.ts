@@ -1,5 +1,5 @@
 /** ValidatingAdmissionPolicies and their bindings (apiserver, pkg/admission/plugin/policy/validating). */
-import { type ApiError, failure } from '#api/errors.js'
+import { type ApiError, failure, resourceDetails } from '#api/errors.js'
 import { formatGroupResource } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
 import { type PolicyNames, results } from '#cel/policy-environment.js'
@@ -63,9 +63,7 @@ const deny = (attributes: AdmissionAttributes, who: string, finding: Finding) =>
     reason: finding.reason,
     message: `${formatGroupResource(resource)} ${JSON.stringify(shown)} is forbidden: ${cause}`,
     details: {
-      ...(shown === '' ? {} : { name: shown }),
-      ...(resource.group === '' ? {} : { group: resource.group }),
-      kind: resource.resource,
+      ...resourceDetails(resource, shown),
       causes: [{ message: cause }],
     },
   })
