@@ -48,6 +48,25 @@ export type ObjectMeta = {
   managedFields?: ManagedFieldsEntry[]
 }
 
+/** The fields of ObjectMeta, in upstream's order. */
+export const metadataFields = [
+  'name',
+  'generateName',
+  'namespace',
+  'selfLink',
+  'uid',
+  'resourceVersion',
+  'generation',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'labels',
+  'annotations',
+  'ownerReferences',
+  'finalizers',
+  'managedFields',
+] as const satisfies readonly (keyof ObjectMeta)[]
+
 /**
  * An object of any kind. Whoever received one from storage or a watch must not change it: it is shared by every
  * reader. Strategy hooks that say so get a private copy.

@@ -4,7 +4,12 @@
  * the resourceVersion can be put in its place without parsing (`withRevision`).
  */
 import { parse as parseExactly, stringify } from '#api/json.js'
-import type { KubeObject, ManagedFieldsEntry, ObjectMeta } from '#api/object.js'
+import {
+  type KubeObject,
+  type ManagedFieldsEntry,
+  metadataFields,
+  type ObjectMeta,
+} from '#api/object.js'
 
 /** Sixteen digits may be more than a double holds. Everything else in our own bytes JSON.parse reads as it was. */
 const longNumber = /[:,[]-?\d{16}/
@@ -12,30 +17,12 @@ const longNumber = /[:,[]-?\d{16}/
 const parse = (text: string): KubeObject =>
   (longNumber.test(text) ? parseExactly(text) : JSON.parse(text)) as KubeObject
 
-/** Fields of upstream's ObjectMeta, in its order. */
-const fieldsInOrder = [
-  'name',
-  'generateName',
-  'namespace',
-  'selfLink',
-  'uid',
-  'resourceVersion',
-  'generation',
-  'creationTimestamp',
-  'deletionTimestamp',
-  'deletionGracePeriodSeconds',
-  'labels',
-  'annotations',
-  'ownerReferences',
-  'finalizers',
-  'managedFields',
-] as const
-const known = new Set<string>(fieldsInOrder)
+const known = new Set<string>(metadataFields)
 
 /** The same metadata with its fields where upstream has them: a decoded object has its resourceVersion last. */
 export const metadataInOrder = (metadata: ObjectMeta): ObjectMeta => {
   const ordered: Record<string, unknown> = {}
-  for (const field of fieldsInOrder)
+  for (const field of metadataFields)
     if (metadata[field] !== undefined) ordered[field] = metadata[field]
   return { ...ordered, ...metadata }
 }

@@ -2,27 +2,11 @@
  * Pruning: what a structural schema does not name is dropped, unless x-kubernetes-preserve-unknown-fields keeps it.
  * Works on a private copy, in place.
  */
-import type { JsonObject, JsonValue } from '#api/object.js'
+import { type JsonObject, type JsonValue, metadataFields } from '#api/object.js'
 import { isObject, ownProperty, type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 
-// What metav1.ObjectMeta knows; embedded metadata keeps these and no others.
-const metadataFields = new Set([
-  'name',
-  'generateName',
-  'namespace',
-  'selfLink',
-  'uid',
-  'resourceVersion',
-  'generation',
-  'creationTimestamp',
-  'deletionTimestamp',
-  'deletionGracePeriodSeconds',
-  'labels',
-  'annotations',
-  'ownerReferences',
-  'finalizers',
-  'managedFields',
-])
+// Embedded metadata keeps these and no others.
+const known = new Set<string>(metadataFields)
 
 /**
  * Drops unknown fields from `value` and yields their paths, sorted, as `spec.list[0].b`.
@@ -91,7 +75,7 @@ const walkObject = (
 const pruneMetadata = (metadata: JsonValue, path: string, unknown: string[]): void => {
   if (!isObject(metadata)) return
   for (const key of Object.keys(metadata)) {
-    if (metadataFields.has(key)) continue
+    if (known.has(key)) continue
     delete metadata[key]
     unknown.push(at(path, key))
   }
