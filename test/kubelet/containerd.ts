@@ -94,6 +94,9 @@ state = "${folder}/state"
     runtime_type = "io.containerd.runc.v2"
 `
 
+/** Two that run at once need a network each: one /24 of the range for benchmarks (RFC 2544) per process. */
+const subnetPrefix = `198.${18 + ((process.pid >> 8) & 1)}.${process.pid & 255}.`
+
 const networkOf = (folder: string, bridge: string): object => ({
   cniVersion: '0.4.0',
   name: bridge,
@@ -105,7 +108,7 @@ const networkOf = (folder: string, bridge: string): object => ({
       ipam: {
         type: 'host-local',
         dataDir: `${folder}/ipam`,
-        ranges: [[{ subnet: '198.51.100.0/24' }]],
+        ranges: [[{ subnet: `${subnetPrefix}0/24` }]],
       },
     },
   ],
@@ -113,6 +116,8 @@ const networkOf = (folder: string, bridge: string): object => ({
 
 export interface Containerd {
   readonly endpoint: string
+  /** What the addresses of its Pods begin with. */
+  readonly subnetPrefix: string
   stop(): Promise<void>
 }
 
@@ -135,6 +140,7 @@ export const startContainerd = async (): Promise<Containerd> => {
   if (imported.status !== 0) throw new Error(String(imported.stderr))
   return {
     endpoint: `unix://${socket}`,
+    subnetPrefix,
     stop: async () => {
       const gone = new Promise((resolve) => child.once('exit', resolve))
       child.kill('SIGTERM')
