@@ -17,6 +17,7 @@ import { PodWorker } from './pod-worker.js'
 import type { BackoffOptions } from './restart-backoff.js'
 import type { Container, ContainerRuntime } from './runtime.js'
 import { StatusWriter } from './status-writer.js'
+import { VolumeRemoval } from './volume-removal.js'
 import { Volumes } from './volumes.js'
 
 export interface KubeletDeps {
@@ -81,13 +82,17 @@ export class Kubelet {
     const reader = createObjectReader({ client, clock, services: this.#services as never })
     const allocatable = capacityOf()
     const labels = { ...nodeLabels(nodeName), ...this.#deps.nodeLabels }
+    const root = path.join(rootDir, 'pods')
+    const volumes = new Volumes({ root, reader, now: () => clock.now() })
+    const { signal } = this.#stop
     return {
       runtime,
       clock,
       log,
       events: this.#events,
       reader,
-      volumes: new Volumes({ root: path.join(rootDir, 'pods'), reader, now: () => clock.now() }),
+      volumes,
+      volumeRemoval: new VolumeRemoval({ volumes, events: this.#events, log, signal }),
       writer: this.#writer,
       nodeAddress,
       allocatable,
@@ -187,13 +192,11 @@ export class Kubelet {
 
   /** What an earlier kubelet could not remove, or was killed before it did. */
   #removeFoldersOfOrphans(): void {
-    const { runtime, log } = this.#deps
-    const { volumes } = this.#context
+    const { runtime } = this.#deps
+    const { volumes, volumeRemoval } = this.#context
     for (const uid of volumes.podUids()) {
       if (this.#workers.has(uid) || runtime.containersOf(uid).length > 0) continue
-      volumes
-        .remove(uid)
-        .catch((error) => log.warn({ uid, error: error.message }, 'volumes were not removed'))
+      void volumeRemoval.remove(uid)
     }
   }
 
@@ -227,6 +230,6 @@ export class Kubelet {
       await runtime.removeContainer(id)
     }
     for (const { id } of runtime.sandboxesOf(uid)) await runtime.removeSandbox(id)
-    await this.#context.volumes.remove(uid)
+    await this.#context.volumeRemoval.remove(uid)
   }
 }

@@ -7,6 +7,7 @@ import type { Pod } from './pod.js'
 import type { BackoffOptions } from './restart-backoff.js'
 import type { ContainerRuntime } from './runtime.js'
 import type { StatusWriter } from './status-writer.js'
+import type { VolumeRemoval } from './volume-removal.js'
 import type { Volumes } from './volumes.js'
 
 export interface Refusal {
@@ -21,6 +22,7 @@ export interface PodContext {
   readonly events: EventRecorder
   readonly reader: ObjectReader
   readonly volumes: Volumes
+  readonly volumeRemoval: VolumeRemoval
   readonly writer: StatusWriter
   readonly nodeAddress: string
   readonly allocatable: Readonly<Record<string, string>>

@@ -221,10 +221,7 @@ export class PodWorker {
       }
     }
     await this.#readMessages()
-    // A volume that cannot be removed must not hold the Pod.
-    await this.#context.volumes
-      .remove(this.#pod.metadata.uid)
-      .catch((error) => this.#event('Warning', 'FailedUnmount', error.message))
+    await this.#context.volumeRemoval.remove(this.#pod.metadata.uid, this.#pod)
     this.#state = 'terminated'
     this.wake()
   }

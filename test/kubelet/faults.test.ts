@@ -1,6 +1,6 @@
 /** Pods that are hard to end, and kubelets that have it hard: all end, and what was wrong is told. */
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
 import { systemClock } from '#api/clock.js'
@@ -9,6 +9,8 @@ import type { Pod, PodStatus } from '#kubelet/pod.js'
 import type { PodContext } from '#kubelet/pod-context.js'
 import { PodWorker } from '#kubelet/pod-worker.js'
 import type { Container, ContainerRuntime } from '#kubelet/runtime.js'
+import { VolumeRemoval } from '#kubelet/volume-removal.js'
+import type { Volumes } from '#kubelet/volumes.js'
 import { eventually, processesWith, script, startNode } from './node.js'
 
 t.test(
@@ -31,7 +33,7 @@ t.test(
   },
 )
 
-t.test('a volume that cannot be removed is told of and holds nobody', async (t) => {
+t.test('a volume that cannot be removed is told of, holds nobody and is tried again', async (t) => {
   const node = await startNode(t)
   // A mount in it, of which nobody knows. It goes with the namespace of the process that made it.
   const mount = 'mkdir "$CONTAINER_ROOT/data/deep"; mount -t tmpfs none "$CONTAINER_ROOT/data/deep"'
@@ -55,6 +57,30 @@ t.test('a volume that cannot be removed is told of and holds nobody', async (t) 
     (await node.events('p')).find(({ reason }) => reason === 'FailedUnmount')?.message
   const skip = refused && 'nothing can be mounted here'
   t.match(refused || (await eventually('the event', told)), /EBUSY/, { skip })
+  spawnSync('umount', [folder])
+  const podFolder = path.join(node.folder, 'kubelet/pods', metadata.uid)
+  await eventually('the folder to go', () => !existsSync(podFolder))
+})
+
+t.test('a removal that hangs does not hold its Pod', async (t) => {
+  let end: () => void = () => {}
+  const hangs = new Promise<void>((resolve) => (end = resolve))
+  let attempts = 0
+  const removal = new VolumeRemoval({
+    volumes: {
+      remove: () => {
+        attempts++
+        return hangs
+      },
+    } as unknown as Volumes,
+    events: { event: () => {}, flush: async () => {} },
+    log: silentLog,
+    signal: new AbortController().signal,
+  })
+  await removal.remove('uid')
+  await removal.remove('uid')
+  t.equal(attempts, 1, 'one attempt at a time')
+  end()
 })
 
 for (const [word, offset] of [
@@ -128,7 +154,8 @@ t.test(
         event: (_: unknown, type: string, reason: string, message: string) =>
           events.push(`${type} ${reason} ${message}`),
       },
-      volumes: { podFolder: () => '/nonexistent', remove: async () => {} },
+      volumes: { podFolder: () => '/nonexistent' },
+      volumeRemoval: { remove: async () => {} },
       writer: {
         newest: (p: Pod) => p,
         set: (_: Pod, status: PodStatus, finished: boolean) =>
