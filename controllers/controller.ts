@@ -17,6 +17,14 @@ export interface ControllerSettings {
   nodeMonitorPeriodMs: number
   terminatedPodGcThreshold: number
   podGcPeriodMs: number
+  /** Nodes of a zone that are given up, a second. */
+  nodeEvictionRate: number
+  /** The same where most of a large zone is unhealthy. */
+  secondaryNodeEvictionRate: number
+  /** The part of a zone's nodes from which on it is unhealthy. */
+  unhealthyZoneThreshold: number
+  /** An unhealthy zone of no more nodes gives up none. */
+  largeClusterSizeThreshold: number
   /** PEM of the CA that the root-CA publisher spreads; missing: the one of our own kubeconfig. */
   rootCa?: string
   /** PEM of the key that signs tokens in Secrets; missing: none is made. */

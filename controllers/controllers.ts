@@ -65,18 +65,3 @@ export const controllers: readonly Controller[] = [
   podAutoscalerController,
   ...certificateControllers,
 ]
-
-/** `*,-name`: upstream's --controllers. Later entries do not override; a name without `*` stands alone. */
-export const selectControllers = (
-  wanted: readonly string[],
-  all: readonly Controller[] = controllers,
-): Controller[] => {
-  const known = new Set(all.map((c) => c.name))
-  for (const entry of wanted) {
-    const name = entry.replace(/^-/, '')
-    if (name !== '*' && !known.has(name)) throw new Error(`unknown controller "${name}"`)
-  }
-  return all.filter(
-    ({ name }) => !wanted.includes(`-${name}`) && (wanted.includes(name) || wanted.includes('*')),
-  )
-}

@@ -6,7 +6,8 @@ import { InformerFactory } from '#client/informer-factory.js'
 import { runAsLeader } from '#client/leader-election.js'
 import type { Flags, ProcessDeps, ProcessSpec } from '#client/run-process.js'
 import type { ControllerContext, ControllerSettings } from './controller.js'
-import { selectControllers } from './controllers.js'
+import { controllers } from './controllers.js'
+import { selectControllers } from './select-controllers.js'
 
 export interface ControllerManagerOptions extends ProcessDeps {
   /** As upstream's --controllers. Default: `['*']`. */
@@ -23,6 +24,10 @@ export const settingsDefault: ControllerSettings = {
   nodeMonitorPeriodMs: 5_000,
   terminatedPodGcThreshold: 12_500,
   podGcPeriodMs: 20_000,
+  nodeEvictionRate: 0.1,
+  secondaryNodeEvictionRate: 0.01,
+  unhealthyZoneThreshold: 0.55,
+  largeClusterSizeThreshold: 50,
 }
 
 const control = async (options: ControllerManagerOptions, signal: AbortSignal): Promise<void> => {
@@ -47,7 +52,9 @@ const control = async (options: ControllerManagerOptions, signal: AbortSignal): 
     settings: { ...settingsDefault, ...options.settings },
     acceptNamespace,
   }
-  const runs = selectControllers(options.controllers ?? ['*']).map((c) => c.start(context))
+  const runs = selectControllers(options.controllers ?? ['*'], controllers).map((c) =>
+    c.start(context),
+  )
   // Acting on half of what is there would create or delete too much.
   await informers.start(signal)
   log.info({ controllers: runs.length }, 'controllers run')
@@ -77,6 +84,12 @@ const milliseconds = (flag: unknown): number | undefined => {
   const unit = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }[match[2] as 'ms' | 's' | 'm' | 'h']
   return Number(match[1]) * unit
 }
+const count = (flag: unknown): number | undefined => {
+  if (flag === undefined) return undefined
+  const number = Number(flag)
+  if (flag === '' || !(number >= 0)) throw new Error(`invalid number "${String(flag)}"`)
+  return number
+}
 const pem = (flag: unknown): string | undefined =>
   flag === undefined ? undefined : readFileSync(String(flag), 'utf8')
 
@@ -84,10 +97,11 @@ const settingsFrom = (flags: Flags): Partial<ControllerSettings> => {
   const given = {
     nodeMonitorGracePeriodMs: milliseconds(flags['node-monitor-grace-period']),
     nodeMonitorPeriodMs: milliseconds(flags['node-monitor-period']),
-    terminatedPodGcThreshold:
-      flags['terminated-pod-gc-threshold'] === undefined
-        ? undefined
-        : Number(flags['terminated-pod-gc-threshold']),
+    terminatedPodGcThreshold: count(flags['terminated-pod-gc-threshold']),
+    nodeEvictionRate: count(flags['node-eviction-rate']),
+    secondaryNodeEvictionRate: count(flags['secondary-node-eviction-rate']),
+    unhealthyZoneThreshold: count(flags['unhealthy-zone-threshold']),
+    largeClusterSizeThreshold: count(flags['large-cluster-size-threshold']),
     rootCa: pem(flags['root-ca-file']),
     serviceAccountKey: pem(flags['service-account-private-key-file']),
     clusterSigningCert: pem(flags['cluster-signing-cert-file']),
@@ -100,20 +114,28 @@ export const controllerManagerProcess: ProcessSpec = {
   name: 'controller-manager',
   agent: 'kube-controller-manager',
   flags: {
-    controllers: { type: 'string' },
+    controllers: { type: 'string', multiple: true },
     'leader-elect': { type: 'boolean' },
     'node-monitor-grace-period': { type: 'string' },
     'node-monitor-period': { type: 'string' },
+    'node-eviction-rate': { type: 'string' },
+    'secondary-node-eviction-rate': { type: 'string' },
+    'unhealthy-zone-threshold': { type: 'string' },
+    'large-cluster-size-threshold': { type: 'string' },
     'terminated-pod-gc-threshold': { type: 'string' },
     'root-ca-file': { type: 'string' },
     'service-account-private-key-file': { type: 'string' },
     'cluster-signing-cert-file': { type: 'string' },
     'cluster-signing-key-file': { type: 'string' },
   },
-  help: `  --controllers LIST                      which to run: '*' is all, 'name' one, '-name' all but one
+  help: `  --controllers LIST                      which to run: '*' is all, 'name' one, '-name' all but one; upstream's names
   --leader-elect                          work only while holding the Lease kube-system/kube-controller-manager
   --node-monitor-grace-period DURATION    silence after which a node counts as lost (50s)
   --node-monitor-period DURATION          how often nodes are looked at (5s)
+  --node-eviction-rate N                  nodes of a zone a second whose Pods are given up (0.1)
+  --secondary-node-eviction-rate N        the same in a large zone that is mostly unhealthy (0.01)
+  --unhealthy-zone-threshold PART         of a zone's nodes, from which on it is unhealthy (0.55)
+  --large-cluster-size-threshold N        nodes up to which an unhealthy zone gives up none (50)
   --terminated-pod-gc-threshold N         finished Pods that may stay (12500)
   --root-ca-file FILE                     CA that every namespace gets as ConfigMap kube-root-ca.crt
   --service-account-private-key-file FILE key that signs the tokens in Secrets of ServiceAccounts
@@ -123,7 +145,9 @@ export const controllerManagerProcess: ProcessSpec = {
   run: (deps, flags) =>
     runControllerManager({
       ...deps,
-      controllers: String(flags.controllers ?? '*').split(','),
+      controllers: ((flags.controllers ?? ['*']) as string[]).flatMap((list) =>
+        list === '' ? [] : list.split(','),
+      ),
       leaderElect: flags['leader-elect'] === true,
       settings: settingsFrom(flags),
     }),

@@ -2,13 +2,23 @@
 import type { KubeObject } from '#api/object.js'
 import { sleep } from '#client/backoff.js'
 import { isConflict, isNotFound, messageOf } from '#client/errors.js'
-import { conditionOf, isPodReady, type Node, type Pod } from '#client/pod.js'
+import type { Informer } from '#client/informer.js'
+import { conditionOf, isPodReady, type Node, type Pod, type Taint } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
 import { patchPodStatus } from '../pods/conditions.js'
-import { nodeTaints, unknownConditions } from './reconcile.js'
+import {
+  awaitsEviction,
+  nodeTaints,
+  oldLabels,
+  unknownConditions,
+  withoutEviction,
+} from './reconcile.js'
+import { Zones, zoneOf } from './zones.js'
 
 const leaseNamespace = 'kube-node-lease'
+/** Whether it is some node's turn to be given up is asked this often; upstream's NodeEvictionPeriod. */
+const evictionPeriodMs = 100
 /** A node that just registered may need this long for its first status; upstream's node-startup-grace-period. */
 const startupGraceMs = 60_000
 
@@ -22,10 +32,18 @@ interface Heard {
 class NodeLifecycle {
   readonly #context: ControllerContext
   readonly #heard = new Map<string, Heard>()
+  readonly #zones: Zones
+  /** Nodes whose Pods are to be given up when it is their zone's turn. */
+  readonly #awaiting = new Set<string>()
   readonly #component = 'node-controller'
 
   constructor(context: ControllerContext) {
     this.#context = context
+    this.#zones = new Zones(context.settings)
+  }
+
+  get #nodes(): Informer<Node> {
+    return this.#context.informers.for<Node>(resources.nodes)
   }
 
   /** Whether there was a sign of life recently enough. */
@@ -43,22 +61,74 @@ class NodeLifecycle {
   }
 
   async check(node: Node): Promise<void> {
-    const { client, clock, informers } = this.#context
+    const { client, clock } = this.#context
     let current = node
     const conditions = this.#isAlive(node) ? undefined : unknownConditions(node, clock.now())
     if (conditions !== undefined) {
       const status = { ...node.status, conditions }
       current = await client.update(resources.nodes, { ...node, status }, { subresource: 'status' })
       if (conditionOf(node, 'Ready')?.status === 'True') this.event(node, 'NodeNotReady', undefined)
-      informers.for<Node>(resources.nodes).observe(current)
+      this.#nodes.observe(current)
     }
-    const taints = nodeTaints(current, clock.now())
-    if (taints !== undefined) {
-      const spec = { ...current.spec, taints }
-      current = await client.update(resources.nodes, { ...current, spec })
-      informers.for<Node>(resources.nodes).observe(current)
+    const taints = nodeTaints(current, { now: clock.now(), mayEvict: false })
+    if (taints !== undefined) current = await this.#taint(current, taints)
+    const labels = oldLabels(current)
+    if (labels !== undefined) {
+      const metadata = { ...current.metadata, labels: { ...current.metadata.labels, ...labels } }
+      current = await client.update(resources.nodes, { ...current, metadata })
+      this.#nodes.observe(current)
     }
     if (conditionOf(current, 'Ready')?.status !== 'True') await this.#markPods(current)
+  }
+
+  async #taint(node: Node, taints: Taint[]): Promise<Node> {
+    const spec = { ...node.spec, taints }
+    const current = await this.#context.client.update(resources.nodes, { ...node, spec })
+    this.#nodes.observe(current)
+    return current
+  }
+
+  /** Sees how the zones are, and which nodes' Pods are to be given up. */
+  async survey(): Promise<void> {
+    const nodes = this.#nodes.store.list()
+    const now = this.#context.clock.now()
+    const change = this.#zones.observe(nodes, now)
+    if (change === 'entered') {
+      this.#context.log.info({}, 'no node is ready: no Pods are given up until one is')
+      await Promise.all(nodes.map((node) => this.#keepPods(node)))
+    }
+    // While nothing was heard of anybody, silence meant nothing.
+    if (change === 'left') for (const heard of this.#heard.values()) heard.atMs = now
+    for (const node of nodes) if (awaitsEviction(node)) this.#awaiting.add(node.metadata.name!)
+  }
+
+  async #keepPods(node: Node): Promise<void> {
+    const taints = withoutEviction(node)
+    if (taints !== undefined)
+      await this.#taint(node, taints).catch((error) => this.#tell(node, error))
+  }
+
+  /** Gives up the Pods of nodes whose turn it is; what fails is tried in the next round. */
+  async evict(): Promise<void> {
+    const { clock } = this.#context
+    for (const name of this.#awaiting) {
+      const node = this.#nodes.store.get(name)
+      if (node === undefined || !awaitsEviction(node)) this.#awaiting.delete(name)
+      else if (this.#zones.mayEvict(zoneOf(node), clock.now())) {
+        const taints = nodeTaints(node, { now: clock.now(), mayEvict: true })
+        try {
+          if (taints !== undefined) await this.#taint(node, taints)
+          this.#awaiting.delete(name)
+        } catch (error) {
+          this.#tell(node, error)
+        }
+      }
+    }
+  }
+
+  #tell({ metadata: { name } }: Node, error: unknown): void {
+    if (isNotFound(error) || isConflict(error)) return
+    this.#context.log.info({ node: name, error: messageOf(error) }, 'taints not changed')
   }
 
   /** Nobody on the node can say any more that its Pods are ready. */
@@ -134,11 +204,18 @@ export const nodeLifecycleController: Controller = {
     const look = async (signal: AbortSignal): Promise<void> => {
       while (!signal.aborted) {
         await sleep(context.settings.nodeMonitorPeriodMs, signal)
+        await lifecycle.survey()
         for (const name of nodes.store.keys()) queue.add(name)
       }
     }
+    const evict = async (signal: AbortSignal): Promise<void> => {
+      while (!signal.aborted) {
+        await sleep(evictionPeriodMs, signal)
+        await lifecycle.evict()
+      }
+    }
     return async (signal) => {
-      await Promise.all([run(signal), look(signal)])
+      await Promise.all([run(signal), look(signal), evict(signal)])
     }
   },
 }

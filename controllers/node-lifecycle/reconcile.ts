@@ -54,11 +54,12 @@ const ownScheduleKeys = new Set([
 ])
 const ownExecuteKeys = new Set([notReady, unreachable])
 
+const isOwnExecute = ({ effect, key }: Taint): boolean =>
+  effect === 'NoExecute' && ownExecuteKeys.has(key)
 const isOwn = (taint: Taint): boolean =>
-  (taint.effect === 'NoSchedule' && ownScheduleKeys.has(taint.key)) ||
-  (taint.effect === 'NoExecute' && ownExecuteKeys.has(taint.key))
+  isOwnExecute(taint) || (taint.effect === 'NoSchedule' && ownScheduleKeys.has(taint.key))
 
-const wantedTaints = (node: Node): Taint[] => {
+const wantedTaints = (node: Node, mayEvict: boolean): Taint[] => {
   const wanted: Taint[] = []
   for (const [type, keys] of Object.entries(scheduleTaints)) {
     const key = keys[conditionOf(node, type)?.status ?? '']
@@ -66,17 +67,51 @@ const wantedTaints = (node: Node): Taint[] => {
   }
   if (node.spec.unschedulable) wanted.push({ key: unschedulable, effect: 'NoSchedule' })
   const ready = scheduleTaints.Ready![conditionOf(node, 'Ready')?.status ?? '']
-  if (ready !== undefined) wanted.push({ key: ready, effect: 'NoExecute' })
+  const isEvicting = (node.spec.taints ?? []).some(isOwnExecute)
+  if (ready !== undefined && (mayEvict || isEvicting))
+    wanted.push({ key: ready, effect: 'NoExecute' })
   return wanted
 }
 
-/** The taints that the node should have, or undefined when it has them. Those of others stay. */
-export const nodeTaints = (node: Node, now: number): Taint[] | undefined => {
+/** The node is not ready and its Pods are not given up yet. */
+export const awaitsEviction = (node: Node): boolean =>
+  scheduleTaints.Ready![conditionOf(node, 'Ready')?.status ?? ''] !== undefined &&
+  !(node.spec.taints ?? []).some(isOwnExecute)
+
+/**
+ * The taints that the node should have, or undefined when it has them. Those of others stay. Pods of a node that has
+ * become unready are given up (NoExecute) with `mayEvict` only; a node that they leave already gets the taint that fits
+ * at once.
+ */
+export const nodeTaints = (
+  node: Node,
+  { now, mayEvict }: { now: number; mayEvict: boolean },
+): Taint[] | undefined => {
   const taints = node.spec.taints ?? []
-  const wanted = wantedTaints(node)
+  const wanted = wantedTaints(node, mayEvict)
   const is = (a: Taint) => (b: Taint) => a.key === b.key && a.effect === b.effect
   const kept = taints.filter((t) => !isOwn(t) || wanted.some(is(t)))
   const missing = wanted.filter((t) => !taints.some(is(t)))
   if (missing.length === 0 && kept.length === taints.length) return undefined
   return [...kept, ...missing.map((t) => ({ ...t, timeAdded: formatTime(now) }))]
+}
+
+/** The taints without those by which Pods are given up, or undefined when there are none. */
+export const withoutEviction = (node: Node): Taint[] | undefined => {
+  const taints = node.spec.taints ?? []
+  const kept = taints.filter((taint) => !isOwnExecute(taint))
+  return kept.length < taints.length ? kept : undefined
+}
+
+/** Labels of old that follow those of today, as changes; undefined when they do. */
+export const oldLabels = ({
+  metadata: { labels = {} },
+}: Node): Record<string, string> | undefined => {
+  const changes: Record<string, string> = {}
+  for (const name of ['os', 'arch']) {
+    const value = labels[`kubernetes.io/${name}`]
+    const old = `beta.kubernetes.io/${name}`
+    if (value !== undefined && labels[old] !== value) changes[old] = value
+  }
+  return Object.keys(changes).length > 0 ? changes : undefined
 }

@@ -11,7 +11,7 @@ import { isAlreadyExists, isConflict, isNotFound } from '#client/errors.js'
 import { Informer } from '#client/informer.js'
 import { parseKubeconfig } from '#client/kubeconfig.js'
 import { silentLog } from '#client/log.js'
-import type { Pod } from '#client/pod.js'
+import { conditionOf, type Node, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { createServer } from '#server/create-server.js'
 
@@ -128,21 +128,24 @@ export const pretendNode = async (
     metadata: at,
     spec: { holderIdentity: name, renewTime: formatMicroTime(systemClock.now()) },
   })
-  await client.patch(
-    resources.nodes,
-    { name },
-    { status: ready() },
-    { type: 'merge', subresource: 'status' },
-  )
-  const beat = setInterval(() => {
-    client
-      .patch(
-        resources.leases,
-        at,
-        { spec: { renewTime: formatMicroTime(systemClock.now()) } },
-        { type: 'merge' },
-      )
-      .catch(() => {})
+  const post = () =>
+    client.patch(
+      resources.nodes,
+      { name },
+      { status: ready() },
+      { type: 'merge', subresource: 'status' },
+    )
+  await post()
+  const beat = setInterval(async () => {
+    try {
+      const spec = { renewTime: formatMicroTime(systemClock.now()) }
+      await client.patch(resources.leases, at, { spec }, { type: 'merge' })
+      // As a kubelet does that was called silent, and is not.
+      const node = await client.get<Node>(resources.nodes, { name })
+      if (conditionOf(node, 'Ready')?.status === 'Unknown' && !stop.signal.aborted) await post()
+    } catch {
+      // The next beat comes soon.
+    }
   }, 200)
 
   const running = new Map<string, Set<string>>()

@@ -328,6 +328,8 @@ t.test(
     const namespace = 'lost'
     await createNamespace(namespace)
     const node = await pretendNode(t, client, 'n1')
+    // Were it alone, all nodes would be lost, and then nobody is given up.
+    await pretendNode(t, client, 'n2')
     const stop = new AbortController()
     const manager = runControllerManager({
       client: createClient(client.config, 'kube-controller-manager'),

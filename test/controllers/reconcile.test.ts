@@ -13,7 +13,6 @@ import {
   signRequest,
 } from '#controllers/certificates/sign.js'
 import { aggregatedRules } from '#controllers/clusterrole-aggregation/controller.js'
-import { selectControllers } from '#controllers/controllers.js'
 import { dueTimes, formatInZone, parseSchedule } from '#controllers/cronjob/schedule.js'
 import { planDaemons } from '#controllers/daemonset/reconcile.js'
 import type { Deployment, OwnedSet } from '#controllers/deployment/deployment.js'
@@ -574,15 +573,6 @@ t.test('the ttl of a node follows the size of the cluster, with some play', (t) 
   }
   t.same(walk(100, 101, 95, 89), [0, 1, 1, 0])
   t.same(walk(5000, 1900, 1700, 0), [4, 4, 3, 0])
-  t.end()
-})
-
-t.test('--controllers chooses as upstream does', (t) => {
-  const names = (...wanted: string[]) => selectControllers(wanted).map((c) => c.name)
-  t.ok(names('*').includes('job-controller'))
-  t.notOk(names('*', '-job-controller').includes('job-controller'))
-  t.same(names('job-controller'), ['job-controller'])
-  t.throws(() => names('nothing'), /unknown controller "nothing"/)
   t.end()
 })
 
