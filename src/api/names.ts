@@ -55,7 +55,12 @@ const labelValue = rule(
 
 const byteLength = (text: string): number => Buffer.byteLength(text)
 
+/** What fits a rule is ASCII, so that its length is that of its bytes. */
+const fits = (value: string, { pattern }: Rule, lengthMax: number): boolean =>
+  value.length <= lengthMax && pattern.test(value)
+
 export const isDns1123Label = (value: string): string[] => {
+  if (fits(value, dns1123Label, 63)) return []
   const messages: string[] = []
   if (byteLength(value) > 63) messages.push(maxCharacters(63))
   if (!dns1123Label.pattern.test(value))
@@ -66,6 +71,7 @@ export const isDns1123Label = (value: string): string[] => {
 }
 
 export const isDns1123Subdomain = (value: string): string[] => {
+  if (fits(value, dns1123Subdomain, 253)) return []
   const messages: string[] = []
   if (byteLength(value) > 253) messages.push(maxCharacters(253))
   if (!dns1123Subdomain.pattern.test(value)) messages.push(dns1123Subdomain.message)
@@ -90,6 +96,7 @@ const prefixMessages = (prefix: string): string[] => {
 
 /** A label key: a name, or a DNS subdomain, a slash and a name. */
 export const isQualifiedName = (value: string): string[] => {
+  if (fits(value, labelKey, 63)) return []
   const parts = value.split('/')
   if (parts.length > 2)
     return [
@@ -104,6 +111,7 @@ export const isQualifiedName = (value: string): string[] => {
 }
 
 export const isLabelValue = (value: string): string[] => {
+  if (fits(value, labelValue, 63)) return []
   const messages: string[] = []
   if (byteLength(value) > 63) messages.push(maxBytes(63))
   if (!labelValue.pattern.test(value)) messages.push(labelValue.message)

@@ -35,13 +35,15 @@ const immutable = 'field is immutable'
 export const validateLabels = (
   labels: Record<string, string> = {},
   path = 'metadata.labels',
-): FieldError[] =>
-  Object.keys(labels)
-    .sort()
-    .flatMap((key) => [
-      ...isQualifiedName(key).map((m) => invalid(path, key, m)),
-      ...isLabelValue(labels[key]!).map((m) => invalid(path, labels[key], m)),
-    ])
+): FieldError[] => {
+  const errors: FieldError[] = []
+  for (const key of Object.keys(labels).sort()) {
+    for (const message of isQualifiedName(key)) errors.push(invalid(path, key, message))
+    for (const message of isLabelValue(labels[key]!))
+      errors.push(invalid(path, labels[key], message))
+  }
+  return errors
+}
 
 export const validateAnnotations = (
   annotations: Record<string, string> = {},
@@ -137,8 +139,25 @@ const validateGeneration = (meta: ObjectMeta): FieldError[] =>
     ? [invalid('metadata.generation', meta.generation, 'must be greater than or equal to 0')]
     : []
 
+/** What upstream checks again in each of its functions, here once for all of them. */
+const commonErrors = (meta: ObjectMeta) => ({
+  generation: validateGeneration(meta),
+  maps: [
+    ...validateLabels(meta.labels),
+    ...validateAnnotations(meta.annotations),
+    ...validateOwnerReferences(meta.ownerReferences),
+  ],
+  managedFields: validateManagedFields(meta.managedFields),
+})
+type CommonErrors = ReturnType<typeof commonErrors>
+
 /** Upstream's ValidateObjectMetaAccessor. */
-const validateMeta = (meta: ObjectMeta, namespaced: boolean, nameRule: NameRule): FieldError[] => {
+const validateMeta = (
+  meta: ObjectMeta,
+  namespaced: boolean,
+  nameRule: NameRule,
+  common: CommonErrors,
+): FieldError[] => {
   const errors: FieldError[] = []
   const base = meta.generateName ?? ''
   if (base !== '')
@@ -149,12 +168,10 @@ const validateMeta = (meta: ObjectMeta, namespaced: boolean, nameRule: NameRule)
   return [
     ...errors,
     ...validateNamespace(meta, namespaced),
-    ...validateGeneration(meta),
-    ...validateLabels(meta.labels),
-    ...validateAnnotations(meta.annotations),
-    ...validateOwnerReferences(meta.ownerReferences),
+    ...common.generation,
+    ...common.maps,
     ...validateFinalizers(meta.finalizers),
-    ...validateManagedFields(meta.managedFields),
+    ...common.managedFields,
   ]
 }
 
@@ -175,7 +192,7 @@ const validateFinalizerNames = (meta: ObjectMeta, definition: ResourceDefinition
 }
 
 const changed = (path: string, next: unknown, previous: unknown): FieldError[] =>
-  jsonEqual((next ?? null) as JsonValue, (previous ?? null) as JsonValue)
+  next === previous || jsonEqual((next ?? null) as JsonValue, (previous ?? null) as JsonValue)
     ? []
     : [invalid(path, next ?? null, immutable)]
 
@@ -183,7 +200,11 @@ const goStrings = (values: string[]): string =>
   `[]string{${values.map((v) => JSON.stringify(v)).join(', ')}}`
 
 /** Upstream's ValidateObjectMetaAccessorUpdate. */
-const validateMetaChange = (next: ObjectMeta, previous: ObjectMeta): FieldError[] => {
+const validateMetaChange = (
+  next: ObjectMeta,
+  previous: ObjectMeta,
+  common: CommonErrors,
+): FieldError[] => {
   const errors: FieldError[] = []
   if (previous.deletionTimestamp !== undefined) {
     const had = new Set(previous.finalizers ?? [])
@@ -198,7 +219,7 @@ const validateMetaChange = (next: ObjectMeta, previous: ObjectMeta): FieldError[
   }
   return [
     ...errors,
-    ...validateGeneration(next),
+    ...common.generation,
     ...changed('metadata.name', next.name ?? '', previous.name ?? ''),
     ...changed('metadata.namespace', next.namespace ?? '', previous.namespace ?? ''),
     ...changed('metadata.uid', next.uid, previous.uid),
@@ -209,10 +230,8 @@ const validateMetaChange = (next: ObjectMeta, previous: ObjectMeta): FieldError[
       next.deletionGracePeriodSeconds,
       previous.deletionGracePeriodSeconds,
     ),
-    ...validateLabels(next.labels),
-    ...validateAnnotations(next.annotations),
-    ...validateOwnerReferences(next.ownerReferences),
-    ...validateManagedFields(next.managedFields),
+    ...common.maps,
+    ...common.managedFields,
   ]
 }
 
@@ -223,8 +242,9 @@ const nameRuleOf = (definition: ResourceDefinition): NameRule =>
 export const validateMetaOnCreate = (
   meta: ObjectMeta,
   definition: ResourceDefinition,
+  common: CommonErrors = commonErrors(meta),
 ): FieldError[] => [
-  ...validateMeta(meta, definition.namespaced, nameRuleOf(definition)),
+  ...validateMeta(meta, definition.namespaced, nameRuleOf(definition), common),
   ...validateFinalizerNames(meta, definition),
 ]
 
@@ -235,10 +255,11 @@ export const validateMetaOnUpdate = (
   definition: ResourceDefinition,
 ): FieldError[] => {
   const repeats = definition.strategy.metadataRevalidation ?? 'full'
-  const change = validateMetaChange(next, previous)
-  const errors = [...validateMeta(next, definition.namespaced, pathSegmentName), ...change]
+  const common = commonErrors(next)
+  const change = validateMetaChange(next, previous, common)
+  const errors = [...validateMeta(next, definition.namespaced, pathSegmentName, common), ...change]
   if (repeats === 'none') return errors
   errors.push(...change, ...validateFinalizerNames(next, definition))
   if (repeats === 'change') return errors
-  return [...errors, ...validateMetaOnCreate(next, definition)]
+  return [...errors, ...validateMetaOnCreate(next, definition, common)]
 }

@@ -5,14 +5,28 @@ export const each = <T>(
   path: string,
   list: readonly T[] | undefined | null,
   check: (item: T, path: string, at: number) => FieldError[],
-): FieldError[] => (list ?? []).flatMap((item, at) => check(item, index(path, at), at))
+): FieldError[] => {
+  const errors: FieldError[] = []
+  const length = list?.length ?? 0
+  for (let at = 0; at < length; at++) {
+    const found = check(list![at]!, index(path, at), at)
+    if (found.length > 0) errors.push(...found)
+  }
+  return errors
+}
 
 /** Keys in order: upstream's order is that of a Go map, which is none. */
 export const eachEntry = <T>(
   path: string,
   map: Readonly<Record<string, T>> | undefined | null,
   check: (key: string, value: T, path: string) => FieldError[],
-): FieldError[] =>
-  Object.keys(map ?? {})
-    .sort()
-    .flatMap((key) => check(key, map![key]!, index(path, key)))
+): FieldError[] => {
+  const errors: FieldError[] = []
+  for (const key of sortedKeys(map)) errors.push(...check(key, map![key]!, index(path, key)))
+  return errors
+}
+
+const sortedKeys = (map: object | undefined | null): string[] => {
+  const keys = Object.keys(map ?? {})
+  return keys.length < 2 ? keys : keys.sort()
+}

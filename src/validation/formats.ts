@@ -4,8 +4,10 @@ import { isDns1123Label, isDns1123Subdomain, regexMessage } from '#api/names.js'
 
 const at =
   (messagesOf: (value: string) => string[]) =>
-  (path: string, value: string): FieldError[] =>
-    messagesOf(value).map((message) => invalid(path, value, message))
+  (path: string, value: string): FieldError[] => {
+    const messages = messagesOf(value)
+    return messages.length === 0 ? [] : messages.map((message) => invalid(path, value, message))
+  }
 
 export const validDnsLabel = at(isDns1123Label)
 export const validDnsSubdomain = at(isDns1123Subdomain)

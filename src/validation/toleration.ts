@@ -1,6 +1,7 @@
 /** Tolerations of pods and runtime classes (pkg/apis/core/validation ValidateTolerations). */
-import { child, type FieldError, index, invalid, notSupported } from '#api/field-error.js'
+import { child, type FieldError, invalid, notSupported } from '#api/field-error.js'
 import { isLabelValue } from '#api/names.js'
+import { each } from './each.js'
 import { validLabelName } from './label-selector.js'
 
 export interface Toleration {
@@ -60,4 +61,4 @@ const tolerationErrors = (toleration: Toleration, path: string): FieldError[] =>
 }
 
 export const validTolerations = (path: string, tolerations: readonly Toleration[]): FieldError[] =>
-  tolerations.flatMap((toleration, i) => tolerationErrors(toleration, index(path, i)))
+  each(path, tolerations, tolerationErrors)

@@ -3,6 +3,7 @@ import { child, type FieldError, index, invalid, notFound, required } from '#api
 import type { Fields } from '#api/object.js'
 import { each } from '../each.js'
 import { validConfigKey, validDnsSubdomain, validEnvName, validNoBacksteps } from '../formats.js'
+import { containerLists, hasContainer } from './container-lists.js'
 import { environmentFields, validFieldRef, validResourceFieldRef } from './field-references.js'
 
 const keySelector = (path: string, { name = '', key = '' }: Fields): FieldError[] => [
@@ -28,7 +29,6 @@ const sources: Readonly<Record<string, (path: string, source: Fields) => FieldEr
 }
 
 const valueFromErrors = (path: string, { value = '', valueFrom }: Fields): FieldError[] => {
-  if (valueFrom === undefined) return []
   const given = Object.keys(sources).filter((name) => valueFrom[name] !== undefined)
   const errors = given.flatMap((name) => sources[name]!(child(path, name), valueFrom[name]))
   if (given.length === 0)
@@ -47,12 +47,13 @@ const valueFromErrors = (path: string, { value = '', valueFrom }: Fields): Field
 }
 
 export const validEnv = (path: string, env: Fields[] | undefined): FieldError[] =>
-  each(path, env, (variable, at) => [
-    ...(variable.name === ''
-      ? [required(child(at, 'name'))]
-      : validEnvName(child(at, 'name'), variable.name)),
-    ...valueFromErrors(child(at, 'valueFrom'), variable),
-  ])
+  each(path, env, (variable, at) => {
+    const nameAt = child(at, 'name')
+    const errors = variable.name === '' ? [required(nameAt)] : validEnvName(nameAt, variable.name)
+    return variable.valueFrom === undefined
+      ? errors
+      : [...errors, ...valueFromErrors(child(at, 'valueFrom'), variable)]
+  })
 
 const sourceName = (path: string, name: string): FieldError[] =>
   // A prefix is enough here: upstream checks the name as one.
@@ -76,8 +77,12 @@ export const validEnvFrom = (path: string, envFrom: Fields[] | undefined): Field
     return errors
   })
 
+const readsFiles = ({ env }: Fields): boolean =>
+  env?.some(({ valueFrom }: Fields) => valueFrom?.fileKeyRef !== undefined) ?? false
+
 /** Files of variables lie in emptyDir volumes; looked at last, over all containers (validateFileKeyRefVolumes). */
 export const validFileKeyVolumes = (path: string, spec: Fields): FieldError[] => {
+  if (!hasContainer(spec, readsFiles)) return []
   const volumes = new Map(((spec.volumes ?? []) as Fields[]).map((v) => [v.name ?? '', v]))
   const inVariable = ({ valueFrom }: Fields, at: string): FieldError[] => {
     if (valueFrom?.fileKeyRef === undefined) return []
@@ -89,7 +94,7 @@ export const validFileKeyVolumes = (path: string, spec: Fields): FieldError[] =>
       ? [invalid(volumeAt, volumeName, 'referenced volume must be of type emptyDir')]
       : []
   }
-  return ['initContainers', 'containers', 'ephemeralContainers'].flatMap((list) =>
+  return containerLists.flatMap((list) =>
     ((spec[list] ?? []) as Fields[]).flatMap((container, i) =>
       each(child(index(child(path, list), i), 'env'), container.env as Fields[], inVariable),
     ),

@@ -124,8 +124,10 @@ const requirementErrors = (
     ...listErrors(child(path, 'limits'), requirements.limits, name),
     ...requestErrors(path, requirements, name),
   ]
-  const names = Object.keys({ ...requirements.limits, ...requirements.requests })
-  if (names.some(isHugePages) && !names.includes('cpu') && !names.includes('memory'))
+  const isNamed = (is: (name: string) => boolean): boolean =>
+    Object.keys(requirements.limits ?? {}).some(is) ||
+    Object.keys(requirements.requests ?? {}).some(is)
+  if (isNamed(isHugePages) && !isNamed((name) => name === 'cpu' || name === 'memory'))
     errors.push(forbidden(path, 'HugePages require cpu or memory'))
   return errors
 }

@@ -121,6 +121,7 @@ const annotationWarnings = (
   const keys = Object.keys(annotations ?? {})
     .sort()
     .filter(standsAlone(annotations ?? {}, spec))
+  if (keys.length === 0) return []
   return [
     ...goneAnnotations.flatMap(([name, since, field]) =>
       keys

@@ -1,6 +1,7 @@
 /** What a pod for Windows, or one for Linux, cannot have (kubernetes, core/validation: validateWindows). */
 import { child, type FieldError, forbidden, index, invalid } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
+import { containerLists, hasContainer } from './container-lists.js'
 
 const notForWindows = 'cannot be set for a windows pod'
 const notForLinux = 'windows options cannot be set for a linux pod'
@@ -38,7 +39,7 @@ const set = (path: string, part: Fields | undefined, fields: readonly string[], 
     .map((field) => forbidden(child(path, field), why))
 
 const inContainers = (path: string, spec: Fields, fields: readonly string[], why: string) =>
-  ['initContainers', 'containers', 'ephemeralContainers'].flatMap((list) =>
+  containerLists.flatMap((list) =>
     ((spec[list] ?? []) as Fields[]).flatMap((container, i) =>
       set(
         child(index(child(path, list), i), 'securityContext'),
@@ -64,11 +65,14 @@ export const windowsErrors = (path: string, spec: Fields): FieldError[] => {
   ]
 }
 
+const isForWindows = ({ securityContext }: Fields): boolean =>
+  securityContext?.windowsOptions !== undefined
+
 /** Containers that run as processes of their Windows node (validateWindowsHostProcessPod). */
 export const hostProcessErrors = (path: string, spec: Fields): FieldError[] => {
   const ofPod: boolean | undefined = spec.securityContext?.windowsOptions?.hostProcess
-  const lists = ['initContainers', 'containers', 'ephemeralContainers']
-  const values = lists.flatMap((list) =>
+  if (ofPod === undefined && !hasContainer(spec, isForWindows)) return []
+  const values = containerLists.flatMap((list) =>
     ((spec[list] ?? []) as Fields[]).map((container, i) => ({
       at: child(index(child(path, list), i), 'securityContext', 'windowsOptions', 'hostProcess'),
       value: container.securityContext?.windowsOptions?.hostProcess as boolean | undefined,
