@@ -1,7 +1,6 @@
 /** The JSON of a list, laid out from the bytes of its items before any of them is copied. */
 import { stringify } from '#api/json.js'
 import type { StoredObject } from '#cacher/object-storage.js'
-import { limits } from '#limits'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { bytesOf, itemOf, viewOf } from './stored-json.js'
 
@@ -31,13 +30,14 @@ const comma = 0x2c
 const brace = 0x7b
 
 export class ListBody {
-  /** Of all segments together. */
+  /** Bytes of the whole. */
   readonly length: number
-  readonly #head: string
-  readonly #end: string
+  readonly #head: Buffer
+  readonly #end: Buffer
   readonly #items: Buffer[] = []
-  /** How many bytes at the start of an item are left out, for the brace that takes their place. */
+  /** What of each item is left out for the brace that takes its place. */
   readonly #skipped: number[] = []
+  readonly #hasBraces: boolean
 
   /** `frame` is everything before the first item and after the last one. */
   constructor(
@@ -45,18 +45,19 @@ export class ListBody {
     definition: ResourceDefinition,
     items: readonly StoredObject[],
   ) {
-    const [head, end] = frame
-    this.#head = head
-    this.#end = end
-    let length = Buffer.byteLength(head) + Buffer.byteLength(end) + Math.max(0, items.length - 1)
+    this.#head = Buffer.from(frame[0])
+    this.#end = Buffer.from(frame[1])
     const opening = definition.isCustom ? undefined : openingOf(definition)
+    this.#hasBraces = opening !== undefined
+    let length = this.#head.length + this.#end.length + Math.max(0, items.length - 1)
+    if (this.#hasBraces) length += items.length
     for (const stored of items) {
       let bytes = bytesOf(definition, stored)
       let skipped = 0
-      if (opening !== undefined) {
-        const size = opening.length
-        if (startsWith(bytes, opening)) skipped = size - 1
-        else bytes = Buffer.from(`${stringify(itemOf(definition, viewOf(definition, stored)))}\n`)
+      if (opening !== undefined && startsWith(bytes, opening)) skipped = opening.length
+      else if (opening !== undefined) {
+        bytes = Buffer.from(`${stringify(itemOf(definition, viewOf(definition, stored)))}\n`)
+        skipped = 1
       }
       this.#items.push(bytes)
       this.#skipped.push(skipped)
@@ -65,33 +66,39 @@ export class ListBody {
     this.length = length
   }
 
-  /** In buffers of about `limits.listSegmentBytes`, each made when the one before is on its way. */
-  *segments(): Generator<Buffer, void> {
-    let left = this.length
-    let segment = Buffer.allocUnsafe(0)
-    let at = 0
-    const room = (size: number): Buffer | undefined => {
-      if (at + size <= segment.length) return undefined
-      const full = segment.subarray(0, at)
-      left -= at
-      segment = Buffer.allocUnsafe(Math.min(left, Math.max(size, limits.listSegmentBytes)))
-      at = 0
-      return full.length > 0 ? full : undefined
-    }
-    room(Buffer.byteLength(this.#head))
-    at += segment.write(this.#head)
+  /** The whole in one buffer. */
+  bytes(): Buffer {
+    const bytes = Buffer.allocUnsafe(this.length)
+    this.segments(bytes).next()
+    return bytes
+  }
+
+  /** The whole bit by bit, each in the place of the one before: `room` is filled as often as it takes. */
+  *segments(room: Buffer): Generator<Buffer, void> {
+    let at = this.#head.copy(room)
     for (const [i, bytes] of this.#items.entries()) {
-      const skipped = this.#skipped[i]!
-      const full = room(bytes.length - skipped)
-      if (full !== undefined) yield full
-      if (i > 0) segment[at++] = comma
-      const start = at
-      at += bytes.copy(segment, at, skipped, bytes.length - 1)
-      segment[start] = brace
+      if (at + 2 > room.length) {
+        yield room.subarray(0, at)
+        at = 0
+      }
+      if (i > 0) room[at++] = comma
+      if (this.#hasBraces) room[at++] = brace
+      const end = bytes.length - 1
+      for (let from = this.#skipped[i]!; from < end; ) {
+        if (at === room.length) {
+          yield room
+          at = 0
+        }
+        const copied = bytes.copy(room, at, from, end)
+        from += copied
+        at += copied
+      }
     }
-    const full = room(Buffer.byteLength(this.#end))
-    if (full !== undefined) yield full
-    at += segment.write(this.#end, at)
-    yield segment.subarray(0, at)
+    if (at + this.#end.length > room.length) {
+      yield room.subarray(0, at)
+      at = 0
+    }
+    at += this.#end.copy(room, at)
+    yield room.subarray(0, at)
   }
 }

@@ -169,10 +169,7 @@ export const sendList = (
     const frame = frameOfList(definition, apiVersion, metadata)
     const body = new ListBody(frame, definition, page.items)
     if (!isIndented(negotiated, request)) return sendSegments(request, reply, body)
-    const text = Buffer.concat([...body.segments()])
-      .toString()
-      .trimEnd()
-    return sendBytes(request, reply, Buffer.from(indent(text)))
+    return sendBytes(request, reply, Buffer.from(indent(body.bytes().toString().trimEnd())))
   }
   return sendValue(request, reply, listValue(target, request, { page, metadata }, negotiated), {
     code: 200,

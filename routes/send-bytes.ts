@@ -13,13 +13,17 @@ const compress = promisify(gzip)
 const acceptsGzip = (request: FastifyRequest): boolean =>
   /(?:^|,)\s*gzip\s*(?:,|$)/.test(String(request.headers['accept-encoding'] ?? ''))
 
-/** Bytes need nothing of what Fastify's send looks after; over HTTP/2 it cuts them into frames. */
+/**
+ * Bytes need nothing of what Fastify's send looks after; over HTTP/2 it cuts them into frames. What one turn answers goes
+ * out at its end: a client that is woken up finds several answers, where it would have to be woken for each.
+ */
 const writeBytes = (request: FastifyRequest, reply: FastifyReply, bytes: Buffer): void => {
   if (request.raw.httpVersionMajor === 2) {
     reply.send(bytes)
     return
   }
-  writeHead(reply, bytes.length).raw.end(bytes)
+  const { raw } = writeHead(reply, bytes.length)
+  setImmediate(() => raw.end(bytes))
 }
 
 /** From here on the answer is ours to write. */
@@ -45,39 +49,48 @@ export const sendBytes = (
     ? writeBytes(request, reply, bytes)
     : sendPacked(reply, bytes)
 
-/** Others have their turn after each few segments, and a client that does not read stops us from making more. */
+/** Segments that no answer is written from: memory that is used anew costs neither page faults nor garbage collection. */
+const spare: Buffer[] = []
+
+const giveBack = (segment: Buffer): void => {
+  if (spare.length < limits.listSegmentsKept) spare.push(segment)
+}
+
+/**
+ * One segment at a time: the next is made when the one before is on its way, so that a client that does not read holds
+ * one, and others have their turn in between. What a client leaves behind is not used again: Node may still hold it.
+ */
 const writeSegments = async (response: ServerResponse, body: ListBody): Promise<void> => {
+  const segment = spare.pop() ?? Buffer.allocUnsafeSlow(limits.listSegmentBytes)
   let closed = false
   let goOn = (): void => {}
-  response.on('drain', () => goOn())
   response.on('close', () => {
     closed = true
     goOn()
   })
-  let sinceTurn = 0
-  for (const segment of body.segments()) {
+  let left = body.length
+  await nextTurn()
+  if (closed) return
+  for (const bytes of body.segments(segment)) {
+    left -= bytes.length
+    if (left === 0) {
+      response.end(bytes, () => giveBack(segment))
+      return
+    }
+    await new Promise<void>((resolve) => {
+      goOn = resolve
+      response.write(bytes, () => resolve())
+    })
     if (closed) return
-    response.write(segment)
-    sinceTurn += segment.length
-    if (sinceTurn < limits.clientSocketBytesMax) continue
-    sinceTurn = 0
-    await nextTurn()
-    if (!closed && response.writableLength >= limits.clientSocketBytesMax)
-      await new Promise<void>((resolve) => {
-        goOn = resolve
-      })
   }
-  response.end()
 }
 
-/** A large answer goes out bit by bit, as the client takes it, unless it is to be compressed. */
+/** A list goes out bit by bit, as the client takes it, unless it is to be compressed. */
 export const sendSegments = (
   request: FastifyRequest,
   reply: FastifyReply,
   body: ListBody,
-): void | Promise<void> => {
-  if (body.length > limits.listSegmentBytes && !acceptsGzip(request))
-    return writeSegments(writeHead(reply, body.length).raw, body)
-  const [first, ...more] = body.segments()
-  return sendBytes(request, reply, more.length === 0 ? first! : Buffer.concat([first!, ...more]))
-}
+): void | Promise<void> =>
+  body.length <= limits.gzipBytesMin || !acceptsGzip(request)
+    ? writeSegments(writeHead(reply, body.length).raw, body)
+    : sendPacked(reply, body.bytes())

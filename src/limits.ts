@@ -83,6 +83,8 @@ export const limits = {
   gzipBytesMin: 128 * 1024,
   /** A list is put together and sent in buffers of this size. */
   listSegmentBytes: 128 * 1024,
+  /** Such buffers that are kept for the next lists when none is under way. */
+  listSegmentsKept: 16,
   /** Wait of a consistent read for the cache to reach what a shared store has, before the store itself is read; upstream's blockTimeout. */
   consistentReadWaitMs: 3_000,
   /** How long a start waits for an etcd that is not there; upstream's dialTimeout. */

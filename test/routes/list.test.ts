@@ -1,0 +1,46 @@
+/** Lists go out in memory that later lists use again: whoever reads slowly, or leaves, gets and spoils nothing of others. */
+import { once } from 'node:events'
+import http from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { ApiClient } from './api-client.js'
+import { startApiServer } from './api-server.js'
+
+const kilobyte = 1024
+/** From nearly nothing to what fills several segments by itself; together more than sockets take from who does not read. */
+const sizes = [1, 10, 300, 100, 127, 128, 2, ...new Array<number>(12).fill(900)]
+
+t.test('lists at once, slow and broken off ones among them, show what is stored', async (t) => {
+  const server = await startApiServer()
+  const api = new ApiClient(server.url)
+  t.teardown(async () => {
+    api.close()
+    await server.close()
+  })
+  const path = '/api/v1/namespaces/x/configmaps'
+  const expected = []
+  for (const [i, size] of sizes.entries()) {
+    const data = { text: `${i} é `.repeat((size * kilobyte) / 6) }
+    const name = `m${String(i).padStart(2, '0')}`
+    const { body } = await api.post(path, { metadata: { name }, data })
+    const { kind: _kind, apiVersion: _version, ...item } = body
+    expected.push(item)
+  }
+  const open = async (): Promise<http.IncomingMessage> => {
+    const request = http.get(server.url + path, { agent: false })
+    const [response] = await once(request, 'response')
+    return response as http.IncomingMessage
+  }
+  const slow = await open()
+  const left = await Promise.all([open(), open(), open()])
+  await sleep(20)
+  for (const response of left) response.destroy()
+  const lists = await Promise.all([api.get(path), api.get(path), api.get(path)])
+  for (const { body, text, headers } of lists) {
+    t.same(body.items, expected)
+    t.equal(Buffer.byteLength(text), Number(headers['content-length']))
+  }
+  const chunks: Buffer[] = []
+  for await (const chunk of slow) chunks.push(chunk as Buffer)
+  t.same(JSON.parse(Buffer.concat(chunks).toString()).items, expected)
+})
