@@ -13,10 +13,9 @@ import {
   compilePolicyExpression,
   type PolicyExpression,
   type PolicyNames,
-  results,
 } from '#cel/policy-environment.js'
 import type { Type } from '#cel/types.js'
-import { CelError, type CelValue, MapValue } from '#cel/values.js'
+import { CelError, type CelValue } from '#cel/values.js'
 import { limits } from '#limits'
 import type { AdmissionAttributes } from '#registry/admission.js'
 
@@ -142,81 +141,6 @@ export const evaluate = async (
   }
 }
 
-interface Variable {
-  readonly name: string
-  readonly expression: Expression
-}
-
-/** `variables`: each is evaluated when it is first named, and no more than once. */
-class Variables extends MapValue {
-  readonly #variables: ReadonlyMap<string, Expression>
-  readonly #values = new Map<string, CelValue | CelError>()
-  readonly #activation: Activation
-  readonly #budget: Budget
-
-  constructor(variables: readonly Variable[], activation: Activation, budget: Budget) {
-    super()
-    this.#variables = new Map(variables.map(({ name, expression }) => [name, expression]))
-    this.#activation = activation
-    this.#budget = budget
-  }
-
-  get(key: CelValue): CelValue | undefined {
-    const name = String(key)
-    const expression = this.#variables.get(name)
-    if (expression === undefined) return undefined
-    if (!this.#values.has(name)) this.#values.set(name, this.#evaluate(name, expression))
-    const value = this.#values.get(name)!
-    if (value instanceof CelError) throw value
-    return value
-  }
-  keys(): CelValue[] {
-    return [...this.#variables.keys()]
-  }
-  get size(): number {
-    return this.#variables.size
-  }
-
-  #evaluate(name: string, { program, error }: Expression): CelValue | CelError {
-    const shown = JSON.stringify(name)
-    if (program === undefined)
-      return new CelError(`composited variable ${shown} fails to compile: ${error}`)
-    try {
-      const { value, cost } = program(this.#activation, limits.celCallCostMax)
-      this.#budget.left -= cost
-      return value
-    } catch (problem) {
-      if (!(problem instanceof CelError || problem instanceof CostExceeded)) throw problem
-      return new CelError(`composited variable ${shown} fails to evaluate: ${problem.message}`)
-    }
-  }
-}
-
-/** The activation with `variables`, each of which may name the others. */
-export const withVariables = (
-  activation: Activation,
-  variables: readonly Variable[],
-  budget: Budget,
-): Activation => {
-  const all: Activation = (name) => (name === 'variables' ? values : activation(name))
-  const values = new Variables(variables, all, budget)
-  return all
-}
-
-/** The variables of a policy, each compiled with the types of those before it. */
-export const compileVariables = (
-  written: readonly { name: string; expression: string }[],
-  params: boolean,
-): { variables: Variable[]; types: Readonly<Record<string, Type>> } => {
-  const types: Record<string, Type> = {}
-  const variables = written.map(({ name, expression }) => {
-    const compiled = compile(expression, { params, variables: { ...types } }, results.anything)
-    types[name] = compiled.type
-    return { name, expression: compiled }
-  })
-  return { variables, types }
-}
-
 export interface MatchCondition {
   readonly name: string
   readonly expression: string
@@ -239,22 +163,6 @@ export const conditionsHold = async (
   }
   if (problems.length === 0) return true
   throw new EvaluationError(problems.length === 1 ? problems[0] : `[${problems.join(', ')}]`)
-}
-
-/** What was compiled for an object, until the object is written anew. */
-export const compiledOnce = <T>(make: (object: KubeObject) => T): ((object: KubeObject) => T) => {
-  const compiled = new Map<string, T>()
-  return (object) => {
-    const { uid = '', generation = 0, resourceVersion = '' } = object.metadata
-    const key = `${uid}/${generation === 0 ? resourceVersion : generation}`
-    let found = compiled.get(key)
-    if (found === undefined) {
-      found = make(object)
-      if (compiled.size >= limits.celPoliciesKept) compiled.clear()
-      compiled.set(key, found)
-    }
-    return found
-  }
 }
 
 export const noAuthorizer: Authorize = () => ({ allowed: false, reason: '' })

@@ -1,5 +1,27 @@
 /** The classes that claims and ingresses get when they name none (plugin/pkg/admission/{storage,network}). */
-import { type AdmissionPlugin, isAbout, listObjects, newestDefault } from './plugin.js'
+import type { KubeObject } from '#api/object.js'
+import { type AdmissionPlugin, isAbout, listObjects } from './plugin.js'
+
+/** The class that is the default of its kind: the newest one that says so, then the first by name. */
+const newestDefault = (
+  classes: readonly KubeObject[],
+  annotations: readonly string[],
+): KubeObject | undefined => {
+  const isDefault = (o: KubeObject): boolean =>
+    annotations.some((key) => o.metadata.annotations?.[key] === 'true')
+  const created = (o: KubeObject): string => o.metadata.creationTimestamp ?? ''
+  return classes
+    .filter(isDefault)
+    .sort((a, b) =>
+      created(a) === created(b)
+        ? (a.metadata.name ?? '') < (b.metadata.name ?? '')
+          ? -1
+          : 1
+        : created(a) < created(b)
+          ? 1
+          : -1,
+    )[0]
+}
 
 const betaClass = 'volume.beta.kubernetes.io/storage-class'
 

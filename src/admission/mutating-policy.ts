@@ -9,15 +9,12 @@ import {
   type Authorize,
   activationOf,
   compile,
-  compiledOnce,
-  compileVariables,
   conditionsHold,
   EvaluationError,
   type Expression,
   evaluate,
-  type MatchCondition,
-  withVariables,
 } from './cel.js'
+import { compiledOnce, compilePolicy, withVariables } from './compiled-policy.js'
 import { applyConfiguration, applyJsonPatches, MutationError } from './mutate-object.js'
 import type { AdmissionPlugin } from './plugin.js'
 import {
@@ -25,9 +22,9 @@ import {
   boundPolicies,
   isMeant,
   namespaceOf,
+  type PolicyMeans,
   paramsMissing,
   paramsOf,
-  type ResourceOfKind,
   requestOf,
 } from './policy-input.js'
 import { type Reinvocation, reinvocationOf } from './reinvocation.js'
@@ -64,17 +61,12 @@ const compileMutation = (written: WrittenMutation, names: PolicyNames): Mutation
       }
 }
 
-const compiledPolicy = compiledOnce(({ spec }) => {
-  const params = Boolean(spec.paramKind)
-  const { variables, types } = compileVariables(spec.variables ?? [], params)
-  const names: PolicyNames = { params, variables: types }
-  return {
-    variables,
-    conditions: ((spec.matchConditions ?? []) as MatchCondition[]).map(({ expression }) =>
-      compile(expression, names, results.boolean),
-    ),
-    mutations: ((spec.mutations ?? []) as WrittenMutation[]).map((m) => compileMutation(m, names)),
-  }
+const compiledPolicy = compiledOnce((policy) => {
+  const { names, ...compiled } = compilePolicy(policy)
+  const mutations = ((policy.spec.mutations ?? []) as WrittenMutation[]).map((m) =>
+    compileMutation(m, names),
+  )
+  return { ...compiled, mutations }
 })
 
 /** One policy, bound, with one of its parameters. */
@@ -87,14 +79,9 @@ interface Problem extends BoundPolicy {
   readonly reason?: string
 }
 
-interface Means {
-  readonly resourceOfKind: ResourceOfKind
-  readonly authorize: Authorize
-}
-
 const collect = async (
   attributes: AdmissionAttributes,
-  { resourceOfKind }: Means,
+  { resourceOfKind }: PolicyMeans,
 ): Promise<{ invocations: Invocation[]; problems: Problem[] }> => {
   const invocations: Invocation[] = []
   const problems: Problem[] = []
@@ -200,7 +187,7 @@ const contentOf = ({ object }: AdmissionAttributes): JsonObject => cloneJson(obj
 const runRound = async (
   attributes: AdmissionAttributes,
   invocations: readonly Invocation[],
-  { authorize }: Means,
+  { authorize }: PolicyMeans,
 ): Promise<Problem[]> => {
   const reinvocation = reinvocationOf(attributes, 'policies')
   reinvocation.begin(attributes)
@@ -222,7 +209,7 @@ const runRound = async (
   return problems
 }
 
-export const mutatingAdmissionPolicy = (means: Means): AdmissionPlugin => ({
+export const mutatingAdmissionPolicy = (means: PolicyMeans): AdmissionPlugin => ({
   name: 'MutatingAdmissionPolicy',
   mutate: async (attributes) => {
     if (attributes.operation === 'DELETE') return

@@ -1,8 +1,13 @@
 /** Nothing is made in a namespace that is not there or that ends (deletion.md rows 167 to 171). */
 import { ApiError, notFound } from '#api/errors.js'
-import { type AdmissionPlugin, findObject, refuse } from './plugin.js'
+import {
+  type AdmissionPlugin,
+  findNamespace,
+  isAboutNamespace,
+  namespaces,
+  refuse,
+} from './plugin.js'
 
-const namespaces = { group: '', resource: 'namespaces' }
 const immortal = new Set(['default', 'kube-system', 'kube-public'])
 
 const withCause = (error: ApiError, namespace: string): ApiError =>
@@ -23,14 +28,14 @@ const withCause = (error: ApiError, namespace: string): ApiError =>
 export const namespaceLifecycle: AdmissionPlugin = {
   name: 'NamespaceLifecycle',
   mutate: async (attributes) => {
-    const { operation, resource, namespace, ctx } = attributes
-    const isNamespace = resource.group === '' && resource.resource === 'namespaces'
+    const { operation, resource, namespace } = attributes
+    const isNamespace = isAboutNamespace(attributes)
     if (isNamespace && operation === 'DELETE' && immortal.has(attributes.name))
       throw refuse(attributes, 'this namespace may not be deleted')
     if (isNamespace || namespace === '') return
     if (operation !== 'CREATE' && operation !== 'UPDATE') return
     if (resource.resource === 'localsubjectaccessreviews') return
-    const found = await findObject(ctx, namespaces, { name: namespace })
+    const found = await findNamespace(attributes)
     if (found === undefined) throw notFound(namespaces, namespace)
     if (operation === 'CREATE' && found.status?.phase === 'Terminating')
       throw withCause(

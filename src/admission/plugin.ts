@@ -33,6 +33,12 @@ export const isPodCreate = ({ resource, subresource, operation }: AdmissionAttri
   resource.group === '' &&
   subresource === ''
 
+export const namespaces = { group: '', resource: 'namespaces' }
+
+/** Whether the request is about a Namespace itself: it carries its name as its namespace, too. */
+export const isAboutNamespace = ({ resource }: AdmissionAttributes): boolean =>
+  resource.resource === 'namespaces' && resource.group === ''
+
 /** The refusal in upstream's form: `pods "a" is forbidden: why`. */
 export const refuse = (attributes: AdmissionAttributes, why: string): ApiError =>
   forbidden(attributes.resource, attributes.name || nameOf(attributes.object), why)
@@ -55,6 +61,13 @@ export const findObject = (
     ? readObject(ctx, store, named)
     : store.atHand.get(keyOf(store.definition.storagePrefix, named))?.object
 }
+
+/** The namespace that the request is in. */
+export const findNamespace = ({
+  ctx,
+  namespace,
+}: AdmissionAttributes): KubeObject | undefined | Promise<KubeObject | undefined> =>
+  findObject(ctx, namespaces, { name: namespace })
 
 const readObject = async (
   ctx: RequestContext,
@@ -98,25 +111,4 @@ const readObjects = async (
     limit: 0,
   })
   return page.items.map((item) => item.object)
-}
-
-/** The class that is the default of its kind: the newest one that says so, then the first by name. */
-export const newestDefault = (
-  classes: readonly KubeObject[],
-  annotations: readonly string[],
-): KubeObject | undefined => {
-  const isDefault = (o: KubeObject): boolean =>
-    annotations.some((key) => o.metadata.annotations?.[key] === 'true')
-  const created = (o: KubeObject): string => o.metadata.creationTimestamp ?? ''
-  return classes
-    .filter(isDefault)
-    .sort((a, b) =>
-      created(a) === created(b)
-        ? (a.metadata.name ?? '') < (b.metadata.name ?? '')
-          ? -1
-          : 1
-        : created(a) < created(b)
-          ? 1
-          : -1,
-    )[0]
 }

@@ -5,10 +5,11 @@ import type { KubeObject } from '#api/object.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import {
   type AdmissionPlugin,
-  findObject,
+  findNamespace,
   isAbout,
   isPodCreate,
   listObjects,
+  namespaces,
   refuse,
 } from './plugin.js'
 import { subjectOf, type Violation, violations } from './pod-security-checks.js'
@@ -76,11 +77,8 @@ const warnOf = (attributes: AdmissionAttributes, pod: KubeObject, namespace: Kub
     )
 }
 
-const namespaceOf = ({ ctx, namespace }: AdmissionAttributes) =>
-  findObject(ctx, { group: '', resource: 'namespaces' }, { name: namespace })
-
 const admitPod = async (attributes: AdmissionAttributes): Promise<void> => {
-  const namespace = await namespaceOf(attributes)
+  const namespace = await findNamespace(attributes)
   if (namespace === undefined) return
   const pod = attributes.object!
   const enforced = levelOf(namespace, 'enforce')
@@ -154,20 +152,20 @@ const debugged = {
   subresource: 'ephemeralcontainers',
   operations: ['UPDATE'],
 } as const
-const namespaceWrites = { group: '', resource: 'namespaces', operations: writes }
 
 export const podSecurity: AdmissionPlugin = {
   name: 'PodSecurity',
   resources: ['pods', 'namespaces', ...workloads.map(([, resource]) => resource)],
   validate: async (attributes) => {
     if (isPodCreate(attributes) || isAbout(attributes, debugged)) return admitPod(attributes)
-    if (isAbout(attributes, namespaceWrites)) return admitNamespace(attributes)
+    if (isAbout(attributes, { ...namespaces, operations: writes }))
+      return admitNamespace(attributes)
     const isWorkload = workloads.some(([group, resource]) =>
       isAbout(attributes, { group, resource, operations: writes }),
     )
     if (!isWorkload) return
     const template = templateOf(attributes.object!)
-    const namespace = template === undefined ? undefined : await namespaceOf(attributes)
+    const namespace = template === undefined ? undefined : await findNamespace(attributes)
     if (namespace !== undefined) warnOf(attributes, template!, namespace)
   },
 }

@@ -4,13 +4,20 @@ import { type GroupResource, type GroupVersionKind, parseGroupVersion } from '#a
 import type { KubeObject } from '#api/object.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import { selectorMatches } from '#registry/label-selector.js'
-import { findObject, listObjects } from './plugin.js'
+import type { Authorize } from './cel.js'
+import { findNamespace, findObject, isAboutNamespace, listObjects } from './plugin.js'
 import { admissionRequest, matchesRequest } from './request-match.js'
 
 /** The resource behind a kind; undefined for an unknown one. */
 export type ResourceOfKind = (
   kind: GroupVersionKind,
 ) => (GroupResource & { namespaced: boolean }) | undefined
+
+/** What policies ask of the server beside its objects. */
+export interface PolicyMeans {
+  readonly resourceOfKind: ResourceOfKind
+  readonly authorize: Authorize
+}
 
 export interface BoundPolicy {
   readonly policy: KubeObject
@@ -71,15 +78,12 @@ export const paramsMissing =
   'failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction'
 
 /** The namespace of the request; undefined for what is in none. */
-export const namespaceOf = async ({
-  ctx,
-  namespace,
-  definition,
-}: AdmissionAttributes): Promise<KubeObject | undefined> => {
-  const isNamespace = definition.gvr.group === '' && definition.gvr.resource === 'namespaces'
-  if (namespace === '' || isNamespace) return undefined
-  return findObject(ctx, { group: '', resource: 'namespaces' }, { name: namespace })
-}
+export const namespaceOf = async (
+  attributes: AdmissionAttributes,
+): Promise<KubeObject | undefined> =>
+  attributes.namespace === '' || isAboutNamespace(attributes)
+    ? undefined
+    : findNamespace(attributes)
 
 export const requestOf = (attributes: AdmissionAttributes): object =>
   admissionRequest(attributes, randomUUID())

@@ -3,7 +3,7 @@ import type { KubeObject } from '#api/object.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import { type LabelSelector, selectorMatches } from '#registry/label-selector.js'
 import type { MatchRule } from './match-rule.js'
-import { findObject } from './plugin.js'
+import { findNamespace, isAboutNamespace } from './plugin.js'
 
 export interface MatchTerms {
   namespaceSelector?: LabelSelector
@@ -17,7 +17,7 @@ type Labels = Readonly<Record<string, string>>
 const covers = (patterns: readonly string[] | undefined, value: string): boolean =>
   (patterns ?? []).some((pattern) => pattern === '*' || pattern === value)
 
-/** `pods`, `pods/status`, `*​/status`, `*​/*`: a plain `*` means every main resource. */
+// `pods`, `pods/status`, `*/status`, `*/*`: a plain `*` means every main resource.
 const coversResource = (patterns: readonly string[] | undefined, resource: string, sub: string) =>
   (patterns ?? []).some((pattern) => {
     const [wanted = '', wantedSub = ''] = pattern.split('/')
@@ -39,20 +39,14 @@ const ruleMatches = (rule: MatchRule, attributes: AdmissionAttributes): boolean 
   )
 }
 
-const namespaceLabels = async ({
-  ctx,
-  definition,
-  namespace,
-  object,
-  oldObject,
-}: AdmissionAttributes) => {
-  const isNamespace = definition.gvr.group === '' && definition.gvr.resource === 'namespaces'
-  if (isNamespace) return (object ?? oldObject)?.metadata?.labels ?? {}
-  const found = await findObject(ctx, { group: '', resource: 'namespaces' }, { name: namespace })
-  return found?.metadata.labels ?? {}
-}
-
 const labelsOf = (object: KubeObject | undefined): Labels => object?.metadata?.labels ?? {}
+
+const namespaceLabels = async (attributes: AdmissionAttributes): Promise<Labels> =>
+  labelsOf(
+    isAboutNamespace(attributes)
+      ? (attributes.object ?? attributes.oldObject)
+      : await findNamespace(attributes),
+  )
 
 /** Kinds that decide over admission are never subject to it, or nobody could undo a mistake. */
 const isExempt = ({ resource }: AdmissionAttributes): boolean =>
@@ -64,15 +58,14 @@ export const matchesRequest = async (
   attributes: AdmissionAttributes,
 ): Promise<boolean> => {
   if (isExempt(attributes)) return false
-  const { object, oldObject, namespace, definition } = attributes
+  const { object, oldObject, namespace } = attributes
   const any = (rules: MatchRule[] | undefined): boolean =>
     (rules ?? []).some((rule) => ruleMatches(rule, attributes))
   if (!any(terms.resourceRules) || any(terms.excludeResourceRules)) return false
   const objects = [object, oldObject].filter((o) => o !== undefined)
   const isSelected = objects.some((o) => selectorMatches(terms.objectSelector ?? {}, labelsOf(o)))
   if (objects.length > 0 && !isSelected) return false
-  const isNamespace = definition.gvr.group === '' && definition.gvr.resource === 'namespaces'
-  if (namespace === '' && !isNamespace) return true
+  if (namespace === '' && !isAboutNamespace(attributes)) return true
   return selectorMatches(terms.namespaceSelector ?? {}, await namespaceLabels(attributes))
 }
 

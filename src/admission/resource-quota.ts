@@ -12,7 +12,7 @@ import {
 } from '#api/quantity.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import { internalContext } from '#registry/internal-context.js'
-import { type AdmissionPlugin, listObjects, refuse } from './plugin.js'
+import { type AdmissionPlugin, isAboutNamespace, listObjects, refuse } from './plugin.js'
 import { isInScope, type Usage, unspecified, usageOf } from './quota-usage.js'
 
 const quotas = { group: '', resource: 'resourcequotas' }
@@ -116,11 +116,11 @@ const charge = async (
   }
 }
 
-const isCounted = ({ operation, subresource, namespace, resource }: AdmissionAttributes) =>
-  (operation === 'CREATE' || operation === 'UPDATE') &&
-  subresource === '' &&
-  namespace !== '' &&
-  !(resource.group === '' && resource.resource === 'namespaces')
+const isCounted = (attributes: AdmissionAttributes) =>
+  (attributes.operation === 'CREATE' || attributes.operation === 'UPDATE') &&
+  attributes.subresource === '' &&
+  attributes.namespace !== '' &&
+  !isAboutNamespace(attributes)
 
 export const resourceQuota: AdmissionPlugin = {
   name: 'ResourceQuota',

@@ -1,34 +1,29 @@
 /** ValidatingAdmissionPolicies and their bindings (apiserver, pkg/admission/plugin/policy/validating). */
 import { type ApiError, failure, resourceDetails } from '#api/errors.js'
 import { formatGroupResource } from '#api/group-version.js'
-import type { KubeObject } from '#api/object.js'
-import { type PolicyNames, results } from '#cel/policy-environment.js'
+import { results } from '#cel/policy-environment.js'
 import { limits } from '#limits'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import {
   type Activation,
-  type Authorize,
   activationOf,
   type Budget,
   compile,
-  compiledOnce,
-  compileVariables,
   conditionsHold,
   EvaluationError,
   type Expression,
   evaluate,
-  type MatchCondition,
-  withVariables,
 } from './cel.js'
+import { compiledOnce, compilePolicy, withVariables } from './compiled-policy.js'
 import type { AdmissionPlugin } from './plugin.js'
 import {
   type BoundPolicy,
   boundPolicies,
   isMeant,
   namespaceOf,
+  type PolicyMeans,
   paramsMissing,
   paramsOf,
-  type ResourceOfKind,
   requestOf,
 } from './policy-input.js'
 
@@ -75,15 +70,9 @@ interface CompiledValidation {
   readonly message: Expression | undefined
 }
 
-/** A policy with everything that it says compiled. */
-const compilePolicy = ({ spec }: KubeObject) => {
-  const params = Boolean(spec.paramKind)
-  const { variables, types } = compileVariables(spec.variables ?? [], params)
-  const names: PolicyNames = { params, variables: types }
-  const conditions = ((spec.matchConditions ?? []) as MatchCondition[]).map(({ expression }) =>
-    compile(expression, names, results.boolean),
-  )
-  const validations = ((spec.validations ?? []) as Validation[]).map(
+const compiledPolicy = compiledOnce((policy) => {
+  const { names, ...compiled } = compilePolicy(policy)
+  const validations = ((policy.spec.validations ?? []) as Validation[]).map(
     (written): CompiledValidation => ({
       written,
       expression: compile(written.expression, names, results.boolean),
@@ -92,10 +81,8 @@ const compilePolicy = ({ spec }: KubeObject) => {
         : undefined,
     }),
   )
-  return { conditions, variables, validations }
-}
-
-const compiledPolicy = compiledOnce(compilePolicy)
+  return { ...compiled, validations }
+})
 
 const messageOf = async (
   { written, message }: CompiledValidation,
@@ -150,15 +137,10 @@ const act = (
     attributes.ctx.warn(`Validation failed for ${who}: ${finding.message}`)
 }
 
-interface Means {
-  readonly resourceOfKind: ResourceOfKind
-  readonly authorize: Authorize
-}
-
 const applyPolicy = async (
   attributes: AdmissionAttributes,
   pair: BoundPolicy,
-  { resourceOfKind, authorize }: Means,
+  { resourceOfKind, authorize }: PolicyMeans,
   denials: ApiError[],
 ): Promise<void> => {
   const { policy } = pair
@@ -192,7 +174,7 @@ const applyPolicy = async (
   }
 }
 
-export const validatingAdmissionPolicy = (means: Means): AdmissionPlugin => ({
+export const validatingAdmissionPolicy = (means: PolicyMeans): AdmissionPlugin => ({
   name: 'ValidatingAdmissionPolicy',
   validate: async (attributes) => {
     const denials: ApiError[] = []

@@ -31,7 +31,7 @@ const wildcardErrors = (path: string, values: string[], what: string): FieldErro
 const emptyErrors = (path: string, values: string[]): FieldError[] =>
   values.flatMap((value, i) => (value === '' ? [required(index(path, i))] : []))
 
-/** `pods`, `pods/*`, `*​/scale`: a wildcard makes what it covers superfluous. */
+// `pods`, `pods/*`, `*/scale`: a wildcard makes what it covers superfluous.
 const resourceErrors = (path: string, resources: string[]): FieldError[] => {
   if (resources.length === 0) return [required(path)]
   const errors: FieldError[] = []
