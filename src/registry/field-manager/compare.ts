@@ -6,9 +6,9 @@ import { isJsonObject, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { emptySet, type FieldSet, leaf } from './field-set.js'
 import type { FieldType, ListType, MapType } from './field-type.js'
-import { elementOf, formOf, isEmptyOrNot } from './list-item.js'
+import { elementOf, type Form, formOf, isEmptyOrNot } from './list-item.js'
 import { fieldElement } from './path-element.js'
-import { startMember } from './shared-sets.js'
+import { type SetStep, startMember, startSet } from './shared-sets.js'
 
 export interface Comparison {
   readonly added: FieldSet
@@ -18,11 +18,18 @@ export interface Comparison {
 
 /** Sets in the making; parts are made when something goes into them. */
 interface Parts {
-  added?: JsonObject
-  modified?: JsonObject
-  removed?: JsonObject
+  /** About how many children they may get. */
+  readonly length: number
+  added?: SetStep
+  modified?: SetStep
+  removed?: SetStep
 }
-type Part = keyof Parts
+const partNames = ['added', 'modified', 'removed'] as const
+type Part = (typeof partNames)[number]
+
+const startParts = (before: object, after: object): Parts => ({
+  length: Math.max(Object.keys(before).length, Object.keys(after).length),
+})
 
 export const nothingChanged: Comparison = {
   added: emptySet,
@@ -37,29 +44,22 @@ export const compareObjects = (
   type: FieldType,
 ): Comparison => {
   if (before === after || type.map === undefined) return nothingChanged
-  const parts: Parts = {}
+  const parts = startParts(before, after)
   compareFields(type.map, before, after, parts)
   return {
-    added: parts.added ?? emptySet,
-    modified: parts.modified ?? emptySet,
-    removed: parts.removed ?? emptySet,
+    added: parts.added?.set() ?? emptySet,
+    modified: parts.modified?.set() ?? emptySet,
+    removed: parts.removed?.set() ?? emptySet,
   }
 }
 
 const put = (parts: Parts, part: Part, key: string, node: FieldSet): void => {
-  let set = parts[part]
-  if (set === undefined) {
-    set = {}
-    parts[part] = set
-  }
-  const present = set[key] as JsonObject | undefined
-  set[key] = present === undefined ? node : { ...present, ...node }
+  parts[part] = (parts[part] ?? startSet(parts.length)).with(key, node)
 }
 
 const putAll = (parts: Parts, key: string, inner: Parts): void => {
-  if (inner.added !== undefined) put(parts, 'added', key, inner.added)
-  if (inner.modified !== undefined) put(parts, 'modified', key, inner.modified)
-  if (inner.removed !== undefined) put(parts, 'removed', key, inner.removed)
+  for (const part of partNames)
+    if (inner[part] !== undefined) put(parts, part, key, inner[part].set())
 }
 
 const compareValues = (
@@ -74,14 +74,34 @@ const compareValues = (
   else if (after === undefined) put(parts, 'removed', key, wholeOf(type, before))
   else {
     const form = formOf(type, before)
-    compareAs(form, type, key, before, after, parts)
     const other = formOf(type, after)
-    if (other !== form) compareAs(other, type, key, before, after, parts)
+    if (other === form) compareAs(form, type, key, before, after, parts)
+    else compareAsBoth([form, other], type, key, before, after, parts)
+  }
+}
+
+/** A value that changed its form is compared in the old and in the new one: the key gets what either says. */
+const compareAsBoth = (
+  forms: readonly Form[],
+  type: FieldType,
+  key: string,
+  before: JsonValue,
+  after: JsonValue,
+  parts: Parts,
+): void => {
+  const found = forms.map((form) => {
+    const inner: Parts = { length: 1 }
+    compareAs(form, type, key, before, after, inner)
+    return inner
+  })
+  for (const part of partNames) {
+    const nodes = found.map((inner) => inner[part]?.set()[key]).filter((node) => node !== undefined)
+    if (nodes.length > 0) put(parts, part, key, Object.assign({}, ...nodes) as FieldSet)
   }
 }
 
 const compareAs = (
-  form: 'map' | 'scalar' | 'list',
+  form: Form,
   type: FieldType,
   key: string,
   before: JsonValue,
@@ -96,15 +116,19 @@ const compareAs = (
     if (!jsonEqual(before, after)) put(parts, 'modified', key, leaf)
     return
   }
-  const inner: Parts = {}
   if (form === 'map') {
     const left = isJsonObject(before) ? before : {}
-    compareFields(type.map!, left, isJsonObject(after) ? after : {}, inner)
+    const right = isJsonObject(after) ? after : {}
+    const inner = startParts(left, right)
+    compareFields(type.map!, left, right, inner)
+    putAll(parts, key, inner)
   } else {
     const left = Array.isArray(before) ? before : []
-    compareEntries(type.list!, left, Array.isArray(after) ? after : [], inner)
+    const right = Array.isArray(after) ? after : []
+    const inner = startParts(left, right)
+    compareEntries(type.list!, left, right, inner)
+    putAll(parts, key, inner)
   }
-  putAll(parts, key, inner)
 }
 
 const compareFields = (map: MapType, before: JsonObject, after: JsonObject, parts: Parts): void => {
@@ -124,12 +148,12 @@ const compareFields = (map: MapType, before: JsonObject, after: JsonObject, part
 
 /** Entries by their element; the few that come more than once are lists of their own. */
 export const indexEntries = (
-  list: ListType,
+  elements: readonly string[],
   items: readonly JsonValue[],
 ): Map<string, JsonValue[]> => {
   const index = new Map<string, JsonValue[]>()
-  for (const item of items) {
-    const element = elementOf(list, item)
+  for (const [i, item] of items.entries()) {
+    const element = elements[i]!
     const same = index.get(element)
     if (same === undefined) index.set(element, [item])
     else same.push(item)
@@ -145,8 +169,13 @@ const compareEntries = (
 ): void => {
   // Most lists of most writes; telling their entries apart costs more than this.
   if (jsonEqual(before, after)) return
-  const left = indexEntries(list, before)
-  const right = indexEntries(list, after)
+  const indexed = (items: JsonValue[]) =>
+    indexEntries(
+      items.map((item) => elementOf(list, item)),
+      items,
+    )
+  const left = indexed(before)
+  const right = indexed(after)
   for (const [element, items] of left) {
     compareEntry(list, element, items, right.get(element) ?? [], parts)
   }
@@ -186,8 +215,9 @@ const wholeOf = (type: FieldType, value: JsonValue): FieldSet => {
     let step = startMember(keys.length)
     for (const key of keys) {
       const inner = map.named(key) ?? map.element
-      if (inner === undefined) continue
-      step = step.with(fieldElement(key), wholeOf(inner, (value as JsonObject)[key]!))
+      const part = (value as JsonObject)[key]
+      if (inner === undefined || part === undefined) continue
+      step = step.with(fieldElement(key), wholeOf(inner, part))
     }
     return step.set()
   }

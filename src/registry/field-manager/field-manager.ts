@@ -20,7 +20,7 @@ import type { JsonObject, KubeObject, ManagedFieldsEntry } from '#api/object.js'
 import type { ResourceDefinition } from '../resource-definition.js'
 import { capOwners } from './cap-owners.js'
 import { conflictStatus } from './conflict-status.js'
-import { difference, emptySet, hasPath, isEmptySet, setOfPath, union } from './field-set.js'
+import { emptySet, hasPath, isEmptySet, setOfPath, union as unite } from './field-set.js'
 import { fieldsOfLastApplied, withLastApplied } from './last-applied.js'
 import {
   BadManagedFields,
@@ -31,6 +31,8 @@ import {
   readManagedFields,
   writeManagedFields,
 } from './managed-fields.js'
+import { difference, union } from './set-results.js'
+import { shareSet } from './shared-sets.js'
 import {
   type Applied,
   FieldConflicts,
@@ -101,38 +103,42 @@ export const makeFieldManager = ({ definition, versionOf }: FieldManagerDeps): F
 }
 
 /** Never owned: the server's, or the object's identity. */
-const strippedFields = [
-  ['f:apiVersion'],
-  ['f:kind'],
-  ['f:metadata'],
-  ...[
-    'name',
-    'namespace',
-    'creationTimestamp',
-    'selfLink',
-    'uid',
-    'clusterName',
-    'generation',
-    'managedFields',
-    'resourceVersion',
-  ].map((name) => ['f:metadata', `f:${name}`]),
-]
-  .map((path) => setOfPath(...path))
-  .reduce(union, emptySet)
+const strippedFields = shareSet(
+  [
+    ['f:apiVersion'],
+    ['f:kind'],
+    ['f:metadata'],
+    ...[
+      'name',
+      'namespace',
+      'creationTimestamp',
+      'selfLink',
+      'uid',
+      'clusterName',
+      'generation',
+      'managedFields',
+      'resourceVersion',
+    ].map((name) => ['f:metadata', `f:${name}`]),
+  ]
+    .map((path) => setOfPath(...path))
+    .reduce(unite, emptySet),
+)
 
 const withManagedFields = (
   object: KubeObject,
   entries: ManagedFieldsEntry[] | undefined,
 ): KubeObject => {
+  if (entries !== undefined)
+    return { ...object, metadata: { ...object.metadata, managedFields: entries } }
   const { managedFields: _old, ...metadata } = object.metadata ?? {}
-  return {
-    ...object,
-    metadata: entries === undefined ? metadata : { ...metadata, managedFields: entries },
-  }
+  return { ...object, metadata }
 }
 
-const withoutManagedFields = (object: KubeObject): KubeObject =>
-  object.metadata?.managedFields === undefined ? object : withManagedFields(object, undefined)
+/** For a comparison, which passes over what is undefined: taking the field away altogether costs more. */
+const untracked = (object: KubeObject): KubeObject =>
+  object.metadata?.managedFields === undefined
+    ? object
+    : { ...object, metadata: { ...object.metadata, managedFields: undefined } }
 
 const readOrNone = (entries: ManagedFieldsEntry[] | undefined): Owners => {
   try {
@@ -187,11 +193,11 @@ const trackOwners = (
   const { owners, changed } = ownersAfterUpdate(
     {
       versions: scope.versions(subresource),
-      live: withoutManagedFields(live ?? zeroObjectOf(definition)),
+      live: untracked(live ?? zeroObjectOf(definition)),
       apiVersion,
       owners: before,
     },
-    withoutManagedFields(next),
+    untracked(next),
   )
   const own = difference(changed, strippedFields)
   if (!isEmptySet(own)) {
@@ -207,7 +213,7 @@ const trackOwners = (
     const previous = owners.get(identity)
     owners.set(identity, {
       ...writer,
-      set: previous === undefined ? own : union(own, previous.set),
+      set: previous === undefined ? own : union(previous.set, own),
     })
   }
   capOwners(owners)
@@ -254,7 +260,7 @@ const apply = (
   const type = scope.versions(subresource).typeOf(apiVersion)!
   checkPatch(scope, patch, type)
   const live = change.live ?? zeroObjectOf(definition)
-  const bare = withoutManagedFields(live)
+  const bare = withManagedFields(live, undefined)
   const owners = ownersBeforeApply(scope, change, bare)
   // What is stored of a built-in kind was decoded by its type; the schema of a custom one may have changed since.
   const mismatch =

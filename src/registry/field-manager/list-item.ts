@@ -2,7 +2,7 @@
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
 import type { FieldType, ListType } from './field-type.js'
-import { keyElement, valueElement } from './path-element.js'
+import { keyElement, singleKeyElement, valueElement } from './path-element.js'
 
 /** A value that does not fit its type; the message is upstream's, its path is added on the way out. */
 export class TypeMismatch extends Error {}
@@ -29,6 +29,9 @@ const keyedElementOf = (list: ListType, item: JsonValue): string => {
   if (!isJsonObject(item)) {
     throw new TypeMismatch('associative list with keys may not have non-map elements')
   }
+  const [only = ''] = list.keys
+  if (list.keys.length === 1 && Object.hasOwn(item, only))
+    return singleKeyElement(only, item[only]!)
   const fields: [string, JsonValue][] = []
   for (const key of list.keys) {
     const value = Object.hasOwn(item, key) ? item[key] : list.element.map?.defaultOf(key)

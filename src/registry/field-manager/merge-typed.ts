@@ -51,10 +51,10 @@ const mergeFields = (map: MapType, live: JsonObject, patch: JsonObject): JsonObj
  * neighbours, and what both have is the anchor between the two.
  */
 const mergeEntries = (list: ListType, live: JsonValue[], patch: JsonValue[]): JsonValue[] => {
-  const liveIndex = indexEntries(list, live)
-  const patchIndex = indexEntries(list, patch)
   const liveElements = live.map((item) => elementOf(list, item))
   const patchElements = patch.map((item) => elementOf(list, item))
+  const liveIndex = indexEntries(liveElements, live)
+  const patchIndex = indexEntries(patchElements, patch)
   const shared = patchElements.filter((element) => liveIndex.has(element))
   const merged: JsonValue[] = []
   const done = new Set<string>()

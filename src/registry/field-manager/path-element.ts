@@ -31,6 +31,20 @@ export const fieldElement = (name: string): string => {
   return element
 }
 export const valueElement = (value: JsonValue): string => `v:${goJson(value)}`
+/** Elements of `name` keys by their value: those of a template's lists come again and again. */
+const knownNames = new Map<string, string>()
+
+/** Most lists have one key, and most of them `name`. */
+export const singleKeyElement = (key: string, value: JsonValue): string => {
+  if (key !== 'name' || typeof value !== 'string') return keyElement([[key, value]])
+  let element = knownNames.get(value)
+  if (element === undefined) {
+    element = keyElement([[key, value]])
+    if (knownNames.size < limits.fieldElementsKept) knownNames.set(value, element)
+  }
+  return element
+}
+
 /** `fields` in any order. */
 export const keyElement = (fields: readonly (readonly [string, JsonValue])[]): string => {
   if (fields.length === 1) return `k:{${goJson(fields[0]![0])}:${goJson(fields[0]![1])}}`

@@ -10,12 +10,13 @@ import { type FieldSet, leaf, sortedKeysOf } from './field-set.js'
 import { compareElements } from './path-element.js'
 
 const shared = new WeakSet<FieldSet>([leaf])
+export const isShared = (set: FieldSet): boolean => shared.has(set)
 /** What was made here, too large sets included. */
 const sorted = new WeakSet<FieldSet>([leaf])
 let steps = 0
 
 /** A part of a set: `parent` and one child more. */
-class SetStep {
+export class SetStep {
   readonly #parent: SetStep | undefined
   readonly #element: string
   readonly #child: FieldSet

@@ -5,19 +5,11 @@
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonObject } from '#api/object.js'
 import { type Comparison, compareObjects, nothingChanged } from './compare.js'
-import {
-  difference,
-  emptySet,
-  type FieldSet,
-  intersection,
-  isEmptySet,
-  pathsOf,
-  recursiveDifference,
-  union,
-} from './field-set.js'
+import { emptySet, type FieldSet, isEmptySet, pathsOf } from './field-set.js'
 import type { FieldType } from './field-type.js'
 import type { Owner, Owners } from './managed-fields.js'
 import { mergeObjects, removeFields } from './merge-typed.js'
+import { difference, intersection, recursiveDifference, union } from './set-results.js'
 import { fieldSetOf, reconcileSet, withNamedFields } from './to-field-set.js'
 
 /** The versions of one kind. */
@@ -94,13 +86,13 @@ const takeFromOthers = (
     const compared = byVersion.get(owner.apiVersion)
     if (compared === undefined) continue
     const taken = intersection(owner.set, union(compared.modified, compared.added))
-    if (!isEmptySet(taken)) {
+    if (!force) {
       for (const path of pathsOf(taken)) conflicts.push({ owner, path })
     }
     const left = difference(difference(owner.set, taken), compared.removed)
     if (!isEmptySet(left)) owners.set(identity, withSet(owner, left))
   }
-  if (!force && conflicts.length > 0) throw new FieldConflicts(conflicts)
+  if (conflicts.length > 0) throw new FieldConflicts(conflicts)
   return { owners, comparison }
 }
 

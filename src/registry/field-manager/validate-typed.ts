@@ -16,20 +16,29 @@ export const mismatchOf = (
   options: { allowDuplicates: boolean },
 ): string | undefined => {
   const problems: string[] = []
-  visit(type, value, '', problems, options.allowDuplicates)
+  visit(type, value, undefined, problems, options.allowDuplicates)
   if (problems.length === 0) return undefined
   return problems.length === 1
     ? problems[0]
     : ['errors:', ...problems.map((p) => `  ${p}`)].join('\n')
 }
 
-const at = (path: string, problem: string): string =>
-  path === '' ? problem : `${path}: ${problem}`
+/** Where a value is; printed only for a problem. */
+interface Place {
+  readonly parent: Place | undefined
+  readonly element: string
+}
+
+const print = (place: Place | undefined): string =>
+  place === undefined ? '' : print(place.parent) + printElement(place.element)
+
+const at = (place: Place | undefined, problem: string): string =>
+  place === undefined ? problem : `${print(place)}: ${problem}`
 
 const visit = (
   type: FieldType,
   value: JsonValue,
-  path: string,
+  place: Place | undefined,
   problems: string[],
   allowDuplicates: boolean,
 ): void => {
@@ -37,24 +46,24 @@ const visit = (
   if (value === null) return
   if (form === 'scalar') {
     const problem = problemOfScalar(type.scalar!, value)
-    if (problem !== undefined) problems.push(at(path, problem))
+    if (problem !== undefined) problems.push(at(place, problem))
   } else if (form === 'map') {
-    if (!isJsonObject(value)) problems.push(at(path, `expected map, got &{${goPrint(value)}}`))
-    else visitFields(type.map!, value, path, problems, allowDuplicates)
+    if (!isJsonObject(value)) problems.push(at(place, `expected map, got &{${goPrint(value)}}`))
+    else visitFields(type.map!, value, place, problems, allowDuplicates)
   } else if (!Array.isArray(value)) {
-    problems.push(at(path, `expected list, got &{${goPrint(value)}}`))
-  } else visitEntries(type.list!, value, path, problems, allowDuplicates)
+    problems.push(at(place, `expected list, got &{${goPrint(value)}}`))
+  } else visitEntries(type.list!, value, place, problems, allowDuplicates)
 }
 
 const visitFields = (
   map: MapType,
   value: JsonObject,
-  path: string,
+  place: Place | undefined,
   problems: string[],
   allowDuplicates: boolean,
 ): void => {
   for (const key of Object.keys(value)) {
-    const inner = `${path}${printElement(fieldElement(key))}`
+    const inner = { parent: place, element: fieldElement(key) }
     const type = map.named(key) ?? map.element
     if (type === undefined) {
       problems.push(at(inner, 'field not declared in schema'))
@@ -67,7 +76,7 @@ const visitFields = (
 const visitEntries = (
   list: ListType,
   items: JsonValue[],
-  path: string,
+  place: Place | undefined,
   problems: string[],
   allowDuplicates: boolean,
 ): void => {
@@ -79,15 +88,15 @@ const visitEntries = (
         element = elementOf(list, item)
       } catch (e) {
         if (!(e instanceof TypeMismatch)) throw e
-        problems.push(at(path, `element ${i}: ${e.message}`))
+        problems.push(at(place, `element ${i}: ${e.message}`))
         return
       }
       if (seen.has(element) && !allowDuplicates) {
-        problems.push(at(path, `duplicate entries for key ${printElement(element)}`))
+        problems.push(at(place, `duplicate entries for key ${printElement(element)}`))
       }
       seen.add(element)
     }
-    visit(list.element, item, `${path}${printElement(element)}`, problems, allowDuplicates)
+    visit(list.element, item, { parent: place, element }, problems, allowDuplicates)
   }
 }
 
