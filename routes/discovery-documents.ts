@@ -1,7 +1,9 @@
 /** The discovery documents, made from rows of the resource table. Upstream: pkg/endpoints/discovery. */
 import { formatGroupVersion } from '#api/group-version.js'
 import type { JsonObject } from '#api/object.js'
+import { bootstrapObjects } from '#openapi/schemas.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
+import type { RemoteVersion } from './remote-versions.js'
 
 export interface GroupVersions {
   readonly group: string
@@ -9,6 +11,8 @@ export interface GroupVersions {
   readonly versions: readonly {
     readonly version: string
     readonly rows: readonly ResourceDefinition[]
+    /** What another server says of it, which answers for it then. */
+    readonly remote?: RemoteVersion
   }[]
 }
 
@@ -28,34 +32,85 @@ const compareVersions = (a: string, b: string): number => {
   )
 }
 
-/** Groups in the order of discovery: built-in ones as the facts have them, custom ones by APIService name. */
-export const groupRows = (rows: Iterable<ResourceDefinition>): GroupVersions[] => {
-  const groups = new Map<string, Map<string, ResourceDefinition[]>>()
-  const custom = new Set<string>()
+interface Priority {
+  readonly group: number
+  readonly version: number
+}
+
+/** Of custom resources (upstream, crdRegistrationController). */
+const customPriority: Priority = { group: 1000, version: 100 }
+
+let builtIn: ReadonlyMap<string, Priority> | undefined
+
+/** Priorities of the APIServices that this server itself makes, by their names; its own group is before all others. */
+const builtInPriorities = (): ReadonlyMap<string, Priority> => {
+  builtIn ??= new Map([
+    ['v1.apiregistration.k8s.io', { group: 20_001, version: 0 }],
+    ...(bootstrapObjects()['/apis/apiregistration.k8s.io/v1/apiservices'] ?? []).map(
+      ({ metadata, spec }): [string, Priority] => {
+        const { groupPriorityMinimum, versionPriority } = spec as Record<string, number>
+        return [
+          (metadata as { name: string }).name,
+          { group: groupPriorityMinimum!, version: versionPriority! },
+        ]
+      },
+    ),
+  ])
+  return builtIn
+}
+
+type Version = GroupVersions['versions'][number]
+
+const nameOf = (group: string, { version }: Version): string => `${version}.${group}`
+
+const priorityOf = (group: string, version: Version): Priority => {
+  const { remote } = version
+  if (remote !== undefined) return { group: remote.groupPriority, version: remote.versionPriority }
+  return builtInPriorities().get(nameOf(group, version)) ?? customPriority
+}
+
+const ordered = (group: string, versions: readonly Version[]): GroupVersions => ({
+  group,
+  versions: versions.toSorted(
+    (a, b) =>
+      priorityOf(group, b).version - priorityOf(group, a).version ||
+      compareVersions(a.version, b.version),
+  ),
+})
+
+/** Groups in the order of discovery: by the priority of their APIServices, then by the name of the first one. */
+export const groupRows = (
+  rows: Iterable<ResourceDefinition>,
+  remotes: readonly RemoteVersion[] = [],
+): GroupVersions[] => {
+  const groups = new Map<string, Map<string, Version>>()
+  const versionsOf = (group: string): Map<string, Version> => {
+    let versions = groups.get(group)
+    if (versions === undefined) groups.set(group, (versions = new Map()))
+    return versions
+  }
   for (const row of rows) {
     const { group, version } = row.gvr
-    let versions = groups.get(group)
-    if (versions === undefined) {
-      groups.set(group, (versions = new Map()))
-      if (row.isCustom) custom.add(group)
-    }
-    const list = versions.get(version)
-    if (list === undefined) versions.set(version, [row])
-    else list.push(row)
+    const versions = versionsOf(group)
+    const known = versions.get(version)
+    if (known === undefined) versions.set(version, { version, rows: [row] })
+    else (known.rows as ResourceDefinition[]).push(row)
   }
-  const ordered = [...groups].map(([group, versions]) => ({
-    group,
-    versions: [...versions]
-      .map(([version, list]) => ({ version, rows: list }))
-      .sort((a, b) => compareVersions(a.version, b.version)),
-  }))
-  const serviceName = ({ group, versions }: GroupVersions) => `${versions[0]!.version}.${group}`
-  return [
-    ...ordered.filter(({ group }) => !custom.has(group)),
-    ...ordered
-      .filter(({ group }) => custom.has(group))
-      .sort((a, b) => (serviceName(a) < serviceName(b) ? -1 : 1)),
-  ]
+  for (const remote of remotes) {
+    const { group, version } = remote
+    versionsOf(group).set(version, { version, rows: [], remote })
+  }
+  const keyed = [...groups].map(([name, versions]) => {
+    const group = ordered(name, [...versions.values()])
+    return {
+      group,
+      priority: Math.max(...group.versions.map((one) => priorityOf(name, one).group)),
+      first: nameOf(name, group.versions[0]!),
+    }
+  })
+  return keyed
+    .sort((a, b) => b.priority - a.priority || (a.first < b.first ? -1 : 1))
+    .map(({ group }) => group)
 }
 
 interface ShownSubresource {
@@ -172,6 +227,17 @@ const aggregatedResource = (row: ResourceDefinition): JsonObject => {
   }
 }
 
+const aggregatedVersion = ({ version, rows, remote }: Version): JsonObject => {
+  if (remote === undefined)
+    return {
+      version,
+      resources: [...rows].sort(byName).map(aggregatedResource),
+      freshness: 'Current',
+    }
+  const { resources = [], freshness } = remote
+  return { version, ...(resources.length > 0 ? { resources: [...resources] } : {}), freshness }
+}
+
 /** `/api` and `/apis` in aggregated form. */
 export const aggregatedList = (groups: readonly GroupVersions[]): JsonObject => ({
   kind: 'APIGroupDiscoveryList',
@@ -179,10 +245,6 @@ export const aggregatedList = (groups: readonly GroupVersions[]): JsonObject => 
   metadata: {},
   items: groups.map(({ group, versions }) => ({
     metadata: (group === '' ? {} : { name: group }) as JsonObject,
-    versions: versions.map(({ version, rows }) => ({
-      version,
-      resources: [...rows].sort(byName).map(aggregatedResource),
-      freshness: 'Current',
-    })),
+    versions: versions.map(aggregatedVersion),
   })),
 })

@@ -18,6 +18,7 @@ import {
   resourceList,
 } from './discovery-documents.js'
 import { sendNotFound } from './not-found.js'
+import type { RemoteSource } from './remote-versions.js'
 import { jsonFor } from './respond.js'
 
 /** The resource table, as far as discovery needs it. */
@@ -83,18 +84,22 @@ interface Aggregated {
 /** Everything that is derived from the rows: made at first use, forgotten when a row comes or goes. */
 class Documents {
   readonly #source: DiscoverySource
+  readonly #remote: RemoteSource
   #groups: readonly GroupVersions[] | undefined
   #aggregated = new Map<'api' | 'apis', Aggregated>()
 
-  constructor(source: DiscoverySource) {
+  constructor(source: DiscoverySource, remote: RemoteSource) {
     this.#source = source
-    source.onChange(() => {
+    this.#remote = remote
+    const forget = (): void => {
       this.#groups = undefined
       this.#aggregated.clear()
-    })
+    }
+    source.onChange(forget)
+    remote.onChange(forget)
   }
   get groups(): readonly GroupVersions[] {
-    this.#groups ??= groupRows(this.#source)
+    this.#groups ??= groupRows(this.#source, this.#remote.versions())
     return this.#groups
   }
   named(group: string): GroupVersions | undefined {
@@ -135,8 +140,12 @@ const checkRoute = (request: FastifyRequest): void => {
   if (!fitsRoute(request.headers.accept, produced)) throw notAcceptableRoute(produced)
 }
 
-export const installDiscovery = (app: FastifyInstance, source: DiscoverySource): void => {
-  const documents = new Documents(source)
+export const installDiscovery = (
+  app: FastifyInstance,
+  source: DiscoverySource,
+  remote: RemoteSource,
+): void => {
+  const documents = new Documents(source, remote)
 
   const root =
     (name: 'api' | 'apis', legacy: (request: FastifyRequest) => JsonObject) =>

@@ -1,10 +1,16 @@
 /** Hands a request on to where a Pod or a node answers it, and the answer back; streams both ways, upgrades too. */
-import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
+import http, {
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+} from 'node:http'
 import https from 'node:https'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
+import type { ConnectionOptions } from 'node:tls'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { failure } from '#api/errors.js'
+import { goNetError, type NetError } from '#api/go-net-error.js'
 
 export interface Upgrade {
   readonly socket: Socket
@@ -14,9 +20,14 @@ export interface Upgrade {
 
 export interface Destination {
   readonly url: URL
-  /** Client certificate to show there; missing for Pods. */
-  readonly credentials?: { readonly certPem: string; readonly keyPem: string }
+  /** What is shown there, and who may answer; nothing and anybody for Pods. */
+  readonly tls?: ConnectionOptions
+  /** Keeps connections for the next request; missing, each has one of its own. */
+  readonly agent?: https.Agent
 }
+
+/** Node certificates are made by the nodes themselves; upstream does not check them either by default. */
+export const anybody = { rejectUnauthorized: false } as const
 
 /** Of one connection, not of the message (RFC 9110, 7.6.1), and what proves the client to us, not to others. */
 const notForwarded = new Set([
@@ -33,74 +44,100 @@ const notForwarded = new Set([
   'http2-settings',
 ])
 
-const headersToSend = (headers: IncomingHttpHeaders): IncomingHttpHeaders =>
-  Object.fromEntries(
+/** Of the client's headers, those that go along. */
+export const headersToSend = ({ headers, bodyType }: FastifyRequest): IncomingHttpHeaders => ({
+  ...Object.fromEntries(
     Object.entries(headers).filter(
       ([name]) =>
         !notForwarded.has(name) && !name.startsWith(':') && !name.startsWith('impersonate-'),
     ),
-  )
+  ),
+  ...(bodyType ? { 'content-type': bodyType } : {}),
+})
 
 /** Upstream's answer when the node cannot be reached: the error of the dial, without a reason. */
-const unreachable = (url: URL, error: NodeJS.ErrnoException) => {
-  const port = url.port || (url.protocol === 'https:' ? '443' : '80')
-  const why =
-    error.code === 'ECONNREFUSED'
-      ? `dial tcp ${url.hostname}:${port}: connect: connection refused`
-      : error.message
-  return failure({ code: 500, message: `Get "${url.href}": ${why}` }, { log: error })
-}
+const unreachable = (error: NetError, url: URL): Error =>
+  failure({ code: 500, message: `Get "${url.href}": ${goNetError(error)}` }, { log: error })
 
 const request = (
-  { url, credentials }: Destination,
-  options: { method: string; headers: IncomingHttpHeaders; signal: AbortSignal },
+  { url, tls = anybody, agent }: Destination,
+  options: { method: string; headers: OutgoingHttpHeaders; signal: AbortSignal },
 ) =>
   (url.protocol === 'https:' ? https : http).request(url, {
     ...options,
-    agent: false,
-    // Node certificates are made by the nodes themselves; upstream does not check them either by default.
-    rejectUnauthorized: false,
-    ...(credentials ? { cert: credentials.certPem, key: credentials.keyPem } : {}),
+    ...tls,
+    agent: agent ?? false,
   })
 
-const refusalText = async (answer: IncomingMessage): Promise<string> => {
+export const refusalText = async (answer: IncomingMessage): Promise<string> => {
   let text = ''
   for await (const chunk of answer) text += chunk
   return text.trim()
 }
 
 export interface ForwardOptions {
-  readonly body?: 'none' | 'forward'
-  /** What an answer of 400 or more becomes; missing, it is handed on. */
-  refuse?(code: number, text: string): Error
+  /** Default: the client's, without what is not handed on. */
+  readonly headers?: OutgoingHttpHeaders
+  /** `read`: the bytes that Fastify has read; `stream`: nobody has read them yet. Default none: nodes are sent none. */
+  readonly body?: 'none' | 'read' | 'stream'
+  /** What is answered when the destination does not. Default: as upstream when a node cannot be reached. */
+  readonly unreachable?: (error: NetError, url: URL) => Error
+  /** What an answer becomes; missing, or undefined, it is handed on. */
+  readonly refuse?: (answer: IncomingMessage) => Promise<Error> | undefined
+  /** For a whole answer, where the request's own deadline is too long. */
+  readonly timeoutMs?: number
 }
 
-/** The answer of the destination as it is. A body goes along only for proxies: what we ask of nodes has none. */
+const sendBody = (
+  incoming: FastifyRequest,
+  outgoing: http.ClientRequest,
+  body: ForwardOptions['body'],
+): void => {
+  if (body === 'stream') incoming.raw.pipe(outgoing)
+  else if (body === 'read' && incoming.body !== undefined) outgoing.end(incoming.body as Buffer)
+  else outgoing.end()
+}
+
+/** The headers of the answer beside those that are set already, as Go's ReverseProxy adds them. */
+const copyHeaders = (answer: IncomingMessage, reply: FastifyReply): void => {
+  for (const [name, value] of Object.entries(answer.headers)) {
+    if (notForwarded.has(name) || value === undefined) continue
+    const known = reply.getHeader(name)
+    reply.header(name, known === undefined ? value : [known, value].flat().map(String))
+  }
+}
+
+/** The answer of the destination as it is. */
 export const forward = async (
   destination: Destination,
   incoming: FastifyRequest,
   reply: FastifyReply,
-  { body = 'none', refuse }: ForwardOptions = {},
+  options: ForwardOptions = {},
 ): Promise<unknown> => {
-  const outgoing = request(destination, {
-    method: incoming.method,
-    headers: headersToSend(incoming.headers),
-    signal: incoming.kube.signal,
-  })
+  const { body = 'none', headers = headersToSend(incoming), refuse, timeoutMs } = options
+  const own = incoming.kube.signal
+  const signal =
+    timeoutMs === undefined ? own : AbortSignal.any([own, AbortSignal.timeout(timeoutMs)])
+  const outgoing = request(destination, { method: incoming.method, headers, signal })
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
     outgoing.once('response', resolve)
-    outgoing.once('error', (error) => reject(unreachable(destination.url, error)))
+    outgoing.once('error', (error) =>
+      reject((options.unreachable ?? unreachable)(error, destination.url)),
+    )
   })
-  const bytes = incoming.body as Buffer | undefined
-  if (body === 'forward' && bytes !== undefined) outgoing.end(bytes)
-  else outgoing.end()
-  const answer = await answered
-  const code = answer.statusCode ?? 502
-  if (refuse && code >= 400) throw refuse(code, await refusalText(answer))
-  reply.code(code)
-  for (const [name, value] of Object.entries(answer.headers)) {
-    if (!notForwarded.has(name) && value !== undefined) reply.header(name, value)
-  }
+  sendBody(incoming, outgoing, body)
+  return handOn(await answered, reply, refuse)
+}
+
+const handOn = async (
+  answer: IncomingMessage,
+  reply: FastifyReply,
+  refuse: ForwardOptions['refuse'],
+): Promise<unknown> => {
+  const refusal = refuse?.(answer)
+  if (refusal !== undefined) throw await refusal
+  reply.code(answer.statusCode ?? 502)
+  copyHeaders(answer, reply)
   return reply.send(answer as Readable)
 }
 
@@ -133,12 +170,13 @@ export const forwardUpgrade = async (
   incoming: FastifyRequest,
   reply: FastifyReply,
   { socket, head }: Upgrade,
+  options: Pick<ForwardOptions, 'headers' | 'unreachable' | 'refuse'> = {},
 ): Promise<unknown> => {
   const { signal } = incoming.kube
   const outgoing = request(destination, {
     method: incoming.method,
     headers: {
-      ...headersToSend(incoming.headers),
+      ...(options.headers ?? headersToSend(incoming)),
       connection: 'Upgrade',
       upgrade: incoming.headers.upgrade,
     },
@@ -150,14 +188,13 @@ export const forwardUpgrade = async (
       resolve({ answer, upstream: upstream as Socket, rest }),
     )
     outgoing.once('response', (answer) => resolve({ answer }))
-    outgoing.once('error', (error) => reject(unreachable(destination.url, error)))
+    outgoing.once('error', (error) =>
+      reject((options.unreachable ?? unreachable)(error, destination.url)),
+    )
     outgoing.end()
   })
   const { answer, upstream, rest } = outcome
-  if (!upstream) {
-    const code = answer.statusCode ?? 500
-    throw failure({ code, message: await refusalText(answer) })
-  }
+  if (!upstream) return handOn(answer, reply, options.refuse)
   reply.hijack()
   reply.raw.detachSocket(socket)
   socket.write(headLines(answer))

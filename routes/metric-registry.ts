@@ -30,7 +30,12 @@ const durationValues = (requests: RequestMetrics, name: string): Value[] =>
     ]
   })
 
-export const makeRegistry = ({ requests, inFlight, build }: MetricSources): Registry => {
+export const makeRegistry = ({
+  requests,
+  inFlight,
+  build,
+  apiServices,
+}: MetricSources): Registry => {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const duration = 'apiserver_request_duration_seconds'
@@ -51,6 +56,24 @@ export const makeRegistry = ({ requests, inFlight, build }: MetricSources): Regi
         { labels: { request_kind: 'mutating' }, value: mutating },
       ]
     }),
+    metric(
+      'aggregator_unavailable_apiservice',
+      'Gauge of APIServices which are marked as unavailable broken down by APIService name.',
+      'gauge',
+      () =>
+        apiServices
+          .unavailable()
+          .map(({ name, isUnavailable }) => ({ labels: { name }, value: isUnavailable ? 1 : 0 })),
+    ),
+    metric(
+      'aggregator_unavailable_apiservice_total',
+      'Counter of APIServices which are marked as unavailable broken down by APIService name and reason.',
+      'counter',
+      () =>
+        apiServices
+          .unavailableTotals()
+          .map(({ name, reason, value }) => ({ labels: { name, reason }, value })),
+    ),
     metric('kubernetes_build_info', 'The version that this server answers as.', 'gauge', () => [
       { labels: { ...build }, value: 1 },
     ]),

@@ -11,6 +11,7 @@ import { formatYaml } from '#registry/yaml.js'
 import { parseAccept } from './accept.js'
 import type { DiscoverySource } from './discovery.js'
 import { schemaClosure, schemaNameOf } from './openapi-schemas.js'
+import type { RemoteSource } from './remote-versions.js'
 
 const compress = promisify(gzip)
 
@@ -28,6 +29,7 @@ interface Document {
 
 export interface OpenApiOptions {
   readonly source: DiscoverySource
+  readonly remote: RemoteSource
   /** Distinguishes documents of different builds in their hash. */
   readonly build: string
   /** Adds documentation to a schema, where there is any. */
@@ -188,13 +190,16 @@ export const installOpenApi = (app: FastifyInstance, options: OpenApiOptions): v
     return sendDocument(request, reply, await document, { packs: true })
   })
   app.all('/openapi/v3', (_request, reply) => {
+    // Of two documents for one path this server's own counts.
+    const urls = new Map([
+      ...options.remote.openApiPaths(),
+      ...[...documents.operations.keys()].map((name): [string, string] => [
+        name,
+        `/openapi/v3/${name}?hash=${documents.hash(name)}`,
+      ]),
+    ])
     const paths = Object.fromEntries(
-      [...documents.operations.keys()]
-        .sort()
-        .map((name) => [
-          name,
-          { serverRelativeURL: `/openapi/v3/${name}?hash=${documents.hash(name)}` },
-        ]),
+      [...urls.keys()].sort().map((name) => [name, { serverRelativeURL: urls.get(name) }]),
     )
     return (
       reply

@@ -98,6 +98,16 @@ export const limits = {
   /** Live non-mutating and mutating requests; upstream's --max-requests-inflight pair. */
   readRequestsInFlightMax: 400,
   mutatingRequestsInFlightMax: 200,
+  /** How long an aggregated API may take for a discovery document, and for the check that it is there; upstream's 5 s. */
+  aggregatedDiscoveryTimeoutMs: 5_000,
+  /** How often that check is made when nothing changes, and the longest wait after it failed. */
+  apiServiceCheckIntervalMs: 30_000,
+  /** How often the discovery of an aggregated API is read again; upstream's discoveryRefreshInterval. */
+  aggregatedDiscoveryIntervalMs: 60_000,
+  /** Checks at once of one APIService: endpoints are drawn by chance, and one that answers is enough. */
+  apiServiceChecksAtOnce: 5,
+  /** Bytes of a discovery document or an OpenAPI index of an aggregated API. */
+  aggregatedDocumentBytesMax: 16 * 1024 * 1024,
   /** Request line and headers; Go's DefaultMaxHeaderBytes. */
   requestHeaderBytesMax: 1024 * 1024,
   requestHeadersTimeoutMs: 32_000,

@@ -1,9 +1,17 @@
 /** log, exec, attach, portforward and proxy: what a node or a Pod answers, and why it is not asked (rest/subresources.go). */
+import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, badRequest, failure, pathNotFound } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import type { ApiDeps, Target } from '../api-deps.js'
-import { type Destination, forward, forwardUpgrade, type Upgrade } from '../forward.js'
+import {
+  anybody,
+  type Destination,
+  forward,
+  forwardUpgrade,
+  refusalText,
+  type Upgrade,
+} from '../forward.js'
 import { makeContext } from '../request-context.js'
 import { logQuery } from './log-options.js'
 
@@ -71,10 +79,16 @@ const kubeletOf = async (c: Connection, nodeName: string): Promise<string> => {
 
 const path = (...parts: string[]): string => parts.map((part) => encodeURIComponent(part)).join('/')
 
+const shownToNodes = ({ own: { kubeletClient } }: Connection): Destination['tls'] => ({
+  ...anybody,
+  cert: kubeletClient.certPem,
+  key: kubeletClient.keyPem,
+})
+
 const toKubelet = (c: Connection, base: string, rest: string, query: URLSearchParams) => {
   const text = query.toString()
   const url = new URL(`${base}/${rest}${text === '' ? '' : `?${text}`}`)
-  return { url, credentials: c.own.kubeletClient } satisfies Destination
+  return { url, tls: shownToNodes(c) } satisfies Destination
 }
 
 const log = async (c: Connection): Promise<unknown> => {
@@ -94,11 +108,16 @@ const log = async (c: Connection): Promise<unknown> => {
 /** A kubelet that refuses says why in plain text; clients of the API get a Status. */
 const forwardLog = async (destination: Destination, request: FastifyRequest, reply: FastifyReply) =>
   forward(destination, request, reply, {
-    refuse: (code, text) =>
-      code === 400
-        ? badRequest(text)
-        : failure({ code, message: text || `the server returned ${code}` }),
+    refuse: (answer) => ((answer.statusCode ?? 0) >= 400 ? refusalOf(answer) : undefined),
   })
+
+const refusalOf = async (answer: IncomingMessage): Promise<Error> => {
+  const code = answer.statusCode!
+  const text = await refusalText(answer)
+  return code === 400
+    ? badRequest(text)
+    : failure({ code, message: text || `the server returned ${code}` })
+}
 
 /** How the API names the streams, and how the kubelet does. */
 const streams = { stdin: 'input', stdout: 'output', stderr: 'error', tty: 'tty' } as const
@@ -135,7 +154,10 @@ const upgrade = async (
   if (!asked) throw badRequest('Upgrade request required')
   const base = await kubeletOf(c, pod.spec.nodeName)
   const destination = toKubelet(c, base, restOf(namespace, name), query)
-  return forwardUpgrade(destination, c.request, c.reply, asked)
+  return forwardUpgrade(destination, c.request, c.reply, asked, {
+    refuse: async (answer) =>
+      failure({ code: answer.statusCode ?? 500, message: await refusalText(answer) }),
+  })
 }
 
 /** `name`, `name:port` or `scheme:name:port`. */
@@ -157,11 +179,11 @@ const proxy = async (c: Connection): Promise<unknown> => {
         : await serviceAddress(c, { scheme, name, port })
   const destination: Destination = {
     url: new URL(base + (rest.startsWith('/') ? rest : `/${rest}`)),
-    ...(resource === 'nodes' ? { credentials: c.own.kubeletClient } : {}),
+    ...(resource === 'nodes' ? { tls: shownToNodes(c) } : {}),
   }
   const asked = c.own.upgradeOf(c.request)
   if (asked) return forwardUpgrade(destination, c.request, c.reply, asked)
-  return forward(destination, c.request, c.reply, { body: 'forward' })
+  return forward(destination, c.request, c.reply, { body: 'read' })
 }
 
 type ProxyTarget = ReturnType<typeof splitTarget>

@@ -1,32 +1,77 @@
-/** Where a webhook that is named by its Service can be reached from outside of the cluster's network. */
+/**
+ * Where a server that is named by its Service (a webhook, an aggregated API) can be reached from outside of the cluster's
+ * network: at an endpoint, never at the cluster IP. Upstream's ResolveEndpoint (--enable-aggregator-routing).
+ */
+import { randomInt } from 'node:crypto'
 import { goQuote } from '#api/go-quote.js'
+import type { KubeObject } from '#api/object.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import { findObject, listObjects } from './plugin.js'
 import type { ServiceReference } from './webhook-client.js'
 
-/** A ready endpoint behind the Service. Throws in upstream's words when there is no such Service, or nobody behind it. */
+interface Port {
+  readonly name?: string
+  readonly port?: number
+}
+interface Endpoint {
+  readonly addresses: readonly string[]
+  readonly conditions?: { readonly ready?: boolean }
+}
+
+export interface ServiceAddress {
+  readonly host: string
+  readonly port: number
+}
+
+const defaultPort = 443
+
+/** The slices of a Service. */
+export const slicesOf = async (
+  ctx: RequestContext,
+  { namespace, name }: ServiceReference,
+): Promise<KubeObject[]> => {
+  const resource = { group: 'discovery.k8s.io', resource: 'endpointslices' }
+  const all = await listObjects(ctx, resource, namespace)
+  return all.filter(({ metadata }) => metadata.labels?.['kubernetes.io/service-name'] === name)
+}
+
+export const serviceOf = (
+  ctx: RequestContext,
+  { namespace, name }: ServiceReference,
+): KubeObject | undefined | Promise<KubeObject | undefined> =>
+  findObject(ctx, { group: '', resource: 'services' }, { name, namespace })
+
+export const isReady = ({ conditions }: Endpoint): boolean => conditions?.ready !== false
+
+/** Endpoints share the load by chance, those of the Service's first address family before others. */
+const inOrder = (slices: readonly KubeObject[], { spec }: KubeObject): KubeObject[] => {
+  const [preferred] = (spec.ipFamilies ?? []) as string[]
+  const rank = (slice: KubeObject): number => (slice.addressType === preferred ? 0 : 1)
+  return slices.toSorted((a, b) => rank(a) - rank(b))
+}
+
+/**
+ * A ready endpoint behind the Service. Throws in upstream's words when there is no such Service, or nobody behind it. A
+ * Service of type ExternalName is its name and the port asked for, which upstream allows without that flag only.
+ */
 export const findService = async (
   ctx: RequestContext,
-  { namespace, name, port = 443 }: ServiceReference,
-): Promise<{ host: string; port: number }> => {
-  const service = await findObject(ctx, { group: '', resource: 'services' }, { name, namespace })
+  reference: ServiceReference,
+): Promise<ServiceAddress> => {
+  const { name, port = defaultPort } = reference
+  const service = await serviceOf(ctx, reference)
   if (service === undefined) throw new Error(`service ${goQuote(name)} not found`)
-  const slices = await listObjects(
-    ctx,
-    { group: 'discovery.k8s.io', resource: 'endpointslices' },
-    namespace,
-  )
-  const wanted = (service.spec.ports ?? []).find((p: { port: number }) => p.port === port)
-  for (const slice of slices) {
-    if (slice.metadata.labels?.['kubernetes.io/service-name'] !== name) continue
-    const ready = (slice.endpoints ?? []).find(
-      (e: { conditions?: { ready?: boolean } }) => e.conditions?.ready !== false,
+  if (service.spec.type === 'ExternalName') return { host: service.spec.externalName, port }
+  const wanted = ((service.spec.ports ?? []) as Port[]).find((p) => p.port === port)
+  if (wanted === undefined)
+    throw new Error(`no service port ${port} found for service ${goQuote(name)}`)
+  for (const slice of inOrder(await slicesOf(ctx, reference), service)) {
+    const found = ((slice.ports ?? []) as Port[]).find(
+      (p) => (p.name ?? '') === (wanted.name ?? '') && p.port !== undefined,
     )
-    const found =
-      (slice.ports ?? []).find((p: { name?: string }) => (p.name ?? '') === (wanted?.name ?? '')) ??
-      slice.ports?.[0]
-    if (ready !== undefined && found?.port !== undefined)
-      return { host: ready.addresses[0], port: found.port }
+    const ready = ((slice.endpoints ?? []) as Endpoint[]).filter(isReady)
+    if (found !== undefined && ready.length > 0)
+      return { host: ready[randomInt(ready.length)]!.addresses[0]!, port: found.port! }
   }
   throw new Error(`no endpoints available for service ${goQuote(name)}`)
 }

@@ -2,6 +2,7 @@
 import https from 'node:https'
 import { isIP } from 'node:net'
 import { noKindText, noObjectText } from '#api/decoder-texts.js'
+import { goNetError, urlWithPort } from '#api/go-net-error.js'
 import { goQuote } from '#api/go-quote.js'
 import { stringify } from '#api/json.js'
 import { isJsonObject } from '#api/json-object.js'
@@ -32,56 +33,7 @@ export interface ReviewCall {
   readonly findService: (service: ServiceReference) => Promise<{ host: string; port: number }>
 }
 
-type NetError = NodeJS.ErrnoException & {
-  address?: string
-  port?: number
-  hostname?: string
-  host?: string
-  cert?: { subjectaltname?: string }
-}
-
-const unknownAuthority = new Set([
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_GET_ISSUER_CERT',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-])
-
-const wrongName = ({ host = '', cert }: NetError): string => {
-  const names = (cert?.subjectaltname ?? '')
-    .split(', ')
-    .map((entry) => entry.replace(/^(?:DNS|IP Address):/, ''))
-  const isAddress = isIP(host) !== 0
-  const valid = names.filter((name) => name !== '' && (isIP(name) !== 0) === isAddress)
-  if (valid.length > 0) return `certificate is valid for ${valid.join(', ')}, not ${host}`
-  return isAddress
-    ? `cannot validate certificate for ${host} because it doesn't contain any IP SANs`
-    : `certificate is not valid for any names, but wanted to match ${host}`
-}
-
-/** Node's error in Go's words. */
-const goError = (error: NetError): string => {
-  const { code = '' } = error
-  const at = `dial tcp ${error.address ?? ''}:${error.port ?? ''}`
-  const x509 = 'tls: failed to verify certificate: x509:'
-  if (code === 'ECONNREFUSED') return `${at}: connect: connection refused`
-  if (code === 'ECONNRESET' || code === 'EPIPE') return 'EOF'
-  if (code === 'ENOTFOUND') return `dial tcp: lookup ${error.hostname}: no such host`
-  if (unknownAuthority.has(code)) return `${x509} certificate signed by unknown authority`
-  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return `${x509} ${wrongName(error)}`
-  if (code === 'CERT_HAS_EXPIRED') return `${x509} certificate has expired or is not yet valid`
-  if (code === 'EPROTO') return 'http: server gave HTTP response to HTTPS client'
-  if (code === 'ETIMEDOUT' || error.name === 'TimeoutError' || error.name === 'AbortError')
-    return 'context deadline exceeded'
-  return error.message
-}
-
-/** Go keeps the port of a Service in the URL, 443 too. */
-const shownUrl = (url: URL): string =>
-  url.hostname.endsWith('.svc') && url.port === ''
-    ? url.toString().replace(url.host, `${url.host}:443`)
-    : url.toString()
+const shownUrl = (url: URL): string => (url.hostname.endsWith('.svc') ? urlWithPort(url) : url.href)
 
 interface Reply {
   readonly code: number
@@ -137,7 +89,7 @@ const post = (
       },
     )
     request.on('error', (error) =>
-      reject(new Error(`Post ${goQuote(shownUrl(url))}: ${goError(error)}`)),
+      reject(new Error(`Post ${goQuote(shownUrl(url))}: ${goNetError(error)}`)),
     )
     request.end(body)
   })

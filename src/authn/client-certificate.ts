@@ -1,21 +1,59 @@
-/** The user of a TLS client certificate: CN is the name, each O a group. */
-
+/** Who a TLS client certificate is: a user (CN is the name, each O a group), or a front proxy that speaks for others. */
+import { X509Certificate } from 'node:crypto'
 import type { TLSSocket } from 'node:tls'
 import type { FastifyRequest } from 'fastify'
 import type { UserInfo } from '#api/user-info.js'
 import { type Credentials, withAuthenticatedGroup } from './authenticator.js'
+import { type RequestHeaders, userOfHeaders } from './request-header.js'
 
-// A certificate belongs to a connection: it is read once for all requests on it.
-const identities = new WeakMap<object, { identity: Credentials['certificate'] }>()
+export interface FrontProxy {
+  /** PEM. */
+  readonly authority: string
+  /** Common names of its certificate; empty allows any. */
+  readonly allowedNames: readonly string[]
+  readonly headers: RequestHeaders
+}
+
+export interface CertificateReader {
+  /** What the certificate says of its holder. */
+  identity(request: FastifyRequest): Credentials['certificate']
+  /** Whether it is a front proxy's: then each request on the connection may be somebody else's. */
+  isFrontProxy(request: FastifyRequest): boolean
+  /** Whom a front proxy names as the sender of this request. */
+  frontProxyUser(request: FastifyRequest): UserInfo | undefined
+}
+
+interface Shown {
+  readonly identity: Credentials['certificate']
+  readonly isFrontProxy: boolean
+}
+
+const nobody: Shown = { identity: undefined, isFrontProxy: false }
 
 const all = (value: string | string[] | undefined): string[] =>
   value === undefined ? [] : Array.isArray(value) ? value : [value]
 
-const read = (socket: TLSSocket): Credentials['certificate'] => {
-  const certificate = socket.getPeerCertificate?.()
-  if (certificate === undefined || certificate === null || certificate.subject === undefined)
-    return undefined
-  if (!socket.authorized) return 'invalid'
+const block = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g
+
+const certificatesOf = (pem: string): X509Certificate[] =>
+  (pem.match(block) ?? []).map((text) => new X509Certificate(text))
+
+/** TLS checked the chain against all authorities together: here it is asked which one it ends at. */
+const isSignedBy = (
+  leaf: X509Certificate | undefined,
+  authorities: readonly X509Certificate[],
+): boolean => {
+  for (let link = leaf; link !== undefined; link = link.issuerCertificate) {
+    const current = link
+    if (authorities.some((ca) => current.checkIssued(ca) && current.verify(ca.publicKey)))
+      return true
+    if (current.issuerCertificate?.fingerprint256 === current.fingerprint256) return false
+  }
+  return false
+}
+
+const userOf = (socket: TLSSocket): Credentials['certificate'] => {
+  const certificate = socket.getPeerCertificate()
   const subject = certificate.subject as unknown as Record<string, string | string[]>
   const name = all(subject.CN)[0]
   if (name === undefined || name === '') return 'invalid'
@@ -31,11 +69,39 @@ const read = (socket: TLSSocket): Credentials['certificate'] => {
   return withAuthenticatedGroup(user)
 }
 
-export const certificateIdentity = (request: FastifyRequest): Credentials['certificate'] => {
-  const socket = request.raw.socket as TLSSocket
-  const known = identities.get(socket)
-  if (known !== undefined) return known.identity
-  const identity = read(socket)
-  identities.set(socket, { identity })
-  return identity
+/** `clientAuthorities` are PEM bundles: who signs certificates of users. */
+export const certificateReader = (
+  clientAuthorities: readonly string[],
+  frontProxy: FrontProxy,
+): CertificateReader => {
+  const clients = clientAuthorities.flatMap(certificatesOf)
+  const proxies = certificatesOf(frontProxy.authority)
+  // A certificate belongs to a connection: it is read once for all requests on it.
+  const known = new WeakMap<object, Shown>()
+
+  const read = (socket: TLSSocket): Shown => {
+    const certificate = socket.getPeerCertificate?.()
+    if (certificate?.subject === undefined) return nobody
+    if (!socket.authorized) return { identity: 'invalid', isFrontProxy: false }
+    const leaf = socket.getPeerX509Certificate()
+    const name = all((certificate.subject as unknown as { CN?: string | string[] }).CN)[0] ?? ''
+    const { allowedNames } = frontProxy
+    return {
+      identity: isSignedBy(leaf, clients) ? userOf(socket) : 'invalid',
+      isFrontProxy:
+        isSignedBy(leaf, proxies) && (allowedNames.length === 0 || allowedNames.includes(name)),
+    }
+  }
+  const shownBy = ({ raw }: FastifyRequest): Shown => {
+    const socket = raw.socket as TLSSocket
+    let shown = known.get(socket)
+    if (shown === undefined) known.set(socket, (shown = read(socket)))
+    return shown
+  }
+  return {
+    identity: (request) => shownBy(request).identity,
+    isFrontProxy: (request) => shownBy(request).isFrontProxy,
+    frontProxyUser: (request) =>
+      shownBy(request).isFrontProxy ? userOfHeaders(request, frontProxy.headers) : undefined,
+  }
 }

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { unauthorized } from '#api/errors.js'
 import { anonymousUser, type UserInfo } from '#api/user-info.js'
 import type { Authenticator } from '#authn/authenticator.js'
-import { certificateIdentity } from '#authn/client-certificate.js'
+import type { CertificateReader } from '#authn/client-certificate.js'
 import type { Filter } from './kube-request.js'
 
 /** The token of `Authorization: Bearer x`; undefined for an empty one and for other schemes (then: anonymous). */
@@ -33,7 +33,11 @@ const accept = (
 const settled = new WeakMap<object, { authorization: string | undefined; user: UserInfo }>()
 
 export const authentication =
-  (authenticator: Authenticator, allowAnonymous: boolean): Filter =>
+  (
+    authenticator: Authenticator,
+    allowAnonymous: boolean,
+    certificates: CertificateReader,
+  ): Filter =>
   (request, reply) => {
     const { authorization } = request.headers
     if (authorization !== undefined && spacedToken.test(authorization))
@@ -44,12 +48,18 @@ export const authentication =
       request.kube.user = known.user
       return
     }
+    const vouchedFor = certificates.frontProxyUser(request)
+    if (vouchedFor !== undefined) {
+      request.kube.user = vouchedFor
+      return
+    }
     const answer = authenticator.authenticate({
       token: bearerToken(authorization),
-      certificate: certificateIdentity(request),
+      certificate: certificates.identity(request),
     })
     if (answer instanceof Promise)
       return answer.then((user) => accept(request, user, allowAnonymous))
     accept(request, answer, allowAnonymous)
-    settled.set(socket, { authorization, user: request.kube.user })
+    if (!certificates.isFrontProxy(request))
+      settled.set(socket, { authorization, user: request.kube.user })
   }

@@ -7,6 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '#api/clock.js'
 import { anonymousUser } from '#api/user-info.js'
 import type { Authenticator } from '#authn/authenticator.js'
+import type { CertificateReader } from '#authn/client-certificate.js'
 import type { Authorizer } from '#authz/authorizer.js'
 import { authentication } from './authentication.js'
 import { authorization } from './authorization.js'
@@ -22,6 +23,7 @@ export interface ChainDeps {
   authenticator: Authenticator
   /** Whether requests without credentials go on as system:anonymous. */
   allowAnonymous: boolean
+  certificates: CertificateReader
   authorizer: Authorizer
   /** In order of precedence. */
   flowSchemas: () => readonly FlowSchema[]
@@ -31,7 +33,7 @@ export interface ChainDeps {
 
 export const filterChain = (deps: ChainDeps): readonly Filter[] => [
   requestTimeout,
-  authentication(deps.authenticator, deps.allowAnonymous),
+  authentication(deps.authenticator, deps.allowAnonymous, deps.certificates),
   impersonation(deps.authorizer),
   flowSchemas(deps.flowSchemas),
   maxInFlight(deps.inFlight, deps.openRequests),

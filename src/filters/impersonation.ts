@@ -2,10 +2,11 @@
  * Impersonate-User, -Group, -Uid and -Extra-*: the request goes on as somebody else, when the asker may do that.
  * Rules and texts: upstream's pkg/endpoints/filters/impersonation.
  */
-import type { IncomingHttpHeaders } from 'node:http'
+import type { FastifyRequest } from 'fastify'
 import { type ApiError, badRequest } from '#api/errors.js'
 import { isDns1123Subdomain } from '#api/names.js'
 import type { UserInfo } from '#api/user-info.js'
+import { headerValues, unescapeKey } from '#authn/header-values.js'
 import { type Attributes, type Authorizer, attributesOf } from '#authz/authorizer.js'
 import { refusedByFilter, unsniffed } from './authorization.js'
 import type { Filter, KubeRequest } from './kube-request.js'
@@ -24,39 +25,21 @@ interface Wanted {
   extra: Record<string, string[]>
 }
 
-const values = (headers: IncomingHttpHeaders, rawHeaders: readonly string[], name: string) => {
-  if (headers[name] === undefined) return []
-  const found: string[] = []
-  for (let i = 0; i < rawHeaders.length; i += 2)
-    if (rawHeaders[i]!.toLowerCase() === name) found.push(rawHeaders[i + 1]!)
-  return found
-}
-
-const decodeKey = (key: string): string => {
-  try {
-    return decodeURIComponent(key)
-  } catch {
-    return key
-  }
-}
-
-const readWanted = (
-  headers: IncomingHttpHeaders,
-  rawHeaders: readonly string[],
-): Wanted | undefined => {
+const readWanted = (request: FastifyRequest): Wanted | undefined => {
+  const { headers } = request.raw
   const extra: Record<string, string[]> = {}
   let present = false
   for (const name in headers) {
     if (!name.startsWith('impersonate-')) continue
     if (name.startsWith(extraPrefix))
-      extra[decodeKey(name.slice(extraPrefix.length))] = values(headers, rawHeaders, name)
+      extra[unescapeKey(name.slice(extraPrefix.length))] = headerValues(request, name)
     present = true
   }
   if (!present) return undefined
   const wanted = {
-    name: (headers['impersonate-user'] as string | undefined) ?? '',
-    uid: (headers['impersonate-uid'] as string | undefined) ?? '',
-    groups: values(headers, rawHeaders, 'impersonate-group'),
+    name: headerValues(request, 'impersonate-user')[0] ?? '',
+    uid: headerValues(request, 'impersonate-uid')[0] ?? '',
+    groups: headerValues(request, 'impersonate-group'),
     extra,
   }
   const some = wanted.name !== '' || wanted.uid !== '' || wanted.groups.length > 0
@@ -225,7 +208,7 @@ class LastModes {
 export const impersonation = (authorizer: Authorizer): Filter => {
   const lastModes = new LastModes()
   return (request) => {
-    const wanted = readWanted(request.headers, request.raw.rawHeaders)
+    const wanted = readWanted(request)
     if (wanted === undefined) return
     if (wanted.name === '')
       throw unsniffed(

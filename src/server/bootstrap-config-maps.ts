@@ -2,6 +2,7 @@
 
 import { X509Certificate } from 'node:crypto'
 import type { JsonObject } from '#api/object.js'
+import type { RequestHeaderOptions } from './identity.js'
 
 const block = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g
 
@@ -31,23 +32,62 @@ export interface KeptConfigMap {
   dataFor(existing: Data | undefined): Data | undefined
 }
 
-/** Aggregated API servers and the delegating authentication of controllers read here which client certificates count. */
-export const authenticationConfigMap = (
-  authorities: readonly string[],
+/** Whom aggregated API servers may trust, and in which headers a front proxy tells whom it speaks for. */
+export interface ClientTrust {
+  /** PEM bundles. */
+  readonly authorities: readonly string[]
+  readonly requestHeader: RequestHeaderOptions
+}
+
+const listKeys = {
+  'requestheader-allowed-names': 'allowedNames',
+  'requestheader-extra-headers-prefix': 'extraPrefix',
+  'requestheader-group-headers': 'group',
+  'requestheader-uid-headers': 'uid',
+  'requestheader-username-headers': 'username',
+} as const
+
+/** What is there and what this server has, each once: servers that share a storage may differ. */
+const combinedList = (shown: string, own: readonly string[]): string => {
+  const before = shown === '' ? [] : (JSON.parse(shown) as string[])
+  return JSON.stringify([...new Set([...before, ...own])])
+}
+
+const combinedTrust = (
+  shown: Data,
+  { authorities, requestHeader }: ClientTrust,
   now: number,
-): KeptConfigMap => ({
+): Data => {
+  const bundle = (key: string, own: readonly string[]): string =>
+    combineAuthorities([shown[key] ?? '', ...own], now)
+  return {
+    'client-ca-file': bundle('client-ca-file', authorities),
+    'requestheader-client-ca-file': bundle('requestheader-client-ca-file', [
+      requestHeader.authority,
+    ]),
+    ...Object.fromEntries(
+      Object.entries(listKeys).map(([key, name]) => [
+        key,
+        combinedList(shown[key] ?? '', requestHeader[name]),
+      ]),
+    ),
+  }
+}
+
+/** Aggregated API servers and the delegating authentication of controllers read here which client certificates count. */
+export const authenticationConfigMap = (trust: ClientTrust, now: number): KeptConfigMap => ({
   name: 'extension-apiserver-authentication',
   dataFor: (existing) => {
-    const shown = existing?.['client-ca-file'] ?? ''
-    let combined: string
+    let combined: Data
     try {
-      combined = combineAuthorities([shown, ...authorities], now)
+      combined = combinedTrust(existing ?? {}, trust, now)
     } catch (error) {
       // As upstream: what somebody wrote there and nobody can read is left to whoever wrote it.
       if (existing === undefined) throw error
       return undefined
     }
-    return combined === shown ? undefined : { ...existing, 'client-ca-file': combined }
+    const isSame = Object.entries(combined).every(([key, value]) => existing?.[key] === value)
+    return isSame ? undefined : { ...existing, ...combined }
   },
 })
 

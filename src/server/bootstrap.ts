@@ -15,6 +15,7 @@ import type { RequestContext } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
 import {
   authenticationConfigMap,
+  type ClientTrust,
   dataOf,
   type KeptConfigMap,
   tokenTrackingConfigMap,
@@ -127,13 +128,9 @@ const keepConfigMap = async (deps: BootstrapDeps, map: KeptConfigMap): Promise<v
 }
 
 /**
- * Before the server listens. `clientAuthorities` are PEM bundles: who signs the certificates of clients. Rejects when an
- * object can neither be read nor made.
+ * Before the server listens. Rejects when an object can neither be read nor made.
  */
-export const ensureBootstrap = async (
-  deps: BootstrapDeps,
-  clientAuthorities: readonly string[],
-): Promise<void> => {
+export const ensureBootstrap = async (deps: BootstrapDeps, trust: ClientTrust): Promise<void> => {
   const objects = bootstrapObjects()
   const ensureAll = (path: string) =>
     Promise.all((objects[path] ?? []).map((body) => ensure(deps, path, body)))
@@ -146,7 +143,7 @@ export const ensureBootstrap = async (
   )
   await Promise.all([
     ...later.map(ensureAll),
-    keepConfigMap(deps, authenticationConfigMap(clientAuthorities, deps.now)),
+    keepConfigMap(deps, authenticationConfigMap(trust, deps.now)),
     keepConfigMap(deps, tokenTrackingConfigMap(deps.now)),
   ])
 }

@@ -7,6 +7,7 @@ import type { AuthorizeSigner } from '#admission/certificates.js'
 import { makeAdmission } from '#admission/chain.js'
 import { type Clock, systemClock } from '#api/clock.js'
 import type { UserInfo } from '#api/user-info.js'
+import { certificateReader } from '#authn/client-certificate.js'
 import type { Authorizer, Decision } from '#authz/authorizer.js'
 import { customResourceDefinition } from '#crd/definition-kind.js'
 import { type CustomResources, startCustomResources } from '#crd/lifecycle.js'
@@ -33,13 +34,21 @@ import { RequestMetrics } from '#routes/request-metrics.js'
 import { installRoot } from '#routes/root.js'
 import { makeConnect } from '#routes/verbs/connect.js'
 import { installVersion, versionDocument } from '#routes/version.js'
+import { Aggregator } from '#src/aggregator/aggregator.js'
+import { proxyAggregated } from '#src/aggregator/proxy.js'
 import { type Access, makeAccess } from './access.js'
 import { advertiseAddress } from './advertise-address.js'
 import { type BootstrapDeps, ensureBootstrap, publishKubernetesService } from './bootstrap.js'
 import { type ServerCredentials, writePrivateFile } from './credentials.js'
 import { type FlowSource, followFlowSchemas } from './flow-source.js'
 import { healthChecks } from './health-checks.js'
-import { clientAuthorities, credentialsOf, reachableHost } from './identity.js'
+import {
+  clientAuthorities,
+  credentialsOf,
+  frontProxyOf,
+  reachableHost,
+  requestHeaderOptions,
+} from './identity.js'
 import { formatKubeconfig } from './kubeconfig.js'
 import { makeListener } from './listener.js'
 import { OpenSockets } from './open-sockets.js'
@@ -63,6 +72,7 @@ export interface Server {
 interface Parts {
   app: FastifyInstance
   access: Access
+  aggregator: Aggregator
   credentials: ServerCredentials
   table: ResourceTable
   stores: RegistryStores
@@ -115,13 +125,21 @@ const logRequests = (app: FastifyInstance, logger: Logger): void => {
 
 const installRoutes = (parts: Parts, options: ServerOptions, clock: Clock): void => {
   const bindAddress = bindAddressOf(options)
-  const { app, access, table, stores, openRequests, fieldManagerOf, requests, logger } = parts
+  const { app, access, aggregator, table, stores, openRequests, fieldManagerOf } = parts
+  const { requests, logger } = parts
   const checks = healthChecks({
     stores,
     openRequests,
     clock,
     healthTimeoutMs: options.etcdHealthcheckTimeoutMs ?? limits.healthCheckTimeoutMs,
     readyTimeoutMs: options.etcdReadycheckTimeoutMs ?? limits.healthCheckTimeoutMs,
+  })
+  const upgradeOf = routeUpgrades(app)
+  // Before every route: what another server answers for is no business of theirs.
+  proxyAggregated(app, {
+    find: (path) => aggregator.find(path),
+    backends: aggregator.backends,
+    upgradeOf,
   })
   installHealthz(app, checks, (about, problem) => logger.warn(about, problem))
   installRoot(app, table, checks)
@@ -130,18 +148,19 @@ const installRoutes = (parts: Parts, options: ServerOptions, clock: Clock): void
     requests,
     inFlight: () => openRequests.running,
     build: buildLabels(),
+    apiServices: aggregator,
   })
   refuseUnknown(app, table)
   installVersion(app, buildInfo())
-  installDiscovery(app, table)
+  installDiscovery(app, table, aggregator)
   installOpenApi(app, {
     source: table,
+    remote: aggregator,
     build: `${packageVersion()} ${fieldDocsVersion()}`,
     describe: describeSchema,
   })
   const report: ApiDeps['report'] = (about, message) => logger.error(about, message)
   const api = { table, stores, clock, fieldManagerOf, report }
-  const upgradeOf = routeUpgrades(app)
   const connect = makeConnect({ kubeletClient: parts.credentials.kubeletClient, upgradeOf }, api)
   installApi(app, { ...api, connect, authorizeCreate: access.authorizeCreate })
   installOpenId(app, access.tokens, () => urlOf(app, bindAddress))
@@ -227,7 +246,8 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
   })
   access.connect(stores)
   const authorities = clientAuthorities(options, credentials.caPem)
-  await ensureBootstrap(bootstrapDeps(options, stores, clock), authorities)
+  const requestHeader = requestHeaderOptions(options, credentials)
+  await ensureBootstrap(bootstrapDeps(options, stores, clock), { authorities, requestHeader })
   const flows = await followFlowSchemas({
     storeOf: (resource) => stores.ofResource(resource),
     clock,
@@ -235,13 +255,14 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
   })
   const app = makeListener({
     serving: credentials.serving,
-    clientAuthorities: authorities,
+    clientAuthorities: [...authorities, requestHeader.authority],
     report: (about, message) => logger.error(about, message),
   })
   const openRequests = new OpenRequests()
   const filters = filterChain({
     authenticator: access.authenticator,
     allowAnonymous: options.anonymousAuth ?? true,
+    certificates: certificateReader(authorities, frontProxyOf(requestHeader)),
     authorizer: access.authorizer,
     flowSchemas: flows.schemas,
     inFlight: {
@@ -266,9 +287,17 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     clock,
     log,
   })
+  const aggregator = new Aggregator({
+    proxyClient: credentials.proxyClient,
+    storeOf: (resource) => stores.ofResource(resource),
+    clock,
+    log,
+  })
+  await aggregator.start()
   const parts = {
     app,
     access,
+    aggregator,
     credentials,
     table,
     stores,
@@ -286,12 +315,13 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
 
 /** Stops listening, lets accepted requests finish, ends watches, then closes the storage. */
 const shutDown = async (parts: Parts): Promise<void> => {
-  const { app, stores, openRequests, openSockets, customResources, flows } = parts
+  const { app, aggregator, stores, openRequests, openSockets, customResources, flows } = parts
   app.server.close()
   await openRequests.drain(limits.drainTimeoutMs)
   const closing = app.close()
   openSockets.end()
   await closing
+  await aggregator.stop()
   await customResources.stop()
   await flows.stop()
   await stores.close()
@@ -305,6 +335,7 @@ export const createServer = async (options: ServerOptions = {}): Promise<Server>
     await app.listen({ port: options.port ?? 0, host: bindAddress })
   } catch (error) {
     await app.close()
+    await parts.aggregator.stop()
     await parts.customResources.stop()
     await parts.flows.stop()
     await stores.close()

@@ -28,6 +28,10 @@ export interface ServerCredentials {
   admin: CertificatePair
   /** What the server shows to kubelets, which listen to nobody else. */
   kubeletClient: CertificatePair
+  /** Signs the certificates of front proxies, whose word in X-Remote-User counts. */
+  frontProxyCaPem: string
+  /** What the server shows to aggregated APIs, as their front proxy. */
+  proxyClient: CertificatePair
   adminToken: string
   /** Signs ServiceAccount tokens, PKCS #8 PEM. Made at first use: an RSA key takes 60 ms, and RS256 is what upstream uses. */
   serviceAccountKeyPem(): string
@@ -40,12 +44,14 @@ export interface CredentialOptions {
   /** Names and addresses that the serving certificate must carry. */
   names: readonly string[]
   adminToken?: string
-  /** A serving pair brought by the user. */
+  /** Pairs brought by the user. */
   serving?: CertificatePair
+  proxyClient?: CertificatePair
 }
 
 const dayMs = 86_400_000
-const authoritySubject: Subject = { commonName: 'kubelevel-ca' }
+/** The common name of the front proxy's certificate: upstream's --requestheader-allowed-names of kubeadm. */
+export const frontProxyName = 'front-proxy-client'
 
 /** Files by name; made anew when missing. */
 interface Keeper {
@@ -86,22 +92,24 @@ const carries = (certificate: X509Certificate, name: string): boolean =>
     ? certificate.checkHost(name, { subject: 'never' }) !== undefined
     : certificate.checkIP(name) !== undefined
 
-const authority = (keeper: Keeper, now: number): Issued => {
-  const certPem = keeper.read('ca.crt')
-  const keyPem = keeper.read('ca.key')
+/** The authority that is kept under `file`, or a new one. */
+const authority = (keeper: Keeper, now: number, file: string, commonName: string): Issued => {
+  const subject: Subject = { commonName }
+  const certPem = keeper.read(`${file}.crt`)
+  const keyPem = keeper.read(`${file}.key`)
   if (certPem !== undefined && keyPem !== undefined) {
     const privateKey = createPrivateKey(keyPem)
     const publicKey = createPublicKey(privateKey)
-    return { certPem, keyPem, privateKey, publicKey, subject: authoritySubject }
+    return { certPem, keyPem, privateKey, publicKey, subject }
   }
   const made = issueCertificate({
     use: 'authority',
-    subject: authoritySubject,
+    subject,
     notBeforeMs: now - dayMs,
     notAfterMs: now + 3650 * dayMs,
   })
-  keeper.write('ca.key', made.keyPem)
-  keeper.write('ca.crt', made.certPem)
+  keeper.write(`${file}.key`, made.keyPem)
+  keeper.write(`${file}.crt`, made.certPem)
   return made
 }
 
@@ -150,7 +158,8 @@ export const loadCredentials = (options: CredentialOptions): ServerCredentials =
   const keeper =
     options.directory === undefined ? memoryKeeper() : directoryKeeper(options.directory)
   const now = options.clock.now()
-  const ca = authority(keeper, now)
+  const ca = authority(keeper, now, 'ca', 'kubelevel-ca')
+  const frontProxyCa = authority(keeper, now, 'front-proxy-ca', 'front-proxy-ca')
   const serving =
     options.serving ??
     leaf(keeper, ca, now, {
@@ -175,6 +184,15 @@ export const loadCredentials = (options: CredentialOptions): ServerCredentials =
       subject: { commonName: 'kube-apiserver-kubelet-client' },
       names: [],
     }),
+    frontProxyCaPem: frontProxyCa.certPem,
+    proxyClient:
+      options.proxyClient ??
+      leaf(keeper, frontProxyCa, now, {
+        file: 'front-proxy-client',
+        use: 'client',
+        subject: { commonName: frontProxyName },
+        names: [],
+      }),
     adminToken:
       options.adminToken ??
       keptSecret(keeper, 'admin-token', () => randomBytes(24).toString('base64url')),

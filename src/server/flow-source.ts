@@ -1,10 +1,8 @@
 /** Flow schemas and priority levels as they are stored: read once, then followed. */
-import { setTimeout } from 'node:timers/promises'
 import type { Clock } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
 import type { FlowRule, FlowSchema } from '#filters/flow-schemas.js'
-import { limits } from '#limits'
-import { internalContext } from '#registry/internal-context.js'
+import { followObjects } from '#registry/follow-objects.js'
 import type { Store } from '#registry/store.js'
 
 const group = 'flowcontrol.apiserver.k8s.io'
@@ -39,48 +37,27 @@ const ordered = (schemas: Objects, levels: Objects): FlowSchema[] =>
 
 export const followFlowSchemas = async (deps: FlowSourceDeps): Promise<FlowSource> => {
   const stopping = new AbortController()
-  const { signal } = stopping
   let made: readonly FlowSchema[] | undefined
 
   const follow = async (resource: string): Promise<{ objects: Objects; done: Promise<void> }> => {
-    const store = deps.storeOf({ group, resource })!
-    const selection = { prefix: `${store.definition.storagePrefix}/` }
-    const context = () =>
-      internalContext({ now: deps.clock.now(), caller: { signal }, stores: () => undefined })
     const objects: Objects = new Map()
-    const read = async (): Promise<number> => {
-      const consistency = { kind: 'any' } as const
-      const page = await store.list(context(), { selection, consistency, limit: 0 })
-      objects.clear()
-      for (const { object } of page.items) objects.set(object.metadata.name!, object)
-      made = undefined
-      return page.revision
-    }
-    const watch = async (after: number): Promise<void> => {
-      for await (const { events } of store.watch(context(), { selection, after, signal })) {
-        for (const { type, stored } of events) {
-          const name = stored.object.metadata.name!
-          if (type === 'DELETED') objects.delete(name)
-          else objects.set(name, stored.object)
-        }
-        made = undefined
-      }
-    }
-    const keep = async (first: number): Promise<void> => {
-      let revision: number | undefined = first
-      while (!signal.aborted) {
-        try {
-          await watch(revision ?? (await read()))
-        } catch (error) {
-          if (signal.aborted) return
-          deps.log(`the watch of ${resource} starts again`, error)
-        }
-        revision = undefined
-        await setTimeout(limits.retryMs, undefined, { signal, ref: false }).catch(() => {})
-      }
-    }
-    const revision = await read()
-    return { objects, done: keep(revision) }
+    const { done } = await followObjects(
+      { ...deps, signal: stopping.signal },
+      { group, resource },
+      {
+        replace: (all) => {
+          objects.clear()
+          for (const object of all) objects.set(object.metadata.name!, object)
+          made = undefined
+        },
+        changed: (type, object) => {
+          if (type === 'DELETED') objects.delete(object.metadata.name!)
+          else objects.set(object.metadata.name!, object)
+          made = undefined
+        },
+      },
+    )
+    return { objects, done }
   }
 
   const schemas = await follow('flowschemas')

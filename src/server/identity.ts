@@ -8,6 +8,7 @@ import {
   type TokenAuthenticator,
   unionAuthenticator,
 } from '#authn/authenticator.js'
+import type { FrontProxy } from '#authn/client-certificate.js'
 import { parseTokenCsv, type StaticToken } from '#authn/token-file.js'
 import {
   type Authorizer,
@@ -16,7 +17,12 @@ import {
   privilegedGroup,
   unionAuthorizer,
 } from '#authz/authorizer.js'
-import { type CertificatePair, loadCredentials, type ServerCredentials } from './credentials.js'
+import {
+  type CertificatePair,
+  frontProxyName,
+  loadCredentials,
+  type ServerCredentials,
+} from './credentials.js'
 import type { ServerOptions } from './options.js'
 import { firstServiceAddress } from './service-range.js'
 
@@ -53,14 +59,10 @@ const servingNames = (bindAddress: string, serviceIp: string): string[] => [
   ]),
 ]
 
-const servingPair = (options: ServerOptions): CertificatePair | undefined => {
-  const { tlsCertFile, tlsPrivateKeyFile } = options
-  if (tlsCertFile === undefined || tlsPrivateKeyFile === undefined) return undefined
-  return {
-    certPem: readFileSync(tlsCertFile, 'utf8'),
-    keyPem: readFileSync(tlsPrivateKeyFile, 'utf8'),
-  }
-}
+const pairOf = (certFile?: string, keyFile?: string): CertificatePair | undefined =>
+  certFile === undefined || keyFile === undefined
+    ? undefined
+    : { certPem: readFileSync(certFile, 'utf8'), keyPem: readFileSync(keyFile, 'utf8') }
 
 /** Where the CA of this server and what it issued are kept; undefined: in memory only. */
 export const credentialsDirectory = (options: ServerOptions): string | undefined => {
@@ -75,7 +77,8 @@ export const credentialsOf = (options: ServerOptions, clock: Clock): ServerCrede
     directory: credentialsDirectory(options),
     names: servingNames(options.bindAddress ?? '127.0.0.1', serviceIp),
     adminToken: options.adminToken,
-    serving: servingPair(options),
+    serving: pairOf(options.tlsCertFile, options.tlsPrivateKeyFile),
+    proxyClient: pairOf(options.proxyClientCertFile, options.proxyClientKeyFile),
   })
 }
 
@@ -83,6 +86,45 @@ export const clientAuthorities = (options: ServerOptions, caPem: string): string
   caPem,
   ...(options.clientCaFile === undefined ? [] : [readFileSync(options.clientCaFile, 'utf8')]),
 ]
+
+/** Names of headers as they are shown; see RequestHeaders for what they are. */
+export interface RequestHeaderOptions {
+  /** PEM. */
+  readonly authority: string
+  readonly allowedNames: readonly string[]
+  readonly username: readonly string[]
+  readonly uid: readonly string[]
+  readonly group: readonly string[]
+  readonly extraPrefix: readonly string[]
+}
+
+export const requestHeaderOptions = (
+  options: ServerOptions,
+  { frontProxyCaPem }: ServerCredentials,
+): RequestHeaderOptions => ({
+  authority:
+    options.requestheaderClientCaFile === undefined
+      ? frontProxyCaPem
+      : readFileSync(options.requestheaderClientCaFile, 'utf8'),
+  allowedNames: options.requestheaderAllowedNames ?? [frontProxyName],
+  username: options.requestheaderUsernameHeaders ?? ['X-Remote-User'],
+  uid: options.requestheaderUidHeaders ?? ['X-Remote-Uid'],
+  group: options.requestheaderGroupHeaders ?? ['X-Remote-Group'],
+  extraPrefix: options.requestheaderExtraHeadersPrefix ?? ['X-Remote-Extra-'],
+})
+
+const lower = (names: readonly string[]): string[] => names.map((name) => name.toLowerCase())
+
+export const frontProxyOf = (options: RequestHeaderOptions): FrontProxy => ({
+  authority: options.authority,
+  allowedNames: options.allowedNames,
+  headers: {
+    username: lower(options.username),
+    uid: lower(options.uid),
+    group: lower(options.group),
+    extraPrefix: lower(options.extraPrefix),
+  },
+})
 
 const adminUser: UserInfo = { name: 'admin', groups: ['system:masters'] }
 

@@ -20,6 +20,17 @@ export interface ServerOptions {
   tlsPrivateKeyFile?: string
   /** Clients with a certificate of this CA are known by it, beside those of the server's own CA. */
   clientCaFile?: string
+  /** Requests with a certificate of this CA and one of these names are whose their headers say. Default: a CA of the server's own. */
+  requestheaderClientCaFile?: string
+  requestheaderAllowedNames?: readonly string[]
+  /** Default X-Remote-User, X-Remote-Uid, X-Remote-Group and X-Remote-Extra-. */
+  requestheaderUsernameHeaders?: readonly string[]
+  requestheaderUidHeaders?: readonly string[]
+  requestheaderGroupHeaders?: readonly string[]
+  requestheaderExtraHeadersPrefix?: readonly string[]
+  /** What the server shows to aggregated APIs. Default: a certificate of that CA of its own. */
+  proxyClientCertFile?: string
+  proxyClientKeyFile?: string
   /** CSV: token,user,uid,"group,group". */
   tokenAuthFile?: string
   /** Token of the admin (group system:masters). Default: a random one that is kept with the certificates. */

@@ -119,6 +119,49 @@ export const serveFlags: readonly Flag[] = [
     help: 'clients with a certificate of this CA are known by it',
   },
   {
+    name: 'requestheader-client-ca-file',
+    type: 'string',
+    check: file,
+    help: 'CA of front proxies, whose requests are whose their headers say (default <cert-dir>/front-proxy-ca.crt)',
+  },
+  {
+    name: 'requestheader-allowed-names',
+    type: 'strings',
+    default: 'front-proxy-client',
+    help: 'common names in certificates of front proxies; none allows all',
+  },
+  {
+    name: 'requestheader-username-headers',
+    type: 'strings',
+    default: 'X-Remote-User',
+    help: 'headers in which a front proxy names the user',
+  },
+  {
+    name: 'requestheader-uid-headers',
+    type: 'strings',
+    default: 'X-Remote-Uid',
+    help: 'headers for the UID',
+  },
+  {
+    name: 'requestheader-group-headers',
+    type: 'strings',
+    default: 'X-Remote-Group',
+    help: 'headers for the groups',
+  },
+  {
+    name: 'requestheader-extra-headers-prefix',
+    type: 'strings',
+    default: 'X-Remote-Extra-',
+    help: 'what headers for the rest start with',
+  },
+  {
+    name: 'proxy-client-cert-file',
+    type: 'string',
+    check: file,
+    help: 'what is shown to aggregated APIs (default <cert-dir>/front-proxy-client.crt)',
+  },
+  { name: 'proxy-client-key-file', type: 'string', check: file, help: 'its private key, PEM' },
+  {
     name: 'token-auth-file',
     type: 'string',
     check: file,
@@ -242,6 +285,11 @@ export const serverOptionsOf = (flags: Flags): ServerOptions => {
   const tlsPrivateKeyFile = flags.text('tls-private-key-file')
   if ((tlsCertFile === undefined) !== (tlsPrivateKeyFile === undefined))
     throw new UsageError('--tls-cert-file and --tls-private-key-file go together')
+  const proxyClient = ['proxy-client-cert-file', 'proxy-client-key-file'].map((name) =>
+    flags.text(name),
+  )
+  if (proxyClient.filter((given) => given !== undefined).length === 1)
+    throw new UsageError('--proxy-client-cert-file and --proxy-client-key-file go together')
   return {
     dataDir,
     storage: storageOf(flags, dataDir),
@@ -251,6 +299,14 @@ export const serverOptionsOf = (flags: Flags): ServerOptions => {
     tlsCertFile,
     tlsPrivateKeyFile,
     clientCaFile: flags.text('client-ca-file'),
+    requestheaderClientCaFile: flags.text('requestheader-client-ca-file'),
+    requestheaderAllowedNames: flags.list('requestheader-allowed-names'),
+    requestheaderUsernameHeaders: flags.list('requestheader-username-headers'),
+    requestheaderUidHeaders: flags.list('requestheader-uid-headers'),
+    requestheaderGroupHeaders: flags.list('requestheader-group-headers'),
+    requestheaderExtraHeadersPrefix: flags.list('requestheader-extra-headers-prefix'),
+    proxyClientCertFile: flags.text('proxy-client-cert-file'),
+    proxyClientKeyFile: flags.text('proxy-client-key-file'),
     tokenAuthFile: flags.text('token-auth-file'),
     anonymousAuth: flags.boolean('anonymous-auth'),
     authorizationModes: flags

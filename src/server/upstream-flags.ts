@@ -45,9 +45,7 @@ export const ignoredValueFlags = words(`
   max-connection-bytes-per-sec min-compatibility-version min-request-timeout oidc-ca-file
   oidc-client-id oidc-groups-claim oidc-groups-prefix oidc-issuer-url oidc-required-claim
   oidc-signing-algs oidc-username-claim oidc-username-prefix peer-advertise-ip
-  peer-advertise-port peer-ca-file proxy-client-cert-file proxy-client-key-file
-  requestheader-allowed-names requestheader-client-ca-file requestheader-extra-headers-prefix
-  requestheader-group-headers requestheader-uid-headers requestheader-username-headers
+  peer-advertise-port peer-ca-file
   runtime-config service-account-jwks-uri service-account-max-token-expiration
   service-account-signing-endpoint show-hidden-metrics-for-version shutdown-delay-duration
   shutdown-watch-termination-grace-period storage-backend storage-initialization-timeout

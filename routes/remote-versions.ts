@@ -1,0 +1,20 @@
+/** Group versions that other servers answer for, as discovery and OpenAPI show them. */
+import type { JsonObject } from '#api/object.js'
+
+export interface RemoteVersion {
+  readonly group: string
+  readonly version: string
+  /** groupPriorityMinimum and versionPriority of the APIService. */
+  readonly groupPriority: number
+  readonly versionPriority: number
+  /** In the form of aggregated discovery; undefined before they were read once. */
+  readonly resources: readonly JsonObject[] | undefined
+  readonly freshness: 'Current' | 'Stale'
+}
+
+export interface RemoteSource {
+  versions(): readonly RemoteVersion[]
+  /** Documents of OpenAPI 3 and where they are: `apis/metrics.k8s.io/v1beta1` → `/openapi/v3/apis/…?hash=…`. */
+  openApiPaths(): ReadonlyMap<string, string>
+  onChange(listener: () => void): () => void
+}

@@ -1,0 +1,301 @@
+/**
+ * Follows APIServices: keeps the condition Available of each, and of those that another server answers for, what it
+ * serves. Upstream's kube-aggregator: availability, discovery and OpenAPI controllers.
+ */
+import { jsonEqual } from '#api/json-object.js'
+import type { JsonObject, KubeObject } from '#api/object.js'
+import { WorkQueue } from '#client/work-queue.js'
+import { limits } from '#limits'
+import { type FollowDeps, followObjects } from '#registry/follow-objects.js'
+import { internalContext } from '#registry/internal-context.js'
+import type { RequestContext } from '#registry/resource-definition.js'
+import type { ApiServiceFigures } from '#routes/metrics.js'
+import type { RemoteSource, RemoteVersion } from '#routes/remote-versions.js'
+import { type APIService, conditionOf, isAvailable, statusWith } from './api-service.js'
+import { checkAvailability } from './availability.js'
+import { Backends } from './backends.js'
+import { readDiscovery, readOpenApiIndex } from './remote-discovery.js'
+
+const apiServices = { group: 'apiregistration.k8s.io', resource: 'apiservices' }
+const services = { group: '', resource: 'services' }
+const slices = { group: 'discovery.k8s.io', resource: 'endpointslices' }
+
+export interface AggregatorDeps extends Omit<FollowDeps, 'signal'> {
+  readonly proxyClient: { readonly certPem: string; readonly keyPem: string }
+}
+
+/** An APIService and what is known of the server behind it. */
+export interface Remote {
+  service: APIService
+  /** As aggregated discovery shows them; undefined before they were had once. */
+  resources: JsonObject[] | undefined
+  /** Whether they are what the server said when it was last asked. */
+  isCurrent: boolean
+  openApi: ReadonlyMap<string, string>
+}
+
+export class Aggregator implements RemoteSource, ApiServiceFigures {
+  readonly backends: Backends
+  readonly #unavailableTotals = new Map<string, { name: string; reason: string; value: number }>()
+  readonly #deps: AggregatorDeps
+  readonly #stopping = new AbortController()
+  readonly #all = new Map<string, APIService>()
+  readonly #remotes = new Map<string, Remote>()
+  readonly #checks = queueWithRetries(5, limits.apiServiceCheckIntervalMs)
+  readonly #readings = queueWithRetries(500, limits.aggregatedDiscoveryIntervalMs)
+  readonly #listeners = new Set<() => void>()
+  readonly #followed: Promise<void>[] = []
+  #backendsFollowed: { stop(): void } | undefined
+
+  constructor(deps: AggregatorDeps) {
+    this.#deps = deps
+    this.backends = new Backends({
+      proxyClient: deps.proxyClient,
+      context: () => this.#context(),
+      signal: this.#stopping.signal,
+    })
+  }
+
+  /** Resolves when every APIService is known; checks of what is behind them go on. */
+  async start(): Promise<void> {
+    const { done } = await followObjects(
+      { ...this.#deps, signal: this.#stopping.signal },
+      apiServices,
+      {
+        replace: (objects) => this.#replace(objects as APIService[]),
+        changed: (type, object) =>
+          type === 'DELETED'
+            ? this.#forget(object.metadata.name!)
+            : this.#know(object as APIService),
+      },
+    )
+    const work = [
+      ...[1, 2].map(() => this.#work(this.#checks, (name) => this.#check(name))),
+      ...[1, 2].map(() => this.#work(this.#readings, (name) => this.#read(name))),
+    ]
+    this.#followed.push(done, ...work)
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    this.#backendsFollowed?.stop()
+    this.#checks.close()
+    this.#readings.close()
+    this.backends.close()
+    await Promise.all(this.#followed)
+  }
+
+  /** The APIService that answers for a path, when another server does. */
+  find(path: string): Remote | undefined {
+    if (this.#remotes.size === 0) return undefined
+    const [, root, ...parts] = path.split('/')
+    if (root === 'apis') return this.#remotes.get(`${parts[1]}.${parts[0]}`)
+    if (root === 'api') return this.#remotes.get(`${parts[0]}.`)
+    const prefix = '/openapi/v3/'
+    return path.startsWith(prefix) ? this.#findDocument(path.slice(prefix.length)) : undefined
+  }
+
+  #findDocument(name: string): Remote | undefined {
+    for (const remote of this.#remotes.values()) if (remote.openApi.has(name)) return remote
+    return undefined
+  }
+
+  versions(): RemoteVersion[] {
+    return [...this.#remotes.values()].map(({ service: { spec }, resources, isCurrent }) => ({
+      group: spec.group ?? '',
+      version: spec.version,
+      groupPriority: spec.groupPriorityMinimum,
+      versionPriority: spec.versionPriority,
+      resources,
+      freshness: isCurrent ? 'Current' : 'Stale',
+    }))
+  }
+
+  openApiPaths(): Map<string, string> {
+    return new Map([...this.#remotes.values()].flatMap(({ openApi }) => [...openApi]))
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Of every APIService whether it is unavailable. */
+  unavailable(): { name: string; isUnavailable: boolean }[] {
+    return [...this.#all].map(([name, service]) => ({ name, isUnavailable: !isAvailable(service) }))
+  }
+
+  /** How often each was found to be unavailable that was available before. */
+  unavailableTotals(): { name: string; reason: string; value: number }[] {
+    return [...this.#unavailableTotals.values()]
+  }
+
+  #context(subresource = ''): RequestContext {
+    const { clock, storeOf } = this.#deps
+    const caller = { signal: this.#stopping.signal }
+    const ctx = internalContext({ now: clock.now(), caller, stores: storeOf })
+    return { ...ctx, subresource }
+  }
+
+  #replace(objects: readonly APIService[]): void {
+    const names = new Set(objects.map(({ metadata }) => metadata.name))
+    for (const name of [...this.#all.keys()]) if (!names.has(name)) this.#forget(name)
+    for (const object of objects) this.#know(object)
+  }
+
+  #know(service: APIService): void {
+    const name = service.metadata.name!
+    const before = this.#all.get(name)
+    this.#all.set(name, service)
+    const isRemote = service.spec.service !== undefined
+    const isSame = before !== undefined && jsonEqual(before.spec as never, service.spec as never)
+    const wasAvailable = before !== undefined && isAvailable(before)
+    if (!isRemote) this.#remotes.delete(name)
+    else {
+      const known = this.#remotes.get(name)
+      if (known === undefined)
+        this.#remotes.set(name, {
+          service,
+          resources: undefined,
+          isCurrent: false,
+          openApi: new Map(),
+        })
+      else known.service = service
+    }
+    if (!isSame) this.#tell()
+    if (!isSame || (isRemote && wasAvailable !== isAvailable(service))) {
+      // A check of a local one has its answer already, unless it was remote before.
+      if (isRemote || conditionOf(service)?.reason !== 'Local') this.#checks.add(name)
+      if (isRemote) this.#readings.add(name)
+    }
+    this.#followBackends()
+  }
+
+  #forget(name: string): void {
+    this.#all.delete(name)
+    if (this.#remotes.delete(name)) this.#tell()
+    this.#followBackends()
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners) listener()
+  }
+
+  /** Services and slices are watched only while somebody is behind one. */
+  #followBackends(): void {
+    if (this.#remotes.size === 0) {
+      this.#backendsFollowed?.stop()
+      this.#backendsFollowed = undefined
+      return
+    }
+    if (this.#backendsFollowed !== undefined) return
+    const stopping = new AbortController()
+    this.#backendsFollowed = { stop: () => stopping.abort() }
+    const nameOf = {
+      services: ({ metadata }: KubeObject) => metadata.name,
+      endpointslices: ({ metadata }: KubeObject) => metadata.labels?.['kubernetes.io/service-name'],
+    }
+    for (const resource of [services, slices]) {
+      const touched = (object: KubeObject): void => {
+        const name = nameOf[resource.resource as keyof typeof nameOf](object)
+        this.#checkBehind(object.metadata.namespace!, name)
+      }
+      const followed = followObjects({ ...this.#deps, signal: stopping.signal }, resource, {
+        replace: () => {
+          for (const name of this.#remotes.keys()) this.#checks.add(name)
+        },
+        changed: (_type, object) => touched(object),
+      }).then(({ done }) => done)
+      this.#followed.push(
+        followed.catch((error) => {
+          if (!stopping.signal.aborted)
+            this.#deps.log('backends of APIServices cannot be followed', error)
+        }),
+      )
+    }
+  }
+
+  #checkBehind(namespace: string, name: string | undefined): void {
+    for (const [key, { service }] of this.#remotes) {
+      const behind = service.spec.service!
+      if (behind.namespace === namespace && behind.name === name) this.#checks.add(key)
+    }
+  }
+
+  async #work(queue: WorkQueue, act: (name: string) => Promise<Next>): Promise<void> {
+    for (let name = await queue.take(); name !== undefined; name = await queue.take()) {
+      try {
+        const next = await act(name)
+        if (next === 'soon') queue.addRateLimited(name)
+        else {
+          queue.forget(name)
+          if (next !== undefined) queue.addAfter(name, next)
+        }
+      } catch (error) {
+        if (this.#stopping.signal.aborted) return
+        this.#deps.log(`APIService ${name}`, error)
+        queue.addRateLimited(name)
+      }
+      queue.done(name)
+    }
+  }
+
+  /** Looks whether it is available and writes that down. */
+  async #check(name: string): Promise<Next> {
+    const service = this.#all.get(name)
+    if (service === undefined) return undefined
+    const availability = await checkAvailability(this.#context(), this.backends, service)
+    if (this.#stopping.signal.aborted) return undefined
+    const store = this.#deps.storeOf(apiServices)!
+    const { clock } = this.#deps
+    if (statusWith(service, availability, clock.now()) !== undefined) {
+      if (isAvailable(service) && availability.status !== 'True')
+        this.#count(name, availability.reason)
+      await store.update(this.#context('status'), name, (current) => {
+        const status = statusWith(current!, availability, clock.now())
+        return { ...current!, metadata: { ...current!.metadata }, ...(status ? { status } : {}) }
+      })
+    }
+    if (service.spec.service === undefined) return undefined
+    return availability.reason === 'FailedDiscoveryCheck'
+      ? 'soon'
+      : limits.apiServiceCheckIntervalMs
+  }
+
+  #count(name: string, reason: string): void {
+    const key = `${name} ${reason}`
+    const known = this.#unavailableTotals.get(key)
+    if (known === undefined) this.#unavailableTotals.set(key, { name, reason, value: 1 })
+    else known.value++
+  }
+
+  /** Reads what the server behind it serves. */
+  async #read(name: string): Promise<Next> {
+    const remote = this.#remotes.get(name)
+    if (remote === undefined) return undefined
+    if (!isAvailable(remote.service)) {
+      remote.isCurrent = false
+      this.#tell()
+      return undefined
+    }
+    try {
+      remote.resources = await readDiscovery(this.backends, remote.service)
+      remote.isCurrent = true
+    } catch (error) {
+      // What was known stays known, as stale.
+      remote.isCurrent = false
+      throw error
+    } finally {
+      this.#tell()
+    }
+    remote.openApi = await readOpenApiIndex(this.backends, remote.service).catch(() => new Map())
+    this.#tell()
+    return limits.aggregatedDiscoveryIntervalMs
+  }
+}
+
+/** When a name is looked at again: after so many milliseconds, soon and later each time, or when something changes. */
+type Next = number | 'soon' | undefined
+
+const queueWithRetries = (backoffBaseMs: number, backoffMaxMs: number): WorkQueue =>
+  new WorkQueue({ backoffBaseMs, backoffMaxMs })

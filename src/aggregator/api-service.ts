@@ -1,0 +1,59 @@
+/** APIServices: which group version another server answers for, and whether it does. */
+import { formatTime } from '#api/clock.js'
+import { jsonEqual } from '#api/json-object.js'
+import type { KubeObject } from '#api/object.js'
+
+export interface APIService extends KubeObject {
+  spec: {
+    group?: string
+    version: string
+    groupPriorityMinimum: number
+    versionPriority: number
+    /** Missing: this server answers. */
+    service?: { namespace: string; name: string; port: number }
+    /** Base64 of PEM. */
+    caBundle?: string
+    insecureSkipTLSVerify?: boolean
+  }
+}
+
+export interface Condition {
+  readonly type: string
+  readonly status: string
+  readonly lastTransitionTime?: string
+  readonly reason: string
+  readonly message: string
+}
+
+export type Availability = Pick<Condition, 'status' | 'reason' | 'message'>
+
+const available = 'Available'
+
+export const conditionOf = ({ status }: KubeObject): Condition | undefined =>
+  ((status?.conditions ?? []) as Condition[]).find(({ type }) => type === available)
+
+export const isAvailable = (service: KubeObject): boolean => conditionOf(service)?.status === 'True'
+
+/** The status with that condition; undefined when it says so already. The time changes with the condition's status only. */
+export const statusWith = (
+  service: KubeObject,
+  availability: Availability,
+  now: number,
+): { conditions: Condition[] } | undefined => {
+  const before = conditionOf(service)
+  const since = before?.status === availability.status ? before?.lastTransitionTime : undefined
+  const after = {
+    type: available,
+    status: availability.status,
+    lastTransitionTime: since ?? formatTime(now),
+    reason: availability.reason,
+    message: availability.message,
+  }
+  if (jsonEqual(before as never, after as never)) return undefined
+  const all = (service.status?.conditions ?? []) as Condition[]
+  return { conditions: [...all.filter(({ type }) => type !== available), after] }
+}
+
+/** Where its discovery document is: `/apis/metrics.k8s.io/v1beta1`. */
+export const pathOf = ({ spec: { group = '', version } }: APIService): string =>
+  group === '' ? `/api/${version}` : `/apis/${group}/${version}`

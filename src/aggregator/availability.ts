@@ -1,0 +1,100 @@
+/** Whether the server behind an APIService can be used. Upstream: kube-aggregator, remote_available_controller.go. */
+import { isReady, serviceOf, slicesOf } from '#admission/find-service.js'
+import { urlWithPort } from '#api/go-net-error.js'
+import { goQuote } from '#api/go-quote.js'
+import type { KubeObject } from '#api/object.js'
+import { limits } from '#limits'
+import type { RequestContext } from '#registry/resource-definition.js'
+import { type APIService, type Availability, pathOf } from './api-service.js'
+import type { Backends } from './backends.js'
+
+const unavailable = (reason: string, message: string): Availability => ({
+  status: 'False',
+  reason,
+  message,
+})
+
+export const localAvailability: Availability = {
+  status: 'True',
+  reason: 'Local',
+  message: 'Local APIServices are always available',
+}
+
+/** A slice without a name for its port is no slice of an unnamed one. */
+const serves = (slice: KubeObject, portName: string): boolean =>
+  (slice.endpoints ?? []).some(isReady) &&
+  (slice.ports ?? []).some(
+    (port: { name?: string; port?: number }) => (port.name ?? '') === portName && port.port,
+  )
+
+/** What is wrong with the Service, as far as objects tell. */
+const checkService = async (
+  ctx: RequestContext,
+  reference: { namespace: string; name: string; port: number },
+): Promise<Availability | undefined> => {
+  const service = await serviceOf(ctx, reference)
+  const which = `service/${reference.name} in ${goQuote(reference.namespace)}`
+  if (service === undefined) return unavailable('ServiceNotFound', `${which} is not present`)
+  if (service.spec.type !== 'ClusterIP') return undefined
+  const port = (service.spec.ports ?? []).find((p: { port: number }) => p.port === reference.port)
+  if (port === undefined)
+    return unavailable('ServicePortError', `${which} is not listening on port ${reference.port}`)
+  const slices = await slicesOf(ctx, reference)
+  if (slices.length === 0)
+    return unavailable('EndpointsNotFound', `cannot find endpointslices for ${which}`)
+  const portName: string = port.name ?? ''
+  if (!slices.some((slice) => serves(slice, portName)))
+    return unavailable(
+      'MissingEndpoints',
+      `endpointslices for ${which} have no addresses with port name ${goQuote(portName)}`,
+    )
+  return undefined
+}
+
+const aggregatorUser = { name: 'system:kube-aggregator', groups: ['system:masters'] }
+
+/** Resolves when the server answers what every aggregated API must serve. */
+const tryDiscovery = async (backends: Backends, service: APIService): Promise<void> => {
+  const destination = await backends.destination(service, pathOf(service))
+  const href = urlWithPort(destination.url)
+  const failing = (why: string) => new Error(`failing or missing response from ${href}: ${why}`)
+  const { code } = await backends
+    .fetch(destination, { user: aggregatorUser })
+    .catch((error: Error) => {
+      throw failing(error.message)
+    })
+  if (code < 200 || code >= 300) throw failing(`bad status from ${href}: ${code}`)
+}
+
+/** Endpoints are drawn by chance: where the first fails, one of some more that answers is enough. */
+const checkDiscovery = async (
+  backends: Backends,
+  service: APIService,
+): Promise<Availability | undefined> => {
+  const attempt = () => tryDiscovery(backends, service)
+  try {
+    await attempt().catch(() =>
+      Promise.any(Array.from({ length: limits.apiServiceChecksAtOnce - 1 }, attempt)),
+    )
+    return undefined
+  } catch (error) {
+    const { message } = (error as AggregateError).errors.at(-1) as Error
+    return unavailable('FailedDiscoveryCheck', message)
+  }
+}
+
+export const checkAvailability = async (
+  ctx: RequestContext,
+  backends: Backends,
+  service: APIService,
+): Promise<Availability> => {
+  if (service.spec.service === undefined) return localAvailability
+  return (
+    (await checkService(ctx, service.spec.service)) ??
+    (await checkDiscovery(backends, service)) ?? {
+      status: 'True',
+      reason: 'Passed',
+      message: 'all checks passed',
+    }
+  )
+}

@@ -1,0 +1,117 @@
+/** Connections to the servers behind APIServices: who may answer, what this server shows there, where they are. */
+import https from 'node:https'
+import { findService } from '#admission/find-service.js'
+import { goNetError, urlWithPort } from '#api/go-net-error.js'
+import { goQuote } from '#api/go-quote.js'
+import type { UserInfo } from '#api/user-info.js'
+import { limits } from '#limits'
+import type { RequestContext } from '#registry/resource-definition.js'
+import type { Destination } from '#routes/forward.js'
+import type { APIService } from './api-service.js'
+import { frontProxyHeaders } from './front-proxy-headers.js'
+
+export interface BackendsDeps {
+  /** The front proxy's certificate and key: by it a backend knows that the user's name in a header can be trusted. */
+  readonly proxyClient: { readonly certPem: string; readonly keyPem: string }
+  /** In which Services and EndpointSlices are read. */
+  readonly context: () => RequestContext
+  /** Ends what this server itself is asking. */
+  readonly signal: AbortSignal
+}
+
+export interface Question {
+  readonly user: Pick<UserInfo, 'name' | 'groups'>
+  readonly accept?: string
+  readonly etag?: string
+}
+
+export interface Document {
+  readonly code: number
+  readonly type: string
+  readonly etag: string | undefined
+  readonly text: string
+}
+
+const hostInUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host)
+
+export class Backends {
+  readonly #deps: BackendsDeps
+  readonly #agent = new https.Agent({ keepAlive: true, timeout: limits.keepAliveTimeoutMs })
+
+  constructor(deps: BackendsDeps) {
+    this.#deps = deps
+  }
+
+  /** Throws in upstream's words when nobody is behind the Service. `target` is a path with its query. */
+  async destination({ spec }: APIService, target: string): Promise<Destination> {
+    const { service, caBundle = '', insecureSkipTLSVerify = false } = spec
+    const { host, port } = await findService(this.#deps.context(), service!)
+    const { certPem, keyPem } = this.#deps.proxyClient
+    return {
+      url: new URL(`https://${hostInUrl(host)}:${port}${target}`),
+      agent: this.#agent,
+      tls: {
+        cert: certPem,
+        key: keyPem,
+        servername: `${service!.name}.${service!.namespace}.svc`,
+        rejectUnauthorized: !insecureSkipTLSVerify,
+        ...(caBundle === '' ? {} : { ca: Buffer.from(caBundle, 'base64').toString() }),
+      },
+    }
+  }
+
+  /** A document for this server itself. Rejects in Go's words. */
+  fetch(destination: Destination, question: Question): Promise<Document> {
+    return fetchDocument(destination, question, this.#deps.signal)
+  }
+
+  close(): void {
+    this.#agent.destroy()
+  }
+}
+
+const fetchDocument = (
+  { url, tls }: Destination,
+  question: Question,
+  signal: AbortSignal,
+): Promise<Document> =>
+  new Promise((resolve, reject) => {
+    const { user, accept, etag } = question
+    const fail = (error: Error) =>
+      reject(new Error(`Get ${goQuote(urlWithPort(url))}: ${goNetError(error)}`))
+    const request = https.get(
+      url,
+      {
+        ...tls,
+        // A check must not be fooled by a connection to a server that is about to go.
+        agent: false,
+        signal: AbortSignal.any([signal, AbortSignal.timeout(limits.aggregatedDiscoveryTimeoutMs)]),
+        headers: {
+          'user-agent': 'Go-http-client/2.0',
+          ...(accept === undefined ? {} : { accept }),
+          ...(etag === undefined ? {} : { 'if-none-match': etag }),
+          ...frontProxyHeaders(user),
+        },
+      },
+      (answer) => {
+        const chunks: Buffer[] = []
+        let size = 0
+        answer.on('data', (chunk: Buffer) => {
+          size += chunk.length
+          chunks.push(chunk)
+          if (size > limits.aggregatedDocumentBytesMax)
+            request.destroy(new Error('too large an answer'))
+        })
+        answer.on('error', fail)
+        answer.on('end', () =>
+          resolve({
+            code: answer.statusCode ?? 0,
+            type: answer.headers['content-type'] ?? '',
+            etag: answer.headers.etag,
+            text: Buffer.concat(chunks).toString(),
+          }),
+        )
+      },
+    )
+    request.on('error', fail)
+  })

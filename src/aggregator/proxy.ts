@@ -1,0 +1,109 @@
+/** Hands requests for an aggregated API on to the server that answers for it. Upstream: kube-aggregator, handler_proxy.go. */
+import type { OutgoingHttpHeaders } from 'node:http'
+import path from 'node:path'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { goNetError, type NetError } from '#api/go-net-error.js'
+import { PlainTextError } from '#api/plain-text-error.js'
+import { limits } from '#limits'
+import {
+  type Destination,
+  forward,
+  forwardUpgrade,
+  headersToSend,
+  type Upgrade,
+} from '#routes/forward.js'
+import { type APIService, isAvailable } from './api-service.js'
+import type { Backends } from './backends.js'
+import { frontProxyHeaders, isFrontProxyHeader } from './front-proxy-headers.js'
+
+export interface ProxyDeps {
+  /** The APIService that answers for a path, when another server does. */
+  readonly find: (path: string) => { readonly service: APIService } | undefined
+  readonly backends: Backends
+  readonly upgradeOf: (request: FastifyRequest) => Upgrade | undefined
+}
+
+const unavailable = (): PlainTextError => new PlainTextError(503, 'service unavailable\n')
+
+const unreachable = (error: NetError): PlainTextError =>
+  new PlainTextError(503, `error trying to reach service: ${goNetError(error)}\n`)
+
+/** Go's url.Values.Encode writes the query in order of its keys. */
+const targetOf = ({ raw }: FastifyRequest): string => {
+  const [own = '/', query = ''] = (raw.url ?? '/').split(/\?(.*)/s)
+  const pairs = new URLSearchParams(query)
+  pairs.sort()
+  const text = pairs.toString()
+  return text === '' ? own : `${own}?${text}`
+}
+
+const forwardedUri = (target: string): string => {
+  const own = target.split('?', 1)[0]!
+  const clean = path.posix.normalize(own).replace(/(.)\/$/, '$1')
+  return own.endsWith('/') && clean !== '/' ? `${clean}/` : clean
+}
+
+const headersFor = (request: FastifyRequest, { url }: Destination): OutgoingHttpHeaders => {
+  const { raw, kube } = request
+  const before = raw.headers['x-forwarded-for']
+  const own = Object.entries(headersToSend(request)).filter(([name]) => !isFrontProxyHeader(name))
+  return {
+    ...Object.fromEntries(own),
+    host: url.host,
+    'audit-id': raw.headers['audit-id'] || request.id,
+    'x-forwarded-for': [before, raw.socket.remoteAddress].flat().filter(Boolean).join(', '),
+    ...frontProxyHeaders(kube.user),
+  }
+}
+
+const isRedirect = (code = 0, location: string | undefined): boolean =>
+  code >= 300 && code < 400 && location !== undefined
+
+/** A redirect would send the client's credentials wherever the backend likes. */
+const redirected = (): PlainTextError =>
+  new PlainTextError(502, 'the backend attempted to redirect this request, which is not permitted')
+
+/** `/apis/GROUP/VERSION`: every client waits for it. */
+const isDiscovery = ({ isResourceRequest, path: asked }: FastifyRequest['kube']['info']): boolean =>
+  !isResourceRequest && asked.split('/').filter((part) => part !== '').length === 3
+
+const handOn = async (
+  service: APIService,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { backends, upgradeOf }: ProxyDeps,
+): Promise<unknown> => {
+  if (!isAvailable(service)) throw unavailable()
+  const target = targetOf(request)
+  const destination = await backends.destination(service, target).catch(() => {
+    throw unavailable()
+  })
+  const headers = headersFor(request, destination)
+  const upgrade = upgradeOf(request)
+  if (upgrade !== undefined)
+    return forwardUpgrade(destination, request, reply, upgrade, { headers, unreachable })
+  return forward(destination, request, reply, {
+    headers: {
+      ...headers,
+      'x-forwarded-uri': forwardedUri(target),
+      'x-forwarded-host': destination.url.host,
+      'x-forwarded-proto': 'https',
+    },
+    body: 'stream',
+    unreachable,
+    refuse: ({ statusCode, headers: { location } }) =>
+      isRedirect(statusCode, location) ? Promise.resolve(redirected()) : undefined,
+    ...(isDiscovery(request.kube.info) ? { timeoutMs: limits.aggregatedDiscoveryTimeoutMs } : {}),
+  })
+}
+
+/** Behind the filters and before every route: the body has not been read, and no method or path is judged here. */
+export const proxyAggregated = (app: FastifyInstance, deps: ProxyDeps): void => {
+  app.addHook('onRequest', (request, reply, done) => {
+    const found = deps.find(request.kube.info.path)
+    if (found === undefined) return done()
+    handOn(found.service, request, reply, deps).catch((error: Error) => {
+      if (!reply.sent) reply.send(error)
+    })
+  })
+}

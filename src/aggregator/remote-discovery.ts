@@ -1,0 +1,117 @@
+/** What the server behind an APIService says that it serves. Upstream: kube-aggregator, handler_discovery.go. */
+import type { JsonObject } from '#api/object.js'
+import { type APIService, pathOf } from './api-service.js'
+import type { Backends, Document } from './backends.js'
+
+const v2 = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
+const administrator = { name: 'system:kube-aggregator', groups: ['system:masters'] }
+/** Upstream asks for these without any group; RBAC lets every authenticated user discover. */
+const reader = { name: 'system:kube-aggregator', groups: [] }
+
+interface LegacyResource {
+  readonly name: string
+  readonly singularName?: string
+  readonly namespaced?: boolean
+  readonly group?: string
+  readonly version?: string
+  readonly kind?: string
+  readonly verbs?: string[]
+  readonly shortNames?: string[]
+  readonly categories?: string[]
+}
+
+const responseKind = ({ group = '', version = '', kind = '' }: Partial<LegacyResource>) => ({
+  group,
+  version,
+  kind,
+})
+
+const lists = ({ shortNames = [], categories = [] }: Partial<LegacyResource>) => ({
+  ...(shortNames.length > 0 ? { shortNames } : {}),
+  ...(categories.length > 0 ? { categories } : {}),
+})
+
+/** An APIResourceList in the form of aggregated discovery. */
+export const resourcesOfLegacy = (list: readonly LegacyResource[]): JsonObject[] =>
+  list
+    .filter(({ name }) => !name.includes('/'))
+    .map((entry) => {
+      const subresources = list
+        .filter(({ name }) => name.startsWith(`${entry.name}/`))
+        .map((sub) => ({
+          subresource: sub.name.slice(entry.name.length + 1),
+          responseKind: responseKind(sub),
+          verbs: sub.verbs ?? [],
+        }))
+      return {
+        resource: entry.name,
+        responseKind: responseKind(entry),
+        scope: entry.namespaced ? 'Namespaced' : 'Cluster',
+        singularResource: entry.singularName ?? '',
+        verbs: entry.verbs ?? [],
+        ...lists(entry),
+        ...(subresources.length > 0 ? { subresources } : {}),
+      }
+    })
+
+interface Parsed {
+  readonly metadata?: { readonly name?: string }
+  readonly versions?: readonly { readonly version: string; readonly resources?: JsonObject[] }[]
+}
+
+const resourcesOfAggregated = (
+  { text }: Document,
+  { group = '', version }: APIService['spec'],
+): JsonObject[] => {
+  const groups = (JSON.parse(text) as { items?: Parsed[] }).items ?? []
+  const found = groups
+    .find(({ metadata }) => (metadata?.name ?? '') === group)
+    ?.versions?.find((one) => one.version === version)
+  return (found?.resources ?? []).map((resource) => ({
+    ...resource,
+    // Clients of v0.26 end when it is missing.
+    responseKind: responseKind((resource.responseKind ?? {}) as Partial<LegacyResource>),
+  }))
+}
+
+const isAggregated = ({ type }: Document): boolean =>
+  type.includes('g=apidiscovery.k8s.io') && type.includes('as=APIGroupDiscoveryList')
+
+/** The resources of its group version, as aggregated discovery shows them. Rejects when they cannot be had. */
+export const readDiscovery = async (
+  backends: Backends,
+  service: APIService,
+): Promise<JsonObject[]> => {
+  const all = await backends.fetch(await backends.destination(service, '/apis'), {
+    user: administrator,
+    accept: v2,
+  })
+  if (all.code === 503) throw new Error(`non-success response code: ${all.code}`)
+  if (all.code === 200 && isAggregated(all)) return resourcesOfAggregated(all, service.spec)
+  const path = pathOf(service)
+  const one = await backends.fetch(await backends.destination(service, path), {
+    user: reader,
+    accept: 'application/json',
+  })
+  if (one.code !== 200)
+    throw new Error(`failed to download legacy discovery for ${path}: ${one.code}`)
+  const { resources = [] } = JSON.parse(one.text) as { resources?: LegacyResource[] }
+  return resourcesOfLegacy(resources)
+}
+
+/** Documents of its OpenAPI index: from `apis/metrics.k8s.io/v1beta1` to where that is served. None where it has no index. */
+export const readOpenApiIndex = async (
+  backends: Backends,
+  service: APIService,
+): Promise<Map<string, string>> => {
+  const { code, text } = await backends.fetch(await backends.destination(service, '/openapi/v3'), {
+    user: { name: 'system:aggregator', groups: [] },
+  })
+  if (code !== 200) return new Map()
+  const { paths = {} } = JSON.parse(text) as {
+    paths?: Record<string, { serverRelativeURL?: string }>
+  }
+  return new Map(
+    Object.entries(paths).map(([path, { serverRelativeURL = '' }]) => [path, serverRelativeURL]),
+  )
+}

@@ -1,0 +1,62 @@
+/** Users whom a front proxy vouches for in headers. Upstream: pkg/authentication/request/headerrequest. */
+import type { FastifyRequest } from 'fastify'
+import type { UserInfo } from '#api/user-info.js'
+import { withAuthenticatedGroup } from './authenticator.js'
+import { headerValues, unescapeKey } from './header-values.js'
+
+/** Names in lower case, first come first served. */
+export interface RequestHeaders {
+  readonly username: readonly string[]
+  readonly uid: readonly string[]
+  readonly group: readonly string[]
+  readonly extraPrefix: readonly string[]
+}
+
+const firstOf = (request: FastifyRequest, names: readonly string[]): string => {
+  for (const name of names) {
+    const value = headerValues(request, name)[0]
+    if (value) return value
+  }
+  return ''
+}
+
+const extraOf = (
+  request: FastifyRequest,
+  prefixes: readonly string[],
+): Record<string, string[]> => {
+  const extra: Record<string, string[]> = {}
+  for (const prefix of prefixes)
+    for (const name of Object.keys(request.raw.headers)) {
+      if (!name.startsWith(prefix)) continue
+      const key = unescapeKey(name.slice(prefix.length))
+      extra[key] = [...(extra[key] ?? []), ...headerValues(request, name)]
+    }
+  return extra
+}
+
+const clear = ({ raw: { headers } }: FastifyRequest, names: RequestHeaders): void => {
+  for (const name of [...names.username, ...names.uid, ...names.group]) delete headers[name]
+  for (const prefix of names.extraPrefix)
+    for (const name of Object.keys(headers)) if (name.startsWith(prefix)) delete headers[name]
+}
+
+/** Undefined when no header names a user. The headers are gone then, so that nobody takes them for a client's own. */
+export const userOfHeaders = (
+  request: FastifyRequest,
+  names: RequestHeaders,
+): UserInfo | undefined => {
+  const name = firstOf(request, names.username)
+  if (name === '') return undefined
+  const uid = firstOf(request, names.uid)
+  const extra = extraOf(request, names.extraPrefix)
+  const user: UserInfo = {
+    name,
+    ...(uid === '' ? {} : { uid }),
+    groups: names.group.flatMap((header) =>
+      headerValues(request, header).filter((value) => value !== ''),
+    ),
+    ...(Object.keys(extra).length > 0 ? { extra } : {}),
+  }
+  clear(request, names)
+  return withAuthenticatedGroup(user)
+}

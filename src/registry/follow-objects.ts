@@ -1,0 +1,57 @@
+/** The objects of one resource as the server itself follows them: read once, then watched until the signal fires. */
+import { setTimeout } from 'node:timers/promises'
+import type { Clock } from '#api/clock.js'
+import type { GroupResource } from '#api/group-version.js'
+import type { KubeObject } from '#api/object.js'
+import { limits } from '#limits'
+import { internalContext } from './internal-context.js'
+import type { Store } from './store.js'
+
+export interface FollowDeps {
+  readonly storeOf: (resource: GroupResource) => Store | undefined
+  readonly clock: Clock
+  readonly log: (message: string, error?: unknown) => void
+  readonly signal: AbortSignal
+}
+
+export interface Follower {
+  /** Everything there is: at first, and again when the watch broke off. */
+  replace(objects: readonly KubeObject[]): void
+  changed(type: string, object: KubeObject): void
+}
+
+/** Resolves when everything has been read; `done` when it has ended. */
+export const followObjects = async (
+  { storeOf, clock, log, signal }: FollowDeps,
+  resource: GroupResource,
+  follower: Follower,
+): Promise<{ done: Promise<void> }> => {
+  const store = storeOf(resource)!
+  const selection = { prefix: `${store.definition.storagePrefix}/` }
+  const context = () =>
+    internalContext({ now: clock.now(), caller: { signal }, stores: () => undefined })
+  const read = async (): Promise<number> => {
+    const consistency = { kind: 'any' } as const
+    const page = await store.list(context(), { selection, consistency, limit: 0 })
+    follower.replace(page.items.map(({ object }) => object))
+    return page.revision
+  }
+  const watch = async (after: number): Promise<void> => {
+    for await (const { events } of store.watch(context(), { selection, after, signal }))
+      for (const { type, stored } of events) follower.changed(type, stored.object)
+  }
+  const keep = async (first: number): Promise<void> => {
+    let revision: number | undefined = first
+    while (!signal.aborted) {
+      try {
+        await watch(revision ?? (await read()))
+      } catch (error) {
+        if (signal.aborted) return
+        log(`the watch of ${resource.resource} starts again`, error)
+      }
+      revision = undefined
+      await setTimeout(limits.retryMs, undefined, { signal, ref: false }).catch(() => {})
+    }
+  }
+  return { done: keep(await read()) }
+}

@@ -1,0 +1,376 @@
+import net from 'node:net'
+import tls from 'node:tls'
+import t, { type Test } from 'tap'
+import type { KubeObject } from '#api/object.js'
+import { issueCertificate } from '#api/x509.js'
+import type { Server } from '#src/index.js'
+import { type AggregatedApi, otherAddress, sendJson, startAggregatedApi } from './aggregated-api.js'
+import { type Answer, call, startServer } from './start-server.js'
+
+const group = 'echo.example.com'
+const version = `/apis/${group}/v1`
+const apiServices = '/apis/apiregistration.k8s.io/v1/apiservices'
+const own = `${apiServices}/v1.${group}`
+const slices = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices'
+const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
+
+const address = otherAddress()
+const options = { skip: address === undefined && 'this machine has loopback addresses only' }
+
+const echoes = {
+  kind: 'APIResourceList',
+  apiVersion: 'v1',
+  groupVersion: `${group}/v1`,
+  resources: [
+    {
+      name: 'echoes',
+      singularName: 'echo',
+      namespaced: true,
+      kind: 'Echo',
+      verbs: ['get', 'list'],
+    },
+    { name: 'echoes/status', singularName: '', namespaced: true, kind: 'Echo', verbs: ['get'] },
+  ],
+}
+
+/** Tells what it was asked, and serves what an aggregated API must. */
+const startEcho = (t: Test): Promise<AggregatedApi> =>
+  startAggregatedApi(
+    t,
+    'echo.default.svc',
+    (request, response) => {
+      const { url = '', method, headers } = request
+      if (url === version) return sendJson(response, echoes)
+      if (url === '/apis') return sendJson(response, {}, 404)
+      if (url.startsWith('/openapi/v3'))
+        return sendJson(response, {
+          paths: { [version.slice(1)]: { serverRelativeURL: `/openapi/v3${version}?hash=1` } },
+        })
+      if (url.endsWith('/moved')) {
+        response.writeHead(302, { location: 'https://elsewhere.example.com/' })
+        return response.end()
+      }
+      if (url.endsWith('/gone')) return request.socket.destroy()
+      if (url.endsWith('watch=1')) {
+        response.writeHead(200, { 'content-type': 'application/json' })
+        response.write('{"type":"ADDED"}\n')
+        request.socket.once('close', () => response.destroy())
+        return undefined
+      }
+      let body = ''
+      request.on('data', (chunk) => {
+        body += chunk
+      })
+      return request.on('end', () => sendJson(response, { url, method, headers, body }, 201))
+    },
+    (request, socket) => {
+      socket.write(
+        'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n',
+      )
+      socket.write(`hello ${request.headers['x-remote-user']}\n`)
+      socket.on('data', (chunk) => socket.write(chunk))
+      socket.on('error', () => {})
+    },
+  )
+
+const json = (method: string, path: string, body: unknown): Parameters<typeof call>[1] => ({
+  method,
+  path,
+  body,
+  headers: method === 'PATCH' ? { 'content-type': 'application/merge-patch+json' } : {},
+})
+
+const until = async (server: Server, reason: string): Promise<KubeObject> => {
+  for (;;) {
+    const { body } = await call(server, { path: own })
+    if (body.status?.conditions?.[0]?.reason === reason) return body
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+const register = async (server: Server, caPem: string): Promise<void> => {
+  const caBundle = Buffer.from(caPem).toString('base64')
+  const spec = { group, version: 'v1', groupPriorityMinimum: 17_790, versionPriority: 5 }
+  const service = { namespace: 'default', name: 'echo' }
+  const body = { metadata: { name: `v1.${group}` }, spec: { ...spec, caBundle, service } }
+  const { status } = await call(server, json('POST', apiServices, body))
+  t.equal(status, 201)
+}
+
+const slice = (port: number, name = 'https') => ({
+  metadata: { name: 'echo', labels: { 'kubernetes.io/service-name': 'echo' } },
+  addressType: 'IPv4',
+  ports: [{ name, port }],
+  endpoints: [{ addresses: [address] }],
+})
+
+const serviceWith = (port: number) => ({
+  metadata: { name: 'echo' },
+  spec: { ports: [{ name: 'https', port }] },
+})
+
+/** Registered, and found to be there. */
+const startAggregated = async (t: Test): Promise<{ server: Server; api: AggregatedApi }> => {
+  const server = await startServer(t)
+  const api = await startEcho(t)
+  await call(server, json('POST', '/api/v1/namespaces/default/services', serviceWith(443)))
+  await call(server, json('POST', slices, slice(api.port)))
+  await register(server, api.caPem)
+  await until(server, 'Passed')
+  return { server, api }
+}
+
+t.test(
+  'an APIService tells why the server behind it cannot be used, until it can',
+  options,
+  async (t) => {
+    const server = await startServer(t)
+    const api = await startEcho(t)
+    const messageAt = async (reason: string): Promise<unknown> => {
+      const { status } = await until(server, reason)
+      t.equal(status.conditions[0].status, 'False')
+      return status.conditions[0].message
+    }
+    await register(server, api.caPem)
+    t.equal(await messageAt('ServiceNotFound'), 'service/echo in "default" is not present')
+    const refused = await call(server, { path: `${version}/namespaces/default/echoes` })
+    t.equal(refused.status, 503)
+    t.equal(refused.text, 'service unavailable\n')
+    t.match(refused.headers['content-type'], 'text/plain')
+
+    const services = '/api/v1/namespaces/default/services'
+    await call(server, json('POST', services, serviceWith(444)))
+    t.equal(
+      await messageAt('ServicePortError'),
+      'service/echo in "default" is not listening on port 443',
+    )
+    const { spec } = serviceWith(443)
+    await call(server, json('PATCH', `${services}/echo`, { spec }))
+    t.equal(
+      await messageAt('EndpointsNotFound'),
+      'cannot find endpointslices for service/echo in "default"',
+    )
+    await call(server, json('POST', slices, slice(api.port, 'other')))
+    t.equal(
+      await messageAt('MissingEndpoints'),
+      'endpointslices for service/echo in "default" have no addresses with port name "https"',
+    )
+    await call(server, json('PUT', `${slices}/echo`, slice(1)))
+    const at = `https://${address}:1${version}`
+    t.equal(
+      await messageAt('FailedDiscoveryCheck'),
+      `failing or missing response from ${at}: Get "${at}": dial tcp ${address}:1: connect: connection refused`,
+    )
+    const metrics = await call(server, { path: '/metrics' })
+    t.match(metrics.text, `aggregator_unavailable_apiservice{name="v1.${group}"} 1`)
+
+    await call(server, json('PUT', `${slices}/echo`, slice(api.port)))
+    const { status } = await until(server, 'Passed')
+    t.match(status.conditions[0], { status: 'True', message: 'all checks passed' })
+    t.equal((await call(server, { path: version })).body.kind, 'APIResourceList')
+
+    await call(server, json('PATCH', own, { spec: { caBundle: null } }))
+    t.match(
+      await messageAt('FailedDiscoveryCheck'),
+      /: tls: failed to verify certificate: x509: certificate signed by unknown authority$/,
+    )
+    await call(server, json('PATCH', own, { spec: { insecureSkipTLSVerify: true } }))
+    await until(server, 'Passed')
+  },
+)
+
+t.test('a request goes on as its user, vouched for by the front proxy', options, async (t) => {
+  const { server, api } = await startAggregated(t)
+  const answer = await call(server, {
+    method: 'POST',
+    path: `${version}/namespaces/x/echoes?b=2&a=1%202`,
+    body: { hello: 1 },
+    headers: {
+      'impersonate-user': 'bob',
+      'impersonate-group': 'system:masters',
+      'impersonate-extra-team%2fname': 'a',
+      'x-remote-user': 'eve',
+      'x-thing': 'kept',
+    },
+  })
+  t.equal(answer.status, 201)
+  const { url, method, headers, body } = answer.body
+  t.equal(method, 'POST')
+  t.equal(url, `${version}/namespaces/x/echoes?a=1+2&b=2`)
+  t.equal(body, '{"hello":1}')
+  t.equal(headers['x-remote-user'], 'bob')
+  t.equal(headers['x-remote-group'], 'system:masters, system:authenticated')
+  t.equal(headers['x-remote-extra-team%2fname'], 'a')
+  t.equal(headers['x-thing'], 'kept')
+  t.equal(headers['content-type'], 'application/json')
+  t.notOk(headers.authorization)
+  t.notOk(Object.keys(headers).some((name) => name.startsWith('impersonate')))
+  t.strictSame([...new Set(api.callers)], ['front-proxy-client'])
+
+  // Node takes a character of a header for a byte.
+  const impersonated = Buffer.from('jürgen').toString('latin1')
+  const abroad = await call(server, {
+    path: `${version}/namespaces/x/echoes`,
+    headers: { 'impersonate-user': impersonated, 'impersonate-group': 'system:masters' },
+  })
+  t.equal(abroad.body.headers['x-remote-user'], impersonated)
+
+  const forbidden = await call(server, { path: `${version}/namespaces/x/echoes`, token: '' })
+  t.equal(forbidden.status, 403)
+  const before = api.callers.length
+  const unknown = await call(server, { path: `${version}/namespaces/x/echoes`, token: 'wrong' })
+  t.equal(unknown.status, 401)
+  t.equal(api.callers.length, before, 'who may not does not come through')
+
+  const moved = await call(server, { path: `${version}/moved` })
+  t.equal(moved.status, 502)
+  t.notOk(moved.headers.location)
+  const gone = await call(server, { path: `${version}/gone` })
+  t.equal(gone.status, 503)
+  t.equal(gone.text, 'error trying to reach service: EOF\n')
+})
+
+/** The first bytes that a TLS connection yields after `text` was sent. */
+const talk = async (
+  t: Test,
+  server: Server,
+  lines: readonly string[],
+): Promise<{ socket: tls.TLSSocket; until: (pattern: RegExp) => Promise<string> }> => {
+  const { hostname, port } = new URL(server.url)
+  const socket = tls.connect({ host: hostname, port: Number(port), ca: server.caPem })
+  t.teardown(() => socket.destroy())
+  let seen = ''
+  socket.on('data', (chunk) => {
+    seen += chunk
+  })
+  socket.write(`${lines.join('\r\n')}\r\n\r\n`)
+  const until = async (pattern: RegExp): Promise<string> => {
+    while (!pattern.test(seen)) await new Promise((resolve) => socket.once('data', resolve))
+    return seen
+  }
+  return { socket, until }
+}
+
+t.test('watches stream and upgrades go both ways', options, async (t) => {
+  const { server } = await startAggregated(t)
+  const head = ['Host: h', `Authorization: Bearer ${server.adminToken}`]
+  const watch = await talk(t, server, [`GET ${version}/echoes?watch=1 HTTP/1.1`, ...head])
+  t.match(await watch.until(/ADDED/), /^HTTP\/1.1 200 /)
+  watch.socket.destroy()
+
+  const upgrade = ['Connection: Upgrade', 'Upgrade: echo']
+  const both = await talk(t, server, [`GET ${version}/e/talk HTTP/1.1`, ...head, ...upgrade])
+  t.match(await both.until(/hello admin/), /^HTTP\/1.1 101 /)
+  both.socket.write('ping')
+  t.match(await both.until(/ping/), 'ping')
+  t.ok(net.isIP(both.socket.remoteAddress ?? ''))
+})
+
+t.test(
+  'discovery shows what others serve, and that it is stale when they are away',
+  options,
+  async (t) => {
+    const { server, api } = await startAggregated(t)
+    const entry = async (freshness: string): Promise<Record<string, unknown>[]> => {
+      for (;;) {
+        const { body } = await call(server, { path: '/apis', headers: { accept: aggregated } })
+        const found = body.items.find((g: KubeObject) => g.metadata.name === group)
+        if (found?.versions[0].freshness === freshness) return found.versions[0].resources
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+    }
+    const kind = { group: '', version: '', kind: 'Echo' }
+    const resources = [
+      {
+        resource: 'echoes',
+        responseKind: kind,
+        scope: 'Namespaced',
+        singularResource: 'echo',
+        verbs: ['get', 'list'],
+        subresources: [{ subresource: 'status', responseKind: kind, verbs: ['get'] }],
+      },
+    ]
+    t.strictSame(await entry('Current'), resources)
+    const { body: groups } = await call(server, { path: '/apis' })
+    const names = groups.groups.map(({ name }: { name: string }) => name)
+    t.strictSame(names.slice(0, 4), ['apiregistration.k8s.io', 'apps', group, 'events.k8s.io'])
+    const { body: alone } = await call(server, { path: `/apis/${group}` })
+    t.equal(alone.preferredVersion.groupVersion, `${group}/v1`)
+
+    const document = version.slice(1)
+    const index = async (): Promise<Answer> => {
+      for (;;) {
+        const answer = await call(server, { path: '/openapi/v3' })
+        if (answer.body.paths[document] !== undefined) return answer
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+    }
+    t.equal((await index()).body.paths[document].serverRelativeURL, `/openapi/v3${version}?hash=1`)
+    t.equal((await call(server, { path: `/openapi/v3${version}` })).status, 200)
+
+    await api.stop()
+    await call(server, json('PATCH', own, { metadata: { labels: { look: 'again' } } }))
+    await call(server, json('PUT', `${slices}/echo`, slice(1)))
+    t.strictSame(await entry('Stale'), resources, 'what was known stays')
+
+    t.equal((await call(server, { method: 'DELETE', path: own })).status, 200)
+    for (;;) {
+      const { status, text } = await call(server, { path: version })
+      if (status !== 404) continue
+      t.equal(text, '404 page not found\n')
+      break
+    }
+    t.equal((await call(server, { path: `/apis/${group}` })).status, 404)
+  },
+)
+
+t.test('requests of a front proxy are whose their headers say', async (t) => {
+  const life = { notBeforeMs: Date.UTC(2020, 0), notAfterMs: Date.UTC(2100, 0) }
+  const server = await startServer(t)
+  const reviews = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
+  const { body: map } = await call(server, {
+    path: '/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication',
+  })
+  t.match(map.data, {
+    'requestheader-allowed-names': '["front-proxy-client"]',
+    'requestheader-username-headers': '["X-Remote-User"]',
+    'requestheader-uid-headers': '["X-Remote-Uid"]',
+    'requestheader-group-headers': '["X-Remote-Group"]',
+    'requestheader-extra-headers-prefix': '["X-Remote-Extra-"]',
+    'requestheader-client-ca-file': /^-----BEGIN CERTIFICATE-----/,
+  })
+  // Nobody else can make certificates of that authority: a server with one of the test's own is asked.
+  const ca = issueCertificate({ ...life, use: 'authority', subject: { commonName: 'proxies' } })
+  const file = `${t.testdir({ 'ca.crt': ca.certPem })}/ca.crt`
+  const trusting = await startServer(t, { requestheaderClientCaFile: file })
+  const certificate = (commonName: string) =>
+    issueCertificate({ ...life, use: 'client', subject: { commonName }, issuer: ca })
+  const proxy = certificate('front-proxy-client')
+  const who = async (
+    to: Server,
+    shown: { certPem: string; keyPem: string },
+    headers: Record<string, string>,
+  ) => {
+    const { certPem: cert, keyPem: key } = shown
+    const { status, body } = await call(to, {
+      ...json('POST', reviews, {}),
+      ...{ token: '', cert, key, headers },
+    })
+    return status === 201 ? body.status.userInfo : status
+  }
+  const headers = {
+    'x-remote-user': 'alice',
+    'x-remote-uid': '7',
+    'x-remote-group': 'devs',
+    'x-remote-extra-team%2Fname': 'a',
+  }
+  t.strictSame(await who(trusting, proxy, headers), {
+    username: 'alice',
+    uid: '7',
+    groups: ['devs', 'system:authenticated'],
+    extra: { 'team/name': ['a'] },
+  })
+  t.equal(await who(trusting, proxy, {}), 401, 'its certificate makes nobody of itself')
+  t.equal(await who(trusting, certificate('somebody'), headers), 401, 'not a name that is allowed')
+  t.equal(await who(server, proxy, headers), 401, 'not an authority that is known')
+})
