@@ -10,6 +10,7 @@ import {
   podIps,
   type Service,
 } from '../endpointslice/endpoint.js'
+import { inSubsetOrder } from '../endpointslice/port-order.js'
 
 export interface EndpointAddress {
   ip: string
@@ -75,15 +76,13 @@ export const reconcileSubsets = (
     service.spec.clusterIP === 'None' && (service.spec.ports ?? []).length === 0
   const subsets = new Map<
     string,
-    { ready: EndpointAddress[]; not: EndpointAddress[]; ports: SubsetPort[] }
+    { ready: EndpointAddress[]; not: EndpointAddress[]; ports: EndpointPort[] }
   >()
   let count = 0
   for (const pod of [...pods].sort((a, b) => (a.metadata.uid! < b.metadata.uid! ? -1 : 1))) {
     const ip = podIps(pod).find((address) => addressTypeOf(address) === family)
     if (ip === undefined || !isEligible(pod, service)) continue
     const ports = endpointPorts(service, pod)
-      .map(subsetPort)
-      .sort((a, b) => a.port - b.port || (a.name ?? '').localeCompare(b.name ?? ''))
     if (ports.length === 0 && !headlessWithoutPorts) continue
     if (++count > addressesMax) continue
     const key = JSON.stringify(ports)
@@ -98,7 +97,7 @@ export const reconcileSubsets = (
     subsets: [...subsets.values()].map(({ ready, not, ports }) => ({
       ...(ready.length > 0 ? { addresses: ready.sort(byIp) } : {}),
       ...(not.length > 0 ? { notReadyAddresses: not.sort(byIp) } : {}),
-      ...(ports.length > 0 ? { ports } : {}),
+      ...(ports.length > 0 ? { ports: inSubsetOrder(ports).map(subsetPort) } : {}),
     })),
   }
 }

@@ -8,6 +8,7 @@ import type { JsonValue, KubeObject, ObjectMeta } from '#api/object.js'
 import { resources } from '#client/resources.js'
 import type { EndpointSubset, Endpoints } from '../endpoints/reconcile.js'
 import { addressTypeOf } from '../endpointslice/endpoint.js'
+import { inSliceOrder } from '../endpointslice/port-order.js'
 import { managedByLabel, serviceNameLabel } from '../endpointslice/reconcile.js'
 import { ownerReference } from '../ownership/claim.js'
 
@@ -84,12 +85,14 @@ const groupKey = (addressType: string, ports: readonly Port[] | null): string =>
   ])
 
 const portsOf = (subset: EndpointSubset): Port[] =>
-  (subset.ports ?? []).map(({ name = '', port, protocol, appProtocol }) => ({
-    name,
-    port,
-    protocol,
-    ...(appProtocol ? { appProtocol } : {}),
-  }))
+  inSliceOrder(
+    (subset.ports ?? []).map(({ name = '', port, protocol, appProtocol }) => ({
+      name,
+      port,
+      protocol,
+      ...(appProtocol ? { appProtocol } : {}),
+    })),
+  )
 
 const groupsOf = (
   endpoints: Endpoints,

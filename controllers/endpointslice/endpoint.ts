@@ -10,6 +10,7 @@ export interface Endpoint {
   targetRef: { kind: string; namespace?: string; name?: string; uid?: string }
   nodeName?: string
   zone?: string
+  hints?: { forZones?: { name: string }[]; forNodes?: { name: string }[] }
 }
 export interface EndpointPort {
   name: string
@@ -33,6 +34,7 @@ export interface Service extends KubeObject {
     ipFamilies?: string[]
     ports?: ServicePort[]
     publishNotReadyAddresses?: boolean
+    trafficDistribution?: string
   }
 }
 
@@ -57,6 +59,21 @@ export const belongsInSlice = (pod: Pod): boolean => !isPodTerminal(pod) && podI
 export const hostnameFor = (pod: Pod, service: Service): string | undefined =>
   pod.spec.hostname && pod.spec.subdomain === service.metadata.name ? pod.spec.hostname : undefined
 
+/** Where the traffic of a ready endpoint should come from, as the Service distributes it. */
+const hintsFor = (
+  { spec: { trafficDistribution = '' } }: Service,
+  { conditions, zone, nodeName }: Endpoint,
+): Endpoint['hints'] => {
+  const isClose = ['PreferClose', 'PreferSameZone', 'PreferSameNode'].includes(trafficDistribution)
+  if (!isClose || !conditions.ready) return undefined
+  const nodes = trafficDistribution === 'PreferSameNode' && nodeName ? [{ name: nodeName }] : []
+  if (!zone && nodes.length === 0) return undefined
+  return {
+    ...(zone ? { forZones: [{ name: zone }] } : {}),
+    ...(nodes.length > 0 ? { forNodes: nodes } : {}),
+  }
+}
+
 export const endpointOf = (
   pod: Pod,
   service: Service,
@@ -67,7 +84,7 @@ export const endpointOf = (
   const terminating = pod.metadata.deletionTimestamp !== undefined
   const hostname = hostnameFor(pod, service)
   const zone = node?.metadata.labels?.['topology.kubernetes.io/zone']
-  return {
+  const endpoint: Endpoint = {
     addresses,
     conditions: {
       ready: Boolean(service.spec.publishNotReadyAddresses) || (serving && !terminating),
@@ -84,6 +101,8 @@ export const endpointOf = (
     ...(pod.spec.nodeName ? { nodeName: pod.spec.nodeName } : {}),
     ...(zone ? { zone } : {}),
   }
+  const hints = hintsFor(service, endpoint)
+  return hints === undefined ? endpoint : { ...endpoint, hints }
 }
 
 /** A port of the Pod: the number itself, or the container port of that name and protocol. */

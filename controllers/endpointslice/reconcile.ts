@@ -17,6 +17,7 @@ import {
   podIps,
   type Service,
 } from './endpoint.js'
+import { inSliceOrder } from './port-order.js'
 
 export interface EndpointSlice extends KubeObject {
   addressType: string
@@ -73,7 +74,11 @@ const groupPods = ({ service, pods, node }: SliceObservation): Map<string, Group
       if (addresses.length === 0) continue
       const ports = endpointPorts(service, pod)
       const key = groupKey(addressType, ports)
-      const group = groups.get(key) ?? { addressType, ports, endpoints: new Map() }
+      const group = groups.get(key) ?? {
+        addressType,
+        ports: inSliceOrder(ports),
+        endpoints: new Map(),
+      }
       groups.set(key, group)
       const endpoint = endpointOf(
         pod,
