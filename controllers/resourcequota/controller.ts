@@ -9,11 +9,11 @@ import { resources } from '#client/resources.js'
 import {
   type Controller,
   type ControllerContext,
-  enqueueOwn,
   newQueue,
   queueRun,
   syncStored,
 } from '../controller.js'
+import { CountedKinds } from './counted-kinds.js'
 import {
   claimUsage,
   hasScopes,
@@ -25,8 +25,8 @@ import {
   usedOf,
 } from './usage.js'
 
-/** Counts of kinds that nobody here watches are taken anew this often; upstream's resync has 5 min. */
-const recountMs = 60_000
+/** All is counted anew this often, as by upstream's resync: kinds may have come that nobody knew. */
+const recountMs = 300_000
 /** Old names of counts. */
 const plainCounts: Record<string, string> = {
   configmaps: 'configmaps',
@@ -49,28 +49,28 @@ const countedResource = (
 
 const countOthers = async (
   { client }: ControllerContext,
+  kinds: CountedKinds,
   quota: ResourceQuota,
-): Promise<{ usage: MilliAmounts; counted: boolean }> => {
+): Promise<MilliAmounts> => {
   const usage: MilliAmounts = new Map()
   const names = Object.keys(quota.spec.hard ?? {}).filter(
     (n) => n.startsWith('count/') || n in plainCounts,
   )
-  if (names.length === 0) return { usage, counted: false }
-  const discovered = (await discover(client)).resources
+  if (names.length === 0) return usage
+  const { resources: discovered, stale } = await discover(client)
+  if (stale.length === 0) kinds.keepOnly(discovered)
   for (const name of names) {
     const resource = countedResource(name, discovered)
     if (resource === undefined) continue
-    const { items } = await client.list(resource, {
-      namespace: quota.metadata.namespace,
-      metadataOnly: true,
-    })
-    usage.set(name, BigInt(items.length) * 1000n)
+    const count = await kinds.countIn(quota.metadata.namespace!, resource)
+    usage.set(name, BigInt(count) * 1000n)
   }
-  return { usage, counted: true }
+  return usage
 }
 
 const sync = async (
   context: ControllerContext,
+  kinds: CountedKinds,
   quota: ResourceQuota,
 ): Promise<{ afterMs: number } | undefined> => {
   const { client, informers } = context
@@ -78,9 +78,6 @@ const sync = async (
   const within = <T extends KubeObject>(ref: (typeof resources)[keyof typeof resources]): T[] =>
     informers.for<T>(ref).store.byIndex('namespace', namespace)
   const pods = within<Pod>(resources.pods).filter((pod) => isInScope(quota, pod))
-  const others = hasScopes(quota)
-    ? { usage: new Map<string, bigint>(), counted: false }
-    : await countOthers(context, quota)
   const usage = sumUsage([
     ...pods.map(podUsage),
     ...(hasScopes(quota)
@@ -88,8 +85,8 @@ const sync = async (
       : [
           ...within(resources.services).map(serviceUsage),
           ...within(resources.persistentVolumeClaims).map(claimUsage),
+          await countOthers(context, kinds, quota),
         ]),
-    others.usage,
   ])
   const hard = quota.spec.hard ?? {}
   const status = { hard, used: usedOf(hard, usage) }
@@ -101,7 +98,7 @@ const sync = async (
     )
     informers.for<ResourceQuota>(resources.resourceQuotas).observe(written)
   }
-  return others.counted ? { afterMs: recountMs } : undefined
+  return { afterMs: recountMs }
 }
 
 export const resourceQuotaController: Controller = {
@@ -115,7 +112,15 @@ export const resourceQuotaController: Controller = {
       for (const quota of quotas.store.byIndex('namespace', object.metadata.namespace!))
         queue.add(keyOf(quota))
     }
-    enqueueOwn(quotas, queue)
+    const hardOf = ({ spec }: ResourceQuota): string => JSON.stringify(spec.hard ?? {})
+    quotas.handle({
+      onAdd: (quota) => queue.add(keyOf(quota)),
+      // Not when admission has charged something: what we have seen may be older, and would make room that is not there.
+      onUpdate(next, previous) {
+        if (hardOf(next) !== hardOf(previous)) queue.add(keyOf(next))
+      },
+    })
+    const kinds = new CountedKinds(context, recount)
     const pods = informers.for<Pod>(resources.pods)
     pods.handle({
       onDelete: recount,
@@ -127,10 +132,14 @@ export const resourceQuotaController: Controller = {
       informers.for<KubeObject>(ref).handle({ onDelete: recount, onUpdate: recount })
     for (const ref of [resources.pods, resources.services, resources.persistentVolumeClaims])
       informers.for<KubeObject>(ref).store.addIndex('namespace', (o) => [o.metadata.namespace!])
-    return queueRun(
+    const run = queueRun(
       context,
       queue,
-      syncStored(quotas, (quota) => sync(context, quota)),
+      syncStored(quotas, (quota) => sync(context, kinds, quota)),
     )
+    return async (signal) => {
+      await run(signal)
+      await kinds.close()
+    }
   },
 }
