@@ -36,6 +36,16 @@ export class Collector {
     this.#deps = deps
   }
 
+  warnOfForeignOwner({ identity }: GraphNode, reference: OwnerReference): void {
+    const { apiVersion, kind, name, uid, namespace } = identity
+    this.#deps.recorder.event(
+      { apiVersion, kind, metadata: { name, uid, ...(namespace ? { namespace } : {}) } },
+      'Warning',
+      'OwnerRefInvalidNamespace',
+      `ownerRef [${reference.apiVersion}/${reference.kind}, namespace: ${namespace}, name: ${reference.name}, uid: ${reference.uid}] does not exist in namespace "${namespace}"`,
+    )
+  }
+
   /** The uid will not come back. */
   noteGone({ uid, namespace }: Identity): void {
     this.#absent.add(uid, namespace)
@@ -152,21 +162,7 @@ export class Collector {
       if (!isNotFound(error)) throw error
     }
     this.#absent.add(reference.uid, namespace)
-    this.#warnOfOtherNamespace(node, reference)
     return undefined
-  }
-
-  #warnOfOtherNamespace(node: GraphNode, reference: OwnerReference): void {
-    const owner = this.#deps.graph.get(reference.uid)
-    if (owner === undefined || owner.virtual || owner.identity.namespace === '') return
-    if (owner.identity.namespace === node.identity.namespace) return
-    const { apiVersion, kind, name, uid, namespace } = node.identity
-    this.#deps.recorder.event(
-      { apiVersion, kind, metadata: { name, uid, namespace } },
-      'Warning',
-      'OwnerRefInvalidNamespace',
-      `ownerRef [${reference.apiVersion}/${reference.kind}, namespace: ${namespace}, name: ${reference.name}, uid: ${reference.uid}] does not exist in namespace "${namespace}"`,
-    )
   }
 
   /** Lets a foreground owner go when nobody blocks it; else sees to those that do. */

@@ -77,6 +77,8 @@ class GarbageCollector {
     this.#graph = new Graph({
       delete: (node) => this.#deletions.add(node),
       orphan: (node) => this.#orphanings.add(node),
+      foreignOwner: (dependent, reference) =>
+        this.#collector.warnOfForeignOwner(dependent, reference),
     })
     this.#collector = new Collector({
       client: context.client,

@@ -32,6 +32,8 @@ export const orphanFinalizer = 'orphan'
 export interface Attention {
   delete(node: GraphNode): void
   orphan(node: GraphNode): void
+  /** The owner that the reference names lives in a namespace that is not the dependent's. */
+  foreignOwner(dependent: GraphNode, reference: OwnerReference): void
 }
 
 export const identityOf = (object: KubeObject): Identity => ({
@@ -143,6 +145,7 @@ export class Graph {
     const known = this.#nodes.get(reference.uid)
     if (known !== undefined) {
       known.dependents.add(node)
+      if (!known.virtual && !isReachable(known, node)) this.#attention.foreignOwner(node, reference)
       if (!known.virtual && !matches(reference, known, node)) this.#attention.delete(node)
       else if (known.deletingDependents) this.#attention.delete(node)
       return
@@ -178,12 +181,16 @@ export class Graph {
 const waitedBefore = (previous: KubeObject | undefined, finalizer: string): boolean =>
   previous !== undefined && waitsFor(previous, finalizer)
 
-/** A reference has to name what its uid belongs to; a cluster-scoped owner is fine from anywhere. */
+/** A reference has to name what its uid belongs to. */
 const matches = (reference: OwnerReference, owner: GraphNode, dependent: GraphNode): boolean =>
   reference.kind === owner.identity.kind &&
   reference.name === owner.identity.name &&
   groupOf(reference.apiVersion) === groupOf(owner.identity.apiVersion) &&
-  (owner.identity.namespace === '' || owner.identity.namespace === dependent.identity.namespace)
+  isReachable(owner, dependent)
+
+/** A cluster-scoped owner is fine from anywhere. */
+const isReachable = ({ identity: { namespace } }: GraphNode, dependent: GraphNode): boolean =>
+  namespace === '' || namespace === dependent.identity.namespace
 
 export const groupOf = (apiVersion: string): string =>
   apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : ''

@@ -91,3 +91,46 @@ t.test('an orphaning owner goes when its dependents have been seen, not before',
     ['meanwhile', []],
   ])
 })
+
+t.test('an owner in another namespace is told of', async (t) => {
+  const { client, spawn, createNamespace } = await startCluster(t)
+  await createNamespace('here')
+  await createNamespace('there')
+  const at = { name: 'owner', namespace: 'there' }
+  const owner = await client.create(resources.configMaps, { metadata: at })
+  const uid = owner.metadata.uid!
+  const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid }]
+  spawn('controller-manager', '--controllers=garbage-collector-controller')
+  await until(async () => {
+    // The owner has to be known before: one that is only named is asked for, and is not there.
+    await client.create(resources.persistentVolumes, {
+      metadata: { generateName: 'cluster-scoped-', ownerReferences },
+      spec: {
+        capacity: { storage: '1Gi' },
+        accessModes: ['ReadWriteOnce'],
+        hostPath: { path: '/x' },
+      },
+    })
+    const { items } = await client.list(eventsRef, { namespace: 'default' })
+    return items.some(({ reason }) => reason === 'OwnerRefInvalidNamespace')
+  })
+  await client.create(resources.secrets, {
+    metadata: { name: 'cross', namespace: 'here', ownerReferences },
+  })
+  const told = async () =>
+    (await client.list(eventsRef, { namespace: 'here' })).items.map(({ message }) => message)
+  await until(async () => (await told()).length > 0)
+  t.same(await told(), [
+    `ownerRef [v1/ConfigMap, namespace: here, name: owner, uid: ${uid}] does not exist in namespace "here"`,
+  ])
+  const { items } = await client.list(resources.persistentVolumes, {})
+  t.ok(items.length > 0, 'a cluster-scoped object is kept all the same')
+})
+
+const eventsRef: ResourceRef = {
+  group: '',
+  version: 'v1',
+  resource: 'events',
+  kind: 'Event',
+  namespaced: true,
+}
