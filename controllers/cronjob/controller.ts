@@ -89,8 +89,9 @@ class CronSync {
 
   async run(): Promise<{ afterMs: number } | undefined> {
     const jobs = this.#jobs()
-    this.#noteJobs(jobs)
+    // First, as upstream does: of what goes now nobody hears any more that it was seen to end.
     await this.#tidyHistory(jobs)
+    this.#noteJobs(jobs)
     const afterMs =
       this.#cron.metadata.deletionTimestamp !== undefined || this.#cron.spec.suspend
         ? undefined
@@ -144,8 +145,9 @@ class CronSync {
 
   async #deleteJob(job: Job): Promise<void> {
     const options = { propagationPolicy: 'Background' } as const
-    if (await deleteObject(this.#context, resources.jobs, job, options))
-      this.#event('Normal', 'SuccessfulDelete', `Deleted job ${job.metadata.name}`)
+    if (!(await deleteObject(this.#context, resources.jobs, job, options))) return
+    this.#status.active = this.#status.active?.filter(({ uid }) => uid !== job.metadata.uid)
+    this.#event('Normal', 'SuccessfulDelete', `Deleted job ${job.metadata.name}`)
   }
 
   #schedule(): Schedule | undefined {

@@ -123,9 +123,10 @@ const sync = async (
       )
   if (failed !== undefined) throw failed
   const used = new Set([hash, ...after.pods.map((p) => p.metadata.labels?.[revisionLabel])])
-  await history.truncate(set, [...revisions, revision], (r: ControllerRevision) =>
-    used.has(r.metadata.labels?.[revisionLabel]),
-  )
+  const old = revisions.filter((r) => r.metadata.uid !== revision.metadata.uid)
+  const isIdle = (r: ControllerRevision) => !used.has(r.metadata.labels?.[revisionLabel])
+  // Upstream also counts old revisions that still have Pods; for StatefulSets it does not.
+  await history.truncate(set, old.filter(isIdle), old.length)
   const availableMs = nextAvailabilityMs(after.pods, set.spec.minReadySeconds ?? 0, after.now)
   const waits = [waitMs, availableMs].filter((ms) => ms !== undefined)
   return waits.length === 0 ? undefined : { afterMs: Math.min(...waits) }

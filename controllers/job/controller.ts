@@ -2,6 +2,7 @@
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
 import { isNotFound } from '#client/errors.js'
+import { matchesSelector } from '#client/label-selector.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
@@ -226,9 +227,21 @@ const startOrphans = (context: ControllerContext): Run => {
   const pods = context.informers.for<Pod>(resources.pods)
   const { store } = context.informers.for<Job>(resources.jobs)
   const queue = newQueue()
+  /** A Job that goes on takes it back, with its finalizer. */
+  const isWanted = (pod: Pod): boolean =>
+    store
+      .byIndex('namespace', pod.metadata.namespace!)
+      .some(
+        (job) =>
+          job.metadata.deletionTimestamp === undefined &&
+          !isFinished(job) &&
+          matchesSelector(job.spec.selector, pod.metadata.labels),
+      )
   const isOrphan = (pod: Pod): boolean => {
     const owner = controllerRefOf(pod)
     if (!isTracked(pod)) return false
+    if (owner === undefined && pod.metadata.deletionTimestamp === undefined && isWanted(pod))
+      return false
     if (owner?.kind !== 'Job') return true
     return store.get(`${pod.metadata.namespace}/${owner.name}`)?.metadata.uid !== owner.uid
   }

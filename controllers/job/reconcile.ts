@@ -53,6 +53,7 @@ export const account = (job: Job, pods: readonly Pod[]): Accounting => {
     ? new Set<Pod>()
     : new Set(predecessors(job, pods, new Set([...indexes, ...(failures ?? [])])).values())
   const isMet = conditionIn(job, 'SuccessCriteriaMet') !== undefined
+  const isLost = conditionIn(job, 'FailureTarget') !== undefined
   const release: Pod[] = []
   let kept = 0
   let failJob: string | undefined
@@ -63,7 +64,7 @@ export const account = (job: Job, pods: readonly Pod[]): Accounting => {
       if (!isIndexed(job)) succeeded.add(uid)
       release.push(pod)
     } else if (isMet && isEnding(pod)) release.push(pod)
-    else if (hasFailed(job, pod)) {
+    else if (hasFailed(job, pod) || (isLost && isEnding(pod))) {
       const verdict = judgeFailure(job, pod)
       if (verdict.action === 'FailJob') failJob ??= verdict.message
       const counts = countsAsFailure(verdict) && isValid(pod)

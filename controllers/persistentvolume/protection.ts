@@ -50,10 +50,8 @@ export const claimProtectionController: Controller = {
     const claims = informers.for<KubeObject>(resources.persistentVolumeClaims)
     const pods = informers.for<Pod>(resources.pods)
     pods.store.addIndex('claim', (pod) =>
-      // A Pod that no node has taken uses nothing yet; one that is over uses nothing any more.
-      isPodTerminal(pod) || !pod.spec.nodeName
-        ? []
-        : claimNamesOf(pod).map((name) => `${pod.metadata.namespace}/${name}`),
+      // A Pod that no node has taken uses nothing yet. One that is over still does while its object is there.
+      pod.spec.nodeName ? claimNamesOf(pod).map((name) => `${pod.metadata.namespace}/${name}`) : [],
     )
     const queue = newQueue()
     enqueueOwn(claims, queue)

@@ -146,14 +146,13 @@ export class RevisionHistory {
     }
   }
 
-  /** Removes what nobody uses beyond the limit, oldest first. */
+  /** Removes what nobody uses beyond the limit, oldest first; `count` revisions are held against the limit. */
   async truncate(
     owner: Revisioned,
-    revisions: readonly ControllerRevision[],
-    isUsed: (revision: ControllerRevision) => boolean,
+    idle: readonly ControllerRevision[],
+    count: number,
   ): Promise<void> {
-    const idle = revisions.filter((r) => !isUsed(r))
-    const surplus = idle.length - (owner.spec.revisionHistoryLimit ?? 10)
+    const surplus = count - (owner.spec.revisionHistoryLimit ?? 10)
     for (const revision of idle.slice(0, Math.max(0, surplus)))
       await deleteObject(this.#context, resources.controllerRevisions, revision)
   }

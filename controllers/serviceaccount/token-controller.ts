@@ -38,7 +38,9 @@ const signToken = async (keyPem: string, account: KubeObject, secret: Secret): P
   const key = createPrivateKey(keyPem)
   const der = createPublicKey(key).export({ type: 'spki', format: 'der' })
   const { namespace, name, uid } = account.metadata
+  // In the order of their names, as Go writes them.
   return new SignJWT({
+    iss: legacyIssuer,
     [claim('namespace')]: namespace,
     [claim('secret.name')]: secret.metadata.name,
     [claim('service-account.name')]: name,
@@ -48,7 +50,6 @@ const signToken = async (keyPem: string, account: KubeObject, secret: Secret): P
       alg: key.asymmetricKeyType === 'ec' ? 'ES256' : 'RS256',
       kid: createHash('sha256').update(der).digest('base64url'),
     })
-    .setIssuer(legacyIssuer)
     .setSubject(`system:serviceaccount:${namespace}:${name}`)
     .sign(key)
 }

@@ -1,7 +1,13 @@
 /** Keeps StatefulSets; upstream's statefulset-controller. */
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
-import { isAlreadyExists, isNamespaceTerminating, isNotFound, messageOf } from '#client/errors.js'
+import {
+  isAlreadyExists,
+  isConflict,
+  isNamespaceTerminating,
+  isNotFound,
+  messageOf,
+} from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
@@ -21,12 +27,16 @@ import {
 } from './identity.js'
 import {
   type Action,
+  type ClaimState,
   type Observed,
   planStatefulSet,
   revisionOfPod,
   statefulSetStatus,
 } from './reconcile.js'
 import { claimOwners, isLeftBehind } from './retention.js'
+
+/** client-go's RetryOnConflict. */
+const statusTries = 5
 
 interface Sync {
   context: ControllerContext
@@ -79,8 +89,14 @@ const createClaims = async (sync: Sync, ordinal: number): Promise<void> => {
   const informer = context.informers.for<KubeObject>(resources.persistentVolumeClaims)
   for (const wanted of statefulClaims(set, ordinal)) {
     const name = wanted.metadata.name
-    if (informer.store.get(`${set.metadata.namespace}/${name}`) !== undefined) continue
+    const known = informer.store.get(`${set.metadata.namespace}/${name}`)
     const pod = podName(set, ordinal)
+    if (known?.metadata.deletionTimestamp !== undefined) {
+      const error = new Error(`pvc ${name} is being deleted`)
+      tellOfPod(sync, 'Create', pod, error)
+      throw error
+    }
+    if (known !== undefined) continue
     try {
       informer.observe(await context.client.create(resources.persistentVolumeClaims, wanted))
       tellOfClaim(sync, name, pod)
@@ -149,20 +165,20 @@ const perform = async (sync: Sync, action: Action): Promise<void> => {
 const claimState = ({ context, set }: Sync) => {
   const pods = context.informers.for<Pod>(resources.pods).store
   const { store } = context.informers.for<KubeObject>(resources.persistentVolumeClaims)
-  return (ordinal: number): 'ready' | 'missing' | 'terminating' => {
+  return (ordinal: number): ClaimState => {
     const claims = (set.spec.volumeClaimTemplates ?? []).map((template) =>
       store.get(`${set.metadata.namespace}/${claimName(set, template, ordinal)}`),
     )
     const pod = pods.get(`${set.metadata.namespace}/${podName(set, ordinal)}`)
     for (const claim of claims) {
-      if (claim?.metadata.deletionTimestamp !== undefined) return 'terminating'
       if (
         claim !== undefined &&
         pod === undefined &&
         isLeftBehind(claim, set, podName(set, ordinal))
       )
-        return 'terminating'
+        return 'stale'
     }
+    if (claims.some((c) => c?.metadata.deletionTimestamp !== undefined)) return 'terminating'
     return claims.some((c) => c === undefined) ? 'missing' : 'ready'
   }
 }
@@ -181,12 +197,37 @@ const performAll = async (sync: Sync, actions: readonly Action[]): Promise<unkno
   }
 }
 
+/**
+ * The status is kept though the set has changed meanwhile: it is where the set's first revision is noted, below which
+ * no Pod under the partition may go.
+ */
+const writeStatus = async (
+  { client, informers }: ControllerContext,
+  set: StatefulSet,
+  status: StatefulSet['status'],
+): Promise<void> => {
+  const informer = informers.for<StatefulSet>(resources.statefulSets)
+  let current = set
+  for (let tries = statusTries; ; tries--) {
+    try {
+      const next = { ...current, status }
+      informer.observe(await client.update(resources.statefulSets, next, { subresource: 'status' }))
+      return
+    } catch (error) {
+      if (!isConflict(error) || tries <= 1) throw error
+    }
+    const { namespace, name } = set.metadata
+    current = await client.get<StatefulSet>(resources.statefulSets, { namespace, name: name! })
+    if (current.metadata.uid !== set.metadata.uid) return
+  }
+}
+
 const syncSet = async (
   context: ControllerContext,
   history: RevisionHistory,
   set: StatefulSet,
 ): Promise<{ afterMs: number } | undefined> => {
-  const { client, informers, clock } = context
+  const { clock } = context
   await claimOwned<Pod>(context, set, {
     ref: resources.statefulSets,
     owned: resources.pods,
@@ -210,14 +251,11 @@ const syncSet = async (
   const after = observe()
   const status = statefulSetStatus(after, collisionCount)
   if (!jsonEqual({ collisionCount: 0, ...set.status } as unknown as JsonValue, status as JsonValue))
-    informers
-      .for<StatefulSet>(resources.statefulSets)
-      .observe(
-        await client.update(resources.statefulSets, { ...set, status }, { subresource: 'status' }),
-      )
+    await writeStatus(context, set, status)
   if (failed !== undefined) throw failed
   const used = new Set([updateRevision, after.currentRevision, ...after.pods.map(revisionOfPod)])
-  await history.truncate(set, all, (r) => used.has(r.metadata.name!))
+  const idle = all.filter((r) => !used.has(r.metadata.name!))
+  await history.truncate(set, idle, idle.length)
   const afterMs = nextAvailabilityMs(after.pods, set.spec.minReadySeconds ?? 0, after.now)
   return afterMs === undefined ? undefined : { afterMs }
 }

@@ -7,14 +7,15 @@ import { isPodAvailable } from '../pods/availability.js'
 import { revisionLabel } from '../pods/revisions.js'
 import { ordinalOf, type StatefulSet } from './identity.js'
 
+/** Of an ordinal's claims: one is stale when it still belongs to a Pod that is gone. */
+export type ClaimState = 'ready' | 'missing' | 'terminating' | 'stale'
 export interface Observed {
   set: StatefulSet
   /** Those that the set controls. */
   pods: readonly Pod[]
   currentRevision: string
   updateRevision: string
-  /** Ordinals whose claims are missing or on their way out. */
-  claims(ordinal: number): 'ready' | 'missing' | 'terminating'
+  claims(ordinal: number): ClaimState
   now: number
 }
 export type Action =
@@ -87,8 +88,9 @@ const growOne = (round: Round, index: number, actions: Action[]): boolean => {
   const claims = observed.claims(ordinal)
   if (pod === undefined) {
     // A claim of the predecessor that is going away must not be taken over (row 257).
+    if (claims === 'stale') return ordered
+    if (claims !== 'ready') actions.push({ do: 'claims', ordinal })
     if (claims === 'terminating') return ordered
-    if (claims === 'missing') actions.push({ do: 'claims', ordinal })
     actions.push({ do: 'create', ordinal, revision: revisionFor(observed, ordinal) })
     return ordered
   }

@@ -27,7 +27,7 @@ import { pace } from '#controllers/podautoscaler/pace.js'
 import { fnv32, safeEncode } from '#controllers/pods/hash.js'
 import { rankForDeletion } from '#controllers/pods/rank.js'
 import { podUsage, usedOf } from '#controllers/resourcequota/usage.js'
-import { planStatefulSet } from '#controllers/statefulset/reconcile.js'
+import { type ClaimState, planStatefulSet } from '#controllers/statefulset/reconcile.js'
 import { evictionTime } from '#controllers/taint-eviction/reconcile.js'
 import { ttlStep } from '#controllers/ttl/controller.js'
 
@@ -186,7 +186,7 @@ t.test('scaling in the middle of a rollout keeps the proportion of its sets', (t
 })
 
 t.test('a StatefulSet does one thing at a time, in order; a parallel one all at once', (t) => {
-  const stateful = (spec: object, pods: Pod[], extra: object = {}) =>
+  const stateful = (spec: object, pods: Pod[], extra: object = {}, claims: ClaimState = 'ready') =>
     planStatefulSet({
       set: {
         kind: 'StatefulSet',
@@ -198,7 +198,7 @@ t.test('a StatefulSet does one thing at a time, in order; a parallel one all at 
       pods,
       currentRevision: 'old',
       updateRevision: 'new',
-      claims: () => 'ready',
+      claims: () => claims,
       now: 0,
     }).map((a) => ('pod' in a ? `${a.do} ${a.pod.metadata.name}` : `${a.do} ${a.ordinal}`))
   const member = (i: number, fields: Parameters<typeof pod>[1] = {}, revision = 'new') =>
@@ -207,6 +207,9 @@ t.test('a StatefulSet does one thing at a time, in order; a parallel one all at 
       metadata: { labels: { 'controller-revision-hash': revision }, ...fields?.metadata },
     })
   t.same(stateful({}, []), ['create 0'])
+  t.same(stateful({}, [], {}, 'missing'), ['claims 0', 'create 0'])
+  t.same(stateful({}, [], {}, 'terminating'), ['claims 0'], 'which tells why no Pod comes')
+  t.same(stateful({}, [], {}, 'stale'), [])
   t.same(stateful({ podManagementPolicy: 'Parallel' }, []), ['create 0', 'create 1', 'create 2'])
   t.same(stateful({}, [member(0, { status: { conditions: [] } })]), [], 'the first is not ready')
   t.same(stateful({}, [member(0), member(1, { metadata: gone }), member(2)]), [], 'row 224')

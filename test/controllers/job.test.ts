@@ -1,0 +1,36 @@
+/** How Pods of a Job are counted. */
+import t from 'tap'
+import type { Pod } from '#client/pod.js'
+import { type Job, trackingFinalizer } from '#controllers/job/job.js'
+import { account } from '#controllers/job/reconcile.js'
+
+const pod = (name: string, phase: string, isTerminating: boolean): Pod =>
+  ({
+    kind: 'Pod',
+    apiVersion: 'v1',
+    metadata: {
+      name,
+      uid: name,
+      finalizers: [trackingFinalizer],
+      ...(isTerminating ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {}),
+    },
+    spec: { containers: [] },
+    status: { phase },
+  }) as unknown as Pod
+const job = (conditions: object[]): Job =>
+  ({
+    kind: 'Job',
+    apiVersion: 'batch/v1',
+    metadata: { name: 'j' },
+    spec: { podReplacementPolicy: 'Failed', template: { spec: { containers: [] } } },
+    status: { conditions },
+  }) as unknown as Job
+
+t.test('once a Job has failed, Pods that are ending count as failed and are let go', (t) => {
+  const pods = [pod('over', 'Failed', true), pod('ending', 'Running', true)]
+  const released = (conditions: object[]) =>
+    account(job(conditions), pods).release.map(({ metadata }) => metadata.name)
+  t.same(released([]), ['over'], 'podReplacementPolicy Failed: not before it has failed')
+  t.same(released([{ type: 'FailureTarget', status: 'True' }]), ['over', 'ending'])
+  t.end()
+})
