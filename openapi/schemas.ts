@@ -3,6 +3,7 @@
  * package and never change while it runs.
  */
 import { readFileSync } from 'node:fs'
+import { type GroupVersionKind, kindKey } from '#api/group-version.js'
 import type { JsonObject } from '#api/object.js'
 import { packageRoot } from '#api/package-root.js'
 
@@ -29,7 +30,7 @@ export interface Schema {
   required?: string[]
   enum?: string[]
   default?: unknown
-  'x-kubernetes-group-version-kind'?: { group: string; version: string; kind: string }[]
+  'x-kubernetes-group-version-kind'?: GroupVersionKind[]
   'x-kubernetes-list-type'?: 'atomic' | 'set' | 'map'
   'x-kubernetes-list-map-keys'?: string[]
   'x-kubernetes-map-type'?: 'atomic' | 'granular'
@@ -44,22 +45,29 @@ export interface Schema {
 /** By name, as in `io.k8s.api.core.v1.Pod`. */
 export const schemas = lazy<Record<string, Schema>>('schemas.json')
 
+let namesOfKinds: ReadonlyMap<string, string> | undefined
+
+/** The schema of a kind, also of those that are no resource's own (Scale, Binding, Eviction); undefined for a custom one. */
+export const schemaNameOfKind = (gvk: GroupVersionKind): string | undefined => {
+  namesOfKinds ??= new Map(
+    Object.entries(schemas()).flatMap(([name, schema]) =>
+      (schema['x-kubernetes-group-version-kind'] ?? []).map((own) => [kindKey(own), name]),
+    ),
+  )
+  return namesOfKinds.get(kindKey(gvk))
+}
+
 /** The name that a `$ref` points at. */
 export const schemaNameOfRef = (ref: string): string => ref.slice(ref.lastIndexOf('/') + 1)
 
-export interface DiscoveredKind {
-  group: string
-  version: string
-  kind: string
-}
 export interface DiscoveredSubresource {
   subresource: string
-  responseKind: DiscoveredKind
+  responseKind: GroupVersionKind
   verbs: string[]
 }
 export interface DiscoveredResource {
   resource: string
-  responseKind: DiscoveredKind
+  responseKind: GroupVersionKind
   scope: 'Namespaced' | 'Cluster'
   singularResource: string
   shortNames?: string[]

@@ -8,7 +8,7 @@ import type { JsonTrace } from '#api/json.js'
 import { JsonSyntaxError, parseWithTrace, stringify } from '#api/json.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
-import { schemas } from '#openapi/schemas.js'
+import { schemaNameOfKind } from '#openapi/schemas.js'
 import { hasProtobuf, protobufToJson } from '#registry/decode/protobuf.js'
 import { ProtobufError, ProtobufMessageError } from '#registry/decode/protobuf-reader.js'
 import { decodeObject } from '#registry/decode.js'
@@ -135,11 +135,12 @@ export const checkType = (
   const gv = parseGroupVersion(apiVersion)
   if (gv === undefined) throw unrecognized(`unexpected GroupVersion string: ${apiVersion}`)
   const known =
-    gv !== undefined &&
-    (isCustom ||
-      table.byKind({ ...gv, kind }) !== undefined ||
-      isKnownKind(apiVersion, kind) ||
-      (kind === gvk.kind && isFormerVersion(gv, gvk)))
+    isCustom ||
+    table.byKind({ ...gv, kind }) !== undefined ||
+    schemaNameOfKind({ ...gv, kind }) !== undefined ||
+    // The one kind that the API's documents do not name.
+    `${apiVersion} ${kind}` === 'v1 List' ||
+    (kind === gvk.kind && isFormerVersion(gv, gvk))
   if (!known) throw cannotBeHandled({ ...gv, kind }, noKindText(kind, apiVersion), gvk.kind)
   if (kind !== gvk.kind && isCustom && apiVersion === expected) {
     const { name } = (value.metadata ?? {}) as { name?: string }
@@ -158,19 +159,6 @@ export const checkType = (
       ? `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`
       : `the kind in the data (${kind}) does not match the expected kind (${gvk.kind})`,
   )
-}
-
-let knownKinds: ReadonlySet<string> | undefined
-
-/** Kinds that are no resources: lists, options, Status. */
-const isKnownKind = (apiVersion: string, kind: string): boolean => {
-  knownKinds ??= new Set([
-    'v1 List',
-    ...Object.values(schemas())
-      .flatMap((schema) => schema['x-kubernetes-group-version-kind'] ?? [])
-      .map((gvk) => `${formatGroupVersion(gvk)} ${gvk.kind}`),
-  ])
-  return knownKinds.has(`${apiVersion} ${kind}`)
 }
 
 /** Throws 400 and 415. Unknown fields are warned of or refused, as `fieldValidation` says. */

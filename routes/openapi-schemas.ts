@@ -2,30 +2,12 @@
 
 import type { GroupVersionKind } from '#api/group-version.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
-import { schemas } from '#openapi/schemas.js'
+import { schemaNameOfKind, schemas } from '#openapi/schemas.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
-
-let builtInNames: ReadonlyMap<string, string> | undefined
-
-const keyOf = ({ group, version, kind }: GroupVersionKind): string => `${group}/${version}/${kind}`
-
-const namesOfBuiltIns = (): ReadonlyMap<string, string> => {
-  if (builtInNames === undefined) {
-    const names = new Map<string, string>()
-    for (const [name, schema] of Object.entries(schemas())) {
-      const gvks = schema['x-kubernetes-group-version-kind'] ?? []
-      // Options carry every group: their name is not one of a kind.
-      if (gvks.length === 1) names.set(keyOf(gvks[0]!), name)
-    }
-    builtInNames = names
-  }
-  return builtInNames
-}
 
 /** `io.k8s.api.apps.v1.Deployment`; for a custom kind its group in reverse, `com.example.v1.Widget`. */
 export const schemaNameOf = (gvk: GroupVersionKind): string =>
-  namesOfBuiltIns().get(keyOf(gvk)) ??
-  [...gvk.group.split('.').reverse(), gvk.version, gvk.kind].join('.')
+  schemaNameOfKind(gvk) ?? [...gvk.group.split('.').reverse(), gvk.version, gvk.kind].join('.')
 
 const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
 const objectMeta = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'

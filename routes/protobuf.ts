@@ -1,9 +1,8 @@
 /** Answers in protobuf: finds the Go type of what is answered. */
 import { parseGroupVersion } from '#api/group-version.js'
 import type { JsonObject } from '#api/object.js'
-import { goTypeName } from '#openapi/schemas.js'
+import { goTypeName, schemaNameOfKind } from '#openapi/schemas.js'
 import { encodeProtobuf, encodeWatchFrame } from '#registry/encode/protobuf.js'
-import { schemaNameOf } from './schema-names.js'
 
 const metaGroup = 'meta.k8s.io'
 // The list of the former version numbers its fields the other way round.
@@ -16,7 +15,7 @@ const findKey = (apiVersion: string, kind: string): string => {
   if (kind === 'Status') return 'meta.Status'
   if (group === metaGroup)
     return version === 'v1beta1' && kind.endsWith('List') ? formerList : `meta.${kind}`
-  const name = schemaNameOf({ group, version, kind })
+  const name = schemaNameOfKind({ group, version, kind })
   if (name === undefined) throw new Error(`${apiVersion} ${kind} has no protobuf`)
   return goTypeName(name)
 }

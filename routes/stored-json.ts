@@ -1,6 +1,6 @@
 /** A stored object in the version of the request: as an object, and as its JSON. */
 import { stringify } from '#api/json.js'
-import { isJsonObject, setOwn } from '#api/json-object.js'
+import { withKeysInOrder } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import type { StoredObject } from '#cacher/object-storage.js'
 import { limits } from '#limits'
@@ -10,16 +10,8 @@ import type { ResourceDefinition } from '#registry/resource-definition.js'
 export const viewOf = (definition: ResourceDefinition, stored: StoredObject): KubeObject =>
   definition.convert?.fromStorage(stored.object) ?? stored.object
 
-const sorted = (value: JsonValue): JsonValue => {
-  if (Array.isArray(value)) return value.map(sorted)
-  if (!isJsonObject(value)) return value
-  const copy: JsonObject = {}
-  for (const key of Object.keys(value).sort()) setOwn(copy, key, sorted(value[key]!))
-  return copy
-}
-
 /** Upstream writes what has no Go type with its keys in order. */
-export const inAlphabet = (object: object): JsonValue => sorted(object as JsonObject)
+export const inAlphabet = (object: object): JsonValue => withKeysInOrder(object as JsonObject)
 
 type Views = WeakMap<StoredObject, Map<ResourceDefinition, Buffer>>
 let made: Views = new WeakMap()

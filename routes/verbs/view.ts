@@ -3,6 +3,7 @@ import { notFound } from '#api/errors.js'
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import { cloneJson } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
+import { schemaNameOfKind } from '#openapi/schemas.js'
 import { ownersOfScale, ownersOfScaled } from '#registry/field-manager/scale-owners.js'
 import type {
   RequestContext,
@@ -11,7 +12,6 @@ import type {
 } from '#registry/resource-definition.js'
 import type { UpdateOptions } from '#registry/store.js'
 import type { ApiDeps, Target } from '../api-deps.js'
-import { schemaNameOf } from '../schema-names.js'
 
 const bodyDefinitions = new WeakMap<Subresource, ResourceDefinition>()
 
@@ -25,7 +25,7 @@ export const definitionOfBody = ({ definition, view }: Target): ResourceDefiniti
     body = {
       ...definition,
       gvk: kind,
-      schemaName: schemaNameOf(kind),
+      schemaName: schemaNameOfKind(kind),
       strategy: {},
       isCustom: false,
     }

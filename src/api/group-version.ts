@@ -31,6 +31,10 @@ export const formatGroupResource = (gr: GroupResource): string =>
 export const formatGroupKind = (gk: GroupKind): string =>
   gk.group === '' ? gk.kind : `${gk.kind}.${gk.group}`
 
+/** `apps/v1/Deployment`, or `/v1/Pod`: what maps by kind have as their keys. */
+export const kindKey = ({ group, version, kind }: GroupVersionKind): string =>
+  `${group}/${version}/${kind}`
+
 /** The parts of an `apiVersion`; undefined when it has more than one slash. */
 export const parseGroupVersion = (
   apiVersion: string,

@@ -17,8 +17,10 @@ export const setOwn = (object: JsonObject, key: string, value: JsonValue): void 
 }
 
 /** `object[key]` that does not find what the prototype has. */
-export const getOwn = (object: JsonObject, key: string): JsonValue | undefined =>
-  Object.hasOwn(object, key) ? object[key] : undefined
+export const getOwn = <T>(
+  object: Readonly<Record<string, T>> | undefined,
+  key: string,
+): T | undefined => (object !== undefined && Object.hasOwn(object, key) ? object[key] : undefined)
 
 const isNumber = (value: unknown): value is number | bigint =>
   typeof value === 'number' || typeof value === 'bigint'
@@ -40,6 +42,15 @@ export const jsonEqual = (a: unknown, b: unknown): boolean => {
     if (!Object.hasOwn(b, key) || !jsonEqual(a[key], b[key])) return false
   }
   return true
+}
+
+/** A copy with the keys of all objects in order. */
+export const withKeysInOrder = (value: JsonValue): JsonValue => {
+  if (Array.isArray(value)) return value.map(withKeysInOrder)
+  if (!isJsonObject(value)) return value
+  const copy: JsonObject = {}
+  for (const key of Object.keys(value).sort()) setOwn(copy, key, withKeysInOrder(value[key]!))
+  return copy
 }
 
 /** A deep copy of JSON, an object of the API included; it shares nothing. */

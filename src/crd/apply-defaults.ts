@@ -2,9 +2,9 @@
  * Defaulting: a default fills in for a field that is missing, or null where null is not allowed, inside of what is
  * there. Works on a private copy, in place.
  */
-import { cloneJson } from '#api/json-object.js'
+import { cloneJson, getOwn, isJsonObject } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
-import { isObject, ownProperty, type StructuralSchema, valueSchemaOf } from './structural-schema.js'
+import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 
 /** True when the schema or anything in it has a default: without one, reads need no second look. */
 export const hasDefaults = (schema: StructuralSchema): boolean =>
@@ -24,7 +24,7 @@ export const applyDefaults = (value: JsonValue, schema: StructuralSchema): void 
     }
     return
   }
-  if (!isObject(value)) return
+  if (!isJsonObject(value)) return
   for (const [key, property] of Object.entries(schema.properties ?? {})) {
     if (property.default === undefined) continue
     const missing = !Object.hasOwn(value, key)
@@ -39,7 +39,7 @@ export const applyDefaults = (value: JsonValue, schema: StructuralSchema): void 
   }
   const valueSchema = valueSchemaOf(schema)
   for (const key of Object.keys(value)) {
-    const inner = ownProperty(schema.properties, key) ?? valueSchema
+    const inner = getOwn(schema.properties, key) ?? valueSchema
     if (inner === undefined) continue
     if (value[key] === null && !inner.nullable && inner.default !== undefined)
       value[key] = cloneJson(inner.default)
@@ -53,10 +53,10 @@ export const dropNulls = (value: JsonValue, schema: StructuralSchema): void => {
     if (schema.items !== undefined) for (const item of value) dropNulls(item, schema.items)
     return
   }
-  if (!isObject(value)) return
+  if (!isJsonObject(value)) return
   const valueSchema = valueSchemaOf(schema)
   for (const key of Object.keys(value)) {
-    const inner = ownProperty(schema.properties, key) ?? valueSchema
+    const inner = getOwn(schema.properties, key) ?? valueSchema
     if (inner === undefined) continue
     if (value[key] === null && !inner.nullable && inner.default === undefined) {
       if (!preservesNull(inner)) delete value[key]

@@ -1,14 +1,14 @@
 /** The strategy of a custom resource version: its schema validates, its status subresource splits writes. */
 
 import type { FieldError } from '#api/field-error.js'
-import { jsonEqual } from '#api/json-object.js'
+import { jsonEqual, withKeysInOrder } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import type { Strategy } from '#registry/resource-definition.js'
 import type { DefinitionVersion } from './definition.js'
 import { validateEmbedded } from './embedded.js'
 import { onlyChanged } from './ratcheting.js'
 import { makeRuleChecker, rulesWereNotChecked } from './rules/check-rules.js'
-import { isObject, type StructuralSchema } from './structural-schema.js'
+import type { StructuralSchema } from './structural-schema.js'
 import { validateListSets, validateValue } from './validate-value.js'
 
 /** Spec, status and whatever else the schema has: all but what the registry checks itself. */
@@ -31,17 +31,6 @@ const hasNewContent = (next: KubeObject, previous: KubeObject, hasStatus: boolea
   return !jsonEqual(counted(next), counted(previous))
 }
 
-const sorted = (value: JsonValue): JsonValue =>
-  Array.isArray(value)
-    ? value.map(sorted)
-    : isObject(value)
-      ? Object.fromEntries(
-          Object.keys(value)
-            .sort()
-            .map((key) => [key, sorted(value[key]!)]),
-        )
-      : value
-
 /** Upstream writes unstructured JSON with its keys in order; metadata's own order is the encoder's. */
 const sortKeys = (object: KubeObject): void => {
   const { managedFields } = object.metadata
@@ -49,10 +38,12 @@ const sortKeys = (object: KubeObject): void => {
     const value = object[key]
     if (key === 'metadata') continue
     delete object[key]
-    object[key] = sorted(value as JsonValue)
+    object[key] = withKeysInOrder(value as JsonValue)
   }
   if (managedFields !== undefined)
-    object.metadata.managedFields = sorted(managedFields as JsonValue) as typeof managedFields
+    object.metadata.managedFields = withKeysInOrder(
+      managedFields as JsonValue,
+    ) as typeof managedFields
 }
 
 export const customStrategy = (

@@ -1,5 +1,7 @@
 /** The kind CustomResourceDefinition itself (apiextensions, pkg/registry/customresourcedefinition). */
+
 import { formatTime } from '#api/clock.js'
+import { isJsonObject } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind, type Strategy } from '#registry/resource-definition.js'
 import {
@@ -8,7 +10,7 @@ import {
   type DefinitionCondition,
 } from './definition.js'
 import { isKnownFormat } from './formats.js'
-import { isObject, type StructuralSchema } from './structural-schema.js'
+import type { StructuralSchema } from './structural-schema.js'
 import { validateDefinition, validateDefinitionUpdate } from './validate-definition.js'
 
 const asDefinition = (object: KubeObject) => object as CustomResourceDefinition
@@ -38,8 +40,8 @@ const rememberStorageVersion = (definition: CustomResourceDefinition, before: st
 const unknownFormats = (schema: StructuralSchema): string[] => [
   ...(schema.format && !isKnownFormat(schema.format) ? [schema.format] : []),
   ...Object.values(schema.properties ?? {}).flatMap(unknownFormats),
-  ...(isObject(schema.items) ? unknownFormats(schema.items as StructuralSchema) : []),
-  ...(isObject(schema.additionalProperties)
+  ...(isJsonObject(schema.items) ? unknownFormats(schema.items as StructuralSchema) : []),
+  ...(isJsonObject(schema.additionalProperties)
     ? unknownFormats(schema.additionalProperties as StructuralSchema)
     : []),
 ]

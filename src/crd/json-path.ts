@@ -2,8 +2,8 @@
  * The JSON paths of printer columns, selectable fields and scale: `.spec.a`, `.items[*].n`, `['a.b']`, `[0]`, `[-1]`,
  * `[?(@.type=="Ready")].status`. Parsed once, then a list of steps.
  */
+import { isJsonObject } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
-import { isObject } from './structural-schema.js'
 
 type Step =
   | { type: 'field'; name: string }
@@ -96,12 +96,12 @@ const follow = (values: JsonValue[], steps: readonly Step[]): JsonValue[] => {
 
 const take = (value: JsonValue, step: Step): JsonValue[] => {
   if (step.type === 'field')
-    return isObject(value) && Object.hasOwn(value, step.name) ? [value[step.name]!] : []
+    return isJsonObject(value) && Object.hasOwn(value, step.name) ? [value[step.name]!] : []
   if (step.type === 'index') {
     const item = Array.isArray(value) ? value.at(step.at) : undefined
     return item === undefined ? [] : [item]
   }
-  const inner = Array.isArray(value) ? value : isObject(value) ? Object.values(value) : []
+  const inner = Array.isArray(value) ? value : isJsonObject(value) ? Object.values(value) : []
   return step.type === 'all' ? inner : inner.filter((item) => holds(item, step))
 }
 
@@ -120,4 +120,4 @@ const holds = (item: JsonValue, step: Step & { type: 'filter' }): boolean => {
 }
 
 const isSteps = (right: JsonValue | Step[] | undefined): right is Step[] =>
-  Array.isArray(right) && right.every((r) => isObject(r) && 'type' in r)
+  Array.isArray(right) && right.every((r) => isJsonObject(r) && 'type' in r)

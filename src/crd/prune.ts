@@ -2,8 +2,9 @@
  * Pruning: what a structural schema does not name is dropped, unless x-kubernetes-preserve-unknown-fields keeps it.
  * Works on a private copy, in place.
  */
+import { getOwn, isJsonObject } from '#api/json-object.js'
 import { type JsonObject, type JsonValue, metadataFields } from '#api/object.js'
-import { isObject, ownProperty, type StructuralSchema, valueSchemaOf } from './structural-schema.js'
+import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 
 // Embedded metadata keeps these and no others.
 const known = new Set<string>(metadataFields)
@@ -42,7 +43,7 @@ const walk = (
     }
     return
   }
-  if (isObject(value)) walkObject(value, schema ?? {}, path, isResource, unknown)
+  if (isJsonObject(value)) walkObject(value, schema ?? {}, path, isResource, unknown)
 }
 
 const walkObject = (
@@ -60,7 +61,7 @@ const walkObject = (
       if (path !== '') pruneMetadata(object[key]!, at(path, key), unknown)
       continue
     }
-    const property = ownProperty(schema.properties, key)
+    const property = getOwn(schema.properties, key)
     const inner = property ?? valueSchema
     if (inner !== undefined) {
       const embedded = inner['x-kubernetes-embedded-resource'] === true
@@ -73,7 +74,7 @@ const walkObject = (
 }
 
 const pruneMetadata = (metadata: JsonValue, path: string, unknown: string[]): void => {
-  if (!isObject(metadata)) return
+  if (!isJsonObject(metadata)) return
   for (const key of Object.keys(metadata)) {
     if (known.has(key)) continue
     delete metadata[key]

@@ -4,16 +4,16 @@
  */
 
 import type { FieldError } from '#api/field-error.js'
-import { jsonEqual } from '#api/json-object.js'
+import { isJsonObject, jsonEqual } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
-import { isObject, type StructuralSchema } from './structural-schema.js'
+import type { StructuralSchema } from './structural-schema.js'
 
 /** The value at a path such as `spec.l[0].k`; undefined when there is none. */
 const valueAt = (root: JsonValue, path: string): JsonValue | undefined => {
   let value: JsonValue | undefined = root
   for (const part of path.match(/[^.[\]]+/g) ?? []) {
     if (Array.isArray(value)) value = value[Number(part)]
-    else if (isObject(value)) value = value[part]
+    else if (isJsonObject(value)) value = value[part]
     else return undefined
   }
   return value
@@ -31,12 +31,12 @@ const oldValueAt = (
       const item: JsonValue | undefined = now[Number(part)]
       const keys = at?.['x-kubernetes-list-map-keys'] ?? []
       old =
-        at?.['x-kubernetes-list-type'] === 'map' && isObject(item)
-          ? old.find((o) => isObject(o) && keys.every((k) => jsonEqual(o[k], item[k])))
+        at?.['x-kubernetes-list-type'] === 'map' && isJsonObject(item)
+          ? old.find((o) => isJsonObject(o) && keys.every((k) => jsonEqual(o[k], item[k])))
           : undefined
       now = item
       at = at?.items
-    } else if (isObject(now) && isObject(old)) {
+    } else if (isJsonObject(now) && isJsonObject(old)) {
       now = now[part]
       old = old[part]
       at =

@@ -1,10 +1,11 @@
 /** The scale subresource of a custom resource: autoscaling/v1 Scale over three JSON paths of the definition. */
+
 import { internalError } from '#api/errors.js'
 import { invalid } from '#api/field-error.js'
+import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import type { Subresource } from '#registry/resource-definition.js'
 import type { DefinitionVersion } from './definition.js'
-import { isObject } from './structural-schema.js'
 
 type ScalePaths = NonNullable<NonNullable<DefinitionVersion['subresources']>['scale']>
 
@@ -13,7 +14,7 @@ const namesIn = (path: string): string[] => path.split('.').slice(1)
 const valueAt = (object: JsonValue, path: string): JsonValue | undefined => {
   let at: JsonValue | undefined = object
   for (const name of namesIn(path))
-    at = isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined
+    at = isJsonObject(at) && Object.hasOwn(at, name) ? at[name] : undefined
   return at
 }
 
@@ -21,7 +22,7 @@ const setAt = (object: JsonObject, path: string, value: JsonValue): void => {
   const names = namesIn(path)
   let at = object
   for (const name of names.slice(0, -1)) {
-    if (!isObject(at[name])) at[name] = {}
+    if (!isJsonObject(at[name])) at[name] = {}
     at = at[name] as JsonObject
   }
   at[names.at(-1)!] = value

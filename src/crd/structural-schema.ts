@@ -1,5 +1,5 @@
 /** The schema of a custom resource version: JSONSchemaProps as the definition's author wrote it. */
-import type { JsonObject, JsonValue } from '#api/object.js'
+import type { JsonValue } from '#api/object.js'
 
 export interface ValidationRule {
   rule: string
@@ -47,15 +47,6 @@ export interface StructuralSchema {
   'x-kubernetes-validations'?: ValidationRule[]
 }
 
-export const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** The schema of the values of a map, when there is one. */
 export const valueSchemaOf = (schema: StructuralSchema): StructuralSchema | undefined =>
   typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined
-
-/** An own property: keys such as `__proto__` and `constructor` are data here. */
-export const ownProperty = <T>(
-  record: Record<string, T> | undefined,
-  key: string,
-): T | undefined => (record !== undefined && Object.hasOwn(record, key) ? record[key] : undefined)

@@ -12,11 +12,11 @@ import {
   tooLong,
   tooMany,
 } from '#api/field-error.js'
-import { jsonEqual } from '#api/json-object.js'
+import { getOwn, isJsonObject, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { matchesPattern } from '#cel/patterns.js'
 import { matchesFormat } from './formats.js'
-import { isObject, ownProperty, type StructuralSchema, valueSchemaOf } from './structural-schema.js'
+import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 
 const isInteger = (value: unknown): boolean =>
   typeof value === 'bigint' || (typeof value === 'number' && Number.isInteger(value))
@@ -77,7 +77,7 @@ export const validateValue = (
     errors.push(...validateNumber(value, schema, path))
   else if (Array.isArray(value)) errors.push(...validateList(value, schema, path))
   errors.push(...validateEnum(value, schema, path))
-  if (isObject(value)) errors.push(...validateObject(value, schema, path))
+  if (isJsonObject(value)) errors.push(...validateObject(value, schema, path))
   return errors
 }
 
@@ -239,7 +239,7 @@ const validateObject = (
     errors.push(tooMany(path, keys.length, maxProperties))
   const valueSchema = valueSchemaOf(schema)
   for (const key of keys) {
-    const inner = ownProperty(schema.properties, key) ?? valueSchema
+    const inner = getOwn(schema.properties, key) ?? valueSchema
     if (inner !== undefined)
       errors.push(...validateValue(value[key]!, inner, path === '' ? key : `${path}.${key}`))
   }
@@ -265,10 +265,10 @@ export const validateListSets = (
       })
     return errors
   }
-  if (!isObject(value)) return []
+  if (!isJsonObject(value)) return []
   const valueSchema = valueSchemaOf(schema)
   return Object.keys(value).flatMap((key) => {
-    const property = ownProperty(schema.properties, key)
+    const property = getOwn(schema.properties, key)
     if (property !== undefined)
       return validateListSets(value[key]!, property, path === '' ? key : `${path}.${key}`)
     return valueSchema === undefined
@@ -293,7 +293,9 @@ const duplicatesIn = (
         : Object.fromEntries(
             [...keys]
               .sort()
-              .flatMap((k) => (isObject(item) && Object.hasOwn(item, k) ? [[k, item[k]!]] : [])),
+              .flatMap((k) =>
+                isJsonObject(item) && Object.hasOwn(item, k) ? [[k, item[k]!]] : [],
+              ),
           )
     const text = canonicalText(identity)
     if (seen.has(text)) return [duplicate(`${path}[${i}]`, identity)]
@@ -306,7 +308,7 @@ const canonicalText = (value: JsonValue): string =>
   JSON.stringify(value, (_key, v) =>
     typeof v === 'bigint'
       ? String(v)
-      : isObject(v)
+      : isJsonObject(v)
         ? Object.fromEntries(Object.entries(v).sort(([a], [b]) => (a < b ? -1 : 1)))
         : v,
   )

@@ -2,6 +2,7 @@
  * Which words of JSON schema a definition may use, and how (upstream's ValidateCustomResourceDefinitionOpenAPISchema
  * with its standard validator for v1).
  */
+
 import {
   child,
   type FieldError,
@@ -11,8 +12,9 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
+import { isJsonObject } from '#api/json-object.js'
 import { compilePattern } from '#cel/patterns.js'
-import { isObject, type StructuralSchema } from './structural-schema.js'
+import type { StructuralSchema } from './structural-schema.js'
 
 const unsupportedWords = [
   'id',
@@ -28,7 +30,7 @@ const isEmpty = (value: unknown): boolean =>
   value === undefined ||
   value === null ||
   value === '' ||
-  (isObject(value) && Object.keys(value).length === 0)
+  (isJsonObject(value) && Object.keys(value).length === 0)
 
 /** False when a word is used, anywhere, that upstream's structural type has no place for. */
 export const hasStructuralForm = (schema: StructuralSchema): boolean => {
@@ -71,7 +73,7 @@ export const validateWords = (
     for (const [i, branch] of (schema[word] ?? []).entries())
       errors.push(...validateWords(branch, index(child(path, word), i), inner))
   if (schema.not !== undefined) errors.push(...validateWords(schema.not, child(path, 'not'), inner))
-  if (isObject(items))
+  if (isJsonObject(items))
     errors.push(...validateWords(items as StructuralSchema, child(path, 'items'), inner))
   return [...errors, ...extensionErrors(schema, path)]
 }
@@ -183,7 +185,7 @@ const listTypeErrors = (schema: StructuralSchema, path: string): FieldError[] =>
     const why = 'must be map if x-kubernetes-list-map-keys is non-empty'
     errors.push(listType === undefined ? required(at, why) : invalid(at, listType, why))
   }
-  const items = isObject(schema.items) ? schema.items : undefined
+  const items = isJsonObject(schema.items) ? schema.items : undefined
   if (items !== undefined && listType === 'set') errors.push(...setErrors(items, path))
   if (listType === 'map') errors.push(...mapErrors(items, keys, path))
   return errors

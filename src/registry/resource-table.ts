@@ -8,12 +8,13 @@ import {
   type GroupResource,
   type GroupVersionKind,
   type GroupVersionResource,
+  kindKey,
 } from '#api/group-version.js'
 import {
   type DiscoveredResource,
   type DiscoveredSubresource,
   discovery,
-  schemas,
+  schemaNameOfKind,
   tableColumns,
 } from '#openapi/schemas.js'
 import type {
@@ -42,7 +43,6 @@ export interface TableChange {
 }
 
 const keyOf = (gvr: GroupVersionResource): string => `${gvr.group}/${gvr.version}/${gvr.resource}`
-const kindKeyOf = (gvk: GroupVersionKind): string => `${gvk.group}/${gvk.version}/${gvk.kind}`
 
 // kube-apiserver lays out its keys by resource alone, but for the groups of its two inner servers and these old names.
 const storagePrefixes: Readonly<Record<string, string>> = {
@@ -133,16 +133,6 @@ const subresourcesOf = (
       name: found.subresource,
     }))
 
-const schemaNamesByKind = (): Map<string, string> => {
-  const names = new Map<string, string>()
-  for (const [name, schema] of Object.entries(schemas()))
-    for (const gvk of schema['x-kubernetes-group-version-kind'] ?? []) {
-      // Options such as DeleteOptions carry every group; no resource has such a kind.
-      names.set(kindKeyOf(gvk), name)
-    }
-  return names
-}
-
 const storageVersionHashOf = (gvr: GroupVersionResource): string | undefined => {
   const path = gvr.group === '' ? `/api/${gvr.version}` : `/apis/${formatGroupVersion(gvr)}`
   const list = discovery().legacy[path]?.resources as
@@ -155,7 +145,6 @@ interface RowSource {
   gvr: GroupVersionResource
   found: DiscoveredResource
   kinds: ReadonlyMap<string, KindDefinition>
-  schemaNames: ReadonlyMap<string, string>
 }
 
 const strategyOf = (
@@ -168,12 +157,12 @@ const strategyOf = (
   ...own?.strategy,
 })
 
-const builtInRow = ({ gvr, found, kinds, schemaNames }: RowSource): ResourceDefinition => {
+const builtInRow = ({ gvr, found, kinds }: RowSource): ResourceDefinition => {
   const gvk = { group: gvr.group, version: gvr.version, kind: found.responseKind.kind }
   const groupKind = `${gvk.group}/${gvk.kind}`
-  const own = kinds.get(kindKeyOf(gvk))
+  const own = kinds.get(kindKey(gvk))
   const storageVersion = own?.storageVersion ?? storageVersions[groupKind] ?? gvk
-  const stored = kinds.get(kindKeyOf(storageVersion))
+  const stored = kinds.get(kindKey(storageVersion))
   return {
     gvr,
     gvk,
@@ -188,7 +177,7 @@ const builtInRow = ({ gvr, found, kinds, schemaNames }: RowSource): ResourceDefi
     storagePrefix: own?.storagePrefix ?? storagePrefixOf(gvr.group, gvr.resource),
     storageVersion,
     convert: own?.convert,
-    schemaName: schemaNames.get(kindKeyOf(gvk)),
+    schemaName: schemaNameOfKind(gvk),
     strategy: strategyOf(groupKind, own, stored === own ? undefined : stored),
     returnsDeletedObject: own?.returnsDeletedObject ?? kindsReturnedWhenDeleted.has(groupKind),
     selectableFields: own?.selectableFields,
@@ -207,7 +196,6 @@ const builtInRow = ({ gvr, found, kinds, schemaNames }: RowSource): ResourceDefi
 }
 
 const builtInRows = (kinds: ReadonlyMap<string, KindDefinition>): ResourceDefinition[] => {
-  const schemaNames = schemaNamesByKind()
   const groups = [...discovery().api.items, ...discovery().apis.items]
   return groups.flatMap((group) =>
     group.versions.flatMap(({ version, resources }) =>
@@ -216,7 +204,6 @@ const builtInRows = (kinds: ReadonlyMap<string, KindDefinition>): ResourceDefini
           gvr: { group: group.metadata.name ?? '', version, resource: found.resource },
           found,
           kinds,
-          schemaNames,
         }),
       ),
     ),
@@ -236,19 +223,19 @@ export const makeResourceTable = (
   const findStored = ({ group, resource }: GroupResource): ResourceDefinition | undefined => {
     for (const row of rows.values())
       if (row.gvr.group === group && row.gvr.resource === resource)
-        return byKind.get(kindKeyOf(row.storageVersion)) ?? row
+        return byKind.get(kindKey(row.storageVersion)) ?? row
     return undefined
   }
   const insert = (definition: ResourceDefinition): void => {
     rows.set(keyOf(definition.gvr), definition)
-    byKind.set(kindKeyOf(definition.gvk), definition)
+    byKind.set(kindKey(definition.gvk), definition)
   }
   const tell = (change: TableChange): void => {
     stored.clear()
     for (const listener of [...listeners]) listener(change)
   }
   if (facts.builtIn !== false) {
-    const known = new Map(kinds.map((k) => [kindKeyOf(k), k]))
+    const known = new Map(kinds.map((k) => [kindKey(k), k]))
     assert.strictEqual(known.size, kinds.length, 'a kind is listed twice in src/kinds/index.ts')
     for (const row of builtInRows(known)) insert(row)
     for (const key of known.keys()) assert(byKind.has(key), `${key} is no kind of this API`)
@@ -256,7 +243,7 @@ export const makeResourceTable = (
   return {
     [Symbol.iterator]: () => rows.values(),
     get: (gvr) => rows.get(keyOf(gvr)),
-    byKind: (gvk) => byKind.get(kindKeyOf(gvk)),
+    byKind: (gvk) => byKind.get(kindKey(gvk)),
     ofResource: (resource) => {
       const key = `${resource.group}/${resource.resource}`
       const known = stored.get(key)
@@ -273,8 +260,7 @@ export const makeResourceTable = (
       const definition = rows.get(keyOf(gvr))
       if (definition === undefined) return
       rows.delete(keyOf(gvr))
-      if (byKind.get(kindKeyOf(definition.gvk)) === definition)
-        byKind.delete(kindKeyOf(definition.gvk))
+      if (byKind.get(kindKey(definition.gvk)) === definition) byKind.delete(kindKey(definition.gvk))
       tell({ type: 'removed', definition })
     },
     onChange: (listener) => {

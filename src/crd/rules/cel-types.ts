@@ -1,4 +1,4 @@
-/** CEL types and values of what a structural schema describes (apiserver, pkg/cel/common/schemas.go). */
+import { getOwn, isJsonObject } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
 import { Environment, type Fields } from '#cel/environment.js'
 import { fromJson, ObjectMap } from '#cel/json-values.js'
@@ -6,12 +6,7 @@ import { parseDate, parseDuration, parseTimestamp } from '#cel/times.js'
 import { listOf, mapOf, structType, type Type, types } from '#cel/types.js'
 import { type CelValue, type ListKind, withListKind } from '#cel/values.js'
 import { limits } from '#limits'
-import {
-  isObject,
-  ownProperty,
-  type StructuralSchema,
-  valueSchemaOf,
-} from '../structural-schema.js'
+import { type StructuralSchema, valueSchemaOf } from '../structural-schema.js'
 
 /** A type with what bounds the data of it. */
 export interface DeclaredType {
@@ -177,7 +172,7 @@ export const sizeAt = (
   for (const step of path.slice(1)) {
     if (step === '@items' || step === '@values') at = at.items
     else if (step === '@keys') at = at.keys
-    else at = ownProperty(at.fields as Record<string, DeclaredType> | undefined, step)
+    else at = getOwn(at.fields as Record<string, DeclaredType> | undefined, step)
     if (at === undefined) return undefined
   }
   return { min: 0n, max: BigInt(at.sizeMax) }
@@ -213,14 +208,14 @@ export const celValue = (
     const list = value.map((item) => celValue(item, items, isEmbedded(items)))
     return withListKind(list, kindOf(schema))
   }
-  if (!isObject(value)) return scalar(value, schema)
+  if (!isJsonObject(value)) return scalar(value, schema)
   const values = valueSchemaOf(schema)
   if (values !== undefined && !isResource)
     return new ObjectMap(value, (_key, inner) => celValue(inner, values, isEmbedded(values)))
   const properties = propertiesOf(schema, isResource)
   const named: Record<string, JsonValue> = {}
   for (const [key, inner] of Object.entries(value)) {
-    const name = ownProperty(properties, key) === undefined ? undefined : celName(key)
+    const name = getOwn(properties, key) === undefined ? undefined : celName(key)
     if (name !== undefined) named[name] = inner
   }
   const schemas = new Map(

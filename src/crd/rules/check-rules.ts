@@ -2,18 +2,12 @@
 
 import type { FieldError, FieldErrorType } from '#api/field-error.js'
 import { printValue } from '#api/field-error.js'
-import { jsonEqual } from '#api/json-object.js'
+import { getOwn, isJsonObject, jsonEqual } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
 import { CostExceeded } from '#cel/evaluation.js'
 import { CelError, type CelValue, Optional } from '#cel/values.js'
 import { limits } from '#limits'
-import {
-  isObject,
-  ownProperty,
-  type StructuralSchema,
-  type ValidationRule,
-  valueSchemaOf,
-} from '../structural-schema.js'
+import { type StructuralSchema, type ValidationRule, valueSchemaOf } from '../structural-schema.js'
 import { celValue } from './cel-types.js'
 import { type CompiledRule, compileRule, placeOf } from './compile-rule.js'
 
@@ -87,11 +81,11 @@ const walk = (place: Place, rulesOf: RulesOf): FieldError[] => {
       value.forEach((item, i) => {
         inner(item, oldItem(item, previous, schema), items, `${path}[${i}]`)
       })
-  } else if (isObject(value)) {
+  } else if (isJsonObject(value)) {
     const valueSchema = valueSchemaOf(schema)
-    const old = isObject(previous) ? previous : {}
+    const old = isJsonObject(previous) ? previous : {}
     for (const key of Object.keys(value)) {
-      const property = ownProperty(schema.properties, key)
+      const property = getOwn(schema.properties, key)
       if (property !== undefined) {
         if (hasRules(property))
           inner(value[key]!, old[key], property, path === '' ? key : `${path}.${key}`)
@@ -108,10 +102,10 @@ const oldItem = (
   previous: JsonValue | undefined,
   schema: StructuralSchema,
 ): JsonValue | undefined => {
-  if (schema['x-kubernetes-list-type'] !== 'map' || !Array.isArray(previous) || !isObject(item))
+  if (schema['x-kubernetes-list-type'] !== 'map' || !Array.isArray(previous) || !isJsonObject(item))
     return undefined
   const keys = schema['x-kubernetes-list-map-keys'] ?? []
-  return previous.find((o) => isObject(o) && keys.every((k) => jsonEqual(o[k], item[k])))
+  return previous.find((o) => isJsonObject(o) && keys.every((k) => jsonEqual(o[k], item[k])))
 }
 
 /** What may still be spent on one object; nothing is checked once it is used up. */
@@ -193,7 +187,7 @@ const failed = (compiled: CompiledRule, place: Place, variables: Names): FieldEr
   const text = messageOf(compiled, variables)
   const { fieldPath, reason = 'FieldValueInvalid' } = compiled.rule
   const field = `${place.path}${fieldPath ?? ''}`.replace(/^\./, '')
-  const isScalar = !Array.isArray(place.value) && !isObject(place.value)
+  const isScalar = !Array.isArray(place.value) && !isJsonObject(place.value)
   const shown = isScalar ? `${printValue(place.value)}: ` : ''
   const heads: Record<string, string> = {
     FieldValueForbidden: 'Forbidden: ',

@@ -1,4 +1,5 @@
 /** What a definition's validation rules must be: present, on one line, compiling, and pointing at real fields. */
+
 import {
   child,
   type FieldError,
@@ -9,14 +10,9 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
+import { getOwn, isJsonObject } from '#api/json-object.js'
 import { limits } from '#limits'
-import {
-  isObject,
-  ownProperty,
-  type StructuralSchema,
-  type ValidationRule,
-  valueSchemaOf,
-} from '../structural-schema.js'
+import { type StructuralSchema, type ValidationRule, valueSchemaOf } from '../structural-schema.js'
 import {
   type CompiledRule,
   compileRule,
@@ -127,7 +123,7 @@ const validateAt = (schema: StructuralSchema, path: string, around: Surroundings
   const ofProperties = schema['x-kubernetes-map-type'] === 'atomic' ? below : inner
   for (const [key, property] of Object.entries(schema.properties ?? {}))
     errors.push(...validateAt(property, index(child(path, 'properties'), key), ofProperties))
-  if (isObject(schema.items)) {
+  if (isJsonObject(schema.items)) {
     const ofItems = schema['x-kubernetes-list-type'] === 'map' ? inner : below
     errors.push(...validateAt(schema.items as StructuralSchema, child(path, 'items'), ofItems))
   }
@@ -239,6 +235,6 @@ const leadsToField = (schema: StructuralSchema, path: string): boolean => {
   )
   if (names.length === 0) return false
   let at: StructuralSchema | undefined = schema
-  for (const name of names) at = at && (ownProperty(at.properties, name) ?? valueSchemaOf(at))
+  for (const name of names) at = at && (getOwn(at.properties, name) ?? valueSchemaOf(at))
   return at !== undefined
 }

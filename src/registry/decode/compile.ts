@@ -3,7 +3,7 @@
  * round trip through the Go struct does. What is not well-formed only raises `state.problem`; explain.ts finds the words.
  */
 
-import { setOwn } from '#api/json-object.js'
+import { isJsonObject, setOwn } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { isInt32, readCustom, zeroCustom } from './custom.js'
 import { type GoField, type GoType, goFieldsOf } from './go-type.js'
@@ -20,9 +20,6 @@ const refuse = (state: DecodeState): JsonValue => {
   state.problem = true
   return null
 }
-
-const isObject = (value: JsonValue): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const scalarDecoders: Readonly<Record<'string' | 'int32' | 'int64' | 'float64' | 'bool', Decode>> =
   {
@@ -85,7 +82,7 @@ const decodeSlice = (item: GoType): Decode => {
 const decodeMap = (type: GoType): Decode => {
   const decodeValue = decoderOf(type)
   return (value, state) => {
-    if (!isObject(value)) return refuse(state)
+    if (!isJsonObject(value)) return refuse(state)
     const result: JsonObject = {}
     const keys = Object.keys(value)
     // Go writes maps in the order of their keys.
@@ -185,7 +182,7 @@ const compileStruct = (key: string): Decode => {
   const fields = goFieldsOf(key).map(compileField)
   const indexes = new Map(fields.map((field, at) => [field.name, at]))
   return (value, state) => {
-    if (!isObject(value)) return refuse(state)
+    if (!isJsonObject(value)) return refuse(state)
     const slots = new Array<JsonValue>(fields.length)
     for (const name in value) {
       const at = indexes.get(name)
@@ -222,7 +219,7 @@ const customDecoder = (type: Extract<GoType, { form: 'custom' }>): Decode => {
     return (value, state) => read(value) ?? (value === null ? null : refuse(state))
   const decodeSchema = structDecoder(schemaProps)
   return (value, state) => {
-    if (isObject(value)) return decodeSchema(value, state)
+    if (isJsonObject(value)) return decodeSchema(value, state)
     if (Array.isArray(value) && type.custom === 'SchemaOrArray')
       return value.map((item) => (item === null ? {} : decodeSchema(item, state)))
     return read(value) ?? refuse(state)

@@ -5,15 +5,15 @@
  */
 
 import { parse, stringify } from '#api/json.js'
-import { isJsonObject } from '#api/json-object.js'
+import { isJsonObject, withKeysInOrder } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
+import { limits } from '#limits'
 import { compareObjects } from './compare.js'
 import { difference, type FieldSet, union } from './field-set.js'
 import type { FieldType } from './field-type.js'
 import { fieldSetOf } from './to-field-set.js'
 
 const lastAppliedAnnotation = 'kubectl.kubernetes.io/last-applied-configuration'
-const annotationsBytesMax = 256 * 1024
 
 const lastAppliedOf = (object: KubeObject): string | undefined =>
   object.metadata.annotations?.[lastAppliedAnnotation] || undefined
@@ -38,16 +38,6 @@ export const fieldsOfLastApplied = (
   return difference(fieldSetOf(applied, type), changed)
 }
 
-const sortKeys = (value: JsonValue): JsonValue => {
-  if (Array.isArray(value)) return value.map(sortKeys)
-  if (!isJsonObject(value)) return value
-  return Object.fromEntries(
-    Object.keys(value)
-      .sort()
-      .map((key) => [key, sortKeys(value[key]!)]),
-  )
-}
-
 /** Keeps the annotation of an object that has one in step with what was applied. */
 export const withLastApplied = (object: KubeObject, patch: JsonObject): KubeObject => {
   if (lastAppliedOf(object) === undefined) return object
@@ -60,12 +50,12 @@ export const withLastApplied = (object: KubeObject, patch: JsonObject): KubeObje
   }
   const annotations: Record<string, string> = {
     ...object.metadata.annotations,
-    [lastAppliedAnnotation]: `${stringify(sortKeys(applied))}\n`,
+    [lastAppliedAnnotation]: `${stringify(withKeysInOrder(applied))}\n`,
   }
   const bytes = Object.entries(annotations).reduce(
     (sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value),
     0,
   )
-  if (bytes > annotationsBytesMax) delete annotations[lastAppliedAnnotation]
+  if (bytes > limits.annotationsBytesMax) delete annotations[lastAppliedAnnotation]
   return { ...object, metadata: { ...object.metadata, annotations } }
 }
