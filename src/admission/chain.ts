@@ -3,7 +3,7 @@
  * (kubernetes, pkg/kubeapiserver/options/plugins.go). Why this order: the namespace is known to exist before anything
  * is looked up in it, and quota counts what all others have let pass.
  */
-import type { Admission } from '#registry/admission.js'
+import type { Admission, AdmissionAttributes } from '#registry/admission.js'
 import { type Authorize, noAuthorizer } from './cel.js'
 import {
   type AuthorizeSigner,
@@ -16,7 +16,7 @@ import { limitRanger } from './limit-ranger.js'
 import { mutatingAdmissionPolicy } from './mutating-policy.js'
 import { namespaceLifecycle } from './namespace-lifecycle.js'
 import { defaultTolerationSeconds, taintNodesByCondition } from './node-taints.js'
-import type { AdmissionPlugin } from './plugin.js'
+import { type AdmissionPlugin, whenKnown } from './plugin.js'
 import { podPriority } from './pod-priority.js'
 import { podSecurity } from './pod-security.js'
 import { podTopologyLabels } from './pod-topology-labels.js'
@@ -72,6 +72,19 @@ const byResource = (plugins: readonly AdmissionPlugin[]) => {
   }
 }
 
+/** Undefined when nobody had to wait. */
+const runAll = (
+  plugins: readonly AdmissionPlugin[],
+  step: 'mutate' | 'validate',
+  attributes: AdmissionAttributes,
+  from = 0,
+): void | Promise<void> => {
+  for (let i = from; i < plugins.length; i++) {
+    const waiting = plugins[i]![step]!(attributes)
+    if (waiting !== undefined) return waiting.then(() => runAll(plugins, step, attributes, i + 1))
+  }
+}
+
 export const makeAdmission = (options: AdmissionOptions = {}): Admission => {
   const {
     disabled = [],
@@ -91,19 +104,13 @@ export const makeAdmission = (options: AdmissionOptions = {}): Admission => {
   const mutating = byResource(plugins.filter((plugin) => plugin.mutate !== undefined))
   const validating = byResource(plugins.filter((plugin) => plugin.validate !== undefined))
   return {
-    mutate: async (attributes) => {
-      do {
-        for (const plugin of mutating(attributes.resource.resource)) {
-          const read = plugin.mutate!(attributes)
-          if (read !== undefined) await read
-        }
-      } while (runsAgain(attributes))
+    mutate: (attributes) => {
+      const plugins = mutating(attributes.resource.resource)
+      return whenKnown(runAll(plugins, 'mutate', attributes), () =>
+        runsAgain(attributes) ? runAll(plugins, 'mutate', attributes) : undefined,
+      )
     },
-    validate: async (attributes) => {
-      for (const plugin of validating(attributes.resource.resource)) {
-        const read = plugin.validate!(attributes)
-        if (read !== undefined) await read
-      }
-    },
+    validate: (attributes) =>
+      runAll(validating(attributes.resource.resource), 'validate', attributes),
   }
 }

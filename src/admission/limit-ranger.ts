@@ -2,7 +2,14 @@
 import type { KubeObject } from '#api/object.js'
 import { addQuantities, compareQuantities, parseQuantity, type Quantity } from '#api/quantity.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
-import { type AdmissionPlugin, isAbout, isPodCreate, listObjects, refuse } from './plugin.js'
+import {
+  type AdmissionPlugin,
+  isAbout,
+  isPodCreate,
+  listObjects,
+  refuse,
+  whenKnown,
+} from './plugin.js'
 
 type Resources = Record<string, string>
 interface Container {
@@ -198,19 +205,26 @@ const rangesFor = ({ ctx, namespace }: AdmissionAttributes) =>
 export const limitRanger: AdmissionPlugin = {
   name: 'LimitRanger',
   resources: ['pods', 'persistentvolumeclaims'],
-  mutate: async (attributes) => {
+  mutate: (attributes) => {
     if (!isPodCreate(attributes)) return
-    for (const limitRange of await rangesFor(attributes)) fillPod(attributes.object!, limitRange)
+    return whenKnown(rangesFor(attributes), (ranges) => {
+      for (const limitRange of ranges) fillPod(attributes.object!, limitRange)
+    })
   },
-  validate: async (attributes) => {
+  validate: (attributes) => {
     const isClaim = isAbout(attributes, { ...claims, operations: ['CREATE', 'UPDATE'] })
     if (!isClaim && !isPodCreate(attributes)) return
     const object = attributes.object!
-    for (const limitRange of await rangesFor(attributes)) {
-      const errors = isClaim ? claimErrors(object, limitRange) : podErrors(object, limitRange)
-      const distinct = [...new Set(errors)]
-      if (distinct.length > 0)
-        throw refuse(attributes, distinct.length === 1 ? distinct[0]! : `[${distinct.join(', ')}]`)
-    }
+    return whenKnown(rangesFor(attributes), (ranges) => {
+      for (const limitRange of ranges) {
+        const errors = isClaim ? claimErrors(object, limitRange) : podErrors(object, limitRange)
+        const distinct = [...new Set(errors)]
+        if (distinct.length > 0)
+          throw refuse(
+            attributes,
+            distinct.length === 1 ? distinct[0]! : `[${distinct.join(', ')}]`,
+          )
+      }
+    })
   },
 }

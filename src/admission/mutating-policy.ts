@@ -16,7 +16,7 @@ import {
 } from './cel.js'
 import { compiledOnce, compilePolicy, withVariables } from './compiled-policy.js'
 import { applyConfiguration, applyJsonPatches, MutationError } from './mutate-object.js'
-import type { AdmissionPlugin } from './plugin.js'
+import { type AdmissionPlugin, whenKnown } from './plugin.js'
 import {
   type BoundPolicy,
   boundPolicies,
@@ -81,11 +81,12 @@ interface Problem extends BoundPolicy {
 
 const collect = async (
   attributes: AdmissionAttributes,
+  bound: readonly BoundPolicy[],
   { resourceOfKind }: PolicyMeans,
 ): Promise<{ invocations: Invocation[]; problems: Problem[] }> => {
   const invocations: Invocation[] = []
   const problems: Problem[] = []
-  for (const pair of await boundPolicies(attributes, policies, bindings)) {
+  for (const pair of bound) {
     if (!(await isMeant(attributes, pair))) continue
     const params = await paramsOf(attributes, pair, resourceOfKind)
     if (params === 'deny') problems.push({ ...pair, message: paramsMissing })
@@ -209,13 +210,23 @@ const runRound = async (
   return problems
 }
 
+const mutateBy = async (
+  attributes: AdmissionAttributes,
+  bound: readonly BoundPolicy[],
+  means: PolicyMeans,
+): Promise<void> => {
+  const { invocations, problems } = await collect(attributes, bound, means)
+  if (invocations.length > 0) problems.push(...(await runRound(attributes, invocations, means)))
+  const refused = problems.filter((problem) => !ignores(problem))
+  if (refused.length > 0) throw denial(attributes, refused)
+}
+
 export const mutatingAdmissionPolicy = (means: PolicyMeans): AdmissionPlugin => ({
   name: 'MutatingAdmissionPolicy',
-  mutate: async (attributes) => {
+  mutate: (attributes) => {
     if (attributes.operation === 'DELETE') return
-    const { invocations, problems } = await collect(attributes, means)
-    if (invocations.length > 0) problems.push(...(await runRound(attributes, invocations, means)))
-    const refused = problems.filter((problem) => !ignores(problem))
-    if (refused.length > 0) throw denial(attributes, refused)
+    return whenKnown(boundPolicies(attributes, policies, bindings), (bound) =>
+      bound.length === 0 ? undefined : mutateBy(attributes, bound, means),
+    )
   },
 })

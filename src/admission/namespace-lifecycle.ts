@@ -6,6 +6,7 @@ import {
   isAboutNamespace,
   namespaces,
   refuse,
+  whenKnown,
 } from './plugin.js'
 
 const immortal = new Set(['default', 'kube-system', 'kube-public'])
@@ -27,7 +28,7 @@ const withCause = (error: ApiError, namespace: string): ApiError =>
 
 export const namespaceLifecycle: AdmissionPlugin = {
   name: 'NamespaceLifecycle',
-  mutate: async (attributes) => {
+  mutate: (attributes) => {
     const { operation, resource, namespace } = attributes
     const isNamespace = isAboutNamespace(attributes)
     if (isNamespace && operation === 'DELETE' && immortal.has(attributes.name))
@@ -35,15 +36,16 @@ export const namespaceLifecycle: AdmissionPlugin = {
     if (isNamespace || namespace === '') return
     if (operation !== 'CREATE' && operation !== 'UPDATE') return
     if (resource.resource === 'localsubjectaccessreviews') return
-    const found = await findNamespace(attributes)
-    if (found === undefined) throw notFound(namespaces, namespace)
-    if (operation === 'CREATE' && found.status?.phase === 'Terminating')
-      throw withCause(
-        refuse(
-          attributes,
-          `unable to create new content in namespace ${namespace} because it is being terminated`,
-        ),
-        namespace,
-      )
+    return whenKnown(findNamespace(attributes), (found) => {
+      if (found === undefined) throw notFound(namespaces, namespace)
+      if (operation === 'CREATE' && found.status?.phase === 'Terminating')
+        throw withCause(
+          refuse(
+            attributes,
+            `unable to create new content in namespace ${namespace} because it is being terminated`,
+          ),
+          namespace,
+        )
+    })
   },
 }

@@ -7,7 +7,7 @@ import { internalContext } from '#registry/internal-context.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
 
-/** Both hooks throw an ApiError to refuse. `mutate` may change `attributes.object` in place. */
+/** Both hooks throw an ApiError to refuse, and yield a promise only where they have to wait. `mutate` may change `attributes.object` in place. */
 export interface AdmissionPlugin {
   /** As --disable-admission-plugins takes it. */
   readonly name: string
@@ -61,6 +61,12 @@ export const findObject = (
     ? readObject(ctx, store, named)
     : store.atHand.get(keyOf(store.definition.storagePrefix, named))?.object
 }
+
+/** Goes on at once with what is at hand: a write that has to wait for nothing makes no promises on its way. */
+export const whenKnown = <T, R>(
+  value: T | Promise<T>,
+  use: (value: T) => R | Promise<R>,
+): R | Promise<R> => (value instanceof Promise ? value.then(use) : use(value))
 
 /** The namespace that the request is in. */
 export const findNamespace = ({

@@ -8,6 +8,7 @@ import {
   isPodCreate,
   listObjects,
   refuse,
+  whenKnown,
 } from './plugin.js'
 
 const classes = { group: 'scheduling.k8s.io', resource: 'priorityclasses' }
@@ -24,26 +25,35 @@ const priorityOf = (found: KubeObject): Priority => ({
   policy: found.preemptionPolicy ?? 'PreemptLowerPriority',
 })
 
-const defaultPriority = async ({ ctx }: AdmissionAttributes): Promise<Priority> => {
-  const [lowest] = (await listObjects(ctx, classes))
-    .filter((c) => c.globalDefault)
-    .sort((a, b) => (a.value ?? 0) - (b.value ?? 0))
-  return lowest === undefined
-    ? { name: '', value: 0, policy: 'PreemptLowerPriority' }
-    : priorityOf(lowest)
+const noPriority: Priority = { name: '', value: 0, policy: 'PreemptLowerPriority' }
+
+const defaultPriority = ({ ctx }: AdmissionAttributes): Priority | Promise<Priority> =>
+  whenKnown(listObjects(ctx, classes), (all) => {
+    let lowest: KubeObject | undefined
+    for (const found of all)
+      if (found.globalDefault && (lowest === undefined || (found.value ?? 0) < (lowest.value ?? 0)))
+        lowest = found
+    return lowest === undefined ? noPriority : priorityOf(lowest)
+  })
+
+const namedPriority = (
+  attributes: AdmissionAttributes,
+  name: string,
+): Priority | Promise<Priority> =>
+  whenKnown(findObject(attributes.ctx, classes, { name }), (found) => {
+    if (found === undefined)
+      throw refuse(attributes, `no PriorityClass with name ${name} was found`)
+    return priorityOf(found)
+  })
+
+const admitPod = (attributes: AdmissionAttributes): void | Promise<void> => {
+  const asked: string = attributes.object!.spec.priorityClassName ?? ''
+  const priority = asked === '' ? defaultPriority(attributes) : namedPriority(attributes, asked)
+  return whenKnown(priority, (found) => setPriority(attributes, found))
 }
 
-const namedPriority = async (attributes: AdmissionAttributes, name: string): Promise<Priority> => {
-  const found = await findObject(attributes.ctx, classes, { name })
-  if (found === undefined) throw refuse(attributes, `no PriorityClass with name ${name} was found`)
-  return priorityOf(found)
-}
-
-const admitPod = async (attributes: AdmissionAttributes): Promise<void> => {
+const setPriority = (attributes: AdmissionAttributes, { name, value, policy }: Priority): void => {
   const { spec } = attributes.object!
-  const asked: string = spec.priorityClassName ?? ''
-  const { name, value, policy } =
-    asked === '' ? await defaultPriority(attributes) : await namedPriority(attributes, asked)
   if (name !== '') spec.priorityClassName = name
   const tail = 'must not be provided in pod spec; priority admission controller computed'
   if (spec.priority !== undefined && spec.priority !== value)
@@ -63,7 +73,7 @@ const admitPod = async (attributes: AdmissionAttributes): Promise<void> => {
 export const podPriority: AdmissionPlugin = {
   name: 'Priority',
   resources: ['pods', 'priorityclasses'],
-  mutate: async (attributes) => {
+  mutate: (attributes) => {
     if (isPodCreate(attributes)) return admitPod(attributes)
     if (!isAbout(attributes, { group: '', resource: 'pods', operations: ['UPDATE'] })) return
     const [next, previous] = [attributes.object!.spec, attributes.oldObject?.spec]

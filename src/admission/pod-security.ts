@@ -11,6 +11,7 @@ import {
   listObjects,
   namespaces,
   refuse,
+  whenKnown,
 } from './plugin.js'
 import { subjectOf, type Violation, violations } from './pod-security-checks.js'
 
@@ -77,19 +78,19 @@ const warnOf = (attributes: AdmissionAttributes, pod: KubeObject, namespace: Kub
     )
 }
 
-const admitPod = async (attributes: AdmissionAttributes): Promise<void> => {
-  const namespace = await findNamespace(attributes)
-  if (namespace === undefined) return
-  const pod = attributes.object!
-  const enforced = levelOf(namespace, 'enforce')
-  const found = judge(pod, enforced)
-  if (found.length > 0)
-    throw refuse(
-      attributes,
-      `violates PodSecurity "${enforced.level}:${enforced.version}": ${print(found)}`,
-    )
-  warnOf(attributes, pod, namespace)
-}
+const admitPod = (attributes: AdmissionAttributes): void | Promise<void> =>
+  whenKnown(findNamespace(attributes), (namespace) => {
+    if (namespace === undefined) return
+    const pod = attributes.object!
+    const enforced = levelOf(namespace, 'enforce')
+    const found = judge(pod, enforced)
+    if (found.length > 0)
+      throw refuse(
+        attributes,
+        `violates PodSecurity "${enforced.level}:${enforced.version}": ${print(found)}`,
+      )
+    warnOf(attributes, pod, namespace)
+  })
 
 const templateOf = ({ kind, template, spec }: KubeObject): KubeObject | undefined => {
   if (kind === 'PodTemplate') return template
@@ -156,16 +157,18 @@ const debugged = {
 export const podSecurity: AdmissionPlugin = {
   name: 'PodSecurity',
   resources: ['pods', 'namespaces', ...workloads.map(([, resource]) => resource)],
-  validate: async (attributes) => {
+  validate: (attributes) => {
     if (isPodCreate(attributes) || isAbout(attributes, debugged)) return admitPod(attributes)
     if (isAbout(attributes, { ...namespaces, operations: writes }))
       return admitNamespace(attributes)
+    if (attributes.resource.resource === 'pods') return
     const isWorkload = workloads.some(([group, resource]) =>
       isAbout(attributes, { group, resource, operations: writes }),
     )
-    if (!isWorkload) return
-    const template = templateOf(attributes.object!)
-    const namespace = template === undefined ? undefined : await findNamespace(attributes)
-    if (namespace !== undefined) warnOf(attributes, template!, namespace)
+    const template = isWorkload ? templateOf(attributes.object!) : undefined
+    if (template === undefined) return
+    return whenKnown(findNamespace(attributes), (namespace) => {
+      if (namespace !== undefined) warnOf(attributes, template, namespace)
+    })
   },
 }

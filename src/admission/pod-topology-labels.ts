@@ -1,8 +1,9 @@
 /** Pods carry the zone and region of their node (kubernetes, plugin/pkg/admission/podtopologylabels). */
-import { type AdmissionPlugin, findObject, isAbout, isPodCreate } from './plugin.js'
+import { type AdmissionPlugin, findObject, isAbout, isPodCreate, whenKnown } from './plugin.js'
 
 const topologyLabels = ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region']
 
+const nodes = { group: '', resource: 'nodes' }
 const bindings = {
   group: '',
   resource: 'pods',
@@ -13,16 +14,17 @@ const bindings = {
 export const podTopologyLabels: AdmissionPlugin = {
   name: 'PodTopologyLabels',
   resources: ['pods'],
-  mutate: async (attributes) => {
+  mutate: (attributes) => {
     const isBinding = isAbout(attributes, bindings)
     if (!isBinding && !isPodCreate(attributes)) return
     const object = attributes.object!
     const name: string = (isBinding ? object.target?.name : object.spec?.nodeName) ?? ''
     if (name === '') return
-    const node = await findObject(attributes.ctx, { group: '', resource: 'nodes' }, { name })
-    const labels = node?.metadata.labels ?? {}
-    for (const key of topologyLabels)
-      if (labels[key] !== undefined)
-        object.metadata.labels = { ...object.metadata.labels, [key]: labels[key] }
+    return whenKnown(findObject(attributes.ctx, nodes, { name }), (node) => {
+      const labels = node?.metadata.labels ?? {}
+      for (const key of topologyLabels)
+        if (labels[key] !== undefined)
+          object.metadata.labels = { ...object.metadata.labels, [key]: labels[key] }
+    })
   },
 }

@@ -4,8 +4,9 @@ import { type GroupResource, type GroupVersionKind, parseGroupVersion } from '#a
 import type { KubeObject } from '#api/object.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import { selectorMatches } from '#registry/label-selector.js'
+import type { RequestContext } from '#registry/resource-definition.js'
 import type { Authorize } from './cel.js'
-import { findNamespace, findObject, isAboutNamespace, listObjects } from './plugin.js'
+import { findNamespace, findObject, isAboutNamespace, listObjects, whenKnown } from './plugin.js'
 import { admissionRequest, matchesRequest } from './request-match.js'
 
 /** The resource behind a kind; undefined for an unknown one. */
@@ -25,13 +26,22 @@ export interface BoundPolicy {
 }
 
 /** The policies of a kind with their bindings, in the order of the bindings' names. */
-export const boundPolicies = async (
+export const boundPolicies = (
   { ctx }: AdmissionAttributes,
   policies: GroupResource,
   bindings: GroupResource,
+): readonly BoundPolicy[] | Promise<readonly BoundPolicy[]> =>
+  whenKnown(listObjects(ctx, bindings), (all) =>
+    all.length === 0 ? [] : findBound(ctx, policies, all),
+  )
+
+const findBound = async (
+  ctx: RequestContext,
+  policies: GroupResource,
+  bindings: readonly KubeObject[],
 ): Promise<BoundPolicy[]> => {
   const bound: BoundPolicy[] = []
-  for (const binding of await listObjects(ctx, bindings)) {
+  for (const binding of bindings) {
     const name: string = binding.spec?.policyName ?? ''
     const policy = await findObject(ctx, policies, { name })
     if (policy !== undefined) bound.push({ policy, binding })

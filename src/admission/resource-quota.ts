@@ -12,7 +12,7 @@ import {
 } from '#api/quantity.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import { internalContext } from '#registry/internal-context.js'
-import { type AdmissionPlugin, isAboutNamespace, listObjects, refuse } from './plugin.js'
+import { type AdmissionPlugin, isAboutNamespace, listObjects, refuse, whenKnown } from './plugin.js'
 import { isInScope, type Usage, unspecified, usageOf } from './quota-usage.js'
 
 const quotas = { group: '', resource: 'resourcequotas' }
@@ -122,30 +122,37 @@ const isCounted = (attributes: AdmissionAttributes) =>
   attributes.namespace !== '' &&
   !isAboutNamespace(attributes)
 
+const chargeAll = async (
+  attributes: AdmissionAttributes,
+  all: readonly KubeObject[],
+): Promise<void> => {
+  const { object, oldObject, ctx, operation } = attributes
+  const isCreate = operation === 'CREATE'
+  const usage = usageOf(attributes, object!)
+  const charges: { quota: KubeObject; delta: Usage }[] = []
+  for (const quota of all) {
+    if (!isInScope(attributes, object!, quota)) continue
+    const hard: Usage = quota.status?.hard ?? {}
+    if (!Object.keys(usage).some((name) => hard[name] !== undefined)) {
+      checkSpecified(attributes, quota)
+      continue
+    }
+    checkSpecified(attributes, quota)
+    const before = isCreate ? undefined : usageOf(attributes, oldObject!)
+    const wasInScope = !isCreate && isInScope(attributes, oldObject!, quota)
+    const delta = growth(usage, wasInScope ? before : undefined)
+    if (count(attributes, quota, delta) !== undefined) charges.push({ quota, delta })
+  }
+  if (ctx.dryRun) return
+  for (const { quota, delta } of charges) await charge(attributes, quota, delta)
+}
+
 export const resourceQuota: AdmissionPlugin = {
   name: 'ResourceQuota',
-  validate: async (attributes) => {
+  validate: (attributes) => {
     if (!isCounted(attributes)) return
-    const { object, oldObject, ctx, operation } = attributes
-    const isCreate = operation === 'CREATE'
-    const all = await listObjects(ctx, quotas, attributes.namespace)
-    if (all.length === 0) return
-    const usage = usageOf(attributes, object!)
-    const charges: { quota: KubeObject; delta: Usage }[] = []
-    for (const quota of all) {
-      if (!isInScope(attributes, object!, quota)) continue
-      const hard: Usage = quota.status?.hard ?? {}
-      if (!Object.keys(usage).some((name) => hard[name] !== undefined)) {
-        checkSpecified(attributes, quota)
-        continue
-      }
-      checkSpecified(attributes, quota)
-      const before = isCreate ? undefined : usageOf(attributes, oldObject!)
-      const wasInScope = !isCreate && isInScope(attributes, oldObject!, quota)
-      const delta = growth(usage, wasInScope ? before : undefined)
-      if (count(attributes, quota, delta) !== undefined) charges.push({ quota, delta })
-    }
-    if (ctx.dryRun) return
-    for (const { quota, delta } of charges) await charge(attributes, quota, delta)
+    return whenKnown(listObjects(attributes.ctx, quotas, attributes.namespace), (all) =>
+      all.length === 0 ? undefined : chargeAll(attributes, all),
+    )
   },
 }

@@ -2,7 +2,7 @@
 import type { KubeObject } from '#api/object.js'
 import { compareQuantities, parseQuantity } from '#api/quantity.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
-import { type AdmissionPlugin, findObject, isPodCreate, refuse } from './plugin.js'
+import { type AdmissionPlugin, findObject, isPodCreate, refuse, whenKnown } from './plugin.js'
 
 const runtimeClasses = { group: 'node.k8s.io', resource: 'runtimeclasses' }
 type Quantities = Record<string, string>
@@ -14,13 +14,16 @@ const sameQuantities = (a: Quantities, b: Quantities): boolean =>
       b[name] !== undefined && compareQuantities(parseQuantity(text), parseQuantity(b[name])) === 0,
   )
 
-const classOf = async (attributes: AdmissionAttributes): Promise<KubeObject | undefined> => {
+const classOf = (
+  attributes: AdmissionAttributes,
+): KubeObject | undefined | Promise<KubeObject | undefined> => {
   const name = attributes.object!.spec?.runtimeClassName
   if (name === undefined || name === null) return undefined
-  const found = await findObject(attributes.ctx, runtimeClasses, { name })
-  if (found === undefined)
-    throw refuse(attributes, `pod rejected: RuntimeClass "${name}" not found`)
-  return found
+  return whenKnown(findObject(attributes.ctx, runtimeClasses, { name }), (found) => {
+    if (found === undefined)
+      throw refuse(attributes, `pod rejected: RuntimeClass "${name}" not found`)
+    return found
+  })
 }
 
 const setScheduling = (attributes: AdmissionAttributes, found: KubeObject): void => {
@@ -40,40 +43,45 @@ const setScheduling = (attributes: AdmissionAttributes, found: KubeObject): void
   if (added.length > 0) spec.tolerations = [...(spec.tolerations ?? []), ...added]
 }
 
-export const runtimeClass: AdmissionPlugin = {
-  name: 'RuntimeClass',
-  resources: ['pods'],
-  mutate: async (attributes) => {
-    if (!isPodCreate(attributes)) return
-    const found = await classOf(attributes)
-    if (found === undefined) return
-    const { spec } = attributes.object!
-    const fixed: Quantities | undefined = found.overhead?.podFixed
-    if (fixed !== undefined) {
-      if (spec.overhead !== undefined && !sameQuantities(spec.overhead, fixed))
-        throw refuse(
-          attributes,
-          "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead",
-        )
-      spec.overhead = { ...fixed }
-    }
-    setScheduling(attributes, found)
-  },
-  validate: async (attributes) => {
-    if (!isPodCreate(attributes)) return
-    const { overhead } = attributes.object!.spec
-    if (overhead === undefined || Object.keys(overhead).length === 0) return
-    const found = await classOf(attributes)
-    const fixed: Quantities | undefined = found?.overhead?.podFixed
-    if (fixed === undefined)
-      throw refuse(
-        attributes,
-        'pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead',
-      )
-    if (!sameQuantities(overhead, fixed))
+const applyClass = (attributes: AdmissionAttributes, found: KubeObject): void => {
+  const { spec } = attributes.object!
+  const fixed: Quantities | undefined = found.overhead?.podFixed
+  if (fixed !== undefined) {
+    if (spec.overhead !== undefined && !sameQuantities(spec.overhead, fixed))
       throw refuse(
         attributes,
         "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead",
       )
+    spec.overhead = { ...fixed }
+  }
+  setScheduling(attributes, found)
+}
+
+export const runtimeClass: AdmissionPlugin = {
+  name: 'RuntimeClass',
+  resources: ['pods'],
+  mutate: (attributes) => {
+    if (!isPodCreate(attributes)) return
+    return whenKnown(classOf(attributes), (found) => {
+      if (found !== undefined) applyClass(attributes, found)
+    })
+  },
+  validate: (attributes) => {
+    if (!isPodCreate(attributes)) return
+    const { overhead } = attributes.object!.spec
+    if (overhead === undefined || Object.keys(overhead).length === 0) return
+    return whenKnown(classOf(attributes), (found) => {
+      const fixed: Quantities | undefined = found?.overhead?.podFixed
+      if (fixed === undefined)
+        throw refuse(
+          attributes,
+          'pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead',
+        )
+      if (!sameQuantities(overhead, fixed))
+        throw refuse(
+          attributes,
+          "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead",
+        )
+    })
   },
 }

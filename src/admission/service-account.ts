@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { KubeObject } from '#api/object.js'
 import { limits } from '#limits'
 import type { AdmissionAttributes } from '#registry/admission.js'
-import { type AdmissionPlugin, findObject, isPodCreate, refuse } from './plugin.js'
+import { type AdmissionPlugin, findObject, isPodCreate, refuse, whenKnown } from './plugin.js'
 
 const mountPath = '/var/run/secrets/kubernetes.io/serviceaccount'
 const volumePrefix = 'kube-api-access-'
@@ -60,10 +60,16 @@ const mountToken = (pod: KubeObject): void => {
 const find = ({ ctx, namespace }: AdmissionAttributes, name: string) =>
   findObject(ctx, { group: '', resource: 'serviceaccounts' }, { name, namespace })
 
+const accountOf = (
+  attributes: AdmissionAttributes,
+  name: string,
+): KubeObject | Promise<KubeObject> =>
+  whenKnown(find(attributes, name), (found) => found ?? awaitAccount(attributes, name))
+
 /** A controller makes the default account of each namespace: a first Pod may come before it, and waits, as upstream. */
-const accountOf = async (attributes: AdmissionAttributes, name: string): Promise<KubeObject> => {
+const awaitAccount = async (attributes: AdmissionAttributes, name: string): Promise<KubeObject> => {
   const { ctx, namespace } = attributes
-  let found = await find(attributes, name)
+  let found: KubeObject | undefined
   for (
     let tries = 1;
     found === undefined && name === 'default' && tries < limits.defaultAccountTriesMax;
@@ -83,7 +89,7 @@ const accountOf = async (attributes: AdmissionAttributes, name: string): Promise
 export const serviceAccount: AdmissionPlugin = {
   name: 'ServiceAccount',
   resources: ['pods'],
-  mutate: async (attributes) => {
+  mutate: (attributes) => {
     if (!isPodCreate(attributes)) return
     const pod = attributes.object!
     if (pod.metadata.annotations?.[mirrorAnnotation] !== undefined) return
@@ -92,13 +98,15 @@ export const serviceAccount: AdmissionPlugin = {
       spec.serviceAccountName = 'default'
       spec.serviceAccount = 'default'
     }
-    const account = await accountOf(attributes, spec.serviceAccountName)
-    const mounts = spec.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true
-    if (mounts) mountToken(pod)
-    if ((spec.imagePullSecrets ?? []).length === 0 && account.imagePullSecrets !== undefined)
-      spec.imagePullSecrets = structuredClone(account.imagePullSecrets)
+    return whenKnown(accountOf(attributes, spec.serviceAccountName), (account) => {
+      const mounts =
+        spec.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true
+      if (mounts) mountToken(pod)
+      if ((spec.imagePullSecrets ?? []).length === 0 && account.imagePullSecrets !== undefined)
+        spec.imagePullSecrets = structuredClone(account.imagePullSecrets)
+    })
   },
-  validate: async (attributes) => {
+  validate: (attributes) => {
     if (!isPodCreate(attributes)) return
     const pod = attributes.object!
     const { spec } = pod
@@ -107,6 +115,6 @@ export const serviceAccount: AdmissionPlugin = {
         throw refuse(attributes, 'a mirror pod may not reference service accounts')
       return
     }
-    await accountOf(attributes, spec.serviceAccountName ?? '')
+    return whenKnown(accountOf(attributes, spec.serviceAccountName ?? ''), () => {})
   },
 }

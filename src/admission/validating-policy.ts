@@ -15,7 +15,7 @@ import {
   evaluate,
 } from './cel.js'
 import { compiledOnce, compilePolicy, withVariables } from './compiled-policy.js'
-import type { AdmissionPlugin } from './plugin.js'
+import { type AdmissionPlugin, whenKnown } from './plugin.js'
 import {
   type BoundPolicy,
   boundPolicies,
@@ -174,12 +174,20 @@ const applyPolicy = async (
   }
 }
 
+const applyPolicies = async (
+  attributes: AdmissionAttributes,
+  bound: readonly BoundPolicy[],
+  means: PolicyMeans,
+): Promise<void> => {
+  const denials: ApiError[] = []
+  for (const pair of bound) await applyPolicy(attributes, pair, means, denials)
+  if (denials.length > 0) throw denials[0]
+}
+
 export const validatingAdmissionPolicy = (means: PolicyMeans): AdmissionPlugin => ({
   name: 'ValidatingAdmissionPolicy',
-  validate: async (attributes) => {
-    const denials: ApiError[] = []
-    for (const pair of await boundPolicies(attributes, policies, bindings))
-      await applyPolicy(attributes, pair, means, denials)
-    if (denials.length > 0) throw denials[0]
-  },
+  validate: (attributes) =>
+    whenKnown(boundPolicies(attributes, policies, bindings), (bound) =>
+      bound.length === 0 ? undefined : applyPolicies(attributes, bound, means),
+    ),
 })

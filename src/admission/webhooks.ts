@@ -1,6 +1,7 @@
 /** Mutating and validating webhooks (apiserver, pkg/admission/plugin/webhook). */
 import { randomUUID } from 'node:crypto'
 import { ApiError } from '#api/errors.js'
+import type { GroupResource } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
 import { results } from '#cel/policy-environment.js'
 import { limits } from '#limits'
@@ -22,13 +23,15 @@ import {
   type MatchCondition,
 } from './cel.js'
 import type { MatchRule } from './match-rule.js'
-import { type AdmissionPlugin, listObjects, refuse } from './plugin.js'
+import { type AdmissionPlugin, listObjects, refuse, whenKnown } from './plugin.js'
 import { namespaceOf } from './policy-input.js'
 import { reinvocationOf } from './reinvocation.js'
 import { admissionRequest, matchesRequest } from './request-match.js'
 import { patchInPlace } from './webhook-patch.js'
 
 const group = 'admissionregistration.k8s.io'
+const mutatingConfigurations = { group, resource: 'mutatingwebhookconfigurations' }
+const validatingConfigurations = { group, resource: 'validatingwebhookconfigurations' }
 
 interface ConfiguredWebhook extends Webhook {
   readonly rules?: MatchRule[]
@@ -97,16 +100,21 @@ const ask = async (
   return answer
 }
 
-const webhooksOf = async (
+/** Calls `ask` with the webhooks of a resource's objects, unless there are none. */
+const withWebhooks = (
   { ctx }: AdmissionAttributes,
-  resource: string,
-): Promise<ConfiguredWebhook[]> =>
-  (await listObjects(ctx, { group, resource })).flatMap((o: KubeObject) =>
-    ((o.webhooks ?? []) as ConfiguredWebhook[]).map((webhook) => ({
-      ...webhook,
-      configuration: o.metadata.name!,
-    })),
-  )
+  resource: GroupResource,
+  ask: (webhooks: readonly ConfiguredWebhook[]) => Promise<void>,
+): void | Promise<void> =>
+  whenKnown(listObjects(ctx, resource), (configurations) => {
+    const webhooks = configurations.flatMap((o: KubeObject) =>
+      ((o.webhooks ?? []) as ConfiguredWebhook[]).map((webhook) => ({
+        ...webhook,
+        configuration: o.metadata.name!,
+      })),
+    )
+    return webhooks.length === 0 ? undefined : ask(webhooks)
+  })
 
 const mutateBy = async (
   webhook: ConfiguredWebhook,
@@ -125,33 +133,32 @@ const mutateBy = async (
 
 export const mutatingAdmissionWebhook = (authorize: Authorize): AdmissionPlugin => ({
   name: 'MutatingAdmissionWebhook',
-  mutate: async (attributes) => {
-    const webhooks = await webhooksOf(attributes, 'mutatingwebhookconfigurations')
-    if (webhooks.length === 0) return
-    const reinvocation = reinvocationOf(attributes, 'webhooks')
-    reinvocation.begin(attributes)
-    for (const webhook of webhooks) {
-      if (!(await isAsked(webhook, attributes, authorize))) continue
-      const id = `${webhook.configuration}/${webhook.name}`
-      if (!reinvocation.mayAsk(id)) continue
-      const hasChanged = await mutateBy(webhook, attributes)
-      reinvocation.asked(id, webhook.reinvocationPolicy, hasChanged)
-    }
-    reinvocation.end(attributes)
-  },
+  mutate: (attributes) =>
+    withWebhooks(attributes, mutatingConfigurations, async (webhooks) => {
+      const reinvocation = reinvocationOf(attributes, 'webhooks')
+      reinvocation.begin(attributes)
+      for (const webhook of webhooks) {
+        if (!(await isAsked(webhook, attributes, authorize))) continue
+        const id = `${webhook.configuration}/${webhook.name}`
+        if (!reinvocation.mayAsk(id)) continue
+        const hasChanged = await mutateBy(webhook, attributes)
+        reinvocation.asked(id, webhook.reinvocationPolicy, hasChanged)
+      }
+      reinvocation.end(attributes)
+    }),
 })
 
 export const validatingAdmissionWebhook = (authorize: Authorize): AdmissionPlugin => ({
   name: 'ValidatingAdmissionWebhook',
-  validate: async (attributes) => {
-    const all = await webhooksOf(attributes, 'validatingwebhookconfigurations')
-    const asked: ConfiguredWebhook[] = []
-    for (const webhook of all)
-      if (await isAsked(webhook, attributes, authorize)) asked.push(webhook)
-    // All at once, as upstream does it; the first refusal in their order is the one that is told.
-    const results = await Promise.allSettled(
-      asked.map((webhook) => ask(webhook, attributes, { mutating: false })),
-    )
-    for (const result of results) if (result.status === 'rejected') throw result.reason
-  },
+  validate: (attributes) =>
+    withWebhooks(attributes, validatingConfigurations, async (all) => {
+      const asked: ConfiguredWebhook[] = []
+      for (const webhook of all)
+        if (await isAsked(webhook, attributes, authorize)) asked.push(webhook)
+      // All at once, as upstream does it; the first refusal in their order is the one that is told.
+      const results = await Promise.allSettled(
+        asked.map((webhook) => ask(webhook, attributes, { mutating: false })),
+      )
+      for (const result of results) if (result.status === 'rejected') throw result.reason
+    }),
 })

@@ -23,14 +23,14 @@ export interface AdmissionAttributes {
   readonly ctx: RequestContext
 }
 
-/** Both throw an ApiError to refuse. */
+/** Both throw an ApiError to refuse, and yield a promise only where they have to wait. */
 export interface Admission {
-  mutate(attributes: AdmissionAttributes): Promise<void>
-  validate(attributes: AdmissionAttributes): Promise<void>
+  mutate(attributes: AdmissionAttributes): void | Promise<void>
+  validate(attributes: AdmissionAttributes): void | Promise<void>
 }
 
 /** Lets everything pass: for tests and for kinds that nothing guards. */
 export const admitAll: Admission = {
-  mutate: async () => {},
-  validate: async () => {},
+  mutate: () => {},
+  validate: () => {},
 }

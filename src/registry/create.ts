@@ -62,16 +62,19 @@ export const createOnce = async (
   const { definition, ids } = deps
   const creation = { definition, ctx, ids }
   identify(object, creation)
-  const reservation = await definition.strategy.beginCreate?.(object, ctx)
+  const beginning = definition.strategy.beginCreate?.(object, ctx)
+  const reservation = beginning && (await beginning)
   try {
     beforeCreate(object, creation)
     const name = object.metadata.name ?? ''
     const key = keyOf(definition, ctx.namespace, name)
-    await admit(deps, 'validate', { operation: 'CREATE', ctx, name, object })
+    const validating = admit(deps, 'validate', { operation: 'CREATE', ctx, name, object })
+    if (validating !== undefined) await validating
     const stored = await writeNew(deps, ctx, key, object)
     if (!ctx.dryRun) {
-      await reservation?.commit?.()
-      await definition.strategy.afterCreate?.(stored.object, ctx)
+      if (reservation !== undefined) await reservation.commit?.()
+      if (definition.strategy.afterCreate !== undefined)
+        await definition.strategy.afterCreate(stored.object, ctx)
     }
     return stored
   } catch (error) {
@@ -88,7 +91,8 @@ export const create = async (
   receiveNewObject(object, deps.definition, ctx)
   track(deps, object, undefined, ctx)
   const name = object.metadata.name ?? ''
-  await admit(deps, 'mutate', { operation: 'CREATE', ctx, name, object })
+  const mutating = admit(deps, 'mutate', { operation: 'CREATE', ctx, name, object })
+  if (mutating !== undefined) await mutating
   matchNamespace(object.metadata, deps.definition.namespaced ? (ctx.namespace ?? '') : '')
   dedupOwnerReferences(object.metadata, ctx, true)
   if (!object.metadata.generateName || name !== '') return createOnce(deps, ctx, object)

@@ -219,7 +219,7 @@ export const makeResourceTable = (
   const byKind = new Map<string, ResourceDefinition>()
   const listeners = new Set<(change: TableChange) => void>()
   /** Answers of `ofResource`, good until the table changes. */
-  const stored = new Map<string, ResourceDefinition>()
+  const stored = new Map<string, Map<string, ResourceDefinition>>()
   const findStored = ({ group, resource }: GroupResource): ResourceDefinition | undefined => {
     for (const row of rows.values())
       if (row.gvr.group === group && row.gvr.resource === resource)
@@ -244,12 +244,16 @@ export const makeResourceTable = (
     [Symbol.iterator]: () => rows.values(),
     get: (gvr) => rows.get(keyOf(gvr)),
     byKind: (gvk) => byKind.get(kindKey(gvk)),
-    ofResource: (resource) => {
-      const key = `${resource.group}/${resource.resource}`
-      const known = stored.get(key)
+    ofResource: (wanted) => {
+      const { group, resource } = wanted
+      // By one name after the other: each admission plugin asks on each write, and putting a key together costs more.
+      const known = stored.get(group)?.get(resource)
       if (known !== undefined) return known
-      const found = findStored(resource)
-      if (found !== undefined) stored.set(key, found)
+      const found = findStored(wanted)
+      if (found === undefined) return undefined
+      const ofGroup = stored.get(group)
+      if (ofGroup === undefined) stored.set(group, new Map([[resource, found]]))
+      else ofGroup.set(resource, found)
       return found
     },
     add: (definition) => {

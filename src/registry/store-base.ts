@@ -81,16 +81,20 @@ export const readStored = (
 }
 
 /** Runs a write; a WriteConflict passes through, every other failure becomes a Status. */
-export const write = async <T>(
+export const write = <T>(
   { definition }: StoreDeps,
   operation: string,
   action: () => T | Promise<T>,
-): Promise<T> => {
-  try {
-    return await action()
-  } catch (error) {
+): T | Promise<T> => {
+  const refuse = (error: unknown): never => {
     if (error instanceof WriteConflict) throw error
     throw interpretStorageError(error, { resource: definition.gvr, operation })
+  }
+  try {
+    const done = action()
+    return done instanceof Promise ? done.catch(refuse) : done
+  } catch (error) {
+    return refuse(error)
   }
 }
 
@@ -113,8 +117,9 @@ export const admit = (
     oldObject?: KubeObject
     options?: DeleteOptions
   },
-): Promise<void> => {
-  const { ctx, definition } = { ctx: call.ctx, definition: deps.definition }
+): void | Promise<void> => {
+  const { definition } = deps
+  const { ctx } = call
   return deps.admission[step]({
     operation: call.operation,
     definition,

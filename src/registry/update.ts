@@ -107,16 +107,18 @@ const writeNext = async (
 ): Promise<Updated> => {
   const { deps, ctx, key } = attempt
   const { definition, storage } = deps
-  const reservation = await definition.strategy.beginUpdate?.(next, current.object, ctx)
+  const beginning = definition.strategy.beginUpdate?.(next, current.object, ctx)
+  const reservation = beginning && (await beginning)
   try {
     beforeUpdate(next, current.object, hooksOf(attempt))
-    await admit(deps, 'validate', {
+    const validating = admit(deps, 'validate', {
       operation: 'UPDATE',
       ctx,
       name: attempt.name,
       object: next,
       oldObject: current.object,
     })
+    if (validating !== undefined) await validating
     if (isToBeRemoved(next, current.object, definition.strategy))
       return await removeWith(attempt, next, current)
     next.metadata = keepManagedFieldsTimes(next, current.object, sameContent).metadata
@@ -127,7 +129,7 @@ const writeNext = async (
     const stored = await write(deps, 'update', () =>
       storage.update(current, next, ttlSeconds === undefined ? {} : { ttlSeconds }),
     )
-    await reservation?.commit?.()
+    if (reservation !== undefined) await reservation.commit?.()
     return { stored, created: false }
   } catch (error) {
     await reservation?.revert?.()
@@ -159,16 +161,18 @@ const once = async (attempt: Attempt, current: StoredObject | undefined): Promis
   if (current === undefined) return createInstead(attempt)
   const { definition } = deps
   checkStored(attempt, current)
-  const next = await change(current.object)
+  const changed = change(current.object)
+  const next = changed instanceof Promise ? await changed : changed
   dedupOwnerReferences(next.metadata, ctx)
   if (options.managedFieldsTracked !== true) track(deps, next, current.object, ctx)
-  await admit(deps, 'mutate', {
+  const mutating = admit(deps, 'mutate', {
     operation: 'UPDATE',
     ctx,
     name,
     object: next,
     oldObject: current.object,
   })
+  if (mutating !== undefined) await mutating
   dedupOwnerReferences(next.metadata, ctx, true)
   if (options.unconditional !== true)
     checkResourceVersion(next, {
