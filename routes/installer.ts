@@ -1,11 +1,19 @@
 /**
- * The resource table as routes: for each resource and each verb that it offers, one Fastify route with a shared handler
- * (apiserver, endpoints/installer.go). Fastify takes no routes after it listens, so custom resources, legacy watch
- * paths and everything that is refused go through a fixed set of parametric routes that look in the same table.
+ * The API's paths: for each resource of the table and each verb that it offers, a shared handler (apiserver,
+ * endpoints/installer.go). Two routes of Fastify take them all and look in the table by the RequestInfo that the filters
+ * made: a route for each resource and verb would be paid at every start, a third of it, and Fastify takes no routes after it
+ * listens, when custom resources come.
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
+import type {
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  HTTPMethods,
+  RouteHandlerMethod,
+} from 'fastify'
 import {
   ApiError,
+  badRequest,
   methodNotAllowed,
   methodNotSupported,
   notFound,
@@ -14,7 +22,8 @@ import {
 import { PlainTextError } from '#api/plain-text-error.js'
 import type { RequestInfo } from '#api/request-info.js'
 import type { ResourceDefinition, Subresource, Verb } from '#registry/resource-definition.js'
-import type { ApiDeps, Target, VerbHandler } from './api-deps.js'
+import type { Store } from '#registry/store.js'
+import type { ApiDeps, VerbHandler } from './api-deps.js'
 import { createObject } from './verbs/create.js'
 import { deleteObject } from './verbs/delete.js'
 import { deleteObjects } from './verbs/delete-collection.js'
@@ -77,57 +86,48 @@ const handlerFor = (
   return definition.verbs.includes(found.verb) ? found.handler : undefined
 }
 
-interface Route {
+/** One kind of path of a resource. */
+interface Shape {
   readonly definition: ResourceDefinition
   readonly scope: Scope
+  /** Empty for the main resource. */
   readonly subresource: string
+  /** Undefined for the main resource and `status`. */
   readonly view: Subresource | undefined
 }
 
-const verbsOfSubresource = ({ subresource, view }: Route): readonly Verb[] =>
-  subresource === 'status' ? statusVerbs : (view?.verbs ?? [])
-
-const targetOf = (
-  route: Route,
-  deps: ApiDeps,
-  { namespace, name }: { namespace: string | undefined; name: string },
-): Target => ({
-  definition: route.definition,
-  store: deps.stores.of(route.definition),
-  subresource: route.subresource,
-  view: route.view,
-  namespace,
-  name,
-})
-
-const methodsOf = (route: Route): string[] => {
-  const { definition, scope, subresource, view } = route
-  if (subresource === '')
-    return Object.keys(handlersOf(definition, scope)).filter(
-      (method) => handlerFor(definition, scope, method) !== undefined,
-    )
-  if (view?.style === 'connect')
-    return Object.keys(connectVerbs).filter((method) => view.verbs.includes(connectVerbs[method]!))
-  const verbs = verbsOfSubresource(route)
-  return Object.keys(viewHandlers).filter((method) => verbs.includes(viewHandlers[method]!.verb))
+/** A shape with what answers it, by method. */
+interface Route extends Shape {
+  readonly store: Store
+  readonly handlers: ReadonlyMap<string, VerbHandler>
 }
+
+const verbsOfSubresource = ({ subresource, view }: Shape): readonly Verb[] =>
+  subresource === 'status' ? statusVerbs : (view?.verbs ?? [])
 
 const connect: VerbHandler = (target, request, reply, deps) => {
   if (deps.connect === undefined) throw pathNotFound()
   return deps.connect(target, request, reply)
 }
 
-const handle = (route: Route, method: string): VerbHandler | undefined => {
-  const { definition, scope, subresource, view } = route
-  if (subresource === '') return handlerFor(definition, scope, method)
-  if (view?.style === 'connect')
-    return connectVerbs[method] !== undefined && view.verbs.includes(connectVerbs[method])
-      ? connect
-      : undefined
-  const found = viewHandlers[method]
-  return found !== undefined && verbsOfSubresource(route).includes(found.verb)
-    ? found.handler
-    : undefined
+const handlersByMethod = (shape: Shape): ReadonlyMap<string, VerbHandler> => {
+  const { definition, scope, subresource, view } = shape
+  const found = new Map<string, VerbHandler>()
+  const add = (method: string, handler: VerbHandler | undefined): void => {
+    if (handler !== undefined) found.set(method, handler)
+  }
+  if (subresource === '')
+    for (const method of Object.keys(handlersOf(definition, scope)))
+      add(method, handlerFor(definition, scope, method))
+  else if (view?.style === 'connect')
+    for (const [method, verb] of Object.entries(connectVerbs))
+      add(method, view.verbs.includes(verb) ? connect : undefined)
+  else {
+    const verbs = verbsOfSubresource(shape)
+    for (const [method, own] of Object.entries(viewHandlers))
+      add(method, verbs.includes(own!.verb) ? own!.handler : undefined)
+  }
+  return found
 }
 
 /** What fails when its answer is on its way can only be told to the log. */
@@ -145,79 +145,6 @@ const watchLate = (
       })
     : result
 
-interface Params {
-  namespace?: string
-  name?: string
-}
-
-const install = (app: FastifyInstance, deps: ApiDeps, url: string, route: Route): void => {
-  const methods = methodsOf(route)
-  if (methods.length === 0) return
-  const handlers = new Map(methods.map((method) => [method, handle(route, method)!]))
-  app.route({
-    method: methods as HTTPMethods[],
-    url,
-    handler: (request, reply) => {
-      const { namespace, name = '' } = request.params as Params
-      // A collection with a slash behind it matches the object's route.
-      if (name === '' && route.scope === 'object') return serveByTable(request, reply, deps)
-      const target = targetOf(route, deps, { namespace, name })
-      const result = handlers.get(request.method)!(target, request, reply, deps)
-      return watchLate(result, request, reply, deps)
-    },
-  })
-}
-
-const installResource = (
-  app: FastifyInstance,
-  deps: ApiDeps,
-  definition: ResourceDefinition,
-): void => {
-  const { group, version, resource } = definition.gvr
-  const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`
-  const base = definition.namespaced
-    ? `${root}/namespaces/:namespace/${resource}`
-    : `${root}/${resource}`
-  const main = { definition, subresource: '', view: undefined }
-  if (definition.namespaced)
-    install(app, deps, `${root}/${resource}`, { ...main, scope: 'everywhere' })
-  install(app, deps, base, { ...main, scope: 'collection' })
-  install(app, deps, `${base}/:name`, { ...main, scope: 'object' })
-  if (definition.hasStatus)
-    install(app, deps, `${base}/:name/status`, {
-      definition,
-      scope: 'object',
-      subresource: 'status',
-      view: undefined,
-    })
-  for (const view of definition.subresources) {
-    const route: Route = { definition, scope: 'object', subresource: view.name, view }
-    install(app, deps, `${base}/:name/${view.name}`, route)
-    if (view.style === 'connect' && view.name === 'proxy')
-      install(app, deps, `${base}/:name/${view.name}/*`, route)
-  }
-}
-
-const routeOfInfo = ({ kube }: FastifyRequest, definition: ResourceDefinition): Route => {
-  const { info } = kube
-  const { subresource, parts } = info
-  const scope: Scope =
-    parts.length > 1
-      ? 'object'
-      : info.namespace === '' && definition.namespaced
-        ? 'everywhere'
-        : 'collection'
-  const view = definition.subresources.find((s) => s.name === subresource)
-  if (
-    subresource !== '' &&
-    view === undefined &&
-    !(subresource === 'status' && definition.hasStatus)
-  )
-    throw definition.isCustom ? notFound(definition.gvr, parts[1] ?? '') : pathNotFound()
-  if (parts.length > 3 && view?.style !== 'connect') throw pathNotFound()
-  return { definition, scope, subresource, view }
-}
-
 const groupIsBuiltIn = ({ table }: ApiDeps, group: string): boolean => {
   for (const { gvr, isCustom } of table) if (gvr.group === group && !isCustom) return true
   return false
@@ -226,22 +153,27 @@ const groupIsBuiltIn = ({ table }: ApiDeps, group: string): boolean => {
 /** What the server of custom resources hands on to nobody: text, not a Status. */
 const pageNotFound = (): PlainTextError => new PlainTextError(404, '404 page not found\n')
 
-/** Paths of the wrong scope do not exist. A namespace's own path counts as one inside of it. */
-const isWrongScope = (
-  definition: ResourceDefinition,
-  { namespace, parts }: RequestInfo,
-): boolean =>
-  definition.namespaced
-    ? namespace === '' && parts.length > 1
-    : namespace !== '' && !(definition.gvk.kind === 'Namespace' && parts[1] === namespace)
+/** Empty where the path has a segment for a namespace and nothing in it. */
+const namespaceOf = (
+  { namespace, path }: RequestInfo,
+  { namespaced }: ResourceDefinition,
+): string | undefined =>
+  namespaced && (namespace !== '' || path.includes('/namespaces//')) ? namespace : undefined
 
-/** What no route of its own serves: custom resources, legacy watches, and what is refused with a reason. */
-const serveByTable = async (
-  request: FastifyRequest,
-  reply: FastifyReply,
-  deps: ApiDeps,
-): Promise<unknown> => {
-  const { info } = request.kube
+/** Paths of the wrong scope do not exist. A namespace's own path counts as one inside of it. */
+const isWrongScope = (definition: ResourceDefinition, info: RequestInfo): boolean =>
+  definition.namespaced
+    ? namespaceOf(info, definition) === undefined && info.parts.length > 1
+    : info.namespace !== '' &&
+      !(definition.gvk.kind === 'Namespace' && info.parts[1] === info.namespace)
+
+/** Go's router takes an empty segment where a parameter stands, which then is missing; elsewhere it makes no path. */
+const hasStrayEmptySegment = ({ path, resource }: RequestInfo, isCustom: boolean): boolean =>
+  path.includes('//') &&
+  (isCustom || path.replace('/namespaces//', '/').replace(`/${resource}//`, '/').includes('//'))
+
+/** Throws what upstream answers where no resource is served. */
+const findDefinition = (info: RequestInfo, deps: ApiDeps): ResourceDefinition => {
   const { apiGroup: group, apiVersion: version, resource, parts } = info
   if (info.isResourceRequest && parts.length === 1 && /^(?:proxy|watch)$/.test(resource))
     throw new PlainTextError(
@@ -251,34 +183,98 @@ const serveByTable = async (
   const definition = info.isResourceRequest
     ? deps.table.get({ group, version, resource })
     : undefined
-  if (definition === undefined || info.path.includes('//')) {
+  if (definition === undefined || hasStrayEmptySegment(info, definition.isCustom)) {
     const asked = info.isResourceRequest ? group : (info.path.split('/')[2] ?? '')
     const isLegacy = info.path.startsWith('/api/')
     if (!isLegacy && !groupIsBuiltIn(deps, asked)) throw pageNotFound()
     throw pathNotFound()
   }
   if (isWrongScope(definition, info)) throw definition.isCustom ? pageNotFound() : pathNotFound()
-  const isLegacyWatch = info.verb === 'watch' && /\/watch\//.test(info.path)
-  const namespace = definition.namespaced && info.namespace !== '' ? info.namespace : undefined
-  if (isLegacyWatch) {
-    if (request.method !== 'GET') throw methodNotAllowed()
-    if (!definition.verbs.includes('watch') || info.parts.length > 2) throw pathNotFound()
-    const route: Route = { definition, scope: 'collection', subresource: '', view: undefined }
-    const target = targetOf(route, deps, { namespace, name: info.parts[1] ?? '' })
-    return watchLegacy(target, request, reply, deps)
+  return definition
+}
+
+/** Why a path that there is does not take this method. */
+const refusal = ({ definition, scope, handlers }: Route, info: RequestInfo): Error => {
+  // Custom resources have no route across namespaces but for reading (deletion.md, surprises).
+  if (definition.isCustom && scope === 'everywhere') return pageNotFound()
+  if (definition.isCustom) return methodNotSupported(definition.gvr, info.verb)
+  // A path that takes no method at all is no path (one review, say).
+  return handlers.size === 0 ? pathNotFound() : methodNotAllowed()
+}
+
+const scopeOf = (info: RequestInfo, definition: ResourceDefinition): Scope => {
+  if (info.parts.length > 1) return 'object'
+  return definition.namespaced && namespaceOf(info, definition) === undefined
+    ? 'everywhere'
+    : 'collection'
+}
+
+/** Throws where the resource has no such path. */
+const makeRoute = (
+  definition: ResourceDefinition,
+  { scope, subresource, name }: { scope: Scope; subresource: string; name: string },
+  { stores }: ApiDeps,
+): Route => {
+  const view = definition.subresources.find((s) => s.name === subresource)
+  const isKnown =
+    subresource === '' || view !== undefined || (subresource === 'status' && definition.hasStatus)
+  if (!isKnown) throw definition.isCustom ? notFound(definition.gvr, name) : pathNotFound()
+  const shape: Shape = { definition, scope, subresource, view }
+  return { ...shape, store: stores.of(definition), handlers: handlersByMethod(shape) }
+}
+
+/** Routes are made when they are first asked for, and go with their row. */
+const routeFinder = (deps: ApiDeps) => {
+  const routes = new WeakMap<ResourceDefinition, Map<string, Route>>()
+  return (info: RequestInfo, definition: ResourceDefinition): Route => {
+    const { subresource, parts } = info
+    const scope = scopeOf(info, definition)
+    let known = routes.get(definition)
+    if (known === undefined) {
+      known = new Map()
+      routes.set(definition, known)
+    }
+    const key = subresource === '' ? scope : `/${subresource}`
+    let route = known.get(key)
+    if (route === undefined) {
+      route = makeRoute(definition, { scope, subresource, name: parts[1] ?? '' }, deps)
+      known.set(key, route)
+    }
+    if (parts.length > 3 && route.view?.style !== 'connect') throw pathNotFound()
+    return route
   }
-  const route = routeOfInfo(request, definition)
-  const handler = handle(route, request.method)
-  if (handler === undefined) {
-    // Custom resources have no route across namespaces but for reading (deletion.md, surprises).
-    if (definition.isCustom && route.scope === 'everywhere')
-      throw new PlainTextError(404, '404 page not found\n')
-    if (definition.isCustom) throw methodNotSupported(definition.gvr, info.verb)
-    // A path that takes no method at all is no path (one review, say).
-    throw methodsOf(route).length === 0 ? pathNotFound() : methodNotAllowed()
+}
+
+/** `/api/v1/watch/pods`, but not a watch in the namespace that is named `watch`. */
+const isLegacyWatch = ({ verb, path }: RequestInfo): boolean =>
+  verb === 'watch' && /^\/(?:api|apis\/[^/]+)\/[^/]+\/watch\//.test(path)
+
+const serve = (deps: ApiDeps): RouteHandlerMethod => {
+  const findRoute = routeFinder(deps)
+  return (request, reply) => {
+    const { info } = request.kube
+    const { parts } = info
+    const definition = findDefinition(info, deps)
+    const name = parts[1] ?? ''
+    const namespace = namespaceOf(info, definition)
+    if (isLegacyWatch(info)) {
+      if (request.method !== 'GET') throw methodNotAllowed()
+      if (!definition.verbs.includes('watch') || parts.length > 2) throw pathNotFound()
+      const store = deps.stores.of(definition)
+      const target = { definition, store, subresource: '', view: undefined, namespace, name }
+      return watchLate(watchLegacy(target, request, reply, deps), request, reply, deps)
+    }
+    const route = findRoute(info, definition)
+    const handler = route.handlers.get(request.method)
+    if (handler === undefined) throw refusal(route, info)
+    if (route.scope === 'object') {
+      if (namespace === '') throw badRequest('Namespace parameter required.')
+      if (name === '') throw badRequest('name must be provided')
+    }
+    const { store, subresource, view } = route
+    const target = { definition, store, subresource, view, namespace, name }
+    return watchLate(handler(target, request, reply, deps), request, reply, deps)
   }
-  const target = targetOf(route, deps, { namespace, name: info.parts[1] ?? '' })
-  return handler(target, request, reply, deps)
 }
 
 const anyMethod: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
@@ -299,16 +295,10 @@ const hideContentType = (app: FastifyInstance): void => {
   })
 }
 
-/** Registers every built-in resource of the table, and the routes for what is not in it yet. */
+/** Serves every resource of the table, now and as rows come and go. */
 export const installApi = (app: FastifyInstance, deps: ApiDeps): void => {
   hideContentType(app)
-  for (const definition of deps.table)
-    if (!definition.isCustom) installResource(app, deps, definition)
+  const handler = serve(deps)
   for (const url of ['/api/:version/*', '/apis/:group/:version/*'])
-    app.route({
-      method: anyMethod,
-      url,
-      handler: (request, reply) =>
-        watchLate(serveByTable(request, reply, deps), request, reply, deps),
-    })
+    app.route({ method: anyMethod, url, handler })
 }
