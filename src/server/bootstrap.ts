@@ -6,7 +6,7 @@
 
 import { formatTime } from '#api/clock.js'
 import { ApiError } from '#api/errors.js'
-import { cloneJson } from '#api/json-object.js'
+import { cloneJson, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import { bootstrapObjects } from '#openapi/schemas.js'
 import { decodeObject } from '#registry/decode.js'
@@ -48,12 +48,15 @@ const storeOf = ({ stores }: BootstrapDeps, path: string): Store => {
   return store
 }
 
-const isMissing = async (store: Store, ctx: RequestContext, name: string): Promise<boolean> => {
+const readOrNone = async (
+  store: Store,
+  ctx: RequestContext,
+  name: string,
+): Promise<KubeObject | undefined> => {
   try {
-    await store.get(ctx, name, { kind: 'any' })
-    return false
+    return (await store.get(ctx, name, { kind: 'any' })).object
   } catch (error) {
-    if (error instanceof ApiError && error.code === 404) return true
+    if (error instanceof ApiError && error.code === 404) return undefined
     throw error
   }
 }
@@ -64,7 +67,7 @@ const lookAgainMs = 50
 
 const appears = async (store: Store, ctx: RequestContext, name: string): Promise<boolean> => {
   for (let waited = 0; waited < otherServerMs; waited += lookAgainMs) {
-    if (!(await isMissing(store, ctx, name))) return true
+    if ((await readOrNone(store, ctx, name)) !== undefined) return true
     await new Promise((resolve) => setTimeout(resolve, lookAgainMs))
   }
   return false
@@ -103,22 +106,30 @@ const writeStatus = async (
   }))
 }
 
-const ensure = async (deps: BootstrapDeps, path: string, body: JsonObject): Promise<void> => {
+/** Yields what is there, or undefined when it was made now. */
+const ensure = async (
+  deps: BootstrapDeps,
+  path: string,
+  body: JsonObject,
+): Promise<KubeObject | undefined> => {
   const store = storeOf(deps, path)
   const metadata = body.metadata as { name: string; namespace?: string }
   const ctx = internalContext(deps, metadata.namespace)
-  if (!(await isMissing(store, ctx, metadata.name))) return
+  const existing = await readOrNone(store, ctx, metadata.name)
+  if (existing !== undefined) return existing
   const { object } = decodeObject(store.definition, cloneJson(body))
   const created = await createUnlessTaken(store, ctx, object)
   const conditions = (body.status as JsonObject | undefined)?.conditions
   if (created && conditions !== undefined && store.definition.hasStatus)
     await writeStatus(store, ctx, metadata.name, cloneJson(body.status as JsonObject))
+  return created ? undefined : readOrNone(store, ctx, metadata.name)
 }
 
 const keepConfigMap = async (deps: BootstrapDeps, map: KeptConfigMap): Promise<void> => {
   const { name, dataFor } = map
   const metadata = { name, namespace: 'kube-system' }
-  await ensure(deps, configMapsPath, { metadata, data: dataFor(undefined)! })
+  const existing = await ensure(deps, configMapsPath, { metadata, data: dataFor(undefined)! })
+  if (existing === undefined || dataFor(dataOf(existing)) === undefined) return
   const ctx = internalContext(deps, metadata.namespace)
   await storeOf(deps, configMapsPath).update(ctx, name, (current) => {
     const data = dataFor(dataOf(current!))
@@ -175,14 +186,14 @@ const publish = async (
   body: JsonObject,
   fields: readonly string[],
 ): Promise<void> => {
-  await ensure(deps, path, body)
-  const store = storeOf(deps, path)
-  const ctx = internalContext(deps, 'default')
-  const { object } = decodeObject(store.definition, cloneJson(body))
-  await store.update(ctx, 'kubernetes', (current) => ({
+  const existing = await ensure(deps, path, body)
+  if (existing === undefined || fields.every((field) => jsonEqual(existing[field], body[field])))
+    return
+  const wanted = Object.fromEntries(fields.map((field) => [field, body[field]]))
+  await storeOf(deps, path).update(internalContext(deps, 'default'), 'kubernetes', (current) => ({
     ...current!,
     metadata: { ...current!.metadata },
-    ...Object.fromEntries(fields.map((field) => [field, structuredClone(object[field])])),
+    ...cloneJson(wanted as JsonObject),
   }))
 }
 
