@@ -1,7 +1,10 @@
 #!/usr/bin/env node
 /** The command line: the only reader of process.argv and process.env. */
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { runCommandLine } from '#server/command-line.js'
-import type { Machine } from '#server/machine.js'
+import { CompiledBundle } from '#server/compiled-bundle.js'
+import type { Machine, ServerModule } from '#server/machine.js'
 
 const stop = new AbortController()
 
@@ -22,7 +25,23 @@ process.on('unhandledRejection', (reason) => {
   )
 })
 
+/** Beside the bundle of this file lies one of the server (scripts/bundle.mjs), beside dist/src/main.js its modules. */
+const serverModule = (): ServerModule => {
+  const file = fileURLToPath(new URL('create-server.cjs', import.meta.url))
+  if (!existsSync(file))
+    return { load: () => import('#server/create-server.js'), started: () => {} }
+  let bundle: CompiledBundle | undefined
+  return {
+    load: async () => {
+      bundle = new CompiledBundle(file)
+      return bundle.run() as typeof import('#server/create-server.js')
+    },
+    started: () => bundle?.keep(),
+  }
+}
+
 const machine: Machine = {
+  server: serverModule(),
   stdout: (text) => void process.stdout.write(text),
   stderr: (text) => void process.stderr.write(text),
   isTerminal: process.stderr.isTTY === true,

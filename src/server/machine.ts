@@ -1,5 +1,16 @@
+import type { Server } from './create-server.js'
+import type { ServerOptions } from './options.js'
+
+/** The API server's code, loaded by those commands alone that run one. */
+export interface ServerModule {
+  load(): Promise<{ createServer(options: ServerOptions): Promise<Server> }>
+  /** The start is over: time for what could wait. */
+  started(): void
+}
+
 /** What a command may ask of the process it runs in. main.ts gives the real one; tests give their own. */
 export interface Machine {
+  readonly server: ServerModule
   readonly stdout: (text: string) => void
   readonly stderr: (text: string) => void
   /** Whether someone looks at stderr: hints are for people, one line is for scripts. */

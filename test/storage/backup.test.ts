@@ -12,6 +12,7 @@ import { put, remove, take, write } from './suite.js'
 const run = async (...args: string[]): Promise<{ code: number; out: string }> => {
   let out = ''
   const machine = {
+    server: { load: () => import('#server/create-server.js'), started: () => {} },
     stdout: (text: string) => void (out += text),
     stderr: (text: string) => void (out += text),
     isTerminal: false,

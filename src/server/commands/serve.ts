@@ -26,7 +26,7 @@ export const startServer = async (
     machine.stderr(`kubelevel ${command}: ${flag} has no meaning here and is ignored\n`)
   const options = serverOptionsOf(flags)
   try {
-    const { createServer } = await import('../create-server.js')
+    const { createServer } = await machine.server.load()
     return await createServer(options)
   } catch (error) {
     machine.stderr(`kubelevel ${command}: ${explain(error, flags)}\n`)
@@ -34,8 +34,7 @@ export const startServer = async (
   }
 }
 
-/** What is told once the server is ready. */
-/** `next` is what to try first, a line each. */
+/** Tells that the server is ready. `next` is what to try first, a line each. */
 export const announce = (
   machine: Machine,
   server: Server,
@@ -43,6 +42,7 @@ export const announce = (
   next: readonly string[] = ['kubectl get namespaces'],
 ): void => {
   const ms = Math.round(machine.uptimeMs())
+  machine.server.started()
   if (!machine.isTerminal) {
     machine.stderr(`ready ${server.url} kubeconfig=${kubeconfig} in ${ms} ms\n`)
     return
