@@ -3,7 +3,8 @@
  * and a hash beside them, so that a read by key costs no comparisons of long common prefixes.
  */
 
-interface Entry<V> {
+/** Stays the same as long as its key is there. */
+export interface Entry<V> {
   readonly key: string
   value: V
 }
@@ -23,37 +24,39 @@ export class SortedMap<V> {
     return this.#entries.get(key)?.value
   }
 
-  set(key: string, value: V): void {
-    const entry = this.#entries.get(key)
-    if (entry !== undefined) {
-      entry.value = value
-      return
-    }
-    this.#insert({ key, value })
+  entry(key: string): Entry<V> | undefined {
+    return this.#entries.get(key)
   }
 
-  delete(key: string): boolean {
-    if (!this.#entries.delete(key)) return false
+  set(key: string, value: V): Entry<V> {
+    let entry = this.#entries.get(key)
+    if (entry === undefined) this.#insert((entry = { key, value }))
+    else entry.value = value
+    return entry
+  }
+
+  /** The entry that is gone. */
+  delete(key: string): Entry<V> | undefined {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return undefined
+    this.#entries.delete(key)
     const at = this.#chunkOf(key)
     const chunk = this.#chunks[at]!
     chunk.splice(lowerBound(chunk, key), 1)
     if (chunk.length === 0) this.#chunks.splice(at, 1)
-    return true
+    return entry
   }
 
   /** Visits entries from `start` on, in order, while their keys have `prefix` and `visit` does not yield false. */
   scan(prefix: string, start: string, visit: (value: V, key: string) => unknown): void {
-    const from = start > prefix ? start : prefix
-    let at = this.#chunkOf(from)
-    if (at === this.#chunks.length) return
-    let index = lowerBound(this.#chunks[at]!, from)
-    for (; at < this.#chunks.length; at++, index = 0) {
+    for (let at = this.#chunkOf(start > prefix ? start : prefix); at < this.#chunks.length; at++) {
       const chunk = this.#chunks[at]!
-      for (; index < chunk.length; index++) {
+      const [from, to] = rangeOf(chunk, prefix, start)
+      for (let index = from; index < to; index++) {
         const entry = chunk[index]!
-        if (!entry.key.startsWith(prefix)) return
         if (visit(entry.value, entry.key) === false) return
       }
+      if (to < chunk.length) return
     }
   }
 
@@ -104,6 +107,18 @@ export class SortedMap<V> {
     const cut = at === this.#chunks.length - 1 ? chunkLengthMax - 16 : chunkLengthMax >>> 1
     this.#chunks.splice(at + 1, 0, chunk.splice(cut))
   }
+}
+
+/** Where the keys with `prefix` from `start` on are in entries in key order: reading each key costs more than a visit. */
+export const rangeOf = (
+  entries: readonly Entry<unknown>[],
+  prefix: string,
+  start: string,
+): [from: number, to: number] => {
+  const end = prefixEnd(prefix)
+  const goesOn = end === undefined || entries.length === 0 || entries[entries.length - 1]!.key < end
+  const to = goesOn ? entries.length : lowerBound(entries, end)
+  return [lowerBound(entries, start > prefix ? start : prefix), to]
 }
 
 const lowerBound = <V>(chunk: readonly Entry<V>[], key: string): number => {

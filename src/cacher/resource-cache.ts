@@ -2,7 +2,7 @@
 import type { KubeObject } from '#api/object.js'
 import { limits } from '#limits'
 import { EventLog } from '#storage/event-log.js'
-import type { SortedMap } from '#storage/sorted-map.js'
+import { type Entry, rangeOf, type SortedMap } from '#storage/sorted-map.js'
 import type { ObjectEvent, ObjectEventBatch, Selection } from './object-storage.js'
 import type { StoredVersion } from './stored-version.js'
 import { ValueIndex } from './value-index.js'
@@ -30,7 +30,7 @@ export class ResourceCache {
   readonly #fields: SelectableFields
   readonly #objects: SortedMap<StoredVersion>
   readonly #ring = new EventLog<Change>((change) => change.size)
-  readonly #indexes = new Map<string, { index: ValueIndex; read: ReadValue }>()
+  readonly #indexes = new Map<string, { index: Index; read: ReadValue }>()
   readonly #waiters = new Set<Waiter>()
   /** Batches that watchers without a selector of their own share, by prefix and cursor; good until the next change. */
   readonly #shared = new Map<string, ObjectEventBatch | undefined>()
@@ -75,11 +75,11 @@ export class ResourceCache {
 
   apply(change: Change): void {
     const { key, current } = change
-    if (current === undefined) this.#objects.delete(key)
-    else this.#objects.set(key, current)
-    for (const { index, read } of this.#indexes.values()) {
-      index.set(key, current === undefined ? undefined : read(current))
-    }
+    const entry =
+      current === undefined ? this.#objects.delete(key) : this.#objects.set(key, current)
+    if (entry !== undefined)
+      for (const { index, read } of this.#indexes.values())
+        index.set(entry, current === undefined ? undefined : read(current))
     this.#ring.append(change)
     this.#lastChange = change.revision
     this.#shared.clear()
@@ -158,10 +158,10 @@ export class ResourceCache {
   /** Objects in key order from `start` on, at most `limit` (0: no bound). */
   select(selection: Selection, start: string, limit: number): Selected {
     if (selection.key !== undefined) return this.#selectKey(selection, selection.key, start)
-    const keys = this.#narrow(selection)
-    return keys === undefined
+    const entries = this.#narrow(selection)
+    return entries === undefined
       ? this.#selectByScan(selection, start, limit)
-      : this.#selectByKeys(selection, keys, start, limit)
+      : this.#selectFrom(entries, selection, { start, limit })
   }
 
   /** Number of objects under the prefix of `selection` after `key`. */
@@ -190,21 +190,16 @@ export class ResourceCache {
     return { items, more }
   }
 
-  #selectByKeys(
+  #selectFrom(
+    entries: readonly Entry<StoredVersion>[],
     { prefix, matches, isOnePair }: Selection,
-    keys: ReadonlySet<string>,
-    start: string,
-    limit: number,
+    { start, limit }: { start: string; limit: number },
   ): Selected {
-    const wanted: string[] = []
-    for (const key of keys) if (key >= start && key.startsWith(prefix)) wanted.push(key)
-    wanted.sort()
     const items: StoredVersion[] = []
-    for (const key of wanted) {
-      const version = this.#objects.get(key)!
-      if (isOnePair !== true && matches !== undefined && !matches(version)) continue
-      items.push(version)
-      if (items.length === limit) break
+    const [from, to] = rangeOf(entries, prefix, start)
+    for (let i = from; i < to && (limit === 0 || items.length < limit); i++) {
+      const version = entries[i]!.value
+      if (isOnePair === true || matches === undefined || matches(version)) items.push(version)
     }
     // As without an index: what counts is whether any key is left, shown or not.
     const more =
@@ -214,12 +209,13 @@ export class ResourceCache {
     return { items, more }
   }
 
-  /** The keys of the index that leaves the fewest; undefined when none applies. */
-  #narrow({ labelEquals, fieldEquals }: Selection): ReadonlySet<string> | undefined {
-    let best: ReadonlySet<string> | undefined
-    const consider = (index: ValueIndex | undefined, value: string) => {
-      const keys = index?.keys(value)
-      if (keys !== undefined && (best === undefined || keys.size < best.size)) best = keys
+  /** The entries of the index that leaves the fewest; undefined when none applies. */
+  #narrow({ labelEquals, fieldEquals }: Selection): readonly Entry<StoredVersion>[] | undefined {
+    let best: { index: Index; value: string } | undefined
+    const consider = (index: Index | undefined, value: string) => {
+      if (index === undefined) return
+      if (best === undefined || index.count(value) < best.index.count(best.value))
+        best = { index, value }
     }
     for (const [name, value] of fieldEquals ?? []) {
       const field = Object.hasOwn(this.#fields, name) ? this.#fields[name] : undefined
@@ -237,17 +233,17 @@ export class ResourceCache {
       })
       consider(index, value)
     }
-    return best
+    return best?.index.entries(best.value)
   }
 
   /** Made at first use: nobody pays for an index that nobody asks for. */
-  #index(name: string, read: ReadValue): ValueIndex | undefined {
+  #index(name: string, read: ReadValue): Index | undefined {
     const found = this.#indexes.get(name)
     if (found !== undefined) return found.index
     if (this.#indexes.size >= limits.labelIndexesMax) return undefined
-    const index = new ValueIndex()
+    const index: Index = new ValueIndex()
     this.#objects.scan(this.prefix, this.prefix, (version, key) => {
-      index.set(key, read(version))
+      index.set(this.#objects.entry(key)!, read(version))
     })
     this.#indexes.set(name, { index, read })
     return index
@@ -259,4 +255,5 @@ export class ResourceCache {
   }
 }
 
+type Index = ValueIndex<StoredVersion>
 type ReadValue = (version: StoredVersion) => string | undefined
