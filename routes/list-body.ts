@@ -26,6 +26,18 @@ const startsWith = (bytes: Buffer, start: Buffer): boolean => {
   return true
 }
 
+/** The JSON of an item and a line end, behind `opening`, which the list leaves out. */
+const itemBytes = (
+  definition: ResourceDefinition,
+  stored: StoredObject,
+  opening: Buffer,
+): Buffer => {
+  const bytes = bytesOf(definition, stored)
+  if (startsWith(bytes, opening)) return bytes
+  const item = stringify(itemOf(definition, viewOf(definition, stored)))
+  return Buffer.concat([opening, Buffer.from(`${item.slice(1)}\n`)])
+}
+
 const comma = 0x2c
 const brace = 0x7b
 
@@ -34,10 +46,9 @@ export class ListBody {
   readonly length: number
   readonly #head: Buffer
   readonly #end: Buffer
-  readonly #items: Buffer[] = []
-  /** What of each item is left out for the brace that takes its place. */
-  readonly #skipped: number[] = []
-  readonly #hasBraces: boolean
+  readonly #items: readonly Buffer[]
+  /** Bytes at the start of each item in whose place there is a brace; 0 where items are whole. */
+  readonly #skipped: number
 
   /** `frame` is everything before the first item and after the last one. */
   constructor(
@@ -48,22 +59,17 @@ export class ListBody {
     this.#head = Buffer.from(frame[0])
     this.#end = Buffer.from(frame[1])
     const opening = definition.isCustom ? undefined : openingOf(definition)
-    this.#hasBraces = opening !== undefined
-    let length = this.#head.length + this.#end.length + Math.max(0, items.length - 1)
-    if (this.#hasBraces) length += items.length
-    for (const stored of items) {
-      let bytes = bytesOf(definition, stored)
-      let skipped = 0
-      if (opening !== undefined && startsWith(bytes, opening)) skipped = opening.length
-      else if (opening !== undefined) {
-        bytes = Buffer.from(`${stringify(itemOf(definition, viewOf(definition, stored)))}\n`)
-        skipped = 1
-      }
-      this.#items.push(bytes)
-      this.#skipped.push(skipped)
-      length += bytes.length - skipped - 1
-    }
-    this.length = length
+    this.#skipped = opening?.length ?? 0
+    let length = this.#head.length + this.#end.length
+    this.#items = items.map((stored) => {
+      const bytes =
+        opening === undefined ? bytesOf(definition, stored) : itemBytes(definition, stored, opening)
+      length += bytes.length
+      return bytes
+    })
+    // Of each item its line end and its opening go, a comma and a brace come.
+    const perItem = -this.#skipped + (opening === undefined ? 0 : 1)
+    this.length = length + items.length * perItem - Math.min(1, items.length)
   }
 
   /** The whole in one buffer. */
@@ -76,15 +82,16 @@ export class ListBody {
   /** The whole bit by bit, each in the place of the one before: `room` is filled as often as it takes. */
   *segments(room: Buffer): Generator<Buffer, void> {
     let at = this.#head.copy(room)
-    for (const [i, bytes] of this.#items.entries()) {
+    for (let i = 0; i < this.#items.length; i++) {
+      const bytes = this.#items[i]!
       if (at + 2 > room.length) {
         yield room.subarray(0, at)
         at = 0
       }
       if (i > 0) room[at++] = comma
-      if (this.#hasBraces) room[at++] = brace
+      if (this.#skipped > 0) room[at++] = brace
       const end = bytes.length - 1
-      for (let from = this.#skipped[i]!; from < end; ) {
+      for (let from = this.#skipped; from < end; ) {
         if (at === room.length) {
           yield room
           at = 0

@@ -82,9 +82,9 @@ export const limits = {
   /** Answers larger than this are compressed for who accepts gzip; upstream's defaultGzipThresholdBytes. */
   gzipBytesMin: 128 * 1024,
   /** A list is put together and sent in buffers of this size. */
-  listSegmentBytes: 128 * 1024,
+  listSegmentBytes: 256 * 1024,
   /** Such buffers that are kept for the next lists when none is under way. */
-  listSegmentsKept: 16,
+  listSegmentsKept: 32,
   /** Wait of a consistent read for the cache to reach what a shared store has, before the store itself is read; upstream's blockTimeout. */
   consistentReadWaitMs: 3_000,
   /** How long a start waits for an etcd that is not there; upstream's dialTimeout. */
