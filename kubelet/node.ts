@@ -62,13 +62,6 @@ export const nodeLabels = (name: string): Record<string, string> => ({
   'kubernetes.io/os': operatingSystem,
 })
 
-/** The machine's first address that others could use; loopback when there is no other. */
-export const machineAddress = (): string =>
-  Object.values(os.networkInterfaces())
-    .flat()
-    .find((address) => address && !address.internal && address.family === 'IPv4')?.address ??
-  '127.0.0.1'
-
 const conditionTexts = [
   [
     'MemoryPressure',

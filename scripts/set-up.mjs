@@ -14,6 +14,7 @@ const sourceFolders = [
   'controllers',
   'kubelet',
   'scheduler',
+  'metrics-server',
   'test',
   'bench',
 ]

@@ -13,6 +13,7 @@ const sourceFolders = [
   'controllers',
   'kubelet',
   'scheduler',
+  'metrics-server',
   'test',
   'bench',
 ]
@@ -54,6 +55,7 @@ const layerOf = (file: string): string => {
     ['controllers/', 'process'],
     ['kubelet/', 'process'],
     ['scheduler/', 'process'],
+    ['metrics-server/', 'process'],
     ['test/', 'test'],
     ['bench/', 'test'],
   ] as const

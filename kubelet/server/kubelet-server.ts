@@ -13,6 +13,7 @@ import type { Kubelet } from '../kubelet.js'
 import { HttpError, type RequestPath, type Served } from './pod-request.js'
 import { serveLogs } from './serve-logs.js'
 import { servePortForward } from './serve-port-forward.js'
+import { serveResourceMetrics } from './serve-resource-metrics.js'
 import { serveSession } from './serve-session.js'
 import { serveSummary } from './serve-summary.js'
 
@@ -38,6 +39,7 @@ type Answer = (served: Served) => Promise<void> | void
 const answers: Readonly<Record<string, Answer>> = {
   containerLogs: serveLogs,
   stats: serveSummary,
+  metrics: serveResourceMetrics,
   healthz: ({ response }) => void response.end('ok'),
   pods: ({ kubelet, response }) => {
     response.setHeader('content-type', 'application/json')

@@ -1,23 +1,25 @@
 /** GET /stats/summary: what the processes of each Pod use, in upstream's form as far as a process has it. */
 import { formatTime } from '#api/clock.js'
+import { machineUsage } from '../machine-usage.js'
 import { allContainers } from '../pod.js'
+import type { ContainerUsage } from '../runtime.js'
 import { HttpError, type Served } from './pod-request.js'
 
 export const serveSummary = async ({ kubelet, clock, path, response }: Served): Promise<void> => {
   if (path.namespace !== 'summary') throw new HttpError(404, '404 page not found')
   const usage = await kubelet.runtime.usage()
   const time = formatTime(clock.now())
+  const shown = ({ cpuNanoseconds, memoryBytes: bytes }: ContainerUsage) => ({
+    cpu: { time, usageCoreNanoSeconds: cpuNanoseconds },
+    memory: { time, usageBytes: bytes, workingSetBytes: bytes, rssBytes: bytes },
+  })
   const figures = (containerIds: readonly string[]) => {
-    let cpu = 0
-    let memory = 0
+    const sum = { cpuNanoseconds: 0, memoryBytes: 0 }
     for (const id of containerIds) {
-      cpu += usage.get(id)?.cpuNanoseconds ?? 0
-      memory += usage.get(id)?.memoryBytes ?? 0
+      sum.cpuNanoseconds += usage.get(id)?.cpuNanoseconds ?? 0
+      sum.memoryBytes += usage.get(id)?.memoryBytes ?? 0
     }
-    return {
-      cpu: { time, usageCoreNanoSeconds: cpu },
-      memory: { time, usageBytes: memory, workingSetBytes: memory, rssBytes: memory },
-    }
+    return shown(sum)
   }
   const pods = kubelet.pods.map((pod) => {
     const { name, namespace, uid, creationTimestamp } = pod.metadata
@@ -35,7 +37,7 @@ export const serveSummary = async ({ kubelet, clock, path, response }: Served): 
   })
   const node = {
     nodeName: kubelet.nodeName,
-    ...figures([...usage.keys()]),
+    ...shown(machineUsage()),
   }
   response.setHeader('content-type', 'application/json')
   response.end(JSON.stringify({ node, pods }))

@@ -153,9 +153,12 @@ export class Client {
     throw errorFromAnswer(code, await readText(message))
   }
 
+  async text(request: RawRequest): Promise<string> {
+    return readText(await this.stream(request))
+  }
+
   async request<T>(request: RawRequest): Promise<T> {
-    const text = await readText(await this.stream(request))
-    return JSON.parse(text) as T
+    return JSON.parse(await this.text(request)) as T
   }
 
   get<T = KubeObject>(

@@ -31,7 +31,7 @@ const absoluteKubeconfig = (flags: Flags): string => path.resolve(kubeconfigPath
 
 const commands: Readonly<Record<string, Command>> = {
   up: {
-    help: 'API server, kubelet, scheduler and controllers: a whole cluster on this machine',
+    help: 'API server, kubelet, scheduler, controllers and metrics server: a whole cluster on this machine',
     flags: serveFlags,
     acceptUpstream: true,
     run: (machine, flags) => up(machine, flags, absoluteKubeconfig(flags)),

@@ -99,7 +99,10 @@ export const markedProcesses = (): MarkedProcess[] => {
 const clockTicksPerSecond = 100
 const pageBytes = 4096
 
-/** CPU time and resident memory of these processes, summed by container. */
+/**
+ * CPU time and resident memory of these processes, summed by container. Time of children that ended counts as their
+ * parent's, who waited for them: without it a shell that runs one short command after the other would use nothing.
+ */
 export const usageBy = (
   marked: readonly MarkedProcess[],
 ): Map<string, { cpuNanoseconds: number; memoryBytes: number }> => {
@@ -108,7 +111,7 @@ export const usageBy = (
     const stat = readOr(`/proc/${pid}/stat`)
     if (stat === undefined) continue
     const fields = statFields(stat)
-    const ticks = Number(fields[11]) + Number(fields[12])
+    const ticks = [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at]), 0)
     const sum = sums.get(containerId) ?? { cpuNanoseconds: 0, memoryBytes: 0 }
     sums.set(containerId, {
       cpuNanoseconds: sum.cpuNanoseconds + (ticks * 1e9) / clockTicksPerSecond,

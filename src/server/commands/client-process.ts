@@ -29,6 +29,12 @@ export const clientProcesses: readonly ClientProcess[] = [
     exportName: 'controllerManagerProcess',
   },
   {
+    name: 'metrics-server',
+    help: 'serves metrics.k8s.io: what kubectl top shows and autoscalers go by',
+    module: 'metrics-server/main.js',
+    exportName: 'metricsServerProcess',
+  },
+  {
     name: 'timeline',
     help: 'tells how a Pod lived and died, and why it is still Terminating',
     module: 'src/timeline/main.js',

@@ -1,5 +1,5 @@
 /**
- * `kubelevel up`: the API server in this process, kubelet, scheduler and controllers as children that are started
+ * `kubelevel up`: the API server in this process, kubelet, scheduler, controllers and metrics server as children that are started
  * again when they crash.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -26,6 +26,7 @@ const nodeFlags: Readonly<Record<string, readonly string[]>> = {
   // With 1 a cascade would collect all the time.
   'controller-manager': ['--max-semi-space-size=2', ...smallHeap],
   scheduler: ['--max-semi-space-size=2', ...smallHeap],
+  'metrics-server': ['--max-semi-space-size=1', ...smallHeap],
 }
 
 interface Child {
@@ -103,6 +104,7 @@ export const up = async (machine: Machine, flags: Flags, kubeconfig: string): Pr
   ])
   const scheduler = keepRunning(machine, 'scheduler', common)
   const kubelet = keepRunning(machine, 'kubelet', [...common, '--root-dir', rootDir])
+  const metrics = keepRunning(machine, 'metrics-server', common)
   announce(machine, server, kubeconfig, [
     'kubectl get nodes',
     'kubectl apply -f examples/web.yaml',
@@ -112,7 +114,7 @@ export const up = async (machine: Machine, flags: Flags, kubeconfig: string): Pr
   await untilStopped(machine)
   // The kubelet ends its Pods' processes while the server still takes their last status.
   await kubelet.stop()
-  await Promise.all([scheduler.stop(), controllers.stop()])
+  await Promise.all([scheduler.stop(), controllers.stop(), metrics.stop()])
   await server.close()
   return 0
 }

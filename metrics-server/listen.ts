@@ -1,0 +1,84 @@
+/** The metrics server's own HTTPS port. */
+import https from 'node:https'
+import type { AddressInfo } from 'node:net'
+import type { TLSSocket } from 'node:tls'
+import { ApiError, internalError, unauthorized } from '#api/errors.js'
+import { issueCertificate } from '#api/x509.js'
+import type { Log } from '#client/log.js'
+import { type Answering, answer } from './answer.js'
+import { type FrontProxyTrust, isFrontProxy } from './front-proxy.js'
+
+export interface ListenOptions extends Answering {
+  readonly address: string
+  readonly port: number
+  /** In its certificate. */
+  readonly name: string
+  readonly trust: FrontProxyTrust
+  readonly log: Log
+}
+
+export interface Listening {
+  readonly port: number
+  /** PEM of the authority of its certificate, which is made at each start. */
+  readonly caPem: string
+  close(): Promise<void>
+}
+
+const dayMs = 86_400_000
+
+const makeCertificate = (name: string, now: number) => {
+  const life = { notBeforeMs: now - dayMs, notAfterMs: now + 3650 * dayMs }
+  const subject = { commonName: name }
+  const issuer = issueCertificate({
+    ...life,
+    use: 'authority',
+    subject: { commonName: 'metrics-server-ca' },
+  })
+  return {
+    ca: issuer,
+    own: issueCertificate({ ...life, use: 'server', subject, names: [name], issuer }),
+  }
+}
+
+export const listen = async (options: ListenOptions): Promise<Listening> => {
+  const { address, clock, log, name, trust } = options
+  const { ca, own } = makeCertificate(name, clock.now())
+  const server = https.createServer({
+    cert: own.certPem,
+    key: own.keyPem,
+    ca: trust.authority,
+    requestCert: true,
+    rejectUnauthorized: false,
+  })
+  server.on('request', async (request, response) => {
+    const send = (code: number, body: unknown): void => {
+      response.writeHead(code, { 'content-type': 'application/json' })
+      response.end(`${JSON.stringify(body)}\n`)
+    }
+    try {
+      if (!isFrontProxy(request.socket as TLSSocket, trust)) throw unauthorized()
+      const { pathname, searchParams: query } = new URL(request.url ?? '/', `https://${name}`)
+      const { method = 'GET', headers } = request
+      const accept = headers.accept ?? ''
+      send(200, await answer({ method, path: pathname, query, accept }, options))
+    } catch (error) {
+      if (!(error instanceof ApiError)) log.warn({ error: String(error) }, 'request failed')
+      const { code, status } =
+        error instanceof ApiError ? error : internalError((error as Error).message)
+      send(code, status)
+    }
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(options.port, address, resolve)
+  })
+  return {
+    port: (server.address() as AddressInfo).port,
+    caPem: ca.certPem,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}

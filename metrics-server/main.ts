@@ -1,0 +1,95 @@
+/** The metrics server: `kubelevel metrics-server`. Serves metrics.k8s.io from what kubelets say, behind the API server. */
+import { durationMs, durationProblem } from '#api/duration.js'
+import { machineAddress } from '#api/machine-address.js'
+import { Backoff, sleep } from '#client/backoff.js'
+import { messageOf } from '#client/errors.js'
+import type { ProcessDeps, ProcessSpec } from '#client/run-process.js'
+import { readFrontProxyTrust } from './front-proxy.js'
+import { listen } from './listen.js'
+import { readKubelets } from './read-kubelets.js'
+import { register, serviceHost, unregister } from './register.js'
+import { UsageStore } from './usage-store.js'
+
+export interface MetricsServerOptions extends ProcessDeps {
+  /** Where the API server finds it. Default: the first address of the machine. */
+  address?: string
+  /** 0 (default) takes a free one. */
+  port?: number
+  /** How often kubelets are asked. Default 15 s, as upstream's manifest has it. */
+  resolutionMs?: number
+}
+
+const resolutionDefaultMs = 15_000
+
+/** The API server may be starting, or away. */
+const retried = async <T>({ log, signal }: ProcessDeps, act: () => Promise<T>): Promise<T> => {
+  const backoff = new Backoff({ baseMs: 200, maxMs: 10_000 })
+  for (;;) {
+    try {
+      return await act()
+    } catch (error) {
+      if (signal.aborted) throw error
+      log.info({ error: messageOf(error) }, 'will try again')
+      await sleep(backoff.next(), signal)
+    }
+  }
+}
+
+/** Resolves after the signal of `options` fired and everything has ended. */
+export const runMetricsServer = async (options: MetricsServerOptions): Promise<void> => {
+  const { client, clock, log, signal } = options
+  const address = options.address ?? machineAddress()
+  const resolutionMs = options.resolutionMs ?? resolutionDefaultMs
+  const store = new UsageStore(resolutionMs)
+  const trust = await retried(options, () => readFrontProxyTrust(client))
+  const { port = 0 } = options
+  const server = await listen({
+    client,
+    clock,
+    log,
+    store,
+    address,
+    port,
+    trust,
+    name: serviceHost,
+  })
+  try {
+    const place = { address, port: server.port, caPem: server.caPem }
+    await retried(options, () => register(client, place))
+    log.info({ address, port: server.port }, 'metrics.k8s.io is served')
+    await readKubelets({ client, clock, log, signal, store, resolutionMs })
+    await unregister(client).catch((error) =>
+      log.info({ error: messageOf(error) }, 'still registered'),
+    )
+  } finally {
+    await server.close()
+  }
+}
+
+const resolutionOf = (flag: unknown): number | undefined => {
+  if (flag === undefined) return undefined
+  const problem = durationProblem(String(flag))
+  if (problem !== undefined) throw new Error(problem)
+  return durationMs(String(flag))
+}
+
+export const metricsServerProcess: ProcessSpec = {
+  name: 'metrics-server',
+  agent: 'metrics-server',
+  flags: {
+    address: { type: 'string' },
+    'secure-port': { type: 'string' },
+    'metric-resolution': { type: 'string' },
+  },
+  help: `  --address IP                   where the API server finds it (default the first address of the machine)
+  --secure-port N                port to serve on; 0 takes a free one (0)
+  --metric-resolution DURATION   how often kubelets are asked (15s)
+`,
+  run: (deps, flags) =>
+    runMetricsServer({
+      ...deps,
+      ...(flags.address === undefined ? {} : { address: String(flags.address) }),
+      port: Number(flags['secure-port'] ?? 0),
+      resolutionMs: resolutionOf(flags['metric-resolution']),
+    }),
+}

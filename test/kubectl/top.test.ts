@@ -1,0 +1,78 @@
+/** `kubectl top` against `kubelevel up`: figures of real processes. */
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import t from 'tap'
+import { kubectlMissing, startProcessTree, waitFor } from './process-tree.js'
+
+const container = (name: string, script: string) => ({
+  name,
+  image: 'sh',
+  command: ['sh', '-c', `trap "exit 0" TERM; ${script}`],
+})
+
+const pod = (name: string, containers: readonly object[]) => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, labels: { app: 'top' } },
+  spec: { terminationGracePeriodSeconds: 1, containers },
+})
+
+const idle = 'while :; do sleep 1; done'
+// Short commands one after the other: their time must not vanish with them.
+const busy = 'while :; do head -c 2000000 /dev/zero | wc -c > /dev/null; done'
+
+/** Cells of each line but the header. */
+const rows = (text: string): string[][] =>
+  text
+    .trim()
+    .split('\n')
+    .slice(1)
+    .map((line) => line.trim().split(/\s+/))
+
+const milli = (cell: string | undefined): number => Number(/^(\d+)m$/.exec(cell ?? '')?.[1])
+
+t.test('kubectl top shows what processes use', { skip: kubectlMissing }, async (t) => {
+  const tree = await startProcessTree()
+  t.teardown(async () => {
+    await tree.stop()
+    tree.remove()
+  })
+  const { k } = tree
+  const file = path.join(tree.folder, 'top.json')
+  const items = [
+    pod('calm', [container('one', idle)]),
+    pod('mixed', [container('calm', idle), container('keen', busy)]),
+  ]
+  writeFileSync(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }))
+  await k(`apply -f ${file}`)
+  await k('wait --for=condition=Ready pod/calm pod/mixed --timeout=60s')
+
+  let shown: string[][] = []
+  await waitFor(
+    'figures of both Pods',
+    async () => {
+      shown = rows(await k('top pods --sort-by=cpu').catch(() => ''))
+      return shown.length === 2
+    },
+    90_000,
+  )
+  t.strictSame(
+    shown.map(([name]) => name),
+    ['mixed', 'calm'],
+    'the busy one first',
+  )
+  t.ok(milli(shown[0]![1]) > milli(shown[1]![1]), `cpu: ${shown}`)
+  for (const [, , memory] of shown) t.match(memory, /^[1-9]\d*Mi$/)
+
+  const containers = rows(await k('top pods mixed --containers'))
+  t.strictSame(containers.map(([, name]) => name).sort(), ['calm', 'keen'])
+  const [node] = rows(await k('top nodes'))
+  t.match(node?.[2], /^\d+%$/, 'of what the node has')
+  t.ok(milli(node?.[1]) >= milli(shown[0]![1]), 'the machine uses what its Pods use')
+
+  t.match(await k('get apiservice v1beta1.metrics.k8s.io'), /kube-system\/metrics-server\s+True/)
+  t.equal(rows(await k('get pods.metrics.k8s.io -l app=top')).length, 2)
+  t.equal(rows(await k('top pods -l app=other').catch(() => 'x')).length, 0)
+  await t.rejects(k('top pod nobody'), /pods "default\/nobody" not found/)
+  t.match(await k('explain podmetrics.containers --api-version=metrics.k8s.io/v1beta1'), /usage/)
+})
