@@ -10,3 +10,23 @@ export const anonymousUser: UserInfo = {
   name: 'system:anonymous',
   groups: ['system:unauthenticated'],
 }
+
+const serviceAccountPrefix = 'system:serviceaccount:'
+
+/** `system:serviceaccount:<namespace>:<name>` (apiserver, authentication/serviceaccount/util.go). */
+export const serviceAccountUsername = (namespace: string, name: string): string =>
+  `${serviceAccountPrefix}${namespace}:${name}`
+
+export const serviceAccountGroups = (namespace: string): string[] => [
+  'system:serviceaccounts',
+  `system:serviceaccounts:${namespace}`,
+]
+
+/** Undefined for who is no ServiceAccount. */
+export const splitServiceAccountUsername = (
+  username: string,
+): { namespace: string; name: string } | undefined => {
+  if (!username.startsWith(serviceAccountPrefix)) return undefined
+  const [namespace, name, ...rest] = username.slice(serviceAccountPrefix.length).split(':')
+  return namespace && name && rest.length === 0 ? { namespace, name } : undefined
+}

@@ -4,7 +4,7 @@
  */
 import { timingSafeEqual } from 'node:crypto'
 import type { JWTPayload } from 'jose'
-import type { UserInfo } from '#api/user-info.js'
+import { serviceAccountGroups, serviceAccountUsername, type UserInfo } from '#api/user-info.js'
 
 export const legacyIssuer = 'kubernetes/serviceaccount'
 const invalidSinceLabel = 'kubernetes.io/legacy-token-invalid-since'
@@ -29,7 +29,7 @@ export const legacyClaimsOf = (payload: JWTPayload): LegacyClaims | undefined =>
   const uid = claim('service-account.uid')
   const secretName = claim('secret.name')
   if (!namespace || !name || !uid || !secretName) return undefined
-  if (payload.sub !== `system:serviceaccount:${namespace}:${name}`) return undefined
+  if (payload.sub !== serviceAccountUsername(namespace, name)) return undefined
   return { namespace, secretName, account: { name, uid } }
 }
 
@@ -41,8 +41,8 @@ export const holdsToken = (secret: TokenSecret | undefined, token: string): bool
   return kept.length === shown.length && timingSafeEqual(kept, shown)
 }
 
-export const legacyUser = ({ namespace, account }: LegacyClaims, groups: string[]): UserInfo => ({
-  name: `system:serviceaccount:${namespace}:${account.name}`,
+export const legacyUser = ({ namespace, account }: LegacyClaims): UserInfo => ({
+  name: serviceAccountUsername(namespace, account.name),
   uid: account.uid,
-  groups: [...groups, 'system:authenticated'],
+  groups: [...serviceAccountGroups(namespace), 'system:authenticated'],
 })

@@ -8,7 +8,7 @@ import {
 } from 'node:crypto'
 import type { JWTPayload } from 'jose'
 import type { Clock } from '#api/clock.js'
-import type { UserInfo } from '#api/user-info.js'
+import { serviceAccountGroups, serviceAccountUsername, type UserInfo } from '#api/user-info.js'
 import {
   holdsToken,
   legacyClaimsOf,
@@ -86,12 +86,6 @@ const keyOf = (key: KeyObject): Key => {
 
 const publicKeyOf = (pem: string): Key => keyOf(createPublicKey(pem))
 
-/** Names and groups of a ServiceAccount, as every authenticator and impersonation gives them. */
-const serviceAccountGroups = (namespace: string): string[] => [
-  'system:serviceaccounts',
-  `system:serviceaccounts:${namespace}`,
-]
-
 export class ServiceAccountTokens {
   readonly #options: ServiceAccountTokensOptions
   #signing: Key | undefined
@@ -137,7 +131,7 @@ export class ServiceAccountTokens {
       .setProtectedHeader({ alg: algorithm, kid: id })
       .setAudience([...audiences])
       .setIssuer(this.#options.issuer)
-      .setSubject(`system:serviceaccount:${claims.namespace}:${claims.serviceaccount.name}`)
+      .setSubject(serviceAccountUsername(claims.namespace, claims.serviceaccount.name))
       .setJti(randomUUID())
       .setIssuedAt(now)
       .setNotBefore(now)
@@ -202,7 +196,7 @@ export class ServiceAccountTokens {
     const { references } = this.#options
     if (!holdsToken(await references.tokenSecret(namespace, secretName), token)) return undefined
     if (!(await references.exists('serviceaccounts', namespace, account))) return undefined
-    return legacyUser(claims, serviceAccountGroups(namespace))
+    return legacyUser(claims)
   }
 
   /** Undefined when the account, or what the token is bound to, is gone or is another one of that name. */
@@ -225,7 +219,7 @@ export class ServiceAccountTokens {
             [`${extraPrefix}${kind}-uid`]: [reference.uid],
           }
     return {
-      name: `system:serviceaccount:${namespace}:${serviceaccount.name}`,
+      name: serviceAccountUsername(namespace, serviceaccount.name),
       uid: serviceaccount.uid,
       groups: [...serviceAccountGroups(namespace), 'system:authenticated'],
       extra: {

@@ -1,5 +1,5 @@
 /** The arithmetic of RBAC rules. Upstream: pkg/apis/rbac/v1/evaluation_helpers.go, component-helpers/auth/rbac/validation. */
-import type { UserInfo } from '#api/user-info.js'
+import { serviceAccountUsername, type UserInfo } from '#api/user-info.js'
 import type { Attributes } from './authorizer.js'
 
 export interface PolicyRule {
@@ -52,7 +52,7 @@ export const subjectApplies = (user: UserInfo, subject: Subject, namespace: stri
   if (subject.kind === 'Group') return user.groups.includes(subject.name)
   if (subject.kind !== 'ServiceAccount') return false
   const home = subject.namespace || namespace
-  return home !== '' && user.name === `system:serviceaccount:${home}:${subject.name}`
+  return home !== '' && user.name === serviceAccountUsername(home, subject.name)
 }
 
 const quoted = (list: readonly string[]): string =>

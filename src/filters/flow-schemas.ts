@@ -3,7 +3,7 @@
  * rule.go). How many requests run at once is bounded by max-in-flight.ts alone.
  */
 import type { RequestInfo } from '#api/request-info.js'
-import type { UserInfo } from '#api/user-info.js'
+import { serviceAccountUsername, type UserInfo } from '#api/user-info.js'
 import type { Filter } from './kube-request.js'
 import { isLongRunning } from './max-in-flight.js'
 
@@ -42,16 +42,15 @@ export interface FlowSchema {
 const has = (list: readonly string[], value: string): boolean =>
   list[0] === '*' || list.includes(value)
 
-const accountPrefix = 'system:serviceaccount:'
-
 const fitsSubject = (subject: Subject, { name, groups }: UserInfo): boolean => {
   const { kind, user, group, serviceAccount: account } = subject
   if (kind === 'User') return user !== undefined && (user.name === '*' || user.name === name)
   if (kind === 'Group')
     return group !== undefined && (group.name === '*' || groups.includes(group.name))
   if (kind !== 'ServiceAccount' || account === undefined) return false
-  const prefix = `${accountPrefix}${account.namespace}:`
-  return account.name === '*' ? name.startsWith(prefix) : name === `${prefix}${account.name}`
+  return account.name === '*'
+    ? name.startsWith(serviceAccountUsername(account.namespace, ''))
+    : name === serviceAccountUsername(account.namespace, account.name)
 }
 
 const fitsResource = (rule: ResourceRule, info: RequestInfo): boolean => {

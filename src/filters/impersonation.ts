@@ -5,15 +5,18 @@
 import type { FastifyRequest } from 'fastify'
 import { type ApiError, badRequest } from '#api/errors.js'
 import { isDns1123Subdomain } from '#api/names.js'
-import type { UserInfo } from '#api/user-info.js'
+import {
+  anonymousUser,
+  serviceAccountGroups,
+  splitServiceAccountUsername,
+  type UserInfo,
+} from '#api/user-info.js'
 import { headerValues, unescapeKey } from '#authn/header-values.js'
 import { type Attributes, type Authorizer, attributesOf } from '#authz/authorizer.js'
 import { refusedByFilter, unsniffed } from './authorization.js'
 import type { Filter, KubeRequest } from './kube-request.js'
 
 const extraPrefix = 'impersonate-extra-'
-const anonymousName = 'system:anonymous'
-const serviceAccountPrefix = 'system:serviceaccount:'
 const nodePrefix = 'system:node:'
 /** The verb `impersonate` on users, groups and the rest, as it has always been. */
 const legacyMode = 'legacy'
@@ -58,25 +61,16 @@ const printWanted = ({ uid, groups, extra }: Wanted): string => {
   return `&user.DefaultInfo{Name:"", UID:${JSON.stringify(uid)}, Groups:${groupText}, Extra:${extraText}}`
 }
 
-/** The parts of `system:serviceaccount:<namespace>:<name>`. */
-const parseServiceAccountName = (user: string): { namespace: string; name: string } | undefined => {
-  if (!user.startsWith(serviceAccountPrefix)) return undefined
-  const parts = user.slice(serviceAccountPrefix.length).split(':')
-  return parts.length === 2 && parts[0] && parts[1]
-    ? { namespace: parts[0], name: parts[1] }
-    : undefined
-}
-
 /** Who the request goes on as: groups that follow from the name are added. */
 const impersonated = (wanted: Wanted, fixedGroups: readonly string[] | undefined): UserInfo => {
-  const account = parseServiceAccountName(wanted.name)
+  const account = splitServiceAccountUsername(wanted.name)
   const groups = [...(fixedGroups ?? wanted.groups)]
   if (account !== undefined && wanted.groups.length === 0)
-    groups.push('system:serviceaccounts', `system:serviceaccounts:${account.namespace}`)
+    groups.push(...serviceAccountGroups(account.namespace))
   const add = (group: string) => {
     if (!groups.includes(group)) groups.push(group)
   }
-  if (wanted.name === anonymousName) add('system:unauthenticated')
+  if (wanted.name === anonymousUser.name) add('system:unauthenticated')
   else if (!groups.includes('system:unauthenticated')) add('system:authenticated')
   return {
     name: wanted.name,
@@ -128,7 +122,7 @@ const modes: readonly Mode[] = [
     fits: (wanted, asker) =>
       isOnlyName(wanted) &&
       parseNodeName(wanted.name) !== undefined &&
-      parseServiceAccountName(asker.name) !== undefined &&
+      splitServiceAccountUsername(asker.name) !== undefined &&
       asker.extra?.[nodeNameKey]?.length === 1 &&
       asker.extra[nodeNameKey][0] === parseNodeName(wanted.name),
   },
@@ -138,12 +132,12 @@ const modes: readonly Mode[] = [
   },
   {
     name: 'serviceaccount',
-    fits: (wanted) => isOnlyName(wanted) && parseServiceAccountName(wanted.name) !== undefined,
+    fits: (wanted) => isOnlyName(wanted) && splitServiceAccountUsername(wanted.name) !== undefined,
   },
   {
     name: 'user-info',
     fits: ({ name }) =>
-      parseNodeName(name) === undefined && parseServiceAccountName(name) === undefined,
+      parseNodeName(name) === undefined && splitServiceAccountUsername(name) === undefined,
   },
   { name: legacyMode, fits: () => true },
 ]
@@ -152,7 +146,7 @@ const subjectOf = (asker: UserInfo, wanted: Wanted, mode: string): Attributes =>
   const isLegacy = mode === legacyMode
   const verb = isLegacy ? 'impersonate' : `impersonate:${mode}`
   const group = isLegacy ? '' : authentication
-  const account = parseServiceAccountName(wanted.name)
+  const account = splitServiceAccountUsername(wanted.name)
   if (account !== undefined)
     return resourceAttributes(asker, verb, { group, resource: 'serviceaccounts', ...account })
   const node = isLegacy ? undefined : parseNodeName(wanted.name)

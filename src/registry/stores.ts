@@ -9,7 +9,7 @@ import type { StoreDeps } from './store-base.js'
 
 export interface Stores {
   of(definition: ResourceDefinition): Store
-  /** The store of the version that storage holds. */
+  /** The store of the version that storage holds; undefined for an unknown resource. */
   ofResource(resource: GroupResource): Store | undefined
 }
 

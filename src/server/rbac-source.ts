@@ -6,7 +6,7 @@ import type { PolicyRule } from '#authz/rbac-rules.js'
 import { internalContext } from '#registry/internal-context.js'
 import type { Store } from '#registry/store.js'
 
-const group = 'rbac.authorization.k8s.io'
+export const rbacGroup = 'rbac.authorization.k8s.io'
 
 const bindingOf = ({ metadata, subjects, roleRef }: KubeObject): Binding => ({
   name: metadata.name!,
@@ -50,5 +50,3 @@ export const rbacSource = ({ storeOf, clock }: RbacSourceDeps): RoleSource => {
     },
   }
 }
-
-export const rbacGroup = group

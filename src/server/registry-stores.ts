@@ -1,6 +1,5 @@
 /** Opens the storage and keeps one store for each served version of each resource of the table. */
 import type { Clock } from '#api/clock.js'
-import type { GroupResource } from '#api/group-version.js'
 import { type Cacher, makeCacher } from '#cacher/cacher.js'
 import { convertStorage } from '#crd/convert-storage.js'
 import { readThrough } from '#crd/read-through.js'
@@ -9,15 +8,12 @@ import type { FieldManager } from '#registry/field-manager/field-manager.js'
 import { randomIds } from '#registry/ids.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
-import type { Store } from '#registry/store.js'
 import { makeStores, type Stores } from '#registry/stores.js'
 import { backupText } from '#storage/backup.js'
 import type { HealthQuestion, StorageDriver } from '#storage/driver.js'
 import { openStorage } from '#storage/open.js'
 
 export interface RegistryStores extends Stores {
-  /** The store of the version that storage holds; undefined for an unknown resource. */
-  ofResource(resource: GroupResource): Store | undefined
   health(question: HealthQuestion): Promise<string | undefined>
   currentRevision(): number
   /** Everything there is, at one revision. */

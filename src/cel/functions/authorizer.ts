@@ -1,5 +1,7 @@
 /** Checks of authorization in expressions (apiserver, pkg/cel/library/authz.go). */
+
 import { isDns1123Label, isDns1123Subdomain } from '#api/names.js'
+import { serviceAccountGroups, serviceAccountUsername } from '#api/user-info.js'
 import type { Implementations } from '../evaluation.js'
 import { CelError, KubernetesValue } from '../values.js'
 
@@ -107,12 +109,8 @@ const serviceAccount = (authorizer: Authorizer, namespace: string, name: string)
   if (isDns1123Subdomain(name).length > 0) throw new CelError('Invalid service account name')
   if (isDns1123Label(namespace).length > 0) throw new CelError('Invalid service account namespace')
   return new Authorizer(authorizer.ask, {
-    username: `system:serviceaccount:${namespace}:${name}`,
-    groups: [
-      'system:serviceaccounts',
-      `system:serviceaccounts:${namespace}`,
-      'system:authenticated',
-    ],
+    username: serviceAccountUsername(namespace, name),
+    groups: [...serviceAccountGroups(namespace), 'system:authenticated'],
   })
 }
 
