@@ -92,6 +92,8 @@ export class Watcher implements AsyncIterableIterator<ObjectEventBatch>, Waiter 
   /** Hands over a bookmark to a watcher that has waited long enough for one. */
   bookmark(now: number): void {
     if (this.#pending === undefined || now < this.#bookmarkAt) return
+    // What has come and is not told of yet goes first: a bookmark would pass over it.
+    if (this.#cursor < this.#source.cache.lastChange) return
     this.#bookmarkAt = this.#nextBookmark()
     this.#cursor = Math.max(this.#cursor, this.#source.applied())
     this.#settle().resolve({ value: { revision: this.#cursor, events: [] }, done: false })

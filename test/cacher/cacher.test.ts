@@ -4,8 +4,13 @@ import { systemClock } from '#api/clock.js'
 import { makeCacher } from '#cacher/cacher.js'
 import { encodeObject, labelsOf, withRevision } from '#cacher/object-bytes.js'
 import { type ObjectStorage, WriteConflict } from '#cacher/object-storage.js'
+import { ResourceCache } from '#cacher/resource-cache.js'
+import { makeWorkingSets, StoredVersion } from '#cacher/stored-version.js'
+import { Change } from '#cacher/watch-event.js'
+import { Watcher } from '#cacher/watcher.js'
 import type { StorageDriver, StorageEvent } from '#storage/driver.js'
 import { openStorage } from '#storage/open.js'
+import { SortedMap } from '#storage/sorted-map.js'
 import { take } from '../storage/suite.js'
 import { directObjectStorage } from './direct-object-storage.js'
 import {
@@ -113,6 +118,28 @@ t.test('watchers of one view share their batches; a bookmark comes when it is du
   t.equal(one![0]!.events.length, 3, 'all that was ready came together')
   t.equal(one![0], other![0])
   t.same(one![1], { revision: pods.currentRevision(), events: [] })
+})
+
+t.test('a bookmark that is due does not pass over what has just come', async (t) => {
+  const version = new StoredVersion(keyOf('a'), encodeObject(pod('a', 1)), 1, makeWorkingSets(1, 1))
+  const cache = new ResourceCache(prefix, {}, 0, new SortedMap())
+  let applied = 0
+  const watcher = new Watcher(
+    {
+      cache,
+      applied: () => applied,
+      now: () => 0,
+      failure: () => undefined,
+      prepare: async () => {},
+      cold: () => t.fail('there is no history') as never,
+    },
+    { selection: { prefix }, after: 'now', signal: new AbortController().signal },
+  )
+  const next = watcher.next()
+  cache.apply(new Change(1, version, undefined))
+  applied = 1
+  watcher.bookmark(1e9)
+  t.equal((await next).value.events.length, 1)
 })
 
 t.test(
