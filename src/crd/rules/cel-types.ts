@@ -1,3 +1,4 @@
+/** CEL types and values of what a structural schema describes (apiserver, pkg/cel/common/schemas.go). */
 import { getOwn, isJsonObject } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
 import { Environment, type Fields } from '#cel/environment.js'

@@ -1,3 +1,4 @@
+/** What a Service needs by its type, in upstream's words (kubernetes, pkg/registry/core/service). */
 import type { IpFamily } from '#validation/network.js'
 
 export interface ServicePort {
