@@ -3,8 +3,7 @@
  * objects in that version alone. What was converted once is kept with what is stored, so that the webhook is asked once
  * a version of an object, however many read it.
  */
-import { stringify } from '#api/json.js'
-import type { KubeObject } from '#api/object.js'
+import { MadeObject } from '#cacher/made-object.js'
 import {
   type ListOptions,
   type ListPage,
@@ -18,26 +17,6 @@ import {
 } from '#cacher/object-storage.js'
 import { limits } from '#limits'
 import type { StoredConversion } from '#registry/resource-definition.js'
-
-class ConvertedObject implements StoredObject {
-  readonly key: string
-  readonly revision: number
-  readonly object: KubeObject
-  readonly isStale: boolean
-  #json: Buffer | undefined
-
-  constructor({ key, revision }: StoredObject, object: KubeObject, isStale: boolean) {
-    this.key = key
-    this.revision = revision
-    this.object = object
-    this.isStale = isStale
-  }
-
-  get json(): Buffer {
-    this.#json ??= Buffer.from(stringify(this.object))
-    return this.#json
-  }
-}
 
 type Selected = Map<string, StoredObject>
 
@@ -58,7 +37,7 @@ const enter = (
   if (event.type === 'DELETED') return event
   // What left the selection is shown as it was before, at the version of the update (deletion.md row 246).
   const metadata = { ...had.object.metadata, resourceVersion: String(revision) }
-  const gone = new ConvertedObject({ ...had, revision }, { ...had.object, metadata }, false)
+  const gone = new MadeObject({ key: had.key, revision }, { ...had.object, metadata })
   return { type: 'DELETED', stored: gone, revision }
 }
 
@@ -82,7 +61,7 @@ export const convertStorage = (
     if (object === stored.object) return stored
     object.metadata.resourceVersion = String(stored.revision)
     const isStale = stored.isStale === true || stored.object.apiVersion !== storedAs
-    const found = new ConvertedObject(stored, object, isStale)
+    const found = new MadeObject(stored, object, { isStale })
     storedBehind.set(found, stored)
     return found
   }

@@ -3,8 +3,8 @@
  * write (apiextensions decodes every object from storage through the schema). An object that shows as it is stored
  * costs one look; the result is kept with the stored object.
  */
-import { stringify } from '#api/json.js'
 import type { KubeObject } from '#api/object.js'
+import { MadeObject } from '#cacher/made-object.js'
 import type {
   ObjectEvent,
   ObjectEventBatch,
@@ -24,7 +24,7 @@ export const readThrough = (storage: ObjectStorage, show: Show): ObjectStorage =
     let found = shown.get(stored)
     if (found === undefined) {
       const object = show(stored.object)
-      found = object === stored.object ? stored : new ShownObject(stored, object)
+      found = object === stored.object ? stored : new MadeObject(stored, object, { isStale: true })
       shown.set(stored, found)
       storedBehind.set(found, stored)
     }
@@ -77,25 +77,6 @@ export const readThrough = (storage: ObjectStorage, show: Show): ObjectStorage =
         lookAtEvent,
       ),
     currentRevision: () => storage.currentRevision(),
-  }
-}
-
-/** What is stored, as today's schema shows it. */
-class ShownObject implements StoredObject {
-  readonly key: string
-  readonly revision: number
-  readonly isStale = true
-  readonly object: KubeObject
-  #json: Buffer | undefined
-
-  constructor({ key, revision }: StoredObject, object: KubeObject) {
-    this.key = key
-    this.revision = revision
-    this.object = object
-  }
-
-  get json(): Buffer {
-    return (this.#json ??= Buffer.from(`${stringify(this.object)}\n`))
   }
 }
 

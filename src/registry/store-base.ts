@@ -5,7 +5,7 @@ import { badRequest, notFound } from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'
 import { isPathSegmentName } from '#api/names.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
-import { encodeObject, withLineEnd, withRevision } from '#cacher/object-bytes.js'
+import { MadeObject } from '#cacher/made-object.js'
 import {
   type ObjectStorage,
   type ReadConsistency,
@@ -167,32 +167,9 @@ export const track = (
   else next.metadata.managedFields = tracked.metadata.managedFields
 }
 
-/** An object that storage never saw: the answer of a dry run, or of the update that removed its object. */
-class Unwritten implements StoredObject {
-  readonly key: string
-  readonly object: KubeObject
-  readonly revision: number
-  #json: Buffer | undefined
-
-  constructor(key: string, object: KubeObject, revision: number) {
-    this.key = key
-    this.object = object
-    this.revision = revision
-  }
-
-  get json(): Buffer {
-    this.#json ??= this.#encode()
-    return this.#json
-  }
-
-  #encode(): Buffer {
-    const value = encodeObject(this.object)
-    return this.revision > 0 ? withRevision(value, this.revision) : withLineEnd(value)
-  }
-}
-
+/** The answer of a dry run, or of the update that removed its object. */
 export const unwritten = (key: string, object: KubeObject, revision: number): StoredObject => {
   const ordered = inFieldOrder(object)
   if (revision > 0) ordered.metadata.resourceVersion = String(revision)
-  return new Unwritten(key, ordered, revision)
+  return new MadeObject({ key, revision }, ordered)
 }
