@@ -52,7 +52,7 @@ export const throughView =
   async (current: KubeObject | undefined): Promise<KubeObject> => {
     if (current === undefined) throw notFound(definition.gvr, name)
     const parent = cloneJson(current)
-    const read = view.read?.(current) ?? current
+    const read = view.readForWrite?.(current) ?? view.read?.(current) ?? current
     const shown = owners?.show(read, current) ?? read
     const changed = await next(shown)
     const { resourceVersion } = changed.metadata

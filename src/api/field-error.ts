@@ -2,6 +2,7 @@
  * Errors of validation, each at a field path, in upstream's words.
  * Source of forms: apimachinery, pkg/util/validation/field.
  */
+import { goNumber } from './go-number.js'
 import { goQuote } from './go-quote.js'
 
 export type FieldErrorType =
@@ -37,8 +38,8 @@ export const child = (path: string, ...names: string[]): string => {
 export const printValue = (value: unknown): string => {
   if (value === null || value === undefined) return 'null'
   if (typeof value === 'string') return goQuote(value)
-  if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint')
-    return String(value)
+  if (typeof value === 'number') return goNumber(value)
+  if (typeof value === 'boolean' || typeof value === 'bigint') return String(value)
   return goJson(value)
 }
 
@@ -108,7 +109,7 @@ export const tooLong = (field: string, maxLength: number): FieldError => ({
   body:
     maxLength < 0
       ? 'Too long: value is too long'
-      : `Too long: may not be more than ${maxLength} bytes`,
+      : `Too long: may not be more than ${maxLength} ${maxLength === 1 ? 'byte' : 'bytes'}`,
 })
 export const tooMany = (field: string, actual: number, max: number): FieldError => ({
   type: 'FieldValueTooMany',

@@ -10,6 +10,7 @@ import { customTable } from './columns.js'
 import type { Converter } from './convert-by-webhook.js'
 import { customStrategy } from './custom-strategy.js'
 import type { CustomResourceDefinition, DefinitionVersion } from './definition.js'
+import { coerceEmbedded } from './embedded.js'
 import { compileJsonPath } from './json-path.js'
 import { prune } from './prune.js'
 import { scaleSubresource } from './scale.js'
@@ -27,6 +28,12 @@ const verbs: readonly Verb[] = [
 ]
 const schemaOf = (version: DefinitionVersion): StructuralSchema =>
   version.schema?.openAPIV3Schema ?? {}
+
+/** The root is no embedded object, whatever its schema says: its metadata is read by the registry. */
+const partsOf = (schema: StructuralSchema): StructuralSchema => ({
+  ...schema,
+  'x-kubernetes-embedded-resource': false,
+})
 
 const conform = (object: KubeObject, schema: StructuralSchema): string[] => {
   const unknown = prune(object, schema)
@@ -156,7 +163,11 @@ export const customRows = (
             : conversionTo(`${group}/${version.name}`, storage, group),
         schemaName: undefined,
         structuralSchema: schema as JsonObject,
-        conform: (object) => conform(object, schema),
+        conform: (object) => {
+          const unknown = conform(object, schema)
+          coerceEmbedded(object, partsOf(schema))
+          return unknown
+        },
         onRead: mayDiffer ? (object) => shownBy(object, storageSchema) : undefined,
         ...(storage.served ? { storageVersionHash } : {}),
         deprecationWarning: deprecationWarningOf(version, group, names.kind),

@@ -1,15 +1,19 @@
 /** The strategy of a custom resource version: its schema validates, its status subresource splits writes. */
 
 import type { FieldError } from '#api/field-error.js'
-import { jsonEqual, withKeysInOrder } from '#api/json-object.js'
+import { getOwn, jsonEqual, withKeysInOrder } from '#api/json-object.js'
+import { dnsSubdomainName, isQualifiedName } from '#api/names.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import type { Strategy } from '#registry/resource-definition.js'
+import { standardFinalizers, validateMeta } from '#registry/validate-object-meta.js'
 import type { DefinitionVersion } from './definition.js'
 import { validateEmbedded } from './embedded.js'
+import { validateListSets } from './list-sets.js'
 import { onlyChanged } from './ratcheting.js'
 import { makeRuleChecker, rulesWereNotChecked } from './rules/check-rules.js'
+import { validateScaled } from './scale.js'
 import type { StructuralSchema } from './structural-schema.js'
-import { validateListSets, validateValue } from './validate-value.js'
+import { validateValue } from './validate-value.js'
 
 /** Spec, status and whatever else the schema has: all but what the registry checks itself. */
 const contentOf = (object: KubeObject): JsonObject => {
@@ -46,6 +50,31 @@ const sortKeys = (object: KubeObject): void => {
     ) as typeof managedFields
 }
 
+/** Where one of these is wrong, rules could not be evaluated. */
+const blocksRules = new Set([
+  'FieldValueNotSupported',
+  'FieldValueRequired',
+  'FieldValueTooLong',
+  'FieldValueTooMany',
+  'FieldValueTypeInvalid',
+])
+
+const below = (error: FieldError): FieldError => ({ ...error, field: `status.${error.field}` })
+
+/** A finalizer without a domain may be somebody else's as well. */
+const finalizerWarnings = ({ metadata }: KubeObject, had: readonly string[]): string[] => {
+  const added = [...new Set(metadata.finalizers ?? [])].filter((f) => !had.includes(f)).sort()
+  const say = (name: string, why: string) => `metadata.finalizers: ${JSON.stringify(name)}: ${why}`
+  return added.flatMap((name) => {
+    const path = name.includes('.') ? ' including a path (/)' : ''
+    const why = `prefer a domain-qualified finalizer name${path} to avoid accidental conflicts with other finalizer writers`
+    return [
+      ...isQualifiedName(name).map((wrong) => say(name, wrong)),
+      ...(name.includes('/') || standardFinalizers.has(name) ? [] : [say(name, why)]),
+    ]
+  })
+}
+
 export const customStrategy = (
   version: DefinitionVersion,
   refuseCreate?: (object: KubeObject) => Error,
@@ -54,18 +83,71 @@ export const customStrategy = (
   const hasStatus = version.subresources?.status !== undefined
   const rules = makeRuleChecker(schema)
 
-  const check = (next: KubeObject, previous?: KubeObject): FieldError[] => {
-    const content = contentOf(next) as JsonValue
-    const old = previous === undefined ? undefined : (contentOf(previous) as JsonValue)
-    let errors = [
-      ...validateValue(content, schema, ''),
-      ...validateListSets(content, schema, ''),
-      ...validateEmbedded(content, schema, ''),
-    ]
-    if (old !== undefined) errors = onlyChanged(errors, { next: content, previous: old, schema })
+  const scale = version.subresources?.scale
+
+  const ruleErrors = (
+    object: KubeObject,
+    errors: FieldError[],
+    content: JsonValue,
+    old: JsonValue | undefined,
+  ): FieldError[] => {
     if (rules === undefined) return errors
-    if (errors.length > 0) return [...errors, rulesWereNotChecked]
-    return rules.check(content, old)
+    // Errors of metadata count as well; the registry tells them.
+    const { metadata } = object
+    const ofMeta = validateMeta(metadata, Boolean(metadata.namespace), dnsSubdomainName)
+    return [...ofMeta, ...errors].some(({ type }) => blocksRules.has(type))
+      ? [...errors, rulesWereNotChecked]
+      : [...errors, ...rules.check(content, old)]
+  }
+
+  const checkNew = (object: KubeObject): FieldError[] => {
+    const content = contentOf(object) as JsonValue
+    const errors = [
+      ...validateValue(content, schema, ''),
+      ...validateScaled(object, scale, 'all'),
+      ...validateEmbedded(content, schema, ''),
+      ...validateListSets(content, schema, ''),
+    ]
+    return ruleErrors(object, errors, content, undefined)
+  }
+
+  // A list that held an item twice before may go on doing so.
+  const listErrors = (content: JsonValue, old: JsonValue): FieldError[] =>
+    validateListSets(old, schema, '').length > 0 ? [] : validateListSets(content, schema, '')
+
+  const checkUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => {
+    const content = contentOf(next) as JsonValue
+    const old = contentOf(previous) as JsonValue
+    const values = validateValue(content, schema, '')
+    const errors = [
+      ...onlyChanged(values, { next: content, previous: old, schema }),
+      ...validateScaled(next, scale, 'all'),
+      ...validateEmbedded(content, schema, ''),
+      ...listErrors(content, old),
+    ]
+    return ruleErrors(next, errors, content, old)
+  }
+
+  /** A write of the status is asked for its status alone, in words that start there; rules see the whole. */
+  const checkStatus = (next: KubeObject, previous: KubeObject): FieldError[] => {
+    const content = contentOf(next) as JsonValue
+    const old = contentOf(previous) as JsonValue
+    const statusSchema = getOwn(schema.properties, 'status')
+    const status = next.status as JsonValue | undefined
+    const values =
+      status === undefined || statusSchema === undefined
+        ? []
+        : onlyChanged(validateValue(status, statusSchema, ''), {
+            next: status,
+            previous: (previous.status ?? null) as JsonValue,
+            schema: statusSchema,
+          })
+    const errors = [
+      ...values.map((e) => (e.field === '<nil>' ? { ...e, field: 'status' } : below(e))),
+      ...validateScaled(next, scale, 'status'),
+      ...listErrors(content, old),
+    ]
+    return ruleErrors(next, errors, content, old)
   }
 
   return {
@@ -77,17 +159,20 @@ export const customStrategy = (
       if (refuseCreate !== undefined) throw refuseCreate(object)
       if (hasStatus) delete object.status
     },
-    validate: (object) => check(object),
+    validate: checkNew,
+    warningsOnCreate: (object) => finalizerWarnings(object, []),
     prepareForUpdate: (next, previous) => {
       if (!hasStatus) return
       if (previous.status === undefined) delete next.status
       else next.status = previous.status
     },
-    validateUpdate: (next, previous) => check(next, previous),
+    validateUpdate: checkUpdate,
+    warningsOnUpdate: (next, previous) =>
+      finalizerWarnings(next, previous.metadata.finalizers ?? []),
     canonicalize: sortKeys,
     // What a status write keeps of the rest is the registry's default.
     status: {
-      validateUpdate: (next, previous) => check(next, previous),
+      validateUpdate: checkStatus,
     },
   }
 }

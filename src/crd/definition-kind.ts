@@ -28,6 +28,16 @@ const setDefaults = (object: KubeObject): void => {
       ...more,
     }
   spec.conversion ??= { strategy: 'None' }
+  const service = spec.conversion.webhook?.clientConfig?.service
+  if (service !== undefined) service.port ??= 443
+  defaultStoredVersions(asDefinition(object))
+}
+
+/** Nothing stored cannot be: a list without entries becomes that of the storage version. */
+const defaultStoredVersions = ({ spec, status }: CustomResourceDefinition): void => {
+  if (status === undefined || (status.storedVersions ?? []).length > 0) return
+  const storage = spec.versions?.find((v) => v.storage)
+  status.storedVersions = storage === undefined ? null : [storage.name]
 }
 
 /** The storage version joins status.storedVersions and stays until somebody takes it out. */

@@ -2,6 +2,7 @@
 import { jsonEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
 import type { TableColumn } from '#registry/resource-definition.js'
+import type { WebhookClientConfig } from '#validation/webhook-client.js'
 import type { StructuralSchema } from './structural-schema.js'
 
 export interface DefinitionNames {
@@ -54,7 +55,7 @@ export interface CustomResourceDefinition extends KubeObject {
     conversion?: {
       strategy: string
       webhook?: {
-        clientConfig?: { url?: string; service?: object }
+        clientConfig?: WebhookClientConfig
         conversionReviewVersions?: string[]
       }
     }

@@ -3,6 +3,7 @@
  * Source of the list: apiextensions' supported formats and kube-openapi's strfmt.
  */
 import { isIPv4, isIPv6 } from 'node:net'
+import { parseUrl } from '#api/go-url.js'
 
 const daysIn = (year: number, month: number): number =>
   [31, (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0 ? 29 : 28, 31, 30, 31, 30][
@@ -20,27 +21,45 @@ const isDateTime = (text: string): boolean => {
   const m =
     /^(\d{4}-\d\d-\d\d)t(\d\d):(\d\d):(\d\d)(\.\d+)?(z|[+-]\d\d:\d\d)$/i.exec(text) ?? undefined
   return (
-    m !== undefined && isDate(m[1]!) && Number(m[2]) < 24 && Number(m[3]) < 60 && Number(m[4]) <= 60
+    m !== undefined && isDate(m[1]!) && Number(m[2]) < 24 && Number(m[3]) < 60 && Number(m[4]) < 60
   )
+}
+
+/** Leading zeros are no matter, as they were none to older releases of Go. */
+const withoutZeros = (text: string): string => text.replace(/(^|[.:])0+(?=\d+\.|\d+$)/g, '$1')
+const isSloppyIp = (text: string): boolean => {
+  const plain = text.includes('.') ? withoutZeros(text) : text
+  return isIPv4(plain) || (isIPv6(plain) && !plain.includes('%'))
 }
 
 const isCidr = (text: string): boolean => {
   const [address, bits, more] = text.split('/')
   if (more !== undefined || bits === undefined || !/^\d{1,3}$/.test(bits)) return false
-  return (isIPv4(address!) && Number(bits) <= 32) || (isIPv6(address!) && Number(bits) <= 128)
+  if (!isSloppyIp(address!)) return false
+  return Number(bits) <= (address!.includes(':') ? 128 : 32)
 }
 
 const goDuration =
   /^[+-]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))*$/
-const wordDuration =
-  /^(\d+\s*(ns|us|µs|ms|s|sec|secs|seconds?|m|min|mins|minutes?|h|hr|hours?|d|days?|w|wks?|weeks?))+$/
+/** Scala's units: the last of each row is a beginning. */
+const wordUnits = [
+  ['ns', 'nano'],
+  ['us', 'µs', 'micro'],
+  ['ms', 'milli'],
+  ['s', 'sec'],
+  ['m', 'min'],
+  ['h', 'hr', 'hour'],
+  ['d', 'day'],
+  ['w', 'wk', 'week'],
+]
+const isUnit = (word: string): boolean =>
+  wordUnits.some((row) => row.includes(word) || word.startsWith(row.at(-1)!))
+const hasWordDuration = (text: string): boolean =>
+  [...text.matchAll(/\d+\s*([A-Za-zµ]+)/g)].some((m) => isUnit(m[1]!.toLowerCase()))
+
 const isUrl = (text: string): boolean => {
-  try {
-    new URL(text)
-    return true
-  } catch {
-    return text.startsWith('/')
-  }
+  const url = parseUrl(text)
+  return typeof url !== 'string' && (url.scheme !== '' || text.startsWith('/'))
 }
 const uuid = (version: string, variant: string) =>
   new RegExp(
@@ -59,52 +78,72 @@ const luhn = (text: string): boolean => {
   return sum % 10 === 0
 }
 const isIsbn10 = (text: string): boolean => {
-  const digits = text.replace(/[- ]/g, '')
+  const digits = text.replace(/[\s-]+/g, '')
   if (!/^\d{9}[\dX]$/.test(digits)) return false
   let sum = 0
   for (let i = 0; i < 10; i++) sum += (i + 1) * (digits[i] === 'X' ? 10 : Number(digits[i]))
   return sum % 11 === 0
 }
 const isIsbn13 = (text: string): boolean => {
-  const digits = text.replace(/[- ]/g, '')
+  const digits = text.replace(/[\s-]+/g, '')
   if (!/^\d{13}$/.test(digits)) return false
   let sum = 0
   for (let i = 0; i < 13; i++) sum += Number(digits[i]) * (i % 2 === 0 ? 1 : 3)
   return sum % 10 === 0
 }
 
-const hostnamePart = /^[a-z0-9\u00a0-\uffff]([a-z0-9\u00a0-\uffff-]{0,61}[a-z0-9\u00a0-\uffff])?$/i
+// One label with a hyphen after its first character at most, or labels before a top-level domain of letters.
+const label = '[a-z0-9\\p{S}\\p{L}]'
+const hostname = new RegExp(
+  `^(${label}-?${label}{0,62}|(${label}([a-z0-9\\-\\p{S}\\p{L}]{0,61}${label})?\\.)+[a-z\\p{L}]{2,63})$`,
+  'iu',
+)
 const isHostname = (text: string): boolean =>
-  text.length <= 255 && text !== '' && text.split('.').every((part) => hostnamePart.test(part))
+  hostname.test(text) &&
+  Buffer.byteLength(text) <= 255 &&
+  text.split('.').every((part) => Buffer.byteLength(part) <= 63)
+
+const cardNumber =
+  /^(?:4\d{12}(?:\d{3})?|5[1-5]\d{14}|6(?:011|5\d\d)\d{12}|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}|(?:2131|1800|35\d{3})\d{11})$/
+const colorPart = '(0|[1-9]\\d?|1\\d\\d?|2[0-4]\\d|25[0-5])'
+const rgbColor = new RegExp(
+  `^rgb\\(\\s*${colorPart}\\s*,\\s*${colorPart}\\s*,\\s*${colorPart}\\s*\\)$`,
+)
+/** 6, 8 or 20 bytes. */
+const isMac = (text: string): boolean =>
+  ['([0-9a-f]{2}:)', '([0-9a-f]{2}-)'].some((pair) =>
+    new RegExp(`^(${pair}{5}|${pair}{7}|${pair}{19})[0-9a-f]{2}$`, 'i').test(text),
+  ) || /^(([0-9a-f]{4}\.){2}|([0-9a-f]{4}\.){3}|([0-9a-f]{4}\.){9})[0-9a-f]{4}$/i.test(text)
 
 const stringFormats: Readonly<Record<string, (text: string) => boolean>> = {
   date: isDate,
   'date-time': isDateTime,
   datetime: isDateTime,
-  duration: (text) => goDuration.test(text) || text === '0' || wordDuration.test(text),
-  ipv4: isIPv4,
-  ipv6: (text) => isIPv6(text) || (text.includes(':') && isIPv6(text.split('%')[0]!)),
+  duration: (text) => goDuration.test(text) || text === '0' || hasWordDuration(text),
+  ipv4: (text) => text.includes('.') && isSloppyIp(text),
+  ipv6: (text) => isIPv6(text) && !text.includes('%'),
   cidr: isCidr,
-  mac: (text) => /^([0-9a-f]{2}[:-]){5}[0-9a-f]{2}$|^([0-9a-f]{4}\.){2}[0-9a-f]{4}$/i.test(text),
+  mac: isMac,
   uuid: (text) => plainUuid.test(text),
   uuid3: (text) => uuid('3', '[0-9a-f]').test(text),
   uuid4: (text) => uuid('4', '[89ab]').test(text),
   uuid5: (text) => uuid('5', '[89ab]').test(text),
-  byte: (text) => /^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text),
+  byte: (text) =>
+    /^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$/.test(text),
   email: (text) => /^[^\s@<>]+@[^\s@<>]+$/.test(text),
   hostname: isHostname,
   uri: isUrl,
   bsonobjectid: (text) => /^[0-9a-f]{24}$/i.test(text),
   creditcard: (text) => {
-    const digits = text.replace(/[- ]/g, '')
-    return /^\d{13,19}$/.test(digits) && luhn(digits)
+    const digits = text.replace(/\D+/g, '')
+    return cardNumber.test(digits) && luhn(digits)
   },
   isbn: (text) => isIsbn10(text) || isIsbn13(text),
   isbn10: isIsbn10,
   isbn13: isIsbn13,
-  ssn: (text) => /^\d{3}[- ]?\d{2}[- ]?\d{4}$/.test(text),
+  ssn: (text) => text.length === 11 && /^\d{3}[- ]?\d{2}[- ]?\d{4}$/.test(text),
   hexcolor: (text) => /^#?([0-9a-f]{3}|[0-9a-f]{6})$/i.test(text),
-  rgbcolor: (text) => /^rgb\(\s*\d{1,3}%?\s*,\s*\d{1,3}%?\s*,\s*\d{1,3}%?\s*\)$/i.test(text),
+  rgbcolor: (text) => rgbColor.test(text),
   password: () => true,
   'k8s-short-name': (text) => /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text),
   'k8s-long-name': (text) =>

@@ -1,13 +1,14 @@
 /** The scale subresource of a custom resource: autoscaling/v1 Scale over three JSON paths of the definition. */
 
-import { internalError } from '#api/errors.js'
-import { invalid } from '#api/field-error.js'
+import { badRequest, internalError } from '#api/errors.js'
+import { type FieldError, invalid } from '#api/field-error.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
+import { goPrint, goTypeOf } from '#registry/patch/go-print.js'
 import type { Subresource } from '#registry/resource-definition.js'
 import type { DefinitionVersion } from './definition.js'
 
-type ScalePaths = NonNullable<NonNullable<DefinitionVersion['subresources']>['scale']>
+export type ScalePaths = NonNullable<NonNullable<DefinitionVersion['subresources']>['scale']>
 
 const namesIn = (path: string): string[] => path.split('.').slice(1)
 
@@ -28,15 +29,70 @@ const setAt = (object: JsonObject, path: string, value: JsonValue): void => {
   at[names.at(-1)!] = value
 }
 
-const numberAt = (object: KubeObject, path: string): number | undefined => {
-  const value = valueAt(object, path)
-  return typeof value === 'number' ? value : undefined
+const goTypeName = (value: JsonValue): string => (value === null ? '<nil>' : goTypeOf(value))
+
+/** The integer at a path; a text says why there is none where something else is (unstructured.NestedInt64). */
+const integerAt = (object: KubeObject, path: string): number | string | undefined => {
+  const names = namesIn(path)
+  let at: JsonValue | undefined = object
+  for (const [i, name] of names.entries()) {
+    if (!isJsonObject(at))
+      return `.${names.slice(0, i + 1).join('.')} accessor error: ${goPrint(at ?? null)} is of the type ${goTypeName(at ?? null)}, expected map[string]interface{}`
+    if (!Object.hasOwn(at, name)) return undefined
+    at = at[name]
+  }
+  if (typeof at === 'bigint') return Number(at)
+  if (typeof at === 'number' && Number.isInteger(at)) return at
+  return `.${names.join('.')} accessor error: ${goPrint(at ?? null)} is of the type ${goTypeName(at ?? null)}, expected int64`
 }
+
+const numberAt = (object: KubeObject, path: string): number | undefined => {
+  const value = integerAt(object, path)
+  if (typeof value === 'string') throw internalError(value)
+  return value
+}
+
+const int32Max = 2 ** 31 - 1
+
+const countErrors = (object: KubeObject, path: string): FieldError[] => {
+  const value = integerAt(object, path)
+  if (typeof value === 'string') return [invalid(path, 0, value)]
+  if (value === undefined) return []
+  if (value < 0) return [invalid(path, value, 'should be a non-negative integer')]
+  return value > int32Max
+    ? [invalid(path, value, `should be less than or equal to ${int32Max}`)]
+    : []
+}
+
+/** What scale reads of an object has to be what it reads. */
+export const validateScaled = (
+  object: KubeObject,
+  paths: ScalePaths | undefined,
+  part: 'all' | 'status',
+): FieldError[] => {
+  if (paths === undefined) return []
+  const { specReplicasPath, statusReplicasPath, labelSelectorPath } = paths
+  const errors = part === 'all' ? countErrors(object, specReplicasPath!) : []
+  errors.push(...countErrors(object, statusReplicasPath!))
+  const selector = labelSelectorPath && valueAt(object, labelSelectorPath)
+  if (selector !== undefined && typeof selector !== 'string')
+    errors.push(
+      invalid(
+        labelSelectorPath!,
+        '',
+        `${labelSelectorPath} accessor error: ${goPrint(selector)} is of the type ${goTypeName(selector)}, expected string`,
+      ),
+    )
+  return errors
+}
+
+// The smallest int32: replicas that were neither there nor are written.
+const noReplicas = -(2 ** 31)
 
 export const scaleSubresource = (paths: ScalePaths): Subresource => {
   const specPath = paths.specReplicasPath!
-  const toScale = (parent: KubeObject): KubeObject => {
-    const replicas = numberAt(parent, specPath) ?? 0
+  const toScale = (parent: KubeObject, missing: number): KubeObject => {
+    const replicas = numberAt(parent, specPath) ?? missing
     const { name, namespace, uid, resourceVersion, creationTimestamp } = parent.metadata
     const selector = paths.labelSelectorPath && valueAt(parent, paths.labelSelectorPath)
     return {
@@ -56,19 +112,18 @@ export const scaleSubresource = (paths: ScalePaths): Subresource => {
     verbs: ['get', 'patch', 'update'],
     style: 'view',
     replicasPath: namesIn(specPath),
-    read: toScale,
+    read: (parent) => toScale(parent, 0),
+    readForWrite: (parent) => toScale(parent, noReplicas),
     refuseRead: (parent) =>
       numberAt(parent, specPath) === undefined
         ? internalError(`the spec replicas field ${JSON.stringify(specPath)} does not exist`)
         : undefined,
     write: (parent, next) => {
       const replicas = (next.spec as { replicas?: number } | undefined)?.replicas ?? 0
+      if (replicas === noReplicas)
+        throw badRequest(`the spec replicas field ${JSON.stringify(specPath)} cannot be empty`)
       setAt(parent, specPath, replicas)
       return parent
-    },
-    validateUpdate: (next) => {
-      const replicas = numberAt(next, specPath) ?? 0
-      return replicas < 0 ? [invalid(specPath, replicas, 'should be a non-negative integer')] : []
     },
   }
 }

@@ -1,67 +1,39 @@
 /** How the versions of a definition convert: by nothing, or by a webhook (validateCustomResourceConversion). */
-import {
-  child,
-  type FieldError,
-  forbidden,
-  invalid,
-  notSupported,
-  required,
-} from '#api/field-error.js'
+import { child, type FieldError, forbidden, notSupported, required } from '#api/field-error.js'
+import { reviewVersionErrors, webhookClientErrors } from '#validation/webhook-client.js'
 import type { CustomResourceDefinition } from './definition.js'
 
-const refuseWebhook = (
-  webhook: NonNullable<CustomResourceDefinition['spec']['conversion']>['webhook'],
-): FieldError[] => {
+type Conversion = NonNullable<CustomResourceDefinition['spec']['conversion']>
+
+const at = 'spec.conversion'
+const configAt = `${at}.webhookClientConfig`
+const versionsAt = `${at}.conversionReviewVersions`
+
+const refuseWebhook = ({ webhook }: Conversion): FieldError[] => {
   const why = 'should not be set when strategy is not set to Webhook'
-  const at = 'spec.conversion'
   return [
-    ...(webhook?.clientConfig === undefined ? [] : [forbidden(`${at}.webhookClientConfig`, why)]),
-    ...((webhook?.conversionReviewVersions ?? []).length === 0
-      ? []
-      : [forbidden(`${at}.conversionReviewVersions`, why)]),
+    ...(webhook?.clientConfig === undefined ? [] : [forbidden(configAt, why)]),
+    ...((webhook?.conversionReviewVersions ?? []).length === 0 ? [] : [forbidden(versionsAt, why)]),
   ]
 }
 
-export const validateConversion = (
-  conversion: CustomResourceDefinition['spec']['conversion'],
-): FieldError[] => {
+export const validateConversion = (conversion: Conversion | undefined): FieldError[] => {
   if (conversion === undefined) return []
   const { strategy, webhook } = conversion
-  if (!strategy) return [required('spec.conversion.strategy')]
-  if (strategy !== 'None' && strategy !== 'Webhook')
-    return [notSupported('spec.conversion.strategy', strategy, ['None', 'Webhook'])]
-  if (strategy === 'None') return refuseWebhook(webhook)
   const errors: FieldError[] = []
-  const at = 'spec.conversion.webhookClientConfig'
+  if (!strategy) errors.push(required(child(at, 'strategy')))
+  else if (strategy !== 'None' && strategy !== 'Webhook')
+    errors.push(notSupported(child(at, 'strategy'), strategy, ['None', 'Webhook']))
+  if (strategy !== 'Webhook') return [...errors, ...refuseWebhook(conversion)]
   const config = webhook?.clientConfig
-  if (config === undefined) errors.push(required(at, 'required when strategy is set to Webhook'))
-  else if ((config.url === undefined) === (config.service === undefined))
-    errors.push(required(at, 'exactly one of url or service is required'))
-  else if (config.url !== undefined)
-    errors.push(...validateWebhookUrl(config.url, child(at, 'url')))
+  errors.push(
+    ...(config === undefined
+      ? [required(configAt, 'required when strategy is set to Webhook')]
+      : webhookClientErrors(config, configAt)),
+  )
   const versions = webhook?.conversionReviewVersions ?? []
-  if (versions.length === 0) errors.push(required('spec.conversion.conversionReviewVersions'))
-  else if (!versions.some((v) => v === 'v1' || v === 'v1beta1'))
-    errors.push(
-      invalid(
-        'spec.conversion.conversionReviewVersions',
-        versions,
-        'must include at least one of v1, v1beta1',
-      ),
-    )
+  errors.push(
+    ...(versions.length === 0 ? [required(versionsAt)] : reviewVersionErrors(versions, versionsAt)),
+  )
   return errors
-}
-
-const validateWebhookUrl = (text: string, path: string): FieldError[] => {
-  const form = '; desired format: https://host[/path]'
-  let url: URL
-  try {
-    url = new URL(text)
-  } catch {
-    return [required(path, `url must be a valid URL: parse ${JSON.stringify(text)}${form}`)]
-  }
-  const scheme = url.protocol.slice(0, -1)
-  return scheme === 'https'
-    ? []
-    : [invalid(path, scheme, `'https' is the only allowed URL scheme${form}`)]
 }

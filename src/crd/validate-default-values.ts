@@ -1,37 +1,89 @@
 /** Defaults must themselves meet the schema that they stand in (upstream's structural defaulting validation). */
 
 import { child, type FieldError, index, invalid } from '#api/field-error.js'
-import { cloneJson, jsonEqual } from '#api/json-object.js'
+import { cloneJson, isJsonObject, jsonEqual } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
-import { applyDefaults, dropNulls } from './apply-defaults.js'
+import { DecodeError } from '#registry/decode/explain.js'
+import { coerceEmbedded, validateEmbedded } from './embedded.js'
 import { prune } from './prune.js'
-import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
-import { validateListSets, validateValue } from './validate-value.js'
+import { makeRuleChecker } from './rules/check-rules.js'
+import { RuleError } from './rules/compile-rule.js'
+import type { StructuralSchema } from './structural-schema.js'
+import { validateValue } from './validate-value.js'
 
-export const validateDefaultValues = (schema: StructuralSchema, path: string): FieldError[] => {
+/** `schema` is a root: its objects have a kind and an apiVersion, and so has a default of the whole. */
+export const validateDefaultValues = (schema: StructuralSchema, path: string): FieldError[] =>
+  validate({ ...schema, 'x-kubernetes-embedded-resource': true }, path, true)
+
+// Values of maps are not looked at, as upstream does not.
+const validate = (schema: StructuralSchema, path: string, isRoot = false): FieldError[] => {
   const errors: FieldError[] = []
   if (schema.default !== undefined && schema.default !== null)
-    errors.push(...defaultErrors(schema, schema.default, child(path, 'default')))
+    errors.push(...defaultErrors(schema, schema.default, child(path, 'default'), isRoot))
+  if (isJsonObject(schema.items))
+    errors.push(...validate(schema.items as StructuralSchema, child(path, 'items')))
   for (const [key, property] of Object.entries(schema.properties ?? {}))
-    errors.push(...validateDefaultValues(property, index(child(path, 'properties'), key)))
-  const valueSchema = valueSchemaOf(schema)
-  if (valueSchema !== undefined)
-    errors.push(...validateDefaultValues(valueSchema, child(path, 'additionalProperties')))
-  if (schema.items !== undefined)
-    errors.push(...validateDefaultValues(schema.items, child(path, 'items')))
+    errors.push(...validate(property, index(child(path, 'properties'), key)))
   return errors
 }
 
-const defaultErrors = (schema: StructuralSchema, value: JsonValue, path: string): FieldError[] => {
-  const pruned = cloneJson(value)
-  prune(pruned, schema, schema['x-kubernetes-embedded-resource'] === true)
-  if (!jsonEqual(pruned, value)) return [invalid(path, value, 'must not have unknown fields')]
-  dropNulls(pruned, schema)
-  applyDefaults(pruned, schema)
-  return [...validateValue(pruned, schema, ''), ...validateListSets(pruned, schema, '')].map(
-    (e) => ({
-      ...e,
-      field: e.field === '' || e.field === '<nil>' ? path : `${path}.${e.field}`,
+const defaultErrors = (
+  schema: StructuralSchema,
+  value: JsonValue,
+  path: string,
+  isRoot: boolean,
+): FieldError[] => {
+  const copy = cloneJson(value)
+  prune(copy, schema, schema['x-kubernetes-embedded-resource'] === true)
+  const unpruned = jsonEqual(copy, value)
+    ? []
+    : [invalid(path, value, 'must not have unknown fields')]
+  return [...unpruned, ...valueErrors(schema, value, path, isRoot)]
+}
+
+const valueErrors = (
+  schema: StructuralSchema,
+  value: JsonValue,
+  path: string,
+  isRoot: boolean,
+): FieldError[] => {
+  try {
+    coerceEmbedded(value, schema, path)
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error
+    const [field, body] = error.message.split(/: (.*)/s)
+    return [{ type: 'FieldValueInvalid', field: field!, body: body! }]
+  }
+  const embedded = validateEmbedded(value, schema, path)
+  if (embedded.length > 0) return embedded
+  const errors = validateValue(value, withoutIntOrString(schema), '')
+  if (errors.length > 0) return errors.map((e) => below(e, path))
+  try {
+    const rules = makeRuleChecker(schema, isRoot)
+    return (rules?.check(value, undefined) ?? []).map((e) => below(e, path))
+  } catch (error) {
+    // A rule that does not compile is told about where it stands.
+    if (error instanceof RuleError) return []
+    throw error
+  }
+}
+
+const below = (error: FieldError, path: string): FieldError => ({
+  ...error,
+  field: error.field === '' || error.field === '<nil>' ? path : `${path}.${error.field}`,
+})
+
+/** An int-or-string may have any default: upstream loses the word on this way. */
+const withoutIntOrString = (schema: StructuralSchema): StructuralSchema => {
+  const { 'x-kubernetes-int-or-string': _lost, ...rest } = schema
+  const each = <T>(record: Record<string, T>, map: (one: T) => T): Record<string, T> =>
+    Object.fromEntries(Object.entries(record).map(([key, one]) => [key, map(one)]))
+  return {
+    ...rest,
+    ...(rest.properties && { properties: each(rest.properties, withoutIntOrString) }),
+    ...(rest.items && { items: withoutIntOrString(rest.items) }),
+    ...(isJsonObject(rest.additionalProperties) && {
+      additionalProperties: withoutIntOrString(rest.additionalProperties as StructuralSchema),
     }),
-  )
+  }
 }

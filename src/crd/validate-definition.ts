@@ -1,7 +1,6 @@
 /** Validation of a CustomResourceDefinition in upstream's order (apiextensions, pkg/apis/apiextensions/validation). */
 import {
   child,
-  duplicate,
   type FieldError,
   forbidden,
   index,
@@ -9,6 +8,7 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
+import { jsonEqual } from '#api/json-object.js'
 import { isDns1035Label, isDns1123Subdomain } from '#api/names.js'
 import {
   type CustomResourceDefinition,
@@ -16,28 +16,38 @@ import {
   type DefinitionVersion,
   isSharedByVersions,
   isTrue,
-  type PrinterColumn,
 } from './definition.js'
 import { validateRules } from './rules/validate-rules.js'
 import type { StructuralSchema } from './structural-schema.js'
 import { validateConversion } from './validate-conversion.js'
 import { validateDefaultValues } from './validate-default-values.js'
+import { validateColumn, validateSelectableFields, validateSubresources } from './validate-parts.js'
 import { validateStructure } from './validate-structure.js'
-import { hasStructuralForm, validateWords } from './validate-words.js'
+import { validateWords, withoutStructuralForm } from './validate-words.js'
 
-/** Everything that a create checks beside metadata. `isUpdate` looks at the stored state as well. */
-export const validateDefinition = (definition: CustomResourceDefinition): FieldError[] => {
-  const { spec, metadata } = definition
-  const errors: FieldError[] = []
-  if (metadata.name !== `${spec.names.plural}.${spec.group}`)
-    errors.push(invalid('metadata.name', metadata.name, 'must be spec.names.plural+"."+spec.group'))
-  errors.push(...validateSpec(definition))
-  errors.push(...validateStoredVersions(definition))
-  errors.push(...validateApproval(definition))
-  return errors
+/** Everything that a create checks beside metadata. */
+export const validateDefinition = (definition: CustomResourceDefinition): FieldError[] => [
+  ...validateName(definition),
+  ...validateSpec(definition),
+  ...validateStoredVersions(definition),
+  ...validateApproval(definition),
+]
+
+/** The rule for names holds for the prefix of a generated one as well. */
+const validateName = ({ spec, metadata }: CustomResourceDefinition): FieldError[] => {
+  const wanted = `${spec.names.plural}.${spec.group}`
+  return (['generateName', 'name'] as const).flatMap((field) => {
+    const name = metadata[field]
+    return name && name !== wanted
+      ? [invalid(`metadata.${field}`, name, 'must be spec.names.plural+"."+spec.group')]
+      : []
+  })
 }
 
-const validateSpec = ({ spec }: CustomResourceDefinition): FieldError[] => {
+const validateSpec = (
+  { spec }: CustomResourceDefinition,
+  previous?: CustomResourceDefinition,
+): FieldError[] => {
   const errors = [...validateGroup(spec.group)]
   if (!spec.scope) errors.push(required('spec.scope'))
   else if (spec.scope !== 'Cluster' && spec.scope !== 'Namespaced')
@@ -54,9 +64,12 @@ const validateSpec = ({ spec }: CustomResourceDefinition): FieldError[] => {
   for (const [i, version] of versions.entries())
     if (version.schema?.openAPIV3Schema === undefined)
       errors.push(required(`spec.versions[${i}].schema.openAPIV3Schema`))
+  const parts = partsOf(versions, previous?.spec.versions ?? [])
+  for (const [i, version] of versions.entries())
+    errors.push(...validateVersion(version, i), ...parts.ofVersion(version, i))
   errors.push(...validateVersionList(versions))
   errors.push(...validateNames(spec.names))
-  errors.push(...validateVersionParts(versions))
+  errors.push(...parts.shared())
   errors.push(...validateConversion(spec.conversion))
   return errors
 }
@@ -64,7 +77,7 @@ const validateSpec = ({ spec }: CustomResourceDefinition): FieldError[] => {
 const validateGroup = (group: string): FieldError[] => {
   if (!group) return [required('spec.group')]
   const wrong = isDns1123Subdomain(group)
-  if (wrong.length > 0) return wrong.map((why) => invalid('spec.group', group, why))
+  if (wrong.length > 0) return [invalid('spec.group', group, wrong.join(','))]
   return group.split('.').length < 2
     ? [invalid('spec.group', group, 'should be a domain with at least one dot')]
     : []
@@ -91,14 +104,18 @@ const internalVersions = (versions: readonly DefinitionVersion[]): object[] => {
   }))
 }
 
+const validateVersion = (version: DefinitionVersion, i: number): FieldError[] => {
+  const wrong = isDns1035Label(version.name)
+  return [
+    ...(wrong.length > 0
+      ? [invalid(`spec.versions[${i}].name`, version.name, wrong.join(','))]
+      : []),
+    ...validateDeprecation(version, `spec.versions[${i}].deprecationWarning`),
+  ]
+}
+
 const validateVersionList = (versions: readonly DefinitionVersion[]): FieldError[] => {
   const errors: FieldError[] = []
-  for (const [i, version] of versions.entries()) {
-    for (const why of isDns1035Label(version.name))
-      errors.push(invalid(`spec.versions[${i}].name`, version.name, why))
-    if (version.deprecationWarning !== undefined)
-      errors.push(...validateDeprecation(version, `spec.versions[${i}].deprecationWarning`))
-  }
   const whole = internalVersions(versions)
   if (new Set(versions.map((v) => v.name)).size !== versions.length)
     errors.push(invalid('spec.versions', whole, 'must contain unique version names'))
@@ -106,33 +123,36 @@ const validateVersionList = (versions: readonly DefinitionVersion[]): FieldError
     errors.push(
       invalid('spec.versions', whole, 'must have exactly one version marked as storage version'),
     )
-  const first = versions[0]?.name
-  if (first)
-    for (const why of isDns1035Label(first)) errors.push(invalid('spec.version', first, why))
+  const first = versions[0]?.name ?? ''
+  const wrong = first === '' ? [] : isDns1035Label(first)
+  if (wrong.length > 0) errors.push(invalid('spec.version', first, wrong.join(',')))
   return errors
 }
 
 const validateDeprecation = (version: DefinitionVersion, path: string): FieldError[] => {
-  const text = version.deprecationWarning!
+  const text = version.deprecationWarning
+  if (text === undefined) return []
   if (!version.deprecated) return [invalid(path, text, 'can only be set for deprecated versions')]
-  if (text.length > 256) return [{ ...invalid(path, text, 'must be <= 256 characters long') }]
-  if (text.length === 0) return [invalid(path, text, 'must not be an empty string')]
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: upstream refuses what does not print
-  return /[\u0000-\u001f\u007f]/.test(text)
-    ? [
-        invalid(
-          path,
-          text,
-          'must only contain printable UTF-8 characters; non-printable character found',
-        ),
-      ]
-    : []
+  const errors: FieldError[] = []
+  if (Buffer.byteLength(text) > 256)
+    errors.push(invalid(path, text, 'must be <= 256 characters long'))
+  if (text.length === 0) errors.push(invalid(path, text, 'must not be an empty string'))
+  // What Go's unicode.IsPrint says: letters, marks, numbers, punctuation, symbols and the plain space.
+  const unprintable = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.exec(text)
+  if (unprintable !== null) {
+    const at = Buffer.byteLength(text.slice(0, unprintable.index))
+    const why = `must only contain printable UTF-8 characters; non-printable character found at index ${at}`
+    errors.push(invalid(path, text, why))
+  }
+  return errors
 }
 
-const mixedCase = (name: string): string[] =>
-  isDns1035Label(name.toLowerCase()).map(
-    (why) => `may have mixed case, but should otherwise match: ${why}`,
-  )
+const mixedCase = (name: string): string[] => {
+  const wrong = isDns1035Label(name.toLowerCase())
+  return wrong.length === 0
+    ? []
+    : [`may have mixed case, but should otherwise match: ${wrong.join(',')}`]
+}
 
 const validateNames = (names: DefinitionNames): FieldError[] => {
   const errors: FieldError[] = []
@@ -140,153 +160,96 @@ const validateNames = (names: DefinitionNames): FieldError[] => {
   for (const name of ['plural', 'singular', 'kind', 'listKind'] as const)
     if (!names[name]) errors.push(required(at(name)))
   const check = (path: string, value: string | undefined, rule: (v: string) => string[]) => {
-    if (value) for (const why of rule(value)) errors.push(invalid(path, value, why))
+    const wrong = value ? rule(value) : []
+    if (wrong.length > 0) errors.push(invalid(path, value, wrong.join(',')))
   }
   check(at('plural'), names.plural, isDns1035Label)
   check(at('singular'), names.singular, isDns1035Label)
   check(at('kind'), names.kind, mixedCase)
   check(at('listKind'), names.listKind, mixedCase)
-  for (const list of ['shortNames', 'categories'] as const) {
-    if (list === 'shortNames' && names.kind && names.kind === names.listKind)
-      errors.push(invalid(at('listKind'), names.listKind, 'kind and listKind may not be the same'))
-    for (const [i, name] of (names[list] ?? []).entries())
-      for (const why of isDns1035Label(name)) errors.push(invalid(index(at(list), i), name, why))
-  }
-  return errors
-}
-
-const validateVersionParts = (versions: readonly DefinitionVersion[]): FieldError[] => {
-  const errors: FieldError[] = []
-  const each = (
-    part: 'schema' | 'subresources' | 'additionalPrinterColumns' | 'selectableFields',
-    topName: string,
-    validate: (version: DefinitionVersion, path: string) => FieldError[],
-  ) => {
-    if (versions.length === 0) return
-    if (isSharedByVersions(versions, part)) {
-      errors.push(...validate(versions[0]!, child('spec', topName)))
-      return
+  const checkEach = (path: string, list: readonly string[] | undefined) => {
+    for (const [i, name] of (list ?? []).entries()) {
+      const wrong = isDns1035Label(name)
+      if (wrong.length > 0) errors.push(invalid(index(path, i), name, wrong.join(',')))
     }
-    for (const [i, version] of versions.entries())
-      errors.push(...validate(version, `spec.versions[${i}].${part}`))
   }
-  each('schema', 'validation', (version, path) => {
-    const schema = version.schema?.openAPIV3Schema
-    return schema === undefined ? [] : validateSchema(schema, child(path, 'openAPIV3Schema'))
-  })
-  each('subresources', 'subresources', validateSubresources)
-  each('additionalPrinterColumns', 'additionalPrinterColumns', (version, path) =>
-    (version.additionalPrinterColumns ?? []).flatMap((c, i) => validateColumn(c, index(path, i))),
-  )
-  each('selectableFields', 'selectableFields', validateSelectableFields)
+  checkEach(at('shortNames'), names.shortNames)
+  if (names.kind && names.kind === names.listKind)
+    errors.push(invalid(at('listKind'), names.listKind, 'kind and listKind may not be the same'))
+  checkEach(at('categories'), names.categories)
   return errors
 }
 
-/** The schema of one version; `path` ends in openAPIV3Schema. */
-const validateSchema = (schema: StructuralSchema, path: string): FieldError[] => {
+type Part = 'schema' | 'subresources' | 'additionalPrinterColumns' | 'selectableFields'
+
+const partNames: readonly { part: Part; topName: string }[] = [
+  { part: 'schema', topName: 'validation' },
+  { part: 'subresources', topName: 'subresources' },
+  { part: 'additionalPrinterColumns', topName: 'additionalPrinterColumns' },
+  { part: 'selectableFields', topName: 'selectableFields' },
+]
+
+/** Parts that all versions share are looked at once, at the top; the others with their version. */
+const partsOf = (
+  versions: readonly DefinitionVersion[],
+  previous: readonly DefinitionVersion[],
+) => {
+  const validate = (part: Part, version: DefinitionVersion, path: string): FieldError[] => {
+    switch (part) {
+      case 'schema': {
+        const schema = version.schema?.openAPIV3Schema
+        const before = previous.find((v) => v.name === version.name)?.schema?.openAPIV3Schema
+        const isUnchanged = before !== undefined && jsonEqual(schema as object, before as object)
+        return schema === undefined
+          ? []
+          : validateSchema(schema, child(path, 'openAPIV3Schema'), isUnchanged)
+      }
+      case 'subresources':
+        return validateSubresources(version, path)
+      case 'additionalPrinterColumns':
+        return (version.additionalPrinterColumns ?? []).flatMap((c, i) =>
+          validateColumn(c, index(path, i)),
+        )
+      case 'selectableFields': {
+        const before = previous.find((v) => v.name === version.name)?.selectableFields
+        return validateSelectableFields(version, path, before)
+      }
+    }
+  }
+  const own = partNames.filter(({ part }) => !isSharedByVersions(versions, part))
+  return {
+    ofVersion: (version: DefinitionVersion, i: number): FieldError[] =>
+      own.flatMap(({ part }) => validate(part, version, `spec.versions[${i}].${part}`)),
+    shared: (): FieldError[] =>
+      versions.length === 0
+        ? []
+        : partNames
+            .filter((one) => !own.includes(one))
+            .flatMap(({ part, topName }) => validate(part, versions[0]!, child('spec', topName))),
+  }
+}
+
+/** The schema of one version; `path` ends in openAPIV3Schema. What an update leaves alone keeps its costs. */
+const validateSchema = (
+  schema: StructuralSchema,
+  path: string,
+  isUnchanged: boolean,
+): FieldError[] => {
+  const errors: FieldError[] = []
   if (schema.nullable === true)
-    return [forbidden(child(path, 'nullable'), 'nullable cannot be true at the root')]
-  const words = validateWords(schema, path, { isRoot: true })
-  // What has no structural form is only told what it may not say.
-  const structure = hasStructuralForm(schema) ? validateStructure(schema, path) : []
-  if (structure.length > 0 || words.length > 0) return [...structure, ...words]
-  return [...validateRules(schema, path), ...validateDefaultValues(schema, path)]
-}
-
-const isPathUnder = (path: string, roots: readonly string[]): boolean =>
-  roots.some((root) => path.startsWith(`${root}.`))
-
-const noSimplePath = 'must be a simple json path starting with .'
-
-const validateSubresources = (version: DefinitionVersion, path: string): FieldError[] => {
-  const scale = version.subresources?.scale
-  if (scale === undefined) return []
-  const errors: FieldError[] = []
-  const at = (name: string) => child(path, 'scale', name)
-  const check = (name: 'specReplicasPath' | 'statusReplicasPath', root: string) => {
-    const value = scale[name]
-    if (!value) errors.push(required(at(name)))
-    else if (!value.startsWith('.')) errors.push(invalid(at(name), value, noSimplePath))
-    else if (!isPathUnder(value, [root]))
-      errors.push(invalid(at(name), value, `should be a json path under ${root}`))
+    errors.push(forbidden(child(path, 'nullable'), 'nullable cannot be true at the root'))
+  const formless = withoutStructuralForm(schema)
+  let structure: FieldError[] = []
+  if (formless === undefined) {
+    structure = validateStructure(schema, path)
+    if (structure.length === 0) structure = validateDefaultValues(schema, path)
   }
-  check('specReplicasPath', '.spec')
-  check('statusReplicasPath', '.status')
-  const selector = scale.labelSelectorPath
-  if (selector && !selector.startsWith('.'))
-    errors.push(invalid(at('labelSelectorPath'), selector, noSimplePath))
-  else if (selector && !isPathUnder(selector, ['.spec', '.status']))
-    errors.push(
-      invalid(
-        at('labelSelectorPath'),
-        selector,
-        'should be a json path under either .spec or .status',
-      ),
-    )
-  return errors
-}
-
-const columnTypes = ['boolean', 'date', 'integer', 'number', 'string']
-const columnFormats = ['byte', 'date', 'date-time', 'double', 'float', 'int32', 'int64', 'password']
-
-const validateColumn = (column: PrinterColumn, path: string): FieldError[] => {
-  const errors: FieldError[] = []
-  if (!column.name) errors.push(required(child(path, 'name')))
-  if (!column.type)
-    errors.push(required(child(path, 'type'), `must be one of ${columnTypes.join(',')}`))
-  else if (!columnTypes.includes(column.type))
-    errors.push(
-      invalid(child(path, 'type'), column.type, `must be one of ${columnTypes.join(',')}`),
-    )
-  if (column.format && !columnFormats.includes(column.format))
-    errors.push(
-      invalid(child(path, 'format'), column.format, `must be one of ${columnFormats.join(',')}`),
-    )
-  if (!column.jsonPath) errors.push(required(child(path, 'JSONPath')))
-  else if (!column.jsonPath.startsWith('.'))
-    errors.push(
-      invalid(
-        child(path, 'JSONPath'),
-        column.jsonPath,
-        'must be a simple json path starting with .',
-      ),
-    )
-  return errors
-}
-
-/** The schema of a simple path such as `.spec.a`; undefined when it leads nowhere. */
-const schemaAt = (schema: StructuralSchema, path: string): StructuralSchema | undefined => {
-  let at: StructuralSchema | undefined = schema
-  for (const name of path.split('.').slice(1)) at = at?.properties?.[name]
-  return at
-}
-
-const validateSelectableFields = (version: DefinitionVersion, path: string): FieldError[] => {
-  const schema = version.schema?.openAPIV3Schema
-  const seen = new Set<string>()
-  return (version.selectableFields ?? []).flatMap(({ jsonPath }, i) => {
-    const at = child(index(path, i), 'jsonPath')
-    if (!jsonPath) return [required(at)]
-    if (!/^[.[]/.test(jsonPath)) {
-      const got = /^[^.[]*/.exec(jsonPath)![0]
-      return [invalid(at, jsonPath, `is an invalid path: expected [ or . but got: ${got}`)]
-    }
-    const found =
-      schema && !jsonPath.startsWith('.metadata') ? schemaAt(schema, jsonPath) : undefined
-    if (found === undefined)
-      return [invalid(at, jsonPath, 'is an invalid path: does not refer to a valid field')]
-    if (!['string', 'boolean', 'integer'].includes(found.type ?? ''))
-      return [
-        invalid(
-          at,
-          jsonPath,
-          'must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.',
-        ),
-      ]
-    if (seen.has(jsonPath)) return [duplicate(at, jsonPath)]
-    seen.add(jsonPath)
-    return []
-  })
+  errors.push(...structure)
+  const words = validateWords(schema, path)
+  errors.push(...words)
+  if (formless === undefined && structure.length === 0)
+    errors.push(...validateRules(schema, path, { after: words, isUnchanged }))
+  return errors.length === 0 && formless !== undefined ? [invalid(path, '', formless)] : errors
 }
 
 const validateStoredVersions = ({ spec, status }: CustomResourceDefinition): FieldError[] => {
@@ -294,47 +257,60 @@ const validateStoredVersions = ({ spec, status }: CustomResourceDefinition): Fie
   const at = 'status.storedVersions'
   if (stored.length === 0) return [invalid(at, null, 'must have at least one stored version')]
   const errors: FieldError[] = []
-  const names = (spec.versions ?? []).map((v) => v.name)
-  for (const [i, name] of stored.entries())
-    if (!names.includes(name))
-      errors.push(
-        invalid(
-          index(at, i),
-          name,
-          `missing from spec.versions; ${name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${name} and removes ${name} from status.storedVersions`,
-        ),
-      )
-  // With several storage versions by mistake, upstream asks for the last one.
-  const storage = spec.versions.filter((v) => v.storage).at(-1)?.name
-  if (errors.length === 0 && storage !== undefined && !stored.includes(storage))
-    errors.push(invalid(at, stored, `must have the storage version ${storage}`))
+  const unseen = new Map(stored.map((name, i) => [name, i]))
+  // A version that stands there twice is found once: upstream crosses names out.
+  for (const { name, storage } of spec.versions ?? []) {
+    if (storage && !unseen.has(name))
+      errors.push(invalid(at, stored, `must have the storage version ${name}`))
+    unseen.delete(name)
+  }
+  for (const [name, i] of unseen)
+    errors.push(
+      invalid(
+        index(at, i),
+        name,
+        `missing from spec.versions; ${name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${name} and removes ${name} from status.storedVersions`,
+      ),
+    )
   return errors
 }
 
 const approvalAnnotation = 'api-approved.kubernetes.io'
 
-/** Groups of the community need an approval (KEP-2337). */
-const validateApproval = ({ spec, metadata }: CustomResourceDefinition): FieldError[] => {
-  const group = spec.group ?? ''
-  const isProtected = /(^|\.)(k8s|kubernetes)\.io$/.test(group)
-  if (!isProtected) return []
+type Approval = 'missing' | 'bypassed' | 'approved' | 'invalid'
+
+const approvalOf = ({ metadata }: CustomResourceDefinition): Approval => {
+  const value = metadata.annotations?.[approvalAnnotation]
+  if (!value) return 'missing'
+  if (value.startsWith('unapproved')) return 'bypassed'
+  return /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]+/i.test(value) ? 'approved' : 'invalid'
+}
+
+/** Groups of the community need an approval (KEP-2337); an update is asked when its answer is another one. */
+const validateApproval = (
+  next: CustomResourceDefinition,
+  previous?: CustomResourceDefinition,
+): FieldError[] => {
+  if (!/(^|\.)(k8s|kubernetes)\.io$/.test(next.spec.group ?? '')) return []
+  const approval = approvalOf(next)
+  if (previous !== undefined && approval === approvalOf(previous)) return []
   const at = index('metadata.annotations', approvalAnnotation)
   const see = 'see https://github.com/kubernetes/enhancements/pull/1111'
   const must = `protected groups must have approval annotation "${approvalAnnotation}"`
-  const value = metadata.annotations?.[approvalAnnotation]
-  if (!value) return [required(at, `${must}, ${see}`)]
-  if (value.startsWith('unapproved') || /^https?:\/\/[^/]+/.test(value)) return []
+  if (approval === 'missing') return [required(at, `${must}, ${see}`)]
+  if (approval !== 'invalid') return []
+  const value = next.metadata.annotations![approvalAnnotation]
   return [
     invalid(at, value, `${must} with either a URL or a reason starting with "unapproved", ${see}`),
   ]
 }
 
-/** What may not change once a definition is established. */
+/** What may not change, and less strict in what the old definition did not meet either. */
 export const validateDefinitionUpdate = (
   next: CustomResourceDefinition,
   previous: CustomResourceDefinition,
 ): FieldError[] => {
-  const errors: FieldError[] = []
+  const errors = validateSpec(next, previous)
   const immutable = (path: string, now: unknown, old: unknown) => {
     if (now !== old) errors.push(invalid(path, now, 'field is immutable'))
   }
@@ -344,9 +320,5 @@ export const validateDefinitionUpdate = (
   }
   immutable('spec.group', next.spec.group, previous.spec.group)
   immutable('spec.names.plural', next.spec.names.plural, previous.spec.names.plural)
-  const own = validateDefinition(next).filter(
-    // The name follows from the two immutable fields; upstream says it there only.
-    (e) => e.field !== 'metadata.name',
-  )
-  return [...errors, ...own]
+  return [...errors, ...validateStoredVersions(next), ...validateApproval(next, previous)]
 }

@@ -2,24 +2,17 @@
  * What makes a schema structural (upstream's ValidateStructural): every field has a type, and the combinations
  * (allOf, anyOf, oneOf, not) only restrict values. Errors come sorted, as upstream sorts them.
  */
-import {
-  child,
-  type FieldError,
-  forbidden,
-  index,
-  invalid,
-  notSupported,
-  required,
-} from '#api/field-error.js'
+import { child, type FieldError, forbidden, index, invalid, required } from '#api/field-error.js'
+import { getOwn, jsonEqual } from '#api/json-object.js'
+import type { JsonValue } from '#api/object.js'
+import { compilePattern } from '#cel/patterns.js'
 import type { StructuralSchema } from './structural-schema.js'
 
 type Level = 'root' | 'item' | 'field'
 
-const types = ['array', 'boolean', 'integer', 'number', 'object', 'string']
-
 export const validateStructure = (schema: StructuralSchema, path: string): FieldError[] =>
-  invariants(schema, 'root', path).sort((a, b) =>
-    `${a.field}: ${a.body}` < `${b.field}: ${b.body}` ? -1 : 1,
+  [...invariants(schema, 'root', path), ...branchesComplete(schema, schema, path, path)].sort(
+    (a, b) => (`${a.field}: ${a.body}` < `${b.field}: ${b.body}` ? -1 : 1),
   )
 
 const missingType: Record<Level, string> = {
@@ -30,38 +23,43 @@ const missingType: Record<Level, string> = {
 
 const invariants = (s: StructuralSchema, level: Level, path: string): FieldError[] => {
   const errors: FieldError[] = []
-  if (s.items !== undefined && !Array.isArray(s.items))
-    errors.push(...invariants(s.items, 'item', child(path, 'items')))
+  if (s.type === 'array' && s.items === undefined)
+    errors.push(required(child(path, 'items'), 'must be specified'))
+  if (s.items !== undefined) errors.push(...invariants(s.items, 'item', child(path, 'items')))
   for (const [key, property] of Object.entries(s.properties ?? {}))
     errors.push(...invariants(property, 'field', index(child(path, 'properties'), key)))
+  if (s.additionalProperties !== undefined && level === 'root')
+    errors.push(forbidden(child(path, 'additionalProperties'), 'must not be used at the root'))
   if (typeof s.additionalProperties === 'object')
     errors.push(...invariants(s.additionalProperties, 'field', child(path, 'additionalProperties')))
-  if (s.type && !types.includes(s.type))
-    errors.push(notSupported(child(path, 'type'), s.type, types))
+  errors.push(...extensionErrors(s, path), ...valueWords(s, path))
   errors.push(...typeErrors(s, level, path), ...embeddedErrors(s, path))
-  errors.push(...nestedBranches(s, path))
-  if (level === 'root' || s['x-kubernetes-embedded-resource'] === true)
-    errors.push(...resourceFieldErrors(s, path))
+  errors.push(...resourceFieldErrors(s, level, path))
   return errors
+}
+
+const extensionErrors = (s: StructuralSchema, path: string): FieldError[] => {
+  if (s['x-kubernetes-int-or-string'] !== true) return []
+  return (['x-kubernetes-preserve-unknown-fields', 'x-kubernetes-embedded-resource'] as const)
+    .filter((word) => s[word] === true)
+    .map((word) =>
+      invalid(child(path, word), true, 'must be false if x-kubernetes-int-or-string is true'),
+    )
 }
 
 const typeErrors = (s: StructuralSchema, level: Level, path: string): FieldError[] => {
   const at = child(path, 'type')
+  const errors: FieldError[] = []
   if (s['x-kubernetes-embedded-resource'] === true && s.type !== 'object') {
     const why = 'must be object if x-kubernetes-embedded-resource is true'
-    return [s.type ? invalid(at, s.type, why) : required(at, why)]
-  }
-  if (!s.type) {
-    const open =
-      level !== 'root' &&
-      (s['x-kubernetes-int-or-string'] === true ||
-        s['x-kubernetes-preserve-unknown-fields'] === true)
-    return open ? [] : [required(at, missingType[level])]
-  }
-  const errors: FieldError[] = []
-  if (s.type === 'array' && s.items === undefined)
-    errors.push(required(child(path, 'items'), 'must be specified'))
-  if (level === 'root' && s.type !== 'object')
+    errors.push(s.type ? invalid(at, s.type, why) : required(at, why))
+  } else if (
+    !s.type &&
+    s['x-kubernetes-int-or-string'] !== true &&
+    s['x-kubernetes-preserve-unknown-fields'] !== true
+  )
+    errors.push(required(at, missingType[level]))
+  if (level === 'root' && s.type && s.type !== 'object')
     errors.push(invalid(at, s.type, 'must be object at the root'))
   return errors
 }
@@ -87,23 +85,37 @@ const embeddedErrors = (s: StructuralSchema, path: string): FieldError[] => {
   return errors
 }
 
-const resourceFieldErrors = (s: StructuralSchema, path: string): FieldError[] => {
-  const at = (name: string) => index(child(path, 'properties'), name)
-  const errors = ['kind', 'apiVersion'].flatMap((name) => {
-    const type = s.properties?.[name]?.type
-    return type !== undefined && type !== 'string'
-      ? [invalid(child(at(name), 'type'), type, 'must be string')]
-      : []
-  })
-  const metadata = s.properties?.metadata
-  if (metadata === undefined) return errors
-  if (metadata.type !== 'object')
-    errors.push(invalid(child(at('metadata'), 'type'), metadata.type ?? '', 'must be object'))
-  const names = Object.keys(metadata.properties ?? {})
-  if (
-    s['x-kubernetes-embedded-resource'] !== true &&
-    names.some((n) => n !== 'name' && n !== 'generateName')
+/** What a schema may say of metadata: its type, a default, and the two names. */
+const saysMoreThanNames = (metadata: StructuralSchema): boolean => {
+  const { type: _t, default: _d, properties = {}, ...more } = metadata
+  return (
+    Object.values(more).some(isSaid) ||
+    Object.keys(properties).some((name) => name !== 'name' && name !== 'generateName')
   )
+}
+
+/** Zero values are as good as absent in Go. */
+const isSaid = (word: unknown): boolean =>
+  word !== undefined &&
+  word !== null &&
+  word !== false &&
+  word !== '' &&
+  !(Array.isArray(word) && word.length === 0)
+
+const resourceFieldErrors = (s: StructuralSchema, level: Level, path: string): FieldError[] => {
+  const isResource = level === 'root' || s['x-kubernetes-embedded-resource'] === true
+  const at = (name: string) => index(child(path, 'properties'), name)
+  const errors: FieldError[] = []
+  const mustBe = (name: string, type: string) => {
+    const property = getOwn(s.properties, name)
+    if (isResource && property !== undefined && property.type !== type)
+      errors.push(invalid(child(at(name), 'type'), property.type ?? '', `must be ${type}`))
+  }
+  mustBe('kind', 'string')
+  mustBe('apiVersion', 'string')
+  mustBe('metadata', 'object')
+  const metadata = getOwn(s.properties, 'metadata')
+  if (level === 'root' && metadata !== undefined && saysMoreThanNames(metadata))
     errors.push(
       forbidden(
         at('metadata'),
@@ -113,26 +125,36 @@ const resourceFieldErrors = (s: StructuralSchema, path: string): FieldError[] =>
   return errors
 }
 
-/** The two forms in which an int-or-string may spell out its types. */
+/** The form in which an int-or-string may spell out its types. */
 const spellsIntOrString = (branches: readonly StructuralSchema[] | undefined): boolean =>
-  branches?.length === 2 && branches[0]?.type === 'integer' && branches[1]?.type === 'string'
+  branches !== undefined &&
+  jsonEqual(branches as JsonValue, [{ type: 'integer' }, { type: 'string' }])
 
-const nestedBranches = (s: StructuralSchema, path: string): FieldError[] => {
-  const intOrString = s['x-kubernetes-int-or-string'] === true
+/** Words that restrict values: a pattern, and the branches of combinations. */
+const valueWords = (s: StructuralSchema, path: string, skipsAnyOf = false): FieldError[] => {
   const errors: FieldError[] = []
-  const each = (word: 'allOf' | 'anyOf' | 'oneOf') => {
-    for (const [i, branch] of (s[word] ?? []).entries()) {
-      const at = index(child(path, word), i)
-      if (intOrString && word === 'anyOf' && spellsIntOrString(s.anyOf)) continue
-      if (intOrString && word === 'allOf' && i === 0 && spellsIntOrString(branch.anyOf)) continue
-      errors.push(...nested(branch, at))
-    }
+  if (!skipsAnyOf && !spellsIntOrString(s.anyOf))
+    for (const [i, branch] of (s.anyOf ?? []).entries())
+      errors.push(...nested(branch, index(child(path, 'anyOf'), i)))
+  for (const [i, branch] of (s.allOf ?? []).entries()) {
+    const spells = i === 0 && spellsIntOrString(branch.anyOf)
+    errors.push(...nested(branch, index(child(path, 'allOf'), i), spells))
   }
-  each('allOf')
-  each('anyOf')
-  each('oneOf')
+  for (const [i, branch] of (s.oneOf ?? []).entries())
+    errors.push(...nested(branch, index(child(path, 'oneOf'), i)))
   if (s.not !== undefined) errors.push(...nested(s.not, child(path, 'not')))
-  return errors
+  return [...errors, ...patternErrors(s, path)]
+}
+
+const patternErrors = ({ pattern }: StructuralSchema, path: string): FieldError[] => {
+  if (!pattern) return []
+  try {
+    compilePattern(pattern)
+    return []
+  } catch (err) {
+    const why = `must be a valid regular expression, but isn't: ${(err as Error).message}`
+    return [invalid(child(path, 'pattern'), pattern, why)]
+  }
 }
 
 // Words that shape the data: they belong to the structure, not into a combination.
@@ -145,7 +167,7 @@ const falseWords = [
   'x-kubernetes-preserve-unknown-fields',
 ] as const
 
-const nested = (s: StructuralSchema, path: string): FieldError[] => {
+const nested = (s: StructuralSchema, path: string, skipsAnyOf = false): FieldError[] => {
   const errors: FieldError[] = []
   const words = s as unknown as Record<string, unknown>
   for (const word of emptyWords)
@@ -171,5 +193,68 @@ const nested = (s: StructuralSchema, path: string): FieldError[] => {
   if (s.items !== undefined) errors.push(...nested(s.items, child(path, 'items')))
   for (const [key, property] of Object.entries(s.properties ?? {}))
     errors.push(...nested(property, index(child(path, 'properties'), key)))
-  return [...errors, ...nestedBranches(s, path)]
+  if (getOwn(s.properties, 'metadata') !== undefined)
+    errors.push(
+      forbidden(
+        index(child(path, 'properties'), 'metadata'),
+        'must not be specified in a nested context',
+      ),
+    )
+  return [...errors, ...nestedWords(s, path, skipsAnyOf)]
+}
+
+// Below a combination no branch may spell out an int-or-string.
+const nestedWords = (s: StructuralSchema, path: string, skipsAnyOf: boolean): FieldError[] => {
+  const errors: FieldError[] = []
+  for (const word of ['anyOf', 'allOf', 'oneOf'] as const)
+    if (word !== 'anyOf' || !skipsAnyOf)
+      for (const [i, branch] of (s[word] ?? []).entries())
+        errors.push(...nested(branch, index(child(path, word), i)))
+  if (s.not !== undefined) errors.push(...nested(s.not, child(path, 'not')))
+  return [...errors, ...patternErrors(s, path)]
+}
+
+/** What a combination says of a field, the structure has to name as well (upstream's completeness). */
+const branchesComplete = (
+  s: StructuralSchema,
+  structure: StructuralSchema,
+  structurePath: string,
+  path: string,
+): FieldError[] => {
+  const errors: FieldError[] = []
+  if (s.not !== undefined)
+    errors.push(...branchComplete(s.not, structure, structurePath, child(path, 'not')))
+  for (const word of ['allOf', 'anyOf', 'oneOf'] as const)
+    for (const [i, branch] of (s[word] ?? []).entries())
+      errors.push(...branchComplete(branch, structure, structurePath, index(child(path, word), i)))
+  return errors
+}
+
+const branchComplete = (
+  branch: StructuralSchema,
+  structure: StructuralSchema | undefined,
+  structurePath: string,
+  path: string,
+): FieldError[] => {
+  if (structure === undefined) return [required(structurePath, `because it is defined in ${path}`)]
+  const errors = branchesComplete(branch, structure, structurePath, path)
+  if (branch.items !== undefined)
+    errors.push(
+      ...branchComplete(
+        branch.items,
+        structure.items,
+        child(structurePath, 'items'),
+        child(path, 'items'),
+      ),
+    )
+  for (const [key, property] of Object.entries(branch.properties ?? {}))
+    errors.push(
+      ...branchComplete(
+        property,
+        getOwn(structure.properties, key),
+        index(child(structurePath, 'properties'), key),
+        index(child(path, 'properties'), key),
+      ),
+    )
+  return errors
 }

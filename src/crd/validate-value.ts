@@ -4,7 +4,6 @@
  */
 
 import {
-  duplicate,
   type FieldError,
   invalid,
   notSupported,
@@ -12,21 +11,40 @@ import {
   tooLong,
   tooMany,
 } from '#api/field-error.js'
+import { formatDouble } from '#api/go-number.js'
 import { getOwn, isJsonObject, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { matchesPattern } from '#cel/patterns.js'
-import { matchesFormat } from './formats.js'
+import { isKnownFormat, matchesFormat } from './formats.js'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 
-const isInteger = (value: unknown): boolean =>
-  typeof value === 'bigint' || (typeof value === 'number' && Number.isInteger(value))
+/** What a validator found, and how many of its checks held: the branch of a combination that fits best is told about. */
+interface Result {
+  readonly errors: FieldError[]
+  matches: number
+}
+
+/** Upstream does not say the same thing twice. */
+const merge = (into: Result, { errors, matches }: Result): void => {
+  into.matches += matches
+  for (const error of errors) {
+    const isSaid = into.errors.some((e) => e.field === error.field && e.body === error.body)
+    if (!isSaid) into.errors.push(error)
+  }
+}
+
+const resultOf = (errors: FieldError[], matches = 0): Result => ({ errors, matches })
+
+/** An integer in Go; what has no fraction and is beyond what a float64 counts exactly, was written as a float. */
+const isGoInteger = (value: unknown): boolean =>
+  typeof value === 'bigint' || (typeof value === 'number' && Number.isSafeInteger(value))
 
 /** The type's name as the validator prints it. */
-const typeNameOf = (value: unknown): string => {
+export const typeNameOf = (value: unknown): string => {
   if (value === null || value === undefined) return 'null'
   if (Array.isArray(value)) return 'array'
-  if (typeof value === 'bigint') return 'integer'
-  if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number'
+  if (typeof value === 'bigint' || typeof value === 'number')
+    return isGoInteger(value) ? 'integer' : 'number'
   return typeof value
 }
 
@@ -37,14 +55,11 @@ const rootError = (detail: string): FieldError => ({
   body: `Invalid value: "": ${detail}`,
 })
 
-const wrongType = (path: string, wanted: string, value: unknown): FieldError => {
-  const name = typeNameOf(value)
-  return {
-    type: 'FieldValueTypeInvalid',
-    field: path === '' ? '<nil>' : path,
-    body: `Invalid value: "${name}": ${path} in body must be of type ${wanted}: "${name}"`,
-  }
-}
+const wrongType = (path: string, wanted: string, name: string): FieldError => ({
+  type: 'FieldValueTypeInvalid',
+  field: path === '' ? '<nil>' : path,
+  body: `Invalid value: "${name}": ${path} in body must be of type ${wanted}: "${name}"`,
+})
 
 const wantedTypes = (schema: StructuralSchema): string[] =>
   schema['x-kubernetes-int-or-string'] === true
@@ -53,9 +68,27 @@ const wantedTypes = (schema: StructuralSchema): string[] =>
       ? []
       : [schema.type]
 
-const hasType = (value: unknown, types: readonly string[]): boolean => {
+/** The format that Go's type of a value stands for. */
+const goFormatOf = (typeName: string): string =>
+  typeName === 'integer' ? 'int64' : typeName === 'number' ? 'float64' : ''
+
+const validateType = (
+  value: JsonValue,
+  types: readonly string[],
+  format: string,
+  path: string,
+): Result => {
   const name = typeNameOf(value)
-  return types.includes(name) || (name === 'integer' && types.includes('number'))
+  if (value === null)
+    return types.length > 0 ? resultOf([wrongType(path, types.join(','), name)]) : resultOf([], 1)
+  const isText = name === 'string' || name === 'array'
+  const hasType = types.includes(name) || (name === 'integer' && types.includes('number'))
+  if (!isText && format !== '' && !hasType && goFormatOf(name) !== format)
+    return resultOf([wrongType(path, format, goFormatOf(name))])
+  const isNumeric = types.includes('number') || types.includes('integer')
+  // The format is looked at instead of the type.
+  if (!isNumeric && format !== '' && isText) return resultOf([], 1)
+  return hasType ? resultOf([], 1) : resultOf([wrongType(path, types.join(','), name)])
 }
 
 /** Errors of `value`; `path` is where it is, as `spec.l[0].k`. */
@@ -63,127 +96,183 @@ export const validateValue = (
   value: JsonValue,
   schema: StructuralSchema,
   path: string,
-): FieldError[] => {
-  if (value === null && schema.nullable === true) return []
+): FieldError[] => validate(value, schema, path).errors
+
+const validate = (value: JsonValue, schema: StructuralSchema, path: string): Result => {
+  const result = resultOf([])
   const types = wantedTypes(schema)
-  const errors: FieldError[] = []
-  if (types.length > 0 && !hasType(value, types)) {
-    errors.push(wrongType(path, types.join(','), value))
-    if (typeof value !== 'number' || !types.includes('integer') || types.length > 1) return errors
+  const format = schema.format && isKnownFormat(schema.format) ? schema.format : ''
+  const run = (found: Result): void => {
+    merge(result, found)
+    result.matches++
   }
-  errors.push(...validateCombinations(value, schema, path))
-  if (typeof value === 'string') errors.push(...validateString(value, schema, path))
-  else if (typeof value === 'number' || typeof value === 'bigint')
-    errors.push(...validateNumber(value, schema, path))
-  else if (Array.isArray(value)) errors.push(...validateList(value, schema, path))
-  errors.push(...validateEnum(value, schema, path))
-  if (isJsonObject(value)) errors.push(...validateObject(value, schema, path))
-  return errors
+  if (types.length > 0 || format !== '') {
+    if (value !== null) run(validateType(value, types, format, path))
+    else if (schema.nullable !== true) merge(result, validateType(value, types, format, path))
+  }
+  if (value === null) {
+    merge(result, resultOf(validateEnum(value, schema, path)))
+    return result
+  }
+  run(validateCombinations(value, schema, path))
+  if (typeof value === 'string') {
+    run(resultOf(validateString(value, schema, path)))
+    if (format !== '') run(resultOf(validateFormat(value, format, path)))
+  } else if (typeof value === 'number' || typeof value === 'bigint')
+    run(resultOf(validateNumber(value, schema, types, path), 1))
+  else if (Array.isArray(value)) run(validateList(value, schema, path))
+  run(resultOf(validateEnum(value, schema, path)))
+  if (isJsonObject(value)) run(validateObject(value, schema, path))
+  result.matches++
+  return result
 }
 
 const quoted = (path: string): string => JSON.stringify(path)
 
-const validateCombinations = (
-  value: JsonValue,
-  schema: StructuralSchema,
-  path: string,
-): FieldError[] => {
-  const errors: FieldError[] = []
-  const results = (branches: readonly StructuralSchema[] | undefined): FieldError[][] =>
-    (branches ?? []).map((branch) => validateValue(value, branch, path))
-  if (schema.anyOf !== undefined && schema.anyOf.length > 0) {
-    const tried = results(schema.anyOf)
-    if (!tried.some((e) => e.length === 0)) {
-      errors.push(rootError(`${quoted(path)} must validate at least one schema (anyOf)`))
-      errors.push(...tried[0]!)
+const holds = ({ errors }: Result): boolean => errors.length === 0
+
+/** The first of those that most checks of held. */
+const closest = (results: readonly Result[]): Result | undefined =>
+  results.reduce<Result | undefined>(
+    (best, one) => (best === undefined || one.matches > best.matches ? one : best),
+    undefined,
+  )
+
+const validateCombinations = (value: JsonValue, schema: StructuralSchema, path: string): Result => {
+  const result = resultOf([])
+  const say = (detail: string) => result.errors.push(rootError(`${quoted(path)} ${detail}`))
+  const tryAll = (branches: readonly StructuralSchema[] | undefined): Result[] =>
+    (branches ?? []).map((branch) => validate(value, branch, path))
+  const anyOf = tryAll(schema.anyOf)
+  if (anyOf.length > 0) {
+    const found = anyOf.find(holds)
+    if (found === undefined) say('must validate at least one schema (anyOf)')
+    merge(result, found ?? closest(anyOf)!)
+  }
+  const oneOf = tryAll(schema.oneOf)
+  if (oneOf.length > 0) {
+    const valid = oneOf.filter(holds)
+    if (valid.length === 1) merge(result, valid[0]!)
+    else {
+      const found =
+        valid.length === 0 ? 'Found none valid' : `Found ${valid.length} valid alternatives`
+      say(`must validate one and only one schema (oneOf). ${found}`)
+      if (valid.length === 0) merge(result, closest(oneOf)!)
     }
   }
-  if (schema.oneOf !== undefined && schema.oneOf.length > 0) {
-    const tried = results(schema.oneOf)
-    const valid = tried.filter((e) => e.length === 0).length
-    if (valid !== 1) {
-      const found = valid === 0 ? 'Found none valid' : `Found ${valid} valid alternatives`
-      errors.push(
-        rootError(`${quoted(path)} must validate one and only one schema (oneOf). ${found}`),
-      )
-      if (valid === 0) errors.push(...tried[0]!)
-    }
+  const allOf = tryAll(schema.allOf)
+  if (allOf.length > 0) {
+    const valid = allOf.filter(holds).length
+    for (const one of allOf) merge(result, one)
+    if (valid !== allOf.length)
+      say(`must validate all the schemas (allOf)${valid === 0 ? '. None validated' : ''}`)
   }
-  if (schema.allOf !== undefined && schema.allOf.length > 0) {
-    const tried = results(schema.allOf)
-    const valid = tried.filter((e) => e.length === 0).length
-    if (valid !== tried.length) {
-      errors.push(...tried.flat())
-      const none = valid === 0 ? '. None validated' : ''
-      errors.push(rootError(`${quoted(path)} must validate all the schemas (allOf)${none}`))
-    }
-  }
-  if (schema.not !== undefined && validateValue(value, schema.not, path).length === 0)
-    errors.push(rootError(`${quoted(path)} must not validate the schema (not)`))
-  return errors
+  if (schema.not !== undefined && holds(validate(value, schema.not, path)))
+    say('must not validate the schema (not)')
+  result.matches++
+  return result
 }
 
 const validateString = (value: string, schema: StructuralSchema, path: string): FieldError[] => {
-  const errors: FieldError[] = []
-  const characters =
-    schema.maxLength === undefined && schema.minLength === undefined ? 0 : [...value].length
-  if (schema.maxLength !== undefined && characters > schema.maxLength)
-    errors.push(tooLong(path, schema.maxLength))
-  else if (schema.minLength !== undefined && characters < schema.minLength)
-    errors.push(
-      invalid(path, value, `${path} in body should be at least ${schema.minLength} chars long`),
-    )
-  else if (schema.pattern && !matchesPattern(schema.pattern, value))
-    errors.push(invalid(path, value, `${path} in body should match '${schema.pattern}'`))
-  if (schema.format && !matchesFormat(value, schema.format)) {
-    const text = JSON.stringify(value)
-    errors.push({
-      type: 'FieldValueTypeInvalid',
-      field: path,
-      body: `Invalid value: ${text}: ${path} in body must be of type ${schema.format}: ${text}`,
-    })
-  }
-  return errors
+  const { maxLength, minLength, pattern } = schema
+  const characters = maxLength === undefined && minLength === undefined ? 0 : [...value].length
+  if (maxLength !== undefined && characters > maxLength) return [tooLong(path, maxLength)]
+  if (minLength !== undefined && characters < minLength)
+    return [invalid(path, value, `${path} in body should be at least ${minLength} chars long`)]
+  return pattern && !matchesPattern(pattern, value)
+    ? [invalid(path, value, `${path} in body should match '${pattern}'`)]
+    : []
 }
 
-// As Go's %v of a float64: plain, or with an exponent from 1e21 on.
-const printNumber = (n: number): string =>
-  Math.abs(n) >= 1e21 ? n.toExponential().replace(/e([+-])(\d)$/, 'e$10$2') : String(n)
+const validateFormat = (value: string, format: string, path: string): FieldError[] => {
+  if (matchesFormat(value, format)) return []
+  const text = JSON.stringify(value)
+  return [
+    {
+      type: 'FieldValueTypeInvalid',
+      field: path,
+      body: `Invalid value: ${text}: ${path} in body must be of type ${format}: ${text}`,
+    },
+  ]
+}
 
-const inRange = (value: number | bigint, format: string | undefined): boolean => {
-  const n = BigInt(value)
-  if (format === 'int32') return n >= -(2n ** 31n) && n < 2n ** 31n
-  return n >= -(2n ** 63n) && n < 2n ** 63n
+const int32Formats = new Set(['int32', 'int64'])
+const floatFormats = new Set(['float', 'double'])
+const float32Max = 3.4028235677973366e38
+
+/** What a number of the type must be; undefined when it is in range. */
+const rangeProblem = (
+  value: number | bigint,
+  typeName: string,
+  format: string,
+): string | undefined => {
+  const named = format ? `with format ${format}` : '(default format)'
+  const problem = `value must be of type ${typeName} ${named}`
+  if (typeName === 'integer') {
+    const isWhole = typeof value === 'bigint' || Number.isInteger(value)
+    const bits = format === 'int32' ? 31n : 63n
+    if (!isWhole) return problem
+    const n = BigInt(value)
+    return n >= -(2n ** bits) && n < 2n ** bits ? undefined : problem
+  }
+  return format === 'float' && Math.abs(Number(value)) >= float32Max ? problem : undefined
+}
+
+/** An integer is compared with the whole part of a bound, as Go's conversion makes it. */
+const bound = (isInteger: boolean, limit: number): number => (isInteger ? Math.trunc(limit) : limit)
+
+const isMultiple = (n: number, factor: number): boolean => {
+  const quotient = factor < 1 ? (1 / factor) * n : n / factor
+  if (!Number.isSafeInteger(Math.round(quotient))) return false
+  return Math.abs(quotient - Math.round(quotient)) <= 1e-9 * Math.max(1, Math.abs(quotient))
 }
 
 const validateNumber = (
   value: number | bigint,
   schema: StructuralSchema,
+  types: readonly string[],
   path: string,
 ): FieldError[] => {
-  if (schema.type === 'integer' && !schema['x-kubernetes-int-or-string']) {
-    const named = schema.format ? `with format ${schema.format}` : '(default format)'
-    if (!isInteger(value) || !inRange(value, schema.format))
-      return [rootError(`Checked value must be of type integer ${named} in ${path}`)]
-  }
+  const typeName = types.length === 1 ? types[0]! : ''
+  const { multipleOf, maximum, minimum } = schema
+  const format =
+    (typeName === 'integer' && int32Formats.has(schema.format ?? '')) ||
+    (typeName === 'number' && floatFormats.has(schema.format ?? ''))
+      ? schema.format!
+      : ''
   const errors: FieldError[] = []
   const should = (detail: string) => errors.push(invalid(path, value, `${path} in body ${detail}`))
-  const n = Number(value)
-  if (schema.multipleOf !== undefined && schema.multipleOf > 0) {
-    const quotient = n / schema.multipleOf
-    if (!Number.isInteger(quotient))
-      should(`should be a multiple of ${printNumber(schema.multipleOf)}`)
+  /** True when `n` fits; else upstream compares as plain numbers. */
+  const inRange = (n: number | bigint, what: string): boolean => {
+    const problem = rangeProblem(n, typeName, format)
+    if (problem !== undefined) errors.push(rootError(`${what} ${problem} in ${path}`))
+    return problem === undefined
   }
-  const { maximum, minimum } = schema
-  if (maximum !== undefined) {
-    if (schema.exclusiveMaximum && n >= maximum)
-      should(`should be less than ${printNumber(maximum)}`)
-    else if (n > maximum) should(`should be less than or equal to ${printNumber(maximum)}`)
+  const isInteger = isGoInteger(value)
+  const n = Number(value)
+  const print = (limit: number) => (isInteger ? String(limit) : formatDouble(limit))
+  inRange(value, 'Checked')
+  if (multipleOf !== undefined) {
+    const factor = bound(inRange(multipleOf, 'MultipleOf') && isInteger, multipleOf)
+    if (factor <= 0)
+      errors.push(
+        invalid(
+          path,
+          factor,
+          `factor MultipleOf declared for ${path} must be positive: ${print(factor)}`,
+        ),
+      )
+    else if (!isMultiple(n, factor)) should(`should be a multiple of ${print(factor)}`)
   }
   if (minimum !== undefined) {
-    if (schema.exclusiveMinimum && n <= minimum)
-      should(`should be greater than ${printNumber(minimum)}`)
-    else if (n < minimum) should(`should be greater than or equal to ${printNumber(minimum)}`)
+    const least = bound(inRange(minimum, 'Minimum boundary') && isInteger, minimum)
+    if (schema.exclusiveMinimum && n <= least) should(`should be greater than ${print(least)}`)
+    else if (n < least) should(`should be greater than or equal to ${print(least)}`)
+  }
+  if (maximum !== undefined) {
+    const most = bound(inRange(maximum, 'Maximum boundary') && isInteger, maximum)
+    if (schema.exclusiveMaximum && n >= most) should(`should be less than ${print(most)}`)
+    else if (n > most) should(`should be less than or equal to ${print(most)}`)
   }
   return errors
 }
@@ -192,39 +281,42 @@ const validateList = (
   value: readonly JsonValue[],
   schema: StructuralSchema,
   path: string,
-): FieldError[] => {
-  const errors: FieldError[] = []
-  if (schema.items !== undefined) {
-    const items = schema.items
+): Result => {
+  const result = resultOf([], 1)
+  const { errors } = result
+  const { items } = schema
+  if (items !== undefined)
     value.forEach((item, i) => {
-      errors.push(...validateValue(item, items, `${path}[${i}]`))
+      merge(result, validate(item, items, `${path}[${i}]`))
     })
-  }
   if (schema.minItems !== undefined && value.length < schema.minItems)
     errors.push(
       invalid(path, value.length, `${path} in body should have at least ${schema.minItems} items`),
     )
   if (schema.maxItems !== undefined && value.length > schema.maxItems)
     errors.push(tooMany(path, value.length, schema.maxItems))
-  return errors
+  return result
 }
 
 const printEnum = (value: JsonValue): string =>
   typeof value === 'string' ? value : JSON.stringify(value)
 
+/** Go converts the value to the type of what is allowed: a fraction is cut off. Null never is among them. */
+const isAllowed = (value: JsonValue, one: JsonValue): boolean =>
+  one !== null &&
+  (jsonEqual(one, value) ||
+    (typeof value === 'number' && isGoInteger(one) && Math.trunc(value) === Number(one)))
+
 const validateEnum = (value: JsonValue, schema: StructuralSchema, path: string): FieldError[] => {
   const allowed = schema.enum
   if (allowed === undefined || allowed.length === 0) return []
-  if (allowed.some((one) => jsonEqual(one, value))) return []
+  if (value !== null && allowed.some((one) => isAllowed(value, one))) return []
   return [notSupported(path, value, allowed.map(printEnum))]
 }
 
-const validateObject = (
-  value: JsonObject,
-  schema: StructuralSchema,
-  path: string,
-): FieldError[] => {
-  const errors: FieldError[] = []
+const validateObject = (value: JsonObject, schema: StructuralSchema, path: string): Result => {
+  const result = resultOf([])
+  const { errors } = result
   const keys = Object.keys(value)
   const { minProperties, maxProperties } = schema
   if (minProperties !== undefined && keys.length < minProperties)
@@ -241,74 +333,9 @@ const validateObject = (
   for (const key of keys) {
     const inner = getOwn(schema.properties, key) ?? valueSchema
     if (inner !== undefined)
-      errors.push(...validateValue(value[key]!, inner, path === '' ? key : `${path}.${key}`))
+      merge(result, validate(value[key]!, inner, path === '' ? key : `${path}.${key}`))
   }
   for (const key of schema.required ?? [])
     if (!Object.hasOwn(value, key)) errors.push(required(path === '' ? key : `${path}.${key}`))
-  return errors
+  return result
 }
-
-/**
- * Lists of type set and map hold no item twice; upstream looks after the schema is met, in a walk of its own.
- */
-export const validateListSets = (
-  value: JsonValue,
-  schema: StructuralSchema,
-  path: string,
-): FieldError[] => {
-  if (Array.isArray(value)) {
-    const errors = duplicatesIn(value, schema, path)
-    const { items } = schema
-    if (items !== undefined)
-      value.forEach((item, i) => {
-        errors.push(...validateListSets(item, items, `${path}[${i}]`))
-      })
-    return errors
-  }
-  if (!isJsonObject(value)) return []
-  const valueSchema = valueSchemaOf(schema)
-  return Object.keys(value).flatMap((key) => {
-    const property = getOwn(schema.properties, key)
-    if (property !== undefined)
-      return validateListSets(value[key]!, property, path === '' ? key : `${path}.${key}`)
-    return valueSchema === undefined
-      ? []
-      : validateListSets(value[key]!, valueSchema, `${path}[${key}]`)
-  })
-}
-
-const duplicatesIn = (
-  list: readonly JsonValue[],
-  schema: StructuralSchema,
-  path: string,
-): FieldError[] => {
-  const listType = schema['x-kubernetes-list-type']
-  if (listType !== 'set' && listType !== 'map') return []
-  const keys = schema['x-kubernetes-list-map-keys'] ?? []
-  const seen = new Set<string>()
-  return list.flatMap((item, i) => {
-    const identity =
-      listType === 'set'
-        ? item
-        : Object.fromEntries(
-            [...keys]
-              .sort()
-              .flatMap((k) =>
-                isJsonObject(item) && Object.hasOwn(item, k) ? [[k, item[k]!]] : [],
-              ),
-          )
-    const text = canonicalText(identity)
-    if (seen.has(text)) return [duplicate(`${path}[${i}]`, identity)]
-    seen.add(text)
-    return []
-  })
-}
-
-const canonicalText = (value: JsonValue): string =>
-  JSON.stringify(value, (_key, v) =>
-    typeof v === 'bigint'
-      ? String(v)
-      : isJsonObject(v)
-        ? Object.fromEntries(Object.entries(v).sort(([a], [b]) => (a < b ? -1 : 1)))
-        : v,
-  )

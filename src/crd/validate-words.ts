@@ -12,8 +12,8 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
-import { isJsonObject } from '#api/json-object.js'
-import { compilePattern } from '#cel/patterns.js'
+import { getOwn, isJsonObject } from '#api/json-object.js'
+import { ruleWords } from './rules/rule-words.js'
 import type { StructuralSchema } from './structural-schema.js'
 
 const unsupportedWords = [
@@ -32,12 +32,16 @@ const isEmpty = (value: unknown): boolean =>
   value === '' ||
   (isJsonObject(value) && Object.keys(value).length === 0)
 
-/** False when a word is used, anywhere, that upstream's structural type has no place for. */
-export const hasStructuralForm = (schema: StructuralSchema): boolean => {
+/** What upstream's structural type has no place for, anywhere in a schema; undefined when there is no such word. */
+export const withoutStructuralForm = (schema: StructuralSchema): string | undefined => {
   const words = schema as unknown as Record<string, unknown>
-  if (unsupportedWords.some((word) => !isEmpty(words[word]))) return false
-  if (schema.uniqueItems === true || Array.isArray(schema.items)) return false
-  if (schema['x-kubernetes-preserve-unknown-fields'] === false) return false
+  const word = unsupportedWords.find((w) => !isEmpty(words[w]))
+  if (word !== undefined)
+    return `OpenAPIV3Schema '${word === '$schema' ? 'schema' : word}' is not supported`
+  if (Array.isArray(schema.items))
+    return "OpenAPIV3Schema 'items' must be a schema, but is an array"
+  if (schema['x-kubernetes-preserve-unknown-fields'] === false)
+    return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"
   const inner = [
     ...Object.values(schema.properties ?? {}),
     ...(typeof schema.additionalProperties === 'object' ? [schema.additionalProperties] : []),
@@ -47,44 +51,68 @@ export const hasStructuralForm = (schema: StructuralSchema): boolean => {
     ...(schema.anyOf ?? []),
     ...(schema.oneOf ?? []),
   ]
-  return inner.every(hasStructuralForm)
+  for (const one of inner) {
+    const why = withoutStructuralForm(one)
+    if (why !== undefined) return why
+  }
+  return undefined
 }
 
-const scalarTypes = new Set(['string', 'boolean', 'integer', 'number'])
+const types = ['array', 'boolean', 'integer', 'number', 'object', 'string']
+const metaFields = new Set(['metadata', 'kind', 'apiVersion'])
 
-/** `defaultsForbidden`: why there may be no default here, or undefined. */
+interface Around {
+  readonly isRoot?: boolean
+  /** Why there may be no default here. */
+  readonly defaultsForbidden?: string
+  /** Inside of the metadata of an object, or its kind or apiVersion. */
+  readonly isMeta?: boolean
+}
+
 export const validateWords = (
   schema: StructuralSchema,
   path: string,
-  { isRoot = false, defaultsForbidden }: { isRoot?: boolean; defaultsForbidden?: string } = {},
+  around: Around = { isRoot: true },
 ): FieldError[] => {
-  const errors = [...ownWords(schema, path, defaultsForbidden)]
+  const errors = ownWords(schema, path, around)
   const { additionalProperties, properties, items } = schema
-  const inner = { defaultsForbidden }
-  if (typeof additionalProperties === 'object')
-    errors.push(...validateWords(additionalProperties, child(path, 'additionalProperties'), inner))
+  const inner: Around = { ...around, isRoot: false }
+  if (typeof additionalProperties === 'object') {
+    const why = 'must not be set inside additionalProperties applying to object metadata'
+    const values = around.isMeta ? { ...inner, defaultsForbidden: why } : inner
+    errors.push(...validateWords(additionalProperties, child(path, 'additionalProperties'), values))
+  }
+  const isResource = around.isRoot || schema['x-kubernetes-embedded-resource'] === true
   for (const [key, property] of Object.entries(properties ?? {})) {
     const at = index(child(path, 'properties'), key)
-    const reason =
-      isRoot && key === 'metadata' ? 'must not be set in top-level metadata' : defaultsForbidden
-    errors.push(...validateWords(property, at, { defaultsForbidden: reason }))
+    const isMeta = isResource && metaFields.has(key)
+    const forbidsDefaults = isMeta && around.isRoot
+    errors.push(
+      ...validateWords(property, at, {
+        ...inner,
+        ...(isMeta ? { isMeta } : {}),
+        ...(forbidsDefaults ? { defaultsForbidden: `must not be set in top-level ${key}` } : {}),
+      }),
+    )
   }
-  for (const word of ['allOf', 'anyOf', 'oneOf'] as const)
+  if (schema.not !== undefined) errors.push(...validateWords(schema.not, child(path, 'not'), inner))
+  for (const word of ['allOf', 'oneOf', 'anyOf'] as const)
     for (const [i, branch] of (schema[word] ?? []).entries())
       errors.push(...validateWords(branch, index(child(path, word), i), inner))
-  if (schema.not !== undefined) errors.push(...validateWords(schema.not, child(path, 'not'), inner))
   if (isJsonObject(items))
     errors.push(...validateWords(items as StructuralSchema, child(path, 'items'), inner))
-  return [...errors, ...extensionErrors(schema, path)]
+  return [...errors, ...extensionErrors(schema, path), ...ruleWords(schema, path)]
 }
 
 const ownWords = (
   schema: StructuralSchema,
   path: string,
-  defaultsForbidden: string | undefined,
+  { defaultsForbidden, isMeta = false }: Around,
 ): FieldError[] => {
   const errors: FieldError[] = []
   const words = schema as unknown as Record<string, unknown>
+  if (schema.type && !types.includes(schema.type))
+    errors.push(notSupported(child(path, 'type'), schema.type, types))
   if (schema.default !== undefined && defaultsForbidden !== undefined)
     errors.push(forbidden(child(path, 'default'), defaultsForbidden))
   for (const word of unsupportedWords)
@@ -96,14 +124,13 @@ const ownWords = (
     )
   if (Array.isArray(schema.items))
     errors.push(forbidden(child(path, 'items'), 'items must be a schema object and not an array'))
-  if (schema.pattern) {
-    try {
-      compilePattern(schema.pattern)
-    } catch (err) {
-      const why = `must be a valid regular expression, but isn't: ${(err as Error).message}`
-      errors.push(invalid(child(path, 'pattern'), schema.pattern, why))
-    }
-  }
+  if (isMeta && schema['x-kubernetes-embedded-resource'] === true)
+    errors.push(
+      forbidden(
+        child(path, 'x-kubernetes-embedded-resource'),
+        'must not be used inside of resource meta',
+      ),
+    )
   if (schema.uniqueItems === true)
     errors.push(
       forbidden(
@@ -113,7 +140,7 @@ const ownWords = (
     )
   const { additionalProperties } = schema
   const hasProperties = Object.keys(schema.properties ?? {}).length > 0
-  if (additionalProperties !== undefined && additionalProperties !== false && hasProperties)
+  if (additionalProperties !== undefined && additionalProperties !== true && hasProperties)
     errors.push(
       forbidden(
         child(path, 'additionalProperties'),
@@ -166,15 +193,12 @@ const listTypeErrors = (schema: StructuralSchema, path: string): FieldError[] =>
   const listType = schema['x-kubernetes-list-type']
   const keys = schema['x-kubernetes-list-map-keys'] ?? []
   const errors: FieldError[] = []
+  const items = isJsonObject(schema.items) ? schema.items : undefined
   if (listType !== undefined) {
-    errors.push(
-      ...mustHaveType(
-        schema,
-        path,
-        'array',
-        'must be array if x-kubernetes-list-type is specified',
-      ),
-    )
+    const why = 'must be array if x-kubernetes-list-type is specified'
+    errors.push(...mustHaveType(schema, path, 'array', why))
+    if (schema.type === 'array' && listType === 'set' && items !== undefined)
+      errors.push(...setErrors(items, child(path, 'items')))
     if (!['atomic', 'set', 'map'].includes(listType))
       errors.push(
         notSupported(child(path, 'x-kubernetes-list-type'), listType, ['atomic', 'set', 'map']),
@@ -185,32 +209,21 @@ const listTypeErrors = (schema: StructuralSchema, path: string): FieldError[] =>
     const why = 'must be map if x-kubernetes-list-map-keys is non-empty'
     errors.push(listType === undefined ? required(at, why) : invalid(at, listType, why))
   }
-  const items = isJsonObject(schema.items) ? schema.items : undefined
-  if (items !== undefined && listType === 'set') errors.push(...setErrors(items, path))
   if (listType === 'map') errors.push(...mapErrors(items, keys, path))
+  if (items !== undefined && (listType === 'set' || listType === 'map'))
+    errors.push(...nullableErrors(items, listType === 'map' ? keys : [], listType, path))
   return errors
 }
 
-const setErrors = (items: StructuralSchema, path: string): FieldError[] => {
-  const at = child(path, 'items')
-  const errors: FieldError[] = []
-  if (items.nullable === true)
-    errors.push(
-      forbidden(child(at, 'nullable'), 'cannot be nullable when x-kubernetes-list-type is set'),
-    )
-  const why = 'as item of a list with x-kubernetes-list-type=set'
-  if (items.type === 'object' && items['x-kubernetes-map-type'] !== 'atomic')
-    errors.push(
-      invalid(
-        child(at, 'x-kubernetes-map-type'),
-        items['x-kubernetes-map-type'] ?? null,
-        `must be atomic ${why}`,
-      ),
-    )
+const setErrors = (items: StructuralSchema, at: string): FieldError[] => {
+  const why = 'must be atomic as item of a list with x-kubernetes-list-type=set'
   const inner = items['x-kubernetes-list-type']
   if (items.type === 'array' && inner !== undefined && inner !== 'atomic')
-    errors.push(invalid(child(at, 'x-kubernetes-list-type'), inner, `must be atomic ${why}`))
-  return errors
+    return [invalid(child(at, 'x-kubernetes-list-type'), inner, why)]
+  // Upstream prints the list type here, by mistake.
+  if (items.type === 'object' && items['x-kubernetes-map-type'] !== 'atomic')
+    return [invalid(child(at, 'x-kubernetes-map-type'), inner ?? null, why)]
+  return []
 }
 
 const mapErrors = (
@@ -219,55 +232,61 @@ const mapErrors = (
   path: string,
 ): FieldError[] => {
   const at = child(path, 'x-kubernetes-list-map-keys')
+  const itemsAt = child(path, 'items')
   const errors: FieldError[] = []
   if (keys.length === 0)
     errors.push(required(at, 'must not be empty if x-kubernetes-list-type is map'))
-  if (items === undefined) return errors
-  const itemsAt = child(path, 'items')
-  if (items.nullable === true)
-    errors.push(
-      forbidden(
-        child(itemsAt, 'nullable'),
-        'cannot be nullable when x-kubernetes-list-type is map',
-      ),
-    )
+  if (items === undefined)
+    return [...errors, required(itemsAt, 'must have a schema if x-kubernetes-list-type is map')]
   if (items.type !== 'object') {
     const why = "must be object if parent array's x-kubernetes-list-type is map"
     return [...errors, invalid(child(itemsAt, 'type'), items.type ?? '', why)]
   }
-  const unknown = keys.some((k) => !Object.hasOwn(items.properties ?? {}, k))
-  if (unknown) return [...errors, invalid(at, keys, 'entries must all be names of item properties')]
-  for (const key of new Set(keys)) errors.push(...keyErrors(items, key, itemsAt))
-  if (new Set(keys).size !== keys.length)
-    errors.push(invalid(at, keys, 'must not contain duplicate entries'))
+  for (const [i, key] of keys.entries()) {
+    const property = getOwn(items.properties, key)
+    if (property === undefined)
+      errors.push(invalid(at, keys, 'entries must all be names of item properties'))
+    else if (property.type === 'array' || property.type === 'object')
+      errors.push(
+        // Upstream prints the type of the items here, by mistake.
+        invalid(
+          child(index(child(itemsAt, 'properties'), key), 'type'),
+          items.type,
+          "must be a scalar type if parent array's x-kubernetes-list-type is map",
+        ),
+      )
+    if (keys.indexOf(key) < i) errors.push(invalid(at, keys, 'must not contain duplicate entries'))
+  }
   return errors
 }
 
-const keyErrors = (items: StructuralSchema, key: string, itemsAt: string): FieldError[] => {
-  const property = items.properties![key]!
-  const at = index(child(itemsAt, 'properties'), key)
+/** Items of sets and maps are there, and so are the keys of a map. */
+const nullableErrors = (
+  items: StructuralSchema,
+  keys: readonly string[],
+  listType: string,
+  path: string,
+): FieldError[] => {
+  const itemsAt = child(path, 'items')
   const errors: FieldError[] = []
-  if (!scalarTypes.has(property.type ?? ''))
-    errors.push(
-      invalid(
-        child(at, 'type'),
-        property.type ?? '',
-        "must be a scalar type if parent array's x-kubernetes-list-type is map",
-      ),
-    )
-  if (property.default === undefined && !(items.required ?? []).includes(key))
-    errors.push(
-      required(
-        child(at, 'default'),
-        'this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property',
-      ),
-    )
-  if (property.nullable === true)
+  if (items.nullable === true)
     errors.push(
       forbidden(
-        child(at, 'nullable'),
-        'this property is in x-kubernetes-list-map-keys, so it cannot be nullable',
+        child(itemsAt, 'nullable'),
+        `cannot be nullable when x-kubernetes-list-type is ${listType}`,
       ),
     )
+  for (const key of keys) {
+    const property = getOwn(items.properties, key)
+    if (property === undefined) continue
+    const at = index(child(itemsAt, 'properties'), key)
+    const inKeys = 'this property is in x-kubernetes-list-map-keys, so it'
+    if (property.default === undefined && !(items.required ?? []).includes(key))
+      errors.push(
+        required(child(at, 'default'), `${inKeys} must have a default or be a required property`),
+      )
+    if (property.nullable === true)
+      errors.push(forbidden(child(at, 'nullable'), `${inKeys} cannot be nullable`))
+  }
   return errors
 }

@@ -150,6 +150,8 @@ export interface Subresource {
   readonly replicasPath?: readonly string[]
   /** view: what GET shows of the stored parent. Missing: the parent itself. */
   read?(parent: KubeObject): KubeObject
+  /** view: what a PUT or PATCH starts from, where that is not what GET shows. */
+  readForWrite?(parent: KubeObject): KubeObject
   /** view: why a GET of this parent cannot be answered, though it can be written. */
   refuseRead?(parent: KubeObject): Error | undefined
   /** view: the parent after the subresource was written; a private copy of the parent is passed. Throws ApiError. */

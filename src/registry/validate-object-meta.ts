@@ -29,7 +29,7 @@ import { validateFieldManager } from './validate-options.js'
 
 export const foregroundFinalizer = 'foregroundDeletion'
 export const orphanFinalizer = 'orphan'
-const standardFinalizers = new Set(['kubernetes', orphanFinalizer, foregroundFinalizer])
+export const standardFinalizers = new Set(['kubernetes', orphanFinalizer, foregroundFinalizer])
 const immutable = 'field is immutable'
 
 export const validateLabels = (
@@ -152,11 +152,11 @@ const commonErrors = (meta: ObjectMeta) => ({
 type CommonErrors = ReturnType<typeof commonErrors>
 
 /** Upstream's ValidateObjectMetaAccessor. */
-const validateMeta = (
+export const validateMeta = (
   meta: ObjectMeta,
   namespaced: boolean,
   nameRule: NameRule,
-  common: CommonErrors,
+  common: CommonErrors = commonErrors(meta),
 ): FieldError[] => {
   const errors: FieldError[] = []
   const base = meta.generateName ?? ''

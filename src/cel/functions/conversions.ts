@@ -1,4 +1,6 @@
 /** `int(…)`, `string(…)` and the like (cel-go, common/types, ConvertToType). */
+
+import { formatDouble } from '#api/go-number.js'
 import type { Implementations } from '../evaluation.js'
 import {
   formatDuration,
@@ -17,7 +19,6 @@ import {
   typeNameOf,
   Uint,
 } from '../values.js'
-import { formatDouble } from './numbers.js'
 import { uint } from './operators.js'
 
 const failed = (value: CelValue, to: string): CelError =>

@@ -1,4 +1,6 @@
 /** `string.format` (cel-go, ext/formatting.go): the clauses, and what a checker can say about them before they run. */
+
+import { formatDouble } from '#api/go-number.js'
 import { limits } from '#limits'
 import { CostExceeded } from '../evaluation.js'
 import { formatDuration, formatTimestamp } from '../times.js'
@@ -12,7 +14,6 @@ import {
   typeNameOf,
   Uint,
 } from '../values.js'
-import { formatDouble } from './numbers.js'
 
 /** What is wrong with a clause; `index` is the argument that does not fit, if it is one. */
 export class FormatError extends CelError {

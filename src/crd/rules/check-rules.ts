@@ -28,14 +28,17 @@ const hasRules = (schema: StructuralSchema): boolean =>
   (schema.items !== undefined && hasRules(schema.items)) ||
   (valueSchemaOf(schema) !== undefined && hasRules(valueSchemaOf(schema)!))
 
-/** Undefined when the schema has no rules. */
-export const makeRuleChecker = (schema: StructuralSchema): RuleChecker | undefined => {
+/** Undefined when the schema has no rules. `isRoot`: values are whole objects, not a part of one. */
+export const makeRuleChecker = (
+  schema: StructuralSchema,
+  isRoot = true,
+): RuleChecker | undefined => {
   if (!hasRules(schema)) return undefined
   const compiled = new Map<StructuralSchema, CompiledRule[]>()
-  const rulesOf = (at: StructuralSchema, isRoot: boolean): CompiledRule[] => {
+  const rulesOf = (at: StructuralSchema, isWhole: boolean): CompiledRule[] => {
     let rules = compiled.get(at)
     if (rules === undefined) {
-      const place = placeOf(at, isRoot)
+      const place = placeOf(at, isWhole)
       const written = at['x-kubernetes-validations'] ?? []
       rules = place === undefined ? [] : written.map((rule) => compileRule(rule, place))
       compiled.set(at, rules)
@@ -45,7 +48,7 @@ export const makeRuleChecker = (schema: StructuralSchema): RuleChecker | undefin
   return {
     check: (value, previous) => {
       const budget = { left: limits.celObjectCostMax }
-      return walk({ value, previous, schema, path: '', isRoot: true, budget }, rulesOf)
+      return walk({ value, previous, schema, path: '', isRoot, budget }, rulesOf)
     },
   }
 }

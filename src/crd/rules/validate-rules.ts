@@ -1,16 +1,7 @@
 /** What a definition's validation rules must be: present, on one line, compiling, and pointing at real fields. */
 
-import {
-  child,
-  type FieldError,
-  forbidden,
-  index,
-  internal,
-  invalid,
-  notSupported,
-  required,
-} from '#api/field-error.js'
-import { getOwn, isJsonObject } from '#api/json-object.js'
+import { child, type FieldError, forbidden, index, internal, invalid } from '#api/field-error.js'
+import { isJsonObject } from '#api/json-object.js'
 import { limits } from '#limits'
 import { type StructuralSchema, type ValidationRule, valueSchemaOf } from '../structural-schema.js'
 import {
@@ -20,13 +11,6 @@ import {
   RuleError,
   type RulePlace,
 } from './compile-rule.js'
-
-const reasons = [
-  'FieldValueDuplicate',
-  'FieldValueForbidden',
-  'FieldValueInvalid',
-  'FieldValueRequired',
-]
 
 /** The rule as upstream's internal type prints. */
 const internalRule = (rule: ValidationRule): object => ({
@@ -81,7 +65,7 @@ const costMessage = (what: string, cost: bigint, max: bigint): string => {
   return `${what} exceeds budget by factor of ${shown} (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)`
 }
 
-interface Surroundings {
+interface Surroundings extends Context {
   readonly isRoot: boolean
   /** How often such a value can stand in one object; undefined: nothing bounds it. */
   readonly cardinality: bigint | undefined
@@ -99,9 +83,20 @@ const elementsMax = (schema: StructuralSchema): bigint | undefined => {
   return isMap ? bound(schema.maxProperties) : 1n
 }
 
-export const validateRules = (schema: StructuralSchema, path: string): FieldError[] => {
+interface Context {
+  /** Errors of the schema: where there are some, or below, rules are not compiled. */
+  readonly after: readonly FieldError[]
+  /** The schema was accepted before: what a rule costs alone is not asked again. */
+  readonly isUnchanged: boolean
+}
+
+export const validateRules = (
+  schema: StructuralSchema,
+  path: string,
+  context: Context = { after: [], isUnchanged: false },
+): FieldError[] => {
   const total = new TotalCost()
-  const root = { isRoot: true, cardinality: 1n, uncorrelatable: undefined, total }
+  const root = { isRoot: true, cardinality: 1n, uncorrelatable: undefined, total, ...context }
   return [...validateAt(schema, path, root), ...total.errors(path)]
 }
 
@@ -120,24 +115,27 @@ const validateAt = (schema: StructuralSchema, path: string, around: Surroundings
   const valueSchema = valueSchemaOf(schema)
   if (valueSchema !== undefined)
     errors.push(...validateAt(valueSchema, child(path, 'additionalProperties'), inner))
-  const ofProperties = schema['x-kubernetes-map-type'] === 'atomic' ? below : inner
   for (const [key, property] of Object.entries(schema.properties ?? {}))
-    errors.push(...validateAt(property, index(child(path, 'properties'), key), ofProperties))
+    errors.push(...validateAt(property, index(child(path, 'properties'), key), inner))
   if (isJsonObject(schema.items)) {
     const ofItems = schema['x-kubernetes-list-type'] === 'map' ? inner : below
     errors.push(...validateAt(schema.items as StructuralSchema, child(path, 'items'), ofItems))
   }
-  return [...errors, ...validateHere(schema, child(path, 'x-kubernetes-validations'), around)]
+  const isBroken = around.after.some(({ field }) => field === path || isBelow(field, path))
+  return isBroken ? errors : [...errors, ...validateHere(schema, path, around)]
 }
+
+const isBelow = (field: string, path: string): boolean =>
+  field.startsWith(`${path}.`) || field.startsWith(`${path}[`)
 
 const validateHere = (
   schema: StructuralSchema,
-  path: string,
+  parent: string,
   around: Surroundings,
 ): FieldError[] => {
   const rules = schema['x-kubernetes-validations'] ?? []
-  const errors = rules.flatMap((rule, i) => validateWords(rule, schema, index(path, i)))
-  if (errors.length > 0 || rules.length === 0) return errors
+  const path = child(parent, 'x-kubernetes-validations')
+  if (rules.length === 0) return []
   const place = placeOf(schema, around.isRoot)
   if (place === undefined)
     return [
@@ -147,30 +145,6 @@ const validateHere = (
       ),
     ]
   return rules.flatMap((rule, i) => validateRule(rule, place, index(path, i), around))
-}
-
-const hasLineBreak = (text: string): boolean => /[\n\r]/.test(text)
-
-/** What is wrong with a rule before its expression is looked at. */
-const validateWords = (
-  rule: ValidationRule,
-  schema: StructuralSchema,
-  path: string,
-): FieldError[] => {
-  const errors: FieldError[] = []
-  const at = (part: string) => child(path, part)
-  if ((rule.rule ?? '').trim() === '') return [required(at('rule'), 'rule is not specified')]
-  if (rule.message !== undefined && rule.message.trim() === '' && rule.message !== '')
-    errors.push(invalid(at('message'), rule.message, 'message must be non-empty if specified'))
-  else if (hasLineBreak((rule.message ?? '').trim()))
-    errors.push(invalid(at('message'), rule.message, 'must not contain line breaks'))
-  else if (hasLineBreak(rule.rule.trim()) && !rule.message)
-    errors.push(required(at('message'), 'message must be specified if rule contains line breaks'))
-  if (rule.reason !== undefined && !reasons.includes(rule.reason))
-    errors.push(notSupported(at('reason'), rule.reason, reasons))
-  if (rule.fieldPath && !leadsToField(schema, rule.fieldPath))
-    errors.push(invalid(at('fieldPath'), rule.fieldPath, 'must be a valid path'))
-  return errors
 }
 
 const validateRule = (
@@ -185,7 +159,8 @@ const validateRule = (
     compiled = compileRule(rule, place)
   } catch (err) {
     if (!(err instanceof RuleError)) throw err
-    return [invalid(at('rule'), internalRule(rule), err.message)]
+    const wrong = [invalid(at('rule'), internalRule(rule), err.message)]
+    return rule.optionalOldSelf === undefined ? wrong : [...wrong, uselessOption(rule, path)]
   }
   const { messageError, isTransition } = compiled
   const errors = costErrors(compiled, place, at, around)
@@ -199,26 +174,26 @@ const validateRule = (
         `oldSelf cannot be used on the uncorrelatable portion of the schema within ${around.uncorrelatable}`,
       ),
     )
-  if (!isTransition && rule.optionalOldSelf !== undefined)
-    errors.push(
-      invalid(
-        at('optionalOldSelf'),
-        rule.optionalOldSelf,
-        'may not be set if oldSelf is not used in rule',
-      ),
-    )
+  if (!isTransition && rule.optionalOldSelf !== undefined) errors.push(uselessOption(rule, path))
   return errors
 }
+
+const uselessOption = (rule: ValidationRule, path: string): FieldError =>
+  invalid(
+    child(path, 'optionalOldSelf'),
+    rule.optionalOldSelf,
+    'may not be set if oldSelf is not used in rule',
+  )
 
 const costErrors = (
   { costMax, message, messageCostMax }: CompiledRule,
   { cardinalityMax }: RulePlace,
   at: (part: string) => string,
-  { cardinality, total }: Surroundings,
+  { cardinality, total, isUnchanged }: Surroundings,
 ): FieldError[] => {
   const errors: FieldError[] = []
   const note = (part: string, what: string, cost: bigint): void => {
-    if (cost > limits.celRuleEstimateMax)
+    if (!isUnchanged && cost > limits.celRuleEstimateMax)
       errors.push(forbidden(at(part), costMessage(what, cost, limits.celRuleEstimateMax)))
     total.add(at(part), cost)
   }
@@ -226,15 +201,4 @@ const costErrors = (
   if (message !== undefined)
     note('messageExpression', 'estimated messageExpression cost', messageCostMax)
   return errors
-}
-
-/** True when `.a.b['c']` names a property of the schema. */
-const leadsToField = (schema: StructuralSchema, path: string): boolean => {
-  const names = [...path.matchAll(/\.([^.[\]]+)|\['((?:\\.|[^'\\])+)'\]/g)].map(
-    (m) => m[1] ?? m[2]!,
-  )
-  if (names.length === 0) return false
-  let at: StructuralSchema | undefined = schema
-  for (const name of names) at = at && (getOwn(at.properties, name) ?? valueSchemaOf(at))
-  return at !== undefined
 }

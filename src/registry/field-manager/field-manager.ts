@@ -180,7 +180,8 @@ const trackUpdate = (scope: Scope, change: Change & { next: KubeObject }): KubeO
     return withManagedFields(next, same === true ? stored : entries)
   } catch (error) {
     if (error instanceof RangeError || error instanceof TypeError) throw error
-    return withManagedFields(next, live?.metadata.managedFields)
+    // Upstream leaves no garbage: what cannot be tracked has no owners.
+    return withManagedFields(next, undefined)
   }
 }
 

@@ -1,4 +1,4 @@
-/** Doubles as Go prints them. */
+/** Numbers as Go prints them. */
 
 /** Go's `%g` with the shortest digits: an exponent below -4 and from 6 on. */
 export const formatDouble = (value: number): string => {
@@ -15,3 +15,7 @@ export const formatDouble = (value: number): string => {
   }
   return String(value)
 }
+
+/** `%v` of a number out of JSON: what has no fraction and is counted exactly was read as an integer. */
+export const goNumber = (value: number): string =>
+  Number.isSafeInteger(value) ? String(value) : formatDouble(value)

@@ -1,0 +1,44 @@
+/** A path of field names such as `.spec.a['b.c']`, followed through a schema (upstream's cel.ValidFieldPath). */
+import { getOwn } from '#api/json-object.js'
+import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
+
+export interface FieldPath {
+  readonly names: readonly string[]
+  readonly schema: StructuralSchema
+}
+
+/** Delimiters, quoted names, and what stands between. */
+const tokensOf = (path: string): string[] => path.match(/[.[\]]|'(?:[^'\\]|\\.)*'|[^.[\]]+/g) ?? []
+
+const nowhere = 'does not refer to a valid field'
+
+/** The schema that the path leads to; a text says why there is none. */
+export const followFieldPath = (
+  root: StructuralSchema,
+  path: string,
+  { allowArrayNotation = true } = {},
+): FieldPath | string => {
+  const tokens = tokensOf(path)
+  const names: string[] = []
+  let schema: StructuralSchema | undefined = root
+  const ended = 'unexpected end of JSON path'
+  for (let i = 0; i < tokens.length; ) {
+    const token = tokens[i++]!
+    if (token !== '.' && token !== '[') return `expected [ or . but got: ${token}`
+    if (token === '[' && !allowArrayNotation) return 'array notation is not allowed'
+    const written = tokens[i++]
+    if (written === undefined) return ended
+    if (token === '[' && !/^'.*'$/s.test(written))
+      return `expected single quoted string but got ${written}`
+    const name = token === '[' ? written.slice(1, -1).replace(/\\(.)/g, '$1') : written
+    schema =
+      schema.properties === undefined ? valueSchemaOf(schema) : getOwn(schema.properties, name)
+    if (schema === undefined) return nowhere
+    names.push(name)
+    if (token === '.') continue
+    const end = tokens[i++]
+    if (end === undefined) return ended
+    if (end !== ']') return `expected ] but got ${end}`
+  }
+  return { names, schema }
+}

@@ -1,0 +1,71 @@
+/** Lists of type set and map: no item is there twice (apiextensions, schema/listtype). */
+import { duplicate, type FieldError } from '#api/field-error.js'
+import { getOwn, isJsonObject } from '#api/json-object.js'
+import type { JsonValue } from '#api/object.js'
+import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
+
+/**
+ * Lists of type set and map hold no item twice; upstream looks after the schema is met, in a walk of its own.
+ */
+export const validateListSets = (
+  value: JsonValue,
+  schema: StructuralSchema,
+  path: string,
+): FieldError[] => {
+  if (Array.isArray(value)) {
+    const errors = duplicatesIn(value, schema, path)
+    const { items } = schema
+    if (items !== undefined)
+      value.forEach((item, i) => {
+        errors.push(...validateListSets(item, items, `${path}[${i}]`))
+      })
+    return errors
+  }
+  if (!isJsonObject(value)) return []
+  const valueSchema = valueSchemaOf(schema)
+  return Object.keys(value).flatMap((key) => {
+    const property = getOwn(schema.properties, key)
+    if (property !== undefined)
+      return validateListSets(value[key]!, property, path === '' ? key : `${path}.${key}`)
+    return valueSchema === undefined
+      ? []
+      : validateListSets(value[key]!, valueSchema, `${path}[${key}]`)
+  })
+}
+
+const duplicatesIn = (
+  list: readonly JsonValue[],
+  schema: StructuralSchema,
+  path: string,
+): FieldError[] => {
+  const listType = schema['x-kubernetes-list-type']
+  if (listType !== 'set' && listType !== 'map') return []
+  const keys = schema['x-kubernetes-list-map-keys'] ?? []
+  const times = new Map<string, number>()
+  return list.flatMap((item, i) => {
+    const identity =
+      listType === 'set'
+        ? item
+        : Object.fromEntries(
+            [...keys]
+              .sort()
+              .flatMap((k) =>
+                isJsonObject(item) && Object.hasOwn(item, k) ? [[k, item[k]!]] : [],
+              ),
+          )
+    const text = canonicalText(identity)
+    const seen = times.get(text) ?? 0
+    times.set(text, seen + 1)
+    // The second one is told about, those after it are not.
+    return seen === 1 ? [duplicate(`${path}[${i}]`, identity)] : []
+  })
+}
+
+const canonicalText = (value: JsonValue): string =>
+  JSON.stringify(value, (_key, v) =>
+    typeof v === 'bigint'
+      ? String(v)
+      : isJsonObject(v)
+        ? Object.fromEntries(Object.entries(v).sort(([a], [b]) => (a < b ? -1 : 1)))
+        : v,
+  )

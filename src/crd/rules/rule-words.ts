@@ -1,0 +1,51 @@
+/** What is wrong with validation rules before their expressions are looked at. */
+import { child, type FieldError, index, invalid, notSupported, required } from '#api/field-error.js'
+import { followFieldPath } from '../field-path.js'
+import type { StructuralSchema, ValidationRule } from '../structural-schema.js'
+
+const reasons = [
+  'FieldValueDuplicate',
+  'FieldValueForbidden',
+  'FieldValueInvalid',
+  'FieldValueRequired',
+]
+
+const hasLineBreak = (text: string): boolean => /[\n\r]/.test(text)
+
+export const ruleWords = (schema: StructuralSchema, path: string): FieldError[] =>
+  (schema['x-kubernetes-validations'] ?? []).flatMap((rule, i) =>
+    wordsOf(rule, schema, index(child(path, 'x-kubernetes-validations'), i)),
+  )
+
+const textErrors = (rule: ValidationRule, at: (part: string) => string): FieldError[] => {
+  const text = (rule.rule ?? '').trim()
+  const message = (rule.message ?? '').trim()
+  if (text === '') return [required(at('rule'), 'rule is not specified')]
+  if (rule.message && message === '')
+    return [invalid(at('message'), rule.message, 'must be non-empty if specified')]
+  if (hasLineBreak(message))
+    return [invalid(at('message'), rule.message, 'must not contain line breaks')]
+  return hasLineBreak(text) && message === ''
+    ? [required(at('message'), 'message must be specified if rule contains line breaks')]
+    : []
+}
+
+const wordsOf = (rule: ValidationRule, schema: StructuralSchema, path: string): FieldError[] => {
+  const at = (part: string) => child(path, part)
+  const errors = textErrors(rule, at)
+  const { messageExpression, reason, fieldPath } = rule
+  if (messageExpression && messageExpression.trim() === '')
+    errors.push(
+      required(at('messageExpression'), 'messageExpression must be non-empty if specified'),
+    )
+  if (reason !== undefined && !reasons.includes(reason))
+    errors.push(notSupported(at('reason'), reason, reasons))
+  if (!fieldPath) return errors
+  if (fieldPath.trim() === '')
+    errors.push(invalid(at('fieldPath'), fieldPath, 'must be non-empty if specified'))
+  if (hasLineBreak(fieldPath))
+    errors.push(invalid(at('fieldPath'), fieldPath, 'must not contain line breaks'))
+  if (typeof followFieldPath(schema, fieldPath) === 'string')
+    errors.push(invalid(at('fieldPath'), fieldPath, 'must be a valid path'))
+  return errors
+}
