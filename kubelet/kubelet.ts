@@ -72,6 +72,7 @@ export class Kubelet {
       labels: deps.nodeLabels,
       leaseSeconds: deps.nodeLeaseSeconds,
       runtimeVersion: () => `${runtime.name}://${runtime.version}`,
+      images: () => runtime.images(),
       port: deps.port,
     })
     this.#context = this.#makeContext()

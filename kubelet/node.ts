@@ -8,6 +8,7 @@ import type { Client } from '#client/client.js'
 import { isAlreadyExists, isConflict, isNotFound, messageOf } from '#client/errors.js'
 import type { Log } from '#client/log.js'
 import { resources } from '#client/resources.js'
+import type { NodeImage } from './runtime.js'
 
 /** Upstream's nodeLeaseDurationSeconds, renewed after a quarter of it; the status in full at least every 5 minutes. */
 export const leaseSecondsDefault = 40
@@ -17,6 +18,10 @@ const retryMs = 1_000
 const leaseNamespace = 'kube-node-lease'
 /** Pods that a node takes; upstream's 110 is for machines whose Pods are containers. */
 export const podsMax = 1_100
+
+/** Upstream's nodeStatusMaxImages and MaxNamesPerImageInNodeStatus. */
+const imagesMax = 50
+const imageNamesMax = 5
 
 const kubeletVersion = 'v1.36.3'
 
@@ -30,6 +35,8 @@ export interface NodeOptions {
   readonly leaseSeconds: number
   /** Known once the runtime has been asked. */
   readonly runtimeVersion: () => string
+  /** The largest first. */
+  readonly images: () => Promise<readonly NodeImage[]>
   /** Port of the kubelet's own server. */
   readonly port: () => number
 }
@@ -106,7 +113,18 @@ export class NodeReporter {
     return this.#uid
   }
 
-  #status(before: readonly Condition[]) {
+  /** Cut off as upstream does it. */
+  async #images(): Promise<NodeImage[]> {
+    const images = await this.#options.images().catch((error) => {
+      this.#options.log.info({ error: messageOf(error) }, 'the runtime does not say its images')
+      return []
+    })
+    return images
+      .slice(0, imagesMax)
+      .map(({ names, sizeBytes }) => ({ names: names.slice(0, imageNamesMax), sizeBytes }))
+  }
+
+  #status(before: readonly Condition[], images: readonly NodeImage[]) {
     const { address, name, clock, port, runtimeVersion } = this.#options
     const capacity = capacityOf()
     return {
@@ -117,6 +135,7 @@ export class NodeReporter {
       capacity,
       allocatable: capacity,
       conditions: conditionsAt(clock.now(), before),
+      images,
       daemonEndpoints: { kubeletEndpoint: { Port: port() } },
       nodeInfo: {
         architecture,
@@ -180,7 +199,7 @@ export class NodeReporter {
     const node = await this.#ensure()
     this.#uid = node.metadata.uid
     const { client, name } = this.#options
-    const status = this.#status(node.status?.conditions ?? [])
+    const status = this.#status(node.status?.conditions ?? [], await this.#images())
     await client.patch(
       resources.nodes,
       { name },

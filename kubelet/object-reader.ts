@@ -4,6 +4,7 @@ import type { KubeObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import { isNotFound } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'
+import type { Claim, Volume } from '#client/persistent-volume.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import type { Pod } from './pod.js'
 
@@ -19,12 +20,18 @@ export interface ServiceAccountToken {
   readonly token: string
   readonly expiresAt: number
 }
+export interface ClaimedVolume {
+  readonly claim: Claim | undefined
+  readonly volume: Volume | undefined
+}
 export interface ObjectReader {
   /** Undefined when there is none. */
   configMap(namespace: string, name: string): Promise<DataObject | undefined>
   secret(namespace: string, name: string): Promise<DataObject | undefined>
   /** The variables by which a container finds the Services of its namespace. */
   serviceVariables(pod: Pod): Promise<[string, string][]>
+  /** The claim, and the volume that it is bound to. */
+  claimedVolume(namespace: string, claim: string): Promise<ClaimedVolume>
   token(pod: Pod, audience: string | undefined, seconds: number): Promise<ServiceAccountToken>
 }
 
@@ -69,17 +76,19 @@ export const createObjectReader = ({
   services: Informer<Service>
 }): ObjectReader => {
   const kept = new Map<string, { at: number; value: Promise<DataObject | undefined> }>()
+  const found = <T extends KubeObject>(answer: Promise<T>): Promise<T | undefined> =>
+    answer.catch((error) => {
+      if (isNotFound(error)) return undefined
+      throw error
+    })
   const read = (ref: ResourceRef, namespace: string, name: string) => {
     const key = `${ref.resource}/${namespace}/${name}`
     const now = clock.now()
     const known = kept.get(key)
     if (known && now - known.at < keptMs) return known.value
     for (const [old, { at }] of kept) if (now - at >= keptMs) kept.delete(old)
-    const value = client.get<DataObject>(ref, { namespace, name }).catch((error) => {
-      if (isNotFound(error)) return undefined
-      kept.delete(key)
-      throw error
-    })
+    const value = found(client.get<DataObject>(ref, { namespace, name }))
+    value.catch(() => kept.delete(key))
     kept.set(key, { at: now, value })
     return value
   }
@@ -97,6 +106,16 @@ export const createObjectReader = ({
       if (pod.spec.enableServiceLinks === false) return variables
       const own = all.filter(({ metadata }) => metadata.namespace === namespace)
       return [...variables, ...own.flatMap(variablesOf)]
+    },
+    claimedVolume: async (namespace, name) => {
+      const claim = await found(
+        client.get<Claim>(resources.persistentVolumeClaims, { namespace, name }),
+      )
+      const volumeName = claim?.spec.volumeName
+      const volume = volumeName
+        ? await found(client.get<Volume>(resources.persistentVolumes, { name: volumeName }))
+        : undefined
+      return { claim, volume }
     },
     token: async ({ metadata, spec }, audience, expirationSeconds) => {
       const { namespace, name, uid } = metadata

@@ -146,6 +146,12 @@ export interface ImageResult {
   readonly present: boolean
 }
 
+/** As in a Node's status. */
+export interface NodeImage {
+  readonly names: readonly string[]
+  readonly sizeBytes: number
+}
+
 export interface ContainerRuntime {
   /** For node.status.nodeInfo and containerID, as in `process://…`. */
   readonly name: string
@@ -172,6 +178,8 @@ export interface ContainerRuntime {
 
   /** Makes sure that the image is there. Throws StartError with ErrImagePull. */
   pullImage(image: string, policy: string): Promise<ImageResult>
+  /** The images that are there, the largest first. */
+  images(): Promise<readonly NodeImage[]>
   createContainer(sandbox: Sandbox, config: ContainerConfig): Promise<string>
   /** Throws StartError when the command cannot be started. */
   startContainer(id: string): Promise<void>

@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readlinkSync, statSync } from 'node:fs'
 import { chmod, mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { claimNameOf } from '#client/persistent-volume.js'
 import { fieldValue, type PodFacts, resourceValue } from './downward.js'
 import type { DataObject, ObjectReader } from './object-reader.js'
 import {
@@ -84,6 +85,8 @@ export interface VolumesOptions {
 
 export class Volumes {
   readonly #options: VolumesOptions
+  /** By Pod and volume, the folder of this host that a claim stands for. */
+  readonly #claimed = new Map<string, string>()
   readonly #tokens = new Map<string, { token: string; renewAt: number }>()
 
   constructor(options: VolumesOptions) {
@@ -117,7 +120,8 @@ export class Volumes {
   }
 
   async remove(podUid: string): Promise<void> {
-    for (const key of this.#tokens.keys()) if (key.startsWith(podUid)) this.#tokens.delete(key)
+    for (const kept of [this.#tokens, this.#claimed])
+      for (const key of kept.keys()) if (key.startsWith(`${podUid}/`)) kept.delete(key)
     await rm(this.podFolder(podUid), { recursive: true, force: true })
   }
 
@@ -127,10 +131,13 @@ export class Volumes {
       []) {
       const volume = pod.spec.volumes?.find((candidate) => candidate.name === name)
       if (!volume) continue
-      const base = volume.hostPath?.path ?? this.#folder(pod.metadata.uid, name)
+      const { uid } = pod.metadata
+      const claimed = this.#claimed.get(`${uid}/${name}`)
+      const base = volume.hostPath?.path ?? claimed ?? this.#folder(uid, name)
       const hostPath = path.join(base, path.posix.join('/', subPath))
       if (subPath && !existsSync(hostPath)) mkdirSync(hostPath, { recursive: true })
-      mounts.push({ volume: name, hostPath, containerPath: mountPath, readOnly })
+      const isReadOnly = readOnly || volume.persistentVolumeClaim?.readOnly === true
+      mounts.push({ volume: name, hostPath, containerPath: mountPath, readOnly: isReadOnly })
     }
     return mounts
   }
@@ -142,12 +149,37 @@ export class Volumes {
       await mkdir(folder, { recursive: true })
       return
     }
+    const claim = claimNameOf(facts.pod, volume)
+    if (claim !== undefined) return this.#prepareClaim(facts, volume, claim)
     const files = await this.#filesOf(facts, volume)
     if (!files) {
       const source = Object.keys(volume).find((key) => key !== 'name') ?? 'none'
       throw new VolumeError(`volume "${volume.name}": source ${source} is not supported here`)
     }
     await writeAtomically(folder, files, this.#options.now())
+  }
+
+  /** Of volumes only those that are a folder of this host can be had. */
+  async #prepareClaim({ pod }: PodFacts, { name }: VolumeSpec, claimName: string): Promise<void> {
+    const { namespace, uid } = pod.metadata
+    const { claim, volume } = await this.#options.reader.claimedVolume(namespace, claimName)
+    if (claim === undefined) throw new VolumeError(`persistentvolumeclaim "${claimName}" not found`)
+    if (claim.metadata.deletionTimestamp !== undefined)
+      throw new VolumeError('PVC is being deleted')
+    const { status, spec } = claim
+    if (status?.phase !== 'Bound' || !spec.volumeName)
+      throw new VolumeError(
+        `PVC ${namespace}/${claimName} has non-bound phase (${JSON.stringify(status?.phase ?? '')}) or empty pvc.Spec.VolumeName (${JSON.stringify(spec.volumeName ?? '')})`,
+      )
+    if (volume === undefined)
+      throw new VolumeError(`persistentvolume "${spec.volumeName}" not found`)
+    const folder = volume.spec.hostPath ?? volume.spec.local
+    if (folder === undefined)
+      throw new VolumeError(
+        `volume "${name}": persistentvolume "${spec.volumeName}" is no folder of this host`,
+      )
+    prepareHostPath(folder)
+    this.#claimed.set(`${uid}/${name}`, folder.path)
   }
 
   async #filesOf(facts: PodFacts, volume: VolumeSpec): Promise<Files | undefined> {

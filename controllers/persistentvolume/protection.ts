@@ -2,7 +2,7 @@
 import type { KubeObject } from '#api/object.js'
 import { isNotFound } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
-import type { Volume } from '#client/persistent-volume.js'
+import { claimNames, type Volume } from '#client/persistent-volume.js'
 import { isPodTerminal, type Pod } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import {
@@ -37,12 +37,6 @@ const setFinalizer = async (
   }
 }
 
-export const claimNamesOf = (pod: Pod): string[] =>
-  (pod.spec.volumes ?? []).flatMap((volume) => {
-    if (volume.persistentVolumeClaim) return [volume.persistentVolumeClaim.claimName]
-    return volume.ephemeral ? [`${pod.metadata.name}-${volume.name}`] : []
-  })
-
 export const claimProtectionController: Controller = {
   name: 'persistentvolumeclaim-protection-controller',
   start(context) {
@@ -51,12 +45,12 @@ export const claimProtectionController: Controller = {
     const pods = informers.for<Pod>(resources.pods)
     pods.store.addIndex('claim', (pod) =>
       // A Pod that no node has taken uses nothing yet. One that is over still does while its object is there.
-      pod.spec.nodeName ? claimNamesOf(pod).map((name) => `${pod.metadata.namespace}/${name}`) : [],
+      pod.spec.nodeName ? claimNames(pod).map((name) => `${pod.metadata.namespace}/${name}`) : [],
     )
     const queue = newQueue()
     enqueueOwn(claims, queue)
     const look = (pod: Pod): void => {
-      for (const name of claimNamesOf(pod)) queue.add(`${pod.metadata.namespace}/${name}`)
+      for (const name of claimNames(pod)) queue.add(`${pod.metadata.namespace}/${name}`)
     }
     pods.handle({
       onDelete: look,

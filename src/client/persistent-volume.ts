@@ -31,6 +31,8 @@ export interface Volume extends KubeObject {
     }
     persistentVolumeReclaimPolicy?: string
     hostPath?: { path: string; type?: string }
+    local?: { path: string }
+    csi?: { driver: string; volumeHandle?: string }
     nodeAffinity?: { required?: { nodeSelectorTerms: NodeSelectorTerm[] } }
     [field: string]: unknown
   }
@@ -49,6 +51,21 @@ export const waitsForConsumer = (storageClass: StorageClass | undefined): boolea
 export const boundByController = 'pv.kubernetes.io/bound-by-controller'
 export const bindCompleted = 'pv.kubernetes.io/bind-completed'
 export const selectedNode = 'volume.kubernetes.io/selected-node'
+
+interface ClaimingPod {
+  metadata: { name?: string }
+  spec: { volumes?: { name: string; persistentVolumeClaim?: { claimName: string } }[] }
+}
+type PodVolume = NonNullable<ClaimingPod['spec']['volumes']>[number] & { ephemeral?: unknown }
+
+/** The claim that a volume of the Pod is, be it one made for the Pod; undefined for other volumes. */
+export const claimNameOf = (pod: ClaimingPod, volume: PodVolume): string | undefined =>
+  volume.persistentVolumeClaim?.claimName ??
+  (volume.ephemeral ? `${pod.metadata.name}-${volume.name}` : undefined)
+
+/** Names of the claims that the Pod's volumes are. */
+export const claimNames = (pod: ClaimingPod): string[] =>
+  (pod.spec.volumes ?? []).flatMap((volume) => claimNameOf(pod, volume) ?? [])
 
 const sizeOf = (text: string | undefined): bigint => parseMilli(text ?? '0')
 const classOf = (o: Claim | Volume): string =>

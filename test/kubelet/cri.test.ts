@@ -1,6 +1,7 @@
 /** The stories of termination with real containers: containerd, runc, a CNI network, an image made here. */
 import http from 'node:http'
 import t from 'tap'
+import { resources } from '#client/resources.js'
 import type { Pod } from '#kubelet/pod.js'
 import { containerdMissing, imageName, startContainerd } from './containerd.js'
 import { eventually, script, startNode, type TestNode } from './node.js'
@@ -28,6 +29,12 @@ t.test('Pods as containers', { skip: containerdMissing }, async (t) => {
   const { endpoint, subnetPrefix } = containerd
   const node = await startNode(t, { kubelet: 'process', endpoint })
   let kubelet = await node.startProcess()
+
+  t.test('the node says which images it has', async (t) => {
+    const { status } = await node.client.get(resources.nodes, { name: 'node-1' })
+    const image = status.images.find(({ names }: { names: string[] }) => names.includes(imageName))
+    t.ok(image?.sizeBytes > 0)
+  })
 
   t.test('an own address, own files, probes inside, log and exit code', async (t) => {
     await node.run(

@@ -259,3 +259,48 @@ t.test('a container says why it ended in its file, or by its log when it failed'
   await node.delete('long', 1)
   await node.gone('long')
 })
+
+t.test('a claim is the folder of its volume, once it is bound to one', async (t) => {
+  const node = await startNode(t)
+  const folder = path.join(node.folder, 'kept')
+  const namespace = 'default'
+  await node.client.create(resources.persistentVolumeClaims, {
+    metadata: { name: 'c', namespace },
+    spec: {
+      accessModes: ['ReadWriteOnce'],
+      resources: { requests: { storage: '1Gi' } },
+      volumeName: 'v',
+    },
+  })
+  await node.run(
+    'p',
+    {
+      ...script('echo kept > "$CONTAINER_ROOT/data/file"; echo up; sleep 1000'),
+      volumeMounts: [{ name: 'data', mountPath: '/data' }],
+    },
+    { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'c' } }] },
+  )
+  const told = async () =>
+    (await node.events('p')).find(({ reason }) => reason === 'FailedMount')?.message
+  t.match(await eventually('the event', told), /PVC default\/c has non-bound phase \("Pending"\)/)
+  await node.client.create(resources.persistentVolumes, {
+    metadata: { name: 'v' },
+    spec: {
+      capacity: { storage: '1Gi' },
+      accessModes: ['ReadWriteOnce'],
+      hostPath: { path: folder, type: 'DirectoryOrCreate' },
+    },
+  })
+  const status = { phase: 'Bound' }
+  await node.client.patch(
+    resources.persistentVolumeClaims,
+    { namespace, name: 'c' },
+    { status },
+    { type: 'merge', subresource: 'status' },
+  )
+  await node.ready('p')
+  await eventually('its word', async () => (await node.logs('p')).includes('up'))
+  await node.delete('p')
+  await node.gone('p')
+  t.equal(readFileSync(path.join(folder, 'file'), 'utf8'), 'kept\n', 'outlives the Pod')
+})

@@ -13,6 +13,7 @@ import {
   type ContainerUsage,
   type ImageResult,
   type LogOptions,
+  type NodeImage,
   type Sandbox,
   type SandboxConfig,
   type Session,
@@ -46,6 +47,12 @@ export interface CriRuntimeOptions {
   readonly clock: Clock
   readonly log: Log
   readonly nodeName: string
+}
+
+interface CriImage {
+  readonly repo_tags: readonly string[]
+  readonly repo_digests: readonly string[]
+  readonly size: number
 }
 
 export class CriRuntime implements ContainerRuntime {
@@ -149,6 +156,16 @@ export class CriRuntime implements ContainerRuntime {
     } catch (error) {
       throw new StartError('ErrImagePull', (error as Error).message)
     }
+  }
+
+  async images(): Promise<readonly NodeImage[]> {
+    const { images } = await this.#client.callImages<{ images: CriImage[] }>('ListImages', {})
+    return images
+      .map(({ repo_digests, repo_tags, size }) => ({
+        names: [...repo_digests, ...repo_tags],
+        sizeBytes: size,
+      }))
+      .sort((a, b) => b.sizeBytes - a.sizeBytes)
   }
 
   async createContainer(sandbox: Sandbox, config: ContainerConfig): Promise<string> {

@@ -127,7 +127,13 @@ const messages: Readonly<Record<string, Fields>> = {
   },
   ListContainerStatsResponse: { stats: ['[ContainerStats]', 1] },
   ImageStatusRequest: { image: ['ImageSpec', 1] },
-  Image: { id: ['string', 1] },
+  Image: {
+    id: ['string', 1],
+    repo_tags: ['[string]', 2],
+    repo_digests: ['[string]', 3],
+    size: ['uint64', 4],
+  },
+  ListImagesResponse: { images: ['[Image]', 1] },
   ImageStatusResponse: { image: ['Image', 1] },
   PullImageRequest: { image: ['ImageSpec', 1] },
   PullImageResponse: { image_ref: ['string', 1] },
@@ -154,6 +160,7 @@ const methods = {
   },
   ImageService: {
     ImageStatus: ['ImageStatusRequest', 'ImageStatusResponse'],
+    ListImages: ['Empty', 'ListImagesResponse'],
     PullImage: ['PullImageRequest', 'PullImageResponse'],
   },
 } as const

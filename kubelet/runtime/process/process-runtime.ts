@@ -16,6 +16,7 @@ import {
   type ContainerUsage,
   type ImageResult,
   type LogOptions,
+  type NodeImage,
   type Sandbox,
   type SandboxConfig,
   type Session,
@@ -177,6 +178,10 @@ export class ProcessRuntime implements ContainerRuntime {
 
   async pullImage(image: string): Promise<ImageResult> {
     return { imageId: image, present: true }
+  }
+
+  async images(): Promise<readonly NodeImage[]> {
+    return []
   }
 
   async createContainer(sandbox: Sandbox, config: ContainerConfig): Promise<string> {
