@@ -39,6 +39,8 @@ export const amountOf = (amounts: ReadonlyMap<string, bigint>, name: string): bi
 export class NodeInfo {
   node: Node | undefined
   allocatable: MilliAmounts = new Map()
+  /** Bytes of each image that is there, by each of its names. */
+  images: ReadonlyMap<string, number> = new Map()
   readonly pods = new Map<string, Pod>()
   readonly requested: MilliAmounts = new Map()
   /** The same with placeholders for what was not asked for. */
@@ -47,6 +49,11 @@ export class NodeInfo {
   setNode(node: Node | undefined): void {
     this.node = node
     this.allocatable = parseAmounts(node?.status.allocatable ?? node?.status.capacity)
+    this.images = new Map(
+      (node?.status.images ?? []).flatMap(({ names, sizeBytes = 0 }) =>
+        (names ?? []).map((name) => [name, sizeBytes] as const),
+      ),
+    )
   }
 
   addPod(pod: Pod): void {

@@ -3,6 +3,7 @@ import { nodePreference } from '#client/node-affinity.js'
 import type { Pod } from '#client/pod.js'
 import { tolerates } from '#client/pod.js'
 import { podRequests } from '#client/pod-requests.js'
+import { imageLocality } from './image-locality.js'
 import { amountOf, type NodeInfo, placeholderRequests } from './node-info.js'
 import { type ClusterView, preferencesOf } from './pod-affinity.js'
 import { spreadScores } from './topology-spread.js'
@@ -82,6 +83,8 @@ const podAffinity: Score = (pod, candidates, view) => {
   return values.map((value) => (range === 0 ? 0 : Math.trunc((100 * (value - least)) / range)))
 }
 
+const images: Score = (pod, candidates, view) => imageLocality(pod, candidates, view.nodes)
+
 const scores: readonly { of: Score; weight: number }[] = [
   { of: leastAllocated, weight: 1 },
   { of: balanced, weight: 1 },
@@ -89,6 +92,7 @@ const scores: readonly { of: Score; weight: number }[] = [
   { of: nodeAffinity, weight: 2 },
   { of: podAffinity, weight: 2 },
   { of: spreadScores, weight: 2 },
+  { of: images, weight: 1 },
 ]
 
 /** The best node; among equals the first, and `candidates` come in a turning order. */

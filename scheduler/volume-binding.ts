@@ -10,17 +10,19 @@ import { keyOf } from '#client/object-store.js'
 import {
   boundByController,
   type Claim,
+  claimNames,
   claimReference,
+  selectedNode,
   type Volume,
 } from '#client/persistent-volume.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import type { NodeInfo } from './node-info.js'
+import { type CsiNode, volumeLimits } from './volume-limits.js'
 import {
   type ClaimFindings,
-  claimNames,
   inspectClaims,
-  selectedNodeAnnotation,
+  type VolumeStores,
   volumeProblem,
   volumesOnNode,
 } from './volumes.js'
@@ -30,6 +32,7 @@ export class VolumeBinding {
   readonly #claims: Informer<KubeObject>
   readonly #volumes: Informer<Volume>
   readonly #classes: Informer<KubeObject>
+  readonly #csiNodes: Informer<CsiNode>
   /** Promises under way, which the watch does not show yet: volume → key of the claim. */
   readonly #promises = new Map<string, string>()
 
@@ -39,17 +42,23 @@ export class VolumeBinding {
     this.#claims = informers.for(resources.persistentVolumeClaims)
     this.#volumes = informers.for<Volume>(resources.persistentVolumes)
     this.#classes = informers.for(resources.storageClasses)
+    this.#csiNodes = informers.for<CsiNode>(resources.csiNodes)
+    this.#csiNodes.handle({ onAdd: changed, onUpdate: changed })
     for (const informer of [this.#claims, this.#classes])
       informer.handle({ onAdd: changed, onUpdate: changed })
     this.#volumes.handle({ onAdd: changed, onUpdate: changed })
   }
 
-  inspect(pod: Pod): ClaimFindings {
-    return inspectClaims(pod, {
+  get #stores(): VolumeStores {
+    return {
       claims: this.#claims.store,
       volumes: this.#volumes.store,
       classes: this.#classes.store,
-    })
+    }
+  }
+
+  inspect(pod: Pod): ClaimFindings {
+    return inspectClaims(pod, this.#stores)
   }
 
   /** What rules nodes out for the Pod; `nodes` are all, with what runs on them. */
@@ -63,8 +72,14 @@ export class VolumeBinding {
           if (other.metadata.namespace === pod.metadata.namespace && keyOf(other) !== keyOf(pod))
             for (const name of claimNames(other)) used.add(name)
     const volumes = waiting.length > 0 ? this.#free(findings) : []
+    const isTooMany = volumeLimits(pod, this.#stores, (name) => this.#csiNodes.store.get(name))
     return (info: NodeInfo) =>
-      volumeProblem(findings, { volumes, node: info.node!, usesClaim: (name) => used.has(name) })
+      volumeProblem(findings, {
+        volumes,
+        node: info.node!,
+        usesClaim: (name) => used.has(name),
+        hasTooMany: isTooMany?.(info) ?? false,
+      })
   }
 
   #free({ waiting }: ClaimFindings): Volume[] {
@@ -102,12 +117,12 @@ export class VolumeBinding {
   }
 
   async #selectNode({ metadata }: Claim, node: string): Promise<void> {
-    if (metadata.annotations?.[selectedNodeAnnotation] !== undefined) return
+    if (metadata.annotations?.[selectedNode] !== undefined) return
     const { namespace, name, uid, resourceVersion } = metadata
     await this.#client.patch(
       resources.persistentVolumeClaims,
       { namespace, name: name! },
-      { metadata: { uid, resourceVersion, annotations: { [selectedNodeAnnotation]: node } } },
+      { metadata: { uid, resourceVersion, annotations: { [selectedNode]: node } } },
       { type: 'merge' },
     )
   }

@@ -1,8 +1,9 @@
-/** What a Pod's claims mean for where it can go. Upstream: the plugins VolumeRestrictions and VolumeBinding. */
+/** What a Pod's claims mean for where it can go. Upstream: VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone. */
 import type { KubeObject } from '#api/object.js'
 import { matchesNodeSelector } from '#client/node-affinity.js'
 import {
   type Claim,
+  claimNames,
   findVolume,
   type StorageClass,
   type Volume,
@@ -33,16 +34,8 @@ export interface ClaimFindings {
   exclusive: string[]
 }
 
-export const selectedNodeAnnotation = 'volume.kubernetes.io/selected-node'
 /** Such a class makes no volumes: those that are there have to do. */
 const noProvisioner = 'kubernetes.io/no-provisioner'
-
-/** Names of the claims that the Pod's volumes are. */
-export const claimNames = (pod: Pod): string[] =>
-  (pod.spec.volumes ?? []).flatMap((volume) => {
-    if (volume.persistentVolumeClaim !== undefined) return [volume.persistentVolumeClaim.claimName]
-    return volume.ephemeral ? [`${pod.metadata.name}-${volume.name}`] : []
-  })
 
 export const inspectClaims = (pod: Pod, stores: VolumeStores): ClaimFindings => {
   const found: ClaimFindings = { waiting: [], bound: [], exclusive: [] }
@@ -91,10 +84,27 @@ export const volumesOnNode = (
   return chosen
 }
 
+const zoneLabels = [
+  ['topology.kubernetes.io/zone', 'failure-domain.beta.kubernetes.io/zone'],
+  ['topology.kubernetes.io/region', 'failure-domain.beta.kubernetes.io/region'],
+] as const
+
+/** Volumes name their zones in labels, several with `__` between them; a node without such labels is anywhere. */
+const isInZone = (volume: Volume, node: Node): boolean => {
+  const { labels: here = {} } = node.metadata
+  if (!zoneLabels.flat().some((label) => here[label] !== undefined)) return true
+  return zoneLabels.every(([label, old]) =>
+    [label, old].every((key) => {
+      const zones = volume.metadata.labels?.[key]?.split('__')
+      return zones === undefined || zones.includes(here[key] ?? here[label] ?? '')
+    }),
+  )
+}
+
 /** What rules the node out, and whether it could help if others left. */
 export const volumeProblem = (
   findings: ClaimFindings,
-  { volumes, node, usesClaim }: VolumeSituation,
+  { volumes, node, usesClaim, hasTooMany }: VolumeSituation,
 ): { reason: string; hopeless: boolean } | undefined => {
   if (findings.exclusive.some(usesClaim))
     return {
@@ -102,6 +112,7 @@ export const volumeProblem = (
         'node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod',
       hopeless: false,
     }
+  if (hasTooMany) return { reason: 'node(s) exceed max volume count', hopeless: false }
   if (findings.bound.some((volume) => volume === undefined))
     return {
       reason: 'node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)',
@@ -111,6 +122,8 @@ export const volumeProblem = (
     return { reason: "node(s) didn't match PersistentVolume's node affinity", hopeless: true }
   if (volumesOnNode(findings, volumes, node) === undefined)
     return { reason: "node(s) didn't find available persistent volumes to bind", hopeless: true }
+  if (findings.bound.some((volume) => !isInZone(volume!, node)))
+    return { reason: 'node(s) had no available volume zone', hopeless: true }
   return undefined
 }
 export interface VolumeSituation {
@@ -118,4 +131,6 @@ export interface VolumeSituation {
   node: Node
   /** Whether another Pod that has a node uses the claim. */
   usesClaim(name: string): boolean
+  /** More volumes than the node can have attached. */
+  hasTooMany: boolean
 }

@@ -146,6 +146,7 @@ export interface Node extends KubeObject {
     capacity?: Amounts
     conditions?: Condition[]
     addresses?: { type: string; address: string }[]
+    images?: { names?: string[]; sizeBytes?: number }[]
   }
 }
 

@@ -66,6 +66,7 @@ export const resources = {
     'ResourceClaimTemplate',
   ),
   priorityClasses: cluster('scheduling.k8s.io', 'v1', 'priorityclasses', 'PriorityClass'),
+  csiNodes: cluster('storage.k8s.io', 'v1', 'csinodes', 'CSINode'),
   storageClasses: cluster('storage.k8s.io', 'v1', 'storageclasses', 'StorageClass'),
   certificateSigningRequests: cluster(
     'certificates.k8s.io',
