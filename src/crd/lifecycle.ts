@@ -3,13 +3,15 @@
  * the resource table and leave it, and a definition that is deleted takes its objects with it.
  * One loop over the watch of definitions; every step can be done again.
  */
-
+import { setTimeout } from 'node:timers/promises'
 import { findService } from '#admission/find-service.js'
 import type { Clock } from '#api/clock.js'
 import { ApiError } from '#api/errors.js'
 import type { GroupResource } from '#api/group-version.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
+import { limits } from '#limits'
+import { internalContext } from '#registry/internal-context.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
 import type { Store } from '#registry/store.js'
@@ -74,29 +76,22 @@ class Lifecycle {
 
   /** The server's own identity, as it stands in managedFields. */
   context(subresource = '', namespace?: string): RequestContext {
-    return {
-      user: { name: 'system:apiserver', groups: ['system:masters'] },
-      namespace,
-      subresource,
-      dryRun: false,
-      now: this.#deps.clock.now(),
-      caller: { signal: this.#signal },
-      warn: () => {},
-      userAgent: 'kube-apiserver',
-      fieldManager: '',
-      stores: this.#deps.storeOf,
-    }
+    const { clock, storeOf } = this.#deps
+    const base = { now: clock.now(), caller: { signal: this.#signal }, stores: storeOf }
+    return { ...internalContext(base, namespace), subresource }
   }
 
   async follow(after: number): Promise<void> {
-    let revision = after
-    while (!this.#signal.aborted) {
+    const signal = this.#signal
+    let revision: number | undefined = after
+    while (!signal.aborted) {
       try {
-        revision = await this.#followOnce(revision)
+        revision = await this.#followOnce(revision ?? (await this.#listAgain()))
       } catch (error) {
-        if (this.#signal.aborted) return
+        if (signal.aborted) return
         this.#deps.log('the watch of custom resource definitions starts again', error)
-        revision = await this.#listAgain()
+        revision = undefined
+        await setTimeout(limits.retryMs, undefined, { signal, ref: false }).catch(() => {})
       }
     }
     await Promise.all(this.#emptying.values())
