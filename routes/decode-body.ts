@@ -113,6 +113,8 @@ export const checkType = (
 ): void => {
   if (value === null) return
   if (!isJsonObject(value)) throw unrecognized(noObjectText(value))
+  const expected = formatGroupVersion(gvk)
+  if (value.kind === gvk.kind && value.apiVersion === expected) return
   // Only built-in kinds may leave out what they are: without a Go type there is nothing to assume.
   for (const [field, name] of [
     ['kind', 'Kind'],
@@ -128,7 +130,6 @@ export const checkType = (
       )
   }
   const kind = typeof value.kind === 'string' && value.kind !== '' ? value.kind : gvk.kind
-  const expected = formatGroupVersion(gvk)
   const apiVersion =
     typeof value.apiVersion === 'string' && value.apiVersion !== '' ? value.apiVersion : expected
   if (kind === gvk.kind && (apiVersion === expected || accepted.includes(apiVersion))) return

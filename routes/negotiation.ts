@@ -161,7 +161,7 @@ const isMediaType = /^[^;]*(?:;\s*[^\s;=]+\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;="]+)
 export const inputMediaType = (
   header: string | undefined,
 ): 'json' | 'yaml' | 'protobuf' | undefined => {
-  if (header === undefined || header === '') return 'json'
+  if (header === undefined || header === '' || header === json) return 'json'
   if (!isMediaType.test(header)) return undefined
   const type = (header.split(';')[0] ?? '').trim().toLowerCase()
   if (type === json) return 'json'

@@ -13,7 +13,7 @@ import {
 } from '#api/errors.js'
 import { invalid as invalidField } from '#api/field-error.js'
 import { JsonSyntaxError, parseWithTrace } from '#api/json.js'
-import { cloneJson, isJsonObject } from '#api/json-object.js'
+import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { decodeObject } from '#registry/decode.js'
 import { overflown, problemOf } from '#registry/patch/convertible.js'
@@ -85,7 +85,7 @@ const duplicatesOf = (
   keys: ReadonlyMap<object, readonly (readonly [string, JsonValue])[]>,
   path: string,
 ): string[] => {
-  if (typeof value !== 'object' || value === null) return []
+  if (keys.size === 0 || typeof value !== 'object' || value === null) return []
   if (Array.isArray(value))
     return value.flatMap((item, i) => duplicatesOf(item, keys, `${path}[${i}]`))
   const at = (key: string): string => (path === '' ? key : `${path}.${key}`)
@@ -325,7 +325,7 @@ const applyChange = (call: PatchCall, deps: ApiDeps, owners: ViewOwners | undefi
       manager: options.fieldManager,
       subresource: target.subresource,
       now: ctx.now,
-      patch: cloneJson(patchObject),
+      patch: patchObject,
       force: options.force ?? false,
     })
     reportDuplicates(call)

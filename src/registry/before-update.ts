@@ -63,6 +63,13 @@ const restoreMeta = (next: KubeObject, previous: KubeObject): void => {
   if (meta.deletionGracePeriodSeconds === undefined) delete meta.deletionGracePeriodSeconds
 }
 
+/** A spec or status that stays becomes the stored one: from here on nobody changes it, and many compare it. */
+const shareUnchanged = (next: KubeObject, previous: KubeObject): void => {
+  for (const field of Object.keys(next))
+    if (field !== 'metadata' && jsonEqual(next[field], previous[field]))
+      next[field] = previous[field]
+}
+
 /** `next` is private and changed in place. Throws 400 or 422. */
 export const beforeUpdate = (
   next: KubeObject,
@@ -75,6 +82,7 @@ export const beforeUpdate = (
   else next.metadata.generation = previous.metadata.generation
   definition.strategy.dropDisabled?.(next)
   hooks.prepareForUpdate?.(next, previous, ctx)
+  if (definition.strategy.canonicalize === undefined) shareUnchanged(next, previous)
   // The hook may have put other metadata in its place.
   const meta = next.metadata
   const rule = definition.strategy.generation

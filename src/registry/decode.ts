@@ -58,6 +58,13 @@ const clearsOwners = (value: JsonValue): boolean => {
   return Array.isArray(managedFields) && managedFields.length === 0
 }
 
+/** Go writes these two first; a body may leave them out. */
+const withType = (decoded: JsonObject, gvk: GroupVersionKind): JsonObject => {
+  const type = { kind: gvk.kind, apiVersion: formatGroupVersion(gvk) }
+  const isThere = decoded.kind === type.kind && decoded.apiVersion === type.apiVersion
+  return isThere ? decoded : { ...type, ...decoded, ...type }
+}
+
 /**
  * Decodes a body of a kind that may be no resource's own (Scale, Binding, Eviction). Throws an ApiError (400) in the
  * words of upstream's decoder when a value has the wrong type.
@@ -70,9 +77,7 @@ const decodeKind = (
 ): Decoded => {
   try {
     const { value: decoded, strictErrors } = decodeType(schemaName, value, trace)
-    // Go writes these two first; a body may leave them out.
-    const type = { kind: gvk.kind, apiVersion: formatGroupVersion(gvk) }
-    const object = { ...type, ...decoded, ...type } as KubeObject
+    const object = withType(decoded, gvk) as KubeObject
     if (clearsOwners(value)) object.metadata = { ...object.metadata, managedFields: [] }
     return { object, strictErrors }
   } catch (error) {

@@ -66,6 +66,11 @@ export const dedupOwnerReferences = (
 /** Upstream's field order, so that kind and apiVersion always are the same first bytes of the JSON. */
 export const inFieldOrder = (object: KubeObject): KubeObject => {
   const { kind, apiVersion, metadata, ...rest } = object
+  return { kind, apiVersion, metadata: metadataInFieldOrder(metadata), ...rest }
+}
+
+/** Without what Go leaves out, and without the resourceVersion, which storage adds. */
+export const metadataInFieldOrder = (metadata: ObjectMeta): ObjectMeta => {
   const {
     name,
     generateName,
@@ -99,7 +104,7 @@ export const inFieldOrder = (object: KubeObject): KubeObject => {
   if (hasKeys(ownerReferences)) ordered.ownerReferences = ownerReferences
   if (hasKeys(finalizers)) ordered.finalizers = finalizers
   if (hasKeys(managedFields)) ordered.managedFields = managedFields
-  return { kind, apiVersion, metadata: ordered, ...rest }
+  return ordered
 }
 
 const hasKeys = (value: object | null | undefined): boolean =>

@@ -4,15 +4,15 @@
  */
 import { notFound } from '#api/errors.js'
 import { jsonEqual } from '#api/json-object.js'
-import type { JsonObject, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
 import { type StoredObject, WriteConflict } from '#cacher/object-storage.js'
 import { beforeUpdate, checkResourceVersion, keepAllButStatus } from './before-update.js'
 import { createOnce } from './create.js'
 import { keepManagedFieldsTimes } from './field-manager/times.js'
 import {
   dedupOwnerReferences,
-  inFieldOrder,
   matchNamespace,
+  metadataInFieldOrder,
   wipeSystemFields,
 } from './object-meta.js'
 import { checkPreconditions } from './preconditions.js'
@@ -34,13 +34,10 @@ interface Attempt {
   readonly options: UpdateOptions
 }
 
-const without = (object: KubeObject): JsonObject => {
-  const { metadata, ...rest } = inFieldOrder(object)
-  // What differs is mostly there, so that it is looked at first.
-  return { metadata, ...rest }
-}
-
-const sameContent = (a: KubeObject, b: KubeObject): boolean => jsonEqual(without(a), without(b))
+/** What differs is mostly in the metadata, so that it is looked at first. */
+const sameContent = (a: KubeObject, b: KubeObject): boolean =>
+  jsonEqual(metadataInFieldOrder(a.metadata), metadataInFieldOrder(b.metadata)) &&
+  jsonEqual({ ...a, metadata: null }, { ...b, metadata: null })
 
 const checkStored = (attempt: Attempt, current: StoredObject | undefined): void => {
   const { deps, name, key, options } = attempt

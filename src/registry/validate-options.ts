@@ -27,7 +27,10 @@ const codePoint = (char: string): string => {
   return printable.test(char) ? `${code} '${char}'` : code
 }
 
+const isPlain = /^[ -~]*$/
+
 export const validateFieldManager = (manager: string, path: string): FieldError[] => {
+  if (manager.length <= fieldManagerLengthMax && isPlain.test(manager)) return []
   const errors: FieldError[] = []
   if (Buffer.byteLength(manager) > fieldManagerLengthMax)
     errors.push(tooLong(path, fieldManagerLengthMax))

@@ -4,6 +4,8 @@ const secondsLayout = '2006-01-02T15:04:05Z07:00'
 const microLayout = '2006-01-02T15:04:05.000000Z07:00'
 
 const seconds = /^(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)$/
+/** Of a text that needs no change. */
+const secondsLength = '2006-01-02T15:04:05Z'.length
 const micro = /^(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)\.(\d{6})(Z|[+-]\d\d:\d\d)$/
 
 const daysIn = (year: number, month: number): number =>
@@ -15,15 +17,16 @@ const offsetMinutes = (zone: string): number =>
     : (zone[0] === '-' ? -1 : 1) * (Number(zone.slice(1, 3)) * 60 + Number(zone.slice(4, 6)))
 
 const rangeProblem = (match: RegExpExecArray): string | undefined => {
-  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as number[]
+  const [month, day] = [Number(match[2]), Number(match[3])]
   const zone = match[8]!
-  if (month! < 1 || month! > 12) return 'month out of range'
-  if (hour! > 23) return 'hour out of range'
-  if (minute! > 59) return 'minute out of range'
-  if (second! > 59) return 'second out of range'
+  if (month < 1 || month > 12) return 'month out of range'
+  if (Number(match[4]) > 23) return 'hour out of range'
+  if (Number(match[5]) > 59) return 'minute out of range'
+  if (Number(match[6]) > 59) return 'second out of range'
   if (zone !== 'Z' && Number(zone.slice(1, 3)) > 24) return 'time zone offset hour out of range'
   if (zone !== 'Z' && Number(zone.slice(4, 6)) > 59) return 'time zone offset minute out of range'
-  if (day! < 1 || day! > daysIn(year!, month!)) return 'day out of range'
+  // Every month has 28 days.
+  if (day < 1 || (day > 28 && day > daysIn(Number(match[1]), month))) return 'day out of range'
   return undefined
 }
 
@@ -32,10 +35,11 @@ export const canonicalTime = (text: string, isMicro: boolean): string | undefine
   const match = (isMicro ? micro : seconds).exec(text)
   if (match === null || rangeProblem(match) !== undefined) return undefined
   const fraction = isMicro ? `.${match[7]}` : ''
-  const [, year, month, day, hour, minute, second] = match
+  const [, year, month, day, hour, minute, second, , zone] = match
+  if (zone === 'Z' && fraction === '' && text.length === secondsLength) return text
   const local = `${year}-${month}-${day}T${hour!.padStart(2, '0')}:${minute}:${second}`
-  if (match[8] === 'Z') return `${local}${fraction}Z`
-  const utc = new Date(Date.parse(`${local}Z`) - offsetMinutes(match[8]!) * 60_000)
+  if (zone === 'Z') return `${local}${fraction}Z`
+  const utc = new Date(Date.parse(`${local}Z`) - offsetMinutes(zone!) * 60_000)
   return `${utc.toISOString().slice(0, 19)}${fraction}Z`
 }
 

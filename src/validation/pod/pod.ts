@@ -90,17 +90,29 @@ const tokensWithoutAccount = ({ serviceAccountName, volumes }: Fields): FieldErr
   )
 }
 
-/** The checks that creates and updates share; metadata itself is checked by the registry. */
-export const validPod = (pod: KubeObject): FieldError[] => {
-  const { metadata, spec } = pod
-  return [
-    ...validPodAnnotations('metadata.annotations', metadata.annotations, spec),
+/** Specs without an error: one that an update leaves as it is stored is not looked at again. */
+const fineSpecs = new WeakSet<Fields>()
+
+const specErrors = ({ metadata, spec }: KubeObject): FieldError[] => {
+  if (fineSpecs.has(spec)) return []
+  const errors = [
     ...validPodSpec('spec', spec, { podName: metadata.name ?? '', isPod: true }),
     ...tokensWithoutAccount(spec),
     ...each('spec.containers', spec.containers as Fields[], (c, at) => untrimmedImage(at, c)),
     ...each('spec.initContainers', spec.initContainers as Fields[], (c, at) =>
       untrimmedImage(at, c),
     ),
+  ]
+  if (errors.length === 0) fineSpecs.add(spec)
+  return errors
+}
+
+/** The checks that creates and updates share; metadata itself is checked by the registry. */
+export const validPod = (pod: KubeObject): FieldError[] => {
+  const { metadata, spec } = pod
+  return [
+    ...validPodAnnotations('metadata.annotations', metadata.annotations, spec),
+    ...specErrors(pod),
   ]
 }
 
