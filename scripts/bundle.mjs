@@ -1,7 +1,8 @@
-// The program as a few large files in dist/bundle: loading hundreds of small modules is most of its start-up.
-// Commands that are seldom used stay chunks of their own, loaded when they run; native code stays outside.
+// The program as three files in dist/bundle: the command line, the server, the kubelet. Loading hundreds of small modules is
+// most of a start-up. They are CommonJS, because that starts sooner, and because V8 keeps compiled code of scripts but not of
+// modules (src/server/compiled-bundle.ts).
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { build } from 'esbuild'
@@ -9,20 +10,8 @@ import { build } from 'esbuild'
 const folder = 'dist/bundle'
 rmSync(folder, { recursive: true, force: true })
 
-const options = {
-  outdir: folder,
-  bundle: true,
-  platform: 'node',
-  target: 'node20',
-  sourcemap: true,
-  minifyWhitespace: true,
-  minifySyntax: true,
-  legalComments: 'external',
-  logLevel: 'error',
-}
 // What is loaded later comes from node_modules: esbuild gives CommonJS packages other names than Node does.
 const external = [
-  'classic-level',
   'ajv',
   'yaml',
   'jose',
@@ -35,30 +24,69 @@ const external = [
   'ws',
 ]
 
-await build({
-  ...options,
-  entryPoints: ['dist/src/main.js'],
-  splitting: true,
-  format: 'esm',
-  // The server is the other bundle.
-  external: [...external, '#server/create-server.js'],
-  // Packages in CommonJS call require.
-  banner: {
-    js: "import { createRequire as bundleRequire } from 'node:module';const require = bundleRequire(import.meta.url);",
-  },
-})
-
-// In CommonJS, because V8 keeps compiled code of scripts and not of modules (src/server/compiled-bundle.ts).
-await build({
-  ...options,
-  entryPoints: ['dist/src/server/create-server.js'],
-  outExtension: { '.js': '.cjs' },
+const options = {
+  outdir: folder,
+  bundle: true,
+  platform: 'node',
+  target: 'node20',
   format: 'cjs',
-  external,
   define: { 'import.meta.url': 'bundleUrl' },
+  banner: { js: "const bundleUrl=require('node:url').pathToFileURL(__filename).href;" },
+  sourcemap: true,
+  minifyWhitespace: true,
+  minifySyntax: true,
+  legalComments: 'external',
+  logLevel: 'error',
+}
+
+/** What the command line imports when it runs that command is a file of its own. */
+const ownFiles = {
+  name: 'own-files',
+  setup: (bundle) => {
+    const files = {
+      '#server/create-server.js': './create-server.cjs',
+      '#kubelet/main.js': './kubelet.cjs',
+    }
+    bundle.onResolve({ filter: /^#(?:server\/create-server|kubelet\/main)\.js$/ }, ({ path }) => ({
+      path: files[path],
+      external: true,
+    }))
+  },
+}
+
+await build({
+  ...options,
+  entryPoints: { main: 'dist/src/main.js' },
+  external: [...external, 'classic-level'],
+  plugins: [ownFiles],
+})
+await build({
+  ...options,
+  entryPoints: { kubelet: 'dist/kubelet/main.js' },
+  outExtension: { '.js': '.cjs' },
+  external,
+})
+writeFileSync(path.join(folder, 'package.json'), '{ "type": "commonjs" }\n')
+
+/** classic-level without its native code. */
+const nativeOutside = {
+  name: 'native-outside',
+  setup: (bundle) =>
+    bundle.onResolve({ filter: /^\.\/binding$/ }, ({ importer }) =>
+      importer.includes('classic-level')
+        ? { path: 'classic-level/binding.js', external: true }
+        : undefined,
+    ),
+}
+
+await build({
+  ...options,
+  entryPoints: { 'create-server': 'dist/src/server/create-server.js' },
+  outExtension: { '.js': '.cjs' },
+  external,
+  plugins: [nativeOutside],
   // A script of node:vm cannot import; Node 20.19 and newer require modules of every kind.
   supported: { 'dynamic-import': false },
-  banner: { js: "const bundleUrl=require('node:url').pathToFileURL(__filename).href;" },
 })
 
 // A first start, for the compiled code that it leaves.

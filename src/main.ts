@@ -36,7 +36,10 @@ const serverModule = (): ServerModule => {
       bundle = new CompiledBundle(file)
       return bundle.run() as typeof import('#server/create-server.js')
     },
-    started: () => bundle?.keep(),
+    started: () => {
+      bundle?.keep()
+      bundle = undefined
+    },
   }
 }
 
@@ -53,11 +56,16 @@ const machine: Machine = {
   now: () => Date.now(),
 }
 
-try {
-  process.exitCode = await runCommandLine(process.argv.slice(2), machine)
-} catch (error) {
-  process.stderr.write(`kubelevel: ${error instanceof Error ? error.stack : error}\n`)
-  process.exitCode = 1
+const main = async (): Promise<void> => {
+  try {
+    process.exitCode = await runCommandLine(process.argv.slice(2), machine)
+  } catch (error) {
+    process.stderr.write(`kubelevel: ${error instanceof Error ? error.stack : error}\n`)
+    process.exitCode = 1
+  }
+  // What a command left open must not keep a finished process alive.
+  process.exit()
 }
-// What a command left open must not keep a finished process alive.
-process.exit()
+
+// In the bundle this is CommonJS, which cannot await here.
+void main()

@@ -42,7 +42,6 @@ export const announce = (
   next: readonly string[] = ['kubectl get namespaces'],
 ): void => {
   const ms = Math.round(machine.uptimeMs())
-  machine.server.started()
   if (!machine.isTerminal) {
     machine.stderr(`ready ${server.url} kubeconfig=${kubeconfig} in ${ms} ms\n`)
     return
@@ -66,6 +65,7 @@ export const serve = async (
   const server = await startServer(machine, flags, 'serve')
   if (server === undefined) return 1
   announce(machine, server, kubeconfig)
+  machine.server.started()
   await untilStopped(machine)
   await server.close()
   return 0

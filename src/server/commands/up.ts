@@ -111,6 +111,7 @@ export const up = async (machine: Machine, flags: Flags, kubeconfig: string): Pr
     'kubectl delete pod web-0',
     'kubelevel timeline web-0',
   ])
+  machine.server.started()
   await untilStopped(machine)
   // The kubelet ends its Pods' processes while the server still takes their last status.
   await kubelet.stop()
