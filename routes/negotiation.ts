@@ -3,8 +3,10 @@
  * with two texts: go-restful looks at the media types of the route, then apiserver at their parameters.
  * Custom resources have no protobuf of their own, only their metadata alone has.
  */
+import type { FastifyRequest } from 'fastify'
 import { failure } from '#api/errors.js'
 import { limits } from '#limits'
+import type { ResourceDefinition } from '#registry/resource-definition.js'
 import {
   type Clause,
   fitsRoute,
@@ -121,21 +123,22 @@ const servesBuiltIn = (): boolean => true
 const servesCustom = ({ mediaType, convert }: Negotiated): boolean =>
   mediaType !== protobuf || convert !== undefined
 
-/** Throws 406. `collection` is true for list and watch routes, `custom` for custom resources. */
+/** Throws 406. `collection` is true for list and watch routes. */
 export const negotiateOutput = (
-  header: string | undefined,
-  { collection, custom }: { collection: boolean; custom: boolean },
+  { headers }: FastifyRequest,
+  { isCustom }: ResourceDefinition,
+  { collection = false } = {},
 ): Negotiated => {
-  const accept = header ?? ''
+  const { accept = '' } = headers
   if (accept === json || accept === '' || accept === '*/*') return fallback
-  if (!custom) {
+  if (!isCustom) {
     const produced = collection ? listTypes : objectTypes
     if (!fitsRoute(accept, produced)) throw notAcceptableRoute(produced)
   }
-  const cache = custom ? customCache : builtInCache
+  const cache = isCustom ? customCache : builtInCache
   let found = cache.get(accept)
   if (found === undefined && !cache.has(accept)) {
-    found = negotiate(accept, custom ? servesCustom : servesBuiltIn)
+    found = negotiate(accept, isCustom ? servesCustom : servesBuiltIn)
     if (cache.size >= limits.headerMeaningsKept) cache.clear()
     cache.set(accept, found)
   }

@@ -1,8 +1,14 @@
 /** CreateOptions, UpdateOptions and PatchOptions from the query. */
-import type { Query } from '#registry/query.js'
-import type { WriteOptions } from '#registry/validate-options.js'
+import type { FastifyRequest } from 'fastify'
+import { Query } from '#registry/query.js'
+import {
+  checkPatchOptions,
+  checkWriteOptions,
+  type WriteOptions,
+} from '#registry/validate-options.js'
 
-export const decodeWriteOptions = (query: Query): WriteOptions => {
+const decode = (request: FastifyRequest): WriteOptions => {
+  const query = new Query(request.raw.url ?? '')
   const force = query.flagIfGiven('force')
   return {
     dryRun: query.texts('dryRun'),
@@ -10,4 +16,21 @@ export const decodeWriteOptions = (query: Query): WriteOptions => {
     fieldValidation: query.text('fieldValidation'),
     ...(force === undefined ? {} : { force }),
   }
+}
+
+/** Throws 422. */
+export const writeOptionsOf = (
+  request: FastifyRequest,
+  kind: 'CreateOptions' | 'UpdateOptions',
+): WriteOptions => {
+  const options = decode(request)
+  checkWriteOptions(kind, options)
+  return options
+}
+
+/** Throws 422. */
+export const patchOptionsOf = (request: FastifyRequest, isApply: boolean): WriteOptions => {
+  const options = decode(request)
+  checkPatchOptions(options, isApply)
+  return options
 }

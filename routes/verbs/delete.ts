@@ -11,10 +11,7 @@ import { warnOfDelete } from './delete-warnings.js'
 
 export const deleteObject: VerbHandler = async (target, request, reply, deps) => {
   const { definition, store, name } = target
-  const negotiated = negotiateOutput(request.headers.accept, {
-    collection: false,
-    custom: definition.isCustom,
-  })
+  const negotiated = negotiateOutput(request, definition)
   const options = decodeDeleteOptions(request, new Query(request.raw.url ?? ''))
   const ctx = makeContext(target, request, reply, deps, { dryRun: options.dryRun ?? [] })
   warnOfDelete(definition, options, ctx)

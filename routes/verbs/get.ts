@@ -22,10 +22,7 @@ const refuseExport = (query: Query): void => {
 
 /** Of what is at hand, a promise would cost as much as the rest: it is answered at once. */
 export const getObject: VerbHandler = (target, request, reply, deps) => {
-  const negotiated = negotiateOutput(request.headers.accept, {
-    collection: false,
-    custom: target.definition.isCustom,
-  })
+  const negotiated = negotiateOutput(request, target.definition)
   const query = new Query(request.raw.url ?? '')
   refuseExport(query)
   const ctx = makeContext(target, request, reply, deps)

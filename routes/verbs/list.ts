@@ -57,10 +57,7 @@ export const selectionOf = (target: Target, options: ListRequest, name?: string)
 }
 
 export const listObjects: VerbHandler = async (target, request, reply, deps) => {
-  const negotiated = negotiateOutput(request.headers.accept, {
-    collection: true,
-    custom: target.definition.isCustom,
-  })
+  const negotiated = negotiateOutput(request, target.definition, { collection: true })
   const query = new Query(request.raw.url ?? '')
   const options = decodeListOptions(query)
   const selection = selectionOf(target, options)

@@ -23,10 +23,9 @@ import { applyMergePatch } from '#registry/patch/merge.js'
 import { patchTypeOf as typeOfPatched } from '#registry/patch/patch-type.js'
 import { patchedText } from '#registry/patch/patched-text.js'
 import { applyStrategicMergePatch } from '#registry/patch/strategic.js'
-import { Query } from '#registry/query.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
-import { checkPatchOptions, type WriteOptions } from '#registry/validate-options.js'
+import type { WriteOptions } from '#registry/validate-options.js'
 import { parseYaml, YamlSyntaxError } from '#registry/yaml.js'
 import type { ApiDeps, Target, VerbHandler } from '../api-deps.js'
 import { bodyOf, checkType, fieldValidationOf } from '../decode-body.js'
@@ -34,7 +33,7 @@ import { checkIdentity } from '../identity.js'
 import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
 import { sendObject, sendStored } from '../respond.js'
-import { decodeWriteOptions } from '../write-options.js'
+import { patchOptionsOf } from '../write-options.js'
 import {
   definitionOfBody,
   hooksOfView,
@@ -351,13 +350,9 @@ const applyChange = (call: PatchCall, deps: ApiDeps, owners: ViewOwners | undefi
 export const patchObject: VerbHandler = async (target, request, reply, deps) => {
   const type = patchTypeOf(request, target)
   const { definition, store, view } = target
-  const negotiated = negotiateOutput(request.headers.accept, {
-    collection: false,
-    custom: definition.isCustom,
-  })
-  const options = decodeWriteOptions(new Query(request.raw.url ?? ''))
+  const negotiated = negotiateOutput(request, definition)
   const isApply = type === 'apply'
-  checkPatchOptions(options, isApply)
+  const options = patchOptionsOf(request, isApply)
   const patch = parsePatch(type, bodyOf(request))
   const ctx = makeContext(target, request, reply, deps, options)
   const call: PatchCall = { target, ctx, patch, options, table: deps.table }

@@ -3,26 +3,20 @@
 import { notFound } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import { matchNamespace } from '#registry/object-meta.js'
-import { Query } from '#registry/query.js'
-import { checkWriteOptions } from '#registry/validate-options.js'
 import type { VerbHandler } from '../api-deps.js'
 import { decodeBody, inputTypeOf } from '../decode-body.js'
 import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
 import { sendValue } from '../respond.js'
-import { decodeWriteOptions } from '../write-options.js'
+import { writeOptionsOf } from '../write-options.js'
 import { definitionOfBody, trackNew } from './view.js'
 
 export const createThroughSubresource: VerbHandler = async (target, request, reply, deps) => {
   const { definition, store, view, name } = target
-  const negotiated = negotiateOutput(request.headers.accept, {
-    collection: false,
-    custom: definition.isCustom,
-  })
+  const negotiated = negotiateOutput(request, definition)
   if (view?.create === undefined) throw notFound(definition.gvr, name)
   inputTypeOf(request)
-  const options = decodeWriteOptions(new Query(request.raw.url ?? ''))
-  checkWriteOptions('CreateOptions', options)
+  const options = writeOptionsOf(request, 'CreateOptions')
   const ctx = makeContext(target, request, reply, deps, options)
   const body = decodeBody(request, definitionOfBody(target), {
     ctx,

@@ -1,24 +1,18 @@
 /** PUT of an object, its status, or a view of it. */
 import type { KubeObject } from '#api/object.js'
-import { Query } from '#registry/query.js'
-import { checkWriteOptions } from '#registry/validate-options.js'
 import type { VerbHandler } from '../api-deps.js'
 import { decodeBody, inputTypeOf } from '../decode-body.js'
 import { checkIdentity } from '../identity.js'
 import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
 import { sendObject, sendStored } from '../respond.js'
-import { decodeWriteOptions } from '../write-options.js'
+import { writeOptionsOf } from '../write-options.js'
 import { definitionOfBody, hooksOfView, ownersOfView, throughView } from './view.js'
 
 export const updateObject: VerbHandler = async (target, request, reply, deps) => {
   const { definition, store, view } = target
-  const negotiated = negotiateOutput(request.headers.accept, {
-    collection: false,
-    custom: definition.isCustom,
-  })
-  const options = decodeWriteOptions(new Query(request.raw.url ?? ''))
-  checkWriteOptions('UpdateOptions', options)
+  const negotiated = negotiateOutput(request, definition)
+  const options = writeOptionsOf(request, 'UpdateOptions')
   inputTypeOf(request)
   const ctx = makeContext(target, request, reply, deps, options)
   const receive = (): KubeObject => {

@@ -7,10 +7,7 @@ import { selectionOf } from './list.js'
 import { serveWatch } from './watch.js'
 
 export const watchLegacy: VerbHandler = (target, request, reply, deps) => {
-  const negotiated = negotiateOutput(request.headers.accept, {
-    collection: true,
-    custom: target.definition.isCustom,
-  })
+  const negotiated = negotiateOutput(request, target.definition, { collection: true })
   const query = new Query(request.raw.url ?? '')
   const options = decodeListOptions(query, { watch: true })
   const selection = selectionOf(target, options, target.name === '' ? undefined : target.name)
