@@ -44,11 +44,15 @@ const statesOf = (observed: Observed): { states: NodeState[]; desired: number } 
   return { states, desired }
 }
 
-const planReplacement = (observed: Observed): UpdatePlan => {
-  const { set, now } = observed
-  const { states, desired } = statesOf(observed)
-  const isAvailable = (pod: NodeState['oldPod']): boolean =>
+const availabilityIn =
+  ({ set, now }: Observed) =>
+  (pod: Pod | undefined): boolean =>
     pod !== undefined && isPodAvailable(pod, set.spec.minReadySeconds ?? 0, now)
+
+const planReplacement = (observed: Observed): UpdatePlan => {
+  const { set } = observed
+  const { states, desired } = statesOf(observed)
+  const isAvailable = availabilityIn(observed)
   const limit = limitOf(set.spec.updateStrategy?.rollingUpdate?.maxUnavailable ?? 1, desired)
   const broken: Pod[] = []
   const working: Pod[] = []
@@ -69,10 +73,9 @@ const planReplacement = (observed: Observed): UpdatePlan => {
 }
 
 const planSurge = (observed: Observed): UpdatePlan => {
-  const { set, now } = observed
+  const { set } = observed
   const { states, desired } = statesOf(observed)
-  const isAvailable = (pod: NodeState['oldPod']): boolean =>
-    pod !== undefined && isPodAvailable(pod, set.spec.minReadySeconds ?? 0, now)
+  const isAvailable = availabilityIn(observed)
   const limit = limitOf(set.spec.updateStrategy?.rollingUpdate?.maxSurge ?? 0, desired)
   const plan: UpdatePlan = { create: [], delete: [] }
   const candidates: string[] = []

@@ -2,14 +2,14 @@
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
 import { isNamespaceTerminating, isNotFound } from '#client/errors.js'
-import { matchesLabels } from '#client/label-selector.js'
-import { keyOf, splitKey } from '#client/object-store.js'
+import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import type { Controller, ControllerContext } from '../controller.js'
+import { deleteObject } from '../delete-object.js'
 import type { Service } from '../endpointslice/endpoint.js'
 import { PacedQueue } from '../endpointslice/paced-queue.js'
-import { servicesOfPods } from '../endpointslice/services-of-pods.js'
+import { podsOfService, servicesOfPods } from '../endpointslice/services-of-pods.js'
 import { TriggerTimes, withTriggerTime } from '../endpointslice/trigger-time.js'
 import {
   type Endpoints,
@@ -63,17 +63,10 @@ const writeEndpoints = async (
 }
 
 /** The Endpoints of a Service that is gone go with it. */
-const removeEndpoints = async (
-  { client, informers }: ControllerContext,
-  key: string,
-): Promise<void> => {
-  const informer = informers.for<Endpoints>(resources.endpoints)
-  const current = informer.store.get(key)
+const removeEndpoints = async (context: ControllerContext, key: string): Promise<void> => {
+  const current = context.informers.for<Endpoints>(resources.endpoints).store.get(key)
   if (current?.metadata.labels?.[managedByLabel] !== managedBy) return
-  const answer = await client.delete(resources.endpoints, splitKey(key), {
-    preconditions: { uid: current.metadata.uid },
-  })
-  informer.observeDelete(current, answer)
+  await deleteObject(context, resources.endpoints, current)
 }
 
 export const endpointsController: Controller = {
@@ -87,7 +80,6 @@ export const endpointsController: Controller = {
     services.handle({ onDelete: (service) => triggerTimes.forget(keyOf(service)) })
     // EndpointSlices are what proxies read: their write goes first.
     const queue = new PacedQueue({ restMsPerEndpoint: 0.5, leadMs: 10 })
-    pods.store.addIndex('namespace', (pod) => [pod.metadata.namespace!])
     servicesOfPods({ services, pods }, (key) => queue.add(key))
     // Also those whose Service went while nobody watched.
     endpoints.handle({
@@ -97,13 +89,7 @@ export const endpointsController: Controller = {
     })
     return queue.run(context.log, async (key) => {
       const service = services.store.get(key)
-      const { selector, type } = service?.spec ?? {}
-      const chosen =
-        service === undefined || !selector || type === 'ExternalName'
-          ? undefined
-          : pods.store
-              .byIndex('namespace', service.metadata.namespace!)
-              .filter((pod) => matchesLabels(selector, pod.metadata.labels))
+      const chosen = service && podsOfService(service, pods)
       try {
         if (service === undefined) await removeEndpoints(context, key)
         else if (chosen !== undefined) {

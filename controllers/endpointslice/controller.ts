@@ -1,7 +1,6 @@
 /** Keeps the EndpointSlices of every Service with a selector; upstream's endpointslice-controller. */
 import type { KubeObject } from '#api/object.js'
 import { isNamespaceTerminating, isNotFound } from '#client/errors.js'
-import { matchesLabels } from '#client/label-selector.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
@@ -16,7 +15,7 @@ import {
   reconcileSlices,
   serviceNameLabel,
 } from './reconcile.js'
-import { servicesOfPods } from './services-of-pods.js'
+import { podsOfService, servicesOfPods } from './services-of-pods.js'
 import { TriggerTimes, withTriggerTime } from './trigger-time.js'
 
 /**
@@ -90,7 +89,6 @@ export const endpointSliceController: Controller = {
     services.handle({ onDelete: (service) => triggerTimes.forget(keyOf(service)) })
     const serviceKey = (slice: EndpointSlice) =>
       `${slice.metadata.namespace}/${slice.metadata.labels?.[serviceNameLabel] ?? ''}`
-    pods.store.addIndex('namespace', (pod) => [pod.metadata.namespace!])
     slices.store.addIndex('service', (slice) =>
       slice.metadata.labels?.[managedByLabel] === managedBy ? [serviceKey(slice)] : [],
     )
@@ -109,11 +107,8 @@ export const endpointSliceController: Controller = {
       const service = services.store.get(key)
       // Without a Service the garbage collector takes its slices.
       if (service === undefined || service.metadata.deletionTimestamp !== undefined) return 0
-      if (!service.spec.selector || service.spec.type === 'ExternalName') return 0
-      const { selector } = service.spec
-      const chosen = pods.store
-        .byIndex('namespace', service.metadata.namespace!)
-        .filter((pod) => matchesLabels(selector, pod.metadata.labels))
+      const chosen = podsOfService(service, pods)
+      if (chosen === undefined) return 0
       const actions = reconcileSlices({
         service,
         pods: chosen,

@@ -5,6 +5,18 @@ import { keyOf } from '#client/object-store.js'
 import { isPodReady, isPodTerminal, type Pod } from '#client/pod.js'
 import { podIps, type Service } from './endpoint.js'
 
+/** The Pods that the Service takes in; undefined when its endpoints are no matter of ours. */
+export const podsOfService = (
+  { spec, metadata }: Service,
+  pods: Informer<Pod>,
+): readonly Pod[] | undefined => {
+  const { selector, type } = spec
+  if (!selector || type === 'ExternalName') return undefined
+  return pods.store
+    .byIndex('namespace', metadata.namespace!)
+    .filter((pod) => matchesLabels(selector, pod.metadata.labels))
+}
+
 /** All of a Pod that an endpoint shows. */
 const signature = (pod: Pod): string =>
   JSON.stringify([
@@ -21,6 +33,7 @@ export const servicesOfPods = (
   { services, pods }: { services: Informer<Service>; pods: Informer<Pod> },
   changed: (serviceKey: string) => void,
 ): void => {
+  pods.store.addIndex('namespace', (pod) => [pod.metadata.namespace!])
   services.store.addIndex('namespace', (service) => [service.metadata.namespace!])
   const tell = (pod: Pod, except?: Record<string, string>): void => {
     for (const service of services.store.byIndex('namespace', pod.metadata.namespace!)) {

@@ -2,6 +2,7 @@
 import type { KubeObject, ObjectMeta } from '#api/object.js'
 import { isNamespaceTerminating, messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
+import { claimNameOf } from '#client/persistent-volume.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import {
@@ -13,6 +14,7 @@ import {
   syncStored,
 } from '../controller.js'
 import { ownerReference } from '../ownership/claim.js'
+import { enqueuePodOfLostClaim, orTellOf } from '../pods/claims-of-pods.js'
 
 interface EphemeralVolume {
   name: string
@@ -20,9 +22,6 @@ interface EphemeralVolume {
 }
 const ephemeralVolumes = (pod: Pod): EphemeralVolume[] =>
   ((pod.spec.volumes ?? []) as EphemeralVolume[]).filter((v) => v.ephemeral !== undefined)
-/** Upstream: ephemeral.VolumeClaimName. */
-const claimName = (pod: Pod, volume: EphemeralVolume): string =>
-  `${pod.metadata.name}-${volume.name}`
 
 const makeClaim = async (
   { client, informers }: ControllerContext,
@@ -31,7 +30,7 @@ const makeClaim = async (
 ): Promise<void> => {
   const claims = informers.for<KubeObject>(resources.persistentVolumeClaims)
   const { namespace } = pod.metadata
-  const name = claimName(pod, volume)
+  const name = claimNameOf(pod, volume)!
   const known = claims.store.get(`${namespace}/${name}`)
   if (known !== undefined) {
     if (controllerRefOf(known)?.uid === pod.metadata.uid) return
@@ -70,30 +69,18 @@ export const ephemeralVolumeController: Controller = {
         if (ephemeralVolumes(pod).length > 0) queue.add(keyOf(pod))
       },
     })
-    claims.handle({
-      onDelete(claim) {
-        const owner = controllerRefOf(claim)
-        if (owner?.kind === 'Pod') queue.add(`${claim.metadata.namespace}/${owner.name}`)
-      },
-    })
+    enqueuePodOfLostClaim(claims, queue)
     return queueRun(
       context,
       queue,
       syncStored(pods, async (pod) => {
         if (pod.metadata.deletionTimestamp !== undefined) return
         for (const volume of ephemeralVolumes(pod)) {
-          try {
-            await makeClaim(context, pod, volume)
-          } catch (error) {
-            if (!isNamespaceTerminating(error))
-              recorder('ephemeral_volume').event(
-                pod,
-                'Warning',
-                'FailedBinding',
-                `ephemeral volume ${volume.name}: ${messageOf(error)}`,
-              )
-            throw error
-          }
+          const about = `ephemeral volume ${volume.name}`
+          await orTellOf(
+            { recorder: recorder('ephemeral_volume'), pod, reason: 'FailedBinding', about },
+            () => makeClaim(context, pod, volume),
+          )
         }
       }),
     )

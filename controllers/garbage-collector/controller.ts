@@ -1,11 +1,10 @@
-/** Deletes what has lost its owners, over every kind that the server has; upstream's garbage-collector-controller. */
-import type { KubeObject } from '#api/object.js'
 import { sleep } from '#client/backoff.js'
 import { type DiscoveredResource, discover } from '#client/discovery.js'
 import { messageOf } from '#client/errors.js'
-import { Informer } from '#client/informer.js'
+import type { Informer } from '#client/informer.js'
 import { WorkQueue, work } from '#client/work-queue.js'
 import type { Controller, ControllerContext, Run } from '../controller.js'
+import { metadataInformer } from '../metadata-informer.js'
 import { Collector } from './collector.js'
 import { Graph, type GraphNode, groupOf } from './graph.js'
 
@@ -38,23 +37,15 @@ interface Monitor {
 }
 
 /** Ownership needs no more of an object than this. */
-const essence = (object: KubeObject): KubeObject => {
-  const { name, namespace, uid, resourceVersion, ownerReferences, finalizers, deletionTimestamp } =
-    object.metadata
-  return {
-    kind: object.kind,
-    apiVersion: object.apiVersion,
-    metadata: {
-      name,
-      namespace,
-      uid,
-      resourceVersion,
-      ownerReferences,
-      finalizers,
-      deletionTimestamp,
-    },
-  }
-}
+const ownershipFields = [
+  'name',
+  'namespace',
+  'uid',
+  'resourceVersion',
+  'ownerReferences',
+  'finalizers',
+  'deletionTimestamp',
+] as const
 
 const isEvent = (r: DiscoveredResource): boolean => r.resource === 'events'
 const isMonitored = (r: DiscoveredResource): boolean =>
@@ -178,18 +169,8 @@ class GarbageCollector {
   }
 
   #monitor(resource: DiscoveredResource, signal: AbortSignal): Monitor {
-    const { client, log, acceptNamespace } = this.#context
     const stop = new AbortController()
-    const informer = new Informer<KubeObject>({
-      client,
-      log,
-      ref: resource,
-      metadataOnly: true,
-      transform: essence,
-      ...(acceptNamespace
-        ? { accept: (object: KubeObject) => acceptNamespace(object.metadata.namespace ?? '') }
-        : {}),
-    })
+    const informer = metadataInformer(this.#context, resource, ownershipFields)
     informer.handle({
       onAdd: (object) => this.#graph.seen(object),
       onUpdate: (next, previous) => this.#graph.seen(next, previous),

@@ -1,7 +1,6 @@
 /** Lets go of claims and volumes that are deleted and no longer used: deletion.md row 238. */
 import type { KubeObject } from '#api/object.js'
 import { isNotFound } from '#client/errors.js'
-import { keyOf } from '#client/object-store.js'
 import { claimNames, type Volume } from '#client/persistent-volume.js'
 import { isPodTerminal, type Pod } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
@@ -16,18 +15,25 @@ import {
 const claimFinalizer = 'kubernetes.io/pvc-protection'
 const volumeFinalizer = 'kubernetes.io/pv-protection'
 
-const setFinalizer = async (
+interface Protection {
+  ref: ResourceRef
+  finalizer: string
+  isUsed(): boolean
+}
+
+/** What lives has the finalizer; what is deleted loses it once nobody uses it. */
+const protect = async (
   { client, informers }: ControllerContext,
-  ref: ResourceRef,
-  object: KubeObject,
-  finalizer: string,
+  object: KubeObject | undefined,
+  { ref, finalizer, isUsed }: Protection,
 ): Promise<void> => {
+  if (object === undefined) return
   const isEnding = object.metadata.deletionTimestamp !== undefined
-  const finalizers = (object.metadata.finalizers ?? []).filter((f) => f !== finalizer)
-  const metadata = {
-    ...object.metadata,
-    finalizers: isEnding ? finalizers : [...finalizers, finalizer],
-  }
+  const { finalizers = [] } = object.metadata
+  const isProtected = finalizers.includes(finalizer)
+  if (isEnding ? !isProtected || isUsed() : isProtected) return
+  const others = finalizers.filter((f) => f !== finalizer)
+  const metadata = { ...object.metadata, finalizers: isEnding ? others : [...others, finalizer] }
   try {
     const answer = await client.update(ref, { ...object, metadata })
     if (isEnding) informers.for(ref).observeDelete(object, answer)
@@ -58,15 +64,13 @@ export const claimProtectionController: Controller = {
         if (isPodTerminal(next)) look(next)
       },
     })
-    return queueRun(context, queue, async (key) => {
-      const claim = claims.store.get(key)
-      if (claim === undefined) return
-      const isProtected = (claim.metadata.finalizers ?? []).includes(claimFinalizer)
-      const isEnding = claim.metadata.deletionTimestamp !== undefined
-      const isUsed = pods.store.byIndex('claim', keyOf(claim)).length > 0
-      if (isEnding ? isProtected && !isUsed : !isProtected)
-        await setFinalizer(context, resources.persistentVolumeClaims, claim, claimFinalizer)
-    })
+    return queueRun(context, queue, (key) =>
+      protect(context, claims.store.get(key), {
+        ref: resources.persistentVolumeClaims,
+        finalizer: claimFinalizer,
+        isUsed: () => pods.store.byIndex('claim', key).length > 0,
+      }),
+    )
   },
 }
 
@@ -77,14 +81,13 @@ export const volumeProtectionController: Controller = {
     const volumes = context.informers.for<Volume>(resources.persistentVolumes)
     const queue = newQueue()
     enqueueOwn(volumes, queue)
-    return queueRun(context, queue, async (name) => {
+    return queueRun(context, queue, (name) => {
       const volume = volumes.store.get(name)
-      if (volume === undefined) return
-      const isProtected = (volume.metadata.finalizers ?? []).includes(volumeFinalizer)
-      const isEnding = volume.metadata.deletionTimestamp !== undefined
-      const isUsed = volume.status?.phase === 'Bound'
-      if (isEnding ? isProtected && !isUsed : !isProtected)
-        await setFinalizer(context, resources.persistentVolumes, volume, volumeFinalizer)
+      return protect(context, volume, {
+        ref: resources.persistentVolumes,
+        finalizer: volumeFinalizer,
+        isUsed: () => volume?.status?.phase === 'Bound',
+      })
     })
   },
 }

@@ -3,7 +3,7 @@
  * Pod has ended; upstream's resourceclaim-controller. Devices are allocated by schedulers that know them.
  */
 import type { KubeObject, ObjectMeta } from '#api/object.js'
-import { isNamespaceTerminating, messageOf } from '#client/errors.js'
+import { messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import { isPodTerminal, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
@@ -17,6 +17,7 @@ import {
 } from '../controller.js'
 import { deleteObject } from '../delete-object.js'
 import { ownerReference } from '../ownership/claim.js'
+import { enqueuePodOfLostClaim, orTellOf } from '../pods/claims-of-pods.js'
 
 interface PodClaim {
   name: string
@@ -61,22 +62,14 @@ class ClaimMaker {
     if (isPodTerminal(pod)) return this.#removeClaims(pod)
     if (pod.metadata.deletionTimestamp !== undefined) return
     const made: ClaimStatus[] = []
+    const recorder = this.#context.recorder('resource_claim')
     for (const claim of templated(pod)) {
-      try {
-        const resourceClaimName = await this.#claimFor(pod, claim)
-        if (resourceClaimName !== undefined) made.push({ name: claim.name, resourceClaimName })
-      } catch (error) {
-        if (!isNamespaceTerminating(error))
-          this.#context
-            .recorder('resource_claim')
-            .event(
-              pod,
-              'Warning',
-              'FailedResourceClaimCreation',
-              `PodResourceClaim ${claim.name}: ${messageOf(error)}`,
-            )
-        throw error
-      }
+      const about = `PodResourceClaim ${claim.name}`
+      const resourceClaimName = await orTellOf(
+        { recorder, pod, reason: 'FailedResourceClaimCreation', about },
+        () => this.#claimFor(pod, claim),
+      )
+      if (resourceClaimName !== undefined) made.push({ name: claim.name, resourceClaimName })
     }
     if (made.length > 0) await this.#tellPod(pod, made)
   }
@@ -168,12 +161,7 @@ export const resourceClaimController: Controller = {
       if (templated(pod).length > 0) queue.add(keyOf(pod))
     }
     pods.handle({ onAdd: look, onUpdate: look })
-    claims.handle({
-      onDelete(claim) {
-        const owner = controllerRefOf(claim)
-        if (owner?.kind === 'Pod') queue.add(`${claim.metadata.namespace}/${owner.name}`)
-      },
-    })
+    enqueuePodOfLostClaim(claims, queue)
     return queueRun(
       context,
       queue,

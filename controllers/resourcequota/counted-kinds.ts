@@ -1,8 +1,9 @@
 /** The kinds that quotas count by number, each followed from when a quota names it. */
 import type { KubeObject } from '#api/object.js'
 import type { DiscoveredResource } from '#client/discovery.js'
-import { Informer } from '#client/informer.js'
+import type { Informer } from '#client/informer.js'
 import type { ControllerContext } from '../controller.js'
+import { metadataInformer } from '../metadata-informer.js'
 
 interface Followed {
   informer: Informer<KubeObject>
@@ -10,13 +11,9 @@ interface Followed {
   running: Promise<void>
 }
 
-const keyOfKind = ({ group, resource }: DiscoveredResource): string => `${resource}.${group}`
-
 /** Counting needs no more of an object than this. */
-const essence = ({ kind, apiVersion, metadata }: KubeObject): KubeObject => {
-  const { name, namespace, uid, resourceVersion } = metadata
-  return { kind, apiVersion, metadata: { name, namespace, uid, resourceVersion } }
-}
+const countedFields = ['name', 'namespace', 'uid', 'resourceVersion'] as const
+const keyOfKind = ({ group, resource }: DiscoveredResource): string => `${resource}.${group}`
 
 export class CountedKinds {
   readonly #context: ControllerContext
@@ -55,18 +52,8 @@ export class CountedKinds {
   #follow(resource: DiscoveredResource): Followed {
     const known = this.#followed.get(keyOfKind(resource))
     if (known !== undefined) return known
-    const { client, log, acceptNamespace } = this.#context
     const stop = new AbortController()
-    const informer = new Informer<KubeObject>({
-      client,
-      log,
-      ref: resource,
-      metadataOnly: true,
-      transform: essence,
-      ...(acceptNamespace
-        ? { accept: (object: KubeObject) => acceptNamespace(object.metadata.namespace ?? '') }
-        : {}),
-    })
+    const informer = metadataInformer(this.#context, resource, countedFields)
     informer.store.addIndex('namespace', (object) => [object.metadata.namespace!])
     informer.handle({ onDelete: this.#onDelete })
     const followed = { informer, stop, running: informer.run(stop.signal) }
