@@ -15,6 +15,8 @@ import { type SyncResult, WorkQueue, work } from '#client/work-queue.js'
 export interface ControllerSettings {
   nodeMonitorGracePeriodMs: number
   nodeMonitorPeriodMs: number
+  /** How often autoscalers are looked at. */
+  autoscalerPeriodMs: number
   terminatedPodGcThreshold: number
   podGcPeriodMs: number
   /** Nodes of a zone that are given up, a second. */

@@ -22,6 +22,7 @@ export interface ControllerManagerOptions extends ProcessDeps {
 export const settingsDefault: ControllerSettings = {
   nodeMonitorGracePeriodMs: 50_000,
   nodeMonitorPeriodMs: 5_000,
+  autoscalerPeriodMs: 15_000,
   terminatedPodGcThreshold: 12_500,
   podGcPeriodMs: 20_000,
   nodeEvictionRate: 0.1,
@@ -97,6 +98,7 @@ const settingsFrom = (flags: Flags): Partial<ControllerSettings> => {
   const given = {
     nodeMonitorGracePeriodMs: milliseconds(flags['node-monitor-grace-period']),
     nodeMonitorPeriodMs: milliseconds(flags['node-monitor-period']),
+    autoscalerPeriodMs: milliseconds(flags['horizontal-pod-autoscaler-sync-period']),
     terminatedPodGcThreshold: count(flags['terminated-pod-gc-threshold']),
     nodeEvictionRate: count(flags['node-eviction-rate']),
     secondaryNodeEvictionRate: count(flags['secondary-node-eviction-rate']),
@@ -118,6 +120,7 @@ export const controllerManagerProcess: ProcessSpec = {
     'leader-elect': { type: 'boolean' },
     'node-monitor-grace-period': { type: 'string' },
     'node-monitor-period': { type: 'string' },
+    'horizontal-pod-autoscaler-sync-period': { type: 'string' },
     'node-eviction-rate': { type: 'string' },
     'secondary-node-eviction-rate': { type: 'string' },
     'unhealthy-zone-threshold': { type: 'string' },
@@ -136,6 +139,8 @@ export const controllerManagerProcess: ProcessSpec = {
   --secondary-node-eviction-rate N        the same in a large zone that is mostly unhealthy (0.01)
   --unhealthy-zone-threshold PART         of a zone's nodes, from which on it is unhealthy (0.55)
   --large-cluster-size-threshold N        nodes up to which an unhealthy zone gives up none (50)
+  --horizontal-pod-autoscaler-sync-period DURATION
+                                          how often autoscalers are looked at (15s)
   --terminated-pod-gc-threshold N         finished Pods that may stay (12500)
   --root-ca-file FILE                     CA that every namespace gets as ConfigMap kube-root-ca.crt
   --service-account-private-key-file FILE key that signs the tokens in Secrets of ServiceAccounts

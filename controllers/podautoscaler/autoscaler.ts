@@ -13,14 +13,24 @@ export interface MetricTarget {
   type: string
   averageUtilization?: number
   averageValue?: string
+  value?: string
+}
+export interface MetricIdentifier {
+  name: string
+  selector?: LabelSelector
+}
+export interface ObjectReference {
+  apiVersion?: string
+  kind: string
+  name: string
 }
 export interface MetricSpec {
   type: string
   resource?: { name: string; target: MetricTarget }
   containerResource?: { name: string; container: string; target: MetricTarget }
-  object?: { metric: { name: string }; describedObject: { kind: string; name: string } }
-  pods?: { metric: { name: string } }
-  external?: { metric: { name: string; selector?: LabelSelector } }
+  object?: { metric: MetricIdentifier; describedObject: ObjectReference; target: MetricTarget }
+  pods?: { metric: MetricIdentifier; target: MetricTarget }
+  external?: { metric: MetricIdentifier; target: MetricTarget }
 }
 export interface HorizontalPodAutoscaler extends KubeObject {
   spec: {

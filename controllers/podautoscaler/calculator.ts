@@ -27,7 +27,7 @@ export interface Proposal {
   averageMilli: bigint
   utilization: number | undefined
 }
-interface Round {
+export interface Round {
   pods: readonly Pod[]
   current: number
   tolerances: Tolerances
@@ -126,11 +126,49 @@ const valueRatio =
 const isWithin = ({ up, down }: Tolerances, ratio: number): boolean =>
   1 - down <= ratio && ratio <= 1 + up
 
+const noPods = 'no pods returned by selector while calculating replica count'
+
+const isRunningAndReady = (pod: Pod): boolean =>
+  pod.status?.phase === 'Running' && conditionOf(pod, 'Ready')?.status === 'True'
+
+const replicasMax = 2 ** 31 - 1
+
+/** Of a value that all Pods share: as many as are ready now, times what is above the target. In thousandths. */
+export const proposeForValue = (round: Round, usage: bigint, target: bigint): number => {
+  const { pods, current, tolerances } = round
+  const ratio = Number(usage) / Number(target)
+  if (current === 0) return Math.ceil(ratio)
+  if (isWithin(tolerances, ratio)) return current
+  if (pods.length === 0) throw new Error(`unable to calculate ready pods: ${noPods}`)
+  return Math.min(replicasMax, Math.ceil(ratio * pods.filter(isRunningAndReady).length))
+}
+
+export interface ShareProposal {
+  replicas: number
+  averageMilli: bigint
+}
+
+/** Of a value that is divided among the Pods, `shown` of them now. In thousandths. */
+export const proposeForShare = (
+  shown: number,
+  usage: bigint,
+  target: bigint,
+  tolerances: Tolerances,
+): ShareProposal => {
+  const wanted = Number(usage) / Number(target)
+  const share = BigInt(Math.max(shown, 1))
+  return {
+    replicas: isWithin(tolerances, wanted / shown)
+      ? shown
+      : Math.min(replicasMax, Math.ceil(wanted)),
+    averageMilli: (usage + share - 1n) / share,
+  }
+}
+
 /** Throws, in upstream's words, when nothing can be said. */
 export const propose = (round: Round, measurement: Measurement): Proposal => {
   const { pods, current, tolerances } = round
-  if (pods.length === 0)
-    throw new Error('no pods returned by selector while calculating replica count')
+  if (pods.length === 0) throw new Error(noPods)
   const groups = groupPods(round, measurement)
   if (groups.used.size === 0)
     throw new Error('did not receive metrics for targeted pods (pods might be unready)')

@@ -1,4 +1,4 @@
-/** Sizes workloads by what their Pods use, from metrics.k8s.io; upstream's horizontal-pod-autoscaler-controller. */
+/** Sizes workloads by metrics of their Pods, of other objects and from outside; upstream's horizontal-pod-autoscaler-controller. */
 import { formatTime } from '#api/clock.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
@@ -13,8 +13,6 @@ import { type Measured, measureAll } from './metrics.js'
 import { pace, type Recommendation, type ScaleEvent } from './pace.js'
 
 const component = 'horizontal-pod-autoscaler'
-/** Upstream's --horizontal-pod-autoscaler-sync-period. */
-const periodMs = 15_000
 /** Longest window and period that the API takes. */
 const historyMs = 3_600_000
 
@@ -148,9 +146,11 @@ class Autoscaler {
     const measured = await measureAll({
       client,
       hpa,
+      namespace: hpa.metadata.namespace!,
       labelSelector: scale.status?.selector ?? '',
       pods: informers.for<Pod>(resources.pods).store.byIndex('namespace', hpa.metadata.namespace!),
       current,
+      shown: scale.status?.replicas ?? 0,
       tolerances: tolerancesOf(hpa),
       now: clock.now(),
     })
@@ -293,6 +293,7 @@ export const podAutoscalerController: Controller = {
     const pods = context.informers.for<Pod>(resources.pods)
     pods.store.addIndex('namespace', (pod) => [pod.metadata.namespace!])
     const autoscaler = new Autoscaler(context)
+    const { autoscalerPeriodMs: periodMs } = context.settings
     const queue = newQueue()
     // Usage makes no event: each is looked at by the clock, and its own status is no reason.
     hpas.handle({

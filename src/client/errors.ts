@@ -23,6 +23,24 @@ export const isNamespaceTerminating = (error: unknown): boolean =>
   error instanceof ApiError &&
   (error.status.details?.causes ?? []).some((c) => c.reason === 'NamespaceTerminating')
 
+const unexpected = 'UnexpectedServerResponse'
+
+/** Whether the server answered with something else than a Status. */
+export const isUnexpectedAnswer = (error: unknown): boolean =>
+  error instanceof ApiError &&
+  (error.status.details?.causes ?? []).some(({ reason }) => reason === unexpected)
+
+/** What client-go says of them, whatever their text. */
+const genericMessages: Readonly<Record<number, string>> = {
+  404: 'the server could not find the requested resource',
+  503: 'the server is currently unable to handle the request',
+}
+const genericReasons: Readonly<Record<number, string>> = {
+  404: 'NotFound',
+  429: 'TooManyRequests',
+  503: 'ServiceUnavailable',
+}
+
 /** An answer that is no Status (a proxy's, or the 429 of an overloaded server) becomes one. */
 export const errorFromAnswer = (code: number, text: string): ApiError => {
   try {
@@ -31,10 +49,12 @@ export const errorFromAnswer = (code: number, text: string): ApiError => {
   } catch {
     // Not JSON: falls through to the text itself.
   }
+  const said = text.trim()
   return failure({
     code,
-    reason: code === 404 ? 'NotFound' : code === 429 ? 'TooManyRequests' : 'Unknown',
-    message: text.trim() || `HTTP ${code}`,
+    reason: genericReasons[code] ?? 'Unknown',
+    message: genericMessages[code] ?? (said || `HTTP ${code}`),
+    details: { causes: [{ reason: unexpected, message: said }] },
   })
 }
 

@@ -1,0 +1,58 @@
+/** What Pods and their containers use, from metrics.k8s.io. */
+import { parseTime } from '#api/clock.js'
+import { durationMs } from '#api/duration.js'
+import type { KubeObject } from '#api/object.js'
+import { parseMilli } from '#client/amount.js'
+import type { Client } from '#client/client.js'
+import type { ResourceRef } from '#client/resources.js'
+import type { Sample } from './calculator.js'
+import { clientMessage } from './metrics-error.js'
+
+interface PodMetrics extends KubeObject {
+  timestamp: string
+  window: string
+  containers: { name: string; usage: Record<string, string> }[]
+}
+const podMetrics: ResourceRef = {
+  group: 'metrics.k8s.io',
+  version: 'v1beta1',
+  resource: 'pods',
+  kind: 'PodMetrics',
+  namespaced: true,
+}
+
+export interface ResourceQuestion {
+  readonly client: Client
+  readonly namespace: string
+  readonly labelSelector: string
+  readonly resource: string
+  /** Of one container only. */
+  readonly container?: string
+}
+
+/** By Pod name. Throws, in upstream's words, when there are none. */
+export const fetchResourceSamples = async (
+  question: ResourceQuestion,
+): Promise<Map<string, Sample>> => {
+  const { client, namespace, labelSelector, resource, container } = question
+  const { items } = await client
+    .list<PodMetrics>(podMetrics, { namespace, labelSelector })
+    .catch((error) => {
+      const text = clientMessage(error, 'pods.metrics.k8s.io')
+      throw new Error(`unable to fetch metrics from resource metrics API: ${text}`)
+    })
+  if (items.length === 0) throw new Error('no metrics returned from resource metrics API')
+  const samples = new Map<string, Sample>()
+  for (const { metadata, timestamp, window, containers } of items) {
+    const chosen =
+      container === undefined ? containers : containers.filter((c) => c.name === container)
+    // A container that has no figure makes the Pod one without figures.
+    if (chosen.length === 0 || chosen.some((c) => c.usage[resource] === undefined)) continue
+    samples.set(metadata.name!, {
+      value: chosen.reduce((sum, c) => sum + parseMilli(c.usage[resource]!), 0n),
+      atMs: parseTime(timestamp),
+      windowMs: durationMs(window),
+    })
+  }
+  return samples
+}
