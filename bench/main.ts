@@ -37,11 +37,13 @@ class Comparison {
   }
 
   async run(): Promise<void> {
+    await this.#measureIdleWatches()
     for (const runner of this.#runners) if (!isFloor(runner)) await runner.seed(this.#objects)
     printHeads(this.names)
     const all = workloads(this.#objects)
     for (const workload of all) if (workload.callsMax === undefined) await this.#measure(workload)
-    await this.#measureDeliveries(all.find(({ name }) => name === 'merge patch')!)
+    const watched = all.filter((workload) => workload.watched !== undefined)
+    for (const workload of watched) await this.#measureDeliveries(workload)
     await this.#measureMemory()
     // Deletes come last: they take away what the others work on.
     for (const workload of all) if (workload.callsMax !== undefined) await this.#measure(workload)
@@ -61,13 +63,12 @@ class Comparison {
     await this.#compare(workload.name, (runner, ms, into) => runner.round(workload, ms, into))
   }
 
-  async #measureDeliveries(patch: Workload): Promise<void> {
+  async #measureDeliveries(workload: Workload): Promise<void> {
     const { only, watchers } = this.#options
-    if (!only.test('watch deliveries')) return
-    await this.#teach(patch, true)
-    await this.#compare('watch deliveries', (runner, ms, into) =>
-      runner.fanOut(patch, ms, watchers, into),
-    )
+    const { name } = workload.watched!
+    if (!only.test(name)) return
+    await this.#teach(workload, true)
+    await this.#compare(name, (runner, ms, into) => runner.fanOut(workload, ms, watchers, into))
   }
 
   async #compare(name: string, round: Round): Promise<void> {
@@ -83,12 +84,15 @@ class Comparison {
   }
 
   async #measureMemory(): Promise<void> {
-    const { only, idleWatches } = this.#options
+    if (!this.#options.only.test('memory')) return
     const [first] = this.#runners
-    if (only.test('memory')) {
-      const resident = this.#runners.map(({ rival }) => mebibytes(rival.residentBytes()))
-      line('memory', `${resident.join('  ')}  for ${mebibytes(await jsonBytes(first))} of JSON`)
-    }
+    const resident = this.#runners.map(({ rival }) => mebibytes(rival.residentBytes()))
+    line('memory', `${resident.join('  ')}  for ${mebibytes(await jsonBytes(first))} of JSON`)
+  }
+
+  /** Before all else: a process that was busy has memory to spare, and would seem to take none. */
+  async #measureIdleWatches(): Promise<void> {
+    const { only, idleWatches } = this.#options
     if (!only.test('idle watches')) return
     const grown = []
     for (const runner of this.#runners) grown.push(await runner.idleWatches(idleWatches))
@@ -104,7 +108,7 @@ class Comparison {
     await ours.sendAll(calls.length, (n) => calls[n]!)
     const call = probeOf(workload, this.#objects)
     const { status, body } = await ours.send(call)
-    const frame = frames ? `{"type":"MODIFIED","object":${String(body).trimEnd()}}\n` : undefined
+    const frame = frames ? workload.watched!.frames(String(body)).join('') : undefined
     await set({ method: call.method, status, body: String(body), frame })
   }
 }

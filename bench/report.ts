@@ -30,6 +30,7 @@ export const rowOf = (name: string, [a, b]: readonly [Measured, Measured]): Row 
 
 /** Whole numbers, unless they would say nothing. */
 export const printRate = (rate: number): string => rate.toFixed(rate < 10 ? 2 : 0)
+const printCost = (cost: number): string => cost.toFixed(cost < 10 ? 1 : 0)
 
 const columns = (values: readonly string[]): string => values.map((v) => v.padStart(12)).join('')
 
@@ -42,7 +43,7 @@ export const printRow = ({ name, rates, costs, failed }: Row): void => {
   const note = failed.some((n) => n > 0) ? `  failed: ${failed.join(', ')}` : ''
   const rate = [...rates.map(printRate), ratio(...rates)]
   // What a request costs the processor does not depend on how busy the machine and its disk are.
-  const cost = [...costs.map((c) => (c > 0 ? c.toFixed(0) : '-')), ratio(costs[1], costs[0])]
+  const cost = [...costs.map((c) => (c > 0 ? printCost(c) : '-')), ratio(costs[1], costs[0])]
   line(name, columns([...rate, ...cost]) + note)
 }
 

@@ -10,7 +10,6 @@ import {
   podsPath,
   seedCall,
   type Workload,
-  watchPath,
 } from './workloads.js'
 
 export interface Measured {
@@ -71,12 +70,18 @@ export class Runner {
   }
 
   async round(workload: Workload, ms: number, into: Measured): Promise<void> {
-    const { prepare } = workload
+    await this.#prepare(workload)
+    await this.#load(workload, ms, into)
+  }
+
+  async #prepare({ prepare }: Workload): Promise<void> {
     // The floor has no objects: it gives its one answer.
-    if (prepare !== undefined && this.rival.set === undefined) {
-      const calls = prepare()
-      await this.sendAll(calls.length, (n) => calls[n]!)
-    }
+    if (prepare === undefined || this.rival.set !== undefined) return
+    const calls = prepare()
+    await this.sendAll(calls.length, (n) => calls[n]!)
+  }
+
+  async #load(workload: Workload, ms: number, into: Measured): Promise<void> {
     let n = this.#counters.get(workload.name) ?? 0
     const started = performance.now()
     const cpuBefore = this.rival.cpuMs()
@@ -95,19 +100,21 @@ export class Runner {
     this.#counters.set(workload.name, n)
   }
 
-  /** Deliveries to so many watchers while each connection patches one Pod after another. */
-  async fanOut(patch: Workload, ms: number, count: number, into: Measured): Promise<void> {
+  /** Deliveries to so many watchers of what each connection changes, one call after another. */
+  async fanOut(workload: Workload, ms: number, count: number, into: Measured): Promise<void> {
+    const watched = workload.watched!
+    await this.#prepare(workload)
     let delivered = 0
-    const watchers = await this.#watch(count, (n) => {
+    const watchers = await this.#watch(watched.path, count, (n) => {
       delivered += n
     })
     const sent = nothingMeasured()
     const cpuBefore = this.rival.cpuMs()
     const started = performance.now()
-    await this.round(patch, ms, sent)
-    const wanted = sent.calls * watchers.length
+    await this.#load(workload, ms, sent)
+    const wanted = sent.calls * watched.framesPerCall * watchers.length
     // What was written is delivered to the end, however long that takes.
-    for (let idle = 0, before = -1; delivered < wanted && idle < 20; before = delivered) {
+    for (let idle = 0, before = -1; delivered < wanted && idle < 200; before = delivered) {
       await sleep(10)
       idle = delivered === before ? idle + 1 : 0
     }
@@ -121,7 +128,7 @@ export class Runner {
   /** Bytes that the server grows by for so many watches that nothing happens to. */
   async idleWatches(count: number): Promise<number> {
     const before = this.rival.residentBytes()
-    const watchers = await this.#watch(count, () => {})
+    const watchers = await this.#watch(podsPath, count, () => {})
     await sleep(2_000)
     const bytes = this.rival.residentBytes() - before
     for (const watcher of watchers) watcher.close()
@@ -129,11 +136,16 @@ export class Runner {
     return bytes
   }
 
-  async #watch(count: number, lines: (count: number) => void): Promise<RawConnection[]> {
-    const list = await this.send({ method: 'GET', path: `${podsPath}?limit=1` })
+  async #watch(
+    path: string,
+    count: number,
+    lines: (count: number) => void,
+  ): Promise<RawConnection[]> {
+    const list = await this.send({ method: 'GET', path: `${path}?limit=1` })
     const revision = /"resourceVersion":"(\d+)"/.exec(String(list.body))?.[1] ?? '0'
     const watchers = this.#open(count)
-    for (const watcher of watchers) watcher.stream(watchPath + revision, lines)
+    for (const watcher of watchers)
+      watcher.stream(`${path}?watch=true&resourceVersion=${revision}`, lines)
     await sleep(700)
     return watchers
   }

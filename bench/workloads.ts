@@ -15,7 +15,21 @@ export interface Workload {
   readonly callsMax?: number
   /** Sent before each round, and not measured. */
   prepare?(): Call[]
+  /** What deliveries are measured with: what is watched, and the frames of one call, made of its answer. */
+  readonly watched?: Watched
 }
+
+export interface Watched {
+  /** Of the line in the table. */
+  readonly name: string
+  /** The path of a collection. */
+  readonly path: string
+  readonly framesPerCall: number
+  frames(body: string): string[]
+}
+
+const frame = (type: string, object: string): string =>
+  `{"type":"${type}","object":${object.trimEnd()}}\n`
 
 export const namespace = 'bench'
 const pods = `/api/v1/namespaces/${namespace}/pods`
@@ -101,6 +115,12 @@ export const workloads = (count: number): Workload[] => [
       body: patchOf({ metadata: { annotations: { count: String(n) } } }),
       type: mergePatch,
     }),
+    watched: {
+      name: 'deliveries of patches',
+      path: pods,
+      framesPerCall: 1,
+      frames: (body) => [frame('MODIFIED', body)],
+    },
   },
   {
     name: 'strategic patch',
@@ -161,6 +181,15 @@ export const workloads = (count: number): Workload[] => [
     callsMax: 1,
     prepare: collectionCalls,
     call: () => ({ method: 'DELETE', path: `${configMaps}?labelSelector=collection%3Dyes` }),
+    watched: {
+      name: 'deliveries of deletes',
+      path: configMaps,
+      framesPerCall: collectionLength,
+      frames: (body) =>
+        (JSON.parse(body).items as object[]).map((item) =>
+          frame('DELETED', JSON.stringify({ kind: 'ConfigMap', apiVersion: 'v1', ...item })),
+        ),
+    },
   },
   {
     // The upper half of the seeds: the lower is for those that end at once. Enough for a warm-up and six rounds.
@@ -182,7 +211,6 @@ export const workloads = (count: number): Workload[] => [
 export const probeOf = (workload: Workload, count: number): Call =>
   workload.callsMax === undefined ? workload.call(1_000_000) : workload.call(count - 1)
 
-export const watchPath = `${pods}?watch=true&resourceVersion=`
 export const podsPath = pods
 export const accountsPath = `/api/v1/namespaces/${namespace}/serviceaccounts`
 /** What a run leaves behind. */
