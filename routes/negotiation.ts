@@ -5,6 +5,7 @@
  */
 import type { FastifyRequest } from 'fastify'
 import { failure } from '#api/errors.js'
+import { Kept } from '#api/kept.js'
 import { limits } from '#limits'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import {
@@ -115,13 +116,12 @@ export const negotiateError = (header: string | undefined): Negotiated => {
 
 const objectTypes = mediaTypes
 const listTypes = [...mediaTypes, ...streamTypes]
-type Cache = Map<string, Negotiated | undefined>
-const builtInCache: Cache = new Map()
-const customCache: Cache = new Map()
+const keptForBuiltIn = new Kept<Negotiated | undefined>(limits.headerMeaningsKept)
+const keptForCustom = new Kept<Negotiated | undefined>(limits.headerMeaningsKept)
 
-const servesBuiltIn = (): boolean => true
-const servesCustom = ({ mediaType, convert }: Negotiated): boolean =>
-  mediaType !== protobuf || convert !== undefined
+const negotiateBuiltIn = (accept: string) => negotiate(accept, () => true)
+const negotiateCustom = (accept: string) =>
+  negotiate(accept, ({ mediaType, convert }) => mediaType !== protobuf || convert !== undefined)
 
 /** Throws 406. `collection` is true for list and watch routes. */
 export const negotiateOutput = (
@@ -135,13 +135,9 @@ export const negotiateOutput = (
     const produced = collection ? listTypes : objectTypes
     if (!fitsRoute(accept, produced)) throw notAcceptableRoute(produced)
   }
-  const cache = isCustom ? customCache : builtInCache
-  let found = cache.get(accept)
-  if (found === undefined && !cache.has(accept)) {
-    found = negotiate(accept, isCustom ? servesCustom : servesBuiltIn)
-    if (cache.size >= limits.headerMeaningsKept) cache.clear()
-    cache.set(accept, found)
-  }
+  const found = isCustom
+    ? keptForCustom.of(accept, negotiateCustom)
+    : keptForBuiltIn.of(accept, negotiateBuiltIn)
   if (found === undefined) throw notAcceptable(mediaTypes)
   return found
 }

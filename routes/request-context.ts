@@ -1,5 +1,6 @@
 /** Makes the registry's RequestContext from a Fastify request. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Kept } from '#api/kept.js'
 import { limits } from '#limits'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { WriteOptions } from '#registry/validate-options.js'
@@ -21,17 +22,7 @@ const managerOfUserAgent = (userAgent: string): string => {
   return manager
 }
 
-const managers = new Map<string, string>()
-
-const managerOf = (userAgent: string): string => {
-  let manager = managers.get(userAgent)
-  if (manager === undefined) {
-    manager = managerOfUserAgent(userAgent)
-    if (managers.size >= limits.headerMeaningsKept) managers.clear()
-    managers.set(userAgent, manager)
-  }
-  return manager
-}
+const managers = new Kept<string>(limits.headerMeaningsKept)
 
 /** `Warning: 299 - "text"`, each text once; all of them together are bounded. */
 const warner = (reply: FastifyReply) => {
@@ -79,7 +70,7 @@ export const makeContext = (
     now: kube.now,
     caller: kube,
     warn,
-    userAgent: managerOf(request.headers['user-agent'] ?? ''),
+    userAgent: managers.of(request.headers['user-agent'] ?? '', managerOfUserAgent),
     fieldManager: options.fieldManager ?? '',
     kind: target.view?.kind,
     stores: (resource) => deps.stores.ofResource(resource),

@@ -1,4 +1,5 @@
 /** What a policy says, compiled: its variables and match conditions (apiserver, pkg/admission/plugin/cel/composition.go). */
+import { Kept } from '#api/kept.js'
 import type { KubeObject } from '#api/object.js'
 import { CostExceeded } from '#cel/evaluation.js'
 import { type PolicyNames, results } from '#cel/policy-environment.js'
@@ -94,16 +95,10 @@ export const compilePolicy = ({ spec }: KubeObject) => {
 
 /** What was compiled for an object, until the object is written anew. */
 export const compiledOnce = <T>(make: (object: KubeObject) => T): ((object: KubeObject) => T) => {
-  const compiled = new Map<string, T>()
+  const compiled = new Kept<T>(limits.celPoliciesKept)
   return (object) => {
     const { uid = '', generation = 0, resourceVersion = '' } = object.metadata
-    const key = `${uid}/${generation === 0 ? resourceVersion : generation}`
-    let found = compiled.get(key)
-    if (found === undefined) {
-      found = make(object)
-      if (compiled.size >= limits.celPoliciesKept) compiled.clear()
-      compiled.set(key, found)
-    }
-    return found
+    const written = `${uid}/${generation === 0 ? resourceVersion : generation}`
+    return compiled.of(written, () => make(object))
   }
 }

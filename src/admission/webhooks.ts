@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { ApiError } from '#api/errors.js'
 import type { GroupResource } from '#api/group-version.js'
+import { Kept } from '#api/kept.js'
 import type { KubeObject } from '#api/object.js'
 import { results } from '#cel/policy-environment.js'
 import { limits } from '#limits'
@@ -43,18 +44,11 @@ interface ConfiguredWebhook extends Webhook {
   readonly configuration: string
 }
 
-const compiled = new Map<string, Expression>()
+const compiled = new Kept<Expression>(limits.celPoliciesKept)
 
 /** Webhooks say the same conditions on every request. */
-const compiledCondition = ({ expression }: MatchCondition): Expression => {
-  let found = compiled.get(expression)
-  if (found === undefined) {
-    found = compile(expression, { params: false }, results.boolean)
-    if (compiled.size >= limits.celPoliciesKept) compiled.clear()
-    compiled.set(expression, found)
-  }
-  return found
-}
+const compiledCondition = ({ expression }: MatchCondition): Expression =>
+  compiled.of(expression, () => compile(expression, { params: false }, results.boolean))
 
 const isAsked = async (
   webhook: ConfiguredWebhook,

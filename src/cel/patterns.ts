@@ -4,6 +4,7 @@
  */
 import { createRequire } from 'node:module'
 import type { RE2JS } from 're2js'
+import { Kept } from '#api/kept.js'
 
 // Its tables are large, and most servers never see a pattern: it is loaded with the first one.
 let engine: typeof RE2JS | undefined
@@ -12,19 +13,11 @@ const loadEngine = (): typeof RE2JS => {
   return engine
 }
 
-const compiled = new Map<string, RE2JS>()
-const compiledMax = 1_000
+const compiled = new Kept<RE2JS>(1_000)
 
 /** Throws what the parser says; re2js words its errors as Go does. */
-export const compilePattern = (pattern: string): RE2JS => {
-  let found = compiled.get(pattern)
-  if (found === undefined) {
-    found = loadEngine().compile(pattern)
-    if (compiled.size >= compiledMax) compiled.clear()
-    compiled.set(pattern, found)
-  }
-  return found
-}
+export const compilePattern = (pattern: string): RE2JS =>
+  compiled.of(pattern, () => loadEngine().compile(pattern))
 
 /** True when the pattern is found anywhere in the text, as Go's MatchString. */
 export const matchesPattern = (pattern: string, text: string): boolean =>
