@@ -29,7 +29,7 @@ export const metadataInOrder = (metadata: ObjectMeta): ObjectMeta => {
 
 /** The stored value of an object: UTF-8 JSON, without resourceVersion. */
 export const encodeObject = (object: KubeObject): Buffer => {
-  const { kind, apiVersion, metadata, ...rest } = object
+  const { kind, apiVersion, metadata, ...parts } = object
   // In order, and in two calls of JSON.stringify; fields that upstream does not know come last.
   const { name, generateName, namespace, selfLink, uid, managedFields } = metadata
   const { generation, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds } = metadata
@@ -51,10 +51,67 @@ export const encodeObject = (object: KubeObject): Buffer => {
     if (known.has(field)) continue
     after = joined(after, fieldsOf({ [field]: (metadata as Record<string, unknown>)[field] }))
   }
-  const fields = stringify(rest)
   const opening = `{"kind":${stringify(kind)},"apiVersion":${stringify(apiVersion)},"metadata":{`
-  const closing = fields === '{}' ? '}}' : `},${fields.slice(1)}`
-  return unpooled(opening + joined(before, after) + closing)
+  return encodeParts(`${opening}${joined(before, after)}}`, parts)
+}
+
+/** Where the text of a part is in a stored value. */
+interface Place {
+  readonly value: Buffer
+  readonly start: number
+  readonly end: number
+}
+
+/**
+ * Places of specs, statuses and data: what a write leaves as it is stored, it leaves the very same object, whose bytes
+ * need only be copied. Nobody changes an object that was encoded.
+ */
+const places = new WeakMap<object, Place>()
+/** Shorter texts are made as fast as they are found. */
+const placedLengthMin = 256
+
+/** `text` is the beginning of the JSON, up to where its other fields follow. */
+const encodeParts = (text: string, parts: Readonly<Record<string, unknown>>): Buffer => {
+  const pieces: (string | Place)[] = []
+  const found: { part: object; start: number; end: number }[] = []
+  let open = text
+  let length = 0
+  for (const field of Object.keys(parts)) {
+    const part = parts[field]
+    if (part === undefined) continue
+    open += `,${stringify(field)}:`
+    const start = length + open.length
+    const place = typeof part === 'object' && part !== null ? places.get(part) : undefined
+    if (place === undefined) open += stringify(part)
+    else {
+      pieces.push(open, place)
+      length = start + place.end - place.start
+      open = ''
+    }
+    const end = length + open.length
+    if (end - start >= placedLengthMin) found.push({ part: part as object, start, end })
+  }
+  pieces.push(`${open}}`)
+  const value = pieces.length === 1 ? unpooled(pieces[0] as string) : assemble(pieces)
+  // Characters were counted: beyond ASCII they are not the bytes.
+  if (value.length === length + open.length + 1)
+    for (const { part, start, end } of found)
+      if (typeof part === 'object') places.set(part, { value, start, end })
+  return value
+}
+
+const lengthOf = (piece: string | Place): number =>
+  typeof piece === 'string' ? Buffer.byteLength(piece) : piece.end - piece.start
+
+const assemble = (pieces: readonly (string | Place)[]): Buffer => {
+  const bytes = Buffer.allocUnsafeSlow(pieces.reduce((sum, piece) => sum + lengthOf(piece), 0))
+  let at = 0
+  for (const piece of pieces)
+    at +=
+      typeof piece === 'string'
+        ? bytes.write(piece, at)
+        : piece.value.copy(bytes, at, piece.start, piece.end)
+  return bytes
 }
 
 /** The text between the braces. */

@@ -78,6 +78,31 @@ t.test('JSON is written once, with resourceVersion where upstream has it', async
   )
 })
 
+t.test('what one version leaves to the next has the same bytes in both', async (t) => {
+  const part = fc.record({
+    texts: fc.array(fc.oneof(fc.string(), fc.string({ unit: 'binary' })), { maxLength: 60 }),
+    padding: fc.constantFrom('', 'x'.repeat(300)),
+  })
+  const text = fc.string({ unit: 'grapheme' })
+  const version = fc.record({ spec: fc.nat(3), status: fc.nat(3), annotation: text })
+  const property = fc.property(
+    fc.array(part, { minLength: 4, maxLength: 4 }),
+    fc.array(version, { minLength: 2, maxLength: 6 }),
+    (parts, versions) =>
+      versions.every(({ spec, status, annotation }) => {
+        const object = {
+          kind: 'X',
+          apiVersion: 'v1',
+          metadata: { name: 'a', annotations: { annotation } },
+          ...{ spec: parts[spec]!, count: spec, status: parts[status]! },
+        }
+        return encodeObject(object).equals(encodeObject(structuredClone(object)))
+      }),
+  )
+  fc.assert(property, { numRuns: 300 })
+  t.pass()
+})
+
 t.test('labels are read from the bytes as the decoder would read them', async (t) => {
   const text = fc.stringMatching(/^[A-Za-z0-9][-A-Za-z0-9_./]{0,30}$/)
   const metadata = fc.record(
