@@ -1,5 +1,5 @@
 /** Pods that want to be near others or away from them, where near is a node label's equal value. */
-import { type LabelSelector, matchesSelector } from '#client/label-selector.js'
+import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
 import type { Pod, PodAffinityTerm } from '#client/pod.js'
 import type { NodeInfo } from './node-info.js'
 

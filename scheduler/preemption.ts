@@ -3,8 +3,8 @@
  * have to go. Victims end gracefully; the Pod comes back when they are gone. Upstream: defaultpreemption.
  */
 import { parseTime } from '#api/clock.js'
+import { isEmptySelector, type LabelSelector, matchesSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
-import { isEmptySelector, type LabelSelector, matchesSelector } from '#client/label-selector.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import type { Refused } from './decide.js'

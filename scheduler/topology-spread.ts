@@ -1,5 +1,5 @@
 /** topologySpreadConstraints: how unevenly the Pods of a selector may lie over the values of a node label. */
-import { type LabelSelector, matchesSelector } from '#client/label-selector.js'
+import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
 import { podWantsNode } from '#client/node-affinity.js'
 import { type Pod, type TopologySpreadConstraint, tolerates } from '#client/pod.js'
 import type { NodeInfo } from './node-info.js'

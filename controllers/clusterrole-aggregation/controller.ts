@@ -1,8 +1,8 @@
 /** Fills ClusterRoles that are made of others by label; upstream's clusterrole-aggregation-controller. */
 import { jsonEqual } from '#api/json-object.js'
+import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
 import { isNotFound } from '#client/errors.js'
-import { type LabelSelector, matchesSelector } from '#client/label-selector.js'
 import { resources } from '#client/resources.js'
 import { type Controller, newQueue, queueRun } from '../controller.js'
 

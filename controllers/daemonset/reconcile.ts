@@ -1,7 +1,7 @@
 /** A DaemonSet and the nodes → where Pods are missing, where they have to go, and what the status says. Pure. */
 import { jsonEqual } from '#api/json-object.js'
+import type { LabelSelector } from '#api/label-selector.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
-import type { LabelSelector } from '#client/label-selector.js'
 import { podWantsNode } from '#client/node-affinity.js'
 import {
   type Condition,

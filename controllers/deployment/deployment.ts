@@ -1,7 +1,7 @@
 /** Types and small facts of Deployments and their ReplicaSets. */
 import { jsonEqual } from '#api/json-object.js'
+import type { LabelSelector } from '#api/label-selector.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
-import type { LabelSelector } from '#client/label-selector.js'
 import type { Condition } from '#client/pod.js'
 import type { PodTemplate } from '../pods/pod-control.js'
 import type { ReplicaSetStatus } from '../replicaset/reconcile.js'

@@ -1,10 +1,10 @@
 /** Keeps the status of PodDisruptionBudgets, which the eviction subresource decides by; upstream's disruption-controller. */
 import { jsonEqual } from '#api/json-object.js'
+import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
 import type { JsonValue, KubeObject, OwnerReference } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import { discover } from '#client/discovery.js'
 import { isNotFound, messageOf } from '#client/errors.js'
-import { type LabelSelector, matchesSelector } from '#client/label-selector.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'

@@ -1,7 +1,7 @@
 /** How many Pods of a budget may be disrupted. Pure; deletion.md sections 15 and row 200. */
 import { formatTime, parseTime } from '#api/clock.js'
+import type { LabelSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
-import type { LabelSelector } from '#client/label-selector.js'
 import { type Condition, isPodReady, isPodTerminal, type Pod } from '#client/pod.js'
 
 export interface PodDisruptionBudget extends KubeObject {

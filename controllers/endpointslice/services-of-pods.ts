@@ -1,6 +1,7 @@
 /** Tells which Services a change of a Pod or Service concerns, only when endpoints could differ. */
+
+import { matchesLabels } from '#api/label-selector.js'
 import type { Informer } from '#client/informer.js'
-import { matchesLabels } from '#client/label-selector.js'
 import { keyOf } from '#client/object-store.js'
 import { isPodReady, isPodTerminal, type Pod } from '#client/pod.js'
 import { podIps, type Service } from './endpoint.js'

@@ -1,8 +1,8 @@
 /** Runs Jobs to their end; upstream's job-controller. */
 import { jsonEqual } from '#api/json-object.js'
+import { matchesSelector } from '#api/label-selector.js'
 import type { JsonValue } from '#api/object.js'
 import { isNotFound } from '#client/errors.js'
-import { matchesSelector } from '#client/label-selector.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'

@@ -1,8 +1,8 @@
 /** Types of Jobs and the small facts about their Pods. */
 
 import { parseTime } from '#api/clock.js'
+import type { LabelSelector } from '#api/label-selector.js'
 import type { KubeObject, ObjectMeta } from '#api/object.js'
-import type { LabelSelector } from '#client/label-selector.js'
 import { type Condition, conditionOf, type Pod } from '#client/pod.js'
 import type { PodTemplate } from '../pods/pod-control.js'
 

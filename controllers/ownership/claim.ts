@@ -1,8 +1,9 @@
 /** Owner references of what a controller makes, and the claim on what it finds. */
+
+import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
 import type { KubeObject, OwnerReference } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import { isInvalid, isNotFound } from '#client/errors.js'
-import { type LabelSelector, matchesSelector } from '#client/label-selector.js'
 import { apiVersionOf, type ResourceRef } from '#client/resources.js'
 import { controllerRefOf } from '../controller.js'
 

@@ -1,7 +1,8 @@
 /** What the controllers of kinds that own others have in common: when they are woken, and which objects are theirs. */
+
+import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
 import type { Informer } from '#client/informer.js'
-import { type LabelSelector, matchesSelector } from '#client/label-selector.js'
 import { keyOf } from '#client/object-store.js'
 import type { ResourceRef } from '#client/resources.js'
 import type { WorkQueue } from '#client/work-queue.js'

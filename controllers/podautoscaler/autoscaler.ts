@@ -1,6 +1,7 @@
 /** Types of HorizontalPodAutoscalers. */
+
+import type { LabelSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
-import type { LabelSelector } from '#client/label-selector.js'
 import type { Condition } from '#client/pod.js'
 
 export interface ScalingRules {

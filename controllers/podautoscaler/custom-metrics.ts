@@ -1,9 +1,9 @@
 /** Figures that operators serve: custom.metrics.k8s.io and external.metrics.k8s.io. Upstream: k8s.io/metrics/pkg/client. */
 import { parseTime } from '#api/clock.js'
+import { formatLabelSelector } from '#api/label-selector.js'
 import { parseMilli } from '#client/amount.js'
 import type { Client } from '#client/client.js'
 import { discover } from '#client/discovery.js'
-import { formatSelector } from '#client/label-selector.js'
 import type { MetricIdentifier, ObjectReference } from './autoscaler.js'
 import type { Sample } from './calculator.js'
 import { clientMessage } from './metrics-error.js'
@@ -61,7 +61,7 @@ const resourceOf = async (client: Client, group: string, kind: string): Promise<
 }
 
 const selectorText = ({ selector }: MetricIdentifier): string | undefined =>
-  selector === undefined ? undefined : formatSelector(selector) || undefined
+  selector === undefined ? undefined : formatLabelSelector(selector) || undefined
 
 interface Asked {
   /** Below the namespace. */

@@ -1,6 +1,7 @@
 /** Proposes a size for each metric of an autoscaler, and takes the largest. */
+
+import { matchesLabels } from '#api/label-selector.js'
 import { messageOf } from '#client/errors.js'
-import { matchesLabels } from '#client/label-selector.js'
 import type { HorizontalPodAutoscaler } from './autoscaler.js'
 import { type Round, sourceOf } from './metric-sources.js'
 
@@ -25,7 +26,7 @@ export interface Question extends Round {
 
 const unable = 'the HPA was unable to compute the replica count: '
 
-/** `a=b,c in (d,e),!f`: what formatSelector writes. */
+/** `a=b,c in (d,e),!f`: what formatLabelSelector writes. */
 const matchesText = (selector: string, labels: Record<string, string> = {}): boolean =>
   selector.split(/,(?![^(]*\))/).every((term) => {
     const set = /^(\S+) (in|notin) \((.*)\)$/.exec(term)

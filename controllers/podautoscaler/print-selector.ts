@@ -1,5 +1,5 @@
 /** A label selector in Go's form, as upstream prints it where it names an external metric. */
-import type { LabelSelector } from '#client/label-selector.js'
+import type { LabelSelector } from '#api/label-selector.js'
 
 export const printSelector = (selector: LabelSelector | undefined): string => {
   if (selector === undefined) return 'nil'

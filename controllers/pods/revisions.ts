@@ -1,8 +1,8 @@
 /** ControllerRevisions: the templates that a StatefulSet or DaemonSet has had, in order. */
 import { jsonEqual } from '#api/json-object.js'
+import type { LabelSelector } from '#api/label-selector.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
 import { isAlreadyExists } from '#client/errors.js'
-import type { LabelSelector } from '#client/label-selector.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import { type ControllerContext, controllerRefOf } from '../controller.js'
 import { deleteObject } from '../delete-object.js'

@@ -1,6 +1,7 @@
 /** Keeps as many Pods as a ReplicaSet or ReplicationController wants; upstream's replicaset-controller. */
+
+import type { LabelSelector } from '#api/label-selector.js'
 import { isNamespaceTerminating, messageOf } from '#client/errors.js'
-import type { LabelSelector } from '#client/label-selector.js'
 import { isPodActive, type Pod } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import type { Controller, ControllerContext } from '../controller.js'

@@ -1,8 +1,8 @@
 /** How many Pods there are and should be → which to make and end, and the status that says so. Pure. */
 import { formatTime } from '#api/clock.js'
 import { jsonEqual } from '#api/json-object.js'
+import { matchesLabels } from '#api/label-selector.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
-import { matchesLabels } from '#client/label-selector.js'
 import { type Condition, isPodActive, isPodReady, isPodTerminal, type Pod } from '#client/pod.js'
 import { isPodAvailable } from '../pods/availability.js'
 import type { PodTemplate } from '../pods/pod-control.js'

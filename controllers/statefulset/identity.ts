@@ -1,6 +1,7 @@
 /** Names of a StatefulSet's Pods and claims, and the Pods themselves. */
+
+import type { LabelSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
-import type { LabelSelector } from '#client/label-selector.js'
 import type { Condition, Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { type NewPod, type PodTemplate, podFromTemplate } from '../pods/pod-control.js'

@@ -1,9 +1,9 @@
 /** What a policy is evaluated on: whether it is meant, its parameters, the values of its names (apiserver, pkg/admission/plugin/policy/generic). */
 import { randomUUID } from 'node:crypto'
 import { type GroupResource, type GroupVersionKind, parseGroupVersion } from '#api/group-version.js'
+import { matchesSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
-import { selectorMatches } from '#registry/label-selector.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { Authorize } from './cel.js'
 import { findNamespace, findObject, isAboutNamespace, listObjects, whenKnown } from './plugin.js'
@@ -80,7 +80,7 @@ export const paramsOf = async (
     return found === undefined ? notFound : [found]
   }
   const all = await listObjects(attributes.ctx, resource, namespace)
-  const selected = all.filter((o) => selectorMatches(ref.selector ?? {}, o.metadata.labels ?? {}))
+  const selected = all.filter((o) => matchesSelector(ref.selector ?? {}, o.metadata.labels ?? {}))
   return selected.length === 0 ? notFound : selected
 }
 

@@ -1,7 +1,8 @@
 /** Whether a request is one that a webhook or a policy asked for (apiserver, pkg/admission/plugin/webhook/predicates). */
+
+import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
-import { type LabelSelector, selectorMatches } from '#registry/label-selector.js'
 import type { MatchRule } from './match-rule.js'
 import { findNamespace, isAboutNamespace } from './plugin.js'
 
@@ -63,10 +64,10 @@ export const matchesRequest = async (
     (rules ?? []).some((rule) => ruleMatches(rule, attributes))
   if (!any(terms.resourceRules) || any(terms.excludeResourceRules)) return false
   const objects = [object, oldObject].filter((o) => o !== undefined)
-  const isSelected = objects.some((o) => selectorMatches(terms.objectSelector ?? {}, labelsOf(o)))
+  const isSelected = objects.some((o) => matchesSelector(terms.objectSelector ?? {}, labelsOf(o)))
   if (objects.length > 0 && !isSelected) return false
   if (namespace === '' && !isAboutNamespace(attributes)) return true
-  return selectorMatches(terms.namespaceSelector ?? {}, await namespaceLabels(attributes))
+  return matchesSelector(terms.namespaceSelector ?? {}, await namespaceLabels(attributes))
 }
 
 /** `request` as policies and webhooks see it. */

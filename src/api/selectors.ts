@@ -36,11 +36,17 @@ const parseInt64 = (text: string): bigint | undefined => {
   return BigInt.asIntN(64, value) === value ? value : undefined
 }
 
-const compares = (requirement: LabelRequirement, value: string): boolean => {
-  const left = parseInt64(value)
-  const right = parseInt64(requirement.values[0] ?? '')
-  if (left === undefined || right === undefined) return false
-  return requirement.operator === 'gt' ? left > right : left < right
+/** Negative, 0 or positive; undefined when one of the texts is no int64. */
+export const compareInt64 = (a: string, b: string): number | undefined => {
+  const left = parseInt64(a)
+  const right = parseInt64(b)
+  if (left === undefined || right === undefined) return undefined
+  return left < right ? -1 : left > right ? 1 : 0
+}
+
+const compares = ({ operator, values }: LabelRequirement, value: string): boolean => {
+  const order = compareInt64(value, values[0] ?? '') ?? 0
+  return operator === 'gt' ? order > 0 : order < 0
 }
 
 const meets = (requirement: LabelRequirement, labels: Labels | undefined): boolean => {

@@ -1,5 +1,5 @@
 /** Which nodes a Pod wants by their labels and names. */
-import { matchesLabels, matchesRequirement } from './label-selector.js'
+import { matchesLabels, matchesRequirement } from '#api/label-selector.js'
 import type { Node, NodeSelectorTerm, Pod } from './pod.js'
 
 /** Requirements of one term are all to hold; a term without any matches no node. */

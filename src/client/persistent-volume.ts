@@ -1,7 +1,8 @@
 /** Claims and volumes, and which volume fits a claim. Pure. */
+
+import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
 import { parseMilli } from './amount.js'
-import { type LabelSelector, matchesSelector } from './label-selector.js'
 import type { NodeSelectorTerm } from './pod.js'
 
 export interface Claim extends KubeObject {

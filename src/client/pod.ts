@@ -1,6 +1,7 @@
 /** The parts of Pods and Nodes that our processes read. */
+
+import type { LabelSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
-import type { LabelSelector } from './label-selector.js'
 
 export interface Condition {
   type: string

@@ -1,5 +1,6 @@
 /** Labels and label selectors inside of specs (apimachinery, pkg/apis/meta/v1/validation). */
 import { child, type FieldError, forbidden, index, invalid, required } from '#api/field-error.js'
+import type { LabelSelector, LabelSelectorRequirement } from '#api/label-selector.js'
 import { isLabelValue, isQualifiedName } from '#api/names.js'
 
 export const validLabelName = (path: string, name: string): FieldError[] =>
@@ -14,16 +15,6 @@ export const validLabels = (
     ...validLabelName(path, key),
     ...isLabelValue(value).map((message) => invalid(path, value, message)),
   ])
-
-export interface LabelSelectorRequirement {
-  key: string
-  operator: string
-  values?: string[]
-}
-export interface LabelSelector {
-  matchLabels?: Record<string, string>
-  matchExpressions?: LabelSelectorRequirement[]
-}
 
 export const operatorErrors = (
   path: string,

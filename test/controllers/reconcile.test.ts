@@ -3,8 +3,8 @@ import { X509Certificate } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
 import { parseTime } from '#api/clock.js'
+import type { LabelSelector } from '#api/label-selector.js'
 import { issueCertificate } from '#api/x509.js'
-import type { LabelSelector } from '#client/label-selector.js'
 import type { Condition, Node, Pod } from '#client/pod.js'
 import {
   readSubject,

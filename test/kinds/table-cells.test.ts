@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { KubeObject } from '#api/object.js'
 import { cellsOf, rowConditionsOf } from '#kinds/table/cells-by-kind.js'
-import { formatLabelSelector, humanDuration } from '#kinds/table/format.js'
+import { humanDuration, showLabelSelector } from '#kinds/table/format.js'
 
 const now = Date.parse('2026-01-02T00:00:00Z')
 const object = (parts: object): KubeObject =>
@@ -39,9 +39,9 @@ t.test('durations print with at most two units, as kubectl users know them', asy
 })
 
 t.test('a label selector prints sorted by key', async (t) => {
-  t.equal(formatLabelSelector({}), '<none>')
+  t.equal(showLabelSelector({}), '<none>')
   t.equal(
-    formatLabelSelector({
+    showLabelSelector({
       matchLabels: { z: 'y', b: 'c' },
       matchExpressions: [
         { key: 'k', operator: 'In', values: ['b', 'a'] },

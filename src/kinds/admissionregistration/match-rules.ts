@@ -10,9 +10,10 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
+import type { LabelSelector } from '#api/label-selector.js'
 import { isPathSegmentName, isQualifiedName } from '#api/names.js'
 import { type PolicyNames, results } from '#cel/policy-environment.js'
-import { type LabelSelector, validLabelSelector } from '#validation/label-selector.js'
+import { validLabelSelector } from '#validation/label-selector.js'
 import { expressionErrors } from './expressions.js'
 
 const operations = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE']

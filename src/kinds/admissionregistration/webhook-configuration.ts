@@ -9,11 +9,12 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
+import type { LabelSelector } from '#api/label-selector.js'
 import { isDns1123Subdomain } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import type { Strategy } from '#registry/resource-definition.js'
 import { sameJson } from '#validation/immutable.js'
-import { type LabelSelector, validLabelSelector } from '#validation/label-selector.js'
+import { validLabelSelector } from '#validation/label-selector.js'
 import {
   reviewVersionErrors,
   reviewVersions,

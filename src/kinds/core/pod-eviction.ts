@@ -8,9 +8,9 @@ import {
   timeout,
   tooManyRequests,
 } from '#api/errors.js'
+import { matchesSelector } from '#api/label-selector.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import type { StatusCause } from '#api/status.js'
-import { selectorMatches } from '#registry/label-selector.js'
 import type { DeleteOptions, RequestContext } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
 import { setPodCondition } from './pod-condition.js'
@@ -139,7 +139,7 @@ const budgetsOf = async (pod: KubeObject, ctx: RequestContext): Promise<KubeObje
   })
   return page.items
     .map((stored) => stored.object)
-    .filter((budget) => selectorMatches(budget.spec?.selector, pod.metadata.labels))
+    .filter((budget) => matchesSelector(budget.spec?.selector, pod.metadata.labels))
 }
 
 /** An unready pod disrupts nothing while the others suffice, or when the budget says so (row 194). */

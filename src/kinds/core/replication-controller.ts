@@ -1,3 +1,4 @@
+import { formatLabelSelector } from '#api/label-selector.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import {
@@ -7,7 +8,7 @@ import {
 import { nameWarnings, templateWarnings } from '#validation/workload/warnings.js'
 import { ownStatus, specStays } from '../status.js'
 import { defaultTemplate, dropDisabledOfTemplate } from '../workloads/pod-template.js'
-import { formatLabelSelector, scale } from '../workloads/scale.js'
+import { scale } from '../workloads/scale.js'
 
 const writeDefaults = (controller: KubeObject): void => {
   const { spec, metadata } = controller

@@ -7,9 +7,10 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
+import type { LabelSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
-import { type LabelSelector, validLabelSelector } from '#validation/label-selector.js'
+import { validLabelSelector } from '#validation/label-selector.js'
 import {
   cidrMessages,
   parseCidr,

@@ -1,8 +1,9 @@
 import { child, type FieldError, index, invalid, required } from '#api/field-error.js'
+import type { LabelSelector } from '#api/label-selector.js'
 import { pathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
-import { type LabelSelector, validLabelSelector } from '#validation/label-selector.js'
+import { validLabelSelector } from '#validation/label-selector.js'
 import { validateRules } from './rules.js'
 
 const aggregationErrors = ({ aggregationRule }: KubeObject): FieldError[] => {

@@ -1,5 +1,6 @@
 /** How table cells print times, labels and lists. Rules: kubernetes pkg/printers, apimachinery util/duration. */
 import { parseTime } from '#api/clock.js'
+import { formatLabelSelector, type LabelSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
 import { humanDuration } from '#registry/human-duration.js'
 
@@ -22,34 +23,9 @@ export const formatLabels = (labels: Record<string, string> | null | undefined):
   return pairs.length === 0 ? '<none>' : pairs.join(',')
 }
 
-interface LabelSelector {
-  matchLabels?: Record<string, string>
-  matchExpressions?: { key: string; operator: string; values?: string[] }[]
-}
-
-const formatRequirement = (key: string, operator: string, values: string[]): string => {
-  const list = [...values].sort().join(',')
-  if (operator === 'In') return `${key} in (${list})`
-  if (operator === 'NotIn') return `${key} notin (${list})`
-  return operator === 'Exists' ? key : `!${key}`
-}
-
-/** A LabelSelector in the text form of selectors, sorted by key; `<none>` for an empty one. */
-export const formatLabelSelector = (selector: LabelSelector | null | undefined): string => {
-  const requirements = [
-    ...Object.entries(selector?.matchLabels ?? {}).map(([key, v]) => ({
-      key,
-      text: `${key}=${v}`,
-    })),
-    ...(selector?.matchExpressions ?? []).map(({ key, operator, values }) => ({
-      key,
-      text: formatRequirement(key, operator, values ?? []),
-    })),
-  ]
-  if (requirements.length === 0) return '<none>'
-  requirements.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
-  return requirements.map((r) => r.text).join(',')
-}
+/** `<none>` for an empty one. */
+export const showLabelSelector = (selector: LabelSelector | null | undefined): string =>
+  formatLabelSelector(selector) || '<none>'
 
 /** At most `max` entries, then `+ N more...`; `empty` for none. */
 export const listWithMore = (

@@ -3,7 +3,7 @@
 import { formatGroupResource } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
 import { loadBalancerAddresses } from './core-cells.js'
-import { age, type Cells, formatLabelSelector, humanDuration, listWithMore } from './format.js'
+import { age, type Cells, humanDuration, listWithMore, showLabelSelector } from './format.js'
 
 const nameAndAge: Cells = (object, now) => [object.metadata.name, age(object, now)]
 
@@ -35,7 +35,7 @@ const ingressClassCells: Cells = (object, now) => {
 }
 const networkPolicyCells: Cells = (object, now) => [
   object.metadata.name,
-  formatLabelSelector(object.spec?.podSelector),
+  showLabelSelector(object.spec?.podSelector),
   age(object, now),
 ]
 /** Upstream adds the age to the two columns that it declares, so a row has one cell more than the header. */

@@ -5,9 +5,9 @@ import {
   age,
   type Cells,
   containersAndImages,
-  formatLabelSelector,
   formatLabels,
   humanDuration,
+  showLabelSelector,
   since,
 } from './format.js'
 
@@ -26,7 +26,7 @@ export const deploymentCells: Cells = (object, now) => [
   object.status?.availableReplicas ?? 0,
   age(object, now),
   ...templateOf(object),
-  formatLabelSelector(object.spec?.selector),
+  showLabelSelector(object.spec?.selector),
 ]
 
 const replicaCells =
@@ -40,7 +40,7 @@ const replicaCells =
     ...templateOf(object),
     formatSelector(object.spec?.selector),
   ]
-export const replicaSetCells = replicaCells(formatLabelSelector)
+export const replicaSetCells = replicaCells(showLabelSelector)
 export const replicationControllerCells = replicaCells(formatLabels)
 
 export const statefulSetCells: Cells = (object, now) => [
@@ -60,7 +60,7 @@ export const daemonSetCells: Cells = (object, now) => [
   formatLabels(object.spec?.template?.spec?.nodeSelector),
   age(object, now),
   ...templateOf(object),
-  formatLabelSelector(object.spec?.selector),
+  showLabelSelector(object.spec?.selector),
 ]
 
 /** The first of these that holds is the job's status; a job that ends shows it before its conditions do. */
@@ -97,7 +97,7 @@ export const jobCells: Cells = (job, now) => [
   jobDuration(job, now),
   age(job, now),
   ...templateOf(job),
-  formatLabelSelector(job.spec?.selector),
+  showLabelSelector(job.spec?.selector),
 ]
 
 const printSwitch = (value: boolean | undefined): string =>
@@ -112,7 +112,7 @@ export const cronJobCells: Cells = ({ metadata, spec, status, ...rest }, now) =>
   status?.lastScheduleTime ? since(status.lastScheduleTime, now) : '<none>',
   age({ ...rest, metadata }, now),
   ...containersAndImages(spec?.jobTemplate?.spec?.template?.spec),
-  formatLabelSelector(spec?.jobTemplate?.spec?.selector),
+  showLabelSelector(spec?.jobTemplate?.spec?.selector),
 ]
 
 export const controllerRevisionCells: Cells = (object, now) => {

@@ -1,28 +1,9 @@
 /** The scale subresource: the replicas of a workload in one form for every kind. */
 import { invalid as invalidError } from '#api/errors.js'
 import { invalid } from '#api/field-error.js'
-import type { Fields, KubeObject } from '#api/object.js'
+import { formatLabelSelector } from '#api/label-selector.js'
+import type { KubeObject } from '#api/object.js'
 import type { KindDefinition } from '#registry/resource-definition.js'
-
-const operators: Readonly<Record<string, (key: string, values: string[]) => string>> = {
-  In: (key, values) => `${key} in (${[...values].sort().join(',')})`,
-  NotIn: (key, values) => `${key} notin (${[...values].sort().join(',')})`,
-  Exists: (key) => key,
-  DoesNotExist: (key) => `!${key}`,
-}
-
-/** A label selector of a spec as the query parameter would carry it: sorted by key. */
-export const formatLabelSelector = (selector: Fields | undefined | null): string => {
-  const terms = Object.entries((selector?.matchLabels ?? {}) as Record<string, string>).map(
-    ([key, value]) => ({ key, text: `${key}=${value}` }),
-  )
-  for (const { key, operator, values } of selector?.matchExpressions ?? [])
-    terms.push({ key, text: operators[operator]?.(key, values ?? []) ?? key })
-  return terms
-    .sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
-    .map((term) => term.text)
-    .join(',')
-}
 
 const scaleOf =
   (selectorOf: (parent: KubeObject) => string) =>

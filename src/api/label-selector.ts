@@ -1,4 +1,5 @@
-/** metav1.LabelSelector: what controllers, affinities and budgets choose objects with. */
+/** metav1.LabelSelector: what controllers, affinities, budgets, policies and webhooks choose objects with. */
+import { compareInt64, type Labels } from './selectors.js'
 
 export interface LabelSelectorRequirement {
   key: string
@@ -9,8 +10,8 @@ export interface LabelSelector {
   matchLabels?: Record<string, string>
   matchExpressions?: LabelSelectorRequirement[]
 }
-type Labels = Readonly<Record<string, string>>
 
+/** Gt and Lt are those of node selectors, whose requirements have the same form. */
 const operators: Record<string, (value: string | undefined, values: readonly string[]) => boolean> =
   {
     In: (value, values) => value !== undefined && values.includes(value),
@@ -18,10 +19,11 @@ const operators: Record<string, (value: string | undefined, values: readonly str
     NotIn: (value, values) => value === undefined || !values.includes(value),
     Exists: (value) => value !== undefined,
     DoesNotExist: (value) => value === undefined,
-    Gt: (value, values) => value !== undefined && Number(value) > Number(values[0]),
-    Lt: (value, values) => value !== undefined && Number(value) < Number(values[0]),
+    Gt: (value, [bound = '']) => value !== undefined && (compareInt64(value, bound) ?? 0) > 0,
+    Lt: (value, [bound = '']) => value !== undefined && (compareInt64(value, bound) ?? 0) < 0,
   }
 
+/** An operator that nobody knows is never met. */
 export const matchesRequirement = (
   labels: Labels,
   { key, operator, values = [] }: LabelSelectorRequirement,
@@ -35,10 +37,11 @@ export const matchesLabels = (wanted: Labels, labels: Labels = {}): boolean =>
 
 /** A missing selector matches nothing, an empty one everything. */
 export const matchesSelector = (
-  selector: LabelSelector | undefined,
+  selector: LabelSelector | null | undefined,
   labels: Labels = {},
 ): boolean =>
   selector !== undefined &&
+  selector !== null &&
   matchesLabels(selector.matchLabels ?? {}, labels) &&
   (selector.matchExpressions ?? []).every((r) => matchesRequirement(labels, r))
 
@@ -46,18 +49,19 @@ export const isEmptySelector = (selector: LabelSelector | undefined): boolean =>
   Object.keys(selector?.matchLabels ?? {}).length === 0 &&
   (selector?.matchExpressions ?? []).length === 0
 
-/** The text form, as a `labelSelector` parameter and as status.selector of scale. Sorted by key as upstream. */
-export const formatSelector = (selector: LabelSelector): string => {
-  const parts: [string, string][] = Object.entries(selector.matchLabels ?? {}).map(([k, v]) => [
-    k,
-    `${k}=${v}`,
-  ])
-  for (const { key, operator, values = [] } of selector.matchExpressions ?? []) {
-    const list = `(${[...values].sort().join(',')})`
-    if (operator === 'In') parts.push([key, `${key} in ${list}`])
-    else if (operator === 'NotIn') parts.push([key, `${key} notin ${list}`])
-    else parts.push([key, operator === 'Exists' ? key : `!${key}`])
-  }
-  parts.sort((a, b) => (a[0] < b[0] ? -1 : a[0] > b[0] ? 1 : 0))
-  return parts.map(([, text]) => text).join(',')
+const formatRequirement = ({ key, operator, values = [] }: LabelSelectorRequirement): string => {
+  const list = `(${[...values].sort().join(',')})`
+  if (operator === 'In') return `${key} in ${list}`
+  if (operator === 'NotIn') return `${key} notin ${list}`
+  return operator === 'Exists' ? key : `!${key}`
 }
+
+/** The text form, as a `labelSelector` parameter and as status.selector of a scale: sorted by key, '' for an empty one. */
+export const formatLabelSelector = (selector: LabelSelector | null | undefined): string =>
+  [
+    ...Object.entries(selector?.matchLabels ?? {}).map(([key, v]) => [key, `${key}=${v}`] as const),
+    ...(selector?.matchExpressions ?? []).map((r) => [r.key, formatRequirement(r)] as const),
+  ]
+    .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+    .map(([, text]) => text)
+    .join(',')
