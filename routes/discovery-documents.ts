@@ -38,7 +38,7 @@ interface Priority {
 }
 
 /** Of custom resources (upstream, crdRegistrationController). */
-const customPriority: Priority = { group: 1000, version: 100 }
+export const customPriority: Priority = { group: 1000, version: 100 }
 
 let builtIn: ReadonlyMap<string, Priority> | undefined
 

@@ -44,6 +44,7 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
   readonly #checks = queueWithRetries(5, limits.apiServiceCheckIntervalMs)
   readonly #readings = queueWithRetries(500, limits.aggregatedDiscoveryIntervalMs)
   readonly #listeners = new Set<() => void>()
+  readonly #serviceListeners = new Set<(name: string) => void>()
   readonly #followed: Promise<void>[] = []
   #backendsFollowed: { stop(): void } | undefined
 
@@ -83,6 +84,20 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
     this.#readings.close()
     this.backends.close()
     await Promise.all(this.#followed)
+  }
+
+  service(name: string): APIService | undefined {
+    return this.#all.get(name)
+  }
+
+  names(): Iterable<string> {
+    return this.#all.keys()
+  }
+
+  /** `listener` is told of each APIService that came, changed or went. */
+  onService(listener: (name: string) => void): () => void {
+    this.#serviceListeners.add(listener)
+    return () => this.#serviceListeners.delete(listener)
   }
 
   /** The APIService that answers for a path, when another server does. */
@@ -147,6 +162,7 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
     const name = service.metadata.name!
     const before = this.#all.get(name)
     this.#all.set(name, service)
+    for (const listener of this.#serviceListeners) listener(name)
     const isRemote = service.spec.service !== undefined
     const isSame = before !== undefined && jsonEqual(before.spec as never, service.spec as never)
     const wasAvailable = before !== undefined && isAvailable(before)
@@ -173,6 +189,7 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
 
   #forget(name: string): void {
     this.#all.delete(name)
+    for (const listener of this.#serviceListeners) listener(name)
     if (this.#remotes.delete(name)) this.#tell()
     this.#followBackends()
   }

@@ -10,7 +10,7 @@ import type { UserInfo } from '#api/user-info.js'
 import { certificateReader } from '#authn/client-certificate.js'
 import type { Authorizer, Decision } from '#authz/authorizer.js'
 import { customResourceDefinition } from '#crd/definition-kind.js'
-import { type CustomResources, startCustomResources } from '#crd/lifecycle.js'
+import { startCustomResources } from '#crd/lifecycle.js'
 import { filterChain, installChain } from '#filters/chain.js'
 import { OpenRequests } from '#filters/open-requests.js'
 import { repairAddresses } from '#kinds/core/service-repair.js'
@@ -35,12 +35,13 @@ import { installRoot } from '#routes/root.js'
 import { makeConnect } from '#routes/verbs/connect.js'
 import { installVersion, versionDocument } from '#routes/version.js'
 import { Aggregator } from '#src/aggregator/aggregator.js'
+import { CustomApiServices } from '#src/aggregator/custom-api-services.js'
 import { proxyAggregated } from '#src/aggregator/proxy.js'
 import { type Access, makeAccess } from './access.js'
 import { advertiseAddress } from './advertise-address.js'
 import { type BootstrapDeps, ensureBootstrap, publishKubernetesService } from './bootstrap.js'
 import { type ServerCredentials, writePrivateFile } from './credentials.js'
-import { type FlowSource, followFlowSchemas } from './flow-source.js'
+import { followFlowSchemas } from './flow-source.js'
 import { healthChecks } from './health-checks.js'
 import {
   clientAuthorities,
@@ -73,14 +74,14 @@ interface Parts {
   app: FastifyInstance
   access: Access
   aggregator: Aggregator
+  /** What runs beside the requests, in the order in which it ends. */
+  background: readonly { stop(): Promise<void> }[]
   credentials: ServerCredentials
   table: ResourceTable
   stores: RegistryStores
   openRequests: OpenRequests
   openSockets: OpenSockets
   fieldManagerOf: (definition: ResourceDefinition) => FieldManager
-  customResources: CustomResources
-  flows: FlowSource
   requests: RequestMetrics
   logger: Logger
 }
@@ -294,6 +295,13 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     log,
   })
   await aggregator.start()
+  const customApiServices = new CustomApiServices({
+    table,
+    services: aggregator,
+    storeOf: (resource) => stores.ofResource(resource),
+    clock,
+    log,
+  })
   const parts = {
     app,
     access,
@@ -304,8 +312,7 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     openSockets: new OpenSockets(app.server),
     openRequests,
     fieldManagerOf,
-    customResources,
-    flows,
+    background: [customApiServices, aggregator, customResources, flows],
     requests,
     logger,
   }
@@ -313,17 +320,19 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
   return parts
 }
 
+const stopBackground = async ({ background }: Parts): Promise<void> => {
+  for (const one of background) await one.stop()
+}
+
 /** Stops listening, lets accepted requests finish, ends watches, then closes the storage. */
 const shutDown = async (parts: Parts): Promise<void> => {
-  const { app, aggregator, stores, openRequests, openSockets, customResources, flows } = parts
+  const { app, stores, openRequests, openSockets } = parts
   app.server.close()
   await openRequests.drain(limits.drainTimeoutMs)
   const closing = app.close()
   openSockets.end()
   await closing
-  await aggregator.stop()
-  await customResources.stop()
-  await flows.stop()
+  await stopBackground(parts)
   await stores.close()
 }
 
@@ -335,9 +344,7 @@ export const createServer = async (options: ServerOptions = {}): Promise<Server>
     await app.listen({ port: options.port ?? 0, host: bindAddress })
   } catch (error) {
     await app.close()
-    await parts.aggregator.stop()
-    await parts.customResources.stop()
-    await parts.flows.stop()
+    await stopBackground(parts)
     await stores.close()
     throw error
   }

@@ -1,0 +1,162 @@
+/**
+ * Makes the APIService of each version of a group of custom resources, puts it right when somebody changed it, and takes
+ * it away with the last definition. Upstream: crdregistration_controller.go and kube-aggregator's autoregister.
+ */
+import { ApiError } from '#api/errors.js'
+import { jsonEqual } from '#api/json-object.js'
+import type { JsonObject, KubeObject } from '#api/object.js'
+import { WorkQueue } from '#client/work-queue.js'
+import { decodeObject } from '#registry/decode.js'
+import type { FollowDeps } from '#registry/follow-objects.js'
+import { internalContext } from '#registry/internal-context.js'
+import type { RequestContext } from '#registry/resource-definition.js'
+import type { ResourceTable } from '#registry/resource-table.js'
+import type { Store } from '#registry/store.js'
+import { customPriority } from '#routes/discovery-documents.js'
+import type { APIService } from './api-service.js'
+
+const managedLabel = 'kube-aggregator.kubernetes.io/automanaged'
+const apiServices = { group: 'apiregistration.k8s.io', resource: 'apiservices' }
+const definitions = { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' }
+
+export interface CustomApiServicesDeps extends Omit<FollowDeps, 'signal'> {
+  readonly table: ResourceTable
+  /** APIServices as they are stored, and word of each that changes. */
+  readonly services: {
+    service(name: string): APIService | undefined
+    names(): Iterable<string>
+    onService(listener: (name: string) => void): () => void
+  }
+}
+
+const specOf = (name: string): JsonObject => {
+  const dot = name.indexOf('.')
+  return {
+    group: name.slice(dot + 1),
+    version: name.slice(0, dot),
+    groupPriorityMinimum: customPriority.group,
+    versionPriority: customPriority.version,
+  }
+}
+
+const isManaged = ({ metadata }: KubeObject): boolean => metadata.labels?.[managedLabel] === 'true'
+
+const isRefused = (error: unknown, reason: string): boolean =>
+  error instanceof ApiError && error.status.reason === reason
+
+export class CustomApiServices {
+  readonly #deps: CustomApiServicesDeps
+  readonly #queue = new WorkQueue()
+  readonly #stopping = new AbortController()
+  readonly #forget: (() => void)[]
+  readonly #working: Promise<void>
+
+  constructor(deps: CustomApiServicesDeps) {
+    this.#deps = deps
+    const { table, services } = deps
+    const look = (name: string): void => this.#queue.add(name)
+    this.#forget = [
+      services.onService(look),
+      table.onChange(({ definition: { isCustom, gvr } }) => {
+        if (isCustom) look(`${gvr.version}.${gvr.group}`)
+      }),
+    ]
+    for (const { isCustom, gvr } of table) if (isCustom) look(`${gvr.version}.${gvr.group}`)
+    for (const name of services.names()) look(name)
+    this.#working = this.#work()
+  }
+
+  async stop(): Promise<void> {
+    for (const forget of this.#forget) forget()
+    this.#stopping.abort()
+    this.#queue.close()
+    await this.#working
+  }
+
+  async #work(): Promise<void> {
+    const queue = this.#queue
+    for (let name = await queue.take(); name !== undefined; name = await queue.take()) {
+      try {
+        await this.#sync(name)
+        queue.forget(name)
+      } catch (error) {
+        if (this.#stopping.signal.aborted) return
+        this.#deps.log(`APIService ${name} of custom resources`, error)
+        queue.addRateLimited(name)
+      }
+      queue.done(name)
+    }
+  }
+
+  get #store(): Store {
+    return this.#deps.storeOf(apiServices)!
+  }
+
+  #context(): RequestContext {
+    const { clock, storeOf } = this.#deps
+    const caller = { signal: this.#stopping.signal }
+    return internalContext({ now: clock.now(), caller, stores: storeOf })
+  }
+
+  async #sync(name: string): Promise<void> {
+    const known = this.#deps.services.service(name)
+    const isWanted = this.#isServed(name)
+    if (known === undefined) return isWanted ? this.#create(name) : undefined
+    if (!isManaged(known)) return
+    if (isWanted) return this.#putRight(name, known)
+    await this.#remove(name, known)
+  }
+
+  #isServed(name: string): boolean {
+    for (const { isCustom, gvr } of this.#deps.table)
+      if (isCustom && `${gvr.version}.${gvr.group}` === name) return true
+    return false
+  }
+
+  async #create(name: string): Promise<void> {
+    const metadata = { name, labels: { [managedLabel]: 'true' } }
+    const { object } = decodeObject(this.#store.definition, { metadata, spec: specOf(name) })
+    await this.#store.create(this.#context(), object).catch((error) => {
+      // Another server was first.
+      if (!isRefused(error, 'AlreadyExists')) throw error
+    })
+  }
+
+  async #putRight(name: string, known: APIService): Promise<void> {
+    const spec = specOf(name)
+    if (jsonEqual(known.spec as never, spec)) return
+    await this.#store.update(this.#context(), name, (current) => ({
+      ...current!,
+      metadata: { ...current!.metadata },
+      spec,
+    }))
+  }
+
+  async #remove(name: string, { metadata: { uid } }: APIService): Promise<void> {
+    // Another server may have seen a definition that this one will see soon.
+    if (await this.#isDefined(name)) return
+    await this.#store
+      .delete(this.#context(), name, { preconditions: { uid: uid! } })
+      .catch((error) => {
+        if (!isRefused(error, 'NotFound') && !isRefused(error, 'Conflict')) throw error
+      })
+  }
+
+  async #isDefined(name: string): Promise<boolean> {
+    const { group, version } = specOf(name)
+    const store = this.#deps.storeOf(definitions)!
+    const { items } = await store.list(this.#context(), {
+      selection: { prefix: `${store.definition.storagePrefix}/` },
+      consistency: { kind: 'consistent' },
+      limit: 0,
+    })
+    return items.some(
+      ({ object: { spec, metadata } }) =>
+        metadata.deletionTimestamp === undefined &&
+        spec.group === group &&
+        spec.versions.some(
+          (one: { name: string; served: boolean }) => one.name === version && one.served,
+        ),
+    )
+  }
+}
