@@ -44,6 +44,8 @@ export const limits = {
   updateManagersMax: 10,
   /** Different Accept and User-Agent headers whose meaning is kept: clients send a handful. */
   headerMeaningsKept: 256,
+  /** Users in a namespace whose RBAC grants are kept while no role and no binding changes. */
+  rbacGrantsKept: 4_096,
   /** Field names whose path elements are kept; all built-in types together have some 2,000. */
   fieldElementsKept: 10_000,
   /** Children of a set of fields that is shared among objects, and steps of the tree in which such sets are found (2 MB). */

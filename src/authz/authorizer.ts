@@ -39,7 +39,7 @@ export const attributesOf = (user: UserInfo, info: RequestInfo): Attributes => (
   name: info.name,
 })
 
-const noOpinion: Decision = { decision: 'no opinion', reason: '' }
+export const noOpinion: Decision = { decision: 'no opinion', reason: '' }
 const allowed: Decision = { decision: 'allow', reason: '' }
 
 export const alwaysAllow: Authorizer = { authorize: () => allowed }

@@ -1,6 +1,8 @@
 /** Role-based access control over the Roles, ClusterRoles and bindings that are stored. */
+import { Kept } from '#api/kept.js'
 import type { UserInfo } from '#api/user-info.js'
-import type { Attributes, Authorizer, Decision } from './authorizer.js'
+import { limits } from '#limits'
+import { type Attributes, type Authorizer, type Decision, noOpinion } from './authorizer.js'
 import { type PolicyRule, ruleAllows, type Subject, subjectApplies } from './rbac-rules.js'
 
 export interface RoleRef {
@@ -17,6 +19,8 @@ export interface Binding {
 
 /** Where roles and bindings come from. */
 export interface RoleSource {
+  /** Revision of the newest change of any of them; undefined where only reading tells. */
+  lastChange(): number | undefined
   clusterRoleBindings(): Promise<readonly Binding[]>
   roleBindings(namespace: string): Promise<readonly Binding[]>
   /** Rules of a role; throws an Error whose message says that there is none. */
@@ -24,17 +28,20 @@ export interface RoleSource {
 }
 
 interface Grant {
-  readonly binding: Binding
-  readonly subject: Subject
   readonly rules: readonly PolicyRule[]
+  /** What it decides where one of its rules fits. */
+  readonly decision: Decision
 }
+
+/** In order of the bindings, cluster-wide ones first; a binding to a role that is missing has its error. */
+type Grants = readonly (Grant | Error)[]
 
 const describeSubject = (subject: Subject, namespace: string): string =>
   subject.kind === 'ServiceAccount'
     ? `ServiceAccount ${JSON.stringify(`${subject.name}/${subject.namespace || namespace}`)}`
     : `${subject.kind} ${JSON.stringify(subject.name)}`
 
-const describeGrant = ({ binding, subject }: Grant): string => {
+const describeGrant = (binding: Binding, subject: Subject): string => {
   const { kind, name } = binding.roleRef
   const role = `${kind} ${JSON.stringify(name)} to ${describeSubject(subject, binding.namespace)}`
   return binding.namespace === ''
@@ -45,52 +52,89 @@ const describeGrant = ({ binding, subject }: Grant): string => {
 const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error)
 
+const decide = (attributes: Attributes, grants: Grants): Decision => {
+  let errors: Set<string> | undefined
+  for (const grant of grants) {
+    if (grant instanceof Error) (errors ??= new Set()).add(grant.message)
+    else if (grant.rules.some((rule) => ruleAllows(attributes, rule))) return grant.decision
+  }
+  if (errors === undefined) return noOpinion
+  const texts = [...errors]
+  const text = texts.length > 1 ? `[${texts.join(', ')}]` : texts[0]
+  return { decision: 'no opinion', reason: `RBAC: ${text}` }
+}
+
+interface Held {
+  /** Once they are read. */
+  grants?: Grants
+  readonly reading: Promise<Grants>
+}
+
+/** Decides at once what it decided before: grants are kept until a role or a binding changes. */
 export class RbacAuthorizer implements Authorizer {
   readonly #source: RoleSource
+  /** As of this revision. */
+  #heldAt: number | undefined
+  #held = new Kept<Held>(limits.rbacGrantsKept)
 
   constructor(source: RoleSource) {
     this.#source = source
   }
 
-  /** Grants of a user, cluster-wide ones first; a binding to a role that is missing yields its error. */
-  async *#grants(user: UserInfo, namespace: string): AsyncGenerator<Grant | Error> {
-    const bindings = async function* (source: RoleSource) {
-      yield await source.clusterRoleBindings()
-      if (namespace !== '') yield await source.roleBindings(namespace)
-    }
-    for await (const list of bindings(this.#source))
-      for (const binding of list) {
-        const subject = binding.subjects.find((s) => subjectApplies(user, s, binding.namespace))
-        if (subject === undefined) continue
-        let rules: readonly PolicyRule[]
-        try {
-          rules = await this.#source.rules(binding.roleRef, binding.namespace)
-        } catch (error) {
-          yield new Error(messageOf(error))
-          continue
-        }
-        yield { binding, subject, rules }
-      }
+  #grantsOf(user: UserInfo, namespace: string): Grants | Promise<Grants> {
+    const at = this.#source.lastChange()
+    if (at === undefined) return this.#read(user, namespace)
+    if (at !== this.#heldAt) this.#letGo(at)
+    const who = JSON.stringify([namespace, user.name, user.groups])
+    const held = this.#held.of(who, () => this.#hold(user, namespace))
+    return held.grants ?? held.reading
   }
 
-  async authorize(attributes: Attributes): Promise<Decision> {
-    const errors: string[] = []
-    for await (const grant of this.#grants(attributes.user, attributes.namespace)) {
-      if (grant instanceof Error) errors.push(grant.message)
-      else if (grant.rules.some((rule) => ruleAllows(attributes, rule)))
-        return { decision: 'allow', reason: `RBAC: allowed by ${describeGrant(grant)}` }
+  #letGo(at: number | undefined): void {
+    this.#heldAt = at
+    this.#held = new Kept(limits.rbacGrantsKept)
+  }
+
+  #hold(user: UserInfo, namespace: string): Held {
+    const held: Held = { reading: this.#read(user, namespace) }
+    held.reading.then(
+      (grants) => {
+        held.grants = grants
+      },
+      () => this.#letGo(undefined),
+    )
+    return held
+  }
+
+  async #read(user: UserInfo, namespace: string): Promise<Grants> {
+    const bindings = [...(await this.#source.clusterRoleBindings())]
+    if (namespace !== '') bindings.push(...(await this.#source.roleBindings(namespace)))
+    const grants: (Grant | Error)[] = []
+    for (const binding of bindings) {
+      const subject = binding.subjects.find((s) => subjectApplies(user, s, binding.namespace))
+      if (subject === undefined) continue
+      const reason = `RBAC: allowed by ${describeGrant(binding, subject)}`
+      try {
+        const rules = await this.#source.rules(binding.roleRef, binding.namespace)
+        grants.push({ rules, decision: { decision: 'allow', reason } })
+      } catch (error) {
+        grants.push(new Error(messageOf(error)))
+      }
     }
-    const unique = [...new Set(errors)]
-    const text = unique.length > 1 ? `[${unique.join(', ')}]` : unique[0]
-    return { decision: 'no opinion', reason: text === undefined ? '' : `RBAC: ${text}` }
+    return grants
+  }
+
+  authorize(attributes: Attributes): Decision | Promise<Decision> {
+    const grants = this.#grantsOf(attributes.user, attributes.namespace)
+    return grants instanceof Promise
+      ? grants.then((read) => decide(attributes, read))
+      : decide(attributes, grants)
   }
 
   /** Every rule that a user has in a namespace; errors of missing roles are left out. */
   async rulesFor(user: UserInfo, namespace: string): Promise<PolicyRule[]> {
-    const rules: PolicyRule[] = []
-    for await (const grant of this.#grants(user, namespace))
-      if (!(grant instanceof Error)) rules.push(...grant.rules)
-    return rules
+    const grants = await this.#grantsOf(user, namespace)
+    return grants.flatMap((grant) => (grant instanceof Error ? [] : grant.rules))
   }
 
   rulesOf(ref: RoleRef, namespace: string): Promise<readonly PolicyRule[]> {

@@ -144,4 +144,6 @@ export interface ObjectStorage {
   watch(options: ObjectWatchOptions): AsyncIterable<ObjectEventBatch>
   /** The newest revision known here. */
   currentRevision(): number
+  /** Revision of the newest change of this resource: all that was read since is as it was. Missing where only reading tells. */
+  lastChange?(): number
 }

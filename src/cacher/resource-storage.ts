@@ -65,6 +65,7 @@ export const makeResourceStorage = (cacher: WatchCache, cache: ResourceCache): O
     },
     watch: (options) => cacher.watch(cache, options),
     currentRevision: () => cacher.currentRevision(),
+    lastChange: () => cache.lastChange,
   }
 }
 

@@ -32,6 +32,7 @@ export const makeStore = (deps: StoreDeps): Store => {
   const store: Store = {
     definition,
     atHand: storage.atHand,
+    lastChange: storage.lastChange,
     key: (namespace, name) => keyOf(definition, namespace, name),
     get: (ctx, name, consistency) => readStored(deps, ctx, name, consistency),
     list: async (_ctx, options) => {

@@ -22,6 +22,8 @@ export interface Store {
   readonly definition: ResourceDefinition
   /** Reads that need not wait; undefined where a consistent read must ask the store first. */
   readonly atHand?: StateAtHand
+  /** Revision of the newest change known here; undefined where only reading tells. */
+  readonly lastChange?: () => number
   key(namespace: string | undefined, name: string): string
   /** Throws notFound. A promise only where it has to wait. */
   get(

@@ -37,7 +37,17 @@ export const rbacSource = ({ storeOf, clock }: RbacSourceDeps): RoleSource => {
     })
     return page.items.map(({ object }) => bindingOf(object))
   }
+  const resources = ['clusterrolebindings', 'rolebindings', 'clusterroles', 'roles']
   return {
+    lastChange: () => {
+      let last = 0
+      for (const resource of resources) {
+        const { lastChange } = storeOf(resource)
+        if (lastChange === undefined) return undefined
+        last = Math.max(last, lastChange())
+      }
+      return last
+    },
     clusterRoleBindings: () => bindings('clusterrolebindings', ''),
     roleBindings: (namespace) => bindings('rolebindings', namespace),
     rules: async ({ kind, name }, namespace) => {

@@ -121,6 +121,16 @@ t.test('a role gives what it says, and its binding can take it away', async (t) 
   t.equal(await list('default', 'alicetoken'), 200)
   t.equal(await list('kube-system', 'alicetoken'), 403)
   t.equal(await list('default', 'bobtoken'), 403)
+  const replace = (changed: object[]) =>
+    call(server, {
+      method: 'PUT',
+      path: `${rbac}/namespaces/default/roles/reader`,
+      body: { ...role, rules: changed },
+    })
+  await replace([])
+  t.equal(await list('default', 'alicetoken'), 403, 'what was decided before is decided anew')
+  await replace(rules)
+  t.equal(await list('default', 'alicetoken'), 200)
   const escalation = await call(server, {
     method: 'POST',
     path: bindings,
