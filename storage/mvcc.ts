@@ -198,19 +198,27 @@ export class Mvcc {
     const { prefix, signal } = options
     let cursor = after
     let caughtUp = false
-    while (!signal.aborted) {
-      if (this.#closed !== undefined) throw this.#closed
-      if (cursor < this.#compacted) throw compactedRevision(cursor, this.#compacted)
-      if (cursor < this.#head || !caughtUp) {
-        const batch = this.#collect(prefix, cursor)
-        cursor = Math.max(cursor, batch.revision)
-        const arrived = cursor >= this.#head
-        // The first time that it has caught up it says so, events or not.
-        if (batch.events.length > 0 || (arrived && !caughtUp)) yield { ...batch, revision: cursor }
-        caughtUp ||= arrived
-      } else {
-        await this.#changed(signal)
+    // Once for the whole watch: a listener for each wait costs more than the wait.
+    const wake = () => this.#wake()
+    signal.addEventListener('abort', wake)
+    try {
+      while (!signal.aborted) {
+        if (this.#closed !== undefined) throw this.#closed
+        if (cursor < this.#compacted) throw compactedRevision(cursor, this.#compacted)
+        if (cursor < this.#head || !caughtUp) {
+          const batch = this.#collect(prefix, cursor)
+          cursor = Math.max(cursor, batch.revision)
+          const arrived = cursor >= this.#head
+          // The first time that it has caught up it says so, events or not.
+          if (batch.events.length > 0 || (arrived && !caughtUp))
+            yield { ...batch, revision: cursor }
+          caughtUp ||= arrived
+        } else {
+          await new Promise<void>((resume) => this.#waiting.push(resume))
+        }
       }
+    } finally {
+      signal.removeEventListener('abort', wake)
     }
   }
 
@@ -226,17 +234,6 @@ export class Mvcc {
       if (event.key.startsWith(prefix)) events.push(event)
     }
     return { revision: this.#head, events }
-  }
-
-  #changed(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const done = () => {
-        signal.removeEventListener('abort', done)
-        resolve()
-      }
-      signal.addEventListener('abort', done)
-      this.#waiting.push(done)
-    })
   }
 
   #wake(): void {

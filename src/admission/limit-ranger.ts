@@ -28,7 +28,11 @@ interface LimitItem {
 
 const annotation = 'kubernetes.io/limit-ranger'
 const limitRanges = { group: '', resource: 'limitranges' }
-const claims = { group: '', resource: 'persistentvolumeclaims' }
+const claimWrites = {
+  group: '',
+  resource: 'persistentvolumeclaims',
+  operations: ['CREATE', 'UPDATE'],
+} as const
 
 const itemsOf = (limitRange: KubeObject): LimitItem[] => limitRange.spec?.limits ?? []
 
@@ -212,7 +216,7 @@ export const limitRanger: AdmissionPlugin = {
     })
   },
   validate: (attributes) => {
-    const isClaim = isAbout(attributes, { ...claims, operations: ['CREATE', 'UPDATE'] })
+    const isClaim = isAbout(attributes, claimWrites)
     if (!isClaim && !isPodCreate(attributes)) return
     const object = attributes.object!
     return whenKnown(rangesFor(attributes), (ranges) => {

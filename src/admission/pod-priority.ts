@@ -12,6 +12,8 @@ import {
 } from './plugin.js'
 
 const classes = { group: 'scheduling.k8s.io', resource: 'priorityclasses' }
+const classWrites = { ...classes, operations: ['CREATE', 'UPDATE'] } as const
+const podUpdates = { group: '', resource: 'pods', operations: ['UPDATE'] } as const
 
 interface Priority {
   name: string
@@ -75,23 +77,23 @@ export const podPriority: AdmissionPlugin = {
   resources: ['pods', 'priorityclasses'],
   mutate: (attributes) => {
     if (isPodCreate(attributes)) return admitPod(attributes)
-    if (!isAbout(attributes, { group: '', resource: 'pods', operations: ['UPDATE'] })) return
+    if (!isAbout(attributes, podUpdates)) return
     const [next, previous] = [attributes.object!.spec, attributes.oldObject?.spec]
     if (previous?.priority !== undefined) next.priority ??= previous.priority
     if (previous?.preemptionPolicy !== undefined)
       next.preemptionPolicy ??= previous.preemptionPolicy
   },
-  validate: async (attributes) => {
-    if (!isAbout(attributes, { ...classes, operations: ['CREATE', 'UPDATE'] })) return
+  validate: (attributes) => {
+    if (!isAbout(attributes, classWrites)) return
     const { globalDefault, metadata } = attributes.object!
     if (!globalDefault) return
-    const other = (await listObjects(attributes.ctx, classes)).find(
-      (c) => c.globalDefault && c.metadata.name !== metadata.name,
-    )
-    if (other !== undefined)
-      throw refuse(
-        attributes,
-        `PriorityClass ${other.metadata.name} is already marked as default. Only one default can exist`,
-      )
+    return whenKnown(listObjects(attributes.ctx, classes), (all) => {
+      const other = all.find((c) => c.globalDefault && c.metadata.name !== metadata.name)
+      if (other !== undefined)
+        throw refuse(
+          attributes,
+          `PriorityClass ${other.metadata.name} is already marked as default. Only one default can exist`,
+        )
+    })
   },
 }

@@ -16,7 +16,8 @@ import {
 import { subjectOf, type Violation, violations } from './pod-security-checks.js'
 
 const prefix = 'pod-security.kubernetes.io/'
-const levels = ['privileged', 'baseline', 'restricted']
+const privileged = 'privileged'
+const levels = [privileged, 'baseline', 'restricted']
 const modes = ['enforce', 'audit', 'warn'] as const
 type Mode = (typeof modes)[number]
 
@@ -27,13 +28,24 @@ interface Level {
 /** Existing pods that a namespace update looks at; upstream's bound for one request. */
 const checkedPodsMax = 3_000
 
+/** Of namespaces as they are stored: every Pod asks for the same. */
+const known = new WeakMap<KubeObject, Map<Mode, Level>>()
+
 const levelOf = (namespace: KubeObject, mode: Mode): Level => {
+  let levels = known.get(namespace)
+  if (levels === undefined) known.set(namespace, (levels = new Map()))
+  let level = levels.get(mode)
+  if (level === undefined) levels.set(mode, (level = readLevel(namespace, mode)))
+  return level
+}
+
+const readLevel = (namespace: KubeObject, mode: Mode): Level => {
   const { labels = {} } = namespace.metadata
   const level = labels[prefix + mode]
   const version = labels[`${prefix + mode}-version`]
   if (mode === 'warn' && level === undefined && levels.includes(labels[`${prefix}enforce`] ?? '')) {
     // Who enforces and says nothing of warnings is warned of what would be refused.
-    const enforced = levelOf(namespace, 'enforce')
+    const enforced = readLevel(namespace, 'enforce')
     return { level: enforced.level, version: version || enforced.version }
   }
   // What cannot be read fails closed where it is enforced, and open where it only tells.
@@ -67,7 +79,9 @@ const print = (found: readonly Violation[]): string =>
   found.map(({ reason, detail }) => `${reason} (${detail})`).join(', ')
 
 const judge = (pod: KubeObject, { level, version }: Level): Violation[] =>
-  violations(level, subjectOf(pod.metadata ?? {}, pod.spec ?? {}, minorOf(version)))
+  level === privileged
+    ? []
+    : violations(level, subjectOf(pod.metadata ?? {}, pod.spec ?? {}, minorOf(version)))
 
 const warnOf = (attributes: AdmissionAttributes, pod: KubeObject, namespace: KubeObject): void => {
   const warned = levelOf(namespace, 'warn')
@@ -147,6 +161,7 @@ const workloads: readonly (readonly [string, string])[] = [
   ['batch', 'cronjobs'],
 ]
 const writes = ['CREATE', 'UPDATE'] as const
+const namespaceWrites = { ...namespaces, operations: writes }
 const debugged = {
   group: '',
   resource: 'pods',
@@ -159,8 +174,7 @@ export const podSecurity: AdmissionPlugin = {
   resources: ['pods', 'namespaces', ...workloads.map(([, resource]) => resource)],
   validate: (attributes) => {
     if (isPodCreate(attributes) || isAbout(attributes, debugged)) return admitPod(attributes)
-    if (isAbout(attributes, { ...namespaces, operations: writes }))
-      return admitNamespace(attributes)
+    if (isAbout(attributes, namespaceWrites)) return admitNamespace(attributes)
     if (attributes.resource.resource === 'pods') return
     const isWorkload = workloads.some(([group, resource]) =>
       isAbout(attributes, { group, resource, operations: writes }),

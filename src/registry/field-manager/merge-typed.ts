@@ -10,7 +10,7 @@ import type { FieldType, ListType, MapType } from './field-type.js'
 import { elementOf, formOf, isEmptyOrNot } from './list-item.js'
 import { fieldElement } from './path-element.js'
 
-/** `patch` wins leaf by leaf; what it does not name stays. Neither argument is changed. */
+/** `patch` wins leaf by leaf; what it does not name stays. Neither argument is changed; what stays is shared with `live`. */
 export const mergeObjects = (live: JsonObject, patch: JsonObject, type: FieldType): JsonObject =>
   mergeFields(type.map!, live, patch)
 
@@ -36,14 +36,28 @@ const mergeValues = (
 }
 
 const mergeFields = (map: MapType, live: JsonObject, patch: JsonObject): JsonObject => {
-  const merged: JsonObject = { ...live }
+  let merged: JsonObject | undefined
   for (const key of Object.keys(patch)) {
     const type = map.named(key) ?? map.element
     if (type === undefined) continue
-    const value = mergeValues(type, getOwn(live, key), patch[key])
-    if (value !== undefined) setOwn(merged, key, value)
+    const before = getOwn(live, key)
+    const value = mergeValues(type, before, patch[key])
+    if (value === undefined || value === before) continue
+    merged ??= { ...live }
+    setOwn(merged, key, value)
   }
-  return merged
+  return merged ?? live
+}
+
+/** Whether both lists have the same entries in the same order, each of them once. */
+const areSame = (live: readonly string[], patch: readonly string[]): boolean =>
+  live.length === patch.length &&
+  live.every((element, i) => element === patch[i]) &&
+  new Set(live).size === live.length
+
+const mergePairs = (list: ListType, live: JsonValue[], patch: JsonValue[]): JsonValue[] => {
+  const merged = live.map((item, i) => mergeValues(list.element, item, patch[i]) ?? null)
+  return merged.every((item, i) => item === live[i]) ? live : merged
 }
 
 /**
@@ -53,6 +67,7 @@ const mergeFields = (map: MapType, live: JsonObject, patch: JsonObject): JsonObj
 const mergeEntries = (list: ListType, live: JsonValue[], patch: JsonValue[]): JsonValue[] => {
   const liveElements = live.map((item) => elementOf(list, item))
   const patchElements = patch.map((item) => elementOf(list, item))
+  if (areSame(liveElements, patchElements)) return mergePairs(list, live, patch)
   const liveIndex = indexEntries(liveElements, live)
   const patchIndex = indexEntries(patchElements, patch)
   const shared = patchElements.filter((element) => liveIndex.has(element))

@@ -170,15 +170,15 @@ const fractionWarnings = (path: string, resources: Fields | undefined): string[]
 
 const hidingWarnings = (path: string, env: Fields[] = []): string[] => {
   const seen = new Set<string>()
-  return env.flatMap(({ name, value = '' }, i) => {
-    const hides = seen.has(name) && !value.includes(`$(${name})`)
+  const warnings: string[] = []
+  for (const [i, { name, value = '' }] of env.entries()) {
+    if (seen.has(name) && !value.includes(`$(${name})`))
+      warnings.push(
+        `${index(path, i)}: hides previous definition of "${name}", which may be dropped when using apply`,
+      )
     seen.add(name)
-    return hides
-      ? [
-          `${index(path, i)}: hides previous definition of "${name}", which may be dropped when using apply`,
-        ]
-      : []
-  })
+  }
+  return warnings
 }
 
 const portWarnings = (path: string, ports: Fields[] = []): string[] =>
