@@ -193,7 +193,7 @@ export const planPods = (
 const settledIndexes = (status: JobStatus): Set<number> =>
   new Set([...parseIndexes(status.completedIndexes), ...parseIndexes(status.failedIndexes)])
 
-/** Of two active Pods with one index the younger is too many. */
+/** Of two active Pods with one index the younger is too many, and so is one beyond the completions. */
 const doubled = (job: Job, active: readonly Pod[]): Pod[] => {
   if (!isIndexed(job)) return []
   const seen = new Set<number>()
@@ -202,7 +202,8 @@ const doubled = (job: Job, active: readonly Pod[]): Pod[] => {
       (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''),
     )
     .filter((pod) => {
-      const bad = seen.has(indexOf(pod)) || indexOf(pod) < 0
+      const isOutside = indexOf(pod) < 0 || indexOf(pod) >= (job.spec.completions ?? 0)
+      const bad = seen.has(indexOf(pod)) || isOutside
       seen.add(indexOf(pod))
       return bad
     })
