@@ -1,5 +1,6 @@
 /** All controllers, in the order they are started. A new one is one line here and a folder. */
 
+import { attachDetachController } from './attach-detach/controller.js'
 import { certificateControllers } from './certificates/controller.js'
 import { clusterRoleAggregationController } from './clusterrole-aggregation/controller.js'
 import type { Controller } from './controller.js'
@@ -57,6 +58,7 @@ export const controllers: readonly Controller[] = [
   ttlController,
   resourceQuotaController,
   persistentVolumeBinderController,
+  attachDetachController,
   ephemeralVolumeController,
   resourceClaimController,
   claimProtectionController,

@@ -147,6 +147,9 @@ export interface Node extends KubeObject {
     capacity?: Amounts
     conditions?: Condition[]
     addresses?: { type: string; address: string }[]
+    /** By their unique names. */
+    volumesInUse?: string[]
+    volumesAttached?: { name: string; devicePath: string }[]
     images?: { names?: string[]; sizeBytes?: number }[]
   }
 }

@@ -66,6 +66,8 @@ export const resources = {
     'ResourceClaimTemplate',
   ),
   priorityClasses: cluster('scheduling.k8s.io', 'v1', 'priorityclasses', 'PriorityClass'),
+  csiDrivers: cluster('storage.k8s.io', 'v1', 'csidrivers', 'CSIDriver'),
+  volumeAttachments: cluster('storage.k8s.io', 'v1', 'volumeattachments', 'VolumeAttachment'),
   csiNodes: cluster('storage.k8s.io', 'v1', 'csinodes', 'CSINode'),
   storageClasses: cluster('storage.k8s.io', 'v1', 'storageclasses', 'StorageClass'),
   certificateSigningRequests: cluster(

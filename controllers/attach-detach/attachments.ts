@@ -1,0 +1,61 @@
+/** Which volumes have to be attached to a node, and which may leave it. Pure; upstream: pkg/controller/volume/attachdetach. */
+import { createHash } from 'node:crypto'
+import type { KubeObject } from '#api/object.js'
+import type { Volume } from '#client/persistent-volume.js'
+import type { Node, Pod } from '#client/pod.js'
+
+export interface VolumeAttachment extends KubeObject {
+  spec: { attacher: string; nodeName: string; source: { persistentVolumeName?: string } }
+  status?: { attached?: boolean; attachError?: { message?: string; time?: string } }
+}
+
+/** A volume that Pods of a node want there. */
+export interface Wanted {
+  /** Of the VolumeAttachment. */
+  name: string
+  volume: Volume
+  pods: Pod[]
+}
+
+/** The name under which the attachment of a volume to a node is looked for by every CSI sidecar. */
+export const attachmentName = ({ spec: { csi } }: Volume, node: string): string =>
+  `csi-${createHash('sha256').update(`${csi!.volumeHandle}${csi!.driver}${node}`).digest('hex')}`
+
+/** As in a Node's status. */
+export const uniqueName = ({ spec: { csi } }: Volume): string =>
+  `kubernetes.io/csi/${csi!.driver}^${csi!.volumeHandle}`
+
+/** One that several nodes may have says so by its access modes; none at all says nothing against it. */
+export const isShared = ({ spec: { accessModes = [] } }: Volume): boolean =>
+  accessModes.length === 0 ||
+  accessModes.some((mode) => mode === 'ReadWriteMany' || mode === 'ReadOnlyMany')
+
+/** Why a Pod cannot have a volume that another node has, in upstream's words: no names of other namespaces. */
+export const takenBy = (pod: Pod, users: readonly Pod[]): string => {
+  if (users.length === 0)
+    return "Volume is already exclusively attached to one node and can't be attached to another"
+  const near = users.filter(({ metadata }) => metadata.namespace === pod.metadata.namespace)
+  const far = users.length - near.length
+  if (near.length === 0) return `Volume is already used by ${far} pod(s) in different namespaces`
+  const names = near.map(({ metadata }) => metadata.name).join(', ')
+  const more = far > 0 ? ` and ${far} pod(s) in different namespaces` : ''
+  return `Volume is already used by pod(s) ${names}${more}`
+}
+
+/** The node is known to be off: nothing there uses a volume any more, whatever its status says. */
+export const isOutOfService = (node: Node): boolean =>
+  (node.spec.taints ?? []).some(({ key }) => key === 'node.kubernetes.io/out-of-service')
+
+/** After this an unhealthy node's word that it uses a volume no longer counts; upstream's maxWaitForUnmountDuration. */
+export const unmountWaitMs = 360_000
+
+/** Whether a volume that no Pod has wanted on the node for so long may be taken from it. */
+export const mayDetach = (
+  node: Node | undefined,
+  volume: Volume,
+  { unwantedForMs, isReady }: { unwantedForMs: number; isReady: boolean },
+): boolean => {
+  if (node === undefined || isOutOfService(node)) return true
+  if (!(node.status.volumesInUse ?? []).includes(uniqueName(volume))) return true
+  return !isReady && unwantedForMs >= unmountWaitMs
+}

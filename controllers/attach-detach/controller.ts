@@ -1,0 +1,288 @@
+/**
+ * Asks CSI drivers by VolumeAttachments to attach the volumes of Pods to their nodes and to detach them again, and tells
+ * each node what it has; upstream's persistentvolume-attach-detach-controller. Volumes that are folders need none of it.
+ */
+import type { KubeObject } from '#api/object.js'
+import { isAlreadyExists, isNotFound } from '#client/errors.js'
+import { type Claim, claimNames, type Volume } from '#client/persistent-volume.js'
+import { conditionOf, isPodTerminal, type Node, type Pod } from '#client/pod.js'
+import { resources } from '#client/resources.js'
+import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
+import { deleteObject } from '../delete-object.js'
+import {
+  attachmentName,
+  isShared,
+  mayDetach,
+  takenBy,
+  uniqueName,
+  unmountWaitMs,
+  type VolumeAttachment,
+  type Wanted,
+} from './attachments.js'
+
+const component = 'attachdetach-controller'
+/** Kubelets that leave attaching to us say so on their Node. */
+const managedAnnotation = 'volumes.kubernetes.io/controller-managed-attach-detach'
+
+class AttachDetach {
+  readonly #context: ControllerContext
+  /** By attachment, since when nobody wants it. */
+  readonly #unwantedSince = new Map<string, number>()
+  /** Attachments that cannot be made while another node has their volume; told of once. */
+  readonly #refused = new Set<string>()
+
+  constructor(context: ControllerContext) {
+    this.#context = context
+  }
+
+  #store<T extends KubeObject>(ref: (typeof resources)[keyof typeof resources]) {
+    return this.#context.informers.for<T>(ref).store
+  }
+
+  /** The volume of a claim, if it is one that has to be attached. */
+  #volumeOf(namespace: string, claimName: string): Volume | undefined {
+    const claim = this.#store<Claim>(resources.persistentVolumeClaims).get(
+      `${namespace}/${claimName}`,
+    )
+    if (claim?.status?.phase !== 'Bound' || !claim.spec.volumeName) return undefined
+    const volume = this.#store<Volume>(resources.persistentVolumes).get(claim.spec.volumeName)
+    if (volume?.spec.csi === undefined || volume.spec.claimRef?.uid !== claim.metadata.uid)
+      return undefined
+    const driver = this.#store<KubeObject>(resources.csiDrivers).get(volume.spec.csi.driver)
+    // A driver that nobody has described may need it.
+    return driver?.spec?.attachRequired === false ? undefined : volume
+  }
+
+  #wantedOn(node: string): Map<string, Wanted> {
+    const wanted = new Map<string, Wanted>()
+    for (const pod of this.#store<Pod>(resources.pods).byIndex('node', node)) {
+      if (isPodTerminal(pod)) continue
+      for (const claim of claimNames(pod)) {
+        const volume = this.#volumeOf(pod.metadata.namespace!, claim)
+        if (volume === undefined) continue
+        const name = attachmentName(volume, node)
+        const entry = wanted.get(name) ?? { name, volume, pods: [] }
+        entry.pods.push(pod)
+        wanted.set(name, entry)
+      }
+    }
+    return wanted
+  }
+
+  async sync(nodeName: string): Promise<{ afterMs: number } | undefined> {
+    const node = this.#store<Node>(resources.nodes).get(nodeName)
+    const isManaged = node?.metadata.annotations?.[managedAnnotation] === 'true'
+    const wanted = isManaged ? this.#wantedOn(nodeName) : new Map<string, Wanted>()
+    const there = this.#store<VolumeAttachment>(resources.volumeAttachments).byIndex(
+      'node',
+      nodeName,
+    )
+    const known = new Set(there.map(({ metadata }) => metadata.name!))
+    let waits = false
+    for (const entry of wanted.values())
+      if (!known.has(entry.name)) await this.#attach(nodeName, entry)
+    const leaving = new Set<VolumeAttachment>()
+    for (const attachment of there) {
+      const { name } = attachment.metadata
+      if (wanted.has(name!)) this.#unwantedSince.delete(name!)
+      else if (this.#mayLeave(attachment, node)) leaving.add(attachment)
+      else waits = true
+    }
+    if (node !== undefined) await this.#tellNode(node, there, leaving)
+    for (const attachment of leaving) await this.#detach(attachment)
+    return waits ? { afterMs: unmountWaitMs } : undefined
+  }
+
+  async #attach(nodeName: string, { name, volume, pods }: Wanted): Promise<void> {
+    const { client, informers } = this.#context
+    const volumeName = volume.metadata.name!
+    const elsewhere = this.#store<VolumeAttachment>(resources.volumeAttachments).byIndex(
+      'volume',
+      volumeName,
+    )
+    const others = elsewhere.map(({ spec }) => spec.nodeName).filter((other) => other !== nodeName)
+    if (!isShared(volume) && others.length > 0) {
+      if (this.#refused.has(name)) return
+      this.#refused.add(name)
+      const users = others.flatMap((other) => this.#usersOn(other, volume))
+      for (const pod of pods)
+        this.#tellPods(
+          [pod],
+          'Warning',
+          `Multi-Attach error for volume ${JSON.stringify(volumeName)} ${takenBy(pod, users)}`,
+        )
+      return
+    }
+    this.#refused.delete(name)
+    try {
+      informers.for<VolumeAttachment>(resources.volumeAttachments).observe(
+        await client.create<VolumeAttachment>(resources.volumeAttachments, {
+          metadata: { name },
+          spec: {
+            attacher: volume.spec.csi!.driver,
+            nodeName,
+            source: { persistentVolumeName: volumeName },
+          },
+        }),
+      )
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error
+    }
+  }
+
+  #usersOn(node: string, volume: Volume): Pod[] {
+    return this.#wantedOn(node).get(attachmentName(volume, node))?.pods ?? []
+  }
+
+  #mayLeave(attachment: VolumeAttachment, node: Node | undefined): boolean {
+    const volume = this.#store<Volume>(resources.persistentVolumes).get(
+      attachment.spec.source.persistentVolumeName ?? '',
+    )
+    // What others have made for volumes that we do not know is theirs.
+    if (volume?.spec.csi === undefined) return false
+    const name = attachment.metadata.name!
+    const now = this.#context.clock.now()
+    if (!this.#unwantedSince.has(name)) this.#unwantedSince.set(name, now)
+    const isReady = node !== undefined && conditionOf(node, 'Ready')?.status === 'True'
+    return mayDetach(node, volume, {
+      unwantedForMs: now - this.#unwantedSince.get(name)!,
+      isReady,
+    })
+  }
+
+  /** A kubelet mounts only what is listed: it learns that a volume leaves before it does. */
+  async #tellNode(
+    node: Node,
+    there: readonly VolumeAttachment[],
+    leaving: ReadonlySet<VolumeAttachment>,
+  ): Promise<void> {
+    const volumes = this.#store<Volume>(resources.persistentVolumes)
+    const names = new Set(
+      there
+        .filter((attachment) => attachment.status?.attached && !leaving.has(attachment))
+        .map(({ spec }) => volumes.get(spec.source.persistentVolumeName ?? ''))
+        .flatMap((volume) => (volume?.spec.csi === undefined ? [] : [uniqueName(volume)])),
+    )
+    const before = node.status.volumesAttached ?? []
+    const kept = before.filter(({ name }) => names.has(name))
+    for (const { name } of kept) names.delete(name)
+    const volumesAttached = [...kept, ...[...names].map((name) => ({ name, devicePath: '' }))]
+    if (names.size === 0 && kept.length === before.length) return
+    const { client, informers } = this.#context
+    try {
+      informers.for<Node>(resources.nodes).observe(
+        await client.patch<Node>(
+          resources.nodes,
+          { name: node.metadata.name! },
+          {
+            metadata: { uid: node.metadata.uid },
+            status: { volumesAttached: volumesAttached.length > 0 ? volumesAttached : null },
+          },
+          { type: 'merge', subresource: 'status' },
+        ),
+      )
+    } catch (error) {
+      if (!isNotFound(error)) throw error
+    }
+  }
+
+  async #detach(attachment: VolumeAttachment): Promise<void> {
+    if (attachment.metadata.deletionTimestamp !== undefined) return
+    await deleteObject(this.#context, resources.volumeAttachments, attachment)
+  }
+
+  forget({ metadata }: VolumeAttachment): void {
+    this.#unwantedSince.delete(metadata.name!)
+    this.#refused.delete(metadata.name!)
+  }
+
+  /** What its driver says of an attachment is told to the Pods that wait for it. */
+  tellOutcome({ metadata, spec, status }: VolumeAttachment, before: VolumeAttachment): void {
+    const entry = this.#wantedOn(spec.nodeName).get(metadata.name!)
+    if (entry === undefined) return
+    const volume = JSON.stringify(spec.source.persistentVolumeName ?? '')
+    if (status?.attached && !before.status?.attached)
+      this.#tellPods(entry.pods, 'Normal', `AttachVolume.Attach succeeded for volume ${volume} `)
+    const { message = '', time } = status?.attachError ?? {}
+    if (status?.attachError !== undefined && time !== before.status?.attachError?.time)
+      this.#tellPods(
+        entry.pods,
+        'Warning',
+        `AttachVolume.Attach failed for volume ${volume} : ${message}`,
+      )
+  }
+
+  #tellPods(pods: readonly Pod[], type: 'Normal' | 'Warning', message: string): void {
+    const recorder = this.#context.recorder(component)
+    const reason = type === 'Normal' ? 'SuccessfulAttachVolume' : 'FailedAttachVolume'
+    for (const pod of pods) recorder.event(pod, type, reason, message)
+  }
+}
+
+export const attachDetachController: Controller = {
+  name: 'persistentvolume-attach-detach-controller',
+  start(context) {
+    if (context.acceptNamespace !== undefined) return async () => {}
+    const { informers } = context
+    const pods = informers.for<Pod>(resources.pods)
+    const nodes = informers.for<Node>(resources.nodes)
+    const attachments = informers.for<VolumeAttachment>(resources.volumeAttachments)
+    pods.store.addIndex('node', (pod) => (pod.spec.nodeName ? [pod.spec.nodeName] : []))
+    attachments.store.addIndex('node', ({ spec }) => [spec.nodeName])
+    attachments.store.addIndex('volume', ({ spec }) => [spec.source.persistentVolumeName ?? ''])
+    const work = new AttachDetach(context)
+    const queue = newQueue()
+    const all = (): void => {
+      for (const name of nodes.store.keys()) queue.add(name)
+    }
+    const usesClaims = (pod: Pod): boolean => claimNames(pod).length > 0
+    const look = (pod: Pod): void => {
+      if (pod.spec.nodeName && usesClaims(pod)) queue.add(pod.spec.nodeName)
+    }
+    pods.handle({
+      onAdd: look,
+      onDelete: look,
+      onUpdate(next, previous) {
+        const same =
+          next.spec.nodeName === previous.spec.nodeName &&
+          isPodTerminal(next) === isPodTerminal(previous)
+        if (!same) look(next)
+      },
+    })
+    const facts = (node: Node): string =>
+      JSON.stringify([
+        node.status.volumesInUse,
+        node.status.volumesAttached,
+        node.spec.taints,
+        node.metadata.annotations?.[managedAnnotation],
+        conditionOf(node, 'Ready')?.status,
+      ])
+    nodes.handle({
+      onAdd: (node) => queue.add(node.metadata.name!),
+      onDelete: (node) => queue.add(node.metadata.name!),
+      onUpdate(next, previous) {
+        if (facts(next) !== facts(previous)) queue.add(next.metadata.name!)
+      },
+    })
+    attachments.handle({
+      onAdd: ({ spec }) => queue.add(spec.nodeName),
+      onUpdate(next, previous) {
+        work.tellOutcome(next, previous)
+        queue.add(next.spec.nodeName)
+      },
+      onDelete(gone) {
+        work.forget(gone)
+        // Its volume may be waited for on another node.
+        all()
+      },
+    })
+    informers.for<Claim>(resources.persistentVolumeClaims).handle({
+      onUpdate(next, previous) {
+        if (next.status?.phase !== previous.status?.phase) all()
+      },
+    })
+    informers.for<Volume>(resources.persistentVolumes).handle({ onAdd: all })
+    informers.for<KubeObject>(resources.csiDrivers).handle({ onAdd: all, onUpdate: all })
+    return queueRun(context, queue, (name) => work.sync(name))
+  },
+}

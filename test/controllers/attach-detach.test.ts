@@ -1,0 +1,142 @@
+/** Volumes follow their Pods from node to node, and never leave one that uses them. */
+import t from 'tap'
+import type { KubeObject } from '#api/object.js'
+import type { Volume } from '#client/persistent-volume.js'
+import type { Node, Pod } from '#client/pod.js'
+import { resources } from '#client/resources.js'
+import {
+  attachmentName,
+  isShared,
+  mayDetach,
+  takenBy,
+  unmountWaitMs,
+} from '#controllers/attach-detach/attachments.js'
+import { startCluster, until } from './cluster.js'
+
+const volume = {
+  kind: 'PersistentVolume',
+  apiVersion: 'v1',
+  metadata: { name: 'pv' },
+  spec: { accessModes: ['ReadWriteOnce'], csi: { driver: 'd.io', volumeHandle: 'h-one' } },
+  status: {},
+} as unknown as Volume
+const nodeWith = (spec: object, volumesInUse: string[] = []): Node =>
+  ({
+    kind: 'Node',
+    apiVersion: 'v1',
+    metadata: { name: 'n' },
+    spec,
+    status: { volumesInUse },
+  }) as unknown as Node
+
+t.test('a volume leaves a node that has unmounted it, is off, or is silent for long', (t) => {
+  const used = ['kubernetes.io/csi/d.io^h-one']
+  const soon = { unwantedForMs: 0, isReady: false }
+  const late = { unwantedForMs: unmountWaitMs, isReady: false }
+  const off = { taints: [{ key: 'node.kubernetes.io/out-of-service', effect: 'NoExecute' }] }
+  t.ok(mayDetach(nodeWith({}), volume, soon))
+  t.notOk(mayDetach(nodeWith({}, used), volume, soon))
+  t.ok(mayDetach(nodeWith(off, used), volume, soon))
+  t.ok(mayDetach(nodeWith({}, used), volume, late))
+  t.notOk(mayDetach(nodeWith({}, used), volume, { ...late, isReady: true }), 'it is well')
+  t.ok(mayDetach(undefined, volume, soon), 'its Node is gone')
+  t.end()
+})
+
+t.test('who has a volume is told by name in its own namespace only', (t) => {
+  const pod = (name: string, namespace: string) => ({ metadata: { name, namespace } }) as Pod
+  const own = pod('p', 'a')
+  t.match(takenBy(own, []), /^Volume is already exclusively attached to one node/)
+  t.equal(takenBy(own, [pod('x', 'a')]), 'Volume is already used by pod(s) x')
+  t.equal(
+    takenBy(own, [pod('x', 'a'), pod('y', 'b')]),
+    'Volume is already used by pod(s) x and 1 pod(s) in different namespaces',
+  )
+  t.notOk(isShared(volume))
+  t.end()
+})
+
+t.test(
+  'a volume is attached where its Pod is, and moves when the first node lets go',
+  async (t) => {
+    const { client, spawn, createNamespace } = await startCluster(t)
+    const namespace = 'volumes'
+    await createNamespace(namespace)
+    const managed = { 'volumes.kubernetes.io/controller-managed-attach-detach': 'true' }
+    for (const name of ['n1', 'n2'])
+      await client.create(resources.nodes, { metadata: { name, annotations: managed } })
+    await client.create(resources.persistentVolumeClaims, {
+      metadata: { name: 'c', namespace },
+      spec: {
+        accessModes: ['ReadWriteOnce'],
+        resources: { requests: { storage: '1Gi' } },
+        storageClassName: 's',
+        volumeName: 'pv',
+      },
+    })
+    await client.create(resources.persistentVolumes, {
+      metadata: { name: 'pv' },
+      spec: {
+        ...volume.spec,
+        capacity: { storage: '1Gi' },
+        storageClassName: 's',
+        claimRef: { namespace, name: 'c' },
+      },
+    })
+    spawn('controller-manager', '--controllers=persistentvolume-binder-controller,attachdetach')
+    const run = (name: string, nodeName: string) =>
+      client.create(resources.pods, {
+        metadata: { name, namespace },
+        spec: {
+          nodeName,
+          terminationGracePeriodSeconds: 0,
+          containers: [{ name: 'c', image: 'i' }],
+          volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'c' } }],
+        },
+      })
+    const attachments = async () => (await client.list(resources.volumeAttachments, {})).items
+    const nodesWithIt = async () => (await attachments()).map(({ spec }) => spec.nodeName)
+    const status = (ref: (typeof resources)['nodes'], name: string, fields: object) =>
+      client.patch<KubeObject>(
+        ref,
+        { name },
+        { status: fields },
+        {
+          type: 'merge',
+          subresource: 'status',
+        },
+      )
+    const attachedTo = async (name: string): Promise<string[]> =>
+      ((await client.get(resources.nodes, { name })).status?.volumesAttached ?? []).map(
+        (v: { name: string }) => v.name,
+      )
+    await run('first', 'n1')
+    await until(async () => (await nodesWithIt()).length > 0)
+    const name = attachmentName(volume, 'n1')
+    t.match(await attachments(), [
+      { metadata: { name }, spec: { attacher: 'd.io', nodeName: 'n1' } },
+    ])
+    await status(resources.volumeAttachments, name, { attached: true })
+    const unique = 'kubernetes.io/csi/d.io^h-one'
+    await until(async () => (await attachedTo('n1')).length > 0)
+    t.same(await attachedTo('n1'), [unique])
+    await status(resources.nodes, 'n1', { volumesInUse: [unique] })
+
+    await run('second', 'n2')
+    const told = async () =>
+      (
+        await client.list({ ...resources.pods, resource: 'events', kind: 'Event' }, { namespace })
+      ).items
+        .map(({ message }) => message)
+        .filter((message) => message.startsWith('Multi-Attach'))
+    await until(async () => (await told()).length > 0)
+    t.same(await told(), [
+      'Multi-Attach error for volume "pv" Volume is already used by pod(s) first',
+    ])
+    await client.delete(resources.pods, { namespace, name: 'first' }, { gracePeriodSeconds: 0 })
+    t.same(await nodesWithIt(), ['n1'], 'the node still uses it')
+    await status(resources.nodes, 'n1', { volumesInUse: null })
+    await until(async () => (await nodesWithIt()).join() === 'n2')
+    t.same(await attachedTo('n1'), [])
+  },
+)
