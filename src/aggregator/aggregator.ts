@@ -4,7 +4,7 @@
  */
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
-import { WorkQueue } from '#client/work-queue.js'
+import { WorkQueue, work } from '#client/work-queue.js'
 import { limits } from '#limits'
 import { type FollowDeps, followObjects } from '#registry/follow-objects.js'
 import { internalContext } from '#registry/internal-context.js'
@@ -15,6 +15,7 @@ import { type APIService, conditionOf, isAvailable, statusWith } from './api-ser
 import { checkAvailability } from './availability.js'
 import { Backends } from './backends.js'
 import { readDiscovery, readOpenApiIndex } from './remote-discovery.js'
+import { workLog } from './work-log.js'
 
 const apiServices = { group: 'apiregistration.k8s.io', resource: 'apiservices' }
 const services = { group: '', resource: 'services' }
@@ -70,18 +71,16 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
             : this.#know(object as APIService),
       },
     )
-    const work = [
-      ...[1, 2].map(() => this.#work(this.#checks, (name) => this.#check(name))),
-      ...[1, 2].map(() => this.#work(this.#readings, (name) => this.#read(name))),
-    ]
-    this.#followed.push(done, ...work)
+    this.#followed.push(
+      done,
+      this.#work(this.#checks, 'availability', (name) => this.#check(name)),
+      this.#work(this.#readings, 'discovery', (name) => this.#read(name)),
+    )
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort()
     this.#backendsFollowed?.stop()
-    this.#checks.close()
-    this.#readings.close()
     this.backends.close()
     await Promise.all(this.#followed)
   }
@@ -239,22 +238,15 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
     }
   }
 
-  async #work(queue: WorkQueue, act: (name: string) => Promise<Next>): Promise<void> {
-    for (let name = await queue.take(); name !== undefined; name = await queue.take()) {
-      try {
-        const next = await act(name)
-        if (next === 'soon') queue.addRateLimited(name)
-        else {
-          queue.forget(name)
-          if (next !== undefined) queue.addAfter(name, next)
-        }
-      } catch (error) {
-        if (this.#stopping.signal.aborted) return
-        this.#deps.log(`APIService ${name}`, error)
-        queue.addRateLimited(name)
-      }
-      queue.done(name)
-    }
+  #work(queue: WorkQueue, what: string, sync: (name: string) => Promise<Next>): Promise<void> {
+    const { log } = this.#deps
+    return work({
+      queue,
+      workers: workersOfEach,
+      sync,
+      log: workLog(`${what} of APIService`, log),
+      signal: this.#stopping.signal,
+    })
   }
 
   /** Looks whether it is available and writes that down. */
@@ -274,9 +266,9 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
       })
     }
     if (service.spec.service === undefined) return undefined
-    return availability.reason === 'FailedDiscoveryCheck'
-      ? 'soon'
-      : limits.apiServiceCheckIntervalMs
+    // Nothing tells when that changes: it is tried again, less and less often.
+    if (availability.reason === 'FailedDiscoveryCheck') throw new Error(availability.message)
+    return { afterMs: limits.apiServiceCheckIntervalMs }
   }
 
   #count(name: string, reason: string): void {
@@ -307,12 +299,14 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
     }
     remote.openApi = await readOpenApiIndex(this.backends, remote.service).catch(() => new Map())
     this.#tell()
-    return limits.aggregatedDiscoveryIntervalMs
+    return { afterMs: limits.aggregatedDiscoveryIntervalMs }
   }
 }
 
-/** When a name is looked at again: after so many milliseconds, soon and later each time, or when something changes. */
-type Next = number | 'soon' | undefined
+const workersOfEach = 2
+
+/** When a name is looked at again; undefined: when something changes. */
+type Next = { afterMs: number } | undefined
 
 const queueWithRetries = (backoffBaseMs: number, backoffMaxMs: number): WorkQueue =>
   new WorkQueue({ backoffBaseMs, backoffMaxMs })

@@ -5,7 +5,7 @@
 import { ApiError } from '#api/errors.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
-import { WorkQueue } from '#client/work-queue.js'
+import { WorkQueue, work } from '#client/work-queue.js'
 import { decodeObject } from '#registry/decode.js'
 import type { FollowDeps } from '#registry/follow-objects.js'
 import { internalContext } from '#registry/internal-context.js'
@@ -14,6 +14,7 @@ import type { ResourceTable } from '#registry/resource-table.js'
 import type { Store } from '#registry/store.js'
 import { customPriority } from '#routes/discovery-documents.js'
 import type { APIService } from './api-service.js'
+import { workLog } from './work-log.js'
 
 const managedLabel = 'kube-aggregator.kubernetes.io/automanaged'
 const apiServices = { group: 'apiregistration.k8s.io', resource: 'apiservices' }
@@ -63,29 +64,19 @@ export class CustomApiServices {
     ]
     for (const { isCustom, gvr } of table) if (isCustom) look(`${gvr.version}.${gvr.group}`)
     for (const name of services.names()) look(name)
-    this.#working = this.#work()
+    this.#working = work({
+      queue: this.#queue,
+      workers: 1,
+      sync: (name) => this.#sync(name),
+      log: workLog('APIService of custom resources', deps.log),
+      signal: this.#stopping.signal,
+    })
   }
 
   async stop(): Promise<void> {
     for (const forget of this.#forget) forget()
     this.#stopping.abort()
-    this.#queue.close()
     await this.#working
-  }
-
-  async #work(): Promise<void> {
-    const queue = this.#queue
-    for (let name = await queue.take(); name !== undefined; name = await queue.take()) {
-      try {
-        await this.#sync(name)
-        queue.forget(name)
-      } catch (error) {
-        if (this.#stopping.signal.aborted) return
-        this.#deps.log(`APIService ${name} of custom resources`, error)
-        queue.addRateLimited(name)
-      }
-      queue.done(name)
-    }
   }
 
   get #store(): Store {

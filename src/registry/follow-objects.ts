@@ -20,16 +20,18 @@ export interface Follower {
   changed(type: string, object: KubeObject): void
 }
 
-/** Resolves when everything has been read; `done` when it has ended. */
+/** Resolves when everything has been read; `done` when it has ended. Without a namespace they are of all. */
 export const followObjects = async (
   { storeOf, clock, log, signal }: FollowDeps,
   resource: GroupResource,
   follower: Follower,
+  namespace?: string,
 ): Promise<{ done: Promise<void> }> => {
   const store = storeOf(resource)!
-  const selection = { prefix: `${store.definition.storagePrefix}/` }
+  const below = namespace === undefined ? '' : `${namespace}/`
+  const selection = { prefix: `${store.definition.storagePrefix}/${below}` }
   const context = () =>
-    internalContext({ now: clock.now(), caller: { signal }, stores: () => undefined })
+    internalContext({ now: clock.now(), caller: { signal }, stores: () => undefined }, namespace)
   const read = async (): Promise<number> => {
     const consistency = { kind: 'any' } as const
     const page = await store.list(context(), { selection, consistency, limit: 0 })

@@ -75,7 +75,7 @@ const combinedTrust = (
 }
 
 /** Aggregated API servers and the delegating authentication of controllers read here which client certificates count. */
-export const authenticationConfigMap = (trust: ClientTrust, now: number): KeptConfigMap => ({
+const authenticationConfigMap = (trust: ClientTrust, now: number): KeptConfigMap => ({
   name: 'extension-apiserver-authentication',
   dataFor: (existing) => {
     let combined: Data
@@ -92,7 +92,7 @@ export const authenticationConfigMap = (trust: ClientTrust, now: number): KeptCo
 })
 
 /** Since when the uses of Secret tokens are recorded; a cleaner of such tokens counts from there. */
-export const tokenTrackingConfigMap = (now: number): KeptConfigMap => ({
+const tokenTrackingConfigMap = (now: number): KeptConfigMap => ({
   name: 'kube-apiserver-legacy-service-account-token-tracking',
   dataFor: (existing) => {
     const since = existing?.since ?? ''
@@ -100,5 +100,10 @@ export const tokenTrackingConfigMap = (now: number): KeptConfigMap => ({
     return { ...existing, since: new Date(now).toISOString().slice(0, 10) }
   },
 })
+
+export const keptConfigMaps = (trust: ClientTrust, now: number): KeptConfigMap[] => [
+  authenticationConfigMap(trust, now),
+  tokenTrackingConfigMap(now),
+]
 
 export const dataOf = (object: JsonObject): Data => (object.data ?? {}) as Data

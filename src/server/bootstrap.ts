@@ -14,19 +14,21 @@ import { internalContext } from '#registry/internal-context.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
 import {
-  authenticationConfigMap,
   type ClientTrust,
   dataOf,
   type KeptConfigMap,
-  tokenTrackingConfigMap,
+  keptConfigMaps,
 } from './bootstrap-config-maps.js'
 import { firstServiceAddress } from './service-range.js'
 
-export interface BootstrapDeps {
+export interface ObjectDeps {
   readonly stores: RequestContext['stores']
   /** Milliseconds since the epoch. */
   readonly now: number
   readonly caller: RequestContext['caller']
+}
+
+export interface BootstrapDeps extends ObjectDeps {
   /** `10.0.0.0/24`, or two with a comma. */
   readonly serviceClusterIpRange: string
 }
@@ -42,7 +44,7 @@ const resourceOf = (path: string): { group: string; resource: string } => {
   return { group: parts[1] === 'api' ? '' : parts[2]!, resource: parts[parts.length - 1]! }
 }
 
-const storeOf = ({ stores }: BootstrapDeps, path: string): Store => {
+const storeOf = ({ stores }: ObjectDeps, path: string): Store => {
   const store = stores(resourceOf(path))
   if (store === undefined) throw new Error(`no store for ${path}`)
   return store
@@ -108,7 +110,7 @@ const writeStatus = async (
 
 /** Yields what is there, or undefined when it was made now. */
 const ensure = async (
-  deps: BootstrapDeps,
+  deps: ObjectDeps,
   path: string,
   body: JsonObject,
 ): Promise<KubeObject | undefined> => {
@@ -125,7 +127,8 @@ const ensure = async (
   return created ? undefined : readOrNone(store, ctx, metadata.name)
 }
 
-const keepConfigMap = async (deps: BootstrapDeps, map: KeptConfigMap): Promise<void> => {
+/** Makes it, or puts right what it says. */
+export const keepConfigMap = async (deps: ObjectDeps, map: KeptConfigMap): Promise<void> => {
   const { name, dataFor } = map
   const metadata = { name, namespace: 'kube-system' }
   const existing = await ensure(deps, configMapsPath, { metadata, data: dataFor(undefined)! })
@@ -152,11 +155,8 @@ export const ensureBootstrap = async (deps: BootstrapDeps, trust: ClientTrust): 
   const later = Object.keys(objects).filter(
     (path) => ![namespacesPath, cidrsPath, servicePath].includes(path),
   )
-  await Promise.all([
-    ...later.map(ensureAll),
-    keepConfigMap(deps, authenticationConfigMap(trust, deps.now)),
-    keepConfigMap(deps, tokenTrackingConfigMap(deps.now)),
-  ])
+  const maps = keptConfigMaps(trust, deps.now)
+  await Promise.all([...later.map(ensureAll), ...maps.map((map) => keepConfigMap(deps, map))])
 }
 
 const endpointsOf = (ip: string, port: number): JsonObject => ({

@@ -42,6 +42,7 @@ import { advertiseAddress } from './advertise-address.js'
 import { type BootstrapDeps, ensureBootstrap, publishKubernetesService } from './bootstrap.js'
 import { type ServerCredentials, writePrivateFile } from './credentials.js'
 import { followFlowSchemas } from './flow-source.js'
+import { followKeptConfigMaps } from './follow-config-maps.js'
 import { healthChecks } from './health-checks.js'
 import {
   clientAuthorities,
@@ -248,7 +249,8 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
   access.connect(stores)
   const authorities = clientAuthorities(options, credentials.caPem)
   const requestHeader = requestHeaderOptions(options, credentials)
-  await ensureBootstrap(bootstrapDeps(options, stores, clock), { authorities, requestHeader })
+  const trust = { authorities, requestHeader }
+  await ensureBootstrap(bootstrapDeps(options, stores, clock), trust)
   const flows = await followFlowSchemas({
     storeOf: (resource) => stores.ofResource(resource),
     clock,
@@ -295,6 +297,11 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     log,
   })
   await aggregator.start()
+  const configMaps = await followKeptConfigMaps(trust, {
+    storeOf: (resource) => stores.ofResource(resource),
+    clock,
+    log,
+  })
   const customApiServices = new CustomApiServices({
     table,
     services: aggregator,
@@ -312,7 +319,7 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     openSockets: new OpenSockets(app.server),
     openRequests,
     fieldManagerOf,
-    background: [customApiServices, aggregator, customResources, flows],
+    background: [configMaps, customApiServices, aggregator, customResources, flows],
     requests,
     logger,
   }

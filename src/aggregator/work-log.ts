@@ -1,0 +1,11 @@
+/** The server's log for a work queue: only what goes on failing is told. */
+import type { Log } from '#client/log.js'
+
+const nothing = (): void => {}
+
+export const workLog = (what: string, log: (message: string, error?: unknown) => void): Log => ({
+  debug: nothing,
+  info: nothing,
+  warn: (about, message) => log(`${what} ${JSON.stringify(about)}: ${message}`),
+  error: (about, message) => log(`${what} ${JSON.stringify(about)}: ${message}`),
+})

@@ -1,0 +1,48 @@
+/** Keeps the server's ConfigMaps of kube-system as they should be while it runs: others read there whom to trust. */
+import { WorkQueue, work } from '#client/work-queue.js'
+import { type FollowDeps, followObjects } from '#registry/follow-objects.js'
+import { workLog } from '#src/aggregator/work-log.js'
+import { keepConfigMap } from './bootstrap.js'
+import { type ClientTrust, keptConfigMaps } from './bootstrap-config-maps.js'
+
+const namespace = 'kube-system'
+
+export const followKeptConfigMaps = async (
+  trust: ClientTrust,
+  deps: Omit<FollowDeps, 'signal'>,
+): Promise<{ stop(): Promise<void> }> => {
+  const { storeOf, clock, log } = deps
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const queue = new WorkQueue()
+  const maps = () => keptConfigMaps(trust, clock.now())
+  const names = new Set(maps().map(({ name }) => name))
+  const look = (name: string | undefined): void => {
+    if (name !== undefined && names.has(name)) queue.add(name)
+  }
+  const { done } = await followObjects(
+    { ...deps, signal },
+    { group: '', resource: 'configmaps' },
+    {
+      replace: () => names.forEach(look),
+      changed: (_type, { metadata }) => look(metadata.name),
+    },
+    namespace,
+  )
+  const working = work({
+    queue,
+    workers: 1,
+    sync: async (name) => {
+      const map = maps().find((one) => one.name === name)!
+      await keepConfigMap({ stores: storeOf, now: clock.now(), caller: { signal } }, map)
+    },
+    log: workLog('ConfigMap', log),
+    signal,
+  })
+  return {
+    stop: async () => {
+      stopping.abort()
+      await Promise.all([done, working])
+    },
+  }
+}
