@@ -91,14 +91,10 @@ export class WatchCache implements Cacher {
     })
   }
 
+  /** Before anyone asks for a resource. */
   async load(): Promise<void> {
     const { kvs, revision } = await this.driver.range({ prefix: this.#prefix })
-    for (const kv of kvs) {
-      const version = versionOf(kv, this.sets)
-      const cache = this.#cacheOf(kv.key)
-      if (cache === undefined) this.#looseFor(kv.key).set(kv.key, version)
-      else cache.load(version)
-    }
+    for (const kv of kvs) this.#looseFor(kv.key).set(kv.key, versionOf(kv, this.sets))
     this.#moveTo(revision)
   }
 
