@@ -1,5 +1,6 @@
 /** /healthz, /livez and /readyz, whole and check by check. Upstream: pkg/server/healthz. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { sendNotFound } from './not-found.js'
 
 export interface HealthCheck {
   readonly name: string
@@ -64,7 +65,11 @@ const answerOne =
 
 export const installHealthz = (app: FastifyInstance, checks: HealthChecks, warn: Warn): void => {
   for (const [endpoint, list] of Object.entries(checks) as [string, HealthCheck[]][]) {
+    const answers = new Map(list.map((one) => [one.name, answerOne(one, warn)]))
     app.all(`/${endpoint}`, answerAll(endpoint, list, warn))
-    for (const one of list) app.all(`/${endpoint}/${one.name}`, answerOne(one, warn))
+    app.all(`/${endpoint}/:check`, (request, reply) => {
+      const answer = answers.get((request.params as { check: string }).check)
+      return answer === undefined ? sendNotFound(reply) : answer(request, reply)
+    })
   }
 }

@@ -177,7 +177,10 @@ const builtInRow = ({ gvr, found, kinds }: RowSource): ResourceDefinition => {
     storagePrefix: own?.storagePrefix ?? storagePrefixOf(gvr.group, gvr.resource),
     storageVersion,
     convert: own?.convert,
-    schemaName: schemaNameOfKind(gvk),
+    /** Asked for with the first object: a start on existing data reads no schemas. */
+    get schemaName() {
+      return schemaNameOfKind(gvk)
+    },
     strategy: strategyOf(groupKind, own, stored === own ? undefined : stored),
     returnsDeletedObject: own?.returnsDeletedObject ?? kindsReturnedWhenDeleted.has(groupKind),
     selectableFields: own?.selectableFields,
