@@ -65,19 +65,9 @@ const selectableFields = (
     }),
   )
 
-/** With strategy None a conversion is a change of apiVersion, seen through the storage version's schema. */
-const conversionTo = (apiVersion: string, storageVersion: DefinitionVersion, group: string) => {
-  const schema = schemaOf(storageVersion)
-  return {
-    toStorage: (object: KubeObject): KubeObject => {
-      const copy = cloneJson(object)
-      copy.apiVersion = `${group}/${storageVersion.name}`
-      prune(copy, schema)
-      return copy
-    },
-    fromStorage: (object: KubeObject): KubeObject => ({ ...object, apiVersion }),
-  }
-}
+/** Strategy None: what is written in one version is read in another under its apiVersion. */
+const rename: Converter = async (object, apiVersion) =>
+  object.apiVersion === apiVersion ? object : { ...cloneJson(object), apiVersion }
 
 const deprecationWarningOf = (
   version: DefinitionVersion,
@@ -88,8 +78,8 @@ const deprecationWarningOf = (
     ? (version.deprecationWarning ?? `${group}/${version.name} ${kind} is deprecated`)
     : undefined
 
-/** What a webhook made is seen through the schema of its version. */
-const webhookConversion = (
+/** What a conversion made is seen through the schema of its version. */
+const conversionOf = (
   convert: Converter,
   apiVersion: string,
   versions: readonly DefinitionVersion[],
@@ -106,6 +96,7 @@ const webhookConversion = (
   }
   return {
     storedAs,
+    isNominal: convert === rename,
     toStorage: (object) => to(object, storedAs),
     fromStorage: (object) => to(object, apiVersion),
   }
@@ -128,6 +119,14 @@ export const customRows = (
     .subarray(0, 8)
     .toString('base64')
   const mayDiffer = hasDefaults(storageSchema) || !preservesAll(storageSchema)
+  const hasOtherVersions =
+    versions.length > 1 || (definition.status!.storedVersions ?? []).some((v) => v !== storage.name)
+  const converter = convert ?? (hasOtherVersions ? rename : undefined)
+  /** What is stored is read by the schema of its own version, where that still is. */
+  const show = (object: KubeObject): KubeObject => {
+    const version = versions.find(({ name }) => `${group}/${name}` === object.apiVersion)
+    return shownBy(object, schemaOf(version ?? storage))
+  }
   return versions
     .filter((version) => version.served)
     .map((version): ResourceDefinition => {
@@ -154,13 +153,9 @@ export const customRows = (
         subresources: scale === undefined ? [] : [scaleSubresource(scale)],
         storagePrefix: storagePrefixOf(group, names.plural, true),
         storageVersion: { group, version: storage.name, kind: names.kind },
-        ...(convert === undefined
+        ...(converter === undefined
           ? {}
-          : { conversion: webhookConversion(convert, `${group}/${version.name}`, versions) }),
-        convert:
-          version === storage || convert !== undefined
-            ? undefined
-            : conversionTo(`${group}/${version.name}`, storage, group),
+          : { conversion: conversionOf(converter, `${group}/${version.name}`, versions) }),
         schemaName: undefined,
         structuralSchema: schema as JsonObject,
         conform: (object) => {
@@ -168,7 +163,7 @@ export const customRows = (
           coerceEmbedded(object, partsOf(schema))
           return unknown
         },
-        onRead: mayDiffer ? (object) => shownBy(object, storageSchema) : undefined,
+        onRead: mayDiffer ? show : undefined,
         ...(storage.served ? { storageVersionHash } : {}),
         deprecationWarning: deprecationWarningOf(version, group, names.kind),
         isTerminating,

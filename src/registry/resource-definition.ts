@@ -179,6 +179,8 @@ export interface TableColumn {
 export interface StoredConversion {
   /** apiVersion of what is written. */
   readonly storedAs: string
+  /** Nothing but the apiVersion differs, and what a version's schema does not know. */
+  readonly isNominal: boolean
   toStorage(object: KubeObject): Promise<KubeObject>
   fromStorage(object: KubeObject): Promise<KubeObject>
 }

@@ -22,6 +22,7 @@ import { capOwners } from './cap-owners.js'
 import { conflictStatus } from './conflict-status.js'
 import { emptySet, hasPath, isEmptySet, setOfPath, union as unite } from './field-set.js'
 import { fieldsOfLastApplied, withLastApplied } from './last-applied.js'
+import { TypeMismatch } from './list-item.js'
 import {
   BadManagedFields,
   identityOf,
@@ -35,6 +36,7 @@ import { difference, union } from './set-results.js'
 import { shareSet } from './shared-sets.js'
 import {
   type Applied,
+  CannotConvert,
   FieldConflicts,
   ownersAfterApply,
   ownersAfterUpdate,
@@ -179,7 +181,7 @@ const trackUpdate = (scope: Scope, change: Change & { next: KubeObject }): KubeO
       entries?.length === stored?.length && entries?.every((entry, i) => entry === stored?.[i])
     return withManagedFields(next, same === true ? stored : entries)
   } catch (error) {
-    if (error instanceof RangeError || error instanceof TypeError) throw error
+    if (!(error instanceof CannotConvert || error instanceof TypeMismatch)) throw error
     // Upstream leaves no garbage: what cannot be tracked has no owners.
     return withManagedFields(next, undefined)
   }
@@ -191,6 +193,14 @@ const trackOwners = (
   before: Owners,
 ): Owners => {
   const { definition, apiVersion } = scope
+  // The schema of a custom resource may have changed since: what does not fit it cannot be tracked.
+  if (definition.schemaName === undefined && definition.structuralSchema !== undefined) {
+    const type = scope.versions(subresource).typeOf(apiVersion)!
+    for (const object of live === undefined ? [next] : [live, next]) {
+      const mismatch = mismatchOf(untracked(object), type, { allowDuplicates: true })
+      if (mismatch !== undefined) throw new CannotConvert(mismatch)
+    }
+  }
   const { owners, changed } = ownersAfterUpdate(
     {
       versions: scope.versions(subresource),
@@ -339,6 +349,7 @@ const attemptWithLastApplied = (
   try {
     return attempt(options.force)
   } catch (error) {
+    if (error instanceof CannotConvert) throw failure({ code: 500, message: error.message })
     if (!(error instanceof FieldConflicts)) throw error
     const allowed =
       options.manager === 'kubectl'

@@ -22,6 +22,17 @@ export interface Versions {
   resetFields(apiVersion: string): FieldSet
 }
 
+/** An object that does not fit another version, though there is one. */
+export class CannotConvert extends Error {}
+
+const converting = <T>(what: string, convert: () => T): T => {
+  try {
+    return convert()
+  } catch (error) {
+    throw error instanceof CannotConvert ? new CannotConvert(`${what}: ${error.message}`) : error
+  }
+}
+
 export interface FieldConflict {
   readonly owner: Owner
   readonly path: readonly string[]
@@ -59,8 +70,12 @@ const compareIn = (
 ): Comparison | undefined => {
   const type = versions.typeOf(apiVersion)
   if (type === undefined) return undefined
-  const before = own === apiVersion ? live : versions.convert(live, apiVersion)
-  const after = own === apiVersion ? next : versions.convert(next, apiVersion)
+  const before = converting('failed to convert old object', () =>
+    inVersion(versions, live, own, apiVersion),
+  )
+  const after = converting('failed to convert new object', () =>
+    inVersion(versions, next, own, apiVersion),
+  )
   if (before === undefined || after === undefined) return undefined
   return filtered(compareObjects(before, after, type), versions.resetFields(apiVersion))
 }
@@ -161,7 +176,10 @@ const prune = (
   const { versions, apiVersion } = write
   const type = versions.typeOf(last.apiVersion)
   if (isEmptySet(last.set) || type === undefined) return merged
-  const converted = inVersion(versions, merged, apiVersion, last.apiVersion)
+  const converted = converting(
+    'failed to prune fields: failed to convert merged object to last applied version',
+    () => inVersion(versions, merged, apiVersion, last.apiVersion),
+  )
   if (converted === undefined) return merged
   const lastNamed = withNamedFields(last.set, type)
   let pruned = removeFields(converted, lastNamed, type)

@@ -63,6 +63,8 @@ const visitFields = (
   allowDuplicates: boolean,
 ): void => {
   for (const key of Object.keys(value)) {
+    // A field that was taken out for a comparison.
+    if (value[key] === undefined) continue
     const inner = { parent: place, element: fieldElement(key) }
     const type = map.named(key) ?? map.element
     if (type === undefined) {

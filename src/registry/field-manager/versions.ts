@@ -6,7 +6,8 @@ import { decodeType } from '../decode.js'
 import type { ResourceDefinition } from '../resource-definition.js'
 import { deducedType, type FieldType, fieldTypeOf, fieldTypeOfStructural } from './field-type.js'
 import { resetFieldsOf } from './reset-fields.js'
-import type { Versions } from './updater.js'
+import { CannotConvert, type Versions } from './updater.js'
+import { mismatchOf } from './validate-typed.js'
 
 const typesOfStructural = new WeakMap<JsonObject, FieldType>()
 
@@ -46,6 +47,14 @@ export const zeroObjectOf = (definition: ResourceDefinition): KubeObject => {
   return zero
 }
 
+/** The same under another name, when the schema of that version knows all of it. Throws CannotConvert. */
+const renamed = (object: JsonObject, apiVersion: string, to: ResourceDefinition): JsonObject => {
+  const converted = { ...object, apiVersion }
+  const mismatch = mismatchOf(converted, typeOfDefinition(to), { allowDuplicates: true })
+  if (mismatch !== undefined) throw new CannotConvert(mismatch)
+  return converted
+}
+
 /** `versionOf` finds the same resource in another version, by apiVersion. */
 export const makeVersions = (
   definition: ResourceDefinition,
@@ -65,6 +74,7 @@ export const makeVersions = (
       const from = find(object.apiVersion as string)
       const to = find(apiVersion)
       if (from === undefined || to === undefined) return undefined
+      if (to.conversion?.isNominal === true) return renamed(object, apiVersion, to)
       const given = object as KubeObject
       const stored = from.convert?.toStorage(given) ?? given
       return to.convert?.fromStorage(stored) ?? stored
