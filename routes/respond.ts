@@ -94,7 +94,9 @@ export const sendObject = (
   object: KubeObject,
   { code, negotiated }: { code: number; negotiated: Negotiated },
 ): void | Promise<void> => {
-  const { definition } = target
+  const { view } = target
+  const definition =
+    view?.table === undefined ? target.definition : { ...target.definition, ...view.table }
   const { convert, convertVersion } = negotiated
   if (convert === undefined || object.kind === 'Status')
     return sendValue(request, reply, object, { code, negotiated })

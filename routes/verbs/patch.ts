@@ -12,10 +12,10 @@ import {
   unsupportedMediaType,
 } from '#api/errors.js'
 import { invalid as invalidField } from '#api/field-error.js'
-import { JsonSyntaxError, parseWithTrace } from '#api/json.js'
+import { parseWithTrace } from '#api/json.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
-import { decodeObject } from '#registry/decode.js'
+import { decodeApplied, decodeObject } from '#registry/decode.js'
 import { overflown, problemOf } from '#registry/patch/convertible.js'
 import { goPrint } from '#registry/patch/go-print.js'
 import { applyJsonPatch } from '#registry/patch/json.js'
@@ -26,7 +26,6 @@ import { applyStrategicMergePatch } from '#registry/patch/strategic.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
 import type { WriteOptions } from '#registry/validate-options.js'
-import { parseYaml, YamlSyntaxError } from '#registry/yaml.js'
 import type { ApiDeps, Target, VerbHandler } from '../api-deps.js'
 import { bodyOf, checkType, fieldValidationOf } from '../decode-body.js'
 import { checkIdentity } from '../identity.js'
@@ -34,6 +33,7 @@ import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
 import { sendObject, sendStored } from '../respond.js'
 import { patchOptionsOf } from '../write-options.js'
+import { type Patch, type PatchType, parsePatch } from './patch-body.js'
 import {
   definitionOfBody,
   hooksOfView,
@@ -41,8 +41,6 @@ import {
   throughView,
   type ViewOwners,
 } from './view.js'
-
-type PatchType = 'json' | 'merge' | 'strategic' | 'apply'
 
 const patchTypes: Readonly<Record<string, PatchType>> = {
   'application/json-patch+json': 'json',
@@ -70,105 +68,6 @@ const patchTypeOf = (request: FastifyRequest, { definition }: Target): PatchType
       details: {},
     })
   return found
-}
-
-interface Patch {
-  readonly type: PatchType
-  readonly value: JsonValue
-  /** `duplicate field "data.k"`, `unknown field "from2"`: what the patch's own text has of strict errors. */
-  readonly textErrors: readonly string[]
-}
-
-const duplicatesOf = (
-  value: JsonValue,
-  keys: ReadonlyMap<object, readonly (readonly [string, JsonValue])[]>,
-  path: string,
-): string[] => {
-  if (keys.size === 0 || typeof value !== 'object' || value === null) return []
-  if (Array.isArray(value))
-    return value.flatMap((item, i) => duplicatesOf(item, keys, `${path}[${i}]`))
-  const at = (key: string): string => (path === '' ? key : `${path}.${key}`)
-  const seen = new Set<string>()
-  const own: string[] = []
-  for (const [key] of keys.get(value) ?? []) {
-    if (seen.has(key)) own.push(`duplicate field "${at(key)}"`)
-    seen.add(key)
-  }
-  return [
-    ...new Set(own),
-    ...Object.entries(value).flatMap(([key, item]) => duplicatesOf(item, keys, at(key))),
-  ]
-}
-
-const operationFields = new Set(['op', 'path', 'from', 'value'])
-
-const jsonPatchErrors = (
-  value: JsonValue,
-  keys: ReadonlyMap<object, readonly (readonly [string, JsonValue])[]>,
-): string[] => [
-  ...duplicatesOf(value, keys, ''),
-  ...(Array.isArray(value) ? value : []).flatMap((operation, i) =>
-    isJsonObject(operation)
-      ? Object.keys(operation)
-          .filter((key) => !operationFields.has(key))
-          .map((key) => `unknown field "[${i}].${key}"`)
-      : [],
-  ),
-]
-
-/** Go's scanner has words of its own for a tab that follows a plain scalar. */
-const goYamlMessage = (text: string, message: string): string =>
-  /[^\s:,[\]{}'"|>-][ ]*\n\t/.test(text)
-    ? message.replace(
-        'found character that cannot start any token',
-        'found a tab character that violates indentation',
-      )
-    : message
-
-/** YAML that is JSON without anything peculiar, which is what most clients send; the YAML parser is many times slower. */
-const plainJsonOf = (text: string): JsonValue | undefined => {
-  if (!text.startsWith('{')) return undefined
-  try {
-    const { value, trace } = parseWithTrace(text)
-    return trace === undefined ? value : undefined
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) return undefined
-    throw error
-  }
-}
-
-const parsePatch = (type: PatchType, body: Buffer): Patch => {
-  const text = body.toString('utf8')
-  if (type === 'apply') {
-    const json = plainJsonOf(text)
-    if (json !== undefined) return { type, value: json, textErrors: [] }
-    try {
-      const { value, duplicates } = parseYaml(text)
-      return { type, value, textErrors: duplicates }
-    } catch (error) {
-      if (error instanceof YamlSyntaxError)
-        throw badRequest(
-          `error decoding YAML: error converting YAML to JSON: ${goYamlMessage(text, error.message)}`,
-        )
-      throw error
-    }
-  }
-  try {
-    const { value, trace } = parseWithTrace(text)
-    const keys = trace?.entries ?? new Map()
-    const errors = type === 'json' ? jsonPatchErrors(value, keys) : duplicatesOf(value, keys, '')
-    return {
-      type,
-      value,
-      textErrors: type === 'json' ? errors.map((e) => `json patch ${e}`) : errors,
-    }
-  } catch (error) {
-    if (error instanceof JsonSyntaxError)
-      throw badRequest(
-        type === 'strategic' ? error.message : `error decoding patch: ${error.message}`,
-      )
-    throw error
-  }
 }
 
 const patchInvalid = (shown: string, message: string): ApiError =>
@@ -199,6 +98,25 @@ const reportStrictErrors = (
   }
 }
 
+/**
+ * A document without an apiVersion is read as a kind of upstream's internal version, whose fields have no names in
+ * JSON: there is nothing in it, and so no name.
+ */
+const refuseVersionless = (call: PatchCall, result: JsonValue, text: () => string): void => {
+  const { definition, name } = call.target
+  if (definition.isCustom || !isJsonObject(result) || result.apiVersion) return
+  const unknown = Object.keys(result)
+    .filter((key) => key !== 'kind' && key !== 'apiVersion')
+    .sort()
+    .map((key) => `unknown field ${JSON.stringify(key)}`)
+  reportStrictErrors(call, unknown, text)
+  throw failure({
+    code: 400,
+    reason: 'BadRequest',
+    message: `the name of the object (${name} based on URL) was undeterminable: name must be provided`,
+  })
+}
+
 /** What the patch makes of `shown`, decoded and checked as a body would be. */
 const patched = (call: PatchCall, shown: KubeObject): KubeObject => {
   const { target, patch } = call
@@ -210,14 +128,23 @@ const patched = (call: PatchCall, shown: KubeObject): KubeObject => {
         ? applyMergePatch(shown, patch.value)
         : applyStrategicMergePatch(shown, patch.value, definition.schemaName ?? '')
   const text = (): string =>
-    patch.type === 'strategic' ? goPrint(patch.value) : patchedText(result, shown)
+    patch.type === 'strategic'
+      ? goPrint(patch.value)
+      : patchedText(result, shown, {
+          schemaName: definition.schemaName,
+          sortsNew: patch.type === 'merge',
+        })
   const refuse = (problem: string): unknown => patchInvalid(text(), problem)
+  if (patch.type !== 'strategic') refuseVersionless(call, result, text)
   let decoded: ReturnType<typeof decodeObject>
   if (patch.type === 'strategic') decoded = convertPatched(result, definition, refuse)
   else
     try {
       checkType(result, definition, call.table)
       decoded = decodeObject(definition, result)
+      // Several are told in the order of upstream's text.
+      if (decoded.strictErrors.length > 1)
+        decoded = decodeObject(definition, parseWithTrace(text()).value)
     } catch (error) {
       if (error instanceof ApiError && error.code === 400) throw refuse(problemOfDecoding(error))
       throw error
@@ -265,10 +192,11 @@ const convertPatched = (
   value: JsonValue,
   definition: ResourceDefinition,
   refuse: (problem: string) => unknown,
+  decodeWith: typeof decodeApplied = decodeObject,
 ): ReturnType<typeof decodeObject> => {
   const decode = (from: JsonValue) => {
     try {
-      return decodeObject(definition, from)
+      return decodeWith(definition, from)
     } catch (error) {
       if (error instanceof ApiError && error.code === 400)
         return problemOfDecoding(error).replace(
@@ -298,22 +226,22 @@ const decodeMerged = (
   const { group, version, kind } = definition.gvk
   const gvk = `${group}/${version}, Kind=${kind}`
   const { namespace = '', name } = (patchObject.metadata ?? {}) as { [key: string]: string }
-  return convertPatched(merged, definition, (problem) =>
+  const refuse = (problem: string) =>
     failure({
       code: 500,
       message: `failed to convert new object (${namespace}/${name ?? merged.metadata.name}; ${gvk}) to proper version: unable to convert unstructured object to ${gvk}: ${problem}`,
-    }),
-  ).object
+    })
+  return convertPatched(merged, definition, refuse, decodeApplied).object
 }
 
 /** Server-side apply: the field manager merges, and makes the object where there is none. */
 const applyChange = (call: PatchCall, deps: ApiDeps, owners: ViewOwners | undefined) => {
-  const { target, ctx, patch, options } = call
+  const { target, ctx, options } = call
   const { definition, view, name } = target
   const body = definitionOfBody(target)
   const fieldManager = deps.fieldManagerOf?.(body, target.subresource)
   if (fieldManager === undefined) throw badRequest('server-side apply is switched off')
-  const patchObject = patch.value ?? {}
+  const patchObject = call.patch.value ?? {}
   if (!isJsonObject(patchObject))
     throw badRequest(
       `error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${goKindOf(patchObject)} into Go value of type map[string]interface {}`,
@@ -353,9 +281,19 @@ export const patchObject: VerbHandler = async (target, request, reply, deps) => 
   const negotiated = negotiateOutput(request, definition)
   const isApply = type === 'apply'
   const options = patchOptionsOf(request, isApply)
-  const patch = parsePatch(type, bodyOf(request))
   const ctx = makeContext(target, request, reply, deps, options)
-  const call: PatchCall = { target, ctx, patch, options, table: deps.table }
+  let parsed: Patch | undefined
+  const call: PatchCall = {
+    target,
+    ctx,
+    // The object is looked for before its patch is.
+    get patch() {
+      parsed ??= parsePatch(type, bodyOf(request))
+      return parsed
+    },
+    options,
+    table: deps.table,
+  }
   const owners = ownersOfView(target, ctx, deps.fieldManagerOf, isApply)
   const { stored, created } = await store.update(
     ctx,

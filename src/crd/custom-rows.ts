@@ -158,6 +158,10 @@ export const customRows = (
           : { conversion: conversionOf(converter, `${group}/${version.name}`, versions) }),
         schemaName: undefined,
         structuralSchema: schema as JsonObject,
+        fillDefaults: (object) => {
+          applyDefaults(object, schema)
+          return []
+        },
         conform: (object) => {
           const unknown = conform(object, schema)
           coerceEmbedded(object, partsOf(schema))

@@ -6,6 +6,7 @@ import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { goPrint, goTypeOf } from '#registry/patch/go-print.js'
 import type { Subresource } from '#registry/resource-definition.js'
+import { scaleTable } from '#registry/scale-table.js'
 import type { DefinitionVersion } from './definition.js'
 
 export type ScalePaths = NonNullable<NonNullable<DefinitionVersion['subresources']>['scale']>
@@ -111,6 +112,7 @@ export const scaleSubresource = (paths: ScalePaths): Subresource => {
     kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
     verbs: ['get', 'patch', 'update'],
     style: 'view',
+    table: scaleTable(true),
     replicasPath: namesIn(specPath),
     read: (parent) => toScale(parent, 0),
     readForWrite: (parent) => toScale(parent, noReplicas),

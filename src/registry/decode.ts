@@ -92,6 +92,7 @@ const decodeCustomObject = (
   definition: ResourceDefinition,
   value: JsonValue,
   trace?: JsonTrace,
+  conform = definition.conform,
 ): Decoded => {
   const { gvk } = definition
   try {
@@ -101,11 +102,7 @@ const decodeCustomObject = (
     const type = { apiVersion: formatGroupVersion(gvk), kind: gvk.kind }
     const object = { ...type, ...body, metadata: metadata.value }
     const strictErrors = [
-      ...new Set([
-        ...duplicates,
-        ...metadata.strictErrors,
-        ...(definition.conform?.(object) ?? []),
-      ]),
+      ...new Set([...duplicates, ...metadata.strictErrors, ...(conform?.(object) ?? [])]),
     ]
     return { object, strictErrors }
   } catch (error) {
@@ -128,6 +125,12 @@ export const decodeObject = (
   definition.strategy.default?.(decoded.object)
   return decoded
 }
+
+/** The same for what an apply merged: nothing of a custom resource is dropped any more, nulls included. */
+export const decodeApplied = (definition: ResourceDefinition, value: JsonValue): Decoded =>
+  definition.schemaName === undefined
+    ? decodeCustomObject(definition, value, undefined, definition.fillDefaults)
+    : decodeObject(definition, value)
 
 /** What Go has where nothing was given: the fields that are always written, with their zero. A new object each time. */
 export const emptyOf = (schemaName: string): JsonObject => decodeType(schemaName, {}).value

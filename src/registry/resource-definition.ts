@@ -150,6 +150,8 @@ export interface Subresource {
   readonly replicasPath?: readonly string[]
   /** view: what GET shows of the stored parent. Missing: the parent itself. */
   read?(parent: KubeObject): KubeObject
+  /** view: its table, where that is not the parent's. */
+  readonly table?: Pick<ResourceDefinition, 'columns' | 'cells'>
   /** view: what a PUT or PATCH starts from, where that is not what GET shows. */
   readForWrite?(parent: KubeObject): KubeObject
   /** view: why a GET of this parent cannot be answered, though it can be written. */
@@ -216,6 +218,8 @@ export interface ResourceDefinition {
    * yields the strict errors, `unknown field "spec.x"`.
    */
   readonly conform?: (object: KubeObject) => string[]
+  /** Custom resources: the defaults alone, for what an apply made. */
+  readonly fillDefaults?: (object: KubeObject) => string[]
   /** Custom resources: the object as its schema of today shows it; the same object when that changes nothing. */
   readonly onRead?: (object: KubeObject) => KubeObject
   /** Custom resources: a text for the Warning header of every answer (a deprecated version). */

@@ -32,8 +32,13 @@ const gatedCondition = (now: number): Fields => ({
   message: 'Scheduling is blocked due to non-empty scheduling gates',
 })
 
+/** Upstream does so on each write. */
+const correctGrace = ({ spec }: KubeObject): void => {
+  if (spec.terminationGracePeriodSeconds < 0) spec.terminationGracePeriodSeconds = 1
+}
+
 const prepareForCreate = (pod: KubeObject, ctx: RequestContext): void => {
-  if (pod.spec.terminationGracePeriodSeconds < 0) pod.spec.terminationGracePeriodSeconds = 1
+  correctGrace(pod)
   pod.status = {
     phase: 'Pending',
     ...(pod.spec.schedulingGates === undefined ? {} : { conditions: [gatedCondition(ctx.now)] }),
@@ -98,7 +103,10 @@ export default defineKind({
     validate: validatePodCreate,
     validateUpdate: validatePodUpdate,
     warningsOnCreate: podWarnings,
-    prepareForUpdate: keepStatus,
+    prepareForUpdate: (next, previous, ctx) => {
+      keepStatus(next, previous, ctx)
+      correctGrace(next)
+    },
     checkGracefulDelete,
     status: podStatus,
   },

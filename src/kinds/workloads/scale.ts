@@ -1,9 +1,11 @@
 /** The scale subresource: the replicas of a workload in one form for every kind. */
-import { invalid as invalidError } from '#api/errors.js'
+import { conflict, invalid as invalidError } from '#api/errors.js'
 import { invalid } from '#api/field-error.js'
+import { parseGroupVersion } from '#api/group-version.js'
 import { formatLabelSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
 import type { KindDefinition } from '#registry/resource-definition.js'
+import { scaleTable } from '#registry/scale-table.js'
 
 const scaleOf =
   (selectorOf: (parent: KubeObject) => string) =>
@@ -28,6 +30,16 @@ const writeReplicas = (parent: KubeObject, next: KubeObject): KubeObject => {
     throw invalidError({ group: 'autoscaling', kind: 'Scale' }, next.metadata.name ?? '', [
       invalid('spec.replicas', replicas, 'must be greater than or equal to 0'),
     ])
+  const { uid } = next.metadata
+  if (uid && uid !== parent.metadata.uid)
+    throw conflict(
+      {
+        group: parseGroupVersion(parent.apiVersion)?.group ?? '',
+        resource: `${parent.kind.toLowerCase()}s/scale`,
+      },
+      parent.metadata.name ?? '',
+      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${parent.metadata.uid}`,
+    )
   return { ...parent, spec: { ...parent.spec, replicas } }
 }
 
@@ -38,6 +50,7 @@ export const scale = (
 ): NonNullable<KindDefinition['subresources']>[number] => ({
   name: 'scale',
   style: 'view',
+  table: scaleTable(false),
   read: scaleOf(selectorOf),
   write: writeReplicas,
 })

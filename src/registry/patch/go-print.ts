@@ -13,6 +13,13 @@ export const goPrint = (value: JsonValue | undefined): string => {
   return `map[${entries.join(' ')}]`
 }
 
+/** `%s`, which fits strings only. */
+export const goPrintAsText = (value: JsonValue | undefined): string => {
+  if (typeof value === 'string') return value
+  if (value === null || value === undefined) return '%!s(<nil>)'
+  return typeof value === 'object' ? goPrint(value) : `%!s(${goTypeOf(value)}=${value})`
+}
+
 /** What reflect.TypeOf says of a decoded JSON value. */
 export const goTypeOf = (value: JsonValue | undefined): string => {
   if (value === null || value === undefined) return '%!s(<nil>)'

@@ -128,6 +128,12 @@ const partition = (
 
 type Identify = (entry: JsonValue) => JsonValue | undefined
 
+/** The order as it is compared with: entries of a list with a key are maps. */
+const checkOrder = (order: JsonValue[], mergeKey: string): void => {
+  const at = mergeKey === '' ? -1 : order.findIndex((entry) => !isJsonObject(entry))
+  if (at >= 0) throw cannotMerge(`value for key ${at} is not a map`)
+}
+
 const positionsOf = (order: JsonValue[], identify: Identify): Map<JsonValue, number> => {
   const positions = new Map<JsonValue, number>()
   for (const [i, entry] of order.entries()) {
@@ -188,6 +194,7 @@ export const orderBySetElementOrder = ({
         : mergeList(current, patched, field, false)
   const isKeyed = mergeKey !== ''
   const identify: Identify = (entry) => (isKeyed ? keyOf(entry, mergeKey) : entry)
+  checkOrder(order, mergeKey)
   const wanted = positionsOf(order, identify)
   const [named, others] = partition(merged, (entry) => wanted.has(identify(entry) ?? null))
   return inOrder(named, others, order, current ?? [], (entry) =>

@@ -4,36 +4,69 @@
  */
 
 import { stringify } from '#api/json.js'
-import { isJsonObject, jsonEqual } from '#api/json-object.js'
+import { getOwn, isJsonObject, jsonEqual, withKeysInOrder } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
-import { inFieldOrder } from '../object-meta.js'
+import { goTypeName } from '#openapi/schemas.js'
+import { type GoType, goFieldsOf, goTypeOfKey } from '../decode/go-type.js'
 
-const print = (after: JsonValue, before: JsonValue | undefined): string => {
-  if (before === undefined || jsonEqual(after, before)) return stringify(before ?? after)
-  if (!isJsonObject(after) || !isJsonObject(before)) return stringify(after)
-  return printObject(after, before)
+export interface PrintedPatch {
+  /** Undefined for custom resources, whose keys are in order everywhere. */
+  readonly schemaName: string | undefined
+  /** A merge patch puts the keys of what it brings in order; a JSON patch keeps them as they were written. */
+  readonly sortsNew: boolean
 }
 
-const printObject = (after: JsonObject, before: JsonObject): string => {
+const print = (after: JsonValue, before: JsonValue | undefined, sortsNew: boolean): string => {
+  if (before !== undefined && jsonEqual(after, before)) return stringify(before)
+  if (isJsonObject(after) && isJsonObject(before)) return printObject(after, before, sortsNew)
+  if (Array.isArray(after) && Array.isArray(before) && !sortsNew)
+    return printList(after, before, sortsNew)
+  return stringify(sortsNew ? withKeysInOrder(after) : after)
+}
+
+const printObject = (after: JsonObject, before: JsonObject, sortsNew: boolean): string => {
   const fields = Object.keys(after)
     .sort()
     .map((key) => {
-      const earlier = Object.hasOwn(before, key) ? before[key] : undefined
-      return `${JSON.stringify(key)}:${print(after[key]!, earlier)}`
+      const value = print(after[key]!, getOwn(before, key), sortsNew)
+      return `${JSON.stringify(key)}:${value}`
     })
   return `{${fields.join(',')}}`
 }
 
-const fieldsBeforeVersion = new Set(['name', 'generateName', 'namespace', 'uid'])
-
-const inTypeOrder = (object: KubeObject): JsonObject => {
-  const ordered = inFieldOrder(object)
-  const entries: [string, unknown][] = Object.entries(ordered.metadata)
-  const { resourceVersion } = object.metadata
-  const at = entries.filter(([field]) => fieldsBeforeVersion.has(field)).length
-  if (resourceVersion !== undefined) entries.splice(at, 0, ['resourceVersion', resourceVersion])
-  return { ...ordered, metadata: Object.fromEntries(entries) } as JsonObject
+/** Entries that were there before are printed as they were, wherever they are now. */
+const printList = (after: JsonValue[], before: JsonValue[], sortsNew: boolean): string => {
+  const items = after.map((item, i) => {
+    const same = before.find((one) => jsonEqual(one, item))
+    return print(item, same ?? before[i], sortsNew)
+  })
+  return `[${items.join(',')}]`
 }
 
-export const patchedText = (after: JsonValue, before: KubeObject): string =>
-  isJsonObject(after) ? printObject(after, inTypeOrder(before)) : stringify(after)
+const inGoOrder = (value: JsonValue, type: GoType): JsonValue => {
+  if (type.form === 'slice' && Array.isArray(value))
+    return value.map((item) => inGoOrder(item, type.item))
+  if (!isJsonObject(value)) return value
+  if (type.form === 'map') {
+    const entries = Object.entries(withKeysInOrder(value) as JsonObject)
+    return Object.fromEntries(entries.map(([key, one]) => [key, inGoOrder(one, type.value)]))
+  }
+  if (type.form !== 'struct') return value
+  const known: JsonObject = {}
+  for (const field of goFieldsOf(type.key))
+    if (Object.hasOwn(value, field.name))
+      known[field.name] = inGoOrder(value[field.name]!, field.type)
+  // What the table of fields does not name is a type's kind and apiVersion, which come first.
+  const others = Object.entries(value).filter(([key]) => !Object.hasOwn(known, key))
+  return { ...Object.fromEntries(others), ...known }
+}
+
+export const patchedText = (after: JsonValue, before: KubeObject, patch: PrintedPatch): string => {
+  if (!isJsonObject(after)) return stringify(after)
+  const { schemaName, sortsNew } = patch
+  const shown =
+    schemaName === undefined
+      ? withKeysInOrder(before)
+      : inGoOrder(before, goTypeOfKey(goTypeName(schemaName)))
+  return printObject(after, shown as JsonObject, sortsNew)
+}

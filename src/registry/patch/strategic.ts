@@ -12,7 +12,7 @@ import { badRequest, failure } from '#api/errors.js'
 import { cloneJson, getOwn, isJsonObject, setOwn } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { checkConvertible } from './convertible.js'
-import { goPrint, goTypeOf } from './go-print.js'
+import { goPrint, goPrintAsText, goTypeOf } from './go-print.js'
 import { mergeSlice, orderBySetElementOrder } from './merge-list.js'
 import { type PatchField, type PatchType, patchTypeOf } from './patch-type.js'
 
@@ -50,7 +50,7 @@ export const noMergeKey = (entry: JsonObject, mergeKey: string) =>
   cannotMerge(`map: ${goPrint(entry)} does not contain declared merge key: ${mergeKey}`)
 
 export const badPatchType = (directive: JsonValue | undefined, patch: JsonObject) =>
-  cannotMerge(`unknown patch type: ${goPrint(directive)} in map: ${goPrint(patch)}`)
+  cannotMerge(`unknown patch type: ${goPrintAsText(directive)} in map: ${goPrint(patch)}`)
 
 export const wrongType = (expected: JsonValue, actual: JsonValue | undefined) =>
   cannotMerge(`expected a ${goTypeOf(expected)}, but received a ${goTypeOf(actual)}`)

@@ -149,7 +149,12 @@ const munged = (next: Fields, previous: Fields): Fields => {
     previous.terminationGracePeriodSeconds < 0 && next.terminationGracePeriodSeconds === 1
       ? previous.terminationGracePeriodSeconds
       : next.terminationGracePeriodSeconds
-  const affinity = { ...next.affinity, nodeAffinity: previous.affinity?.nodeAffinity }
+  const nodeAffinity = previous.affinity?.nodeAffinity
+  // None on either side is none, and no empty affinity.
+  const affinity =
+    nodeAffinity === undefined && next.affinity === undefined
+      ? undefined
+      : { ...next.affinity, nodeAffinity }
   const spec: Fields = {
     ...next,
     containers: withImages(next.containers, previous.containers),
@@ -195,8 +200,8 @@ const updatableFields = [
 ].join(',')
 
 /** As upstream prints it, with every field. */
-const changedFields = (next: Fields, previous: Fields): string =>
-  unifiedDiff(internalForm('core.v1.PodSpec', previous), internalForm('core.v1.PodSpec', next))
+const changedFields = (next: Fields, previous: Fields, type = 'core.v1.PodSpec'): string =>
+  unifiedDiff(internalForm(type, previous), internalForm(type, next))
 
 const gatedErrors = (next: Fields, previous: Fields): FieldError[] =>
   previous.schedulingGates?.length > 0
@@ -330,7 +335,12 @@ export const validateEphemeralContainersUpdate = (
       if (found === undefined) return [forbidden(path, `${what} may not be removed\n`)]
       return sameButAbsent(found, old)
         ? []
-        : [forbidden(path, `${what} may not be changed\n${changedFields(found, old)}`)]
+        : [
+            forbidden(
+              path,
+              `${what} may not be changed\n${changedFields(found, old, 'core.v1.EphemeralContainer')}`,
+            ),
+          ]
     }),
   ]
 }

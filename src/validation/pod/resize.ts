@@ -51,15 +51,23 @@ export const validateResize = (next: KubeObject, previous: KubeObject): FieldErr
     return [forbidden('', 'static pods cannot be resized')]
   if (previous.spec.os?.name === 'windows') return [forbidden('', 'windows pods cannot be resized')]
   const errors = validPod(next)
+  const moved: FieldError[] = []
   for (const field of ['containers', 'initContainers']) {
     const after: Fields[] = next.spec[field] ?? []
     const before: Fields[] = previous.spec[field] ?? []
-    if (after.length !== before.length || before.some((c, i) => c.name !== after[i]!.name))
-      return [
-        ...errors,
-        forbidden(`spec.${field}`, 'containers may not be added, removed, renamed or reordered'),
-      ]
+    if (after.length !== before.length)
+      moved.push(forbidden(`spec.${field}`, `${field} may not be added or removed on resize`))
+    else
+      for (const [i, container] of before.entries())
+        if (container.name !== after[i]!.name)
+          moved.push(
+            forbidden(
+              child(index(`spec.${field}`, i), 'name'),
+              `${field} may not be renamed or reordered on resize`,
+            ),
+          )
   }
+  if (moved.length > 0) return [...errors, ...moved]
   const qos = podQos(next.spec)
   const before: string = previous.status?.qosClass ?? qos
   if (qos !== before)

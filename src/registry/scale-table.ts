@@ -1,0 +1,34 @@
+/** A Scale as a table row (printers/internalversion; custom resources have columns of their own in apiextensions). */
+import { parseTime } from '#api/clock.js'
+import type { KubeObject } from '#api/object.js'
+import { humanDuration } from './human-duration.js'
+import type { ResourceDefinition, TableColumn } from './resource-definition.js'
+
+const meta = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'
+const autoscaling = 'io.k8s.api.autoscaling.v1'
+
+const column = (
+  name: string,
+  type: TableColumn['type'],
+  describedBy: string,
+  format = '',
+): TableColumn => ({ name, type, format, priority: 0, describedBy })
+
+const cells = ({ metadata, spec, status }: KubeObject, now: number): unknown[] => [
+  metadata.name,
+  spec?.replicas ?? 0,
+  status?.replicas ?? 0,
+  !metadata.creationTimestamp
+    ? '<unknown>'
+    : humanDuration(now - parseTime(metadata.creationTimestamp)),
+]
+
+export const scaleTable = (isCustom: boolean): Pick<ResourceDefinition, 'columns' | 'cells'> => ({
+  columns: [
+    column('Name', 'string', `${meta}.name`, isCustom ? 'name' : ''),
+    column('Desired', 'integer', `${autoscaling}.ScaleSpec.replicas`),
+    column('Available', 'integer', `${autoscaling}.ScaleStatus.replicas`),
+    column('Age', isCustom ? 'date' : 'string', `${meta}.creationTimestamp`),
+  ],
+  cells,
+})
