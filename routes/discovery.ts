@@ -4,7 +4,6 @@ import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type ApiError, failure, methodNotAllowed, pathNotFound } from '#api/errors.js'
 import type { JsonObject } from '#api/object.js'
-import { encodeProtobuf } from '#registry/encode/protobuf.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { formatYaml } from '#registry/yaml.js'
 import { fitsRoute, notAcceptable as notAcceptableRoute, parseAccept } from './accept.js'
@@ -18,6 +17,7 @@ import {
   resourceList,
 } from './discovery-documents.js'
 import { sendNotFound } from './not-found.js'
+import { metaInProtobuf } from './protobuf.js'
 import type { RemoteSource } from './remote-versions.js'
 import { jsonFor } from './respond.js'
 
@@ -71,7 +71,7 @@ const send = async (
   document: JsonObject,
 ): Promise<FastifyReply> => {
   reply.header('content-type', contentTypes[form])
-  if (form === 'protobuf') return reply.send(encodeProtobuf(`meta.${document.kind}`, document))
+  if (form === 'protobuf') return reply.send(metaInProtobuf(document))
   if (form === 'json') return reply.send(jsonFor(reply.request, document))
   return reply.send(Buffer.from(formatYaml(document)))
 }

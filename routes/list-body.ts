@@ -1,4 +1,4 @@
-/** The JSON of a list, laid out from the bytes of its items before any of them is copied. */
+/** The bytes of a list, laid out from those of its items before any of them is copied. */
 import { stringify } from '#api/json.js'
 import type { StoredObject } from '#cacher/object-storage.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
@@ -41,35 +41,56 @@ const itemBytes = (
 const comma = 0x2c
 const brace = 0x7b
 
+/** How the bytes of items become those of a list. */
+interface ItemForm {
+  /** Bytes left out at the start and at the end of each. */
+  readonly skipped: number
+  readonly dropped: number
+  readonly hasCommas: boolean
+  readonly hasBraces: boolean
+}
+
+export const wholeItems: ItemForm = { skipped: 0, dropped: 0, hasCommas: false, hasBraces: false }
+
+export interface ListParts {
+  readonly head: Buffer
+  readonly end: Buffer
+  readonly items: readonly Buffer[]
+  readonly form: ItemForm
+}
+
+/** `frame` is everything before the first item and after the last one. */
+export const listInJson = (
+  [head, end]: readonly [head: string, end: string],
+  definition: ResourceDefinition,
+  stored: readonly StoredObject[],
+): ListBody => {
+  const frame = { head: Buffer.from(head), end: Buffer.from(end) }
+  const form = { skipped: 0, dropped: 1, hasCommas: true, hasBraces: false }
+  if (definition.isCustom)
+    return new ListBody({ ...frame, items: stored.map((one) => bytesOf(definition, one)), form })
+  const opening = openingOf(definition)
+  const items = stored.map((one) => itemBytes(definition, one, opening))
+  return new ListBody({
+    ...frame,
+    items,
+    form: { ...form, skipped: opening.length, hasBraces: true },
+  })
+}
+
 export class ListBody {
   /** Bytes of the whole. */
   readonly length: number
-  readonly #head: Buffer
-  readonly #end: Buffer
-  readonly #items: readonly Buffer[]
-  /** Bytes at the start of each item in whose place there is a brace; 0 where items are whole. */
-  readonly #skipped: number
+  readonly #parts: ListParts
 
-  /** `frame` is everything before the first item and after the last one. */
-  constructor(
-    frame: readonly [head: string, end: string],
-    definition: ResourceDefinition,
-    items: readonly StoredObject[],
-  ) {
-    this.#head = Buffer.from(frame[0])
-    this.#end = Buffer.from(frame[1])
-    const opening = definition.isCustom ? undefined : openingOf(definition)
-    this.#skipped = opening?.length ?? 0
-    let length = this.#head.length + this.#end.length
-    this.#items = items.map((stored) => {
-      const bytes =
-        opening === undefined ? bytesOf(definition, stored) : itemBytes(definition, stored, opening)
-      length += bytes.length
-      return bytes
-    })
-    // Of each item its line end and its opening go, a comma and a brace come.
-    const perItem = -this.#skipped + (opening === undefined ? 0 : 1)
-    this.length = length + items.length * perItem - Math.min(1, items.length)
+  constructor(parts: ListParts) {
+    this.#parts = parts
+    const { head, end, items, form } = parts
+    const perItem = (form.hasBraces ? 1 : 0) - form.skipped - form.dropped
+    let length = head.length + end.length + items.length * perItem
+    if (form.hasCommas) length += Math.max(0, items.length - 1)
+    for (const bytes of items) length += bytes.length
+    this.length = length
   }
 
   /** The whole in one buffer. */
@@ -81,31 +102,32 @@ export class ListBody {
 
   /** The whole bit by bit, each in the place of the one before: `room` is filled as often as it takes. */
   *segments(room: Buffer): Generator<Buffer, void> {
-    let at = this.#head.copy(room)
-    for (let i = 0; i < this.#items.length; i++) {
-      const bytes = this.#items[i]!
+    const { head, end, items, form } = this.#parts
+    let at = head.copy(room)
+    for (let i = 0; i < items.length; i++) {
+      const bytes = items[i]!
       if (at + 2 > room.length) {
         yield room.subarray(0, at)
         at = 0
       }
-      if (i > 0) room[at++] = comma
-      if (this.#skipped > 0) room[at++] = brace
-      const end = bytes.length - 1
-      for (let from = this.#skipped; from < end; ) {
+      if (i > 0 && form.hasCommas) room[at++] = comma
+      if (form.hasBraces) room[at++] = brace
+      const to = bytes.length - form.dropped
+      for (let from = form.skipped; from < to; ) {
         if (at === room.length) {
           yield room
           at = 0
         }
-        const copied = bytes.copy(room, at, from, end)
+        const copied = bytes.copy(room, at, from, to)
         from += copied
         at += copied
       }
     }
-    if (at + this.#end.length > room.length) {
+    if (at + end.length > room.length) {
       yield room.subarray(0, at)
       at = 0
     }
-    at += this.#end.copy(room, at)
+    at += end.copy(room, at)
     yield room.subarray(0, at)
   }
 }

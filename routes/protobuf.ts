@@ -1,8 +1,20 @@
 /** Answers in protobuf: finds the Go type of what is answered. */
-import { parseGroupVersion } from '#api/group-version.js'
-import type { JsonObject } from '#api/object.js'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
+import type { JsonObject, ListMeta } from '#api/object.js'
+import type { StoredObject } from '#cacher/object-storage.js'
+import { limits } from '#limits'
 import { goTypeName, schemaNameOfKind } from '#openapi/schemas.js'
-import { encodeProtobuf, encodeWatchFrame } from '#registry/encode/protobuf.js'
+import {
+  encodeField,
+  encodeWatchFrame,
+  inEnvelope,
+  listFrame,
+  type TypeMeta,
+} from '#registry/encode/protobuf.js'
+import type { ResourceDefinition } from '#registry/resource-definition.js'
+import { ListBody, wholeItems } from './list-body.js'
+import { madeOnce, viewOf } from './stored-json.js'
 
 const metaGroup = 'meta.k8s.io'
 // The list of the former version numbers its fields the other way round.
@@ -30,9 +42,62 @@ const keyOf = ({ apiVersion, kind }: JsonObject): string => {
   return key
 }
 
+const typeOf = ({ apiVersion, kind }: JsonObject): TypeMeta => ({
+  apiVersion: String(apiVersion ?? ''),
+  kind: String(kind ?? ''),
+})
+
+const encode = (key: string, value: JsonObject): Buffer =>
+  inEnvelope(typeOf(value), encodeField(key, value))
+
 /** `value` says what it is. */
 export const inProtobuf = (value: unknown): Buffer =>
-  encodeProtobuf(keyOf(value as JsonObject), value as JsonObject)
+  encode(keyOf(value as JsonObject), value as JsonObject)
+
+/** A type of meta/v1 that the server answers with. */
+export const metaInProtobuf = (value: JsonObject): Buffer => encode(`meta.${value.kind}`, value)
 
 export const frameInProtobuf = (type: string, object: unknown): Buffer =>
-  encodeWatchFrame(type, keyOf(object as JsonObject), object as JsonObject)
+  encodeWatchFrame(type, inProtobuf(object))
+
+const fieldOf = (definition: ResourceDefinition, stored: StoredObject): Buffer =>
+  madeOnce(stored, `protobuf ${formatGroupVersion(definition.gvk)}`, () => {
+    const view = viewOf(definition, stored) as unknown as JsonObject
+    return encodeField(keyOf(view), view)
+  })
+
+const typeOfStored = ({ gvk }: ResourceDefinition, kind = gvk.kind): TypeMeta => ({
+  apiVersion: formatGroupVersion(gvk),
+  kind,
+})
+
+export const storedInProtobuf = (definition: ResourceDefinition, stored: StoredObject): Buffer =>
+  inEnvelope(typeOfStored(definition), fieldOf(definition, stored))
+
+export const storedFrameInProtobuf = (
+  type: string,
+  definition: ResourceDefinition,
+  stored: StoredObject,
+): Buffer => encodeWatchFrame(type, storedInProtobuf(definition, stored))
+
+/** Others have their turn while the items are made; who reads the list again finds them. */
+export const listInProtobuf = async (
+  definition: ResourceDefinition,
+  metadata: ListMeta,
+  stored: readonly StoredObject[],
+): Promise<ListBody> => {
+  const items: Buffer[] = []
+  let length = 0
+  let turn = performance.now()
+  for (const one of stored) {
+    const field = fieldOf(definition, one)
+    items.push(field)
+    length += field.length
+    if (performance.now() - turn < limits.turnMsMax) continue
+    await nextTurn()
+    turn = performance.now()
+  }
+  const type = typeOfStored(definition, definition.listKind)
+  const [head, end] = listFrame(type, metadata as JsonObject, length)
+  return new ListBody({ head, end, items, form: wholeItems })
+}

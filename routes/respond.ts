@@ -9,9 +9,9 @@ import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { makeTable, parseIncludeObject, partialObjectMetadata } from '#registry/table-printer.js'
 import { formatYaml } from '#registry/yaml.js'
 import type { Target } from './api-deps.js'
-import { ListBody } from './list-body.js'
+import { listInJson } from './list-body.js'
 import { isPretty, type Negotiated, notAcceptableConversion, protobuf } from './negotiation.js'
-import { inProtobuf } from './protobuf.js'
+import { inProtobuf, listInProtobuf, storedInProtobuf } from './protobuf.js'
 import { sendBytes, sendSegments } from './send-bytes.js'
 import { bytesOf, inAlphabet, itemOf, viewOf } from './stored-json.js'
 
@@ -77,6 +77,9 @@ const indent = (text: string): string => {
 const isJson = (negotiated: Negotiated): boolean =>
   negotiated.convert === undefined && negotiated.mediaType === 'application/json'
 
+const isProtobuf = ({ convert, mediaType }: Negotiated): boolean =>
+  convert === undefined && mediaType === protobuf
+
 const isIndented = (negotiated: Negotiated, request: FastifyRequest): boolean =>
   isPretty(negotiated.pretty, request.raw.url ?? '', userAgentOf(request))
 
@@ -128,6 +131,10 @@ export const sendStored = (
   { code, negotiated }: { code: number; negotiated: Negotiated },
 ): void | Promise<void> => {
   const { definition } = target
+  if (isProtobuf(negotiated)) {
+    reply.code(code).header('content-type', protobuf)
+    return sendBytes(request, reply, storedInProtobuf(definition, stored))
+  }
   if (!isJson(negotiated))
     return sendObject(target, request, reply, viewOf(definition, stored), { code, negotiated })
   const json = bytesOf(definition, stored)
@@ -169,9 +176,15 @@ export const sendList = (
   if (isJson(negotiated)) {
     reply.code(200).header('content-type', 'application/json')
     const frame = frameOfList(definition, apiVersion, metadata)
-    const body = new ListBody(frame, definition, page.items)
+    const body = listInJson(frame, definition, page.items)
     if (!isIndented(negotiated, request)) return sendSegments(request, reply, body)
     return sendBytes(request, reply, Buffer.from(indent(body.bytes().toString().trimEnd())))
+  }
+  if (isProtobuf(negotiated)) {
+    reply.code(200).header('content-type', protobuf)
+    return listInProtobuf(definition, metadata, page.items).then((body) =>
+      sendSegments(request, reply, body),
+    )
   }
   return sendValue(request, reply, listValue(target, request, { page, metadata }, negotiated), {
     code: 200,

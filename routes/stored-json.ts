@@ -1,4 +1,5 @@
 /** A stored object in the version of the request: as an object, and as its JSON. */
+import { formatGroupVersion } from '#api/group-version.js'
 import { stringify } from '#api/json.js'
 import { withKeysInOrder } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
@@ -13,31 +14,36 @@ export const viewOf = (definition: ResourceDefinition, stored: StoredObject): Ku
 /** Upstream writes what has no Go type with its keys in order. */
 export const inAlphabet = (object: object): JsonValue => withKeysInOrder(object as JsonObject)
 
-type Views = WeakMap<StoredObject, Map<ResourceDefinition, Buffer>>
-let made: Views = new WeakMap()
+let made = new WeakMap<StoredObject, Map<string, Buffer>>()
 let madeBytes = 0
 
-/** What was made is let go of all at once when it is too much: its objects may live as long as the server. */
-const keep = (stored: StoredObject, definition: ResourceDefinition, bytes: Buffer): void => {
+/**
+ * A form of what is stored, made once for each version that somebody reads. All of it is let go of at once when it is
+ * too much: its objects may live as long as the server.
+ */
+export const madeOnce = (stored: StoredObject, form: string, make: () => Buffer): Buffer => {
+  let forms = made.get(stored)
+  const known = forms?.get(form)
+  if (known !== undefined) return known
+  const bytes = make()
   if (madeBytes > limits.objectTextsBytesMax) {
     made = new WeakMap()
     madeBytes = 0
+    forms = undefined
   }
   madeBytes += bytes.length
-  const views = made.get(stored)
-  if (views === undefined) made.set(stored, new Map([[definition, bytes]]))
-  else views.set(definition, bytes)
+  if (forms === undefined) made.set(stored, new Map([[form, bytes]]))
+  else forms.set(form, bytes)
+  return bytes
 }
 
-/** Its JSON and a line end; made once for each version that somebody reads. */
+/** Its JSON and a line end. */
 export const bytesOf = (definition: ResourceDefinition, stored: StoredObject): Buffer => {
   if (!definition.isCustom && definition.convert === undefined) return stored.json
-  const known = made.get(stored)?.get(definition)
-  if (known !== undefined) return known
-  const view = viewOf(definition, stored)
-  const bytes = Buffer.from(`${stringify(definition.isCustom ? inAlphabet(view) : view)}\n`)
-  keep(stored, definition, bytes)
-  return bytes
+  return madeOnce(stored, formatGroupVersion(definition.gvk), () => {
+    const view = viewOf(definition, stored)
+    return Buffer.from(`${stringify(definition.isCustom ? inAlphabet(view) : view)}\n`)
+  })
 }
 
 /** Items of built-in lists carry neither kind nor apiVersion. */

@@ -83,6 +83,8 @@ export const limits = {
   futureRevisionWaitMs: 3_000,
   /** Answers larger than this are compressed for who accepts gzip; upstream's defaultGzipThresholdBytes. */
   gzipBytesMin: 128 * 1024,
+  /** How long one answer is worked on before others have their turn. */
+  turnMsMax: 5,
   /** A list is put together and sent in buffers of this size. */
   listSegmentBytes: 256 * 1024,
   /** Such buffers that are kept for the next lists when none is under way. */

@@ -11,7 +11,7 @@ import { emptyObject } from '#registry/empty-object.js'
 import { makeTable, parseIncludeObject, partialObjectMetadata } from '#registry/table-printer.js'
 import type { Target } from '../api-deps.js'
 import { type Negotiated, protobuf } from '../negotiation.js'
-import { frameInProtobuf } from '../protobuf.js'
+import { frameInProtobuf, storedFrameInProtobuf } from '../protobuf.js'
 import { bytesOf, inAlphabet, viewOf } from '../stored-json.js'
 
 const frameStarts: Readonly<Record<string, Buffer>> = {
@@ -91,7 +91,7 @@ export class FrameMaker {
       if (convert !== undefined)
         return this.#wrap(event.type, this.#partial(viewOf(this.#target.definition, event.stored)))
       if (this.#inProtobuf)
-        return this.#wrap(event.type, viewOf(this.#target.definition, event.stored))
+        return this.#frame(storedFrameInProtobuf(event.type, this.#target.definition, event.stored))
       const line = bytesOf(this.#target.definition, event.stored)
       return this.#frame(frameStarts[event.type]!, line.subarray(0, -1), frameEnd)
     })

@@ -3,13 +3,14 @@ import t from 'tap'
 import { parse } from '#api/json.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { packageRoot } from '#api/package-root.js'
+import type { StoredObject } from '#cacher/object-storage.js'
 import { groupKinds } from '#kinds/group-kinds.js'
 import { kinds } from '#kinds/index.js'
 import { protobufToJson } from '#registry/decode/protobuf.js'
 import { ProtobufError, ProtobufMessageError } from '#registry/decode/protobuf-reader.js'
 import { decodeObject } from '#registry/decode.js'
 import { makeResourceTable } from '#registry/resource-table.js'
-import { frameInProtobuf, inProtobuf } from '#routes/protobuf.js'
+import { frameInProtobuf, inProtobuf, listInProtobuf, storedInProtobuf } from '#routes/protobuf.js'
 
 const table = makeResourceTable(kinds)
 
@@ -40,6 +41,30 @@ t.test('objects, lists, metadata alone and errors are kube-apiserver’s bytes',
   for (const { object, protobuf } of recorded.objects)
     t.equal(inProtobuf(object).toString('base64'), protobuf, `${object.apiVersion} ${object.kind}`)
 })
+
+t.test(
+  'a list of what is kept of its items is the list encoded as a whole, for every kind',
+  async (t) => {
+    const metadata = { resourceVersion: '7', continue: 'on', remainingItemCount: 300 }
+    for (const kind of groupKinds) {
+      const definition = table.byKind(kind)!
+      const { object } = decodeObject(definition, structuredClone(kind.sample))
+      const stored = { object: definition.convert?.toStorage(object) ?? object } as StoredObject
+      const { apiVersion } = object
+      for (const items of [[], [stored], [stored, stored]]) {
+        const list = {
+          apiVersion,
+          kind: definition.listKind,
+          metadata,
+          items: items.map(() => object),
+        }
+        const made = (await listInProtobuf(definition, metadata, items)).bytes()
+        t.ok(made.equals(inProtobuf(list)), `${items.length} of ${kind.kind}`)
+      }
+      t.ok(storedInProtobuf(definition, stored).equals(inProtobuf(object)), kind.kind)
+    }
+  },
+)
 
 t.test('a watch event is kube-apiserver’s frame', async (t) => {
   const { event, protobuf } = recorded.watch

@@ -88,9 +88,10 @@ export class ProtobufWriter {
     this.tag(number, wireType.varint)
   }
 
-  /** Everything since the last one, copied; the writer is empty again. */
+  /** Everything since the last one, copied; the writer is empty again. It may be kept: no pool lives on with it. */
   finish(): Buffer {
-    const done = Buffer.from(this.#buffer.subarray(this.#at))
+    const done = Buffer.allocUnsafeSlow(this.mark)
+    this.#buffer.copy(done, 0, this.#at)
     // One large list must not keep its room for ever.
     if (this.#buffer.length > startBytes * 64) this.#buffer = Buffer.allocUnsafeSlow(startBytes)
     this.#at = this.#buffer.length

@@ -221,34 +221,75 @@ const made = (write: (writer: ProtobufWriter) => void): Buffer => {
   }
 }
 
-const writeEnvelope = (writer: ProtobufWriter, key: string, value: JsonObject): void => {
+const contentWriter = (key: string): Write => {
   const type = goTypeOfKey(key)
   if (type.form !== 'struct') throw new Error(`${key} is no message`)
-  writer.textField(4, '')
-  writer.textField(3, '')
-  const raw = writer.mark
-  structWriter(type.key)(writer, value)
-  writer.delimit(2, raw)
+  return structWriter(type.key)
+}
+
+/** What an envelope says of the object inside of it. */
+export interface TypeMeta {
+  readonly apiVersion: string
+  readonly kind: string
+}
+
+const writeOpening = (writer: ProtobufWriter, { apiVersion, kind }: TypeMeta): void => {
   const typeMeta = writer.mark
-  writer.textField(2, String(value.kind ?? ''))
-  writer.textField(1, String(value.apiVersion ?? ''))
+  writer.textField(2, kind)
+  writer.textField(1, apiVersion)
   writer.delimit(1, typeMeta)
   writer.bytes(magic)
 }
 
-/** The object in its envelope, runtime.Unknown after four magic bytes. `key` is its type in go-fields.json. */
-export const encodeProtobuf = (key: string, value: JsonObject): Buffer =>
-  made((writer) => writeEnvelope(writer, key, value))
+const writeEnd = (writer: ProtobufWriter): void => {
+  writer.textField(4, '')
+  writer.textField(3, '')
+}
+
+/**
+ * An object as field 2 of a message, which it is twice: of its envelope, and of the list that it is an item of. `key` is
+ * its type in go-fields.json.
+ */
+export const encodeField = (key: string, value: JsonObject): Buffer =>
+  made((writer) => {
+    const mark = writer.mark
+    contentWriter(key)(writer, value)
+    writer.delimit(2, mark)
+  })
+
+/** What `encodeField` made in its envelope, runtime.Unknown after four magic bytes. */
+export const inEnvelope = (type: TypeMeta, field: Buffer): Buffer =>
+  made((writer) => {
+    writeEnd(writer)
+    writer.bytes(field)
+    writeOpening(writer, type)
+  })
+
+/** What goes before and after the fields of the items of a list, `itemsLength` bytes, in the envelope of the list. */
+export const listFrame = (
+  type: TypeMeta,
+  metadata: JsonObject,
+  itemsLength: number,
+): [head: Buffer, end: Buffer] => [
+  made((writer) => {
+    const mark = writer.mark
+    contentWriter('meta.ListMeta')(writer, metadata)
+    writer.delimit(1, mark)
+    writer.varint(writer.mark - mark + itemsLength)
+    writer.tag(2, wireType.delimited)
+    writeOpening(writer, type)
+  }),
+  made(writeEnd),
+]
 
 const lengthBytes = 4
 
 /** One frame of a watch: its length in four bytes, then a WatchEvent without envelope around an object with one. */
-export const encodeWatchFrame = (eventType: string, key: string, value: JsonObject): Buffer =>
+export const encodeWatchFrame = (eventType: string, envelope: Buffer): Buffer =>
   made((writer) => {
-    const object = writer.mark
-    writeEnvelope(writer, key, value)
-    writer.delimit(1, object)
-    writer.delimit(2, object)
+    writer.bytes(envelope)
+    writer.delimit(1, 0)
+    writer.delimit(2, 0)
     writer.textField(1, eventType)
     const length = Buffer.alloc(lengthBytes)
     length.writeUInt32BE(writer.mark)
