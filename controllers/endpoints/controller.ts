@@ -1,6 +1,5 @@
 /** Keeps the Endpoints object of every Service with a selector; upstream's endpoints-controller. */
 import { jsonEqual } from '#api/json-object.js'
-import { matchesLabels } from '#api/label-selector.js'
 import type { JsonValue } from '#api/object.js'
 import { isNamespaceTerminating, isNotFound } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'

@@ -12,8 +12,6 @@ import { CompilationError } from './source-errors.js'
 import { type Type, types } from './types.js'
 import type { CelValue } from './values.js'
 
-export { CompilationError } from './source-errors.js'
-
 /** The expression is right, and yet no program can be made of it; the message is upstream's. */
 export class InstantiationError extends Error {}
 

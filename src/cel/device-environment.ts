@@ -1,13 +1,8 @@
 /** What selectors of devices may name (kubernetes, dynamic-resource-allocation/cel/compile.go). */
-import {
-  CompilationError,
-  checkExpression,
-  costOf,
-  InstantiationError,
-  programOf,
-} from './compile.js'
+import { checkExpression, costOf, InstantiationError, programOf } from './compile.js'
 import { Environment } from './environment.js'
 import type { SizeOfPath } from './estimate.js'
+import { CompilationError } from './source-errors.js'
 import { isExactType, mapOf, structType, types, typeText } from './types.js'
 
 const device = 'kubernetes.DRADevice'

@@ -1,13 +1,13 @@
 /** What expressions of policies and match conditions may name (apiserver, pkg/admission/plugin/cel/compile.go). */
 import {
   type Checked,
-  CompilationError,
   checkExpression,
   InstantiationError,
   type Program,
   programOf,
 } from './compile.js'
 import { Environment, type FieldLookup, type Fields } from './environment.js'
+import { CompilationError } from './source-errors.js'
 import { isExactType, listOf, mapOf, structType, type Type, types, typeText } from './types.js'
 
 const fields = (type: Type, names: string): Fields =>

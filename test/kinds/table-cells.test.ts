@@ -1,7 +1,8 @@
 import t from 'tap'
 import type { KubeObject } from '#api/object.js'
 import { cellsOf, rowConditionsOf } from '#kinds/table/cells-by-kind.js'
-import { humanDuration, showLabelSelector } from '#kinds/table/format.js'
+import { showLabelSelector } from '#kinds/table/format.js'
+import { humanDuration } from '#registry/human-duration.js'
 
 const now = Date.parse('2026-01-02T00:00:00Z')
 const object = (parts: object): KubeObject =>

@@ -32,7 +32,7 @@ export interface ProcessTree {
   remove(): void
 }
 
-const waitFor = async (
+export const waitFor = async (
   what: string,
   holds: () => boolean | Promise<boolean>,
   timeoutMs = 30_000,
@@ -115,5 +115,3 @@ export const startProcessTree = async (
     remove: () => rmSync(folder, { recursive: true, force: true }),
   }
 }
-
-export { waitFor }

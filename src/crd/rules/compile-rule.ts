@@ -2,7 +2,6 @@
 import { type Expression, visitAll } from '#cel/ast.js'
 import {
   type Checked,
-  CompilationError,
   checkExpression,
   costOf,
   InstantiationError,
@@ -10,6 +9,7 @@ import {
   programOf,
 } from '#cel/compile.js'
 import type { Environment } from '#cel/environment.js'
+import { CompilationError } from '#cel/source-errors.js'
 import { optionalOf, types } from '#cel/types.js'
 import { limits } from '#limits'
 import type { StructuralSchema, ValidationRule } from '../structural-schema.js'

@@ -4,8 +4,6 @@ import { formatLabelSelector, type LabelSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
 import { humanDuration } from '#registry/human-duration.js'
 
-export { humanDuration }
-
 export type Cells = (object: KubeObject, now: number) => unknown[]
 
 /** The time since `time`, or `<unknown>` without one. */

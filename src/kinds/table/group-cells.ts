@@ -2,8 +2,9 @@
 
 import { formatGroupResource } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
+import { humanDuration } from '#registry/human-duration.js'
 import { loadBalancerAddresses } from './core-cells.js'
-import { age, type Cells, humanDuration, listWithMore, showLabelSelector } from './format.js'
+import { age, type Cells, listWithMore, showLabelSelector } from './format.js'
 
 const nameAndAge: Cells = (object, now) => [object.metadata.name, age(object, now)]
 

@@ -1,7 +1,8 @@
 /** A pod's row: readiness, why it is not running, restarts. Rule: kubernetes pkg/printers/internalversion printPod. */
 import { parseTime } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
-import { age, type Cells, humanDuration } from './format.js'
+import { humanDuration } from '#registry/human-duration.js'
+import { age, type Cells } from './format.js'
 
 interface Terminated {
   exitCode?: number

@@ -1,12 +1,12 @@
 /** Rows of the kinds that make pods. Rules: kubernetes pkg/printers/internalversion. */
 import { parseTime } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
+import { humanDuration } from '#registry/human-duration.js'
 import {
   age,
   type Cells,
   containersAndImages,
   formatLabels,
-  humanDuration,
   showLabelSelector,
   since,
 } from './format.js'
