@@ -1,5 +1,4 @@
 /** Tells which Services a change of a Pod or Service concerns, only when endpoints could differ. */
-
 import { matchesLabels } from '#api/label-selector.js'
 import type { Informer } from '#client/informer.js'
 import { keyOf } from '#client/object-store.js'

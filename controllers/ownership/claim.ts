@@ -1,5 +1,4 @@
 /** Owner references of what a controller makes, and the claim on what it finds. */
-
 import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
 import type { KubeObject, OwnerReference } from '#api/object.js'
 import type { Client } from '#client/client.js'

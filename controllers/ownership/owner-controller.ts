@@ -1,5 +1,4 @@
 /** What the controllers of kinds that own others have in common: when they are woken, and which objects are theirs. */
-
 import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
 import type { Informer } from '#client/informer.js'

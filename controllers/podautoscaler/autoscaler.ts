@@ -1,5 +1,4 @@
 /** Types of HorizontalPodAutoscalers. */
-
 import type { LabelSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
 import type { Condition } from '#client/pod.js'

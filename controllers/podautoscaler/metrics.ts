@@ -1,5 +1,4 @@
 /** Proposes a size for each metric of an autoscaler, and takes the largest. */
-
 import { matchesLabels } from '#api/label-selector.js'
 import { messageOf } from '#client/errors.js'
 import type { HorizontalPodAutoscaler } from './autoscaler.js'

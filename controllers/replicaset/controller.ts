@@ -1,5 +1,4 @@
 /** Keeps as many Pods as a ReplicaSet or ReplicationController wants; upstream's replicaset-controller. */
-
 import type { LabelSelector } from '#api/label-selector.js'
 import { isNamespaceTerminating, messageOf } from '#client/errors.js'
 import { isPodActive, type Pod } from '#client/pod.js'

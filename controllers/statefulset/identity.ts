@@ -1,5 +1,4 @@
 /** Names of a StatefulSet's Pods and claims, and the Pods themselves. */
-
 import type { LabelSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
 import type { Condition, Pod } from '#client/pod.js'

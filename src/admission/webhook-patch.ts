@@ -1,5 +1,4 @@
 /** What a mutating webhook answered, put into the object (plugin/webhook/mutating/dispatcher.go). */
-
 import { goKindOf } from '#api/decoder-texts.js'
 import { ApiError, internalError, problemOfDecoding } from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'

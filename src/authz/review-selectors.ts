@@ -2,7 +2,6 @@
  * Selectors in access reviews: what they may be, and what is said of those that cannot be followed (kubernetes,
  * pkg/apis/authorization/validation and pkg/registry/authorization/util). No authorizer here looks at them.
  */
-
 import { child, type FieldError, index, invalid, required } from '#api/field-error.js'
 import type { LabelSelectorRequirement } from '#api/label-selector.js'
 import { parseFieldSelector, parseLabelSelector, SelectorError } from '#api/selectors.js'

@@ -1,5 +1,4 @@
 /** Claims and volumes, and which volume fits a claim. Pure. */
-
 import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
 import { parseMilli } from './amount.js'

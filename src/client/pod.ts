@@ -1,5 +1,4 @@
 /** The parts of Pods and Nodes that our processes read. */
-
 import type { LabelSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
 

@@ -1,5 +1,4 @@
 /** The kind CustomResourceDefinition itself (apiextensions, pkg/registry/customresourcedefinition). */
-
 import { formatTime } from '#api/clock.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'

@@ -1,5 +1,4 @@
 /** x-kubernetes-embedded-resource: such an object has an apiVersion, a kind, and metadata (apiextensions, objectmeta). */
-
 import { child, type FieldError, invalid, printValue, required } from '#api/field-error.js'
 import { parseGroupVersion } from '#api/group-version.js'
 import { getOwn, isJsonObject } from '#api/json-object.js'

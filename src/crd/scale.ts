@@ -1,5 +1,4 @@
 /** The scale subresource of a custom resource: autoscaling/v1 Scale over three JSON paths of the definition. */
-
 import { badRequest, internalError } from '#api/errors.js'
 import { type FieldError, invalid } from '#api/field-error.js'
 import { isJsonObject } from '#api/json-object.js'

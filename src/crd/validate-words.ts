@@ -2,7 +2,6 @@
  * Which words of JSON schema a definition may use, and how (upstream's ValidateCustomResourceDefinitionOpenAPISchema
  * with its standard validator for v1).
  */
-
 import {
   child,
   type FieldError,

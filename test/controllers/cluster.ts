@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { formatMicroTime, formatTime, systemClock } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
@@ -20,9 +21,6 @@ interface Test {
 }
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
-export const sleep = (ms: number): Promise<void> =>
-  new Promise((resolve) => setTimeout(resolve, ms))
-
 export const until = async (check: () => Promise<unknown> | unknown): Promise<void> => {
   for (;;) {
     if (await check()) return

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { systemClock } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
@@ -8,7 +9,7 @@ import { silentLog } from '#client/log.js'
 import { isPodReady, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { runControllerManager } from '#controllers/main.js'
-import { pretendNode, sleep, startCluster, until } from './cluster.js'
+import { pretendNode, startCluster, until } from './cluster.js'
 
 const podSpec = (extra: object = {}) => ({
   terminationGracePeriodSeconds: 1,

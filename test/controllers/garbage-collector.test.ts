@@ -1,4 +1,5 @@
 /** What the garbage collector may not decide while it cannot see every dependent. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { systemClock } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
@@ -6,7 +7,7 @@ import { Client, type ObjectList, type RawRequest, type WatchOptions } from '#cl
 import { silentLog } from '#client/log.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import { runControllerManager } from '#controllers/main.js'
-import { sleep, startCluster, until } from './cluster.js'
+import { startCluster, until } from './cluster.js'
 
 /** Its first question for what kinds there are fails, Secrets come late, and can be cut off. */
 class BadNetwork extends Client {

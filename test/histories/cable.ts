@@ -1,8 +1,9 @@
 /** The network between a server and its store: a TCP proxy that can be cut, stopped and slowed down. */
+
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
-import { pause } from './load.js'
 
 export interface Cable {
   /** The address of the target through the cable. */

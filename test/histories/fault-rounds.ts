@@ -1,12 +1,14 @@
 /** Real servers in processes of their own, faults that come by chance, and the history of what their clients saw. */
+
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { seededRandom } from '../seeded-random.js'
-import { type Endpoint, Load, pause } from './load.js'
+import { type Endpoint, Load } from './load.js'
 import { problemsOf } from './verdict.js'
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url))

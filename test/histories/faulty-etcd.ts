@@ -1,11 +1,11 @@
 /** etcd that dies, stands still, is compacted, or is hard to reach for one of the servers that use it. */
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { systemClock } from '#api/clock.js'
 import { openStorage } from '#storage/open.js'
 import type { Etcd } from '../storage/etcd-fixture.js'
 import { layCable } from './cable.js'
 import type { SharedStore } from './fault-rounds.js'
-import { pause } from './load.js'
 
 /** `space`: what the keys of one round begin with, so that rounds can share an etcd. */
 export const faultyEtcd = async (

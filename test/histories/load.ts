@@ -1,6 +1,8 @@
 /** Clients that read and write a few ConfigMaps at once, and watches of them; everything is written down. */
+
 import http from 'node:http'
 import https from 'node:https'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Call } from './linearizability.js'
 import type { Snapshot, WatchRecord, WatchStream } from './watch-guarantees.js'
 
@@ -25,8 +27,6 @@ interface Answer {
   // biome-ignore lint/suspicious/noExplicitAny: answers are of every kind
   readonly body: any
 }
-
-export const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
 /** `value` as a ConfigMap, with the label that the watch with a selector goes by. */
 const objectOf = (name: string, value: string, resourceVersion?: string) => ({

@@ -1,4 +1,5 @@
 /** Storage drivers with a bug: each is one that a checker of histories must catch through the API. */
+import { setTimeout as pause } from 'node:timers/promises'
 import {
   type EventBatch,
   type Operation,
@@ -6,7 +7,6 @@ import {
   StorageError,
   type WatchOptions,
 } from '#storage/driver.js'
-import { pause } from './load.js'
 
 /** The part of a driver that has the bug. */
 type Plant = (driver: StorageDriver) => Partial<StorageDriver>

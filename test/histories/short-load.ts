@@ -1,7 +1,8 @@
 /** A short load on servers of this process, and what its history tells. */
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Server } from '#src/index.js'
 import { call } from '../server/start-server.js'
-import { type Endpoint, Load, pause } from './load.js'
+import { type Endpoint, Load } from './load.js'
 import { problemsOf } from './verdict.js'
 
 export interface ShortLoad {

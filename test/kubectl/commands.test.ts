@@ -4,8 +4,9 @@ import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
+import { eventually } from '../eventually.js'
 import { certificateRequest } from './certificate-request.js'
-import { kubectlMissing, startProcessTree, waitFor } from './process-tree.js'
+import { kubectlMissing, startProcessTree } from './process-tree.js'
 
 const run = promisify(execFile)
 
@@ -129,7 +130,7 @@ t.test('every command of kubectl', { skip: kubectlMissing }, async (t) => {
     }
     await Promise.all(Array.from({ length: atOnce }, next))
   }
-  await waitFor('a Ready node', async () => /\bReady\b/.test(await k('get nodes --no-headers')))
+  await eventually('a Ready node', async () => /\bReady\b/.test(await k('get nodes --no-headers')))
 
   await t.test('create: each generator', async (t) => {
     for (const row of generators) await ask(t, row)
@@ -166,7 +167,7 @@ t.test('every command of kubectl', { skip: kubectlMissing }, async (t) => {
       await k(`certificate ${verb} ${name}`)
       t.match(await k('get certificatesigningrequests'), state)
     }
-    await waitFor('the signed certificate', async () =>
+    await eventually('the signed certificate', async () =>
       /^-----BEGIN CERTIFICATE/.test(
         Buffer.from(
           await k('get csr jane-approve -o jsonpath={.status.certificate}'),

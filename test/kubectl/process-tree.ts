@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { eventually } from '../eventually.js'
 
 const run = promisify(execFile)
 const main = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../bundle/main.js')
@@ -30,18 +31,6 @@ export interface ProcessTree {
   /** Ctrl-C: yields the exit code once every process is gone. */
   stop(signal?: NodeJS.Signals): Promise<number | null>
   remove(): void
-}
-
-export const waitFor = async (
-  what: string,
-  holds: () => boolean | Promise<boolean>,
-  timeoutMs = 30_000,
-) => {
-  const end = Date.now() + timeoutMs
-  while (!(await holds())) {
-    if (Date.now() > end) throw new Error(`waited ${timeoutMs} ms in vain: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
 }
 
 export const startProcessTree = async (
@@ -70,7 +59,7 @@ export const startProcessTree = async (
     server.stderr!.on('data', (chunk) => (said += chunk))
     let ended = false
     server.once('exit', () => (ended = true))
-    await waitFor(`the ready line, got:\n${said}`, () => {
+    await eventually(`the ready line, got:\n${said}`, () => {
       if (ended) throw new Error(`kubelevel ${command} ended:\n${said}`)
       return /ready/i.test(said)
     })

@@ -1,8 +1,10 @@
 /** `kubectl top` against `kubelevel up`: figures of real processes. */
+
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { kubectlMissing, startProcessTree, waitFor } from './process-tree.js'
+import { eventually } from '../eventually.js'
+import { kubectlMissing, startProcessTree } from './process-tree.js'
 
 const container = (name: string, script: string) => ({
   name,
@@ -48,7 +50,7 @@ t.test('kubectl top shows what processes use', { skip: kubectlMissing }, async (
   await k('wait --for=condition=Ready pod/calm pod/mixed --timeout=60s')
 
   let shown: string[][] = []
-  await waitFor(
+  await eventually(
     'figures of both Pods',
     async () => {
       shown = rows(await k('top pods --sort-by=cpu').catch(() => ''))

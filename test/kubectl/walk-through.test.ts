@@ -3,7 +3,8 @@ import { execFileSync } from 'node:child_process'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { kubectlMissing, startProcessTree, waitFor } from './process-tree.js'
+import { eventually } from '../eventually.js'
+import { kubectlMissing, startProcessTree } from './process-tree.js'
 
 const examples = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../../examples')
 
@@ -24,7 +25,9 @@ t.test(
     })
     const { k, kubectl } = tree
 
-    await waitFor('a Ready node', async () => /\bReady\b/.test(await k('get nodes --no-headers')))
+    await eventually('a Ready node', async () =>
+      /\bReady\b/.test(await k('get nodes --no-headers')),
+    )
     await k(`apply -f ${examples}/web.yaml`)
     await k(
       'wait --for=condition=Ready pod/web-0 pod/web-1 pod/web-2 pod/stubborn pod/stubborn-2 --timeout=60s',
@@ -37,7 +40,7 @@ t.test(
         targetRef: { name: string }
         conditions: Record<string, boolean>
       }[]
-    await waitFor('three ready endpoints', async () => {
+    await eventually('three ready endpoints', async () => {
       const ready = (await endpoints()).filter((e) => e.conditions.ready)
       return ready.length === 3
     })
@@ -47,7 +50,7 @@ t.test(
       const slices = tree.follow('get', 'endpointslices', '-w', '-ojson')
       const endpoint = (ready: boolean, terminating: boolean) =>
         new RegExp(`"ready": ${ready},[^}]*"terminating": ${terminating}[^}]*}[^}]*"name": "web-0"`)
-      await waitFor(
+      await eventually(
         'the watches',
         () => pod().includes('"phase": "Running"') && endpoint(true, false).test(slices()),
       )
@@ -93,7 +96,7 @@ t.test(
         t.same(processesWith(tree.folder), [], 'no process of the tree or of a Pod is left')
         await tree.start()
         t.match(await k('get pods -o name'), /pod\/web-1/)
-        await waitFor('web-1 running again', async () =>
+        await eventually('web-1 running again', async () =>
           /web-1\s+1\/1\s+Running/.test(await k('get pod web-1 --no-headers')),
         )
         await k('delete pods --all')

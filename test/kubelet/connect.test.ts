@@ -8,7 +8,8 @@ import t from 'tap'
 import WebSocket from 'ws'
 import { parseKubeconfig } from '#client/kubeconfig.js'
 import { HeaderCodec } from '#kubelet/server/spdy-headers.js'
-import { eventually, script, startNode, type TestNode } from './node.js'
+import { eventually } from '../eventually.js'
+import { script, startNode, type TestNode } from './node.js'
 
 interface Spoken {
   /** What came on each channel. */

@@ -13,7 +13,8 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { eventually, processesWith } from './node.js'
+import { eventually } from '../eventually.js'
+import { processesWith } from './node.js'
 
 const busybox = ['/bin/busybox', '/usr/bin/busybox'].find((file) => existsSync(file))
 const cniFolder = ['/usr/lib/cni', '/opt/cni/bin'].find((folder) => existsSync(`${folder}/bridge`))

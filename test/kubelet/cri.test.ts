@@ -3,8 +3,9 @@ import http from 'node:http'
 import t from 'tap'
 import { resources } from '#client/resources.js'
 import type { Pod } from '#kubelet/pod.js'
+import { eventually } from '../eventually.js'
 import { containerdMissing, imageName, startContainerd } from './containerd.js'
-import { eventually, script, startNode, type TestNode } from './node.js'
+import { script, startNode, type TestNode } from './node.js'
 
 const inImage = (text: string) => ({ ...script(text), image: imageName })
 const stateOf = (pod: Pod) => pod.status!.containerStatuses![0]!.state

@@ -11,7 +11,8 @@ import { PodWorker } from '#kubelet/pod-worker.js'
 import type { Container, ContainerRuntime } from '#kubelet/runtime.js'
 import { VolumeRemoval } from '#kubelet/volume-removal.js'
 import type { Volumes } from '#kubelet/volumes.js'
-import { eventually, processesWith, script, startNode } from './node.js'
+import { eventually } from '../eventually.js'
+import { processesWith, script, startNode } from './node.js'
 
 t.test(
   'who forks, hides in sessions of its own and ignores SIGTERM ends all the same',

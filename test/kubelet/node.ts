@@ -13,31 +13,15 @@ import { resources } from '#client/resources.js'
 import { runKubelet } from '#kubelet/main.js'
 import type { ContainerSpec, Pod, PodSpec } from '#kubelet/pod.js'
 import { createServer } from '#server/create-server.js'
+import { eventually } from '../eventually.js'
 
 const main = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../src/main.js')
-
-export const sleep = (ms: number): Promise<void> =>
-  new Promise((resolve) => setTimeout(resolve, ms))
 
 /** Processes on this host whose arguments hold the word; zombies do not count. */
 export const processesWith = (word: string): string[] =>
   execFileSync('ps', ['-eo', 'stat=,pid=,args='], { encoding: 'utf8' })
     .split('\n')
     .filter((line) => line.includes(word) && !line.startsWith('Z'))
-
-export const eventually = async <T>(
-  what: string,
-  look: () => Promise<T | undefined | false> | T | undefined | false,
-  timeoutMs = 30_000,
-): Promise<T> => {
-  const end = Date.now() + timeoutMs
-  for (;;) {
-    const found = await look()
-    if (found) return found
-    if (Date.now() > end) throw new Error(`waited in vain: ${what}`)
-    await sleep(25)
-  }
-}
 
 export interface TestNode {
   readonly client: Client

@@ -4,7 +4,8 @@ import path from 'node:path'
 import t from 'tap'
 import { resources } from '#client/resources.js'
 import type { Pod, PodCondition } from '#kubelet/pod.js'
-import { eventually, script, startNode } from './node.js'
+import { eventually } from '../eventually.js'
+import { script, startNode } from './node.js'
 
 const condition = (pod: Pod, type: string): PodCondition | undefined =>
   pod.status?.conditions?.find((c) => c.type === type)

@@ -1,10 +1,12 @@
 /** How Pods die (deletion.md section 16), with real processes, signals and kubelets that are killed. */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { resources } from '#client/resources.js'
 import type { Pod } from '#kubelet/pod.js'
-import { eventually, processesWith, script, sleep, startNode, type TestNode } from './node.js'
+import { eventually } from '../eventually.js'
+import { processesWith, script, startNode, type TestNode } from './node.js'
 
 const stateOf = (pod: Pod) => pod.status!.containerStatuses![0]!.state
 /** Ready, and its trap is set. */

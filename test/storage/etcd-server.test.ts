@@ -1,6 +1,7 @@
 /** The API server over etcd: what is in etcd, and what clients see when etcd is away, full, or wants a certificate. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { systemClock } from '#api/clock.js'
 import { issueCertificate } from '#api/x509.js'
@@ -31,8 +32,6 @@ const serverOn = (t: Test, etcd: Etcd, query = '', options: ServerOptions = {}):
 const ready = async (server: Server): Promise<void> => {
   while ((await call(server, { path: '/readyz' })).status !== 200) await pause(50)
 }
-
-const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms))
 
 /** Every key in etcd, and which of them are on a lease. */
 const keysIn = async (etcd: Etcd) => {

@@ -1,6 +1,8 @@
 /** Plays stories while processes are killed at their steps and started again, and looks at what is left afterwards. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { resources } from '#client/resources.js'
-import { ClusterProcesses, type ProcessName, sleep, until } from './processes.js'
+import { eventually } from '../eventually.js'
+import { ClusterProcesses, type ProcessName } from './processes.js'
 import { type Step, type Story, stories } from './stories.js'
 import { World } from './world.js'
 
@@ -85,7 +87,7 @@ class Killer {
   async #kill(process: ProcessName): Promise<void> {
     const { cluster } = this.#world
     // It may be on its way back from an earlier kill.
-    await until(`${process} to kill`, () => cluster.runs(process))
+    await eventually(`${process} to kill`, () => cluster.runs(process))
     await cluster.end(process)
     await sleep(this.#awayMs)
     cluster.launch(process)
@@ -101,7 +103,7 @@ class Killer {
 const wrongAfter = async (world: World, story: Story): Promise<string[]> => {
   const wrong: string[] = []
   const left = () => world.processes().map(({ pid, pod }) => `${pid} ${pod}`)
-  await until('no process', () => left().length === 0, 30_000).catch(() =>
+  await eventually('no process', () => left().length === 0, 30_000).catch(() =>
     wrong.push(`left behind: ${left().join(', ')}`),
   )
   const starts = world.record('starts')

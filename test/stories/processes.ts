@@ -7,6 +7,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Client, createClient } from '#client/client.js'
 import { loadKubeconfig } from '#client/kubeconfig.js'
+import { eventually } from '../eventually.js'
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 
@@ -19,21 +20,6 @@ export const processNames = [
   'lost',
 ] as const
 export type ProcessName = (typeof processNames)[number]
-
-export const sleep = (ms: number): Promise<void> =>
-  new Promise((resolve) => setTimeout(resolve, ms))
-
-export const until = async (
-  what: string,
-  holds: () => unknown | Promise<unknown>,
-  timeoutMs = 60_000,
-): Promise<void> => {
-  const end = Date.now() + timeoutMs
-  while (!(await holds())) {
-    if (Date.now() > end) throw new Error(`waited in vain: ${what}`)
-    await sleep(20)
-  }
-}
 
 const freePort = (): Promise<number> =>
   new Promise((resolve, reject) => {
@@ -104,7 +90,7 @@ export class ClusterProcesses {
   async start(names: readonly ProcessName[]): Promise<void> {
     this.#port = await freePort()
     this.launch('server')
-    await until('the server', () => this.#output.includes('ready https'))
+    await eventually('the server', () => this.#output.includes('ready https'))
     this.#client = createClient(await loadKubeconfig(this.kubeconfig), 'story')
     for (const name of names) if (name !== 'server') this.launch(name)
   }

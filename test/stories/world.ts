@@ -1,6 +1,7 @@
 /** What a story sees and does: a namespace of its own, a watch over it, and a user who tries again. */
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
@@ -9,8 +10,9 @@ import { Informer } from '#client/informer.js'
 import { silentLog } from '#client/log.js'
 import { isPodReady, type Pod } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
+import { eventually } from '../eventually.js'
 import { imageName } from '../kubelet/containerd.js'
-import { type ClusterProcesses, clusterVariable, sleep, until } from './processes.js'
+import { type ClusterProcesses, clusterVariable } from './processes.js'
 
 const watched = {
   pods: resources.pods,
@@ -193,8 +195,8 @@ export class World {
     return this.ask(() => this.client.patch(ref, at, patch, { type: 'merge' }))
   }
 
-  until(what: string, holds: () => unknown): Promise<void> {
-    return until(`${what} in ${this.namespace}`, holds, this.#patienceMs)
+  async until(what: string, holds: () => unknown): Promise<void> {
+    await eventually(`${what} in ${this.namespace}`, holds, this.#patienceMs)
   }
 
   /** Processes of this namespace's Pods. */

@@ -1,5 +1,4 @@
 /** Checks of authorization in expressions (apiserver, pkg/cel/library/authz.go). */
-
 import { isDns1123Label, isDns1123Subdomain } from '#api/names.js'
 import { serviceAccountGroups, serviceAccountUsername } from '#api/user-info.js'
 import type { Implementations } from '../evaluation.js'

@@ -1,5 +1,4 @@
 /** `int(…)`, `string(…)` and the like (cel-go, common/types, ConvertToType). */
-
 import { formatDouble } from '#api/go-number.js'
 import type { Implementations } from '../evaluation.js'
 import {

@@ -1,5 +1,4 @@
 /** `string.format` (cel-go, ext/formatting.go): the clauses, and what a checker can say about them before they run. */
-
 import { formatDouble } from '#api/go-number.js'
 import { limits } from '#limits'
 import { CostExceeded } from '../evaluation.js'

@@ -6,7 +6,6 @@
  * what stands before the first slash of a path does not count; `test` for null holds where there is nothing.
  * Every operation that fails, for whatever reason, is one 422.
  */
-
 import { goKindOf } from '#api/decoder-texts.js'
 import { badRequest, failure } from '#api/errors.js'
 import { cloneJson, getOwn, isJsonObject, jsonEqual, setOwn } from '#api/json-object.js'

@@ -2,7 +2,6 @@
  * JSON merge patch (RFC 7386) as kube-apiserver applies it: pure, over plain JSON values.
  * Neither argument is changed; what the patch does not touch is shared with the document.
  */
-
 import { goKindOf } from '#api/decoder-texts.js'
 import { badRequest } from '#api/errors.js'
 import { isJsonObject, setOwn } from '#api/json-object.js'

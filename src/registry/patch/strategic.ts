@@ -6,7 +6,6 @@
  * Upstream works on decoded Go maps in place, and its messages show the patch as it is after the merge; so the merge
  * here works in place as well, on copies.
  */
-
 import { goKindOf } from '#api/decoder-texts.js'
 import { badRequest, failure } from '#api/errors.js'
 import { cloneJson, getOwn, isJsonObject, setOwn } from '#api/json-object.js'

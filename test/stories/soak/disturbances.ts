@@ -1,9 +1,11 @@
 /** What happens to StatefulSets in a soak, drawn by weight: faults of processes, and users. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { KubeObject } from '#api/object.js'
 import { isPodTerminal, type Pod } from '#client/pod.js'
 import type { Random } from '#client/random.js'
 import { resources } from '#client/resources.js'
-import { type ProcessName, processNames, sleep, until } from '../processes.js'
+import { eventually } from '../../eventually.js'
+import { type ProcessName, processNames } from '../processes.js'
 import type { World } from '../world.js'
 
 const replicas = 3
@@ -67,7 +69,7 @@ export class Disturbances {
         if (waitsLong(pod)) await this.#world.delete(resources.pods, pod.metadata.name!)
       return members().every((name) => this.#world.isReady(name))
     }
-    await until('both sets', whole, timeoutMs).catch((error) => {
+    await eventually('both sets', whole, timeoutMs).catch((error) => {
       const state = this.#world
         .pods()
         .map(({ metadata, spec, status }) =>
@@ -170,7 +172,7 @@ export class Disturbances {
       const uids = new Set(here().map(({ metadata }) => metadata.uid))
       return this.#world.processes().filter(({ uid }) => uids.has(uid))
     }
-    await until(
+    await eventually(
       'the node dark',
       () => {
         for (const { pid } of live()) this.#killProcess(pid)
@@ -263,7 +265,7 @@ export class Disturbances {
     const { uid } = this.#world.set(name)?.metadata ?? {}
     await this.#world.delete(resources.statefulSets, name, { propagationPolicy: 'Orphan' })
     const gone = () => this.#world.set(name)?.metadata.uid !== uid
-    await until(`the set ${name} gone`, gone, patienceMs)
+    await eventually(`the set ${name} gone`, gone, patienceMs)
     await this.#makeSet(name)
     return `orphaned the Pods of ${name}`
   }

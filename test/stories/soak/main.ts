@@ -5,11 +5,13 @@
  * What happens is told line by line; the exit code is 1 when an identity ran twice or a set did not come back. With
  * --plant users break the promise themselves, and the run has to end as wrong.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { residentBytesOf } from '../../../bench/process-figures.js'
+import { eventually } from '../../eventually.js'
 import { seededRandom } from '../../seeded-random.js'
 import { startStoryCluster } from '../kill-points.js'
-import { type ProcessName, processNames, sleep, until } from '../processes.js'
+import { type ProcessName, processNames } from '../processes.js'
 import { World } from '../world.js'
 import { Disturbances } from './disturbances.js'
 import { IdentityWatch } from './identity-watch.js'
@@ -71,7 +73,7 @@ for (let stretch = 1; wrong.length === 0; stretch++) {
 }
 
 if (wrong.length === 0) await disturbances.removeSets()
-await until('no Pods', () => world.pods().length === 0).catch((e) => wrong.push(e.message))
+await eventually('no Pods', () => world.pods().length === 0).catch((e) => wrong.push(e.message))
 await sleep(1000)
 watch.stop()
 wrong.push(...watch.wrong)
