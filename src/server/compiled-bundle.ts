@@ -1,7 +1,7 @@
 /**
  * Runs a CommonJS bundle with what V8 compiled of it at an earlier start: compiling is a quarter of a start otherwise. The
- * compiled code lies beside the bundle, a file for each V8 (version, flags, kind of processor) that ran it. One that is
- * missing or refused, and a folder that cannot be written, cost the time that it would have saved and nothing else.
+ * compiled code lies beside the bundle, a file for each Node and each set of V8's flags that ran it. One that is missing or
+ * refused, and a folder that cannot be written, cost the time that it would have saved and nothing else.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -11,6 +11,13 @@ import { Script } from 'node:vm'
 import { crc32 } from 'node:zlib'
 
 const crcBytes = 4
+
+/**
+ * V8's own tag tells versions and flags of V8 apart, but not the V8 of two versions of Node: Node 20.19.0 crashed with what
+ * Node 20.20.2 had compiled. The build's configuration goes into the checksum.
+ */
+const maker = `${process.version}-${process.arch}-${cachedDataVersionTag().toString(16)}`
+const makerBuild = JSON.stringify([process.versions, process.config])
 
 export class CompiledBundle {
   readonly #source: Buffer
@@ -22,7 +29,7 @@ export class CompiledBundle {
   /** `file` is an absolute path. Throws when there is no such file. */
   constructor(file: string) {
     this.#file = file
-    this.#cacheFile = `${file}.${cachedDataVersionTag().toString(16)}.cache`
+    this.#cacheFile = `${file}.${maker}.cache`
     this.#source = readFileSync(file)
     const cachedData = this.#readCache()
     // esbuild writes ASCII.
@@ -69,6 +76,6 @@ export class CompiledBundle {
 
   /** Of the bundle, too: V8 compares no more of it than its length. */
   #checksum(compiled: Buffer): number {
-    return crc32(compiled, crc32(this.#source))
+    return crc32(compiled, crc32(this.#source, crc32(makerBuild)))
   }
 }

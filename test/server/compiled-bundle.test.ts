@@ -42,6 +42,7 @@ t.test('the first start keeps compiled code, the next one takes it', async (t) =
   const first = start()
   t.equal(first.isWarm, false)
   t.equal(cached().length, 1)
+  t.match(cached()[0], process.version, 'V8 alone would take what another Node compiled, and crash')
   const second = start()
   t.equal(second.isWarm, true)
   t.equal(second.exported.word, 'first')
