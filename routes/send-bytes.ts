@@ -15,7 +15,8 @@ const acceptsGzip = (request: FastifyRequest): boolean =>
 
 /**
  * Bytes need nothing of what Fastify's send looks after; over HTTP/2 it cuts them into frames. What one turn answers goes
- * out at its end: a client that is woken up finds several answers, where it would have to be woken for each.
+ * out at its end: a client that is woken up finds several answers, where it would have to be woken for each. Not what
+ * fills the socket: Node stops reading from one that is full, and its parser fails with what then comes (HPE_PAUSED).
  */
 const writeBytes = (request: FastifyRequest, reply: FastifyReply, bytes: Buffer): void => {
   if (request.raw.httpVersionMajor === 2) {
@@ -23,7 +24,8 @@ const writeBytes = (request: FastifyRequest, reply: FastifyReply, bytes: Buffer)
     return
   }
   const { raw } = writeHead(reply, bytes.length)
-  setImmediate(() => raw.end(bytes))
+  if (bytes.length < limits.answerHeldBytesMax) setImmediate(() => raw.end(bytes))
+  else raw.end(bytes)
 }
 
 /** From here on the answer is ours to write. */

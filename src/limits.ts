@@ -85,6 +85,8 @@ export const limits = {
   gzipBytesMin: 128 * 1024,
   /** How long one answer is worked on before others have their turn. */
   turnMsMax: 5,
+  /** Larger answers do not wait for the end of their turn: below the 16 KiB at which Node takes a socket for full. */
+  answerHeldBytesMax: 8 * 1024,
   /** A list is put together and sent in buffers of this size. */
   listSegmentBytes: 256 * 1024,
   /** Such buffers that are kept for the next lists when none is under way. */

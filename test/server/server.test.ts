@@ -1,10 +1,12 @@
 /** Servers as an embedder sees them: several at once, closed without a trace, the same again after a restart. */
 import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import net from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { systemClock } from '#api/clock.js'
 import { discovery } from '#openapi/schemas.js'
@@ -73,6 +75,35 @@ t.test(
       t.equal(statSync(path.join(pki, file)).mode & 0o777, 0o600, file)
   },
 )
+
+/** In a thread of its own, so that a request follows as soon as the answer before it has come. */
+const sender = `
+  const { workerData: { url, token }, parentPort } = require('node:worker_threads')
+  const https = require('node:https')
+  const agent = new https.Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false })
+  const headers = { authorization: 'Bearer ' + token, 'content-type': 'application/json' }
+  const post = (n) => new Promise((resolve) => {
+    const body = JSON.stringify({ metadata: { name: 'large-' + n }, data: { text: 'x'.repeat(100_000) } })
+    const request = https.request(url, { agent, method: 'POST', headers }, (response) => {
+      response.resume().on('end', () => resolve(response.statusCode))
+    })
+    request.on('error', (error) => resolve(error.message)).end(body)
+  })
+  const outcomes = async () => {
+    const all = []
+    for (let n = 0; n < 30; n++) all.push(await post(n))
+    return all
+  }
+  outcomes().then((all) => parentPort.postMessage(all))`
+
+t.test('one connection takes large bodies and large answers, one after the other', async (t) => {
+  const server = await startServer(t)
+  const workerData = { url: server.url + configMaps, token: server.adminToken }
+  const worker = new Worker(sender, { eval: true, workerData })
+  const [outcomes] = await once(worker, 'message')
+  t.strictSame([...new Set(outcomes)], [201])
+  await worker.terminate()
+})
 
 t.test('close ends watches and answers what was accepted', async (t) => {
   const server = await createServer({ logLevel: 'silent' })
