@@ -20,6 +20,7 @@ import { webhookConverter } from './convert-by-webhook.js'
 import { customRows } from './custom-rows.js'
 import { type CustomResourceDefinition, cleanupFinalizer, isTrue } from './definition.js'
 import { withCondition } from './definition-kind.js'
+import { deleteObjects, removeFinalizer } from './finalize-definition.js'
 
 export interface LifecycleDeps {
   readonly table: ResourceTable
@@ -74,11 +75,10 @@ class Lifecycle {
     this.#signal = signal
   }
 
-  /** The server's own identity, as it stands in managedFields. */
-  context(subresource = '', namespace?: string): RequestContext {
+  readonly context = (namespace?: string): RequestContext => {
     const { clock, storeOf } = this.#deps
     const base = { now: clock.now(), caller: { signal: this.#signal }, stores: storeOf }
-    return { ...internalContext(base, namespace), subresource }
+    return internalContext(base, namespace)
   }
 
   async follow(after: number): Promise<void> {
@@ -219,7 +219,7 @@ class Lifecycle {
     const next = change(definition.status!)
     if (jsonEqual(next, definition.status)) return undefined
     const store = this.#deps.storeOf(definitions)!
-    const ctx = this.context('status')
+    const ctx = { ...this.context(), subresource: 'status' }
     const { stored } = await store.update(ctx, definition.metadata.name!, (current) => {
       const status = (current as CustomResourceDefinition).status!
       return { ...current!, status: change(status) } as KubeObject
@@ -248,10 +248,10 @@ class Lifecycle {
         'InstanceDeletionInProgress',
         'CustomResource deletion is in progress',
       )
-      await this.#deleteObjects(store)
+      await deleteObjects(store, this.context)
     }
     if (this.#signal.aborted) return
-    await this.#removeFinalizer(definition)
+    await removeFinalizer(this.#deps.storeOf(definitions)!, definition, this.context)
   }
 
   async #terminating(
@@ -267,50 +267,6 @@ class Lifecycle {
         this.#deps.clock.now(),
       ),
     }))
-  }
-
-  async #deleteObjects(store: Store): Promise<void> {
-    const selection = { prefix: `${store.definition.storagePrefix}/` }
-    const consistency = { kind: 'consistent' } as const
-    const list = () => store.list(this.context(), { selection, consistency, limit: 0 })
-    let page = await list()
-    for (const { object } of page.items)
-      await store
-        .delete(this.context('', object.metadata.namespace), object.metadata.name!, {})
-        .catch((error) => {
-          if (!(error instanceof ApiError && error.code === 404)) throw error
-        })
-    page = await list()
-    if (page.items.length === 0) return
-    // Finalizers hold the rest: each deletion is worth another look.
-    const watch = store.watch(this.context(), {
-      selection,
-      after: page.revision,
-      signal: this.#signal,
-    })
-    for await (const batch of watch) {
-      if (!batch.events.some((event) => event.type === 'DELETED')) continue
-      if ((await list()).items.length === 0) return
-    }
-  }
-
-  async #removeFinalizer(definition: CustomResourceDefinition): Promise<void> {
-    const store = this.#deps.storeOf(definitions)!
-    const change = (current: KubeObject | undefined): KubeObject => {
-      const finalizers = (current!.metadata.finalizers ?? []).filter((f) => f !== cleanupFinalizer)
-      return { ...current!, metadata: { ...current!.metadata, finalizers } }
-    }
-    while (!this.#signal.aborted) {
-      try {
-        await store.update(this.context(), definition.metadata.name!, change, { strategy: 'none' })
-        return
-      } catch (error) {
-        if (!(error instanceof ApiError)) throw error
-        if (error.code === 404) return
-        // Somebody wrote in between: the finalizer is taken from what they wrote.
-        if (error.code !== 409) throw error
-      }
-    }
   }
 }
 
