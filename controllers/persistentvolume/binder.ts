@@ -21,7 +21,8 @@ import {
   newQueue,
   queueRun,
 } from '../controller.js'
-import { hostPathProvisioner, hostPathVolume } from './volume.js'
+import { deleteObject } from '../delete-object.js'
+import { deleterOf, hostPathProvisioner, hostPathVolume } from './volume.js'
 
 const component = 'persistentvolume-controller'
 
@@ -34,9 +35,10 @@ const setVolumePhase = async (
   context: ControllerContext,
   volume: Volume,
   phase: string,
+  message?: string,
 ): Promise<Volume> => {
-  if (volume.status?.phase === phase) return volume
-  const status = { ...volume.status, phase }
+  if (volume.status?.phase === phase && volume.status.message === message) return volume
+  const status = { ...volume.status, phase, message }
   const next = await context.client.update(
     resources.persistentVolumes,
     { ...volume, status },
@@ -184,14 +186,20 @@ const syncVolume = async (context: ControllerContext, name: string): Promise<voi
   }
   const claim = claimsOf(context).store.get(`${claimRef.namespace}/${claimRef.name}`)
   if (claim?.metadata.uid === claimRef.uid) return
-  await setVolumePhase(context, volume, 'Released')
-  if (volume.spec.persistentVolumeReclaimPolicy !== 'Delete') return
+  if (volume.status?.phase !== 'Failed') await setVolumePhase(context, volume, 'Released')
+  if (volume.spec.persistentVolumeReclaimPolicy === 'Delete') await reclaim(context, volume)
+}
+
+/** Deletes a released volume, if that is for us to do. */
+const reclaim = async (context: ControllerContext, volume: Volume): Promise<void> => {
   if (volume.metadata.deletionTimestamp !== undefined) return
-  await context.client.delete(
-    resources.persistentVolumes,
-    { name },
-    { preconditions: { uid: volume.metadata.uid } },
-  )
+  const deleter = deleterOf(volume)
+  if (deleter === 'binder') await deleteObject(context, resources.persistentVolumes, volume)
+  else if (deleter !== 'driver' && volume.status?.phase !== 'Failed') {
+    await setVolumePhase(context, volume, 'Failed', deleter.problem)
+    const recorder = context.recorder(component)
+    recorder.event(volume, 'Warning', 'VolumeFailedDelete', deleter.problem)
+  }
 }
 
 export const persistentVolumeBinderController: Controller = {

@@ -11,6 +11,32 @@ import {
 /** The class that they are made for. */
 export const hostPathProvisioner = 'kubelevel.io/host-path'
 
+const provisionedBy = 'pv.kubernetes.io/provisioned-by'
+
+/**
+ * Who deletes the volume when its claim is gone: the binder, the driver that made it (whose data would else be lost
+ * sight of), or nobody, and why. Upstream: findDeletablePlugin.
+ */
+export const deleterOf = ({
+  metadata,
+  spec,
+}: Volume): 'binder' | 'driver' | { problem: string } => {
+  const provisioner = metadata.annotations?.[provisionedBy]
+  if (provisioner === hostPathProvisioner) return 'binder'
+  if (provisioner && !provisioner.startsWith('kubernetes.io/')) return 'driver'
+  if (spec.csi !== undefined) return 'driver'
+  if (spec.hostPath === undefined)
+    return {
+      problem: `error getting deleter volume plugin for volume "${metadata.name}": no volume plugin matched`,
+    }
+  // Nobody wants to lose more than that by a mistake.
+  return /^\/tmp\/.+/.test(spec.hostPath.path)
+    ? 'binder'
+    : {
+        problem: `host_path deleter only supports /tmp/.+ but received provided ${spec.hostPath.path}`,
+      }
+}
+
 /** A directory of its own for each claim, named so that a repeated try finds its first one. */
 export const hostPathVolume = (
   claim: Claim,
@@ -22,7 +48,7 @@ export const hostPathVolume = (
     metadata: {
       name,
       annotations: {
-        'pv.kubernetes.io/provisioned-by': storageClass.provisioner,
+        [provisionedBy]: storageClass.provisioner,
         [boundByController]: 'yes',
       },
     },
