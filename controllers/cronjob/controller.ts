@@ -115,10 +115,18 @@ class CronSync {
       }
       return job !== undefined && !isFinished(job)
     })
-    // One that was made just before we were killed is not listed yet.
     const listed = new Set(active.map((entry) => entry.uid))
-    const forgotten = jobs.filter((j) => !isFinished(j) && !listed.has(j.metadata.uid))
+    const unlisted = jobs.filter((j) => !isFinished(j) && !listed.has(j.metadata.uid))
+    // One that was made just before we were killed is not listed yet.
+    const forgotten = unlisted.filter((job) => this.#isOwnName(job.metadata.name!))
     this.#status.active = [...active, ...forgotten.map(referenceTo)]
+    for (const { metadata } of unlisted)
+      if (!this.#isOwnName(metadata.name!))
+        this.#event(
+          'Warning',
+          'UnexpectedJob',
+          `Saw a job that the controller did not create or forgot: ${metadata.name}`,
+        )
     const done = jobs
       .map((job) => (conditionIn(job, 'Complete') ? job.status.completionTime : undefined))
       .filter((time) => time !== undefined)
@@ -126,6 +134,11 @@ class CronSync {
       .at(-1)
     if (done !== undefined && done > (this.#status.lastSuccessfulTime ?? ''))
       this.#status.lastSuccessfulTime = done
+  }
+
+  #isOwnName(job: string): boolean {
+    const { name } = this.#cron.metadata
+    return job.startsWith(`${name}-`) && /^\d+$/.test(job.slice(name!.length + 1))
   }
 
   async #tidyHistory(jobs: readonly Job[]): Promise<void> {

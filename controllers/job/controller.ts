@@ -36,7 +36,7 @@ import {
   trackingFinalizer,
 } from './job.js'
 import { type Accounting, account, countReleased, type NewIndex, planPods } from './reconcile.js'
-import { jobStatus, withTarget } from './status.js'
+import { jobStatus, runningCounts, withTarget } from './status.js'
 
 const component = 'job-controller'
 const builtInManager = 'kubernetes.io/job-controller'
@@ -136,6 +136,7 @@ class JobSync {
   async run(): Promise<{ afterMs: number } | undefined> {
     if (this.#job.metadata.deletionTimestamp !== undefined || isFinished(this.#job)) {
       await inParallel(this.#pods().filter(isTracked), (pod) => release(this.#context, pod))
+      if (!isFinished(this.#job)) await this.#write(runningCounts(this.#job, this.#pods()))
       return undefined
     }
     await claimOwned(this.#context, this.#job, {

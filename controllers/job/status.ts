@@ -76,6 +76,18 @@ export const jobStatus = (
   }
 }
 
+/** The status of a Job that is deleted: nothing is counted or decided any more, but it tells what still runs. */
+export const runningCounts = ({ status = {} }: Job, pods: readonly Pod[]): JobStatus => {
+  const { active: _before, ...rest } = status
+  const active = pods.filter(isActive)
+  return {
+    ...(active.length > 0 ? { active: active.length } : {}),
+    ...rest,
+    ready: active.filter(isPodReady).length,
+    terminating: pods.filter(isEnding).length,
+  }
+}
+
 const isEmpty = (lists: JobStatus['uncountedTerminatedPods']): boolean =>
   (lists?.succeeded?.length ?? 0) + (lists?.failed?.length ?? 0) === 0
 const suspended = {
