@@ -6,7 +6,12 @@ import { type ApiError, failure, methodNotAllowed, pathNotFound } from '#api/err
 import type { JsonObject } from '#api/object.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { formatYaml } from '#registry/yaml.js'
-import { fitsRoute, notAcceptable as notAcceptableRoute, parseAccept } from './accept.js'
+import {
+  type Clause,
+  fitsRoute,
+  notAcceptable as notAcceptableRoute,
+  parseAccept,
+} from './accept.js'
 import {
   aggregatedList,
   coreVersions,
@@ -17,7 +22,7 @@ import {
   resourceList,
 } from './discovery-documents.js'
 import { sendNotFound } from './not-found.js'
-import { metaInProtobuf } from './protobuf.js'
+import { inProtobuf, metaInProtobuf } from './protobuf.js'
 import type { RemoteSource } from './remote-versions.js'
 import { jsonFor } from './respond.js'
 
@@ -49,18 +54,22 @@ const notAcceptable = (): ApiError =>
 
 const aggregatedAs = 'APIGroupDiscoveryList'
 
-/** The first form in the Accept header that there is. */
+const isAggregated = ({ parameters }: Clause): boolean =>
+  parameters.get('as') === aggregatedAs &&
+  parameters.get('g') === 'apidiscovery.k8s.io' &&
+  parameters.get('v') === 'v2'
+
+const isPlain = ({ parameters }: Clause): boolean =>
+  ['as', 'g', 'v'].every((name) => parameters.get(name) === undefined)
+
+/** The form of the first clause of the Accept header that is `wanted`. */
 const negotiate = (
   request: FastifyRequest,
-  hasAggregated: boolean,
-): Form | 'aggregated' | undefined => {
-  for (const { type, parameters } of parseAccept(request.headers.accept)) {
-    const form = formOf(type)
-    if (form === undefined) continue
-    const [kind, group, version] = ['as', 'g', 'v'].map((name) => parameters.get(name))
-    if (kind === undefined && group === undefined && version === undefined) return form
-    const asked = group === 'apidiscovery.k8s.io' && version === 'v2'
-    if (hasAggregated && form === 'json' && asked && kind === aggregatedAs) return 'aggregated'
+  wanted: (clause: Clause) => boolean = isPlain,
+): Form | undefined => {
+  for (const clause of parseAccept(request.headers.accept)) {
+    const form = formOf(clause.type)
+    if (form !== undefined && wanted(clause)) return form
   }
   return undefined
 }
@@ -77,8 +86,14 @@ const send = async (
 }
 
 interface Aggregated {
-  bytes: Buffer
-  etag: string
+  readonly document: JsonObject
+  readonly bytes: Buffer
+  readonly etag: string
+}
+
+const bytesOf = ({ document, bytes }: Aggregated, form: Form): Buffer => {
+  if (form === 'json') return bytes
+  return form === 'yaml' ? Buffer.from(formatYaml(document)) : inProtobuf(document)
 }
 
 /** Everything that is derived from the rows: made at first use, forgotten when a row comes or goes. */
@@ -109,9 +124,10 @@ class Documents {
     const made = this.#aggregated.get(root)
     if (made !== undefined) return made
     const groups = this.groups.filter(({ group }) => (group === '') === (root === 'api'))
-    const bytes = Buffer.from(`${JSON.stringify(aggregatedList(groups))}\n`)
+    const list = aggregatedList(groups)
+    const bytes = Buffer.from(`${JSON.stringify(list)}\n`)
     const etag = `"${createHash('sha512').update(bytes).digest('hex').toUpperCase()}"`
-    const document = { bytes, etag }
+    const document = { document: list, bytes, etag }
     this.#aggregated.set(root, document)
     return document
   }
@@ -120,13 +136,14 @@ class Documents {
 const sendAggregated = (
   request: FastifyRequest,
   reply: FastifyReply,
-  { bytes, etag }: Aggregated,
+  { found, form }: { found: Aggregated; form: Form },
 ): FastifyReply => {
+  const { etag } = found
   reply.header('etag', etag).header('vary', 'Accept').header('cache-control', 'public')
   if (request.headers['if-none-match'] === etag) return reply.code(304).send()
   return reply
-    .header('content-type', `application/json;g=apidiscovery.k8s.io;v=v2;as=${aggregatedAs}`)
-    .send(bytes)
+    .header('content-type', `${contentTypes[form]};g=apidiscovery.k8s.io;v=v2;as=${aggregatedAs}`)
+    .send(bytesOf(found, form))
 }
 
 type Params = { group: string; version: string }
@@ -151,18 +168,24 @@ export const installDiscovery = (
     (name: 'api' | 'apis', legacy: (request: FastifyRequest) => JsonObject) =>
     async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
       if (name === 'api') checkRoute(request)
-      const form = negotiate(request, true)
+      // Wherever it stands in the header, the aggregated document is preferred.
+      const aggregated = negotiate(request, isAggregated)
+      if (aggregated !== undefined)
+        return sendAggregated(request, reply, {
+          found: documents.aggregated(name),
+          form: aggregated,
+        })
+      const form = negotiate(request)
       if (form === undefined) throw notAcceptable()
-      if (form === 'aggregated') return sendAggregated(request, reply, documents.aggregated(name))
       return send(reply, form, legacy(request))
     }
 
   const group = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const found = documents.named((request.params as Params).group)
     if (found === undefined || found.group === '') return sendNotFound(reply)
-    const form = negotiate(request, false)
+    const form = negotiate(request)
     if (form === undefined) throw notAcceptable()
-    return send(reply, form as Form, groupDocument(found))
+    return send(reply, form, groupDocument(found))
   }
 
   const version = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
@@ -177,9 +200,9 @@ export const installDiscovery = (
       throw pathNotFound()
     }
     if (rows.some((row) => !row.isCustom)) checkRoute(request)
-    const form = negotiate(request, false)
+    const form = negotiate(request)
     if (form === undefined) throw notAcceptable()
-    return send(reply, form as Form, resourceList({ group: name, version: wanted }, rows))
+    return send(reply, form, resourceList({ group: name, version: wanted }, rows))
   }
 
   const routes: [

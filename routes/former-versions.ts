@@ -5,6 +5,8 @@ const byGroup: Readonly<Record<string, readonly string[]>> = {
   batch: ['v1beta1'],
   policy: ['v1beta1'],
   'admissionregistration.k8s.io': ['v1alpha1', 'v1beta1'],
+  'authentication.k8s.io': ['v1alpha1', 'v1beta1'],
+  'authorization.k8s.io': ['v1beta1'],
   'certificates.k8s.io': ['v1alpha1', 'v1beta1'],
   'coordination.k8s.io': ['v1beta1'],
   'discovery.k8s.io': ['v1beta1'],

@@ -77,7 +77,7 @@ const fallback: Negotiated = {
 
 const indented: Negotiated = { ...fallback, pretty: true }
 
-const notAcceptable = (accepted: readonly string[]) =>
+export const notAcceptable = (accepted: readonly string[]) =>
   failure({
     code: 406,
     reason: 'NotAcceptable',

@@ -164,6 +164,13 @@ const acceptedForm = (
   return undefined
 }
 
+/** Whether one of the tags that the client has is this one; weak tags count, as Go's ServeContent has it. */
+const isKnown = (request: FastifyRequest, etag: string): boolean =>
+  (request.headers['if-none-match'] ?? '')
+    .split(',')
+    .map((tag) => tag.trim().replace(/^W\//, ''))
+    .some((tag) => tag === '*' || tag === etag)
+
 const sendDocument = async (
   request: FastifyRequest,
   reply: FastifyReply,
@@ -171,7 +178,7 @@ const sendDocument = async (
   { packs }: { packs: boolean },
 ): Promise<FastifyReply> => {
   reply.header('etag', document.etag)
-  if (request.headers['if-none-match'] === document.etag) return reply.code(304).send()
+  if (isKnown(request, document.etag)) return reply.code(304).send()
   reply.header('content-type', document.contentType)
   if (!packs || !/\bgzip\b/.test(String(request.headers['accept-encoding'] ?? '')))
     return reply.send(document.bytes)
@@ -215,10 +222,11 @@ export const installOpenApi = (app: FastifyInstance, options: OpenApiOptions): v
     reply.header('vary', 'Accept')
     if (acceptedForm(request) === undefined) return reply.code(406).send()
     const asked = new URLSearchParams(request.raw.url?.split('?')[1] ?? '').get('hash')
-    if (asked !== null && asked !== hash)
+    reply.header('content-type', json)
+    if (asked && asked !== hash)
       return reply.code(301).header('location', `/openapi/v3/${name}?hash=${hash}`).send()
     // Under its hash a document never changes.
-    if (asked !== null) reply.header('cache-control', 'public, immutable')
+    if (asked) reply.header('cache-control', 'public, immutable')
     return sendDocument(request, reply, await documents.v3(name, hash), { packs: false })
   })
 }

@@ -1,6 +1,7 @@
 /** The OpenID documents with which others check ServiceAccount tokens. */
 import type { KeyObject } from 'node:crypto'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
+import { methodNotAllowed } from '#api/errors.js'
 import { fitsRoute, notAcceptable } from './accept.js'
 
 export interface TokenIssuer {
@@ -16,7 +17,16 @@ export const installOpenId = (
   issuer: TokenIssuer,
   url: () => string,
 ): void => {
-  app.get('/.well-known/openid-configuration', (request, reply) => {
+  // Go-restful's routes: other methods are refused, a slash at the end is none.
+  const serve = (path: string, handler: RouteHandlerMethod): void => {
+    const onlyGet: RouteHandlerMethod = function (request, reply) {
+      if (request.method !== 'GET') throw methodNotAllowed()
+      return handler.call(this, request, reply)
+    }
+    app.all(path, onlyGet)
+    app.all(`${path}/`, onlyGet)
+  }
+  serve('/.well-known/openid-configuration', (request, reply) => {
     const produced = ['application/json']
     if (!fitsRoute(request.headers.accept, produced)) throw notAcceptable(produced)
     const document = {
@@ -33,7 +43,7 @@ export const installOpenId = (
       .header('cache-control', 'public, max-age=3600')
       .send(Buffer.from(JSON.stringify(document)))
   })
-  app.get('/openid/v1/jwks', (request, reply) => {
+  serve('/openid/v1/jwks', (request, reply) => {
     if (!fitsRoute(request.headers.accept, [keySetType])) throw notAcceptable([keySetType])
     const keys = issuer.verifyingKeys.map(({ id, key, algorithm }) => ({
       use: 'sig',

@@ -27,6 +27,8 @@ const findKey = (apiVersion: string, kind: string): string => {
   if (kind === 'Status') return 'meta.Status'
   if (group === metaGroup)
     return version === 'v1beta1' && kind.endsWith('List') ? formerList : `meta.${kind}`
+  // Discovery is in no schema: it is no resource.
+  if (group === 'apidiscovery.k8s.io') return `apidiscovery.${version}.${kind}`
   const name = schemaNameOfKind({ group, version, kind })
   if (name === undefined) throw new Error(`${apiVersion} ${kind} has no protobuf`)
   return goTypeName(name)

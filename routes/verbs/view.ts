@@ -26,7 +26,7 @@ export const definitionOfBody = ({ definition, view }: Target): ResourceDefiniti
       ...definition,
       gvk: kind,
       schemaName: schemaNameOfKind(kind),
-      strategy: {},
+      strategy: view.default === undefined ? {} : { default: view.default },
       isCustom: false,
     }
     bodyDefinitions.set(view, body)

@@ -166,12 +166,18 @@ const nodeClaim = async (
   }
 }
 
+const defaultExpirationSeconds = 3600
+
 /** `POST …/serviceaccounts/x/token`. */
 export const tokenSubresource = (
   tokens: ServiceAccountTokens,
-): Pick<Subresource, 'name' | 'style' | 'create'> => ({
+): Pick<Subresource, 'name' | 'style' | 'create' | 'default'> => ({
   name: 'token',
   style: 'create',
+  default: (body) => {
+    body.spec ??= {}
+    body.spec.expirationSeconds ??= defaultExpirationSeconds
+  },
   create: async ({ name, body, store }, ctx) => {
     checkTarget(body.metadata, { name, namespace: ctx.namespace ?? '' })
     const account = (await store.get(ctx, name)).object
@@ -187,22 +193,17 @@ export const tokenSubresource = (
       expirationSeconds?: number
       boundObjectRef?: BoundObject | null
     }
-    const expirationSeconds = spec.expirationSeconds ?? 3600
+    const expirationSeconds = spec.expirationSeconds ?? defaultExpirationSeconds
     checkExpiration(expirationSeconds)
     const audiences = spec.audiences?.length ? spec.audiences : [...tokens.audiences]
     const bound = await boundClaim(spec.boundObjectRef, account, ctx)
     const { namespace, uid } = account.metadata
-    const token = ctx.dryRun
-      ? ''
-      : await tokens.issue({
-          claims: {
-            namespace: namespace!,
-            serviceaccount: { name, uid: uid! },
-            ...bound,
-          },
-          audiences,
-          expiresInSeconds: expirationSeconds,
-        })
+    // Nothing is stored, so that a dry run is none.
+    const token = await tokens.issue({
+      claims: { namespace: namespace!, serviceaccount: { name, uid: uid! }, ...bound },
+      audiences,
+      expiresInSeconds: expirationSeconds,
+    })
     const object: JsonObject = {
       kind: 'TokenRequest',
       apiVersion: `${group}/v1`,

@@ -160,6 +160,8 @@ export interface Subresource {
   write?(parent: KubeObject, next: KubeObject, ctx: RequestContext): KubeObject
   /** view: errors of the new parent. */
   validateUpdate?(next: KubeObject, previous: KubeObject, ctx: RequestContext): FieldError[]
+  /** Defaults of the body, written when it was decoded. */
+  default?(body: KubeObject): void
   /** create: does it. `store` is the parent's. */
   create?(
     request: { name: string; body: KubeObject; store: Store },

@@ -38,16 +38,17 @@ const resourceErrors = (path: string, resources: string[]): FieldError[] => {
   const errors: FieldError[] = []
   const anySubresourceOf = new Set<string>()
   const anyResourceWith = new Set<string>()
+  let hasPlain = false
   for (const [i, text] of resources.entries()) {
     const at = index(path, i)
     if (text === '') {
       errors.push(required(at))
       continue
     }
-    if (text === '*/*' && resources.length > 1)
-      errors.push(invalid(path, resources, "if '*/*' is present, must not specify other resources"))
     const slash = text.indexOf('/')
-    if (slash < 0 || text === '*/*') continue
+    // The last one without a subresource decides, as upstream overwrites what it saw.
+    if (slash < 0) hasPlain = text !== '*'
+    if (slash < 0) continue
     const [resource, subresource] = [text.slice(0, slash), text.slice(slash + 1)]
     if (anySubresourceOf.has(resource))
       errors.push(invalid(at, text, `if '${resource}/*' is present, must not specify ${text}`))
@@ -56,6 +57,11 @@ const resourceErrors = (path: string, resources: string[]): FieldError[] => {
     if (subresource === '*') anySubresourceOf.add(resource)
     if (resource === '*') anyResourceWith.add(subresource)
   }
+  const refuse = (why: string) => errors.push(invalid(path, resources, why))
+  if (resources.length > 1 && resources.includes('*/*'))
+    refuse("if '*/*' is present, must not specify other resources")
+  if (resources.includes('*') && hasPlain)
+    refuse("if '*' is present, must not specify other resources without subresources")
   return errors
 }
 

@@ -1,4 +1,12 @@
-import { child, type FieldError, index, invalid, notSupported, required } from '#api/field-error.js'
+import {
+  child,
+  duplicate,
+  type FieldError,
+  index,
+  invalid,
+  notSupported,
+  required,
+} from '#api/field-error.js'
 import { isQualifiedName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { type PolicyNames, results } from '#cel/policy-environment.js'
@@ -43,8 +51,9 @@ const validationErrors = (validation: Validation, path: string, names: PolicyNam
 
 const annotationErrors = ({ metadata, spec }: KubeObject, names: PolicyNames): FieldError[] =>
   ((spec.auditAnnotations ?? []) as { key?: string; valueExpression?: string }[]).flatMap(
-    ({ key = '', valueExpression = '' }, i) => {
+    ({ key = '', valueExpression = '' }, i, all) => {
       const at = index('spec.auditAnnotations', i)
+      const isSecond = all.findIndex((one) => (one.key ?? '') === key) < i
       const full = `${metadata.name ?? ''}/${key}`
       return [
         ...isQualifiedName(full).map((m) => invalid(child(at, 'key'), full, m)),
@@ -58,6 +67,7 @@ const annotationErrors = ({ metadata, spec }: KubeObject, names: PolicyNames): F
           results.textOrNull,
           valueExpression,
         ),
+        ...(isSecond ? [duplicate(child(at, 'key'), key)] : []),
       ]
     },
   )
