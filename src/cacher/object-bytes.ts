@@ -69,6 +69,8 @@ interface Place {
 const places = new WeakMap<object, Place>()
 /** Shorter texts are made as fast as they are found. */
 const placedLengthMin = 256
+/** A long text is written by itself: put together with others it would be copied once more. */
+const aloneLengthMin = 8 * 1024
 
 /** `text` is the beginning of the JSON, up to where its other fields follow. */
 const encodeParts = (text: string, parts: Readonly<Record<string, unknown>>): Buffer => {
@@ -82,10 +84,11 @@ const encodeParts = (text: string, parts: Readonly<Record<string, unknown>>): Bu
     open += `,${stringify(field)}:`
     const start = length + open.length
     const place = typeof part === 'object' && part !== null ? places.get(part) : undefined
-    if (place === undefined) open += stringify(part)
+    const piece = place ?? stringify(part)
+    if (typeof piece === 'string' && piece.length < aloneLengthMin) open += piece
     else {
-      pieces.push(open, place)
-      length = start + place.end - place.start
+      pieces.push(open, piece)
+      length = start + (typeof piece === 'string' ? piece.length : piece.end - piece.start)
       open = ''
     }
     const end = length + open.length
