@@ -7,10 +7,10 @@ import { limits } from '#limits'
 import { goTypeName, schemaNameOfKind } from '#openapi/schemas.js'
 import {
   encodeField,
-  encodeWatchFrame,
   inEnvelope,
   listFrame,
   type TypeMeta,
+  watchFrame,
 } from '#registry/encode/protobuf.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { ListBody, wholeItems } from './list-body.js'
@@ -59,8 +59,10 @@ export const inProtobuf = (value: unknown): Buffer =>
 /** A type of meta/v1 that the server answers with. */
 export const metaInProtobuf = (value: JsonObject): Buffer => encode(`meta.${value.kind}`, value)
 
-export const frameInProtobuf = (type: string, object: unknown): Buffer =>
-  encodeWatchFrame(type, inProtobuf(object))
+export const frameInProtobuf = (type: string, object: unknown): Buffer => {
+  const value = object as JsonObject
+  return Buffer.concat(watchFrame(type, typeOf(value), encodeField(keyOf(value), value)))
+}
 
 const fieldOf = (definition: ResourceDefinition, stored: StoredObject): Buffer =>
   madeOnce(stored, `protobuf ${formatGroupVersion(definition.gvk)}`, () => {
@@ -76,11 +78,12 @@ const typeOfStored = ({ gvk }: ResourceDefinition, kind = gvk.kind): TypeMeta =>
 export const storedInProtobuf = (definition: ResourceDefinition, stored: StoredObject): Buffer =>
   inEnvelope(typeOfStored(definition), fieldOf(definition, stored))
 
+/** The frame in pieces, so that what is kept is copied once. */
 export const storedFrameInProtobuf = (
   type: string,
   definition: ResourceDefinition,
   stored: StoredObject,
-): Buffer => encodeWatchFrame(type, storedInProtobuf(definition, stored))
+): readonly Buffer[] => watchFrame(type, typeOfStored(definition), fieldOf(definition, stored))
 
 /** Others have their turn while the items are made; who reads the list again finds them. */
 export const listInProtobuf = async (

@@ -76,9 +76,9 @@ export const limits = {
   /** Label keys of one resource that are indexed; they are chosen by clients, the rest is scanned. */
   labelIndexesMax: 32,
   /** Bytes of objects in one batch of a watch, so that a watcher that catches up does not hold the process. */
-  watchBatchBytesMax: 512 * 1024,
-  /** Bytes waiting in the socket of a client that does not read; beyond it a list makes no more and a watcher's cursor stands still. */
-  clientSocketBytesMax: 1024 * 1024,
+  watchBatchBytesMax: 256 * 1024,
+  /** Bytes waiting in the socket of a client that does not read; beyond it a watcher's cursor stands still. */
+  clientSocketBytesMax: 256 * 1024,
   /** Wait for a resourceVersion from the future before "Too large resource version"; upstream waits 3 s. */
   futureRevisionWaitMs: 3_000,
   /** Answers larger than this are compressed for who accepts gzip; upstream's defaultGzipThresholdBytes. */

@@ -87,14 +87,22 @@ export class FrameMaker {
     // The first row of a Table brings its header, and ages differ from second to second: rows are not shared.
     if (convert === 'Table')
       return this.#wrap(event.type, this.#table(viewOf(this.#target.definition, event.stored)))
-    return frameOf(event, this.#form, () => {
-      if (convert !== undefined)
-        return this.#wrap(event.type, this.#partial(viewOf(this.#target.definition, event.stored)))
-      if (this.#inProtobuf)
-        return this.#frame(storedFrameInProtobuf(event.type, this.#target.definition, event.stored))
-      const line = bytesOf(this.#target.definition, event.stored)
-      return this.#frame(frameStarts[event.type]!, line.subarray(0, -1), frameEnd)
-    })
+    return frameOf(event, this.#form, () => this.#frame(this.#piecesOf(event)))
+  }
+
+  #piecesOf({ type, stored }: ObjectEvent): readonly Buffer[] {
+    const { definition } = this.#target
+    if (this.#options.negotiated.convert !== undefined)
+      return [this.#bytes(type, this.#partial(viewOf(definition, stored)))]
+    if (this.#inProtobuf) return storedFrameInProtobuf(type, definition, stored)
+    return [frameStarts[type]!, bytesOf(definition, stored).subarray(0, -1), frameEnd]
+  }
+
+  /** Of events that no other watcher is shown nothing is kept. */
+  initialEvents(events: readonly ObjectEvent[]): Buffer {
+    return this.#options.negotiated.convert === 'Table'
+      ? this.events(events)
+      : this.#frame(events.flatMap((event) => this.#piecesOf(event)))
   }
 
   events(events: readonly ObjectEvent[]): Buffer {
@@ -128,11 +136,16 @@ export class FrameMaker {
   }
 
   #wrap(type: string, object: unknown): Buffer {
-    if (this.#inProtobuf) return this.#frame(frameInProtobuf(type, object))
-    return this.#frame(Buffer.from(`{"type":"${type}","object":${stringify(object)}}\n`))
+    return this.#frame([this.#bytes(type, object)])
   }
 
-  #frame(...pieces: readonly Buffer[]): Buffer {
+  #bytes(type: string, object: unknown): Buffer {
+    return this.#inProtobuf
+      ? frameInProtobuf(type, object)
+      : Buffer.from(`{"type":"${type}","object":${stringify(object)}}\n`)
+  }
+
+  #frame(pieces: readonly Buffer[]): Buffer {
     return assemble(pieces, this.#options.asChunks)
   }
 

@@ -68,7 +68,9 @@ const writeBatch = (
   batch: ObjectEventBatch,
   bookmarks: boolean,
 ): void => {
-  const parts = batch.events.length === 0 ? [] : [maker.events(batch.events)]
+  const { events, isInitial } = batch
+  const parts = []
+  if (events.length > 0) parts.push(isInitial ? maker.initialEvents(events) : maker.events(events))
   const isEnd = batch.initialEventsEnd === true
   if (bookmarks && (isEnd || batch.events.length === 0))
     parts.push(maker.bookmark(batch.revision, isEnd))

@@ -39,6 +39,8 @@ export interface ObjectEvent {
 export interface ObjectEventBatch {
   readonly revision: number
   readonly events: readonly ObjectEvent[]
+  /** Made for one watcher: no other is shown these very events. */
+  readonly isInitial?: boolean
   /** The initial events of sendInitialEvents end with this batch. */
   readonly initialEventsEnd?: boolean
 }

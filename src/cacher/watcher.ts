@@ -188,7 +188,7 @@ export class Watcher implements AsyncIterableIterator<ObjectEventBatch>, Waiter 
       events.push(event('ADDED', version, version.revision))
     }
     this.#initial = initial.slice(taken)
-    if (events.length > 0) return { revision: this.#cursor, events }
+    if (events.length > 0) return { revision: this.#cursor, events, isInitial: true }
     this.#initial = undefined
     return this.#options.sendInitialEvents === true
       ? { revision: this.#cursor, events, initialEventsEnd: true }

@@ -241,11 +241,6 @@ const writeOpening = (writer: ProtobufWriter, { apiVersion, kind }: TypeMeta): v
   writer.bytes(magic)
 }
 
-const writeEnd = (writer: ProtobufWriter): void => {
-  writer.textField(4, '')
-  writer.textField(3, '')
-}
-
 /**
  * An object as field 2 of a message, which it is twice: of its envelope, and of the list that it is an item of. `key` is
  * its type in go-fields.json.
@@ -257,10 +252,15 @@ export const encodeField = (key: string, value: JsonObject): Buffer =>
     writer.delimit(2, mark)
   })
 
+const envelopeEnd = made((writer) => {
+  writer.textField(4, '')
+  writer.textField(3, '')
+})
+
 /** What `encodeField` made in its envelope, runtime.Unknown after four magic bytes. */
 export const inEnvelope = (type: TypeMeta, field: Buffer): Buffer =>
   made((writer) => {
-    writeEnd(writer)
+    writer.bytes(envelopeEnd)
     writer.bytes(field)
     writeOpening(writer, type)
   })
@@ -272,26 +272,37 @@ export const listFrame = (
   itemsLength: number,
 ): [head: Buffer, end: Buffer] => [
   made((writer) => {
-    const mark = writer.mark
     contentWriter('meta.ListMeta')(writer, metadata)
-    writer.delimit(1, mark)
-    writer.varint(writer.mark - mark + itemsLength)
+    writer.delimit(1, 0)
+    writer.varint(writer.mark + itemsLength)
     writer.tag(2, wireType.delimited)
     writeOpening(writer, type)
   }),
-  made(writeEnd),
+  envelopeEnd,
 ]
 
 const lengthBytes = 4
 
-/** One frame of a watch: its length in four bytes, then a WatchEvent without envelope around an object with one. */
-export const encodeWatchFrame = (eventType: string, envelope: Buffer): Buffer =>
-  made((writer) => {
-    writer.bytes(envelope)
-    writer.delimit(1, 0)
-    writer.delimit(2, 0)
+/**
+ * The pieces of one frame of a watch: its length in four bytes, then a WatchEvent without envelope around an object with
+ * one, which is what `encodeField` made.
+ */
+export const watchFrame = (
+  eventType: string,
+  type: TypeMeta,
+  field: Buffer,
+): [head: Buffer, field: Buffer, end: Buffer] => {
+  const behind = field.length + envelopeEnd.length
+  const head = made((writer) => {
+    writeOpening(writer, type)
+    for (const number of [1, 2]) {
+      writer.varint(writer.mark + behind)
+      writer.tag(number, wireType.delimited)
+    }
     writer.textField(1, eventType)
     const length = Buffer.alloc(lengthBytes)
-    length.writeUInt32BE(writer.mark)
+    length.writeUInt32BE(writer.mark + behind)
     writer.bytes(length)
   })
+  return [head, field, envelopeEnd]
+}
