@@ -8,7 +8,12 @@
 import type { Clock } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
 import { limits } from '#limits'
-import { type EventBatch, type StorageDriver, StorageError } from '#storage/driver.js'
+import {
+  type EventBatch,
+  type KeyValue,
+  type StorageDriver,
+  StorageError,
+} from '#storage/driver.js'
 import { SortedMap } from '#storage/sorted-map.js'
 import { ObjectWriter, versionOf, watchDriver } from './direct-storage.js'
 import type { ObjectStorage, ObjectWatchOptions } from './object-storage.js'
@@ -65,6 +70,8 @@ export class WatchCache implements Cacher {
   readonly #resources = new Map<string, { cache: ResourceCache; storage: ObjectStorage }>()
   /** Objects of resources that nobody has asked for yet, by their first folder. */
   #loose = new Map<string, SortedMap<StoredVersion>>()
+  /** What was there when the store was opened, by the same folder, until somebody looks into it. */
+  #found = new Map<string, KeyValue[]>()
   /** Objects as they were encoded, until their event comes back. */
   readonly #encoded = new WeakMap<Buffer, KubeObject>()
   /** Rings in the order of their changes, with the time of each: what is too old or too much goes from the front. */
@@ -94,7 +101,12 @@ export class WatchCache implements Cacher {
   /** Before anyone asks for a resource. */
   async load(): Promise<void> {
     const { kvs, revision } = await this.driver.range({ prefix: this.#prefix })
-    for (const kv of kvs) this.#looseFor(kv.key).set(kv.key, versionOf(kv, this.sets))
+    for (const kv of kvs) {
+      const folder = this.#folderOf(kv.key)
+      const values = this.#found.get(folder)
+      if (values === undefined) this.#found.set(folder, [kv])
+      else values.push(kv)
+    }
     this.#moveTo(revision)
   }
 
@@ -113,17 +125,30 @@ export class WatchCache implements Cacher {
     return storage
   }
 
-  #looseFor(key: string): SortedMap<StoredVersion> {
-    const folder = key.slice(0, key.indexOf('/', this.#prefix.length) + 1)
+  #folderOf(key: string): string {
+    return key.slice(0, key.indexOf('/', this.#prefix.length) + 1)
+  }
+
+  #looseIn(folder: string): SortedMap<StoredVersion> {
     let objects = this.#loose.get(folder)
-    if (objects === undefined) this.#loose.set(folder, (objects = new SortedMap()))
+    if (objects === undefined) {
+      this.#loose.set(folder, (objects = new SortedMap()))
+      for (const kv of this.#found.get(folder) ?? []) objects.set(kv.key, versionOf(kv, this.sets))
+      this.#found.delete(folder)
+    }
     return objects
   }
 
+  #looseFor(key: string): SortedMap<StoredVersion> {
+    return this.#looseIn(this.#folderOf(key))
+  }
+
   #takeLoose(prefix: string): SortedMap<StoredVersion> {
-    const folder = this.#loose.get(prefix)
-    this.#loose.delete(prefix)
-    if (folder !== undefined) return folder
+    if (this.#loose.has(prefix) || this.#found.has(prefix)) {
+      const folder = this.#looseIn(prefix)
+      this.#loose.delete(prefix)
+      return folder
+    }
     const objects = new SortedMap<StoredVersion>()
     const around = this.#looseFor(prefix)
     around.scan(prefix, prefix, (version, key) => objects.set(key, version))
@@ -269,6 +294,7 @@ export class WatchCache implements Cacher {
     const range = await this.driver.range({ prefix: this.#prefix })
     for (const { cache } of this.#resources.values()) cache.reset(range.revision)
     this.#loose = new Map()
+    this.#found = new Map()
     this.#order = []
     this.#orderFirst = 0
     this.#ringBytes = 0
