@@ -57,6 +57,8 @@ const subjects: Readonly<Record<string, Subject>> = {
   },
 }
 
+const pageLength = 25
+
 /** Names and labels of what is selected come from the API server, which knows every selector. */
 const list = async (
   { kind, ref, measure }: Subject,
@@ -68,11 +70,17 @@ const list = async (
     ...(namespace === undefined ? {} : { namespace }),
     labelSelector: query.get('labelSelector') || undefined,
     fieldSelector: query.get('fieldSelector') || undefined,
-    resourceVersion: '0',
+    limit: pageLength,
     metadataOnly: true,
   }
-  const { items } = await deps.client.list(ref, selection)
-  const measured = items.flatMap((object) => measure(object, deps) ?? [])
+  const measured: Metrics[] = []
+  let next: string | undefined
+  do {
+    // In pages: all at once would be a megabyte of managed fields for 500 Pods, and 10 MB of memory for good.
+    const { items, metadata } = await deps.client.list(ref, { ...selection, continue: next })
+    measured.push(...items.flatMap((object) => measure(object, deps) ?? []))
+    next = metadata.continue
+  } while (next)
   return wantsTable(accept) ? tableOf(measured) : listOf(kind, measured)
 }
 

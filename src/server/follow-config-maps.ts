@@ -20,11 +20,16 @@ export const followKeptConfigMaps = async (
   const look = (name: string | undefined): void => {
     if (name !== undefined && names.has(name)) queue.add(name)
   }
+  // What is there at first has just been put right.
+  let isStarted = false
   const { done } = await followObjects(
     { ...deps, signal },
     { group: '', resource: 'configmaps' },
     {
-      replace: () => names.forEach(look),
+      replace: () => {
+        if (isStarted) names.forEach(look)
+        isStarted = true
+      },
       changed: (_type, { metadata }) => look(metadata.name),
     },
     namespace,

@@ -31,7 +31,8 @@ import { findCommand } from './find-command.js'
 import { LogTimes } from './log-times.js'
 import { claimRange, pickAddress } from './pod-address.js'
 import { ProcessContainer } from './process-container.js'
-import { bootId, environmentOf, markedProcesses, markerName, usageBy } from './process-table.js'
+import { bootId, environmentOf, markerName } from './process-table.js'
+import { ProcessUsage } from './process-usage.js'
 import { attachSession, killMarked, startSession } from './session.js'
 import { newSession, startShim, writeShim } from './shim.js'
 import { stopProcess } from './stop-container.js'
@@ -78,6 +79,7 @@ export class ProcessRuntime implements ContainerRuntime {
   readonly #sandboxes = new Map<string, Sandbox>()
   readonly #addresses = new Set<string>()
   readonly #sweeper = new Sweeper()
+  readonly #usage = new ProcessUsage()
   #ownAddresses = false
   #watcher: FSWatcher | undefined
   #relist: NodeJS.Timeout | undefined
@@ -322,7 +324,7 @@ export class ProcessRuntime implements ContainerRuntime {
   }
 
   async usage(): Promise<ReadonlyMap<string, ContainerUsage>> {
-    return usageBy(markedProcesses())
+    return this.#usage.read()
   }
 
   #find(id: string): ProcessContainer {
