@@ -7,7 +7,8 @@
  * finalizers of garbage collection, bindings) are not tracked.
  * At the very end, `keepManagedFieldsTimes(next, stored)` of ./times.js undoes new times when nothing else changed.
  *
- * The parts: field-set.ts (sets of paths, in their wire form), field-type.ts (how lists and maps of a type merge),
+ * The parts: field-set.ts (sets of paths, in their wire form), shared-sets.ts and set-results.ts (what is equal is one
+ * object, and what was computed of it is not computed again), field-type.ts (how lists and maps of a type merge),
  * compare.ts, to-field-set.ts, merge-typed.ts and validate-typed.ts (walks over values of a type), updater.ts (owners
  * through a write), managed-fields.ts (owners on the wire). Sets, types and walks come from structured-merge-diff, what
  * is around them from apimachinery, pkg/util/managedfields.
