@@ -92,6 +92,6 @@ await build({
 // A first start, for the compiled code that it leaves.
 const data = mkdtempSync(path.join(tmpdir(), 'kubelevel-bundle-'))
 const args = ['serve', '--secure-port=0', `--data-dir=${data}`]
-const server = spawn(process.execPath, [path.join(folder, 'main.js'), ...args])
+const server = spawn(process.execPath, [path.join(folder, 'main.js'), ...args], { timeout: 60_000 })
 server.stderr.once('data', () => server.kill('SIGTERM'))
 server.once('close', () => rmSync(data, { recursive: true, force: true }))
