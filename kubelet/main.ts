@@ -7,6 +7,7 @@ import { machineAddress } from '#api/machine-address.js'
 import { createClient } from '#client/client.js'
 import { loadKubeconfig } from '#client/kubeconfig.js'
 import type { Log } from '#client/log.js'
+import { limits } from '#limits'
 import { Kubelet } from './kubelet.js'
 import { leaseSecondsDefault } from './node.js'
 import { type BackoffOptions, defaultBackoff } from './restart-backoff.js'
@@ -41,9 +42,6 @@ export interface KubeletOptions {
   shutdownGraceSeconds?: number
   backoff?: BackoffOptions
 }
-
-/** `kubelevel up` waits ten seconds for its children. */
-const shutdownGraceSecondsMax = 6
 
 const makeLog = (print: (line: string) => void, verbosity: number): Log => {
   const at =
@@ -126,7 +124,7 @@ export const runKubelet = async (options: KubeletOptions): Promise<void> => {
     await kubelet.stop({
       graceSeconds: options.leavePodsRunning
         ? undefined
-        : (options.shutdownGraceSeconds ?? shutdownGraceSecondsMax),
+        : (options.shutdownGraceSeconds ?? limits.shutdownGraceSecondsMax),
     })
     await server.close()
     client.close()

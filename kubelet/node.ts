@@ -8,6 +8,7 @@ import type { Client } from '#client/client.js'
 import { isAlreadyExists, isConflict, isNotFound, messageOf } from '#client/errors.js'
 import type { Log } from '#client/log.js'
 import { resources } from '#client/resources.js'
+import { limits } from '#limits'
 import type { NodeImage } from './runtime.js'
 
 /** Upstream's nodeLeaseDurationSeconds, renewed after a quarter of it; the status in full at least every 5 minutes. */
@@ -16,12 +17,6 @@ const leaseRenewPart = 0.25
 const statusMs = 300_000
 const retryMs = 1_000
 const leaseNamespace = 'kube-node-lease'
-/** Pods that a node takes; upstream's 110 is for machines whose Pods are containers. */
-export const podsMax = 1_100
-
-/** Upstream's nodeStatusMaxImages and MaxNamesPerImageInNodeStatus. */
-const imagesMax = 50
-const imageNamesMax = 5
 
 const kubeletVersion = 'v1.36.3'
 
@@ -58,7 +53,7 @@ export const capacityOf = (): Record<string, string> => ({
   cpu: String(os.cpus().length || 1),
   'ephemeral-storage': '10Gi',
   memory: `${Math.floor(os.totalmem() / 1024)}Ki`,
-  pods: String(podsMax),
+  pods: String(limits.podsPerNodeMax),
 })
 
 export const nodeLabels = (name: string): Record<string, string> => ({
@@ -119,9 +114,10 @@ export class NodeReporter {
       this.#options.log.info({ error: messageOf(error) }, 'the runtime does not say its images')
       return []
     })
-    return images
-      .slice(0, imagesMax)
-      .map(({ names, sizeBytes }) => ({ names: names.slice(0, imageNamesMax), sizeBytes }))
+    return images.slice(0, limits.nodeImagesMax).map(({ names, sizeBytes }) => ({
+      names: names.slice(0, limits.nodeImageNamesMax),
+      sizeBytes,
+    }))
   }
 
   #status(before: readonly Condition[], images: readonly NodeImage[]) {

@@ -5,6 +5,7 @@
  * Upstream: pkg/kubelet/pod_workers.go.
  */
 import { sleep } from '#client/backoff.js'
+import { limits } from '#limits'
 import type { PodFacts } from './downward.js'
 import type { KillDeps } from './kill-container.js'
 import { killPod, type PodKill } from './kill-pod.js'
@@ -381,7 +382,7 @@ export class PodWorker {
     if (this.#timer && this.#dueAt <= dueAt) return
     clearTimeout(this.#timer)
     this.#dueAt = dueAt
-    this.#timer = setTimeout(() => this.wake(), Math.min(ms, 2 ** 31 - 1))
+    this.#timer = setTimeout(() => this.wake(), Math.min(ms, limits.timerMsMax))
     this.#timer.unref()
   }
 }

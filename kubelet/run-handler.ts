@@ -3,6 +3,7 @@ import http from 'node:http'
 import https from 'node:https'
 import net from 'node:net'
 import { sleep } from '#client/backoff.js'
+import { limits } from '#limits'
 import type { ContainerSpec, Handler, HttpGetAction } from './pod.js'
 import type { ContainerRuntime } from './runtime.js'
 
@@ -19,8 +20,6 @@ export type Outcome = { readonly ok: true } | { readonly ok: false; readonly mes
 
 const ok: Outcome = { ok: true }
 const failed = (message: string): Outcome => ({ ok: false, message })
-/** Upstream keeps this much of what a command or a server said. */
-const outputBytesMax = 10 * 1024
 
 const resolvePort = (container: ContainerSpec, port: number | string): number => {
   if (typeof port === 'number' || /^\d+$/.test(port)) return Number(port)
@@ -35,7 +34,7 @@ const runCommand = async (
   const session = runtime.exec(containerId, command, { stdin: false, tty: false })
   let output = ''
   const collect = (chunk: Buffer) => {
-    if (output.length < outputBytesMax) output += chunk.toString('utf8')
+    if (output.length < limits.handlerOutputBytesMax) output += chunk.toString('utf8')
   }
   session.stdout?.on('data', collect)
   session.stderr?.on('data', collect)
@@ -45,7 +44,7 @@ const runCommand = async (
     if (signal.aborted) kill()
     const code = await session.done
     if (signal.aborted) return failed(`command timed out: ${JSON.stringify(command)}`)
-    return code === 0 ? ok : failed(output.slice(0, outputBytesMax))
+    return code === 0 ? ok : failed(output.slice(0, limits.handlerOutputBytesMax))
   } finally {
     signal.removeEventListener('abort', kill)
   }

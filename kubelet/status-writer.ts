@@ -7,11 +7,11 @@ import type { Client } from '#client/client.js'
 import { isConflict, isNotFound, messageOf } from '#client/errors.js'
 import type { Log } from '#client/log.js'
 import { resources } from '#client/resources.js'
+import { limits } from '#limits'
 import { isTerminalPhase, type Pod, type PodCondition, type PodStatus } from './pod.js'
 
-const writesInFlightMax = 16
-const retryMsMin = 200
-const retryMsMax = 10_000
+const retryMinMs = 200
+const retryMaxMs = 10_000
 
 interface Entry {
   /** The API's object, the newest that was seen. */
@@ -93,7 +93,7 @@ export class StatusWriter {
     const { uid } = pod.metadata
     const entry = this.#entries.get(uid)
     if (!entry) {
-      const fresh = { known: pod, status, finished, gone: false, busy: false, retryMs: retryMsMin }
+      const fresh = { known: pod, status, finished, gone: false, busy: false, retryMs: retryMinMs }
       this.#entries.set(uid, fresh)
     } else {
       entry.status = status
@@ -131,7 +131,7 @@ export class StatusWriter {
   }
 
   #next(): void {
-    while (this.#inFlight < writesInFlightMax) {
+    while (this.#inFlight < limits.statusWritesMax) {
       const uid = this.#queue.shift()
       if (uid === undefined) break
       this.#queued.delete(uid)
@@ -155,7 +155,7 @@ export class StatusWriter {
     const { status } = entry
     try {
       const wrote = await this.#patch(entry)
-      entry.retryMs = retryMsMin
+      entry.retryMs = retryMinMs
       if (entry.status !== status) this.#enqueue(uid)
       if (wrote || entry.status === status) await this.#deleteIfDue(uid, entry)
     } catch (error) {
@@ -199,7 +199,7 @@ export class StatusWriter {
 
   #retry(uid: string, entry: Entry, error: unknown): void {
     const { retryMs } = entry
-    entry.retryMs = Math.min(retryMsMax, 2 * retryMs)
+    entry.retryMs = Math.min(retryMaxMs, 2 * retryMs)
     this.#log.info({ uid, error: messageOf(error), retryMs }, 'status was not written, will retry')
     setTimeout(() => {
       if (this.#entries.get(uid) === entry) this.#enqueue(uid)

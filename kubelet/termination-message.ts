@@ -4,13 +4,10 @@
  */
 import { chmod, mkdir, open, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { limits } from '#limits'
 import type { ContainerSpec } from './pod.js'
 import type { Container, ContainerRuntime, LogOptions, Mount } from './runtime.js'
 
-/** Upstream's MaxContainerTerminationMessageLength. */
-const messageBytesMax = 4096
-/** Upstream's MaxContainerTerminationMessageLogLength and …LogLines. */
-const logBytesMax = 2048
 const logTail: LogOptions = {
   follow: false,
   timestamps: false,
@@ -41,7 +38,7 @@ const readEnd = async (file: string): Promise<string> => {
   const handle = await open(file)
   try {
     const { size } = await handle.stat()
-    const length = Math.min(size, messageBytesMax)
+    const length = Math.min(size, limits.terminationMessageBytesMax)
     const { buffer } = await handle.read(Buffer.alloc(length), 0, length, size - length)
     return buffer.toString('utf8')
   } finally {
@@ -53,7 +50,7 @@ const endOfLog = async (runtime: ContainerRuntime, container: Container): Promis
   const chunks: Buffer[] = []
   const { signal } = new AbortController()
   for await (const chunk of runtime.logs(container, logTail, signal)) chunks.push(chunk)
-  return Buffer.concat(chunks).subarray(-logBytesMax).toString('utf8')
+  return Buffer.concat(chunks).subarray(-limits.terminationLogBytesMax).toString('utf8')
 }
 
 /** Undefined when there is no such file: then somebody has said it before, or nobody will. */

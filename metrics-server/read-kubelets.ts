@@ -5,6 +5,7 @@ import type { Client } from '#client/client.js'
 import { messageOf } from '#client/errors.js'
 import type { Log } from '#client/log.js'
 import { resources } from '#client/resources.js'
+import { limits } from '#limits'
 import { parseReading } from './kubelet-reading.js'
 import type { UsageStore } from './usage-store.js'
 
@@ -20,8 +21,6 @@ export interface ReadingOptions {
 
 /** A node that is new is read again soon: one reading alone tells nothing. */
 const secondReadingMs = 2_000
-const nodesAtOnceMax = 16
-const kubeletTimeoutMs = 10_000
 
 const readNode = async (options: ReadingOptions, name: string): Promise<void> => {
   const { client, clock, log, store, signal } = options
@@ -30,7 +29,7 @@ const readNode = async (options: ReadingOptions, name: string): Promise<void> =>
       method: 'GET',
       path: `/api/v1/nodes/${encodeURIComponent(name)}/proxy/metrics/resource`,
       accept: 'text/plain',
-      signal: AbortSignal.any([signal, AbortSignal.timeout(kubeletTimeoutMs)]),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(limits.kubeletReadTimeoutMs)]),
     })
     store.record(name, parseReading(text, clock.now()))
   } catch (error) {
@@ -49,7 +48,7 @@ const readAll = async (options: ReadingOptions): Promise<boolean> => {
     for (let name = waiting.pop(); name !== undefined; name = waiting.pop())
       await readNode(options, name)
   }
-  await Promise.all(Array.from({ length: Math.min(nodesAtOnceMax, names.length) }, work))
+  await Promise.all(Array.from({ length: Math.min(limits.kubeletReadsMax, names.length) }, work))
   return names.length > 0 && names.every((name) => store.knows(name))
 }
 

@@ -6,17 +6,13 @@ import type { RequestContext } from '#registry/resource-definition.js'
 import type { WriteOptions } from '#registry/validate-options.js'
 import type { ApiDeps, Target } from './api-deps.js'
 
-const warningRunesMax = 4096
-const longWarningRunesMax = 256
-const userAgentRunesMax = 128
-
 /** The part before the first slash, without what cannot be printed (upstream's prefixFromUserAgent). */
 const managerOfUserAgent = (userAgent: string): string => {
   const first = userAgent.split('/')[0] ?? ''
   let manager = ''
   for (const char of first) {
     if (!/^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u.test(char)) continue
-    if (Buffer.byteLength(manager + char) > userAgentRunesMax) break
+    if (Buffer.byteLength(manager + char) > limits.fieldManagerLengthMax) break
     manager += char
   }
   return manager
@@ -34,9 +30,12 @@ const warner = (reply: FastifyReply) => {
     texts.add(text)
     // Upstream makes no header of these.
     if (/\p{Cc}/u.test(text)) return
-    const cut = runes + text.length > warningRunesMax ? text.slice(0, longWarningRunesMax) : text
+    const cut =
+      runes + text.length > limits.warningsRunesMax
+        ? text.slice(0, limits.longWarningRunesMax)
+        : text
     runes += cut.length
-    if (runes > warningRunesMax) return
+    if (runes > limits.warningsRunesMax) return
     const quoted = cut.replace(/[\\"]/g, '\\$&')
     const earlier = reply.getHeader('warning')
     const line = `299 - "${quoted}"`

@@ -14,6 +14,7 @@ import type { Log } from '#client/log.js'
 import { keyOf } from '#client/object-store.js'
 import { type Condition, conditionOf, isPodTerminal, type Node, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
+import { limits } from '#limits'
 import { ClusterState } from './cluster-state.js'
 import { countReasons, type Decision, decide, type Refused } from './decide.js'
 import type { NodeInfo } from './node-info.js'
@@ -33,9 +34,6 @@ export interface SchedulerDeps {
   /** Pods that name another scheduler are left alone. */
   schedulerName: string
 }
-
-/** Bindings under way at once. */
-const bindingsMax = 32
 
 export class Scheduler {
   readonly #deps: SchedulerDeps
@@ -83,7 +81,7 @@ export class Scheduler {
       const pod = await this.#pending.next(this.#busy, signal)
       if (pod === undefined) break
       this.#schedule(pod)
-      if (this.#busy.size >= bindingsMax) await this.#someIdle()
+      if (this.#busy.size >= limits.bindingsMax) await this.#someIdle()
     }
     while (this.#busy.size > 0) await this.#someIdle()
   }

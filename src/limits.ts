@@ -34,8 +34,26 @@ export const limits = {
   celPoliciesKept: 1_000,
   /** Bytes of a message that an expression makes; upstream's MaxEvaluatedMessageExpressionSizeBytes. */
   celMessageBytesMax: 5 * 1024,
+  /** Cost of the selector of a device on one device; upstream's CELSelectorExpressionMaxCost. */
+  celDeviceCostMax: 1_000_000n,
+  /** Problems of one expression that are told, and characters of the line that is shown with them; cel-go's. */
+  celProblemsShownMax: 100,
+  celSnippetCharactersMax: 16_384,
+  /** Patterns that are kept compiled: each is of a definition or a policy, and used for every object. */
+  patternsKept: 1_000,
   /** Values of one ConfigMap or Secret together; upstream's MaxSecretSize. */
   configDataBytesMax: 1024 * 1024,
+  /** Selectable fields of one version of a definition; upstream's MaxSelectableFields. */
+  selectableFieldsMax: 8,
+  /** Characters of a field manager's name, also of one made of a User-Agent; upstream's FieldManagerMaxLength. */
+  fieldManagerLengthMax: 128,
+  /** Decimal exponent of a quantity: 10^exponent is computed, and what no machine has must not cost one its memory. */
+  quantityExponentMax: 400,
+  /** Seconds that a token of a ServiceAccount may be asked for; upstream's MinTokenAgeSec and its 2^32. */
+  tokenSecondsMin: 600,
+  tokenSecondsMax: 2 ** 32,
+  /** How long an Event is kept; upstream's --event-ttl. */
+  eventTtlSeconds: 3_600,
   /** Operations in one JSON patch; upstream's maxJSONPatchOperations. */
   jsonPatchOperationsMax: 10_000,
   /** Bytes that all copies of one JSON patch may add; upstream's JSONPatchMaxCopyBytes. */
@@ -46,6 +64,9 @@ export const limits = {
   headerMeaningsKept: 256,
   /** Users in a namespace whose RBAC grants are kept while no role and no binding changes. */
   rbacGrantsKept: 4_096,
+  /** Tokens whose signature is not looked at again, and users whose last mode of impersonation is known. */
+  verifiedTokensKept: 10_000,
+  impersonationModesKept: 10_000,
   /** Field names whose path elements are kept; all built-in types together have some 2,000. */
   fieldElementsKept: 10_000,
   /** Children of a set of fields that is shared among objects, and steps of the tree in which such sets are found (2 MB). */
@@ -53,12 +74,32 @@ export const limits = {
   sharedSetStepsMax: 20_000,
   /** Deepest JSON or YAML that is decoded. encoding/json stops at 10,000, where JSON.stringify has run out of stack. */
   jsonDepthMax: 1_000,
+  /** Unknown and duplicate fields of one body that are told; sigs.k8s.io/json collects no more. */
+  strictErrorsMax: 100,
   /** Aliases that one YAML body may resolve. */
   yamlAliasesMax: 100,
   /** Keys and values of all annotations of one object; upstream's TotalAnnotationSizeLimitB. */
   annotationsBytesMax: 256 * 1024,
   /** Tries to find a free name for generateName; upstream's maxNameGenerationCreateAttempts. */
   generateNameAttemptsMax: 8,
+  /** Characters of a generated name, whatever the kind allows; upstream's maxNameLength. */
+  generatedNameLengthMax: 63,
+  /** Addresses drawn by chance before the free ones of a range are looked through. */
+  randomAddressTriesMax: 8,
+  /** Tries of one write against others that a quota counts at the same time. */
+  quotaTriesMax: 10,
+  /** Existing Pods that an update of a namespace looks at; upstream's defaultNamespaceMaxPodsToCheck. */
+  podSecurityChecksMax: 3_000,
+  /** Tries of one eviction, and Pods of one budget under way; upstream's EvictionsRetry and MaxDisruptedPodSize. */
+  evictionAttemptsMax: 20,
+  disruptedPodsMax: 2_000,
+  /** Bytes of a webhook's refusal that are shown; upstream's maxUnstructuredResponseTextBytes. */
+  webhookAnswerShownBytesMax: 2_048,
+  /** How long a conversion webhook may take; the default of upstream's client. */
+  conversionTimeoutSeconds: 30,
+  /** Characters of all warnings of one answer, and of each beyond that; upstream's truncateAtTotalRunes and truncateItemRunes. */
+  warningsRunesMax: 4_096,
+  longWarningRunesMax: 256,
   /** Global deadline of a request that is not long-running; upstream's --request-timeout. */
   requestTimeoutMs: 60_000,
   /** Deadline inside which create, update, patch and named delete end; upstream's requestTimeoutUpperBound. */
@@ -70,9 +111,15 @@ export const limits = {
   /** Watch history held in memory and on disk: at least this long, at most this many bytes. */
   watchHistoryMs: 300_000,
   watchHistoryBytesMax: 64 * 1024 * 1024,
+  /** Events of one batch that a driver yields to who catches up; whole revisions may make it larger. */
+  watchBatchLengthMax: 4_096,
   /** JSON bytes whose decoded objects, and whose JSON with resourceVersion, are kept at hand; others are made again. */
   decodedObjectsBytesMax: 12 * 1024 * 1024,
   objectTextsBytesMax: 48 * 1024 * 1024,
+  /** Beginning of a stored object's JSON that is searched for its metadata: in all but odd cases they are there. */
+  beginningBytesMax: 2_048,
+  /** Entries of one chunk of a sorted map before it is cut in two: small enough to move, large enough to scan. */
+  chunkLengthMax: 512,
   /** Label keys of one resource that are indexed; they are chosen by clients, the rest is scanned. */
   labelIndexesMax: 32,
   /** Bytes of objects in one batch of a watch, so that a watcher that catches up does not hold the process. */
@@ -123,6 +170,79 @@ export const limits = {
   /** Transactions that one LevelDB batch may merge (group commit), and their bytes. */
   groupCommitTransactionsMax: 256,
   groupCommitBytesMax: 4 * 1024 * 1024,
+  /** LevelDB's write buffer, larger than its 4 MB: fewer and larger tables, and no stall while one is written out. */
+  writeBufferBytes: 16 * 1024 * 1024,
+  /** Removals of a compaction that one batch takes along. */
+  removalsInBatchMax: 1_000,
+  /** Keys that a driver is asked for at once, as a whole store in one answer would be held twice; and the bytes that LevelDB reads ahead at a start. */
+  rangeLength: 1_000,
+  replayBytes: 4 * 1024 * 1024,
+  /** Values on one lease of etcd; upstream's defaultLeaseMaxObjectCount. */
+  leaseUsesMax: 1_000,
+  /** Objects in one page of who reads everything; client-go's DefaultPageSize. */
+  pageLength: 500,
+  /** Node's timers take no more; whoever waits longer is woken in vain. */
+  timerMsMax: 2 ** 31 - 1,
+
+  // Clients: controllers, scheduler, kubelet, metrics server.
+
+  /** Requests of one process in flight, watches aside: more would only open connections, whose handshakes cost more than the wait. */
+  clientConnectionsMax: 16,
+  /** Objects known to be gone, so that a late answer to a write does not bring them back to an informer. */
+  goneObjectsKept: 1_000,
+  /** client-go's of events: known ones, waiting ones, burst of one object, refill of one more, characters of a message. */
+  eventsKept: 4_096,
+  eventsWaitingMax: 1_000,
+  eventBurstMax: 25,
+  eventRefillMs: 300_000,
+  eventMessageLengthMax: 1_024,
+  /** So many messages of one reason within the time, and the next are told as one event; client-go's. */
+  similarEventsMax: 10,
+  similarEventsMs: 600_000,
+  /** Requests for Pods of one owner at once. */
+  podRequestsMax: 32,
+  /** Pods that one round makes or ends; upstream's BurstReplicas of ReplicaSets and of DaemonSets. */
+  replicaBurstMax: 500,
+  daemonBurstMax: 250,
+  /** Addresses of one Endpoints object, and of a subset that is mirrored; upstream's maxCapacity and --mirroring-max-endpoints-per-subset. */
+  endpointAddressesMax: 1_000,
+  /** Endpoints of one slice; upstream's --max-endpoints-per-slice. */
+  endpointsPerSliceMax: 100,
+  /** Missed starts of a CronJob, beyond which clocks are off or its schedule is too dense to catch up. */
+  missedStartsMax: 100,
+  /** Owners known to be absent; upstream's size of the uidsCache. */
+  absentOwnersKept: 500,
+  /** Characters of the name of a claim by template before its suffix, which makes them 63; upstream's maxBaseLen. */
+  claimNameLengthMax: 57,
+  /** Bindings of the scheduler at once. */
+  bindingsMax: 32,
+  /** Kubelets that the metrics server asks at once, and how long one may take. */
+  kubeletReadsMax: 16,
+  kubeletReadTimeoutMs: 10_000,
+  /** Pods that a node takes; upstream's 110 is for machines whose Pods are containers. */
+  podsPerNodeMax: 1_100,
+  /** Images in a Node's status, and names of each; upstream's nodeStatusMaxImages and MaxNamesPerImageInNodeStatus. */
+  nodeImagesMax: 50,
+  nodeImageNamesMax: 5,
+  /** Statuses of Pods that are written at once. */
+  statusWritesMax: 16,
+  /** Bytes kept of what a probe or a hook said; upstream's maxRespBodyLength. */
+  handlerOutputBytesMax: 10 * 1024,
+  /** Bytes of a termination message, and of one taken from the log; upstream's MaxContainerTerminationMessageLength and …LogLength. */
+  terminationMessageBytesMax: 4_096,
+  terminationLogBytesMax: 2_048,
+  /** Bytes of a container's log, beyond which it is moved aside once and begins anew; upstream's containerLogMaxSize. */
+  containerLogBytesMax: 10 * 1024 * 1024,
+  /** Bytes that a slow client may leave in a kubelet's hands before its command's output waits. */
+  commandOutputBytesMax: 1024 * 1024,
+  /** A frame of SPDY longer than this is no frame of a client of ours. */
+  spdyFrameBytesMax: 1024 * 1024,
+  /** No shim takes longer from its start to its first line, however busy the machine. */
+  shimClaimMsMax: 3_600_000,
+  /** Looks for what a container left behind: it may fork meanwhile, so another one until nothing is found. */
+  sweepsMax: 5,
+  /** Grace of Pods when their kubelet ends; `kubelevel up` waits ten seconds for its children. */
+  shutdownGraceSecondsMax: 6,
 } as const
 
 assert(limits.writeTimeoutMs < limits.requestTimeoutMs)

@@ -9,6 +9,7 @@ import { createHash, type Hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
+import { limits } from '#limits'
 import { type KeyValue, type Operation, type StorageDriver, StorageError } from './driver.js'
 
 export interface BackupSummary {
@@ -21,11 +22,10 @@ export interface BackupSummary {
 const format = 1
 /** Between the revision of a backup and where a restored store starts: more writes than a server lost after it. */
 const restoredRevisionsAhead = 1_000_000
-const pageLength = 500
 /** Keys in one transaction of a restore. */
 const restoreLength = 100
 /** Objects that expire by themselves did not keep their time: they get upstream's again. */
-const expiring = { prefix: '/registry/events/', ttlSeconds: 3600 }
+const expiring = { prefix: '/registry/events/', ttlSeconds: limits.eventTtlSeconds }
 
 /** Writes a backup to `file`, which appears whole or not at all. Others may write to the store meanwhile. */
 export const backup = (driver: StorageDriver, file: string): Promise<BackupSummary> =>
@@ -65,7 +65,7 @@ export async function* backupText(driver: StorageDriver): AsyncGenerator<string>
   let keys = 0
   let start = ''
   for (let more = true; more; ) {
-    const page = await driver.range({ prefix: '', start, limit: pageLength, revision })
+    const page = await driver.range({ prefix: '', start, limit: limits.pageLength, revision })
     yield textOf(page.kvs.map((kv) => JSON.stringify([kv.key, kv.value.toString('base64')])))
     keys += page.kvs.length
     more = page.more

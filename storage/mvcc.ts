@@ -7,6 +7,7 @@
  * events since then undone, so that history costs nothing but its events.
  */
 import assert from 'node:assert/strict'
+import { limits } from '#limits'
 import {
   type Compare,
   type EventBatch,
@@ -44,8 +45,6 @@ export type PlannedOutcome =
 /** etcd's revision before the first write. */
 export const firstRevision = 1
 
-/** Events in one batch of a watch that catches up; whole revisions may make it larger. */
-const watchBatchLengthMax = 4096
 /** What an event costs beside its bytes. */
 const eventOverheadBytes = 200
 
@@ -227,7 +226,7 @@ export class Mvcc {
     let revision = cursor
     for (let i = this.#log.indexAfter(cursor); i < this.#log.length; i++) {
       const event = this.#log.at(i)
-      if (events.length >= watchBatchLengthMax && event.revision > revision) {
+      if (events.length >= limits.watchBatchLengthMax && event.revision > revision) {
         return { revision, events }
       }
       revision = event.revision

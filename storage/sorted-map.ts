@@ -2,15 +2,13 @@
  * A map in key order: entries in chunks, so that an insert moves a few hundred references however many there are,
  * and a hash beside them, so that a read by key costs no comparisons of long common prefixes.
  */
+import { limits } from '#limits'
 
 /** Stays the same as long as its key is there. */
 export interface Entry<V> {
   readonly key: string
   value: V
 }
-
-/** Entries in one chunk before it is cut in two: small enough to move, large enough to scan. */
-const chunkLengthMax = 512
 
 export class SortedMap<V> {
   readonly #chunks: Entry<V>[][] = []
@@ -95,16 +93,17 @@ export class SortedMap<V> {
     }
     // Whatever is loaded in order is appended without a search.
     const last = this.#chunks[this.#chunks.length - 1]!
-    if (entry.key > last[last.length - 1]!.key && last.length < chunkLengthMax) {
+    if (entry.key > last[last.length - 1]!.key && last.length < limits.chunkLengthMax) {
       last.push(entry)
       return
     }
     const at = Math.min(this.#chunkOf(entry.key), this.#chunks.length - 1)
     const chunk = this.#chunks[at]!
     chunk.splice(lowerBound(chunk, entry.key), 0, entry)
-    if (chunk.length <= chunkLengthMax) return
+    if (chunk.length <= limits.chunkLengthMax) return
     // Keys often come in order: a full last chunk is left nearly full, others are halved.
-    const cut = at === this.#chunks.length - 1 ? chunkLengthMax - 16 : chunkLengthMax >>> 1
+    const cut =
+      at === this.#chunks.length - 1 ? limits.chunkLengthMax - 16 : limits.chunkLengthMax >>> 1
     this.#chunks.splice(at + 1, 0, chunk.splice(cut))
   }
 }

@@ -172,6 +172,24 @@ t.test('time, chance, environment and console are handed in, not reached for', (
   t.end()
 })
 
+t.test(
+  'every bound is in src/limits.ts; what an object may hold stands beside the rule of its kind',
+  (t) => {
+    const bound = /^(?:export )?const [A-Za-z]+(?:Max|Kept) = [-\d]/
+    const mayBound = /^(src\/limits\.ts$|src\/kinds\/|src\/validation\/|test\/|bench\/)/
+    const wrong = [...text]
+      .filter(([file]) => !mayBound.test(file))
+      .flatMap(([file, source]) =>
+        source
+          .split('\n')
+          .filter((line) => bound.test(line))
+          .map((line) => `${file}: ${line}`),
+      )
+    t.same(wrong, [])
+    t.end()
+  },
+)
+
 t.test('every file is imported by another one or is an entry point', (t) => {
   const imported = new Set<string>()
   for (const [file, source] of text) {

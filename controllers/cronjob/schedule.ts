@@ -2,6 +2,7 @@
 
 import { Cron } from 'croner'
 import { formatTime } from '#api/clock.js'
+import { limits } from '#limits'
 
 /** Descriptors that robfig/cron knows and croner spells as fields. */
 const descriptors: Record<string, string> = {
@@ -43,9 +44,6 @@ export const parseSchedule = (text: string, timeZone?: string): Schedule => {
   }
 }
 
-/** More than this many missed starts: the clocks are off, or the schedule is too dense to catch up. */
-const missedMax = 100
-
 /** The last time that was due in (`from`, `now`], how many there were, and the next one. */
 export const dueTimes = (
   schedule: Schedule,
@@ -58,11 +56,16 @@ export const dueTimes = (
   while (at !== undefined && at <= now) {
     last = at
     // Years of missed minutes are stepped over: from here on only the last one matters.
-    if (++count > missedMax && now - at > 3_600_000) at = schedule.next(now - 3_600_000)
+    if (++count > limits.missedStartsMax && now - at > 3_600_000)
+      at = schedule.next(now - 3_600_000)
     else at = schedule.next(at)
     if (at !== undefined && last !== undefined && at <= last) break
   }
-  return { last, missed: count === 0 ? 'none' : count > missedMax ? 'many' : 'few', next: at }
+  return {
+    last,
+    missed: count === 0 ? 'none' : count > limits.missedStartsMax ? 'many' : 'few',
+    next: at,
+  }
 }
 
 /** RFC 3339 with the offset that the zone has at that time; UTC without one. */

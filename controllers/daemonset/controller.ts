@@ -2,6 +2,7 @@
 import { keyOf } from '#client/object-store.js'
 import type { Node, Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
+import { limits } from '#limits'
 import type { ControllerContext } from '../controller.js'
 import { claimOwned, ownedBy, ownerController } from '../ownership/owner-controller.js'
 import { nextAvailabilityMs } from '../pods/availability.js'
@@ -17,8 +18,6 @@ import {
   withDaemonTolerations,
 } from './reconcile.js'
 import { planUpdate } from './update.js'
-
-const burstMax = 250
 
 const newPod = (set: DaemonSet, node: string, hash: string) => {
   const pod = podFromTemplate(set.spec.template, resources.daemonSets, set)
@@ -53,14 +52,14 @@ const act = async (
     }
   }
   const make = async (nodes: readonly string[]): Promise<void> => {
-    const { error } = await slowStart(Math.min(nodes.length, burstMax), (i) =>
+    const { error } = await slowStart(Math.min(nodes.length, limits.daemonBurstMax), (i) =>
       control.create(newPod(set, nodes[i]!, hash), set),
     )
     if (error !== undefined) throw error
   }
   const settled = plan.create.length === 0 && plan.delete.length === 0
   const next = settled ? planUpdate(observed) : plan
-  await inParallel(next.delete.slice(0, burstMax), (pod) => control.delete(pod, set))
+  await inParallel(next.delete.slice(0, limits.daemonBurstMax), (pod) => control.delete(pod, set))
   await make(next.create)
   return waitMs
 }

@@ -1,6 +1,7 @@
 /** A Service and its Pods → the subsets of its Endpoints object; deletion.md row 220. */
 import type { KubeObject } from '#api/object.js'
 import { isPodReady, isPodTerminal, type Pod } from '#client/pod.js'
+import { limits } from '#limits'
 import {
   addressTypeOf,
   addressTypesOf,
@@ -37,8 +38,6 @@ export const managedByLabel = 'endpoints.kubernetes.io/managed-by'
 export const managedBy = 'endpoint-controller'
 const headlessLabel = 'service.kubernetes.io/headless'
 const overCapacity = 'endpoints.kubernetes.io/over-capacity'
-/** One object holds at most this many addresses; the rest is cut off and the annotation says so. */
-const addressesMax = 1000
 
 const addressOf = (pod: Pod, service: Service, ip: string): EndpointAddress => {
   const hostname = hostnameFor(pod, service)
@@ -84,7 +83,7 @@ export const reconcileSubsets = (
     if (ip === undefined || !isEligible(pod, service)) continue
     const ports = endpointPorts(service, pod)
     if (ports.length === 0 && !headlessWithoutPorts) continue
-    if (++count > addressesMax) continue
+    if (++count > limits.endpointAddressesMax) continue
     const key = JSON.stringify(ports)
     const subset = subsets.get(key) ?? { ready: [], not: [], ports }
     subsets.set(key, subset)
@@ -93,7 +92,7 @@ export const reconcileSubsets = (
   }
   const byIp = (a: EndpointAddress, b: EndpointAddress) => (a.ip < b.ip ? -1 : a.ip > b.ip ? 1 : 0)
   return {
-    truncated: count > addressesMax,
+    truncated: count > limits.endpointAddressesMax,
     subsets: [...subsets.values()].map(({ ready, not, ports }) => ({
       ...(ready.length > 0 ? { addresses: ready.sort(byIp) } : {}),
       ...(not.length > 0 ? { notReadyAddresses: not.sort(byIp) } : {}),

@@ -2,6 +2,7 @@
 import { isNamespaceTerminating, isNotFound } from '#client/errors.js'
 import { keyOf, splitKey } from '#client/object-store.js'
 import { resources } from '#client/resources.js'
+import { limits } from '#limits'
 import {
   type Controller,
   type ControllerContext,
@@ -14,7 +15,6 @@ import type { Endpoints } from '../endpoints/reconcile.js'
 import type { Service } from '../endpointslice/endpoint.js'
 import { managedByLabel, serviceNameLabel } from '../endpointslice/reconcile.js'
 import {
-  addressesPerSubsetMax,
   isMirrored,
   type MirroredSlice,
   type MirrorPlan,
@@ -49,7 +49,7 @@ const tell = (context: ControllerContext, endpoints: Endpoints, plan: MirrorPlan
       endpoints,
       'Warning',
       'TooManyAddressesToMirror',
-      `A max of ${addressesPerSubsetMax} addresses can be mirrored to EndpointSlices per Endpoints subset. ${plan.skipped + plan.invalid} addresses were skipped`,
+      `A max of ${limits.endpointAddressesMax} addresses can be mirrored to EndpointSlices per Endpoints subset. ${plan.skipped + plan.invalid} addresses were skipped`,
     )
 }
 

@@ -6,6 +6,7 @@ import { isIP } from 'node:net'
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonValue, KubeObject, ObjectMeta } from '#api/object.js'
 import { resources } from '#client/resources.js'
+import { limits } from '#limits'
 import type { EndpointSubset, Endpoints } from '../endpoints/reconcile.js'
 import { addressTypeOf } from '../endpointslice/endpoint.js'
 import { inSliceOrder } from '../endpointslice/port-order.js'
@@ -13,8 +14,6 @@ import { managedByLabel, serviceNameLabel } from '../endpointslice/reconcile.js'
 import { ownerReference } from '../ownership/claim.js'
 
 export const mirroredBy = 'endpointslicemirroring-controller.k8s.io'
-/** Upstream's --mirroring-max-endpoints-per-subset. */
-export const addressesPerSubsetMax = 1000
 
 interface MirroredEndpoint {
   addresses: string[]
@@ -108,8 +107,8 @@ const groupsOf = (
     ]
     const valid = all.filter(({ address }) => isIP(address.ip) !== 0)
     invalid += all.length - valid.length
-    skipped += Math.max(0, valid.length - addressesPerSubsetMax)
-    for (const { address, ready } of valid.slice(0, addressesPerSubsetMax)) {
+    skipped += Math.max(0, valid.length - limits.endpointAddressesMax)
+    for (const { address, ready } of valid.slice(0, limits.endpointAddressesMax)) {
       const addressType = addressTypeOf(address.ip)
       const key = groupKey(addressType, ports)
       const group = groups.get(key) ?? { addressType, ports, endpoints: [] }

@@ -5,6 +5,7 @@
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonValue, KubeObject, ObjectMeta } from '#api/object.js'
 import type { Pod } from '#client/pod.js'
+import { limits } from '#limits'
 import {
   type AddressType,
   addressTypeOf,
@@ -47,8 +48,6 @@ export const managedBy = 'endpointslice-controller.k8s.io'
 export const managedByLabel = 'endpointslice.kubernetes.io/managed-by'
 export const serviceNameLabel = 'kubernetes.io/service-name'
 const headlessLabel = 'service.kubernetes.io/headless'
-/** Upstream's --max-endpoints-per-slice. */
-export const endpointsPerSliceMax = 100
 
 /** Endpoints that share an address type and ports, and so may share a slice. */
 interface Group {
@@ -155,9 +154,9 @@ const reconcileGroup = (
   const added = [...missing.values()]
   // The fullest first, so that few slices change and few stay half empty.
   for (const entry of [...kept].sort((a, b) => b.endpoints.length - a.endpoints.length))
-    entry.endpoints.push(...added.splice(0, endpointsPerSliceMax - entry.endpoints.length))
+    entry.endpoints.push(...added.splice(0, limits.endpointsPerSliceMax - entry.endpoints.length))
   while (added.length > 0)
-    actions.create.push(newSlice(service, group, added.splice(0, endpointsPerSliceMax)))
+    actions.create.push(newSlice(service, group, added.splice(0, limits.endpointsPerSliceMax)))
   for (const { slice, endpoints } of kept) {
     if (endpoints.length === 0) actions.delete.push(slice)
     else {

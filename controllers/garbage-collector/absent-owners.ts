@@ -1,7 +1,5 @@
 /** Owners that were looked for and are not there: uids never come back, so this needs no end but its size. */
-
-/** Upstream's uidsCache size. */
-const absentMax = 500
+import { limits } from '#limits'
 
 export class AbsentOwners {
   readonly #keys = new Set<string>()
@@ -9,7 +7,8 @@ export class AbsentOwners {
   /** A uid is absent in one namespace; the empty one stands for cluster scope. */
   add(uid: string, namespace: string): void {
     this.#keys.add(`${namespace}/${uid}`)
-    if (this.#keys.size > absentMax) this.#keys.delete(this.#keys.values().next().value!)
+    if (this.#keys.size > limits.absentOwnersKept)
+      this.#keys.delete(this.#keys.values().next().value!)
   }
   has(uid: string, namespace: string): boolean {
     return this.#keys.has(`${namespace}/${uid}`)

@@ -131,7 +131,7 @@ const noPods = 'no pods returned by selector while calculating replica count'
 const isRunningAndReady = (pod: Pod): boolean =>
   pod.status?.phase === 'Running' && conditionOf(pod, 'Ready')?.status === 'True'
 
-const replicasMax = 2 ** 31 - 1
+const int32Max = 2 ** 31 - 1
 
 /** Of a value that all Pods share: as many as are ready now, times what is above the target. In thousandths. */
 export const proposeForValue = (round: Round, usage: bigint, target: bigint): number => {
@@ -140,7 +140,7 @@ export const proposeForValue = (round: Round, usage: bigint, target: bigint): nu
   if (current === 0) return Math.ceil(ratio)
   if (isWithin(tolerances, ratio)) return current
   if (pods.length === 0) throw new Error(`unable to calculate ready pods: ${noPods}`)
-  return Math.min(replicasMax, Math.ceil(ratio * pods.filter(isRunningAndReady).length))
+  return Math.min(int32Max, Math.ceil(ratio * pods.filter(isRunningAndReady).length))
 }
 
 export interface ShareProposal {
@@ -158,9 +158,7 @@ export const proposeForShare = (
   const wanted = Number(usage) / Number(target)
   const share = BigInt(Math.max(shown, 1))
   return {
-    replicas: isWithin(tolerances, wanted / shown)
-      ? shown
-      : Math.min(replicasMax, Math.ceil(wanted)),
+    replicas: isWithin(tolerances, wanted / shown) ? shown : Math.min(int32Max, Math.ceil(wanted)),
     averageMilli: (usage + share - 1n) / share,
   }
 }

@@ -4,6 +4,7 @@ import { isNamespaceTerminating, isNotFound, messageOf } from '#client/errors.js
 import type { EventRecorder } from '#client/event-recorder.js'
 import type { Pod, PodSpec } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
+import { limits } from '#limits'
 import type { ControllerContext } from '../controller.js'
 import { ownerReference } from '../ownership/claim.js'
 
@@ -101,7 +102,7 @@ export const slowStart = async (
   step: (index: number) => Promise<unknown>,
 ): Promise<{ done: number; error?: unknown }> => {
   let done = 0
-  for (let size = 1; done < count; size = Math.min(size * 2, parallelMax)) {
+  for (let size = 1; done < count; size = Math.min(size * 2, limits.podRequestsMax)) {
     const batch = Math.min(size, count - done)
     const results = await Promise.allSettled(
       Array.from({ length: batch }, (_, i) => step(done + i)),
@@ -113,15 +114,12 @@ export const slowStart = async (
   return { done }
 }
 
-/** Requests of one batch at once. */
-const parallelMax = 32
-
 export const inParallel = async <T>(
   items: readonly T[],
   step: (item: T) => Promise<unknown>,
 ): Promise<void> => {
-  for (let i = 0; i < items.length; i += parallelMax) {
-    const results = await Promise.allSettled(items.slice(i, i + parallelMax).map(step))
+  for (let i = 0; i < items.length; i += limits.podRequestsMax) {
+    const results = await Promise.allSettled(items.slice(i, i + limits.podRequestsMax).map(step))
     const failed = results.find((r) => r.status === 'rejected')
     if (failed !== undefined) throw failed.reason
   }

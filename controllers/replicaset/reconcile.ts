@@ -4,6 +4,7 @@ import { jsonEqual } from '#api/json-object.js'
 import { matchesLabels } from '#api/label-selector.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
 import { type Condition, isPodActive, isPodReady, isPodTerminal, type Pod } from '#client/pod.js'
+import { limits } from '#limits'
 import { isPodAvailable } from '../pods/availability.js'
 import type { PodTemplate } from '../pods/pod-control.js'
 import { rankForDeletion } from '../pods/rank.js'
@@ -28,9 +29,6 @@ export interface ReplicaSet extends KubeObject {
   status: ReplicaSetStatus
 }
 
-/** Pods that one round makes or ends at most. */
-export const burstMax = 500
-
 export interface ReplicaPlan {
   create: number
   delete: Pod[]
@@ -41,9 +39,12 @@ export const planReplicas = (set: ReplicaSet, pods: readonly Pod[]): ReplicaPlan
   const active = pods.filter(isPodActive)
   const surplus = active.length - (set.spec.replicas ?? 1)
   if (set.metadata.deletionTimestamp !== undefined) return { create: 0, delete: [] }
-  if (surplus < 0) return { create: Math.min(-surplus, burstMax), delete: [] }
+  if (surplus < 0) return { create: Math.min(-surplus, limits.replicaBurstMax), delete: [] }
   if (surplus === 0) return { create: 0, delete: [] }
-  return { create: 0, delete: rankForDeletion(active).slice(0, Math.min(surplus, burstMax)) }
+  return {
+    create: 0,
+    delete: rankForDeletion(active).slice(0, Math.min(surplus, limits.replicaBurstMax)),
+  }
 }
 
 const failureCondition = (

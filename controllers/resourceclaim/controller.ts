@@ -7,6 +7,7 @@ import { messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import { isPodTerminal, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
+import { limits } from '#limits'
 import {
   type Controller,
   type ControllerContext,
@@ -39,13 +40,12 @@ const templated = (pod: Pod): PodClaim[] =>
   ((pod.spec as { resourceClaims?: PodClaim[] }).resourceClaims ?? []).filter(
     (claim) => claim.resourceClaimTemplateName !== undefined,
   )
-const nameMax = 57
 /** Both names are cut in proportion, so that something is left of each. */
 const generateNameFor = (pod: string, claim: string): string => {
   const full = `${pod}-${claim}-`
-  if (full.length <= nameMax) return full
+  if (full.length <= limits.claimNameLengthMax) return full
   const part = (text: string): string =>
-    text.slice(0, Math.floor((text.length * nameMax) / full.length))
+    text.slice(0, Math.floor((text.length * limits.claimNameLengthMax) / full.length))
   return `${part(pod)}-${part(claim)}`
 }
 

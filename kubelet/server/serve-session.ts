@@ -1,13 +1,12 @@
 /** exec and attach over WebSocket: v5.channel.k8s.io and its elders, a byte for the channel before each message. */
 import type { Duplex } from 'node:stream'
 import { type RawData, type WebSocket, WebSocketServer } from 'ws'
+import { limits } from '#limits'
 import type { Session } from '../runtime.js'
 import { findRuns, HttpError, type Upgraded } from './pod-request.js'
 
 const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const
 const protocols = ['v5.channel.k8s.io', 'v4.channel.k8s.io', 'channel.k8s.io'] as const
-/** Bytes that a slow client may leave in our hands before its command's output waits. */
-const bufferedBytesMax = 1024 * 1024
 const goneMessageMs = 2_000
 
 const sockets = new WebSocketServer({
@@ -62,9 +61,9 @@ const pump = (socket: WebSocket, channel: number, stream: NodeJS.ReadableStream 
         stream.on('data', (chunk: Buffer) => {
           if (socket.readyState !== socket.OPEN) return
           socket.send(frame(channel, chunk), () => {
-            if (socket.bufferedAmount < bufferedBytesMax) stream.resume()
+            if (socket.bufferedAmount < limits.commandOutputBytesMax) stream.resume()
           })
-          if (socket.bufferedAmount >= bufferedBytesMax) stream.pause()
+          if (socket.bufferedAmount >= limits.commandOutputBytesMax) stream.pause()
         })
         stream.once('close', () => resolve())
         stream.once('end', () => resolve())

@@ -2,13 +2,12 @@
  * As much of SPDY/3.1 as port forwarding needs: streams that the client opens, data, their two ends, pings. Windows are
  * not kept: client-go's library neither sends nor heeds them.
  */
+import { limits } from '#limits'
 import { HeaderCodec } from './spdy-headers.js'
 
 const types = { synStream: 1, synReply: 2, rstStream: 3, ping: 6 } as const
 const finFlag = 1
 const version = 3
-/** A frame longer than this is no frame of a client of ours. */
-const frameBytesMax = 1024 * 1024
 
 export interface SpdyStream {
   readonly id: number
@@ -75,7 +74,7 @@ export class SpdyServer {
     this.#pending = Buffer.concat([this.#pending, bytes])
     while (this.#pending.length >= 8) {
       const length = this.#pending.readUInt32BE(4) & 0xffffff
-      if (length > frameBytesMax) throw new Error('SPDY frame too long')
+      if (length > limits.spdyFrameBytesMax) throw new Error('SPDY frame too long')
       if (this.#pending.length < 8 + length) return
       const frame = this.#pending.subarray(0, 8 + length)
       this.#pending = this.#pending.subarray(8 + length)

@@ -56,9 +56,6 @@ const errorStatus = (error: unknown, target: Target, after: number | string): St
 const deadlineExceeded = () =>
   failure({ code: 500, reason: 'InternalError', message: 'context deadline exceeded' })
 
-// setTimeout takes no more than this; a longer watch ends early, as any watch may.
-const timerMsMax = 2 ** 31 - 1
-
 const isShown = (batch: ObjectEventBatch, { allowWatchBookmarks }: ListRequest): boolean =>
   batch.events.length > 0 || allowWatchBookmarks
 
@@ -110,7 +107,7 @@ export const serveWatch = async (
   const ctx = makeContext(target, request, reply, deps)
   const abort = new AbortController()
   const stop = (): void => abort.abort()
-  const timeoutMs = Math.min(timeoutMsOf(options), timerMsMax)
+  const timeoutMs = Math.min(timeoutMsOf(options), limits.timerMsMax)
   const timer = setTimeout(stop, timeoutMs)
   const response = reply.raw
   // Of the client that left, and of the server that shuts down.

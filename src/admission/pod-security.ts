@@ -2,6 +2,7 @@
 import { invalid as invalidObject } from '#api/errors.js'
 import { type FieldError, invalid } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
+import { limits } from '#limits'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import {
   type AdmissionPlugin,
@@ -25,8 +26,6 @@ interface Level {
   level: string
   version: string
 }
-/** Existing pods that a namespace update looks at; upstream's bound for one request. */
-const checkedPodsMax = 3_000
 
 /** Of namespaces as they are stored: every Pod asks for the same. */
 const known = new WeakMap<KubeObject, Map<Mode, Level>>()
@@ -120,7 +119,7 @@ const warnAboutExisting = async (attributes: AdmissionAttributes): Promise<void>
   const name = next.metadata.name ?? ''
   const pods = await listObjects(attributes.ctx, { group: '', resource: 'pods' }, name)
   const byReasons = new Map<string, string[]>()
-  for (const pod of pods.slice(0, checkedPodsMax)) {
+  for (const pod of pods.slice(0, limits.podSecurityChecksMax)) {
     const reasons = judge(pod, wanted)
       .map((v) => v.reason)
       .join(', ')

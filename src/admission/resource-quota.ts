@@ -10,14 +10,13 @@ import {
   parseQuantity,
   subtractQuantities,
 } from '#api/quantity.js'
+import { limits } from '#limits'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import { internalContext } from '#registry/internal-context.js'
 import { type AdmissionPlugin, isAboutNamespace, listObjects, refuse, whenKnown } from './plugin.js'
 import { isInScope, type Usage, unspecified, usageOf } from './quota-usage.js'
 
 const quotas = { group: '', resource: 'resourcequotas' }
-/** Tries of one write against others that count at the same time. */
-const triesMax = 10
 
 const print = (usage: Usage): string =>
   Object.keys(usage)
@@ -111,7 +110,7 @@ const charge = async (
       return
     } catch (error) {
       const isConflict = error instanceof ApiError && error.reason === 'Conflict'
-      if (!isConflict || attempt === triesMax) throw error
+      if (!isConflict || attempt === limits.quotaTriesMax) throw error
     }
   }
 }

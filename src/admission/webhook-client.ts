@@ -107,12 +107,13 @@ const messages: Readonly<Record<number, string>> = {
   503: 'the server is currently unable to handle the request',
   504: 'the server was unable to return a response in the time allotted, but may still be processing the request',
 }
-const shownBytesMax = 2048
 
 /** NewGenericServerResponse of apimachinery: what a client says of an answer that is no success. */
 const refusalText = ({ code, type, text }: Reply): string => {
   const said =
-    type === '' || type.startsWith('text/') ? text.slice(0, shownBytesMax).trim() : 'unknown'
+    type === '' || type.startsWith('text/')
+      ? text.slice(0, limits.webhookAnswerShownBytesMax).trim()
+      : 'unknown'
   const known = messages[code]
   if (known !== undefined) return known
   if (code === 403 || code === 406 || code === 415) return said

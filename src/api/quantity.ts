@@ -2,6 +2,7 @@
  * Quantities: `100m`, `1.5Gi`, `1e3`. Kept exactly, in billionths; the canonical text is upstream's (apimachinery,
  * pkg/api/resource).
  */
+import { limits } from '#limits'
 
 export type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent'
 
@@ -22,8 +23,6 @@ const suffixWrong = "unable to parse quantity's suffix"
 
 const unit = 1_000_000_000n
 const int64Max = 2n ** 63n - 1n
-// 10^exponent is computed: what no machine has must not cost one its memory.
-const exponentMax = 400
 
 const decimalExponents: Readonly<Record<string, number>> = {
   n: -9,
@@ -61,7 +60,7 @@ const interpretSuffix = (suffix: string): Suffix => {
     return { base: 2, exponent: binaryExponents[suffix]!, format: 'BinarySI' }
   if (!/^[eE][+-]?\d+$/.test(suffix)) throw new QuantityError(suffixWrong)
   const exponent = Number(suffix.slice(1))
-  if (Math.abs(exponent) > exponentMax) throw new QuantityError(suffixWrong)
+  if (Math.abs(exponent) > limits.quantityExponentMax) throw new QuantityError(suffixWrong)
   return { base: 10, exponent, format: 'DecimalExponent' }
 }
 

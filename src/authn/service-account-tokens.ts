@@ -9,6 +9,7 @@ import {
 import type { JWTPayload } from 'jose'
 import type { Clock } from '#api/clock.js'
 import { serviceAccountGroups, serviceAccountUsername, type UserInfo } from '#api/user-info.js'
+import { limits } from '#limits'
 import {
   holdsToken,
   legacyClaimsOf,
@@ -67,7 +68,6 @@ export interface ServiceAccountTokensOptions {
 
 const privateClaim = 'kubernetes.io'
 const extraPrefix = 'authentication.kubernetes.io/'
-const verifiedTokensMax = 10_000
 
 interface Key {
   readonly id: string
@@ -178,7 +178,7 @@ export class ServiceAccountTokens {
         })
         // Only a Secret may hold a token without an end.
         if (payload.iss !== legacyIssuer && payload.exp === undefined) return undefined
-        if (this.#verified.size >= verifiedTokensMax)
+        if (this.#verified.size >= limits.verifiedTokensKept)
           this.#verified.delete(this.#verified.keys().next().value!)
         this.#verified.set(token, payload)
         return payload

@@ -6,6 +6,7 @@ import { parseGroupVersion } from '#api/group-version.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import type { UserInfo } from '#api/user-info.js'
 import type { KindDefinition, RequestContext, Subresource } from '#registry/resource-definition.js'
+import { validTokenSeconds } from '#validation/number.js'
 import type { BoundReference, ServiceAccountTokens } from './service-account-tokens.js'
 
 const group = 'authentication.k8s.io'
@@ -67,19 +68,8 @@ const tokenReview = (review: ReviewToken): KindDefinition => ({
   sample: { metadata: {}, spec: { token: 'x' } },
 })
 
-const secondsMin = 600
-const secondsMax = 2 ** 32
-
 const checkExpiration = (seconds: number): void => {
-  const field = 'spec.expirationSeconds'
-  const problems = [
-    ...(seconds < secondsMin
-      ? [invalidField(field, seconds, 'may not specify a duration less than 10 minutes')]
-      : []),
-    ...(seconds > secondsMax
-      ? [invalidField(field, seconds, 'may not specify a duration larger than 2^32 seconds')]
-      : []),
-  ]
+  const problems = validTokenSeconds('spec.expirationSeconds', seconds)
   if (problems.length > 0) throw invalid({ group, kind: 'TokenRequest' }, '', problems)
 }
 

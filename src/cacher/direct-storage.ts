@@ -1,5 +1,6 @@
 /** Object storage without a cache: every call goes to the driver. For history that a cache does not hold, and tests. */
 import type { KubeObject } from '#api/object.js'
+import { limits } from '#limits'
 import type { KeyValue, RangeOptions, StorageDriver } from '#storage/driver.js'
 import { encodeObject } from './object-bytes.js'
 import {
@@ -17,9 +18,6 @@ import { Change } from './watch-event.js'
 export const versionOf = (kv: KeyValue, sets: WorkingSets): StoredVersion =>
   new StoredVersion(kv.key, kv.value, kv.modRevision, sets)
 
-/** Keys that one range asks the driver for while a selector thins out the page. */
-const rangeLength = 1_000
-
 /** A page of the state at `revision` (absent: the newest), read from the driver. */
 export const listFromDriver = async (
   driver: StorageDriver,
@@ -31,7 +29,12 @@ export const listFromDriver = async (
   let { revision, startKey: start = selection.prefix } = options
   if (start < selection.prefix) start = selection.prefix
   for (;;) {
-    const range: RangeOptions = { prefix: selection.prefix, start, limit: rangeLength, revision }
+    const range: RangeOptions = {
+      prefix: selection.prefix,
+      start,
+      limit: limits.rangeLength,
+      revision,
+    }
     const { kvs, more, revision: head } = await driver.range(range)
     // All pages of one list show one revision.
     revision ??= head

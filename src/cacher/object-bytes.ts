@@ -10,6 +10,7 @@ import {
   metadataFields,
   type ObjectMeta,
 } from '#api/object.js'
+import { limits } from '#limits'
 
 /** Sixteen digits may be more than a double holds. Everything else in our own bytes JSON.parse reads as it was. */
 const longNumber = /[:,[]-?\d{16}/
@@ -163,15 +164,12 @@ const beginning =
 
 const lineEnd = 0x0a
 
-/** Names and uid fit in this many bytes in all but odd cases, which take the slow way. */
-const beginningBytesMax = 2048
-
 /**
  * The JSON of a stored value with its resourceVersion in place, and a line end: what a GET is answered with. Values that others wrote into the same store (another
  * field order, spaces) are parsed and encoded again.
  */
 export const withRevision = (value: Buffer, revision: number): Buffer => {
-  const found = beginning.exec(value.toString('latin1', 0, beginningBytesMax))
+  const found = beginning.exec(value.toString('latin1', 0, limits.beginningBytesMax))
   if (found === null) return withRevision(encodeObject(parse(value.toString())), revision)
   const field = `"resourceVersion":"${revision}"`
   const more = found[2] !== '}' && found[2] !== ','
@@ -195,7 +193,7 @@ const noLabels: Readonly<Record<string, string>> = {}
 
 /** The labels of a stored value, without decoding the rest of it; undefined when only decoding can tell. */
 export const labelsOf = (value: Buffer): Readonly<Record<string, string>> | undefined => {
-  const found = labelled.exec(value.toString('latin1', 0, beginningBytesMax))
+  const found = labelled.exec(value.toString('latin1', 0, limits.beginningBytesMax))
   if (found === null) return undefined
   return found[2] === undefined ? noLabels : JSON.parse(found[2])
 }

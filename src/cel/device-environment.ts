@@ -1,4 +1,5 @@
 /** What selectors of devices may name (kubernetes, dynamic-resource-allocation/cel/compile.go). */
+import { limits } from '#limits'
 import { checkExpression, costOf, InstantiationError, programOf } from './compile.js'
 import { Environment } from './environment.js'
 import type { SizeOfPath } from './estimate.js'
@@ -19,8 +20,6 @@ const environment = Environment.base
   })
   .withVariables({ device: structType(device) })
   .withBindings()
-
-const costMax = 1_000_000n
 
 /** What the API says of the sizes of a device: maps by domain, of maps by name. */
 const sizes: Readonly<Record<string, readonly number[]>> = {
@@ -56,7 +55,7 @@ export const deviceSelectorProblem = (text: string): SelectorProblem | undefined
     if (![types.bool, types.any].some((type) => isExactType(type, checked.type)))
       return refused(`must evaluate to bool or the unknown type, not ${typeText(checked.type)}`)
     programOf(checked)
-    return costOf(checked, sizeOfPath).max > costMax
+    return costOf(checked, sizeOfPath).max > limits.celDeviceCostMax
       ? { text: 'too complex, exceeds cost limit', kind: 'cost' }
       : undefined
   } catch (error) {

@@ -5,6 +5,7 @@
 import { createRequire } from 'node:module'
 import type { RE2JS } from 're2js'
 import { Kept } from '#api/kept.js'
+import { limits } from '#limits'
 
 // Its tables are large, and most servers never see a pattern: it is loaded with the first one.
 let engine: typeof RE2JS | undefined
@@ -13,7 +14,7 @@ const loadEngine = (): typeof RE2JS => {
   return engine
 }
 
-const compiled = new Kept<RE2JS>(1_000)
+const compiled = new Kept<RE2JS>(limits.patternsKept)
 
 /** Throws what the parser says; re2js words its errors as Go does. */
 export const compilePattern = (pattern: string): RE2JS =>

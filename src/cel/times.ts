@@ -2,8 +2,8 @@
 import { CelError, Duration, Timestamp } from './values.js'
 
 const nanosPerSecond = 1_000_000_000n
-const secondsMin = -62_135_596_800n
-const secondsMax = 253_402_300_799n
+const firstSecond = -62_135_596_800n
+const lastSecond = 253_402_300_799n
 const int64Max = 2n ** 63n - 1n
 
 const floorDivide = (a: bigint, b: bigint): bigint => (a % b < 0n ? a / b - 1n : a / b)
@@ -12,7 +12,7 @@ export const secondsOf = ({ nanos }: Timestamp): bigint => floorDivide(nanos, na
 
 export const timestampOf = (nanos: bigint, offsetMinutes = 0): Timestamp => {
   const seconds = floorDivide(nanos, nanosPerSecond)
-  if (seconds < secondsMin || seconds > secondsMax) throw new CelError('timestamp overflow')
+  if (seconds < firstSecond || seconds > lastSecond) throw new CelError('timestamp overflow')
   return new Timestamp(nanos, offsetMinutes)
 }
 

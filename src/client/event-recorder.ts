@@ -4,6 +4,7 @@
  */
 import { type Clock, formatTime } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
+import { limits } from '#limits'
 import type { Client } from './client.js'
 import { isNotFound, messageOf } from './errors.js'
 import type { Log } from './log.js'
@@ -35,15 +36,6 @@ const coreEvents: ResourceRef = {
   kind: 'Event',
   namespaced: true,
 }
-/** client-go's limits: known events, waiting events, burst of one object and its refill. */
-const knownEventsMax = 4096
-const waitingEventsMax = 1000
-const burstMax = 25
-const refillMs = 300_000
-const messageLengthMax = 1024
-/** This many messages of one reason within the time, and the next are told as one event. */
-const similarEventsMax = 10
-const similarForMs = 600_000
 
 interface KnownEvent {
   namespace: string
@@ -85,10 +77,13 @@ export const createEventRecorder = ({
 
   const admits = (subjectKey: string): boolean => {
     const now = clock.now()
-    const bucket = buckets.get(subjectKey) ?? { tokens: burstMax, atMs: now }
-    const tokens = Math.min(burstMax, bucket.tokens + (now - bucket.atMs) / refillMs)
+    const bucket = buckets.get(subjectKey) ?? { tokens: limits.eventBurstMax, atMs: now }
+    const tokens = Math.min(
+      limits.eventBurstMax,
+      bucket.tokens + (now - bucket.atMs) / limits.eventRefillMs,
+    )
     buckets.set(subjectKey, { tokens: tokens >= 1 ? tokens - 1 : tokens, atMs: now })
-    evictOldest(buckets, knownEventsMax)
+    evictOldest(buckets, limits.eventsKept)
     return tokens >= 1
   }
 
@@ -97,12 +92,14 @@ export const createEventRecorder = ({
     const now = clock.now()
     const seen = similar.get(group)
     const messages =
-      seen !== undefined && now - seen.atMs <= similarForMs ? seen.messages : new Set<string>()
+      seen !== undefined && now - seen.atMs <= limits.similarEventsMs
+        ? seen.messages
+        : new Set<string>()
     messages.add(message)
     similar.delete(group)
     similar.set(group, { messages, atMs: now })
-    evictOldest(similar, knownEventsMax)
-    if (messages.size < similarEventsMax) return false
+    evictOldest(similar, limits.eventsKept)
+    if (messages.size < limits.similarEventsMax) return false
     messages.delete(messages.keys().next().value!)
     return true
   }
@@ -111,7 +108,7 @@ export const createEventRecorder = ({
     const namespace = body.metadata.namespace!
     await client.create(coreEvents, body, { namespace })
     known.set(key, { namespace, name: body.metadata.name!, count: 1 })
-    evictOldest(known, knownEventsMax)
+    evictOldest(known, limits.eventsKept)
   }
 
   const write = async (key: string, body: KubeObject): Promise<void> => {
@@ -134,13 +131,13 @@ export const createEventRecorder = ({
     event(subject, type, reason, message, options = {}) {
       const { namespace, name = '', uid = '', resourceVersion } = subject.metadata
       const subjectKey = `${subject.kind}/${namespace}/${name}/${uid}`
-      if (waiting >= waitingEventsMax || !admits(subjectKey)) return
+      if (waiting >= limits.eventsWaitingMax || !admits(subjectKey)) return
       const now = clock.now()
       const group = [subjectKey, type, reason, options.action].join('\n')
       const combined = isCombined(group, message)
       const text = `${combined ? '(combined from similar events): ' : ''}${message}`.slice(
         0,
-        messageLengthMax,
+        limits.eventMessageLengthMax,
       )
       const key = combined ? group : [group, text, options.fieldPath].join('\n')
       const body: KubeObject = {

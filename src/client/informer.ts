@@ -6,6 +6,7 @@
 
 import { ApiError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
+import { limits } from '#limits'
 import { Backoff, sleep } from './backoff.js'
 import type { Client } from './client.js'
 import { isExpired, isTooManyRequests, messageOf } from './errors.js'
@@ -36,14 +37,11 @@ export interface InformerOptions<T> {
   random?: Random
 }
 
-const pageLength = 500
 const backoffMs = { baseMs: 200, maxMs: 5_000 }
 /** What a watch missed comes at once when it is open again. */
 const catchUpMs = 200
 /** Each watch asks to end after this to twice this, so that load moves between servers. As client-go. */
 const watchSecondsMin = 300
-/** Objects known to be gone, so that a late answer to a write does not bring them back. */
-const goneMax = 1_000
 /** Grace beyond the watch's own end, after which a silent connection counts as dead. */
 const watchOverrunMs = 30_000
 
@@ -175,7 +173,7 @@ export class Informer<T extends KubeObject = KubeObject> {
         labelSelector,
         fieldSelector,
         metadataOnly,
-        limit: pageLength,
+        limit: limits.pageLength,
         continue: from,
         signal,
       })
@@ -267,7 +265,7 @@ export class Informer<T extends KubeObject = KubeObject> {
 
   #markGone({ metadata }: T): void {
     this.#gone.set(metadata.uid!, metadata.resourceVersion ?? '')
-    if (this.#gone.size > goneMax) this.#gone.delete(this.#gone.keys().next().value!)
+    if (this.#gone.size > limits.goneObjectsKept) this.#gone.delete(this.#gone.keys().next().value!)
   }
   #isGone({ metadata }: T): boolean {
     const goneAt = this.#gone.get(metadata.uid!)

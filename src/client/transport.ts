@@ -2,6 +2,7 @@
 import http from 'node:http'
 import https from 'node:https'
 import tls from 'node:tls'
+import { limits } from '#limits'
 import type { ClientConfig } from './kubeconfig.js'
 
 export interface TransportRequest {
@@ -29,9 +30,6 @@ const headTimeoutDefaultMs = 65_000
 const isStaleSocket = (request: http.ClientRequest, error: NodeJS.ErrnoException): boolean =>
   request.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
 
-/** Requests in flight, watches aside: more would only open connections, whose handshakes cost more than the wait. */
-const connectionsMax = 16
-
 /** Keys and certificates are read once and not for every connection. */
 const connectionOptions = (config: ClientConfig): https.AgentOptions => ({
   keepAlive: true,
@@ -45,7 +43,10 @@ const connectionOptions = (config: ClientConfig): https.AgentOptions => ({
 })
 
 const createAgents = (config: ClientConfig, secure: boolean) => {
-  const pool = { maxSockets: connectionsMax, maxFreeSockets: connectionsMax }
+  const pool = {
+    maxSockets: limits.clientConnectionsMax,
+    maxFreeSockets: limits.clientConnectionsMax,
+  }
   if (!secure)
     return { short: new http.Agent({ keepAlive: true, ...pool }), long: new http.Agent() }
   const options = connectionOptions(config)

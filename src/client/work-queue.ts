@@ -2,6 +2,7 @@
  * Keys that wait to be worked on. A key is in it once, however often it is added, and is never worked on by two at a
  * time: one added meanwhile comes again when its worker is done. The rules of client-go's workqueue.
  */
+import { limits } from '#limits'
 import { isConflict, messageOf } from './errors.js'
 import type { Log } from './log.js'
 
@@ -51,13 +52,12 @@ export class WorkQueue<K = string> {
       if (known.dueMs <= dueMs) return
       clearTimeout(known.timer)
     }
-    // Longer timers than 2^31 ms fire at once in Node; a key that comes early is only looked at in vain.
     const timer = setTimeout(
       () => {
         this.#delayed.delete(key)
         this.add(key)
       },
-      Math.min(ms, 2 ** 31 - 1),
+      Math.min(ms, limits.timerMsMax),
     )
     this.#delayed.set(key, { dueMs, timer })
   }

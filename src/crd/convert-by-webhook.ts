@@ -6,15 +6,13 @@ import type { FieldError } from '#api/field-error.js'
 import { goQuote } from '#api/go-quote.js'
 import { cloneJson, isJsonObject, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject, ObjectMeta } from '#api/object.js'
+import { limits } from '#limits'
 import { goTypeOf } from '#registry/patch/go-print.js'
 import { validateAnnotations, validateLabels } from '#registry/validate-object-meta.js'
 import type { CustomResourceDefinition } from './definition.js'
 
 /** Yields a private object in the version that is asked for. Throws an ApiError. */
 export type Converter = (object: KubeObject, apiVersion: string) => Promise<KubeObject>
-
-/** Upstream's client has no timeout of its own choosing here: it is HookClient's default. */
-const timeoutSeconds = 30
 
 interface ConversionAnswer {
   readonly uid?: string
@@ -108,7 +106,7 @@ export const webhookConverter = (
       group: 'apiextensions.k8s.io',
       kind: 'ConversionReview',
       review: { kind: 'ConversionReview', apiVersion: `apiextensions.k8s.io/${version}`, request },
-      timeoutSeconds,
+      timeoutSeconds: limits.conversionTimeoutSeconds,
       findService,
     }).catch((error: Error) => {
       throw new Error(`failed: ${error.message}`)

@@ -9,6 +9,7 @@ import {
   tooMany,
 } from '#api/field-error.js'
 import { jsonEqual } from '#api/json-object.js'
+import { limits } from '#limits'
 import type { DefinitionVersion, PrinterColumn } from './definition.js'
 import { followFieldPath } from './field-path.js'
 
@@ -73,8 +74,6 @@ export const validateColumn = (column: PrinterColumn, path: string): FieldError[
   return errors
 }
 
-const selectableFieldsMax = 8
-
 export const validateSelectableFields = (
   version: DefinitionVersion,
   path: string,
@@ -108,7 +107,7 @@ export const validateSelectableFields = (
     return wrong
   })
   const isKept = before !== undefined && jsonEqual(fields, before)
-  if (seen.size > selectableFieldsMax && !isKept)
-    errors.push(tooMany(path, seen.size, selectableFieldsMax))
+  if (seen.size > limits.selectableFieldsMax && !isKept)
+    errors.push(tooMany(path, seen.size, limits.selectableFieldsMax))
   return errors
 }

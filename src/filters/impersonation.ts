@@ -13,6 +13,7 @@ import {
 } from '#api/user-info.js'
 import { headerValues, unescapeKey } from '#authn/header-values.js'
 import { type Attributes, type Authorizer, attributesOf } from '#authz/authorizer.js'
+import { limits } from '#limits'
 import { refusedByFilter, unsniffed } from './authorization.js'
 import type { Filter, KubeRequest } from './kube-request.js'
 
@@ -183,8 +184,6 @@ const forbiddenOutright = (asker: UserInfo, wanted: Wanted, mode: string): ApiEr
   )
 }
 
-const lastModesMax = 10_000
-
 /** Which mode a user got through with last: it is tried first, and its refusal is the one that is told. */
 class LastModes {
   readonly #modes = new Map<string, Mode>()
@@ -194,7 +193,7 @@ class LastModes {
     return last === undefined ? modes : [last, ...modes.filter((mode) => mode !== last)]
   }
   remember(user: string, mode: Mode): void {
-    if (this.#modes.size >= lastModesMax) this.#modes.clear()
+    if (this.#modes.size >= limits.impersonationModesKept) this.#modes.clear()
     this.#modes.set(user, mode)
   }
 }

@@ -1,5 +1,6 @@
 /** Randomness is handed in, so that a test can hold it. */
 import { randomInt, randomUUID } from 'node:crypto'
+import { limits } from '#limits'
 
 export interface Ids {
   /** A version 4 UUID for metadata.uid. */
@@ -11,8 +12,6 @@ export interface Ids {
 // Upstream's alphabet: no vowels and no lookalikes, so that no word comes out.
 const alphabet = 'bcdfghjklmnpqrstvwxz2456789'
 const suffixLength = 5
-/** A generated name fits into 63 characters, whatever the kind allows; upstream's maxNameLength. */
-const nameLengthMax = 63
 
 export const randomIds: Ids = {
   uid: () => randomUUID(),
@@ -21,4 +20,4 @@ export const randomIds: Ids = {
 }
 
 export const generateName = (base: string, ids: Ids): string =>
-  base.slice(0, nameLengthMax - suffixLength) + ids.nameSuffix()
+  base.slice(0, limits.generatedNameLengthMax - suffixLength) + ids.nameSuffix()

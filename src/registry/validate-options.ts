@@ -8,6 +8,7 @@ import {
   required,
   tooLong,
 } from '#api/field-error.js'
+import { limits } from '#limits'
 import type { DeleteOptions } from './resource-definition.js'
 
 export interface WriteOptions {
@@ -18,7 +19,6 @@ export interface WriteOptions {
   force?: boolean
 }
 
-const fieldManagerLengthMax = 128
 // Go's unicode.IsPrint: letters, marks, numbers, punctuation, symbols and the ASCII space.
 const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u
 
@@ -30,10 +30,10 @@ const codePoint = (char: string): string => {
 const isPlain = /^[ -~]*$/
 
 export const validateFieldManager = (manager: string, path: string): FieldError[] => {
-  if (manager.length <= fieldManagerLengthMax && isPlain.test(manager)) return []
+  if (manager.length <= limits.fieldManagerLengthMax && isPlain.test(manager)) return []
   const errors: FieldError[] = []
-  if (Buffer.byteLength(manager) > fieldManagerLengthMax)
-    errors.push(tooLong(path, fieldManagerLengthMax))
+  if (Buffer.byteLength(manager) > limits.fieldManagerLengthMax)
+    errors.push(tooLong(path, limits.fieldManagerLengthMax))
   let at = 0
   for (const char of manager) {
     if (!printable.test(char))

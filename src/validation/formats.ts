@@ -28,10 +28,6 @@ export const validFullyQualifiedName = (path: string, name: string): FieldError[
 export const inRange = (low: number, high: number): string =>
   `must be between ${low} and ${high}, inclusive`
 export const int32Max = 2 ** 31 - 1
-export const notNegative = 'must be greater than or equal to 0'
-
-export const validNotNegative = (path: string, value: number | undefined): FieldError[] =>
-  (value ?? 0) < 0 ? [invalid(path, value, notNegative)] : []
 
 /** Users and groups have numbers of 31 bits. */
 export const validId = (path: string, id: number | bigint | undefined): FieldError[] =>

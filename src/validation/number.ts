@@ -2,8 +2,9 @@
 import { type FieldError, invalid } from '#api/field-error.js'
 import { regexMessage } from '#api/names.js'
 import { parseQuantity } from '#api/quantity.js'
+import { limits } from '#limits'
 
-const nonNegativeMessage = 'must be greater than or equal to 0'
+export const nonNegativeMessage = 'must be greater than or equal to 0'
 
 export const nonNegative = (path: string, value: number | undefined): FieldError[] =>
   (value ?? 0) < 0 ? [invalid(path, value, nonNegativeMessage)] : []
@@ -22,15 +23,33 @@ const percentMessage = regexMessage(
   '93%',
 )
 
-/** A count, or a percentage up to a hundred. */
+const isPercent = (value: number | string): value is string =>
+  typeof value === 'string' && /^[0-9]+%$/.test(value)
+
+/** A count, or a percentage. */
 export const validIntOrPercent = (
   path: string,
   value: number | string | undefined,
 ): FieldError[] => {
   if (value === undefined) return []
   if (typeof value === 'number') return nonNegative(path, value)
-  if (!/^[0-9]+%$/.test(value)) return [invalid(path, value, percentMessage)]
-  return Number(value.slice(0, -1)) > 100
+  return isPercent(value) ? [] : [invalid(path, value, percentMessage)]
+}
+
+export const notMoreThanAll = (path: string, value: number | string | undefined): FieldError[] =>
+  value !== undefined && isPercent(value) && Number.parseInt(value, 10) > 100
     ? [invalid(path, value, 'must not be greater than 100%')]
+    : []
+
+/** What is no percentage counts as none. */
+export const isNone = (value: number | string): boolean =>
+  typeof value === 'number' ? value === 0 : !isPercent(value) || Number.parseInt(value, 10) === 0
+
+/** How long a token of a ServiceAccount is asked to live. */
+export const validTokenSeconds = (path: string, seconds: number): FieldError[] => {
+  if (seconds < limits.tokenSecondsMin)
+    return [invalid(path, seconds, 'may not specify a duration less than 10 minutes')]
+  return seconds > limits.tokenSecondsMax
+    ? [invalid(path, seconds, 'may not specify a duration larger than 2^32 seconds')]
     : []
 }

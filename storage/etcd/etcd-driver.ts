@@ -48,9 +48,6 @@ export interface EtcdOptions extends EtcdTls {
 
 const alarmNames: Readonly<Record<number, string>> = { 1: 'NOSPACE', 2: 'CORRUPT' }
 
-/** Keys in one answer of etcd: a whole store in one would be held in memory twice. */
-const rangeLength = 1_000
-
 /** Throws StorageError Unavailable when etcd cannot be reached. */
 export const openEtcd = async (options: EtcdOptions): Promise<StorageDriver> => {
   const api = new EtcdApi(options.servers, options)
@@ -116,7 +113,7 @@ class EtcdDriver implements StorageDriver, CursorHost {
     let at = revision
     for (;;) {
       const { key, range_end } = this.keys.range(prefix, from)
-      const page = Math.min(limit > 0 ? limit - kvs.length : rangeLength, rangeLength)
+      const page = Math.min(limit > 0 ? limit - kvs.length : limits.rangeLength, limits.rangeLength)
       const request = { key, range_end, limit: String(page), revision: String(at ?? 0) }
       const answer = await this.#read(request)
       // All pages show the revision of the first.

@@ -1,9 +1,9 @@
 /** Leases for values that expire. As upstream, values of one lifetime that are written close together share one. */
 import type { Clock } from '#api/clock.js'
+import { limits } from '#limits'
 import { type EtcdApi, writeCall } from './api.js'
 
-/** Upstream's LeaseManager: at most this many values on one lease, given out for this part of its lifetime. */
-const leaseUsesMax = 1_000
+/** A lease is given out for this part of its lifetime, as upstream's LeaseManager does. */
 const reusePart = 0.05
 
 interface Lease {
@@ -29,7 +29,7 @@ export class Leases {
       const lease = await current.catch(() => undefined)
       if (
         lease !== undefined &&
-        lease.uses < leaseUsesMax &&
+        lease.uses < limits.leaseUsesMax &&
         this.#clock.now() < lease.reuseUntil
       ) {
         lease.uses++

@@ -54,11 +54,6 @@ interface Write {
   readonly value?: Buffer
 }
 
-/** Larger than LevelDB's 4 MB: fewer and larger tables, and no stall while one is written out. */
-const writeBufferBytes = 16 * 1024 * 1024
-/** Removals of a compaction that one batch takes along. */
-const removalsInBatchMax = 1_000
-
 /**
  * Folders that this process has open. LevelDB must not be asked a second time: it opens the lock file before it
  * looks, and closing that again would drop the lock that this process holds (a rule of POSIX).
@@ -90,8 +85,8 @@ const openDatabase = async (
   const db: Database = new Level<string, Buffer>(directory, {
     keyEncoding: 'utf8',
     valueEncoding: 'buffer',
-    writeBufferSize: writeBufferBytes,
-    maxFileSize: writeBufferBytes,
+    writeBufferSize: limits.writeBufferBytes,
+    maxFileSize: limits.writeBufferBytes,
   })
   try {
     await db.open()
@@ -305,7 +300,7 @@ class LevelDriver implements StorageDriver {
     }
     const compacted = Math.max(this.#head.compacted, compactAt)
     if (compacted > this.#head.compacted) this.#collectGarbage(compacted)
-    for (const key of this.#removals.splice(0, removalsInBatchMax)) {
+    for (const key of this.#removals.splice(0, limits.removalsInBatchMax)) {
       writes.push({ key })
     }
     const head = { revision: plan.revision, compacted, live, digest: digest >>> 0 }

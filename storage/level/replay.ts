@@ -4,6 +4,7 @@
  * revision that is gone. Nothing is repaired here: an operator decides between a backup and what is left.
  */
 import type { Level } from 'level'
+import { limits } from '#limits'
 import { StorageError, type StorageEvent } from '../driver.js'
 import { firstRevision, Mvcc } from '../mvcc.js'
 import {
@@ -36,9 +37,6 @@ const emptyHead = (revision: number): Head => ({
   digest: 0,
 })
 
-const scanLength = 1000
-const scanBytes = 4 * 1024 * 1024
-
 /** Reads the whole store; a new one starts at `startRevision`. Throws StorageError Corrupt. */
 export const replay = async (
   db: Database,
@@ -54,14 +52,14 @@ export const replay = async (
     gte: firstRecordKey,
     lt: recordKeysEnd,
     fillCache: false,
-    highWaterMarkBytes: scanBytes,
+    highWaterMarkBytes: limits.replayBytes,
   })
   try {
     // The next entries are read by another thread while these are played.
-    for (let next = iterator.nextv(scanLength); ; ) {
+    for (let next = iterator.nextv(limits.rangeLength); ; ) {
       const entries = await next
       if (entries.length === 0) break
-      next = iterator.nextv(scanLength)
+      next = iterator.nextv(limits.rangeLength)
       for (const [key, value] of entries) player.play(key, value)
     }
   } finally {

@@ -18,7 +18,7 @@ import { planDaemons } from '#controllers/daemonset/reconcile.js'
 import type { Deployment, OwnedSet } from '#controllers/deployment/deployment.js'
 import { proportionalScale, rollingStep } from '#controllers/deployment/rollout.js'
 import { budgetStatus, expectationOf } from '#controllers/disruption/reconcile.js'
-import { endpointsPerSliceMax, reconcileSlices } from '#controllers/endpointslice/reconcile.js'
+import { reconcileSlices } from '#controllers/endpointslice/reconcile.js'
 import { formatIndexes, parseIndexes } from '#controllers/job/job.js'
 import { findDoomed } from '#controllers/pod-gc/reconcile.js'
 import type { HorizontalPodAutoscaler } from '#controllers/podautoscaler/autoscaler.js'
@@ -30,6 +30,7 @@ import { podUsage, usedOf } from '#controllers/resourcequota/usage.js'
 import { type ClaimState, planStatefulSet } from '#controllers/statefulset/reconcile.js'
 import { evictionTime } from '#controllers/taint-eviction/reconcile.js'
 import { ttlStep } from '#controllers/ttl/controller.js'
+import { limits } from '#limits'
 
 const ready: Condition = { type: 'Ready', status: 'True' }
 const pod = (
@@ -83,7 +84,8 @@ t.test('slices hold each Pod once, are never too long, and change no more than t
           const uids = slices.flatMap((s) => (s.endpoints ?? []).map((e) => e.targetRef.uid!))
           if (uids.length !== new Set(uids).size || uids.length !== present.length) return false
           if (slices.length === 0) return false
-          if (slices.some((s) => (s.endpoints ?? []).length > endpointsPerSliceMax)) return false
+          if (slices.some((s) => (s.endpoints ?? []).length > limits.endpointsPerSliceMax))
+            return false
           const again = reconcileSlices({ service, pods, slices, node })
           if (again.create.length + again.update.length + again.delete.length > 0) return false
         }

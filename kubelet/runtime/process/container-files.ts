@@ -10,6 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import path from 'node:path'
+import { limits } from '#limits'
 import type { ContainerConfig, PodIdentity, Sandbox } from '../../runtime.js'
 import { type ProcessIdentity, startTimeOf } from './process-table.js'
 
@@ -35,9 +36,6 @@ export interface ShimExit {
   readonly message: string
   readonly finishedAt: number
 }
-
-/** No shim takes longer from its start to its first line, however busy the machine. */
-const claimMsMax = 3_600_000
 
 const readOr = (file: string): string | undefined => {
   try {
@@ -151,7 +149,7 @@ export class ContainerFiles {
       const id = name.slice(0, -'.run'.length)
       if (!name.endsWith('.run') || existsSync(`${this.prefix(id)}.json`)) continue
       const file = `${this.prefix(id)}.run`
-      if (now - statSync(file).mtimeMs > claimMsMax) rmSync(file, { force: true })
+      if (now - statSync(file).mtimeMs > limits.shimClaimMsMax) rmSync(file, { force: true })
     }
   }
 

@@ -8,11 +8,10 @@ import { type FSWatcher, readFileSync, statSync, watch } from 'node:fs'
 import { appendFile, copyFile, rm, truncate } from 'node:fs/promises'
 import path from 'node:path'
 import type { Clock } from '#api/clock.js'
+import { limits } from '#limits'
 
 /** A log that grows all the time is looked at this often. */
 const noteIntervalMs = 20
-/** Upstream's containerLogMaxSize: beyond it the log is moved aside once and begins anew. */
-const logBytesMax = 10 * 1024 * 1024
 
 export interface LogMark {
   /** Bytes before this offset were written at `time` or earlier. */
@@ -95,7 +94,7 @@ export class LogTimes {
     if (size < before) await rm(path.join(this.#folder, `${id}.times`), { force: true })
     await appendFile(path.join(this.#folder, `${id}.times`), `${size} ${this.#clock.now()}\n`)
     this.#grown.emit(id)
-    if (size > logBytesMax) await this.#rotate(id, file)
+    if (size > limits.containerLogBytesMax) await this.#rotate(id, file)
   }
 
   async #rotate(id: string, file: string): Promise<void> {

@@ -1,11 +1,10 @@
 /** Ends what a container has left behind outside its process group. Sweeps of many containers share a look at /proc. */
+import { limits } from '#limits'
 import { killMarked } from './session.js'
 
-/** A process may fork while it is looked for: another look, until one finds nothing. */
-const looksMax = 5
 /** After a look the sweeper rests for so many times what it took: it must not be what the kubelet mostly does. */
 const restFactor = 5
-const restMsMax = 1_000
+const restMaxMs = 1_000
 
 export class Sweeper {
   readonly #waiting = new Map<string, (() => void)[]>()
@@ -27,11 +26,11 @@ export class Sweeper {
     const batch = new Map(this.#waiting)
     this.#waiting.clear()
     const started = performance.now()
-    for (let look = 0; look < looksMax; look++) {
+    for (let look = 0; look < limits.sweepsMax; look++) {
       if (killMarked((id) => batch.has(id)) === 0) break
     }
     for (const resolve of [...batch.values()].flat()) resolve()
-    const restMs = Math.min(restMsMax, restFactor * (performance.now() - started))
+    const restMs = Math.min(restMaxMs, restFactor * (performance.now() - started))
     setTimeout(() => {
       this.#busy = this.#waiting.size > 0
       if (this.#busy) this.#sweepAll()

@@ -10,7 +10,7 @@ import {
 import type { KubeObject } from '#api/object.js'
 import { parseQuantity } from '#api/quantity.js'
 import { defineKind } from '#registry/resource-definition.js'
-import { validNotNegative } from '#validation/formats.js'
+import { nonNegative } from '#validation/number.js'
 import { ownStatus } from '../status.js'
 import { type Metric, metricErrors, referenceErrors } from './metrics.js'
 
@@ -136,7 +136,7 @@ const defaultRules = (spec: KubeObject['spec']): void => {
 
 const validateHorizontalPodAutoscalerStatus = ({ status }: KubeObject): FieldError[] =>
   ['currentReplicas', 'desiredReplicas'].flatMap((field) =>
-    validNotNegative(child('status', field), status?.[field]),
+    nonNegative(child('status', field), status?.[field]),
   )
 
 export default defineKind({

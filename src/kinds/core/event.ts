@@ -1,10 +1,10 @@
 import { type FieldError, invalid, required } from '#api/field-error.js'
 import { isDns1123Subdomain, isQualifiedName, pathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
+import { limits } from '#limits'
 import { defineKind } from '#registry/resource-definition.js'
 
 /** Events live for an hour; upstream's --event-ttl. */
-export const eventTtlSeconds = 3_600
 
 const lengthErrors = (path: string, value: string, max: number): FieldError[] =>
   Buffer.byteLength(value) > max ? [invalid(path, '', `can have at most ${max} characters`)] : []
@@ -62,7 +62,7 @@ export default defineKind({
   group: '',
   version: 'v1',
   kind: 'Event',
-  ttlSeconds: eventTtlSeconds,
+  ttlSeconds: limits.eventTtlSeconds,
   strategy: {
     ...eventStrategy,
     validate,

@@ -11,13 +11,12 @@ import {
 import { matchesSelector } from '#api/label-selector.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import type { StatusCause } from '#api/status.js'
+import { limits } from '#limits'
 import type { DeleteOptions, RequestContext } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
 import { setPodCondition } from './pod-condition.js'
 
 const budgets = { group: 'policy', resource: 'poddisruptionbudgets' }
-const attemptsMax = 20
-const disruptedPodsMax = 2000
 const violation = "Cannot evict pod as it would violate the pod's disruption budget."
 const retrySeconds = 10
 
@@ -90,7 +89,7 @@ const checkBudget = (budget: KubeObject): void => {
   if ((status.observedGeneration ?? 0) < (budget.metadata.generation ?? 0)) throw notObserved(name)
   if ((status.disruptionsAllowed ?? 0) < 0)
     throw forbidden(resource, name, 'pdb disruptions allowed is negative')
-  if (Object.keys(status.disruptedPods ?? {}).length > disruptedPodsMax)
+  if (Object.keys(status.disruptedPods ?? {}).length > limits.disruptedPodsMax)
     throw forbidden(
       resource,
       name,
@@ -227,7 +226,7 @@ const removeUnguarded = async (eviction: Eviction): Promise<KubeObject | undefin
       await remove({ ...eviction, options: asked })
       return undefined
     } catch (error) {
-      if (given || !isConflict(error) || attempt === attemptsMax) throw error
+      if (given || !isConflict(error) || attempt === limits.evictionAttemptsMax) throw error
     }
   }
 }
@@ -246,7 +245,7 @@ const spend = async (budget: KubeObject, { ctx, name, options }: Eviction): Prom
     dryRun: false,
     fieldManager: 'kube-apiserver',
   }
-  for (let attempt = 1; attempt <= attemptsMax; attempt++)
+  for (let attempt = 1; attempt <= limits.evictionAttemptsMax; attempt++)
     try {
       await store.update(own, budgetName, (current) => decrement(current ?? budget, name, ctx.now))
       return

@@ -6,6 +6,7 @@
 import { randomInt } from 'node:crypto'
 import { ApiError, internalError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
+import { limits } from '#limits'
 import { internalContext } from '#registry/internal-context.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
@@ -20,9 +21,8 @@ import {
 } from '#validation/network.js'
 
 const networking = 'networking.k8s.io'
-const randomTriesMax = 8
 /** crypto.randomInt takes at most 48 bits. */
-const randomRangeMax = 2n ** 47n
+const randomRange = 2n ** 47n
 
 const storeOf = (ctx: RequestContext, resource: string): Store => {
   const store = ctx.stores({ group: networking, resource })
@@ -134,7 +134,7 @@ const lowerBandOf = (count: bigint): bigint => {
 }
 
 const randomBelow = (n: bigint): bigint =>
-  BigInt(randomInt(Number(n < randomRangeMax ? n : randomRangeMax)))
+  BigInt(randomInt(Number(n < randomRange ? n : randomRange)))
 
 const takeFrom = async (
   ctx: RequestContext,
@@ -144,7 +144,7 @@ const takeFrom = async (
   const { first, count } = usableOf(cidr)
   const band = lowerBandOf(count)
   const ipAt = (offset: bigint): string => bigIntToIp(first + offset, cidr.family)
-  for (let i = 0; i < randomTriesMax; i++) {
+  for (let i = 0; i < limits.randomAddressTriesMax; i++) {
     const ip = ipAt(band + randomBelow(count - band))
     if (await take(ctx, ip, owner)) return ip
   }

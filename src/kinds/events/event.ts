@@ -1,9 +1,10 @@
 /** The events of events.k8s.io are stored in the core form: the same objects under other names. */
 import { type FieldError, invalid, required } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
+import { limits } from '#limits'
 import { defineKind } from '#registry/resource-definition.js'
 import { immutable, sameJson } from '#validation/immutable.js'
-import { eventErrors, eventStrategy, eventTtlSeconds } from '../core/event.js'
+import { eventErrors, eventStrategy } from '../core/event.js'
 
 /** Name here, name in the core form. */
 const renamed: readonly (readonly [string, string])[] = [
@@ -85,7 +86,7 @@ export default defineKind({
   group: 'events.k8s.io',
   version: 'v1',
   kind: 'Event',
-  ttlSeconds: eventTtlSeconds,
+  ttlSeconds: limits.eventTtlSeconds,
   storageVersion: { group: '', version: 'v1', kind: 'Event' },
   storagePrefix: '/registry/events',
   convert: {

@@ -4,7 +4,7 @@ import { defineKind } from '#registry/resource-definition.js'
 import { validConditions } from '#validation/conditions.js'
 import { internalForm } from '#validation/internal-form.js'
 import { validLabelSelector } from '#validation/label-selector.js'
-import { nonNegative, validIntOrPercent } from '#validation/number.js'
+import { nonNegative, notMoreThanAll, validIntOrPercent } from '#validation/number.js'
 import { ownStatus } from '../status.js'
 
 const evictionPolicies = ['AlwaysAllow', 'IfHealthyBudget']
@@ -23,7 +23,9 @@ const validate = ({ spec = {} }: KubeObject): FieldError[] => {
         ]
       : []),
     ...validIntOrPercent('spec.minAvailable', minAvailable),
+    ...notMoreThanAll('spec.minAvailable', minAvailable),
     ...validIntOrPercent('spec.maxUnavailable', maxUnavailable),
+    ...notMoreThanAll('spec.maxUnavailable', maxUnavailable),
     ...(unhealthyPodEvictionPolicy === undefined ||
     evictionPolicies.includes(unhealthyPodEvictionPolicy)
       ? []

@@ -10,11 +10,10 @@ import {
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { immutable, sameJson } from '#validation/immutable.js'
+import { validTokenSeconds } from '#validation/number.js'
 
 const fsGroupPolicies = ['File', 'None', 'ReadWriteOnceWithFSType']
 const lifecycleModes = ['Persistent', 'Ephemeral']
-const tokenSecondsMin = 600
-const tokenSecondsMax = 2 ** 32
 const updatePeriodSecondsMin = 10
 
 interface TokenRequest {
@@ -30,15 +29,7 @@ const tokenErrors = (requests: TokenRequest[]): FieldError[] => {
     seen.add(request.audience)
     const seconds = request.expirationSeconds
     if (seconds === undefined) return []
-    const at = child(path, 'expirationSeconds')
-    return [
-      ...(seconds < tokenSecondsMin
-        ? [invalid(at, seconds, 'may not specify a duration less than 10 minutes')]
-        : []),
-      ...(seconds > tokenSecondsMax
-        ? [invalid(at, seconds, 'may not specify a duration larger than 2^32 seconds')]
-        : []),
-    ]
+    return validTokenSeconds(child(path, 'expirationSeconds'), seconds)
   })
 }
 

@@ -5,15 +5,13 @@
 import { goKindOf } from '#api/decoder-texts.js'
 import type { JsonTrace } from '#api/json.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
+import { limits } from '#limits'
 import { canonicalBase64 } from './compile.js'
 import { customProblem, isInt32, readCustom } from './custom.js'
 import { type GoType, goFieldsOf } from './go-type.js'
 
 /** A value that its type refuses; the message is that of Go's decoder. */
 export class DecodeError extends Error {}
-
-// sigs.k8s.io/json stops to collect here.
-const strictErrorsMax = 100
 
 interface Place {
   /** The struct that the nearest field belongs to, and the names of all fields on the way, as Go lists them. */
@@ -102,7 +100,7 @@ class Explainer {
   }
 
   #strict(text: string): void {
-    if (this.strictErrors.size < strictErrorsMax) this.strictErrors.add(text)
+    if (this.strictErrors.size < limits.strictErrorsMax) this.strictErrors.add(text)
   }
 
   /** The entries as they were written, those that were written over included. */

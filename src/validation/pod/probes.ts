@@ -8,8 +8,9 @@ import {
   required,
 } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
-import { validHeaderName, validNotNegative } from '../formats.js'
+import { validHeaderName } from '../formats.js'
 import { validPort, validPortOrName } from '../network.js'
+import { nonNegative } from '../number.js'
 
 const httpGet = (path: string, action: Fields): FieldError[] => [
   ...(action.path ? [] : [required(child(path, 'path'))]),
@@ -62,7 +63,7 @@ const probeErrors = (path: string, probe: Fields, grace: number): FieldError[] =
   const { terminationGracePeriodSeconds } = probe
   return [
     ...handlerErrors(path, probe, grace),
-    ...counts.flatMap((field) => validNotNegative(child(path, field), probe[field])),
+    ...counts.flatMap((field) => nonNegative(child(path, field), probe[field])),
     ...(terminationGracePeriodSeconds !== undefined && terminationGracePeriodSeconds <= 0
       ? [
           invalid(

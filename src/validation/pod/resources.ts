@@ -12,7 +12,7 @@ import {
 import type { Fields } from '#api/object.js'
 import { compareQuantities, parseQuantity } from '#api/quantity.js'
 import { each, eachEntry } from '../each.js'
-import { notNegative } from '../formats.js'
+import { nonNegativeMessage } from '../number.js'
 import {
   isCountedResource,
   isExtendedResource,
@@ -41,7 +41,7 @@ const podLevelResourceName = (path: string, name: string): FieldError[] => {
 /** An amount that is not negative, and whole for what is counted. */
 export const validAmount = (path: string, name: string, text: string): FieldError[] => {
   const { nano } = parseQuantity(text)
-  const errors = nano < 0n ? [invalid(path, text, notNegative)] : []
+  const errors = nano < 0n ? [invalid(path, text, nonNegativeMessage)] : []
   const isCounted = isCountedResource(name) || isExtendedResource(name)
   if (isCounted && nano % 1_000_000_000n !== 0n)
     errors.push(invalid(path, text, 'must be an integer'))

@@ -4,6 +4,7 @@ import type { Fields } from '#api/object.js'
 import { each } from '../each.js'
 import { validLocalPath } from '../formats.js'
 import { validLabelSelector } from '../label-selector.js'
+import { validTokenSeconds } from '../number.js'
 import { validFieldRef, validResourceFieldRef, volumeFields } from './field-references.js'
 
 const modeMessage = 'must be a number between 0 and 0777 (octal), both inclusive'
@@ -88,14 +89,7 @@ class Projection {
   }
 
   token(path: string, { expirationSeconds, path: file = '' }: Fields): FieldError[] {
-    const at = child(path, 'expirationSeconds')
-    const errors: FieldError[] = []
-    if (expirationSeconds < 600)
-      errors.push(invalid(at, expirationSeconds, 'may not specify a duration less than 10 minutes'))
-    if (expirationSeconds > 2 ** 32)
-      errors.push(
-        invalid(at, expirationSeconds, 'may not specify a duration larger than 2^32 seconds'),
-      )
+    const errors = validTokenSeconds(child(path, 'expirationSeconds'), expirationSeconds)
     const filePath = child(this.#path, 'path')
     return [...errors, ...(file === '' ? [required(filePath)] : validLocalPath(filePath, file))]
   }

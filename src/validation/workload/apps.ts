@@ -14,15 +14,9 @@ import { validDnsLabel } from '../formats.js'
 import { immutable } from '../immutable.js'
 import { internalForm } from '../internal-form.js'
 import { validLabelSelector } from '../label-selector.js'
+import { isNone, notMoreThanAll, validIntOrPercent } from '../number.js'
 import { validClaimSpec } from '../pod/claim-spec.js'
-import {
-  isNone,
-  notDecremented,
-  notMoreThanAll,
-  notNegative,
-  validCountOrPercent,
-  withinReplicas,
-} from './counts.js'
+import { notDecremented, notNegative, withinReplicas } from './counts.js'
 import {
   isEmpty,
   isUsableSelector,
@@ -52,8 +46,8 @@ const rollingDeployment = ({ maxUnavailable, maxSurge }: Fields): FieldError[] =
   const path = 'spec.strategy.rollingUpdate'
   const unavailableAt = child(path, 'maxUnavailable')
   return [
-    ...validCountOrPercent(unavailableAt, maxUnavailable),
-    ...validCountOrPercent(child(path, 'maxSurge'), maxSurge),
+    ...validIntOrPercent(unavailableAt, maxUnavailable),
+    ...validIntOrPercent(child(path, 'maxSurge'), maxSurge),
     ...(isNone(maxUnavailable) &&
     isNone(maxSurge) &&
     [maxUnavailable, maxSurge].every((v) => v === 0 || /^\d+%$/.test(String(v)))
@@ -175,9 +169,9 @@ const daemonStrategy = (strategy: Fields): FieldError[] => {
   const surgeAt = child(path, 'rollingUpdate', 'maxSurge')
   const none = [isNone(maxUnavailable), isNone(maxSurge)]
   return [
-    ...validCountOrPercent(unavailableAt, maxUnavailable),
+    ...validIntOrPercent(unavailableAt, maxUnavailable),
     ...notMoreThanAll(unavailableAt, maxUnavailable),
-    ...validCountOrPercent(surgeAt, maxSurge),
+    ...validIntOrPercent(surgeAt, maxSurge),
     ...notMoreThanAll(surgeAt, maxSurge),
     ...(none[0] && none[1] ? [required(unavailableAt, 'cannot be 0 when maxSurge is 0')] : []),
     ...(none[0] || none[1]
