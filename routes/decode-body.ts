@@ -51,9 +51,7 @@ const parseText = (
   if (mediaType === 'yaml') {
     try {
       const { value, duplicates } = parseYaml(text)
-      // All lines of the text are one error, as Go's decoder gives them.
-      const lines = duplicates.join('\n  ')
-      return { value, textErrors: lines === '' ? [] : [`yaml: unmarshal errors:\n  ${lines}`] }
+      return { value, textErrors: duplicates }
     } catch (error) {
       if (error instanceof YamlSyntaxError) throw refuse(error.message)
       throw error
@@ -197,8 +195,13 @@ export const decodeBody = (
     case 'Warn':
       for (const error of errors) ctx.warn(error)
       break
-    case 'Strict':
-      throw cannotBeHandled(definition.gvk, `strict decoding error: ${errors.join(', ')}`)
+    case 'Strict': {
+      // Of the text itself all lines are one error, as Go's decoder gives them; each is a warning of its own.
+      const text = parsed.textErrors.join('\n  ')
+      const all =
+        text === '' ? strictErrors : [`yaml: unmarshal errors:\n  ${text}`, ...strictErrors]
+      throw cannotBeHandled(definition.gvk, `strict decoding error: ${all.join(', ')}`)
+    }
     case 'Ignore':
       break
   }

@@ -72,7 +72,9 @@ export const limits = {
   /** Children of a set of fields that is shared among objects, and steps of the tree in which such sets are found (2 MB). */
   sharedSetLengthMax: 128,
   sharedSetStepsMax: 20_000,
-  /** Deepest JSON or YAML that is decoded. encoding/json stops at 10,000, where JSON.stringify has run out of stack. */
+  /** Deepest YAML that is decoded: the composer takes over a kilobyte of stack a level, and near its end V8 may abort. */
+  yamlDepthMax: 250,
+  /** Deepest JSON that is decoded. encoding/json stops at 10,000, where JSON.stringify has run out of stack. */
   jsonDepthMax: 1_000,
   /** Unknown and duplicate fields of one body that are told; sigs.k8s.io/json collects no more. */
   strictErrorsMax: 100,

@@ -50,15 +50,6 @@ const jsonPatchErrors = (
   ),
 ]
 
-/** Go's scanner has words of its own for a tab that follows a plain scalar. */
-const goYamlMessage = (text: string, message: string): string =>
-  /[^\s:,[\]{}'"|>-][ ]*\n\t/.test(text)
-    ? message.replace(
-        'found character that cannot start any token',
-        'found a tab character that violates indentation',
-      )
-    : message
-
 /** YAML that is JSON without anything peculiar, which is what most clients send; the YAML parser is many times slower. */
 const plainJsonOf = (text: string): JsonValue | undefined => {
   if (!text.startsWith('{')) return undefined
@@ -98,7 +89,7 @@ export const parsePatch = (type: PatchType, body: Buffer): Patch => {
     } catch (error) {
       if (error instanceof YamlSyntaxError)
         throw badRequest(
-          `error decoding YAML: error converting YAML to JSON: ${goYamlMessage(text, error.message)}`,
+          `error decoding YAML: error converting YAML to JSON: ${error.message}`,
         )
       throw error
     }

@@ -3,10 +3,14 @@
  * times nor base 60 numbers are resolved. Aliases are expanded within bounds, so that no short text becomes a large value.
  */
 import { createRequire } from 'node:module'
-import type { Tags } from 'yaml'
+import type { CST, Document, LineCounter, Tags } from 'yaml'
 import { cloneJson } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
 import { limits } from '#limits'
+import { YamlSyntaxError, yamlFault } from './yaml-messages.js'
+import { valueOfDocument } from './yaml-value.js'
+
+export { YamlSyntaxError }
 
 type Yaml = typeof import('yaml')
 let loaded: Yaml | undefined
@@ -15,9 +19,6 @@ const yaml = (): Yaml => {
   loaded ??= createRequire(import.meta.url)('yaml') as Yaml
   return loaded
 }
-
-/** The text is no YAML; the message is in the manner of Go's decoder. */
-export class YamlSyntaxError extends Error {}
 
 export interface ParsedYaml {
   readonly value: JsonValue
@@ -28,6 +29,7 @@ export interface ParsedYaml {
 const unresolvedTags = new Set([
   'tag:yaml.org,2002:timestamp',
   'tag:yaml.org,2002:binary',
+  'tag:yaml.org,2002:merge',
   'tag:yaml.org,2002:omap',
   'tag:yaml.org,2002:pairs',
   'tag:yaml.org,2002:set',
@@ -40,70 +42,72 @@ const goTags = (tags: Tags): Tags =>
       (!unresolvedTags.has(tag.tag) && !('format' in tag && tag.format === 'TIME')),
   )
 
-const toJson = (value: unknown, depth: number): JsonValue => {
-  if (depth > limits.jsonDepthMax) throw new YamlSyntaxError('exceeded max depth')
-  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : value
-  if (typeof value === 'number' && !Number.isFinite(value)) return String(value)
-  if (Array.isArray(value)) return value.map((item) => toJson(item, depth + 1))
-  if (typeof value !== 'object' || value === null) return (value ?? null) as JsonValue
-  return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [key, toJson(item, depth + 1)]),
-  )
-}
+// The reader of goyaml.v2; a byte order mark may only begin the text.
+const forbidden = /[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\u{10000}-\u{10ffff}]/u
 
-/** Go's words for the mistakes that people make; others keep the library's. */
-const goMessages: Readonly<Partial<Record<string, string>>> = {
-  BAD_COLLECTION_TYPE: 'did not find expected node content',
-  BAD_INDENT: 'did not find expected node content',
-  BLOCK_AS_IMPLICIT_KEY: 'mapping values are not allowed in this context',
-  MISSING_CHAR: 'did not find expected node content',
-  MULTILINE_IMPLICIT_KEY: "could not find expected ':'",
-  TAB_AS_INDENT: 'found a tab character that violates indentation',
-  UNEXPECTED_TOKEN: 'did not find expected node content',
-}
-
-const goMessage = (code: string, message: string): string =>
-  goMessages[code] ?? (message.split('\n')[0] ?? '').replace(/ at line.*$/, '')
-
-/** Go's scanner, unlike its parser, does not say that something is on the first line. */
-const lineOf = (code: string, line: number): string =>
-  line === 1 && code === 'BLOCK_AS_IMPLICIT_KEY' ? '' : `line ${line}: `
-
-const parseUnguarded = (text: string): ParsedYaml => {
-  const document = yaml().parseDocument(text, {
+/** The first document of a stream, which is all that Go reads of one. Throws YamlSyntaxError. */
+const firstDocument = (text: string): { document: Document.Parsed; lines: LineCounter } => {
+  const { Composer, Lexer, LineCounter, Parser } = yaml()
+  const lines = new LineCounter()
+  const parser = new Parser(lines.addNewLine)
+  lines.addNewLine(0)
+  const tokens = function* (): Generator<CST.Token> {
+    for (const lexeme of new Lexer().lex(text)) {
+      // The composer recurses: with a deep text it would run out of stack, in places where V8 then aborts the process.
+      if (parser.stack.length > limits.yamlDepthMax)
+        throw new YamlSyntaxError('yaml: exceeded max depth of 10000')
+      yield* parser.next(lexeme)
+    }
+    yield* parser.end()
+  }
+  const composer = new Composer({
     version: '1.1',
     schema: 'yaml-1.1',
-    merge: true,
     customTags: goTags,
     intAsBigInt: true,
-    uniqueKeys: true,
+    uniqueKeys: false,
     logLevel: 'silent',
   })
-  const duplicates: string[] = []
-  for (const { code, message, linePos, pos } of document.errors) {
-    const line = linePos?.[0].line ?? 1
-    if (code === 'DUPLICATE_KEY') {
-      const key = /^\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^:\n]*))/.exec(text.slice(pos[0]))
-      const name = (key?.[1] ?? key?.[2] ?? key?.[3] ?? '').trim()
-      duplicates.push(`line ${line}: key ${JSON.stringify(name)} already set in map`)
-      // A stream of several documents is read up to the end of its first.
-    } else if (code !== 'MULTIPLE_DOCS')
-      throw new YamlSyntaxError(`yaml: ${lineOf(code, line)}${goMessage(code, message)}`)
+  const { value: document } = composer.compose(tokens(), true, text.length).next()
+  return { document: document as Document.Parsed, lines }
+}
+
+const checkDirectives = ({ directives, warnings }: Document.Parsed, text: string): void => {
+  const fault = (what: string, start: RegExp): YamlSyntaxError => {
+    const line = text.slice(0, Math.max(text.search(start), 0)).split('\n').length - 1
+    return new YamlSyntaxError(`yaml: ${line === 0 ? '' : `line ${line}: `}${what}`)
   }
-  return { value: toJson(document.toJS({ maxAliasCount: limits.yamlAliasesMax }), 0), duplicates }
+  const refused = warnings.filter(({ code }) => code === 'BAD_DIRECTIVE')
+  const otherVersion = refused.some(({ message }) => message.startsWith('Unsupported YAML version'))
+  if (refused.length > 0 && !otherVersion)
+    throw fault('found unknown directive name', /^%(?!YAML|TAG)/m)
+  if (otherVersion || (directives.yaml.explicit && directives.yaml.version !== '1.1'))
+    throw fault('found incompatible YAML document', /^%YAML/m)
 }
 
 /** Throws YamlSyntaxError. */
 export const parseYaml = (text: string): ParsedYaml => {
-  try {
-    return parseUnguarded(text)
-  } catch (error) {
-    if (error instanceof YamlSyntaxError) throw error
-    // Too many aliases, or nesting that ran out of stack.
-    if (error instanceof ReferenceError || error instanceof RangeError)
-      throw new YamlSyntaxError('yaml: document contains excessive aliasing or nesting')
-    throw error
-  }
+  if (forbidden.test(text.startsWith('\ufeff') ? text.slice(1) : text))
+    throw new YamlSyntaxError('yaml: control characters are not allowed')
+  const { document, lines } = firstDocument(text)
+  checkDirectives(document, text)
+  const lineAt = (at: number): number => Math.max(lines.linePos(at).line, 1)
+  const { contents } = document
+  // Go has its document when a flow collection or a quoted text ends, and does not look further.
+  const end =
+    contents !== null && /["'}\]]/.test(text[contents.range[1] - 1] ?? '')
+      ? contents.range[1]
+      : Infinity
+  const error = document.errors.find(({ pos }) => pos[0] < end)
+  if (error !== undefined)
+    throw yamlFault({
+      code: error.code,
+      message: error.message,
+      line: lineAt(error.pos[0]),
+      before: text.slice(0, error.pos[0]),
+      pastEnd: !text.endsWith('\n') && text.slice(error.pos[0]).trim() === '',
+    })
+  return valueOfDocument(document, yaml(), lineAt)
 }
 
 const lineWidth = 80

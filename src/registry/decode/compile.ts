@@ -27,7 +27,8 @@ const scalarDecoders: Readonly<Record<'string' | 'int32' | 'int64' | 'float64' |
     bool: (value, state) => (typeof value === 'boolean' ? value : refuse(state)),
     int32: (value, state) => (isInt32(value) ? value : refuse(state)),
     int64: (value, state) =>
-      (typeof value === 'number' && Number.isSafeInteger(value)) || typeof value === 'bigint'
+      (typeof value === 'number' && Number.isSafeInteger(value)) ||
+      (typeof value === 'bigint' && BigInt.asIntN(64, value) === value)
         ? value
         : refuse(state),
     float64: (value, state) =>

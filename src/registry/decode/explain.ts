@@ -80,7 +80,9 @@ class Explainer {
         : literal === undefined &&
           (scalar === 'int32'
             ? isInt32(value)
-            : typeof value === 'bigint' || Number.isSafeInteger(value))
+            : typeof value === 'bigint'
+              ? BigInt.asIntN(64, value) === value
+              : Number.isSafeInteger(value))
     if (!isNumber) this.#mismatch(describe(value, literal, true), name, place)
   }
 

@@ -1,0 +1,81 @@
+/** What goyaml.v2 says of a text that is no YAML, from what the library found. */
+
+/** The text is no YAML; the message is in the manner of Go's decoder. */
+export class YamlSyntaxError extends Error {}
+
+export interface YamlFault {
+  readonly code: string
+  readonly message: string
+  /** Of the first character, from 1. */
+  readonly line: number
+  /** The text before the fault. */
+  readonly before: string
+  /** Nothing came any more, in a line that did not end: Go's parser is one line further. */
+  readonly pastEnd: boolean
+}
+
+interface GoFault {
+  readonly text: string
+  /** Of the scanner, not of the parser: Go counts their lines differently. */
+  readonly scanner?: true
+  /** Go noticed at the next line. */
+  readonly late?: true
+}
+
+const nodeContent: GoFault = { text: 'did not find expected node content' }
+const noToken: GoFault = { text: 'found character that cannot start any token', scanner: true }
+
+const byCode: Readonly<Partial<Record<string, GoFault>>> = {
+  BAD_DIRECTIVE: { text: 'found unknown directive name' },
+  BAD_SCALAR_START: noToken,
+  BLOCK_AS_IMPLICIT_KEY: { text: 'mapping values are not allowed in this context', scanner: true },
+  BLOCK_IN_FLOW: { text: "did not find expected ',' or '}'" },
+  MULTILINE_IMPLICIT_KEY: { text: "could not find expected ':'", scanner: true },
+}
+
+const afterPlainScalar = /[^\s:\]}"'>|,-][^\S\n]*\n\s*$/
+
+const goFault = ({ code, message, before }: YamlFault): GoFault => {
+  const known = byCode[code]
+  if (known !== undefined) return known
+  if (code === 'TAB_AS_INDENT' || message.includes('tabs')) {
+    if (/[|>][-+\d]*\s*$/.test(before))
+      return { text: 'found a tab character where an indentation space is expected', scanner: true }
+    return afterPlainScalar.test(before)
+      ? { text: 'found a tab character that violates indentation', scanner: true }
+      : noToken
+  }
+  if (code === 'BAD_DQ_ESCAPE')
+    return {
+      text: /\\[xuU]/.test(message)
+        ? /\\u[dD][89a-fA-F]/.test(message)
+          ? 'found invalid Unicode character escape code'
+          : 'did not find expected hexdecimal number'
+        : 'found unknown escape character',
+      scanner: true,
+    }
+  if (/Implicit map keys/.test(message))
+    return { text: "could not find expected ':'", scanner: true, late: true }
+  if (/Block scalar values/.test(message))
+    return { text: 'found a tab character where an indentation space is expected', scanner: true }
+  if (/Unexpected , in/.test(message)) return nodeContent
+  if (/quote/.test(message)) return { text: 'found unexpected end of stream', scanner: true }
+  // Nothing came where a first or next item was to begin.
+  if (/^Flow /.test(message) && /[[{,:]\s*$/.test(before)) return nodeContent
+  if (/[Ff]low map|flow-map-end|\}/.test(message))
+    return { text: "did not find expected ',' or '}'" }
+  if (/[Ff]low seq|[Ff]low collection items|\]/.test(message))
+    return { text: "did not find expected ',' or ']'" }
+  if (/mapping items/.test(message)) return { text: 'did not find expected key' }
+  if (/sequence items|block sequence|- indicator/.test(message))
+    return { text: "did not find expected '-' indicator" }
+  return nodeContent
+}
+
+/** Lines of the scanner count from one, those of the parser from zero, and what would be zero is left out. */
+export const yamlFault = (fault: YamlFault): YamlSyntaxError => {
+  const { text, scanner, late } = goFault(fault)
+  const at = late || (fault.pastEnd && !scanner) ? fault.line + 1 : fault.line
+  const line = at === 1 ? 0 : scanner ? at : at - 1
+  return new YamlSyntaxError(`yaml: ${line === 0 ? '' : `line ${line}: `}${text}`)
+}

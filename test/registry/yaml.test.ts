@@ -1,0 +1,104 @@
+/** YAML as sigs.k8s.io/yaml reads it; messages as kube-apiserver v1.36 answered with them. */
+import t from 'tap'
+import { parseYaml, YamlSyntaxError } from '#registry/yaml.js'
+
+const read = (text: string): unknown => {
+  try {
+    const { value, duplicates } = parseYaml(text)
+    return duplicates.length === 0 ? value : { value, duplicates }
+  } catch (error) {
+    if (error instanceof YamlSyntaxError) return error.message
+    throw error
+  }
+}
+
+t.test('values are what goyaml.v2 makes of them', (t) => {
+  for (const [text, value] of [
+    [
+      '{a: 0o17, b: 017, c: 0x10, d: 1_0, e: +5, f: 0b11}',
+      { a: 15, b: 15, c: 16, d: 10, e: 5, f: 3 },
+    ],
+    [
+      '{a: 1e18, b: 1.50, c: 2020-01-01, d: 12:30:45}',
+      { a: 10n ** 18n, b: 1.5, c: '2020-01-01', d: '12:30:45' },
+    ],
+    [
+      '{a: 9223372036854775808, b: !!str 1, c: !!binary aGk=, d: !custom x}',
+      { a: 2n ** 63n, b: '1', c: 'hi', d: 'x' },
+    ],
+    ['{yes: on, 0x10: ~, 1.5: off}', { true: true, 16: null, '1.5': false }],
+    [
+      'a: &a {k: v}\nb: *a\nc: {<<: *a, j: w}',
+      { a: { k: 'v' }, b: { k: 'v' }, c: { k: 'v', j: 'w' } },
+    ],
+    [
+      '{a: 1, b: {c: 2, c: 3}, a: 4}',
+      {
+        value: { a: 4, b: { c: 3 } },
+        duplicates: ['line 1: key "c" already set in map', 'line 1: key "a" already set in map'],
+      },
+    ],
+    [
+      'a: {<<: [{k: v}, {k: w}]}',
+      { value: { a: { k: 'v' } }, duplicates: ['line 1: key "k" already set in map'] },
+    ],
+  ] as const)
+    t.same(read(text), value, text)
+  t.end()
+})
+
+t.test('of a stream the first document is read, and what follows is not looked at', (t) => {
+  for (const text of [
+    'a: 1\n---\n[broken',
+    'a: 1\n...\ngarbage: [\n',
+    '--- {a: 1}\n---\nb: 2\n',
+    '{a: 1} trailing',
+    '{a: 1}\n}\n',
+  ])
+    t.same(read(text), { a: 1 }, text)
+  t.end()
+})
+
+t.test('what is no YAML is refused in the words of Go', (t) => {
+  for (const [text, message] of [
+    ['a: b: c', 'yaml: mapping values are not allowed in this context'],
+    ['a: {b: c\n', "yaml: line 1: did not find expected ',' or '}'"],
+    ['a: [b\n', "yaml: line 1: did not find expected ',' or ']'"],
+    ['a: [\n', 'yaml: line 1: did not find expected node content'],
+    ['a: [', 'yaml: line 1: did not find expected node content'],
+    ['{"a":', 'yaml: line 1: did not find expected node content'],
+    ['a:\n  b: c\n d: e\n', 'yaml: line 2: did not find expected key'],
+    ["a: 'b\n", 'yaml: line 2: found unexpected end of stream'],
+    ['a: b\nc\n', "yaml: line 3: could not find expected ':'"],
+    ['a: 1\nb: "\\q"\n', 'yaml: line 2: found unknown escape character'],
+    ['a: 1\nb: @x\n', 'yaml: line 2: found character that cannot start any token'],
+    ['a:\n\t- b\n', 'yaml: line 2: found character that cannot start any token'],
+    ['a: b\n\tc: d\n', 'yaml: line 2: found a tab character that violates indentation'],
+    ['%YAML 1.2\n---\na: 1\n', 'yaml: found incompatible YAML document'],
+    ['%FOO bar\n---\na: 1\n', 'yaml: found unknown directive name'],
+    ['a: *n', "yaml: unknown anchor 'n' referenced"],
+    ['a: &a {b: *a}', "yaml: anchor 'a' value contains itself"],
+    ['a: {<<: x}', 'yaml: map merge requires map or sequence of maps as the value'],
+    ['? [a]\n: b\n', 'yaml: invalid map key: []interface {}{"a"}'],
+    ['{~: b}', 'unsupported map key of type: %!s(<nil>), key: <nil>, value: "b"'],
+    ['a: !!int x', 'yaml: cannot decode !!str `x` as a !!int'],
+    ['a: !!binary "!!"', 'yaml: !!binary value contains invalid base64 data'],
+    ['a: -.inf', 'json: unsupported value: -Inf'],
+    ['a: \u0007', 'yaml: control characters are not allowed'],
+  ] as const)
+    t.equal(read(text), message, text)
+  t.end()
+})
+
+t.test('nesting that would run out of stack is refused before it is composed', (t) => {
+  for (const depth of [1_000, 20_000, 100_000])
+    for (const text of [
+      '['.repeat(depth),
+      '{a: '.repeat(depth),
+      '- '.repeat(depth),
+      `${'['.repeat(depth)}${']'.repeat(depth)}`,
+    ])
+      t.match(read(text), /exceeded max depth/, `${text.slice(0, 4)} ${depth}`)
+  t.same(JSON.stringify(read('['.repeat(200) + ']'.repeat(200))), '['.repeat(200) + ']'.repeat(200))
+  t.end()
+})
