@@ -172,8 +172,10 @@ export const unspecified = (pod: KubeObject, hard: readonly string[]): Record<st
   const missing: Record<string, string[]> = {}
   for (const resource of hard) {
     const [, kind, name = ''] = compute.exec(resource) ?? []
-    const isCompute = standard.has(name) && (kind !== undefined || resource === name)
-    if (!isCompute) continue
+    // Of what is computed with, ephemeral storage may be left open.
+    const isAsked =
+      (name === 'cpu' || name === 'memory') && (kind !== undefined || resource === name)
+    if (!isAsked) continue
     const field = kind === 'limits' ? 'limits' : 'requests'
     const containers = [...(pod.spec.containers ?? []), ...(pod.spec.initContainers ?? [])]
       .filter((c) => c.resources?.[field]?.[name] === undefined)

@@ -33,7 +33,7 @@ const setScheduling = (attributes: AdmissionAttributes, found: KubeObject): void
     if (spec.nodeSelector?.[key] !== undefined && spec.nodeSelector[key] !== value)
       throw refuse(
         attributes,
-        `pod rejected: conflict: runtimeClass.scheduling.nodeSelector[${key}] = ${value}; pod.spec.nodeSelector[${key}] = ${spec.nodeSelector[key]}`,
+        `conflict: runtimeClass.scheduling.nodeSelector[${key}] = ${value}; pod.spec.nodeSelector[${key}] = ${spec.nodeSelector[key]}`,
       )
   if (Object.keys(nodeSelector).length > 0)
     spec.nodeSelector = { ...spec.nodeSelector, ...nodeSelector }

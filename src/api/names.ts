@@ -144,3 +144,7 @@ export const dns1035LabelName: NameRule = (name, prefix) =>
   isDns1035Label(prefix ? withoutTrailingDash(name) : name)
 export const pathSegmentName: NameRule = (name, prefix) =>
   prefix ? isPathSegmentPrefix(name) : isPathSegmentName(name)
+
+/** Of kinds whose generateName is not looked at: declarative validation has taken that check over, and drops it. */
+export const wholeDnsSubdomainName: NameRule = (name, prefix) =>
+  prefix ? [] : dnsSubdomainName(name, false)

@@ -113,6 +113,7 @@ export const customResourceDefinition = defineKind({
   strategy: {
     allowUnconditionalUpdate: false,
     knownFinalizerNames: false,
+    metadataRevalidation: 'change',
     default: setDefaults,
     prepareForCreate: (object) => {
       const definition = asDefinition(object)

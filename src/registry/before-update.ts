@@ -91,8 +91,11 @@ export const beforeUpdate = (
   restoreMeta(next, previous)
   // No longer stored since v1.20.
   delete meta.selfLink
+  const { metadataRevalidation = 'full', statusMetadataRevalidation = 'change' } =
+    definition.strategy
+  const repeats = mayBumpGeneration ? metadataRevalidation : statusMetadataRevalidation
   const errors = [
-    ...validateMetaOnUpdate(meta, previous.metadata, definition),
+    ...validateMetaOnUpdate(meta, previous.metadata, definition, repeats),
     ...(hooks.validateUpdate?.(next, previous, ctx) ?? []),
   ]
   if (errors.length > 0) throw invalid(definition.storageVersion, meta.name ?? '', errors)

@@ -44,7 +44,7 @@ const admitDelete = async (
 
 /** For what changed since the first check (row 64). */
 const checkAgain = ({ deps, name, options }: Deletion, { key, object }: StoredObject): void =>
-  checkPreconditions(options.preconditions, object, { definition: deps.definition, name, key })
+  checkPreconditions(options.preconditions, object, { definition: deps.definition, ctx, name })
 
 type Marked =
   /** Written (or would be, under dry run) and it stays. */

@@ -4,21 +4,24 @@
  */
 import { conflict } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
-import type { DeleteOptions, ResourceDefinition } from './resource-definition.js'
+import type { DeleteOptions, RequestContext, ResourceDefinition } from './resource-definition.js'
+import { keyOf } from './store-base.js'
 
-/** Throws 409. `key` is the object's in storage; `current` is undefined where there is none. */
+/** Throws 409. `current` is undefined where there is none. A dry run never comes to the storage that puts its prefix first. */
 export const checkPreconditions = (
   { uid, resourceVersion }: NonNullable<DeleteOptions['preconditions']> = {},
   current: KubeObject | undefined,
-  { definition, name, key }: { definition: ResourceDefinition; name: string; key: string },
+  { definition, ctx, name }: { definition: ResourceDefinition; ctx: RequestContext; name: string },
 ): void => {
   const meta = current?.metadata
   const check = (field: string, given: string | undefined, has = ''): void => {
     if (given === undefined || given === has) return
+    const key = keyOf(definition, ctx.namespace, name)
+    const shown = ctx.dryRun ? key.replace(/^\/registry/, '') : key
     throw conflict(
       definition.gvr,
       name,
-      `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ${field} in precondition: ${given}, ${field} in object meta: ${has}`,
+      `StorageError: invalid object, Code: 4, Key: ${shown}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ${field} in precondition: ${given}, ${field} in object meta: ${has}`,
     )
   }
   check('UID', uid, meta?.uid)

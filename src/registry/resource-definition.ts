@@ -63,6 +63,12 @@ export interface Reservation {
 }
 
 /**
+ * What is checked again is reported again: `change` what may not change, `create` what create checks, `create twice` the
+ * latter two times, `full` both, `none` nothing.
+ */
+export type MetadataRevalidation = 'none' | 'change' | 'create' | 'create twice' | 'full'
+
+/**
  * What a kind decides for itself; a hook that is missing does nothing. Order on create: default, prepareForCreate,
  * (mutating admission), validate, (validating admission), canonicalize. Objects given to `default`, `prepare…` and
  * `canonicalize` are private copies and may be changed; all others may not.
@@ -102,11 +108,10 @@ export interface Strategy {
   readonly generation?: 'spec' | 'none' | ((next: KubeObject, previous: KubeObject) => boolean)
   /** How `metadata.name` is checked. Default: a DNS subdomain. Yields upstream's messages. */
   readonly validateName?: (name: string, prefix: boolean) => string[]
-  /**
-   * How much of the check of metadata this kind's update validation repeats, as its errors are then repeated, too:
-   * `full` (default) what create checks and what may not change, `change` the latter only, `none` nothing.
-   */
-  readonly metadataRevalidation?: 'none' | 'change' | 'full'
+  /** How much of the check of metadata this kind's update validation repeats. Default: `full`. */
+  readonly metadataRevalidation?: MetadataRevalidation
+  /** The same for the status subresource. Default: `change`. */
+  readonly statusMetadataRevalidation?: MetadataRevalidation
   /** Whether a finalizer without a domain must be a known one. Default: true for built-in kinds. */
   readonly knownFinalizerNames?: boolean
   /**

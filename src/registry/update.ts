@@ -40,11 +40,11 @@ const sameContent = (a: KubeObject, b: KubeObject): boolean =>
   jsonEqual({ ...a, metadata: null }, { ...b, metadata: null })
 
 const checkStored = (attempt: Attempt, current: StoredObject | undefined): void => {
-  const { deps, name, key, options } = attempt
+  const { deps, ctx, name, options } = attempt
   checkPreconditions(options.preconditions, current?.object, {
     definition: deps.definition,
+    ctx,
     name,
-    key,
   })
 }
 

@@ -24,7 +24,7 @@ import {
 } from '#api/names.js'
 import type { JsonValue, ManagedFieldsEntry, ObjectMeta, OwnerReference } from '#api/object.js'
 import { limits } from '#limits'
-import type { ResourceDefinition } from './resource-definition.js'
+import type { MetadataRevalidation, ResourceDefinition } from './resource-definition.js'
 import { validateFieldManager } from './validate-options.js'
 
 export const foregroundFinalizer = 'foregroundDeletion'
@@ -253,13 +253,22 @@ export const validateMetaOnUpdate = (
   next: ObjectMeta,
   previous: ObjectMeta,
   definition: ResourceDefinition,
+  repeats: MetadataRevalidation,
 ): FieldError[] => {
-  const repeats = definition.strategy.metadataRevalidation ?? 'full'
   const common = commonErrors(next)
   const change = validateMetaChange(next, previous, common)
-  const errors = [...validateMeta(next, definition.namespaced, pathSegmentName, common), ...change]
-  if (repeats === 'none') return errors
-  errors.push(...change, ...validateFinalizerNames(next, definition))
-  if (repeats === 'change') return errors
-  return [...errors, ...validateMetaOnCreate(next, definition, common)]
+  const changeAgain = (): FieldError[] => [...change, ...validateFinalizerNames(next, definition)]
+  const createAgain = (): FieldError[] => validateMetaOnCreate(next, definition, common)
+  const again: Record<MetadataRevalidation, () => FieldError[]> = {
+    none: () => [],
+    change: changeAgain,
+    create: createAgain,
+    'create twice': () => [...createAgain(), ...createAgain()],
+    full: () => [...changeAgain(), ...createAgain()],
+  }
+  return [
+    ...validateMeta(next, definition.namespaced, pathSegmentName, common),
+    ...change,
+    ...again[repeats](),
+  ]
 }

@@ -121,6 +121,9 @@ export const policyStrategy = (
   validate: (object: KubeObject) => FieldError[],
   hasStatus: boolean,
 ): Strategy => ({
+  metadataRevalidation: 'create',
+  statusMetadataRevalidation: 'none',
+  knownFinalizerNames: false,
   generation: (next, previous) => !sameJson(next.spec, previous.spec),
   default: ({ spec }) => {
     if (!spec) return
@@ -177,6 +180,8 @@ export const bindingStrategy = (more: (spec: KubeObject['spec']) => FieldError[]
     ]
   }
   return {
+    metadataRevalidation: 'create',
+    knownFinalizerNames: false,
     generation: (next, previous) => !sameJson(next.spec, previous.spec),
     default: ({ spec }) => defaultMatch(spec?.matchResources),
     prepareForCreate: (object) => {

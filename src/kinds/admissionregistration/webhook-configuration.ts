@@ -131,6 +131,8 @@ const writeDefaults = (object: KubeObject, mutating: boolean): void => {
 }
 
 export const webhookStrategy = (mutating: boolean): Strategy => ({
+  metadataRevalidation: 'create',
+  knownFinalizerNames: false,
   generation: (next, previous) => !sameJson(next.webhooks, previous.webhooks),
   default: (object) => writeDefaults(object, mutating),
   prepareForCreate: (object) => {

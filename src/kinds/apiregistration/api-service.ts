@@ -102,6 +102,7 @@ export default defineKind({
   version: 'v1',
   kind: 'APIService',
   strategy: {
+    knownFinalizerNames: false,
     generation: 'none',
     allowUnconditionalUpdate: false,
     validateName: pathSegmentName,

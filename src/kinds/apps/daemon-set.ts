@@ -34,6 +34,7 @@ const setTemplateGeneration = (set: KubeObject, generation: number): void => {
   }
 }
 
+const statusKeepsSpec = specStays()
 const status = ownStatus('io.k8s.api.apps.v1.DaemonSetStatus')
 
 export default defineKind({
@@ -42,6 +43,7 @@ export default defineKind({
   kind: 'DaemonSet',
   fieldAnnotations: [templateGeneration],
   strategy: {
+    metadataRevalidation: 'change',
     dropDisabled: dropDisabledOfTemplate,
     default: writeDefaults,
     prepareForCreate: (set, ctx) => {
@@ -58,7 +60,14 @@ export default defineKind({
     validateUpdate: validateDaemonSetUpdate,
     warningsOnCreate: templateWarnings,
     warningsOnUpdate: templateWarningsOnUpdate,
-    status: { ...specStays(), validateUpdate: validateDaemonSetStatus },
+    status: {
+      prepareForUpdate: (next, previous, ctx) => {
+        statusKeepsSpec.prepareForUpdate?.(next, previous, ctx)
+        const before = previous.metadata.annotations?.[templateGeneration]
+        setTemplateGeneration(next, Number(before ?? 0))
+      },
+      validateUpdate: validateDaemonSetStatus,
+    },
   },
   sample: {
     metadata: { name: 'sample' },

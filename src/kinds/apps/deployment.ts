@@ -37,6 +37,7 @@ export default defineKind({
   kind: 'Deployment',
   subresources: [scale()],
   strategy: {
+    metadataRevalidation: 'change',
     dropDisabled: dropDisabledOfTemplate,
     completeEmpty: (object) => {
       object.spec = { ...(object.spec as JsonObject), replicas: 0 }

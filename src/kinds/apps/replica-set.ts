@@ -20,6 +20,7 @@ export default defineKind({
   kind: 'ReplicaSet',
   subresources: [scale()],
   strategy: {
+    metadataRevalidation: 'change',
     dropDisabled: dropDisabledOfTemplate,
     completeEmpty: (object) => {
       object.spec = { ...(object.spec as JsonObject), replicas: 0 }

@@ -51,6 +51,7 @@ export default defineKind({
   kind: 'StatefulSet',
   subresources: [scale()],
   strategy: {
+    metadataRevalidation: 'change',
     dropDisabled: (set) => {
       dropDisabledOfTemplate(set)
       delete set.spec.updateStrategy?.rollingUpdate?.maxUnavailable

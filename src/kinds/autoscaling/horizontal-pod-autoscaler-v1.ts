@@ -160,6 +160,7 @@ export default defineKind({
   storageVersion: { group: 'autoscaling', version: 'v2', kind: 'HorizontalPodAutoscaler' },
   convert: { toStorage: toV2, fromStorage: fromV2 },
   strategy: {
+    metadataRevalidation: 'change',
     default: ({ metadata, spec }) => {
       if (!spec) return
       spec.minReplicas ??= 1

@@ -144,6 +144,7 @@ export default defineKind({
   version: 'v2',
   kind: 'HorizontalPodAutoscaler',
   strategy: {
+    metadataRevalidation: 'change',
     generation: 'none',
     default: ({ spec }) => {
       if (!spec) return

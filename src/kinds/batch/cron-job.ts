@@ -14,6 +14,8 @@ export default defineKind({
   version: 'v1',
   kind: 'CronJob',
   strategy: {
+    statusMetadataRevalidation: 'none',
+    metadataRevalidation: 'change',
     dropDisabled: ({ spec }) => dropDisabledOfPodSpec(spec?.jobTemplate?.spec?.template?.spec),
     default: ({ spec }: KubeObject) => {
       defaultTemplate(spec.jobTemplate.spec?.template)

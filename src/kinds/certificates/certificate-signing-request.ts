@@ -179,9 +179,20 @@ const stamp = (next: KubeObject, previous: KubeObject, { now }: RequestContext):
   }
 }
 
+/** A decision that was there stays as it was, unless it was taken away or came twice: what is refused afterwards. */
+const keepConditions = (next: KubeObject, previous: KubeObject, type: string): void => {
+  const had = conditionsOf(previous).filter((condition) => condition.type === type)
+  const given = conditionsOf(next).filter((condition) => condition.type === type)
+  if (had.length !== given.length) return
+  next.status.conditions = conditionsOf(next).map((condition) =>
+    condition.type === type ? structuredClone(had.shift()!) : condition,
+  )
+}
+
 const prepareStatus = (next: KubeObject, previous: KubeObject, ctx: RequestContext): void => {
   next.spec = structuredClone(previous.spec)
   next.status ??= {}
+  for (const type of ['Approved', 'Denied']) keepConditions(next, previous, type)
   stamp(next, previous, ctx)
 }
 
@@ -208,6 +219,7 @@ export default defineKind({
     },
   ],
   strategy: {
+    statusMetadataRevalidation: 'full',
     generation: 'none',
     prepareForCreate: (object, { user }) => {
       object.spec = {
@@ -226,7 +238,6 @@ export default defineKind({
       next.spec = previous.spec
       next.status = previous.status
     },
-    metadataRevalidation: 'change',
     status: {
       prepareForUpdate: prepareStatus,
       validateUpdate: (next, previous) => [

@@ -40,6 +40,7 @@ export default defineKind({
   version: 'v1',
   kind: 'Lease',
   strategy: {
+    knownFinalizerNames: false,
     generation: 'none',
     allowCreateOnUpdate: true,
     prepareForCreate: (lease) => dropCoordination(lease),

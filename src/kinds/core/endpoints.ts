@@ -24,13 +24,17 @@ interface Subset {
 const named = (path: string, value: string | undefined, check: (v: string) => string[]) =>
   value === undefined || value === '' ? [] : check(value).map((m) => invalid(path, value, m))
 
+/** Where Go has a pointer, the empty text is one to be checked. */
+const pointed = (path: string, value: string | undefined, check: (v: string) => string[]) =>
+  value === undefined ? [] : check(value).map((m) => invalid(path, value, m))
+
 const addressErrors = ({ ip = '', hostname, nodeName }: Address, path: string): FieldError[] => {
   const at = child(path, 'ip')
   const wellFormed = ipMessages(ip).length === 0
   return [
     ...validIp(at, ip),
     ...named(child(path, 'hostname'), hostname, isDns1123Label),
-    ...named(child(path, 'nodeName'), nodeName, isDns1123Subdomain),
+    ...pointed(child(path, 'nodeName'), nodeName, isDns1123Subdomain),
     // Upstream looks at it a second time, in shorter words.
     ...(wellFormed ? nonSpecialIp(at, ip) : [invalid(at, ip, 'must be a valid IP address')]),
   ]
@@ -43,7 +47,7 @@ const portErrors = (port: Port, path: string, nameRequired: boolean): FieldError
   ...(port.protocol
     ? validProtocol(child(path, 'protocol'), port.protocol)
     : [required(child(path, 'protocol'))]),
-  ...named(child(path, 'appProtocol'), port.appProtocol, isQualifiedName),
+  ...pointed(child(path, 'appProtocol'), port.appProtocol, isQualifiedName),
 ]
 
 const subsetErrors = (subset: Subset, path: string): FieldError[] => {

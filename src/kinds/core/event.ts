@@ -64,6 +64,8 @@ export default defineKind({
   kind: 'Event',
   ttlSeconds: limits.eventTtlSeconds,
   strategy: {
+    metadataRevalidation: 'none',
+    knownFinalizerNames: false,
     ...eventStrategy,
     validate,
     validateUpdate: validate,

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import {
   child,
   duplicate,
@@ -151,7 +152,12 @@ export default defineKind({
   version: 'v1',
   kind: 'LimitRange',
   strategy: {
+    metadataRevalidation: 'create',
     generation: 'none',
+    // A limit range may come without a name, and only it: strategy.go of its registry.
+    prepareForCreate: ({ metadata }) => {
+      metadata.name ||= randomUUID()
+    },
     allowCreateOnUpdate: true,
     default: ({ spec }) => {
       for (const item of (spec?.limits ?? []) as LimitItem[]) defaultItem(item)

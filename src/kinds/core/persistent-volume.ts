@@ -41,6 +41,7 @@ export default defineKind({
   version: 'v1',
   kind: 'PersistentVolume',
   strategy: {
+    metadataRevalidation: 'create twice',
     generation: 'none',
     default: ({ spec, status }) => {
       if (status) status.phase ||= 'Pending'

@@ -2,6 +2,7 @@
 import { badRequest, conflict, failure, notFound } from '#api/errors.js'
 import { type FieldError, notSupported, required } from '#api/field-error.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
+import { checkPreconditions } from '#registry/preconditions.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
 import { setPodCondition } from './pod-condition.js'
@@ -45,26 +46,14 @@ const bind = (pod: KubeObject, body: KubeObject, now: number): void => {
   setPodCondition(pod, { type: 'PodScheduled', status: 'True' }, now)
 }
 
-const checkPreconditions = ({ metadata }: KubeObject, body: KubeObject, name: string): void => {
-  const { uid, resourceVersion } = body.metadata
-  const fail = (field: string, given: string, has = '') => {
-    throw conflict(
-      pods,
-      name,
-      `Precondition failed: ${field} in precondition: ${given}, ${field} in object meta: ${has}`,
-    )
-  }
-  if (uid && uid !== metadata.uid) fail('UID', uid, metadata.uid)
-  if (resourceVersion && resourceVersion !== metadata.resourceVersion)
-    fail('ResourceVersion', resourceVersion, metadata.resourceVersion)
-}
-
 const assign = async (store: Store, body: KubeObject, ctx: RequestContext): Promise<JsonObject> => {
   const errors = validate(body)
   if (errors.length > 0) refuse(errors)
   const name = body.metadata.name ?? ''
+  const { uid, resourceVersion } = body.metadata
+  const given = { ...(uid ? { uid } : {}), ...(resourceVersion ? { resourceVersion } : {}) }
   await store.changeStored(ctx, name, (pod) => {
-    checkPreconditions(pod, body, name)
+    checkPreconditions(given, pod, { definition: store.definition, ctx, name })
     bind(pod, body, ctx.now)
   })
   return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 }

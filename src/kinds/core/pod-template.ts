@@ -10,6 +10,7 @@ export default defineKind({
   version: 'v1',
   kind: 'PodTemplate',
   strategy: {
+    metadataRevalidation: 'change',
     dropDisabled: ({ template }) => dropDisabledOfPodSpec(template?.spec),
     validate: validatePodTemplateObject,
     validateUpdate: validatePodTemplateObject,

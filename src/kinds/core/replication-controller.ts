@@ -1,4 +1,5 @@
 import { formatLabelSelector } from '#api/label-selector.js'
+import { wholeDnsSubdomainName } from '#api/names.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import {
@@ -25,6 +26,8 @@ export default defineKind({
   kind: 'ReplicationController',
   subresources: [scale((rc) => formatLabelSelector({ matchLabels: rc.spec.selector }))],
   strategy: {
+    metadataRevalidation: 'change',
+    validateName: wholeDnsSubdomainName,
     dropDisabled: dropDisabledOfTemplate,
     completeEmpty: (object) => {
       object.spec = { ...(object.spec as JsonObject), replicas: 0 }

@@ -159,8 +159,8 @@ export default defineKind({
   version: 'v1',
   kind: 'ResourceQuota',
   strategy: {
+    metadataRevalidation: 'change',
     generation: 'none',
-    allowCreateOnUpdate: true,
     ...ownStatus('io.k8s.api.core.v1.ResourceQuotaStatus'),
     validate,
     validateUpdate: (next, previous) => {

@@ -100,16 +100,6 @@ const take = async (ctx: RequestContext, ip: string, owner: Owner): Promise<bool
   }
 }
 
-const isTaken = async (ctx: RequestContext, ip: string): Promise<boolean> => {
-  try {
-    await storeOf(ctx, 'ipaddresses').get(internalContext(ctx), ip)
-    return true
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 404) return false
-    throw error
-  }
-}
-
 /** Takes the address that was asked for; the result is why it cannot be had. */
 export const takeAddress = async (
   ctx: RequestContext,
@@ -117,13 +107,22 @@ export const takeAddress = async (
   ip: string,
   owner: Owner,
 ): Promise<string | undefined> => {
-  const range = cidrs.find(({ cidr }) => cidrContains(cidr, ip))
-  if (range === undefined) return 'the provided network does not match the current range'
-  if (!isUsable(range.cidr, ip))
-    return `the provided IP (${ip}) is not in the valid range. The range of valid IPs is ${range.text}`
-  const canonical = bigIntToIp(ipToBigInt(ip), familyOf(ip))
-  const got = ctx.dryRun ? !(await isTaken(ctx, canonical)) : await take(ctx, canonical, owner)
-  return got ? undefined : 'provided IP is already allocated'
+  const family = familyOf(ip)
+  const inRange = cidrs.some(({ cidr }) => cidrContains(cidr, ip) && isUsable(cidr, ip))
+  if (!inRange)
+    return ctx.dryRun
+      ? `the provided IP (${ip}) is not in the valid range. The range of valid IPs is ${cidrs.find(({ cidr }) => cidr.family === family)?.text}`
+      : 'the provided network does not match the current range'
+  // A dry run does not ask whether it is free.
+  if (ctx.dryRun) return undefined
+  try {
+    const got = await take(ctx, bigIntToIp(ipToBigInt(ip), family), owner)
+    return got ? undefined : 'provided IP is already allocated'
+  } catch (error) {
+    // A Service without a name cannot own an address.
+    if (error instanceof ApiError && error.code === 422) return error.message
+    throw error
+  }
 }
 
 /** The lower band is left to addresses that users ask for, as long as the upper one has room. */

@@ -1,5 +1,5 @@
 /** What a Service is given: families, addresses, ports (kubernetes, pkg/registry/core/service/storage/alloc.go). */
-import { invalid as invalidObject } from '#api/errors.js'
+import { ApiError, invalid as invalidObject } from '#api/errors.js'
 import { child, type FieldError, forbidden, index, invalid } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import type { RequestContext, Reservation } from '#registry/resource-definition.js'
@@ -56,7 +56,13 @@ const allocateIps = async (
         given.push(ip)
         taken.push(ip)
       } else {
-        const any = await takeAnyAddress(ctx, ranges, family, owner)
+        const any = await takeAnyAddress(ctx, ranges, family, owner).catch((error: unknown) => {
+          if (!(error instanceof ApiError) || error.code !== 422) throw error
+          const shown = asked.length === 0 ? [''] : asked
+          return refuse(service, [
+            invalid('spec.clusterIPs', shown, `failed to allocate IP: ${error.message}`),
+          ])
+        })
         given.push(any)
         taken.push(any)
       }

@@ -50,9 +50,9 @@ export const reservePorts = async (ctx: RequestContext): Promise<PortReservation
   }
   return {
     take: (port) => {
-      // Upstream's dry run knows only the ports of its own request.
+      // Upstream's dry run asks for no range.
       if (ctx.dryRun) {
-        if (own.has(port)) return 'provided port is already allocated'
+        if (own.has(port) || stored.has(port)) return 'provided port is already allocated'
         own.add(port)
         return undefined
       }
@@ -64,7 +64,7 @@ export const reservePorts = async (ctx: RequestContext): Promise<PortReservation
     },
     takeAny: () => {
       if (ctx.dryRun) {
-        const port = dryRunFirst + own.size
+        const port = own.size === 0 ? dryRunFirst : Math.max(...own) + 1
         own.add(port)
         return port
       }

@@ -107,6 +107,7 @@ export default defineKind({
   version: 'v1',
   kind: 'Service',
   strategy: {
+    metadataRevalidation: 'change',
     generation: 'none',
     allowCreateOnUpdate: true,
     validateName: dnsLabelName,

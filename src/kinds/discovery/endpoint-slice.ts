@@ -150,6 +150,7 @@ export default defineKind({
   version: 'v1',
   kind: 'EndpointSlice',
   strategy: {
+    metadataRevalidation: 'create',
     generation: 'none',
     default: (slice) => {
       for (const port of (slice.ports ?? []) as Port[]) {
@@ -170,7 +171,6 @@ export default defineKind({
     validate: (slice) => validate(slice),
     warningsOnCreate: ({ addressType }) =>
       addressType === 'FQDN' ? ['spec.addressType: FQDN endpoints are deprecated'] : [],
-    metadataRevalidation: 'change',
     validateUpdate: (next, previous) => [
       ...validate(next, previous),
       ...immutable('addressType', next.addressType, previous.addressType),

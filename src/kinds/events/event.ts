@@ -115,6 +115,8 @@ export default defineKind({
     },
   },
   strategy: {
+    metadataRevalidation: 'none',
+    knownFinalizerNames: false,
     ...eventStrategy,
     validate: createErrors,
     validateUpdate: updateErrors,

@@ -191,6 +191,8 @@ export default defineKind({
   version: 'v1',
   kind: 'FlowSchema',
   strategy: {
+    statusMetadataRevalidation: 'none',
+    metadataRevalidation: 'create',
     default: ({ spec }) => {
       if (spec) spec.matchingPrecedence ||= 1_000
     },

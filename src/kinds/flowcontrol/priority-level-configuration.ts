@@ -112,6 +112,8 @@ export default defineKind({
   version: 'v1',
   kind: 'PriorityLevelConfiguration',
   strategy: {
+    statusMetadataRevalidation: 'none',
+    metadataRevalidation: 'create',
     default: ({ spec }) => {
       const { limited, exempt } = spec ?? {}
       if (exempt) {

@@ -85,12 +85,10 @@ export default defineKind({
   version: 'v1',
   kind: 'IngressClass',
   strategy: {
-    allowCreateOnUpdate: true,
     default: ({ spec }) => {
       if (spec?.parameters) spec.parameters.scope ??= 'Cluster'
     },
     validate,
-    metadataRevalidation: 'change',
     validateUpdate: (next, previous) => [
       ...immutable('spec.controller', next.spec?.controller ?? '', previous.spec?.controller),
       ...validate(next),

@@ -213,7 +213,6 @@ export default defineKind({
   version: 'v1',
   kind: 'Ingress',
   strategy: {
-    allowCreateOnUpdate: true,
     generation: (next, previous) => !sameJson(next.spec, previous.spec),
     prepareForCreate: (ingress) => {
       ingress.metadata.generation = 1

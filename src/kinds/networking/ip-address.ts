@@ -37,7 +37,6 @@ export default defineKind({
     generation: 'none',
     validateName: addressName,
     validate: ({ spec }) => parentErrors(spec?.parentRef),
-    metadataRevalidation: 'change',
     validateUpdate: (next, previous) => [
       ...parentErrors(next.spec?.parentRef),
       ...immutable(

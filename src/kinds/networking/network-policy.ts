@@ -127,7 +127,7 @@ export default defineKind({
   version: 'v1',
   kind: 'NetworkPolicy',
   strategy: {
-    allowCreateOnUpdate: true,
+    metadataRevalidation: 'change',
     default: (policy) => {
       policy.spec ??= {}
       const { spec } = policy

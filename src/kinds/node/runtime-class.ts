@@ -51,8 +51,9 @@ export default defineKind({
   version: 'v1',
   kind: 'RuntimeClass',
   strategy: {
+    knownFinalizerNames: false,
+    allowCreateOnUpdate: true,
     validate,
-    metadataRevalidation: 'change',
     validateUpdate: (next, previous) => [
       ...validate(next),
       ...immutable('handler', next.handler ?? '', previous.handler),

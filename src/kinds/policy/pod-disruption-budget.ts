@@ -1,4 +1,5 @@
 import { type FieldError, invalid, notSupported } from '#api/field-error.js'
+import { pathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { validConditions } from '#validation/conditions.js'
@@ -47,6 +48,11 @@ export default defineKind({
   version: 'v1',
   kind: 'PodDisruptionBudget',
   strategy: {
+    statusMetadataRevalidation: 'none',
+    metadataRevalidation: 'none',
+    knownFinalizerNames: false,
+    // The path is all that this kind's name must fit into.
+    validateName: pathSegmentName,
     ...ownStatus('io.k8s.api.policy.v1.PodDisruptionBudgetStatus'),
     validate,
     validateUpdate: validate,

@@ -1,4 +1,5 @@
 import { type FieldError, invalid } from '#api/field-error.js'
+import { wholeDnsSubdomainName } from '#api/names.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { configsMax } from '#validation/devices/claim.js'
@@ -25,6 +26,6 @@ export default defineKind({
   group: 'resource.k8s.io',
   version: 'v1',
   kind: 'DeviceClass',
-  strategy: { validate, validateUpdate: validate },
+  strategy: { validateName: wholeDnsSubdomainName, validate, validateUpdate: validate },
   sample: { metadata: { name: 'sample' }, spec: {} },
 })

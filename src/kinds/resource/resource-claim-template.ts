@@ -19,7 +19,6 @@ export default defineKind({
     generation: 'none',
     default: ({ spec }) => defaultClaim(spec?.spec),
     validate,
-    metadataRevalidation: 'change',
     validateUpdate: (next, previous) => [
       ...validate(next),
       ...immutable('spec', next.spec, previous.spec, 'resource.v1.ResourceClaimTemplateSpec'),

@@ -81,6 +81,7 @@ export default defineKind({
   version: 'v1',
   kind: 'CSIDriver',
   strategy: {
+    metadataRevalidation: 'change',
     generation: 'none',
     dropDisabled: ({ spec }) => {
       delete spec?.preventPodSchedulingIfMissing

@@ -71,6 +71,7 @@ export default defineKind({
   version: 'v1',
   kind: 'CSINode',
   strategy: {
+    metadataRevalidation: 'create',
     generation: 'none',
     validate,
     validateUpdate: (next, previous) => {

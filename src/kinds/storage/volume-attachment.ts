@@ -70,6 +70,8 @@ export default defineKind({
   version: 'v1',
   kind: 'VolumeAttachment',
   strategy: {
+    statusMetadataRevalidation: 'none',
+    metadataRevalidation: 'create',
     generation: 'none',
     default: ({ spec }) => {
       const inline = spec?.source?.inlineVolumeSpec

@@ -42,11 +42,11 @@ const annotationChanges = (next: KubeObject, previous: KubeObject): FieldError[]
 /** Undefined when the lists differ in length: nothing more can be compared then. */
 const imageErrors = (
   path: string,
-  next: Fields[] = [],
-  previous: Fields[] = [],
+  next: Fields[] | null | undefined,
+  previous: Fields[] | null | undefined,
 ): FieldError[] | undefined =>
-  next.length === previous.length
-    ? each(path, next, (container, at) => [
+  (next ?? []).length === (previous ?? []).length
+    ? each(path, next ?? [], (container, at) => [
         ...(container.image ? [] : [required(child(at, 'image'))]),
         ...untrimmedImage(at, container),
       ])
