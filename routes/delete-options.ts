@@ -2,7 +2,8 @@
 import type { FastifyRequest } from 'fastify'
 import { goKindOf, noKindText, noObjectText } from '#api/decoder-texts.js'
 import { badRequest, unsupportedMediaType } from '#api/errors.js'
-import { JsonSyntaxError, parse } from '#api/json.js'
+import { parseGroupVersion } from '#api/group-version.js'
+import { JsonSyntaxError, type JsonTrace, parseWithTrace } from '#api/json.js'
 import { getOwn, isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { protobufToJson } from '#registry/decode/protobuf.js'
@@ -67,14 +68,22 @@ const readStrings: Reader = (value, path) => {
   return value.map((item) => readString('string')(item ?? '', path))
 }
 
+/** `trace` knows the numbers that were written as no integer. */
 const readFields = (
   object: JsonObject,
   readers: Record<string, Reader>,
   where: string,
+  trace?: JsonTrace,
 ): JsonObject => {
   const result: JsonObject = {}
+  const literals = trace?.literals.get(object)
   for (const [field, read] of Object.entries(readers)) {
     const value = getOwn(object, field)
+    const literal = literals?.get(field)
+    if (literal !== undefined && read === readInteger)
+      throw badRequest(
+        `json: cannot unmarshal number ${literal} into Go struct field ${where}.${field} of type int64`,
+      )
     if (value !== undefined && value !== null)
       result[field] = read(value, `${where}.${field}`) as JsonValue
   }
@@ -126,11 +135,13 @@ const wrongKindText = (kind: string, given: string): string => {
 }
 
 /** Of the type only the kind counts: `v1`, `apps/v1` or anything else may stand before it (row 29). */
-const fromValue = (value: JsonValue): DeleteOptions => {
+const fromValue = (value: JsonValue, trace?: JsonTrace): DeleteOptions => {
   if (value === null) return {}
   if (!isJsonObject(value)) throw badRequest(noObjectText(value))
-  const { kind, apiVersion, ...options } = readFields(value, optionReaders, 'DeleteOptions')
+  const { kind, apiVersion, ...options } = readFields(value, optionReaders, 'DeleteOptions', trace)
   const named = typeof kind === 'string' ? kind : ''
+  if (typeof apiVersion === 'string' && parseGroupVersion(apiVersion) === undefined)
+    throw badRequest(`unexpected GroupVersion string: ${apiVersion}`)
   if (named !== '' && named !== 'DeleteOptions')
     throw badRequest(wrongKindText(named, typeof apiVersion === 'string' ? apiVersion : ''))
   return options as DeleteOptions
@@ -154,7 +165,9 @@ const fromBody = (request: FastifyRequest, body: Buffer): DeleteOptions => {
   if (mediaType === 'protobuf') return fromProtobuf(body)
   const text = body.toString('utf8')
   try {
-    return fromValue(mediaType === 'yaml' ? parseYaml(text).value : parse(text))
+    if (mediaType === 'yaml') return fromValue(parseYaml(text).value)
+    const { value, trace } = parseWithTrace(text)
+    return fromValue(value, trace)
   } catch (error) {
     if (error instanceof JsonSyntaxError)
       throw badRequest(`couldn't get version/kind; json parse error: ${error.message}`)

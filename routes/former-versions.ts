@@ -19,6 +19,7 @@ const byGroup: Readonly<Record<string, readonly string[]>> = {
   'scheduling.k8s.io': ['v1alpha1', 'v1beta1'],
   'storage.k8s.io': ['v1alpha1', 'v1beta1'],
 }
+const versionsOfScale = new Set(['apps/v1beta1', 'apps/v1beta2', 'extensions/v1beta1'])
 const oncePartOfExtensions = new Set([
   'DaemonSet',
   'Deployment',
@@ -31,6 +32,7 @@ export const isFormerVersion = (
   { group, version }: { group: string; version: string },
   served: { group: string; kind: string },
 ): boolean => {
+  if (served.kind === 'Scale') return versionsOfScale.has(`${group}/${version}`)
   if (group === 'extensions') return version === 'v1beta1' && oncePartOfExtensions.has(served.kind)
   return group === served.group && (byGroup[group]?.includes(version) ?? false)
 }

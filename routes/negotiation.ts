@@ -118,16 +118,19 @@ const objectTypes = mediaTypes
 const listTypes = [...mediaTypes, ...streamTypes]
 const keptForBuiltIn = new Kept<Negotiated | undefined>(limits.headerMeaningsKept)
 const keptForCustom = new Kept<Negotiated | undefined>(limits.headerMeaningsKept)
+const keptForTableless = new Kept<Negotiated | undefined>(limits.headerMeaningsKept)
 
 const negotiateBuiltIn = (accept: string) => negotiate(accept, () => true)
 const negotiateCustom = (accept: string) =>
   negotiate(accept, ({ mediaType, convert }) => mediaType !== protobuf || convert !== undefined)
+const negotiateTableless = (accept: string) =>
+  negotiate(accept, ({ convert }) => convert !== 'Table')
 
-/** Throws 406. `collection` is true for list and watch routes. */
+/** Throws 406. `collection` is true for list and watch routes, `table` false for what no Table is made of. */
 export const negotiateOutput = (
   { headers }: FastifyRequest,
   { isCustom }: ResourceDefinition,
-  { collection = false } = {},
+  { collection = false, table = true } = {},
 ): Negotiated => {
   const { accept = '' } = headers
   if (accept === json || accept === '' || accept === '*/*') return fallback
@@ -137,7 +140,9 @@ export const negotiateOutput = (
   }
   const found = isCustom
     ? keptForCustom.of(accept, negotiateCustom)
-    : keptForBuiltIn.of(accept, negotiateBuiltIn)
+    : table
+      ? keptForBuiltIn.of(accept, negotiateBuiltIn)
+      : keptForTableless.of(accept, negotiateTableless)
   if (found === undefined) throw notAcceptable(mediaTypes)
   return found
 }

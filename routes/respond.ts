@@ -217,7 +217,11 @@ const listValue = (
       kind: 'PartialObjectMetadataList',
       apiVersion: convertVersion,
       metadata,
-      items: objects.map((object) => partialObjectMetadata(object, convertVersion, definition)),
+      // Go's list of none is nil.
+      items:
+        objects.length === 0
+          ? null
+          : objects.map((object) => partialObjectMetadata(object, convertVersion, definition)),
     }
   return makeTable(objects, metadata, {
     definition,

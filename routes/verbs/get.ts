@@ -7,6 +7,7 @@ import type { VerbHandler } from '../api-deps.js'
 import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
 import { sendObject, sendStored } from '../respond.js'
+import { hasTable } from './view.js'
 
 const consistencyOf = (query: Query): ReadConsistency => {
   const text = query.text('resourceVersion')
@@ -22,7 +23,7 @@ const refuseExport = (query: Query): void => {
 
 /** Of what is at hand, a promise would cost as much as the rest: it is answered at once. */
 export const getObject: VerbHandler = (target, request, reply, deps) => {
-  const negotiated = negotiateOutput(request, target.definition)
+  const negotiated = negotiateOutput(request, target.definition, { table: hasTable(target) })
   const query = new Query(request.raw.url ?? '')
   refuseExport(query)
   const ctx = makeContext(target, request, reply, deps)

@@ -88,9 +88,7 @@ export const parsePatch = (type: PatchType, body: Buffer): Patch => {
       return { type, value, textErrors: duplicates }
     } catch (error) {
       if (error instanceof YamlSyntaxError)
-        throw badRequest(
-          `error decoding YAML: error converting YAML to JSON: ${error.message}`,
-        )
+        throw badRequest(`error decoding YAML: error converting YAML to JSON: ${error.message}`)
       throw error
     }
   }

@@ -36,6 +36,7 @@ import { patchOptionsOf } from '../write-options.js'
 import { type Patch, type PatchType, parsePatch } from './patch-body.js'
 import {
   definitionOfBody,
+  hasTable,
   hooksOfView,
   ownersOfView,
   throughView,
@@ -278,7 +279,7 @@ const applyChange = (call: PatchCall, deps: ApiDeps, owners: ViewOwners | undefi
 export const patchObject: VerbHandler = async (target, request, reply, deps) => {
   const type = patchTypeOf(request, target)
   const { definition, store, view } = target
-  const negotiated = negotiateOutput(request, definition)
+  const negotiated = negotiateOutput(request, definition, { table: hasTable(target) })
   const isApply = type === 'apply'
   const options = patchOptionsOf(request, isApply)
   const ctx = makeContext(target, request, reply, deps, options)

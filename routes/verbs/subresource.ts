@@ -13,7 +13,7 @@ import { definitionOfBody, trackNew } from './view.js'
 
 export const createThroughSubresource: VerbHandler = async (target, request, reply, deps) => {
   const { definition, store, view, name } = target
-  const negotiated = negotiateOutput(request, definition)
+  const negotiated = negotiateOutput(request, definition, { table: false })
   if (view?.create === undefined) throw notFound(definition.gvr, name)
   inputTypeOf(request)
   const options = writeOptionsOf(request, 'CreateOptions')

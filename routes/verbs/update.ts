@@ -7,11 +7,11 @@ import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
 import { sendObject, sendStored } from '../respond.js'
 import { writeOptionsOf } from '../write-options.js'
-import { definitionOfBody, hooksOfView, ownersOfView, throughView } from './view.js'
+import { definitionOfBody, hasTable, hooksOfView, ownersOfView, throughView } from './view.js'
 
 export const updateObject: VerbHandler = async (target, request, reply, deps) => {
   const { definition, store, view } = target
-  const negotiated = negotiateOutput(request, definition)
+  const negotiated = negotiateOutput(request, definition, { table: hasTable(target) })
   const options = writeOptionsOf(request, 'UpdateOptions')
   inputTypeOf(request)
   const ctx = makeContext(target, request, reply, deps, options)

@@ -34,6 +34,10 @@ export const definitionOfBody = ({ definition, view }: Target): ResourceDefiniti
   return body
 }
 
+/** Of subresources that are another form of their parent only scales are shown as Tables. */
+export const hasTable = ({ view }: Target): boolean =>
+  view === undefined || view.kind.kind === 'Scale'
+
 /** A view that checks its parent in a way of its own replaces the checks of the parent's strategy. */
 export const hooksOfView = (view: Subresource | undefined): UpdateOptions =>
   view?.validateUpdate === undefined

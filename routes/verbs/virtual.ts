@@ -2,7 +2,7 @@
 import { matchNamespace, wipeSystemFields } from '#registry/object-meta.js'
 import type { VerbHandler } from '../api-deps.js'
 import { decodeBody, inputTypeOf } from '../decode-body.js'
-import { mediaTypes, negotiateOutput, notAcceptable } from '../negotiation.js'
+import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
 import { sendValue } from '../respond.js'
 import { writeOptionsOf } from '../write-options.js'
@@ -10,9 +10,7 @@ import { trackNew } from './view.js'
 
 export const createVirtual: VerbHandler = async (target, request, reply, deps) => {
   const { definition, store } = target
-  const negotiated = negotiateOutput(request, definition)
-  // What is not stored has no table.
-  if (negotiated.convert === 'Table') throw notAcceptable(mediaTypes)
+  const negotiated = negotiateOutput(request, definition, { table: false })
   inputTypeOf(request)
   const options = writeOptionsOf(request, 'CreateOptions')
   const ctx = makeContext(target, request, reply, deps, options)

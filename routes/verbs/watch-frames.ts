@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { stringify } from '#api/json.js'
-import type { KubeObject } from '#api/object.js'
+import type { JsonObject, KubeObject } from '#api/object.js'
 import type { Status } from '#api/status.js'
 import type { ObjectEvent } from '#cacher/object-storage.js'
 import { limits } from '#limits'
@@ -126,9 +126,17 @@ export class FrameMaker {
           ? inAlphabet(object)
           : object
         : convert === 'Table'
-          ? this.#table(object)
+          ? this.#bookmarkTable(object)
           : this.#partial(object),
     )
+  }
+
+  /** Its row shows no name, and its metadata even to who asked for no objects: a bookmark is nothing but that. */
+  #bookmarkTable(object: KubeObject): unknown {
+    const included = parseIncludeObject(this.#options.includeObject)
+    const table = this.#table(object, included === 'None' ? 'Metadata' : included)
+    for (const { cells } of (table.rows ?? []) as unknown as { cells: unknown[] }[]) cells[0] ??= ''
+    return table
   }
 
   error(status: Status): Buffer {
@@ -157,7 +165,10 @@ export class FrameMaker {
     )
   }
 
-  #table(object: KubeObject): unknown {
+  #table(
+    object: KubeObject,
+    includeObject = parseIncludeObject(this.#options.includeObject),
+  ): JsonObject {
     const columns = !this.#headerSent
     this.#headerSent = true
     const { resourceVersion } = object.metadata
@@ -167,7 +178,7 @@ export class FrameMaker {
       {
         definition: this.#target.definition,
         apiVersion: this.#options.negotiated.convertVersion,
-        includeObject: parseIncludeObject(this.#options.includeObject),
+        includeObject,
         now: this.#options.now(),
       },
       { columns },

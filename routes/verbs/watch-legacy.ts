@@ -1,4 +1,6 @@
 /** The old watch paths: `/api/v1/watch/namespaces/x/pods/y` is a watch, whatever its query says. */
+import { badRequest } from '#api/errors.js'
+import type { FieldRequirement } from '#api/selectors.js'
 import { decodeListOptions } from '#registry/list-options.js'
 import { Query } from '#registry/query.js'
 import type { VerbHandler } from '../api-deps.js'
@@ -6,10 +8,16 @@ import { negotiateOutput } from '../negotiation.js'
 import { selectionOf } from './list.js'
 import { serveWatch } from './watch.js'
 
+const exactName = (fields: readonly FieldRequirement[]): string | undefined =>
+  fields.find(({ field, operator }) => field === 'metadata.name' && operator === '=')?.value
+
 export const watchLegacy: VerbHandler = (target, request, reply, deps) => {
   const negotiated = negotiateOutput(request, target.definition, { collection: true })
   const query = new Query(request.raw.url ?? '')
   const options = decodeListOptions(query, { watch: true })
-  const selection = selectionOf(target, options, target.name === '' ? undefined : target.name)
+  const { name } = target
+  if (name !== '' && options.fields.length > 0 && exactName(options.fields) !== name)
+    throw badRequest("fieldSelector metadata.name doesn't match requested name")
+  const selection = selectionOf(target, options, name === '' ? undefined : name)
   return serveWatch(target, request, reply, { deps, negotiated, options, selection, query })
 }

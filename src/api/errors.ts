@@ -118,11 +118,15 @@ export const alreadyExistsWhileDeleted = (gr: GroupResource, name: string): ApiE
   })
 
 /** generateName found no free name in its tries (deletion.md row 104). */
-export const generateNameConflict = (gr: GroupResource, name: string): ApiError =>
+export const generateNameConflict = (
+  gr: GroupResource,
+  name: string,
+  { deleting }: { deleting: boolean },
+): ApiError =>
   failure({
     code: 409,
     reason: 'AlreadyExists',
-    message: `${formatGroupResource(gr)} ${goQuote(name)} already exists, the server was not able to generate a unique name for the object`,
+    message: `${deleting ? 'object is being deleted: ' : ''}${formatGroupResource(gr)} ${goQuote(name)} already exists, the server was not able to generate a unique name for the object`,
     details: { ...resourceDetails(gr, name), retryAfterSeconds: 1 },
   })
 

@@ -28,6 +28,8 @@ export interface WatchSource {
 
 /** Upstream sends a bookmark this long before the end of a watch. */
 const bookmarkBeforeEndMs = 2_000
+/** Upstream's time buckets let the first one wait for the second after the next. */
+const bookmarkAfterStartMs = 1_000
 
 const done: IteratorResult<ObjectEventBatch> = { value: undefined, done: true }
 
@@ -47,7 +49,11 @@ export class Watcher implements AsyncIterableIterator<ObjectEventBatch>, Waiter 
   constructor(source: WatchSource, options: ObjectWatchOptions) {
     this.#source = source
     this.#options = options
-    this.#bookmarkAt = this.#nextBookmark()
+    // Who asked for the initial events gets a bookmark soon after them, whatever the deadline is.
+    this.#bookmarkAt =
+      options.sendInitialEvents === true
+        ? source.now() + bookmarkAfterStartMs
+        : this.#nextBookmark()
     // 'now' is the moment of the call, not of the first batch.
     if (options.after === 'now' && options.sendInitialEvents !== true) {
       this.#cursor = source.applied()
@@ -91,7 +97,7 @@ export class Watcher implements AsyncIterableIterator<ObjectEventBatch>, Waiter 
 
   /** Hands over a bookmark to a watcher that has waited long enough for one. */
   bookmark(now: number): void {
-    if (this.#pending === undefined || now < this.#bookmarkAt) return
+    if (this.#pending === undefined || !this.#prepared || now < this.#bookmarkAt) return
     // What has come and is not told of yet goes first: a bookmark would pass over it.
     if (this.#cursor < this.#source.cache.lastChange) return
     this.#bookmarkAt = this.#nextBookmark()

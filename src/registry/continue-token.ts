@@ -1,4 +1,5 @@
 /** The `continue` parameter: base64url of a JSON with revision and key, as upstream's (apiserver, storage/continue.go). */
+import { goKindOf } from '#api/decoder-texts.js'
 import { badRequest } from '#api/errors.js'
 import { JsonSyntaxError, parse } from '#api/json.js'
 import { isJsonObject } from '#api/json-object.js'
@@ -16,13 +17,38 @@ const version = 'meta.k8s.io/v1'
 const invalidToken = (why: string) =>
   badRequest(`invalid continue token: continue key is not valid: ${why}`)
 
-/** Go's base64 decoder names the first byte that it cannot read. */
-const decodeBase64 = (text: string): string => {
+/** Go's base64 decoder skips line breaks, and names the first byte that it cannot read. */
+const decodeBase64 = (given: string): string => {
+  const text = given.replace(/[\r\n]/g, '')
   const bad = /[^A-Za-z0-9_-]/.exec(text)
   if (bad !== null) throw invalidToken(`illegal base64 data at input byte ${bad.index}`)
-  if (text.length % 4 === 1)
-    throw invalidToken(`illegal base64 data at input byte ${text.length - 1}`)
+  if (text.length % 4 === 1) throw invalidToken(`illegal base64 data at input byte ${text.length}`)
   return Buffer.from(text, 'base64url').toString('latin1')
+}
+
+const mismatch = (what: string, where: string) =>
+  invalidToken(`json: cannot unmarshal ${what} into Go ${where}`)
+
+/** encoding/json takes the keys in any case, and leaves a field as it is for null. */
+const readFields = (value: JsonValue): { v: string; rv: number; start: string } => {
+  const fields = { v: '', rv: 0, start: '' }
+  if (value === null) return fields
+  if (!isJsonObject(value)) throw mismatch(goKindOf(value), 'value of type storage.continueToken')
+  for (const [key, given] of Object.entries(value)) {
+    const name = key.toLowerCase()
+    if (given === null || !Object.hasOwn(fields, name)) continue
+    const at = (type: string): string => `struct field continueToken.${name} of type ${type}`
+    if (name === 'rv') {
+      const isInteger = typeof given === 'bigint' || Number.isInteger(given)
+      if (!isInteger)
+        throw mismatch(typeof given === 'number' ? `number ${given}` : goKindOf(given), at('int64'))
+      fields.rv = Number(given)
+    } else {
+      if (typeof given !== 'string') throw mismatch(goKindOf(given), at('string'))
+      fields[name as 'v' | 'start'] = given
+    }
+  }
+  return fields
 }
 
 const parseBody = (text: string): JsonValue => {
@@ -50,15 +76,13 @@ const isClean = (key: string): boolean =>
 
 /** `prefix` ends in a slash. Throws 400. */
 export const decodeContinue = (text: string, prefix: string): ContinueToken => {
-  const value = parseBody(decodeBase64(text))
-  const { v = '', rv = 0, start = '' } = isJsonObject(value) ? value : {}
+  const { v, rv, start } = readFields(parseBody(decodeBase64(text)))
   if (v !== version) throw invalidToken(`server does not recognize this encoded version ${v}`)
   if (rv === 0) throw invalidToken(`incorrect encoded start resourceVersion (version ${version})`)
-  if (start === '' || typeof start !== 'string')
-    throw invalidToken(`encoded start key empty (version ${version})`)
+  if (start === '') throw invalidToken(`encoded start key empty (version ${version})`)
   const key = Buffer.from(start, 'latin1').toString('utf8')
   if (!isClean(key)) throw invalidToken(key)
-  return { revision: Number(rv), startKey: prefix + key.replace(/^\//, '') }
+  return { revision: rv, startKey: prefix + key.replace(/^\//, '') }
 }
 
 export const encodeContinue = ({ revision, startKey }: ContinueToken, prefix: string): string =>

@@ -21,10 +21,11 @@ const nameTaken = (
   current: StoredObject | undefined,
 ): ApiError => {
   const name = object.metadata.name ?? ''
-  if (object.metadata.generateName) return generateNameConflict(definition.gvr, name)
-  return current?.object.metadata.deletionTimestamp === undefined
-    ? alreadyExists(definition.gvr, name)
-    : alreadyExistsWhileDeleted(definition.gvr, name)
+  const deleting = current?.object.metadata.deletionTimestamp !== undefined
+  if (object.metadata.generateName) return generateNameConflict(definition.gvr, name, { deleting })
+  return deleting
+    ? alreadyExistsWhileDeleted(definition.gvr, name)
+    : alreadyExists(definition.gvr, name)
 }
 
 /** Writes an object that passed everything; `object` is given away. */

@@ -43,7 +43,7 @@ const admitDelete = async (
 }
 
 /** For what changed since the first check (row 64). */
-const checkAgain = ({ deps, name, options }: Deletion, { key, object }: StoredObject): void =>
+const checkAgain = ({ deps, ctx, name, options }: Deletion, { object }: StoredObject): void =>
   checkPreconditions(options.preconditions, object, { definition: deps.definition, ctx, name })
 
 type Marked =

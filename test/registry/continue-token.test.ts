@@ -1,0 +1,47 @@
+/** Continue tokens that no list gave: answers of kube-apiserver v1.36. */
+import t from 'tap'
+import { ApiError } from '#api/errors.js'
+import { decodeContinue } from '#registry/continue-token.js'
+
+const encode = (text: string): string => Buffer.from(text).toString('base64url')
+const read = (token: string): unknown => {
+  try {
+    return decodeContinue(token, '/registry/configmaps/x/')
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 400)
+      return error.message.replace(/^invalid continue token: continue key is not valid: /, '')
+    throw error
+  }
+}
+
+t.test('a token is read as encoding/json reads it, and refused in its words', (t) => {
+  const here = { revision: -1, startKey: '/registry/configmaps/x/a' }
+  for (const [token, answer] of [
+    [encode('{"v":"meta.k8s.io/v1","rv":-1,"start":"a"}'), here],
+    [encode('{"V":"meta.k8s.io/v1","RV":-1,"Start":"a","x":1}'), here],
+    [`${encode('{"v":"meta.k8s.io/v1","rv":-1,"start":"a"}')}\n`, here],
+    ['AAAAA', 'illegal base64 data at input byte 5'],
+    ['AA=', 'illegal base64 data at input byte 2'],
+    [
+      encode('{"v":"meta.k8s.io/v1","rv":"5","start":"a"}'),
+      'json: cannot unmarshal string into Go struct field continueToken.rv of type int64',
+    ],
+    [
+      encode('{"v":"meta.k8s.io/v1","rv":1.5,"start":"a"}'),
+      'json: cannot unmarshal number 1.5 into Go struct field continueToken.rv of type int64',
+    ],
+    [
+      encode('{"v":"meta.k8s.io/v1","rv":5,"start":1}'),
+      'json: cannot unmarshal number into Go struct field continueToken.start of type string',
+    ],
+    [encode('[]'), 'json: cannot unmarshal array into Go value of type storage.continueToken'],
+    [encode('5'), 'json: cannot unmarshal number into Go value of type storage.continueToken'],
+    [encode('null'), 'server does not recognize this encoded version '],
+    [
+      encode('{"v":"meta.k8s.io/v1"}'),
+      'incorrect encoded start resourceVersion (version meta.k8s.io/v1)',
+    ],
+  ] as const)
+    t.same(read(token), answer, token)
+  t.end()
+})

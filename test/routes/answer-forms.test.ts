@@ -1,0 +1,135 @@
+/** Forms of answers and small refusals that clients can tell apart, as kube-apiserver v1.36 gives them. */
+import t, { type Test } from 'tap'
+import { ApiClient } from './api-client.js'
+import { startApiServer } from './api-server.js'
+
+const configMaps = '/api/v1/namespaces/x/configmaps'
+const pods = '/api/v1/namespaces/x/pods'
+const as = (kind: string) => ({
+  headers: { accept: `application/json;as=${kind};v=v1;g=meta.k8s.io` },
+})
+
+const start = async (test: Test) => {
+  const server = await startApiServer()
+  const api = new ApiClient(server.url)
+  test.teardown(async () => {
+    api.close()
+    await server.close()
+  })
+  return api
+}
+
+t.test('the metadata of no objects are null, of some a list', async (t) => {
+  const api = await start(t)
+  t.equal((await api.get(configMaps, as('PartialObjectMetadataList'))).body.items, null)
+  await api.post(configMaps, { metadata: { name: 'a' } })
+  t.equal((await api.get(configMaps, as('PartialObjectMetadataList'))).body.items.length, 1)
+})
+
+t.test('of subresources only status and scale are shown as Tables', async (t) => {
+  const api = await start(t)
+  const spec = { containers: [{ name: 'c', image: 'i' }] }
+  await api.post(pods, { metadata: { name: 'p' }, spec })
+  const controllers = '/api/v1/namespaces/x/replicationcontrollers'
+  const template = { metadata: { labels: { a: 'b' } }, spec }
+  await api.post(controllers, {
+    metadata: { name: 'r' },
+    spec: { replicas: 3, selector: { a: 'b' }, template },
+  })
+  for (const path of ['ephemeralcontainers', 'resize'])
+    t.equal((await api.get(`${pods}/p/${path}`, as('Table'))).code, 406, path)
+  const eviction = { ...as('Table'), body: { metadata: { name: 'p' } } }
+  t.equal((await api.send('POST', `${pods}/p/eviction`, eviction)).code, 406)
+  t.equal((await api.get(`${pods}/p/status`, as('Table'))).code, 200)
+  const scale = (await api.get(`${controllers}/r/scale`, as('Table'))).body
+  t.same(
+    scale.columnDefinitions.map((c: { name: string }) => c.name),
+    ['Name', 'Desired', 'Available', 'Age'],
+  )
+  t.same(scale.rows[0].cells.slice(0, 3), ['r', 3, 0])
+})
+
+t.test('versions up to 2^64 are versions of the future', async (t) => {
+  const api = await start(t)
+  await api.post(configMaps, { metadata: { name: 'a' } })
+  for (const version of ['9007199254740993', '18446744073709551615']) {
+    const list = await api.get(
+      `${configMaps}?resourceVersion=${version}&resourceVersionMatch=Exact`,
+    )
+    t.equal(list.code, 504, version)
+    const update = await api.put(`${configMaps}/a`, {
+      metadata: { name: 'a', resourceVersion: version },
+    })
+    t.equal(update.code, 409, version)
+  }
+  t.equal((await api.get(`${configMaps}?resourceVersion=18446744073709551616`)).code, 400)
+})
+
+t.test('options of a delete are refused for what Go cannot read', async (t) => {
+  const api = await start(t)
+  await api.post(configMaps, { metadata: { name: 'a' } })
+  for (const [raw, message] of [
+    [
+      '{"gracePeriodSeconds":1.0}',
+      'json: cannot unmarshal number 1.0 into Go struct field DeleteOptions.gracePeriodSeconds of type int64',
+    ],
+    [
+      '{"gracePeriodSeconds":9223372036854775808}',
+      'json: cannot unmarshal number 9223372036854775808 into Go struct field DeleteOptions.gracePeriodSeconds of type int64',
+    ],
+    ['{"kind":"DeleteOptions","apiVersion":"a/b/c"}', 'unexpected GroupVersion string: a/b/c'],
+  ] as const)
+    t.match(
+      (await api.send('DELETE', `${configMaps}/a`, { raw })).body,
+      { code: 400, message },
+      raw,
+    )
+})
+
+t.test(
+  'a taken name that was to be generated belongs to an object that is being deleted',
+  async (t) => {
+    const api = await start(t)
+    const metadata = { name: 'g-1', generateName: 'g-', finalizers: ['example.com/f'] }
+    await api.post(configMaps, { metadata })
+    t.match(
+      (await api.post(configMaps, { metadata })).body.message,
+      /^configmaps "g-1" already exists, the server/,
+    )
+    await api.delete(`${configMaps}/g-1`)
+    t.match(
+      (await api.post(configMaps, { metadata })).body.message,
+      /^object is being deleted: configmaps "g-1" already/,
+    )
+  },
+)
+
+t.test('a watch of one name by the old path takes no selector of another', async (t) => {
+  const api = await start(t)
+  const path = '/api/v1/watch/namespaces/x/configmaps/a?timeoutSeconds=1&fieldSelector='
+  for (const selector of ['metadata.name%3Db', 'metadata.name!%3Da', 'metadata.namespace%3Dx'])
+    t.match((await api.get(path + selector)).body, {
+      message: "fieldSelector metadata.name doesn't match requested name",
+    })
+  t.equal((await api.get(`${path}metadata.name%3Da`)).code, 200)
+})
+
+t.test(
+  'each key that YAML has twice is a warning of its own, in strict decoding all are one error',
+  async (t) => {
+    const api = await start(t)
+    const send = (query: string) =>
+      api.send('POST', `${configMaps}?dryRun=All&fieldValidation=${query}`, {
+        raw: 'metadata: {name: a, name: b}\ndata: {k: v, k: w}\n',
+        type: 'application/yaml',
+      })
+    t.equal(
+      (await send('Warn')).headers.warning,
+      '299 - "line 1: key \\"name\\" already set in map", 299 - "line 2: key \\"k\\" already set in map"',
+    )
+    t.match(
+      (await send('Strict')).body.message,
+      'strict decoding error: yaml: unmarshal errors:\n  line 1: key "name" already set in map\n  line 2: key "k" already set in map',
+    )
+  },
+)
