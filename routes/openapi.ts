@@ -178,7 +178,7 @@ const sendDocument = async (
   { packs }: { packs: boolean },
 ): Promise<FastifyReply> => {
   reply.header('etag', document.etag)
-  if (isKnown(request, document.etag)) return reply.code(304).send()
+  if (isKnown(request, document.etag)) return reply.removeHeader('content-type').code(304).send()
   reply.header('content-type', document.contentType)
   if (!packs || !/\bgzip\b/.test(String(request.headers['accept-encoding'] ?? '')))
     return reply.send(document.bytes)

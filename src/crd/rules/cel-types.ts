@@ -121,6 +121,8 @@ const declareObject = (
     const declared = declareType(property, `${name}.${field ?? key}`, isEmbedded(property))
     if (declared === undefined) continue
     if (field !== undefined) fields[field] = declared
+    // Where the parser takes a reserved word after a dot, it is the field.
+    if (reserved.has(key)) fields[key] = declared
     const isAlways = schema.required?.includes(key) === true && property.default === undefined
     if (isAlways) bytesMin += Buffer.byteLength(key) + declared.bytesMin + 4
   }
@@ -218,9 +220,13 @@ export const celValue = (
   for (const [key, inner] of Object.entries(value)) {
     const name = getOwn(properties, key) === undefined ? undefined : celName(key)
     if (name !== undefined) named[name] = inner
+    if (name !== undefined && reserved.has(key)) named[key] = inner
   }
   const schemas = new Map(
-    Object.entries(properties).map(([key, property]) => [celName(key), property]),
+    Object.entries(properties).flatMap(([key, property]) => [
+      [celName(key), property] as const,
+      [key, property] as const,
+    ]),
   )
   return new ObjectMap(named, (name, inner) => {
     const property = schemas.get(name)!
