@@ -64,15 +64,15 @@ const giveBack = (segment: Buffer): void => {
  */
 const writeSegments = async (response: ServerResponse, body: ListBody): Promise<void> => {
   const segment = spare.pop() ?? Buffer.allocUnsafeSlow(limits.listSegmentBytes)
-  let closed = false
+  let isGone = false
   let goOn = (): void => {}
   response.on('close', () => {
-    closed = true
+    isGone = true
     goOn()
   })
   let left = body.length
   await nextTurn()
-  if (closed) return
+  if (isGone) return
   for (const bytes of body.segments(segment)) {
     left -= bytes.length
     if (left === 0) {
@@ -81,9 +81,13 @@ const writeSegments = async (response: ServerResponse, body: ListBody): Promise<
     }
     await new Promise<void>((resolve) => {
       goOn = resolve
-      response.write(bytes, () => resolve())
+      // A stream of HTTP/2 that is reset says so here first, while parts of the segment may still be on their way.
+      response.write(bytes, (error) => {
+        isGone ||= error !== undefined && error !== null
+        resolve()
+      })
     })
-    if (closed) return
+    if (isGone) return
   }
 }
 
