@@ -107,6 +107,12 @@ const copyHeaders = (answer: IncomingMessage, reply: FastifyReply): void => {
   }
 }
 
+/** Changes nothing and has no body. */
+const isReading = ({ method, raw: { headers } }: FastifyRequest): boolean =>
+  (method === 'GET' || method === 'HEAD') &&
+  headers['content-length'] === undefined &&
+  headers['transfer-encoding'] === undefined
+
 /** The answer of the destination as it is. */
 export const forward = async (
   destination: Destination,
@@ -118,15 +124,26 @@ export const forward = async (
   const own = incoming.kube.signal
   const signal =
     timeoutMs === undefined ? own : AbortSignal.any([own, AbortSignal.timeout(timeoutMs)])
-  const outgoing = request(destination, { method: incoming.method, headers, signal })
-  const answered = new Promise<IncomingMessage>((resolve, reject) => {
-    outgoing.once('response', resolve)
-    outgoing.once('error', (error) =>
-      reject((options.unreachable ?? unreachable)(error, destination.url)),
-    )
-  })
-  sendBody(incoming, outgoing, body)
-  return handOn(await answered, reply, refuse)
+  const { method } = incoming
+  const canRepeat = isReading(incoming)
+  const ask = (agent: Destination['agent']): Promise<IncomingMessage> =>
+    new Promise((resolve, reject) => {
+      const outgoing = request({ ...destination, agent }, { method, headers, signal })
+      outgoing.once('response', resolve)
+      outgoing.once('error', (error: NetError) => {
+        // A kept connection may have ended just now: what changes nothing is asked again on a new one, as Go does.
+        if (
+          agent !== undefined &&
+          outgoing.reusedSocket &&
+          canRepeat &&
+          error.code === 'ECONNRESET'
+        )
+          resolve(ask(undefined))
+        else reject((options.unreachable ?? unreachable)(error, destination.url))
+      })
+      sendBody(incoming, outgoing, canRepeat ? 'none' : body)
+    })
+  return handOn(await ask(destination.agent), reply, refuse)
 }
 
 const handOn = async (

@@ -33,6 +33,8 @@ const echoes = {
   ],
 }
 
+const answered = new WeakSet<object>()
+
 /** Tells what it was asked, and serves what an aggregated API must. */
 const startEcho = (t: Test): Promise<AggregatedApi> =>
   startAggregatedApi(
@@ -51,6 +53,8 @@ const startEcho = (t: Test): Promise<AggregatedApi> =>
         return response.end()
       }
       if (url.endsWith('/gone')) return request.socket.destroy()
+      if (url.endsWith('/once') && answered.has(request.socket)) return request.socket.destroy()
+      answered.add(request.socket)
       if (url.endsWith('watch=1')) {
         response.writeHead(200, { 'content-type': 'application/json' })
         response.write('{"type":"ADDED"}\n')
@@ -228,6 +232,13 @@ t.test('a request goes on as its user, vouched for by the front proxy', options,
   const gone = await call(server, { path: `${version}/gone` })
   t.equal(gone.status, 503)
   t.equal(gone.text, 'error trying to reach service: EOF\n')
+
+  // A connection that is kept may have ended when it is needed.
+  const once = { path: `${version}/once` }
+  t.equal((await call(server, once)).status, 201)
+  t.equal((await call(server, { ...once, method: 'POST' })).status, 503, 'it may have happened')
+  t.equal((await call(server, once)).status, 201)
+  t.equal((await call(server, once)).status, 201, 'reading is tried again on a new one')
 })
 
 /** The first bytes that a TLS connection yields after `text` was sent. */
