@@ -27,6 +27,14 @@ export interface ControllerSettings {
   unhealthyZoneThreshold: number
   /** An unhealthy zone of no more nodes gives up none. */
   largeClusterSizeThreshold: number
+  /** Given: each Node gets a range of addresses for its Pods out of these, which are cut at the mask size. */
+  nodeCidrs?: {
+    cluster: readonly string[]
+    /** Out of which no Node gets any: those of Services. */
+    reserved: readonly string[]
+    maskSize4: number
+    maskSize6: number
+  }
   /** PEM of the CA that the root-CA publisher spreads; missing: the one of our own kubeconfig. */
   rootCa?: string
   /** PEM of the key that signs tokens in Secrets; missing: none is made. */

@@ -15,6 +15,7 @@ import { ephemeralVolumeController } from './ephemeral-volume/controller.js'
 import { garbageCollectorController } from './garbage-collector/controller.js'
 import { jobController } from './job/controller.js'
 import { namespaceController } from './namespace/controller.js'
+import { nodeIpamController } from './node-ipam/controller.js'
 import { nodeLifecycleController } from './node-lifecycle/controller.js'
 import { persistentVolumeBinderController } from './persistentvolume/binder.js'
 import {
@@ -45,6 +46,7 @@ export const controllers: readonly Controller[] = [
   deploymentController,
   statefulSetController,
   taintEvictionController,
+  nodeIpamController,
   nodeLifecycleController,
   podGcController,
   disruptionController,

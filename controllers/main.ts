@@ -91,6 +91,24 @@ const count = (flag: unknown): number | undefined => {
   if (flag === '' || !(number >= 0)) throw new Error(`invalid number "${String(flag)}"`)
   return number
 }
+const list = (flag: unknown): string[] => (flag ? String(flag).split(',') : [])
+
+/** Upstream's defaults of the mask size. */
+const maskSizes = { 4: 24, 6: 64 } as const
+
+const nodeCidrsFrom = (flags: Flags): ControllerSettings['nodeCidrs'] => {
+  if (flags['allocate-node-cidrs'] !== true) return undefined
+  const cluster = list(flags['cluster-cidr'])
+  if (cluster.length === 0)
+    throw new Error('--cluster-cidr must be specified if allocate-node-cidrs is set')
+  const maskSize = count(flags['node-cidr-mask-size'])
+  return {
+    cluster,
+    reserved: list(flags['service-cluster-ip-range']),
+    maskSize4: count(flags['node-cidr-mask-size-ipv4']) ?? maskSize ?? maskSizes[4],
+    maskSize6: count(flags['node-cidr-mask-size-ipv6']) ?? maskSize ?? maskSizes[6],
+  }
+}
 const pem = (flag: unknown): string | undefined =>
   flag === undefined ? undefined : readFileSync(String(flag), 'utf8')
 
@@ -104,6 +122,7 @@ const settingsFrom = (flags: Flags): Partial<ControllerSettings> => {
     secondaryNodeEvictionRate: count(flags['secondary-node-eviction-rate']),
     unhealthyZoneThreshold: count(flags['unhealthy-zone-threshold']),
     largeClusterSizeThreshold: count(flags['large-cluster-size-threshold']),
+    nodeCidrs: nodeCidrsFrom(flags),
     rootCa: pem(flags['root-ca-file']),
     serviceAccountKey: pem(flags['service-account-private-key-file']),
     clusterSigningCert: pem(flags['cluster-signing-cert-file']),
@@ -126,6 +145,12 @@ export const controllerManagerProcess: ProcessSpec = {
     'unhealthy-zone-threshold': { type: 'string' },
     'large-cluster-size-threshold': { type: 'string' },
     'terminated-pod-gc-threshold': { type: 'string' },
+    'allocate-node-cidrs': { type: 'boolean' },
+    'cluster-cidr': { type: 'string' },
+    'service-cluster-ip-range': { type: 'string' },
+    'node-cidr-mask-size': { type: 'string' },
+    'node-cidr-mask-size-ipv4': { type: 'string' },
+    'node-cidr-mask-size-ipv6': { type: 'string' },
     'root-ca-file': { type: 'string' },
     'service-account-private-key-file': { type: 'string' },
     'cluster-signing-cert-file': { type: 'string' },
@@ -142,6 +167,10 @@ export const controllerManagerProcess: ProcessSpec = {
   --horizontal-pod-autoscaler-sync-period DURATION
                                           how often autoscalers are looked at (15s)
   --terminated-pod-gc-threshold N         finished Pods that may stay (12500)
+  --allocate-node-cidrs                   give each Node a range of addresses for its Pods
+  --cluster-cidr CIDRS                    out of these: one of IPv4, one of IPv6, or one of each
+  --service-cluster-ip-range CIDRS        but not out of these
+  --node-cidr-mask-size[-ipv4|-ipv6] N    size of a Node's range (24 and 64)
   --root-ca-file FILE                     CA that every namespace gets as ConfigMap kube-root-ca.crt
   --service-account-private-key-file FILE key that signs the tokens in Secrets of ServiceAccounts
   --cluster-signing-cert-file FILE        CA that signs CertificateSigningRequests

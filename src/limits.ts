@@ -249,3 +249,6 @@ export const limits = {
 
 assert(limits.writeTimeoutMs < limits.requestTimeoutMs)
 assert(limits.requestBodyBytesMax < limits.groupCommitBytesMax)
+
+/** A cluster's range of Pod addresses is cut into at most 2 to this many parts; upstream's clusterSubnetMaxDiff. */
+export const rangeCutBitsMax = 16

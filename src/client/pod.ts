@@ -140,7 +140,13 @@ export interface Pod extends KubeObject {
   status: PodStatus
 }
 export interface Node extends KubeObject {
-  spec: { unschedulable?: boolean; taints?: Taint[]; providerID?: string; podCIDR?: string }
+  spec: {
+    unschedulable?: boolean
+    taints?: Taint[]
+    providerID?: string
+    podCIDR?: string
+    podCIDRs?: string[]
+  }
   status: {
     allocatable?: Amounts
     capacity?: Amounts
