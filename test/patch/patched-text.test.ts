@@ -1,0 +1,43 @@
+/** Patched documents as errors print them. */
+import t from 'tap'
+import { patchedText } from '#registry/patch/patched-text.js'
+
+const pod = {
+  kind: 'Pod',
+  apiVersion: 'v1',
+  metadata: { name: 'p', labels: { b: '1', a: '2' } },
+  spec: { restartPolicy: 'Always', nodeName: 'n' },
+}
+
+t.test('what a patch went through is in order, the rest as Go has it', async (t) => {
+  const schemaName = 'io.k8s.api.core.v1.Pod'
+  const spec = { z: 1, y: { d: 1, c: 2 } }
+  const cases: [why: string, after: object, sortsNew: boolean, text: string][] = [
+    [
+      'untouched parts keep the order of the type, maps the one of keys',
+      { ...pod, extra: 1 },
+      true,
+      '{"apiVersion":"v1","extra":1,"kind":"Pod","metadata":{"name":"p","labels":{"a":"2","b":"1"}},"spec":{"restartPolicy":"Always","nodeName":"n"}}',
+    ],
+    [
+      'a merge patch sorts what it brings',
+      { kind: 'Pod', spec },
+      true,
+      '{"kind":"Pod","spec":{"y":{"c":2,"d":1},"z":1}}',
+    ],
+    [
+      'a JSON patch keeps what it brings as written',
+      { kind: 'Pod', spec: { y: spec.y, z: 1 } },
+      false,
+      '{"kind":"Pod","spec":{"y":{"d":1,"c":2},"z":1}}',
+    ],
+  ]
+  for (const [why, after, sortsNew, text] of cases)
+    t.equal(patchedText(after as typeof pod, pod, { schemaName, sortsNew }), text, why)
+  t.equal(
+    patchedText({ ...pod, extra: 1 }, pod, { schemaName: undefined, sortsNew: true }),
+    '{"apiVersion":"v1","extra":1,"kind":"Pod","metadata":{"labels":{"a":"2","b":"1"},"name":"p"},"spec":{"nodeName":"n","restartPolicy":"Always"}}',
+    'a custom resource has its keys in order everywhere',
+  )
+  t.equal(patchedText([1], pod, { schemaName, sortsNew: true }), '[1]')
+})

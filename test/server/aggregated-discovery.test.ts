@@ -1,0 +1,34 @@
+/** The aggregated discovery document: which form a clause of Accept asks for. */
+import t from 'tap'
+import { call, startServer } from './start-server.js'
+
+const as = (type: string, version = 'v2') =>
+  `${type};g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`
+
+t.test('the aggregated document comes in every form, wherever Accept names it', async (t) => {
+  const server = await startServer(t)
+  const cases: [accept: string, type: string, beginning: string][] = [
+    [as('application/json'), 'application/json', '{"kind":"APIGroupDiscoveryList"'],
+    [as('application/yaml'), 'application/yaml', 'apiVersion: apidiscovery.k8s.io/v2\n'],
+    [as('application/vnd.kubernetes.protobuf'), 'application/vnd.kubernetes.protobuf', 'k8s\0'],
+    [as('application/json', 'v2beta1'), 'application/json', ''],
+    [`text/html, ${as('application/json')}`, 'application/json', '{"kind":"APIGroupDiscoveryList"'],
+    ['application/json', 'application/json', '{"kind":"APIGroupList"'],
+    [as('application/json', 'v9'), 'application/json', ''],
+  ]
+  for (const [accept, type, beginning] of cases) {
+    const answer = await call(server, { path: '/apis', headers: { accept } })
+    t.equal(answer.status, beginning === '' ? 406 : 200, accept)
+    if (beginning === '') continue
+    t.match(answer.headers['content-type'], type, accept)
+    t.equal(answer.text.slice(0, beginning.length), beginning, accept)
+  }
+})
+
+t.test('a tag that is known answers 304', async (t) => {
+  const server = await startServer(t)
+  const headers = { accept: as('application/json') }
+  const first = await call(server, { path: '/apis', headers })
+  const known = { ...headers, 'if-none-match': String(first.headers.etag) }
+  t.equal((await call(server, { path: '/apis', headers: known })).status, 304)
+})

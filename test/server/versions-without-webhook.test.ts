@@ -1,0 +1,81 @@
+/** Versions of a custom resource that nothing converts: each reads and writes with its own schema, storage with its. */
+import t, { type Test } from 'tap'
+import { call, startServer } from './start-server.js'
+
+const group = 'plain.example.com'
+const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+const path = (version: string, name = '') =>
+  `/apis/${group}/${version}/namespaces/default/notes${name && `/${name}`}`
+const merge = { 'content-type': 'application/merge-patch+json' }
+
+const version = (name: string, storage: boolean, fields: readonly string[]) => ({
+  name,
+  served: true,
+  storage,
+  schema: {
+    openAPIV3Schema: {
+      type: 'object',
+      properties: Object.fromEntries(fields.map((field) => [field, { type: 'string' }])),
+    },
+  },
+})
+
+const start = async (t: Test) => {
+  const server = await startServer(t)
+  const body = {
+    metadata: { name: `notes.${group}` },
+    spec: {
+      group,
+      scope: 'Namespaced',
+      names: { plural: 'notes', kind: 'Note' },
+      versions: [version('v1', true, ['a']), version('v2', false, ['a', 'b'])],
+    },
+  }
+  await call(server, { method: 'POST', path: crds, body })
+  for (;;) if ((await call(server, { path: path('v1') })).status === 200) break
+  const create = (v: string, name: string, fields: object) =>
+    call(server, {
+      method: 'POST',
+      path: `${path(v)}?fieldManager=me`,
+      body: { apiVersion: `${group}/${v}`, kind: 'Note', metadata: { name }, ...fields },
+    })
+  return { server, create }
+}
+
+t.test('what storage does not know is dropped, and owned where it was written', async (t) => {
+  const { server, create } = await start(t)
+  const { status, body } = await create('v2', 'x', { a: '1', b: '2' })
+  t.equal(status, 201)
+  t.match(body, { apiVersion: `${group}/v2`, a: '1' })
+  t.match(body.metadata.managedFields, [{ manager: 'me', apiVersion: `${group}/v2` }])
+  const read = await call(server, { path: path('v2', 'x') })
+  t.match(read.body, { apiVersion: `${group}/v2`, a: '1' })
+  t.notOk('b' in read.body)
+})
+
+t.test('after the storage version changed, old objects speak the version asked for', async (t) => {
+  const { server, create } = await start(t)
+  await create('v1', 'old', { a: '1' })
+  const versions = [version('v1', false, ['a']), version('v2', true, ['a', 'b'])]
+  const changed = await call(server, {
+    method: 'PATCH',
+    path: `${crds}/notes.${group}`,
+    headers: merge,
+    body: { spec: { versions } },
+  })
+  t.same(changed.body.status.storedVersions, ['v1', 'v2'])
+  for (const v of ['v1', 'v2']) {
+    const { body } = await call(server, { path: path(v, 'old') })
+    t.match(body, { apiVersion: `${group}/${v}`, kind: 'Note', a: '1' })
+  }
+  const patched = await call(server, {
+    method: 'PATCH',
+    path: path('v2', 'old'),
+    headers: merge,
+    body: { b: '2' },
+  })
+  t.match(patched.body, { apiVersion: `${group}/v2`, a: '1', b: '2' })
+  const { body: list } = await call(server, { path: path('v1') })
+  t.match(list, { apiVersion: `${group}/v1`, items: [{ apiVersion: `${group}/v1`, a: '1' }] })
+  t.notOk('b' in list.items[0], 'the other version does not know it')
+})
