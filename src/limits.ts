@@ -245,10 +245,9 @@ export const limits = {
   sweepsMax: 5,
   /** Grace of Pods when their kubelet ends; `kubelevel up` waits ten seconds for its children. */
   shutdownGraceSecondsMax: 6,
+  /** A cluster's range of Pod addresses is cut into at most 2 to this many parts; upstream's clusterSubnetMaxDiff. */
+  rangeCutBitsMax: 16,
 } as const
 
 assert(limits.writeTimeoutMs < limits.requestTimeoutMs)
 assert(limits.requestBodyBytesMax < limits.groupCommitBytesMax)
-
-/** A cluster's range of Pod addresses is cut into at most 2 to this many parts; upstream's clusterSubnetMaxDiff. */
-export const rangeCutBitsMax = 16

@@ -1,6 +1,6 @@
 /** Ranges of addresses, and the equal parts that they are cut into. Pure. */
 import { isIP } from 'node:net'
-import { rangeCutBitsMax } from '#limits'
+import { limits } from '#limits'
 
 export interface Range {
   readonly family: 4 | 6
@@ -65,7 +65,7 @@ export class RangeParts {
       throw new Error(
         `the node mask size ${partBits} is larger than the cluster range ${formatRange(whole)}`,
       )
-    if (cutBits > rangeCutBitsMax)
+    if (cutBits > limits.rangeCutBitsMax)
       throw new Error(
         `New CIDR set failed; the node CIDR size is too big: ${formatRange(whole)} in parts of /${partBits}`,
       )
