@@ -1,22 +1,29 @@
-/**
- * All kill points, or some of them, for a release:
- *   node dist/test/stories/main.js [--story TEXT] [--step TEXT] [--process NAME] [--away MS] [--ci] [--cri] [--list]
- * With --cri Pods are containers of a containerd of its own. One line a case; the exit code is 1 when one has ended wrongly.
- */
-import { parseArgs } from 'node:util'
+/** All kill points, or some of them, for a release. */
+import { readFlags } from '../../bench/read-flags.js'
 import { containerdMissing, startContainerd } from '../kubelet/containerd.js'
 import { casesOfCi, everyCase, nameOf, playCase, startStoryCluster } from './kill-points.js'
 
-const { values: flags } = parseArgs({
-  options: {
-    story: { type: 'string', default: '' },
-    step: { type: 'string', default: '' },
-    process: { type: 'string', default: '' },
-    away: { type: 'string', default: '300' },
-    cri: { type: 'boolean', default: false },
-    ci: { type: 'boolean', default: false },
-    list: { type: 'boolean', default: false },
-  },
+const usage = `node dist/test/stories/main.js [flags]
+
+The stories of a Pod's death, with a process killed at a step of each. Ends with 1 when a case ended wrongly.
+
+  --story TEXT      only stories whose name has it
+  --step TEXT       only steps whose name has it
+  --process NAME    only kills of this process
+  --away MS         how long the killed process stays away (300)
+  --ci              the few cases that CI plays
+  --cri             Pods are containers of a containerd of its own (root, containerd, runc, CNI plugins, a static busybox)
+  --list            tells the cases and plays none
+`
+
+const flags = readFlags(usage, {
+  story: { type: 'string', default: '' },
+  step: { type: 'string', default: '' },
+  process: { type: 'string', default: '' },
+  away: { type: 'string', default: '300' },
+  cri: { type: 'boolean', default: false },
+  ci: { type: 'boolean', default: false },
+  list: { type: 'boolean', default: false },
 })
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
 

@@ -1,23 +1,32 @@
-/**
- * Rounds for a release: `node dist/test/storage/faults/main.js [--rounds 50] [--seed 1] [--kind io|disk-full]`.
- * Exit code 1 when something acknowledged was lost, or acknowledged after a failure.
- */
-import { parseArgs } from 'node:util'
+/** Rounds of failing system calls for a release. */
+import { readFlags } from '../../../bench/read-flags.js'
 import { seededRandom } from '../../seeded-random.js'
 import { playDiskFull, playIoError } from '../level-fault-rounds.js'
 
-const { values } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '50' },
-    seed: { type: 'string', default: '1' },
-    kind: { type: 'string', default: 'io' },
-  },
+const usage = `node dist/test/storage/faults/main.js [flags]
+
+A server on LevelDB writes while a system call fails. Ends with 1 when something acknowledged was lost, or was
+acknowledged after the failure.
+
+  --rounds N     how many (50)
+  --seed N       of the first one; each next has the next number (1)
+  --kind NAME    io: a call fails; disk-full: the disk fills up, for which root mounts a small one (io)
+`
+
+const plays: Readonly<Record<string, typeof playIoError>> = {
+  io: playIoError,
+  'disk-full': playDiskFull,
+}
+const flags = readFlags(usage, {
+  rounds: { type: 'string', default: '50' },
+  seed: { type: 'string', default: '1' },
+  kind: { type: 'string', default: 'io', oneOf: Object.keys(plays) },
 })
-const play = values.kind === 'io' ? playIoError : playDiskFull
+const play = plays[flags.kind]!
 let hits = 0
 let broken = 0
-for (let i = 0; i < Number(values.rounds); i++) {
-  const seed = Number(values.seed) + i
+for (let i = 0; i < Number(flags.rounds); i++) {
+  const seed = Number(flags.seed) + i
   const endings: (() => unknown)[] = []
   const scope = { teardown: (end: () => unknown) => void endings.unshift(end) }
   const { what, hit, acknowledged, problems } = await play(scope, seededRandom(seed))
@@ -29,5 +38,5 @@ for (let i = 0; i < Number(values.rounds); i++) {
     `seed ${seed} ${what}${hit ? '' : ' (did not come)'}: ${acknowledged} acknowledged, ${verdict}\n`,
   )
 }
-process.stdout.write(`${values.rounds} rounds, ${hits} hit, ${broken} broken\n`)
+process.stdout.write(`${flags.rounds} rounds, ${hits} hit, ${broken} broken\n`)
 process.exitCode = broken === 0 ? 0 : 1

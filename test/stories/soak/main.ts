@@ -1,13 +1,7 @@
-/**
- * Two StatefulSets for as long as one likes, while processes are killed and stopped and users delete, scale, roll out,
- * orphan and force:
- *   node dist/test/stories/soak/main.js [--minutes N] [--seed N] [--plant]
- * What happens is told line by line; the exit code is 1 when an identity ran twice or a set did not come back. With
- * --plant users break the promise themselves, and the run has to end as wrong.
- */
+/** A soak of StatefulSets for a release. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { residentBytesOf } from '../../../bench/process-figures.js'
+import { readFlags } from '../../../bench/read-flags.js'
 import { eventually } from '../../eventually.js'
 import { seededRandom } from '../../seeded-random.js'
 import { startStoryCluster } from '../kill-points.js'
@@ -16,12 +10,20 @@ import { World } from '../world.js'
 import { Disturbances } from './disturbances.js'
 import { IdentityWatch } from './identity-watch.js'
 
-const { values: flags } = parseArgs({
-  options: {
-    minutes: { type: 'string', default: '2' },
-    seed: { type: 'string', default: '1' },
-    plant: { type: 'boolean', default: false },
-  },
+const usage = `node dist/test/stories/soak/main.js [flags]
+
+Two StatefulSets, while processes are killed and stopped and users delete, scale, roll out, orphan and force. What
+happens is told line by line. Ends with 1 when an identity ran twice or a set did not come back.
+
+  --minutes N    how long it goes on (2)
+  --seed N       of the disturbances (1)
+  --plant        users break the promise themselves, and the run has to end as wrong
+`
+
+const flags = readFlags(usage, {
+  minutes: { type: 'string', default: '2' },
+  seed: { type: 'string', default: '1' },
+  plant: { type: 'boolean', default: false },
 })
 const endsAt = performance.now() + Number(flags.minutes) * 60_000
 /** How long it goes wild before everything has to be well again. */
