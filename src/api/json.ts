@@ -29,7 +29,8 @@ const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
 
 interface Shape {
   keys: number
-  depth: number
+  /** The bracket that went beyond what is decoded. */
+  tooDeep: string
   /** Some number needs a second look: sixteen digits or more, a point or an exponent. */
   numbers: boolean
 }
@@ -44,7 +45,7 @@ const endOfString = (text: string, start: number): number => {
 
 /** One pass over a text that is known to be JSON. */
 const shapeOf = (text: string): Shape => {
-  const shape = { keys: 0, depth: 0, numbers: false }
+  const shape = { keys: 0, tooDeep: '', numbers: false }
   let depth = 0
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
@@ -52,7 +53,7 @@ const shapeOf = (text: string): Shape => {
     else if (code === 0x3a) shape.keys++
     else if (code === 0x7b || code === 0x5b) {
       depth++
-      if (depth > shape.depth) shape.depth = depth
+      if (depth > limits.jsonDepthMax && shape.tooDeep === '') shape.tooDeep = text[at]!
     } else if (code === 0x7d || code === 0x5d) depth--
     else if (isDigit(code)) {
       const start = at
@@ -84,8 +85,8 @@ export const parseWithTrace = (text: string): ParsedJson => {
     throw new JsonSyntaxError(jsonSyntaxMessage(text))
   }
   const shape = shapeOf(text)
-  if (shape.depth > limits.jsonDepthMax)
-    throw new JsonSyntaxError("invalid character '{' exceeded max depth")
+  if (shape.tooDeep !== '')
+    throw new JsonSyntaxError(`invalid character '${shape.tooDeep}' exceeded max depth`)
   // A lone surrogate is legal in the text and in a JavaScript string, but in no byte that we send.
   const surrogates = /\\u[dD][89a-fA-F]/.test(text)
   if (!surrogates && !shape.numbers && countKeys(value) === shape.keys)

@@ -4,6 +4,7 @@ import { defineKind } from '#registry/resource-definition.js'
 import { validClaimSpec } from '#validation/devices/claim.js'
 import { immutable } from '#validation/immutable.js'
 import { validClaimTemplateMeta } from '#validation/pod/claim-spec.js'
+import { adminRequest, checkAdminAccess } from './admin-access.js'
 import { defaultClaim } from './device-requests.js'
 
 const validate = ({ spec = {} }: KubeObject): FieldError[] => [
@@ -18,6 +19,11 @@ export default defineKind({
   strategy: {
     generation: 'none',
     default: ({ spec }) => defaultClaim(spec?.spec),
+    // Upstream names the field as a claim has it, not as the template does.
+    beginCreate: (template, ctx) =>
+      checkAdminAccess(template, ctx, adminRequest('spec', template.spec?.spec), () =>
+        validate(template),
+      ),
     validate,
     validateUpdate: (next, previous) => [
       ...validate(next),

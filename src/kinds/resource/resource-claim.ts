@@ -3,6 +3,7 @@ import { validClaimSpec } from '#validation/devices/claim.js'
 import { dropDeallocatedDevices, validateClaimStatus } from '#validation/devices/claim-status.js'
 import { immutable } from '#validation/immutable.js'
 import { onlyStatusChanges, ownStatus } from '../status.js'
+import { adminRequest, adminResult, checkAdminAccess } from './admin-access.js'
 import { defaultClaim, defaultTolerations } from './device-requests.js'
 
 export default defineKind({
@@ -16,6 +17,15 @@ export default defineKind({
       defaultTolerations(status?.allocation?.devices?.results)
     },
     ...ownStatus('io.k8s.api.resource.v1.ResourceClaimStatus'),
+    beginCreate: (claim, ctx) =>
+      checkAdminAccess(claim, ctx, adminRequest('spec', claim.spec), () =>
+        validClaimSpec('spec', claim.spec),
+      ),
+    // Who has it already, keeps it.
+    beginUpdate: (next, previous, ctx) =>
+      ctx.subresource === 'status' && adminResult(previous.status) === undefined
+        ? checkAdminAccess(next, ctx, adminResult(next.status))
+        : Promise.resolve(undefined),
     validate: ({ spec }) => validClaimSpec('spec', spec),
     validateUpdate: (next, previous) =>
       immutable('spec', next.spec, previous.spec, 'resource.v1.ResourceClaimSpec'),

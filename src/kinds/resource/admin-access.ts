@@ -1,0 +1,49 @@
+/** Who may have devices that others use: claims of namespaces with a label (kubernetes, pkg/registry/resource, DRAAdminAccess). */
+import { ApiError, invalid } from '#api/errors.js'
+import { child, type FieldError, forbidden, index } from '#api/field-error.js'
+import type { Fields, KubeObject } from '#api/object.js'
+import { internalContext } from '#registry/internal-context.js'
+import type { RequestContext } from '#registry/resource-definition.js'
+
+const label = 'resource.kubernetes.io/admin-access'
+
+const mayHave = async (ctx: RequestContext): Promise<boolean> => {
+  const namespaces = ctx.stores({ group: '', resource: 'namespaces' })
+  try {
+    const found = await namespaces?.get(internalContext(ctx), ctx.namespace ?? '')
+    return found?.object.metadata.labels?.[label] === 'true'
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 404) return false
+    throw error
+  }
+}
+
+/** The path of the first one that asks; upstream tells of no more. */
+export const adminRequest = (path: string, spec: Fields | undefined): string | undefined => {
+  const requests: Fields[] = spec?.devices?.requests ?? []
+  const at = requests.findIndex(({ exactly }) => exactly?.adminAccess === true)
+  return at < 0 ? undefined : child(index(child(path, 'devices.requests'), at), 'adminAccess')
+}
+
+export const adminResult = (status: Fields | undefined): string | undefined => {
+  const results: Fields[] = status?.allocation?.devices?.results ?? []
+  const at = results.findIndex(({ adminAccess }) => adminAccess === true)
+  return at < 0 ? undefined : child(index('status.allocation.devices.results', at), 'adminAccess')
+}
+
+/** Throws 422, with what else is wrong with the object, when `path` asks for what its namespace may not have. */
+export const checkAdminAccess = async (
+  object: KubeObject,
+  ctx: RequestContext,
+  path: string | undefined,
+  others: () => FieldError[] = () => [],
+): Promise<undefined> => {
+  if (path === undefined || (await mayHave(ctx))) return undefined
+  throw invalid({ group: 'resource.k8s.io', kind: object.kind }, object.metadata.name ?? '', [
+    forbidden(
+      path,
+      `admin access to devices requires the \`${label}: true\` label on the containing namespace`,
+    ),
+    ...others(),
+  ])
+}
