@@ -128,3 +128,25 @@ t.test('what comes out is what a round trip through the Go type leaves', async (
     metadata: {},
   })
 })
+
+t.test(
+  'an empty list of scaling policies is one, where defaults would fill in for none',
+  async (t) => {
+    const rules = (json: string) => {
+      const table = makeResourceTable(kinds)
+      const definition = table.byKind({
+        group: 'autoscaling',
+        version: 'v2',
+        kind: 'HorizontalPodAutoscaler',
+      })!
+      const { object } = decodeObject(
+        definition,
+        parseWithTrace(`{"spec":{"behavior":{"scaleUp":${json}}}}`).value,
+      )
+      return object.spec.behavior.scaleUp.policies
+    }
+    t.same(rules('{"policies":[]}'), [])
+    t.equal(rules('{"policies":null}').length, 2)
+    t.equal(rules('{}').length, 2)
+  },
+)

@@ -137,7 +137,13 @@ const absentOf = (field: GoField): (() => JsonValue) | undefined => {
   return type.form === 'scalar' ? () => zeroScalar[type.scalar] : () => null
 }
 
-const compileField = (field: GoField): CompiledField => {
+/**
+ * Lists that omitempty drops when they are written, and whose emptiness means something before: defaults fill in what
+ * is nil, validation refuses what is empty, so that none is ever stored.
+ */
+const emptyIsNotNil = new Set(['autoscaling.v2.HPAScalingRules.policies'])
+
+const compileField = (field: GoField, owner: string): CompiledField => {
   const isScalar = field.type.form === 'scalar'
   const zero = field.type.form === 'scalar' ? zeroScalar[field.type.scalar] : null
   return {
@@ -146,7 +152,9 @@ const compileField = (field: GoField): CompiledField => {
     empty: emptinessOf(field),
     absent: absentOf(field),
     whenEmpty: field.default ?? (field.omitEmpty ? undefined : isScalar ? zero : null),
-    keepsEmpty: !field.omitEmpty && (field.type.form === 'slice' || field.type.form === 'map'),
+    keepsEmpty:
+      (!field.omitEmpty && (field.type.form === 'slice' || field.type.form === 'map')) ||
+      emptyIsNotNil.has(`${owner}.${field.name}`),
   }
 }
 
@@ -180,7 +188,7 @@ const assemble = (fields: readonly CompiledField[], slots: JsonValue[]): JsonObj
 }
 
 const compileStruct = (key: string): Decode => {
-  const fields = goFieldsOf(key).map(compileField)
+  const fields = goFieldsOf(key).map((field) => compileField(field, key))
   const indexes = new Map(fields.map((field, at) => [field.name, at]))
   return (value, state) => {
     if (!isJsonObject(value)) return refuse(state)
