@@ -1,5 +1,7 @@
 /** The table of a custom resource: its printer columns, or name and age (apiextensions, tableconvertor). */
 import { parseTime } from '#api/clock.js'
+import { goNumber } from '#api/go-number.js'
+import { stringify } from '#api/json.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
 import { humanDuration } from '#registry/human-duration.js'
 import type { TableColumn } from '#registry/resource-definition.js'
@@ -25,8 +27,9 @@ export interface CustomTable {
   readonly cells: (object: KubeObject, now: number) => unknown[]
 }
 
-/** A value in its column; null when it is missing or of another type. */
+/** A value in its column; null when it is missing or of another type. Texts are told of a null as Go prints it. */
 const cellOf = (type: string, value: JsonValue | undefined, now: number): unknown => {
+  if (value === null && type === 'string') return '<no value>'
   if (value === undefined || value === null) return null
   switch (type) {
     case 'integer':
@@ -38,7 +41,8 @@ const cellOf = (type: string, value: JsonValue | undefined, now: number): unknow
       return typeof value === 'boolean' ? value : null
     case 'string':
       if (typeof value === 'string') return value
-      return JSON.stringify(value)
+      if (typeof value === 'number') return goNumber(value)
+      return stringify(value)
     case 'date': {
       const time = typeof value === 'string' ? parseTime(value) : Number.NaN
       if (typeof value !== 'string') return null

@@ -1,6 +1,6 @@
 /**
  * The JSON paths of printer columns, selectable fields and scale: `.spec.a`, `.items[*].n`, `['a.b']`, `[0]`, `[-1]`,
- * `[?(@.type=="Ready")].status`. Parsed once, then a list of steps.
+ * `[1:3]`, `[?(@.type=="Ready")].status`. Parsed once, then a list of steps.
  */
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
@@ -8,6 +8,7 @@ import type { JsonValue } from '#api/object.js'
 type Step =
   | { type: 'field'; name: string }
   | { type: 'index'; at: number }
+  | { type: 'slice'; from: number; to: number | undefined; by: number }
   | { type: 'all' }
   | { type: 'filter'; left: Step[]; operator: string; right: JsonValue | Step[] | undefined }
 
@@ -61,6 +62,12 @@ const parseBracket = (inner: string): Step | undefined => {
   const text = inner.trim()
   if (text === '*') return { type: 'all' }
   if (/^-?\d+$/.test(text)) return { type: 'index', at: Number(text) }
+  const slice = /^(-?\d*):(-?\d*)(?::(\d*))?$/.exec(text)
+  if (slice !== null) {
+    const [, from = '', to = '', by = ''] = slice
+    const end = to === '' ? undefined : Number(to)
+    return { type: 'slice', from: Number(from), to: end, by: by === '' ? 1 : Number(by) }
+  }
   const quoted = /^'((?:\\.|[^'\\])*)'$|^"((?:\\.|[^"\\])*)"$/.exec(text)
   if (quoted !== null)
     return { type: 'field', name: (quoted[1] ?? quoted[2] ?? '').replace(/\\(.)/g, '$1') }
@@ -94,6 +101,14 @@ const follow = (values: JsonValue[], steps: readonly Step[]): JsonValue[] => {
   return found
 }
 
+/** What is out of bounds finds nothing, even where some of it is within. */
+const slice = (list: JsonValue[], step: Step & { type: 'slice' }): JsonValue[] => {
+  const place = (at: number) => (at < 0 ? at + list.length : at)
+  const [from, to] = [place(step.from), place(step.to ?? list.length)]
+  if (from < 0 || to > list.length || step.by === 0) return []
+  return list.slice(from, Math.max(to, 0)).filter((_, i) => i % step.by === 0)
+}
+
 const take = (value: JsonValue, step: Step): JsonValue[] => {
   if (step.type === 'field')
     return isJsonObject(value) && Object.hasOwn(value, step.name) ? [value[step.name]!] : []
@@ -101,6 +116,7 @@ const take = (value: JsonValue, step: Step): JsonValue[] => {
     const item = Array.isArray(value) ? value.at(step.at) : undefined
     return item === undefined ? [] : [item]
   }
+  if (step.type === 'slice') return Array.isArray(value) ? slice(value, step) : []
   const inner = Array.isArray(value) ? value : isJsonObject(value) ? Object.values(value) : []
   return step.type === 'all' ? inner : inner.filter((item) => holds(item, step))
 }

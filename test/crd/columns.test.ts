@@ -1,0 +1,48 @@
+/** Cells of custom resources' tables, as kube-apiserver answered for the same paths and values. */
+import t from 'tap'
+import type { JsonValue, KubeObject } from '#api/object.js'
+import { customTable } from '#crd/columns.js'
+import type { DefinitionVersion } from '#crd/definition.js'
+
+const cellOf = (jsonPath: string, type: string, spec: JsonValue): unknown => {
+  const additionalPrinterColumns = [{ name: 'C', type, jsonPath }]
+  const version = { name: 'v1', additionalPrinterColumns } as DefinitionVersion
+  const object = { apiVersion: 'x/v1', kind: 'X', metadata: { name: 'a' }, spec } as KubeObject
+  return customTable(version).cells(object, 0)[1]
+}
+
+t.test('slices of lists: what is out of bounds is nothing', async (t) => {
+  const l = [{ x: 1 }, { x: 2 }, { x: 3 }]
+  const cases: [slice: string, cell: string | null][] = [
+    ['-1:', '3'],
+    [':1', '1'],
+    ['1:', '2'],
+    ['1:2', '2'],
+    ['::2', '1'],
+    ['-2:-1', '2'],
+    [':-1', '1'],
+    ['1:3:2', '2'],
+    ['0:9', null],
+    ['2:1', null],
+    ['1:1', null],
+    ['-9:', null],
+    ['5:', null],
+    ['3:', null],
+  ]
+  for (const [slice, cell] of cases)
+    t.equal(cellOf(`.spec.l[${slice}].x`, 'string', { l }), cell, slice)
+})
+
+t.test('texts are what Go prints', async (t) => {
+  const cases: [value: JsonValue, cell: string][] = [
+    [null, '<no value>'],
+    [1000000, '1000000'],
+    [1.5e-7, '1.5e-07'],
+    [12345678.5, '1.23456785e+07'],
+    [9007199254740993n as JsonValue, '9007199254740993'],
+    [true, 'true'],
+    [{ a: 1, b: '<&>' }, '{"a":1,"b":"\\u003c\\u0026\\u003e"}'],
+  ]
+  for (const [value, cell] of cases) t.equal(cellOf('.spec.v', 'string', { v: value }), cell)
+  t.equal(cellOf('.spec.v', 'integer', { v: null }), null)
+})
