@@ -14,7 +14,7 @@ const unavailable = (reason: string, message: string): Availability => ({
   message,
 })
 
-export const localAvailability: Availability = {
+const localAvailability: Availability = {
   status: 'True',
   reason: 'Local',
   message: 'Local APIServices are always available',

@@ -32,7 +32,7 @@ const lists = ({ shortNames = [], categories = [] }: Partial<LegacyResource>) =>
 })
 
 /** An APIResourceList in the form of aggregated discovery. */
-export const resourcesOfLegacy = (list: readonly LegacyResource[]): JsonObject[] =>
+const resourcesOfLegacy = (list: readonly LegacyResource[]): JsonObject[] =>
   list
     .filter(({ name }) => !name.includes('/'))
     .map((entry) => {

@@ -1,20 +1,17 @@
 /**
  * What apiextensions' controllers do inside of the API server: names are accepted, the rows of a definition come into
  * the resource table and leave it, and a definition that is deleted takes its objects with it.
- * One loop over the watch of definitions; every step can be done again.
+ * One definition after the other; every step can be done again.
  */
-import { setTimeout } from 'node:timers/promises'
 import { findService } from '#admission/find-service.js'
-import type { Clock } from '#api/clock.js'
 import { ApiError } from '#api/errors.js'
 import type { GroupResource } from '#api/group-version.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
-import { limits } from '#limits'
+import { type FollowDeps, type Follower, followObjects } from '#registry/follow-objects.js'
 import { internalContext } from '#registry/internal-context.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
-import type { Store } from '#registry/store.js'
 import { decideNames } from './accept-names.js'
 import { webhookConverter } from './convert-by-webhook.js'
 import { customRows } from './custom-rows.js'
@@ -22,12 +19,8 @@ import { type CustomResourceDefinition, cleanupFinalizer, isTrue } from './defin
 import { withCondition } from './definition-kind.js'
 import { deleteObjects, removeFinalizer } from './finalize-definition.js'
 
-export interface LifecycleDeps {
+export interface LifecycleDeps extends Omit<FollowDeps, 'signal'> {
   readonly table: ResourceTable
-  /** The store of the version that storage holds. */
-  readonly storeOf: (resource: GroupResource) => Store | undefined
-  readonly clock: Clock
-  readonly log: (message: string, error?: unknown) => void
 }
 
 export interface CustomResources {
@@ -48,23 +41,19 @@ interface Known {
 /** The rows of every established definition are in the table when this resolves. */
 export const startCustomResources = async (deps: LifecycleDeps): Promise<CustomResources> => {
   const ending = new AbortController()
-  const lifecycle = new Lifecycle(deps, ending.signal)
-  const store = deps.storeOf(definitions)!
-  const selection = { prefix: `${store.definition.storagePrefix}/` }
-  const ctx = lifecycle.context()
-  const first = await store.list(ctx, { selection, consistency: { kind: 'consistent' }, limit: 0 })
-  for (const { object } of first.items) lifecycle.show(object as CustomResourceDefinition)
-  for (const { object } of first.items) await lifecycle.sync(object as CustomResourceDefinition)
-  const loop = lifecycle.follow(first.revision)
+  const { signal } = ending
+  const lifecycle = new Lifecycle(deps, signal)
+  const { done } = await followObjects({ ...deps, signal }, definitions, lifecycle)
   return {
     stop: async () => {
       ending.abort()
-      await loop
+      await done
+      await lifecycle.ended()
     },
   }
 }
 
-class Lifecycle {
+class Lifecycle implements Follower {
   readonly #deps: LifecycleDeps
   readonly #signal: AbortSignal
   readonly #known = new Map<string, Known>()
@@ -75,45 +64,32 @@ class Lifecycle {
     this.#signal = signal
   }
 
-  readonly context = (namespace?: string): RequestContext => {
+  readonly #context = (namespace?: string): RequestContext => {
     const { clock, storeOf } = this.#deps
     const base = { now: clock.now(), caller: { signal: this.#signal }, stores: storeOf }
     return internalContext(base, namespace)
   }
 
-  async follow(after: number): Promise<void> {
-    const signal = this.#signal
-    let revision: number | undefined = after
-    while (!signal.aborted) {
-      try {
-        revision = await this.#followOnce(revision ?? (await this.#listAgain()))
-      } catch (error) {
-        if (signal.aborted) return
-        this.#deps.log('the watch of custom resource definitions starts again', error)
-        revision = undefined
-        await setTimeout(limits.retryMs, undefined, { signal, ref: false }).catch(() => {})
-      }
-    }
-    await Promise.all(this.#emptying.values())
+  async replace(objects: readonly KubeObject[]): Promise<void> {
+    const all = objects as readonly CustomResourceDefinition[]
+    const names = new Set(all.map(({ metadata }) => metadata.name))
+    for (const [name, { definition }] of [...this.#known])
+      if (!names.has(name)) await this.#forget(definition)
+    for (const definition of all) this.#show(definition)
+    for (const definition of all) await this.#sync(definition)
   }
 
-  async #followOnce(after: number): Promise<number> {
-    const store = this.#deps.storeOf(definitions)!
-    const selection = { prefix: `${store.definition.storagePrefix}/` }
-    let revision = after
-    const watch = store.watch(this.context(), { selection, after, signal: this.#signal })
-    for await (const batch of watch) {
-      for (const event of batch.events) {
-        const definition = event.stored.object as CustomResourceDefinition
-        if (event.type === 'DELETED') await this.#forget(definition)
-        else if (!this.#isPast(definition)) {
-          this.show(definition)
-          await this.#trySync(definition)
-        }
-      }
-      revision = batch.revision
-    }
-    return revision
+  async changed(type: string, object: KubeObject): Promise<void> {
+    const definition = object as CustomResourceDefinition
+    if (type === 'DELETED') return this.#forget(definition)
+    if (this.#isPast(definition)) return
+    this.#show(definition)
+    await this.#sync(definition)
+  }
+
+  /** Resolves when no objects are being deleted any more. */
+  async ended(): Promise<void> {
+    await Promise.all(this.#emptying.values())
   }
 
   /** An event of a write of our own after which we have written again must not undo what is shown. */
@@ -126,26 +102,8 @@ class Lifecycle {
     )
   }
 
-  async #listAgain(): Promise<number> {
-    const store = this.#deps.storeOf(definitions)!
-    const selection = { prefix: `${store.definition.storagePrefix}/` }
-    const page = await store.list(this.context(), {
-      selection,
-      consistency: { kind: 'consistent' },
-      limit: 0,
-    })
-    const names = new Set(page.items.map(({ object }) => object.metadata.name))
-    for (const [name, { definition }] of [...this.#known])
-      if (!names.has(name)) await this.#forget(definition)
-    for (const { object } of page.items) {
-      this.show(object as CustomResourceDefinition)
-      await this.#trySync(object as CustomResourceDefinition)
-    }
-    return page.revision
-  }
-
   /** Brings the rows of a definition into the table as it is now. */
-  show(definition: CustomResourceDefinition): void {
+  #show(definition: CustomResourceDefinition): void {
     const name = definition.metadata.name!
     const before = this.#known.get(name)
     const isShown = isTrue(definition, 'Established') && isTrue(definition, 'NamesAccepted')
@@ -155,7 +113,7 @@ class Lifecycle {
     }
     const convert =
       definition.spec.conversion?.strategy === 'Webhook'
-        ? webhookConverter(definition, (service) => findService(this.context(), service))
+        ? webhookConverter(definition, (service) => findService(this.#context(), service))
         : undefined
     const rows = isShown ? customRows(definition, convert) : []
     const { table } = this.#deps
@@ -171,23 +129,19 @@ class Lifecycle {
     this.#known.delete(name)
     // Names that it held may now go to somebody who waits for them.
     for (const other of [...this.#known.values()])
-      if (other.definition.spec.group === definition.spec.group)
-        await this.#trySync(other.definition)
+      if (other.definition.spec.group === definition.spec.group) await this.#sync(other.definition)
   }
 
-  async #trySync(definition: CustomResourceDefinition): Promise<void> {
+  async #sync(definition: CustomResourceDefinition): Promise<void> {
+    const { name, deletionTimestamp, finalizers } = definition.metadata
     try {
-      await this.sync(definition)
+      if (deletionTimestamp === undefined) await this.#syncNames(definition)
+      else if (finalizers?.includes(cleanupFinalizer)) this.#empty(definition)
     } catch (error) {
       // A conflict is another writer's change, whose event comes; else the next event or start does it again.
       if (error instanceof ApiError && error.code === 409) return
-      this.#deps.log(`custom resource definition ${definition.metadata.name}`, error)
+      this.#deps.log(`custom resource definition ${name}`, error)
     }
-  }
-
-  async sync(definition: CustomResourceDefinition): Promise<void> {
-    if (definition.metadata.deletionTimestamp === undefined) await this.#syncNames(definition)
-    else if (definition.metadata.finalizers?.includes(cleanupFinalizer)) this.#empty(definition)
   }
 
   async #syncNames(definition: CustomResourceDefinition): Promise<void> {
@@ -195,7 +149,7 @@ class Lifecycle {
       .map((known) => known.definition)
       .filter((other) => other.metadata.name !== definition.metadata.name)
     const { acceptedNames, namesAccepted, established } = decideNames(definition, others)
-    const { now } = this.context()
+    const { now } = this.#context()
     const changed = await this.#changeStatus(definition, (status) => ({
       ...status,
       conditions: withCondition(
@@ -219,13 +173,13 @@ class Lifecycle {
     const next = change(definition.status!)
     if (jsonEqual(next, definition.status)) return undefined
     const store = this.#deps.storeOf(definitions)!
-    const ctx = { ...this.context(), subresource: 'status' }
+    const ctx = { ...this.#context(), subresource: 'status' }
     const { stored } = await store.update(ctx, definition.metadata.name!, (current) => {
       const status = (current as CustomResourceDefinition).status!
       return { ...current!, status: change(status) } as KubeObject
     })
     const changed = stored.object as CustomResourceDefinition
-    this.show(changed)
+    this.#show(changed)
     return changed
   }
 
@@ -248,10 +202,10 @@ class Lifecycle {
         'InstanceDeletionInProgress',
         'CustomResource deletion is in progress',
       )
-      await deleteObjects(store, this.context)
+      await deleteObjects(store, this.#context)
     }
     if (this.#signal.aborted) return
-    await removeFinalizer(this.#deps.storeOf(definitions)!, definition, this.context)
+    await removeFinalizer(this.#deps.storeOf(definitions)!, definition, this.#context)
   }
 
   async #terminating(

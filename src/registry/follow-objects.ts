@@ -14,10 +14,11 @@ export interface FollowDeps {
   readonly signal: AbortSignal
 }
 
+/** What comes next waits for what a call returns. */
 export interface Follower {
   /** Everything there is: at first, and again when the watch broke off. */
-  replace(objects: readonly KubeObject[]): void
-  changed(type: string, object: KubeObject): void
+  replace(objects: readonly KubeObject[]): void | Promise<void>
+  changed(type: string, object: KubeObject): void | Promise<void>
 }
 
 /** Resolves when everything has been read; `done` when it has ended. Without a namespace they are of all. */
@@ -33,14 +34,14 @@ export const followObjects = async (
   const context = () =>
     internalContext({ now: clock.now(), caller: { signal }, stores: () => undefined }, namespace)
   const read = async (): Promise<number> => {
-    const consistency = { kind: 'any' } as const
+    const consistency = { kind: 'consistent' } as const
     const page = await store.list(context(), { selection, consistency, limit: 0 })
-    follower.replace(page.items.map(({ object }) => object))
+    await follower.replace(page.items.map(({ object }) => object))
     return page.revision
   }
   const watch = async (after: number): Promise<void> => {
     for await (const { events } of store.watch(context(), { selection, after, signal }))
-      for (const { type, stored } of events) follower.changed(type, stored.object)
+      for (const { type, stored } of events) await follower.changed(type, stored.object)
   }
   const keep = async (first: number): Promise<void> => {
     let revision: number | undefined = first
