@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type ApiError, failure, methodNotAllowed, pathNotFound } from '#api/errors.js'
+import { methodNotAllowed, pathNotFound } from '#api/errors.js'
 import type { JsonObject } from '#api/object.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { formatYaml } from '#registry/yaml.js'
@@ -21,6 +21,7 @@ import {
   groupRows,
   resourceList,
 } from './discovery-documents.js'
+import { mediaTypes, notAcceptable } from './negotiation.js'
 import { sendNotFound } from './not-found.js'
 import { inProtobuf, metaInProtobuf } from './protobuf.js'
 import type { RemoteSource } from './remote-versions.js'
@@ -37,20 +38,12 @@ const contentTypes: Readonly<Record<Form, string>> = {
   yaml: 'application/yaml',
   protobuf: 'application/vnd.kubernetes.protobuf',
 }
-const produced = Object.values(contentTypes)
 
 const formOf = (type: string): Form | undefined => {
   if (['*/*', 'application/*', 'application/json'].includes(type)) return 'json'
   if (type === 'application/yaml') return 'yaml'
   return type === 'application/vnd.kubernetes.protobuf' ? 'protobuf' : undefined
 }
-
-const notAcceptable = (): ApiError =>
-  failure({
-    code: 406,
-    reason: 'NotAcceptable',
-    message: `only the following media types are accepted: ${produced.join(', ')}`,
-  })
 
 const aggregatedAs = 'APIGroupDiscoveryList'
 
@@ -154,7 +147,7 @@ type Params = { group: string; version: string }
  */
 const checkRoute = (request: FastifyRequest): void => {
   if (request.method !== 'GET') throw methodNotAllowed()
-  if (!fitsRoute(request.headers.accept, produced)) throw notAcceptableRoute(produced)
+  if (!fitsRoute(request.headers.accept, mediaTypes)) throw notAcceptableRoute(mediaTypes)
 }
 
 export const installDiscovery = (
@@ -176,7 +169,7 @@ export const installDiscovery = (
           form: aggregated,
         })
       const form = negotiate(request)
-      if (form === undefined) throw notAcceptable()
+      if (form === undefined) throw notAcceptable(mediaTypes)
       return send(reply, form, legacy(request))
     }
 
@@ -184,7 +177,7 @@ export const installDiscovery = (
     const found = documents.named((request.params as Params).group)
     if (found === undefined || found.group === '') return sendNotFound(reply)
     const form = negotiate(request)
-    if (form === undefined) throw notAcceptable()
+    if (form === undefined) throw notAcceptable(mediaTypes)
     return send(reply, form, groupDocument(found))
   }
 
@@ -201,7 +194,7 @@ export const installDiscovery = (
     }
     if (rows.some((row) => !row.isCustom)) checkRoute(request)
     const form = negotiate(request)
-    if (form === undefined) throw notAcceptable()
+    if (form === undefined) throw notAcceptable(mediaTypes)
     return send(reply, form, resourceList({ group: name, version: wanted }, rows))
   }
 

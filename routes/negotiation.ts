@@ -77,6 +77,7 @@ const fallback: Negotiated = {
 
 const indented: Negotiated = { ...fallback, pretty: true }
 
+/** The 406 of apiserver, when go-restful has let the types pass. */
 export const notAcceptable = (accepted: readonly string[]) =>
   failure({
     code: 406,

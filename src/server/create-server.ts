@@ -2,13 +2,9 @@
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import pino, { type Logger } from 'pino'
-import type { Authorize } from '#admission/cel.js'
-import type { AuthorizeSigner } from '#admission/certificates.js'
 import { makeAdmission } from '#admission/chain.js'
 import { type Clock, systemClock } from '#api/clock.js'
-import type { UserInfo } from '#api/user-info.js'
 import { certificateReader } from '#authn/client-certificate.js'
-import type { Authorizer, Decision } from '#authz/authorizer.js'
 import { customResourceDefinition } from '#crd/definition-kind.js'
 import { startCustomResources } from '#crd/lifecycle.js'
 import { filterChain, installChain } from '#filters/chain.js'
@@ -38,6 +34,7 @@ import { Aggregator } from '#src/aggregator/aggregator.js'
 import { CustomApiServices } from '#src/aggregator/custom-api-services.js'
 import { proxyAggregated } from '#src/aggregator/proxy.js'
 import { type Access, makeAccess } from './access.js'
+import { answerExpressions, authorizeSigner } from './admission-authorizers.js'
 import { advertiseAddress } from './advertise-address.js'
 import { type BootstrapDeps, ensureBootstrap, publishKubernetesService } from './bootstrap.js'
 import { type ServerCredentials, writePrivateFile } from './credentials.js'
@@ -178,46 +175,6 @@ const bootstrapDeps = (
   caller: new AbortController(),
   serviceClusterIpRange: options.serviceClusterIpRange ?? '10.0.0.0/24',
 })
-
-/** Answers the checks that expressions of policies make. */
-const answerExpressions =
-  (authorizer: Authorizer): Authorize =>
-  (question) => {
-    const { subject, verb, path = '', group = '', resource = '' } = question
-    const decided = authorizer.authorize({
-      user: { ...subject, name: subject.username } as UserInfo,
-      verb,
-      isResourceRequest: question.path === undefined,
-      path,
-      apiGroup: group,
-      apiVersion: question.path === undefined ? '*' : '',
-      resource,
-      subresource: question.subresource ?? '',
-      namespace: question.namespace ?? '',
-      name: question.name ?? '',
-    })
-    const answer = ({ decision, reason }: Decision) => ({ allowed: decision === 'allow', reason })
-    return decided instanceof Promise ? decided.then(answer) : answer(decided)
-  }
-
-/** Approving and signing are verbs on `signers`, of which there are no objects. */
-const authorizeSigner =
-  (authorizer: Authorizer): AuthorizeSigner =>
-  async (user, verb, name) => {
-    const { decision } = await authorizer.authorize({
-      user,
-      verb,
-      isResourceRequest: true,
-      path: '',
-      apiGroup: 'certificates.k8s.io',
-      apiVersion: '*',
-      resource: 'signers',
-      subresource: '',
-      namespace: '',
-      name,
-    })
-    return decision === 'allow'
-  }
 
 const assemble = async (options: ServerOptions): Promise<Parts> => {
   const clock = options.clock ?? systemClock

@@ -1,0 +1,45 @@
+/** The authorizer as admission asks it. */
+import type { Authorize } from '#admission/cel.js'
+import type { AuthorizeSigner } from '#admission/certificates.js'
+import type { UserInfo } from '#api/user-info.js'
+import type { Authorizer, Decision } from '#authz/authorizer.js'
+
+/** Answers the checks that expressions of policies make. */
+export const answerExpressions =
+  (authorizer: Authorizer): Authorize =>
+  (question) => {
+    const { subject, verb, path = '', group = '', resource = '' } = question
+    const decided = authorizer.authorize({
+      user: { ...subject, name: subject.username } as UserInfo,
+      verb,
+      isResourceRequest: question.path === undefined,
+      path,
+      apiGroup: group,
+      apiVersion: question.path === undefined ? '*' : '',
+      resource,
+      subresource: question.subresource ?? '',
+      namespace: question.namespace ?? '',
+      name: question.name ?? '',
+    })
+    const answer = ({ decision, reason }: Decision) => ({ allowed: decision === 'allow', reason })
+    return decided instanceof Promise ? decided.then(answer) : answer(decided)
+  }
+
+/** Approving and signing are verbs on `signers`, of which there are no objects. */
+export const authorizeSigner =
+  (authorizer: Authorizer): AuthorizeSigner =>
+  async (user, verb, name) => {
+    const { decision } = await authorizer.authorize({
+      user,
+      verb,
+      isResourceRequest: true,
+      path: '',
+      apiGroup: 'certificates.k8s.io',
+      apiVersion: '*',
+      resource: 'signers',
+      subresource: '',
+      namespace: '',
+      name,
+    })
+    return decision === 'allow'
+  }
