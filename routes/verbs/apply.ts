@@ -1,0 +1,81 @@
+/** Server-side apply: the field manager merges, and makes the object where there is none. */
+import { goKindOf } from '#api/decoder-texts.js'
+import { badRequest, conflict, failure } from '#api/errors.js'
+import { isJsonObject } from '#api/json-object.js'
+import type { JsonObject, KubeObject } from '#api/object.js'
+import { decodeApplied } from '#registry/decode.js'
+import type { ResourceDefinition } from '#registry/resource-definition.js'
+import type { ApiDeps } from '../api-deps.js'
+import { fieldValidationOf } from '../decode-body.js'
+import { checkIdentity } from '../identity.js'
+import { convertPatched, type PatchCall } from './patched.js'
+import { definitionOfBody, throughView, type ViewOwners } from './view.js'
+
+/** The text of an apply: its duplicate keys are looked at after the merge. */
+const reportDuplicates = ({ options, patch, ctx }: PatchCall): void => {
+  const { textErrors } = patch
+  if (textErrors.length === 0) return
+  const validation = fieldValidationOf(options.fieldValidation)
+  if (validation === 'Warn') for (const error of textErrors) ctx.warn(error)
+  if (validation === 'Strict')
+    throw badRequest(
+      `error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  ${textErrors.join('\n  ')}`,
+    )
+}
+
+/** The merged object as its Go type; what fits the schema of the merge and not the type is upstream's mistake: 500. */
+const decodeMerged = (
+  merged: KubeObject,
+  definition: ResourceDefinition,
+  patchObject: JsonObject,
+): KubeObject => {
+  const { group, version, kind } = definition.gvk
+  const gvk = `${group}/${version}, Kind=${kind}`
+  const { namespace = '', name } = (patchObject.metadata ?? {}) as { [key: string]: string }
+  const refuse = (problem: string) =>
+    failure({
+      code: 500,
+      message: `failed to convert new object (${namespace}/${name ?? merged.metadata.name}; ${gvk}) to proper version: unable to convert unstructured object to ${gvk}: ${problem}`,
+    })
+  return convertPatched(merged, definition, refuse, decodeApplied).object
+}
+
+export const applyChange = (call: PatchCall, deps: ApiDeps, owners: ViewOwners | undefined) => {
+  const { target, ctx, options } = call
+  const { definition, view, name } = target
+  const body = definitionOfBody(target)
+  const fieldManager = deps.fieldManagerOf?.(body, target.subresource)
+  if (fieldManager === undefined) throw badRequest('server-side apply is switched off')
+  const patchObject = call.patch.value ?? {}
+  if (!isJsonObject(patchObject))
+    throw badRequest(
+      `error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${goKindOf(patchObject)} into Go value of type map[string]interface {}`,
+    )
+  const merge = (live: KubeObject | undefined): KubeObject => {
+    const merged = fieldManager.apply({
+      live,
+      manager: options.fieldManager,
+      subresource: target.subresource,
+      now: ctx.now,
+      patch: patchObject,
+      force: options.force ?? false,
+    })
+    reportDuplicates(call)
+    const next = decodeMerged(merged, body, patchObject)
+    const { uid } = next.metadata
+    if (live === undefined && uid)
+      throw conflict(
+        definition.gvr,
+        name,
+        `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,
+      )
+    checkIdentity(next, target)
+    return next
+  }
+  if (view !== undefined) return throughView(target, view, ctx, merge, owners)
+  return (current: KubeObject | undefined): KubeObject => {
+    const live = current && (definition.convert?.fromStorage(current) ?? current)
+    const next = merge(live)
+    return definition.convert?.toStorage(next) ?? next
+  }
+}

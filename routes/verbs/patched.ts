@@ -1,0 +1,136 @@
+/** What a patch makes of an object, decoded and checked as a body would be. */
+import { ApiError, failure, invalid, problemOfDecoding } from '#api/errors.js'
+import { invalid as invalidField } from '#api/field-error.js'
+import { parseWithTrace } from '#api/json.js'
+import { isJsonObject } from '#api/json-object.js'
+import type { JsonValue, KubeObject } from '#api/object.js'
+import { type decodeApplied, decodeObject } from '#registry/decode.js'
+import { overflown, problemOf } from '#registry/patch/convertible.js'
+import { goPrint } from '#registry/patch/go-print.js'
+import { applyJsonPatch } from '#registry/patch/json.js'
+import { applyMergePatch } from '#registry/patch/merge.js'
+import { patchTypeOf } from '#registry/patch/patch-type.js'
+import { patchedText } from '#registry/patch/patched-text.js'
+import { applyStrategicMergePatch } from '#registry/patch/strategic.js'
+import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
+import type { ResourceTable } from '#registry/resource-table.js'
+import type { WriteOptions } from '#registry/validate-options.js'
+import type { Target } from '../api-deps.js'
+import { checkType, fieldValidationOf } from '../decode-body.js'
+import type { Patch } from './patch-body.js'
+import { definitionOfBody } from './view.js'
+
+export interface PatchCall {
+  readonly table: ResourceTable
+  readonly target: Target
+  readonly ctx: RequestContext
+  readonly patch: Patch
+  readonly options: WriteOptions
+}
+
+const patchInvalid = (shown: string, message: string): ApiError =>
+  invalid({ group: '', kind: '' }, '', [invalidField('patch', shown, message)])
+
+/**
+ * What a patch made, through upstream's converter from unstructured: it lets integers overflow and has words of its
+ * own. Only what the decoder refuses is looked at twice. Throws what `refuse` makes of the converter's problem.
+ */
+export const convertPatched = (
+  value: JsonValue,
+  definition: ResourceDefinition,
+  refuse: (problem: string) => unknown,
+  decodeWith: typeof decodeApplied = decodeObject,
+): ReturnType<typeof decodeObject> => {
+  const decode = (from: JsonValue) => {
+    try {
+      return decodeWith(definition, from)
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 400)
+        return problemOfDecoding(error).replace(
+          / into Go struct field \S+ of type /,
+          ' into Go value of type ',
+        )
+      throw error
+    }
+  }
+  let decoded = decode(value)
+  const { schemaName } = definition
+  if (typeof decoded === 'string' && schemaName !== undefined) {
+    const type = patchTypeOf(schemaName)
+    const problem = problemOf(value, type)
+    decoded = problem ?? decode(overflown(value, type) ?? null)
+  }
+  if (typeof decoded === 'string') throw refuse(decoded)
+  return decoded
+}
+
+const reportStrictErrors = (
+  call: PatchCall,
+  errors: readonly string[],
+  shown: () => string,
+): void => {
+  if (errors.length === 0) return
+  switch (fieldValidationOf(call.options.fieldValidation)) {
+    case 'Warn':
+      for (const error of errors) call.ctx.warn(error)
+      break
+    case 'Strict':
+      throw patchInvalid(shown(), `strict decoding error: ${errors.join(', ')}`)
+    case 'Ignore':
+      break
+  }
+}
+
+/**
+ * A document without an apiVersion is read as a kind of upstream's internal version, whose fields have no names in
+ * JSON: there is nothing in it, and so no name.
+ */
+const refuseVersionless = (call: PatchCall, result: JsonValue, text: () => string): void => {
+  const { definition, name } = call.target
+  if (definition.isCustom || !isJsonObject(result) || result.apiVersion) return
+  const unknown = Object.keys(result)
+    .filter((key) => key !== 'kind' && key !== 'apiVersion')
+    .sort()
+    .map((key) => `unknown field ${JSON.stringify(key)}`)
+  reportStrictErrors(call, unknown, text)
+  throw failure({
+    code: 400,
+    reason: 'BadRequest',
+    message: `the name of the object (${name} based on URL) was undeterminable: name must be provided`,
+  })
+}
+
+export const patched = (call: PatchCall, shown: KubeObject): KubeObject => {
+  const { target, patch } = call
+  const definition = definitionOfBody(target)
+  const result =
+    patch.type === 'json'
+      ? applyJsonPatch(shown, patch.value)
+      : patch.type === 'merge'
+        ? applyMergePatch(shown, patch.value)
+        : applyStrategicMergePatch(shown, patch.value, definition.schemaName ?? '')
+  const text = (): string =>
+    patch.type === 'strategic'
+      ? goPrint(patch.value)
+      : patchedText(result, shown, {
+          schemaName: definition.schemaName,
+          sortsNew: patch.type === 'merge',
+        })
+  const refuse = (problem: string): unknown => patchInvalid(text(), problem)
+  if (patch.type !== 'strategic') refuseVersionless(call, result, text)
+  let decoded: ReturnType<typeof decodeObject>
+  if (patch.type === 'strategic') decoded = convertPatched(result, definition, refuse)
+  else
+    try {
+      checkType(result, definition, call.table)
+      decoded = decodeObject(definition, result)
+      // Several are told in the order of upstream's text.
+      if (decoded.strictErrors.length > 1)
+        decoded = decodeObject(definition, parseWithTrace(text()).value)
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 400) throw refuse(problemOfDecoding(error))
+      throw error
+    }
+  reportStrictErrors(call, [...patch.textErrors, ...decoded.strictErrors], text)
+  return decoded.object
+}
