@@ -5,21 +5,19 @@
  * store that nobody else writes to is therefore always fresh; a shared one is asked for its head revision before a
  * consistent read, which then waits for the cache to get there.
  */
+import { setTimeout } from 'node:timers/promises'
 import type { Clock } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
 import { limits } from '#limits'
-import {
-  type EventBatch,
-  type KeyValue,
-  type StorageDriver,
-  StorageError,
-} from '#storage/driver.js'
-import { SortedMap } from '#storage/sorted-map.js'
+import { type EventBatch, type StorageDriver, StorageError } from '#storage/driver.js'
 import { ObjectWriter, versionOf, watchDriver } from './direct-storage.js'
+import { History } from './history.js'
 import type { ObjectStorage, ObjectWatchOptions } from './object-storage.js'
+import { Progress } from './progress.js'
 import { ResourceCache, type SelectableFields } from './resource-cache.js'
 import { makeResourceStorage } from './resource-storage.js'
-import { makeWorkingSets, type StoredVersion, type WorkingSets } from './stored-version.js'
+import { makeWorkingSets, type WorkingSets } from './stored-version.js'
+import { UnclaimedObjects } from './unclaimed-objects.js'
 import { Change } from './watch-event.js'
 import { Watcher } from './watcher.js'
 
@@ -68,21 +66,13 @@ export class WatchCache implements Cacher {
   readonly #prefix: string
   readonly #log: (message: string, error?: unknown) => void
   readonly #resources = new Map<string, { cache: ResourceCache; storage: ObjectStorage }>()
-  /** Objects of resources that nobody has asked for yet, by their first folder. */
-  #loose = new Map<string, SortedMap<StoredVersion>>()
-  /** What was there when the store was opened, by the same folder, until somebody looks into it. */
-  #found = new Map<string, KeyValue[]>()
   /** Objects as they were encoded, until their event comes back. */
   readonly #encoded = new WeakMap<Buffer, KubeObject>()
-  /** Rings in the order of their changes, with the time of each: what is too old or too much goes from the front. */
-  #order: { cache: ResourceCache; bytes: number; at: number }[] = []
-  #orderFirst = 0
-  #ringBytes = 0
-  #applied = 0
-  #waiting: { revision: number; resolve: () => void; reject: (reason: Error) => void }[] = []
+  #history = new History()
+  #unclaimed: UnclaimedObjects
+  readonly #progress = new Progress()
   #freshening: Promise<void> | undefined
   #trouble: string | undefined
-  #failure: Error | undefined
   readonly #stop = new AbortController()
   #following: Promise<void> = Promise.resolve()
   #tick: NodeJS.Timeout | undefined
@@ -93,6 +83,7 @@ export class WatchCache implements Cacher {
     this.#prefix = prefix
     this.#log = log
     this.sets = makeWorkingSets(limits.decodedObjectsBytesMax, limits.objectTextsBytesMax)
+    this.#unclaimed = new UnclaimedObjects(prefix, this.sets)
     this.writer = new ObjectWriter(driver, this.sets, (value, object) => {
       this.#encoded.set(value, object)
     })
@@ -101,13 +92,8 @@ export class WatchCache implements Cacher {
   /** Before anyone asks for a resource. */
   async load(): Promise<void> {
     const { kvs, revision } = await this.driver.range({ prefix: this.#prefix })
-    for (const kv of kvs) {
-      const folder = this.#folderOf(kv.key)
-      const values = this.#found.get(folder)
-      if (values === undefined) this.#found.set(folder, [kv])
-      else values.push(kv)
-    }
-    this.#moveTo(revision)
+    for (const kv of kvs) this.#unclaimed.add(kv)
+    this.#progress.moveTo(revision)
   }
 
   start(): void {
@@ -119,45 +105,19 @@ export class WatchCache implements Cacher {
   forResource({ prefix, fields = {} }: ResourceOptions): ObjectStorage {
     const found = this.#resources.get(prefix)
     if (found !== undefined) return found.storage
-    const cache = new ResourceCache(prefix, fields, this.#applied, this.#takeLoose(prefix))
+    const cache = new ResourceCache(
+      prefix,
+      fields,
+      this.#progress.revision,
+      this.#unclaimed.take(prefix),
+    )
     const storage = makeResourceStorage(this, cache)
     this.#resources.set(prefix, { cache, storage })
     return storage
   }
 
-  #folderOf(key: string): string {
-    return key.slice(0, key.indexOf('/', this.#prefix.length) + 1)
-  }
-
-  #looseIn(folder: string): SortedMap<StoredVersion> {
-    let objects = this.#loose.get(folder)
-    if (objects === undefined) {
-      this.#loose.set(folder, (objects = new SortedMap()))
-      for (const kv of this.#found.get(folder) ?? []) objects.set(kv.key, versionOf(kv, this.sets))
-      this.#found.delete(folder)
-    }
-    return objects
-  }
-
-  #looseFor(key: string): SortedMap<StoredVersion> {
-    return this.#looseIn(this.#folderOf(key))
-  }
-
-  #takeLoose(prefix: string): SortedMap<StoredVersion> {
-    if (this.#loose.has(prefix) || this.#found.has(prefix)) {
-      const folder = this.#looseIn(prefix)
-      this.#loose.delete(prefix)
-      return folder
-    }
-    const objects = new SortedMap<StoredVersion>()
-    const around = this.#looseFor(prefix)
-    around.scan(prefix, prefix, (version, key) => objects.set(key, version))
-    objects.scan(prefix, prefix, (_, key) => around.delete(key))
-    return objects
-  }
-
   currentRevision(): number {
-    return this.#applied
+    return this.#progress.revision
   }
 
   now(): number {
@@ -165,7 +125,7 @@ export class WatchCache implements Cacher {
   }
 
   failure(): Error | undefined {
-    return this.#failure
+    return this.#progress.failure
   }
 
   health(): string | undefined {
@@ -173,33 +133,14 @@ export class WatchCache implements Cacher {
   }
 
   async close(): Promise<void> {
-    if (this.#failure !== undefined) return
+    if (this.#progress.failure !== undefined) return
     this.#fail(new StorageError('Closed', 'the watch cache is closed'))
     await this.#following
   }
 
   /** Resolves when every change up to `revision` is here. Without `timeoutMs` it waits as long as it takes. */
   waitFor(revision: number, timeoutMs?: number): Promise<void> {
-    if (this.#applied >= revision) return Promise.resolve()
-    if (this.#failure !== undefined) return Promise.reject(this.#failure)
-    return new Promise((resolve, reject) => {
-      const waiter = { revision, resolve, reject }
-      this.#waiting.push(waiter)
-      if (timeoutMs === undefined) return
-      const timer = setTimeout(() => {
-        this.#waiting = this.#waiting.filter((other) => other !== waiter)
-        const message = `revision ${revision} has not come, the newest is ${this.#applied}`
-        reject(new StorageError('FutureRevision', message, { revision: this.#applied }))
-      }, timeoutMs)
-      waiter.resolve = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-      waiter.reject = (reason) => {
-        clearTimeout(timer)
-        reject(reason)
-      }
-    })
+    return this.#progress.waitFor(revision, timeoutMs)
   }
 
   /** Resolves when a write that is done has come back; an event of a shared store may be held up on its way. */
@@ -213,7 +154,7 @@ export class WatchCache implements Cacher {
   /** Resolves when every write that was acknowledged before this call is here. */
   fresh(): Promise<void> | undefined {
     if (!this.driver.shared) {
-      if (this.#failure !== undefined) throw this.#failure
+      if (this.#progress.failure !== undefined) throw this.#progress.failure
       return undefined
     }
     return this.#askHead()
@@ -223,9 +164,9 @@ export class WatchCache implements Cacher {
     return new Watcher(
       {
         cache,
-        applied: () => this.#applied,
+        applied: () => this.#progress.revision,
         now: () => this.#clock.now(),
-        failure: () => this.#failure,
+        failure: () => this.#progress.failure,
         prepare: (asked) => this.#prepareWatch(asked),
         cold: ({ selection, signal }, after) =>
           watchDriver(this.driver, { selection, after, signal }, this.sets),
@@ -257,7 +198,7 @@ export class WatchCache implements Cacher {
     const { signal } = this.#stop
     while (!signal.aborted) {
       try {
-        const watch = { prefix: this.#prefix, after: this.#applied, signal }
+        const watch = { prefix: this.#prefix, after: this.#progress.revision, signal }
         for await (const batch of this.driver.watch(watch)) {
           this.#trouble = undefined
           this.#apply(batch)
@@ -274,13 +215,7 @@ export class WatchCache implements Cacher {
 
   async #recover(error: unknown): Promise<void> {
     const { signal } = this.#stop
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, retryDelayMs)
-      signal.addEventListener('abort', () => {
-        clearTimeout(timer)
-        resolve()
-      })
-    })
+    await setTimeout(retryDelayMs, undefined, { signal }).catch(() => {})
     if (signal.aborted || !(error instanceof StorageError) || error.code !== 'Compacted') return
     try {
       await this.#reload()
@@ -293,18 +228,14 @@ export class WatchCache implements Cacher {
   async #reload(): Promise<void> {
     const range = await this.driver.range({ prefix: this.#prefix })
     for (const { cache } of this.#resources.values()) cache.reset(range.revision)
-    this.#loose = new Map()
-    this.#found = new Map()
-    this.#order = []
-    this.#orderFirst = 0
-    this.#ringBytes = 0
+    this.#unclaimed = new UnclaimedObjects(this.#prefix, this.sets)
+    this.#history = new History()
     for (const kv of range.kvs) {
       const cache = this.#cacheOf(kv.key)
-      const version = versionOf(kv, this.sets)
-      if (cache === undefined) this.#looseFor(kv.key).set(kv.key, version)
-      else cache.load(version)
+      if (cache === undefined) this.#unclaimed.add(kv)
+      else cache.load(versionOf(kv, this.sets))
     }
-    this.#moveTo(range.revision)
+    this.#progress.moveTo(range.revision)
     // Each watcher asks the driver for what it missed, and ends with its Compacted.
     for (const { cache } of this.#resources.values()) {
       for (const waiter of cache.waiters()) waiter.changed()
@@ -324,8 +255,7 @@ export class WatchCache implements Cacher {
         }
       }
       if (cache === undefined) {
-        if (current === undefined) this.#looseFor(event.key).delete(event.key)
-        else this.#looseFor(event.key).set(event.key, current)
+        this.#unclaimed.set(event.key, current)
         continue
       }
       const previous =
@@ -333,42 +263,15 @@ export class WatchCache implements Cacher {
       const change = new Change(event.revision, current, previous)
       cache.apply(change)
       previous?.overwritten()
-      this.#order.push({ cache, bytes: change.size, at: this.#clock.now() })
-      this.#ringBytes += change.size
+      this.#history.add(cache, change.size, this.#clock.now())
     }
-    this.#trim()
-    this.#moveTo(revision)
-  }
-
-  #moveTo(revision: number): void {
-    this.#applied = Math.max(this.#applied, revision)
-    if (this.#waiting.length === 0) return
-    const waiting = this.#waiting
-    this.#waiting = []
-    for (const waiter of waiting) {
-      if (waiter.revision <= this.#applied) waiter.resolve()
-      else this.#waiting.push(waiter)
-    }
-  }
-
-  #trim(): void {
-    const oldest = this.#clock.now() - limits.watchHistoryMs
-    while (this.#orderFirst < this.#order.length) {
-      const { cache, bytes, at } = this.#order[this.#orderFirst]!
-      if (this.#ringBytes <= limits.watchHistoryBytesMax && at >= oldest) break
-      cache.dropOldest()
-      this.#ringBytes -= bytes
-      this.#orderFirst++
-    }
-    if (this.#orderFirst > 4096 && this.#orderFirst * 2 > this.#order.length) {
-      this.#order = this.#order.slice(this.#orderFirst)
-      this.#orderFirst = 0
-    }
+    this.#history.trim(this.#clock.now())
+    this.#progress.moveTo(revision)
   }
 
   #everySecond(): void {
-    this.#trim()
     const now = this.#clock.now()
+    this.#history.trim(now)
     for (const { cache } of this.#resources.values()) {
       for (const waiter of cache.waiters()) waiter.bookmark(now)
     }
@@ -387,11 +290,9 @@ export class WatchCache implements Cacher {
   }
 
   #fail(error: Error): void {
-    this.#failure = error
+    this.#progress.fail(error)
     this.#stop.abort()
     clearInterval(this.#tick)
-    for (const waiter of this.#waiting) waiter.reject(error)
-    this.#waiting = []
     for (const { cache } of this.#resources.values()) cache.close()
   }
 }

@@ -1,0 +1,62 @@
+/** Objects of resources that nobody has asked for yet, by their first folder. */
+import type { KeyValue } from '#storage/driver.js'
+import { SortedMap } from '#storage/sorted-map.js'
+import { versionOf } from './direct-storage.js'
+import type { StoredVersion, WorkingSets } from './stored-version.js'
+
+export class UnclaimedObjects {
+  readonly #prefix: string
+  readonly #sets: WorkingSets
+  readonly #objects = new Map<string, SortedMap<StoredVersion>>()
+  /** What was there when the store was opened, until somebody looks into its folder. */
+  readonly #found = new Map<string, KeyValue[]>()
+
+  /** `prefix` is what every key starts with. */
+  constructor(prefix: string, sets: WorkingSets) {
+    this.#prefix = prefix
+    this.#sets = sets
+  }
+
+  /** In the order of their keys, before anyone asks for a resource. */
+  add(kv: KeyValue): void {
+    const folder = this.#folderOf(kv.key)
+    const values = this.#found.get(folder)
+    if (values === undefined) this.#found.set(folder, [kv])
+    else values.push(kv)
+  }
+
+  /** Without a version the object is gone. */
+  set(key: string, version: StoredVersion | undefined): void {
+    const objects = this.#in(this.#folderOf(key))
+    if (version === undefined) objects.delete(key)
+    else objects.set(key, version)
+  }
+
+  /** Those of a resource, which are somebody's from here on. */
+  take(prefix: string): SortedMap<StoredVersion> {
+    if (this.#objects.has(prefix) || this.#found.has(prefix)) {
+      const folder = this.#in(prefix)
+      this.#objects.delete(prefix)
+      return folder
+    }
+    const objects = new SortedMap<StoredVersion>()
+    const around = this.#in(this.#folderOf(prefix))
+    around.scan(prefix, prefix, (version, key) => objects.set(key, version))
+    objects.scan(prefix, prefix, (_, key) => around.delete(key))
+    return objects
+  }
+
+  #folderOf(key: string): string {
+    return key.slice(0, key.indexOf('/', this.#prefix.length) + 1)
+  }
+
+  #in(folder: string): SortedMap<StoredVersion> {
+    let objects = this.#objects.get(folder)
+    if (objects === undefined) {
+      this.#objects.set(folder, (objects = new SortedMap()))
+      for (const kv of this.#found.get(folder) ?? []) objects.set(kv.key, versionOf(kv, this.#sets))
+      this.#found.delete(folder)
+    }
+    return objects
+  }
+}
