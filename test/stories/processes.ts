@@ -140,14 +140,15 @@ export class ClusterProcesses {
     ]
   }
 
-  /** Resolves when it is gone. */
-  async end(name: ProcessName, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+  /** Resolves when it is gone; false: it did not run. */
+  async end(name: ProcessName, signal: NodeJS.Signals = 'SIGKILL'): Promise<boolean> {
     const child = this.#children.get(name)
-    if (!child) return
+    if (!child) return false
     this.#children.delete(name)
     const gone = new Promise((resolve) => child.once('exit', resolve))
     child.kill(signal)
     await gone
+    return true
   }
 
   /** Ends all, the kubelets first and with their Pods, and says what is left of them. */
