@@ -86,9 +86,9 @@ class Killer {
 
   async #kill(process: ProcessName): Promise<void> {
     const { cluster } = this.#world
-    // It may be on its way back from an earlier kill.
-    await eventually(`${process} to kill`, () => cluster.runs(process))
-    await cluster.end(process)
+    // It may be on its way back from an earlier kill. Two kills at once must not start it twice.
+    do await eventually(`${process} to kill`, () => cluster.runs(process))
+    while (!(await cluster.end(process)))
     await sleep(this.#awayMs)
     cluster.launch(process)
   }
