@@ -50,10 +50,7 @@ const conditionPatch = (next: PodCondition, before: PodCondition | undefined) =>
       ]
 
 /** Strategic merge patch that turns one status into the other; undefined when there is nothing to say. */
-export const statusPatch = (
-  before: PodStatus,
-  next: PodStatus,
-): Record<string, unknown> | undefined => {
+const statusPatch = (before: PodStatus, next: PodStatus): Record<string, unknown> | undefined => {
   const patch: Record<string, unknown> = {}
   for (const key of ['reason', 'message', 'podIP', 'hostIP'] as const) {
     if (before[key] !== undefined && next[key] === undefined) patch[key] = null

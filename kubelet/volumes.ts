@@ -21,7 +21,7 @@ import {
 import type { Mount } from './runtime.js'
 
 /** A volume could not be made; upstream's FailedMount. */
-export class VolumeError extends Error {}
+class VolumeError extends Error {}
 
 interface VolumeFile {
   readonly content: Buffer

@@ -36,7 +36,7 @@ const retried = async <T>({ log, signal }: ProcessDeps, act: () => Promise<T>): 
 }
 
 /** Resolves after the signal of `options` fired and everything has ended. */
-export const runMetricsServer = async (options: MetricsServerOptions): Promise<void> => {
+const runMetricsServer = async (options: MetricsServerOptions): Promise<void> => {
   const { client, clock, log, signal } = options
   const address = options.address ?? machineAddress()
   const resolutionMs = options.resolutionMs ?? resolutionDefaultMs

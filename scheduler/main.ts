@@ -33,7 +33,7 @@ const schedule = async (options: SchedulerOptions, signal: AbortSignal): Promise
 }
 
 /** Resolves after the signal of `options` fired and everything has ended. */
-export const runScheduler = async (options: SchedulerOptions): Promise<void> => {
+const runScheduler = async (options: SchedulerOptions): Promise<void> => {
   if (!options.leaderElect) return schedule(options, options.signal)
   const recorder = createEventRecorder({ ...options, component: 'default-scheduler' })
   await runAsLeader({

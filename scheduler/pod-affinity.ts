@@ -28,7 +28,7 @@ const withLabelKeys = (term: PodAffinityTerm, owner: Pod): LabelSelector | undef
 }
 
 /** Whether `pod` is one of those that `owner`'s term speaks of. */
-export const termMatchesPod = (
+const termMatchesPod = (
   term: PodAffinityTerm,
   owner: Pod,
   pod: Pod,

@@ -209,6 +209,21 @@ t.test('every file is imported by another one or is an entry point', (t) => {
   t.end()
 })
 
+t.test('what is exported is used elsewhere', (t) => {
+  const holders = new Map<string, Set<string>>()
+  for (const [file, source] of text)
+    for (const word of new Set(source.match(/\w+/g)))
+      holders.set(word, (holders.get(word) ?? new Set()).add(file))
+  const wrong = [...text].flatMap(([file, source]) =>
+    [...source.matchAll(/^export (?:async )?(?:const|function|class) (\w+)/gm)]
+      .map((m) => m[1]!)
+      .filter((name) => file !== 'src/index.ts' && holders.get(name)!.size === 1)
+      .map((name) => `${file}: ${name}`),
+  )
+  t.same(wrong, [])
+  t.end()
+})
+
 t.test('files stay small enough to read', (t) => {
   const limit = (file: string) => (file.startsWith('test/') ? 800 : 400)
   const long = [...text]

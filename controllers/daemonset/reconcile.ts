@@ -174,7 +174,7 @@ export const pairOnNode = (
   return fresh.length > 1 || old.length > 1 ? undefined : { old: old[0], new: fresh[0] }
 }
 
-export const sortOutNode = (here: readonly Pod[], { hash }: Pick<Observed, 'hash'>): OnNode => {
+const sortOutNode = (here: readonly Pod[], { hash }: Pick<Observed, 'hash'>): OnNode => {
   const staying = here.filter((pod) => !isTerminating(pod))
   const live = staying.filter((pod) => !isPodTerminal(pod)).sort(byCreation)
   const { fresh, old } = bySort(live, hash)

@@ -37,7 +37,7 @@ export const sizeAnnotations = (deployment: Deployment): Record<string, string> 
   [maxAnnotation]: String(replicasOf(deployment) + rollingLimits(deployment).maxSurge),
 })
 
-export const nextRevision = (oldSets: readonly OwnedSet[]): number =>
+const nextRevision = (oldSets: readonly OwnedSet[]): number =>
   Math.max(0, ...oldSets.map(revisionOf)) + 1
 
 /** How many the new set may have now, counting what the old ones still hold. */

@@ -23,7 +23,7 @@ export interface BudgetStatus {
 }
 
 /** An eviction that was granted but not followed by a deletion within this counts no longer. */
-export const disruptionTimeoutMs = 120_000
+const disruptionTimeoutMs = 120_000
 
 const roundUp = (value: number | string, total: number): number =>
   typeof value === 'number' ? value : Math.ceil((Number.parseInt(value, 10) * total) / 100)

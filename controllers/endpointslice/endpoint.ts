@@ -106,7 +106,7 @@ export const endpointOf = (
 }
 
 /** A port of the Pod: the number itself, or the container port of that name and protocol. */
-export const findPort = (pod: Pod, port: ServicePort): number | undefined => {
+const findPort = (pod: Pod, port: ServicePort): number | undefined => {
   const target = port.targetPort ?? port.port
   if (typeof target === 'number') return target === 0 ? port.port : target
   const sidecars = (pod.spec.initContainers ?? []).filter((c) => c.restartPolicy === 'Always')

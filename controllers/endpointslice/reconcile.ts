@@ -92,7 +92,7 @@ const groupPods = ({ service, pods, node }: SliceObservation): Map<string, Group
 }
 
 /** The Service's own labels, but for those that say what a slice is. */
-export const sliceLabels = (service: Service): Record<string, string> => {
+const sliceLabels = (service: Service): Record<string, string> => {
   const { [headlessLabel]: _theirs, ...own } = service.metadata.labels ?? {}
   return {
     ...own,

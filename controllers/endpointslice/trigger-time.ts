@@ -6,7 +6,7 @@ import type { KubeObject } from '#api/object.js'
 import { keyOf } from '#client/object-store.js'
 import { conditionOf, type Pod } from '#client/pod.js'
 
-export const triggerTimeAnnotation = 'endpoints.kubernetes.io/last-change-trigger-time'
+const triggerTimeAnnotation = 'endpoints.kubernetes.io/last-change-trigger-time'
 
 export class TriggerTimes {
   /** Service → Pod → when its readiness last changed. */

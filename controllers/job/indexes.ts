@@ -13,8 +13,8 @@ import {
   parseIndexes,
 } from './job.js'
 
-export const failureCountAnnotation = 'batch.kubernetes.io/job-index-failure-count'
-export const ignoredCountAnnotation = 'batch.kubernetes.io/job-index-ignored-failure-count'
+const failureCountAnnotation = 'batch.kubernetes.io/job-index-failure-count'
+const ignoredCountAnnotation = 'batch.kubernetes.io/job-index-ignored-failure-count'
 
 export const retriesPerIndex = (job: Job): number | undefined =>
   job.spec.backoffLimitPerIndex ?? undefined

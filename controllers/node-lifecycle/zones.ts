@@ -28,7 +28,7 @@ export const zoneOf = ({ metadata: { labels = {} } }: Node): string => {
   return `${region ?? ''}/${zone ?? ''}`
 }
 
-export const isReadyNode = (node: Node): boolean => conditionOf(node, 'Ready')?.status === 'True'
+const isReadyNode = (node: Node): boolean => conditionOf(node, 'Ready')?.status === 'True'
 
 /** A bucket of one token. */
 class Limiter {

@@ -14,7 +14,7 @@ export interface PodGcObservation {
   terminatedThreshold: number
 }
 
-export const outOfServiceTaint = 'node.kubernetes.io/out-of-service'
+const outOfServiceTaint = 'node.kubernetes.io/out-of-service'
 
 const isTerminating = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefined
 const isEvicted = (pod: Pod): boolean => pod.status?.reason === 'Evicted'

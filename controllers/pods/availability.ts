@@ -6,7 +6,7 @@ export const isPodAvailable = (pod: Pod, minReadySeconds: number, now: number): 
   isPodReady(pod) && msUntilAvailable(pod, minReadySeconds, now) <= 0
 
 /** Milliseconds until a ready Pod is available; infinite for one that is not ready. */
-export const msUntilAvailable = (pod: Pod, minReadySeconds: number, now: number): number => {
+const msUntilAvailable = (pod: Pod, minReadySeconds: number, now: number): number => {
   const ready = conditionOf(pod, 'Ready')
   if (ready?.status !== 'True') return Number.POSITIVE_INFINITY
   if (minReadySeconds === 0) return 0

@@ -39,8 +39,8 @@ export interface StatefulSet extends KubeObject {
   }
 }
 
-export const podNameLabel = 'statefulset.kubernetes.io/pod-name'
-export const podIndexLabel = 'apps.kubernetes.io/pod-index'
+const podNameLabel = 'statefulset.kubernetes.io/pod-name'
+const podIndexLabel = 'apps.kubernetes.io/pod-index'
 
 export const podName = (set: StatefulSet, ordinal: number): string =>
   `${set.metadata.name}-${ordinal}`

@@ -18,7 +18,7 @@ import { serveSession } from './serve-session.js'
 import { serveSummary } from './serve-summary.js'
 
 /** Common name of the certificate that the API server shows, as kubeadm names it. */
-export const apiServerClientName = 'kube-apiserver-kubelet-client'
+const apiServerClientName = 'kube-apiserver-kubelet-client'
 
 export interface KubeletServerOptions {
   readonly kubelet: Kubelet
