@@ -115,6 +115,9 @@ const networkOf = (folder: string, bridge: string): object => ({
   ],
 })
 
+/** A daemon that does not end in this time is killed. */
+const stopMs = 10_000
+
 export interface Containerd {
   readonly endpoint: string
   /** What the addresses of its Pods begin with. */
@@ -143,9 +146,13 @@ export const startContainerd = async (): Promise<Containerd> => {
     endpoint: `unix://${socket}`,
     subnetPrefix,
     stop: async () => {
-      const gone = new Promise((resolve) => child.once('exit', resolve))
-      child.kill('SIGTERM')
-      await gone
+      if (child.exitCode === null && child.signalCode === null) {
+        const gone = new Promise((resolve) => child.once('exit', resolve))
+        child.kill('SIGTERM')
+        const kill = setTimeout(() => child.kill('SIGKILL'), stopMs)
+        await gone
+        clearTimeout(kill)
+      }
       spawnSync('ip', ['link', 'del', bridge])
       const left = processesWith(folder)
       if (left.length > 0) throw new Error(`left behind:\n${left.join('\n')}`)
