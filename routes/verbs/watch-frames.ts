@@ -205,6 +205,10 @@ export class FrameStream {
     return this.#socket !== undefined
   }
 
+  get isOpen(): boolean {
+    return !this.#response.destroyed && !this.#response.writableEnded
+  }
+
   write(frame: Buffer): void {
     if (this.#socket === undefined) this.#response.write(frame)
     else this.#socket.write(frame)

@@ -13,6 +13,7 @@ import { limits } from '#limits'
 import { interpretStorageError } from '#registry/interpret-storage-error.js'
 import { type ListRequest, requireVersion } from '#registry/list-options.js'
 import type { Query } from '#registry/query.js'
+import type { RequestContext } from '#registry/resource-definition.js'
 import { parseIncludeObject } from '#registry/table-printer.js'
 import type { ApiDeps, Target } from '../api-deps.js'
 import { type Negotiated, streamNotAcceptable, streamTypeOf } from '../negotiation.js'
@@ -27,14 +28,11 @@ export interface WatchCall {
   readonly query: Query
 }
 
-const startOf = ({
-  resourceVersion,
-  sendInitialEvents,
-}: ListRequest): { after: number | 'now' | 'any' } => {
-  if (resourceVersion === '') return { after: sendInitialEvents === false ? 'now' : 'any' }
+const startOf = ({ resourceVersion, sendInitialEvents }: ListRequest): number | 'now' | 'any' => {
+  if (resourceVersion === '') return sendInitialEvents === false ? 'now' : 'any'
   const revision = requireVersion(resourceVersion)
-  if (revision === 0 && sendInitialEvents !== false) return { after: 'any' }
-  return { after: revision === 0 ? 'now' : revision }
+  if (revision === 0) return sendInitialEvents === false ? 'now' : 'any'
+  return revision
 }
 
 const timeoutMsOf = ({ timeoutSeconds }: ListRequest): number =>
@@ -91,6 +89,51 @@ const stopWithDefinition = (
   })
 }
 
+interface OpenWatch {
+  readonly target: Target
+  readonly ctx: RequestContext
+  readonly call: WatchCall
+  readonly stream: FrameStream
+  readonly maker: FrameMaker
+  readonly after: number | 'now' | 'any'
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+}
+
+/** Writes what happens, or the error that it ends with, until the signal fires. */
+const writeEvents = async ({
+  target,
+  ctx,
+  call: { deps, negotiated, options, selection },
+  stream,
+  maker,
+  after,
+  timeoutMs,
+  signal,
+}: OpenWatch): Promise<void> => {
+  const sendInitialEvents = options.sendInitialEvents === true
+  let begun = false
+  try {
+    if ((options.timeoutSeconds ?? 0) < 0) throw deadlineExceeded()
+    const deadline = deps.clock.now() + timeoutMs
+    const watch = { selection, after, sendInitialEvents, deadline, signal }
+    for await (const batch of target.store.watch(ctx, watch)) {
+      if (signal.aborted) break
+      begun = true
+      // No single object is a list: upstream fails at the first frame and ends the stream without a word.
+      if (negotiated.convert === 'PartialObjectMetadataList' && isShown(batch, options)) break
+      writeBatch(stream, maker, batch, options.allowWatchBookmarks)
+      const drained = stream.drained(signal)
+      if (drained !== undefined) await drained
+    }
+  } catch (error) {
+    if (!signal.aborted) return stream.write(maker.error(errorStatus(error, target, after)))
+  }
+  // A list that was to begin with a version from the future ends with that error, even if its time was too short.
+  if (sendInitialEvents && typeof after === 'number' && !begun && stream.isOpen)
+    stream.write(maker.error(tooLargeResourceVersion(after, 0, 1).status))
+}
+
 /** Throws before the stream is opened: 406, 500. */
 export const serveWatch = async (
   target: Target,
@@ -98,10 +141,10 @@ export const serveWatch = async (
   reply: FastifyReply,
   call: WatchCall,
 ): Promise<unknown> => {
-  const { options, negotiated, selection, deps } = call
+  const { options, negotiated, deps } = call
   if (!target.definition.verbs.includes('watch'))
     throw methodNotSupported(target.definition.gvr, 'watch')
-  const start = startOf(options)
+  const after = startOf(options)
   parseIncludeObject(negotiated.convert === 'Table' ? call.query.text('includeObject') : '')
   if (!negotiated.streams) throw streamNotAcceptable()
   const ctx = makeContext(target, request, reply, deps)
@@ -126,36 +169,9 @@ export const serveWatch = async (
     asChunks: stream.takesChunks,
     now: () => deps.clock.now(),
   })
-  let begun = false
-  let failed = false
   try {
-    if ((options.timeoutSeconds ?? 0) < 0) throw deadlineExceeded()
-    const events = target.store.watch(ctx, {
-      selection,
-      after: start.after,
-      sendInitialEvents: options.sendInitialEvents === true,
-      deadline: deps.clock.now() + timeoutMs,
-      signal: abort.signal,
-    })
-    for await (const batch of events) {
-      if (abort.signal.aborted) break
-      begun = true
-      // No single object is a list: upstream fails at the first frame and ends the stream without a word.
-      if (negotiated.convert === 'PartialObjectMetadataList' && isShown(batch, options)) break
-      writeBatch(stream, maker, batch, options.allowWatchBookmarks)
-      const drained = stream.drained(abort.signal)
-      if (drained !== undefined) await drained
-    }
-  } catch (error) {
-    if (!abort.signal.aborted) {
-      failed = true
-      stream.write(maker.error(errorStatus(error, target, start.after)))
-    }
+    await writeEvents({ target, ctx, call, stream, maker, after, timeoutMs, signal: abort.signal })
   } finally {
-    // A list that was to begin with a version from the future ends with that error, even if its time was too short.
-    const waited = options.sendInitialEvents === true && typeof start.after === 'number'
-    if (waited && !begun && !response.destroyed && !response.writableEnded && !failed)
-      stream.write(maker.error(tooLargeResourceVersion(Number(start.after), 0, 1).status))
     clearTimeout(timer)
     unfollow()
     gone.removeEventListener('abort', stop)
