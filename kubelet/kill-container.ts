@@ -64,7 +64,7 @@ class Deadline {
   }
 }
 
-const whenAborted = (signal: AbortSignal): Promise<void> =>
+export const whenAborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     if (signal.aborted) resolve()
     else signal.addEventListener('abort', () => resolve(), { once: true })

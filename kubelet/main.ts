@@ -8,6 +8,7 @@ import { createClient } from '#client/client.js'
 import { loadKubeconfig } from '#client/kubeconfig.js'
 import type { Log } from '#client/log.js'
 import { limits } from '#limits'
+import { whenAborted } from './kill-container.js'
 import { Kubelet } from './kubelet.js'
 import { leaseSecondsDefault } from './node.js'
 import { type BackoffOptions, defaultBackoff } from './restart-backoff.js'
@@ -57,12 +58,6 @@ const baseEnvironment = (): Record<string, string> => ({
   PATH: process.env.PATH ?? '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   ...(process.env.HOME === undefined ? {} : { HOME: process.env.HOME }),
 })
-
-const untilAborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
-  })
 
 /** Processes of this host, unless a container runtime is named; its code is loaded only then. */
 const makeRuntime = async (
@@ -118,8 +113,8 @@ export const runKubelet = async (options: KubeletOptions): Promise<void> => {
     clientCa: client.config.ca,
   })
   try {
-    await Promise.race([kubelet.start(), untilAborted(options.signal)])
-    await untilAborted(options.signal)
+    await Promise.race([kubelet.start(), whenAborted(options.signal)])
+    await whenAborted(options.signal)
   } finally {
     await kubelet.stop({
       graceSeconds: options.leavePodsRunning

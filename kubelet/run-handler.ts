@@ -2,6 +2,7 @@
 import http from 'node:http'
 import https from 'node:https'
 import net from 'node:net'
+import { hostInUrl } from '#api/host-in-url.js'
 import { sleep } from '#client/backoff.js'
 import { limits } from '#limits'
 import type { ContainerSpec, Handler, HttpGetAction } from './pod.js'
@@ -49,8 +50,6 @@ const runCommand = async (
     signal.removeEventListener('abort', kill)
   }
 }
-
-const hostInUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 
 const askHttp = (
   { container, podIp, userAgent }: HandlerTarget,

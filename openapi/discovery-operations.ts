@@ -1,19 +1,18 @@
 /** The operations beside resources: discovery, version and the OpenID documents. */
 import { operationGroup } from './operation-group.js'
 import type { Operation } from './operations.js'
+import { builtInTypes, upper } from './operations.js'
 
 const meta = 'io.k8s.apimachinery.pkg.apis.meta.v1'
-const types = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf']
 const lower = (text: string): string => text.slice(0, 1).toLowerCase() + text.slice(1)
-const upper = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
 
 const read = (
   path: string,
   id: string,
   { answer, tag, description }: { answer: string; tag: string; description: string },
   media: { consumes: readonly string[]; produces: readonly string[] } = {
-    consumes: types,
-    produces: types,
+    consumes: builtInTypes,
+    produces: builtInTypes,
   },
 ): Operation => ({
   path,

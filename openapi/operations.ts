@@ -56,7 +56,11 @@ export interface Operation {
 }
 
 const meta = 'io.k8s.apimachinery.pkg.apis.meta.v1'
-const builtInTypes = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf']
+export const builtInTypes = [
+  'application/json',
+  'application/yaml',
+  'application/vnd.kubernetes.protobuf',
+]
 const customTypes = ['application/json', 'application/yaml']
 const streams = [
   'application/json;stream=watch',
@@ -78,7 +82,7 @@ const builtInPatches = [
 /** Finds the name of the schema of a kind. */
 export type SchemaNames = (gvk: Gvk) => string
 
-const upper = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
+export const upper = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
 const article = (kind: string): string => (/^[AEIOU]/.test(kind) ? 'an' : 'a')
 
 /** Makes the operations of one resource. */

@@ -43,7 +43,7 @@ export const takenBy = (pod: Pod, users: readonly Pod[]): string => {
 }
 
 /** The node is known to be off: nothing there uses a volume any more, whatever its status says. */
-const isOutOfService = (node: Node): boolean =>
+export const isOutOfService = (node: Node): boolean =>
   (node.spec.taints ?? []).some(({ key }) => key === 'node.kubernetes.io/out-of-service')
 
 /** After this an unhealthy node's word that it uses a volume no longer counts; upstream's maxWaitForUnmountDuration. */

@@ -7,6 +7,7 @@ import {
   type Condition,
   isPodReady,
   isPodTerminal,
+  isTerminating,
   type Node,
   type Pod,
   type Toleration,
@@ -125,7 +126,6 @@ export interface DaemonPlan {
   ended: Pod[]
 }
 
-const isTerminating = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefined
 const hashOf = (pod: Pod): string => pod.metadata.labels?.[revisionLabel] ?? ''
 /** Those that have a node first, then by age. */
 const byCreation = (a: Pod, b: Pod): number =>

@@ -1,6 +1,7 @@
 /** Rolling updates of a DaemonSet: which outdated Pods go, or where a new one starts beside the old. Pure. */
 import type { Pod } from '#client/pod.js'
 import { isPodAvailable } from '../pods/availability.js'
+import { scaled } from '../pods/scaled.js'
 import { allowsSurge, type Observed, pairOnNode, podsByNode, wantsNode } from './reconcile.js'
 
 export interface UpdatePlan {
@@ -8,10 +9,6 @@ export interface UpdatePlan {
   create: string[]
   delete: Pod[]
 }
-
-/** Percentages are of the nodes that want a Pod, rounded up. */
-const limitOf = (value: number | string, total: number): number =>
-  typeof value === 'number' ? value : Math.ceil((Number.parseInt(value, 10) * total) / 100)
 
 export const planUpdate = (observed: Observed): UpdatePlan => {
   const { set } = observed
@@ -53,7 +50,7 @@ const planReplacement = (observed: Observed): UpdatePlan => {
   const { set } = observed
   const { states, desired } = statesOf(observed)
   const isAvailable = availabilityIn(observed)
-  const limit = limitOf(set.spec.updateStrategy?.rollingUpdate?.maxUnavailable ?? 1, desired)
+  const limit = scaled(set.spec.updateStrategy?.rollingUpdate?.maxUnavailable ?? 1, desired, true)
   const broken: Pod[] = []
   const working: Pod[] = []
   let unavailable = 0
@@ -76,7 +73,7 @@ const planSurge = (observed: Observed): UpdatePlan => {
   const { set } = observed
   const { states, desired } = statesOf(observed)
   const isAvailable = availabilityIn(observed)
-  const limit = limitOf(set.spec.updateStrategy?.rollingUpdate?.maxSurge ?? 0, desired)
+  const limit = scaled(set.spec.updateStrategy?.rollingUpdate?.maxSurge ?? 0, desired, true)
   const plan: UpdatePlan = { create: [], delete: [] }
   const candidates: string[] = []
   const unwanted: Pod[] = []

@@ -4,6 +4,7 @@ import type { LabelSelector } from '#api/label-selector.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
 import type { Condition } from '#client/pod.js'
 import type { PodTemplate } from '../pods/pod-control.js'
+import { scaled } from '../pods/scaled.js'
 import type { ReplicaSetStatus } from '../replicaset/reconcile.js'
 
 export type IntOrPercent = number | string
@@ -84,12 +85,6 @@ export const findNewSet = (
 
 export const sortByAge = <T extends KubeObject>(objects: readonly T[]): T[] =>
   [...objects].sort(byAge)
-
-const scaled = (value: IntOrPercent, total: number, up: boolean): number => {
-  if (typeof value === 'number') return value
-  const share = (Number.parseInt(value, 10) * total) / 100
-  return up ? Math.ceil(share) : Math.floor(share)
-}
 
 /** Fenceposts of a rolling update; both zero would never move, so one may then be missing. */
 export const rollingLimits = (

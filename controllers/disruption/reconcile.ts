@@ -3,6 +3,7 @@ import { formatTime, parseTime } from '#api/clock.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
 import { type Condition, isPodReady, isPodTerminal, type Pod } from '#client/pod.js'
+import { scaled } from '../pods/scaled.js'
 
 export interface PodDisruptionBudget extends KubeObject {
   spec: {
@@ -25,9 +26,6 @@ export interface BudgetStatus {
 /** An eviction that was granted but not followed by a deletion within this counts no longer. */
 const disruptionTimeoutMs = 120_000
 
-const roundUp = (value: number | string, total: number): number =>
-  typeof value === 'number' ? value : Math.ceil((Number.parseInt(value, 10) * total) / 100)
-
 export interface Expectation {
   expectedPods: number
   desiredHealthy: number
@@ -42,10 +40,10 @@ export const expectationOf = (
   if (spec.maxUnavailable !== undefined)
     return {
       expectedPods: scale,
-      desiredHealthy: Math.max(0, scale - roundUp(spec.maxUnavailable, scale)),
+      desiredHealthy: Math.max(0, scale - scaled(spec.maxUnavailable, scale, true)),
     }
   if (typeof spec.minAvailable === 'string')
-    return { expectedPods: scale, desiredHealthy: roundUp(spec.minAvailable, scale) }
+    return { expectedPods: scale, desiredHealthy: scaled(spec.minAvailable, scale, true) }
   return { expectedPods: pods.length, desiredHealthy: spec.minAvailable ?? 0 }
 }
 

@@ -3,7 +3,7 @@
 import { parseTime } from '#api/clock.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import type { KubeObject, ObjectMeta } from '#api/object.js'
-import { type Condition, conditionOf, type Pod } from '#client/pod.js'
+import { type Condition, conditionOf, isTerminating, type Pod } from '#client/pod.js'
 import type { PodTemplate } from '../pods/pod-control.js'
 
 export interface Job extends KubeObject {
@@ -57,7 +57,6 @@ export const isTracked = (pod: Pod): boolean =>
   (pod.metadata.finalizers ?? []).includes(trackingFinalizer)
 export const indexOf = (pod: Pod): number => Number(pod.metadata.annotations?.[indexLabel] ?? -1)
 
-const isTerminating = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefined
 /** A Pod is replaced only when it has really ended, not as soon as it is asked to. */
 export const onlyReplaceFailed = (job: Job): boolean =>
   job.spec.podReplacementPolicy === 'Failed' || job.spec.podFailurePolicy !== undefined

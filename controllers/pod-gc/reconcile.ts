@@ -1,5 +1,6 @@
 /** Pods that nobody else will ever take away: deletion.md row 229. Pure. */
-import { conditionOf, isPodTerminal, type Node, type Pod } from '#client/pod.js'
+import { conditionOf, isPodTerminal, isTerminating, type Node, type Pod } from '#client/pod.js'
+import { isOutOfService } from '../attach-detach/attachments.js'
 
 export interface Doomed {
   pod: Pod
@@ -14,9 +15,6 @@ export interface PodGcObservation {
   terminatedThreshold: number
 }
 
-const outOfServiceTaint = 'node.kubernetes.io/out-of-service'
-
-const isTerminating = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefined
 const isEvicted = (pod: Pod): boolean => pod.status?.reason === 'Evicted'
 
 /** Finished ones beyond the threshold: evicted first, then the oldest. */
@@ -43,7 +41,7 @@ const onOutOfService = ({ pods, nodes }: PodGcObservation): Doomed[] =>
         isTerminating(pod) &&
         node !== undefined &&
         conditionOf(node, 'Ready')?.status !== 'True' &&
-        (node.spec.taints ?? []).some((t) => t.key === outOfServiceTaint)
+        isOutOfService(node)
       )
     })
     .map((pod) => ({ pod }))

@@ -68,7 +68,7 @@ const failureCondition = (
 }
 
 /** Zero counts are left out, as the server shows them. */
-const counted = (counts: Record<string, number>): Record<string, number> =>
+export const counted = (counts: Record<string, number>): Record<string, number> =>
   Object.fromEntries(Object.entries(counts).filter(([, n]) => n > 0))
 
 /** The status as it should be, or undefined when the one there is right. */

@@ -2,9 +2,11 @@
  * One round of a StatefulSet, pure: its Pods → what may be done now. The rule above all: a Pod is made only when no
  * object of its name is there, and none is ever deleted by force (deletion.md section 18).
  */
-import { conditionOf, isPodReady, isPodTerminal, type Pod } from '#client/pod.js'
+import { conditionOf, isPodReady, isPodTerminal, isTerminating, type Pod } from '#client/pod.js'
 import { isPodAvailable } from '../pods/availability.js'
 import { revisionLabel } from '../pods/revisions.js'
+import { scaled } from '../pods/scaled.js'
+import { counted } from '../replicaset/reconcile.js'
 import { ordinalOf, type StatefulSet } from './identity.js'
 
 /** Of an ordinal's claims: one is stale when it still belongs to a Pod that is gone. */
@@ -25,7 +27,6 @@ export type Action =
   | { do: 'own'; pod: Pod }
   | { do: 'delete'; pod: Pod; why: 'scale' | 'update' | 'failed' }
 
-const isTerminating = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefined
 export const revisionOfPod = (pod: Pod): string => pod.metadata.labels?.[revisionLabel] ?? ''
 const isRunningAndReady = (pod: Pod): boolean => pod.status?.phase === 'Running' && isPodReady(pod)
 
@@ -122,9 +123,7 @@ const shrink = (round: Round, actions: Action[]): boolean => {
 
 const maxUnavailableOf = (set: StatefulSet): number => {
   const value = set.spec.updateStrategy?.rollingUpdate?.maxUnavailable ?? 1
-  const count =
-    typeof value === 'number' ? value : Math.floor((Number.parseInt(value, 10) * sizeOf(set)) / 100)
-  return Math.max(1, count)
+  return Math.max(1, scaled(value, sizeOf(set), false))
 }
 
 /** From the highest ordinal down to the partition: outdated Pods go, and each has to come back first. */
@@ -152,9 +151,6 @@ export const planStatefulSet = (observed: Observed): Action[] => {
   update(round, actions)
   return actions
 }
-
-const counted = (counts: Record<string, number>): Record<string, number> =>
-  Object.fromEntries(Object.entries(counts).filter(([, n]) => n > 0))
 
 export const statefulSetStatus = (
   observed: Observed,

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, badRequest, failure, pathNotFound } from '#api/errors.js'
+import { hostInUrl } from '#api/host-in-url.js'
 import type { KubeObject } from '#api/object.js'
 import type { ApiDeps, Target } from '../api-deps.js'
 import {
@@ -62,8 +63,6 @@ interface NodeAddress {
   type: string
   address: string
 }
-
-const hostInUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 
 /** Where the node's kubelet listens: its internal address first, since a node's name need not resolve. */
 const kubeletOf = async (c: Connection, nodeName: string): Promise<string> => {

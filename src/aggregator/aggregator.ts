@@ -17,7 +17,7 @@ import { Backends } from './backends.js'
 import { readDiscovery, readOpenApiIndex } from './remote-discovery.js'
 import { workLog } from './work-log.js'
 
-const apiServices = { group: 'apiregistration.k8s.io', resource: 'apiservices' }
+export const apiServices = { group: 'apiregistration.k8s.io', resource: 'apiservices' }
 const services = { group: '', resource: 'services' }
 const slices = { group: 'discovery.k8s.io', resource: 'endpointslices' }
 

@@ -51,7 +51,7 @@ const checkService = async (
   return undefined
 }
 
-const aggregatorUser = { name: 'system:kube-aggregator', groups: ['system:masters'] }
+export const aggregatorUser = { name: 'system:kube-aggregator', groups: ['system:masters'] }
 
 /** Resolves when the server answers what every aggregated API must serve. */
 const tryDiscovery = async (backends: Backends, service: APIService): Promise<void> => {

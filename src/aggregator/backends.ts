@@ -3,6 +3,7 @@ import https from 'node:https'
 import { findService } from '#admission/find-service.js'
 import { goNetError, urlWithPort } from '#api/go-net-error.js'
 import { goQuote } from '#api/go-quote.js'
+import { hostInUrl } from '#api/host-in-url.js'
 import type { UserInfo } from '#api/user-info.js'
 import { limits } from '#limits'
 import type { RequestContext } from '#registry/resource-definition.js'
@@ -31,8 +32,6 @@ export interface Document {
   readonly etag: string | undefined
   readonly text: string
 }
-
-const hostInUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 
 export class Backends {
   readonly #deps: BackendsDeps

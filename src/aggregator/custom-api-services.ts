@@ -13,11 +13,11 @@ import type { RequestContext } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
 import type { Store } from '#registry/store.js'
 import { customPriority } from '#routes/discovery-documents.js'
+import { apiServices } from './aggregator.js'
 import type { APIService } from './api-service.js'
 import { workLog } from './work-log.js'
 
 const managedLabel = 'kube-aggregator.kubernetes.io/automanaged'
-const apiServices = { group: 'apiregistration.k8s.io', resource: 'apiservices' }
 const definitions = { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' }
 
 export interface CustomApiServicesDeps extends Omit<FollowDeps, 'signal'> {

@@ -1,10 +1,10 @@
 /** What the server behind an APIService says that it serves. Upstream: kube-aggregator, handler_discovery.go. */
 import type { JsonObject } from '#api/object.js'
 import { type APIService, pathOf } from './api-service.js'
+import { aggregatorUser } from './availability.js'
 import type { Backends, Document } from './backends.js'
 
 const v2 = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
-const administrator = { name: 'system:kube-aggregator', groups: ['system:masters'] }
 /** Upstream asks for these without any group; RBAC lets every authenticated user discover. */
 const reader = { name: 'system:kube-aggregator', groups: [] }
 
@@ -83,7 +83,7 @@ export const readDiscovery = async (
   service: APIService,
 ): Promise<JsonObject[]> => {
   const all = await backends.fetch(await backends.destination(service, '/apis'), {
-    user: administrator,
+    user: aggregatorUser,
     accept: v2,
   })
   if (all.code === 503) throw new Error(`non-success response code: ${all.code}`)

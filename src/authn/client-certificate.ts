@@ -35,7 +35,7 @@ const all = (value: string | string[] | undefined): string[] =>
 
 const block = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g
 
-const certificatesOf = (pem: string): X509Certificate[] =>
+export const certificatesOf = (pem: string): X509Certificate[] =>
   (pem.match(block) ?? []).map((text) => new X509Certificate(text))
 
 /** TLS checked the chain against all authorities together: here it is asked which one it ends at. */

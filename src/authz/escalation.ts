@@ -7,7 +7,7 @@ import type { KubeObject } from '#api/object.js'
 import type { UserInfo } from '#api/user-info.js'
 import type { Authorizer } from './authorizer.js'
 import type { RbacAuthorizer, RoleRef } from './rbac.js'
-import { describeRule, missingRules, type PolicyRule } from './rbac-rules.js'
+import { describeRule, missingRules, type PolicyRule, quoted } from './rbac-rules.js'
 
 const group = 'rbac.authorization.k8s.io'
 
@@ -44,9 +44,6 @@ const allows = async (
   return decision === 'allow'
 }
 
-const quotedList = (list: readonly string[]): string =>
-  `[${list.map((item) => JSON.stringify(item)).join(' ')}]`
-
 const confirm = async (
   { rbac }: EscalationDeps,
   { user, namespace, resource, object }: RoleWrite,
@@ -58,7 +55,7 @@ const confirm = async (
   throw forbidden(
     { group, resource },
     object.metadata.name ?? '',
-    `user ${JSON.stringify(user.name)} (groups=${quotedList(user.groups)}) is attempting to grant RBAC permissions not currently held:\n${list}`,
+    `user ${JSON.stringify(user.name)} (groups=${quoted(user.groups)}) is attempting to grant RBAC permissions not currently held:\n${list}`,
   )
 }
 
@@ -67,7 +64,7 @@ const isPrivileged = (user: UserInfo): boolean => user.groups.includes('system:m
 const same = (a: unknown, b: unknown): boolean =>
   JSON.stringify(a ?? []) === JSON.stringify(b ?? [])
 
-const fullAuthority: readonly PolicyRule[] = [
+export const fullAuthority: readonly PolicyRule[] = [
   { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
   { verbs: ['*'], nonResourceURLs: ['*'] },
 ]

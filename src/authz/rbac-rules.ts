@@ -55,7 +55,7 @@ export const subjectApplies = (user: UserInfo, subject: Subject, namespace: stri
   return home !== '' && user.name === serviceAccountUsername(home, subject.name)
 }
 
-const quoted = (list: readonly string[]): string =>
+export const quoted = (list: readonly string[]): string =>
   `[${list.map((item) => JSON.stringify(item)).join(' ')}]`
 
 /** `{APIGroups:[""], Resources:["pods"], Verbs:["get"]}` */

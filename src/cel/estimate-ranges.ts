@@ -8,7 +8,7 @@ export interface Range {
 }
 
 const uint64Max = 2n ** 64n - 1n
-const capped = (value: bigint): bigint => (value > uint64Max ? uint64Max : value)
+export const capped = (value: bigint): bigint => (value > uint64Max ? uint64Max : value)
 
 export const fixed = (value: number | bigint): Range => ({ min: BigInt(value), max: BigInt(value) })
 export const range = (min: number | bigint, max: number | bigint): Range => ({

@@ -250,7 +250,7 @@ export const equal = (a: CelValue, b: CelValue): boolean => {
   return typeof a === 'object' ? objectsEqual(a, b) : a === b
 }
 
-const order = <T>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0)
+export const order = <T>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0)
 
 /** Strings are ordered by code points, as their UTF-8 is. */
 const orderStrings = (a: string, b: string): number =>

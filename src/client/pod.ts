@@ -180,3 +180,6 @@ export const tolerates = (toleration: Toleration, taint: Taint): boolean => {
   if (toleration.operator === 'Exists') return true
   return Boolean(toleration.key) && (toleration.value ?? '') === (taint.value ?? '')
 }
+
+export const isTerminating = ({ metadata }: Pod): boolean =>
+  metadata.deletionTimestamp !== undefined

@@ -12,9 +12,8 @@ import { ServiceAccountTokens } from '#authn/service-account-tokens.js'
 import { staticTokenAuthenticator } from '#authn/token-file.js'
 import { authenticationKinds, type ReviewToken, tokenSubresource } from '#authn/token-kinds.js'
 import { type Attributes, type Authorizer, attributesOf } from '#authz/authorizer.js'
-import { checkBinding, checkRole, type RoleWrite } from '#authz/escalation.js'
+import { checkBinding, checkRole, fullAuthority, type RoleWrite } from '#authz/escalation.js'
 import { RbacAuthorizer } from '#authz/rbac.js'
-import type { PolicyRule } from '#authz/rbac-rules.js'
 import { authorizationKinds } from '#authz/review-kinds.js'
 import { forbiddenError } from '#filters/authorization.js'
 import { internalContext } from '#registry/internal-context.js'
@@ -39,11 +38,6 @@ export interface Access {
 }
 
 const defaultIssuer = 'https://kubernetes.default.svc'
-
-const everything: readonly PolicyRule[] = [
-  { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
-  { verbs: ['*'], nonResourceURLs: ['*'] },
-]
 
 const makeTokens = (
   options: ServerOptions,
@@ -171,7 +165,7 @@ export const makeAccess = (
   const known = staticTokenAuthenticator(staticTokens(options, credentials.adminToken))
   const rulesFor = async (user: UserInfo, namespace: string) =>
     options.authorizationModes?.includes('AlwaysAllow')
-      ? everything
+      ? fullAuthority
       : rbac.rulesFor(user, namespace)
   const authorizeAll = async (attributes: Attributes): Promise<void> => {
     const { decision, reason } = await authorizer.authorize(attributes)

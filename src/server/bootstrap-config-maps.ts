@@ -1,16 +1,10 @@
 /** What the ConfigMaps of kube-system say that kube-apiserver itself keeps there for others to read. */
-
-import { X509Certificate } from 'node:crypto'
 import type { JsonObject } from '#api/object.js'
+import { certificatesOf } from '#authn/client-certificate.js'
 import type { RequestHeaderOptions } from './identity.js'
-
-const block = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g
 
 /** How long a certificate may have ended and yet be shown: upstream's allowance for clocks that differ. */
 const expirySlackMs = 5 * 60_000
-
-const certificatesOf = (pem: string): X509Certificate[] =>
-  (pem.match(block) ?? []).map((text) => new X509Certificate(text))
 
 /**
  * The authorities of `bundles` (PEM) in their order, each once and without those that have ended: servers that share

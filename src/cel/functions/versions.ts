@@ -1,6 +1,6 @@
 /** Semantic versions (apiserver, pkg/cel/library/semverlib.go; github.com/blang/semver's messages). */
 import type { Implementations } from '../evaluation.js'
-import { CelError, KubernetesValue } from '../values.js'
+import { CelError, KubernetesValue, order } from '../values.js'
 
 class Semver extends KubernetesValue {
   readonly typeName = 'kubernetes.Semver'
@@ -85,8 +85,6 @@ const normalized = (text: string): string => {
   while (parts.length < 3) parts.push('0')
   return parts.join('.')
 }
-
-const order = <T>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0)
 
 const comparePart = (a: string, b: string): number => {
   const [numericA, numericB] = [/^\d+$/.test(a), /^\d+$/.test(b)]

@@ -1,6 +1,7 @@
 /** What a definition's validation rules must be: present, on one line, compiling, and pointing at real fields. */
 import { child, type FieldError, forbidden, index, internal, invalid } from '#api/field-error.js'
 import { isJsonObject } from '#api/json-object.js'
+import { capped } from '#cel/estimate-ranges.js'
 import { limits } from '#limits'
 import { type StructuralSchema, type ValidationRule, valueSchemaOf } from '../structural-schema.js'
 import {
@@ -54,9 +55,6 @@ class TotalCost {
     ]
   }
 }
-
-const uint64Max = 2n ** 64n - 1n
-const capped = (value: bigint): bigint => (value > uint64Max ? uint64Max : value)
 
 const costMessage = (what: string, cost: bigint, max: bigint): string => {
   const factor = Number(cost) / Number(max)

@@ -1,11 +1,7 @@
 /** At most ten owners by update: the oldest are merged, version by version, into one that nobody is. */
-import { parseTime } from '#api/clock.js'
 import { limits } from '#limits'
 import { union } from './field-set.js'
-import { identityOf, type Owner, type Owners } from './managed-fields.js'
-
-const secondsOf = (owner: Owner): number =>
-  owner.time === undefined || owner.time === null ? 0 : Math.floor(parseTime(owner.time) / 1000)
+import { identityOf, type Owner, type Owners, secondsOf } from './managed-fields.js'
 
 /** Changes `owners`. Source of the rule: apimachinery, pkg/util/managedfields/internal/capmanagers.go. */
 export const capOwners = (owners: Owners): void => {

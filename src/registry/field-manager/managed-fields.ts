@@ -118,7 +118,7 @@ export const writeManagedFields = (owners: Owners): ManagedFieldsEntry[] | undef
   return [...owners.values()].sort(compareOwners).map(writeEntry)
 }
 
-const secondsOf = (owner: Owner): number =>
+export const secondsOf = (owner: Owner): number =>
   owner.time === undefined || owner.time === null ? 0 : Math.floor(parseTime(owner.time) / 1000)
 
 const order = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1)
