@@ -26,20 +26,25 @@ const namesOfTypes = Object.keys(patchTypes)
 const patchTypeOf = (request: FastifyRequest, { definition }: Target): PatchType => {
   const header = request.bodyType
   const type = (header.split(';')[0] ?? '').trim()
-  const found = Object.hasOwn(patchTypes, type) ? patchTypes[type] : undefined
+  const typeCalled = (name: string) =>
+    Object.hasOwn(patchTypes, name) ? patchTypes[name] : undefined
+  const found = typeCalled(type)
   if (definition.isCustom) {
     const accepted = namesOfTypes.filter((name) => patchTypes[name] !== 'strategic')
     if (found === undefined || found === 'strategic') throw unsupportedMediaType(accepted)
     return found
   }
-  if (found === undefined)
+  if (found !== undefined) return found
+  // go-restful takes a list of types when it knows one of them.
+  const listed = header.split(',').map((one) => (one.split(';')[0] ?? '').trim())
+  if (!listed.some((name) => typeCalled(name) !== undefined))
     throw failure({
       code: 415,
       reason: 'UnsupportedMediaType',
       message: '415: Unsupported Media Type',
       details: {},
     })
-  return found
+  throw unsupportedMediaType(namesOfTypes)
 }
 
 const changeOf = (call: PatchCall, owners: ViewOwners | undefined) => {

@@ -17,18 +17,20 @@ export interface UpdateHooks {
   readonly mayBumpGeneration: boolean
 }
 
+/** The version that an object names, 0 for none. Throws upstream's 500 for what no version can be. */
+export const resourceVersionOf = ({ metadata }: KubeObject): number => {
+  const text = metadata.resourceVersion ?? ''
+  const given = parseResourceVersion(text)
+  if (given === undefined) throw failure({ code: 500, message: parseUintMessage(text) })
+  return given
+}
+
 /** 409 unless the object names the stored version, or none where the kind allows that. */
 export const checkResourceVersion = (
   next: KubeObject,
   { definition, name, current }: { definition: ResourceDefinition; name: string; current: string },
 ): void => {
-  const text = next.metadata.resourceVersion ?? ''
-  const given = parseResourceVersion(text)
-  if (given === undefined)
-    throw failure({
-      code: 500,
-      message: parseUintMessage(text),
-    })
+  const given = resourceVersionOf(next)
   if (given === 0) {
     if (definition.strategy.allowUnconditionalUpdate ?? true) return
     throw invalid({ group: definition.gvr.group, kind: definition.gvr.resource }, name, [

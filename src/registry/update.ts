@@ -6,7 +6,12 @@ import { notFound } from '#api/errors.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
 import { type StoredObject, WriteConflict } from '#cacher/object-storage.js'
-import { beforeUpdate, checkResourceVersion, keepAllButStatus } from './before-update.js'
+import {
+  beforeUpdate,
+  checkResourceVersion,
+  keepAllButStatus,
+  resourceVersionOf,
+} from './before-update.js'
 import { createOnce } from './create.js'
 import { keepManagedFieldsTimes } from './field-manager/times.js'
 import {
@@ -141,8 +146,9 @@ const createInstead = async (attempt: Attempt): Promise<Updated> => {
     throw notFound(definition.gvr, name)
   checkStored(attempt, undefined)
   const next = await change(undefined)
+  resourceVersionOf(next)
   wipeSystemFields(next.metadata)
-  // A version of what does not exist says nothing (apiserver, store.go Update); a create refuses it.
+  // A version of what does not exist has to be one and says nothing (apiserver, store.go Update); a create refuses it.
   delete next.metadata.resourceVersion
   matchNamespace(next.metadata, definition.namespaced ? (ctx.namespace ?? '') : '')
   dedupOwnerReferences(next.metadata, ctx)

@@ -271,10 +271,11 @@ t.test('conflicts name each field and how its owner wrote it; force takes', asyn
   })
 })
 
+const services = world('', 'v1', 'Service')
+
 t.test(
   'lists: entries by key with defaults, sets by value, atomic ones as a whole, in the order of who applies',
   async (t) => {
-    const services = world('', 'v1', 'Service')
     const service = (ports: JsonObject[], spec: JsonObject = {}): JsonObject => ({
       apiVersion: 'v1',
       kind: 'Service',
@@ -327,9 +328,25 @@ t.test('what does not fit the type is a 500 in the words of the merge library', 
       `500 failed to create typed patch object (/a; /v1, Kind=ConfigMap): ${problem}`,
     )
   }
-  t.equal(
-    refusal(() => maps.apply(undefined, {})),
-    '400 invalid object type: /, Kind=',
+  for (const patch of [{}, { ...map({}), apiVersion: 'a/b/c' }])
+    t.equal(
+      refusal(() => maps.apply(undefined, patch)),
+      '400 invalid object type: /, Kind=',
+    )
+  const service = (port: JsonObject): JsonObject => ({
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 's' },
+    spec: { ports: [port] },
+  })
+  t.match(
+    refusal(() => services.apply(undefined, service({ port: { a: 'b' } }))),
+    '.spec.ports[port=a="b",protocol="TCP"].port: expected numeric',
+  )
+  // An int-or-string may be anything here; the decoder refuses it.
+  t.match(
+    refusal(() => services.apply(undefined, service({ port: 1, targetPort: {} }))),
+    'json: cannot unmarshal object into Go struct field ServicePort.spec.ports.targetPort',
   )
   t.equal(
     refusal(() => maps.apply(undefined, map({}, { managedFields: [] }))),

@@ -65,6 +65,20 @@ t.test('a change of type gives and takes addresses and ports', async (t) => {
   t.ok(nodePort.body.spec.ports[0].nodePort >= 30_000)
   const back = await change({ type: 'ClusterIP' })
   t.notOk(back.body.spec.ports[0].nodePort)
+  await change({
+    type: 'NodePort',
+    ports: [
+      { name: 'a', port: 1 },
+      { name: 'b', port: 2 },
+    ],
+  })
+  const fewer = await api.replace(
+    'v1/services',
+    's',
+    ({ spec }) => Object.assign(spec, { type: 'ClusterIP', ports: spec.ports.slice(0, 1) }),
+    { namespace: 'a' },
+  )
+  t.match(fewer, { code: 200, body: { spec: { ports: [{ nodePort: undefined }] } } })
   const named = await change({ type: 'ExternalName', externalName: 'a.example' })
   t.notHas(named.body.spec, { clusterIP: /./ })
   t.same(await addresses(), [])

@@ -102,6 +102,18 @@ t.test('media types that nobody knows are 415 and 406', async (t) => {
     t.equal((await api.get(configMaps, { headers: { accept } })).code, 406, accept)
   const wrongPatch = await api.send('PATCH', `${configMaps}/a`, { raw: '{}' })
   t.equal(wrongPatch.code, 415)
+  for (const [type, message] of [
+    ['text/plain', '415: Unsupported Media Type'],
+    [
+      'application/merge-patch+json,text/plain',
+      'the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, application/apply-patch+yaml',
+    ],
+  ] as const)
+    t.equal(
+      (await api.send('PATCH', `${configMaps}/a`, { raw: '{}', type })).body.message,
+      message,
+      type,
+    )
 })
 
 t.test('bodies that are no objects, and texts that are no JSON', async (t) => {
@@ -139,6 +151,33 @@ t.test('paths of the wrong scope and unregistered kinds, as recorded', async (t)
     await message('POST', configMaps, { apiVersion: 'v2', kind: 'Foo' }),
     'Foo in version "v2" cannot be handled as a ConfigMap: no kind "Foo" is registered for version "v2" in scheme "pkg/runtime/scheme.go:111"',
   )
+})
+
+t.test('a version that cannot be one is refused, also for what does not exist', async (t) => {
+  const api = await start(t)
+  for (const path of [
+    '/apis/coordination.k8s.io/v1/namespaces/x/leases/a',
+    '/api/v1/namespaces/x/services/a',
+  ])
+    t.match(
+      (await api.send('PUT', path, { body: { metadata: { name: 'a', resourceVersion: 'x' } } }))
+        .body,
+      { code: 500, message: 'strconv.ParseUint: parsing "x": invalid syntax' },
+      path,
+    )
+})
+
+t.test('a status cannot say that its pod is being deleted', async (t) => {
+  const api = await start(t)
+  const pods = '/api/v1/namespaces/x/pods'
+  const spec = { containers: [{ name: 'c', image: 'i' }] }
+  await api.send('POST', pods, { body: { metadata: { name: 'a' }, spec } })
+  const { code, body } = await api.send('PATCH', `${pods}/a/status`, {
+    body: { metadata: { deletionTimestamp: '2020-01-01T00:00:00Z' }, status: { message: 'm' } },
+    type: 'application/merge-patch+json',
+  })
+  t.equal(code, 200)
+  t.match(body, { metadata: { deletionTimestamp: undefined }, status: { message: 'm' } })
 })
 
 t.test('a patch that spoils an object shows it with its keys in the order of Go', async (t) => {

@@ -68,7 +68,7 @@ const validateSpec = ({ spec }: KubeObject): FieldError[] => {
   const request = parseCertificateRequest(spec.request ?? '')
   const seconds: number | undefined = spec.expirationSeconds
   return [
-    ...('error' in request ? [invalid('spec.request', spec.request ?? '', request.error)] : []),
+    ...('error' in request ? [invalid('spec.request', spec.request ?? null, request.error)] : []),
     ...usageErrors(spec.usages ?? []),
     ...(spec.signerName === legacySigner
       ? [

@@ -6,7 +6,6 @@ import {
   needsHealthCheck,
   needsInternalTrafficPolicy,
   needsNodePort,
-  type ServicePort,
   type ServiceSpec,
   sameClusterIps,
   sameList,
@@ -94,16 +93,16 @@ const dropClusterIps = (next: ServiceSpec, previous: ServiceSpec): void => {
   if (next.ipFamilyPolicy === previous.ipFamilyPolicy) delete next.ipFamilyPolicy
 }
 
-const sameNodePorts = (a: ServicePort[] = [], b: ServicePort[] = []): boolean => {
-  const of = (ports: ServicePort[]) =>
-    [...new Set(ports.map((p) => p.nodePort ?? 0).filter((p) => p !== 0))].sort()
-  return sameList(of(a), of(b))
+/** Ports may come and go, as long as none of them asks for a node port that was not there. */
+const hasNewNodePorts = (next: ServiceSpec, previous: ServiceSpec): boolean => {
+  const had = nodePortsOf(previous)
+  return [...nodePortsOf(next)].some((port) => !had.has(port))
 }
 
 /** A change of type takes along what only the old type had, unless the client set it anew. */
 export const dropTypeDependent = (next: ServiceSpec, previous: ServiceSpec): void => {
   dropClusterIps(next, previous)
-  if (needsNodePort(previous) && !needsNodePort(next) && sameNodePorts(next.ports, previous.ports))
+  if (needsNodePort(previous) && !needsNodePort(next) && !hasNewNodePorts(next, previous))
     for (const port of next.ports ?? []) delete port.nodePort
   const dropUnchanged = (
     needed: (spec: ServiceSpec) => boolean,

@@ -20,6 +20,8 @@ const keepObservedGenerations = (next: KubeObject, previous: KubeObject): void =
 const prepareForUpdate = (next: KubeObject, previous: KubeObject): void => {
   next.spec = previous.spec
   next.status ??= {}
+  // What takes a pod away is a delete; beforeUpdate puts back the time that one has set.
+  delete next.metadata.deletionTimestamp
   const { ownerReferences } = previous.metadata
   if (ownerReferences === undefined) delete next.metadata.ownerReferences
   else next.metadata.ownerReferences = ownerReferences

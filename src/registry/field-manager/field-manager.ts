@@ -241,7 +241,9 @@ const describe = (object: JsonObject, { gvk }: ResourceDefinition): string => {
 
 const printKind = (patch: JsonObject): string => {
   const apiVersion = typeof patch.apiVersion === 'string' ? patch.apiVersion : ''
-  const gv = parseGroupVersion(apiVersion) ?? { group: '', version: '' }
+  const gv = parseGroupVersion(apiVersion)
+  // An apiVersion that cannot be read takes the kind along.
+  if (gv === undefined) return '/, Kind='
   return `${gv.group}/${gv.version}, Kind=${typeof patch.kind === 'string' ? patch.kind : ''}`
 }
 

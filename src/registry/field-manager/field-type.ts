@@ -93,7 +93,8 @@ type Resolve = (name: string) => FieldType
 const byName = new Map<string, FieldType>()
 const special: Readonly<Record<string, FieldType>> = {
   'io.k8s.apimachinery.pkg.api.resource.Quantity': { scalar: 'untyped' },
-  'io.k8s.apimachinery.pkg.util.intstr.IntOrString': { scalar: 'untyped' },
+  // A choice of two types is any value to the merge; the decoder refuses the others.
+  'io.k8s.apimachinery.pkg.util.intstr.IntOrString': deducedType,
   'io.k8s.apimachinery.pkg.runtime.RawExtension': untypedAtomic,
 }
 

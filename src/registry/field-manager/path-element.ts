@@ -2,6 +2,7 @@
  * Path elements in their FieldsV1 text: `f:replicas`, `k:{"name":"web"}`, `v:"x"`, `i:0`. The text is canonical (keys
  * sorted, no spaces, Go's escapes), so that equal elements are equal strings.
  */
+import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { limits } from '#limits'
 
@@ -127,6 +128,15 @@ const compareScalars = (a: JsonValue, b: JsonValue): number => {
 /** `.spec.containers[name="web"].image`: the form of conflicts. */
 export const printPath = (path: readonly string[]): string => path.map(printElement).join('')
 
+/** Maps have no brackets of their own (structured-merge-diff, value.ToString). */
+const printValue = (value: JsonValue): string => {
+  if (Array.isArray(value)) return `[${value.map(printValue).join(',')}]`
+  if (!isJsonObject(value)) return JSON.stringify(value)
+  return Object.entries(value)
+    .map(([key, inner]) => `${key}=${printValue(inner)}`)
+    .join('')
+}
+
 export const printElement = (element: string): string => {
   const rest = element.slice(2)
   switch (element[0]) {
@@ -134,10 +144,10 @@ export const printElement = (element: string): string => {
       return `.${rest}`
     case 'k': {
       const fields = Object.entries(JSON.parse(rest) as JsonObject)
-      return `[${fields.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(',')}]`
+      return `[${fields.map(([name, value]) => `${name}=${printValue(value)}`).join(',')}]`
     }
     case 'v':
-      return `[=${JSON.stringify(JSON.parse(rest))}]`
+      return `[=${printValue(JSON.parse(rest))}]`
     default:
       return `[${rest}]`
   }
