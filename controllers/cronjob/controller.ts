@@ -1,7 +1,7 @@
 /** Starts Jobs by the clock; upstream's cronjob-controller. */
 import { formatTime, parseTime } from '#api/clock.js'
 import { jsonEqual } from '#api/json-object.js'
-import type { JsonValue, KubeObject, ObjectMeta } from '#api/object.js'
+import type { KubeObject, ObjectMeta } from '#api/object.js'
 import { isAlreadyExists, isNamespaceTerminating, messageOf } from '#client/errors.js'
 import { resources } from '#client/resources.js'
 import {
@@ -238,7 +238,7 @@ class CronSync {
   async #writeStatus(): Promise<void> {
     const { active, ...rest } = this.#status
     const status = { ...(active && active.length > 0 ? { active } : {}), ...rest }
-    if (jsonEqual((this.#cron.status ?? {}) as JsonValue, status as unknown as JsonValue)) return
+    if (jsonEqual(this.#cron.status ?? {}, status)) return
     const { client, informers } = this.#context
     informers
       .for<CronJob>(resources.cronJobs)

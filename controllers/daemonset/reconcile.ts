@@ -1,7 +1,7 @@
 /** A DaemonSet and the nodes → where Pods are missing, where they have to go, and what the status says. Pure. */
 import { jsonEqual } from '#api/json-object.js'
 import type { LabelSelector } from '#api/label-selector.js'
-import type { JsonValue, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
 import { podWantsNode } from '#client/node-affinity.js'
 import {
   type Condition,
@@ -264,6 +264,6 @@ export const daemonStatus = (
     observedGeneration: set.metadata.generation ?? 0,
     ...(set.status?.conditions ? { conditions: set.status.conditions } : {}),
   }
-  const same = jsonEqual((set.status ?? {}) as JsonValue, status as unknown as JsonValue)
+  const same = jsonEqual(set.status ?? {}, status)
   return same ? undefined : status
 }

@@ -1,6 +1,5 @@
 /** Rolls Deployments out over ReplicaSets; upstream's deployment-controller. One small step a sync, then the watch. */
 import { jsonEqual } from '#api/json-object.js'
-import type { JsonValue } from '#api/object.js'
 import { isAlreadyExists, isNamespaceTerminating, messageOf } from '#client/errors.js'
 import type { EventRecorder } from '#client/event-recorder.js'
 import { isPodTerminal, type Pod } from '#client/pod.js'
@@ -161,8 +160,7 @@ const writeStatus = async (sync: Sync, newSet: OwnedSet | undefined, note: Note)
   const status = deploymentStatus(deployment, newSet, sets, { now: context.clock.now(), note })
   const { terminatingReplicas = 0, ...rest } = deployment.status ?? {}
   const before = { ...rest, terminatingReplicas }
-  if (!jsonEqual(before as unknown as JsonValue, status as unknown as JsonValue))
-    await updateStatus(sync, status)
+  if (!jsonEqual(before, status)) await updateStatus(sync, status)
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Types and small facts of Deployments and their ReplicaSets. */
 import { jsonEqual } from '#api/json-object.js'
 import type { LabelSelector } from '#api/label-selector.js'
-import type { JsonValue, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
 import type { Condition } from '#client/pod.js'
 import type { PodTemplate } from '../pods/pod-control.js'
 import { scaled } from '../pods/scaled.js'
@@ -70,7 +70,7 @@ const withoutHash = (template: PodTemplate): unknown => {
 
 /** Whether two templates make the same Pods; our own label aside. */
 export const isSameTemplate = (a: PodTemplate, b: PodTemplate): boolean =>
-  jsonEqual(withoutHash(a) as JsonValue, withoutHash(b) as JsonValue)
+  jsonEqual(withoutHash(a), withoutHash(b))
 
 const byAge = (a: KubeObject, b: KubeObject): number =>
   (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '') ||

@@ -1,7 +1,7 @@
 /** Keeps the status of PodDisruptionBudgets, which the eviction subresource decides by; upstream's disruption-controller. */
 import { jsonEqual } from '#api/json-object.js'
 import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
-import type { JsonValue, KubeObject, OwnerReference } from '#api/object.js'
+import type { KubeObject, OwnerReference } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import { discover } from '#client/discovery.js'
 import { isNotFound, messageOf } from '#client/errors.js'
@@ -107,7 +107,7 @@ const write = async (
 ): Promise<void> => {
   const { observedGeneration = 0, ...before } = budget.status ?? {}
   const same = { ...before, observedGeneration }
-  if (jsonEqual(same as unknown as JsonValue, status as unknown as JsonValue)) return
+  if (jsonEqual(same, status)) return
   informers
     .for<PodDisruptionBudget>(resources.podDisruptionBudgets)
     .observe(

@@ -1,6 +1,5 @@
 /** Keeps the Endpoints object of every Service with a selector; upstream's endpoints-controller. */
 import { jsonEqual } from '#api/json-object.js'
-import type { JsonValue } from '#api/object.js'
 import { isNamespaceTerminating, isNotFound } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
@@ -19,8 +18,6 @@ import {
   managedByLabel,
   reconcileSubsets,
 } from './reconcile.js'
-
-const same = (a: unknown, b: unknown): boolean => jsonEqual(a as JsonValue, b as JsonValue)
 
 const writeEndpoints = async (
   { client, informers }: ControllerContext,
@@ -46,9 +43,9 @@ const writeEndpoints = async (
     return
   }
   if (
-    same(current.subsets ?? [], subsets) &&
-    same(current.metadata.labels ?? {}, labels) &&
-    same(
+    jsonEqual(current.subsets ?? [], subsets) &&
+    jsonEqual(current.metadata.labels ?? {}, labels) &&
+    jsonEqual(
       withTriggerTime(current.metadata.annotations, undefined),
       withTriggerTime(annotations, undefined),
     )

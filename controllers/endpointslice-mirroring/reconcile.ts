@@ -4,7 +4,7 @@
  */
 import { isIP } from 'node:net'
 import { jsonEqual } from '#api/json-object.js'
-import type { JsonValue, KubeObject, ObjectMeta } from '#api/object.js'
+import type { KubeObject, ObjectMeta } from '#api/object.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import type { EndpointSubset, Endpoints } from '../endpoints/reconcile.js'
@@ -126,8 +126,6 @@ const groupsOf = (
   return { groups, invalid, skipped }
 }
 
-const same = (a: unknown, b: unknown): boolean => jsonEqual(a as JsonValue, b as JsonValue)
-
 export const planMirror = (endpoints: Endpoints, slices: readonly MirroredSlice[]): MirrorPlan => {
   const { groups, invalid, skipped } = groupsOf(endpoints)
   const plan: MirrorPlan = { create: [], update: [], delete: [], invalid, skipped }
@@ -147,9 +145,9 @@ export const planMirror = (endpoints: Endpoints, slices: readonly MirroredSlice[
       continue
     }
     const isRight =
-      same(slice.endpoints ?? [], group.endpoints) &&
-      same(slice.metadata.labels ?? {}, metadata.labels) &&
-      same(slice.metadata.annotations ?? {}, metadata.annotations)
+      jsonEqual(slice.endpoints ?? [], group.endpoints) &&
+      jsonEqual(slice.metadata.labels ?? {}, metadata.labels) &&
+      jsonEqual(slice.metadata.annotations ?? {}, metadata.annotations)
     if (isRight) continue
     const { name, uid, resourceVersion } = slice.metadata
     plan.update.push({

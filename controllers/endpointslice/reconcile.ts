@@ -3,7 +3,7 @@
  * untouched, what changed is changed where it is, new endpoints fill up slices that have room.
  */
 import { jsonEqual } from '#api/json-object.js'
-import type { JsonValue, KubeObject, ObjectMeta } from '#api/object.js'
+import type { KubeObject, ObjectMeta } from '#api/object.js'
 import type { Pod } from '#client/pod.js'
 import { limits } from '#limits'
 import {
@@ -56,7 +56,6 @@ interface Group {
   endpoints: Map<string, Endpoint>
 }
 
-const same = (a: unknown, b: unknown): boolean => jsonEqual(a as JsonValue, b as JsonValue)
 const endpointKey = (e: Endpoint): string =>
   e.targetRef === undefined ? e.addresses.join(',') : `${e.targetRef.uid ?? e.targetRef.name}`
 const groupKey = (addressType: string, ports: readonly EndpointPort[] | null): string =>
@@ -161,7 +160,7 @@ const reconcileGroup = (
     if (endpoints.length === 0) actions.delete.push(slice)
     else {
       const metadata = withMeta(slice, service)
-      if (!same(slice.endpoints ?? [], endpoints) || !same(slice.metadata, metadata))
+      if (!jsonEqual(slice.endpoints ?? [], endpoints) || !jsonEqual(slice.metadata, metadata))
         actions.update.push({ ...slice, metadata, endpoints })
     }
   }
@@ -186,7 +185,7 @@ const keepPlaceholder = (
   actions.delete.splice(actions.delete.indexOf(reused), 1)
   const metadata = withMeta(reused, service)
   const isPlaceholder = (reused.endpoints ?? []).length === 0 && (reused.ports ?? []).length === 0
-  if (!isPlaceholder || !same(reused.metadata, metadata))
+  if (!isPlaceholder || !jsonEqual(reused.metadata, metadata))
     actions.update.push({ ...reused, metadata, endpoints: [], ports: [] })
 }
 

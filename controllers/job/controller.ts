@@ -1,7 +1,6 @@
 /** Runs Jobs to their end; upstream's job-controller. */
 import { jsonEqual } from '#api/json-object.js'
 import { matchesSelector } from '#api/label-selector.js'
-import type { JsonValue } from '#api/object.js'
 import { isNotFound } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
@@ -122,7 +121,7 @@ class JobSync {
   }
 
   async #write(status: JobStatus): Promise<void> {
-    if (jsonEqual((this.#job.status ?? {}) as JsonValue, status as unknown as JsonValue)) return
+    if (jsonEqual(this.#job.status ?? {}, status)) return
     const { client, informers } = this.#context
     const next = await client.update(
       resources.jobs,

@@ -1,7 +1,7 @@
 /** Sizes workloads by metrics of their Pods, of other objects and from outside; upstream's horizontal-pod-autoscaler-controller. */
 import { formatTime } from '#api/clock.js'
 import { jsonEqual } from '#api/json-object.js'
-import type { JsonValue, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
 import { type DiscoveredResource, discover } from '#client/discovery.js'
 import { isConflict, messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
@@ -268,7 +268,7 @@ class Autoscaler {
           }),
       conditions: [...known.values()],
     }
-    if (jsonEqual((hpa.status ?? {}) as JsonValue, status as unknown as JsonValue)) return
+    if (jsonEqual(hpa.status ?? {}, status)) return
     informers
       .for<HorizontalPodAutoscaler>(resources.horizontalPodAutoscalers)
       .observe(

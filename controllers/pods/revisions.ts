@@ -1,7 +1,7 @@
 /** ControllerRevisions: the templates that a StatefulSet or DaemonSet has had, in order. */
 import { jsonEqual } from '#api/json-object.js'
 import type { LabelSelector } from '#api/label-selector.js'
-import type { JsonValue, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
 import { isAlreadyExists } from '#client/errors.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import { type ControllerContext, controllerRefOf } from '../controller.js'
@@ -37,7 +37,7 @@ export const templateOf = (revision: ControllerRevision): PodTemplate => {
 }
 
 const isSameData = (a: ControllerRevision['data'], b: ControllerRevision['data']): boolean =>
-  jsonEqual(a as unknown as JsonValue, b as unknown as JsonValue)
+  jsonEqual(a, b)
 
 const byRevision = (a: ControllerRevision, b: ControllerRevision): number =>
   a.revision - b.revision ||

@@ -2,7 +2,7 @@
 import { formatTime } from '#api/clock.js'
 import { jsonEqual } from '#api/json-object.js'
 import { matchesLabels } from '#api/label-selector.js'
-import type { JsonValue, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
 import { type Condition, isPodActive, isPodReady, isPodTerminal, type Pod } from '#client/pod.js'
 import { limits } from '#limits'
 import { isPodAvailable } from '../pods/availability.js'
@@ -103,5 +103,5 @@ export const replicaStatus = (
 const isSameStatus = (a: ReplicaSetStatus | undefined, b: ReplicaSetStatus): boolean => {
   const plain = (s: ReplicaSetStatus | undefined) =>
     ({ ...counted({ ...s, conditions: 0 } as never), conditions: s?.conditions ?? [] }) as unknown
-  return a !== undefined && jsonEqual(plain(a) as JsonValue, plain(b) as JsonValue)
+  return a !== undefined && jsonEqual(plain(a), plain(b))
 }

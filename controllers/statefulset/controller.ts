@@ -1,6 +1,6 @@
 /** Keeps StatefulSets; upstream's statefulset-controller. */
 import { jsonEqual } from '#api/json-object.js'
-import type { JsonValue, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
 import {
   isAlreadyExists,
   isConflict,
@@ -250,7 +250,7 @@ const syncSet = async (
   const failed = await performAll(sync, planStatefulSet(observe()))
   const after = observe()
   const status = statefulSetStatus(after, collisionCount)
-  if (!jsonEqual({ collisionCount: 0, ...set.status } as unknown as JsonValue, status as JsonValue))
+  if (!jsonEqual({ collisionCount: 0, ...set.status }, status))
     await writeStatus(context, set, status)
   if (failed !== undefined) throw failed
   const used = new Set([updateRevision, after.currentRevision, ...after.pods.map(revisionOfPod)])

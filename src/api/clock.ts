@@ -23,3 +23,9 @@ export const formatMicroTime = (epochMs: number): string =>
 
 /** Milliseconds since the epoch; NaN for what is no RFC 3339 time. */
 export const parseTime = (text: string): number => Date.parse(text)
+
+/** Days of a month, 1 to 12, in the calendar that Go's time package has for all years. */
+export const daysIn = (year: number, month: number): number =>
+  [31, (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0 ? 29 : 28, 31, 30, 31, 30][
+    month - 1
+  ] ?? (month === 7 || month === 8 || month === 10 || month === 12 ? 31 : 30)

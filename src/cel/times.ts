@@ -1,4 +1,6 @@
 /** Timestamps and durations as text, in Go's forms, and the bounds of their arithmetic (cel-go, common/types/overflow.go). */
+
+import { daysIn } from '#api/clock.js'
 import { CelError, Duration, Timestamp } from './values.js'
 
 const nanosPerSecond = 1_000_000_000n
@@ -23,9 +25,6 @@ export const durationOf = (nanos: bigint): Duration => {
 
 const rfc3339 =
   /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))$/
-
-const daysIn = (year: number, month: number): number =>
-  new Date(Date.UTC(year, month, 0)).getUTCDate()
 
 /** Undefined for what Go's time.Parse(RFC3339) does not take. */
 export const parseTimestamp = (text: string): Timestamp | undefined => {

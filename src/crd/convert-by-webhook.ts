@@ -77,7 +77,7 @@ const restoreMetadata = (given: KubeObject, converted: KubeObject): ObjectMeta =
           `metadata.${field}[${key}] must be a string, but is ${value === null ? '<nil>' : goTypeOf(value)} in converted object`,
         )
     const map = wanted as Record<string, string>
-    if (!jsonEqual(map as JsonValue, (metadata[field] ?? {}) as JsonValue)) {
+    if (!jsonEqual(map, metadata[field] ?? {})) {
       const errors =
         field === 'labels'
           ? validateLabels(map, 'metadata.labels')

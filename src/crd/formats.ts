@@ -3,12 +3,8 @@
  * Source of the list: apiextensions' supported formats and kube-openapi's strfmt.
  */
 import { isIPv4, isIPv6 } from 'node:net'
+import { daysIn } from '#api/clock.js'
 import { parseUrl } from '#api/go-url.js'
-
-const daysIn = (year: number, month: number): number =>
-  [31, (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0 ? 29 : 28, 31, 30, 31, 30][
-    month - 1
-  ] ?? (month === 7 || month === 8 || month === 10 || month === 12 ? 31 : 30)
 
 const isDate = (text: string): boolean => {
   const m = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text)

@@ -4,7 +4,6 @@
  */
 import { child, type FieldError, forbidden, index, invalid, required } from '#api/field-error.js'
 import { getOwn, jsonEqual } from '#api/json-object.js'
-import type { JsonValue } from '#api/object.js'
 import { compilePattern } from '#cel/patterns.js'
 import type { StructuralSchema } from './structural-schema.js'
 
@@ -127,8 +126,7 @@ const resourceFieldErrors = (s: StructuralSchema, level: Level, path: string): F
 
 /** The form in which an int-or-string may spell out its types. */
 const spellsIntOrString = (branches: readonly StructuralSchema[] | undefined): boolean =>
-  branches !== undefined &&
-  jsonEqual(branches as JsonValue, [{ type: 'integer' }, { type: 'string' }])
+  branches !== undefined && jsonEqual(branches, [{ type: 'integer' }, { type: 'string' }])
 
 /** Words that restrict values: a pattern, and the branches of combinations. */
 const valueWords = (s: StructuralSchema, path: string, skipsAnyOf = false): FieldError[] => {

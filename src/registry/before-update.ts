@@ -2,7 +2,7 @@
 import { conflict, failure, invalid, modifiedMessage } from '#api/errors.js'
 import { invalid as invalidField } from '#api/field-error.js'
 import { jsonEqual } from '#api/json-object.js'
-import type { JsonValue, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
 import { forgetEmptyLists } from './decode.js'
 import { matchNamespace } from './object-meta.js'
 import type { RequestContext, ResourceDefinition, Strategy } from './resource-definition.js'
@@ -41,8 +41,7 @@ export const checkResourceVersion = (
 }
 
 /** Semantic equality for generations: what is absent equals what is empty. */
-const sameSpec = (a: unknown, b: unknown): boolean =>
-  jsonEqual((a ?? {}) as JsonValue, (b ?? {}) as JsonValue)
+const sameSpec = (a: unknown, b: unknown): boolean => jsonEqual(a ?? {}, b ?? {})
 
 const movesGeneration = (
   next: KubeObject,

@@ -22,7 +22,7 @@ import {
   type NameRule,
   pathSegmentName,
 } from '#api/names.js'
-import type { JsonValue, ManagedFieldsEntry, ObjectMeta, OwnerReference } from '#api/object.js'
+import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from '#api/object.js'
 import { limits } from '#limits'
 import type { MetadataRevalidation, ResourceDefinition } from './resource-definition.js'
 import { validateFieldManager } from './validate-options.js'
@@ -192,7 +192,7 @@ const validateFinalizerNames = (meta: ObjectMeta, definition: ResourceDefinition
 }
 
 const changed = (path: string, next: unknown, previous: unknown): FieldError[] =>
-  next === previous || jsonEqual((next ?? null) as JsonValue, (previous ?? null) as JsonValue)
+  next === previous || jsonEqual(next ?? null, previous ?? null)
     ? []
     : [invalid(path, next ?? null, immutable)]
 

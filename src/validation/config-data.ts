@@ -2,7 +2,7 @@
 import { type FieldError, forbidden, index, invalid, required, tooLong } from '#api/field-error.js'
 import { JsonSyntaxError, parse } from '#api/json.js'
 import { jsonEqual } from '#api/json-object.js'
-import type { JsonValue, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
 import { limits } from '#limits'
 import { validConfigKey } from './formats.js'
 
@@ -38,9 +38,7 @@ const immutableErrors = (
   fields: readonly string[],
 ): FieldError[] => {
   if (previous.immutable !== true) return []
-  const changed = fields.filter(
-    (field) => !jsonEqual((next[field] ?? {}) as JsonValue, (previous[field] ?? {}) as JsonValue),
-  )
+  const changed = fields.filter((field) => !jsonEqual(next[field] ?? {}, previous[field] ?? {}))
   return [...(next.immutable === true ? [] : ['immutable']), ...changed].map((field) =>
     forbidden(field, immutableMessage),
   )

@@ -171,7 +171,7 @@ t.test('an order that names every entry is the order of the result', async () =>
       const patched = patchPod(document, {
         spec: { '$setElementOrder/containers': order.map((n) => ({ name: n })) },
       })
-      return jsonEqual(names(patched) as JsonValue, order)
+      return jsonEqual(names(patched), order)
     }),
   )
 })

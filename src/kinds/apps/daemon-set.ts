@@ -1,5 +1,5 @@
 import { jsonEqual } from '#api/json-object.js'
-import type { JsonValue, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import {
   validateDaemonSet,
@@ -53,7 +53,7 @@ export default defineKind({
     prepareForUpdate: (next, previous, ctx) => {
       status.prepareForUpdate(next, previous, ctx)
       const before = Number(previous.metadata.annotations?.[templateGeneration] ?? 0)
-      const same = jsonEqual(next.spec.template as JsonValue, previous.spec.template as JsonValue)
+      const same = jsonEqual(next.spec.template, previous.spec.template)
       setTemplateGeneration(next, same ? before : before + 1)
     },
     validate: validateDaemonSet,

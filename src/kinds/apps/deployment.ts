@@ -1,5 +1,5 @@
 import { jsonEqual } from '#api/json-object.js'
-import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
+import type { JsonObject, KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import {
   validateDeployment,
@@ -29,8 +29,6 @@ const writeDefaults = ({ spec }: KubeObject): void => {
   spec.progressDeadlineSeconds ??= 600
 }
 
-const same = (a: unknown, b: unknown): boolean => jsonEqual(a as JsonValue, b as JsonValue)
-
 export default defineKind({
   group: 'apps',
   version: 'v1',
@@ -46,8 +44,8 @@ export default defineKind({
     ...ownStatus('io.k8s.api.apps.v1.DeploymentStatus'),
     // Annotations carry what older versions had in the spec.
     generation: (next, previous) =>
-      !same(next.spec, previous.spec) ||
-      !same(next.metadata.annotations ?? {}, previous.metadata.annotations ?? {}),
+      !jsonEqual(next.spec, previous.spec) ||
+      !jsonEqual(next.metadata.annotations ?? {}, previous.metadata.annotations ?? {}),
     validate: validateDeployment,
     validateUpdate: validateDeploymentUpdate,
     warningsOnCreate: (object) => [...nameWarnings(object), ...templateWarnings(object)],

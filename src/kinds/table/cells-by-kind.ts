@@ -6,12 +6,10 @@ import { formatGroupKind, type GroupKind } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
 import { horizontalPodAutoscalerCells } from './autoscaler-cells.js'
 import * as core from './core-cells.js'
-import { age, type Cells } from './format.js'
-import { groupCells } from './group-cells.js'
+import type { Cells } from './format.js'
+import { groupCells, nameAndAge } from './group-cells.js'
 import { podCells, podRowConditions } from './pod-cells.js'
 import * as workload from './workload-cells.js'
-
-const nameAndAge: Cells = (object, now) => [object.metadata.name, age(object, now)]
 
 const cellsByKind: Readonly<Record<string, Cells>> = {
   Pod: podCells,

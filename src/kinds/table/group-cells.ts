@@ -6,7 +6,7 @@ import { humanDuration } from '#registry/human-duration.js'
 import { loadBalancerAddresses } from './core-cells.js'
 import { age, type Cells, listWithMore, showLabelSelector } from './format.js'
 
-const nameAndAge: Cells = (object, now) => [object.metadata.name, age(object, now)]
+export const nameAndAge: Cells = (object, now) => [object.metadata.name, age(object, now)]
 
 /** Upstream counts every rule in `+ N more`, also those without a host. */
 const ingressHosts = (rules: { host?: string }[]): string => {

@@ -1,4 +1,5 @@
 /** Times as Go reads them: `2006-01-02T15:04:05Z07:00`, with exactly six digits of fraction for a MicroTime. */
+import { daysIn } from '#api/clock.js'
 
 const secondsLayout = '2006-01-02T15:04:05Z07:00'
 const microLayout = '2006-01-02T15:04:05.000000Z07:00'
@@ -7,9 +8,6 @@ const seconds = /^(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+
 /** Of a text that needs no change. */
 const secondsLength = '2006-01-02T15:04:05Z'.length
 const micro = /^(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)\.(\d{6})(Z|[+-]\d\d:\d\d)$/
-
-const daysIn = (year: number, month: number): number =>
-  new Date(Date.UTC(year, month, 0)).getUTCDate()
 
 const offsetMinutes = (zone: string): number =>
   zone === 'Z'

@@ -9,7 +9,7 @@ type ResourceList = Readonly<Record<string, string>>
 
 export const isPodLevel = (name: string): boolean =>
   name === 'cpu' || name === 'memory' || isHugePages(name)
-const isSidecar = (container: Fields): boolean => container.restartPolicy === 'Always'
+export const isSidecar = (container: Fields): boolean => container.restartPolicy === 'Always'
 
 export type Amounts = Map<string, Quantity>
 

@@ -3,6 +3,7 @@ import { child, type FieldError, forbidden, index, invalid } from '#api/field-er
 import type { Fields, KubeObject } from '#api/object.js'
 import { sameJson } from '../immutable.js'
 import { validPod } from './pod.js'
+import { isSidecar } from './pod-level-resources.js'
 import { podQos } from './pod-qos.js'
 
 const resizable = new Set(['cpu', 'memory'])
@@ -23,8 +24,6 @@ const withoutResizable = (container: Fields): Fields => {
     resources: { limits: keep(resources.limits), requests: keep(resources.requests) },
   }
 }
-
-const isSidecar = (container: Fields): boolean => container.restartPolicy === 'Always'
 
 const listErrors = (field: string, next: Fields[], previous: Fields[]): FieldError[] =>
   previous.flatMap((old, i) => {
