@@ -1,5 +1,6 @@
 /** /healthz, /livez and /readyz, whole and check by check. Upstream: pkg/server/healthz. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { HealthResults } from './health-results.js'
 import { sendNotFound } from './not-found.js'
 
 export interface HealthCheck {
@@ -17,6 +18,12 @@ export interface HealthChecks {
 /** Where a failed check is told in full. */
 export type Warn = (about: { check: string; endpoint?: string }, problem: string) => void
 
+/** Who learns what checks come to. */
+interface Told {
+  readonly warn: Warn
+  readonly results: HealthResults
+}
+
 const plain = (reply: FastifyReply, code: number, text: string): FastifyReply =>
   reply
     .code(code)
@@ -25,7 +32,7 @@ const plain = (reply: FastifyReply, code: number, text: string): FastifyReply =>
     .send(text)
 
 const answerAll =
-  (endpoint: string, checks: readonly HealthCheck[], warn: Warn) =>
+  (endpoint: string, checks: readonly HealthCheck[], { warn, results }: Told) =>
   async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const query = new URLSearchParams(request.raw.url?.split('?')[1] ?? '')
     const excluded = new Set(query.getAll('exclude'))
@@ -38,6 +45,7 @@ const answerAll =
       }
       // One after the other, as upstream's.
       const problem = await check()
+      results.observe(name, endpoint, problem === undefined ? 'success' : 'error')
       if (problem !== undefined) {
         failed = true
         warn({ check: name, endpoint }, problem)
@@ -54,7 +62,7 @@ const answerAll =
   }
 
 const answerOne =
-  ({ check, name }: HealthCheck, warn: Warn) =>
+  ({ check, name }: HealthCheck, { warn }: Told) =>
   async (_request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const problem = await check()
     if (problem === undefined)
@@ -63,12 +71,12 @@ const answerOne =
     return plain(reply, 500, `internal server error: ${problem}\n`)
   }
 
-export const installHealthz = (app: FastifyInstance, checks: HealthChecks, warn: Warn): void => {
+export const installHealthz = (app: FastifyInstance, checks: HealthChecks, told: Told): void => {
   for (const [endpoint, list] of Object.entries(checks) as [string, HealthCheck[]][]) {
-    const answers = new Map(list.map((one) => [one.name, answerOne(one, warn)]))
-    app.all(`/${endpoint}`, answerAll(endpoint, list, warn))
-    app.all(`/${endpoint}/:check`, (request, reply) => {
-      const answer = answers.get((request.params as { check: string }).check)
+    const answers = new Map(list.map((one) => [one.name, answerOne(one, told)]))
+    app.all(`/${endpoint}`, answerAll(endpoint, list, told))
+    app.all(`/${endpoint}/*`, (request, reply) => {
+      const answer = answers.get((request.params as { '*': string })['*'])
       return answer === undefined ? sendNotFound(reply) : answer(request, reply)
     })
   }

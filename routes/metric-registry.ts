@@ -1,5 +1,6 @@
 /** The metrics in prom-client's registry. Loaded when somebody scrapes, and prom-client with it. */
 import { collectDefaultMetrics, Registry } from 'prom-client'
+import type { HealthResults } from './health-results.js'
 import type { MetricSources } from './metrics.js'
 import { durationBuckets, type RequestMetrics } from './request-metrics.js'
 
@@ -79,6 +80,34 @@ export const makeRegistry = ({
     ]),
   ]
   // prom-client asks no more of a metric than this.
+  for (const one of all) registry.registerMetric(one as never)
+  return registry
+}
+
+/** Of /metrics/slis. */
+export const makeHealthRegistry = (health: HealthResults): Registry => {
+  const registry = new Registry()
+  const all = [
+    metric(
+      'kubernetes_healthcheck',
+      '[STABLE] This metric records the result of a single healthcheck.',
+      'gauge',
+      () =>
+        health.results.map(({ name, type, outcome }) => ({
+          labels: { name, type },
+          value: outcome === 'success' ? 1 : 0,
+        })),
+    ),
+    metric(
+      'kubernetes_healthchecks_total',
+      '[STABLE] This metric records the results of all healthcheck.',
+      'counter',
+      () =>
+        health.results.flatMap(({ name, type, totals }) =>
+          [...totals].map(([status, value]) => ({ labels: { name, status, type }, value })),
+        ),
+    ),
+  ]
   for (const one of all) registry.registerMetric(one as never)
   return registry
 }

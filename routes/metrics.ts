@@ -1,7 +1,13 @@
 /** /metrics in Prometheus' text form, written by prom-client. */
-import type { FastifyInstance } from 'fastify'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Registry } from 'prom-client'
+import type { HealthResults } from './health-results.js'
 import type { Labels, RequestMetrics } from './request-metrics.js'
+import { acceptsGzip } from './send-bytes.js'
+
+const compress = promisify(gzip)
 
 /** Of APIServices: which cannot be used now, and how often each ceased to be. */
 export interface ApiServiceFigures {
@@ -11,21 +17,56 @@ export interface ApiServiceFigures {
 
 export interface MetricSources {
   readonly requests: RequestMetrics
+  readonly health: HealthResults
   /** Requests that run now. */
   readonly inFlight: () => { reading: number; mutating: number }
   readonly build: Labels
   readonly apiServices: ApiServiceFigures
 }
 
+const startedAt = String(Math.round(performance.timeOrigin / 1000))
+
+/** Packed whatever its size, as promhttp does. */
+const sendRegistry = async (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  registry: Registry,
+): Promise<FastifyReply> => {
+  const text = await registry.metrics()
+  reply
+    .header('content-type', `${registry.contentType}; escaping=underscores`)
+    .header('process-start-time-unix', startedAt)
+  if (!acceptsGzip(request)) return reply.send(text)
+  return reply.header('content-encoding', 'gzip').send(await compress(text))
+}
+
+/** DELETE sets back what has been counted; every other method reads, as upstream's handlers do. */
 export const installMetrics = (app: FastifyInstance, sources: MetricSources): void => {
-  let registry: Promise<Registry> | undefined
-  const startedAt = String(Math.round(performance.timeOrigin / 1000))
-  app.all('/metrics', async (_request, reply) => {
-    registry ??= import('./metric-registry.js').then(({ makeRegistry }) => makeRegistry(sources))
-    const made = await registry
-    return reply
-      .header('content-type', `${made.contentType}; escaping=underscores`)
-      .header('process-start-time-unix', startedAt)
-      .send(await made.metrics())
-  })
+  const { requests, health } = sources
+  const lazily = <T>(make: () => Promise<T>): (() => Promise<T>) => {
+    let made: Promise<T> | undefined
+    return () => {
+      made ??= make()
+      return made
+    }
+  }
+  const load = () => import('./metric-registry.js')
+  const pages = [
+    {
+      url: '/metrics',
+      counted: requests,
+      registry: lazily(async () => (await load()).makeRegistry(sources)),
+    },
+    {
+      url: '/metrics/slis',
+      counted: health,
+      registry: lazily(async () => (await load()).makeHealthRegistry(health)),
+    },
+  ]
+  for (const { url, counted, registry } of pages)
+    app.all(url, async (request, reply) => {
+      if (request.method !== 'DELETE') return sendRegistry(request, reply, await registry())
+      counted.reset()
+      return reply.header('content-type', 'text/plain; charset=utf-8').send('metrics reset\n')
+    })
 }

@@ -109,6 +109,14 @@ export class RequestMetrics {
     this.#table = table
   }
 
+  /** Forgets what was counted. */
+  reset(): void {
+    this.totals.length = 0
+    this.durations.length = 0
+    this.#series.clear()
+    this.#known.clear()
+  }
+
   /** Counts a request when its answer is done. */
   count(info: RequestInfo, isDryRun: boolean, code: number, seconds: number): void {
     const { byCode, duration } = this.#find(info, isDryRun)

@@ -9,11 +9,14 @@ const fixed = [
   '/api',
   '/apis',
   '/apis/',
+  '/flagz',
   '/metrics',
+  '/metrics/slis',
   '/openapi/v2',
   '/openapi/v3',
   '/openapi/v3/',
   '/openid/v1/jwks',
+  '/statusz',
   '/version',
 ]
 

@@ -10,7 +10,7 @@ import type { ListBody } from './list-body.js'
 const compress = promisify(gzip)
 
 /** Upstream's own threshold and level: smaller answers cost more than they save. */
-const acceptsGzip = (request: FastifyRequest): boolean =>
+export const acceptsGzip = (request: FastifyRequest): boolean =>
   /(?:^|,)\s*gzip\s*(?:,|$)/.test(String(request.headers['accept-encoding'] ?? ''))
 
 /**

@@ -20,6 +20,7 @@ import { makeResourceTable, type ResourceTable } from '#registry/resource-table.
 import type { ApiDeps } from '#routes/api-deps.js'
 import { installBackup } from '#routes/backup.js'
 import { installDiscovery } from '#routes/discovery.js'
+import { HealthResults } from '#routes/health-results.js'
 import { installHealthz } from '#routes/healthz.js'
 import { installApi } from '#routes/installer.js'
 import { installMetrics } from '#routes/metrics.js'
@@ -30,6 +31,7 @@ import { RequestMetrics } from '#routes/request-metrics.js'
 import { installRoot } from '#routes/root.js'
 import { makeConnect } from '#routes/verbs/connect.js'
 import { installVersion, versionDocument } from '#routes/version.js'
+import { installZPages } from '#routes/z-pages.js'
 import { Aggregator } from '#src/aggregator/aggregator.js'
 import { CustomApiServices } from '#src/aggregator/custom-api-services.js'
 import { proxyAggregated } from '#src/aggregator/proxy.js'
@@ -53,6 +55,7 @@ import { makeListener } from './listener.js'
 import { OpenSockets } from './open-sockets.js'
 import type { ServerOptions } from './options.js'
 import { packageVersion } from './package-version.js'
+import { PostStartHooks } from './post-start-hooks.js'
 import { openRegistryStores, type RegistryStores } from './registry-stores.js'
 import { routeUpgrades } from './upgrades.js'
 
@@ -79,6 +82,7 @@ interface Parts {
   stores: RegistryStores
   openRequests: OpenRequests
   openSockets: OpenSockets
+  postStartHooks: PostStartHooks
   fieldManagerOf: (definition: ResourceDefinition) => FieldManager
   requests: RequestMetrics
   logger: Logger
@@ -111,6 +115,12 @@ const buildLabels = (): Record<string, string> => {
   }
 }
 
+const componentVersions = () => {
+  const { major, minor, gitVersion, goVersion } = versionDocument(buildInfo())
+  const binaryVersion = gitVersion.replace(/^v|\+.*$/g, '')
+  return { goVersion, binaryVersion, emulationVersion: `${major}.${minor}` }
+}
+
 /** One line a request, at -v=2: it costs a third of the throughput. */
 const logRequests = (app: FastifyInstance, logger: Logger): void => {
   app.addHook('onResponse', (request, reply, done) => {
@@ -129,6 +139,7 @@ const installRoutes = (parts: Parts, options: ServerOptions, clock: Clock): void
   const checks = healthChecks({
     stores,
     openRequests,
+    postStartHooks: parts.postStartHooks,
     clock,
     healthTimeoutMs: options.etcdHealthcheckTimeoutMs ?? limits.healthCheckTimeoutMs,
     readyTimeoutMs: options.etcdReadycheckTimeoutMs ?? limits.healthCheckTimeoutMs,
@@ -140,17 +151,23 @@ const installRoutes = (parts: Parts, options: ServerOptions, clock: Clock): void
     backends: aggregator.backends,
     upgradeOf,
   })
-  installHealthz(app, checks, (about, problem) => logger.warn(about, problem))
+  const health = new HealthResults()
+  installHealthz(app, checks, {
+    warn: (about, problem) => logger.warn(about, problem),
+    results: health,
+  })
   installRoot(app, table, checks)
   installBackup(app, () => stores.backupText())
   installMetrics(app, {
     requests,
+    health,
     inFlight: () => openRequests.running,
     build: buildLabels(),
     apiServices: aggregator,
   })
   refuseUnknown(app, table)
   installVersion(app, buildInfo())
+  installZPages(app, { startedAt: clock.now(), ...componentVersions(), flags: options.flags ?? {} })
   installDiscovery(app, table, aggregator)
   installOpenApi(app, {
     source: table,
@@ -207,12 +224,20 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
   const authorities = clientAuthorities(options, credentials.caPem)
   const requestHeader = requestHeaderOptions(options, credentials)
   const trust = { authorities, requestHeader }
+  const postStartHooks = new PostStartHooks()
   await ensureBootstrap(bootstrapDeps(options, stores, clock), trust)
+  postStartHooks.finish(
+    'start-system-namespaces-controller',
+    'rbac/bootstrap-roles',
+    'scheduling/bootstrap-system-priority-classes',
+    'priority-and-fairness-config-producer',
+  )
   const flows = await followFlowSchemas({
     storeOf: (resource) => stores.ofResource(resource),
     clock,
     log,
   })
+  postStartHooks.finish('priority-and-fairness-config-consumer')
   const app = makeListener({
     serving: credentials.serving,
     clientAuthorities: [...authorities, requestHeader.authority],
@@ -247,6 +272,7 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     clock,
     log,
   })
+  postStartHooks.finish('start-apiextensions-controllers', 'crd-informer-synced')
   const aggregator = new Aggregator({
     proxyClient: credentials.proxyClient,
     storeOf: (resource) => stores.ofResource(resource),
@@ -254,11 +280,13 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     log,
   })
   await aggregator.start()
+  postStartHooks.finish('apiservice-registration-controller')
   const configMaps = await followKeptConfigMaps(trust, {
     storeOf: (resource) => stores.ofResource(resource),
     clock,
     log,
   })
+  postStartHooks.finish('start-cluster-authentication-info-controller')
   const customApiServices = new CustomApiServices({
     table,
     services: aggregator,
@@ -266,6 +294,7 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     clock,
     log,
   })
+  postStartHooks.finish('kube-apiserver-autoregistration')
   const parts = {
     app,
     access,
@@ -275,6 +304,7 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     stores,
     openSockets: new OpenSockets(app.server),
     openRequests,
+    postStartHooks,
     fieldManagerOf,
     background: [configMaps, customApiServices, aggregator, customResources, flows],
     requests,
@@ -302,7 +332,7 @@ const shutDown = async (parts: Parts): Promise<void> => {
 
 export const createServer = async (options: ServerOptions = {}): Promise<Server> => {
   const parts = await assemble(options)
-  const { app, credentials, stores } = parts
+  const { app, credentials, stores, postStartHooks } = parts
   const bindAddress = bindAddressOf(options)
   try {
     await app.listen({ port: options.port ?? 0, host: bindAddress })
@@ -315,7 +345,9 @@ export const createServer = async (options: ServerOptions = {}): Promise<Server>
   const { port } = app.server.address() as AddressInfo
   const deps = bootstrapDeps(options, stores, options.clock ?? systemClock)
   await publishKubernetesService(deps, { ip: advertiseAddress(bindAddress), port })
+  postStartHooks.finish('bootstrap-controller')
   await repairAddresses(deps)
+  postStartHooks.finish('start-service-ip-repair-controllers')
   const url = urlOf(app, bindAddress)
   const { caPem, admin, adminToken } = credentials
   const kubeconfig = formatKubeconfig({ url, caPem, ...admin, token: adminToken })

@@ -36,6 +36,15 @@ export class Flags {
     const value = this.text(name)
     return value === undefined ? undefined : Number(value)
   }
+  /** The value of each flag as Go prints it: lists in brackets, `` where nothing was given. */
+  shown(flags: readonly Flag[]): Record<string, string> {
+    return Object.fromEntries(
+      flags.map(({ name, type }) => {
+        if (type === 'strings') return [name, `[${(this.list(name) ?? []).join(',')}]`]
+        return [name, this.text(name) ?? (type === 'boolean' ? 'false' : '')]
+      }),
+    )
+  }
   boolean(name: string): boolean {
     return this.text(name) === 'true'
   }

@@ -2,11 +2,13 @@
 import type { Clock } from '#api/clock.js'
 import type { OpenRequests } from '#filters/open-requests.js'
 import type { HealthCheck, HealthChecks } from '#routes/healthz.js'
+import type { PostStartHooks } from './post-start-hooks.js'
 import type { RegistryStores } from './registry-stores.js'
 
 export interface HealthSources {
   stores: Pick<RegistryStores, 'health'>
   openRequests: OpenRequests
+  postStartHooks: PostStartHooks
   clock: Clock
   /** Upstream's --etcd-healthcheck-timeout and --etcd-readycheck-timeout. */
   healthTimeoutMs: number
@@ -33,10 +35,11 @@ export const healthChecks = (sources: HealthSources): HealthChecks => {
     name: 'shutdown',
     check: () => (openRequests.draining ? 'process is shutting down' : undefined),
   }
+  const hooks = sources.postStartHooks.checks
   return {
-    healthz: [ping, log, etcd],
-    livez: [ping, log, etcd],
-    readyz: [ping, log, etcd, readiness, shutdown],
+    healthz: [ping, log, etcd, ...hooks],
+    livez: [ping, log, etcd, ...hooks],
+    readyz: [ping, log, etcd, readiness, ...hooks, shutdown],
   }
 }
 

@@ -57,6 +57,8 @@ export interface ServerOptions {
   etcdReadycheckTimeoutMs?: number
   /** Global deadline of requests that are not long-running. */
   requestTimeoutMs?: number
+  /** What /flagz shows: values by the names of flags. Default none. */
+  flags?: Readonly<Record<string, string>>
   /** A kubeconfig for the admin is written here (0600). */
   kubeconfigOut?: string
   /** Default `warn`, to stderr. */

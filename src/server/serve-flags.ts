@@ -326,6 +326,7 @@ export const serverOptionsOf = (flags: Flags): ServerOptions => {
     etcdHealthcheckTimeoutMs: flags.milliseconds('etcd-healthcheck-timeout'),
     etcdReadycheckTimeoutMs: flags.milliseconds('etcd-readycheck-timeout'),
     kubeconfigOut: kubeconfigPathOf(flags),
+    flags: flags.shown(serveFlags),
     logLevel: logLevelOf(flags.integer('v')!),
   }
 }

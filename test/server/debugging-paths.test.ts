@@ -1,0 +1,90 @@
+/** What serves people, probes and scrapers: /statusz, /flagz, /metrics, /metrics/slis and the names of health checks. */
+import { gunzipSync } from 'node:zlib'
+import t from 'tap'
+import { parseFlags } from '#server/flags.js'
+import { PostStartHooks } from '#server/post-start-hooks.js'
+import { serveFlags, serverOptionsOf } from '#server/serve-flags.js'
+import { call, startServer } from './start-server.js'
+
+t.test('/statusz and /flagz have a form for people and two for programs', async (t) => {
+  const { flags } = serverOptionsOf(
+    parseFlags(['--authorization-mode=RBAC,AlwaysDeny'], serveFlags, { acceptUpstream: true }),
+  )
+  const server = await startServer(t, { flags })
+  const as = (kind: string, version: string) => `;v=${version};g=config.k8s.io;as=${kind}`
+  const text = 'text/plain; charset=utf-8'
+  const json = 'application/json'
+  const rows: [path: string, accept: string, status: number, type: string, body: RegExp][] = [
+    ['/statusz', '*/*', 200, text, /^\napiserver statusz\n.*\n\nStarted\W+\w{3} \w{3} [ \d]\d /],
+    ['/statusz', 'text/*', 200, text, /\nUp\W+0 hr 0\d min \d\d sec\nGo version/],
+    ['/statusz', `${json}, */*`, 200, text, /\nPaths\W+\/flagz \/healthz /],
+    ['/statusz', json, 406, json, /: application\/json, application\/yaml, text\/plain"/],
+    ['/statusz', `text/plain${as('Statusz', 'v1beta1')}`, 406, json, /only the following/],
+    ['/statusz', json + as('Flagz', 'v1beta1'), 406, json, /only the following/],
+    ['/statusz', json + as('Statusz', 'v1'), 406, json, /only the following/],
+    [
+      '/statusz',
+      json + as('Statusz', 'v1beta1'),
+      200,
+      `${json};g=config.k8s.io;v=v1beta1;as=Statusz`,
+      /^\{"kind":"Statusz",.*"binaryVersion":"1.36.3","emulationVersion":"1.36"/,
+    ],
+    [
+      '/flagz',
+      `application/yaml${as('Flagz', 'v1alpha1')}`,
+      200,
+      'application/yaml;g=config.k8s.io;v=v1alpha1;as=Flagz',
+      /\nflags:\n {2}anonymous-auth: "true"\n[\s\S]*authorization-mode: '\[RBAC,AlwaysDeny\]'\n/,
+    ],
+    ['/flagz', '', 200, text, /\nauthorization-mode\W+RBAC,AlwaysDeny\]\n/],
+  ]
+  for (const [path, accept, status, type, body] of rows) {
+    const answer = await call(server, { path, headers: accept === '' ? {} : { accept } })
+    t.match(answer, { status, headers: { 'content-type': type } }, `${path} ${accept}`)
+    t.match(answer.text, body, `${path} ${accept}`)
+    t.equal(answer.headers.warning !== undefined, accept.includes('v1alpha1'))
+  }
+})
+
+t.test(
+  'metrics are packed for who takes it, tell of health checks, and can be reset',
+  async (t) => {
+    const server = await startServer(t)
+    const read = async (path: string) => {
+      const answer = await call(server, { path, headers: { 'accept-encoding': 'gzip' } })
+      t.equal(answer.headers['content-encoding'], 'gzip')
+      return gunzipSync(answer.bytes).toString()
+    }
+    await call(server, { path: '/readyz' })
+    await call(server, { path: '/readyz' })
+    await call(server, { path: '/livez/etcd' })
+    const before = await read('/metrics/slis')
+    t.match(
+      before,
+      'kubernetes_healthcheck{name="poststarthook/bootstrap-controller",type="readyz"} 1',
+    )
+    t.match(
+      before,
+      'kubernetes_healthchecks_total{name="etcd",status="success",type="readyz"} 2\nkubernetes_healthchecks_total{name="etcd-readiness"',
+    )
+    t.notMatch(before, 'type="livez"', 'a check that is asked for alone is not counted')
+    await call(server, { path: '/api/v1/namespaces/default/configmaps' })
+    t.match(await read('/metrics'), 'resource="configmaps"')
+    for (const path of ['/metrics', '/metrics/slis'])
+      t.equal((await call(server, { method: 'DELETE', path })).text, 'metrics reset\n')
+    t.notMatch(await read('/metrics'), 'resource="configmaps"')
+    t.notMatch(await read('/metrics/slis'), 'type="readyz"')
+  },
+)
+
+t.test('a hook after the start is a check that fails until it has run', async (t) => {
+  const hooks = new PostStartHooks()
+  hooks.finish('rbac/bootstrap-roles')
+  const failing = hooks.checks.filter(({ check }) => check() === 'not finished')
+  t.equal(failing.length, hooks.checks.length - 1)
+  const server = await startServer(t)
+  const { text } = await call(server, { path: '/readyz?verbose' })
+  t.match(text, '[+]poststarthook/rbac/bootstrap-roles ok\n[+]poststarthook/scheduling/')
+  t.equal((await call(server, { path: '/livez/poststarthook/rbac/bootstrap-roles' })).text, 'ok')
+  t.equal((await call(server, { path: '/livez/poststarthook' })).status, 404)
+})
