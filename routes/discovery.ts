@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { methodNotAllowed, pathNotFound } from '#api/errors.js'
+import { hostInUrl } from '#api/host-in-url.js'
 import type { JsonObject } from '#api/object.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { formatYaml } from '#registry/yaml.js'
@@ -216,5 +217,5 @@ export const installDiscovery = (
 
 const addressOf = (request: FastifyRequest): string => {
   const { localAddress = '127.0.0.1', localPort = 0 } = request.raw.socket
-  return `${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`
+  return `${hostInUrl(localAddress)}:${localPort}`
 }

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Clock } from '#api/clock.js'
+import { hostInUrl } from '#api/host-in-url.js'
 import type { UserInfo } from '#api/user-info.js'
 import {
   type Authenticator,
@@ -41,7 +42,7 @@ const isWildcard = (address: string): boolean => address === '0.0.0.0' || addres
 /** The host of the URL that clients on this machine use. */
 export const reachableHost = (bindAddress: string): string => {
   const host = isWildcard(bindAddress) ? '127.0.0.1' : bindAddress
-  return host.includes(':') ? `[${host}]` : host
+  return hostInUrl(host)
 }
 
 /** The names that kube-apiserver's own certificate carries. */

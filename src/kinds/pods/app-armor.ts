@@ -1,8 +1,7 @@
 /** AppArmor profiles that older clients name in annotations become fields. */
 import { jsonEqual } from '#api/json-object.js'
 import type { Fields, KubeObject } from '#api/object.js'
-
-const annotationPrefix = 'container.apparmor.security.beta.kubernetes.io/'
+import { appArmorPrefix } from '#validation/pod/security.js'
 
 const profileOf = (annotation: string): Fields | undefined => {
   if (annotation === 'runtime/default') return { type: 'RuntimeDefault' }
@@ -22,7 +21,7 @@ export const applyAppArmorAnnotations = (
   if (metadata.annotations === undefined || spec.os?.name === 'windows') return
   const ofPod: Fields | undefined = spec.securityContext?.appArmorProfile
   for (const container of [...(spec.initContainers ?? []), ...(spec.containers ?? [])]) {
-    const annotation = metadata.annotations[annotationPrefix + container.name]
+    const annotation = metadata.annotations[appArmorPrefix + container.name]
     if (annotation === undefined || container.securityContext?.appArmorProfile !== undefined)
       continue
     const profile = profileOf(annotation)
@@ -31,7 +30,7 @@ export const applyAppArmorAnnotations = (
       container.securityContext = { ...container.securityContext, appArmorProfile: profile }
     }
     warn(
-      `metadata.annotations[${annotationPrefix}${container.name}]: deprecated since v1.30; use the "appArmorProfile" field instead`,
+      `metadata.annotations[${appArmorPrefix}${container.name}]: deprecated since v1.30; use the "appArmorProfile" field instead`,
     )
   }
 }

@@ -11,9 +11,9 @@ import { validTolerations } from '../toleration.js'
 import { unifiedDiff } from '../unified-diff.js'
 import { untrimmedImage } from './containers.js'
 import { validPod, validPodAnnotations } from './pod.js'
+import { appArmorPrefix } from './security.js'
 
 const mirrorAnnotation = 'kubernetes.io/config.mirror'
-const appArmorPrefix = 'container.apparmor.security.beta.kubernetes.io/'
 
 const annotationChanges = (next: KubeObject, previous: KubeObject): FieldError[] => {
   const path = 'metadata.annotations'

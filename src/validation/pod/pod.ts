@@ -5,10 +5,10 @@ import { each } from '../each.js'
 import { validRelativePath } from '../formats.js'
 import { untrimmedImage } from './containers.js'
 import { validPodSpec } from './pod-spec.js'
+import { appArmorPrefix } from './security.js'
 
 const mirrorAnnotation = 'kubernetes.io/config.mirror'
 const deletionCostAnnotation = 'controller.kubernetes.io/pod-deletion-cost'
-const appArmorPrefix = 'container.apparmor.security.beta.kubernetes.io/'
 
 const appArmorErrors = (path: string, key: string, profile: string, spec: Fields): FieldError[] => {
   const at = index(path, key)

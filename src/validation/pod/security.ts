@@ -14,6 +14,9 @@ import { each } from '../each.js'
 import { validId, validRelativePath } from '../formats.js'
 import { internalForm } from '../internal-form.js'
 
+/** Of annotations that AppArmor had before it had fields. */
+export const appArmorPrefix = 'container.apparmor.security.beta.kubernetes.io/'
+
 const profileTypes = ['Localhost', 'RuntimeDefault', 'Unconfined']
 
 const seccompErrors = (path: string, profile: Fields | undefined): FieldError[] => {

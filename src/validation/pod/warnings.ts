@@ -2,6 +2,7 @@
 import { child, index } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
 import { parseQuantity } from '#api/quantity.js'
+import { appArmorPrefix } from './security.js'
 import { volumeWarnings } from './volume-warnings.js'
 
 const since14 = (name: string): string =>
@@ -86,7 +87,6 @@ const goneAnnotations: readonly (readonly [prefix: string, since: string, field:
   ['seccomp.security.alpha.kubernetes.io/pod', 'v1.27', 'seccompProfile'],
   ['container.seccomp.security.alpha.kubernetes.io/', 'v1.27', 'seccompProfile'],
 ]
-const appArmorPrefix = 'container.apparmor.security.beta.kubernetes.io/'
 
 const appArmorText = (profile: Fields | undefined): string | undefined => {
   if (profile?.type === 'RuntimeDefault') return 'runtime/default'
