@@ -4,9 +4,9 @@ import { type ApiError, failure, internalError } from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'
 import type { JsonObject } from '#api/object.js'
 import type { StatusDetails } from '#api/status.js'
-import type { AdmissionAttributes } from '#registry/admission.js'
 import { findService } from './find-service.js'
 import { admissionRequest } from './request-match.js'
+import type { VersionedRequest } from './versioned-request.js'
 import { sendReview, type WebhookClientConfig } from './webhook-client.js'
 
 export interface Webhook {
@@ -27,7 +27,7 @@ export interface WebhookAnswer {
   readonly warnings?: readonly string[]
 }
 
-const reviewOf = (attributes: AdmissionAttributes, uid: string, version: string): JsonObject => {
+const reviewOf = (attributes: VersionedRequest, uid: string, version: string): JsonObject => {
   const { dryRun, options, ...request } = admissionRequest(attributes, uid)
   const object = attributes.operation === 'DELETE' ? null : (attributes.object ?? null)
   const oldObject = attributes.oldObject ?? null
@@ -90,7 +90,7 @@ const checkBase64 = (answer: JsonObject): void => {
 /** Rejects with a plain Error when the webhook cannot be asked or answers nonsense. */
 export const callWebhook = async (
   webhook: Webhook,
-  attributes: AdmissionAttributes,
+  attributes: VersionedRequest,
   { mutating }: { mutating: boolean },
 ): Promise<WebhookAnswer> => {
   const uid = randomUUID()

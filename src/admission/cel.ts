@@ -17,7 +17,7 @@ import {
 import type { Type } from '#cel/types.js'
 import { CelError, type CelValue } from '#cel/values.js'
 import { limits } from '#limits'
-import type { AdmissionAttributes } from '#registry/admission.js'
+import type { VersionedRequest } from './versioned-request.js'
 
 /** Whether someone may do something; asked by expressions that name `authorizer`. */
 export type Authorize = (question: Question) => Answer | Promise<Answer>
@@ -73,11 +73,12 @@ const json = (value: unknown): CelValue => fromJson((value ?? null) as JsonValue
 
 /** A value is made when an expression first names it. */
 export const activationOf = (
-  attributes: AdmissionAttributes,
+  attributes: VersionedRequest,
   parts: ActivationParts,
   authorize: Authorize,
 ): Activation => {
-  const { ctx, resource, subresource, namespace, name, oldObject } = attributes
+  const { ctx, subresource, namespace, name, oldObject, original } = attributes
+  const { resource } = original
   const authorizer = new Authorizer(asking(authorize), { ...ctx.user, username: ctx.user.name })
   const makers: Readonly<Record<string, () => CelValue>> = {
     object: () => json(parts.object),

@@ -27,6 +27,7 @@ import { runtimeClass } from './runtime-class.js'
 import { serviceAccount } from './service-account.js'
 import { persistentVolumeClaimResize, storageObjectInUseProtection } from './storage-protection.js'
 import { validatingAdmissionPolicy } from './validating-policy.js'
+import type { EquivalentsOf } from './versioned-request.js'
 import { mutatingAdmissionWebhook, validatingAdmissionWebhook } from './webhooks.js'
 
 const pluginsFor = (authorize: AuthorizeSigner): readonly AdmissionPlugin[] => [
@@ -57,6 +58,8 @@ export interface AdmissionOptions {
   readonly authorize?: Authorize
   /** For the parameters of policies. Missing: policies have none. */
   readonly resourceOfKind?: ResourceOfKind
+  /** For rules that name another version. Missing: a resource has one. */
+  readonly equivalentsOf?: EquivalentsOf
 }
 
 /** The plugins that look at a resource. Most look at a few only, and every write would wait for each of them in turn. */
@@ -91,14 +94,15 @@ export const makeAdmission = (options: AdmissionOptions = {}): Admission => {
     authorizeSigner = async () => true,
     resourceOfKind = () => undefined,
     authorize = noAuthorizer,
+    equivalentsOf = (definition) => [definition],
   } = options
-  const means = { resourceOfKind, authorize }
+  const means = { resourceOfKind, authorize, equivalentsOf }
   const plugins = [
     ...pluginsFor(authorizeSigner),
     mutatingAdmissionPolicy(means),
-    mutatingAdmissionWebhook(authorize),
+    mutatingAdmissionWebhook(means),
     validatingAdmissionPolicy(means),
-    validatingAdmissionWebhook(authorize),
+    validatingAdmissionWebhook(means),
     resourceQuota,
   ].filter((plugin) => !disabled.includes(plugin.name))
   const mutating = byResource(plugins.filter((plugin) => plugin.mutate !== undefined))

@@ -5,14 +5,13 @@ import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { NotJsonError, toJson } from '#cel/json-values.js'
 import { formatTimestamp } from '#cel/times.js'
 import { type CelValue, MapValue, StructValue, Timestamp } from '#cel/values.js'
-import { decodeObject } from '#registry/decode.js'
 import type { FieldType } from '#registry/field-manager/field-type.js'
 import { mergeObjects } from '#registry/field-manager/merge-typed.js'
 import { fieldElement, printElement } from '#registry/field-manager/path-element.js'
 import { mismatchOf } from '#registry/field-manager/validate-typed.js'
 import { typeOfDefinition } from '#registry/field-manager/versions.js'
 import { applyOperations, JsonPatchProblem, JsonPatchTestFailed } from '#registry/patch/json.js'
-import type { ResourceDefinition } from '#registry/resource-definition.js'
+import { decodeVersion, type VersionedRequest } from './versioned-request.js'
 
 /** A mutation that cannot be made; the message is upstream's. */
 export class MutationError extends Error {}
@@ -93,9 +92,9 @@ const misfit = (value: CelValue, type: FieldType | undefined, path: string): str
 }
 
 /** Decoded as a body is, with the defaults of its kind; what cannot be decoded is upstream's mistake, not the client's. */
-const decoded = (definition: ResourceDefinition, value: JsonValue) => {
+const decoded = (request: VersionedRequest, value: JsonValue) => {
   try {
-    return decodeObject(definition, value)
+    return decodeVersion(request, value)
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     throw internalError(problemOfDecoding(error))
@@ -112,7 +111,7 @@ const jsonOf = (value: CelValue, what: string): JsonValue => {
 
 /** The object with the configuration merged into it. */
 export const applyConfiguration = (
-  definition: ResourceDefinition,
+  request: VersionedRequest,
   object: KubeObject,
   result: CelValue,
 ): KubeObject => {
@@ -124,7 +123,7 @@ export const applyConfiguration = (
   const fail = (why: string): never => {
     throw new MutationError(`error applying patch: ${why}`)
   }
-  const type = typeOfDefinition(definition)
+  const type = typeOfDefinition(request.definition)
   const mismatch =
     misfit(result, type, '') ?? mismatchOf(patch as JsonObject, type, { allowDuplicates: false })
   if (mismatch !== undefined) fail(`failed to convert patch object to typed object: ${mismatch}`)
@@ -133,7 +132,9 @@ export const applyConfiguration = (
     fail(
       `invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${atomic.join(', ')}`,
     )
-  return decoded(definition, mergeObjects(object, patch as JsonObject, type)).object
+  const foreign = mismatchOf(object, type, { allowDuplicates: true })
+  if (foreign !== undefined) fail(`failed to convert original object to typed object: ${foreign}`)
+  return decoded(request, mergeObjects(object, patch as JsonObject, type)).object
 }
 
 const operationOf = (value: CelValue): JsonObject => {
@@ -160,7 +161,7 @@ const operationOf = (value: CelValue): JsonObject => {
 
 /** The object with the operations applied; a test that does not hold leaves it as it is. */
 export const applyJsonPatches = (
-  definition: ResourceDefinition,
+  request: VersionedRequest,
   object: KubeObject,
   result: CelValue,
 ): KubeObject => {
@@ -175,7 +176,7 @@ export const applyJsonPatches = (
     if (error instanceof JsonPatchProblem) throw new MutationError(`JSON Patch: ${error.message}`)
     throw error
   }
-  const { object: next, strictErrors } = decoded(definition, patched)
+  const { object: next, strictErrors } = decoded(request, patched)
   if (strictErrors.length > 0)
     throw internalError(`strict decoding error: ${strictErrors.join(', ')}`)
   return next

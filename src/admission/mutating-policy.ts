@@ -1,10 +1,12 @@
 /** MutatingAdmissionPolicies and their bindings (apiserver, pkg/admission/plugin/policy/mutating). */
 import { type ApiError, failure, resourceDetails } from '#api/errors.js'
+import { formatGroupVersion } from '#api/group-version.js'
 import { cloneJson, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import { type PolicyNames, results } from '#cel/policy-environment.js'
 import { limits } from '#limits'
 import type { AdmissionAttributes } from '#registry/admission.js'
+import type { ResourceDefinition } from '#registry/resource-definition.js'
 import {
   type Authorize,
   activationOf,
@@ -20,14 +22,17 @@ import { type AdmissionPlugin, whenKnown } from './plugin.js'
 import {
   type BoundPolicy,
   boundPolicies,
-  isMeant,
+  ConversionFailed,
+  meantVersion,
   namespaceOf,
   type PolicyMeans,
   paramsMissing,
   paramsOf,
   requestOf,
+  seenByPolicy,
 } from './policy-input.js'
 import { type Reinvocation, reinvocationOf } from './reinvocation.js'
+import { replaceContent, type VersionedRequest, writeBack } from './versioned-request.js'
 
 const group = 'admissionregistration.k8s.io'
 const policies = { group, resource: 'mutatingadmissionpolicies' }
@@ -72,6 +77,8 @@ const compiledPolicy = compiledOnce((policy) => {
 /** One policy, bound, with one of its parameters. */
 interface Invocation extends BoundPolicy {
   readonly param: KubeObject | null
+  /** The one that the policy's rules name. */
+  readonly version: ResourceDefinition
 }
 
 interface Problem extends BoundPolicy {
@@ -82,24 +89,18 @@ interface Problem extends BoundPolicy {
 const collect = async (
   attributes: AdmissionAttributes,
   bound: readonly BoundPolicy[],
-  { resourceOfKind }: PolicyMeans,
+  { resourceOfKind, equivalentsOf }: PolicyMeans,
 ): Promise<{ invocations: Invocation[]; problems: Problem[] }> => {
   const invocations: Invocation[] = []
   const problems: Problem[] = []
   for (const pair of bound) {
-    if (!(await isMeant(attributes, pair))) continue
+    const version = await meantVersion(attributes, pair, equivalentsOf)
+    if (version === undefined) continue
     const params = await paramsOf(attributes, pair, resourceOfKind)
     if (params === 'deny') problems.push({ ...pair, message: paramsMissing })
-    else invocations.push(...params.map((param) => ({ ...pair, param })))
+    else invocations.push(...params.map((param) => ({ ...pair, param, version })))
   }
   return { invocations, problems }
-}
-
-/** Puts the new content into the object that the chain holds on to, in the order of the new one. */
-const replaceContent = (object: KubeObject, next: KubeObject): void => {
-  const content = { ...next }
-  for (const key of Object.keys(object)) delete object[key]
-  Object.assign(object, content)
 }
 
 interface Outcome {
@@ -118,6 +119,17 @@ const keyOf = ({ policy, binding, param }: Invocation): string =>
     param?.metadata.name,
   ])
 
+/** Upstream knows no way from one version of a built-in kind to another, only by its internal form: it denies the change. */
+const checkWayBack = ({ kind, original, definition }: VersionedRequest): void => {
+  const wanted = original.kind
+  if (definition.isCustom || formatGroupVersion(kind) === formatGroupVersion(wanted)) return
+  throw new MutationError(
+    kind.group === wanted.group
+      ? `converting (${kind.version}.${kind.kind}) to (${wanted.version}.${wanted.kind}): unknown conversion`
+      : `${kind.version}.${kind.kind} is not suitable for converting to "${formatGroupVersion(wanted)}" in scheme "pkg/runtime/scheme.go:111"`,
+  )
+}
+
 /** Each mutation sees what those before it made. */
 const mutateOnce = async (
   attributes: AdmissionAttributes,
@@ -125,15 +137,16 @@ const mutateOnce = async (
   authorize: Authorize,
   reinvocation: Reinvocation,
 ): Promise<Outcome> => {
-  const { object, definition } = attributes
-  const { policy, param } = invocation
+  const { policy, param, version } = invocation
+  const seen = await seenByPolicy(attributes, version)
+  const { object } = seen
   const { conditions, variables, mutations } = compiledPolicy(policy)
   const namespaceObject = await namespaceOf(attributes)
-  const request = requestOf(attributes)
+  const request = requestOf(seen)
   const budget = { left: limits.celObjectCostMax }
   const activation = () => {
     const parts = { object: object ?? null, request, namespaceObject, params: param }
-    return withVariables(activationOf(attributes, parts, authorize), variables, budget)
+    return withVariables(activationOf(seen, parts, authorize), variables, budget)
   }
   const problems: Problem[] = []
   const note = (error: unknown): void => {
@@ -154,12 +167,15 @@ const mutateOnce = async (
     budget.left = limits.celObjectCostMax
     try {
       const result = await evaluate(expression, activation(), budget)
-      replaceContent(object, apply(definition, object, result))
+      const next = apply(seen, object, result)
+      checkWayBack(seen)
+      replaceContent(object, next)
       isMutated = true
     } catch (error) {
       note(error)
     }
   }
+  if (isMutated) await writeBack(seen)
   return outcome(true)
 }
 
@@ -196,7 +212,13 @@ const runRound = async (
   let isMutated = false
   for (const invocation of invocations) {
     const before = contentOf(attributes)
-    const outcome = await mutateOnce(attributes, invocation, authorize, reinvocation)
+    const outcome = await mutateOnce(attributes, invocation, authorize, reinvocation).catch(
+      (error: unknown): Outcome => {
+        if (!(error instanceof ConversionFailed)) throw error
+        const problem = { ...invocation, message: error.message }
+        return { problems: [problem], isInvoked: false, isMutated: false }
+      },
+    )
     problems.push(...outcome.problems)
     isMutated ||= outcome.isMutated
     if (!outcome.isInvoked) continue

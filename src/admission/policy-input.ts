@@ -4,10 +4,11 @@ import { type GroupResource, type GroupVersionKind, parseGroupVersion } from '#a
 import { matchesSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
-import type { RequestContext } from '#registry/resource-definition.js'
+import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import type { Authorize } from './cel.js'
 import { findNamespace, findObject, isAboutNamespace, listObjects, whenKnown } from './plugin.js'
 import { admissionRequest, matchesRequest } from './request-match.js'
+import { type EquivalentsOf, inVersion, type VersionedRequest } from './versioned-request.js'
 
 /** The resource behind a kind; undefined for an unknown one. */
 export type ResourceOfKind = (
@@ -18,6 +19,7 @@ export type ResourceOfKind = (
 export interface PolicyMeans {
   readonly resourceOfKind: ResourceOfKind
   readonly authorize: Authorize
+  readonly equivalentsOf: EquivalentsOf
 }
 
 export interface BoundPolicy {
@@ -49,16 +51,35 @@ const findBound = async (
   return bound
 }
 
-/** A binding may narrow what its policy is about. */
-export const isMeant = async (
+/** The version in which the policy is meant; a binding may narrow what its policy is about. */
+export const meantVersion = async (
   attributes: AdmissionAttributes,
   { policy, binding }: BoundPolicy,
-): Promise<boolean> => {
-  if (!(await matchesRequest(policy.spec.matchConstraints ?? {}, attributes))) return false
+  equivalentsOf: EquivalentsOf,
+): Promise<ResourceDefinition | undefined> => {
+  const { matchConstraints = {} } = policy.spec
+  const matched = await matchesRequest(matchConstraints, attributes, equivalentsOf)
   const narrowed = binding.spec.matchResources
-  if (!narrowed) return true
-  const rules = narrowed.resourceRules ?? policy.spec.matchConstraints?.resourceRules
-  return matchesRequest({ ...narrowed, resourceRules: rules }, attributes)
+  if (matched === undefined || !narrowed) return matched
+  const resourceRules = narrowed.resourceRules?.length ? narrowed.resourceRules : undefined
+  const terms = { ...narrowed, resourceRules }
+  return (await matchesRequest(terms, attributes, equivalentsOf)) && matched
+}
+
+/** A conversion that failed; the message is upstream's. */
+export class ConversionFailed extends Error {}
+
+/** Rejects with ConversionFailed. */
+export const seenByPolicy = async (
+  attributes: AdmissionAttributes,
+  definition: ResourceDefinition,
+): Promise<VersionedRequest> => {
+  try {
+    return await inVersion(attributes, definition)
+  } catch (error) {
+    const why = `failed to convert object version: ${(error as Error).message}`
+    throw new ConversionFailed(`failed to configure binding: ${why}`)
+  }
 }
 
 /** The parameters of a binding: [null] for a policy without any; 'deny' when they must exist and do not. */
@@ -95,5 +116,5 @@ export const namespaceOf = async (
     ? undefined
     : findNamespace(attributes)
 
-export const requestOf = (attributes: AdmissionAttributes): object =>
+export const requestOf = (attributes: VersionedRequest): object =>
   admissionRequest(attributes, randomUUID())

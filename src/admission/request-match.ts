@@ -1,15 +1,21 @@
 /** Whether a request is one that a webhook or a policy asked for (apiserver, pkg/admission/plugin/webhook/predicates). */
+import { formatGroupVersion } from '#api/group-version.js'
 import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
+import type { ResourceDefinition } from '#registry/resource-definition.js'
 import type { MatchRule } from './match-rule.js'
 import { findNamespace, isAboutNamespace } from './plugin.js'
+import type { EquivalentsOf, VersionedRequest } from './versioned-request.js'
 
 export interface MatchTerms {
   namespaceSelector?: LabelSelector
   objectSelector?: LabelSelector
+  /** Missing: every request. */
   resourceRules?: MatchRule[]
   excludeResourceRules?: MatchRule[]
+  /** `Equivalent`: a rule is about the other versions of its resource, too. */
+  matchPolicy?: string
 }
 
 type Labels = Readonly<Record<string, string>>
@@ -25,8 +31,12 @@ const coversResource = (patterns: readonly string[] | undefined, resource: strin
     return named && (wantedSub === '*' || wantedSub === sub)
   })
 
-const ruleMatches = (rule: MatchRule, attributes: AdmissionAttributes): boolean => {
-  const { operation, resource, subresource, definition, name } = attributes
+const ruleMatches = (
+  rule: MatchRule,
+  attributes: AdmissionAttributes,
+  { gvr: resource }: ResourceDefinition,
+): boolean => {
+  const { operation, subresource, definition, name } = attributes
   const names = rule.resourceNames ?? []
   const scope = rule.scope ?? '*'
   return (
@@ -53,33 +63,60 @@ const isExempt = ({ resource }: AdmissionAttributes): boolean =>
   resource.group === 'admissionregistration.k8s.io' &&
   /^(validating|mutating)/.test(resource.resource)
 
+const hasSubresource = (definition: ResourceDefinition, subresource: string): boolean =>
+  subresource === '' ||
+  (subresource === 'status' && definition.hasStatus) ||
+  definition.subresources.some(({ name }) => name === subresource)
+
+/** The version of the resource that the rules name: that of the request before all others. */
+const matchedBy = (
+  rules: readonly MatchRule[],
+  { matchPolicy }: MatchTerms,
+  attributes: AdmissionAttributes,
+  equivalentsOf: EquivalentsOf,
+): ResourceDefinition | undefined => {
+  const { definition, subresource } = attributes
+  if (rules.some((rule) => ruleMatches(rule, attributes, definition))) return definition
+  if (matchPolicy !== 'Equivalent' || rules.length === 0) return undefined
+  const others = equivalentsOf(definition)
+    .filter((other) => hasSubresource(other, subresource))
+    .filter(({ gvr }) => formatGroupVersion(gvr) !== formatGroupVersion(definition.gvr))
+  for (const rule of rules)
+    for (const other of others) if (ruleMatches(rule, attributes, other)) return other
+  return undefined
+}
+
+/** The version in which the request is meant; undefined when it is not. */
 export const matchesRequest = async (
   terms: MatchTerms,
   attributes: AdmissionAttributes,
-): Promise<boolean> => {
-  if (isExempt(attributes)) return false
-  const { object, oldObject, namespace } = attributes
-  const any = (rules: MatchRule[] | undefined): boolean =>
-    (rules ?? []).some((rule) => ruleMatches(rule, attributes))
-  if (!any(terms.resourceRules) || any(terms.excludeResourceRules)) return false
+  equivalentsOf: EquivalentsOf,
+): Promise<ResourceDefinition | undefined> => {
+  if (isExempt(attributes)) return undefined
+  const { object, oldObject, namespace, definition } = attributes
+  const { resourceRules, excludeResourceRules = [] } = terms
+  const by = (rules: readonly MatchRule[]) => matchedBy(rules, terms, attributes, equivalentsOf)
+  const matched = resourceRules === undefined ? definition : by(resourceRules)
+  if (matched === undefined || by(excludeResourceRules) !== undefined) return undefined
   const objects = [object, oldObject].filter((o) => o !== undefined)
   const isSelected = objects.some((o) => matchesSelector(terms.objectSelector ?? {}, labelsOf(o)))
-  if (objects.length > 0 && !isSelected) return false
-  if (namespace === '' && !isAboutNamespace(attributes)) return true
-  return matchesSelector(terms.namespaceSelector ?? {}, await namespaceLabels(attributes))
+  if (objects.length > 0 && !isSelected) return undefined
+  if (namespace === '' && !isAboutNamespace(attributes)) return matched
+  const labels = await namespaceLabels(attributes)
+  return matchesSelector(terms.namespaceSelector ?? {}, labels) ? matched : undefined
 }
 
 /** `request` as policies and webhooks see it. */
-export const admissionRequest = (attributes: AdmissionAttributes, uid: string) => {
-  const { kind, resource, subresource, operation, namespace, ctx, options } = attributes
+export const admissionRequest = (attributes: VersionedRequest, uid: string) => {
+  const { kind, resource, subresource, operation, namespace, ctx, options, original } = attributes
   const { name, uid: userUid, groups, extra } = ctx.user
   return {
     uid,
     kind,
     resource,
     ...(subresource === '' ? {} : { subResource: subresource }),
-    requestKind: kind,
-    requestResource: resource,
+    requestKind: original.kind,
+    requestResource: original.resource,
     ...(subresource === '' ? {} : { requestSubResource: subresource }),
     name: attributes.name || (attributes.object?.metadata?.name ?? ''),
     ...(namespace === '' ? {} : { namespace }),

@@ -19,12 +19,14 @@ import { type AdmissionPlugin, whenKnown } from './plugin.js'
 import {
   type BoundPolicy,
   boundPolicies,
-  isMeant,
+  ConversionFailed,
+  meantVersion,
   namespaceOf,
   type PolicyMeans,
   paramsMissing,
   paramsOf,
   requestOf,
+  seenByPolicy,
 } from './policy-input.js'
 
 const group = 'admissionregistration.k8s.io'
@@ -123,15 +125,18 @@ const findingsOf = async (
   return findings
 }
 
+const whoOf = ({ policy, binding }: BoundPolicy): string =>
+  `ValidatingAdmissionPolicy '${policy.metadata.name}' with binding '${binding.metadata.name}'`
+
 /** Warns at once; what denies is told when all policies were asked. */
 const act = (
   attributes: AdmissionAttributes,
-  { policy, binding }: BoundPolicy,
+  pair: BoundPolicy,
   finding: Finding,
   denials: ApiError[],
 ): void => {
-  const who = `ValidatingAdmissionPolicy '${policy.metadata.name}' with binding '${binding.metadata.name}'`
-  const actions: string[] = binding.spec.validationActions ?? []
+  const who = whoOf(pair)
+  const actions: string[] = pair.binding.spec.validationActions ?? []
   if (actions.includes('Deny')) denials.push(deny(attributes, who, finding))
   if (actions.includes('Warn'))
     attributes.ctx.warn(`Validation failed for ${who}: ${finding.message}`)
@@ -140,11 +145,12 @@ const act = (
 const applyPolicy = async (
   attributes: AdmissionAttributes,
   pair: BoundPolicy,
-  { resourceOfKind, authorize }: PolicyMeans,
+  { resourceOfKind, authorize, equivalentsOf }: PolicyMeans,
   denials: ApiError[],
 ): Promise<void> => {
   const { policy } = pair
-  if (!(await isMeant(attributes, pair))) return
+  const version = await meantVersion(attributes, pair, equivalentsOf)
+  if (version === undefined) return
   const params = await paramsOf(attributes, pair, resourceOfKind)
   if (params === 'deny') {
     act(attributes, pair, { message: paramsMissing, reason: 'Invalid' }, denials)
@@ -152,15 +158,16 @@ const applyPolicy = async (
   }
   const { conditions, variables, validations } = compiledPolicy(policy)
   const ignores = policy.spec.failurePolicy === 'Ignore'
-  const object = attributes.operation === 'DELETE' ? null : (attributes.object ?? null)
+  const seen = await seenByPolicy(attributes, version)
+  const object = attributes.operation === 'DELETE' ? null : (seen.object ?? null)
   const parts = {
     object,
-    request: requestOf(attributes),
+    request: requestOf(seen),
     namespaceObject: await namespaceOf(attributes),
   }
   for (const param of params) {
     const budget = { left: limits.celObjectCostMax }
-    const plain = activationOf(attributes, { ...parts, params: param }, authorize)
+    const plain = activationOf(seen, { ...parts, params: param }, authorize)
     const activation = withVariables(plain, variables, budget)
     try {
       if (!(await conditionsHold(conditions, activation))) continue
@@ -180,7 +187,16 @@ const applyPolicies = async (
   means: PolicyMeans,
 ): Promise<void> => {
   const denials: ApiError[] = []
-  for (const pair of bound) await applyPolicy(attributes, pair, means, denials)
+  for (const pair of bound) {
+    try {
+      await applyPolicy(attributes, pair, means, denials)
+    } catch (error) {
+      if (!(error instanceof ConversionFailed)) throw error
+      if (pair.policy.spec.failurePolicy === 'Ignore') continue
+      // Upstream denies whatever the actions of the binding are.
+      denials.push(deny(attributes, whoOf(pair), { message: error.message, reason: 'Invalid' }))
+    }
+  }
   if (denials.length > 0) throw denials[0]
 }
 

@@ -5,10 +5,9 @@ import { goQuote } from '#api/go-quote.js'
 import { JsonSyntaxError, parse } from '#api/json.js'
 import { isJsonObject, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
-import type { AdmissionAttributes } from '#registry/admission.js'
-import { decodeObject } from '#registry/decode.js'
 import { applyOperations, JsonPatchProblem } from '#registry/patch/json.js'
 import type { WebhookAnswer } from './call-webhook.js'
+import { decodeVersion, type VersionedRequest } from './versioned-request.js'
 
 /** Throws a plain Error for what is no patch: that is a failed call. */
 const decodePatch = (patch: string): JsonObject[] => {
@@ -30,13 +29,14 @@ const decodePatch = (patch: string): JsonObject[] => {
 
 /** Decoded anew as its kind, defaults included. Throws a 500: failurePolicy says nothing of an object that is no more. */
 const patched = (
-  { definition, kind }: AdmissionAttributes,
+  request: VersionedRequest,
   object: KubeObject,
   patch: readonly JsonObject[],
 ): JsonObject => {
+  const { kind, definition } = request
   try {
     const value = applyOperations(object, patch) as JsonObject
-    return kind.kind === definition.gvk.kind ? decodeObject(definition, value).object : value
+    return kind.kind === definition.gvk.kind ? decodeVersion(request, value).object : value
   } catch (error) {
     if (error instanceof JsonPatchProblem) throw internalError(error.message)
     throw error instanceof ApiError ? internalError(problemOfDecoding(error)) : error
@@ -45,7 +45,7 @@ const patched = (
 
 /** In place: the chain holds on to the object. Yields whether anything changed. */
 export const patchInPlace = (
-  attributes: AdmissionAttributes,
+  attributes: VersionedRequest,
   webhook: string,
   { patch, patchType }: WebhookAnswer,
 ): boolean => {

@@ -28,6 +28,12 @@ import { type AdmissionPlugin, listObjects, refuse, whenKnown } from './plugin.j
 import { namespaceOf } from './policy-input.js'
 import { reinvocationOf } from './reinvocation.js'
 import { admissionRequest, matchesRequest } from './request-match.js'
+import {
+  type EquivalentsOf,
+  inVersion,
+  type VersionedRequest,
+  writeBack,
+} from './versioned-request.js'
 import { patchInPlace } from './webhook-patch.js'
 
 const group = 'admissionregistration.k8s.io'
@@ -38,6 +44,7 @@ interface ConfiguredWebhook extends Webhook {
   readonly rules?: MatchRule[]
   readonly namespaceSelector?: object
   readonly objectSelector?: object
+  readonly matchPolicy?: string
   readonly matchConditions?: readonly MatchCondition[]
   readonly reinvocationPolicy?: string
   /** Which configuration it stands in. */
@@ -50,25 +57,35 @@ const compiled = new Kept<Expression>(limits.celPoliciesKept)
 const compiledCondition = ({ expression }: MatchCondition): Expression =>
   compiled.of(expression, () => compile(expression, { params: false }, results.boolean))
 
-const isAsked = async (
+/** What webhooks ask of the server beside its objects. */
+export interface WebhookMeans {
+  readonly authorize: Authorize
+  readonly equivalentsOf: EquivalentsOf
+}
+
+/** The request as the webhook is to see it; undefined when it is not to be asked. */
+const seenBy = async (
   webhook: ConfiguredWebhook,
   attributes: AdmissionAttributes,
-  authorize: Authorize,
-): Promise<boolean> => {
-  const { rules, namespaceSelector, objectSelector, matchConditions = [] } = webhook
-  const terms = { resourceRules: rules, namespaceSelector, objectSelector }
-  if (!(await matchesRequest(terms, attributes))) return false
-  if (matchConditions.length === 0) return true
+  { authorize, equivalentsOf }: WebhookMeans,
+): Promise<VersionedRequest | undefined> => {
+  const { rules = [], matchConditions = [] } = webhook
+  const terms = { ...webhook, resourceRules: rules }
+  const version = await matchesRequest(terms, attributes, equivalentsOf)
+  if (version === undefined) return undefined
+  const seen = await inVersion(attributes, version)
+  if (matchConditions.length === 0) return seen
   const parts = {
-    object: attributes.object ?? null,
-    request: admissionRequest(attributes, randomUUID()),
+    object: seen.object ?? null,
+    request: admissionRequest(seen, randomUUID()),
     namespaceObject: await namespaceOf(attributes),
   }
-  const activation = activationOf(attributes, parts, authorize)
+  const activation = activationOf(seen, parts, authorize)
   try {
-    return await conditionsHold(matchConditions.map(compiledCondition), activation)
+    const hold = await conditionsHold(matchConditions.map(compiledCondition), activation)
+    return hold ? seen : undefined
   } catch (error) {
-    if (webhook.failurePolicy === 'Ignore') return false
+    if (webhook.failurePolicy === 'Ignore') return undefined
     throw refuse(attributes, (error as Error).message)
   }
 }
@@ -76,7 +93,7 @@ const isAsked = async (
 /** Undefined when the webhook could not be asked and that is to be ignored. */
 const ask = async (
   webhook: ConfiguredWebhook,
-  attributes: AdmissionAttributes,
+  attributes: VersionedRequest,
   { mutating }: { mutating: boolean },
 ): Promise<WebhookAnswer | undefined> => {
   const { sideEffects = 'Unknown' } = webhook
@@ -112,12 +129,14 @@ const withWebhooks = (
 
 const mutateBy = async (
   webhook: ConfiguredWebhook,
-  attributes: AdmissionAttributes,
+  attributes: VersionedRequest,
 ): Promise<boolean> => {
   const answer = await ask(webhook, attributes, { mutating: true })
   if (answer === undefined) return false
   try {
-    return patchInPlace(attributes, webhook.name, answer)
+    const hasChanged = patchInPlace(attributes, webhook.name, answer)
+    if (hasChanged) await writeBack(attributes)
+    return hasChanged
   } catch (error) {
     if (error instanceof ApiError) throw error
     if (webhook.failurePolicy === 'Ignore') return false
@@ -125,33 +144,36 @@ const mutateBy = async (
   }
 }
 
-export const mutatingAdmissionWebhook = (authorize: Authorize): AdmissionPlugin => ({
+export const mutatingAdmissionWebhook = (means: WebhookMeans): AdmissionPlugin => ({
   name: 'MutatingAdmissionWebhook',
   mutate: (attributes) =>
     withWebhooks(attributes, mutatingConfigurations, async (webhooks) => {
       const reinvocation = reinvocationOf(attributes, 'webhooks')
       reinvocation.begin(attributes)
       for (const webhook of webhooks) {
-        if (!(await isAsked(webhook, attributes, authorize))) continue
+        const seen = await seenBy(webhook, attributes, means)
+        if (seen === undefined) continue
         const id = `${webhook.configuration}/${webhook.name}`
         if (!reinvocation.mayAsk(id)) continue
-        const hasChanged = await mutateBy(webhook, attributes)
+        const hasChanged = await mutateBy(webhook, seen)
         reinvocation.asked(id, webhook.reinvocationPolicy, hasChanged)
       }
       reinvocation.end(attributes)
     }),
 })
 
-export const validatingAdmissionWebhook = (authorize: Authorize): AdmissionPlugin => ({
+export const validatingAdmissionWebhook = (means: WebhookMeans): AdmissionPlugin => ({
   name: 'ValidatingAdmissionWebhook',
   validate: (attributes) =>
     withWebhooks(attributes, validatingConfigurations, async (all) => {
-      const asked: ConfiguredWebhook[] = []
-      for (const webhook of all)
-        if (await isAsked(webhook, attributes, authorize)) asked.push(webhook)
+      const asked: { webhook: ConfiguredWebhook; seen: VersionedRequest }[] = []
+      for (const webhook of all) {
+        const seen = await seenBy(webhook, attributes, means)
+        if (seen !== undefined) asked.push({ webhook, seen })
+      }
       // All at once, as upstream does it; the first refusal in their order is the one that is told.
       const results = await Promise.allSettled(
-        asked.map((webhook) => ask(webhook, attributes, { mutating: false })),
+        asked.map(({ webhook, seen }) => ask(webhook, seen, { mutating: false })),
       )
       for (const result of results) if (result.status === 'rejected') throw result.reason
     }),

@@ -97,6 +97,7 @@ const conversionOf = (
   return {
     storedAs,
     isNominal: convert === rename,
+    convert,
     toStorage: (object) => to(object, storedAs),
     fromStorage: (object) => to(object, apiVersion),
   }

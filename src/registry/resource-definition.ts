@@ -190,6 +190,8 @@ export interface StoredConversion {
   readonly storedAs: string
   /** Nothing but the apiVersion differs, and what a version's schema does not know. */
   readonly isNominal: boolean
+  /** To any version of the resource; what that one does not know stays, as admission sees it. */
+  convert(object: KubeObject, apiVersion: string): Promise<KubeObject>
   toStorage(object: KubeObject): Promise<KubeObject>
   fromStorage(object: KubeObject): Promise<KubeObject>
 }

@@ -30,6 +30,8 @@ export interface ResourceTable extends Iterable<ResourceDefinition> {
   byKind(gvk: GroupVersionKind): ResourceDefinition | undefined
   /** The row whose version storage holds. */
   ofResource(gr: GroupResource): ResourceDefinition | undefined
+  /** The served versions of what this row's storage holds, this row among them. */
+  equivalentsOf(definition: ResourceDefinition): readonly ResourceDefinition[]
   /** Adds a row or puts it in the place of the one with the same gvr. */
   add(definition: ResourceDefinition): void
   remove(gvr: GroupVersionResource): void
@@ -223,6 +225,8 @@ export const makeResourceTable = (
   const listeners = new Set<(change: TableChange) => void>()
   /** Answers of `ofResource`, good until the table changes. */
   const stored = new Map<string, Map<string, ResourceDefinition>>()
+  /** Rows by their storage, good until the table changes. */
+  const byStorage = new Map<string, ResourceDefinition[]>()
   const findStored = ({ group, resource }: GroupResource): ResourceDefinition | undefined => {
     for (const row of rows.values())
       if (row.gvr.group === group && row.gvr.resource === resource)
@@ -235,6 +239,7 @@ export const makeResourceTable = (
   }
   const tell = (change: TableChange): void => {
     stored.clear()
+    byStorage.clear()
     for (const listener of [...listeners]) listener(change)
   }
   if (facts.builtIn !== false) {
@@ -258,6 +263,15 @@ export const makeResourceTable = (
       if (ofGroup === undefined) stored.set(group, new Map([[resource, found]]))
       else ofGroup.set(resource, found)
       return found
+    },
+    equivalentsOf: ({ storagePrefix }) => {
+      if (byStorage.size === 0)
+        for (const row of rows.values()) {
+          const rowsThere = byStorage.get(row.storagePrefix)
+          if (rowsThere === undefined) byStorage.set(row.storagePrefix, [row])
+          else rowsThere.push(row)
+        }
+      return byStorage.get(storagePrefix) ?? []
     },
     add: (definition) => {
       insert(definition)

@@ -211,6 +211,7 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
       disabled: options.disableAdmissionPlugins,
       authorizeSigner: authorizeSigner(access.authorizer),
       authorize: answerExpressions(access.authorizer),
+      equivalentsOf: (definition) => table.equivalentsOf(definition),
       resourceOfKind: (kind) => {
         const row = table.byKind(kind)
         return row === undefined ? undefined : { ...row.gvr, namespaced: row.namespaced }

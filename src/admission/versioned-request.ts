@@ -1,0 +1,95 @@
+/** A request in the version that a rule names: its objects are converted, and back when they were changed (apiserver, pkg/admission/conversion.go). */
+import { formatGroupVersion } from '#api/group-version.js'
+import type { JsonValue, KubeObject } from '#api/object.js'
+import type { AdmissionAttributes } from '#registry/admission.js'
+import { decodeObject } from '#registry/decode.js'
+import type { ResourceDefinition } from '#registry/resource-definition.js'
+
+/** The served versions of what is stored in one place, this one among them. */
+export type EquivalentsOf = (definition: ResourceDefinition) => readonly ResourceDefinition[]
+
+export interface VersionedRequest extends AdmissionAttributes {
+  /** As it came in. */
+  readonly original: AdmissionAttributes
+}
+
+/** A subresource may have a kind of its own, which is no version of its parent. */
+const isParentsKind = ({ kind, definition }: AdmissionAttributes): boolean =>
+  kind.kind === definition.gvk.kind && kind.group === definition.gvk.group
+
+/** What admission is given is in the stored version for a built-in kind, and in that of the request for a custom one. */
+const convert = async (
+  object: KubeObject,
+  from: ResourceDefinition,
+  to: { readonly definition: ResourceDefinition; readonly apiVersion: string },
+): Promise<KubeObject> => {
+  const { definition, apiVersion } = to
+  if (object.apiVersion === apiVersion) return object
+  if (definition.isCustom)
+    return definition.conversion?.convert(object, apiVersion) ?? { ...object, apiVersion }
+  const isStored = object.apiVersion === formatGroupVersion(definition.storageVersion)
+  const stored = isStored ? object : (from.convert?.toStorage(object) ?? object)
+  const isWanted = apiVersion === formatGroupVersion(definition.storageVersion)
+  return isWanted ? stored : (definition.convert?.fromStorage(stored) ?? stored)
+}
+
+const kindIn = (definition: ResourceDefinition, attributes: AdmissionAttributes) =>
+  definition === attributes.definition
+    ? attributes.kind
+    : (definition.subresources.find(({ name }) => name === attributes.subresource)?.kind ??
+      definition.gvk)
+
+/** Rejects when a webhook that converts cannot. */
+export const inVersion = async (
+  attributes: AdmissionAttributes,
+  definition: ResourceDefinition,
+): Promise<VersionedRequest> => {
+  const apiVersion = formatGroupVersion(definition.gvk)
+  const seen = async (object: KubeObject | undefined) =>
+    object === undefined || !isParentsKind(attributes)
+      ? object
+      : convert(object, attributes.definition, { definition, apiVersion })
+  return {
+    ...attributes,
+    definition,
+    kind: kindIn(definition, attributes),
+    resource: definition.gvr,
+    object: await seen(attributes.object),
+    oldObject: await seen(attributes.oldObject),
+    original: attributes,
+  }
+}
+
+/** What a change made of the object, decoded as its version; strict errors are told. */
+export const decodeVersion = (
+  { definition, original }: VersionedRequest,
+  value: JsonValue,
+): { object: KubeObject; strictErrors: readonly string[] } => {
+  if (definition === original.definition || !definition.isCustom)
+    return decodeObject(definition, value)
+  // Fields that this version does not know wait for the way back.
+  const object = value as unknown as KubeObject
+  definition.fillDefaults?.(object)
+  return { object, strictErrors: [] }
+}
+
+/** Puts the new content into the object that the chain holds on to, in the order of the new one. */
+export const replaceContent = (object: KubeObject, next: KubeObject): void => {
+  const content = { ...next }
+  for (const key of Object.keys(object)) delete object[key]
+  Object.assign(object, content)
+}
+
+/** Brings what was changed in the rule's version back to the object that came in. */
+export const writeBack = async ({
+  object,
+  definition,
+  original,
+}: VersionedRequest): Promise<void> => {
+  const target = original.object
+  if (object === undefined || target === undefined || object === target) return
+  const apiVersion = target.apiVersion!
+  const next = await convert(object, definition, { definition: original.definition, apiVersion })
+  const isCustom = original.definition.isCustom
+  replaceContent(target, isCustom ? decodeObject(original.definition, next as never).object : next)
+}
