@@ -100,6 +100,10 @@ interface TypeCheck {
   unrecognized?: (message: string) => Error
   /** Other apiVersions that the kind may come in. */
   accepted?: readonly string[]
+  /** The scheme of custom resources has one Scale, and says nothing else of all others. */
+  isScaleOfCustom?: boolean
+  /** The body as it came; a patched document has none. */
+  body?: Buffer
 }
 
 /** The body's own kind and apiVersion, where it has them, must be those of the route. Throws 400. */
@@ -107,19 +111,27 @@ export const checkType = (
   value: JsonValue,
   { gvk, isCustom }: ResourceDefinition,
   table: ResourceTable,
-  { unrecognized = badRequest, accepted = [] }: TypeCheck = {},
+  { unrecognized = badRequest, accepted = [], body, isScaleOfCustom }: TypeCheck = {},
 ): void => {
-  if (value === null) return
+  if (value === null) {
+    if (isCustom && body !== undefined) throw unrecognized(`Object 'Kind' is missing in '${body}'`)
+    return
+  }
   if (!isJsonObject(value)) throw unrecognized(noObjectText(value))
   const expected = formatGroupVersion(gvk)
   if (value.kind === gvk.kind && value.apiVersion === expected) return
   // Only built-in kinds may leave out what they are: without a Go type there is nothing to assume.
-  for (const [field, name] of [
-    ['kind', 'Kind'],
-    ['apiVersion', 'apiVersion'],
-  ] as const)
-    if (isCustom && !value[field])
-      throw unrecognized(`Object '${name}' is missing in '${stringify(value)}'`)
+  if (isCustom && !value.kind)
+    throw unrecognized(`Object 'Kind' is missing in '${stringify(value)}'`)
+  if (isCustom && value.apiVersion === null)
+    throw cannotBeHandled(
+      { version: '', kind: gvk.kind },
+      '.apiVersion accessor error: <nil> is of the type <nil>, expected string',
+    )
+  if (isCustom && !value.apiVersion)
+    throw badRequest(
+      `the API version in the data () does not match the expected API version (${expected})`,
+    )
   for (const field of ['apiVersion', 'kind'] as const) {
     const given = value[field]
     if (given !== undefined && given !== null && typeof given !== 'string')
@@ -132,6 +144,10 @@ export const checkType = (
     typeof value.apiVersion === 'string' && value.apiVersion !== '' ? value.apiVersion : expected
   if (kind === gvk.kind && (apiVersion === expected || accepted.includes(apiVersion))) return
   const gv = parseGroupVersion(apiVersion)
+  if (isScaleOfCustom)
+    throw badRequest(
+      'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"',
+    )
   if (gv === undefined) throw unrecognized(`unexpected GroupVersion string: ${apiVersion}`)
   const known =
     isCustom ||
@@ -169,11 +185,13 @@ export const decodeBody = (
     table,
     fieldValidation,
     accepted,
+    isScaleOfCustom = false,
   }: {
     ctx: RequestContext
     table: ResourceTable
     fieldValidation: string
     accepted?: readonly string[] | undefined
+    isScaleOfCustom?: boolean
   },
 ): KubeObject => {
   const mediaType = inputTypeOf(request)
@@ -187,7 +205,12 @@ export const decodeBody = (
     mediaType === 'protobuf'
       ? parseProtobuf(body, definition, unrecognized)
       : parseText(body, mediaType, unrecognized)
-  checkType(parsed.value, definition, table, { unrecognized, accepted })
+  checkType(parsed.value, definition, table, {
+    unrecognized,
+    accepted,
+    body,
+    isScaleOfCustom,
+  })
   const { object, strictErrors } = decodeObject(definition, parsed.value, parsed.trace)
   const errors = [...parsed.textErrors, ...strictErrors]
   if (errors.length === 0) return object

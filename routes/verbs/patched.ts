@@ -1,8 +1,9 @@
 /** What a patch makes of an object, decoded and checked as a body would be. */
-import { ApiError, failure, invalid, problemOfDecoding } from '#api/errors.js'
+import { ApiError, failure, internalError, invalid, problemOfDecoding } from '#api/errors.js'
 import { invalid as invalidField } from '#api/field-error.js'
+import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import { parseWithTrace } from '#api/json.js'
-import { isJsonObject } from '#api/json-object.js'
+import { isJsonObject, withKeysInOrder } from '#api/json-object.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
 import { type decodeApplied, decodeObject } from '#registry/decode.js'
 import { overflown, problemOf } from '#registry/patch/convertible.js'
@@ -100,6 +101,26 @@ const refuseVersionless = (call: PatchCall, result: JsonValue, text: () => strin
   })
 }
 
+/**
+ * What a patch makes of a custom resource's apiVersion: upstream's patch does not look at it, and validation refuses
+ * another one. A status takes nothing but the status, and no apiVersion either.
+ */
+const withOwnVersion = (call: PatchCall, result: JsonValue): JsonValue => {
+  const { definition, view, name, subresource } = call.target
+  if (!definition.isCustom || view !== undefined || !isJsonObject(result) || !result.kind)
+    return result
+  const { apiVersion, kind } = result
+  const expected = formatGroupVersion(definition.gvk)
+  if (!apiVersion)
+    throw internalError("Object 'apiVersion' is missing in 'object has no apiVersion field'")
+  const gv = typeof apiVersion === 'string' ? parseGroupVersion(apiVersion) : undefined
+  if (gv === undefined || apiVersion === expected) return result
+  if (subresource === 'status') return { ...result, apiVersion: expected }
+  throw invalid({ group: gv.group, kind: String(kind) }, name, [
+    invalidField('apiVersion', apiVersion, `must be ${expected}`),
+  ])
+}
+
 export const patched = (call: PatchCall, shown: KubeObject): KubeObject => {
   const { target, patch } = call
   const definition = definitionOfBody(target)
@@ -122,8 +143,10 @@ export const patched = (call: PatchCall, shown: KubeObject): KubeObject => {
   if (patch.type === 'strategic') decoded = convertPatched(result, definition, refuse)
   else
     try {
-      checkType(result, definition, call.table)
-      decoded = decodeObject(definition, result)
+      const own = withOwnVersion(call, result)
+      const isPrinted = isJsonObject(own) && !own.kind
+      checkType(isPrinted ? withKeysInOrder(own) : own, definition, call.table)
+      decoded = decodeObject(definition, own)
       // Several are told in the order of upstream's text.
       if (decoded.strictErrors.length > 1)
         decoded = decodeObject(definition, parseWithTrace(text()).value)

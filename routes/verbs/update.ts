@@ -16,10 +16,12 @@ export const updateObject: VerbHandler = async (target, request, reply, deps) =>
   inputTypeOf(request)
   const ctx = makeContext(target, request, reply, deps, options)
   const receive = (): KubeObject => {
-    const sent = decodeBody(request, definitionOfBody(target), {
+    const body = definitionOfBody(target)
+    const sent = decodeBody(request, body, {
       ctx,
       table: deps.table,
       ...options,
+      isScaleOfCustom: definition.isCustom && body !== definition,
     })
     checkIdentity(sent, target)
     return view === undefined ? (definition.convert?.toStorage(sent) ?? sent) : sent

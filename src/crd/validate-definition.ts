@@ -17,6 +17,7 @@ import {
   isSharedByVersions,
   isTrue,
 } from './definition.js'
+import { validateRootWithStatus } from './root-schema.js'
 import { validateRules } from './rules/validate-rules.js'
 import type { StructuralSchema } from './structural-schema.js'
 import { validateConversion } from './validate-conversion.js'
@@ -189,20 +190,31 @@ const partNames: readonly { part: Part; topName: string }[] = [
   { part: 'selectableFields', topName: 'selectableFields' },
 ]
 
+const hasStatus = ({ subresources }: DefinitionVersion): boolean =>
+  subresources?.status !== undefined && subresources.status !== null
+
 /** Parts that all versions share are looked at once, at the top; the others with their version. */
 const partsOf = (
   versions: readonly DefinitionVersion[],
   previous: readonly DefinitionVersion[],
 ) => {
-  const validate = (part: Part, version: DefinitionVersion, path: string): FieldError[] => {
+  const validate = (
+    part: Part,
+    version: DefinitionVersion,
+    path: string,
+    hasStatus: boolean,
+  ): FieldError[] => {
     switch (part) {
       case 'schema': {
         const schema = version.schema?.openAPIV3Schema
         const before = previous.find((v) => v.name === version.name)?.schema?.openAPIV3Schema
         const isUnchanged = before !== undefined && jsonEqual(schema as object, before as object)
-        return schema === undefined
-          ? []
-          : validateSchema(schema, child(path, 'openAPIV3Schema'), isUnchanged)
+        if (schema === undefined) return []
+        const at = child(path, 'openAPIV3Schema')
+        return [
+          ...(hasStatus ? validateRootWithStatus(schema, at) : []),
+          ...validateSchema(schema, at, isUnchanged),
+        ]
       }
       case 'subresources':
         return validateSubresources(version, path)
@@ -219,13 +231,17 @@ const partsOf = (
   const own = partNames.filter(({ part }) => !isSharedByVersions(versions, part))
   return {
     ofVersion: (version: DefinitionVersion, i: number): FieldError[] =>
-      own.flatMap(({ part }) => validate(part, version, `spec.versions[${i}].${part}`)),
+      own.flatMap(({ part }) =>
+        validate(part, version, `spec.versions[${i}].${part}`, hasStatus(version)),
+      ),
     shared: (): FieldError[] =>
       versions.length === 0
         ? []
         : partNames
             .filter((one) => !own.includes(one))
-            .flatMap(({ part, topName }) => validate(part, versions[0]!, child('spec', topName))),
+            .flatMap(({ part, topName }) =>
+              validate(part, versions[0]!, child('spec', topName), versions.some(hasStatus)),
+            ),
   }
 }
 

@@ -79,3 +79,81 @@ t.test('after the storage version changed, old objects speak the version asked f
   t.match(list, { apiVersion: `${group}/v1`, items: [{ apiVersion: `${group}/v1`, a: '1' }] })
   t.notOk('b' in list.items[0], 'the other version does not know it')
 })
+
+t.test('what names another version, or none, is refused as recorded', async (t) => {
+  const { server, create } = await start(t)
+  await create('v1', 'x', { a: '1' })
+  const json = { 'content-type': 'application/json' }
+  const kind = 'Note'
+  const expected = `${group}/v1`
+  const noVersion = `the API version in the data () does not match the expected API version (${expected})`
+  for (const [method, name, body, code, message] of [
+    ['POST', '', { kind }, 400, noVersion],
+    ['POST', '', { kind, apiVersion: '' }, 400, noVersion],
+    [
+      'POST',
+      '',
+      { kind, apiVersion: null },
+      400,
+      'Note in version "" cannot be handled as a Note: .apiVersion accessor error: <nil> is of the type <nil>, expected string',
+    ],
+    [
+      'POST',
+      '',
+      null,
+      400,
+      "the object provided is unrecognized (must be of type Note): Object 'Kind' is missing in 'null' (6e756c6c)",
+    ],
+    [
+      'PATCH',
+      'x',
+      { apiVersion: 'y/v1' },
+      422,
+      `Note.y "x" is invalid: apiVersion: Invalid value: "y/v1": must be ${expected}`,
+    ],
+    [
+      'PATCH',
+      'x',
+      { apiVersion: null },
+      500,
+      "Internal error occurred: Object 'apiVersion' is missing in 'object has no apiVersion field'",
+    ],
+  ] as const) {
+    const headers = method === 'POST' ? json : merge
+    const answer = await call(server, { method, path: path('v1', name), headers, body })
+    t.match(answer.body, { code, message }, `${method} ${JSON.stringify(body)}`)
+  }
+})
+
+t.test('a Scale of a custom resource is one of autoscaling/v1 and not applied', async (t) => {
+  const { server, create } = await start(t)
+  const scale = { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' }
+  const spec = { type: 'object', properties: { replicas: { type: 'integer' } } }
+  const schema = { openAPIV3Schema: { type: 'object', properties: { spec } } }
+  const versions = [{ ...version('v1', true, []), schema, subresources: { scale } }]
+  await call(server, {
+    method: 'PATCH',
+    path: `${crds}/notes.${group}`,
+    headers: merge,
+    body: { spec: { versions } },
+  })
+  t.equal((await create('v1', 'x', { spec: { replicas: 1 } })).status, 201)
+  const answer = (method: string, type: string, apiVersion: string, replicas: number) =>
+    call(server, {
+      method,
+      path: `${path('v1', 'x')}/scale?fieldManager=me&force=true`,
+      headers: { 'content-type': `application/${type}` },
+      body: { apiVersion, kind: 'Scale', metadata: { name: 'x' }, spec: { replicas } },
+    })
+  t.match((await answer('PUT', 'json', 'autoscaling/v2', 2)).body, {
+    code: 400,
+    message: 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"',
+  })
+  t.match((await answer('PATCH', 'apply-patch+yaml', 'autoscaling/v1', 2)).body, {
+    code: 500,
+    message:
+      'failed to convert new object (/x; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1',
+  })
+  t.equal((await answer('PATCH', 'apply-patch+yaml', 'autoscaling/v1', 1)).status, 200)
+  t.equal((await answer('PUT', 'json', 'autoscaling/v1', 2)).status, 200)
+})
