@@ -119,10 +119,12 @@ const handlersByMethod = (shape: Shape): ReadonlyMap<string, VerbHandler> => {
   if (subresource === '')
     for (const method of Object.keys(handlersOf(definition, scope)))
       add(method, handlerFor(definition, scope, method))
-  else if (view?.style === 'connect')
+  else if (view?.style === 'connect') {
     for (const [method, verb] of Object.entries(connectVerbs))
       add(method, view.verbs.includes(verb) ? connect : undefined)
-  else {
+    // What is behind a proxy knows its methods itself.
+    if (subresource === 'proxy') for (const method of ['HEAD', 'OPTIONS']) add(method, connect)
+  } else {
     const verbs = verbsOfSubresource(shape)
     for (const [method, own] of Object.entries(viewHandlers))
       add(method, verbs.includes(own!.verb) ? own!.handler : undefined)

@@ -148,6 +148,14 @@ export const negotiateOutput = (
   return found
 }
 
+/**
+ * A log is text whatever comes out, but upstream's writer of answers, which streams it, wants a type that it could make
+ * an object of: `text/plain` alone is refused. Throws 406.
+ */
+export const negotiateLog = (accept = ''): void => {
+  if (accept !== '' && negotiateTableless(accept) === undefined) throw notAcceptable(mediaTypes)
+}
+
 const humans = /^(?:curl|Wget|Mozilla\/5\.0)/
 
 /** Whether to indent: asked for, or the client is one that people read. */

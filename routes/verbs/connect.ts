@@ -1,9 +1,12 @@
 /** log, exec, attach, portforward and proxy: what a node or a Pod answers, and why it is not asked (rest/subresources.go). */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { ApiError, badRequest, failure, pathNotFound } from '#api/errors.js'
+import { ApiError, badRequest, failure, notFound, pathNotFound } from '#api/errors.js'
+import { goQuote } from '#api/go-quote.js'
 import { hostInUrl } from '#api/host-in-url.js'
 import type { KubeObject } from '#api/object.js'
+import type { ResourceDefinition } from '#registry/resource-definition.js'
+import { fitsRoute, notAcceptable } from '../accept.js'
 import type { ApiDeps, Target } from '../api-deps.js'
 import {
   anybody,
@@ -13,6 +16,7 @@ import {
   refusalText,
   type Upgrade,
 } from '../forward.js'
+import { mediaTypes, negotiateLog } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
 import { logQuery } from './log-options.js'
 
@@ -90,12 +94,17 @@ const toKubelet = (c: Connection, base: string, rest: string, query: URLSearchPa
   return { url, tls: shownToNodes(c) } satisfies Destination
 }
 
+const logTypes = ['text/plain', ...mediaTypes]
+
 const log = async (c: Connection): Promise<unknown> => {
   const { target, request, reply } = c
+  const { accept } = request.headers
+  if (!fitsRoute(accept, logTypes)) throw notAcceptable(logTypes)
   const query = logQuery(target.name, c.query)
   const pod = await read(c, 'pods', target.name)
   const container = containerOf(pod, c.query.get('container'))
   const { nodeName } = pod.spec
+  negotiateLog(accept)
   // Nothing has run yet, so nothing was said: upstream answers with nothing at all.
   if (!nodeName) return reply.code(204).send()
   const base = await kubeletOf(c, nodeName)
@@ -159,15 +168,21 @@ const upgrade = async (
   })
 }
 
-/** `name`, `name:port` or `scheme:name:port`. */
-const splitTarget = (text: string): { scheme: string; name: string; port: string } => {
+/** `name`, `name:port` or `scheme:name:port`; throws what upstream says of anything else. */
+const splitTarget = (
+  text: string,
+  { singular }: ResourceDefinition,
+): { scheme: string; name: string; port: string } => {
   const parts = text.split(':')
-  if (parts.length === 3) return { scheme: parts[0]!, name: parts[1]!, port: parts[2]! }
-  return { scheme: 'http', name: parts[0]!, port: parts[1] ?? '' }
+  if (parts.length < 3) return { scheme: 'http', name: parts[0]!, port: parts[1] ?? '' }
+  const [scheme = '', name = '', port = ''] = parts
+  if (parts.length > 3 || !['', 'http', 'https'].includes(scheme))
+    throw badRequest(`invalid ${singular} request ${goQuote(text)}`)
+  return { scheme, name, port }
 }
 
 const proxy = async (c: Connection): Promise<unknown> => {
-  const { scheme, name, port } = splitTarget(c.target.name)
+  const { scheme, name, port } = splitTarget(c.target.name, c.target.definition)
   const { resource } = c.target.definition.gvr
   const rest = (c.request.raw.url ?? '').replace(/^.*?\/proxy(?=[/?]|$)/, '') || '/'
   const base =
@@ -197,29 +212,49 @@ const podAddress = async (c: Connection, { scheme, name, port }: ProxyTarget): P
   return `${scheme || 'http'}://${hostInUrl(ip)}${chosen ? `:${chosen}` : ''}`
 }
 
+const unavailable = (message: string): ApiError =>
+  failure({ code: 503, reason: 'ServiceUnavailable', message })
+
+/** Endpoints name ports as the Service does, so a number is looked up there. */
+const portNameOf = async (c: Connection, name: string, port: string): Promise<string> => {
+  if (!/^\d+$/.test(port)) return port
+  const { spec } = await read(c, 'services', name)
+  const ports: { name?: string; port: number }[] = spec.ports ?? []
+  const found = ports.find((one) => one.port === Number(port))
+  if (found !== undefined) return found.name ?? ''
+  throw unavailable(`no service port ${Number(port)} found for service ${goQuote(name)}`)
+}
+
+interface EndpointAddress {
+  readonly ip: string
+  readonly targetRef?: { readonly name?: string; readonly namespace?: string }
+}
+
+/** Upstream's isValidAddress: who writes Endpoints must not make the server a way to any address, only to Pods. */
+const isOfPod = async (c: Connection, { ip, targetRef }: EndpointAddress): Promise<boolean> => {
+  if (targetRef === undefined || targetRef.namespace !== c.target.namespace) return false
+  const pod = await read(c, 'pods', targetRef.name ?? '').catch(() => undefined)
+  const ips: { ip?: string }[] = pod?.status?.podIPs ?? []
+  return ips.some((one) => one.ip === ip)
+}
+
 const serviceAddress = async (
   c: Connection,
   { scheme, name, port }: ProxyTarget,
 ): Promise<string> => {
-  const service = await read(c, 'services', name)
-  const ports: { name?: string; port: number }[] = service.spec.ports ?? []
-  const wanted = ports.find((p) => port === '' || p.name === port || String(p.port) === port)
-  const unavailable = failure({
-    code: 503,
-    reason: 'ServiceUnavailable',
-    message: `no endpoints available for service "${c.target.name}"`,
-  })
+  const portName = await portNameOf(c, name, port)
   const endpoints = await read(c, 'endpoints', name).catch((error) => {
-    throw error instanceof ApiError && error.code === 404 ? unavailable : error
+    const isMissing = error instanceof ApiError && error.code === 404
+    throw isMissing ? notFound({ group: '', resource: 'services' }, name) : error
   })
-  for (const subset of endpoints.subsets ?? []) {
-    const found = subset.ports?.find(
-      (p: { name?: string }) => (p.name ?? '') === (wanted?.name ?? ''),
-    )
-    const address = subset.addresses?.[0]
-    if (found && address) return `${scheme || 'http'}://${hostInUrl(address.ip)}:${found.port}`
+  for (const { ports, addresses } of endpoints.subsets ?? []) {
+    const found = ports?.find((one: { name?: string }) => (one.name ?? '') === portName)
+    if (found === undefined) continue
+    for (const address of (addresses ?? []) as EndpointAddress[])
+      if (await isOfPod(c, address))
+        return `${scheme || 'http'}://${hostInUrl(address.ip)}:${found.port}`
   }
-  throw unavailable
+  throw unavailable(`no endpoints available for service ${goQuote(c.target.name)}`)
 }
 
 const connectors: Readonly<Record<string, (c: Connection) => Promise<unknown>>> = {

@@ -197,3 +197,41 @@ t.test('a patch that spoils an object shows it with its keys in the order of Go'
     )
   }
 })
+
+t.test('what is empty is not what is missing, and each is told of in its own words', async (t) => {
+  const api = await start(t)
+  const revisions = '/apis/apps/v1/namespaces/x/controllerrevisions'
+  const pods = '/api/v1/namespaces/x/pods'
+  const metadata = { name: 'a' }
+  await api.post(revisions, { metadata, data: { a: 1 } })
+  await api.post(pods, { metadata, spec: { containers: [{ name: 'c', image: 'i' }] } })
+  const ephemeral = (more: object) => ({
+    metadata,
+    spec: {
+      containers: [{ name: 'c', image: 'i' }],
+      ephemeralContainers: [{ name: 'd', image: 'i', ...more }],
+    },
+  })
+  const notSet = (field: string) =>
+    `spec.ephemeralContainers[0].${field}: Forbidden: cannot be set for an Ephemeral Container`
+  const rows: [method: 'POST' | 'PUT', path: string, body: object, message: string][] = [
+    ['POST', revisions, { metadata }, 'data: Required value: data is mandatory'],
+    ['POST', revisions, { metadata, data: [1] }, 'data must be a valid JSON object'],
+    ['PUT', `${revisions}/a`, { metadata }, 'is invalid: data: Invalid value: null: field is'],
+    ['PUT', `${pods}/a/ephemeralcontainers`, ephemeral({ lifecycle: {} }), notSet('lifecycle')],
+  ]
+  for (const [method, path, body, message] of rows) {
+    const answer = await api.send(method, path, { body })
+    t.equal(answer.code, 422, message)
+    t.match(answer.body.message, message)
+  }
+  t.equal(
+    (await api.put(`${pods}/a/ephemeralcontainers`, ephemeral({ resources: {}, ports: null })))
+      .code,
+    200,
+  )
+  const limits = { limits: [{ type: 'Container', max: { cpu: 0 } }] }
+  const raw = JSON.stringify({ metadata, spec: limits }).replace('"cpu":0', '"cpu":1e400')
+  const beyond = await api.send('POST', '/api/v1/namespaces/x/limitranges', { raw })
+  t.equal(beyond.code, 400, 'a number beyond every double is refused')
+})

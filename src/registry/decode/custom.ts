@@ -18,7 +18,9 @@ const readQuantity: ReadCustom = (value, literal) => {
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'bigint')
     return undefined
   try {
-    return parseQuantity(literal ?? String(value)).text
+    // Beyond a double there is nothing that could be kept.
+    const isBeyond = typeof value === 'number' && !Number.isFinite(value)
+    return parseQuantity(isBeyond ? String(value) : (literal ?? String(value))).text
   } catch (error) {
     if (error instanceof QuantityError) return undefined
     throw error

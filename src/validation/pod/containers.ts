@@ -208,9 +208,11 @@ const forbiddenInEphemeral = [
 ]
 const notInEphemeral = 'cannot be set for an Ephemeral Container'
 
-const isSet = (value: unknown): boolean =>
-  value !== undefined &&
-  !(typeof value === 'object' && value !== null && Object.keys(value).length === 0)
+/** What is there counts though it is empty; `resources`, which is no pointer in Go, counts by what it has. */
+const isSet = (field: string, value: unknown): boolean => {
+  if (value === undefined || value === null) return false
+  return field !== 'resources' || Object.keys(value).length > 0
+}
 
 const ephemeralMountErrors = (path: string, mounts: Fields[] | undefined): FieldError[] =>
   each(path, mounts, (mount, at) =>
@@ -236,7 +238,7 @@ export const validEphemeralContainers = (path: string, pod: PodContext): FieldEr
     if (target !== '' && !others.has(target))
       errors.push(notFound(child(at, 'targetContainerName'), target))
     for (const field of forbiddenInEphemeral)
-      if (isSet(container[field])) errors.push(forbidden(child(at, field), notInEphemeral))
+      if (isSet(field, container[field])) errors.push(forbidden(child(at, field), notInEphemeral))
     return [...errors, ...ephemeralMountErrors(child(at, 'volumeMounts'), container.volumeMounts)]
   })
 }

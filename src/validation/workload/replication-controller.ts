@@ -1,5 +1,6 @@
 /** ReplicationControllers, PodTemplates and ControllerRevisions. */
 import { child, type FieldError, invalid, required } from '#api/field-error.js'
+import { isJsonObject } from '#api/json-object.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { immutable } from '../immutable.js'
 import { notNegative, withinReplicas } from './counts.js'
@@ -48,15 +49,18 @@ export const validatePodTemplateObject = ({ template }: KubeObject): FieldError[
 
 export const validateControllerRevision = (revision: KubeObject): FieldError[] => [
   ...notNegative('', revision, 'revision'),
-  ...(revision.data === null || revision.data === undefined
-    ? [required('data', 'data is mandatory')]
-    : []),
+  ...dataErrors(revision.data),
 ]
+
+const dataErrors = (data: unknown): FieldError[] => {
+  if (data === null || data === undefined) return [required('data', 'data is mandatory')]
+  return isJsonObject(data) ? [] : [required('data', 'data must be a valid JSON object')]
+}
 
 export const validateControllerRevisionUpdate = (
   next: KubeObject,
   previous: KubeObject,
 ): FieldError[] => [
-  ...validateControllerRevision(next),
+  ...notNegative('', next, 'revision'),
   ...immutable('data', next.data, previous.data),
 ]
