@@ -34,7 +34,6 @@ export type PodWorkerState = 'syncing' | 'terminating' | 'terminated' | 'finishe
 const retryMs = 1_000
 /** A pass that hangs in the API is not waited for longer than this when the node goes down. */
 const haltWaitMs = 1_000
-const neverAborted = new AbortController().signal
 
 export class PodWorker {
   readonly #context: PodContext
@@ -102,7 +101,7 @@ export class PodWorker {
     clearTimeout(this.#timer)
     this.#prober.stop()
     // What a pass is starting must not start after all has been ended.
-    await Promise.race([this.#idle(), sleep(haltWaitMs, neverAborted)])
+    await Promise.race([this.#idle(), sleep(haltWaitMs)])
     const own = this.#pod.spec.terminationGracePeriodSeconds ?? defaultGraceSeconds
     const seconds = Math.min(graceSeconds, own)
     this.#podKill?.shorten(seconds)
@@ -217,7 +216,7 @@ export class PodWorker {
         const { message } = error as Error
         this.#context.log.warn({ pod: formatPod(this.#pod), error: message }, 'kill failed')
         this.#event('Warning', 'FailedKillPod', `error killing pod: ${message}`)
-        await sleep(retryMs, neverAborted)
+        await sleep(retryMs)
         if (this.#halting) return
       }
     }

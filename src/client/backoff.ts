@@ -3,7 +3,7 @@ import { setTimeout as sleepFor } from 'node:timers/promises'
 import { type Random, systemRandom } from './random.js'
 
 /** Resolves after `ms`, or at once when the signal fires; never rejects. */
-export const sleep = async (ms: number, signal: AbortSignal): Promise<void> => {
+export const sleep = async (ms: number, signal?: AbortSignal): Promise<void> => {
   try {
     await sleepFor(ms, undefined, { signal })
   } catch {
