@@ -237,19 +237,22 @@ export class ProcessRuntime implements ContainerRuntime {
       env,
       workingDir,
     })
+    let timer: NodeJS.Timeout | undefined
     const failed = new Promise<never>((_, reject) => {
       shim.once('error', (error) => {
         if (this.#files.claim(id)) this.#files.writeExit(id, 128, 'StartError', error.message)
         this.#refresh(id)
         reject(new StartError('RunContainerError', error.message))
       })
-      setTimeout(
+      timer = setTimeout(
         () => reject(new StartError('RunContainerError', 'the container did not start in time')),
         startTimeoutMs,
       ).unref()
     })
     failed.catch(() => {})
-    await Promise.race([container.until(() => container.view.state !== 'created'), failed])
+    const started = container.until(() => container.view.state !== 'created')
+    // The error of a late timer would be kept, with its stack, for as long as the shim lives.
+    await Promise.race([started, failed]).finally(() => clearTimeout(timer))
   }
 
   stopContainer(id: string, options: StopOptions): Stop {
