@@ -5,6 +5,7 @@
 import { packageRoot } from '#api/package-root.js'
 import type { ProcessSpec, runProcess as RunProcess } from '#client/run-process.js'
 import type { ExitCode, Machine } from '../machine.js'
+import { keepHeapSmall } from './small-heap.js'
 
 export interface ClientProcess {
   /** As in `kubelevel NAME`. */
@@ -48,6 +49,7 @@ export const runClientProcess = async (
   { module, exportName }: ClientProcess,
   args: readonly string[],
 ): Promise<ExitCode> => {
+  keepHeapSmall()
   // Both from dist: a process and its client must mean the same classes, and the server's bundle has its own.
   const { runProcess } = (await import(
     new URL('dist/src/client/run-process.js', packageRoot).href

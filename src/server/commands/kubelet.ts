@@ -1,6 +1,7 @@
 /** `kubelevel kubelet`: runs Pods as processes of this machine. The folder is imported when the command runs. */
 import type { Flag, Flags } from '../flags.js'
 import type { ExitCode, Machine } from '../machine.js'
+import { keepHeapSmall } from './small-heap.js'
 
 export const kubeletFlags: readonly Flag[] = [
   {
@@ -41,6 +42,7 @@ export const kubeletFlags: readonly Flag[] = [
 ]
 
 export const kubelet = async (machine: Machine, flags: Flags): Promise<ExitCode> => {
+  keepHeapSmall()
   const { runKubelet } = await import('#kubelet/main.js')
   await runKubelet({
     kubeconfig: flags.text('kubeconfig') ?? machine.env.KUBECONFIG ?? '.kubelevel/kubeconfig',

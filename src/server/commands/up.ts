@@ -16,19 +16,6 @@ const restartDelayMaxMs = 30_000
 const healthyAfterMs = 60_000
 const childStopMs = 10_000
 
-/**
- * What these keep is small beside the garbage that they make: with a small nursery, a heap that is collected before it
- * grows, and no threads for that, 500 Pods cost a kubelet a quarter less memory and no more processor time.
- */
-const smallHeap = ['--heap-growing-percent=10', '--single-threaded-gc', '--optimize-for-size']
-const nodeFlags: Readonly<Record<string, readonly string[]>> = {
-  kubelet: ['--max-semi-space-size=1', ...smallHeap],
-  // With 1 a cascade would collect all the time.
-  'controller-manager': ['--max-semi-space-size=2', ...smallHeap],
-  scheduler: ['--max-semi-space-size=2', ...smallHeap],
-  'metrics-server': ['--max-semi-space-size=1', ...smallHeap],
-}
-
 interface Child {
   /** Ends it with SIGTERM, with SIGKILL when it does not listen; resolves when it is gone. */
   stop(): Promise<void>
@@ -47,7 +34,7 @@ const keepRunning = (machine: Machine, name: string, args: readonly string[]): C
   const start = (): void => {
     const startedAt = machine.now()
     // The IPC channel tells a child that we are gone, however we went.
-    child = spawn(machine.nodePath, [...(nodeFlags[name] ?? []), machine.mainFile, name, ...args], {
+    child = spawn(machine.nodePath, [machine.mainFile, name, ...args], {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       detached: true,
     })

@@ -1,0 +1,24 @@
+/** That V8 takes these flags while it runs, which a new version of Node may change without a word. */
+import { execFileSync } from 'node:child_process'
+import t from 'tap'
+
+/** Keeps little of much, as an informer does; prints the bytes of the nursery that this took. */
+const churn = `
+  const kept = new Map()
+  for (let i = 0; i < 60_000; i++) kept.set(i % 20_000, JSON.parse('{"a":{"b":["x' + i + '"]}}'))
+  const spaces = (await import('node:v8')).getHeapSpaceStatistics()
+  process.stdout.write(String(spaces.find((space) => space.space_name === 'new_space').space_size))
+`
+const module = new URL('../../src/server/commands/small-heap.js', import.meta.url).href
+const nurseryAfter = (first: string): number =>
+  Number(
+    execFileSync(process.execPath, ['--input-type=module', '-e', `${first}\n${churn}`], {
+      encoding: 'utf8',
+    }),
+  )
+
+t.test('the nursery of a process that keeps its heap small does not grow', async (t) => {
+  const small = nurseryAfter(`(await import('${module}')).keepHeapSmall()`)
+  t.ok(small <= 3 << 20, `${small} bytes`)
+  t.ok(nurseryAfter('') > 2 * small, 'which it does else')
+})
