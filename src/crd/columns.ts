@@ -27,14 +27,22 @@ export interface CustomTable {
   readonly cells: (object: KubeObject, now: number) => unknown[]
 }
 
+const int64Min = -(2n ** 63n)
+
+/** The integer in a number as Go's conversion gives it (amd64): the smallest one for what is out of its range. */
+const int64Of = (value: number | bigint): number | bigint => {
+  if (typeof value === 'number' && Math.abs(value) < 2 ** 63) return Math.trunc(value)
+  if (typeof value === 'bigint' && BigInt.asIntN(64, value) === value) return value
+  return int64Min
+}
+
 /** A value in its column; null when it is missing or of another type. Texts are told of a null as Go prints it. */
 const cellOf = (type: string, value: JsonValue | undefined, now: number): unknown => {
   if (value === null && type === 'string') return '<no value>'
   if (value === undefined || value === null) return null
   switch (type) {
     case 'integer':
-      if (typeof value === 'bigint') return Number(value)
-      return typeof value === 'number' ? Math.trunc(value) : null
+      return typeof value === 'number' || typeof value === 'bigint' ? int64Of(value) : null
     case 'number':
       return typeof value === 'number' ? value : null
     case 'boolean':

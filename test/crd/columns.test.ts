@@ -46,3 +46,17 @@ t.test('texts are what Go prints', async (t) => {
   for (const [value, cell] of cases) t.equal(cellOf('.spec.v', 'string', { v: value }), cell)
   t.equal(cellOf('.spec.v', 'integer', { v: null }), null)
 })
+
+t.test('integers are those of 64 bits', async (t) => {
+  const least = -9223372036854775808n as JsonValue
+  const cases: [value: JsonValue, cell: JsonValue][] = [
+    [1.9, 1],
+    [-1.9, -1],
+    [9007199254740993n as JsonValue, 9007199254740993n as JsonValue],
+    [9223372036854775807n as JsonValue, 9223372036854775807n as JsonValue],
+    [1e30, least],
+    [-1e30, least],
+    [2 ** 63, least],
+  ]
+  for (const [value, cell] of cases) t.equal(cellOf('.spec.v', 'integer', { v: value }), cell)
+})
