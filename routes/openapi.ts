@@ -20,6 +20,9 @@ const json = 'application/json'
 const protobufV2 = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
 const formerProtobufV2 = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
 
+const protobufV3 = 'application/com.github.proto-openapi.spec.v3.v1.0+protobuf'
+const formerProtobufV3 = 'application/com.github.proto-openapi.spec.v3@v1.0+protobuf'
+
 interface Document {
   readonly bytes: Buffer
   readonly etag: string
@@ -101,6 +104,15 @@ class Documents {
     return this.#cached(`v3/${name}`, hash, () =>
       this.#make('v3', this.operations.get(name)!, hash),
     )
+  }
+
+  v3Protobuf(name: string, hash: string): Promise<Document> {
+    return this.#cached(`v3 protobuf/${name}`, hash, async () => {
+      const { bytes, etag } = await this.v3(name, hash)
+      const { encodeOpenApiV3 } = await import('#openapi/openapi-v3-protobuf.js')
+      const encoded = encodeOpenApiV3(JSON.parse(bytes.toString()), formatYaml)
+      return { bytes: encoded, etag, contentType: protobufV3 }
+    })
   }
 
   v2(): Promise<Document> {
@@ -220,13 +232,15 @@ export const installOpenApi = (app: FastifyInstance, options: OpenApiOptions): v
     const hash = documents.hash(name)
     if (hash === undefined) return reply.code(404).send()
     reply.header('vary', 'Accept')
-    if (acceptedForm(request) === undefined) return reply.code(406).send()
+    const form = acceptedForm(request, [protobufV3, formerProtobufV3])
+    if (form === undefined) return reply.code(406).send()
     const asked = new URLSearchParams(request.raw.url?.split('?')[1] ?? '').get('hash')
-    reply.header('content-type', json)
+    reply.header('content-type', form === 'json' ? json : protobufV3)
     if (asked && asked !== hash)
       return reply.code(301).header('location', `/openapi/v3/${name}?hash=${hash}`).send()
     // Under its hash a document never changes.
     if (asked) reply.header('cache-control', 'public, immutable')
-    return sendDocument(request, reply, await documents.v3(name, hash), { packs: false })
+    const document = form === 'json' ? documents.v3(name, hash) : documents.v3Protobuf(name, hash)
+    return sendDocument(request, reply, await document, { packs: false })
   })
 }

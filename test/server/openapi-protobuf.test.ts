@@ -1,4 +1,4 @@
-/** The protobuf form of the OpenAPI 2 document: what kubectl merges lists with, the same as the JSON form. */
+/** The protobuf forms of the OpenAPI documents: what kubectl merges lists with, the same as the JSON forms. */
 import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -8,6 +8,7 @@ import t from 'tap'
 import { parse } from 'yaml'
 import type { JsonObject } from '#api/object.js'
 import { encodeOpenApiV2 } from '#openapi/openapi-v2-protobuf.js'
+import { encodeOpenApiV3 } from '#openapi/openapi-v3-protobuf.js'
 import { bytesOf, wireFields } from '#registry/decode/protobuf-reader.js'
 import { formatYaml } from '#registry/yaml.js'
 import { toSwaggerSchema } from '#routes/openapi-schemas.js'
@@ -125,6 +126,48 @@ t.test('operations, parameters and constraints have the bytes that gnostic gives
   ]
   for (const [what, document, hex] of cases)
     t.equal(encodeOpenApiV2(document, formatYaml).toString('hex'), hex, what)
+  t.end()
+})
+
+t.test('a document of OpenAPI 3 has a form in protobuf, under the same tag', async (t) => {
+  const server = await startServer(t)
+  const path = '/openapi/v3/apis/apps/v1'
+  const form = 'application/com.github.proto-openapi.spec.v3'
+  const json = await call(server, { path })
+  for (const accept of [`${form}@v1.0+protobuf`, `${form}.v1.0+protobuf`]) {
+    const answer = await call(server, { path, headers: { accept } })
+    t.equal(answer.headers['content-type'], `${form}.v1.0+protobuf`)
+    t.equal(answer.headers.vary, 'Accept')
+    t.equal(answer.headers.etag, json.headers.etag)
+    const paths = namesIn(fieldsOf(answer.bytes, 4)[0]!).map(([name]) => name)
+    t.strictSame(paths, Object.keys(json.body.paths))
+    const schemas = namesIn(fieldsOf(fieldsOf(answer.bytes, 5)[0]!, 1)[0]!)
+    t.strictSame(
+      schemas.map(([name]) => name),
+      Object.keys(json.body.components.schemas),
+    )
+  }
+  const headers = { accept: `${form}@v1.0+protobuf`, 'if-none-match': String(json.headers.etag) }
+  t.equal((await call(server, { path, headers })).status, 304)
+  t.equal((await call(server, { path, headers: { accept: 'text/plain' } })).status, 406)
+})
+
+t.test('schemas of OpenAPI 3 have the bytes that gnostic gives them', (t) => {
+  const cases: [string, JsonObject, string][] = [
+    ['a reference', { $ref: '#/d' }, '12050a03232f64'],
+    ['a default of text', { type: 'string', default: 'x' }, '0a0fca0106737472696e678a02031a0178'],
+    ['a default that is false', { default: false }, '0a058a02021000'],
+    ['a number', { default: 1.5 }, '0a0c8a020909000000000000f83f'],
+    ['an object is no default', { default: {} }, '0a038a0200'],
+    ['anything else', { additionalProperties: true }, '0a058202021001'],
+    ['values by name', { additionalProperties: { $ref: '#/d' } }, '0a0c8202090a0712050a03232f64'],
+    ['a list', { items: { $ref: '#/d' } }, '0a0cf201090a0712050a03232f64'],
+  ]
+  for (const [what, schema, hex] of cases) {
+    const bytes = encodeOpenApiV3({ components: { schemas: { D: schema } } }, formatYaml)
+    const [[, encoded]] = namesIn(fieldsOf(fieldsOf(bytes, 5)[0]!, 1)[0]!) as [[string, Buffer]]
+    t.equal(encoded.toString('hex'), hex, what)
+  }
   t.end()
 })
 
