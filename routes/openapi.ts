@@ -28,6 +28,8 @@ interface Document {
   readonly etag: string
   readonly contentType: string
   packed?: Buffer
+  /** When it was first asked for, in milliseconds: that is when it was made. */
+  modifiedAt?: number
 }
 
 export interface OpenApiOptions {
@@ -183,6 +185,14 @@ const isKnown = (request: FastifyRequest, etag: string): boolean =>
     .map((tag) => tag.trim().replace(/^W\//, ''))
     .some((tag) => tag === '*' || tag === etag)
 
+/** Go's ServeContent: tags count before times, and times are whole seconds. */
+const isUnchanged = (request: FastifyRequest, etag: string, modifiedAt: number): boolean => {
+  const { 'if-none-match': tags, 'if-modified-since': since } = request.headers
+  if (tags) return isKnown(request, etag)
+  if (!since || (request.method !== 'GET' && request.method !== 'HEAD')) return false
+  return Math.floor(modifiedAt / 1000) * 1000 <= Date.parse(since)
+}
+
 const sendDocument = async (
   request: FastifyRequest,
   reply: FastifyReply,
@@ -190,8 +200,12 @@ const sendDocument = async (
   { packs }: { packs: boolean },
 ): Promise<FastifyReply> => {
   reply.header('etag', document.etag)
-  if (isKnown(request, document.etag)) return reply.removeHeader('content-type').code(304).send()
-  reply.header('content-type', document.contentType)
+  document.modifiedAt ??= request.kube.now
+  if (isUnchanged(request, document.etag, document.modifiedAt))
+    return reply.removeHeader('content-type').code(304).send()
+  reply
+    .header('content-type', document.contentType)
+    .header('last-modified', new Date(document.modifiedAt).toUTCString())
   if (!packs || !/\bgzip\b/.test(String(request.headers['accept-encoding'] ?? '')))
     return reply.send(document.bytes)
   document.packed ??= await compress(document.bytes)

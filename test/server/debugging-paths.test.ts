@@ -1,4 +1,4 @@
-/** What serves people, probes and scrapers: /statusz, /flagz, /metrics, /metrics/slis and the names of health checks. */
+/** What serves people, probes and scrapers: /statusz, /flagz, /metrics, /metrics/slis, OpenAPI documents and the names of health checks. */
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { parseFlags } from '#server/flags.js'
@@ -76,6 +76,23 @@ t.test(
     t.notMatch(await read('/metrics/slis'), 'type="readyz"')
   },
 )
+
+t.test('an OpenAPI document that has not changed is not sent again', async (t) => {
+  const server = await startServer(t)
+  const path = '/openapi/v3/apis/apps/v1'
+  const { headers } = await call(server, { path })
+  const modified = String(headers['last-modified'])
+  const before = new Date(Date.parse(modified) - 1000).toUTCString()
+  const rows: [headers: Record<string, string>, status: number][] = [
+    [{ 'if-modified-since': modified }, 304],
+    [{ 'if-modified-since': before }, 200],
+    [{ 'if-modified-since': 'yesterday' }, 200],
+    [{ 'if-modified-since': modified, 'if-none-match': '"another"' }, 200],
+    [{ 'if-modified-since': before, 'if-none-match': String(headers.etag) }, 304],
+  ]
+  for (const [asked, status] of rows)
+    t.equal((await call(server, { path, headers: asked })).status, status, JSON.stringify(asked))
+})
 
 t.test('a hook after the start is a check that fails until it has run', async (t) => {
   const hooks = new PostStartHooks()
