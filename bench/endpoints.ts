@@ -1,27 +1,32 @@
-/**
- * `node dist/bench/endpoints.js [PODS] [--profile DIR]`: how long after a graceful DELETE of one Pod of a Service (500
- * Pods by default) the EndpointSlices say that it is terminating, and where that time goes. Server and controllers are
- * processes of their own; no kubelet is needed. Pods are deleted one at a time, first one right after the other and
- * then with a pause between.
- */
+/** How soon a Pod that is being deleted is out of its Service's endpoints. */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
 import { formatMicroTime } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
 import { createClient } from '#client/client.js'
 import { loadKubeconfig } from '#client/kubeconfig.js'
 import { resources } from '#client/resources.js'
 import { cpuMsOf } from './process-figures.js'
+import { readFlags } from './read-flags.js'
 import { startOurs } from './rivals.js'
 
-const { values: flags, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { profile: { type: 'string' } },
+const usage = `node dist/bench/endpoints.js [flags]
+
+How long after a graceful DELETE of one Pod of a Service the EndpointSlices say that it is terminating, and where that
+time goes. Server and controllers are processes of their own; no kubelet is needed. Pods are deleted one at a time,
+first one right after the other and then with a pause between.
+
+  --pods N          Pods of the Service (500)
+  --profile DIR     processor profiles of both processes
+`
+
+const flags = readFlags(usage, {
+  pods: { type: 'string', default: '500' },
+  profile: { type: 'string' },
 })
-const count = Number(positionals[0] ?? 500)
+const count = Number(flags.pods)
 const deletes = 40
 const namespace = 'default'
 const nodeName = 'node-1'

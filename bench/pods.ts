@@ -1,8 +1,4 @@
-/**
- * `node dist/bench/pods.js [PODS]`: `kubelevel up` with many Pods (1,000 by default; host processes that sleep). How
- * soon all of a ReplicaSet run, what the processes weigh with half of them, how soon a cascade has ended all, how well
- * a grace is kept, and how Ctrl-C ends it with half of them running.
- */
+/** `kubelevel up` with many Pods. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,8 +12,18 @@ import { silentLog } from '#client/log.js'
 import { isPodReady, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { cpuMsOf, residentBytesOf } from './process-figures.js'
+import { readFlags } from './read-flags.js'
 
-const count = Number(process.argv[2] ?? 1_000)
+const usage = `node dist/bench/pods.js [flags]
+
+Runs \`kubelevel up\` with many Pods, host processes that sleep: how soon all of a ReplicaSet run, what the processes
+weigh with half of them, how soon a cascade has ended all, how well a grace is kept, and how Ctrl-C ends it with half
+of them running.
+
+  --pods N          Pods of the ReplicaSet (1000)
+`
+
+const count = Number(readFlags(usage, { pods: { type: 'string', default: '1000' } }).pods)
 const half = Math.ceil(count / 2)
 const namespace = 'default'
 const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-pods-'))
