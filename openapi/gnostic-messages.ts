@@ -17,18 +17,18 @@ export interface Message {
   readonly rest?: Field
 }
 
-export const wire = { varint: 0, double: 1, delimited: 2 } as const
+const wire = { varint: 0, double: 1, delimited: 2 } as const
 
-export const varint = (value: number): Buffer => {
+const varint = (value: number): Buffer => {
   const bytes: number[] = []
   let rest = value
   for (; rest > 0x7f; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 0x80)
   return Buffer.from([...bytes, rest])
 }
 
-export const tag = (number: number, type: number): Buffer => varint(number * 8 + type)
+const tag = (number: number, type: number): Buffer => varint(number * 8 + type)
 
-export const delimited = (number: number, parts: readonly Uint8Array[]): Buffer => {
+const delimited = (number: number, parts: readonly Uint8Array[]): Buffer => {
   const length = parts.reduce((sum, part) => sum + part.length, 0)
   return Buffer.concat([tag(number, wire.delimited), varint(length), ...parts])
 }
@@ -36,16 +36,39 @@ export const delimited = (number: number, parts: readonly Uint8Array[]): Buffer 
 export const isObject = (value: JsonValue): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+export const isText = (value: JsonValue): boolean => typeof value === 'string'
+export const isNumber = (value: JsonValue): boolean =>
+  typeof value === 'number' || typeof value === 'bigint'
+export const isReference = (value: JsonValue): boolean =>
+  isObject(value) && isText(value.$ref ?? null)
+
+// What a choice was made for is sent whatever it is.
+export const chosenText =
+  (number: number): Field =>
+  (value) => [delimited(number, [Buffer.from(String(value))])]
+
+export const chosenFlag =
+  (number: number): Field =>
+  (value) => [tag(number, wire.varint), varint(value === true ? 1 : 0)]
+
+export const chosenDouble =
+  (number: number): Field =>
+  (value) => {
+    const bytes = Buffer.alloc(8)
+    bytes.writeDoubleLE(Number(value))
+    return [tag(number, wire.double), bytes]
+  }
+
 // proto3 does not send what is a type's zero.
 export const text =
   (number: number): Field =>
-  (value) =>
-    typeof value === 'string' && value !== '' ? [delimited(number, [Buffer.from(value)])] : []
+  (value, yaml) =>
+    isText(value) && value !== '' ? chosenText(number)(value, yaml) : []
 
 export const flag =
   (number: number): Field =>
-  (value) =>
-    value === true ? [tag(number, wire.varint), varint(1)] : []
+  (value, yaml) =>
+    value === true ? chosenFlag(number)(value, yaml) : []
 
 export const count =
   (number: number): Field =>
@@ -56,12 +79,8 @@ export const count =
 
 export const double =
   (number: number): Field =>
-  (value) => {
-    if ((typeof value !== 'number' && typeof value !== 'bigint') || Number(value) === 0) return []
-    const bytes = Buffer.alloc(8)
-    bytes.writeDoubleLE(Number(value))
-    return [tag(number, wire.double), bytes]
-  }
+  (value, yaml) =>
+    isNumber(value) && Number(value) !== 0 ? chosenDouble(number)(value, yaml) : []
 
 /** Any: the other of its two fields, a google.protobuf.Any, is never set by gnostic. */
 export const any =
@@ -114,9 +133,14 @@ const encode = (type: Message, object: JsonObject, yaml: ToYaml): Buffer[] => {
   return parts
 }
 
-export const isText = (value: JsonValue): boolean => typeof value === 'string'
-export const isReference = (value: JsonValue): boolean =>
-  isObject(value) && isText(value.$ref ?? null)
+/** These two are the same in both versions. */
+export const externalDocs: Message = {
+  fields: { description: text(1), url: text(2) },
+  extensions: 3,
+}
+/** Each requirement: scopes by the name of a security definition. */
+export const security = (number: number): Field =>
+  list(within(number, map(1, within(2, list(text(1))))))
 
 /** The bytes of a document. Extensions are few and often the same: each is formatted once. */
 export const encodeDocument = (document: Message, value: JsonObject, yaml: ToYaml): Buffer => {

@@ -7,10 +7,11 @@ import type { JsonObject } from '#api/object.js'
 import {
   any,
   choice,
+  chosenFlag,
   count,
-  delimited,
   double,
   encodeDocument,
+  externalDocs,
   type Field,
   flag,
   isObject,
@@ -20,11 +21,9 @@ import {
   type Message,
   map,
   message,
+  security,
   type ToYaml,
-  tag,
   text,
-  varint,
-  wire,
   within,
 } from './gnostic-messages.js'
 
@@ -42,8 +41,6 @@ const constraints = (first: number): Record<string, Field> => ({
   uniqueItems: flag(first + 9),
 })
 
-const externalDocs: Message = { fields: { description: text(1), url: text(2) }, extensions: 3 }
-
 const schema: Message = {
   fields: {
     $ref: text(1),
@@ -57,14 +54,13 @@ const schema: Message = {
     minProperties: count(18),
     required: list(text(19)),
     enum: list(any(20)),
-    additionalProperties: choice(
-      isObject,
-      within(
-        21,
+    additionalProperties: within(
+      21,
+      choice(
+        isObject,
         message(1, () => schema),
+        chosenFlag(2),
       ),
-      // A choice is sent even when it is false.
-      (value) => [delimited(21, [tag(2, wire.varint), varint(value === true ? 1 : 0)])],
     ),
     type: within(22, choice(isText, text(1), list(text(1)))),
     items: within(
@@ -198,9 +194,6 @@ const responses: Message = {
   ),
   extensions: 2,
 }
-
-/** Each requirement: scopes by the name of a security definition. */
-const security = (number: number): Field => list(within(number, map(1, within(2, list(text(1))))))
 
 const operation: Message = {
   fields: {

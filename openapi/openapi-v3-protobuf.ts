@@ -6,12 +6,16 @@ import type { JsonObject } from '#api/object.js'
 import {
   any,
   choice,
+  chosenDouble,
+  chosenFlag,
+  chosenText,
   count,
-  delimited,
   double,
   encodeDocument,
+  externalDocs,
   type Field,
   flag,
+  isNumber,
   isObject,
   isReference,
   isText,
@@ -19,11 +23,9 @@ import {
   type Message,
   map,
   message,
+  security,
   type ToYaml,
-  tag,
   text,
-  varint,
-  wire,
   within,
 } from './gnostic-messages.js'
 
@@ -37,18 +39,19 @@ const orReference = (type: () => Message): Field =>
     message(1, type),
   )
 
-const externalDocs: Message = { fields: { description: text(1), url: text(2) }, extensions: 3 }
-
-/** A choice is sent even when it is false; lists and maps have no form here. */
-const defaultType: Field = (value) => {
-  if (typeof value === 'boolean')
-    return [delimited(33, [tag(2, wire.varint), varint(value ? 1 : 0)])]
-  if (typeof value === 'string') return [delimited(33, [delimited(3, [Buffer.from(value)])])]
-  if (typeof value !== 'number' && typeof value !== 'bigint') return [delimited(33, [])]
-  const bytes = Buffer.alloc(8)
-  bytes.writeDoubleLE(Number(value))
-  return [delimited(33, [tag(1, wire.double), bytes])]
-}
+/** Lists and maps have no form here. */
+const defaultType = within(
+  33,
+  choice(
+    isNumber,
+    chosenDouble(1),
+    choice(
+      (value) => typeof value === 'boolean',
+      chosenFlag(2),
+      choice(isText, chosenText(3), () => []),
+    ),
+  ),
+)
 
 const schemaOrReference = (number: number): Field =>
   within(
@@ -87,9 +90,7 @@ const schema: Message = {
     not: message(29, () => schema),
     items: within(30, choice(isObject, schemaOrReference(1), list(schemaOrReference(1)))),
     properties: within(31, map(1, schemaOrReference(2))),
-    additionalProperties: choice(isObject, within(32, schemaOrReference(1)), (value) => [
-      delimited(32, [tag(2, wire.varint), varint(value === true ? 1 : 0)]),
-    ]),
+    additionalProperties: within(32, choice(isObject, schemaOrReference(1), chosenFlag(2))),
     default: defaultType,
     description: text(34),
     format: text(35),
@@ -161,9 +162,6 @@ const responses: Message = {
   rest: map(2, responseOrReference),
   extensions: 3,
 }
-
-/** Each requirement: scopes by the name of a security scheme. */
-const security = (number: number): Field => list(within(number, map(1, within(2, list(text(1))))))
 
 const operation: Message = {
   fields: {
