@@ -263,7 +263,7 @@ export class WatchCache implements Cacher {
       const change = new Change(event.revision, current, previous)
       cache.apply(change)
       previous?.overwritten()
-      this.#history.add(cache, change.size, this.#clock.now())
+      this.#history.add(cache, change, this.#clock.now())
     }
     this.#history.trim(this.#clock.now())
     this.#progress.moveTo(revision)
