@@ -3,6 +3,7 @@
  * sorted, no spaces, Go's escapes), so that equal elements are equal strings.
  */
 import { isJsonObject } from '#api/json-object.js'
+import { Kept } from '#api/kept.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { limits } from '#limits'
 
@@ -21,30 +22,21 @@ const goJsonOf = (value: JsonValue): string => escapeHtml(JSON.stringify(value))
 const escapeHtml = (json: string): string =>
   json.replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
-const knownFields = new Map<string, string>()
+/** Field names come again and again, and so do the `name` keys of a template's lists: their elements are made once. */
+const fieldElements = new Kept<string>(limits.fieldElementsKept)
+const nameElements = new Kept<string>(limits.fieldElementsKept)
 
-/** Field names come again and again: their elements are made once. */
-export const fieldElement = (name: string): string => {
-  const known = knownFields.get(name)
-  if (known !== undefined) return known
-  const element = `f:${name}`
-  if (knownFields.size < limits.fieldElementsKept) knownFields.set(name, element)
-  return element
-}
+const makeFieldElement = (name: string): string => `f:${name}`
+const makeNameElement = (name: string): string => keyElement([['name', name]])
+
+export const fieldElement = (name: string): string => fieldElements.of(name, makeFieldElement)
 export const valueElement = (value: JsonValue): string => `v:${goJson(value)}`
-/** Elements of `name` keys by their value: those of a template's lists come again and again. */
-const knownNames = new Map<string, string>()
 
 /** Most lists have one key, and most of them `name`. */
-export const singleKeyElement = (key: string, value: JsonValue): string => {
-  if (key !== 'name' || typeof value !== 'string') return keyElement([[key, value]])
-  let element = knownNames.get(value)
-  if (element === undefined) {
-    element = keyElement([[key, value]])
-    if (knownNames.size < limits.fieldElementsKept) knownNames.set(value, element)
-  }
-  return element
-}
+export const singleKeyElement = (key: string, value: JsonValue): string =>
+  key === 'name' && typeof value === 'string'
+    ? nameElements.of(value, makeNameElement)
+    : keyElement([[key, value]])
 
 /** `fields` in any order. */
 export const keyElement = (fields: readonly (readonly [string, JsonValue])[]): string => {
