@@ -84,8 +84,8 @@ const encodeParts = (text: string, parts: Readonly<Record<string, unknown>>): Bu
     if (part === undefined) continue
     open += `,${stringify(field)}:`
     const start = length + open.length
-    const place = typeof part === 'object' && part !== null ? places.get(part) : undefined
-    const piece = place ?? stringify(part)
+    const isPlaced = typeof part === 'object' && part !== null
+    const piece = (isPlaced ? places.get(part) : undefined) ?? stringify(part)
     if (typeof piece === 'string' && piece.length < aloneLengthMin) open += piece
     else {
       pieces.push(open, piece)
@@ -93,14 +93,13 @@ const encodeParts = (text: string, parts: Readonly<Record<string, unknown>>): Bu
       open = ''
     }
     const end = length + open.length
-    if (end - start >= placedLengthMin) found.push({ part: part as object, start, end })
+    if (isPlaced && end - start >= placedLengthMin) found.push({ part, start, end })
   }
   pieces.push(`${open}}`)
   const value = pieces.length === 1 ? unpooled(pieces[0] as string) : assemble(pieces)
   // Characters were counted: beyond ASCII they are not the bytes.
   if (value.length === length + open.length + 1)
-    for (const { part, start, end } of found)
-      if (typeof part === 'object') places.set(part, { value, start, end })
+    for (const { part, start, end } of found) places.set(part, { value, start, end })
   return value
 }
 
