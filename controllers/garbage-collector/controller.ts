@@ -1,3 +1,4 @@
+/** Deletes what has lost its owners, over every kind that the server has; upstream's garbage-collector-controller. */
 import { sleep } from '#client/backoff.js'
 import { type DiscoveredResource, discover } from '#client/discovery.js'
 import { messageOf } from '#client/errors.js'
