@@ -1,6 +1,5 @@
 /** Forms of answers and small refusals that clients can tell apart, as kube-apiserver v1.36 gives them. */
-import t, { type Test } from 'tap'
-import { ApiClient } from './api-client.js'
+import t from 'tap'
 import { startApiServer } from './api-server.js'
 
 const configMaps = '/api/v1/namespaces/x/configmaps'
@@ -9,25 +8,15 @@ const as = (kind: string) => ({
   headers: { accept: `application/json;as=${kind};v=v1;g=meta.k8s.io` },
 })
 
-const start = async (test: Test) => {
-  const server = await startApiServer()
-  const api = new ApiClient(server.url)
-  test.teardown(async () => {
-    api.close()
-    await server.close()
-  })
-  return api
-}
-
 t.test('the metadata of no objects are null, of some a list', async (t) => {
-  const api = await start(t)
+  const { api } = await startApiServer(t)
   t.equal((await api.get(configMaps, as('PartialObjectMetadataList'))).body.items, null)
   await api.post(configMaps, { metadata: { name: 'a' } })
   t.equal((await api.get(configMaps, as('PartialObjectMetadataList'))).body.items.length, 1)
 })
 
 t.test('of subresources only status and scale are shown as Tables', async (t) => {
-  const api = await start(t)
+  const { api } = await startApiServer(t)
   const spec = { containers: [{ name: 'c', image: 'i' }] }
   await api.post(pods, { metadata: { name: 'p' }, spec })
   const controllers = '/api/v1/namespaces/x/replicationcontrollers'
@@ -50,7 +39,7 @@ t.test('of subresources only status and scale are shown as Tables', async (t) =>
 })
 
 t.test('versions up to 2^64 are versions of the future', async (t) => {
-  const api = await start(t)
+  const { api } = await startApiServer(t)
   await api.post(configMaps, { metadata: { name: 'a' } })
   for (const version of ['9007199254740993', '18446744073709551615']) {
     const list = await api.get(
@@ -66,7 +55,7 @@ t.test('versions up to 2^64 are versions of the future', async (t) => {
 })
 
 t.test('options of a delete are refused for what Go cannot read', async (t) => {
-  const api = await start(t)
+  const { api } = await startApiServer(t)
   await api.post(configMaps, { metadata: { name: 'a' } })
   for (const [raw, message] of [
     [
@@ -89,7 +78,7 @@ t.test('options of a delete are refused for what Go cannot read', async (t) => {
 t.test(
   'a taken name that was to be generated belongs to an object that is being deleted',
   async (t) => {
-    const api = await start(t)
+    const { api } = await startApiServer(t)
     const metadata = { name: 'g-1', generateName: 'g-', finalizers: ['example.com/f'] }
     await api.post(configMaps, { metadata })
     t.match(
@@ -105,7 +94,7 @@ t.test(
 )
 
 t.test('a watch of one name by the old path takes no selector of another', async (t) => {
-  const api = await start(t)
+  const { api } = await startApiServer(t)
   const path = '/api/v1/watch/namespaces/x/configmaps/a?timeoutSeconds=1&fieldSelector='
   for (const selector of ['metadata.name%3Db', 'metadata.name!%3Da', 'metadata.namespace%3Dx'])
     t.match((await api.get(path + selector)).body, {
@@ -117,7 +106,7 @@ t.test('a watch of one name by the old path takes no selector of another', async
 t.test(
   'each key that YAML has twice is a warning of its own, in strict decoding all are one error',
   async (t) => {
-    const api = await start(t)
+    const { api } = await startApiServer(t)
     const send = (query: string) =>
       api.send('POST', `${configMaps}?dryRun=All&fieldValidation=${query}`, {
         raw: 'metadata: {name: a, name: b}\ndata: {k: v, k: w}\n',

@@ -1,48 +1,45 @@
 /** A small API server for tests: the whole registry behind plain HTTP, every request from an admin, nothing to admit. */
 import type { ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import fastify, { type FastifyInstance } from 'fastify'
+import fastify from 'fastify'
+import type { Test } from 'tap'
 import { type Clock, systemClock } from '#api/clock.js'
 import type { UserInfo } from '#api/user-info.js'
-import { type Cacher, makeCacher } from '#cacher/cacher.js'
+import { makeCacher } from '#cacher/cacher.js'
 import { KubeRequest } from '#filters/kube-request.js'
 import { parseRequestInfo } from '#filters/request-info.js'
 import { kinds } from '#kinds/index.js'
 import { limits } from '#limits'
-import { type Admission, admitAll } from '#registry/admission.js'
+import { admitAll } from '#registry/admission.js'
 import { randomIds } from '#registry/ids.js'
 import { makeResourceTable } from '#registry/resource-table.js'
 import { makeStores } from '#registry/stores.js'
 import { installApi } from '#routes/installer.js'
 import { errorSender } from '#server/send-error.js'
 import { openMemory } from '#storage/memory/memory-driver.js'
+import { ApiClient } from './api-client.js'
 
 const admin: UserInfo = { name: 'admin', groups: ['system:masters', 'system:authenticated'] }
 
 export interface TestServer {
+  /** Asks it. */
+  readonly api: ApiClient
   readonly url: string
-  readonly app: FastifyInstance
-  readonly cacher: Cacher
   /** Answers that are not finished. */
   streams(): Iterable<ServerResponse>
-  close(): Promise<void>
 }
 
-export const startApiServer = async ({
-  clock = systemClock,
-  admission = admitAll,
-  port = 0,
-}: {
-  clock?: Clock
-  admission?: Admission
-  port?: number
-} = {}): Promise<TestServer> => {
+/** Closed with the test, as is who asks it. */
+export const startApiServer = async (
+  test: Test,
+  { clock = systemClock }: { clock?: Clock } = {},
+): Promise<TestServer> => {
   const driver = openMemory({ clock })
   const cacher = await makeCacher({ driver, clock })
   const table = makeResourceTable(kinds)
   const stores = makeStores({
     table,
-    admission,
+    admission: admitAll,
     clock,
     ids: randomIds,
     storageOf: (definition) =>
@@ -71,17 +68,15 @@ export const startApiServer = async ({
     done()
   })
   installApi(app, { table, stores, clock })
-  await app.listen({ port, host: '127.0.0.1' })
-  const { port: taken } = app.server.address() as AddressInfo
-  return {
-    url: `http://127.0.0.1:${taken}`,
-    app,
-    cacher,
-    streams: () => open,
-    close: async () => {
-      await app.close()
-      await cacher.close()
-      await driver.close()
-    },
-  }
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  const { port } = app.server.address() as AddressInfo
+  const url = `http://127.0.0.1:${port}`
+  const api = new ApiClient(url)
+  test.teardown(async () => {
+    api.close()
+    await app.close()
+    await cacher.close()
+    await driver.close()
+  })
+  return { api, url, streams: () => open }
 }

@@ -1,24 +1,15 @@
 /** What no honest client sends: refused with a reason, or kept faithfully; never a crash, never a long wait. */
-import t, { type Test } from 'tap'
-import { ApiClient } from './api-client.js'
+import t from 'tap'
+import type { ApiClient } from './api-client.js'
 import { startApiServer } from './api-server.js'
 
 const configMaps = '/api/v1/namespaces/x/configmaps'
 
-const start = async (test: Test) => {
-  const server = await startApiServer()
-  const api = new ApiClient(server.url)
-  test.teardown(async () => {
-    api.close()
-    await server.close()
-  })
-  return api
-}
 const post = (api: ApiClient, raw: string | Buffer, type = 'application/json') =>
   api.send('POST', configMaps, { raw, type })
 
 t.test('a body beyond 3 MiB is 413, one just below it is read', async (t) => {
-  const api = await start(t)
+  const { api } = await startApiServer(t)
   const body = (bytes: number) =>
     JSON.stringify({ metadata: { name: 'big' }, unknown: 'x'.repeat(bytes) })
   t.match((await post(api, body(3 * 1024 * 1024))).body, {
@@ -30,7 +21,7 @@ t.test('a body beyond 3 MiB is 413, one just below it is read', async (t) => {
 })
 
 t.test('nesting of 100,000 levels is refused in JSON, YAML and patches', async (t) => {
-  const api = await start(t)
+  const { api } = await startApiServer(t)
   const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
   t.equal((await post(api, `{"metadata":{"name":"a"},"data":${deep}}`)).code, 400)
   t.equal((await post(api, `metadata: {name: a}\ndata: ${deep}`, 'application/yaml')).code, 400)
@@ -47,7 +38,7 @@ t.test('nesting of 100,000 levels is refused in JSON, YAML and patches', async (
 })
 
 t.test('an alias bomb is refused', async (t) => {
-  const api = await start(t)
+  const { api } = await startApiServer(t)
   const lines = ['a0: &a0 [x,x,x,x,x,x,x,x,x]']
   for (let i = 1; i < 12; i++) {
     const alias = `*a${i - 1}`
@@ -57,7 +48,7 @@ t.test('an alias bomb is refused', async (t) => {
 })
 
 t.test('keys that JavaScript gives a meaning are keys like others', async (t) => {
-  const api = await start(t)
+  const { api } = await startApiServer(t)
   const keys = ['__proto__', 'constructor', 'toString', 'hasOwnProperty']
   const data = `{${keys.map((k) => `"${k}":"v"`).join(',')}}`
   t.equal((await post(api, `{"metadata":{"name":"a"},"data":${data}}`)).code, 201)
@@ -75,7 +66,7 @@ t.test('keys that JavaScript gives a meaning are keys like others', async (t) =>
 })
 
 t.test('bytes that are no UTF-8 do no harm', async (t) => {
-  const api = await start(t)
+  const { api } = await startApiServer(t)
   const raw = Buffer.concat([
     Buffer.from('{"metadata":{"name":"a"},"data":{"k":"'),
     Buffer.from([0xff, 0xfe, 0xc0]),
@@ -86,7 +77,7 @@ t.test('bytes that are no UTF-8 do no harm', async (t) => {
 })
 
 t.test('media types that nobody knows are 415 and 406', async (t) => {
-  const api = await start(t)
+  const { api } = await startApiServer(t)
   for (const type of [
     'text/plain',
     'application/x-www-form-urlencoded',
@@ -117,7 +108,7 @@ t.test('media types that nobody knows are 415 and 406', async (t) => {
 })
 
 t.test('bodies that are no objects, and texts that are no JSON', async (t) => {
-  const api = await start(t)
+  const { api } = await startApiServer(t)
   for (const raw of ['', '{', '[]', '"a"', '1', 'true', '{"a":1} x', '\u0000', '{"metadata":7}'])
     t.match((await post(api, raw)).body, { code: 400, kind: 'Status' }, JSON.stringify(raw))
   for (const name of ['..', 'a%2Fb', 'a%25b', '%00', '%', '%zz'])
@@ -125,7 +116,7 @@ t.test('bodies that are no objects, and texts that are no JSON', async (t) => {
 })
 
 t.test('parameters that are no numbers, versions or tokens', async (t) => {
-  const api = await start(t)
+  const { api } = await startApiServer(t)
   const rows: [string, number][] = [
     ['limit=abc', 400],
     ['limit=99999999999999999999', 400],
@@ -141,7 +132,7 @@ t.test('parameters that are no numbers, versions or tokens', async (t) => {
 })
 
 t.test('paths of the wrong scope and unregistered kinds, as recorded', async (t) => {
-  const api = await start(t)
+  const { api } = await startApiServer(t)
   const message = async (method: string, path: string, body?: unknown) =>
     (await api.send(method, path, { body })).body?.message
   const noPath = 'the server could not find the requested resource'
@@ -154,7 +145,7 @@ t.test('paths of the wrong scope and unregistered kinds, as recorded', async (t)
 })
 
 t.test('a version that cannot be one is refused, also for what does not exist', async (t) => {
-  const api = await start(t)
+  const { api } = await startApiServer(t)
   for (const path of [
     '/apis/coordination.k8s.io/v1/namespaces/x/leases/a',
     '/api/v1/namespaces/x/services/a',
@@ -168,7 +159,7 @@ t.test('a version that cannot be one is refused, also for what does not exist', 
 })
 
 t.test('a status cannot say that its pod is being deleted', async (t) => {
-  const api = await start(t)
+  const { api } = await startApiServer(t)
   const pods = '/api/v1/namespaces/x/pods'
   const spec = { containers: [{ name: 'c', image: 'i' }] }
   await api.send('POST', pods, { body: { metadata: { name: 'a' }, spec } })
@@ -181,7 +172,7 @@ t.test('a status cannot say that its pod is being deleted', async (t) => {
 })
 
 t.test('a patch that spoils an object shows it with its keys in the order of Go', async (t) => {
-  const api = await start(t)
+  const { api } = await startApiServer(t)
   await post(api, '{"metadata":{"name":"a","labels":{"q":"r"}},"data":{"k":"v"}}')
   for (const [type, patch] of [
     ['merge-patch', { data: 1 }],
@@ -199,7 +190,7 @@ t.test('a patch that spoils an object shows it with its keys in the order of Go'
 })
 
 t.test('what is empty is not what is missing, and each is told of in its own words', async (t) => {
-  const api = await start(t)
+  const { api } = await startApiServer(t)
   const revisions = '/apis/apps/v1/namespaces/x/controllerrevisions'
   const pods = '/api/v1/namespaces/x/pods'
   const metadata = { name: 'a' }

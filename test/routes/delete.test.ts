@@ -1,6 +1,5 @@
 /** The delete path over HTTP, row by row of the table of rules that src/registry/delete.ts names. */
 import t, { type Test } from 'tap'
-import { ApiClient } from './api-client.js'
 import { startApiServer } from './api-server.js'
 
 const configMaps = '/api/v1/namespaces/x/configmaps'
@@ -9,12 +8,7 @@ const deployments = '/apis/apps/v1/namespaces/x/deployments'
 
 const start = async (test: Test) => {
   const clock = { ms: Date.parse('2026-01-01T00:00:00Z'), now: () => clock.ms }
-  const server = await startApiServer({ clock })
-  const api = new ApiClient(server.url)
-  test.teardown(async () => {
-    api.close()
-    await server.close()
-  })
+  const { api } = await startApiServer(test, { clock })
   return { api, clock }
 }
 

@@ -1,20 +1,9 @@
 /** Which paths there are, beside those of plain requests: what Go's router makes of names that look like something else. */
-import t, { type Test } from 'tap'
-import { ApiClient } from './api-client.js'
+import t from 'tap'
 import { startApiServer } from './api-server.js'
 
-const start = async (test: Test) => {
-  const server = await startApiServer()
-  const api = new ApiClient(server.url)
-  test.teardown(async () => {
-    api.close()
-    await server.close()
-  })
-  return api
-}
-
 t.test('a namespace may be named like the old verb of watches', async (t) => {
-  const api = await start(t)
+  const { api } = await startApiServer(t)
   const configMaps = '/api/v1/namespaces/watch/configmaps'
   await api.send('POST', configMaps, { body: { metadata: { name: 'a' } } })
   await api.send('POST', '/api/v1/namespaces/other/configmaps', {
@@ -29,7 +18,7 @@ t.test('a namespace may be named like the old verb of watches', async (t) => {
 })
 
 t.test('an empty segment is a parameter that is missing, where there is one', async (t) => {
-  const api = await start(t)
+  const { api } = await startApiServer(t)
   await api.send('POST', '/api/v1/namespaces/x/configmaps', { body: { metadata: { name: 'a' } } })
   t.equal((await api.get('/api/v1/namespaces//configmaps')).body.items.length, 1)
   const made = await api.send('POST', '/api/v1/namespaces//configmaps', {

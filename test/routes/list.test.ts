@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import http from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { ApiClient } from './api-client.js'
 import { startApiServer } from './api-server.js'
 
 const kilobyte = 1024
@@ -11,12 +10,7 @@ const kilobyte = 1024
 const sizes = [1, 10, 300, 100, 127, 128, 2, ...new Array<number>(12).fill(900)]
 
 t.test('lists at once, slow and broken off ones among them, show what is stored', async (t) => {
-  const server = await startApiServer()
-  const api = new ApiClient(server.url)
-  t.teardown(async () => {
-    api.close()
-    await server.close()
-  })
+  const { api, url } = await startApiServer(t)
   const path = '/api/v1/namespaces/x/configmaps'
   const expected = []
   for (const [i, size] of sizes.entries()) {
@@ -27,7 +21,7 @@ t.test('lists at once, slow and broken off ones among them, show what is stored'
     expected.push(item)
   }
   const open = async (): Promise<http.IncomingMessage> => {
-    const request = http.get(server.url + path, { agent: false })
+    const request = http.get(url + path, { agent: false })
     const [response] = await once(request, 'response')
     return response as http.IncomingMessage
   }

@@ -1,26 +1,16 @@
 /** Watches over HTTP: nothing twice, nothing left out, and a client that does not read costs little. */
-import t, { type Test } from 'tap'
-import { ApiClient, type WatchEvent } from './api-client.js'
+import t from 'tap'
+import type { WatchEvent } from './api-client.js'
 import { startApiServer } from './api-server.js'
 
 const configMaps = '/api/v1/namespaces/x/configmaps'
-
-const start = async (test: Test) => {
-  const server = await startApiServer()
-  const api = new ApiClient(server.url)
-  test.teardown(async () => {
-    api.close()
-    await server.close()
-  })
-  return { api, server }
-}
 
 const versionOf = (event: WatchEvent | undefined): string => event?.object.metadata.resourceVersion
 const summary = (events: WatchEvent[]): string[] =>
   events.map((e) => `${e.type} ${e.object.metadata.name}`)
 
 t.test('a watch can be left and resumed at any event without gap or repetition', async (t) => {
-  const { api } = await start(t)
+  const { api } = await startApiServer(t)
   const { body: list } = await api.get(configMaps)
   const names = Array.from({ length: 12 }, (_, i) => `m${i}`)
   for (const name of names) await api.post(configMaps, { metadata: { name } })
@@ -50,7 +40,7 @@ t.test('a watch can be left and resumed at any event without gap or repetition',
 t.test(
   'an object that enters a selection is ADDED, one that leaves it DELETED as it was',
   async (t) => {
-    const { api } = await start(t)
+    const { api } = await startApiServer(t)
     const { body: list } = await api.get(configMaps)
     const path = `${configMaps}/a`
     await api.post(configMaps, { metadata: { name: 'a', labels: { in: 'no' } } })
@@ -71,7 +61,7 @@ t.test(
 )
 
 t.test('initial events end with a bookmark that says so, and then it goes on live', async (t) => {
-  const { api } = await start(t)
+  const { api } = await startApiServer(t)
   await api.post(configMaps, { metadata: { name: 'a' } })
   const watch = await api.watch(
     `${configMaps}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
@@ -92,7 +82,7 @@ t.test('initial events end with a bookmark that says so, and then it goes on liv
 })
 
 t.test('a watch ends when its time is over; errors before its start are answers', async (t) => {
-  const { api } = await start(t)
+  const { api } = await startApiServer(t)
   await api.post(configMaps, { metadata: { name: 'a' } })
   const watch = await api.watch(`${configMaps}?watch=1&timeoutSeconds=1`)
   t.equal(watch.response.headers['content-type'], 'application/json')
@@ -113,7 +103,7 @@ t.test('a watch ends when its time is over; errors before its start are answers'
 t.test(
   'a version from the future is silence, or an error event where a list was asked for',
   async (t) => {
-    const { api } = await start(t)
+    const { api } = await startApiServer(t)
     const future = 'watch=1&timeoutSeconds=1&resourceVersion=99999999'
     const silent = await api.watch(`${configMaps}?${future}`)
     t.same(await silent.rest(), [])
@@ -125,7 +115,7 @@ t.test(
 )
 
 t.test('Tables and metadata alone are watched, too, and old paths still are', async (t) => {
-  const { api } = await start(t)
+  const { api } = await startApiServer(t)
   await api.post(configMaps, { metadata: { name: 'a' } })
   await api.post(configMaps, { metadata: { name: 'b' } })
   const as = (kind: string) => ({
@@ -146,7 +136,7 @@ t.test('Tables and metadata alone are watched, too, and old paths still are', as
 })
 
 t.test('a client that does not read holds back only itself', async (t) => {
-  const { api, server } = await start(t)
+  const { api, streams } = await startApiServer(t)
   const text = 'x'.repeat(100_000)
   await api.post(configMaps, { metadata: { name: 'a' } })
   const { body: list } = await api.get(configMaps)
@@ -156,7 +146,7 @@ t.test('a client that does not read holds back only itself', async (t) => {
   const quick = await api.watch(`${configMaps}?watch=1&resourceVersion=${from}`)
   const waiting = (): number => {
     let bytes = 0
-    for (const response of server.streams()) bytes += response.writableLength
+    for (const response of streams()) bytes += response.writableLength
     return bytes
   }
   const writes = 200
@@ -174,7 +164,7 @@ t.test('a client that does not read holds back only itself', async (t) => {
 })
 
 t.test('streams that end at once say why only where upstream does', async (t) => {
-  const { api } = await start(t)
+  const { api } = await startApiServer(t)
   await api.post(configMaps, { metadata: { name: 'a' } })
   const ended = async (query: string, headers: Record<string, string> = {}) => {
     const watch = await api.watch(`${configMaps}?watch=1&${query}`, { headers })
