@@ -11,13 +11,6 @@ const labels = { 'k8s-app': name }
 
 export const serviceHost = `${name}.${namespace}.svc`
 
-const apiServices: ResourceRef = {
-  group: 'apiregistration.k8s.io',
-  version: 'v1',
-  resource: 'apiservices',
-  kind: 'APIService',
-  namespaced: false,
-}
 const apiServiceName = `${version}.${group}`
 
 export interface Place {
@@ -75,12 +68,17 @@ export const register = async (client: Client, place: Place): Promise<void> => {
   await apply(client, resources.services, at, { spec: serviceSpec(place) })
   if (!isLoopback(place.address)) await apply(client, resources.endpointSlices, at, sliceOf(place))
   // Last: until then there is nobody to be asked.
-  await apply(client, apiServices, { name: apiServiceName }, { spec: apiServiceSpec(place) })
+  await apply(
+    client,
+    resources.apiServices,
+    { name: apiServiceName },
+    { spec: apiServiceSpec(place) },
+  )
 }
 
 /** An API that is announced and away makes every client's discovery incomplete. */
 export const unregister = async (client: Client): Promise<void> => {
-  await client.delete(apiServices, { name: apiServiceName }).catch((error) => {
+  await client.delete(resources.apiServices, { name: apiServiceName }).catch((error) => {
     if (!isNotFound(error)) throw error
   })
 }

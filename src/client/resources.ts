@@ -76,6 +76,7 @@ export const resources = {
     'certificatesigningrequests',
     'CertificateSigningRequest',
   ),
+  apiServices: cluster('apiregistration.k8s.io', 'v1', 'apiservices', 'APIService'),
   clusterRoles: cluster('rbac.authorization.k8s.io', 'v1', 'clusterroles', 'ClusterRole'),
 } as const
 

@@ -3,20 +3,13 @@ import t, { type Test } from 'tap'
 import type { KubeObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import { conditionOf, type Pod } from '#client/pod.js'
-import { type ResourceRef, resources } from '#client/resources.js'
+import { resources } from '#client/resources.js'
 import { otherAddress, sendJson, startAggregatedApi } from '#test/server/aggregated-api.js'
 import { type Cluster, pretendNode, startCluster, until } from './cluster.js'
 
 const namespace = 'shop'
 const custom = 'custom.metrics.k8s.io'
 const external = 'external.metrics.k8s.io'
-const apiServices: ResourceRef = {
-  group: 'apiregistration.k8s.io',
-  version: 'v1',
-  resource: 'apiservices',
-  kind: 'APIService',
-  namespaced: false,
-}
 
 const deployment = (name: string) => ({
   metadata: { name, namespace },
@@ -78,7 +71,7 @@ const registerFigures = async (
     [custom, 'v1beta2'],
     [external, 'v1beta1'],
   ])
-    await client.create(apiServices, {
+    await client.create(resources.apiServices, {
       metadata: { name: `${version}.${group}` },
       spec: {
         ...{ group, version, groupPriorityMinimum: 100, versionPriority: 100 },
