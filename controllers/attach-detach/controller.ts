@@ -5,7 +5,7 @@
 import type { KubeObject } from '#api/object.js'
 import { isAlreadyExists, isNotFound } from '#client/errors.js'
 import { type Claim, claimNames, type Volume } from '#client/persistent-volume.js'
-import { conditionOf, isPodTerminal, type Node, type Pod } from '#client/pod.js'
+import { conditionOf, isNodeReady, isPodTerminal, type Node, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
 import { deleteObject } from '../delete-object.js'
@@ -143,7 +143,7 @@ class AttachDetach {
     const name = attachment.metadata.name!
     const now = this.#context.clock.now()
     if (!this.#unwantedSince.has(name)) this.#unwantedSince.set(name, now)
-    const isReady = node !== undefined && conditionOf(node, 'Ready')?.status === 'True'
+    const isReady = node !== undefined && isNodeReady(node)
     return mayDetach(node, volume, {
       unwantedForMs: now - this.#unwantedSince.get(name)!,
       isReady,

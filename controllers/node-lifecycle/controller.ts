@@ -3,7 +3,14 @@ import type { KubeObject } from '#api/object.js'
 import { sleep } from '#client/backoff.js'
 import { isConflict, isNotFound, messageOf } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'
-import { conditionOf, isPodReady, type Node, type Pod, type Taint } from '#client/pod.js'
+import {
+  conditionOf,
+  isNodeReady,
+  isPodReady,
+  type Node,
+  type Pod,
+  type Taint,
+} from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
 import { patchPodStatus } from '../pods/conditions.js'
@@ -67,7 +74,7 @@ class NodeLifecycle {
     if (conditions !== undefined) {
       const status = { ...node.status, conditions }
       current = await client.update(resources.nodes, { ...node, status }, { subresource: 'status' })
-      if (conditionOf(node, 'Ready')?.status === 'True') this.event(node, 'NodeNotReady', undefined)
+      if (isNodeReady(node)) this.event(node, 'NodeNotReady', undefined)
       this.#nodes.observe(current)
     }
     const taints = nodeTaints(current, { now: clock.now(), mayEvict: false })
@@ -78,7 +85,7 @@ class NodeLifecycle {
       current = await client.update(resources.nodes, { ...current, metadata })
       this.#nodes.observe(current)
     }
-    if (conditionOf(current, 'Ready')?.status !== 'True') await this.#markPods(current)
+    if (!isNodeReady(current)) await this.#markPods(current)
   }
 
   async #taint(node: Node, taints: Taint[]): Promise<Node> {

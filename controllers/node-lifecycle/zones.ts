@@ -3,7 +3,7 @@
  * unhealthy, and nowhere when every node is, since then it is more likely we who hear nothing. Pure but for its state;
  * upstream: handleDisruption and RateLimitedTimedQueue of pkg/controller/nodelifecycle.
  */
-import { conditionOf, type Node } from '#client/pod.js'
+import { isNodeReady, type Node } from '#client/pod.js'
 import type { ControllerSettings } from '../controller.js'
 
 export type ZoneState = 'initial' | 'normal' | 'partial disruption' | 'full disruption'
@@ -27,8 +27,6 @@ export const zoneOf = ({ metadata: { labels = {} } }: Node): string => {
     labels['topology.kubernetes.io/zone'] ?? labels['failure-domain.beta.kubernetes.io/zone']
   return `${region ?? ''}/${zone ?? ''}`
 }
-
-const isReadyNode = (node: Node): boolean => conditionOf(node, 'Ready')?.status === 'True'
 
 /** A bucket of one token. */
 class Limiter {
@@ -113,7 +111,7 @@ export class Zones {
   }
 
   #stateOf(members: readonly Node[]): ZoneState {
-    const unhealthy = members.filter((node) => !isReadyNode(node)).length
+    const unhealthy = members.filter((node) => !isNodeReady(node)).length
     if (unhealthy === members.length) return 'full disruption'
     const isMost = unhealthy / members.length >= this.#rates.unhealthyZoneThreshold
     return unhealthy > fewNodes && isMost ? 'partial disruption' : 'normal'

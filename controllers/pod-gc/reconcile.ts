@@ -1,5 +1,5 @@
 /** Pods that nobody else will ever take away: deletion.md row 229. Pure. */
-import { conditionOf, isPodTerminal, isTerminating, type Node, type Pod } from '#client/pod.js'
+import { isNodeReady, isPodTerminal, isTerminating, type Node, type Pod } from '#client/pod.js'
 import { isOutOfService } from '../attach-detach/attachments.js'
 
 export interface Doomed {
@@ -37,12 +37,7 @@ const onOutOfService = ({ pods, nodes }: PodGcObservation): Doomed[] =>
   pods
     .filter((pod) => {
       const node = nodes.get(pod.spec.nodeName ?? '')
-      return (
-        isTerminating(pod) &&
-        node !== undefined &&
-        conditionOf(node, 'Ready')?.status !== 'True' &&
-        isOutOfService(node)
-      )
+      return isTerminating(pod) && node !== undefined && !isNodeReady(node) && isOutOfService(node)
     })
     .map((pod) => ({ pod }))
 

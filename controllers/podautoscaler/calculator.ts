@@ -1,7 +1,7 @@
 /** From what Pods use to how many there should be. Pure; upstream's replica_calculator. */
 import { parseTime } from '#api/clock.js'
 import { parseMilli } from '#client/amount.js'
-import { conditionOf, type Pod } from '#client/pod.js'
+import { conditionOf, isPodReady, type Pod } from '#client/pod.js'
 import type { MetricTarget, Tolerances } from './autoscaler.js'
 
 /** Upstream's --horizontal-pod-autoscaler-cpu-initialization-period and -initial-readiness-delay. */
@@ -128,8 +128,7 @@ const isWithin = ({ up, down }: Tolerances, ratio: number): boolean =>
 
 const noPods = 'no pods returned by selector while calculating replica count'
 
-const isRunningAndReady = (pod: Pod): boolean =>
-  pod.status?.phase === 'Running' && conditionOf(pod, 'Ready')?.status === 'True'
+const isRunningAndReady = (pod: Pod): boolean => pod.status?.phase === 'Running' && isPodReady(pod)
 
 const int32Max = 2 ** 31 - 1
 

@@ -172,6 +172,7 @@ export const isPodActive = (pod: Pod): boolean =>
   !isPodTerminal(pod) && pod.metadata.deletionTimestamp === undefined
 
 export const isPodReady = (pod: Pod): boolean => conditionOf(pod, 'Ready')?.status === 'True'
+export const isNodeReady = (node: Node): boolean => conditionOf(node, 'Ready')?.status === 'True'
 
 /** A toleration without a key and with operator Exists tolerates everything; an empty effect any effect. */
 export const tolerates = (toleration: Toleration, taint: Taint): boolean => {
