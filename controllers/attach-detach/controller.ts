@@ -6,7 +6,7 @@ import type { KubeObject } from '#api/object.js'
 import { isAlreadyExists, isNotFound } from '#client/errors.js'
 import { type Claim, claimNames, type Volume } from '#client/persistent-volume.js'
 import { conditionOf, isNodeReady, isPodTerminal, type Node, type Pod } from '#client/pod.js'
-import { resources } from '#client/resources.js'
+import { type ResourceRef, resources } from '#client/resources.js'
 import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
 import { deleteObject } from '../delete-object.js'
 import {
@@ -35,7 +35,7 @@ class AttachDetach {
     this.#context = context
   }
 
-  #store<T extends KubeObject>(ref: (typeof resources)[keyof typeof resources]) {
+  #store<T extends KubeObject>(ref: ResourceRef) {
     return this.#context.informers.for<T>(ref).store
   }
 

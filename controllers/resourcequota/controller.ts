@@ -5,7 +5,7 @@ import type { MilliAmounts } from '#client/amount.js'
 import { type DiscoveredResource, discover } from '#client/discovery.js'
 import { keyOf } from '#client/object-store.js'
 import { isPodTerminal, type Pod } from '#client/pod.js'
-import { resources } from '#client/resources.js'
+import { type ResourceRef, resources } from '#client/resources.js'
 import {
   type Controller,
   type ControllerContext,
@@ -75,7 +75,7 @@ const sync = async (
 ): Promise<{ afterMs: number } | undefined> => {
   const { client, informers } = context
   const namespace = quota.metadata.namespace!
-  const within = <T extends KubeObject>(ref: (typeof resources)[keyof typeof resources]): T[] =>
+  const within = <T extends KubeObject>(ref: ResourceRef): T[] =>
     informers.for<T>(ref).store.byIndex('namespace', namespace)
   const pods = within<Pod>(resources.pods).filter((pod) => isInScope(quota, pod))
   const usage = sumUsage([

@@ -7,7 +7,7 @@ import { isNotFound } from '#client/errors.js'
 import { Informer } from '#client/informer.js'
 import { silentLog } from '#client/log.js'
 import { isPodReady, type Pod } from '#client/pod.js'
-import { resources } from '#client/resources.js'
+import { type ResourceRef, resources } from '#client/resources.js'
 import { runControllerManager } from '#controllers/main.js'
 import { pretendNode, startCluster, until } from './cluster.js'
 
@@ -21,11 +21,8 @@ const template = (image: string, extra: object = {}) => ({
   spec: { ...podSpec(extra), containers: [{ name: 'main', image }] },
 })
 const selector = { matchLabels: { app: 'web' } }
-const names = async (
-  client: Client,
-  ref: (typeof resources)[keyof typeof resources],
-  namespace: string,
-) => (await client.list(ref, { namespace })).items.map((o) => o.metadata.name!).sort()
+const names = async (client: Client, ref: ResourceRef, namespace: string) =>
+  (await client.list(ref, { namespace })).items.map((o) => o.metadata.name!).sort()
 const isGone = async (work: Promise<unknown>): Promise<boolean> => {
   try {
     await work
