@@ -1,5 +1,6 @@
 /** Deletes exactly the object that was seen, and nothing that took its name since. */
 import type { KubeObject } from '#api/object.js'
+import type { DeleteRequestOptions } from '#client/client.js'
 import { isNotFound } from '#client/errors.js'
 import type { ResourceRef } from '#client/resources.js'
 import type { ControllerContext } from './controller.js'
@@ -9,7 +10,7 @@ export const deleteObject = async <T extends KubeObject>(
   { client, informers }: Pick<ControllerContext, 'client' | 'informers'>,
   ref: ResourceRef,
   object: T,
-  options: { propagationPolicy?: 'Foreground' | 'Background' | 'Orphan' } = {},
+  options: Omit<DeleteRequestOptions, 'preconditions'> = {},
 ): Promise<boolean> => {
   const { namespace, name, uid } = object.metadata
   try {

@@ -4,6 +4,7 @@ import { isNotFound, messageOf } from '#client/errors.js'
 import { isPodTerminal, type Node, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import type { Controller, ControllerContext } from '../controller.js'
+import { deleteObject } from '../delete-object.js'
 import { patchPodStatus } from '../pods/conditions.js'
 import { type Doomed, findDoomed } from './reconcile.js'
 
@@ -62,7 +63,7 @@ class PodGarbageCollector {
 
   /** The phase first: a Pod that vanishes while it counts as running would be lost to its Job. */
   async #remove({ pod, condition }: Doomed): Promise<void> {
-    const { client, log, informers } = this.#context
+    const { log } = this.#context
     const { namespace, name } = pod.metadata
     try {
       await patchPodStatus(this.#context, pod, {
@@ -71,12 +72,7 @@ class PodGarbageCollector {
           ? { condition: { type: 'DisruptionTarget', status: 'True', ...condition } }
           : {}),
       })
-      const answer = await client.delete(
-        resources.pods,
-        { namespace, name: name! },
-        { gracePeriodSeconds: 0, preconditions: { uid: pod.metadata.uid } },
-      )
-      informers.for<Pod>(resources.pods).observeDelete(pod, answer)
+      await deleteObject(this.#context, resources.pods, pod, { gracePeriodSeconds: 0 })
     } catch (error) {
       if (!isNotFound(error))
         log.info({ pod: `${namespace}/${name}`, error: messageOf(error) }, 'pod was not collected')

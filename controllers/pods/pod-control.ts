@@ -1,11 +1,12 @@
 /** Makes and ends the Pods of an owner, tells the informer at once, and records what was done on the owner. */
 import type { KubeObject, ObjectMeta } from '#api/object.js'
-import { isNamespaceTerminating, isNotFound, messageOf } from '#client/errors.js'
+import { isNamespaceTerminating, messageOf } from '#client/errors.js'
 import type { EventRecorder } from '#client/event-recorder.js'
 import type { Pod, PodSpec } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import { limits } from '#limits'
 import type { ControllerContext } from '../controller.js'
+import { deleteObject } from '../delete-object.js'
 import { ownerReference } from '../ownership/claim.js'
 
 export interface PodTemplate {
@@ -75,21 +76,13 @@ export class PodControl {
 
   /** An ordinary graceful delete of exactly this Pod; one that is gone already is fine. */
   async delete(pod: Pod, owner: KubeObject): Promise<void> {
-    const { client, informers } = this.#context
-    const { namespace, name, uid } = pod.metadata
     try {
-      const answer = await client.delete(
-        resources.pods,
-        { namespace, name: name! },
-        { preconditions: { uid } },
-      )
-      informers.for<Pod>(resources.pods).observeDelete(pod, answer)
+      if (!(await deleteObject(this.#context, resources.pods, pod))) return
     } catch (error) {
-      if (isNotFound(error)) return
       this.#recorder.event(owner, 'Warning', 'FailedDelete', `Error deleting: ${messageOf(error)}`)
       throw error
     }
-    this.#recorder.event(owner, 'Normal', 'SuccessfulDelete', `Deleted pod: ${name}`)
+    this.#recorder.event(owner, 'Normal', 'SuccessfulDelete', `Deleted pod: ${pod.metadata.name}`)
   }
 }
 

@@ -1,17 +1,12 @@
 /** Keeps StatefulSets; upstream's statefulset-controller. */
 import { jsonEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
-import {
-  isAlreadyExists,
-  isConflict,
-  isNamespaceTerminating,
-  isNotFound,
-  messageOf,
-} from '#client/errors.js'
+import { isAlreadyExists, isConflict, isNamespaceTerminating, messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import type { ControllerContext } from '../controller.js'
+import { deleteObject } from '../delete-object.js'
 import { claimOwned, ownedBy, ownerController } from '../ownership/owner-controller.js'
 import { nextAvailabilityMs } from '../pods/availability.js'
 import { inParallel } from '../pods/pod-control.js'
@@ -137,18 +132,11 @@ const deletePod = async (
   { pod, why }: Extract<Action, { do: 'delete' }>,
 ): Promise<void> => {
   const { context } = sync
-  const { namespace, name, uid } = pod.metadata
+  const { name } = pod.metadata
   if (why === 'scale') await ownClaims(sync, pod)
   try {
-    const answer = await context.client.delete(
-      resources.pods,
-      { namespace, name: name! },
-      { preconditions: { uid } },
-    )
-    context.informers.for<Pod>(resources.pods).observeDelete(pod, answer)
-    tellOfPod(sync, 'Delete', name)
+    if (await deleteObject(context, resources.pods, pod)) tellOfPod(sync, 'Delete', name)
   } catch (error) {
-    if (isNotFound(error)) return
     tellOfPod(sync, 'Delete', name, error)
     throw error
   }

@@ -4,6 +4,7 @@ import { keyOf, splitKey } from '#client/object-store.js'
 import type { Node, Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
+import { deleteObject } from '../delete-object.js'
 import { patchPodStatus } from '../pods/conditions.js'
 import { evictionTime } from './reconcile.js'
 
@@ -11,7 +12,7 @@ const component = 'taint-eviction-controller'
 
 /** An ordinary graceful delete: only the node may say that the Pod has ended (deletion.md row 231). */
 const evict = async (context: ControllerContext, pod: Pod): Promise<void> => {
-  const { namespace, name, uid } = pod.metadata
+  const { namespace, name } = pod.metadata
   context
     .recorder(component)
     .event(pod, 'Normal', 'TaintManagerEviction', `Marking for deletion Pod ${namespace}/${name}`)
@@ -24,12 +25,7 @@ const evict = async (context: ControllerContext, pod: Pod): Promise<void> => {
         message: 'Taint manager: deleting due to NoExecute taint',
       },
     })
-    const answer = await context.client.delete(
-      resources.pods,
-      { namespace, name: name! },
-      { preconditions: { uid } },
-    )
-    context.informers.for<Pod>(resources.pods).observeDelete(pod, answer)
+    await deleteObject(context, resources.pods, pod)
   } catch (error) {
     if (!isNotFound(error)) throw error
   }
