@@ -2,7 +2,6 @@
  * Gives claims that waited for their Pod what they need on its node: a volume that is there is promised to them, for
  * others their provisioner is told the node. Upstream: VolumeBinding's PreBind.
  */
-import type { KubeObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import type { Informer } from '#client/informer.js'
 import type { InformerFactory } from '#client/informer-factory.js'
@@ -12,6 +11,7 @@ import {
   type Claim,
   claimNames,
   claimReference,
+  type StorageClass,
   selectedNode,
   type Volume,
 } from '#client/persistent-volume.js'
@@ -29,9 +29,9 @@ import {
 
 export class VolumeBinding {
   readonly #client: Client
-  readonly #claims: Informer<KubeObject>
+  readonly #claims: Informer<Claim>
   readonly #volumes: Informer<Volume>
-  readonly #classes: Informer<KubeObject>
+  readonly #classes: Informer<StorageClass>
   readonly #csiNodes: Informer<CsiNode>
   /** Promises under way, which the watch does not show yet: volume → key of the claim. */
   readonly #promises = new Map<string, string>()
@@ -39,14 +39,12 @@ export class VolumeBinding {
   /** `changed` is told when a Pod might fit that did not before. */
   constructor(client: Client, informers: InformerFactory, changed: () => void) {
     this.#client = client
-    this.#claims = informers.for(resources.persistentVolumeClaims)
+    this.#claims = informers.for<Claim>(resources.persistentVolumeClaims)
     this.#volumes = informers.for<Volume>(resources.persistentVolumes)
-    this.#classes = informers.for(resources.storageClasses)
+    this.#classes = informers.for<StorageClass>(resources.storageClasses)
     this.#csiNodes = informers.for<CsiNode>(resources.csiNodes)
-    this.#csiNodes.handle({ onAdd: changed, onUpdate: changed })
-    for (const informer of [this.#claims, this.#classes])
+    for (const informer of [this.#claims, this.#volumes, this.#classes, this.#csiNodes])
       informer.handle({ onAdd: changed, onUpdate: changed })
-    this.#volumes.handle({ onAdd: changed, onUpdate: changed })
   }
 
   get #stores(): VolumeStores {

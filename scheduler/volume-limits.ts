@@ -1,11 +1,6 @@
 /** How many volumes of a CSI driver a node can have attached. Upstream: the plugin NodeVolumeLimits. */
 import type { KubeObject } from '#api/object.js'
-import {
-  type Claim,
-  claimNames,
-  type StorageClass,
-  type Volume,
-} from '#client/persistent-volume.js'
+import { type Claim, claimNames } from '#client/persistent-volume.js'
 import type { Pod } from '#client/pod.js'
 import type { NodeInfo } from './node-info.js'
 import type { VolumeStores } from './volumes.js'
@@ -23,17 +18,17 @@ const driverAndVolume = (
 ): [driver: string, volume: string] | undefined => {
   const { namespace, name } = claim.metadata
   if (claim.spec.volumeName) {
-    const csi = (volumes.get(claim.spec.volumeName) as Volume | undefined)?.spec.csi
+    const csi = volumes.get(claim.spec.volumeName)?.spec.csi
     return csi && [csi.driver, csi.volumeHandle ?? '']
   }
-  const storageClass = classes.get(claim.spec.storageClassName ?? '') as StorageClass | undefined
+  const storageClass = classes.get(claim.spec.storageClassName ?? '')
   // One that is still to be made counts, too.
   return storageClass && [storageClass.provisioner, `${namespace}/${name}`]
 }
 
 const addVolumes = (found: CsiVolumes, pod: Pod, stores: VolumeStores): void => {
   for (const name of claimNames(pod)) {
-    const claim = stores.claims.get(`${pod.metadata.namespace}/${name}`) as Claim | undefined
+    const claim = stores.claims.get(`${pod.metadata.namespace}/${name}`)
     const use = claim && driverAndVolume(claim, stores)
     if (use === undefined) continue
     const [driver, volume] = use

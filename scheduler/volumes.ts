@@ -1,5 +1,4 @@
 /** What a Pod's claims mean for where it can go. Upstream: VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone. */
-import type { KubeObject } from '#api/object.js'
 import { matchesNodeSelector } from '#client/node-affinity.js'
 import {
   type Claim,
@@ -11,13 +10,13 @@ import {
 } from '#client/persistent-volume.js'
 import type { Node, Pod } from '#client/pod.js'
 
-interface Lookup {
-  get(key: string): KubeObject | undefined
+interface Lookup<T> {
+  get(key: string): T | undefined
 }
 export interface VolumeStores {
-  claims: Lookup
-  volumes: Lookup
-  classes: Lookup
+  claims: Lookup<Claim>
+  volumes: Lookup<Volume>
+  classes: Lookup<StorageClass>
 }
 export interface Waiting {
   claim: Claim
@@ -40,17 +39,15 @@ const noProvisioner = 'kubernetes.io/no-provisioner'
 export const inspectClaims = (pod: Pod, stores: VolumeStores): ClaimFindings => {
   const found: ClaimFindings = { waiting: [], bound: [], exclusive: [] }
   for (const name of claimNames(pod)) {
-    const claim = stores.claims.get(`${pod.metadata.namespace}/${name}`) as Claim | undefined
+    const claim = stores.claims.get(`${pod.metadata.namespace}/${name}`)
     const problem = problemOf(name, claim)
     if (claim === undefined || problem !== undefined) return { ...found, problem: problem! }
     if (claim.spec.accessModes?.includes('ReadWriteOncePod')) found.exclusive.push(name)
     if (claim.status?.phase === 'Bound') {
-      found.bound.push(stores.volumes.get(claim.spec.volumeName!) as Volume | undefined)
+      found.bound.push(stores.volumes.get(claim.spec.volumeName!))
       continue
     }
-    const storageClass = stores.classes.get(claim.spec?.storageClassName ?? '') as
-      | StorageClass
-      | undefined
+    const storageClass = stores.classes.get(claim.spec?.storageClassName ?? '')
     if (storageClass === undefined || !waitsForConsumer(storageClass))
       return { ...found, problem: 'pod has unbound immediate PersistentVolumeClaims' }
     found.waiting.push({ claim, storageClass })

@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
+import type { KubeObject } from '#api/object.js'
 import { formatMilli, parseMilli } from '#client/amount.js'
 import { keyOf, ObjectStore } from '#client/object-store.js'
+import type { Claim, StorageClass, Volume } from '#client/persistent-volume.js'
 import type { Node, Pod, PodSpec } from '#client/pod.js'
 import { podRequests } from '#client/pod-requests.js'
 import { resources } from '#client/resources.js'
@@ -309,17 +311,13 @@ t.test('waiting Pods come by priority and age; one that failed waits for a chang
 
 t.test('claims hold a Pod back until they are bound, or until its node is known', (t) => {
   const stores = {
-    claims: new ObjectStore(),
-    volumes: new ObjectStore(),
-    classes: new ObjectStore(),
+    claims: new ObjectStore<Claim>(),
+    volumes: new ObjectStore<Volume>(),
+    classes: new ObjectStore<StorageClass>(),
   }
   const p = pod('p', { volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'c' } }] })
-  const object = (fields: object) => ({
-    kind: '',
-    apiVersion: '',
-    metadata: { name: 'c' },
-    ...fields,
-  })
+  const object = <T extends KubeObject>(fields: object) =>
+    ({ kind: '', apiVersion: '', metadata: { name: 'c' }, ...fields }) as T
   t.equal(inspectClaims(p, stores).problem, 'persistentvolumeclaim "c" not found')
   stores.claims.set(
     'ns/c',

@@ -2,18 +2,18 @@
 import t from 'tap'
 import type { KubeObject } from '#api/object.js'
 import { ObjectStore } from '#client/object-store.js'
+import type { Claim, StorageClass, Volume } from '#client/persistent-volume.js'
 import type { Node, Pod } from '#client/pod.js'
 import { imageLocality } from '#scheduler/image-locality.js'
 import { NodeInfo } from '#scheduler/node-info.js'
 import { type CsiNode, volumeLimits } from '#scheduler/volume-limits.js'
 import { inspectClaims, volumeProblem } from '#scheduler/volumes.js'
 
-const object = (name: string, fields: object, labels: Record<string, string> = {}): KubeObject => ({
-  kind: '',
-  apiVersion: '',
-  metadata: { name, namespace: 'ns', labels },
-  ...fields,
-})
+const object = <T extends KubeObject>(
+  name: string,
+  fields: object,
+  labels: Record<string, string> = {},
+) => ({ kind: '', apiVersion: '', metadata: { name, namespace: 'ns', labels }, ...fields }) as T
 const info = (name: string, labels = {}, images: object[] = [], pods: Pod[] = []): NodeInfo => {
   const result = new NodeInfo()
   result.setNode({
@@ -39,9 +39,9 @@ const storesWith = (
   volumes: Record<string, { spec?: object; labels?: Record<string, string> }>,
 ) => {
   const stores = {
-    claims: new ObjectStore(),
-    volumes: new ObjectStore(),
-    classes: new ObjectStore(),
+    claims: new ObjectStore<Claim>(),
+    volumes: new ObjectStore<Volume>(),
+    classes: new ObjectStore<StorageClass>(),
   }
   for (const [name, { spec = {}, labels = {} }] of Object.entries(volumes)) {
     stores.volumes.set(`pv-${name}`, object(`pv-${name}`, { spec }, labels))
