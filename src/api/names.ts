@@ -85,6 +85,14 @@ export const isDns1035Label = (value: string): string[] => {
   return messages
 }
 
+/** The name of a kind, in one message: its letters may be of any case (apiextensions). */
+export const isKindName = (value: string): string[] => {
+  const messages = isDns1035Label(value.toLowerCase())
+  return messages.length === 0
+    ? []
+    : [`may have mixed case, but should otherwise match: ${messages.join(',')}`]
+}
+
 const prefixMessages = (prefix: string): string[] => {
   if (prefix === '') return ['prefix part must be non-empty']
   const messages: string[] = []

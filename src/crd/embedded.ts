@@ -2,7 +2,7 @@
 import { child, type FieldError, invalid, printValue, required } from '#api/field-error.js'
 import { parseGroupVersion } from '#api/group-version.js'
 import { getOwn, isJsonObject } from '#api/json-object.js'
-import { isDns1035Label, pathSegmentName } from '#api/names.js'
+import { isKindName, pathSegmentName } from '#api/names.js'
 import type { JsonObject, JsonValue, ObjectMeta } from '#api/object.js'
 import { DecodeError } from '#registry/decode/explain.js'
 import { decodeType } from '#registry/decode.js'
@@ -86,15 +86,8 @@ const validateResource = (object: JsonObject, path: string): FieldError[] => {
         `unexpected GroupVersion string: ${apiVersion}`,
       ),
     )
-  const wrong = kind ? isDns1035Label((kind as string).toLowerCase()) : []
-  if (wrong.length > 0)
-    errors.push(
-      invalid(
-        child(path, 'kind'),
-        kind,
-        `may have mixed case, but should otherwise match: ${wrong.join(',')}`,
-      ),
-    )
+  if (kind)
+    errors.push(...isKindName(kind as string).map((m) => invalid(child(path, 'kind'), kind, m)))
   if (!isJsonObject(metadata)) return errors
   const meta = metadata as unknown as ObjectMeta
   // A name may be missing; without a namespace the object counts as one of the cluster.

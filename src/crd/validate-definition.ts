@@ -9,7 +9,7 @@ import {
   required,
 } from '#api/field-error.js'
 import { jsonEqual } from '#api/json-object.js'
-import { isDns1035Label, isDns1123Subdomain } from '#api/names.js'
+import { isDns1035Label, isDns1123Subdomain, isKindName } from '#api/names.js'
 import {
   type CustomResourceDefinition,
   type DefinitionNames,
@@ -148,13 +148,6 @@ const validateDeprecation = (version: DefinitionVersion, path: string): FieldErr
   return errors
 }
 
-const mixedCase = (name: string): string[] => {
-  const wrong = isDns1035Label(name.toLowerCase())
-  return wrong.length === 0
-    ? []
-    : [`may have mixed case, but should otherwise match: ${wrong.join(',')}`]
-}
-
 const validateNames = (names: DefinitionNames): FieldError[] => {
   const errors: FieldError[] = []
   const at = (name: string) => `spec.names.${name}`
@@ -166,8 +159,8 @@ const validateNames = (names: DefinitionNames): FieldError[] => {
   }
   check(at('plural'), names.plural, isDns1035Label)
   check(at('singular'), names.singular, isDns1035Label)
-  check(at('kind'), names.kind, mixedCase)
-  check(at('listKind'), names.listKind, mixedCase)
+  check(at('kind'), names.kind, isKindName)
+  check(at('listKind'), names.listKind, isKindName)
   const checkEach = (path: string, list: readonly string[] | undefined) => {
     for (const [i, name] of (list ?? []).entries()) {
       const wrong = isDns1035Label(name)
