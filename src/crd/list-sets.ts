@@ -1,6 +1,7 @@
 /** Lists of type set and map: no item is there twice (apiextensions, schema/listtype). */
-import { duplicate, type FieldError } from '#api/field-error.js'
-import { getOwn, isJsonObject } from '#api/json-object.js'
+import { child, duplicate, type FieldError } from '#api/field-error.js'
+import { stringify } from '#api/json.js'
+import { getOwn, isJsonObject, withKeysInOrder } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 
@@ -25,8 +26,7 @@ export const validateListSets = (
   const valueSchema = valueSchemaOf(schema)
   return Object.keys(value).flatMap((key) => {
     const property = getOwn(schema.properties, key)
-    if (property !== undefined)
-      return validateListSets(value[key]!, property, path === '' ? key : `${path}.${key}`)
+    if (property !== undefined) return validateListSets(value[key]!, property, child(path, key))
     return valueSchema === undefined
       ? []
       : validateListSets(value[key]!, valueSchema, `${path}[${key}]`)
@@ -53,19 +53,10 @@ const duplicatesIn = (
                 isJsonObject(item) && Object.hasOwn(item, k) ? [[k, item[k]!]] : [],
               ),
           )
-    const text = canonicalText(identity)
+    const text = stringify(withKeysInOrder(identity))
     const seen = times.get(text) ?? 0
     times.set(text, seen + 1)
     // The second one is told about, those after it are not.
     return seen === 1 ? [duplicate(`${path}[${i}]`, identity)] : []
   })
 }
-
-const canonicalText = (value: JsonValue): string =>
-  JSON.stringify(value, (_key, v) =>
-    typeof v === 'bigint'
-      ? String(v)
-      : isJsonObject(v)
-        ? Object.fromEntries(Object.entries(v).sort(([a], [b]) => (a < b ? -1 : 1)))
-        : v,
-  )
