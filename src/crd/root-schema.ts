@@ -5,7 +5,8 @@
 import { type FieldError, invalid } from '#api/field-error.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
-import type { StructuralSchema } from './structural-schema.js'
+import { internalRule } from './rules/internal-rule.js'
+import type { StructuralSchema, ValidationRule } from './structural-schema.js'
 
 type Print = (value: JsonValue) => JsonValue
 
@@ -40,15 +41,7 @@ const documents: Print = (value) => {
   const { description = '', url = '' } = value as JsonObject
   return { Description: description, URL: url }
 }
-const rules: Print = (value) =>
-  (value as JsonObject[]).map((rule) => ({
-    Rule: rule.rule ?? '',
-    Message: rule.message ?? '',
-    MessageExpression: rule.messageExpression ?? '',
-    Reason: rule.reason ?? null,
-    FieldPath: rule.fieldPath ?? '',
-    OptionalOldSelf: rule.optionalOldSelf ?? null,
-  }))
+const rules: Print = (value) => (value as unknown as ValidationRule[]).map(internalRule)
 
 /** The fields of Go's internal type in its order: their names in JSON, what they are when unset, and how they print. */
 const fields: readonly (readonly [name: string, json: string, zero: JsonValue, print: Print])[] = [

@@ -11,16 +11,7 @@ import {
   RuleError,
   type RulePlace,
 } from './compile-rule.js'
-
-/** The rule as upstream's internal type prints. */
-const internalRule = (rule: ValidationRule): object => ({
-  Rule: rule.rule,
-  Message: rule.message ?? '',
-  MessageExpression: rule.messageExpression ?? '',
-  Reason: rule.reason ?? null,
-  FieldPath: rule.fieldPath ?? '',
-  OptionalOldSelf: rule.optionalOldSelf ?? null,
-})
+import { internalRule } from './internal-rule.js'
 
 /** What all rules of a schema may cost together, and which of them cost most. */
 class TotalCost {
