@@ -79,12 +79,19 @@ export const conditionOf = (
 export const isTrue = (definition: CustomResourceDefinition, type: string): boolean =>
   conditionOf(definition, type)?.status === 'True'
 
+/** What upstream's internal form holds at the top where all versions share it. */
+export type VersionPart =
+  | 'schema'
+  | 'subresources'
+  | 'additionalPrinterColumns'
+  | 'selectableFields'
+
 /**
  * Upstream's internal form holds what all versions share once, at the top; its error paths show that form:
  * `spec.validation…` and `spec.subresources…` instead of `spec.versions[0]…`.
  */
 export const isSharedByVersions = (
   versions: readonly DefinitionVersion[],
-  part: 'schema' | 'subresources' | 'additionalPrinterColumns' | 'selectableFields',
+  part: VersionPart,
 ): boolean =>
   versions.every((version) => jsonEqual(version[part] ?? null, versions[0]![part] ?? null))

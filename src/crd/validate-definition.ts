@@ -16,6 +16,7 @@ import {
   type DefinitionVersion,
   isSharedByVersions,
   isTrue,
+  type VersionPart,
 } from './definition.js'
 import { validateRootWithStatus } from './root-schema.js'
 import { validateRules } from './rules/validate-rules.js'
@@ -86,12 +87,8 @@ const validateGroup = (group: string): FieldError[] => {
 
 // The internal form of a version: shared parts have moved to the top and show as null here.
 const internalVersions = (versions: readonly DefinitionVersion[]): object[] => {
-  const own = <
-    P extends 'schema' | 'subresources' | 'additionalPrinterColumns' | 'selectableFields',
-  >(
-    version: DefinitionVersion,
-    part: P,
-  ) => (isSharedByVersions(versions, part) ? null : (version[part] ?? null))
+  const own = (version: DefinitionVersion, part: VersionPart) =>
+    isSharedByVersions(versions, part) ? null : (version[part] ?? null)
   return versions.map((version) => ({
     Name: version.name,
     Served: version.served,
@@ -174,9 +171,7 @@ const validateNames = (names: DefinitionNames): FieldError[] => {
   return errors
 }
 
-type Part = 'schema' | 'subresources' | 'additionalPrinterColumns' | 'selectableFields'
-
-const partNames: readonly { part: Part; topName: string }[] = [
+const partNames: readonly { part: VersionPart; topName: string }[] = [
   { part: 'schema', topName: 'validation' },
   { part: 'subresources', topName: 'subresources' },
   { part: 'additionalPrinterColumns', topName: 'additionalPrinterColumns' },
@@ -192,20 +187,20 @@ const partsOf = (
   previous: readonly DefinitionVersion[],
 ) => {
   const validate = (
-    part: Part,
+    part: VersionPart,
     version: DefinitionVersion,
     path: string,
-    hasStatus: boolean,
+    isBesideStatus: boolean,
   ): FieldError[] => {
+    const before = previous.find((v) => v.name === version.name)
     switch (part) {
       case 'schema': {
         const schema = version.schema?.openAPIV3Schema
-        const before = previous.find((v) => v.name === version.name)?.schema?.openAPIV3Schema
-        const isUnchanged = before !== undefined && jsonEqual(schema as object, before as object)
         if (schema === undefined) return []
+        const isUnchanged = jsonEqual(schema, before?.schema?.openAPIV3Schema)
         const at = child(path, 'openAPIV3Schema')
         return [
-          ...(hasStatus ? validateRootWithStatus(schema, at) : []),
+          ...(isBesideStatus ? validateRootWithStatus(schema, at) : []),
           ...validateSchema(schema, at, isUnchanged),
         ]
       }
@@ -215,10 +210,8 @@ const partsOf = (
         return (version.additionalPrinterColumns ?? []).flatMap((c, i) =>
           validateColumn(c, index(path, i)),
         )
-      case 'selectableFields': {
-        const before = previous.find((v) => v.name === version.name)?.selectableFields
-        return validateSelectableFields(version, path, before)
-      }
+      case 'selectableFields':
+        return validateSelectableFields(version, path, before?.selectableFields)
     }
   }
   const own = partNames.filter(({ part }) => !isSharedByVersions(versions, part))

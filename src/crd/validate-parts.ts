@@ -64,13 +64,7 @@ export const validateColumn = (column: PrinterColumn, path: string): FieldError[
     )
   if (!column.jsonPath) errors.push(required(child(path, 'JSONPath')))
   else if (!column.jsonPath.startsWith('.'))
-    errors.push(
-      invalid(
-        child(path, 'JSONPath'),
-        column.jsonPath,
-        'must be a simple json path starting with .',
-      ),
-    )
+    errors.push(invalid(child(path, 'JSONPath'), column.jsonPath, noSimplePath))
   return errors
 }
 
