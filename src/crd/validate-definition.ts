@@ -114,13 +114,12 @@ const validateVersion = (version: DefinitionVersion, i: number): FieldError[] =>
 
 const validateVersionList = (versions: readonly DefinitionVersion[]): FieldError[] => {
   const errors: FieldError[] = []
-  const whole = internalVersions(versions)
+  const refuse = (why: string) =>
+    errors.push(invalid('spec.versions', internalVersions(versions), why))
   if (new Set(versions.map((v) => v.name)).size !== versions.length)
-    errors.push(invalid('spec.versions', whole, 'must contain unique version names'))
+    refuse('must contain unique version names')
   if (versions.filter((v) => v.storage).length !== 1)
-    errors.push(
-      invalid('spec.versions', whole, 'must have exactly one version marked as storage version'),
-    )
+    refuse('must have exactly one version marked as storage version')
   const first = versions[0]?.name ?? ''
   const wrong = first === '' ? [] : isDns1035Label(first)
   if (wrong.length > 0) errors.push(invalid('spec.version', first, wrong.join(',')))
