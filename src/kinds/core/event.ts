@@ -4,8 +4,6 @@ import type { KubeObject } from '#api/object.js'
 import { limits } from '#limits'
 import { defineKind } from '#registry/resource-definition.js'
 
-/** Events live for an hour; upstream's --event-ttl. */
-
 const lengthErrors = (path: string, value: string, max: number): FieldError[] =>
   Buffer.byteLength(value) > max ? [invalid(path, '', `can have at most ${max} characters`)] : []
 
