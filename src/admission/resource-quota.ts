@@ -131,15 +131,11 @@ const chargeAll = async (
   const charges: { quota: KubeObject; delta: Usage }[] = []
   for (const quota of all) {
     if (!isInScope(attributes, object!, quota)) continue
-    const hard: Usage = quota.status?.hard ?? {}
-    if (!Object.keys(usage).some((name) => hard[name] !== undefined)) {
-      checkSpecified(attributes, quota)
-      continue
-    }
     checkSpecified(attributes, quota)
-    const before = isCreate ? undefined : usageOf(attributes, oldObject!)
+    const hard: Usage = quota.status?.hard ?? {}
+    if (!Object.keys(usage).some((name) => hard[name] !== undefined)) continue
     const wasInScope = !isCreate && isInScope(attributes, oldObject!, quota)
-    const delta = growth(usage, wasInScope ? before : undefined)
+    const delta = growth(usage, wasInScope ? usageOf(attributes, oldObject!) : undefined)
     if (count(attributes, quota, delta) !== undefined) charges.push({ quota, delta })
   }
   if (ctx.dryRun) return
