@@ -6,7 +6,7 @@
 import type { FieldError } from '#api/field-error.js'
 import { isJsonObject, jsonEqual } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
-import type { StructuralSchema } from './structural-schema.js'
+import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 
 /** The value at a path such as `spec.l[0].k`; undefined when there is none. */
 const valueAt = (root: JsonValue, path: string): JsonValue | undefined => {
@@ -39,9 +39,7 @@ const oldValueAt = (
     } else if (isJsonObject(now) && isJsonObject(old)) {
       now = now[part]
       old = old[part]
-      at =
-        at?.properties?.[part] ??
-        (typeof at?.additionalProperties === 'object' ? at.additionalProperties : undefined)
+      at = at && (at.properties?.[part] ?? valueSchemaOf(at))
     } else return undefined
   }
   return old

@@ -5,7 +5,7 @@
 import { child, type FieldError, forbidden, index, invalid, required } from '#api/field-error.js'
 import { getOwn, jsonEqual } from '#api/json-object.js'
 import { compilePattern } from '#cel/patterns.js'
-import type { StructuralSchema } from './structural-schema.js'
+import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 
 type Level = 'root' | 'item' | 'field'
 
@@ -29,8 +29,9 @@ const invariants = (s: StructuralSchema, level: Level, path: string): FieldError
     errors.push(...invariants(property, 'field', index(child(path, 'properties'), key)))
   if (s.additionalProperties !== undefined && level === 'root')
     errors.push(forbidden(child(path, 'additionalProperties'), 'must not be used at the root'))
-  if (typeof s.additionalProperties === 'object')
-    errors.push(...invariants(s.additionalProperties, 'field', child(path, 'additionalProperties')))
+  const valueSchema = valueSchemaOf(s)
+  if (valueSchema !== undefined)
+    errors.push(...invariants(valueSchema, 'field', child(path, 'additionalProperties')))
   errors.push(...extensionErrors(s, path), ...valueWords(s, path))
   errors.push(...typeErrors(s, level, path), ...embeddedErrors(s, path))
   errors.push(...resourceFieldErrors(s, level, path))

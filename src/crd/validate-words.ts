@@ -13,7 +13,7 @@ import {
 } from '#api/field-error.js'
 import { getOwn, isJsonObject } from '#api/json-object.js'
 import { ruleWords } from './rules/rule-words.js'
-import type { StructuralSchema } from './structural-schema.js'
+import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 
 const unsupportedWords = [
   'id',
@@ -41,9 +41,10 @@ export const withoutStructuralForm = (schema: StructuralSchema): string | undefi
     return "OpenAPIV3Schema 'items' must be a schema, but is an array"
   if (schema['x-kubernetes-preserve-unknown-fields'] === false)
     return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"
+  const valueSchema = valueSchemaOf(schema)
   const inner = [
     ...Object.values(schema.properties ?? {}),
-    ...(typeof schema.additionalProperties === 'object' ? [schema.additionalProperties] : []),
+    ...(valueSchema === undefined ? [] : [valueSchema]),
     ...(schema.items === undefined ? [] : [schema.items]),
     ...(schema.not === undefined ? [] : [schema.not]),
     ...(schema.allOf ?? []),
@@ -74,12 +75,13 @@ export const validateWords = (
   around: Around = { isRoot: true },
 ): FieldError[] => {
   const errors = ownWords(schema, path, around)
-  const { additionalProperties, properties, items } = schema
+  const { properties, items } = schema
   const inner: Around = { ...around, isRoot: false }
-  if (typeof additionalProperties === 'object') {
+  const valueSchema = valueSchemaOf(schema)
+  if (valueSchema !== undefined) {
     const why = 'must not be set inside additionalProperties applying to object metadata'
     const values = around.isMeta ? { ...inner, defaultsForbidden: why } : inner
-    errors.push(...validateWords(additionalProperties, child(path, 'additionalProperties'), values))
+    errors.push(...validateWords(valueSchema, child(path, 'additionalProperties'), values))
   }
   const isResource = around.isRoot || schema['x-kubernetes-embedded-resource'] === true
   for (const [key, property] of Object.entries(properties ?? {})) {
