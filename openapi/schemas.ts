@@ -42,6 +42,12 @@ export interface Schema {
   'x-kubernetes-unions'?: JsonObject[]
 }
 
+/** Schemas that are asked for by name. */
+export const schemaNames = {
+  objectMeta: 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta',
+  jsonSchemaProps: 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps',
+} as const
+
 /** By name, as in `io.k8s.api.core.v1.Pod`. */
 export const schemas = lazy<Record<string, Schema>>('schemas.json')
 

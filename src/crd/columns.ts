@@ -3,18 +3,18 @@ import { parseTime } from '#api/clock.js'
 import { goNumber } from '#api/go-number.js'
 import { stringify } from '#api/json.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
+import { schemaNames } from '#openapi/schemas.js'
 import { humanDuration } from '#registry/human-duration.js'
 import type { TableColumn } from '#registry/resource-definition.js'
 import type { DefinitionVersion, PrinterColumn } from './definition.js'
 import { compileJsonPath } from './json-path.js'
 
-const objectMeta = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'
 const nameColumn: TableColumn = {
   name: 'Name',
   type: 'string',
   format: 'name',
   priority: 0,
-  describedBy: `${objectMeta}.name`,
+  describedBy: `${schemaNames.objectMeta}.name`,
 }
 const ageColumn: PrinterColumn = {
   name: 'Age',
@@ -62,7 +62,7 @@ const cellOf = (type: string, value: JsonValue | undefined, now: number): unknow
 }
 
 const descriptionOf = (column: PrinterColumn): Pick<TableColumn, 'description' | 'describedBy'> => {
-  if (column === ageColumn) return { describedBy: `${objectMeta}.creationTimestamp` }
+  if (column === ageColumn) return { describedBy: `${schemaNames.objectMeta}.creationTimestamp` }
   const { description, jsonPath } = column
   return {
     description:

@@ -4,12 +4,11 @@ import { parseGroupVersion } from '#api/group-version.js'
 import { getOwn, isJsonObject } from '#api/json-object.js'
 import { isKindName, pathSegmentName } from '#api/names.js'
 import type { JsonObject, JsonValue, ObjectMeta } from '#api/object.js'
+import { schemaNames } from '#openapi/schemas.js'
 import { DecodeError } from '#registry/decode/explain.js'
 import { decodeType } from '#registry/decode.js'
 import { validateMeta } from '#registry/validate-object-meta.js'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
-
-const metadataType = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'
 
 type Visit = (object: JsonObject, path: string) => void
 
@@ -41,7 +40,7 @@ const visitEmbedded = (
 
 const readMetadata = (value: JsonValue, path: string): JsonObject => {
   try {
-    const { creationTimestamp, ...metadata } = decodeType(metadataType, value).value
+    const { creationTimestamp, ...metadata } = decodeType(schemaNames.objectMeta, value).value
     return creationTimestamp == null ? metadata : { ...metadata, creationTimestamp }
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error

@@ -4,7 +4,7 @@ import { formatGroupVersion, type GroupVersionKind } from '#api/group-version.js
 import type { JsonTrace } from '#api/json.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
-import { goTypeName } from '#openapi/schemas.js'
+import { goTypeName, schemaNames } from '#openapi/schemas.js'
 import { type Decode, decoderOf } from './decode/compile.js'
 import { copyUnstructured } from './decode/custom-object.js'
 import { forgetEmptyListsOf } from './decode/empty-lists.js'
@@ -86,8 +86,6 @@ const decodeKind = (
   }
 }
 
-const metadataType = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'
-
 const decodeCustomObject = (
   definition: ResourceDefinition,
   value: JsonValue,
@@ -98,7 +96,7 @@ const decodeCustomObject = (
   try {
     const { value: body, duplicates } = copyUnstructured((value ?? {}) as JsonObject, trace)
     const given = ((value ?? {}) as JsonObject).metadata ?? {}
-    const metadata = decodeType(metadataType, given, trace, 'metadata')
+    const metadata = decodeType(schemaNames.objectMeta, given, trace, 'metadata')
     const type = { apiVersion: formatGroupVersion(gvk), kind: gvk.kind }
     const object = { ...type, ...body, metadata: metadata.value }
     const strictErrors = [

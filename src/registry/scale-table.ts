@@ -1,10 +1,10 @@
 /** A Scale as a table row (printers/internalversion; custom resources have columns of their own in apiextensions). */
 import { parseTime } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
+import { schemaNames } from '#openapi/schemas.js'
 import { humanDuration } from './human-duration.js'
 import type { ResourceDefinition, TableColumn } from './resource-definition.js'
 
-const meta = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'
 const autoscaling = 'io.k8s.api.autoscaling.v1'
 
 const column = (
@@ -25,10 +25,10 @@ const cells = ({ metadata, spec, status }: KubeObject, now: number): unknown[] =
 
 export const scaleTable = (isCustom: boolean): Pick<ResourceDefinition, 'columns' | 'cells'> => ({
   columns: [
-    column('Name', 'string', `${meta}.name`, isCustom ? 'name' : ''),
+    column('Name', 'string', `${schemaNames.objectMeta}.name`, isCustom ? 'name' : ''),
     column('Desired', 'integer', `${autoscaling}.ScaleSpec.replicas`),
     column('Available', 'integer', `${autoscaling}.ScaleStatus.replicas`),
-    column('Age', isCustom ? 'date' : 'string', `${meta}.creationTimestamp`),
+    column('Age', isCustom ? 'date' : 'string', `${schemaNames.objectMeta}.creationTimestamp`),
   ],
   cells,
 })

@@ -5,6 +5,7 @@
 
 import { isJsonObject, setOwn } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
+import { schemaNames } from '#openapi/schemas.js'
 import { isInt32, readCustom, zeroCustom } from './custom.js'
 import { type GoField, type GoType, goFieldsOf } from './go-type.js'
 
@@ -219,14 +220,11 @@ const structDecoder = (key: string): Decode => {
   return decode
 }
 
-const schemaProps =
-  '#io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps'.slice(1)
-
 const customDecoder = (type: Extract<GoType, { form: 'custom' }>): Decode => {
   const read = readCustom[type.custom]
   if (!type.custom.startsWith('Schema'))
     return (value, state) => read(value) ?? (value === null ? null : refuse(state))
-  const decodeSchema = structDecoder(schemaProps)
+  const decodeSchema = structDecoder(schemaNames.jsonSchemaProps)
   return (value, state) => {
     if (isJsonObject(value)) return decodeSchema(value, state)
     if (Array.isArray(value) && type.custom === 'SchemaOrArray')

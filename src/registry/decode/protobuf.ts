@@ -4,7 +4,7 @@
  */
 import { parse } from '#api/json.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
-import { goTypeName } from '#openapi/schemas.js'
+import { goTypeName, schemaNames } from '#openapi/schemas.js'
 import {
   type CustomType,
   type GoField,
@@ -129,8 +129,6 @@ const readTime = (bytes: Buffer, isMicro: boolean): JsonValue => {
   return `${whole}.${String(micros).padStart(6, '0')}Z`
 }
 
-const schemaProps = 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps'
-
 const readers: Readonly<Record<CustomType, (bytes: Buffer) => JsonValue>> = {
   IntOrString: (bytes) => {
     const { numbers, parts } = flat(bytes)
@@ -148,19 +146,23 @@ const readers: Readonly<Record<CustomType, (bytes: Buffer) => JsonValue>> = {
   SchemaOrBool: (bytes) => {
     const { numbers, parts } = flat(bytes)
     const schema = parts.get(2)
-    return schema === undefined ? numbers.get(1) === 1n : readStruct(schemaProps, schema)
+    return schema === undefined
+      ? numbers.get(1) === 1n
+      : readStruct(schemaNames.jsonSchemaProps, schema)
   },
   SchemaOrArray: (bytes) => {
     const schema = flat(bytes).parts.get(1)
     return schema === undefined
-      ? [...wireFields(bytes)].map(({ value }) => readStruct(schemaProps, bytesOf(value)))
-      : readStruct(schemaProps, schema)
+      ? [...wireFields(bytes)].map(({ value }) =>
+          readStruct(schemaNames.jsonSchemaProps, bytesOf(value)),
+        )
+      : readStruct(schemaNames.jsonSchemaProps, schema)
   },
   SchemaOrStringArray: (bytes) => {
     const schema = flat(bytes).parts.get(1)
     return schema === undefined
       ? [...wireFields(bytes)].map(({ value }) => bytesOf(value).toString('utf8'))
-      : readStruct(schemaProps, schema)
+      : readStruct(schemaNames.jsonSchemaProps, schema)
   },
 }
 

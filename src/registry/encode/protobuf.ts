@@ -5,6 +5,7 @@
  */
 import { stringify } from '#api/json.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
+import { schemaNames } from '#openapi/schemas.js'
 import {
   type CustomType,
   type GoField,
@@ -22,11 +23,9 @@ type Write = (writer: ProtobufWriter, value: JsonObject) => void
 /** Writes a field, tag and all; nothing where upstream writes nothing. */
 type WriteField = (writer: ProtobufWriter, value: JsonValue | undefined) => void
 
-const schemaProps = 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps'
-
 const writeSchema = (writer: ProtobufWriter, number: number, value: JsonValue): void => {
   const mark = writer.mark
-  structWriter(schemaProps)(writer, value as JsonObject)
+  structWriter(schemaNames.jsonSchemaProps)(writer, value as JsonObject)
   writer.delimit(number, mark)
 }
 

@@ -4,7 +4,7 @@
  * Source of the rules: kube-openapi, pkg/schemaconv; structured-merge-diff, schema/elements.go.
  */
 import type { JsonObject, JsonValue } from '#api/object.js'
-import { type Schema, schemaNameOfRef, schemas } from '#openapi/schemas.js'
+import { type Schema, schemaNameOfRef, schemaNames, schemas } from '#openapi/schemas.js'
 
 export type ScalarKind = 'numeric' | 'string' | 'boolean' | 'untyped'
 
@@ -198,7 +198,7 @@ const compileList = (schema: Schema, resolve: Resolve): ListType => {
 }
 
 const objectMeta = {
-  $ref: '#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta',
+  $ref: `#/components/schemas/${schemaNames.objectMeta}`,
 }
 const typeMeta: Record<string, Schema> = {
   apiVersion: { type: 'string' },
