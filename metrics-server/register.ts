@@ -2,7 +2,7 @@
 import { isIP } from 'node:net'
 import type { Client } from '#client/client.js'
 import { isNotFound } from '#client/errors.js'
-import { type ResourceRef, resources } from '#client/resources.js'
+import { apiVersionOf, type ResourceRef, resources } from '#client/resources.js'
 import { group, version } from './metrics-objects.js'
 
 const name = 'metrics-server'
@@ -57,10 +57,9 @@ const apply = async (
   at: { namespace?: string; name: string },
   object: object,
 ): Promise<void> => {
-  const { group: own, version: ownVersion, kind } = ref
-  const apiVersion = own === '' ? ownVersion : `${own}/${ownVersion}`
+  const type = { apiVersion: apiVersionOf(ref), kind: ref.kind }
   const options = { type: 'apply', fieldManager: name, force: true } as const
-  await client.patch(ref, at, { apiVersion, kind, metadata: { ...at, labels }, ...object }, options)
+  await client.patch(ref, at, { ...type, metadata: { ...at, labels }, ...object }, options)
 }
 
 export const register = async (client: Client, place: Place): Promise<void> => {

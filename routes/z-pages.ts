@@ -3,6 +3,7 @@
  * `as=Statusz` or `as=Flagz` of config.k8s.io, as an object. Upstream: component-base/zpages.
  */
 import type { FastifyInstance, RouteHandler } from 'fastify'
+import { formatTime } from '#api/clock.js'
 import type { JsonObject } from '#api/object.js'
 import { formatYaml } from '#registry/yaml.js'
 import { parseAccept } from './accept.js'
@@ -120,7 +121,7 @@ const statusz = (sources: ZPageSources): Page => {
   return {
     kind: 'Statusz',
     fields: (now) => ({
-      startTime: new Date(startedAt).toISOString().replace(/\.\d+/, ''),
+      startTime: formatTime(startedAt),
       uptimeSeconds: secondsUp(now),
       goVersion,
       binaryVersion,

@@ -1,7 +1,14 @@
 /** log, exec, attach, portforward and proxy: what a node or a Pod answers, and why it is not asked (rest/subresources.go). */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { ApiError, badRequest, failure, notFound, pathNotFound } from '#api/errors.js'
+import {
+  ApiError,
+  badRequest,
+  failure,
+  notFound,
+  pathNotFound,
+  serviceUnavailable,
+} from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'
 import { hostInUrl } from '#api/host-in-url.js'
 import type { KubeObject } from '#api/object.js'
@@ -212,9 +219,6 @@ const podAddress = async (c: Connection, { scheme, name, port }: ProxyTarget): P
   return `${scheme || 'http'}://${hostInUrl(ip)}${chosen ? `:${chosen}` : ''}`
 }
 
-const unavailable = (message: string): ApiError =>
-  failure({ code: 503, reason: 'ServiceUnavailable', message })
-
 /** Endpoints name ports as the Service does, so a number is looked up there. */
 const portNameOf = async (c: Connection, name: string, port: string): Promise<string> => {
   if (!/^\d+$/.test(port)) return port
@@ -222,7 +226,7 @@ const portNameOf = async (c: Connection, name: string, port: string): Promise<st
   const ports: { name?: string; port: number }[] = spec.ports ?? []
   const found = ports.find((one) => one.port === Number(port))
   if (found !== undefined) return found.name ?? ''
-  throw unavailable(`no service port ${Number(port)} found for service ${goQuote(name)}`)
+  throw serviceUnavailable(`no service port ${Number(port)} found for service ${goQuote(name)}`)
 }
 
 interface EndpointAddress {
@@ -254,7 +258,7 @@ const serviceAddress = async (
       if (await isOfPod(c, address))
         return `${scheme || 'http'}://${hostInUrl(address.ip)}:${found.port}`
   }
-  throw unavailable(`no endpoints available for service ${goQuote(c.target.name)}`)
+  throw serviceUnavailable(`no endpoints available for service ${goQuote(c.target.name)}`)
 }
 
 const connectors: Readonly<Record<string, (c: Connection) => Promise<unknown>>> = {

@@ -1,5 +1,5 @@
 /** What a patch makes of an object, decoded and checked as a body would be. */
-import { ApiError, failure, internalError, invalid, problemOfDecoding } from '#api/errors.js'
+import { ApiError, badRequest, internalError, invalid, problemOfDecoding } from '#api/errors.js'
 import { invalid as invalidField } from '#api/field-error.js'
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import { parseWithTrace } from '#api/json.js'
@@ -94,11 +94,9 @@ const refuseVersionless = (call: PatchCall, result: JsonValue, text: () => strin
     .sort()
     .map((key) => `unknown field ${JSON.stringify(key)}`)
   reportStrictErrors(call, unknown, text)
-  throw failure({
-    code: 400,
-    reason: 'BadRequest',
-    message: `the name of the object (${name} based on URL) was undeterminable: name must be provided`,
-  })
+  throw badRequest(
+    `the name of the object (${name} based on URL) was undeterminable: name must be provided`,
+  )
 }
 
 /**

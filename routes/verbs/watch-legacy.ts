@@ -1,15 +1,12 @@
 /** The old watch paths: `/api/v1/watch/namespaces/x/pods/y` is a watch, whatever its query says. */
 import { badRequest } from '#api/errors.js'
-import type { FieldRequirement } from '#api/selectors.js'
 import { decodeListOptions } from '#registry/list-options.js'
 import { Query } from '#registry/query.js'
+import { exactName } from '#registry/selection.js'
 import type { VerbHandler } from '../api-deps.js'
 import { negotiateOutput } from '../negotiation.js'
 import { selectionOf } from './list.js'
 import { serveWatch } from './watch.js'
-
-const exactName = (fields: readonly FieldRequirement[]): string | undefined =>
-  fields.find(({ field, operator }) => field === 'metadata.name' && operator === '=')?.value
 
 export const watchLegacy: VerbHandler = (target, request, reply, deps) => {
   const negotiated = negotiateOutput(request, target.definition, { collection: true })

@@ -2,9 +2,9 @@
  * Makes the APIService of each version of a group of custom resources, puts it right when somebody changed it, and takes
  * it away with the last definition. Upstream: crdregistration_controller.go and kube-aggregator's autoregister.
  */
-import { ApiError } from '#api/errors.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
+import { isAlreadyExists, isConflict, isNotFound } from '#client/errors.js'
 import { WorkQueue, work } from '#client/work-queue.js'
 import { decodeObject } from '#registry/decode.js'
 import type { FollowDeps } from '#registry/follow-objects.js'
@@ -41,9 +41,6 @@ const specOf = (name: string): JsonObject => {
 }
 
 const isManaged = ({ metadata }: KubeObject): boolean => metadata.labels?.[managedLabel] === 'true'
-
-const isRefused = (error: unknown, reason: string): boolean =>
-  error instanceof ApiError && error.status.reason === reason
 
 export class CustomApiServices {
   readonly #deps: CustomApiServicesDeps
@@ -109,7 +106,7 @@ export class CustomApiServices {
     const { object } = decodeObject(this.#store.definition, { metadata, spec: specOf(name) })
     await this.#store.create(this.#context(), object).catch((error) => {
       // Another server was first.
-      if (!isRefused(error, 'AlreadyExists')) throw error
+      if (!isAlreadyExists(error)) throw error
     })
   }
 
@@ -129,7 +126,7 @@ export class CustomApiServices {
     await this.#store
       .delete(this.#context(), name, { preconditions: { uid: uid! } })
       .catch((error) => {
-        if (!isRefused(error, 'NotFound') && !isRefused(error, 'Conflict')) throw error
+        if (!isNotFound(error) && !isConflict(error)) throw error
       })
   }
 

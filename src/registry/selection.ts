@@ -50,8 +50,9 @@ const prefixOf = (definition: ResourceDefinition, namespace: string | undefined)
     ? `${definition.storagePrefix}/${namespace}/`
     : `${definition.storagePrefix}/`
 
-const exactName = ({ name, fields }: SelectionRequest): string | undefined =>
-  name ?? fields.find((f) => f.field === 'metadata.name' && f.operator === '=')?.value
+/** The one name that the requirements let through. */
+export const exactName = (fields: readonly FieldRequirement[]): string | undefined =>
+  fields.find((f) => f.field === 'metadata.name' && f.operator === '=')?.value
 
 export const makeSelection = (request: SelectionRequest): Selection => {
   const { definition, labels, fields } = request
@@ -59,7 +60,7 @@ export const makeSelection = (request: SelectionRequest): Selection => {
     request.namespace ||
     fields.find((f) => f.field === 'metadata.namespace' && f.operator === '=')?.value
   const prefix = prefixOf(definition, request.namespace)
-  const name = exactName(request)
+  const name = request.name ?? exactName(fields)
   const hasKey = name !== undefined && name !== '' && (!definition.namespaced || exactNamespace)
   const fieldEquals = new Map(
     fields
