@@ -1,4 +1,5 @@
 /** The bytes of a list, laid out from those of its items before any of them is copied. */
+import { formatGroupVersion } from '#api/group-version.js'
 import { stringify } from '#api/json.js'
 import type { StoredObject } from '#cacher/object-storage.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
@@ -9,11 +10,9 @@ const itemOpenings = new WeakMap<ResourceDefinition, Buffer>()
 const openingOf = (definition: ResourceDefinition): Buffer => {
   let opening = itemOpenings.get(definition)
   if (opening === undefined) {
-    const { group, version, kind } = definition.gvk
-    const apiVersion = group === '' ? version : `${group}/${version}`
-    opening = Buffer.from(
-      `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},`,
-    )
+    const kind = JSON.stringify(definition.gvk.kind)
+    const apiVersion = JSON.stringify(formatGroupVersion(definition.gvk))
+    opening = Buffer.from(`{"kind":${kind},"apiVersion":${apiVersion},`)
     itemOpenings.set(definition, opening)
   }
   return opening

@@ -1,6 +1,7 @@
 /** Writes answers: stored bytes as they are where that will do, other forms made from the objects. */
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { formatGroupVersion } from '#api/group-version.js'
 import { stringify } from '#api/json.js'
 import type { JsonObject, KubeObject, ListMeta } from '#api/object.js'
 import type { ListPage, StoredObject } from '#cacher/object-storage.js'
@@ -152,12 +153,11 @@ export interface ListAnswer {
 }
 
 const frameOfList = (
-  { listKind, isCustom }: ResourceDefinition,
-  apiVersion: string,
+  { gvk, listKind, isCustom }: ResourceDefinition,
   metadata: ListMeta,
 ): [head: string, end: string] => {
   const kind = `"kind":${JSON.stringify(listKind)}`
-  const version = `"apiVersion":${JSON.stringify(apiVersion)}`
+  const version = `"apiVersion":${JSON.stringify(formatGroupVersion(gvk))}`
   if (isCustom)
     return [`{${version},"items":[`, `],${kind},"metadata":${stringify(inAlphabet(metadata))}}\n`]
   return [`{${kind},${version},"metadata":${stringify(metadata)},"items":[`, ']}\n']
@@ -171,11 +171,9 @@ export const sendList = (
   negotiated: Negotiated,
 ): void | Promise<void> => {
   const { definition } = target
-  const { group, version } = definition.gvk
-  const apiVersion = group === '' ? version : `${group}/${version}`
   if (isJson(negotiated)) {
     reply.code(200).header('content-type', 'application/json')
-    const frame = frameOfList(definition, apiVersion, metadata)
+    const frame = frameOfList(definition, metadata)
     const body = listInJson(frame, definition, page.items)
     if (!isIndented(negotiated, request)) return sendSegments(request, reply, body)
     return sendBytes(request, reply, Buffer.from(indent(body.bytes().toString().trimEnd())))
@@ -199,15 +197,13 @@ const listValue = (
   { convert, convertVersion }: Negotiated,
 ): unknown => {
   const objects = page.items.map((stored) => viewOf(definition, stored))
-  if (convert === undefined) {
-    const { group, version } = definition.gvk
+  if (convert === undefined)
     return {
       kind: definition.listKind,
-      apiVersion: group === '' ? version : `${group}/${version}`,
+      apiVersion: formatGroupVersion(definition.gvk),
       metadata,
       items: objects.map((object) => itemOf(definition, object)),
     }
-  }
   if (convert === 'PartialObjectMetadata')
     throw notAcceptableConversion(
       `you requested PartialObjectMetadata, but the requested object is a list (${goTypeOf(definition, definition.listKind)})`,

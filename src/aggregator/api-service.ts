@@ -1,5 +1,6 @@
 /** APIServices: which group version another server answers for, and whether it does. */
 import { formatTime } from '#api/clock.js'
+import { groupVersionPath } from '#api/group-version.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
 
@@ -56,4 +57,4 @@ export const statusWith = (
 
 /** Where its discovery document is: `/apis/metrics.k8s.io/v1beta1`. */
 export const pathOf = ({ spec: { group = '', version } }: APIService): string =>
-  group === '' ? `/api/${version}` : `/apis/${group}/${version}`
+  groupVersionPath({ group, version })

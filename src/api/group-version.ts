@@ -23,6 +23,10 @@ export interface GroupKind {
 export const formatGroupVersion = (gv: { group: string; version: string }): string =>
   gv.group === '' ? gv.version : `${gv.group}/${gv.version}`
 
+/** `/apis/apps/v1`, or `/api/v1` for the core group: where it is served. */
+export const groupVersionPath = (gv: { group: string; version: string }): string =>
+  gv.group === '' ? `/api/${gv.version}` : `/apis/${gv.group}/${gv.version}`
+
 /** `deployments.apps`, or `pods` for the core group: the form that messages use. */
 export const formatGroupResource = (gr: GroupResource): string =>
   gr.group === '' ? gr.resource : `${gr.resource}.${gr.group}`

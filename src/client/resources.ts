@@ -1,4 +1,5 @@
 /** Where the resources that our processes use live: what a path and an apiVersion are made of. */
+import { formatGroupVersion, groupVersionPath } from '#api/group-version.js'
 
 export interface ResourceRef {
   readonly group: string
@@ -80,17 +81,15 @@ export const resources = {
   clusterRoles: cluster('rbac.authorization.k8s.io', 'v1', 'clusterroles', 'ClusterRole'),
 } as const
 
-export const apiVersionOf = (ref: ResourceRef): string =>
-  ref.group === '' ? ref.version : `${ref.group}/${ref.version}`
+export const apiVersionOf = (ref: ResourceRef): string => formatGroupVersion(ref)
 
 /** `/apis/apps/v1/namespaces/x/deployments/y/scale`; without a namespace the path spans all of them. */
 export const resourcePath = (
   ref: ResourceRef,
   at: { namespace?: string; name?: string; subresource?: string } = {},
 ): string => {
-  const root = ref.group === '' ? `/api/${ref.version}` : `/apis/${ref.group}/${ref.version}`
   const scope =
     ref.namespaced && at.namespace ? `/namespaces/${encodeURIComponent(at.namespace)}` : ''
   const name = at.name === undefined ? '' : `/${encodeURIComponent(at.name)}`
-  return `${root}${scope}/${ref.resource}${name}${at.subresource ? `/${at.subresource}` : ''}`
+  return `${groupVersionPath(ref)}${scope}/${ref.resource}${name}${at.subresource ? `/${at.subresource}` : ''}`
 }

@@ -4,10 +4,10 @@
  */
 import assert from 'node:assert'
 import {
-  formatGroupVersion,
   type GroupResource,
   type GroupVersionKind,
   type GroupVersionResource,
+  groupVersionPath,
   kindKey,
 } from '#api/group-version.js'
 import {
@@ -136,8 +136,7 @@ const subresourcesOf = (
     }))
 
 const storageVersionHashOf = (gvr: GroupVersionResource): string | undefined => {
-  const path = gvr.group === '' ? `/api/${gvr.version}` : `/apis/${formatGroupVersion(gvr)}`
-  const list = discovery().legacy[path]?.resources as
+  const list = discovery().legacy[groupVersionPath(gvr)]?.resources as
     | { name: string; storageVersionHash?: string }[]
     | undefined
   return list?.find((r) => r.name === gvr.resource)?.storageVersionHash
