@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import pino, { type Logger } from 'pino'
 import { makeAdmission } from '#admission/chain.js'
 import { type Clock, systemClock } from '#api/clock.js'
+import type { GroupResource } from '#api/group-version.js'
 import { certificateReader } from '#authn/client-certificate.js'
 import { customResourceDefinition } from '#crd/definition-kind.js'
 import { startCustomResources } from '#crd/lifecycle.js'
@@ -233,11 +234,12 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     'scheduling/bootstrap-system-priority-classes',
     'priority-and-fairness-config-producer',
   )
-  const flows = await followFlowSchemas({
-    storeOf: (resource) => stores.ofResource(resource),
+  const follow = {
+    storeOf: (resource: GroupResource) => stores.ofResource(resource),
     clock,
     log,
-  })
+  }
+  const flows = await followFlowSchemas(follow)
   postStartHooks.finish('priority-and-fairness-config-consumer')
   const app = makeListener({
     serving: credentials.serving,
@@ -267,34 +269,14 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
   const expiry = setInterval(() => openRequests.expire(clock.now(), requestTimeoutMs), 1000)
   expiry.unref()
   app.addHook('onClose', async () => clearInterval(expiry))
-  const customResources = await startCustomResources({
-    table,
-    storeOf: (resource) => stores.ofResource(resource),
-    clock,
-    log,
-  })
+  const customResources = await startCustomResources({ ...follow, table })
   postStartHooks.finish('start-apiextensions-controllers', 'crd-informer-synced')
-  const aggregator = new Aggregator({
-    proxyClient: credentials.proxyClient,
-    storeOf: (resource) => stores.ofResource(resource),
-    clock,
-    log,
-  })
+  const aggregator = new Aggregator({ ...follow, proxyClient: credentials.proxyClient })
   await aggregator.start()
   postStartHooks.finish('apiservice-registration-controller')
-  const configMaps = await followKeptConfigMaps(trust, {
-    storeOf: (resource) => stores.ofResource(resource),
-    clock,
-    log,
-  })
+  const configMaps = await followKeptConfigMaps(trust, follow)
   postStartHooks.finish('start-cluster-authentication-info-controller')
-  const customApiServices = new CustomApiServices({
-    table,
-    services: aggregator,
-    storeOf: (resource) => stores.ofResource(resource),
-    clock,
-    log,
-  })
+  const customApiServices = new CustomApiServices({ ...follow, table, services: aggregator })
   postStartHooks.finish('kube-apiserver-autoregistration')
   const parts = {
     app,
