@@ -278,18 +278,23 @@ const storageOf = (flags: Flags, dataDir: string): string => {
   return `etcd:${servers}?${query}`
 }
 
+/** Two files that mean nothing without each other. */
+const pairOf = (flags: Flags, certificate: string, key: string) => {
+  const files = [flags.text(certificate), flags.text(key)] as const
+  if ((files[0] === undefined) !== (files[1] === undefined))
+    throw new UsageError(`--${certificate} and --${key} go together`)
+  return files
+}
+
 /** Throws a UsageError for flags that contradict each other. */
 export const serverOptionsOf = (flags: Flags): ServerOptions => {
   const dataDir = flags.text('data-dir')!
-  const tlsCertFile = flags.text('tls-cert-file')
-  const tlsPrivateKeyFile = flags.text('tls-private-key-file')
-  if ((tlsCertFile === undefined) !== (tlsPrivateKeyFile === undefined))
-    throw new UsageError('--tls-cert-file and --tls-private-key-file go together')
-  const proxyClient = ['proxy-client-cert-file', 'proxy-client-key-file'].map((name) =>
-    flags.text(name),
+  const [tlsCertFile, tlsPrivateKeyFile] = pairOf(flags, 'tls-cert-file', 'tls-private-key-file')
+  const [proxyClientCertFile, proxyClientKeyFile] = pairOf(
+    flags,
+    'proxy-client-cert-file',
+    'proxy-client-key-file',
   )
-  if (proxyClient.filter((given) => given !== undefined).length === 1)
-    throw new UsageError('--proxy-client-cert-file and --proxy-client-key-file go together')
   return {
     dataDir,
     storage: storageOf(flags, dataDir),
@@ -305,8 +310,8 @@ export const serverOptionsOf = (flags: Flags): ServerOptions => {
     requestheaderUidHeaders: flags.list('requestheader-uid-headers'),
     requestheaderGroupHeaders: flags.list('requestheader-group-headers'),
     requestheaderExtraHeadersPrefix: flags.list('requestheader-extra-headers-prefix'),
-    proxyClientCertFile: flags.text('proxy-client-cert-file'),
-    proxyClientKeyFile: flags.text('proxy-client-key-file'),
+    proxyClientCertFile,
+    proxyClientKeyFile,
     tokenAuthFile: flags.text('token-auth-file'),
     anonymousAuth: flags.boolean('anonymous-auth'),
     authorizationModes: flags
