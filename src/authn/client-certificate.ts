@@ -1,6 +1,6 @@
 /** Who a TLS client certificate is: a user (CN is the name, each O a group), or a front proxy that speaks for others. */
 import { X509Certificate } from 'node:crypto'
-import type { TLSSocket } from 'node:tls'
+import type { PeerCertificate, TLSSocket } from 'node:tls'
 import type { FastifyRequest } from 'fastify'
 import type { UserInfo } from '#api/user-info.js'
 import { type Credentials, withAuthenticatedGroup } from './authenticator.js'
@@ -30,8 +30,9 @@ interface Shown {
 
 const nobody: Shown = { identity: undefined, isFrontProxy: false }
 
-const all = (value: string | string[] | undefined): string[] =>
-  value === undefined ? [] : Array.isArray(value) ? value : [value]
+/** Common names or organizations; Node makes no list of a single one. */
+const namesIn = ({ subject }: PeerCertificate, field: 'CN' | 'O'): string[] =>
+  [(subject as Partial<Record<'CN' | 'O', string | string[]>>)[field] ?? []].flat()
 
 const block = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g
 
@@ -52,14 +53,12 @@ const isSignedBy = (
   return false
 }
 
-const userOf = (socket: TLSSocket): Credentials['certificate'] => {
-  const certificate = socket.getPeerCertificate()
-  const subject = certificate.subject as unknown as Record<string, string | string[]>
-  const name = all(subject.CN)[0]
-  if (name === undefined || name === '') return 'invalid'
+const userOf = (certificate: PeerCertificate): Credentials['certificate'] => {
+  const [name = ''] = namesIn(certificate, 'CN')
+  if (name === '') return 'invalid'
   const user: UserInfo = {
     name,
-    groups: all(subject.O),
+    groups: namesIn(certificate, 'O'),
     extra: {
       'authentication.kubernetes.io/credential-id': [
         `X509SHA256=${certificate.fingerprint256.replaceAll(':', '').toLowerCase()}`,
@@ -84,10 +83,10 @@ export const certificateReader = (
     if (certificate?.subject === undefined) return nobody
     if (!socket.authorized) return { identity: 'invalid', isFrontProxy: false }
     const leaf = socket.getPeerX509Certificate()
-    const name = all((certificate.subject as unknown as { CN?: string | string[] }).CN)[0] ?? ''
+    const [name = ''] = namesIn(certificate, 'CN')
     const { allowedNames } = frontProxy
     return {
-      identity: isSignedBy(leaf, clients) ? userOf(socket) : 'invalid',
+      identity: isSignedBy(leaf, clients) ? userOf(certificate) : 'invalid',
       isFrontProxy:
         isSignedBy(leaf, proxies) && (allowedNames.length === 0 || allowedNames.includes(name)),
     }
