@@ -18,8 +18,18 @@ import { readDiscovery, readOpenApiIndex } from './remote-discovery.js'
 import { workLog } from './work-log.js'
 
 export const apiServices = { group: 'apiregistration.k8s.io', resource: 'apiservices' }
-const services = { group: '', resource: 'services' }
-const slices = { group: 'discovery.k8s.io', resource: 'endpointslices' }
+
+/** What changes with a backend, and of which Service it is. */
+const backendObjects = [
+  {
+    resource: { group: '', resource: 'services' },
+    serviceOf: ({ metadata }: KubeObject) => metadata.name,
+  },
+  {
+    resource: { group: 'discovery.k8s.io', resource: 'endpointslices' },
+    serviceOf: ({ metadata }: KubeObject) => metadata.labels?.['kubernetes.io/service-name'],
+  },
+]
 
 export interface AggregatorDeps extends Omit<FollowDeps, 'signal'> {
   readonly proxyClient: { readonly certPem: string; readonly keyPem: string }
@@ -47,7 +57,8 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
   readonly #listeners = new Set<() => void>()
   readonly #serviceListeners = new Set<(name: string) => void>()
   readonly #followed: Promise<void>[] = []
-  #backendsFollowed: { stop(): void } | undefined
+  /** Ends the watch of what is behind them; undefined while there is none. */
+  #backendsStopping: AbortController | undefined
 
   constructor(deps: AggregatorDeps) {
     this.#deps = deps
@@ -80,7 +91,7 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
 
   async stop(): Promise<void> {
     this.#stopping.abort()
-    this.#backendsFollowed?.stop()
+    this.#backendsStopping?.abort()
     this.backends.close()
     await Promise.all(this.#followed)
   }
@@ -200,32 +211,24 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
   /** Services and slices are watched only while somebody is behind one. */
   #followBackends(): void {
     if (this.#remotes.size === 0) {
-      this.#backendsFollowed?.stop()
-      this.#backendsFollowed = undefined
+      this.#backendsStopping?.abort()
+      this.#backendsStopping = undefined
       return
     }
-    if (this.#backendsFollowed !== undefined) return
-    const stopping = new AbortController()
-    this.#backendsFollowed = { stop: () => stopping.abort() }
-    const nameOf = {
-      services: ({ metadata }: KubeObject) => metadata.name,
-      endpointslices: ({ metadata }: KubeObject) => metadata.labels?.['kubernetes.io/service-name'],
-    }
-    for (const resource of [services, slices]) {
-      const touched = (object: KubeObject): void => {
-        const name = nameOf[resource.resource as keyof typeof nameOf](object)
-        this.#checkBehind(object.metadata.namespace!, name)
-      }
-      const followed = followObjects({ ...this.#deps, signal: stopping.signal }, resource, {
+    if (this.#backendsStopping !== undefined) return
+    this.#backendsStopping = new AbortController()
+    const { signal } = this.#backendsStopping
+    for (const { resource, serviceOf } of backendObjects) {
+      const followed = followObjects({ ...this.#deps, signal }, resource, {
         replace: () => {
           for (const name of this.#remotes.keys()) this.#checks.add(name)
         },
-        changed: (_type, object) => touched(object),
+        changed: (_type, object) =>
+          this.#checkBehind(object.metadata.namespace!, serviceOf(object)),
       }).then(({ done }) => done)
       this.#followed.push(
         followed.catch((error) => {
-          if (!stopping.signal.aborted)
-            this.#deps.log('backends of APIServices cannot be followed', error)
+          if (!signal.aborted) this.#deps.log('backends of APIServices cannot be followed', error)
         }),
       )
     }
