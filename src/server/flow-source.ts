@@ -1,17 +1,9 @@
 /** Flow schemas and priority levels as they are stored: read once, then followed. */
-import type { Clock } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
 import type { FlowRule, FlowSchema } from '#filters/flow-schemas.js'
-import { followObjects } from '#registry/follow-objects.js'
-import type { Store } from '#registry/store.js'
+import { type FollowDeps, followObjects } from '#registry/follow-objects.js'
 
 const group = 'flowcontrol.apiserver.k8s.io'
-
-export interface FlowSourceDeps {
-  readonly storeOf: (resource: { group: string; resource: string }) => Store | undefined
-  readonly clock: Clock
-  readonly log: (message: string, error?: unknown) => void
-}
 
 export interface FlowSource {
   readonly schemas: () => readonly FlowSchema[]
@@ -35,7 +27,7 @@ const ordered = (schemas: Objects, levels: Objects): FlowSchema[] =>
       rules: (spec.rules ?? []) as FlowRule[],
     }))
 
-export const followFlowSchemas = async (deps: FlowSourceDeps): Promise<FlowSource> => {
+export const followFlowSchemas = async (deps: Omit<FollowDeps, 'signal'>): Promise<FlowSource> => {
   const stopping = new AbortController()
   let made: readonly FlowSchema[] | undefined
 
