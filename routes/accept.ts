@@ -36,6 +36,10 @@ const goesBefore = (a: Clause, b: Clause): boolean =>
   (!a.type.startsWith('*/') && b.type.startsWith('*/')) ||
   (!a.type.endsWith('/*') && b.type.endsWith('/*'))
 
+/** Whether it says what the answer should be: a kind, its group or its version. */
+export const asksForKind = ({ parameters }: Clause): boolean =>
+  ['as', 'g', 'v'].some((name) => parameters.has(name))
+
 /**
  * In the order in which upstream tries them (goautoneg, ParseAccept): what comes out depends on the way of sorting, which
  * is by insertion for a dozen clauses. A missing header accepts everything.

@@ -8,6 +8,7 @@ import type { JsonObject } from '#api/object.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { formatYaml } from '#registry/yaml.js'
 import {
+  asksForKind,
   type Clause,
   fitsRoute,
   notAcceptable as notAcceptableRoute,
@@ -53,8 +54,7 @@ const isAggregated = ({ parameters }: Clause): boolean =>
   parameters.get('g') === 'apidiscovery.k8s.io' &&
   parameters.get('v') === 'v2'
 
-const isPlain = ({ parameters }: Clause): boolean =>
-  ['as', 'g', 'v'].every((name) => parameters.get(name) === undefined)
+const isPlain = (clause: Clause): boolean => !asksForKind(clause)
 
 /** The form of the first clause of the Accept header that is `wanted`. */
 const negotiate = (

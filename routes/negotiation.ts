@@ -9,6 +9,7 @@ import { Kept } from '#api/kept.js'
 import { limits } from '#limits'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import {
+  asksForKind,
   type Clause,
   fitsRoute,
   notAcceptable as notAcceptableRoute,
@@ -53,7 +54,7 @@ const negotiateClause = (clause: Clause, mediaType: MediaType): Negotiated | und
   if (stream !== '' && (stream !== 'watch' || mediaType === yaml)) return undefined
   const serverVersion = parameters.get('sv') ?? ''
   if (serverVersion !== '' && serverVersion !== 'v1') return undefined
-  if (kind !== undefined || group !== undefined || version !== undefined) {
+  if (asksForKind(clause)) {
     if (group !== 'meta.k8s.io' || (version !== 'v1' && version !== 'v1beta1')) return undefined
     if (kind === undefined || !conversions.has(kind)) return undefined
     if (kind === 'Table' && mediaType === protobuf) return undefined

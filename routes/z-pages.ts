@@ -6,7 +6,7 @@ import type { FastifyInstance, RouteHandler } from 'fastify'
 import { formatTime } from '#api/clock.js'
 import type { JsonObject } from '#api/object.js'
 import { formatYaml } from '#registry/yaml.js'
-import { parseAccept } from './accept.js'
+import { asksForKind, parseAccept } from './accept.js'
 import { notAcceptable } from './negotiation.js'
 import { jsonFor } from './respond.js'
 
@@ -34,14 +34,14 @@ interface Form {
 
 /** Throws 406. Objects are for those only who name group, version and kind; text for those who name none of them. */
 const negotiate = (accept: string | undefined, kind: string): Form => {
-  for (const { type, parameters } of parseAccept(accept))
+  for (const clause of parseAccept(accept)) {
+    const { type, parameters } = clause
     for (const mediaType of accepted) {
       const [family] = mediaType.split('/')
       if (type !== '*/*' && type !== `${family}/*` && type !== mediaType) continue
       const version = parameters.get('v')
-      const isPlain = !['as', 'g', 'v'].some((name) => parameters.has(name))
       if (mediaType === 'text/plain') {
-        if (isPlain) return { mediaType }
+        if (!asksForKind(clause)) return { mediaType }
       } else if (
         parameters.get('as') === kind &&
         parameters.get('g') === 'config.k8s.io' &&
@@ -50,6 +50,7 @@ const negotiate = (accept: string | undefined, kind: string): Form => {
       )
         return { mediaType, version }
     }
+  }
   throw notAcceptable(accepted)
 }
 
