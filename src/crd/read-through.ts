@@ -5,12 +5,13 @@
  */
 import type { KubeObject } from '#api/object.js'
 import { MadeObject } from '#cacher/made-object.js'
-import type {
-  ObjectEvent,
-  ObjectEventBatch,
-  ObjectStorage,
-  Selection,
-  StoredObject,
+import {
+  type ObjectEvent,
+  type ObjectEventBatch,
+  type ObjectStorage,
+  type Selection,
+  type StoredObject,
+  WriteConflict,
 } from '#cacher/object-storage.js'
 
 type Show = (object: KubeObject) => KubeObject
@@ -47,6 +48,12 @@ export const readThrough = (storage: ObjectStorage, show: Show): ObjectStorage =
   }
 
   const { atHand } = storage
+  /** Who tries again works on what is shown, as at the first time. */
+  const writing = (written: Promise<StoredObject>): Promise<StoredObject> =>
+    written.catch((error) => {
+      if (!(error instanceof WriteConflict) || error.current === undefined) throw error
+      throw new WriteConflict(look(error.current))
+    })
   return {
     atHand: atHand && {
       get: (key) => {
@@ -68,9 +75,9 @@ export const readThrough = (storage: ObjectStorage, show: Show): ObjectStorage =
       })
       return { ...page, items: page.items.map(look) }
     },
-    create: (key, object, options) => storage.create(key, object, options),
-    update: (expected, object) => storage.update(behind(expected), object),
-    delete: async (expected) => look(await storage.delete(behind(expected))),
+    create: (key, object, options) => writing(storage.create(key, object, options)),
+    update: (expected, object) => writing(storage.update(behind(expected), object)),
+    delete: async (expected) => look(await writing(storage.delete(behind(expected)))),
     watch: (options) =>
       mapBatches(
         storage.watch({ ...options, selection: throughSelection(options.selection) }),

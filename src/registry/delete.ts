@@ -7,11 +7,20 @@ import { cloneJson, jsonEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
 import { type StoredObject, WriteConflict } from '#cacher/object-storage.js'
 import { beforeDelete, markAsDeleting } from './before-delete.js'
+import { type Basis, beginFromCache } from './begin-from-cache.js'
 import { checkPreconditions } from './preconditions.js'
 import { deletionFinalizers } from './propagation.js'
 import type { DeleteOptions, RequestContext } from './resource-definition.js'
 import type { DeletableStore } from './store.js'
-import { admit, readStored, type StoreDeps, unwritten, write } from './store-base.js'
+import {
+  admit,
+  existing,
+  keyOf,
+  readStored,
+  type StoreDeps,
+  unwritten,
+  write,
+} from './store-base.js'
 
 export interface Deleted {
   stored: StoredObject
@@ -24,6 +33,7 @@ interface Deletion {
   /** Gets the grace that was decided at the last look. */
   readonly options: DeleteOptions
   readonly askedGraceSeconds: number | undefined
+  readonly basis: Basis
 }
 
 /** A delete changes nothing but metadata: all else is shared with what is stored. */
@@ -54,7 +64,7 @@ type Marked =
 
 /** One look at the stored object: sets grace, deletionTimestamp and finalizers as the options ask. */
 const markOnce = async (deletion: Deletion, current: StoredObject): Promise<Marked> => {
-  const { deps, ctx, options, askedGraceSeconds } = deletion
+  const { deps, ctx, options, askedGraceSeconds, basis } = deletion
   const { definition, clock, storage } = deps
   const now = clock.now()
   await admitDelete(deletion, current)
@@ -74,6 +84,7 @@ const markOnce = async (deletion: Deletion, current: StoredObject): Promise<Mark
   const same = jsonEqual(object.metadata, current.object.metadata)
   // A removal that follows is a second write: watchers see both before anything of the next object.
   if (stays) ctx.inCollection?.decided()
+  if (!same) basis.isCurrent = true
   const stored = same
     ? current
     : ctx.dryRun
@@ -102,7 +113,7 @@ const remove = async (
   deletion: Deletion,
   marked: Marked & { next: 'remove' },
 ): Promise<Deleted> => {
-  const { deps, ctx, name } = deletion
+  const { deps, ctx, name, basis } = deletion
   const { definition, storage } = deps
   let { current } = marked
   for (;;) {
@@ -110,13 +121,16 @@ const remove = async (
     await admitDelete(deletion, current)
     if (ctx.dryRun) return { stored: current, deleted: true }
     const expected = current
+    const { isCurrent } = basis
+    basis.isCurrent = true
     ctx.inCollection?.decided()
     try {
       const stored = await write(deps, 'delete', () => storage.delete(expected))
       await definition.strategy.afterDelete?.(stored.object, ctx)
       return { stored, deleted: true }
     } catch (error) {
-      if (!(error instanceof WriteConflict)) throw error
+      // What was decided of an old state, that nothing holds it, is decided anew.
+      if (!(error instanceof WriteConflict) || !isCurrent) throw error
       if (error.current !== undefined) current = error.current
       else if (marked.written === undefined) throw notFound(definition.gvr, name)
       else {
@@ -135,11 +149,18 @@ export const deleteGenerically = async (
   name: string,
   asked: DeleteOptions,
 ): Promise<Deleted> => {
-  const options = { ...asked }
-  const askedGraceSeconds = asked.gracePeriodSeconds
-  const deletion: Deletion = { deps, ctx, name, options, askedGraceSeconds }
+  const key = keyOf(deps.definition, ctx.namespace, name)
+  return beginFromCache(deps, ctx, key, (stored, basis) => {
+    const options = { ...asked }
+    const askedGraceSeconds = asked.gracePeriodSeconds
+    const deletion: Deletion = { deps, ctx, name, options, askedGraceSeconds, basis }
+    return deleteStored(deletion, existing(deps.definition, name, stored))
+  })
+}
+
+const deleteStored = async (deletion: Deletion, current: StoredObject): Promise<Deleted> => {
+  const { deps, ctx, options } = deletion
   const { definition, clock } = deps
-  const current = await readStored(deps, ctx, name)
   const look = withOwnMetadata(current.object)
   const graceful = beforeDelete(look, options, { definition, now: clock.now() })
   if (graceful === 'pending') return { stored: current, deleted: false }
@@ -168,22 +189,26 @@ export const makeDeletable = (deps: StoreDeps): DeletableStore => ({
   get: (ctx, name) => readStored(deps, ctx, name),
   admitDelete: (ctx, current, options) => admitDelete({ deps, ctx, options }, current),
   changeStored: async (ctx, name, change) => {
-    let current = await readStored(deps, ctx, name)
-    for (;;) {
-      ctx.caller.signal.throwIfAborted()
-      const object = cloneJson(current.object)
-      await change(object, current)
-      const expected = current
-      if (jsonEqual(object, expected.object)) return expected
-      if (ctx.dryRun) return unwritten(current.key, object, current.revision)
-      try {
-        return await write(deps, 'update', () => deps.storage.update(expected, object))
-      } catch (error) {
-        if (!(error instanceof WriteConflict)) throw error
-        if (error.current === undefined) throw notFound(deps.definition.gvr, name)
-        current = error.current
+    const key = keyOf(deps.definition, ctx.namespace, name)
+    return beginFromCache(deps, ctx, key, async (stored, basis) => {
+      let current = existing(deps.definition, name, stored)
+      for (;;) {
+        ctx.caller.signal.throwIfAborted()
+        const object = cloneJson(current.object)
+        await change(object, current)
+        const expected = current
+        if (jsonEqual(object, expected.object)) return expected
+        if (ctx.dryRun) return unwritten(current.key, object, current.revision)
+        basis.isCurrent = true
+        try {
+          return await write(deps, 'update', () => deps.storage.update(expected, object))
+        } catch (error) {
+          if (!(error instanceof WriteConflict)) throw error
+          if (error.current === undefined) throw notFound(deps.definition.gvr, name)
+          current = error.current
+        }
       }
-    }
+    })
   },
   deleteGenerically: (ctx, name, options) => deleteGenerically(deps, ctx, name, options),
 })

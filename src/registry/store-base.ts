@@ -45,7 +45,8 @@ export const keyOf = (
 
 export const consistent: ReadConsistency = { kind: 'consistent' }
 
-const existing = (
+/** Throws notFound where there is none. */
+export const existing = (
   { gvr, notFoundAs = gvr.resource }: ResourceDefinition,
   name: string,
   stored: StoredObject | undefined,

@@ -12,6 +12,7 @@ import {
   keepAllButStatus,
   resourceVersionOf,
 } from './before-update.js'
+import { type Basis, beginFromCache } from './begin-from-cache.js'
 import { createOnce } from './create.js'
 import { keepManagedFieldsTimes } from './field-manager/times.js'
 import {
@@ -23,7 +24,7 @@ import {
 import { checkPreconditions } from './preconditions.js'
 import type { RequestContext, Strategy } from './resource-definition.js'
 import type { UpdateOptions } from './store.js'
-import { admit, consistent, keyOf, type StoreDeps, track, unwritten, write } from './store-base.js'
+import { admit, keyOf, type StoreDeps, track, unwritten, write } from './store-base.js'
 
 export type Change = (current: KubeObject | undefined) => KubeObject | Promise<KubeObject>
 export interface Updated {
@@ -37,6 +38,7 @@ interface Attempt {
   readonly key: string
   readonly change: Change
   readonly options: UpdateOptions
+  readonly basis: Basis
 }
 
 /** What differs is mostly in the metadata, so that it is looked at first. */
@@ -85,18 +87,20 @@ const isToBeRemoved = (next: KubeObject, previous: KubeObject, strategy: Strateg
   (strategy.mayBeRemoved?.(next) ?? true)
 
 const removeWith = async (
-  { deps, ctx, key }: Attempt,
+  { deps, ctx, key, basis }: Attempt,
   next: KubeObject,
   current: StoredObject,
 ): Promise<Updated> => {
   const { storage, definition } = deps
   const answer = { stored: unwritten(key, next, current.revision), created: false }
   if (ctx.dryRun) return answer
+  const { isCurrent } = basis
+  basis.isCurrent = true
   try {
     await write(deps, 'delete', () => storage.delete(current))
   } catch (error) {
     // Two updates may race to remove the last finalizer; the loser's NotFound does not count (row 97).
-    if (!(error instanceof WriteConflict) || error.current !== undefined) throw error
+    if (!(error instanceof WriteConflict) || error.current !== undefined || !isCurrent) throw error
   }
   await definition.strategy.afterDelete?.(current.object, ctx)
   return answer
@@ -128,6 +132,7 @@ const writeNext = async (
       return { stored: current, created: false }
     if (ctx.dryRun) return { stored: unwritten(key, next, current.revision), created: false }
     const { ttlSeconds } = definition
+    attempt.basis.isCurrent = true
     const stored = await write(deps, 'update', () =>
       storage.update(current, next, ttlSeconds === undefined ? {} : { ttlSeconds }),
     )
@@ -195,16 +200,17 @@ export const update = async (
   options: UpdateOptions = {},
 ): Promise<Updated> => {
   const key = keyOf(deps.definition, ctx.namespace, name)
-  const attempt: Attempt = { deps, ctx, name, key, change, options }
-  let current = await write(deps, 'get', () => deps.storage.get(key, consistent))
-  for (;;) {
-    try {
-      return await once(attempt, current)
-    } catch (error) {
-      if (!(error instanceof WriteConflict)) throw error
-      current = error.current
+  return beginFromCache(deps, ctx, key, async (first, basis) => {
+    const attempt: Attempt = { deps, ctx, name, key, change, options, basis }
+    for (let current = first; ; ) {
+      try {
+        return await once(attempt, current)
+      } catch (error) {
+        if (!(error instanceof WriteConflict)) throw error
+        current = error.current
+      }
+      // Asked before another try only: nearly all writes need one, and a signal is not for nothing.
+      ctx.caller.signal.throwIfAborted()
     }
-    // Asked before another try only: nearly all writes need one, and a signal is not for nothing.
-    ctx.caller.signal.throwIfAborted()
-  }
+  })
 }

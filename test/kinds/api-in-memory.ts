@@ -1,4 +1,4 @@
-/** The resource table over a memory driver, without HTTP: what kinds, allocation and admission are tested on. */
+/** The resource table over a driver, a memory one by default, without HTTP: what kinds, allocation and admission are tested on. */
 import { systemClock } from '#api/clock.js'
 import { ApiError } from '#api/errors.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
@@ -8,9 +8,10 @@ import { type Admission, admitAll } from '#registry/admission.js'
 import { decodeObject } from '#registry/decode.js'
 import { randomIds } from '#registry/ids.js'
 import { makeStore } from '#registry/make-store.js'
-import type { RequestContext } from '#registry/resource-definition.js'
+import type { DeleteOptions, RequestContext } from '#registry/resource-definition.js'
 import { makeResourceTable } from '#registry/resource-table.js'
 import type { Store } from '#registry/store.js'
+import type { StorageDriver } from '#storage/driver.js'
 import { openMemory } from '#storage/memory/memory-driver.js'
 
 interface Call {
@@ -40,7 +41,7 @@ export interface ApiInMemory {
     change: (object: KubeObject) => unknown,
     call?: Call,
   ): Promise<Answer>
-  delete(gvr: string, name: string, call?: Call): Promise<Answer>
+  delete(gvr: string, name: string, call?: Call, options?: DeleteOptions): Promise<Answer>
   close(): Promise<void>
 }
 
@@ -53,8 +54,8 @@ const parseGvr = (text: string) => {
 
 export const startApiInMemory = async (
   makeAdmission: (stores: RequestContext['stores']) => Admission = () => admitAll,
+  driver: StorageDriver = openMemory({ clock: systemClock }),
 ): Promise<ApiInMemory> => {
-  const driver = openMemory({ clock: systemClock })
   const cacher = await makeCacher({ driver, clock: systemClock })
   const table = makeResourceTable(kinds)
   const made = new Map<string, Store>()
@@ -141,11 +142,11 @@ export const startApiInMemory = async (
         return { code: 200, body: fromStorage(stored.object) }
       })
     },
-    delete: (gvr, name, call) => {
+    delete: (gvr, name, call, options = {}) => {
       const ctx = context(call)
       const { store, fromStorage } = rowOf(gvr)
       return answering(ctx, async () => {
-        const { stored } = await store.delete(ctx, name, {})
+        const { stored } = await store.delete(ctx, name, options)
         return { code: 200, body: fromStorage(stored.object) }
       })
     },

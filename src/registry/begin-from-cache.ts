@@ -1,0 +1,51 @@
+/**
+ * Writes to a shared store begin with what the cache holds, which spares asking the store first (apiserver, etcd3
+ * GuaranteedUpdate and Delete with a cached object). The compare of the write tells whether that was right. What is said
+ * without a write, a refusal or that nothing changes, may be said of an old state: it counts once the store itself
+ * shows the same version.
+ */
+import type { ObjectStorage, StoredObject } from '#cacher/object-storage.js'
+import { WriteConflict } from '#cacher/object-storage.js'
+import type { RequestContext } from './resource-definition.js'
+import { consistent, type StoreDeps, write } from './store-base.js'
+
+/** Whether what a writer works on is known to be what is stored. Its first write makes it so, or shows what is. */
+export interface Basis {
+  isCurrent: boolean
+}
+
+/** `current` is undefined where there is none. May be called again after it failed, with what is stored by then. */
+type Work<T> = (current: StoredObject | undefined, basis: Basis) => Promise<T>
+
+export const beginFromCache = async <T>(
+  deps: StoreDeps,
+  ctx: Pick<RequestContext, 'dryRun' | 'caller'>,
+  key: string,
+  work: Work<T>,
+): Promise<T> => {
+  const { storage } = deps
+  const read = () => write(deps, 'get', () => storage.get(key, consistent))
+  const cached = ctx.dryRun ? undefined : cachedVersion(storage, key)
+  const found = cached instanceof Promise ? await cached : cached
+  if (found === undefined || storage.atHand !== undefined)
+    return work(found ?? (await read()), { isCurrent: true })
+  const basis = { isCurrent: false }
+  let failure: { error: unknown } | undefined
+  let outcome: T | undefined
+  try {
+    outcome = await work(found, basis)
+  } catch (error) {
+    if (error instanceof WriteConflict) return work(error.current, { isCurrent: true })
+    failure = { error }
+  }
+  if (!basis.isCurrent) {
+    ctx.caller.signal.throwIfAborted()
+    const fresh = await read()
+    if (fresh?.revision !== found.revision) return work(fresh, { isCurrent: true })
+  }
+  if (failure !== undefined) throw failure.error
+  return outcome as T
+}
+
+const cachedVersion = ({ atHand, get }: ObjectStorage, key: string) =>
+  atHand === undefined ? get(key, { kind: 'any' }) : atHand.get(key)
