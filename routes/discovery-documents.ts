@@ -2,7 +2,7 @@
 import { formatGroupVersion } from '#api/group-version.js'
 import type { JsonObject } from '#api/object.js'
 import { bootstrapObjects } from '#openapi/schemas.js'
-import type { ResourceDefinition } from '#registry/resource-definition.js'
+import type { ResourceDefinition, Verb } from '#registry/resource-definition.js'
 import type { RemoteVersion } from './remote-versions.js'
 
 export interface GroupVersions {
@@ -140,13 +140,20 @@ const shortAndCategories = (row: ResourceDefinition) => ({
   ...(row.categories.length > 0 ? { categories: [...row.categories] } : {}),
 })
 
+/** What upstream's discovery controller leaves of a definition that terminates; patches and updates are answered all the same. */
+const terminatingVerbs: readonly Verb[] = ['delete', 'deletecollection', 'get', 'list', 'watch']
+
+const verbsOf = (row: ResourceDefinition): Verb[] => [
+  ...(row.isTerminating === true ? terminatingVerbs : row.verbs),
+]
+
 const legacyEntries = (row: ResourceDefinition): JsonObject[] => [
   {
     name: row.gvr.resource,
     singularName: row.singular,
     namespaced: row.namespaced,
     kind: row.gvk.kind,
-    verbs: [...row.verbs],
+    verbs: verbsOf(row),
     ...shortAndCategories(row),
     ...(row.storageVersionHash === undefined ? {} : { storageVersionHash: row.storageVersionHash }),
   },
@@ -221,7 +228,7 @@ const aggregatedResource = (row: ResourceDefinition): JsonObject => {
     responseKind: shown(row.gvk),
     scope: row.namespaced ? 'Namespaced' : 'Cluster',
     singularResource: row.singular,
-    verbs: [...row.verbs],
+    verbs: verbsOf(row),
     ...shortAndCategories(row),
     ...(subresources.length > 0 ? { subresources } : {}),
   }

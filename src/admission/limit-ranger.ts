@@ -34,6 +34,13 @@ const claimWrites = {
   operations: ['CREATE', 'UPDATE'],
 } as const
 
+export const podResizes = {
+  group: '',
+  resource: 'pods',
+  subresource: 'resize',
+  operations: ['UPDATE'],
+} as const
+
 const itemsOf = (limitRange: KubeObject): LimitItem[] => limitRange.spec?.limits ?? []
 
 /** Fills in what a container leaves open; yields the notes for the annotation. */
@@ -203,6 +210,10 @@ const claimErrors = (claim: KubeObject, limitRange: KubeObject): string[] =>
     ]
   })
 
+/** Other updates of Pods cannot change what containers take. */
+const isPodSized = (attributes: AdmissionAttributes): boolean =>
+  isPodCreate(attributes) || isAbout(attributes, podResizes)
+
 const rangesFor = ({ ctx, namespace }: AdmissionAttributes) =>
   listObjects(ctx, limitRanges, namespace)
 
@@ -210,14 +221,14 @@ export const limitRanger: AdmissionPlugin = {
   name: 'LimitRanger',
   resources: ['pods', 'persistentvolumeclaims'],
   mutate: (attributes) => {
-    if (!isPodCreate(attributes)) return
+    if (!isPodSized(attributes)) return
     return whenKnown(rangesFor(attributes), (ranges) => {
       for (const limitRange of ranges) fillPod(attributes.object!, limitRange)
     })
   },
   validate: (attributes) => {
     const isClaim = isAbout(attributes, claimWrites)
-    if (!isClaim && !isPodCreate(attributes)) return
+    if (!isClaim && !isPodSized(attributes)) return
     const object = attributes.object!
     return whenKnown(rangesFor(attributes), (ranges) => {
       for (const limitRange of ranges) {

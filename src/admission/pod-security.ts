@@ -105,9 +105,50 @@ const admitPod = (attributes: AdmissionAttributes): void | Promise<void> =>
     warnOf(attributes, pod, namespace)
   })
 
+interface Container {
+  name: string
+  image?: string
+}
+
+/** Of what may be changed in a Pod only images and new containers have it judged again (upstream's isSignificantPodUpdate). */
+const isSignificant = ({ object, oldObject }: AdmissionAttributes): boolean => {
+  const differs = (field: 'containers' | 'initContainers'): boolean => {
+    const [next, previous]: Container[][] = [
+      object!.spec[field] ?? [],
+      oldObject!.spec[field] ?? [],
+    ]
+    return (
+      next!.length !== previous!.length || next!.some((c, i) => c.image !== previous![i]!.image)
+    )
+  }
+  const debuggers: Container[] = oldObject!.spec.ephemeralContainers ?? []
+  return (
+    differs('containers') ||
+    differs('initContainers') ||
+    ((object!.spec.ephemeralContainers ?? []) as Container[]).some(
+      ({ name, image }) => debuggers.find((d) => d.name === name)?.image !== image,
+    )
+  )
+}
+
 const templateOf = ({ kind, template, spec }: KubeObject): KubeObject | undefined => {
   if (kind === 'PodTemplate') return template
   return kind === 'CronJob' ? spec?.jobTemplate?.spec?.template : spec?.template
+}
+
+/** Replicas are alike: those after the first of a controller are looked at last. */
+const oneOfEachOwnerFirst = (pods: readonly KubeObject[]): KubeObject[] => {
+  const seen = new Set<string>()
+  const isFirst = (pod: KubeObject): boolean => {
+    const owner = pod.metadata.ownerReferences?.find((o) => o.controller)?.uid
+    if (owner === undefined) return true
+    const isNew = !seen.has(owner)
+    seen.add(owner)
+    return isNew
+  }
+  const [first, others]: [KubeObject[], KubeObject[]] = [[], []]
+  for (const pod of pods) (isFirst(pod) ? first : others).push(pod)
+  return [...first, ...others]
 }
 
 /** A stricter level is announced with what already runs against it. */
@@ -119,7 +160,7 @@ const warnAboutExisting = async (attributes: AdmissionAttributes): Promise<void>
   const name = next.metadata.name ?? ''
   const pods = await listObjects(attributes.ctx, { group: '', resource: 'pods' }, name)
   const byReasons = new Map<string, string[]>()
-  for (const pod of pods.slice(0, limits.podSecurityChecksMax)) {
+  for (const pod of oneOfEachOwnerFirst(pods).slice(0, limits.podSecurityChecksMax)) {
     const reasons = judge(pod, wanted)
       .map((v) => v.reason)
       .join(', ')
@@ -161,18 +202,18 @@ const workloads: readonly (readonly [string, string])[] = [
 ]
 const writes = ['CREATE', 'UPDATE'] as const
 const namespaceWrites = { ...namespaces, operations: writes }
-const debugged = {
-  group: '',
-  resource: 'pods',
-  subresource: 'ephemeralcontainers',
-  operations: ['UPDATE'],
-} as const
+const isPodUpdate = ({ resource, subresource, operation }: AdmissionAttributes): boolean =>
+  operation === 'UPDATE' &&
+  resource.group === '' &&
+  resource.resource === 'pods' &&
+  (subresource === '' || subresource === 'ephemeralcontainers' || subresource === 'resize')
 
 export const podSecurity: AdmissionPlugin = {
   name: 'PodSecurity',
   resources: ['pods', 'namespaces', ...workloads.map(([, resource]) => resource)],
   validate: (attributes) => {
-    if (isPodCreate(attributes) || isAbout(attributes, debugged)) return admitPod(attributes)
+    if (isPodCreate(attributes) || (isPodUpdate(attributes) && isSignificant(attributes)))
+      return admitPod(attributes)
     if (isAbout(attributes, namespaceWrites)) return admitNamespace(attributes)
     if (attributes.resource.resource === 'pods') return
     const isWorkload = workloads.some(([group, resource]) =>

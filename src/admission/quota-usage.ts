@@ -1,27 +1,44 @@
 /** What an object counts as in quotas (kubernetes, pkg/quota/v1/evaluator/core). */
-import { formatGroupResource } from '#api/group-version.js'
+import { formatGroupResource, type GroupResource } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
-import { parseQuantity } from '#api/quantity.js'
+import { compareQuantities, parseQuantity, quantityValue } from '#api/quantity.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
-import { podUsage } from './limit-ranger.js'
+import { isNativeResource } from '#validation/resource-name.js'
+import { podResizes, podUsage } from './limit-ranger.js'
+import { isAbout } from './plugin.js'
 
 export type Usage = Record<string, string>
 
 /** Resources that count by their plain name beside `count/…`. */
-const countedByName = new Set([
-  'configmaps',
-  'secrets',
-  'services',
-  'replicationcontrollers',
-  'resourcequotas',
-  'persistentvolumeclaims',
-  'pods',
-])
+const countedByName = new Set(['configmaps', 'secrets', 'replicationcontrollers', 'resourcequotas'])
 const standard = new Set(['cpu', 'memory', 'ephemeral-storage'])
+const podResources = new Set([
+  'count/pods',
+  'pods',
+  ...[...standard].flatMap((name) => [name, `requests.${name}`, `limits.${name}`]),
+])
+const ofStorageClass = '.storageclass.storage.k8s.io/'
+const devicesOfClass = '.deviceclass.resource.k8s.io/devices'
+/** AllocationResultsMaxSize of resource.k8s.io: what `All` counts as. */
+const devicesOfAll = 32
+
+interface DeviceSubrequest {
+  deviceClassName?: string
+  allocationMode?: string
+  count?: number
+}
+/** As v1 nests it; v1beta1 has what is exactly asked for beside the name. */
+interface DeviceRequest extends DeviceSubrequest {
+  exactly?: DeviceSubrequest
+  firstAvailable?: DeviceSubrequest[]
+}
 
 /** A pod that has ended takes no room any more. */
 const isOver = ({ status }: KubeObject): boolean =>
   status?.phase === 'Failed' || status?.phase === 'Succeeded'
+
+/** It will end by itself: what the scope of this name is about. */
+const isTerminating = ({ spec }: KubeObject): boolean => spec.activeDeadlineSeconds !== undefined
 
 const podUsageOf = (pod: KubeObject): Usage => {
   const requests = podUsage(pod, 'requests')
@@ -55,9 +72,20 @@ const serviceUsage = ({ spec }: KubeObject): Usage => {
   return usage
 }
 
+const isLess = (a: string, b: string): boolean =>
+  compareQuantities(parseQuantity(a), parseQuantity(b)) < 0
+
+/** A quota's status holds no parts of bytes. */
+const wholeBytes = (text: string): string => {
+  const quantity = parseQuantity(text)
+  const bytes = quantityValue(quantity)
+  return bytes * 1_000_000_000n === quantity.nano ? text : String(bytes)
+}
+
 const claimUsage = (claim: KubeObject): Usage => {
-  const storage: string = claim.spec?.resources?.requests?.storage ?? '0'
-  const suffix = '.storageclass.storage.k8s.io/'
+  const asked: string = claim.spec?.resources?.requests?.storage ?? '0'
+  const allocated: string = claim.status?.allocatedResources?.storage ?? '0'
+  const storage = wholeBytes(isLess(asked, allocated) ? allocated : asked)
   const name =
     claim.metadata.annotations?.['volume.beta.kubernetes.io/storage-class'] ??
     claim.spec?.storageClassName
@@ -69,23 +97,102 @@ const claimUsage = (claim: KubeObject): Usage => {
   return name
     ? {
         ...counted,
-        [`${name}${suffix}requests.storage`]: storage,
-        [`${name}${suffix}persistentvolumeclaims`]: '1',
+        [`${name}${ofStorageClass}requests.storage`]: storage,
+        [`${name}${ofStorageClass}persistentvolumeclaims`]: '1',
       }
     : counted
 }
 
-export const usageOf = ({ resource }: AdmissionAttributes, object: KubeObject): Usage => {
-  const name = formatGroupResource(resource)
-  if (resource.group === '') {
-    if (resource.resource === 'pods') return podUsageOf(object)
-    if (resource.resource === 'services') return serviceUsage(object)
-    if (resource.resource === 'persistentvolumeclaims') return claimUsage(object)
-    if (countedByName.has(resource.resource))
-      return { [resource.resource]: '1', [`count/${name}`]: '1' }
+/** The most that could be allocated: where a request may choose, its dearest alternative of each class. */
+const devicesOf = (request: DeviceRequest): Usage => {
+  const most: Usage = {}
+  const alternatives = request.firstAvailable ?? [request.exactly ?? request]
+  for (const { deviceClassName, allocationMode, count } of alternatives) {
+    const name = `${deviceClassName}${devicesOfClass}`
+    const devices = allocationMode === 'All' ? devicesOfAll : (count ?? 0)
+    most[name] = String(Math.max(Number(most[name] ?? 0), devices))
   }
-  return { [`count/${name}`]: '1' }
+  return most
 }
+
+const resourceClaimUsage = ({ spec }: KubeObject): Usage => {
+  const usage: Usage = { 'count/resourceclaims.resource.k8s.io': '1' }
+  for (const request of (spec.devices?.requests ?? []) as DeviceRequest[])
+    for (const [name, devices] of Object.entries(devicesOf(request)))
+      usage[name] = String(Number(usage[name] ?? 0) + Number(devices))
+  return usage
+}
+
+/** Which writes of a kind a quota charges, which of a quota's resources are about the kind, and what an object uses of them. */
+export interface QuotaEvaluator {
+  charges(attributes: AdmissionAttributes): boolean
+  measures(name: string): boolean
+  usage(object: KubeObject): Usage
+}
+
+const isMain = ({ subresource, operation }: AdmissionAttributes): boolean =>
+  subresource === '' && (operation === 'CREATE' || operation === 'UPDATE')
+
+const pods: QuotaEvaluator = {
+  charges: (attributes) => {
+    if (isAbout(attributes, podResizes)) return true
+    if (!isMain(attributes)) return false
+    // An update counts only where it takes the Pod from one scope into another.
+    const { operation, object, oldObject } = attributes
+    return operation === 'CREATE' || isTerminating(object!) !== isTerminating(oldObject!)
+  },
+  measures: (name) =>
+    podResources.has(name) ||
+    /^(?:requests\.)?hugepages-/.test(name) ||
+    (name.startsWith('requests.') &&
+      (!isNativeResource(name) || name.startsWith('requests.deviceclass.resource.kubernetes.io/'))),
+  usage: podUsageOf,
+}
+
+const serviceResources = ['services', 'services.nodeports', 'services.loadbalancers']
+const services: QuotaEvaluator = {
+  charges: isMain,
+  measures: (name) => name === 'count/services' || serviceResources.includes(name),
+  usage: serviceUsage,
+}
+
+const claimResources = ['persistentvolumeclaims', 'requests.storage']
+const persistentVolumeClaims: QuotaEvaluator = {
+  // Its status says how much is allocated while it grows.
+  charges: (attributes) => isMain(attributes) || attributes.subresource === 'status',
+  measures: (name) =>
+    name === 'count/persistentvolumeclaims' ||
+    claimResources.some((r) => name === r || name.endsWith(`${ofStorageClass}${r}`)),
+  usage: claimUsage,
+}
+
+const resourceClaims: QuotaEvaluator = {
+  charges: isMain,
+  measures: (name) =>
+    name === 'count/resourceclaims.resource.k8s.io' || name.endsWith(devicesOfClass),
+  usage: resourceClaimUsage,
+}
+
+/** Everything else is counted as it is made. */
+const objectCount = (resource: GroupResource): QuotaEvaluator => {
+  const names = [`count/${formatGroupResource(resource)}`]
+  if (resource.group === '' && countedByName.has(resource.resource)) names.push(resource.resource)
+  return {
+    charges: ({ operation, subresource }) => operation === 'CREATE' && subresource === '',
+    measures: (name) => names.includes(name),
+    usage: () => Object.fromEntries(names.map((name) => [name, '1'])),
+  }
+}
+
+const evaluators: Record<string, QuotaEvaluator> = {
+  pods,
+  services,
+  persistentvolumeclaims: persistentVolumeClaims,
+  'resourceclaims.resource.k8s.io': resourceClaims,
+}
+
+export const evaluatorOf = (resource: GroupResource): QuotaEvaluator =>
+  evaluators[formatGroupResource(resource)] ?? objectCount(resource)
 
 const isBestEffort = ({ spec }: KubeObject): boolean =>
   [...(spec.containers ?? []), ...(spec.initContainers ?? [])].every((container) =>
@@ -129,9 +236,9 @@ const matchesScope = (object: KubeObject, requirement: ScopeRequirement): boolea
     case 'NotBestEffort':
       return !isBestEffort(object)
     case 'Terminating':
-      return object.spec.activeDeadlineSeconds !== undefined
+      return isTerminating(object)
     case 'NotTerminating':
-      return object.spec.activeDeadlineSeconds === undefined
+      return !isTerminating(object)
     case 'PriorityClass':
       return matchesPriority(object, requirement)
     case 'CrossNamespacePodAffinity':
@@ -170,6 +277,10 @@ const compute = /^(?:(requests|limits)\.)?(.+)$/
 /** Containers that leave open what the quota bounds, by resource; pods must say what they take. */
 export const unspecified = (pod: KubeObject, hard: readonly string[]): Record<string, string[]> => {
   const missing: Record<string, string[]> = {}
+  const { requests, limits } = pod.spec.resources ?? {}
+  const wholePod = Object.keys({ ...requests, ...limits })
+  if (wholePod.some((name) => name === 'cpu' || name === 'memory' || name.startsWith('hugepages-')))
+    return missing
   for (const resource of hard) {
     const [, kind, name = ''] = compute.exec(resource) ?? []
     // Of what is computed with, ephemeral storage may be left open.

@@ -14,7 +14,13 @@ import { limits } from '#limits'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import { internalContext } from '#registry/internal-context.js'
 import { type AdmissionPlugin, isAboutNamespace, listObjects, refuse, whenKnown } from './plugin.js'
-import { isInScope, type Usage, unspecified, usageOf } from './quota-usage.js'
+import {
+  evaluatorOf,
+  isInScope,
+  type QuotaEvaluator,
+  type Usage,
+  unspecified,
+} from './quota-usage.js'
 
 const quotas = { group: '', resource: 'resourcequotas' }
 
@@ -27,23 +33,24 @@ const print = (usage: Usage): string =>
 const pick = (usage: Usage | undefined, names: readonly string[]): Usage =>
   Object.fromEntries(names.map((name) => [name, usage?.[name] ?? '0']))
 
-const isPositive = (text: string): boolean => parseQuantity(text).nano > 0n
-
-/** What an update adds to what was there before. */
-const growth = (usage: Usage, before: Usage | undefined): Usage => {
-  if (before === undefined) return usage
-  return Object.fromEntries(
-    Object.entries(usage).map(([name, text]) => [
-      name,
-      subtractQuantities(parseQuantity(text), parseQuantity(before[name] ?? '0')).text,
-    ]),
+/** What an update adds to what was there before: usage shrinks by the quota controller alone. */
+const growth = (usage: Usage, before: Usage): Usage =>
+  Object.fromEntries(
+    Object.entries(usage).flatMap(([name, text]) => {
+      const more = subtractQuantities(parseQuantity(text), parseQuantity(before[name] ?? '0'))
+      return more.nano > 0n ? [[name, more.text]] : []
+    }),
   )
-}
 
-const checkSpecified = (attributes: AdmissionAttributes, quota: KubeObject): void => {
-  const { resource, object, operation } = attributes
-  if (resource.group !== '' || resource.resource !== 'pods' || operation !== 'CREATE') return
-  const missing = unspecified(object!, Object.keys(quota.status?.hard ?? {}))
+/** A Pod must say what it takes of what a quota bounds, and the quota must know how much is used of it. */
+const checkQuota = (
+  attributes: AdmissionAttributes,
+  quota: KubeObject,
+  measured: readonly string[],
+): void => {
+  const { resource, object } = attributes
+  const isPod = resource.group === '' && resource.resource === 'pods'
+  const missing = isPod ? unspecified(object!, measured) : {}
   const texts = Object.keys(missing)
     .sort()
     .map((name) => `${name} for: ${missing[name]!.join(',')}`)
@@ -52,9 +59,14 @@ const checkSpecified = (attributes: AdmissionAttributes, quota: KubeObject): voi
       attributes,
       `failed quota: ${quota.metadata.name}: must specify ${texts.join('; ')}`,
     )
+  if (measured.some((name) => quota.status?.used?.[name] === undefined))
+    throw refuse(
+      attributes,
+      `status unknown for quota: ${quota.metadata.name}, resources: ${[...measured].sort().join(',')}`,
+    )
 }
 
-/** The quota with the delta counted; undefined when nothing of it is bounded here. Throws when it does not fit. */
+/** The quota's new usage; undefined when nothing of the delta is bounded here. Throws when it does not fit. */
 const count = (
   attributes: AdmissionAttributes,
   quota: KubeObject,
@@ -64,30 +76,22 @@ const count = (
   const used: Usage = quota.status?.used ?? {}
   const names = Object.keys(delta).filter((name) => hard[name] !== undefined)
   if (names.length === 0) return undefined
-  const unknown = names.filter((name) => used[name] === undefined)
-  if (unknown.length > 0)
-    throw refuse(
-      attributes,
-      `status unknown for quota: ${quota.metadata.name}, resources: ${unknown.sort().join(',')}`,
-    )
   const next = Object.fromEntries(
     names.map((name) => [
       name,
-      addQuantities(parseQuantity(used[name]!), parseQuantity(delta[name]!)).text,
+      addQuantities(parseQuantity(used[name] ?? '0'), parseQuantity(delta[name]!)).text,
     ]),
   )
   const exceeded = names.filter(
-    (name) =>
-      isPositive(delta[name]!) &&
-      compareQuantities(parseQuantity(next[name]!), parseQuantity(hard[name]!)) > 0,
+    (name) => compareQuantities(parseQuantity(next[name]!), parseQuantity(hard[name]!)) > 0,
   )
-  if (exceeded.length > 0)
+  // What a status tells has happened already.
+  if (exceeded.length > 0 && attributes.subresource !== 'status')
     throw refuse(
       attributes,
       `exceeded quota: ${quota.metadata.name}, requested: ${print(pick(delta, exceeded))}, used: ${print(pick(used, exceeded))}, limited: ${print(pick(hard, exceeded))}`,
     )
-  const isChanged = names.some((name) => parseQuantity(delta[name]!).nano !== 0n)
-  return isChanged ? { ...used, ...next } : undefined
+  return { ...used, ...next }
 }
 
 const charge = async (
@@ -115,27 +119,25 @@ const charge = async (
   }
 }
 
-const isCounted = (attributes: AdmissionAttributes) =>
-  (attributes.operation === 'CREATE' || attributes.operation === 'UPDATE') &&
-  attributes.subresource === '' &&
-  attributes.namespace !== '' &&
-  !isAboutNamespace(attributes)
-
 const chargeAll = async (
   attributes: AdmissionAttributes,
+  evaluator: QuotaEvaluator,
   all: readonly KubeObject[],
 ): Promise<void> => {
   const { object, oldObject, ctx, operation } = attributes
-  const isCreate = operation === 'CREATE'
-  const usage = usageOf(attributes, object!)
+  const matching = all.filter((quota) => {
+    if (!isInScope(attributes, object!, quota)) return false
+    const measured = Object.keys(quota.status?.hard ?? {}).filter(evaluator.measures)
+    if (measured.length > 0) checkQuota(attributes, quota, measured)
+    return measured.length > 0
+  })
+  if (matching.length === 0) return
+  const usage = growth(evaluator.usage(object!), {})
+  const grown = operation === 'CREATE' ? usage : growth(usage, evaluator.usage(oldObject!))
   const charges: { quota: KubeObject; delta: Usage }[] = []
-  for (const quota of all) {
-    if (!isInScope(attributes, object!, quota)) continue
-    checkSpecified(attributes, quota)
-    const hard: Usage = quota.status?.hard ?? {}
-    if (!Object.keys(usage).some((name) => hard[name] !== undefined)) continue
-    const wasInScope = !isCreate && isInScope(attributes, oldObject!, quota)
-    const delta = growth(usage, wasInScope ? usageOf(attributes, oldObject!) : undefined)
+  for (const quota of matching) {
+    const wasInScope = operation !== 'CREATE' && isInScope(attributes, oldObject!, quota)
+    const delta = wasInScope ? grown : usage
     if (count(attributes, quota, delta) !== undefined) charges.push({ quota, delta })
   }
   if (ctx.dryRun) return
@@ -145,9 +147,13 @@ const chargeAll = async (
 export const resourceQuota: AdmissionPlugin = {
   name: 'ResourceQuota',
   validate: (attributes) => {
-    if (!isCounted(attributes)) return
+    if (attributes.namespace === '' || isAboutNamespace(attributes)) return
+    const { operation } = attributes
+    if (operation !== 'CREATE' && operation !== 'UPDATE') return
+    const evaluator = evaluatorOf(attributes.resource)
+    if (!evaluator.charges(attributes)) return
     return whenKnown(listObjects(attributes.ctx, quotas, attributes.namespace), (all) =>
-      all.length === 0 ? undefined : chargeAll(attributes, all),
+      all.length === 0 ? undefined : chargeAll(attributes, evaluator, all),
     )
   },
 }

@@ -9,7 +9,7 @@ import { applyDefaults, dropNulls, hasDefaults } from './apply-defaults.js'
 import { customTable } from './columns.js'
 import type { Converter } from './convert-by-webhook.js'
 import { customStrategy } from './custom-strategy.js'
-import type { CustomResourceDefinition, DefinitionVersion } from './definition.js'
+import { type CustomResourceDefinition, type DefinitionVersion, isTrue } from './definition.js'
 import { coerceEmbedded } from './embedded.js'
 import { compileJsonPath } from './json-path.js'
 import { prune } from './prune.js'
@@ -111,7 +111,7 @@ export const customRows = (
   const { group, versions, scope } = definition.spec
   const names = definition.status!.acceptedNames
   const storage = versions.find((v) => v.storage)!
-  const isTerminating = definition.metadata.deletionTimestamp !== undefined
+  const isDeleted = definition.metadata.deletionTimestamp !== undefined
   const storageSchema = schemaOf(storage)
   // StorageVersionHash of apiserver's discovery.
   const storageVersionHash = createHash('sha256')
@@ -171,8 +171,8 @@ export const customRows = (
         onRead: mayDiffer ? show : undefined,
         ...(storage.served ? { storageVersionHash } : {}),
         deprecationWarning: deprecationWarningOf(version, group, names.kind),
-        isTerminating,
-        strategy: customStrategy(version, isTerminating ? refuse : undefined),
+        isTerminating: isTrue(definition, 'Terminating'),
+        strategy: customStrategy(version, isDeleted ? refuse : undefined),
         returnsDeletedObject: false,
         selectableFields: selectableFields(version),
         ownFieldLabels: true,

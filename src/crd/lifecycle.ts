@@ -230,4 +230,5 @@ const sameRows = (a: CustomResourceDefinition, b: CustomResourceDefinition): boo
   jsonEqual(a.spec, b.spec) &&
   jsonEqual(a.status?.acceptedNames, b.status?.acceptedNames) &&
   isTrue(a, 'Established') === isTrue(b, 'Established') &&
-  isTrue(a, 'NamesAccepted') === isTrue(b, 'NamesAccepted')
+  isTrue(a, 'NamesAccepted') === isTrue(b, 'NamesAccepted') &&
+  isTrue(a, 'Terminating') === isTrue(b, 'Terminating')

@@ -233,7 +233,7 @@ export interface ResourceDefinition {
   readonly onRead?: (object: KubeObject) => KubeObject
   /** Custom resources: a text for the Warning header of every answer (a deprecated version). */
   readonly deprecationWarning?: string
-  /** Set while the definition of a custom resource terminates: objects may be read and deleted, not created. */
+  /** Whether the definition of a custom resource has the condition Terminating: discovery then tells of reads and deletes alone. */
   readonly isTerminating?: boolean
   readonly strategy: Strategy
   /** A delete that removes answers with the object instead of a Status (deletion.md row 46). */

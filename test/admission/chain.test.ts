@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import { makeAdmission } from '#admission/chain.js'
+import type { KubeObject } from '#api/object.js'
 import { startApiInMemory } from '#test/kinds/api-in-memory.js'
 
 const pod = (spec: object = {}, name = 'p') => ({
@@ -75,6 +76,42 @@ t.test('a quota counts up to its bound, concurrent creates included', async (t) 
   )
 })
 
+t.test('what quotas count grows with updates, and is not given back by them', async (t) => {
+  const { api, create } = await start(t)
+  const fill = async (name: string, hard: object, used: object, scoped: object = {}) => {
+    await create('v1/resourcequotas', { metadata: { name }, spec: { hard, ...scoped } })
+    const write = { namespace: 'n', subresource: 'status' }
+    await api.replace('v1/resourcequotas', name, (q) => (q.status = { hard, used }), write)
+  }
+  const change = (gvr: string, name: string, edit: (object: KubeObject) => void) =>
+    api.replace(gvr, name, edit, { namespace: 'n' })
+  const refused = (message: RegExp) => ({ code: 403, body: { message } })
+
+  await fill('ports', { 'services.nodeports': '1' }, { 'services.nodeports': '0' })
+  const service = { metadata: { name: 's' }, spec: { type: 'NodePort', ports: [{ port: 1 }] } }
+  t.equal((await create('v1/services', service)).code, 201)
+  const turn = (type: string) => change('v1/services', 's', (s) => (s.spec.type = type))
+  t.equal((await turn('ClusterIP')).code, 200)
+  t.match(await turn('NodePort'), refused(/exceeded quota: ports, .*used: services.nodeports=1/))
+
+  const sized = (cpu: string) => [{ name: 'c', image: 'i', resources: { limits: { cpu } } }]
+  await fill('cpu', { 'limits.cpu': '3', pods: '9' }, { 'limits.cpu': '0' })
+  t.match(
+    await create('v1/pods', pod({ containers: sized('1') })),
+    refused(/status unknown for quota: cpu, resources: limits.cpu,pods/),
+    'all that the quota bounds of Pods is named',
+  )
+  const write = { namespace: 'n', subresource: 'status' }
+  await api.replace('v1/resourcequotas', 'cpu', (q) => (q.status!.used.pods = '0'), write)
+  t.equal((await create('v1/pods', pod({ containers: sized('2') }))).code, 201)
+  await fill('ending', { pods: '0' }, { pods: '0' }, { scopes: ['Terminating'] })
+  t.match(
+    await change('v1/pods', 'p', (p) => (p.spec.activeDeadlineSeconds = 9)),
+    refused(/exceeded quota: ending/),
+    'an update that takes a Pod into another scope is counted there',
+  )
+})
+
 t.test('pods get priority, tolerations and refusals from their classes', async (t) => {
   const { api, create } = await start(t)
   await api.create('scheduling.k8s.io/v1/priorityclasses', { metadata: { name: 'high' }, value: 7 })
@@ -89,7 +126,7 @@ t.test('pods get priority, tolerations and refusals from their classes', async (
 
 t.test('pod security refuses what the namespace enforces and warns of the rest', async (t) => {
   const prefix = 'pod-security.kubernetes.io/'
-  const { create } = await start(t, {
+  const { api, create } = await start(t, {
     [`${prefix}enforce`]: 'baseline',
     [`${prefix}warn`]: 'restricted',
   })
@@ -105,6 +142,15 @@ t.test('pod security refuses what the namespace enforces and warns of the rest',
     made.warnings[0],
     /would violate PodSecurity "restricted:latest": allowPrivilegeEscalation/,
   )
+  const change = (edit: (pod: KubeObject) => void) =>
+    api.replace('v1/pods', 'p', edit, { namespace: 'n' })
+  const image = (image: string) => change((pod) => (pod.spec.containers[0].image = image))
+  t.equal((await image('j')).warnings.length, 1, 'another image is another judgement')
+  t.strictSame((await change((pod) => (pod.metadata.labels = { a: 'b' }))).warnings, [])
+  await api.replace('v1/namespaces', 'n', (n) => {
+    n.metadata.labels![`${prefix}enforce`] = 'restricted'
+  })
+  t.match(await image('k'), { code: 403, body: { message: /violates PodSecurity "restricted/ } })
 })
 
 t.test('claims get the default class and a finalizer', async (t) => {

@@ -1,0 +1,57 @@
+/** What definitions of custom resources do to the rest of the API while they come, change and go. */
+import t, { type Test } from 'tap'
+import { call, startServer } from './start-server.js'
+
+const group = 'lives.example.com'
+const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+const widgets = `/apis/${group}/v1/namespaces/default/widgets`
+
+const startWithWidgets = async (t: Test) => {
+  const server = await startServer(t, { storage: 'memory:' })
+  const send = (method: string, path: string, body?: object) =>
+    call(server, {
+      method,
+      path,
+      ...(body === undefined ? {} : { body }),
+      ...(method === 'PATCH'
+        ? { headers: { 'content-type': 'application/merge-patch+json' } }
+        : {}),
+    })
+  const until = async (path: string, holds: (body: { status?: object }) => boolean) => {
+    for (;;) {
+      const { body } = await send('GET', path)
+      if (holds(body)) return body
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+  }
+  const schema = {
+    openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+  }
+  await send('POST', definitions, {
+    metadata: { name: `widgets.${group}` },
+    spec: {
+      group,
+      scope: 'Namespaced',
+      names: { plural: 'widgets', kind: 'Widget' },
+      versions: [{ name: 'v1', served: true, storage: true, schema }],
+    },
+  })
+  await until(widgets, ({ status }) => status === undefined)
+  return { send, until }
+}
+
+t.test('discovery tells of reads and deletes alone while a definition goes', async (t) => {
+  const { send, until } = await startWithWidgets(t)
+  const widget = { apiVersion: `${group}/v1`, kind: 'Widget' }
+  await send('POST', widgets, { ...widget, metadata: { name: 'a', finalizers: ['e.com/x'] } })
+  const verbs = async () => (await send('GET', `/apis/${group}/v1`)).body.resources[0].verbs
+  t.ok((await verbs()).includes('create'))
+  await send('DELETE', `${definitions}/widgets.${group}`)
+  await until(`${definitions}/widgets.${group}`, ({ status }) =>
+    JSON.stringify(status).includes('InstanceDeletionInProgress'),
+  )
+  t.strictSame(await verbs(), ['delete', 'deletecollection', 'get', 'list', 'watch'])
+  const labelled = await send('PATCH', `${widgets}/a`, { metadata: { labels: { a: 'b' } } })
+  t.equal(labelled.status, 200, 'what is there may still be changed')
+  await send('PATCH', `${widgets}/a`, { metadata: { finalizers: null } })
+})
