@@ -2,6 +2,7 @@
 
 import { Cron } from 'croner'
 import { formatTime } from '#api/clock.js'
+import { durationMs, durationProblem } from '#api/duration.js'
 import { limits } from '#limits'
 
 /** Descriptors that robfig/cron knows and croner spells as fields. */
@@ -14,7 +15,10 @@ const descriptors: Record<string, string> = {
   '@midnight': '0 0 * * *',
   '@hourly': '0 * * * *',
 }
-const every = /^@every\s+(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/
+const every = '@every '
+/** Croner's own: the last day, the nearest weekday, the n-th weekday of a month. */
+const extension = /[LW#]/
+const threeLetters = /[A-Z]{3}/g
 
 export interface Schedule {
   /** The first time after `afterMs`, in ms since the epoch; undefined when there is none. */
@@ -25,14 +29,13 @@ export interface Schedule {
 export const parseSchedule = (text: string, timeZone?: string): Schedule => {
   const zoned = /^(?:CRON_)?TZ=(\S+)\s+(.*)$/.exec(text.trim())
   const spec = zoned?.[2] ?? text.trim()
-  const interval = every.exec(spec)
-  if (interval !== null) {
-    const [, h = '0', m = '0', s = '0'] = interval
-    const ms = Math.max(1, Number(h) * 3600 + Number(m) * 60 + Number(s)) * 1000
+  if (spec.startsWith(every)) {
+    const ms = intervalMs(spec.slice(every.length))
     return { next: (after) => Math.floor(after / 1000) * 1000 + ms }
   }
-  const fields = descriptors[spec] ?? spec
-  if (fields.split(/\s+/).length !== 5 || /[LW#]/.test(fields))
+  const fields = (descriptors[spec] ?? spec).toUpperCase()
+  // Names of months and days have such letters too.
+  if (fields.split(/\s+/).length !== 5 || extension.test(fields.replace(threeLetters, '')))
     throw new Error(`expected exactly 5 fields: ${JSON.stringify(text)}`)
   const cron = new Cron(fields.replaceAll('?', '*'), {
     paused: true,
@@ -42,6 +45,14 @@ export const parseSchedule = (text: string, timeZone?: string): Schedule => {
   return {
     next: (after) => cron.nextRun(formatTime(after))?.getTime(),
   }
+}
+
+/** Whole seconds, and one at least. */
+const intervalMs = (duration: string): number => {
+  const problem = durationProblem(duration)
+  if (problem !== undefined)
+    throw new Error(`failed to parse duration ${every}${duration}: ${problem}`)
+  return Math.max(1, Math.floor(durationMs(duration) / 1000)) * 1000
 }
 
 /** The last time that was due in (`from`, `now`], how many there were, and the next one. */

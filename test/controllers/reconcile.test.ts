@@ -408,7 +408,10 @@ t.test('schedules as cron has them; missed times come down to the last', (t) => 
   t.equal(next('0 12 * * *', 'Europe/Berlin'), '2026-03-10T11:00:00.000Z')
   t.equal(next('TZ=Europe/Berlin 0 12 * * *'), '2026-03-10T11:00:00.000Z')
   t.equal(next('0 0 13 * 5'), '2026-03-13T00:00:00.000Z', 'either day counts')
-  for (const bad of ['* * * *', '0 0 L * *', '* * * * * *', 'often'])
+  t.equal(next('0 0 1 JUL *'), '2026-07-01T00:00:00.000Z', 'a name with an L')
+  t.equal(next('0 0 * * wed'), next('0 0 * * WED'))
+  t.equal(next('@every 1.5h'), '2026-03-10T11:37:30.000Z')
+  for (const bad of ['* * * *', '0 0 L * *', '0 0 l * *', '* * * * * *', 'often', '@every day'])
     t.throws(() => parseSchedule(bad))
   const due = dueTimes(parseSchedule('* * * * *'), at - 86_400_000 * 30, at)
   t.match(due, {

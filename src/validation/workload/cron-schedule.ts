@@ -1,4 +1,5 @@
 /** Cron schedules as robfig/cron reads them, with its words for what it cannot read. */
+import { durationProblem } from '#api/duration.js'
 
 interface Bounds {
   min: number
@@ -71,15 +72,8 @@ const checkDescriptor = (text: string): void => {
   if (descriptors.has(text)) return
   const every = '@every '
   if (!text.startsWith(every)) throw new Unreadable(`unrecognized descriptor: ${text}`)
-  const duration = text.slice(every.length)
-  if (
-    !/^[+-]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))*$|^0$/.test(
-      duration,
-    )
-  )
-    throw new Unreadable(
-      `failed to parse duration ${text}: time: invalid duration ${JSON.stringify(duration)}`,
-    )
+  const problem = durationProblem(text.slice(every.length))
+  if (problem !== undefined) throw new Unreadable(`failed to parse duration ${text}: ${problem}`)
 }
 
 export const isTimeZone = (name: string): boolean => {
