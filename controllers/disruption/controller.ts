@@ -1,6 +1,6 @@
 /** Keeps the status of PodDisruptionBudgets, which the eviction subresource decides by; upstream's disruption-controller. */
 import { jsonEqual } from '#api/json-object.js'
-import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
+import { matchesSelector, printLabelSelector } from '#api/label-selector.js'
 import type { KubeObject, OwnerReference } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import { discover } from '#client/discovery.js'
@@ -88,18 +88,6 @@ const scaleOf = async (
   return { scale: [...sizes.values()].reduce((sum, n) => sum + n, 0), unmanaged }
 }
 
-/** A selector as Go prints it, which is how upstream's event tells of it. */
-const goSelector = ({ matchLabels = {}, matchExpressions = [] }: LabelSelector = {}): string => {
-  const labels = Object.entries(matchLabels)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, value]) => `${key}: ${value},`)
-  const requirements = matchExpressions.map(
-    ({ key, operator, values = [] }) =>
-      `LabelSelectorRequirement{Key:${key},Operator:${operator},Values:[${values.join(' ')}],},`,
-  )
-  return `&LabelSelector{MatchLabels:map[string]string{${labels.join('')}},MatchExpressions:[]LabelSelectorRequirement{${requirements.join('')}},}`
-}
-
 const write = async (
   { client, informers }: ControllerContext,
   budget: PodDisruptionBudget,
@@ -142,7 +130,7 @@ const sync = async (
           budget,
           'Warning',
           'UnmanagedPods',
-          `Pods selected by this PodDisruptionBudget (selector: ${goSelector(budget.spec.selector)}) were found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to an integer value.`,
+          `Pods selected by this PodDisruptionBudget (selector: ${printLabelSelector(budget.spec.selector)}) were found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to an integer value.`,
         )
     }
   } catch (error) {

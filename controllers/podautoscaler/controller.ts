@@ -154,17 +154,13 @@ class Autoscaler {
       tolerances: tolerancesOf(hpa),
       now: clock.now(),
     })
-    for (const { reason, message } of measured.problems)
-      this.#event(hpa, 'Warning', reason, message)
+    for (const { event } of measured.problems)
+      this.#event(hpa, 'Warning', event.reason, event.message)
     const [first] = measured.problems
     conditions.set(
       'ScalingActive',
       measured.best === undefined
-        ? {
-            status: 'False',
-            reason: first!.reason,
-            message: `${first!.prefix}${first!.message}`,
-          }
+        ? { status: 'False', ...first!.condition }
         : {
             status: 'True',
             reason: 'ValidMetricFound',

@@ -1,4 +1,5 @@
 /** The five kinds of metric: where each comes from, what size it asks for, and how it is told of. */
+import { printLabelSelector } from '#api/label-selector.js'
 import { formatMilli, parseMilli } from '#client/amount.js'
 import type { Client } from '#client/client.js'
 import { messageOf } from '#client/errors.js'
@@ -6,7 +7,6 @@ import type { Pod } from '#client/pod.js'
 import type { MetricSpec, MetricTarget, Tolerances } from './autoscaler.js'
 import { propose, proposeForShare, proposeForValue } from './calculator.js'
 import { fetchExternalValue, fetchObjectValue, fetchPodSamples } from './custom-metrics.js'
-import { printSelector } from './print-selector.js'
 import { fetchResourceSamples } from './resource-metrics.js'
 
 /** What a metric is measured against. */
@@ -140,7 +140,7 @@ const objectSource = (spec: NonNullable<MetricSpec['object']>): MetricSource => 
         // Of a share upstream speaks as of an external metric.
         name: isValue
           ? `${kind} metric ${metric.name}`
-          : `external metric ${metric.name}(${printSelector(metric.selector)})`,
+          : `external metric ${metric.name}(${printLabelSelector(metric.selector)})`,
         status: { type: 'Object', object: { metric, current, describedObject } },
       }
     },
@@ -148,7 +148,7 @@ const objectSource = (spec: NonNullable<MetricSpec['object']>): MetricSource => 
 }
 
 const externalSource = ({ metric, target }: NonNullable<MetricSpec['external']>): MetricSource => {
-  const selector = printSelector(metric.selector)
+  const selector = printLabelSelector(metric.selector)
   const context = `failed to get ${metric.name} external metric value`
   // A share counts first here, a value with objects.
   const isShare = target.averageValue !== undefined

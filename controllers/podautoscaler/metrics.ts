@@ -1,14 +1,13 @@
 /** Proposes a size for each metric of an autoscaler, and takes the largest. */
-import { matchesLabels } from '#api/label-selector.js'
+import { type LabelRequirement, matchesLabels, parseLabelSelector } from '#api/selectors.js'
 import { messageOf } from '#client/errors.js'
 import type { HorizontalPodAutoscaler } from './autoscaler.js'
 import { type Round, sourceOf } from './metric-sources.js'
 
+/** As its event tells of it, and as the condition ScalingActive does. */
 interface Problem {
-  reason: string
-  message: string
-  /** What the condition says before the message. */
-  prefix: string
+  event: { reason: string; message: string }
+  condition: { reason: string; message: string }
 }
 export interface Measured {
   /** The largest size that a metric asks for; undefined when they are not to be relied on. */
@@ -23,23 +22,25 @@ export interface Question extends Round {
   readonly hpa: HorizontalPodAutoscaler
 }
 
-const unable = 'the HPA was unable to compute the replica count: '
+const missing: Problem = {
+  event: { reason: 'SelectorRequired', message: 'selector is required' },
+  condition: {
+    reason: 'InvalidSelector',
+    message: "the HPA target's scale is missing a selector",
+  },
+}
 
-/** `a=b,c in (d,e),!f`: what formatLabelSelector writes. */
-const matchesText = (selector: string, labels: Record<string, string> = {}): boolean =>
-  selector.split(/,(?![^(]*\))/).every((term) => {
-    const set = /^(\S+) (in|notin) \((.*)\)$/.exec(term)
-    if (set !== null) {
-      const isIn = set[3]!.split(',').includes(labels[set[1]!] ?? '')
-      const has = Object.hasOwn(labels, set[1]!)
-      return set[2] === 'in' ? has && isIn : !has || !isIn
-    }
-    if (term.startsWith('!')) return !Object.hasOwn(labels, term.slice(1))
-    const [key = '', value] = term.split('=')
-    return value === undefined
-      ? Object.hasOwn(labels, key)
-      : matchesLabels({ [key]: value }, labels)
-  })
+/** What the target's scale says, which may be anything for a custom resource. */
+const readSelector = (text: string): readonly LabelRequirement[] | Problem => {
+  if (text === '') return missing
+  try {
+    return parseLabelSelector(text)
+  } catch (error) {
+    const why = `couldn't convert selector into a corresponding internal selector object: ${messageOf(error)}`
+    const told = { reason: 'InvalidSelector', message: why }
+    return { event: told, condition: told }
+  }
+}
 
 export const measureAll = async (question: Question): Promise<Measured> => {
   const { hpa, labelSelector, current } = question
@@ -48,16 +49,10 @@ export const measureAll = async (question: Question): Promise<Measured> => {
   const problems: Problem[] = []
   let failure: string | undefined
   let best: Measured['best']
-  if (labelSelector === '') {
-    const message = 'selector is required'
-    const problem = {
-      reason: 'InvalidSelector',
-      message,
-      prefix: "the HPA target's scale is missing a selector: ",
-    }
-    return { best, problems: [problem], failure: message, statuses }
-  }
-  const pods = question.pods.filter((pod) => matchesText(labelSelector, pod.metadata.labels))
+  const selector = readSelector(labelSelector)
+  if ('event' in selector)
+    return { best, problems: [selector], failure: selector.event.message, statuses }
+  const pods = question.pods.filter((pod) => matchesLabels(selector, pod.metadata.labels))
   for (const spec of specs) {
     const source = sourceOf(spec)
     try {
@@ -68,7 +63,9 @@ export const measureAll = async (question: Question): Promise<Measured> => {
       // Upstream shows an empty entry for a metric without a value.
       statuses.push({ type: '' })
       const message = messageOf(error)
-      problems.push({ reason: source.reason, message, prefix: unable })
+      const { reason } = source
+      const why = `the HPA was unable to compute the replica count: ${message}`
+      problems.push({ event: { reason, message }, condition: { reason, message: why } })
       failure ??= `${source.context}: ${message}`
     }
   }

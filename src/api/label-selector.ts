@@ -65,3 +65,16 @@ export const formatLabelSelector = (selector: LabelSelector | null | undefined):
     .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
     .map(([, text]) => text)
     .join(',')
+
+/** As Go's String() of it, which upstream puts into events and columns. */
+export const printLabelSelector = (selector: LabelSelector | null | undefined): string => {
+  if (!selector) return 'nil'
+  const labels = Object.entries(selector.matchLabels ?? {})
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, value]) => `${key}: ${value},`)
+  const requirements = (selector.matchExpressions ?? []).map(
+    ({ key, operator, values = [] }) =>
+      `LabelSelectorRequirement{Key:${key},Operator:${operator},Values:[${values.join(' ')}],},`,
+  )
+  return `&LabelSelector{MatchLabels:map[string]string{${labels.join('')}},MatchExpressions:[]LabelSelectorRequirement{${requirements.join('')}},}`
+}

@@ -23,6 +23,7 @@ import { formatIndexes, parseIndexes } from '#controllers/job/job.js'
 import { findDoomed } from '#controllers/pod-gc/reconcile.js'
 import type { HorizontalPodAutoscaler } from '#controllers/podautoscaler/autoscaler.js'
 import { propose } from '#controllers/podautoscaler/calculator.js'
+import { measureAll, type Question } from '#controllers/podautoscaler/metrics.js'
 import { pace } from '#controllers/podautoscaler/pace.js'
 import { fnv32, safeEncode } from '#controllers/pods/hash.js'
 import { rankForDeletion } from '#controllers/pods/rank.js'
@@ -646,3 +647,29 @@ t.test(
     t.end()
   },
 )
+
+t.test('a scale without a selector that can be read is sized by no metric', async (t) => {
+  const measured = (labelSelector: string) =>
+    measureAll({ labelSelector, pods: [], hpa: { spec: {} } } as unknown as Question)
+  t.match(await measured(''), {
+    best: undefined,
+    failure: 'selector is required',
+    problems: [
+      {
+        event: { reason: 'SelectorRequired', message: 'selector is required' },
+        condition: {
+          reason: 'InvalidSelector',
+          message: "the HPA target's scale is missing a selector",
+        },
+      },
+    ],
+  })
+  const unread = await measured('app in (a')
+  t.equal(unread.problems[0]?.event.reason, 'InvalidSelector')
+  t.equal(unread.problems[0]?.condition.message, unread.failure)
+  t.match(
+    unread.failure,
+    /^couldn't convert selector into a corresponding internal selector object: /,
+  )
+  t.same((await measured('app in (a,b),!old')).problems, [])
+})

@@ -1,6 +1,7 @@
 /** Rows of the kinds outside core and the workloads. Rules: kubernetes pkg/printers/internalversion. */
 
 import { formatGroupResource } from '#api/group-version.js'
+import { printLabelSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
 import { humanDuration } from '#registry/human-duration.js'
 import { loadBalancerAddresses } from './core-cells.js'
@@ -227,18 +228,6 @@ const policyCells =
       age(object, now),
     ]
   }
-/** Upstream prints a selector in Go's form. */
-const goLabelSelector = (selector: KubeObject['spec']): string => {
-  const labels: Record<string, string> = selector.matchLabels ?? {}
-  const pairs = Object.keys(labels)
-    .sort()
-    .map((key) => `${key}: ${labels[key]},`)
-  const expressions = (selector.matchExpressions ?? []).map(
-    (e: { key: string; operator: string; values?: string[] }) =>
-      `LabelSelectorRequirement{Key:${e.key},Operator:${e.operator},Values:[${(e.values ?? []).join(' ')}],},`,
-  )
-  return `&LabelSelector{MatchLabels:map[string]string{${pairs.join('')}},MatchExpressions:[]LabelSelectorRequirement{${expressions.join('')}},}`
-}
 const policyBindingCells: Cells = (object, now) => {
   const ref = object.spec?.paramRef
   const name = (): string =>
@@ -246,7 +235,7 @@ const policyBindingCells: Cells = (object, now) => {
       ? ref.namespace
         ? `${ref.namespace}/${ref.name}`
         : ref.name
-      : goLabelSelector(ref.selector ?? {})
+      : printLabelSelector(ref.selector ?? {})
   return [
     object.metadata.name,
     object.spec?.policyName ?? '',
