@@ -1,5 +1,6 @@
 /** What every controller is made of: handlers on shared informers that put keys into a queue, and a sync for a key. */
 import type { Clock } from '#api/clock.js'
+import { groupOf } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import { isNamespaceTerminating, isNotFound } from '#client/errors.js'
@@ -126,7 +127,7 @@ export const enqueueOwner = <T extends KubeObject>(
   const add = (object: T): void => {
     const owner = controllerRefOf(object)
     if (owner === undefined) orphan?.(object)
-    else if (owner.kind === kind.kind && owner.apiVersion.split('/')[0] === groupPart(kind))
+    else if (owner.kind === kind.kind && groupOf(owner.apiVersion) === kind.group)
       queue.add(`${object.metadata.namespace}/${owner.name}`)
   }
   informer.handle({
@@ -138,6 +139,3 @@ export const enqueueOwner = <T extends KubeObject>(
     onDelete: add,
   })
 }
-
-/** The first part of an apiVersion: the group, or the version of the core group. */
-const groupPart = (kind: ResourceRef): string => (kind.group === '' ? kind.version : kind.group)

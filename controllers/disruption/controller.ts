@@ -1,9 +1,10 @@
 /** Keeps the status of PodDisruptionBudgets, which the eviction subresource decides by; upstream's disruption-controller. */
+import { formatGroupResource, groupOf } from '#api/group-version.js'
 import { jsonEqual } from '#api/json-object.js'
 import { matchesSelector, printLabelSelector } from '#api/label-selector.js'
 import type { KubeObject, OwnerReference } from '#api/object.js'
 import type { Client } from '#client/client.js'
-import { discover } from '#client/discovery.js'
+import { discoverKind } from '#client/discovery.js'
 import { isNotFound, messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
@@ -44,13 +45,8 @@ const sizeOf = async (
   owner: OwnerReference,
 ): Promise<{ uid: string; replicas: number } | undefined> => {
   const ref = known[owner.kind]
-  const group = owner.apiVersion.includes('/') ? owner.apiVersion.split('/')[0]! : ''
-  const isKnown = ref !== undefined && ref.group === group
-  const found = isKnown
-    ? ref
-    : (await discover(client)).resources.find((r) => r.group === group && r.kind === owner.kind)
-  if (found === undefined)
-    throw new Error(`no matches for kind "${owner.kind}" in group "${group}"`)
+  const isKnown = ref !== undefined && ref.group === groupOf(owner.apiVersion)
+  const found = isKnown ? ref : await discoverKind(client, owner)
   const at = { namespace, name: owner.name }
   try {
     const object = await client.get(found, at, isKnown ? {} : { subresource: 'scale' })
@@ -62,8 +58,7 @@ const sizeOf = async (
   } catch (error) {
     if (!isNotFound(error)) throw error
     if (isKnown) return undefined
-    const name = group === '' ? found.resource : `${found.resource}.${group}`
-    throw new Error(`${name} does not implement the scale subresource`)
+    throw new Error(`${formatGroupResource(found)} does not implement the scale subresource`)
   }
 }
 

@@ -1,4 +1,5 @@
 /** Deletes what has lost its owners, over every kind that the server has; upstream's garbage-collector-controller. */
+import { groupOf } from '#api/group-version.js'
 import { sleep } from '#client/backoff.js'
 import { type DiscoveredResource, discover } from '#client/discovery.js'
 import { messageOf } from '#client/errors.js'
@@ -7,7 +8,7 @@ import { WorkQueue, work } from '#client/work-queue.js'
 import type { Controller, ControllerContext, Run } from '../controller.js'
 import { metadataInformer } from '../metadata-informer.js'
 import { Collector } from './collector.js'
-import { Graph, type GraphNode, groupOf } from './graph.js'
+import { Graph, type GraphNode } from './graph.js'
 
 /** How often the server is asked for new and lost kinds; upstream's value. */
 const discoveryPeriodMs = 30_000
@@ -50,9 +51,7 @@ const ownershipFields = [
 
 const isEvent = (r: DiscoveredResource): boolean => r.resource === 'events'
 const isMonitored = (r: DiscoveredResource): boolean =>
-  !r.resource.includes('/') &&
-  !isEvent(r) &&
-  ['delete', 'list', 'watch'].every((verb) => r.verbs.includes(verb))
+  !isEvent(r) && ['delete', 'list', 'watch'].every((verb) => r.verbs.includes(verb))
 
 class GarbageCollector {
   readonly #context: ControllerContext
@@ -144,8 +143,7 @@ class GarbageCollector {
       const { resources, stale } = await discover(this.#context.client)
       const wanted = new Map<string, DiscoveredResource>()
       for (const resource of resources) {
-        if (!resource.resource.includes('/'))
-          this.#byKind.set(`${resource.group}/${resource.kind}`, resource)
+        this.#byKind.set(`${resource.group}/${resource.kind}`, resource)
         if (isMonitored(resource) && this.#isInScope(resource))
           wanted.set(`${resource.group}/${resource.resource}`, resource)
       }

@@ -2,6 +2,7 @@
  * Who owns whom, over all kinds. Fed by the watch; owners that were named but never seen are `virtual` until the
  * server was asked for them. Upstream: GraphBuilder.
  */
+import { groupOf } from '#api/group-version.js'
 import type { KubeObject, OwnerReference } from '#api/object.js'
 
 /** What a reference points at, with the namespace it is looked up in. */
@@ -191,6 +192,3 @@ const matches = (reference: OwnerReference, owner: GraphNode, dependent: GraphNo
 /** A cluster-scoped owner is fine from anywhere. */
 const isReachable = ({ identity: { namespace } }: GraphNode, dependent: GraphNode): boolean =>
   namespace === '' || namespace === dependent.identity.namespace
-
-export const groupOf = (apiVersion: string): string =>
-  apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : ''

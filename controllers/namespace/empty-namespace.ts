@@ -109,11 +109,7 @@ export const emptyNamespace = async ({
   now: number
 }): Promise<EmptyResult> => {
   const deletable = resources.filter(
-    (r) =>
-      r.namespaced &&
-      !r.resource.includes('/') &&
-      r.verbs.includes('delete') &&
-      r.verbs.includes('list'),
+    (r) => r.namespaced && r.verbs.includes('delete') && r.verbs.includes('list'),
   )
   const pods = deletable.find((r) => r.group === '' && r.resource === 'pods')
   if (pods !== undefined) {

@@ -2,7 +2,7 @@
 import { formatTime } from '#api/clock.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
-import { type DiscoveredResource, discover } from '#client/discovery.js'
+import { type DiscoveredResource, discoverKind } from '#client/discovery.js'
 import { isConflict, messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import type { Condition, Pod } from '#client/pod.js'
@@ -64,7 +64,7 @@ class Autoscaler {
     let target: DiscoveredResource
     let scale: KubeObject
     try {
-      target = await this.#target(hpa)
+      target = await discoverKind(this.#context.client, hpa.spec.scaleTargetRef)
       scale = await this.#context.client.get(target, scaleOf(hpa), { subresource: 'scale' })
     } catch (error) {
       const message = messageOf(error)
@@ -221,16 +221,6 @@ class Autoscaler {
       if (!isConflict(error)) throw error
       await put(await client.get(target, scaleOf(hpa), { subresource: 'scale' }))
     }
-  }
-
-  async #target(hpa: HorizontalPodAutoscaler): Promise<DiscoveredResource> {
-    const { apiVersion, kind } = hpa.spec.scaleTargetRef
-    const group = apiVersion.includes('/') ? apiVersion.split('/')[0]! : ''
-    const found = (await discover(this.#context.client)).resources.find(
-      (r) => r.group === group && r.kind === kind && !r.resource.includes('/'),
-    )
-    if (found === undefined) throw new Error(`no matches for kind "${kind}" in group "${group}"`)
-    return found
   }
 
   /** `outcome` is undefined when not even the size is known. */

@@ -1,9 +1,11 @@
 /** Figures that operators serve: custom.metrics.k8s.io and external.metrics.k8s.io. Upstream: k8s.io/metrics/pkg/client. */
 import { parseTime } from '#api/clock.js'
+import { formatGroupKind, formatGroupResource, groupOf } from '#api/group-version.js'
 import { formatLabelSelector } from '#api/label-selector.js'
 import { parseMilli } from '#client/amount.js'
 import type { Client } from '#client/client.js'
-import { discover } from '#client/discovery.js'
+import { discoverKind } from '#client/discovery.js'
+import { messageOf } from '#client/errors.js'
 import type { MetricIdentifier, ObjectReference } from './autoscaler.js'
 import type { Sample } from './calculator.js'
 import { clientMessage } from './metrics-error.js'
@@ -49,15 +51,13 @@ const customVersion = async (client: Client): Promise<string> => {
 }
 
 /** `pods`, `deployments.apps`. */
-const resourceOf = async (client: Client, group: string, kind: string): Promise<string> => {
-  const { resources } = await discover(client)
-  const found = resources.find((one) => one.group === group && one.kind === kind)
-  const shown = group === '' ? kind : `${kind}.${group}`
-  if (found === undefined)
-    throw new Error(
-      `unable to map kind ${shown} to resource: no matches for kind "${kind}" in group "${group}"`,
-    )
-  return group === '' ? found.resource : `${found.resource}.${group}`
+const resourceOf = async (client: Client, apiVersion: string, kind: string): Promise<string> => {
+  try {
+    return formatGroupResource(await discoverKind(client, { apiVersion, kind }))
+  } catch (error) {
+    const shown = formatGroupKind({ group: groupOf(apiVersion), kind })
+    throw new Error(`unable to map kind ${shown} to resource: ${messageOf(error)}`)
+  }
 }
 
 const selectorText = ({ selector }: MetricIdentifier): string | undefined =>
@@ -134,14 +134,13 @@ export const fetchObjectValue = async (
   const metricLabelSelector = selectorText(metric)
   const fetched = async (): Promise<MetricValue[]> => {
     const version = await customVersion(custom.client)
-    const group = apiVersion.includes('/') ? apiVersion.split('/')[0]! : ''
-    if (kind === 'Namespace' && group === '')
+    if (kind === 'Namespace' && groupOf(apiVersion) === '')
       return fetchCustom(custom, version, {
         resource: 'metrics',
         name: metric.name,
         metricLabelSelector,
       })
-    const resource = await resourceOf(custom.client, group, kind)
+    const resource = await resourceOf(custom.client, apiVersion, kind)
     const asked = { resource, name, metric: metric.name, metricLabelSelector }
     return fetchCustom(custom, version, asked)
   }

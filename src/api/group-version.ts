@@ -48,3 +48,6 @@ export const parseGroupVersion = (
   if (parts.length === 2) return { group: parts[0]!, version: parts[1]! }
   return undefined
 }
+
+/** The group that an `apiVersion` names; '' for the core group, and for what is no apiVersion. */
+export const groupOf = (apiVersion: string): string => parseGroupVersion(apiVersion)?.group ?? ''

@@ -1,4 +1,5 @@
 /** What the server serves, from the aggregated discovery documents. */
+import { groupOf } from '#api/group-version.js'
 import type { Client } from './client.js'
 import type { ResourceRef } from './resources.js'
 
@@ -56,4 +57,16 @@ export const discover = async (client: Client): Promise<Discovered> => {
     }
   }
   return { resources: [...found.values()], stale }
+}
+
+/** The resource of a kind, in whatever version of its group is preferred; throws when the server has none. */
+export const discoverKind = async (
+  client: Client,
+  { apiVersion, kind }: { apiVersion: string; kind: string },
+): Promise<DiscoveredResource> => {
+  const group = groupOf(apiVersion)
+  const { resources } = await discover(client)
+  const found = resources.find((r) => r.group === group && r.kind === kind)
+  if (found === undefined) throw new Error(`no matches for kind "${kind}" in group "${group}"`)
+  return found
 }

@@ -1,7 +1,7 @@
 /** The scale subresource: the replicas of a workload in one form for every kind. */
 import { conflict, invalid as invalidError } from '#api/errors.js'
 import { invalid } from '#api/field-error.js'
-import { parseGroupVersion } from '#api/group-version.js'
+import { groupOf } from '#api/group-version.js'
 import { formatLabelSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
 import type { KindDefinition } from '#registry/resource-definition.js'
@@ -34,7 +34,7 @@ const writeReplicas = (parent: KubeObject, next: KubeObject): KubeObject => {
   if (uid && uid !== parent.metadata.uid)
     throw conflict(
       {
-        group: parseGroupVersion(parent.apiVersion)?.group ?? '',
+        group: groupOf(parent.apiVersion),
         resource: `${parent.kind.toLowerCase()}s/scale`,
       },
       parent.metadata.name ?? '',
