@@ -5,6 +5,7 @@ import type { JsonValue, KubeObject } from '#api/object.js'
 import { isNotFound } from '#client/errors.js'
 import { resources } from '#client/resources.js'
 import { type Controller, newQueue, queueRun } from '../controller.js'
+import { updateObject } from '../update-object.js'
 
 interface ClusterRole extends KubeObject {
   aggregationRule?: { clusterRoleSelectors?: LabelSelector[] }
@@ -28,7 +29,7 @@ export const aggregatedRules = (role: ClusterRole, roles: readonly ClusterRole[]
 export const clusterRoleAggregationController: Controller = {
   name: 'clusterrole-aggregation-controller',
   start(context) {
-    const { informers, client, acceptNamespace } = context
+    const { informers, acceptNamespace } = context
     if (acceptNamespace !== undefined) return async () => {}
     const roles = informers.for<ClusterRole>(resources.clusterRoles)
     const queue = newQueue()
@@ -43,7 +44,7 @@ export const clusterRoleAggregationController: Controller = {
       const rules = aggregatedRules(role, roles.store.list())
       if (jsonEqual(role.rules ?? [], rules)) return
       try {
-        roles.observe(await client.update(resources.clusterRoles, { ...role, rules }))
+        await updateObject(context, resources.clusterRoles, { ...role, rules })
       } catch (error) {
         if (!isNotFound(error)) throw error
       }

@@ -17,6 +17,7 @@ import {
 import { deleteObject } from '../delete-object.js'
 import { conditionIn, isFinished, type Job, type JobTemplate } from '../job/job.js'
 import { ownerReference } from '../ownership/claim.js'
+import { updateStatus } from '../update-object.js'
 import { dueTimes, formatInZone, parseSchedule, type Schedule } from './schedule.js'
 
 interface CronJob extends KubeObject {
@@ -239,16 +240,7 @@ class CronSync {
     const { active, ...rest } = this.#status
     const status = { ...(active && active.length > 0 ? { active } : {}), ...rest }
     if (jsonEqual(this.#cron.status ?? {}, status)) return
-    const { client, informers } = this.#context
-    informers
-      .for<CronJob>(resources.cronJobs)
-      .observe(
-        await client.update(
-          resources.cronJobs,
-          { ...this.#cron, status },
-          { subresource: 'status' },
-        ),
-      )
+    await updateStatus(this.#context, resources.cronJobs, this.#cron, status)
   }
 }
 

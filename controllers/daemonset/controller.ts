@@ -8,6 +8,7 @@ import { claimOwned, ownedBy, ownerController } from '../ownership/owner-control
 import { nextAvailabilityMs } from '../pods/availability.js'
 import { inParallel, PodControl, podFromTemplate, slowStart } from '../pods/pod-control.js'
 import { type ControllerRevision, RevisionHistory, revisionLabel } from '../pods/revisions.js'
+import { updateStatus } from '../update-object.js'
 import { FailedPods } from './failed-pods.js'
 import {
   type DaemonSet,
@@ -89,7 +90,7 @@ const sync = async (
   tools: Tools,
   set: DaemonSet,
 ): Promise<{ afterMs: number } | undefined> => {
-  const { client, informers, clock } = context
+  const { informers, clock } = context
   await claimOwned(context, set, {
     ref: resources.daemonSets,
     owned: resources.pods,
@@ -114,12 +115,7 @@ const sync = async (
   }
   const after = observe()
   const status = daemonStatus(after, collisionCount)
-  if (status !== undefined)
-    informers
-      .for<DaemonSet>(resources.daemonSets)
-      .observe(
-        await client.update(resources.daemonSets, { ...set, status }, { subresource: 'status' }),
-      )
+  if (status !== undefined) await updateStatus(context, resources.daemonSets, set, status)
   if (failed !== undefined) throw failed
   const used = new Set([hash, ...after.pods.map((p) => p.metadata.labels?.[revisionLabel])])
   const old = revisions.filter((r) => r.metadata.uid !== revision.metadata.uid)

@@ -6,6 +6,7 @@ import { isPodTerminal, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { type ControllerContext, controllerRefOf } from '../controller.js'
 import { claimOwned, ownerController } from '../ownership/owner-controller.js'
+import { updateObject, updateStatus } from '../update-object.js'
 import {
   conditionIn,
   type Deployment,
@@ -40,23 +41,20 @@ const observeSet = ({ context }: Sync, set: OwnedSet): OwnedSet => {
   return set
 }
 
-const replaceSet = (sync: Sync, next: OwnedSet): void => {
+const updateSet = async (sync: Sync, set: OwnedSet): Promise<OwnedSet> => {
+  const next = await updateObject(sync.context, resources.replicaSets, set)
   sync.sets = sync.sets.map((s) => (s.metadata.uid === next.metadata.uid ? next : s))
+  return next
 }
 
 const applyScale = async (sync: Sync, { set, replicas }: Scale): Promise<void> => {
-  const { deployment, recorder, context } = sync
+  const { deployment, recorder } = sync
   const before = replicasOf(set)
   const metadata = {
     ...set.metadata,
     annotations: { ...set.metadata.annotations, ...sizeAnnotations(deployment) },
   }
-  const next = await context.client.update(resources.replicaSets, {
-    ...set,
-    metadata,
-    spec: { ...set.spec, replicas },
-  })
-  replaceSet(sync, observeSet(sync, next))
+  await updateSet(sync, { ...set, metadata, spec: { ...set.spec, replicas } })
   recorder.event(
     deployment,
     'Normal',
@@ -70,7 +68,7 @@ const newSetOf = async (
   sync: Sync,
   make: boolean,
 ): Promise<{ newSet: OwnedSet | undefined; note: Note }> => {
-  const { deployment, context } = sync
+  const { deployment } = sync
   const found = findNewSet(deployment, sync.sets)
   const olds = sync.sets.filter((s) => s !== found)
   if (found === undefined) return make ? createNewSet(sync, olds) : nothing
@@ -79,12 +77,11 @@ const newSetOf = async (
   const note = conditionIn(deployment.status, 'Progressing') ? undefined : setNote(found, false)
   if (!differs(found, annotations) && (found.spec.minReadySeconds ?? 0) === minReadySeconds)
     return { newSet: found, note }
-  const newSet = await context.client.update(resources.replicaSets, {
+  const newSet = await updateSet(sync, {
     ...found,
     metadata: { ...found.metadata, annotations },
     spec: { ...found.spec, minReadySeconds },
   })
-  replaceSet(sync, observeSet(sync, newSet))
   return { newSet, note }
 }
 const nothing = { newSet: undefined, note: undefined }
@@ -135,24 +132,9 @@ const resolveCollision = async (sync: Sync, name: string): Promise<void> => {
     controllerRefOf(taken)?.uid === uid &&
     isSameTemplate(taken.spec.template, deployment.spec.template)
   if (isOurs) return
-  const status = {
-    ...deployment.status,
-    collisionCount: (deployment.status?.collisionCount ?? 0) + 1,
-  }
-  await updateStatus(sync, status)
-}
-
-const updateStatus = async (
-  { context, deployment }: Sync,
-  status: Deployment['status'],
-): Promise<Deployment> => {
-  const written = await context.client.update(
-    resources.deployments,
-    { ...deployment, status },
-    { subresource: 'status' },
-  )
-  context.informers.for<Deployment>(resources.deployments).observe(written)
-  return written
+  const collisionCount = (deployment.status?.collisionCount ?? 0) + 1
+  const status = { ...deployment.status, collisionCount }
+  await updateStatus(context, resources.deployments, deployment, status)
 }
 
 const writeStatus = async (sync: Sync, newSet: OwnedSet | undefined, note: Note): Promise<void> => {
@@ -160,7 +142,8 @@ const writeStatus = async (sync: Sync, newSet: OwnedSet | undefined, note: Note)
   const status = deploymentStatus(deployment, newSet, sets, { now: context.clock.now(), note })
   const { terminatingReplicas = 0, ...rest } = deployment.status ?? {}
   const before = { ...rest, terminatingReplicas }
-  if (!jsonEqual(before, status)) await updateStatus(sync, status)
+  if (!jsonEqual(before, status))
+    await updateStatus(context, resources.deployments, deployment, status)
 }
 
 /**
@@ -168,14 +151,13 @@ const writeStatus = async (sync: Sync, newSet: OwnedSet | undefined, note: Note)
  * by the main resource would count as a new generation.
  */
 const writeRevision = async (sync: Sync, newSet: OwnedSet): Promise<void> => {
-  const { deployment } = sync
+  const { deployment, context } = sync
   const revision = String(revisionOf(newSet))
   if (deployment.metadata.annotations?.[revisionAnnotation] === revision) return
   const annotations = { ...deployment.metadata.annotations, [revisionAnnotation]: revision }
   const metadata = { ...deployment.metadata, annotations }
-  sync.deployment = { ...deployment, metadata }
-  const written = await updateStatus(sync, deployment.status)
-  sync.deployment = { ...written, kind: deployment.kind, apiVersion: deployment.apiVersion }
+  const next = { ...deployment, metadata }
+  sync.deployment = await updateStatus(context, resources.deployments, next, deployment.status)
 }
 
 /** Old sets without Pods beyond the history that is to be kept. */
@@ -260,11 +242,7 @@ const scaleOnly = async (sync: Sync): Promise<{ newSet: OwnedSet | undefined; no
 
 const rememberSize = async (sync: Sync, set: OwnedSet): Promise<void> => {
   const annotations = { ...set.metadata.annotations, ...sizeAnnotations(sync.deployment) }
-  const next = await sync.context.client.update(resources.replicaSets, {
-    ...set,
-    metadata: { ...set.metadata, annotations },
-  })
-  replaceSet(sync, observeSet(sync, next))
+  await updateSet(sync, { ...set, metadata: { ...set.metadata, annotations } })
 }
 
 const syncDeployment = async (

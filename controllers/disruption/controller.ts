@@ -18,6 +18,7 @@ import {
   queueRun,
   syncStored,
 } from '../controller.js'
+import { updateStatus } from '../update-object.js'
 import {
   type BudgetStatus,
   budgetStatus,
@@ -84,22 +85,14 @@ const scaleOf = async (
 }
 
 const write = async (
-  { client, informers }: ControllerContext,
+  context: ControllerContext,
   budget: PodDisruptionBudget,
   status: BudgetStatus,
 ): Promise<void> => {
   const { observedGeneration = 0, ...before } = budget.status ?? {}
   const same = { ...before, observedGeneration }
   if (jsonEqual(same, status)) return
-  informers
-    .for<PodDisruptionBudget>(resources.podDisruptionBudgets)
-    .observe(
-      await client.update(
-        resources.podDisruptionBudgets,
-        { ...budget, status },
-        { subresource: 'status' },
-      ),
-    )
+  await updateStatus(context, resources.podDisruptionBudgets, budget, status)
 }
 
 const sync = async (

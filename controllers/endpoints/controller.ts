@@ -10,6 +10,7 @@ import type { Service } from '../endpointslice/endpoint.js'
 import { PacedQueue } from '../endpointslice/paced-queue.js'
 import { podsOfService, servicesOfPods } from '../endpointslice/services-of-pods.js'
 import { TriggerTimes, withTriggerTime } from '../endpointslice/trigger-time.js'
+import { updateObject } from '../update-object.js'
 import {
   type Endpoints,
   endpointsAnnotations,
@@ -20,11 +21,12 @@ import {
 } from './reconcile.js'
 
 const writeEndpoints = async (
-  { client, informers }: ControllerContext,
+  context: ControllerContext,
   service: Service,
   pods: readonly Pod[],
   triggerTime: string | undefined,
 ): Promise<void> => {
+  const { client, informers } = context
   const informer = informers.for<Endpoints>(resources.endpoints)
   const current = informer.store.get(keyOf(service))
   const { subsets, truncated } = reconcileSubsets(service, pods)
@@ -56,7 +58,7 @@ const writeEndpoints = async (
     labels,
     annotations: withTriggerTime(annotations, triggerTime),
   }
-  informer.observe(await client.update(resources.endpoints, { ...current, metadata, subsets }))
+  await updateObject(context, resources.endpoints, { ...current, metadata, subsets })
 }
 
 /** The Endpoints of a Service that is gone go with it. */

@@ -14,6 +14,7 @@ import { deleteObject } from '../delete-object.js'
 import type { Endpoints } from '../endpoints/reconcile.js'
 import type { Service } from '../endpointslice/endpoint.js'
 import { managedByLabel, serviceNameLabel } from '../endpointslice/reconcile.js'
+import { updateObject } from '../update-object.js'
 import {
   isMirrored,
   type MirroredSlice,
@@ -30,7 +31,7 @@ const write = async (
   for (const slice of plan.create)
     informer.observe(await client.create<MirroredSlice>(resources.endpointSlices, slice))
   for (const slice of plan.update)
-    informer.observe(await client.update(resources.endpointSlices, slice))
+    await updateObject({ client, informers }, resources.endpointSlices, slice)
   for (const slice of plan.delete)
     await deleteObject({ client, informers }, resources.endpointSlices, slice)
 }

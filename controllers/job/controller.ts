@@ -22,6 +22,7 @@ import {
   podFromTemplate,
   slowStart,
 } from '../pods/pod-control.js'
+import { updateStatus } from '../update-object.js'
 import { endingOf, msUntilDeadline } from './ending.js'
 import { failureAnnotations } from './indexes.js'
 import {
@@ -122,14 +123,7 @@ class JobSync {
 
   async #write(status: JobStatus): Promise<void> {
     if (jsonEqual(this.#job.status ?? {}, status)) return
-    const { client, informers } = this.#context
-    const next = await client.update(
-      resources.jobs,
-      { ...this.#job, status },
-      { subresource: 'status' },
-    )
-    this.#job = { ...next, kind: this.#job.kind, apiVersion: this.#job.apiVersion }
-    informers.for<Job>(resources.jobs).observe(next)
+    this.#job = await updateStatus(this.#context, resources.jobs, this.#job, status)
   }
 
   async run(): Promise<{ afterMs: number } | undefined> {

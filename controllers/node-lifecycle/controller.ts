@@ -14,6 +14,7 @@ import {
 import { resources } from '#client/resources.js'
 import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
 import { patchPodStatus } from '../pods/conditions.js'
+import { updateObject, updateStatus } from '../update-object.js'
 import {
   awaitsEviction,
   nodeTaints,
@@ -68,31 +69,27 @@ class NodeLifecycle {
   }
 
   async check(node: Node): Promise<void> {
-    const { client, clock } = this.#context
+    const { clock } = this.#context
     let current = node
     const conditions = this.#isAlive(node) ? undefined : unknownConditions(node, clock.now())
     if (conditions !== undefined) {
       const status = { ...node.status, conditions }
-      current = await client.update(resources.nodes, { ...node, status }, { subresource: 'status' })
+      current = await updateStatus(this.#context, resources.nodes, node, status)
       if (isNodeReady(node)) this.event(node, 'NodeNotReady', undefined)
-      this.#nodes.observe(current)
     }
     const taints = nodeTaints(current, { now: clock.now(), mayEvict: false })
     if (taints !== undefined) current = await this.#taint(current, taints)
     const labels = oldLabels(current)
     if (labels !== undefined) {
       const metadata = { ...current.metadata, labels: { ...current.metadata.labels, ...labels } }
-      current = await client.update(resources.nodes, { ...current, metadata })
-      this.#nodes.observe(current)
+      current = await updateObject(this.#context, resources.nodes, { ...current, metadata })
     }
     if (!isNodeReady(current)) await this.#markPods(current)
   }
 
-  async #taint(node: Node, taints: Taint[]): Promise<Node> {
+  #taint(node: Node, taints: Taint[]): Promise<Node> {
     const spec = { ...node.spec, taints }
-    const current = await this.#context.client.update(resources.nodes, { ...node, spec })
-    this.#nodes.observe(current)
-    return current
+    return updateObject(this.#context, resources.nodes, { ...node, spec })
   }
 
   /** Sees how the zones are, and which nodes' Pods are to be given up. */

@@ -22,6 +22,7 @@ import {
   queueRun,
 } from '../controller.js'
 import { deleteObject } from '../delete-object.js'
+import { updateObject, updateStatus } from '../update-object.js'
 import { deleterOf, hostPathProvisioner, hostPathVolume } from './volume.js'
 
 const component = 'persistentvolume-controller'
@@ -39,18 +40,11 @@ const setVolumePhase = async (
 ): Promise<Volume> => {
   if (volume.status?.phase === phase && volume.status.message === message) return volume
   const status = { ...volume.status, phase, message }
-  const next = await context.client.update(
-    resources.persistentVolumes,
-    { ...volume, status },
-    { subresource: 'status' },
-  )
-  volumesOf(context).observe(next)
-  return next
+  return updateStatus(context, resources.persistentVolumes, volume, status)
 }
 
 /** The volume promises first, the claim answers: killed in between, the promise is found again. */
 const bind = async (context: ControllerContext, claim: Claim, found: Volume): Promise<void> => {
-  const { client } = context
   let volume = found
   if (volume.spec.claimRef?.uid !== claim.metadata.uid) {
     const byUs = volume.spec.claimRef === undefined
@@ -58,19 +52,17 @@ const bind = async (context: ControllerContext, claim: Claim, found: Volume): Pr
       ...volume.metadata.annotations,
       ...(byUs ? { [boundByController]: 'yes' } : {}),
     }
-    volume = await client.update(resources.persistentVolumes, {
+    volume = await updateObject(context, resources.persistentVolumes, {
       ...volume,
       metadata: { ...volume.metadata, annotations },
       spec: { ...volume.spec, claimRef: claimReference(claim) },
     })
-    volumesOf(context).observe(volume)
   }
   volume = await setVolumePhase(context, volume, 'Bound')
   await answer(context, claim, volume)
 }
 
 const answer = async (context: ControllerContext, claim: Claim, volume: Volume): Promise<void> => {
-  const { client } = context
   let current = claim
   const isSaid =
     claim.spec.volumeName === volume.metadata.name &&
@@ -81,22 +73,16 @@ const answer = async (context: ControllerContext, claim: Claim, volume: Volume):
       [bindCompleted]: 'yes',
       ...(claim.spec.volumeName ? {} : { [boundByController]: 'yes' }),
     }
-    current = await client.update(resources.persistentVolumeClaims, {
+    current = await updateObject(context, resources.persistentVolumeClaims, {
       ...claim,
       metadata: { ...claim.metadata, annotations },
       spec: { ...claim.spec, volumeName: volume.metadata.name! },
     })
-    claimsOf(context).observe(current)
   }
   if (current.status?.phase === 'Bound') return
   const { accessModes, capacity } = volume.spec
   const status = { ...current.status, phase: 'Bound', accessModes, capacity }
-  const bound = await client.update(
-    resources.persistentVolumeClaims,
-    { ...current, status },
-    { subresource: 'status' },
-  )
-  claimsOf(context).observe(bound)
+  await updateStatus(context, resources.persistentVolumeClaims, current, status)
 }
 
 const setClaimPhase = async (
@@ -106,13 +92,7 @@ const setClaimPhase = async (
 ): Promise<void> => {
   if (claim.status?.phase === phase) return
   const status = { ...claim.status, phase }
-  claimsOf(context).observe(
-    await context.client.update(
-      resources.persistentVolumeClaims,
-      { ...claim, status },
-      { subresource: 'status' },
-    ),
-  )
+  await updateStatus(context, resources.persistentVolumeClaims, claim, status)
 }
 
 const provision = async (context: ControllerContext, claim: Claim): Promise<void> => {

@@ -8,6 +8,7 @@ import { keyOf } from '#client/object-store.js'
 import type { Condition, Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
+import { updateStatus } from '../update-object.js'
 import { type HorizontalPodAutoscaler, tolerancesOf } from './autoscaler.js'
 import { type Measured, measureAll } from './metrics.js'
 import { pace, type Recommendation, type ScaleEvent } from './pace.js'
@@ -229,7 +230,7 @@ class Autoscaler {
     outcome: Outcome | undefined,
     wanted: ReadonlyMap<string, Why>,
   ): Promise<void> {
-    const { client, clock, informers } = this.#context
+    const { clock } = this.#context
     const time = formatTime(clock.now())
     const known = new Map((hpa.status?.conditions ?? []).map((c) => [c.type, c]))
     for (const [type, why] of wanted) {
@@ -255,15 +256,7 @@ class Autoscaler {
       conditions: [...known.values()],
     }
     if (jsonEqual(hpa.status ?? {}, status)) return
-    informers
-      .for<HorizontalPodAutoscaler>(resources.horizontalPodAutoscalers)
-      .observe(
-        await client.update(
-          resources.horizontalPodAutoscalers,
-          { ...hpa, status },
-          { subresource: 'status' },
-        ),
-      )
+    await updateStatus(this.#context, resources.horizontalPodAutoscalers, hpa, status)
   }
 }
 

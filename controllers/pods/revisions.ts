@@ -7,6 +7,7 @@ import { type ResourceRef, resources } from '#client/resources.js'
 import { type ControllerContext, controllerRefOf } from '../controller.js'
 import { deleteObject } from '../delete-object.js'
 import { claim, ownerReference } from '../ownership/claim.js'
+import { updateObject } from '../update-object.js'
 import { canonicalJson, revisionHash } from './hash.js'
 import type { PodTemplate } from './pod-control.js'
 
@@ -101,13 +102,9 @@ export class RevisionHistory {
     }
   }
 
-  async #promote(revision: ControllerRevision, number: number): Promise<ControllerRevision> {
-    const next = await this.#context.client.update(resources.controllerRevisions, {
-      ...revision,
-      revision: number,
-    })
-    this.#informer.observe(next)
-    return next
+  #promote(revision: ControllerRevision, number: number): Promise<ControllerRevision> {
+    const next = { ...revision, revision: number }
+    return updateObject(this.#context, resources.controllerRevisions, next)
   }
 
   /** Undefined when the name belongs to something else. */

@@ -7,6 +7,7 @@ import type { Controller, ControllerContext } from '../controller.js'
 import { claimOwned, ownedBy, ownerController } from '../ownership/owner-controller.js'
 import { nextAvailabilityMs } from '../pods/availability.js'
 import { inParallel, PodControl, podFromTemplate, slowStart } from '../pods/pod-control.js'
+import { updateStatus } from '../update-object.js'
 import { planReplicas, type ReplicaSet, replicaStatus } from './reconcile.js'
 
 interface Variant {
@@ -65,7 +66,7 @@ const sync = async (
   control: PodControl,
   set: ReplicaSet,
 ): Promise<{ afterMs: number } | undefined> => {
-  const { client, informers, clock } = context
+  const { clock } = context
   const mine = await claimOwned<Pod>(context, set, {
     ref,
     owned: resources.pods,
@@ -75,10 +76,7 @@ const sync = async (
   const after = ownedBy<Pod>(context, set, resources.pods)
   const now = clock.now()
   const status = replicaStatus(set, after, { now, failure })
-  if (status !== undefined)
-    informers
-      .for<ReplicaSet>(ref)
-      .observe(await client.update(ref, { ...set, status }, { subresource: 'status' }))
+  if (status !== undefined) await updateStatus(context, ref, set, status)
   if (error !== undefined) throw error
   const afterMs = nextAvailabilityMs(after.filter(isPodActive), set.spec.minReadySeconds ?? 0, now)
   return afterMs === undefined ? undefined : { afterMs }

@@ -13,6 +13,7 @@ import {
   queueRun,
   syncStored,
 } from '../controller.js'
+import { updateStatus } from '../update-object.js'
 import { CountedKinds } from './counted-kinds.js'
 import {
   claimUsage,
@@ -73,7 +74,7 @@ const sync = async (
   kinds: CountedKinds,
   quota: ResourceQuota,
 ): Promise<{ afterMs: number } | undefined> => {
-  const { client, informers } = context
+  const { informers } = context
   const namespace = quota.metadata.namespace!
   const within = <T extends KubeObject>(ref: ResourceRef): T[] =>
     informers.for<T>(ref).store.byIndex('namespace', namespace)
@@ -90,14 +91,8 @@ const sync = async (
   ])
   const hard = quota.spec.hard ?? {}
   const status = { hard, used: usedOf(hard, usage) }
-  if (!jsonEqual({ ...quota.status }, status)) {
-    const written = await client.update(
-      resources.resourceQuotas,
-      { ...quota, status },
-      { subresource: 'status' },
-    )
-    informers.for<ResourceQuota>(resources.resourceQuotas).observe(written)
-  }
+  if (!jsonEqual({ ...quota.status }, status))
+    await updateStatus(context, resources.resourceQuotas, quota, status)
   return { afterMs: recountMs }
 }
 

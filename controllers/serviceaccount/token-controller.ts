@@ -16,6 +16,7 @@ import {
   syncStored,
 } from '../controller.js'
 import { deleteObject } from '../delete-object.js'
+import { updateObject } from '../update-object.js'
 
 interface Secret extends KubeObject {
   type?: string
@@ -57,10 +58,11 @@ const signToken = async (keyPem: string, account: KubeObject, secret: Secret): P
 const base64 = (text: string): string => Buffer.from(text).toString('base64')
 
 const fill = async (
-  { client, informers, settings }: ControllerContext,
+  context: ControllerContext,
   account: KubeObject,
   secret: Secret,
 ): Promise<void> => {
+  const { settings } = context
   const data: Record<string, string> = { ...secret.data }
   if (settings.rootCa !== undefined) data['ca.crt'] = base64(settings.rootCa)
   data.namespace ||= base64(secret.metadata.namespace!)
@@ -73,8 +75,7 @@ const fill = async (
     [uidAnnotation]: account.metadata.uid!,
   }
   const metadata = { ...secret.metadata, annotations }
-  const next = await client.update<Secret>(resources.secrets, { ...secret, metadata, data })
-  informers.for<Secret>(resources.secrets).observe(next)
+  await updateObject(context, resources.secrets, { ...secret, metadata, data })
 }
 
 /** The account that the Secret names, if it is the one that it was made for. */

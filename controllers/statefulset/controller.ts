@@ -11,6 +11,7 @@ import { claimOwned, ownedBy, ownerController } from '../ownership/owner-control
 import { nextAvailabilityMs } from '../pods/availability.js'
 import { inParallel } from '../pods/pod-control.js'
 import { type ControllerRevision, RevisionHistory, templateOf } from '../pods/revisions.js'
+import { updateObject, updateStatus } from '../update-object.js'
 import {
   claimName,
   isInRange,
@@ -113,15 +114,12 @@ const claimsOf = ({ context, set }: Sync, pod: Pod): KubeObject[] => {
 /** True when a claim of the Pod had to change hands. */
 const ownClaims = async (sync: Sync, pod: Pod): Promise<boolean> => {
   const { context, set } = sync
-  const informer = context.informers.for<KubeObject>(resources.persistentVolumeClaims)
   let changed = false
   for (const claim of claimsOf(sync, pod)) {
     const ownerReferences = claimOwners(claim, { set, pod, inRange: isInRange(set, pod) })
     if (ownerReferences === undefined) continue
     const metadata = { ...claim.metadata, ownerReferences }
-    informer.observe(
-      await context.client.update(resources.persistentVolumeClaims, { ...claim, metadata }),
-    )
+    await updateObject(context, resources.persistentVolumeClaims, { ...claim, metadata })
     changed = true
   }
   return changed
@@ -190,22 +188,21 @@ const performAll = async (sync: Sync, actions: readonly Action[]): Promise<unkno
  * no Pod under the partition may go.
  */
 const writeStatus = async (
-  { client, informers }: ControllerContext,
+  context: ControllerContext,
   set: StatefulSet,
   status: StatefulSet['status'],
 ): Promise<void> => {
-  const informer = informers.for<StatefulSet>(resources.statefulSets)
   let current = set
   for (let tries = statusTries; ; tries--) {
     try {
-      const next = { ...current, status }
-      informer.observe(await client.update(resources.statefulSets, next, { subresource: 'status' }))
+      await updateStatus(context, resources.statefulSets, current, status)
       return
     } catch (error) {
       if (!isConflict(error) || tries <= 1) throw error
     }
     const { namespace, name } = set.metadata
-    current = await client.get<StatefulSet>(resources.statefulSets, { namespace, name: name! })
+    const at = { namespace, name: name! }
+    current = await context.client.get<StatefulSet>(resources.statefulSets, at)
     if (current.metadata.uid !== set.metadata.uid) return
   }
 }
