@@ -7,8 +7,10 @@ import { isAlreadyExists, isNotFound } from '#client/errors.js'
 import { type Claim, claimNames, type Volume } from '#client/persistent-volume.js'
 import { conditionOf, isNodeReady, isPodTerminal, type Node, type Pod } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
+import type { WorkQueue } from '#client/work-queue.js'
 import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
 import { deleteObject } from '../delete-object.js'
+import { podsOfNodes } from '../pods/pods-of-nodes.js'
 import {
   attachmentName,
   isShared,
@@ -24,15 +26,81 @@ const component = 'attachdetach-controller'
 /** Kubelets that leave attaching to us say so on their Node. */
 const managedAnnotation = 'volumes.kubernetes.io/controller-managed-attach-detach'
 
+const isManaged = (node: Node | undefined): boolean =>
+  node?.metadata.annotations?.[managedAnnotation] === 'true'
+const usesClaims = (pod: Pod): boolean => claimNames(pod).length > 0
+/** All of a Node that decides what is attached to it. */
+const signature = (node: Node): string =>
+  JSON.stringify([
+    node.status.volumesInUse,
+    node.status.volumesAttached,
+    node.spec.taints,
+    isManaged(node),
+    conditionOf(node, 'Ready')?.status,
+  ])
+
 class AttachDetach {
   readonly #context: ControllerContext
+  readonly #podsOfNode: (name: string) => readonly Pod[]
   /** By attachment, since when nobody wants it. */
   readonly #unwantedSince = new Map<string, number>()
-  /** Attachments that cannot be made while another node has their volume; told of once. */
-  readonly #refused = new Set<string>()
+  /** By node, attachments that cannot be made while another node has their volume; told of once. */
+  readonly #refused = new Map<string, ReadonlySet<string>>()
 
   constructor(context: ControllerContext) {
     this.#context = context
+    this.#podsOfNode = podsOfNodes(context)
+    const { store } = context.informers.for<VolumeAttachment>(resources.volumeAttachments)
+    store.addIndex('node', ({ spec }) => [spec.nodeName])
+    store.addIndex('volume', ({ spec }) => [spec.source.persistentVolumeName ?? ''])
+  }
+
+  /** Puts the names of Nodes whose volumes may have to change into the queue. */
+  watch(queue: WorkQueue<string>): void {
+    const { informers } = this.#context
+    const nodes = informers.for<Node>(resources.nodes)
+    const all = (): void => {
+      for (const name of nodes.store.keys()) queue.add(name)
+    }
+    const look = (pod: Pod): void => {
+      if (pod.spec.nodeName && usesClaims(pod)) queue.add(pod.spec.nodeName)
+    }
+    informers.for<Pod>(resources.pods).handle({
+      onAdd: look,
+      onDelete: look,
+      onUpdate(next, previous) {
+        const isSame =
+          next.spec.nodeName === previous.spec.nodeName &&
+          isPodTerminal(next) === isPodTerminal(previous)
+        if (!isSame) look(next)
+      },
+    })
+    nodes.handle({
+      onAdd: (node) => queue.add(node.metadata.name!),
+      onDelete: (node) => queue.add(node.metadata.name!),
+      onUpdate(next, previous) {
+        if (signature(next) !== signature(previous)) queue.add(next.metadata.name!)
+      },
+    })
+    informers.for<VolumeAttachment>(resources.volumeAttachments).handle({
+      onAdd: ({ spec }) => queue.add(spec.nodeName),
+      onUpdate: (next, previous) => {
+        this.#tellOutcome(next, previous)
+        queue.add(next.spec.nodeName)
+      },
+      onDelete: ({ metadata }) => {
+        this.#unwantedSince.delete(metadata.name!)
+        // Its volume may be waited for on another node.
+        all()
+      },
+    })
+    informers.for<Claim>(resources.persistentVolumeClaims).handle({
+      onUpdate(next, previous) {
+        if (next.status?.phase !== previous.status?.phase) all()
+      },
+    })
+    informers.for<Volume>(resources.persistentVolumes).handle({ onAdd: all })
+    informers.for<KubeObject>(resources.csiDrivers).handle({ onAdd: all, onUpdate: all })
   }
 
   #store<T extends KubeObject>(ref: ResourceRef) {
@@ -55,7 +123,7 @@ class AttachDetach {
 
   #wantedOn(node: string): Map<string, Wanted> {
     const wanted = new Map<string, Wanted>()
-    for (const pod of this.#store<Pod>(resources.pods).byIndex('node', node)) {
+    for (const pod of this.#podsOfNode(node)) {
       if (isPodTerminal(pod)) continue
       for (const claim of claimNames(pod)) {
         const volume = this.#volumeOf(pod.metadata.namespace!, claim)
@@ -71,16 +139,18 @@ class AttachDetach {
 
   async sync(nodeName: string): Promise<{ afterMs: number } | undefined> {
     const node = this.#store<Node>(resources.nodes).get(nodeName)
-    const isManaged = node?.metadata.annotations?.[managedAnnotation] === 'true'
-    const wanted = isManaged ? this.#wantedOn(nodeName) : new Map<string, Wanted>()
+    const wanted = isManaged(node) ? this.#wantedOn(nodeName) : new Map<string, Wanted>()
     const there = this.#store<VolumeAttachment>(resources.volumeAttachments).byIndex(
       'node',
       nodeName,
     )
     const known = new Set(there.map(({ metadata }) => metadata.name!))
     let waits = false
+    const refused = new Set<string>()
     for (const entry of wanted.values())
-      if (!known.has(entry.name)) await this.#attach(nodeName, entry)
+      if (!known.has(entry.name) && !(await this.#attach(nodeName, entry))) refused.add(entry.name)
+    if (refused.size > 0) this.#refused.set(nodeName, refused)
+    else this.#refused.delete(nodeName)
     const leaving = new Set<VolumeAttachment>()
     for (const attachment of there) {
       const { name } = attachment.metadata
@@ -93,41 +163,32 @@ class AttachDetach {
     return waits ? { afterMs: unmountWaitMs } : undefined
   }
 
-  async #attach(nodeName: string, { name, volume, pods }: Wanted): Promise<void> {
+  /** False while another node has the volume. */
+  async #attach(nodeName: string, { name, volume, pods }: Wanted): Promise<boolean> {
     const { client, informers } = this.#context
+    const attachments = informers.for<VolumeAttachment>(resources.volumeAttachments)
     const volumeName = volume.metadata.name!
-    const elsewhere = this.#store<VolumeAttachment>(resources.volumeAttachments).byIndex(
-      'volume',
-      volumeName,
-    )
+    const elsewhere = attachments.store.byIndex('volume', volumeName)
     const others = elsewhere.map(({ spec }) => spec.nodeName).filter((other) => other !== nodeName)
     if (!isShared(volume) && others.length > 0) {
-      if (this.#refused.has(name)) return
-      this.#refused.add(name)
+      if (this.#refused.get(nodeName)?.has(name)) return false
       const users = others.flatMap((other) => this.#usersOn(other, volume))
-      for (const pod of pods)
-        this.#tellPods(
-          [pod],
-          'Warning',
-          `Multi-Attach error for volume ${JSON.stringify(volumeName)} ${takenBy(pod, users)}`,
-        )
-      return
+      const what = `Multi-Attach error for volume ${JSON.stringify(volumeName)}`
+      for (const pod of pods) this.#tellPods([pod], 'Warning', `${what} ${takenBy(pod, users)}`)
+      return false
     }
-    this.#refused.delete(name)
+    const source = { persistentVolumeName: volumeName }
     try {
-      informers.for<VolumeAttachment>(resources.volumeAttachments).observe(
+      attachments.observe(
         await client.create<VolumeAttachment>(resources.volumeAttachments, {
           metadata: { name },
-          spec: {
-            attacher: volume.spec.csi!.driver,
-            nodeName,
-            source: { persistentVolumeName: volumeName },
-          },
+          spec: { attacher: volume.spec.csi!.driver, nodeName, source },
         }),
       )
     } catch (error) {
       if (!isAlreadyExists(error)) throw error
     }
+    return true
   }
 
   #usersOn(node: string, volume: Volume): Pod[] {
@@ -191,13 +252,8 @@ class AttachDetach {
     await deleteObject(this.#context, resources.volumeAttachments, attachment)
   }
 
-  forget({ metadata }: VolumeAttachment): void {
-    this.#unwantedSince.delete(metadata.name!)
-    this.#refused.delete(metadata.name!)
-  }
-
   /** What its driver says of an attachment is told to the Pods that wait for it. */
-  tellOutcome({ metadata, spec, status }: VolumeAttachment, before: VolumeAttachment): void {
+  #tellOutcome({ metadata, spec, status }: VolumeAttachment, before: VolumeAttachment): void {
     const entry = this.#wantedOn(spec.nodeName).get(metadata.name!)
     if (entry === undefined) return
     const volume = JSON.stringify(spec.source.persistentVolumeName ?? '')
@@ -223,66 +279,9 @@ export const attachDetachController: Controller = {
   name: 'persistentvolume-attach-detach-controller',
   start(context) {
     if (context.acceptNamespace !== undefined) return async () => {}
-    const { informers } = context
-    const pods = informers.for<Pod>(resources.pods)
-    const nodes = informers.for<Node>(resources.nodes)
-    const attachments = informers.for<VolumeAttachment>(resources.volumeAttachments)
-    pods.store.addIndex('node', (pod) => (pod.spec.nodeName ? [pod.spec.nodeName] : []))
-    attachments.store.addIndex('node', ({ spec }) => [spec.nodeName])
-    attachments.store.addIndex('volume', ({ spec }) => [spec.source.persistentVolumeName ?? ''])
-    const work = new AttachDetach(context)
+    const attachDetach = new AttachDetach(context)
     const queue = newQueue()
-    const all = (): void => {
-      for (const name of nodes.store.keys()) queue.add(name)
-    }
-    const usesClaims = (pod: Pod): boolean => claimNames(pod).length > 0
-    const look = (pod: Pod): void => {
-      if (pod.spec.nodeName && usesClaims(pod)) queue.add(pod.spec.nodeName)
-    }
-    pods.handle({
-      onAdd: look,
-      onDelete: look,
-      onUpdate(next, previous) {
-        const same =
-          next.spec.nodeName === previous.spec.nodeName &&
-          isPodTerminal(next) === isPodTerminal(previous)
-        if (!same) look(next)
-      },
-    })
-    const facts = (node: Node): string =>
-      JSON.stringify([
-        node.status.volumesInUse,
-        node.status.volumesAttached,
-        node.spec.taints,
-        node.metadata.annotations?.[managedAnnotation],
-        conditionOf(node, 'Ready')?.status,
-      ])
-    nodes.handle({
-      onAdd: (node) => queue.add(node.metadata.name!),
-      onDelete: (node) => queue.add(node.metadata.name!),
-      onUpdate(next, previous) {
-        if (facts(next) !== facts(previous)) queue.add(next.metadata.name!)
-      },
-    })
-    attachments.handle({
-      onAdd: ({ spec }) => queue.add(spec.nodeName),
-      onUpdate(next, previous) {
-        work.tellOutcome(next, previous)
-        queue.add(next.spec.nodeName)
-      },
-      onDelete(gone) {
-        work.forget(gone)
-        // Its volume may be waited for on another node.
-        all()
-      },
-    })
-    informers.for<Claim>(resources.persistentVolumeClaims).handle({
-      onUpdate(next, previous) {
-        if (next.status?.phase !== previous.status?.phase) all()
-      },
-    })
-    informers.for<Volume>(resources.persistentVolumes).handle({ onAdd: all })
-    informers.for<KubeObject>(resources.csiDrivers).handle({ onAdd: all, onUpdate: all })
-    return queueRun(context, queue, (name) => work.sync(name))
+    attachDetach.watch(queue)
+    return queueRun(context, queue, (name) => attachDetach.sync(name))
   },
 }

@@ -260,7 +260,6 @@ export const cronJobController: Controller = {
     const { informers } = context
     const crons = informers.for<CronJob>(resources.cronJobs)
     const jobs = informers.for<Job>(resources.jobs)
-    jobs.store.addIndex('namespace', (job) => [job.metadata.namespace!])
     const queue = newQueue()
     enqueueOwn(crons, queue)
     enqueueOwner(jobs, resources.cronJobs, queue)

@@ -278,7 +278,6 @@ export const deploymentController = ownerController<Deployment>({
     const sets = context.informers.for<OwnedSet>(resources.replicaSets)
     const pods = context.informers.for<Pod>(resources.pods)
     const recorder = context.recorder('deployment-controller')
-    pods.store.addIndex('namespace', (pod) => [pod.metadata.namespace!])
     // A recreate goes on when the last old Pod is gone.
     pods.handle({
       onDelete(pod) {

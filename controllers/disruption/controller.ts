@@ -148,8 +148,6 @@ export const disruptionController: Controller = {
     const { informers } = context
     const budgets = informers.for<PodDisruptionBudget>(resources.podDisruptionBudgets)
     const pods = informers.for<Pod>(resources.pods)
-    pods.store.addIndex('namespace', (pod) => [pod.metadata.namespace!])
-    budgets.store.addIndex('namespace', (budget) => [budget.metadata.namespace!])
     const queue = newQueue()
     enqueueOwn(budgets, queue)
     const podChanged = (pod: Pod): void => {

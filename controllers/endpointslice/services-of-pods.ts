@@ -33,8 +33,6 @@ export const servicesOfPods = (
   { services, pods }: { services: Informer<Service>; pods: Informer<Pod> },
   changed: (serviceKey: string) => void,
 ): void => {
-  pods.store.addIndex('namespace', (pod) => [pod.metadata.namespace!])
-  services.store.addIndex('namespace', (service) => [service.metadata.namespace!])
   const tell = (pod: Pod, except?: Record<string, string>): void => {
     for (const service of services.store.byIndex('namespace', pod.metadata.namespace!)) {
       const { selector } = service.spec

@@ -14,6 +14,7 @@ import {
 import { resources } from '#client/resources.js'
 import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
 import { patchPodStatus } from '../pods/conditions.js'
+import { podsOfNodes } from '../pods/pods-of-nodes.js'
 import { updateObject, updateStatus } from '../update-object.js'
 import {
   awaitsEviction,
@@ -39,6 +40,7 @@ interface Heard {
 
 class NodeLifecycle {
   readonly #context: ControllerContext
+  readonly #podsOfNode: (name: string) => readonly Pod[]
   readonly #heard = new Map<string, Heard>()
   readonly #zones: Zones
   /** Nodes whose Pods are to be given up when it is their zone's turn. */
@@ -47,6 +49,7 @@ class NodeLifecycle {
 
   constructor(context: ControllerContext) {
     this.#context = context
+    this.#podsOfNode = podsOfNodes(context)
     this.#zones = new Zones(context.settings)
   }
 
@@ -137,10 +140,9 @@ class NodeLifecycle {
 
   /** Nobody on the node can say any more that its Pods are ready. */
   async #markPods(node: Node): Promise<void> {
-    const { informers, recorder } = this.#context
+    const { recorder } = this.#context
     if (conditionOf(node, 'Ready') === undefined) return
-    const pods = informers.for<Pod>(resources.pods).store.byIndex('node', node.metadata.name!)
-    for (const pod of pods) {
+    for (const pod of this.#podsOfNode(node.metadata.name!)) {
       if (!isPodReady(pod)) continue
       recorder(this.#component).event(pod, 'Warning', 'NodeNotReady', 'Node is not ready')
       const { reason = '', message = '' } = conditionOf(pod, 'Ready')!
@@ -172,9 +174,7 @@ export const nodeLifecycleController: Controller = {
   start(context) {
     const { informers, log } = context
     const nodes = informers.for<Node>(resources.nodes)
-    const pods = informers.for<Pod>(resources.pods)
     informers.for<KubeObject>(resources.leases)
-    pods.store.addIndex('node', (pod) => (pod.spec.nodeName ? [pod.spec.nodeName] : []))
     const lifecycle = new NodeLifecycle(context)
     const queue = newQueue()
     nodes.handle({

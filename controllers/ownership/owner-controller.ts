@@ -38,8 +38,6 @@ export const ownerController = <T extends KubeObject>(kind: OwnerKind<T>): Contr
   start(context) {
     const owners = context.informers.for<T>(kind.ref)
     const owned = context.informers.for<KubeObject>(kind.owned)
-    owned.store.addIndex('namespace', (object) => [object.metadata.namespace!])
-    owners.store.addIndex('namespace', (owner) => [owner.metadata.namespace!])
     const queue = newQueue()
     enqueueOwn(owners, queue)
     enqueueOwner(owned, kind.ref, queue, (object) => {

@@ -269,8 +269,7 @@ export const podAutoscalerController: Controller = {
   name: 'horizontal-pod-autoscaler-controller',
   start(context) {
     const hpas = context.informers.for<HorizontalPodAutoscaler>(resources.horizontalPodAutoscalers)
-    const pods = context.informers.for<Pod>(resources.pods)
-    pods.store.addIndex('namespace', (pod) => [pod.metadata.namespace!])
+    context.informers.for<Pod>(resources.pods)
     const autoscaler = new Autoscaler(context)
     const { autoscalerPeriodMs: periodMs } = context.settings
     const queue = newQueue()

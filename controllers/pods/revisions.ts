@@ -55,7 +55,6 @@ export class RevisionHistory {
     this.#context = context
     this.#ref = ref
     this.#hashLabel = hashLabel
-    this.#informer.store.addIndex('namespace', (r) => [r.metadata.namespace!])
   }
 
   get #informer() {

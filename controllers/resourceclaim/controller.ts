@@ -154,7 +154,6 @@ export const resourceClaimController: Controller = {
     const { informers } = context
     const pods = informers.for<Pod>(resources.pods)
     const claims = informers.for<KubeObject>(resources.resourceClaims)
-    claims.store.addIndex('namespace', (claim) => [claim.metadata.namespace!])
     const maker = new ClaimMaker(context)
     const queue = newQueue()
     const look = (pod: Pod): void => {

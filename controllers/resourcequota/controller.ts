@@ -102,7 +102,6 @@ export const resourceQuotaController: Controller = {
     const { informers } = context
     const quotas = informers.for<ResourceQuota>(resources.resourceQuotas)
     const queue = newQueue()
-    quotas.store.addIndex('namespace', (quota) => [quota.metadata.namespace!])
     const recount = (object: KubeObject): void => {
       for (const quota of quotas.store.byIndex('namespace', object.metadata.namespace!))
         queue.add(keyOf(quota))
@@ -125,8 +124,6 @@ export const resourceQuotaController: Controller = {
     })
     for (const ref of [resources.services, resources.persistentVolumeClaims])
       informers.for<KubeObject>(ref).handle({ onDelete: recount, onUpdate: recount })
-    for (const ref of [resources.pods, resources.services, resources.persistentVolumeClaims])
-      informers.for<KubeObject>(ref).store.addIndex('namespace', (o) => [o.metadata.namespace!])
     const run = queueRun(
       context,
       queue,

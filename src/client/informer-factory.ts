@@ -1,4 +1,4 @@
-/** One informer a resource for all controllers of a process. */
+/** One informer a resource for all controllers of a process; what is namespaced has the index `namespace`. */
 import { setMaxListeners } from 'node:events'
 import type { KubeObject } from '#api/object.js'
 import type { Client } from './client.js'
@@ -41,6 +41,9 @@ export class InformerFactory {
       metadataOnly,
       accept: (object) => this.#accepts(ref, object),
     })
+    // As client-go's factories do: most controllers look at what shares a namespace.
+    if (ref.namespaced)
+      informer.store.addIndex('namespace', (object) => [object.metadata.namespace ?? ''])
     this.#informers.set(key, informer)
     if (this.#signal !== undefined) this.#running.set(informer, informer.run(this.#signal))
     return informer as unknown as Informer<T>
