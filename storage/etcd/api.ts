@@ -1,201 +1,9 @@
-/** The part of etcd's v3 gRPC API that the driver uses: field numbers as etcd publishes them, and the calls. */
-import { readFileSync } from 'node:fs'
-import {
-  type ChannelCredentials,
-  type Client,
-  type ClientDuplexStream,
-  type ClientUnaryCall,
-  credentials,
-  loadPackageDefinition,
-  Metadata,
-  type ServiceClientConstructor,
-  type ServiceError,
-  status,
-} from '@grpc/grpc-js'
-import { fromJSON } from '@grpc/proto-loader'
+/** Calls of etcd's v3 gRPC API: to which member they go, how long they may take, and which of them are made again. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { type ClientUnaryCall, Metadata, type ServiceError, status } from '@grpc/grpc-js'
 import { limits } from '#limits'
-import { StorageError } from '../driver.js'
-
-type Field = readonly [type: string, id: number]
-
-const repeated = (type: string, id: number) => ({ rule: 'repeated', type, id })
-const message = (
-  fields: Readonly<Record<string, Field | ReturnType<typeof repeated>>>,
-  oneofs?: Record<string, string[]>,
-) => ({
-  fields: Object.fromEntries(
-    Object.entries(fields).map(([name, field]) => [
-      name,
-      'id' in field ? field : { type: field[0], id: field[1] },
-    ]),
-  ),
-  ...(oneofs && {
-    oneofs: Object.fromEntries(Object.entries(oneofs).map(([name, oneof]) => [name, { oneof }])),
-  }),
-})
-const service = (calls: readonly string[], stream = false) => ({
-  methods: Object.fromEntries(
-    calls.map((name) => [
-      name,
-      {
-        requestType: `${name}Request`,
-        responseType: `${name}Response`,
-        requestStream: stream,
-        responseStream: stream,
-      },
-    ]),
-  ),
-})
-
-const header: Field = ['ResponseHeader', 1]
-const operations = {
-  range: ['Range', 1],
-  put: ['Put', 2],
-  deleteRange: ['DeleteRange', 3],
-} as const
-const operationFields = (suffix: 'Request' | 'Response') =>
-  Object.fromEntries(
-    Object.entries(operations).map(([name, [type, id]]): [string, Field] => [
-      `${suffix.toLowerCase()}_${name}`,
-      [`${type}${suffix}`, id],
-    ]),
-  )
-const oneOperation = (suffix: string) => ({
-  operation: Object.keys(operations).map((name) => `${suffix}_${name}`),
-})
-
-const descriptor = {
-  nested: {
-    etcdserverpb: {
-      nested: {
-        KV: service(['Range', 'Txn', 'Put', 'Compact']),
-        Watch: service(['Watch'], true),
-        Lease: service(['LeaseGrant']),
-        Maintenance: service(['Status', 'Alarm']),
-        ResponseHeader: message({ revision: ['int64', 3] }),
-        KeyValue: message({
-          key: ['bytes', 1],
-          create_revision: ['int64', 2],
-          mod_revision: ['int64', 3],
-          version: ['int64', 4],
-          value: ['bytes', 5],
-          lease: ['int64', 6],
-        }),
-        RangeRequest: message({
-          key: ['bytes', 1],
-          range_end: ['bytes', 2],
-          limit: ['int64', 3],
-          revision: ['int64', 4],
-          count_only: ['bool', 9],
-        }),
-        RangeResponse: message({ header, kvs: repeated('KeyValue', 2), more: ['bool', 3] }),
-        PutRequest: message({ key: ['bytes', 1], value: ['bytes', 2], lease: ['int64', 3] }),
-        PutResponse: message({ header }),
-        DeleteRangeRequest: message({ key: ['bytes', 1] }),
-        DeleteRangeResponse: message({ header, deleted: ['int64', 2] }),
-        RequestOp: message(operationFields('Request'), oneOperation('request')),
-        ResponseOp: message(operationFields('Response'), oneOperation('response')),
-        Compare: message(
-          {
-            result: ['int32', 1],
-            target: ['int32', 2],
-            key: ['bytes', 3],
-            version: ['int64', 4],
-            mod_revision: ['int64', 6],
-          },
-          { value: ['version', 'mod_revision'] },
-        ),
-        TxnRequest: message({
-          compare: repeated('Compare', 1),
-          success: repeated('RequestOp', 2),
-          failure: repeated('RequestOp', 3),
-        }),
-        TxnResponse: message({
-          header,
-          succeeded: ['bool', 2],
-          responses: repeated('ResponseOp', 3),
-        }),
-        CompactRequest: message({ revision: ['int64', 1] }),
-        CompactResponse: message({ header }),
-        WatchRequest: message(
-          {
-            create_request: ['WatchCreateRequest', 1],
-            progress_request: ['WatchProgressRequest', 3],
-          },
-          { request: ['create_request', 'progress_request'] },
-        ),
-        WatchCreateRequest: message({
-          key: ['bytes', 1],
-          range_end: ['bytes', 2],
-          start_revision: ['int64', 3],
-          progress_notify: ['bool', 4],
-          prev_kv: ['bool', 6],
-        }),
-        WatchProgressRequest: message({}),
-        WatchResponse: message({
-          header,
-          created: ['bool', 3],
-          canceled: ['bool', 4],
-          compact_revision: ['int64', 5],
-          cancel_reason: ['string', 6],
-          events: repeated('Event', 11),
-        }),
-        Event: message({ type: ['int32', 1], kv: ['KeyValue', 2], prev_kv: ['KeyValue', 3] }),
-        LeaseGrantRequest: message({ TTL: ['int64', 1], ID: ['int64', 2] }),
-        LeaseGrantResponse: message({ header, ID: ['int64', 2], TTL: ['int64', 3] }),
-        AlarmRequest: message({}),
-        AlarmResponse: message({ header, alarms: repeated('AlarmMember', 2) }),
-        AlarmMember: message({ memberID: ['uint64', 1], alarm: ['int32', 2] }),
-        StatusRequest: message({}),
-        StatusResponse: message({ header, version: ['string', 2], dbSize: ['int64', 3] }),
-      },
-    },
-  },
-}
-
-/** Numbers that may not fit a double come as text: `Number` of a revision is exact, a lease ID stays text. */
-export interface EtcdKeyValue {
-  readonly key: Buffer
-  readonly value: Buffer
-  readonly mod_revision: string
-  readonly create_revision: string
-  readonly version: string
-  readonly lease: string
-}
-export interface EtcdHeader {
-  readonly header: { readonly revision: string }
-}
-export interface RangeResponse extends EtcdHeader {
-  readonly kvs: readonly EtcdKeyValue[]
-  readonly more: boolean
-}
-export interface TxnResponse extends EtcdHeader {
-  readonly succeeded: boolean
-  readonly responses: readonly { readonly response_range?: RangeResponse | null }[]
-}
-export interface WatchResponse extends EtcdHeader {
-  readonly created: boolean
-  readonly canceled: boolean
-  readonly compact_revision: string
-  readonly cancel_reason: string
-  /** A type of 1 is a delete. */
-  readonly events: readonly {
-    readonly type: number
-    readonly kv: EtcdKeyValue
-    readonly prev_kv: EtcdKeyValue | null
-  }[]
-}
-export interface AlarmResponse extends EtcdHeader {
-  /** An alarm of 1 is NOSPACE, of 2 CORRUPT. */
-  readonly alarms: readonly { readonly alarm: number }[]
-}
-export type WatchStream = ClientDuplexStream<object, WatchResponse>
-
-export interface EtcdTls {
-  readonly caFile?: string
-  readonly certFile?: string
-  readonly keyFile?: string
-}
+import { type EtcdTls, type Member, Members } from './members.js'
+import type { StatusResponse, WatchStream } from './messages.js'
 
 export interface CallOptions {
   readonly timeoutMs: number
@@ -216,37 +24,56 @@ export const writeCall: CallOptions = { timeoutMs: limits.writeTimeoutMs + behin
 
 const retryMinMs = 25
 const retryMaxMs = 1_000
+/** A member that does not answer within this is stopped, or cut off: the others are asked first. */
+const patienceMs = 2_000
 
-const loaded = () =>
-  loadPackageDefinition(
-    fromJSON(descriptor as never, { keepCase: true, longs: String, defaults: true }),
-  ).etcdserverpb as unknown as Record<string, ServiceClientConstructor>
+/**
+ * No member took the write on: it did not happen and may be made again. `requiringLeader` has a member say so that is
+ * cut off from the others, instead of leaving the write without answer; a watch of such a member ends (upstream's
+ * watchContext).
+ */
+const notTakenOn = /^etcdserver: no leader$|raft proposal dropped/
+const requiringLeader = { hasleader: 'true' }
+
+const metadataOf = (pairs: Readonly<Record<string, string>>): Metadata => {
+  const metadata = new Metadata({ waitForReady: true })
+  for (const [name, value] of Object.entries(pairs)) metadata.set(name, value)
+  return metadata
+}
+
+interface Question {
+  readonly service: string
+  readonly method: string
+  readonly request: object
+  readonly isWrite: boolean
+}
+
+export interface EtcdWatch {
+  readonly stream: WatchStream
+  /** False for etcd before 3.4.25 and 3.5.8: a progress that was asked for may overtake events (etcd issue 15220). */
+  readonly progressIsOrdered: boolean
+}
+
+type Unary = (
+  request: object,
+  metadata: Metadata,
+  done: (error: ServiceError | null, response: unknown) => void,
+) => ClientUnaryCall
 
 export class EtcdApi {
-  readonly #clients: Record<string, Client>
-  readonly #metadata = new Metadata({ waitForReady: true })
+  readonly #members: Members
+  readonly #reading = metadataOf({})
+  readonly #writing = metadataOf(requiringLeader)
   #closed = false
 
   /** `servers`: `http://host:2379`, more than one separated by commas. */
   constructor(servers: string, tls: EtcdTls) {
-    const urls = servers.split(',').map(parseServer)
-    const secure = urls[0]!.protocol === 'https:'
-    const options = {
-      'grpc.max_receive_message_length': -1,
-      'grpc.max_send_message_length': -1,
-      'grpc.keepalive_time_ms': 30_000,
-      'grpc.keepalive_timeout_ms': 10_000,
-      'grpc.initial_reconnect_backoff_ms': 100,
-      'grpc.max_reconnect_backoff_ms': 2_000,
-    }
-    const trust = secure ? tlsCredentials(tls) : credentials.createInsecure()
-    const services = loaded()
-    this.#clients = Object.fromEntries(
-      ['KV', 'Watch', 'Lease', 'Maintenance'].map((name) => [
-        name,
-        new services[name]!(targetOf(urls), trust, options) as unknown as Client,
-      ]),
-    )
+    this.#members = new Members(servers, tls)
+  }
+
+  /** True when there is another member to turn to. */
+  get hasOthers(): boolean {
+    return this.#members.areSeveral
   }
 
   async call<T>(
@@ -256,61 +83,88 @@ export class EtcdApi {
     { timeoutMs, retries = false }: CallOptions,
   ): Promise<T> {
     const end = performance.now() + timeoutMs
+    let patience = Math.min(patienceMs, timeoutMs / 3)
     for (let delay = retryMinMs; ; delay = Math.min(delay * 2, retryMaxMs)) {
+      const member = await this.#members.next(end)
+      const left = end - performance.now()
+      const question = { service, method, request, isWrite: !retries }
       try {
-        return await this.#once<T>(service, method, request, end)
+        const triesMs = retries && this.hasOthers ? Math.min(left, patience) : left
+        return (await this.#once(member, question, triesMs)) as T
       } catch (error) {
-        const broken = (error as ServiceError).code === status.UNAVAILABLE
-        if (!retries || !broken || this.#closed || performance.now() + delay > end) throw error
-        await new Promise((resolve) => setTimeout(resolve, delay))
+        const { code, details } = error as ServiceError
+        const isOver = this.#closed || performance.now() + delay > end
+        if (isOver || !mayBeMadeAgain(code, details, retries)) throw error
+        // Slow is not silent: whoever is asked again gets more time.
+        patience *= 2
+        if (code !== status.DEADLINE_EXCEEDED) await pause(delay)
       }
     }
   }
 
-  #once<T>(service: string, method: string, request: object, end: number): Promise<T> {
-    type Unary = (
-      request: object,
-      metadata: Metadata,
-      options: { deadline: number },
-      done: (error: ServiceError | null, response: T) => void,
-    ) => ClientUnaryCall
-    const client = this.#clients[service] as unknown as Record<string, Unary>
+  #once(member: Member, question: Question, timeoutMs: number, signal?: AbortSignal) {
+    const client = member.service<Record<string, Unary>>(question.service)
     return new Promise((resolve, reject) => {
-      // The clock of gRPC deadlines is the machine's.
-      const deadline = performance.timeOrigin + end
-      client[method]!(request, this.#metadata, { deadline }, (error, response) => {
-        if (error === null) resolve(response)
-        else reject(error)
+      let isLate = false
+      const metadata = question.isWrite ? this.#writing : this.#reading
+      const call = client[question.method]!(question.request, metadata, (error, response) => {
+        clearTimeout(late)
+        clearTimeout(silence)
+        signal?.removeEventListener('abort', cancel)
+        if (error === null) {
+          member.heard()
+          return resolve(response)
+        }
+        if (isLate) error.code = status.DEADLINE_EXCEEDED
+        // Cut off from the others, or on its way out.
+        if (isLate || error.code === status.UNAVAILABLE) member.notHeard()
+        reject(error)
       })
+      const cancel = () => call.cancel()
+      signal?.addEventListener('abort', cancel)
+      // Deadlines of gRPC are the machine's clock's, which may be set.
+      const late = setTimeout(
+        () => {
+          isLate = true
+          call.cancel()
+        },
+        Math.max(timeoutMs, 0),
+      )
+      const silence = this.hasOthers ? setTimeout(() => member.notHeard(), patienceMs) : undefined
     })
   }
 
-  watch(): WatchStream {
-    return (this.#clients.Watch as unknown as { watch(): WatchStream }).watch()
+  /** A watch of the next member that answers. */
+  async watch(signal: AbortSignal): Promise<EtcdWatch> {
+    const question = { service: 'Maintenance', method: 'Status', request: {}, isWrite: false }
+    for (;;) {
+      const member = await this.#members.next(Number.POSITIVE_INFINITY, signal)
+      try {
+        const answer = await this.#once(member, question, patienceMs, signal)
+        const progressIsOrdered = hasOrderedProgress((answer as StatusResponse).version)
+        const client = member.service<{ watch(metadata: Metadata): WatchStream }>('Watch')
+        return { stream: client.watch(this.#writing), progressIsOrdered }
+      } catch (error) {
+        if (signal.aborted || this.#closed) throw error
+        await pause(retryMinMs)
+      }
+    }
   }
 
   close(): void {
     this.#closed = true
-    for (const client of Object.values(this.#clients)) client.close()
+    this.#members.close()
   }
 }
 
-const parseServer = (text: string): URL => {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
-    throw new StorageError('Unavailable', `storage etcd: ${text} is no http or https URL`)
-  }
-  return url
+const hasOrderedProgress = (version: string): boolean => {
+  const [major = 0, minor = 0, patch = 0] = version
+    .split('.')
+    .map((part) => Number.parseInt(part, 10))
+  if (major !== 3 || minor > 5) return major >= 3
+  return (minor === 5 && patch >= 8) || (minor === 4 && patch >= 25)
 }
 
-/** Several addresses of one cluster are tried in turn; names are resolved by gRPC. */
-const targetOf = (urls: readonly URL[]): string => {
-  const hosts = urls.map(({ hostname, port }) => `${hostname}:${port || '2379'}`)
-  const numeric = urls.every(({ hostname }) => /^[\d.]+$/.test(hostname))
-  return numeric ? `ipv4:${hosts.join(',')}` : `dns:///${hosts[0]}`
-}
-
-const tlsCredentials = ({ caFile, certFile, keyFile }: EtcdTls): ChannelCredentials => {
-  const read = (file: string | undefined) => (file === undefined ? null : readFileSync(file))
-  return credentials.createSsl(read(caFile), read(keyFile), read(certFile))
-}
+const mayBeMadeAgain = (code: status, details: string, retries: boolean): boolean =>
+  notTakenOn.test(details) ||
+  (retries && (code === status.UNAVAILABLE || code === status.DEADLINE_EXCEEDED))

@@ -3,7 +3,8 @@
  * the revision of the round before, so that history is kept for one interval at least, whatever the number of replicas.
  */
 import { limits } from '#limits'
-import { type EtcdApi, type TxnResponse, writeCall } from './api.js'
+import { type EtcdApi, writeCall } from './api.js'
+import type { TxnResponse } from './messages.js'
 
 const compactKey = Buffer.from('compact_rev_key')
 

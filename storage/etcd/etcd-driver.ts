@@ -18,20 +18,13 @@ import {
   type TransactionResult,
   type WatchOptions,
 } from '../driver.js'
-import {
-  type AlarmResponse,
-  type CallOptions,
-  EtcdApi,
-  type EtcdTls,
-  type RangeResponse,
-  readCall,
-  type TxnResponse,
-  writeCall,
-} from './api.js'
+import { type CallOptions, EtcdApi, readCall, writeCall } from './api.js'
 import { Compactor } from './compactor.js'
 import { goText, interpretEtcdError } from './errors.js'
 import { isFence, KeySpace, placeOf, registryRoot } from './key-space.js'
 import { Leases } from './leases.js'
+import type { EtcdTls } from './members.js'
+import type { AlarmResponse, RangeResponse, TxnResponse } from './messages.js'
 import { type CursorHost, WatchCursor } from './watch-cursor.js'
 
 export interface EtcdOptions extends EtcdTls {
@@ -43,8 +36,15 @@ export interface EtcdOptions extends EtcdTls {
   readonly root?: string
   /** How long an etcd that is not there is waited for. */
   readonly connectTimeoutMs?: number
+  /** How long a write waits for its answer. */
+  readonly writeTimeoutMs?: number
   readonly clock: Clock
 }
+
+/** A write whose event has not come after this is asked for: its watch may have gone silent. */
+const eventDelayMs = 1_000
+
+const leaseIsGone = ({ message }: Error): boolean => /requested lease not found/.test(message)
 
 const alarmNames: Readonly<Record<number, string>> = { 1: 'NOSPACE', 2: 'CORRUPT' }
 
@@ -54,20 +54,12 @@ export const openEtcd = async (options: EtcdOptions): Promise<StorageDriver> => 
   try {
     const { connectTimeoutMs: timeoutMs = limits.etcdDialTimeoutMs } = options
     const call = { timeoutMs, retries: true }
-    const { version } = await api.call<{ version: string }>('Maintenance', 'Status', {}, call)
-    return new EtcdDriver(api, options, hasOrderedProgress(version))
+    await api.call('Maintenance', 'Status', {}, call)
+    return new EtcdDriver(api, options)
   } catch (error) {
     api.close()
     throw interpretEtcdError(error, false)
   }
-}
-
-const hasOrderedProgress = (version: string): boolean => {
-  const [major = 0, minor = 0, patch = 0] = version
-    .split('.')
-    .map((part) => Number.parseInt(part, 10))
-  if (major !== 3 || minor > 5) return major >= 3
-  return (minor === 5 && patch >= 8) || (minor === 4 && patch >= 25)
 }
 
 class EtcdDriver implements StorageDriver, CursorHost {
@@ -75,21 +67,19 @@ class EtcdDriver implements StorageDriver, CursorHost {
   readonly shared = true
   readonly api: EtcdApi
   readonly keys: KeySpace
-  readonly progressIsOrdered: boolean
+  readonly #writeCall: CallOptions
   readonly #leases: Leases
   readonly #compactor: Compactor
   readonly #watches = new Set<WatchCursor>()
   #compacted = 0
   #closed: StorageError | undefined
 
-  constructor(
-    api: EtcdApi,
-    { root = registryRoot, prefix = root, clock }: EtcdOptions,
-    progressIsOrdered: boolean,
-  ) {
+  constructor(api: EtcdApi, options: EtcdOptions) {
+    const { root = registryRoot, prefix = root, clock } = options
+    const { writeTimeoutMs: timeoutMs = writeCall.timeoutMs } = options
+    this.#writeCall = { timeoutMs }
     this.api = api
     this.keys = new KeySpace(root, placeOf(prefix))
-    this.progressIsOrdered = progressIsOrdered
     this.#leases = new Leases(api, clock)
     this.#compactor = new Compactor(api, (revision) => this.compact(revision))
   }
@@ -135,7 +125,6 @@ class EtcdDriver implements StorageDriver, CursorHost {
     compares: readonly Compare[],
     operations: readonly Operation[],
   ): Promise<TransactionResult> {
-    const success = await Promise.all(operations.map((operation) => this.#request(operation)))
     const compare = compares.map(({ key, modRevision }) => ({
       result: 0,
       target: 2,
@@ -143,9 +132,20 @@ class EtcdDriver implements StorageDriver, CursorHost {
       mod_revision: String(modRevision),
     }))
     const failure = compare.map(({ key }) => ({ request_range: { key } }))
-    const answer = await this.#write<TxnResponse>('Txn', { compare, success, failure })
+    const attempt = async () => {
+      const success = await Promise.all(operations.map((operation) => this.#request(operation)))
+      return this.#write<TxnResponse>('Txn', { compare, success, failure })
+    }
+    const answer = await attempt().catch((error) => {
+      if (!leaseIsGone(error)) throw error
+      this.#leases.forget()
+      return attempt()
+    })
     const revision = Number(answer.header.revision)
-    if (answer.succeeded) return { succeeded: true, revision }
+    if (answer.succeeded) {
+      for (const watch of this.#watches) watch.reach(revision, eventDelayMs)
+      return { succeeded: true, revision }
+    }
     const current = answer.responses.map(({ response_range: range }) => {
       const kv = range?.kvs[0]
       return kv && this.keys.keyValue(kv)
@@ -184,7 +184,7 @@ class EtcdDriver implements StorageDriver, CursorHost {
   /** Upstream's check reads a key that need not be there (factory, newETCD3Check); a full etcd answers that too. */
   async health({ timeoutMs, forWrites = false }: HealthQuestion): Promise<string | undefined> {
     if (this.#closed !== undefined) return this.#closed.message
-    const once = { timeoutMs }
+    const once = { timeoutMs, retries: true }
     try {
       await this.api.call('KV', 'Range', { key: this.keys.healthKey }, once)
       if (!forWrites) return undefined
@@ -209,7 +209,7 @@ class EtcdDriver implements StorageDriver, CursorHost {
   }
 
   #write<T>(method: string, request: object): Promise<T> {
-    return this.#call<T>(method, request, writeCall)
+    return this.#call<T>(method, request, this.#writeCall)
   }
 
   async #call<T>(method: string, request: object, options: CallOptions): Promise<T> {
@@ -217,7 +217,7 @@ class EtcdDriver implements StorageDriver, CursorHost {
     try {
       return await this.api.call<T>('KV', method, request, options)
     } catch (failure) {
-      const error = this.#closed ?? interpretEtcdError(failure, options === writeCall)
+      const error = this.#closed ?? interpretEtcdError(failure, options.retries !== true)
       this.#noteCompacted(error)
       throw error
     }

@@ -4,7 +4,7 @@
  */
 import path from 'node:path'
 import { type KeyValue, StorageError } from '../driver.js'
-import type { EtcdKeyValue } from './api.js'
+import type { EtcdKeyValue } from './messages.js'
 
 /** Written below the prefix of a watch to carry it on; never shown. */
 export const fenceSuffix = '.kubelevel-fence'

@@ -3,6 +3,9 @@ import type { Clock } from '#api/clock.js'
 import { limits } from '#limits'
 import { type EtcdApi, writeCall } from './api.js'
 
+/** A lease that nobody uses ends by itself: asking twice does no harm. */
+const grantCall = { ...writeCall, retries: true }
+
 /** A lease is given out for this part of its lifetime, as upstream's LeaseManager does. */
 const reusePart = 0.05
 
@@ -42,11 +45,16 @@ export class Leases {
     return (await this.#current.get(ttlSeconds)!).id
   }
 
+  /** What was given out is not there any more: clocks were set, or somebody revoked it. */
+  forget(): void {
+    this.#current.clear()
+  }
+
   async #grant(ttlSeconds: number): Promise<Lease> {
     const reuseSeconds = Math.ceil(ttlSeconds * reusePart)
     const now = this.#clock.now()
     const request = { TTL: String(ttlSeconds + reuseSeconds), ID: '0' }
-    const { ID } = await this.#api.call<{ ID: string }>('Lease', 'LeaseGrant', request, writeCall)
+    const { ID } = await this.#api.call<{ ID: string }>('Lease', 'LeaseGrant', request, grantCall)
     return { id: ID, reuseUntil: now + reuseSeconds * 1000, uses: 1 }
   }
 }

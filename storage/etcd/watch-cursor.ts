@@ -3,19 +3,21 @@
  * and starts a new stream after it whenever the old one breaks.
  */
 import { type EventBatch, StorageError, type StorageEvent, type WatchOptions } from '../driver.js'
-import { type EtcdApi, type WatchResponse, type WatchStream, writeCall } from './api.js'
+import { type EtcdApi, type EtcdWatch, writeCall } from './api.js'
 import { bytesOfKey, fenceSuffix, isFence, type KeySpace } from './key-space.js'
+import type { WatchResponse } from './messages.js'
 
 /** How long events that are on their way may take before etcd is asked for its progress. */
 const progressDelayMs = 30
+const progressDelayMaxMs = 1_000
+/** A member that does not bring a watch where it is wanted within this is left for another. */
+const silenceMs = 4_000
 const retryMinMs = 100
 const retryMaxMs = 2_000
 
 export interface CursorHost {
   readonly api: EtcdApi
   readonly keys: KeySpace
-  /** False for etcd before 3.4.25 and 3.5.8: a progress that was asked for may overtake events (etcd issue 15220). */
-  readonly progressIsOrdered: boolean
 }
 
 export class WatchCursor {
@@ -24,13 +26,16 @@ export class WatchCursor {
   readonly prefix: string
   /** Everything up to here was handed over; undefined: the watch starts from what is when it is created. */
   #cursor: number | undefined
-  #stream: WatchStream | undefined
+  #watch: EtcdWatch | undefined
+  /** When the stream last said something, or was opened (of performance.now). */
+  #heardAt = 0
+  readonly #ended = new AbortController()
   #batches: EventBatch[] = []
   #error: StorageError | undefined
   #broken = false
   #wake: () => void = () => {}
   #wanted = 0
-  #timer: NodeJS.Timeout | undefined
+  #look: { at: number; timer: NodeJS.Timeout } | undefined
 
   constructor(host: CursorHost, options: WatchOptions) {
     this.#host = host
@@ -46,7 +51,7 @@ export class WatchCursor {
     let delay = retryMinMs
     try {
       while (!signal.aborted) {
-        if (this.#stream === undefined) this.#open()
+        if (this.#watch === undefined && this.#error === undefined) await this.#open()
         const batch = this.#batches.shift()
         if (batch !== undefined) {
           delay = retryMinMs
@@ -61,25 +66,40 @@ export class WatchCursor {
     } finally {
       signal.removeEventListener('abort', stop)
       this.#drop()
-      clearTimeout(this.#timer)
+      clearTimeout(this.#look?.timer)
+      this.#look = undefined
     }
   }
 
-  /** The watch is to reach `revision` soon: asks etcd for progress unless events take it there. */
-  reach(revision: number): void {
+  /** The watch is to reach `revision`: asks etcd for progress unless events take it there within `delayMs`. */
+  reach(revision: number, delayMs = progressDelayMs): void {
     if ((this.#cursor ?? 0) >= revision) return
     this.#wanted = Math.max(this.#wanted, revision)
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined
-      if ((this.#cursor ?? 0) >= this.#wanted || this.#stream === undefined) return
-      if (this.#host.progressIsOrdered) this.#stream.write({ progress_request: {} })
-      else this.#writeFence()
-      this.reach(this.#wanted)
-    }, progressDelayMs)
+    const at = performance.now() + delayMs
+    if (this.#look !== undefined) {
+      if (this.#look.at <= at) return
+      clearTimeout(this.#look.timer)
+    }
+    this.#look = { at, timer: setTimeout(() => this.#lookAgain(delayMs), delayMs) }
+  }
+
+  #lookAgain(delayMs: number): void {
+    this.#look = undefined
+    const watch = this.#watch
+    if ((this.#cursor ?? 0) >= this.#wanted || watch === undefined) return
+    if (this.#host.api.hasOthers && performance.now() - this.#heardAt > silenceMs) {
+      this.#break()
+      return
+    }
+    if (watch.progressIsOrdered) watch.stream.write({ progress_request: {} })
+    else this.#writeFence()
+    // An etcd that is slow is not made faster by questions.
+    this.reach(this.#wanted, Math.min(delayMs * 2, progressDelayMaxMs))
   }
 
   fail(error: StorageError): void {
     this.#error ??= error
+    this.#ended.abort()
     this.#wake()
   }
 
@@ -90,13 +110,21 @@ export class WatchCursor {
     this.#host.api.call('KV', 'Put', { key, value: Buffer.alloc(0) }, writeCall).catch(() => {})
   }
 
-  #open(): void {
+  async #open(): Promise<void> {
     const { api, keys } = this.#host
-    const stream = api.watch()
-    this.#stream = stream
+    const ending = AbortSignal.any([this.#options.signal, this.#ended.signal])
+    const watch = await api.watch(ending).catch(() => undefined)
+    if (watch === undefined) return
+    if (ending.aborted) {
+      watch.stream.cancel()
+      return
+    }
+    const { stream } = watch
+    this.#watch = watch
+    this.#heardAt = performance.now()
     this.#broken = false
     const own = (handle: () => void) => {
-      if (this.#stream === stream) handle()
+      if (this.#watch === watch) handle()
     }
     stream.on('data', (response: WatchResponse) => own(() => this.#take(response)))
     stream.on('error', () => own(() => this.#break()))
@@ -106,10 +134,12 @@ export class WatchCursor {
     stream.write({
       create_request: { key, range_end, start_revision, progress_notify: true, prev_kv: true },
     })
+    this.reach(this.#wanted)
   }
 
   #take(response: WatchResponse): void {
     const { created, canceled, compact_revision, cancel_reason, header } = response
+    this.#heardAt = performance.now()
     const revision = Number(header.revision)
     if (canceled) {
       const oldest = Number(compact_revision)
@@ -157,9 +187,10 @@ export class WatchCursor {
   }
 
   #drop(): void {
-    const stream = this.#stream
-    this.#stream = undefined
+    const { stream } = this.#watch ?? {}
+    this.#watch = undefined
     if (stream === undefined) return
+    // A cancelled stream says so, once it is nobody's.
     stream.on('error', () => {})
     stream.cancel()
   }

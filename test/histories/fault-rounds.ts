@@ -80,6 +80,9 @@ export interface RoundOptions {
   readonly faults?: readonly string[]
 }
 
+/** A name that a round does not know. */
+export class UnknownFault extends Error {}
+
 export interface RoundResult {
   readonly fault: string
   readonly acknowledged: number
@@ -154,6 +157,9 @@ export const playRound = async (options: RoundOptions): Promise<RoundResult> => 
     for (const replica of replicas) await replica.start()
     await load.start()
     const known = { ...faultsOf(replicas, load, random), ...store?.faults }
+    const strangers = options.faults?.filter((name) => !Object.hasOwn(known, name)) ?? []
+    if (strangers.length > 0)
+      throw new UnknownFault(`no fault ${strangers}; there are ${Object.keys(known).join(', ')}`)
     const names = Object.keys(known).filter((name) => options.faults?.includes(name) ?? true)
     const fault = names[Math.floor(random() * names.length)]!
     await enough(load, writesMin)

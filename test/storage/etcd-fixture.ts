@@ -8,7 +8,7 @@ import { temporaryDirectory } from './level-fixture.js'
 
 export const hasEtcd = spawnSync('etcd', ['--version']).status === 0
 
-const freePort = async (): Promise<number> => {
+export const freePort = async (): Promise<number> => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
@@ -46,27 +46,18 @@ const isHealthy = async (url: string): Promise<boolean> => {
   return error?.code !== 'ECONNREFUSED'
 }
 
-export const startEtcd = async (
+/** An etcd that is not started yet; it ends with `t`. */
+export const etcdWith = (
   t: Pick<Test, 'teardown'>,
-  { binary = 'etcd', flags = [], tls }: EtcdOptions = {},
-): Promise<Etcd> => {
-  const directory = temporaryDirectory(t)
-  const [client, peer] = [await freePort(), await freePort()]
-  const url = `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${client}`
-  const peers = `http://127.0.0.1:${peer}`
-  const args = ['--data-dir', directory, '--listen-client-urls', url, '--log-level', 'error']
-  args.push('--advertise-client-urls', url, '--listen-peer-urls', peers, '--unsafe-no-fsync')
-  args.push('--initial-advertise-peer-urls', peers, '--initial-cluster', `default=${peers}`)
-  if (tls !== undefined)
-    args.push('--cert-file', tls.cert, '--key-file', tls.key, '--trusted-ca-file', tls.ca)
-  if (tls !== undefined) args.push('--client-cert-auth')
+  { binary, url, args }: { binary: string; url: string; args: readonly string[] },
+): Etcd => {
   let child: ChildProcess | undefined
   const endNow = () => void child?.kill('SIGKILL')
   process.once('exit', endNow)
   const etcd: Etcd = {
     url,
     start: async () => {
-      const starting = spawn(binary, [...args, ...flags], { stdio: ['ignore', 'ignore', 'pipe'] })
+      const starting = spawn(binary, args, { stdio: ['ignore', 'ignore', 'pipe'] })
       child = starting
       let text = ''
       starting.stderr.on('data', (chunk) => {
@@ -87,10 +78,28 @@ export const startEtcd = async (
     },
     signal: (signal) => void child?.kill(signal),
   }
-  await etcd.start()
   t.teardown(async () => {
     process.off('exit', endNow)
     await etcd.kill()
   })
+  return etcd
+}
+
+export const startEtcd = async (
+  t: Pick<Test, 'teardown'>,
+  { binary = 'etcd', flags = [], tls }: EtcdOptions = {},
+): Promise<Etcd> => {
+  const directory = temporaryDirectory(t)
+  const [client, peer] = [await freePort(), await freePort()]
+  const url = `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${client}`
+  const peers = `http://127.0.0.1:${peer}`
+  const args = ['--data-dir', directory, '--listen-client-urls', url, '--log-level', 'error']
+  args.push('--advertise-client-urls', url, '--listen-peer-urls', peers, '--unsafe-no-fsync')
+  args.push('--initial-advertise-peer-urls', peers, '--initial-cluster', `default=${peers}`)
+  if (tls !== undefined)
+    args.push('--cert-file', tls.cert, '--key-file', tls.key, '--trusted-ca-file', tls.ca)
+  if (tls !== undefined) args.push('--client-cert-auth')
+  const etcd = etcdWith(t, { binary, url, args: [...args, ...flags] })
+  await etcd.start()
   return etcd
 }

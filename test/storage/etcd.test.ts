@@ -1,9 +1,10 @@
 import t, { type Test } from 'tap'
 import { systemClock } from '#api/clock.js'
 import { makeCacher } from '#cacher/cacher.js'
-import { EtcdApi, type RangeResponse, readCall } from '#storage/etcd/api.js'
+import { EtcdApi, readCall } from '#storage/etcd/api.js'
 import { Compactor } from '#storage/etcd/compactor.js'
 import { openEtcd } from '#storage/etcd/etcd-driver.js'
+import type { RangeResponse } from '#storage/etcd/messages.js'
 import { openStorage } from '#storage/open.js'
 import { directObjectStorage } from '../cacher/direct-object-storage.js'
 import { prefix, runObjectStorageSuite } from '../cacher/object-storage-suite.js'
@@ -20,6 +21,7 @@ if (!hasEtcd) {
       servers: etcd.url,
       prefix: keyPrefix,
       root: '/',
+      writeTimeoutMs: 4_000,
       clock: systemClock,
     })
     t.teardown(() => driver.close())

@@ -1,0 +1,163 @@
+/**
+ * The members of one etcd. Each has a connection of its own, so that its certificate is held against its own name, and
+ * questions go around: to one that is connected, and not to one that has left a question without answer, while others
+ * are there.
+ */
+import { readFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import {
+  Channel,
+  type ChannelCredentials,
+  type Client,
+  connectivityState,
+  credentials,
+  loadPackageDefinition,
+  type ServiceClientConstructor,
+} from '@grpc/grpc-js'
+import { fromJSON } from '@grpc/proto-loader'
+import { StorageError } from '../driver.js'
+import { descriptor } from './messages.js'
+
+export interface EtcdTls {
+  readonly caFile?: string
+  readonly certFile?: string
+  readonly keyFile?: string
+}
+
+const services = ['KV', 'Watch', 'Lease', 'Maintenance']
+
+/** etcd ends connections that ask more often than every 5 s. Upstream asks every 30 s, and notices a stopped member after 40. */
+const channelOptions = {
+  'grpc.max_receive_message_length': -1,
+  'grpc.max_send_message_length': -1,
+  'grpc.keepalive_time_ms': 10_000,
+  'grpc.keepalive_timeout_ms': 5_000,
+  'grpc.initial_reconnect_backoff_ms': 100,
+  'grpc.max_reconnect_backoff_ms': 2_000,
+}
+
+/** How long a member that was silent is passed over. */
+const silenceMs = 10_000
+/** How often it is looked whether one is connected while none is. */
+const lookMs = 25
+
+const loaded = () =>
+  loadPackageDefinition(
+    fromJSON(descriptor as never, { keepCase: true, longs: String, defaults: true }),
+  ).etcdserverpb as unknown as Record<string, ServiceClientConstructor>
+
+export class Member {
+  readonly #channel: Channel
+  readonly #clients: Readonly<Record<string, Client>>
+  #silentUntil = 0
+
+  constructor(url: URL, trust: ChannelCredentials, types: ReturnType<typeof loaded>) {
+    const target = `dns:${url.hostname}:${url.port || '2379'}`
+    this.#channel = new Channel(target, trust, channelOptions)
+    const options = { channelOverride: this.#channel }
+    this.#clients = Object.fromEntries(
+      services.map((name) => [name, new types[name]!(target, trust, options) as unknown as Client]),
+    )
+  }
+
+  service<T>(name: string): T {
+    return this.#clients[name] as T
+  }
+
+  /** Connects it where it is not. */
+  get isConnected(): boolean {
+    return this.#channel.getConnectivityState(true) === connectivityState.READY
+  }
+
+  get isSilent(): boolean {
+    return performance.now() < this.#silentUntil
+  }
+
+  heard(): void {
+    this.#silentUntil = 0
+  }
+
+  notHeard(): void {
+    this.#silentUntil = performance.now() + silenceMs
+  }
+
+  close(): void {
+    this.#channel.close()
+  }
+}
+
+export class Members {
+  readonly #members: readonly Member[]
+  #turn = 0
+  #closed = false
+  #looking: Promise<unknown> | undefined
+
+  /** `servers`: `http://host:2379`, more than one separated by commas. */
+  constructor(servers: string, tls: EtcdTls) {
+    const urls = servers.split(',').map(parseServer)
+    const types = loaded()
+    const secure = urls.some(isSecure) ? tlsCredentials(tls) : undefined
+    const insecure = credentials.createInsecure()
+    this.#members = urls.map((url) => {
+      return new Member(url, isSecure(url) ? secure! : insecure, types)
+    })
+  }
+
+  get areSeveral(): boolean {
+    return this.#members.length > 1
+  }
+
+  /** Who is asked next. While none is connected it waits until `end` (of performance.now), then names any. */
+  async next(end: number, signal?: AbortSignal): Promise<Member> {
+    // The only one: its channel waits by itself.
+    if (!this.areSeveral) return this.#members[0]!
+    for (;;) {
+      const member = this.#closed ? undefined : this.#pick()
+      if (member !== undefined) return member
+      if (this.#closed || performance.now() >= end || signal?.aborted)
+        return this.#members[this.#turn]!
+      this.#looking ??= pause(lookMs).then(() => {
+        this.#looking = undefined
+      })
+      await this.#looking
+    }
+  }
+
+  #pick(): Member | undefined {
+    const { length } = this.#members
+    let silent: number | undefined
+    for (let i = 1; i <= length; i++) {
+      const at = (this.#turn + i) % length
+      const member = this.#members[at]!
+      if (!member.isConnected) continue
+      if (!member.isSilent) return this.#take(at)
+      silent ??= at
+    }
+    return silent === undefined ? undefined : this.#take(silent)
+  }
+
+  #take(at: number): Member {
+    this.#turn = at
+    return this.#members[at]!
+  }
+
+  close(): void {
+    this.#closed = true
+    for (const member of this.#members) member.close()
+  }
+}
+
+const parseServer = (text: string): URL => {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
+    throw new StorageError('Unavailable', `storage etcd: ${text} is no http or https URL`)
+  }
+  return url
+}
+
+const isSecure = ({ protocol }: URL): boolean => protocol === 'https:'
+
+const tlsCredentials = ({ caFile, certFile, keyFile }: EtcdTls): ChannelCredentials => {
+  const read = (file: string | undefined) => (file === undefined ? null : readFileSync(file))
+  return credentials.createSsl(read(caFile), read(keyFile), read(certFile))
+}
