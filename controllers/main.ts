@@ -1,9 +1,8 @@
 /** The controller manager: `kubelevel controller-manager`. All controllers in one process, over shared informers. */
-import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createEventRecorder, type EventRecorder } from '#client/event-recorder.js'
 import { InformerFactory } from '#client/informer-factory.js'
-import { runAsLeader } from '#client/leader-election.js'
+import { runElected } from '#client/leader-election.js'
 import type { Flags, ProcessDeps, ProcessSpec } from '#client/run-process.js'
 import type { ControllerContext, ControllerSettings } from './controller.js'
 import { controllers } from './controllers.js'
@@ -67,13 +66,9 @@ const control = async (options: ControllerManagerOptions, signal: AbortSignal): 
 /** Resolves after the signal of `options` fired and everything has ended. */
 export const runControllerManager = async (options: ControllerManagerOptions): Promise<void> => {
   if (!options.leaderElect) return control(options, options.signal)
-  const recorder = createEventRecorder({ ...options, component: 'kube-controller-manager' })
-  await runAsLeader({
-    ...options,
-    namespace: 'kube-system',
+  return runElected(options, {
     name: 'kube-controller-manager',
-    onEvent: (lease, message) => recorder.event(lease, 'Normal', 'LeaderElection', message),
-    identity: `${options.hostname}_${randomUUID()}`,
+    component: 'kube-controller-manager',
     lead: (signal) => control(options, signal),
   })
 }

@@ -1,7 +1,7 @@
 /** The scheduler process: `kubelevel scheduler`. */
 import { createEventRecorder } from '#client/event-recorder.js'
 import { InformerFactory } from '#client/informer-factory.js'
-import { runAsLeader } from '#client/leader-election.js'
+import { runElected } from '#client/leader-election.js'
 import type { ProcessDeps, ProcessSpec } from '#client/run-process.js'
 import { Scheduler } from './scheduler.js'
 
@@ -35,13 +35,9 @@ const schedule = async (options: SchedulerOptions, signal: AbortSignal): Promise
 /** Resolves after the signal of `options` fired and everything has ended. */
 const runScheduler = async (options: SchedulerOptions): Promise<void> => {
   if (!options.leaderElect) return schedule(options, options.signal)
-  const recorder = createEventRecorder({ ...options, component: 'default-scheduler' })
-  await runAsLeader({
-    ...options,
-    namespace: 'kube-system',
+  return runElected(options, {
     name: 'kube-scheduler',
-    onEvent: (lease, message) => recorder.event(lease, 'Normal', 'LeaderElection', message),
-    identity: `${options.hostname}_${process.pid}`,
+    component: 'default-scheduler',
     lead: (signal) => schedule(options, signal),
   })
 }

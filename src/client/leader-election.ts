@@ -2,13 +2,16 @@
  * One of several processes works at a time: the holder of a Lease. Who holds it renews it; the others take it when it
  * was not renewed for its whole duration, measured by their own clock (so that clocks need not agree). As client-go.
  */
+import { randomUUID } from 'node:crypto'
 import { type Clock, formatMicroTime } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
 import { sleep } from './backoff.js'
 import type { Client } from './client.js'
 import { isNotFound, messageOf } from './errors.js'
+import { createEventRecorder } from './event-recorder.js'
 import type { Log } from './log.js'
 import { resources } from './resources.js'
+import type { ProcessDeps } from './run-process.js'
 
 export interface LeaderElectionOptions {
   client: Client
@@ -26,40 +29,91 @@ export interface LeaderElectionOptions {
   onEvent?(lease: KubeObject, message: string): void
 }
 
+/** client-go's. */
+const leaseDurationDefaultMs = 15_000
+const renewDeadlineDefaultMs = 10_000
+const retryPeriodDefaultMs = 2_000
+
 interface Observed {
   record: string
   atMs: number
 }
 
-/** Resolves when the signal fires after `lead` ended; rejects when the Lease was lost: the process must then end. */
+/**
+ * Resolves when `lead` has ended, which it does after the signal; rejects when it failed or when the Lease was lost: the
+ * process must then end.
+ */
 export const runAsLeader = async (options: LeaderElectionOptions): Promise<void> => {
-  const { clock, log, signal } = options
-  const retryMs = options.retryPeriodMs ?? 2_000
-  const deadlineMs = options.renewDeadlineMs ?? 10_000
+  const { log, signal } = options
   const elector = createElector(options)
-  while (!signal.aborted && !(await elector.tryHold())) await sleep(retryMs, signal)
+  while (!signal.aborted && !(await elector.tryHold()))
+    await sleep(options.retryPeriodMs ?? retryPeriodDefaultMs, signal)
   if (signal.aborted) return
   log.info({ identity: options.identity }, 'became leader')
   const lost = new AbortController()
-  const leading = options.lead(AbortSignal.any([signal, lost.signal]))
-  let renewedMs = clock.now()
-  while (!signal.aborted) {
-    await sleep(retryMs, signal)
-    if (signal.aborted) break
-    if (await elector.tryHold()) renewedMs = clock.now()
-    else if (clock.now() - renewedMs > deadlineMs) {
-      lost.abort()
-      await leading
-      throw new Error('lost the leader lease')
-    }
+  const over = new AbortController()
+  const leading = options.lead(AbortSignal.any([signal, lost.signal])).finally(() => over.abort())
+  // Awaited below; a failure must not go unhandled until then.
+  leading.catch(() => {})
+  const isHeld = await renew(elector, options, over.signal)
+  if (!isHeld) lost.abort()
+  try {
+    await leading
+  } finally {
+    if (isHeld) await elector.release()
   }
-  await leading
-  await elector.release()
+  if (!isHeld) throw new Error('lost the leader lease')
 }
+
+/** Until `over` fires; false as soon as the Lease could not be renewed for too long. */
+const renew = async (
+  elector: Elector,
+  { clock, retryPeriodMs, renewDeadlineMs }: LeaderElectionOptions,
+  over: AbortSignal,
+): Promise<boolean> => {
+  let renewedMs = clock.now()
+  for (;;) {
+    await sleep(retryPeriodMs ?? retryPeriodDefaultMs, over)
+    if (over.aborted) return true
+    const began = clock.now()
+    const leftMs = renewedMs + (renewDeadlineMs ?? renewDeadlineDefaultMs) - began
+    if (leftMs <= 0) return false
+    // A server that does not answer must not keep us leading while another takes over.
+    if (await within(leftMs, elector.tryHold())) renewedMs = began
+  }
+}
+
+/** False when it takes longer. */
+const within = async (ms: number, work: Promise<boolean>): Promise<boolean> => {
+  const done = new AbortController()
+  try {
+    return await Promise.race([work, sleep(ms, done.signal).then(() => false)])
+  } finally {
+    done.abort()
+  }
+}
+
+/** As kube-controller-manager and kube-scheduler do it with --leader-elect; `component` is whom the events name. */
+export const runElected = (
+  deps: ProcessDeps,
+  { name, component, lead }: Pick<LeaderElectionOptions, 'name' | 'lead'> & { component: string },
+): Promise<void> => {
+  const recorder = createEventRecorder({ ...deps, component })
+  return runAsLeader({
+    ...deps,
+    namespace: 'kube-system',
+    name,
+    identity: `${deps.hostname}_${randomUUID()}`,
+    onEvent: (lease, message) => recorder.event(lease, 'Normal', 'LeaderElection', message),
+    lead,
+  })
+}
+
+type Elector = ReturnType<typeof createElector>
 
 const createElector = (options: LeaderElectionOptions) => {
   const { client, clock, log, namespace, name, identity } = options
-  const durationMs = options.leaseDurationMs ?? 15_000
+  const durationMs = options.leaseDurationMs ?? leaseDurationDefaultMs
   let observed: Observed | undefined
 
   const specOf = (previous: KubeObject | undefined, now: number) => {

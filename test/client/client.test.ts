@@ -251,6 +251,44 @@ t.test('one of two leads; the other follows when it lets go', async (t) => {
   t.equal(lease!.spec.leaseTransitions, 1)
 })
 
+t.test('a leader whose work fails, or whose server falls silent, leads no longer', async (t) => {
+  let isSilent = false
+  let lease: { spec: { holderIdentity: string } } | undefined
+  const client = await startScripted(t, (request, answer, body) => {
+    if (isSilent) return
+    if (request.method === 'GET' && lease === undefined)
+      return json(answer, 404, { kind: 'Status', code: 404, reason: 'NotFound' })
+    if (request.method !== 'GET') lease = JSON.parse(body)
+    json(answer, 200, lease)
+  })
+  const { signal } = new AbortController()
+  const election = {
+    client,
+    clock: { now: () => performance.now() },
+    log: silentLog,
+    namespace: 'kube-system',
+    name: 'x',
+    identity: 'a',
+    retryPeriodMs: 5,
+    renewDeadlineMs: 50,
+    signal,
+  }
+  const failing = runAsLeader({ ...election, lead: () => Promise.reject(new Error('no work')) })
+  await t.rejects(failing, /no work/)
+  t.equal(lease?.spec.holderIdentity, '', 'the next one need not wait')
+  let isLeading = false
+  const silenced = runAsLeader({
+    ...election,
+    async lead(signal) {
+      isLeading = isSilent = true
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      isLeading = false
+    },
+  })
+  await t.rejects(silenced, /lost the leader lease/)
+  t.notOk(isLeading)
+})
+
 t.test(
   'a kubeconfig in YAML gives server, trust and identity of its current context',
   async (t) => {
