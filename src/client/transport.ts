@@ -12,9 +12,7 @@ export interface TransportRequest {
   headers?: Record<string, string>
   body?: string | Buffer
   signal?: AbortSignal
-  /** Ends the wait for the head of the answer; milliseconds. */
-  headTimeoutMs?: number
-  /** Stays open for minutes: gets a connection of its own. */
+  /** Stays open for minutes, and may be silent for as long: gets a connection of its own. */
   longRunning?: boolean
 }
 
@@ -24,7 +22,8 @@ export interface Transport {
   close(): void
 }
 
-const headTimeoutDefaultMs = 65_000
+/** Longest wait for the head of an answer, and for the next bytes of its body: a little more than the server's own. */
+const answerTimeoutDefaultMs = limits.requestTimeoutMs + 5_000
 
 /** A kept-alive socket may have been closed by the server as we wrote to it: nothing was done then. */
 const isStaleSocket = (request: http.ClientRequest, error: NodeJS.ErrnoException): boolean =>
@@ -56,7 +55,10 @@ const createAgents = (config: ClientConfig, secure: boolean) => {
   }
 }
 
-export const createTransport = (config: ClientConfig): Transport => {
+export const createTransport = (
+  config: ClientConfig,
+  answerTimeoutMs = answerTimeoutDefaultMs,
+): Transport => {
   const url = new URL(config.server)
   const secure = url.protocol === 'https:'
   const agents = createAgents(config, secure)
@@ -82,10 +84,10 @@ export const createTransport = (config: ClientConfig): Transport => {
         },
         ...(request.signal ? { signal: request.signal } : {}),
       })
-      const timeoutMs = request.headTimeoutMs ?? headTimeoutDefaultMs
-      const timer = setTimeout(() => {
-        outgoing.destroy(new Error(`no answer within ${timeoutMs} ms`))
-      }, timeoutMs)
+      const giveUp = (): void => {
+        outgoing.destroy(new Error(`no answer within ${answerTimeoutMs} ms`))
+      }
+      const timer = setTimeout(giveUp, answerTimeoutMs)
       outgoing.on('error', (error: NodeJS.ErrnoException) => {
         clearTimeout(timer)
         if (triesLeft > 0 && isStaleSocket(outgoing, error))
@@ -94,6 +96,7 @@ export const createTransport = (config: ClientConfig): Transport => {
       })
       outgoing.on('response', (message) => {
         clearTimeout(timer)
+        if (!request.longRunning) outgoing.setTimeout(answerTimeoutMs, giveUp)
         resolve(message)
       })
       outgoing.end(request.body)

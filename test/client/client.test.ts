@@ -10,6 +10,7 @@ import { runAsLeader } from '#client/leader-election.js'
 import { silentLog } from '#client/log.js'
 import { ObjectStore } from '#client/object-store.js'
 import { resources } from '#client/resources.js'
+import { createTransport } from '#client/transport.js'
 import { WorkQueue, work } from '#client/work-queue.js'
 
 type Handler = (request: http.IncomingMessage, answer: http.ServerResponse, body: string) => void
@@ -288,6 +289,32 @@ t.test('a leader whose work fails, or whose server falls silent, leads no longer
   await t.rejects(silenced, /lost the leader lease/)
   t.notOk(isLeading)
 })
+
+t.test(
+  'an answer that stops half-way is given up, and a watch that is only quiet is not',
+  async (t) => {
+    const client = await startScripted(t, (request, answer) => {
+      answer.writeHead(200)
+      if (request.url === '/whole') answer.end('whole')
+      else answer.write('half')
+    })
+    const transport = createTransport(client.config, 40)
+    t.teardown(() => transport.close())
+    const read = async (path: string, longRunning = false): Promise<string> => {
+      let text = ''
+      for await (const chunk of await transport.send({ method: 'GET', path, longRunning })) {
+        text += chunk
+        if (longRunning) await new Promise((resolve) => setTimeout(resolve, 100))
+        if (longRunning) return text
+      }
+      return text
+    }
+    t.equal(await read('/whole'), 'whole')
+    await t.rejects(read('/half'), { code: 'ECONNRESET' })
+    t.equal(await read('/whole'), 'whole')
+    t.equal(await read('/half', true), 'half')
+  },
+)
 
 t.test(
   'a kubeconfig in YAML gives server, trust and identity of its current context',
