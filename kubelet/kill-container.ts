@@ -22,6 +22,7 @@ export interface KillOptions {
   readonly halted?: boolean
 }
 
+/** What the start and the end of a container need of its Pod. */
 export interface KillDeps {
   readonly runtime: ContainerRuntime
   target(containerId: string, container: ContainerSpec): HandlerTarget

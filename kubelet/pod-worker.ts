@@ -261,7 +261,11 @@ export class PodWorker {
   async #readMessages(): Promise<void> {
     const { runtime, volumes, log } = this.#context
     const folder = volumes.podFolder(this.#pod.metadata.uid)
-    for (const container of this.#containers()) {
+    const containers = this.#containers()
+    // One that crashes for weeks would leave a message of each of its lives.
+    const kept = new Set(containers.map(({ id }) => id))
+    for (const id of this.#messages.keys()) if (!kept.has(id)) this.#messages.delete(id)
+    for (const container of containers) {
       const spec = findContainer(this.#pod, container.name)
       if (container.state !== 'exited' || !spec || this.#messages.has(container.id)) continue
       try {

@@ -2,20 +2,18 @@
 import { createHash } from 'node:crypto'
 import type { PodFacts } from './downward.js'
 import { expand, makeEnvironment } from './environment.js'
+import type { KillDeps } from './kill-container.js'
 import type { ObjectReader } from './object-reader.js'
 import type { ContainerSpec } from './pod.js'
 import { amountOf } from './resource-amount.js'
-import { type HandlerTarget, runHandler } from './run-handler.js'
-import { type ContainerRuntime, type Sandbox, StartError } from './runtime.js'
+import { runHandler } from './run-handler.js'
+import { type Sandbox, StartError } from './runtime.js'
 import { makeTerminationFile } from './termination-message.js'
 import type { Volumes } from './volumes.js'
 
-export interface StartDeps {
-  readonly runtime: ContainerRuntime
+export interface StartDeps extends KillDeps {
   readonly reader: ObjectReader
   readonly volumes: Volumes
-  target(containerId: string, container: ContainerSpec): HandlerTarget
-  event(type: 'Normal' | 'Warning', reason: string, message: string, containerName: string): void
 }
 
 export interface StartRequest {

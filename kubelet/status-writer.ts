@@ -3,6 +3,7 @@
  * one write; many Pods at once, up to a bound. When a Pod has ended and the API knows it, this deletes the object
  * (deletion.md row 214).
  */
+import { canonicalJson } from '#api/json-object.js'
 import type { Client } from '#client/client.js'
 import { isConflict, isNotFound, messageOf } from '#client/errors.js'
 import type { Log } from '#client/log.js'
@@ -25,17 +26,7 @@ interface Entry {
 }
 
 const revisionOf = (pod: Pod): number => Number(pod.metadata.resourceVersion ?? 0)
-const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
-
-const sortedKeys = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(sortedKeys)
-  if (value === null || typeof value !== 'object') return value
-  const entries = Object.entries(value)
-    .filter(([, field]) => field !== undefined)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-  return Object.fromEntries(entries.map(([key, field]) => [key, sortedKeys(field)]))
-}
-const equal = (a: unknown, b: unknown): boolean => same(sortedKeys(a), sortedKeys(b))
+const equal = (a: unknown, b: unknown): boolean => canonicalJson(a) === canonicalJson(b)
 
 /** A condition of ours that differs; fields that it has no more are named, or the merge would keep them. */
 const conditionPatch = (next: PodCondition, before: PodCondition | undefined) =>

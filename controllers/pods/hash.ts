@@ -3,7 +3,7 @@
  * where upstream has a dump of Go's memory, so that our labels differ from those of a Go controller for equal
  * templates. Nothing compares them: controllers find what they made by comparing templates.
  */
-import type { JsonValue } from '#api/object.js'
+import { canonicalJson } from '#api/json-object.js'
 
 const fnvOffset = 2166136261
 const fnvPrime = 16777619
@@ -20,14 +20,6 @@ export const fnv32 = (bytes: Uint8Array, variant: '1' | '1a' = '1'): number => {
 const alphabet = 'bcdfghjklmnpqrstvwxz2456789'
 export const safeEncode = (text: string): string =>
   [...text].map((c) => alphabet[c.charCodeAt(0) % alphabet.length]).join('')
-
-/** JSON with sorted keys: equal values give equal texts. */
-export const canonicalJson = (value: unknown): string =>
-  JSON.stringify(value, (_key, v: JsonValue) =>
-    v !== null && typeof v === 'object' && !Array.isArray(v)
-      ? Object.fromEntries(Object.entries(v).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : v,
-  )
 
 /** The collision count only counts when there was a collision. */
 const withCollisions = (text: string, collisionCount: number | undefined): Uint8Array =>

@@ -1,5 +1,5 @@
 /** ControllerRevisions: the templates that a StatefulSet or DaemonSet has had, in order. */
-import { jsonEqual } from '#api/json-object.js'
+import { canonicalJson, jsonEqual } from '#api/json-object.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
 import { isAlreadyExists } from '#client/errors.js'
@@ -8,7 +8,7 @@ import { type ControllerContext, controllerRefOf } from '../controller.js'
 import { deleteObject } from '../delete-object.js'
 import { claim, ownerReference } from '../ownership/claim.js'
 import { updateObject } from '../update-object.js'
-import { canonicalJson, revisionHash } from './hash.js'
+import { revisionHash } from './hash.js'
 import type { PodTemplate } from './pod-control.js'
 
 export interface ControllerRevision extends KubeObject {

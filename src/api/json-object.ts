@@ -53,6 +53,10 @@ export const withKeysInOrder = (value: JsonValue): JsonValue => {
   return copy
 }
 
+/** Equal values give equal texts; a field that is undefined is none. */
+export const canonicalJson = (value: unknown): string =>
+  JSON.stringify(withKeysInOrder(value as JsonValue))
+
 /** A deep copy of JSON, an object of the API included; it shares nothing. */
 export const cloneJson = <T>(value: T): T => {
   if (Array.isArray(value)) return value.map(cloneJson) as T

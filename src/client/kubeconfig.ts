@@ -59,13 +59,10 @@ const pem = (
   return file ? readFileSync(path.resolve(folder, file), 'utf8') : undefined
 }
 
-/** The current context (or `context`) of a kubeconfig's text; relative files are looked up in `folder`. */
-export const parseKubeconfig = async (
-  text: string,
-  { folder = '.', context }: { folder?: string; context?: string } = {},
-): Promise<ClientConfig> => {
+/** The current context of a kubeconfig's text; relative files are looked up in `folder`. */
+export const parseKubeconfig = async (text: string, folder = '.'): Promise<ClientConfig> => {
   const document = await parseDocument(text)
-  const wanted = context ?? document['current-context']
+  const wanted = document['current-context']
   const ctx = document.contexts?.find((c) => c.name === wanted)?.context
   if (!ctx) throw new Error(`kubeconfig has no context "${wanted ?? ''}"`)
   const cluster = document.clusters?.find((c) => c.name === ctx.cluster)?.cluster
@@ -88,8 +85,5 @@ export const parseKubeconfig = async (
   }
 }
 
-export const loadKubeconfig = (file: string, context?: string): Promise<ClientConfig> =>
-  parseKubeconfig(readFileSync(file, 'utf8'), {
-    folder: path.dirname(file),
-    ...(context ? { context } : {}),
-  })
+export const loadKubeconfig = (file: string): Promise<ClientConfig> =>
+  parseKubeconfig(readFileSync(file, 'utf8'), path.dirname(file))
