@@ -22,7 +22,8 @@ export const deleteObject = async <T extends KubeObject>(
     informers.for<T>(ref).observeDelete(object, answer)
     return true
   } catch (error) {
-    if (isNotFound(error)) return false
-    throw error
+    if (!isNotFound(error)) throw error
+    informers.for<T>(ref).observeGone(object)
+    return false
   }
 }

@@ -1,65 +1,60 @@
 /** What a Pod needs against what the node has left; upstream: pkg/kubelet/lifecycle/predicate.go. */
-import { isSidecar, isTerminalPhase, type Pod } from './pod.js'
+import { addAmounts, type MilliAmounts, parseAmounts } from '#client/amount.js'
+import { podWantsNode } from '#client/node-affinity.js'
+import type { Amounts } from '#client/pod.js'
+import { podRequests } from '#client/pod-requests.js'
+import { isTerminalPhase, type Pod } from './pod.js'
 import type { Refusal } from './pod-context.js'
-import { amountOf } from './resource-amount.js'
 
-const counted = ['cpu', 'memory'] as const
-type Amounts = Record<(typeof counted)[number], number>
+/** Resources that are looked at, with how many thousandths one unit of the message has. */
+const units = { cpu: 1n, memory: 1000n, 'ephemeral-storage': 1000n } as const
+const podUnit = 1000n
 
-/** Requests of a Pod: main containers and sidecars together, or the largest init container if that is more. */
-export const requestsOf = ({ spec }: Pod): Amounts => {
-  const sum: Amounts = { cpu: 0, memory: 0 }
-  for (const name of counted) {
-    const of = (container: (typeof spec.containers)[number]) =>
-      amountOf(container.resources?.requests?.[name] ?? 0)
-    let sidecars = 0
-    let most = 0
-    for (const container of spec.initContainers ?? []) {
-      if (isSidecar(container)) sidecars += of(container)
-      else most = Math.max(most, sidecars + of(container))
-    }
-    const main = spec.containers.reduce((total, container) => total + of(container), sidecars)
-    sum[name] = Math.max(main, most)
-  }
-  return sum
+export interface NodeFacts {
+  readonly name: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly allocatable: Amounts
 }
 
-const inUnits = { cpu: 1000, memory: 1 } as const
-
+/** Why the node cannot take the Pod; `others` are those that it has. */
 export const refusalOf = (
   pod: Pod,
   others: readonly Pod[],
-  node: { allocatable: Readonly<Record<string, string>>; labels: Readonly<Record<string, string>> },
+  { name, labels, allocatable }: NodeFacts,
 ): Refusal | undefined => {
   const active = others.filter(
     (other) => other.metadata.uid !== pod.metadata.uid && !isTerminalPhase(other.status?.phase),
   )
-  const misfit = Object.entries(pod.spec.nodeSelector ?? {}).some(
-    ([key, value]) => node.labels[key] !== value,
-  )
-  if (misfit) {
+  if (!podWantsNode(pod, { metadata: { name, labels } }))
     return {
       reason: 'NodeAffinity',
       message:
         "Pod was rejected: Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
     }
-  }
-  const podsMax = amountOf(node.allocatable.pods ?? 0)
-  if (active.length >= podsMax) return outOf('pods', 1, active.length, podsMax)
-  const wanted = requestsOf(pod)
-  for (const name of counted) {
-    if (wanted[name] === 0) continue
-    const used = active.reduce((sum, other) => sum + requestsOf(other)[name], 0)
-    const capacity = amountOf(node.allocatable[name] ?? 0)
-    const unit = inUnits[name]
-    if (used + wanted[name] > capacity) {
-      return outOf(name, wanted[name] * unit, used * unit, capacity * unit)
+  const capacity = parseAmounts(allocatable)
+  const places = capacity.get('pods') ?? 0n
+  const taken = BigInt(active.length) * podUnit
+  if (taken >= places) return outOf('pods', podUnit, { wanted: podUnit, used: taken, all: places })
+  const wanted = podRequests(pod)
+  const used: MilliAmounts = new Map()
+  for (const other of active) addAmounts(used, podRequests(other))
+  for (const [resource, unit] of Object.entries(units)) {
+    const amounts = {
+      wanted: wanted.get(resource) ?? 0n,
+      used: used.get(resource) ?? 0n,
+      all: capacity.get(resource) ?? 0n,
     }
+    if (amounts.wanted > 0n && amounts.used + amounts.wanted > amounts.all)
+      return outOf(resource, unit, amounts)
   }
   return undefined
 }
 
-const outOf = (name: string, requested: number, used: number, capacity: number): Refusal => ({
-  reason: `OutOf${name}`,
-  message: `Pod was rejected: Node didn't have enough resource: ${name}, requested: ${Math.round(requested)}, used: ${Math.round(used)}, capacity: ${Math.round(capacity)}`,
+const outOf = (
+  resource: string,
+  unit: bigint,
+  { wanted, used, all }: { wanted: bigint; used: bigint; all: bigint },
+): Refusal => ({
+  reason: `OutOf${resource}`,
+  message: `Pod was rejected: Node didn't have enough resource: ${resource}, requested: ${wanted / unit}, used: ${used / unit}, capacity: ${all / unit}`,
 })

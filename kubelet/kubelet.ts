@@ -101,11 +101,12 @@ export class Kubelet {
       userAgent: this.#deps.userAgent,
       admit: async (pod) => {
         const others = [...this.#workers.values()].map((worker) => worker.pod)
-        const refusal = refusalOf(pod, others, { allocatable, labels })
+        const refusal = refusalOf(pod, others, { name: nodeName, allocatable, labels })
         if (refusal?.reason !== 'NodeAffinity') return refusal
         // The scheduler has seen labels that were given to the Node after it was registered.
         const node = await client.get(resources.nodes, { name: nodeName })
-        return refusalOf(pod, others, { allocatable, labels: node.metadata.labels ?? {} })
+        const { labels: given = {} } = node.metadata
+        return refusalOf(pod, others, { name: nodeName, allocatable, labels: given })
       },
       onFinished: (uid) => this.#workers.delete(uid),
     }

@@ -1,5 +1,6 @@
 /** The fields of Pods and their statuses that the kubelet reads and writes; all else passes through untouched. */
 import type { KubeObject, ObjectMeta } from '#api/object.js'
+import type { Amounts, PodSpec as AnyPodSpec } from '#client/pod.js'
 
 export interface HttpGetAction {
   path?: string
@@ -56,10 +57,7 @@ export interface ContainerSpec {
   ports?: { name?: string; containerPort: number; protocol?: string; hostPort?: number }[]
   env?: EnvVar[]
   envFrom?: EnvFromSource[]
-  resources?: {
-    limits?: Record<string, string | number>
-    requests?: Record<string, string | number>
-  }
+  resources?: { limits?: Amounts; requests?: Amounts }
   volumeMounts?: VolumeMount[]
   livenessProbe?: Probe
   readinessProbe?: Probe
@@ -99,7 +97,7 @@ export interface VolumeSpec {
   persistentVolumeClaim?: { claimName: string; readOnly?: boolean }
   [source: string]: unknown
 }
-export interface PodSpec {
+export interface PodSpec extends Pick<AnyPodSpec, 'affinity' | 'overhead' | 'resources'> {
   containers: ContainerSpec[]
   initContainers?: ContainerSpec[]
   volumes?: VolumeSpec[]

@@ -5,7 +5,7 @@
 
 import { podWantsNode } from '#client/node-affinity.js'
 import type { Pod, Taint } from '#client/pod.js'
-import { tolerates } from '#client/pod.js'
+import { tolerates, untoleratedTaint } from '#client/pod.js'
 import { podRequests } from '#client/pod-requests.js'
 import { hostPortsOf, type NodeInfo, portsConflict } from './node-info.js'
 import {
@@ -41,14 +41,10 @@ const nodeName: Filter = (pod, info) =>
     ? hopeless("node(s) didn't match the requested node name")
     : undefined
 
-const taints: Filter = (pod, info) => {
-  const untolerated = (info.node!.spec.taints ?? []).find(
-    (taint) =>
-      taint.effect !== 'PreferNoSchedule' &&
-      !(pod.spec.tolerations ?? []).some((t) => tolerates(t, taint)),
-  )
-  return untolerated === undefined ? undefined : hopeless('node(s) had untolerated taint(s)')
-}
+const taints: Filter = (pod, info) =>
+  untoleratedTaint(info.node!, pod.spec.tolerations) === undefined
+    ? undefined
+    : hopeless('node(s) had untolerated taint(s)')
 
 const nodeAffinity: Filter = (pod, info) =>
   podWantsNode(pod, info.node!)

@@ -1,7 +1,7 @@
 /** topologySpreadConstraints: how unevenly the Pods of a selector may lie over the values of a node label. */
 import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
 import { podWantsNode } from '#client/node-affinity.js'
-import { type Pod, type TopologySpreadConstraint, tolerates } from '#client/pod.js'
+import { type Pod, type TopologySpreadConstraint, untoleratedTaint } from '#client/pod.js'
 import type { NodeInfo } from './node-info.js'
 import type { ClusterView } from './pod-affinity.js'
 
@@ -32,11 +32,7 @@ const counts = (constraint: TopologySpreadConstraint, pod: Pod, { node }: NodeIn
   if (node === undefined) return false
   if (constraint.nodeAffinityPolicy !== 'Ignore' && !podWantsNode(pod, node)) return false
   if (constraint.nodeTaintsPolicy !== 'Honor') return true
-  return (node.spec.taints ?? []).every(
-    (taint) =>
-      taint.effect === 'PreferNoSchedule' ||
-      (pod.spec.tolerations ?? []).some((t) => tolerates(t, taint)),
-  )
+  return untoleratedTaint(node, pod.spec.tolerations) === undefined
 }
 
 const countOn = (info: NodeInfo, matches: Matches): number => {

@@ -103,6 +103,8 @@ const release = async ({ client, informers }: ControllerContext, pod: Pod): Prom
     else pods.observe(answer)
   } catch (error) {
     if (!isNotFound(error)) throw error
+    // Else it would be looked at as one that is still to be let go, again and again until the watch tells.
+    pods.observeGone(pod)
   }
 }
 

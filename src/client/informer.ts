@@ -124,8 +124,13 @@ export class Informer<T extends KubeObject = KubeObject> {
       metadata.deletionTimestamp !== undefined &&
       ((metadata.deletionGracePeriodSeconds ?? 0) > 0 || (metadata.finalizers ?? []).length > 0)
     if (stays) this.observe(answer as T)
-    else if (this.store.get(keyOf(before))?.metadata.uid === before.metadata.uid)
-      this.#remove(keyOf(before), answer.kind === this.ref.kind ? (answer as T) : undefined)
+    else this.observeGone(before, answer.kind === this.ref.kind ? (answer as T) : undefined)
+  }
+
+  /** The server has said that `before` is there no more; `last` is how it was at its end, where that is known. */
+  observeGone(before: T, last?: T): void {
+    const key = keyOf(before)
+    if (this.store.get(key)?.metadata.uid === before.metadata.uid) this.#remove(key, last)
   }
 
   /** Resolves when the signal fires. */

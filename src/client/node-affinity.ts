@@ -1,9 +1,11 @@
 /** Which nodes a Pod wants by their labels and names. */
 import { matchesLabels, matchesRequirement } from '#api/label-selector.js'
-import type { Node, NodeSelectorTerm, Pod } from './pod.js'
+import type { Node, NodeSelectorTerm, Pod, PodSpec } from './pod.js'
+
+type Labelled = Pick<Node, 'metadata'>
 
 /** Requirements of one term are all to hold; a term without any matches no node. */
-const matchesTerm = (term: NodeSelectorTerm, node: Node): boolean => {
+const matchesTerm = (term: NodeSelectorTerm, node: Labelled): boolean => {
   const expressions = term.matchExpressions ?? []
   const fields = term.matchFields ?? []
   if (expressions.length + fields.length === 0) return false
@@ -17,10 +19,13 @@ const matchesTerm = (term: NodeSelectorTerm, node: Node): boolean => {
 /** One of the terms has to match. */
 export const matchesNodeSelector = (
   selector: { nodeSelectorTerms: NodeSelectorTerm[] } | undefined,
-  node: Node,
+  node: Labelled,
 ): boolean => selector === undefined || selector.nodeSelectorTerms.some((t) => matchesTerm(t, node))
 
-export const podWantsNode = (pod: Pod, node: Node): boolean =>
+export const podWantsNode = (
+  pod: { spec: Pick<PodSpec, 'nodeSelector' | 'affinity'> },
+  node: Labelled,
+): boolean =>
   matchesLabels(pod.spec.nodeSelector ?? {}, node.metadata.labels) &&
   matchesNodeSelector(
     pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution,

@@ -3,11 +3,20 @@
  * (init containers with restartPolicy Always) stay and so count on. Plus overhead. Upstream: resourcehelper.PodRequests.
  */
 import { addAmounts, type MilliAmounts, maxAmounts, parseAmounts } from './amount.js'
-import type { Container, Pod } from './pod.js'
+import type { Container, PodSpec } from './pod.js'
+
+type Asking = Pick<Container, 'resources' | 'restartPolicy'>
+/** All of a Pod that says what it asks for. */
+export interface AskingPod {
+  spec: Pick<PodSpec, 'resources' | 'overhead'> & {
+    containers: readonly Asking[]
+    initContainers?: readonly Asking[]
+  }
+}
 
 /** `missing` stands in where a container asks for nothing of a resource. */
-export const podRequests = (pod: Pod, missing?: MilliAmounts): MilliAmounts => {
-  const requestsOf = ({ resources }: Container): MilliAmounts =>
+export const podRequests = (pod: AskingPod, missing?: MilliAmounts): MilliAmounts => {
+  const requestsOf = ({ resources }: Asking): MilliAmounts =>
     new Map([...(missing ?? []), ...parseAmounts(resources?.requests)])
   const total: MilliAmounts = new Map()
   for (const container of pod.spec.containers) addAmounts(total, requestsOf(container))

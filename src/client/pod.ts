@@ -182,5 +182,11 @@ export const tolerates = (toleration: Toleration, taint: Taint): boolean => {
   return Boolean(toleration.key) && (toleration.value ?? '') === (taint.value ?? '')
 }
 
+/** The taint, if there is one, that keeps a Pod of these tolerations from being put on the node. */
+export const untoleratedTaint = (node: Node, tolerations: readonly Toleration[] = []) =>
+  (node.spec.taints ?? []).find(
+    (taint) => taint.effect !== 'PreferNoSchedule' && !tolerations.some((t) => tolerates(t, taint)),
+  )
+
 export const isTerminating = ({ metadata }: Pod): boolean =>
   metadata.deletionTimestamp !== undefined
