@@ -7,7 +7,6 @@
  */
 import { setTimeout } from 'node:timers/promises'
 import type { Clock } from '#api/clock.js'
-import type { KubeObject } from '#api/object.js'
 import { limits } from '#limits'
 import { type EventBatch, type StorageDriver, StorageError } from '#storage/driver.js'
 import { ObjectWriter, versionOf, watchDriver } from './direct-storage.js'
@@ -66,8 +65,6 @@ export class WatchCache implements Cacher {
   readonly #prefix: string
   readonly #log: (message: string, error?: unknown) => void
   readonly #resources = new Map<string, { cache: ResourceCache; storage: ObjectStorage }>()
-  /** Objects as they were encoded, until their event comes back. */
-  readonly #encoded = new WeakMap<Buffer, KubeObject>()
   #history = new History()
   #unclaimed: UnclaimedObjects
   readonly #progress = new Progress()
@@ -84,9 +81,7 @@ export class WatchCache implements Cacher {
     this.#log = log
     this.sets = makeWorkingSets(limits.decodedObjectsBytesMax, limits.objectTextsBytesMax)
     this.#unclaimed = new UnclaimedObjects(prefix, this.sets)
-    this.writer = new ObjectWriter(driver, this.sets, (value, object) => {
-      this.#encoded.set(value, object)
-    })
+    this.writer = new ObjectWriter(driver, this.sets)
   }
 
   /** Before anyone asks for a resource. */
@@ -247,12 +242,8 @@ export class WatchCache implements Cacher {
       const cache = this.#cacheOf(event.key)
       const current = event.value && versionOf(event.value, this.sets)
       if (current !== undefined) {
-        const object = this.#encoded.get(current.value)
-        if (object !== undefined) {
-          current.adopt(object)
-          // The value lives on: left here, the object would be held for as long.
-          this.#encoded.delete(current.value)
-        }
+        const written = this.writer.take(current.value)
+        if (written !== undefined) current.adopt(written)
       }
       if (cache === undefined) {
         this.#unclaimed.set(event.key, current)

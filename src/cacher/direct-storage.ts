@@ -1,8 +1,8 @@
 /** Object storage without a cache: every call goes to the driver. For history that a cache does not hold, and tests. */
 import type { KubeObject } from '#api/object.js'
 import { limits } from '#limits'
-import type { KeyValue, RangeOptions, StorageDriver } from '#storage/driver.js'
-import { encodeObject } from './object-bytes.js'
+import type { Compare, KeyValue, RangeOptions, StorageDriver } from '#storage/driver.js'
+import { type Encoded, encodeObject } from './object-bytes.js'
 import {
   type ListOptions,
   type ListPage,
@@ -76,30 +76,44 @@ export async function* watchDriver(
   }
 }
 
-/** The three writes of object storage as driver transactions. `written` sees the bytes before they are handed over. */
+/** An object and its bytes. */
+interface Written {
+  readonly object: KubeObject
+  readonly encoded: Encoded
+}
+
+/** The three writes of object storage as driver transactions. */
 export class ObjectWriter {
   readonly #driver: StorageDriver
   readonly #sets: WorkingSets
-  readonly #written: (value: Buffer, object: KubeObject) => void
+  /** By their values: what is on its way, and what nobody has taken since. */
+  readonly #written = new Map<Buffer, Written>()
 
-  constructor(
-    driver: StorageDriver,
-    sets: WorkingSets,
-    written: (value: Buffer, object: KubeObject) => void = () => {},
-  ) {
+  constructor(driver: StorageDriver, sets: WorkingSets) {
     this.#driver = driver
     this.#sets = sets
-    this.#written = written
+  }
+
+  /** Whoever holds the version of `value` first has the object that was encoded, which spares decoding it. */
+  take(value: Buffer): Written | undefined {
+    const written = this.#written.get(value)
+    // The value lives on: left here, the object would be held for as long.
+    if (written !== undefined) this.#written.delete(value)
+    return written
   }
 
   create = (key: string, object: KubeObject, ttlSeconds?: number): Promise<StoredVersion> =>
-    this.#put(key, 0, object, ttlSeconds)
+    this.#put({ key, modRevision: 0 }, object, encodeObject(object), ttlSeconds)
 
   update = (
     expected: StoredObject,
     object: KubeObject,
     ttlSeconds?: number,
-  ): Promise<StoredVersion> => this.#put(expected.key, expected.revision, object, ttlSeconds)
+  ): Promise<StoredVersion> => {
+    const before = expected instanceof StoredVersion ? expected.encoded : undefined
+    const { key, revision: modRevision } = expected
+    return this.#put({ key, modRevision }, object, encodeObject(object, before), ttlSeconds)
+  }
 
   delete = async (expected: StoredObject): Promise<StoredVersion> => {
     const { key, revision: modRevision } = expected
@@ -108,22 +122,29 @@ export class ObjectWriter {
     const last =
       expected instanceof StoredVersion
         ? expected
-        : new StoredVersion(key, encodeObject(expected.object), modRevision, this.#sets)
+        : new StoredVersion(key, encodeObject(expected.object).value, modRevision, this.#sets)
     return last.at(result.revision)
   }
 
   async #put(
-    key: string,
-    modRevision: number,
+    compare: Compare,
     object: KubeObject,
+    encoded: Encoded,
     ttlSeconds: number | undefined,
   ): Promise<StoredVersion> {
-    const value = encodeObject(object)
-    this.#written(value, object)
-    const put = { type: 'put', key, value, ttlSeconds } as const
-    const result = await this.#driver.txn([{ key, modRevision }], [put])
-    if (!result.succeeded) throw this.#conflict(result.current[0])
-    return new StoredVersion(key, value, result.revision, this.#sets)
+    const { key } = compare
+    const { value } = encoded
+    this.#written.set(value, { object, encoded })
+    let revision: number | undefined
+    try {
+      const put = { type: 'put', key, value, ttlSeconds } as const
+      const result = await this.#driver.txn([compare], [put])
+      if (!result.succeeded) throw this.#conflict(result.current[0])
+      revision = result.revision
+    } finally {
+      if (revision === undefined) this.take(value)
+    }
+    return new StoredVersion(key, value, revision, this.#sets)
   }
 
   #conflict(current: KeyValue | undefined): WriteConflict {

@@ -24,7 +24,7 @@ export class MadeObject implements StoredObject {
 
   get json(): Buffer {
     if (this.#json === undefined) {
-      const value = encodeObject(this.object)
+      const { value } = encodeObject(this.object)
       this.#json = this.revision > 0 ? withRevision(value, this.revision) : withLineEnd(value)
     }
     return this.#json

@@ -28,14 +28,35 @@ export const metadataInOrder = (metadata: ObjectMeta): ObjectMeta => {
   return { ...ordered, ...metadata }
 }
 
-/** The stored value of an object: UTF-8 JSON, without resourceVersion. */
-export const encodeObject = (object: KubeObject): Buffer => {
-  const { kind, apiVersion, metadata, ...parts } = object
+/** A stored value as it was encoded, and what is known of where things are in it. */
+export interface Encoded {
+  /** UTF-8 JSON, without resourceVersion. */
+  readonly value: Buffer
+  /** Where the resourceVersion belongs; undefined when nobody counted the bytes. */
+  readonly revisionAt: number | undefined
+  /** Specs, statuses and data. */
+  readonly places: readonly Place[]
+}
+
+/** Where the text of a part of an object is in a stored value. */
+interface Place {
+  readonly part: object
+  readonly start: number
+  readonly end: number
+}
+
+/**
+ * The stored value of an object. What a write leaves as it is stored in `before`, it leaves the very same object, whose
+ * bytes need only be copied: nobody changes an object that was encoded.
+ */
+export const encodeObject = (object: KubeObject, before?: Encoded): Encoded => {
+  const { kind, apiVersion, metadata } = object
   // In order, and in two calls of JSON.stringify; fields that upstream does not know come last.
   const { name, generateName, namespace, selfLink, uid, managedFields } = metadata
   const { generation, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds } = metadata
   const { labels, annotations, ownerReferences, finalizers } = metadata
-  const before = fieldsOf({ name, generateName, namespace, selfLink, uid })
+  const first = { name, generateName, namespace, selfLink, uid }
+  const opening = stringify({ kind, apiVersion, metadata: first }).slice(0, -2)
   let after = fieldsOf({
     generation,
     creationTimestamp,
@@ -52,68 +73,66 @@ export const encodeObject = (object: KubeObject): Buffer => {
     if (known.has(field)) continue
     after = joined(after, fieldsOf({ [field]: (metadata as Record<string, unknown>)[field] }))
   }
-  const opening = `{"kind":${stringify(kind)},"apiVersion":${stringify(apiVersion)},"metadata":{`
-  return encodeParts(`${opening}${joined(before, after)}}`, parts)
+  const comma = after === '' || opening.endsWith('{') ? '' : ','
+  return encodeParts(`${opening}${comma}${after}}`, object, opening.length, before)
 }
 
-/** Where the text of a part is in a stored value. */
-interface Place {
-  readonly value: Buffer
-  readonly start: number
-  readonly end: number
-}
-
-/**
- * Places of specs, statuses and data: what a write leaves as it is stored, it leaves the very same object, whose bytes
- * need only be copied. Nobody changes an object that was encoded.
- */
-const places = new WeakMap<object, Place>()
 /** Shorter texts are made as fast as they are found. */
 const placedLengthMin = 256
 /** A long text is written by itself: put together with others it would be copied once more. */
 const aloneLengthMin = 8 * 1024
 
-/** `text` is the beginning of the JSON, up to where its other fields follow. */
-const encodeParts = (text: string, parts: Readonly<Record<string, unknown>>): Buffer => {
-  const pieces: (string | Place)[] = []
-  const found: { part: object; start: number; end: number }[] = []
-  let open = text
+/** `head` is the beginning of the JSON, up to where the fields beside metadata follow. */
+const encodeParts = (
+  head: string,
+  object: KubeObject,
+  revisionAt: number,
+  before: Encoded | undefined,
+): Encoded => {
+  const pieces: (string | Buffer)[] = []
+  const places: Place[] = []
+  let open = head
   let length = 0
-  for (const field of Object.keys(parts)) {
-    const part = parts[field]
-    if (part === undefined) continue
+  for (const field of Object.keys(object)) {
+    const part: unknown = object[field]
+    if (part === undefined || field === 'kind' || field === 'apiVersion' || field === 'metadata')
+      continue
     open += `,${stringify(field)}:`
     const start = length + open.length
     const isPlaced = typeof part === 'object' && part !== null
-    const piece = (isPlaced ? places.get(part) : undefined) ?? stringify(part)
+    const piece = (isPlaced ? bytesIn(before, part) : undefined) ?? stringify(part)
     if (typeof piece === 'string' && piece.length < aloneLengthMin) open += piece
     else {
       pieces.push(open, piece)
-      length = start + (typeof piece === 'string' ? piece.length : piece.end - piece.start)
+      length = start + piece.length
       open = ''
     }
     const end = length + open.length
-    if (isPlaced && end - start >= placedLengthMin) found.push({ part, start, end })
+    if (isPlaced && end - start >= placedLengthMin) places.push({ part, start, end })
   }
   pieces.push(`${open}}`)
-  const value = pieces.length === 1 ? unpooled(pieces[0] as string) : assemble(pieces)
+  const value = assemble(pieces)
   // Characters were counted: beyond ASCII they are not the bytes.
-  if (value.length === length + open.length + 1)
-    for (const { part, start, end } of found) places.set(part, { value, start, end })
-  return value
+  return value.length === length + open.length + 1
+    ? { value, revisionAt, places }
+    : { value, revisionAt: undefined, places: [] }
 }
 
-const lengthOf = (piece: string | Place): number =>
-  typeof piece === 'string' ? Buffer.byteLength(piece) : piece.end - piece.start
+const bytesIn = (encoded: Encoded | undefined, part: object): Buffer | undefined => {
+  if (encoded !== undefined)
+    for (const place of encoded.places)
+      if (place.part === part) return encoded.value.subarray(place.start, place.end)
+  return undefined
+}
 
-const assemble = (pieces: readonly (string | Place)[]): Buffer => {
-  const bytes = Buffer.allocUnsafeSlow(pieces.reduce((sum, piece) => sum + lengthOf(piece), 0))
+/** Values live long and die one by one, so that slices of a shared pool would keep their neighbours alive. */
+const assemble = (pieces: readonly (string | Buffer)[]): Buffer => {
+  let length = 0
+  for (const piece of pieces) length += Buffer.byteLength(piece)
+  const bytes = Buffer.allocUnsafeSlow(length)
   let at = 0
   for (const piece of pieces)
-    at +=
-      typeof piece === 'string'
-        ? bytes.write(piece, at)
-        : piece.value.copy(bytes, at, piece.start, piece.end)
+    at += typeof piece === 'string' ? bytes.write(piece, at) : piece.copy(bytes, at)
   return bytes
 }
 
@@ -149,35 +168,39 @@ const encodeEntry = (entry: ManagedFieldsEntry): string => {
   return text.slice(0, at) + textOfSet(set) + text.slice(at + 1)
 }
 
-/** Values live long and die one by one, so that slices of a shared pool would keep their neighbours alive. */
-const unpooled = (text: string): Buffer => {
-  const length = Buffer.byteLength(text)
-  const bytes = Buffer.allocUnsafeSlow(length)
-  bytes.write(text, 'utf8')
-  return bytes
-}
-
 /** How `encodeObject` begins: everything up to where resourceVersion belongs. */
 const beginning =
   /^\{"kind":"(?:[^"\\]|\\.)*","apiVersion":"(?:[^"\\]|\\.)*","metadata":\{((?:,?"(?:name|generateName|namespace|selfLink|uid)":"(?:[^"\\]|\\.)*")*)(.)/
 
 const lineEnd = 0x0a
+const openingBrace = 0x7b
+const closingBrace = 0x7d
+const comma = 0x2c
+
+/** Undefined for what others wrote into the same store: another field order, spaces. */
+const placeOfRevision = (value: Buffer): number | undefined => {
+  const found = beginning.exec(value.toString('latin1', 0, limits.beginningBytesMax))
+  return found === null ? undefined : found[0].length - 1
+}
 
 /**
- * The JSON of a stored value with its resourceVersion in place, and a line end: what a GET is answered with. Values that others wrote into the same store (another
- * field order, spaces) are parsed and encoded again.
+ * The JSON of a stored value with its resourceVersion in place, and a line end: what a GET is answered with. `at` is its
+ * place where that is known. Values that others wrote are parsed and encoded again.
  */
-export const withRevision = (value: Buffer, revision: number): Buffer => {
-  const found = beginning.exec(value.toString('latin1', 0, limits.beginningBytesMax))
-  if (found === null) return withRevision(encodeObject(parse(value.toString())), revision)
-  const field = `"resourceVersion":"${revision}"`
-  const more = found[2] !== '}' && found[2] !== ','
-  const inserted = found[1] === '' ? `${field}${more ? ',' : ''}` : `,${field}`
-  const at = found[0].length - 1
+export const withRevision = (
+  value: Buffer,
+  revision: number,
+  at = placeOfRevision(value),
+): Buffer => {
+  if (at === undefined) return withRevision(encodeObject(parse(value.toString())).value, revision)
+  const next = value[at]
+  const before = value[at - 1] === openingBrace ? '' : ','
+  const after = before === '' && next !== closingBrace && next !== comma ? ',' : ''
+  const inserted = `${before}"resourceVersion":"${revision}"${after}`
   const json = Buffer.allocUnsafeSlow(value.length + inserted.length + 1)
-  value.copy(json, 0, 0, at)
+  json.set(value, inserted.length)
+  json.set(value.subarray(0, at), 0)
   json.write(inserted, at, 'latin1')
-  value.copy(json, at + inserted.length, at)
   json[json.length - 1] = lineEnd
   return json
 }

@@ -1,5 +1,4 @@
 /** The object storage of one resource over the watch cache: which reads memory answers and which the driver. */
-import type { KubeObject } from '#api/object.js'
 import { limits } from '#limits'
 import { StorageError } from '#storage/driver.js'
 import type { WatchCache } from './cacher.js'
@@ -20,11 +19,13 @@ export const makeResourceStorage = (cacher: WatchCache, cache: ResourceCache): O
   const { writer } = cacher
 
   /** The version that readers and watchers share; another one only when it was already overwritten. */
-  const shared = async (written: StoredVersion, object: KubeObject): Promise<StoredObject> => {
+  const shared = async (written: StoredVersion): Promise<StoredObject> => {
     await cacher.follow(written.revision)
     const found = cache.get(written.key)
     const version = found?.revision === written.revision ? found : written
-    version.adopt(object)
+    // Bytes that came back from a store of others are not those that were sent.
+    const made = writer.take(written.value)
+    if (made !== undefined) version.adopt(made)
     return version
   }
 
@@ -55,9 +56,9 @@ export const makeResourceStorage = (cacher: WatchCache, cache: ResourceCache): O
       return list(cacher, cache, options)
     },
     create: async (key, object, options) =>
-      shared(await writer.create(key, object, options?.ttlSeconds), object),
+      shared(await writer.create(key, object, options?.ttlSeconds)),
     update: async (expected, object, options) =>
-      shared(await writer.update(expected, object, options?.ttlSeconds), object),
+      shared(await writer.update(expected, object, options?.ttlSeconds)),
     delete: async (expected) => {
       const last = await writer.delete(expected)
       await cacher.follow(last.revision)

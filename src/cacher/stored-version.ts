@@ -4,7 +4,7 @@
  * lets go of what was not made recently, so that memory follows the bytes stored and not the objects decoded.
  */
 import type { KubeObject } from '#api/object.js'
-import { decodeObject, labelsOf, withRevision } from './object-bytes.js'
+import { decodeObject, type Encoded, labelsOf, withRevision } from './object-bytes.js'
 import type { StoredObject } from './object-storage.js'
 
 const keptPart = 0.9
@@ -70,6 +70,7 @@ export class StoredVersion implements StoredObject {
   readonly #sets: WorkingSets
   #isCurrent = true
   #object: KubeObject | undefined
+  #encoded: Encoded | undefined
   #json: Buffer | undefined
 
   constructor(key: string, value: Buffer, revision: number, sets: WorkingSets) {
@@ -91,6 +92,11 @@ export class StoredVersion implements StoredObject {
     return this.#object
   }
 
+  /** How it was encoded, while the object is kept that was. */
+  get encoded(): Encoded | undefined {
+    return this.#encoded
+  }
+
   get labels(): Readonly<Record<string, string>> {
     if (this.#object !== undefined) return this.#object.metadata.labels ?? noLabels
     return labelsOf(this.value) ?? this.object.metadata.labels ?? noLabels
@@ -98,17 +104,18 @@ export class StoredVersion implements StoredObject {
 
   get json(): Buffer {
     if (this.#json === undefined) {
-      this.#json = withRevision(this.value, this.revision)
+      this.#json = withRevision(this.value, this.revision, this.#encoded?.revisionAt)
       this.#sets.texts.add(this)
     }
     return this.#json
   }
 
   /** Takes over the object that was encoded for this version, which spares decoding it. */
-  adopt(object: KubeObject): void {
+  adopt({ object, encoded }: { object: KubeObject; encoded: Encoded }): void {
     if (this.#object !== undefined) return
     object.metadata.resourceVersion = String(this.revision)
     this.#object = object
+    this.#encoded = encoded
     this.#keepObject()
   }
 
@@ -136,6 +143,7 @@ export class StoredVersion implements StoredObject {
 
   forgetObject(): void {
     this.#object = undefined
+    this.#encoded = undefined
   }
 
   forgetJson(): void {
