@@ -14,7 +14,7 @@ import { listInJson } from './list-body.js'
 import { isPretty, type Negotiated, notAcceptableConversion, protobuf } from './negotiation.js'
 import { inProtobuf, listInProtobuf, storedInProtobuf } from './protobuf.js'
 import { sendBytes, sendSegments } from './send-bytes.js'
-import { bytesOf, inAlphabet, itemOf, viewOf } from './stored-json.js'
+import { bytesOf, bytesOnce, inAlphabet, itemOf, viewOf } from './stored-json.js'
 
 /** A value in the media type that was agreed on; JSON is indented where the client is a person. */
 export const sendValue = (
@@ -138,7 +138,8 @@ export const sendStored = (
   }
   if (!isJson(negotiated))
     return sendObject(target, request, reply, viewOf(definition, stored), { code, negotiated })
-  const json = bytesOf(definition, stored)
+  // What was read once is read again; what was written is told to its writer alone.
+  const json = (request.method === 'GET' ? bytesOf : bytesOnce)(definition, stored)
   const bytes = isIndented(negotiated, request)
     ? Buffer.from(indent(json.toString().trimEnd()))
     : json

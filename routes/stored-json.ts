@@ -46,6 +46,12 @@ export const bytesOf = (definition: ResourceDefinition, stored: StoredObject): B
   })
 }
 
+/** The same for who shows it once: what is at hand is not kept for others. */
+export const bytesOnce = (definition: ResourceDefinition, stored: StoredObject): Buffer =>
+  !definition.isCustom && definition.convert === undefined
+    ? stored.jsonOnce()
+    : bytesOf(definition, stored)
+
 /** Items of built-in lists carry neither kind nor apiVersion. */
 export const itemOf = (definition: ResourceDefinition, object: KubeObject): unknown => {
   if (definition.isCustom) return object

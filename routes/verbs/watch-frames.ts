@@ -12,7 +12,7 @@ import { makeTable, parseIncludeObject, partialObjectMetadata } from '#registry/
 import type { Target } from '../api-deps.js'
 import { type Negotiated, protobuf } from '../negotiation.js'
 import { frameInProtobuf, storedFrameInProtobuf } from '../protobuf.js'
-import { bytesOf, inAlphabet, viewOf } from '../stored-json.js'
+import { bytesOf, bytesOnce, inAlphabet, viewOf } from '../stored-json.js'
 
 const frameStarts: Readonly<Record<string, Buffer>> = {
   ADDED: Buffer.from('{"type":"ADDED","object":'),
@@ -87,22 +87,23 @@ export class FrameMaker {
     // The first row of a Table brings its header, and ages differ from second to second: rows are not shared.
     if (convert === 'Table')
       return this.#wrap(event.type, this.#table(viewOf(this.#target.definition, event.stored)))
-    return frameOf(event, this.#form, () => this.#frame(this.#piecesOf(event)))
+    return frameOf(event, this.#form, () => this.#frame(this.#piecesOf(event, bytesOnce)))
   }
 
-  #piecesOf({ type, stored }: ObjectEvent): readonly Buffer[] {
+  /** The frame of a change is kept; of the initial events, which are told to one watcher, the bytes that readers share. */
+  #piecesOf({ type, stored }: ObjectEvent, jsonOf: typeof bytesOf): readonly Buffer[] {
     const { definition } = this.#target
     if (this.#options.negotiated.convert !== undefined)
       return [this.#bytes(type, this.#partial(viewOf(definition, stored)))]
     if (this.#inProtobuf) return storedFrameInProtobuf(type, definition, stored)
-    return [frameStarts[type]!, bytesOf(definition, stored).subarray(0, -1), frameEnd]
+    return [frameStarts[type]!, jsonOf(definition, stored).subarray(0, -1), frameEnd]
   }
 
   /** Of events that no other watcher is shown nothing is kept. */
   initialEvents(events: readonly ObjectEvent[]): Buffer {
     return this.#options.negotiated.convert === 'Table'
       ? this.events(events)
-      : this.#frame(events.flatMap((event) => this.#piecesOf(event)))
+      : this.#frame(events.flatMap((event) => this.#piecesOf(event, bytesOf)))
   }
 
   events(events: readonly ObjectEvent[]): Buffer {

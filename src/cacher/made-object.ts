@@ -29,4 +29,8 @@ export class MadeObject implements StoredObject {
     }
     return this.#json
   }
+
+  jsonOnce(): Buffer {
+    return this.json
+  }
 }

@@ -183,6 +183,9 @@ const placeOfRevision = (value: Buffer): number | undefined => {
   return found === null ? undefined : found[0].length - 1
 }
 
+/** Memory of so many bytes: `Buffer.allocUnsafe` for what is soon gone. */
+export type Allocate = (length: number) => Buffer
+
 /**
  * The JSON of a stored value with its resourceVersion in place, and a line end: what a GET is answered with. `at` is its
  * place where that is known. Values that others wrote are parsed and encoded again.
@@ -190,14 +193,17 @@ const placeOfRevision = (value: Buffer): number | undefined => {
 export const withRevision = (
   value: Buffer,
   revision: number,
-  at = placeOfRevision(value),
+  {
+    at = placeOfRevision(value),
+    allocate = Buffer.allocUnsafeSlow,
+  }: { at?: number | undefined; allocate?: Allocate } = {},
 ): Buffer => {
   if (at === undefined) return withRevision(encodeObject(parse(value.toString())).value, revision)
   const next = value[at]
   const before = value[at - 1] === openingBrace ? '' : ','
   const after = before === '' && next !== closingBrace && next !== comma ? ',' : ''
   const inserted = `${before}"resourceVersion":"${revision}"${after}`
-  const json = Buffer.allocUnsafeSlow(value.length + inserted.length + 1)
+  const json = allocate(value.length + inserted.length + 1)
   json.set(value, inserted.length)
   json.set(value.subarray(0, at), 0)
   json.write(inserted, at, 'latin1')

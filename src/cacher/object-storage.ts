@@ -16,6 +16,8 @@ export interface StoredObject {
   readonly labels?: Readonly<Record<string, string>>
   /** The JSON of `object`, resourceVersion in place, and a line end; made once per write, however many read it. */
   readonly json: Buffer
+  /** The same for who shows it once, as the answer of a write does: it is not kept unless a reader had it made before. */
+  jsonOnce(): Buffer
   /** Revision of the write that made this version: the number behind resourceVersion. */
   readonly revision: number
   /** True when it shows differently than it is stored (a changed schema): a write is due even without a change. */

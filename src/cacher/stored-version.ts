@@ -4,7 +4,13 @@
  * lets go of what was not made recently, so that memory follows the bytes stored and not the objects decoded.
  */
 import type { KubeObject } from '#api/object.js'
-import { decodeObject, type Encoded, labelsOf, withRevision } from './object-bytes.js'
+import {
+  type Allocate,
+  decodeObject,
+  type Encoded,
+  labelsOf,
+  withRevision,
+} from './object-bytes.js'
 import type { StoredObject } from './object-storage.js'
 
 const keptPart = 0.9
@@ -104,10 +110,18 @@ export class StoredVersion implements StoredObject {
 
   get json(): Buffer {
     if (this.#json === undefined) {
-      this.#json = withRevision(this.value, this.revision, this.#encoded?.revisionAt)
+      this.#json = this.#makeJson(Buffer.allocUnsafeSlow)
       this.#sets.texts.add(this)
     }
     return this.#json
+  }
+
+  jsonOnce(): Buffer {
+    return this.#json ?? this.#makeJson(Buffer.allocUnsafe)
+  }
+
+  #makeJson(allocate: Allocate): Buffer {
+    return withRevision(this.value, this.revision, { at: this.#encoded?.revisionAt, allocate })
   }
 
   /** Takes over the object that was encoded for this version, which spares decoding it. */

@@ -101,7 +101,7 @@ t.test('what one version leaves to the next has the same bytes in both', async (
         const { value, revisionAt } = before
         return (
           value.equals(encodeObject(structuredClone(object)).value) &&
-          withRevision(value, 7, revisionAt).equals(withRevision(value, 7))
+          withRevision(value, 7, { at: revisionAt }).equals(withRevision(value, 7))
         )
       })
     },
