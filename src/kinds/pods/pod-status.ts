@@ -1,7 +1,7 @@
 /** The status subresource of pods. */
 import type { Fields, KubeObject } from '#api/object.js'
 import type { Strategy } from '#registry/resource-definition.js'
-import { validatePodStatusUpdate } from '#validation/pod/pod-update.js'
+import { validatePodStatusUpdate } from '#validation/pod/pod-status-update.js'
 
 /** What a client leaves out of observedGeneration stays as it was, condition by condition. */
 const keepObservedGenerations = (next: KubeObject, previous: KubeObject): void => {
@@ -17,6 +17,14 @@ const keepObservedGenerations = (next: KubeObject, previous: KubeObject): void =
   }
 }
 
+/** What is behind gates that are off (DRANodeAllocatableResources, ImageVolumeWithDigest). */
+const dropDisabled = (status: Fields): void => {
+  delete status.nodeAllocatableResourceClaimStatuses
+  for (const list of ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'])
+    for (const { volumeMounts } of (status[list] ?? []) as Fields[])
+      for (const mount of (volumeMounts ?? []) as Fields[]) delete mount.volumeStatus
+}
+
 const prepareForUpdate = (next: KubeObject, previous: KubeObject): void => {
   next.spec = previous.spec
   next.status ??= {}
@@ -28,6 +36,7 @@ const prepareForUpdate = (next: KubeObject, previous: KubeObject): void => {
   next.status.qosClass ??= previous.status?.qosClass
   if (next.status.qosClass === undefined) delete next.status.qosClass
   keepObservedGenerations(next, previous)
+  dropDisabled(next.status)
 }
 
 export const podStatus: Strategy['status'] = {

@@ -1,12 +1,10 @@
 /** What may change in a pod that exists (kubernetes, core/validation: ValidatePodUpdate and its kin). */
 import { child, type FieldError, forbidden, index, invalid, required } from '#api/field-error.js'
-import { isDns1123Subdomain, isQualifiedName } from '#api/names.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { each } from '../each.js'
 import { inRange, int32Max } from '../formats.js'
-import { immutable, sameJson } from '../immutable.js'
+import { sameJson } from '../immutable.js'
 import { internalForm } from '../internal-form.js'
-import { familyOf, validIp } from '../network.js'
 import { validTolerations } from '../toleration.js'
 import { unifiedDiff } from '../unified-diff.js'
 import { untrimmedImage } from './containers.js'
@@ -15,7 +13,7 @@ import { appArmorPrefix } from './security.js'
 
 const mirrorAnnotation = 'kubernetes.io/config.mirror'
 
-const annotationChanges = (next: KubeObject, previous: KubeObject): FieldError[] => {
+export const annotationChanges = (next: KubeObject, previous: KubeObject): FieldError[] => {
   const path = 'metadata.annotations'
   const after = next.metadata.annotations ?? {}
   const before = previous.metadata.annotations ?? {}
@@ -238,84 +236,6 @@ export const validatePodUpdate = (next: KubeObject, previous: KubeObject): Field
       ),
     )
   return errors
-}
-
-const stateErrors = (
-  field: string,
-  next: KubeObject,
-  previous: KubeObject,
-  mayRestart: (name: string, exitCode: number) => boolean,
-): FieldError[] =>
-  each(
-    `status.${field}`,
-    previous.status?.[field] as Fields[] | undefined,
-    ({ name, state }, at) => {
-      if (state?.terminated === undefined || mayRestart(name, state.terminated.exitCode ?? 0))
-        return []
-      const after = ((next.status[field] ?? []) as Fields[]).filter((s) => s.name === name)
-      return after
-        .filter((status) => status.state?.terminated === undefined)
-        .map(() => forbidden(child(at, 'state'), 'may not be transitioned to non-terminated state'))
-    },
-  )
-
-const systemConditions = new Set(['PodScheduled', 'Ready', 'Initialized'])
-
-const addressErrors = (path: string, addresses: Fields[] = []): FieldError[] => {
-  const errors = each(path, addresses, ({ ip = '' }, at) => validIp(at, ip))
-  const families = new Set(addresses.map(({ ip = '' }) => familyOf(ip)))
-  if (addresses.length > 1 && (addresses.length > 2 || families.size < 2))
-    errors.push(
-      invalid(
-        path,
-        addresses.map(({ ip }) => ({ IP: ip })),
-        'may specify no more than one IP for each IP family',
-      ),
-    )
-  return errors
-}
-
-const hostAddressErrors = ({ hostIP = '', hostIPs }: Fields): FieldError[] =>
-  hostIPs?.length > 0 && hostIPs[0].ip !== hostIP
-    ? [invalid('status.hostIPs[0].ip', hostIPs[0].ip, 'must be equal to `hostIP`')]
-    : []
-
-export const validatePodStatusUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => {
-  const { status } = next
-  const { restartPolicy, initContainers } = previous.spec
-  const always = restartPolicy === 'Always'
-  const byCode = (exitCode: number): boolean =>
-    always || (exitCode !== 0 && restartPolicy === 'OnFailure')
-  const isSidecar = (name: string): boolean =>
-    ((initContainers ?? []) as Fields[]).some(
-      (c) => c.name === name && c.restartPolicy === 'Always',
-    )
-  const nominated: string = status.nominatedNodeName ?? ''
-  return [
-    ...annotationChanges(next, previous),
-    ...each('status.conditions', status.conditions as Fields[] | undefined, ({ type }, at) =>
-      systemConditions.has(type)
-        ? []
-        : isQualifiedName(type).map((message) => invalid(child(at, 'Type'), type, message)),
-    ),
-    ...(nominated === '' || nominated === previous.status?.nominatedNodeName
-      ? []
-      : isDns1123Subdomain(nominated).map((message) =>
-          invalid('status.nominatedNodeName', nominated, message),
-        )),
-    ...immutable('status.qosClass', status.qosClass, previous.status?.qosClass),
-    ...stateErrors('containerStatuses', next, previous, (_name, code) => byCode(code)),
-    ...stateErrors(
-      'initContainerStatuses',
-      next,
-      previous,
-      (name, code) => byCode(code) || isSidecar(name),
-    ),
-    ...stateErrors('ephemeralContainerStatuses', next, previous, () => false),
-    ...addressErrors('status.podIPs', status.podIPs),
-    ...hostAddressErrors(status),
-    ...addressErrors('status.hostIPs', status.hostIPs),
-  ]
 }
 
 export const validateEphemeralContainersUpdate = (

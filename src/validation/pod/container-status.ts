@@ -1,0 +1,99 @@
+/** What a container's status may say of users and of devices that it was given (core/validation: ValidatePodStatusUpdate). */
+import {
+  child,
+  duplicate,
+  type FieldError,
+  forbidden,
+  invalid,
+  notSupported,
+  required,
+  tooLong,
+} from '#api/field-error.js'
+import type { Fields } from '#api/object.js'
+import { each } from '../each.js'
+import { validId } from '../formats.js'
+
+const linuxUserErrors = (path: string, { uid, gid, supplementalGroups }: Fields): FieldError[] => [
+  ...validId(child(path, 'uid'), uid),
+  ...validId(child(path, 'gid'), gid),
+  ...each(child(path, 'supplementalGroups'), supplementalGroups as number[] | undefined, (id, at) =>
+    validId(at, id),
+  ),
+]
+
+export const userErrors = (
+  path: string,
+  statuses: Fields[] | undefined,
+  os: string,
+): FieldError[] =>
+  each(path, statuses, ({ user }, at) => {
+    if (!user?.linux) return []
+    const linux = child(at, 'user', 'linux')
+    return os === 'windows'
+      ? [forbidden(linux, 'cannot be set for a windows pod')]
+      : linuxUserErrors(linux, user.linux)
+  })
+
+const healths = ['Healthy', 'Unhealthy', 'Unknown']
+/** core/v1: ResourceHealthMessageMaxLength. */
+const messageLengthMax = 1024
+
+const healthErrors = (path: string, resources: Fields[] | undefined): FieldError[] => {
+  const seen = new Set<string>()
+  return each(path, resources, ({ resourceID = '', health = '', message }, at) => {
+    const errors: FieldError[] = []
+    if (!healths.includes(health)) errors.push(notSupported(child(at, 'health'), health, healths))
+    if (message === '')
+      errors.push(required(child(at, 'message'), 'must be non-empty if specified'))
+    else if (Buffer.byteLength(message ?? '') > messageLengthMax)
+      errors.push(tooLong(child(at, 'message'), messageLengthMax))
+    if (seen.has(resourceID)) errors.push(duplicate(child(at, 'resourceID'), resourceID))
+    seen.add(resourceID)
+    return errors
+  })
+}
+
+const claimPrefix = 'claim:'
+const claimDetail =
+  "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty"
+
+const ownerErrors = (path: string, name: string, { resources }: Fields): FieldError[] => {
+  if (!name.startsWith(claimPrefix))
+    return Object.hasOwn(resources?.requests ?? {}, name)
+      ? []
+      : [invalid(path, name, "must match one of the container's resource requests")]
+  const claims = ((resources?.claims ?? []) as Fields[]).map(
+    (claim) => `${claimPrefix}${claim.name}${claim.request ? `/${claim.request}` : ''}`,
+  )
+  return claims.includes(name) ? [] : [invalid(path, name, claimDetail)]
+}
+
+export const allocatedErrors = (
+  path: string,
+  statuses: Fields[] | undefined,
+  containers: Fields[] | undefined,
+): FieldError[] =>
+  each(path, statuses, ({ name, allocatedResourcesStatus }, at) => {
+    const container = containers?.find((candidate) => candidate.name === name)
+    return each(
+      child(at, 'allocatedResourcesStatus'),
+      allocatedResourcesStatus as Fields[] | undefined,
+      (allocated, where) => [
+        // A status of no container of the Pod's is let through, upstream too.
+        ...(container ? ownerErrors(child(where, 'name'), allocated.name ?? '', container) : []),
+        ...healthErrors(child(where, 'resources'), allocated.resources),
+      ],
+    )
+  })
+
+export const noAllocatedErrors = (path: string, statuses: Fields[] | undefined): FieldError[] =>
+  each(path, statuses, ({ allocatedResourcesStatus }, at) =>
+    allocatedResourcesStatus?.length > 0
+      ? [
+          forbidden(
+            child(at, 'allocatedResourcesStatus'),
+            'must not be specified in container status',
+          ),
+        ]
+      : [],
+  )
