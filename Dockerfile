@@ -4,7 +4,7 @@ WORKDIR /src
 COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
 COPY . .
-RUN npm run build && rm -rf dist/test dist/bench && npm prune --omit=dev
+RUN npm run build && rm -rf dist/test dist/bench && find dist -name '*.map' -delete && npm prune --omit=dev
 
 FROM node:24-slim
 LABEL org.opencontainers.image.title="kubelevel" org.opencontainers.image.licenses="Apache-2.0"

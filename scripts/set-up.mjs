@@ -6,19 +6,6 @@ import { fileURLToPath } from 'node:url'
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)))
 const forTests = process.argv.includes('--test')
-const sourceFolders = [
-  'src',
-  'routes',
-  'storage',
-  'openapi',
-  'controllers',
-  'kubelet',
-  'scheduler',
-  'metrics-server',
-  'test',
-  'bench',
-]
-
 const run = (what, command, args) => {
   process.stderr.write(`kubelevel: ${what} …\n`)
   const done = spawnSync(command, args, {
@@ -45,9 +32,11 @@ if (!existsSync(installed) || statSync(installed).mtimeMs < statSync(lock).mtime
   run('installing dependencies', 'npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'])
 }
 const built = path.join(root, 'dist', 'bundle', 'main.js')
+const tsconfig = path.join(root, 'tsconfig.json')
+const { include } = JSON.parse(readFileSync(tsconfig, 'utf8'))
 const sources = Math.max(
-  ...sourceFolders.map((folder) => newest(path.join(root, folder))),
-  statSync(path.join(root, 'tsconfig.json')).mtimeMs,
+  ...[...include, 'scripts'].map((folder) => newest(path.join(root, folder))),
+  statSync(tsconfig).mtimeMs,
 )
 if (!existsSync(built) || statSync(built).mtimeMs < sources)
   run('building', 'npm', ['run', '--silent', 'build'])

@@ -5,18 +5,9 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..')
-const sourceFolders = [
-  'src',
-  'routes',
-  'storage',
-  'openapi',
-  'controllers',
-  'kubelet',
-  'scheduler',
-  'metrics-server',
-  'test',
-  'bench',
-]
+const { include: sourceFolders }: { include: string[] } = JSON.parse(
+  readFileSync(path.join(root, 'tsconfig.json'), 'utf8'),
+)
 
 const files = sourceFolders
   .filter((folder) => existsSync(path.join(root, folder)))
