@@ -25,6 +25,7 @@ import {
 } from '../forward.js'
 import { mediaTypes, negotiateLog } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
+import { connectOptionsOf } from './connect-options.js'
 import { logQuery } from './log-options.js'
 
 export interface ConnectDeps {
@@ -271,9 +272,16 @@ const connectors: Readonly<Record<string, (c: Connection) => Promise<unknown>>> 
 
 export const makeConnect =
   (own: ConnectDeps, deps: ApiDeps) =>
-  (target: Target, request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+  async (target: Target, request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const connect = connectors[target.subresource]
     if (!connect) throw pathNotFound()
-    const query = new URL(request.raw.url ?? '/', 'https://server').searchParams
+    const url = new URL(request.raw.url ?? '/', 'https://server')
+    const query = url.searchParams
+    const options = connectOptionsOf(target, url)
+    if (options !== undefined) {
+      if (query.has('dryRun')) throw badRequest('dryRun is not supported')
+      const ctx = makeContext(target, request, reply, deps)
+      await target.store.admitConnect(ctx, target.name, options)
+    }
     return connect({ target, request, reply, deps, own, query })
   }

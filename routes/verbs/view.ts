@@ -3,7 +3,7 @@ import { notFound } from '#api/errors.js'
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import { cloneJson } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
-import { schemaNameOfKind } from '#openapi/schemas.js'
+import { bodyDefinition } from '#registry/body-definition.js'
 import { ownersOfScale, ownersOfScaled } from '#registry/field-manager/scale-owners.js'
 import type {
   RequestContext,
@@ -13,36 +13,26 @@ import type {
 import type { UpdateOptions } from '#registry/store.js'
 import type { ApiDeps, Target } from '../api-deps.js'
 
-const bodyDefinitions = new WeakMap<Subresource, ResourceDefinition>()
-
-/** What the body of a subresource is decoded as: its own kind where it has one, without the parent's rules. */
-export const definitionOfBody = ({ definition, view }: Target): ResourceDefinition => {
-  if (view === undefined) return definition
-  const { kind } = view
-  if (kind.kind === definition.gvk.kind && kind.group === definition.gvk.group) return definition
-  let body = bodyDefinitions.get(view)
-  if (body === undefined) {
-    body = {
-      ...definition,
-      gvk: kind,
-      schemaName: schemaNameOfKind(kind),
-      strategy: view.default === undefined ? {} : { default: view.default },
-      isCustom: false,
-    }
-    bodyDefinitions.set(view, body)
-  }
-  return body
-}
+/** What the body of the request is decoded as. */
+export const definitionOfBody = ({ definition, view }: Target): ResourceDefinition =>
+  bodyDefinition(definition, view)
 
 /** Of subresources that are another form of their parent only scales are shown as Tables. */
 export const hasTable = ({ view }: Target): boolean =>
   view === undefined || view.kind.kind === 'Scale'
 
-/** A view that checks its parent in a way of its own replaces the checks of the parent's strategy. */
+/** A view that checks its parent in a way of its own replaces the checks of the parent's strategy; admission sees the view. */
 export const hooksOfView = (view: Subresource | undefined): UpdateOptions =>
-  view?.validateUpdate === undefined
+  view === undefined
     ? {}
-    : { strategy: 'none', hooks: { validateUpdate: view.validateUpdate } }
+    : {
+        ...(view.validateUpdate === undefined
+          ? {}
+          : { strategy: 'none', hooks: { validateUpdate: view.validateUpdate } }),
+        ...(view.read === undefined || view.write === undefined
+          ? {}
+          : { admittedAs: { read: view.read, write: view.write } }),
+      }
 
 /** Wraps the making of the view's next form into a change of the parent. `owners` follows who owns what of it. */
 export const throughView =

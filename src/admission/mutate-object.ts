@@ -1,5 +1,7 @@
 /** What the results of mutations do to an object (apiserver, pkg/admission/plugin/policy/mutating/patch). */
+
 import { ApiError, internalError, problemOfDecoding } from '#api/errors.js'
+import { formatGroupVersion } from '#api/group-version.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { NotJsonError, toJson } from '#cel/json-values.js'
@@ -123,6 +125,12 @@ export const applyConfiguration = (
   const fail = (why: string): never => {
     throw new MutationError(`error applying patch: ${why}`)
   }
+  const { gvk, gvr } = request.definition
+  // Upstream knows the types of a version by its OpenAPI document, which tells of Scales where they are scaled, not of their own version.
+  if (formatGroupVersion(gvk) !== formatGroupVersion(gvr))
+    fail(
+      `failed to convert patch object to typed object: no corresponding type for ${formatGroupVersion(gvk)}, Kind=${gvk.kind}`,
+    )
   const type = typeOfDefinition(request.definition)
   const mismatch =
     misfit(result, type, '') ?? mismatchOf(patch as JsonObject, type, { allowDuplicates: false })

@@ -18,15 +18,14 @@ import {
 } from './cel.js'
 import { compiledOnce, compilePolicy, withVariables } from './compiled-policy.js'
 import { applyConfiguration, applyJsonPatches, MutationError } from './mutate-object.js'
-import { type AdmissionPlugin, whenKnown } from './plugin.js'
+import { type AdmissionPlugin, refusedName, whenKnown } from './plugin.js'
 import {
   type BoundPolicy,
   boundPolicies,
-  ConversionFailed,
+  Misconfigured,
   meantVersion,
   namespaceOf,
   type PolicyMeans,
-  paramsMissing,
   paramsOf,
   requestOf,
   seenByPolicy,
@@ -81,7 +80,10 @@ interface Invocation extends BoundPolicy {
   readonly version: ResourceDefinition
 }
 
-interface Problem extends BoundPolicy {
+interface Problem {
+  readonly policy: KubeObject
+  /** Missing where the policy itself is wrong. */
+  readonly binding?: KubeObject | undefined
   readonly message: string
   readonly reason?: string
 }
@@ -89,16 +91,24 @@ interface Problem extends BoundPolicy {
 const collect = async (
   attributes: AdmissionAttributes,
   bound: readonly BoundPolicy[],
-  { resourceOfKind, equivalentsOf }: PolicyMeans,
+  means: PolicyMeans,
 ): Promise<{ invocations: Invocation[]; problems: Problem[] }> => {
   const invocations: Invocation[] = []
   const problems: Problem[] = []
   for (const pair of bound) {
-    const version = await meantVersion(attributes, pair, equivalentsOf)
-    if (version === undefined) continue
-    const params = await paramsOf(attributes, pair, resourceOfKind)
-    if (params === 'deny') problems.push({ ...pair, message: paramsMissing })
-    else invocations.push(...params.map((param) => ({ ...pair, param, version })))
+    try {
+      const version = await meantVersion(attributes, pair, means)
+      if (version === undefined) continue
+      const params = await paramsOf(attributes, pair, means)
+      invocations.push(...params.map((param) => ({ ...pair, param, version })))
+    } catch (error) {
+      if (!(error instanceof Misconfigured)) throw error
+      const { policy } = pair
+      const { binding, message } = error
+      // What is wrong with the policy itself is told once, however many bindings it has.
+      if (binding === undefined && problems.some((problem) => problem.policy === policy)) continue
+      problems.push({ policy, binding, message })
+    }
   }
   return { invocations, problems }
 }
@@ -138,7 +148,7 @@ const mutateOnce = async (
   reinvocation: Reinvocation,
 ): Promise<Outcome> => {
   const { policy, param, version } = invocation
-  const seen = await seenByPolicy(attributes, version)
+  const seen = await seenByPolicy(attributes, version, invocation)
   const { object } = seen
   const { conditions, variables, mutations } = compiledPolicy(policy)
   const namespaceObject = await namespaceOf(attributes)
@@ -179,15 +189,19 @@ const mutateOnce = async (
   return outcome(true)
 }
 
-const ignores = ({ policy }: BoundPolicy): boolean => policy.spec.failurePolicy === 'Ignore'
+const ignores = ({ policy }: Problem): boolean => policy.spec.failurePolicy === 'Ignore'
 
 const denial = (attributes: AdmissionAttributes, problems: readonly Problem[]): ApiError => {
-  const { resource, object, name } = attributes
-  const texts = problems.map(
-    ({ policy, binding, message }) =>
-      `policy '${policy.metadata.name}' with binding '${binding.metadata.name}' denied request: ${message}`,
-  )
-  const shown = name || (object?.metadata?.name ?? '')
+  const { resource } = attributes
+  const texts = problems.map(({ policy, binding, message }) => {
+    const { name } = policy.metadata
+    const who =
+      binding === undefined
+        ? `policy ${JSON.stringify(name)}`
+        : `policy '${name}' with binding '${binding.metadata.name}'`
+    return `${who} denied request: ${message}`
+  })
+  const shown = refusedName(attributes)
   return failure({
     code: 403,
     reason: problems[0]!.reason ?? 'Forbidden',
@@ -214,7 +228,7 @@ const runRound = async (
     const before = contentOf(attributes)
     const outcome = await mutateOnce(attributes, invocation, authorize, reinvocation).catch(
       (error: unknown): Outcome => {
-        if (!(error instanceof ConversionFailed)) throw error
+        if (!(error instanceof Misconfigured)) throw error
         const problem = { ...invocation, message: error.message }
         return { problems: [problem], isInvoked: false, isMutated: false }
       },

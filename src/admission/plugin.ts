@@ -39,11 +39,16 @@ export const namespaces = { group: '', resource: 'namespaces' }
 export const isAboutNamespace = ({ resource }: AdmissionAttributes): boolean =>
   resource.resource === 'namespaces' && resource.group === ''
 
+/** Whom a refusal names: what has no name yet by what its name begins with, one of a collection not at all (apiserver, pkg/admission/errors.go). */
+export const refusedName = ({ name, object }: AdmissionAttributes): string => {
+  if (name !== '') return name
+  const { name: own, generateName } = object?.metadata ?? {}
+  return own || generateName || 'Unknown'
+}
+
 /** The refusal in upstream's form: `pods "a" is forbidden: why`. */
 export const refuse = (attributes: AdmissionAttributes, why: string): ApiError =>
-  forbidden(attributes.resource, attributes.name || nameOf(attributes.object), why)
-
-const nameOf = (object: KubeObject | undefined): string => object?.metadata?.name ?? ''
+  forbidden(attributes.resource, refusedName(attributes), why)
 
 const keyOf = (
   prefix: string,

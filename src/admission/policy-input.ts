@@ -1,6 +1,11 @@
 /** What a policy is evaluated on: whether it is meant, its parameters, the values of its names (apiserver, pkg/admission/plugin/policy/generic). */
 import { randomUUID } from 'node:crypto'
-import { type GroupResource, type GroupVersionKind, parseGroupVersion } from '#api/group-version.js'
+import {
+  formatGroupResource,
+  type GroupResource,
+  type GroupVersionKind,
+  parseGroupVersion,
+} from '#api/group-version.js'
 import { matchesSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
@@ -27,15 +32,27 @@ export interface BoundPolicy {
   readonly binding: KubeObject
 }
 
+/** What nothing could be asked without (kubernetes, pkg/kubeapiserver/admission/exclusion). */
+const excluded: ReadonlySet<string> = new Set([
+  'selfsubjectreviews.authentication.k8s.io',
+  'tokenreviews.authentication.k8s.io',
+  'localsubjectaccessreviews.authorization.k8s.io',
+  'selfsubjectaccessreviews.authorization.k8s.io',
+  'selfsubjectrulesreviews.authorization.k8s.io',
+  'subjectaccessreviews.authorization.k8s.io',
+])
+
 /** The policies of a kind with their bindings, in the order of the bindings' names. */
 export const boundPolicies = (
-  { ctx }: AdmissionAttributes,
+  { ctx, resource }: AdmissionAttributes,
   policies: GroupResource,
   bindings: GroupResource,
-): readonly BoundPolicy[] | Promise<readonly BoundPolicy[]> =>
-  whenKnown(listObjects(ctx, bindings), (all) =>
+): readonly BoundPolicy[] | Promise<readonly BoundPolicy[]> => {
+  if (excluded.has(formatGroupResource(resource))) return []
+  return whenKnown(listObjects(ctx, bindings), (all) =>
     all.length === 0 ? [] : findBound(ctx, policies, all),
   )
+}
 
 const findBound = async (
   ctx: RequestContext,
@@ -51,62 +68,95 @@ const findBound = async (
   return bound
 }
 
-/** The version in which the policy is meant; a binding may narrow what its policy is about. */
+/** A policy or its binding that cannot be followed; the message is upstream's. `binding` is missing where the policy itself cannot. */
+export class Misconfigured extends Error {
+  readonly binding: KubeObject | undefined
+  constructor(why: string, binding?: KubeObject) {
+    super(`failed to configure ${binding === undefined ? 'policy' : 'binding'}: ${why}`)
+    this.binding = binding
+  }
+}
+
+const kindOfParams = ({ spec }: KubeObject): GroupVersionKind => ({
+  ...(parseGroupVersion(spec.paramKind.apiVersion ?? '') ?? { group: '', version: '' }),
+  kind: spec.paramKind.kind,
+})
+
+const checkParamKind = (policy: KubeObject, resourceOfKind: ResourceOfKind): void => {
+  if (!policy.spec.paramKind) return
+  const kind = kindOfParams(policy)
+  if (resourceOfKind(kind) !== undefined) return
+  const shown = `${kind.group}/${kind.version}, Kind=${kind.kind}`
+  throw new Misconfigured(`failed to find resource referenced by paramKind: '${shown}'`)
+}
+
+/**
+ * The version in which the policy is meant; a binding may narrow what its policy is about. Rejects with Misconfigured for
+ * a policy that is meant and whose parameters are of no kind.
+ */
 export const meantVersion = async (
   attributes: AdmissionAttributes,
   { policy, binding }: BoundPolicy,
-  equivalentsOf: EquivalentsOf,
+  { equivalentsOf, resourceOfKind }: PolicyMeans,
 ): Promise<ResourceDefinition | undefined> => {
   const { matchConstraints = {} } = policy.spec
   const matched = await matchesRequest(matchConstraints, attributes, equivalentsOf)
+  if (matched === undefined) return undefined
+  checkParamKind(policy, resourceOfKind)
   const narrowed = binding.spec.matchResources
-  if (matched === undefined || !narrowed) return matched
+  if (!narrowed) return matched
   const resourceRules = narrowed.resourceRules?.length ? narrowed.resourceRules : undefined
   const terms = { ...narrowed, resourceRules }
   return (await matchesRequest(terms, attributes, equivalentsOf)) && matched
 }
 
-/** A conversion that failed; the message is upstream's. */
-export class ConversionFailed extends Error {}
-
-/** Rejects with ConversionFailed. */
+/** Rejects with Misconfigured when a conversion fails. */
 export const seenByPolicy = async (
   attributes: AdmissionAttributes,
   definition: ResourceDefinition,
+  { binding }: BoundPolicy,
 ): Promise<VersionedRequest> => {
   try {
     return await inVersion(attributes, definition)
   } catch (error) {
     const why = `failed to convert object version: ${(error as Error).message}`
-    throw new ConversionFailed(`failed to configure binding: ${why}`)
+    throw new Misconfigured(why, binding)
   }
 }
 
-/** The parameters of a binding: [null] for a policy without any; 'deny' when they must exist and do not. */
+/** The parameters of a binding: [null] for a policy without any. Rejects with Misconfigured when they must exist and do not. */
 export const paramsOf = async (
   attributes: AdmissionAttributes,
   { policy, binding }: BoundPolicy,
-  resourceOfKind: ResourceOfKind,
-): Promise<readonly (KubeObject | null)[] | 'deny'> => {
-  const { paramKind } = policy.spec
+  { resourceOfKind }: PolicyMeans,
+): Promise<readonly (KubeObject | null)[]> => {
   const ref = binding.spec.paramRef
-  if (!paramKind || !ref) return [null]
-  const version = parseGroupVersion(paramKind.apiVersion ?? '') ?? { group: '', version: '' }
-  const resource = resourceOfKind({ ...version, kind: paramKind.kind })
-  const notFound = ref.parameterNotFoundAction === 'Allow' ? [] : 'deny'
-  if (resource === undefined) return notFound
+  const resource = policy.spec.paramKind && resourceOfKind(kindOfParams(policy))
+  if (!resource || !ref) return [null]
+  if (resource.namespaced && !ref.namespace && attributes.namespace === '')
+    throw new Misconfigured(
+      'cannot use namespaced paramRef in policy binding that matches cluster-scoped resources',
+      binding,
+    )
+  if (!resource.namespaced && ref.namespace)
+    throw new Misconfigured(
+      'paramRef.namespace must not be provided for a cluster-scoped `paramKind`',
+      binding,
+    )
   const namespace = resource.namespaced ? ref.namespace || attributes.namespace : undefined
-  if (ref.name) {
-    const found = await findObject(attributes.ctx, resource, { name: ref.name, namespace })
-    return found === undefined ? notFound : [found]
-  }
-  const all = await listObjects(attributes.ctx, resource, namespace)
-  const selected = all.filter((o) => matchesSelector(ref.selector ?? {}, o.metadata.labels ?? {}))
-  return selected.length === 0 ? notFound : selected
+  const found = ref.name
+    ? [await findObject(attributes.ctx, resource, { name: ref.name, namespace })]
+    : (await listObjects(attributes.ctx, resource, namespace)).filter((o) =>
+        matchesSelector(ref.selector ?? {}, o.metadata.labels ?? {}),
+      )
+  const params = found.filter((param) => param !== undefined)
+  if (params.length === 0 && ref.parameterNotFoundAction !== 'Allow')
+    throw new Misconfigured(
+      'no params found for policy binding with `Deny` parameterNotFoundAction',
+      binding,
+    )
+  return params
 }
-
-export const paramsMissing =
-  'failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction'
 
 /** The namespace of the request; undefined for what is in none. */
 export const namespaceOf = async (

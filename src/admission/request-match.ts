@@ -45,7 +45,7 @@ const ruleMatches = (
     covers(rule.apiVersions, resource.version) &&
     coversResource(rule.resources, resource.resource, subresource) &&
     (scope === '*' || (scope === 'Namespaced') === definition.namespaced) &&
-    (names.length === 0 || names.includes(name || (attributes.object?.metadata?.name ?? '')))
+    (names.length === 0 || names.includes(name))
   )
 }
 
@@ -118,7 +118,7 @@ export const admissionRequest = (attributes: VersionedRequest, uid: string) => {
     requestKind: original.kind,
     requestResource: original.resource,
     ...(subresource === '' ? {} : { requestSubResource: subresource }),
-    name: attributes.name || (attributes.object?.metadata?.name ?? ''),
+    ...(attributes.name === '' ? {} : { name: attributes.name }),
     ...(namespace === '' ? {} : { namespace }),
     operation,
     userInfo: {

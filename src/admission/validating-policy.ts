@@ -1,6 +1,7 @@
 /** ValidatingAdmissionPolicies and their bindings (apiserver, pkg/admission/plugin/policy/validating). */
 import { type ApiError, failure, resourceDetails } from '#api/errors.js'
 import { formatGroupResource } from '#api/group-version.js'
+import type { KubeObject } from '#api/object.js'
 import { results } from '#cel/policy-environment.js'
 import { limits } from '#limits'
 import type { AdmissionAttributes } from '#registry/admission.js'
@@ -15,15 +16,14 @@ import {
   evaluate,
 } from './cel.js'
 import { compiledOnce, compilePolicy, withVariables } from './compiled-policy.js'
-import { type AdmissionPlugin, whenKnown } from './plugin.js'
+import { type AdmissionPlugin, refusedName, whenKnown } from './plugin.js'
 import {
   type BoundPolicy,
   boundPolicies,
-  ConversionFailed,
+  Misconfigured,
   meantVersion,
   namespaceOf,
   type PolicyMeans,
-  paramsMissing,
   paramsOf,
   requestOf,
   seenByPolicy,
@@ -52,9 +52,9 @@ interface Validation {
 }
 
 const deny = (attributes: AdmissionAttributes, who: string, finding: Finding) => {
-  const { resource, object, name } = attributes
+  const { resource } = attributes
   const cause = `${who} denied request: ${finding.message}`
-  const shown = name || (object?.metadata?.name ?? '')
+  const shown = refusedName(attributes)
   return failure({
     code: codes[finding.reason] ?? 422,
     reason: finding.reason,
@@ -83,8 +83,30 @@ const compiledPolicy = compiledOnce((policy) => {
         : undefined,
     }),
   )
-  return { ...compiled, validations }
+  const annotations = ((policy.spec.auditAnnotations ?? []) as { valueExpression: string }[]).map(
+    ({ valueExpression }) => compile(valueExpression, names, results.textOrNull),
+  )
+  return { ...compiled, validations, annotations }
 })
+
+/** Nothing is audited here, but an annotation that cannot be made denies, whatever the actions of the binding are. */
+const failedAnnotations = async (
+  annotations: readonly Expression[],
+  plain: Activation,
+  variables: Parameters<typeof withVariables>[1],
+): Promise<string[]> => {
+  const budget = { left: limits.celObjectCostMax }
+  const activation = withVariables(plain, variables, budget)
+  const problems: string[] = []
+  for (const annotation of annotations)
+    try {
+      await evaluate(annotation, activation, budget)
+    } catch (error) {
+      if (!(error instanceof EvaluationError)) throw error
+      problems.push(error.message)
+    }
+  return problems
+}
 
 const messageOf = async (
   { written, message }: CompiledValidation,
@@ -125,18 +147,20 @@ const findingsOf = async (
   return findings
 }
 
-const whoOf = ({ policy, binding }: BoundPolicy): string =>
-  `ValidatingAdmissionPolicy '${policy.metadata.name}' with binding '${binding.metadata.name}'`
+const whoOf = (policy: KubeObject, binding: KubeObject | undefined): string => {
+  const whose = binding === undefined ? '' : ` with binding '${binding.metadata.name}'`
+  return `ValidatingAdmissionPolicy '${policy.metadata.name}'${whose}`
+}
 
 /** Warns at once; what denies is told when all policies were asked. */
 const act = (
   attributes: AdmissionAttributes,
-  pair: BoundPolicy,
+  { policy, binding }: BoundPolicy,
   finding: Finding,
   denials: ApiError[],
 ): void => {
-  const who = whoOf(pair)
-  const actions: string[] = pair.binding.spec.validationActions ?? []
+  const who = whoOf(policy, binding)
+  const actions: string[] = binding.spec.validationActions ?? []
   if (actions.includes('Deny')) denials.push(deny(attributes, who, finding))
   if (actions.includes('Warn'))
     attributes.ctx.warn(`Validation failed for ${who}: ${finding.message}`)
@@ -145,20 +169,17 @@ const act = (
 const applyPolicy = async (
   attributes: AdmissionAttributes,
   pair: BoundPolicy,
-  { resourceOfKind, authorize, equivalentsOf }: PolicyMeans,
+  means: PolicyMeans,
   denials: ApiError[],
 ): Promise<void> => {
   const { policy } = pair
-  const version = await meantVersion(attributes, pair, equivalentsOf)
+  const version = await meantVersion(attributes, pair, means)
   if (version === undefined) return
-  const params = await paramsOf(attributes, pair, resourceOfKind)
-  if (params === 'deny') {
-    act(attributes, pair, { message: paramsMissing, reason: 'Invalid' }, denials)
-    return
-  }
-  const { conditions, variables, validations } = compiledPolicy(policy)
+  const params = await paramsOf(attributes, pair, means)
+  if (params.length === 0) return
+  const { conditions, variables, validations, annotations } = compiledPolicy(policy)
   const ignores = policy.spec.failurePolicy === 'Ignore'
-  const seen = await seenByPolicy(attributes, version)
+  const seen = await seenByPolicy(attributes, version, pair)
   const object = attributes.operation === 'DELETE' ? null : (seen.object ?? null)
   const parts = {
     object,
@@ -167,7 +188,7 @@ const applyPolicy = async (
   }
   for (const param of params) {
     const budget = { left: limits.celObjectCostMax }
-    const plain = activationOf(seen, { ...parts, params: param }, authorize)
+    const plain = activationOf(seen, { ...parts, params: param }, means.authorize)
     const activation = withVariables(plain, variables, budget)
     try {
       if (!(await conditionsHold(conditions, activation))) continue
@@ -178,6 +199,8 @@ const applyPolicy = async (
     }
     for (const finding of await findingsOf(ignores, validations, activation, budget))
       act(attributes, pair, finding, denials)
+    for (const message of ignores ? [] : await failedAnnotations(annotations, plain, variables))
+      denials.push(deny(attributes, whoOf(policy, pair.binding), { message, reason: 'Invalid' }))
   }
 }
 
@@ -191,10 +214,11 @@ const applyPolicies = async (
     try {
       await applyPolicy(attributes, pair, means, denials)
     } catch (error) {
-      if (!(error instanceof ConversionFailed)) throw error
+      if (!(error instanceof Misconfigured)) throw error
       if (pair.policy.spec.failurePolicy === 'Ignore') continue
       // Upstream denies whatever the actions of the binding are.
-      denials.push(deny(attributes, whoOf(pair), { message: error.message, reason: 'Invalid' }))
+      const who = whoOf(pair.policy, error.binding)
+      denials.push(deny(attributes, who, { message: error.message, reason: 'Invalid' }))
     }
   }
   if (denials.length > 0) throw denials[0]

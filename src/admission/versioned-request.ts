@@ -2,6 +2,7 @@
 import { formatGroupVersion } from '#api/group-version.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
+import { bodyDefinition } from '#registry/body-definition.js'
 import { decodeObject } from '#registry/decode.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 
@@ -33,11 +34,13 @@ const convert = async (
   return isWanted ? stored : (definition.convert?.fromStorage(stored) ?? stored)
 }
 
+const subresourceOf = (definition: ResourceDefinition, { subresource }: AdmissionAttributes) =>
+  definition.subresources.find(({ name }) => name === subresource)
+
 const kindIn = (definition: ResourceDefinition, attributes: AdmissionAttributes) =>
   definition === attributes.definition
     ? attributes.kind
-    : (definition.subresources.find(({ name }) => name === attributes.subresource)?.kind ??
-      definition.gvk)
+    : (subresourceOf(definition, attributes)?.kind ?? definition.gvk)
 
 /** Rejects when a webhook that converts cannot. */
 export const inVersion = async (
@@ -51,7 +54,7 @@ export const inVersion = async (
       : convert(object, attributes.definition, { definition, apiVersion })
   return {
     ...attributes,
-    definition,
+    definition: bodyDefinition(definition, subresourceOf(definition, attributes)),
     kind: kindIn(definition, attributes),
     resource: definition.gvr,
     object: await seen(attributes.object),

@@ -33,10 +33,12 @@ const patched = (
   object: KubeObject,
   patch: readonly JsonObject[],
 ): JsonObject => {
-  const { kind, definition } = request
+  const { definition } = request
   try {
     const value = applyOperations(object, patch) as JsonObject
-    return kind.kind === definition.gvk.kind ? decodeVersion(request, value).object : value
+    // The options of a connection are no API object, so that nothing is known of their fields.
+    const isKnown = definition.isCustom || definition.schemaName !== undefined
+    return isKnown ? decodeVersion(request, value).object : value
   } catch (error) {
     if (error instanceof JsonPatchProblem) throw internalError(error.message)
     throw error instanceof ApiError ? internalError(problemOfDecoding(error)) : error

@@ -94,11 +94,13 @@ export const scaleSubresource = (paths: ScalePaths): Subresource => {
   const toScale = (parent: KubeObject, missing: number): KubeObject => {
     const replicas = numberAt(parent, specPath) ?? missing
     const { name, namespace, uid, resourceVersion, creationTimestamp } = parent.metadata
+    // A parent that was sent without a version has none yet.
+    const version = resourceVersion === undefined ? {} : { resourceVersion }
     const selector = paths.labelSelectorPath && valueAt(parent, paths.labelSelectorPath)
     return {
       kind: 'Scale',
       apiVersion: 'autoscaling/v1',
-      metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
+      metadata: { name, namespace, uid, ...version, creationTimestamp },
       spec: replicas === 0 ? {} : { replicas },
       status: {
         replicas: numberAt(parent, paths.statusReplicasPath!) ?? 0,

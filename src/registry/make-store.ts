@@ -29,6 +29,10 @@ const countRemaining = async (
 export const makeStore = (deps: StoreDeps): Store => {
   const { definition, storage } = deps
   const deletable = makeDeletable(deps)
+  const admitAlone = async (call: Parameters<typeof admit>[2]): Promise<void> => {
+    await admit(deps, 'mutate', call)
+    await admit(deps, 'validate', call)
+  }
   const store: Store = {
     definition,
     atHand: storage.atHand,
@@ -57,11 +61,8 @@ export const makeStore = (deps: StoreDeps): Store => {
         : own({ name, options: { ...options }, store: deletable }, ctx)
     },
     changeStored: deletable.changeStored,
-    admitCreate: async (ctx, name, object) => {
-      const call = { operation: 'CREATE', ctx, name, object } as const
-      await admit(deps, 'mutate', call)
-      await admit(deps, 'validate', call)
-    },
+    admitCreate: (ctx, name, object) => admitAlone({ operation: 'CREATE', ctx, name, object }),
+    admitConnect: (ctx, name, object) => admitAlone({ operation: 'CONNECT', ctx, name, object }),
     deleteCollection: (ctx, options, request) => deleteCollection(store, ctx, options, request),
   }
   return store

@@ -16,6 +16,7 @@ import type {
   RequestContext,
   ResourceDefinition,
   Strategy,
+  Subresource,
 } from './resource-definition.js'
 
 export interface Store {
@@ -81,6 +82,8 @@ export interface Store {
   ): Promise<StoredObject>
   /** Admission of what is posted and not stored: reviews, bindings, evictions. May change `object`. */
   admitCreate(ctx: RequestContext, name: string, object: KubeObject): Promise<void>
+  /** Admission of a connection, by what was asked of it: PodExecOptions. */
+  admitConnect(ctx: RequestContext, name: string, options: KubeObject): Promise<void>
   /** Yields the objects as they were before (deletion.md row 141). */
   deleteCollection(
     ctx: RequestContext,
@@ -120,4 +123,6 @@ export interface UpdateOptions {
   readonly preconditions?: { uid?: string; resourceVersion?: string }
   /** The hooks to use; default by ctx.subresource. */
   readonly strategy?: 'main' | 'status' | 'none'
+  /** What admission sees in place of the object, a Scale, and how that is written into the object when it was changed. */
+  readonly admittedAs?: Required<Pick<Subresource, 'read' | 'write'>>
 }

@@ -121,8 +121,8 @@ const writeNext = async (
       operation: 'UPDATE',
       ctx,
       name: attempt.name,
-      object: next,
-      oldObject: current.object,
+      object: attempt.options.admittedAs?.read(next) ?? next,
+      oldObject: attempt.options.admittedAs?.read(current.object) ?? current.object,
     })
     if (validating !== undefined) await validating
     if (isToBeRemoved(next, current.object, definition.strategy))
@@ -168,19 +168,22 @@ const once = async (attempt: Attempt, current: StoredObject | undefined): Promis
   const { deps, ctx, name, change, options } = attempt
   if (current === undefined) return createInstead(attempt)
   const { definition } = deps
+  const { admittedAs } = options
   checkStored(attempt, current)
   const changed = change(current.object)
-  const next = changed instanceof Promise ? await changed : changed
+  let next = changed instanceof Promise ? await changed : changed
   dedupOwnerReferences(next.metadata, ctx)
   if (options.managedFieldsTracked !== true) track(deps, next, current.object, ctx)
+  const object = admittedAs?.read(next) ?? next
   const mutating = admit(deps, 'mutate', {
     operation: 'UPDATE',
     ctx,
     name,
-    object: next,
-    oldObject: current.object,
+    object,
+    oldObject: admittedAs?.read(current.object) ?? current.object,
   })
   if (mutating !== undefined) await mutating
+  if (admittedAs !== undefined) next = admittedAs.write(next, object, ctx)
   dedupOwnerReferences(next.metadata, ctx, true)
   if (options.unconditional !== true)
     checkResourceVersion(next, {
@@ -188,6 +191,9 @@ const once = async (attempt: Attempt, current: StoredObject | undefined): Promis
       name,
       current: current.object.metadata.resourceVersion ?? '',
     })
+  // Who names no version writes over the stored one: what validates sees that it is this one (apiserver, store.go Update).
+  if (resourceVersionOf(next) === 0)
+    next.metadata.resourceVersion = current.object.metadata.resourceVersion
   return writeNext(attempt, next, current)
 }
 

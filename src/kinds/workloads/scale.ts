@@ -11,11 +11,13 @@ const scaleOf =
   (selectorOf: (parent: KubeObject) => string) =>
   (parent: KubeObject): KubeObject => {
     const { name, namespace, uid, resourceVersion, creationTimestamp } = parent.metadata
+    // A parent that was sent without a version has none yet.
+    const version = resourceVersion === undefined ? {} : { resourceVersion }
     const selector = selectorOf(parent)
     return {
       kind: 'Scale',
       apiVersion: 'autoscaling/v1',
-      metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
+      metadata: { name, namespace, uid, ...version, creationTimestamp },
       spec: parent.spec.replicas ? { replicas: parent.spec.replicas } : {},
       status: {
         replicas: parent.status?.replicas ?? 0,

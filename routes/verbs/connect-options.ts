@@ -1,0 +1,45 @@
+/** What a connection is asked for, as admission sees it: PodExecOptions and its like, out of the query and the path. */
+import type { KubeObject } from '#api/object.js'
+import type { Target } from '../api-deps.js'
+
+/** Convert_Slice_string_To_bool: what is there is true, but for two words. */
+const isSet = (query: URLSearchParams, name: string): boolean => {
+  const value = query.get(name)
+  return value !== null && value.toLowerCase() !== 'false' && value !== '0'
+}
+
+const streams = (query: URLSearchParams): object => {
+  const container = query.get('container')
+  return {
+    ...Object.fromEntries(
+      ['stdin', 'stdout', 'stderr', 'tty'].filter((s) => isSet(query, s)).map((s) => [s, true]),
+    ),
+    ...(container ? { container } : {}),
+  }
+}
+
+const pathOf = (path: string): object => {
+  const rest = decodeURIComponent(/\/proxy(\/.*)?$/.exec(path)?.[1] ?? '')
+  return rest === '' ? {} : { path: rest }
+}
+
+const parts: Readonly<Record<string, (query: URLSearchParams, path: string) => object>> = {
+  exec: (query) => ({ ...streams(query), command: query.getAll('command') }),
+  attach: streams,
+  portforward: (query) => {
+    const ports = query.getAll('ports').map(Number)
+    return ports.length === 0 ? {} : { ports }
+  },
+  proxy: (_query, path) => pathOf(path),
+}
+
+/** Undefined for what is a read to admission: log. */
+export const connectOptionsOf = (
+  { subresource, view }: Target,
+  { searchParams, pathname }: URL,
+): KubeObject | undefined => {
+  const part = parts[subresource]?.(searchParams, pathname)
+  if (part === undefined || view === undefined) return undefined
+  // Options have no metadata, unlike everything else that admission looks at.
+  return { kind: view.kind.kind, apiVersion: view.kind.version, ...part } as KubeObject
+}
