@@ -8,7 +8,7 @@ import { internalForm } from '../internal-form.js'
 import { validTolerations } from '../toleration.js'
 import { unifiedDiff } from '../unified-diff.js'
 import { untrimmedImage } from './containers.js'
-import { validPod, validPodAnnotations } from './pod.js'
+import { isFineSpec, validPod, validPodAnnotations } from './pod.js'
 import { appArmorPrefix } from './security.js'
 
 const mirrorAnnotation = 'kubernetes.io/config.mirror'
@@ -211,6 +211,8 @@ const gatedErrors = (next: Fields, previous: Fields): FieldError[] =>
 
 export const validatePodUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => {
   const errors = [...validPod(next), ...annotationChanges(next, previous)]
+  // All else looks for changes, or again at what is fine.
+  if (next.spec === previous.spec && isFineSpec(next.spec)) return errors
   for (const list of ['containers', 'initContainers']) {
     const found = imageErrors(`spec.${list}`, next.spec[list], previous.spec[list])
     if (found === undefined) return [...errors, noOthers(`spec.${list}`)]

@@ -93,8 +93,10 @@ const tokensWithoutAccount = ({ serviceAccountName, volumes }: Fields): FieldErr
 /** Specs without an error: one that an update leaves as it is stored is not looked at again. */
 const fineSpecs = new WeakSet<Fields>()
 
+export const isFineSpec = (spec: Fields): boolean => fineSpecs.has(spec)
+
 const specErrors = ({ metadata, spec }: KubeObject): FieldError[] => {
-  if (fineSpecs.has(spec)) return []
+  if (isFineSpec(spec)) return []
   const errors = [
     ...validPodSpec('spec', spec, { podName: metadata.name ?? '', isPod: true }),
     ...tokensWithoutAccount(spec),
