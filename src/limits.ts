@@ -49,6 +49,9 @@ export const limits = {
   fieldManagerLengthMax: 128,
   /** Decimal exponent of a quantity: 10^exponent is computed, and what no machine has must not cost one its memory. */
   quantityExponentMax: 400,
+  /** Texts of quantities whose meaning is kept, and their characters. */
+  quantitiesKept: 1_000,
+  quantityLengthKeptMax: 24,
   /** Seconds that a token of a ServiceAccount may be asked for; upstream's MinTokenAgeSec and its 2^32. */
   tokenSecondsMin: 600,
   tokenSecondsMax: 2 ** 32,

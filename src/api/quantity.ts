@@ -3,6 +3,7 @@
  * pkg/api/resource).
  */
 import { limits } from '#limits'
+import { Kept } from './kept.js'
 
 export type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent'
 
@@ -135,7 +136,7 @@ const scaled = (digits: string, fraction: string, suffix: Suffix): bigint => {
   return shift >= 0 ? value * 10n ** BigInt(shift) : divideUp(value, 10n ** BigInt(-shift))
 }
 
-const parseUncached = (text: string): Quantity => {
+const parseNew = (text: string): Quantity => {
   if (text === '') throw new QuantityError(formatWrong)
   const match = shape.exec(text)
   if (match === null) throw new QuantityError(formatWrong)
@@ -153,7 +154,15 @@ const parseUncached = (text: string): Quantity => {
 }
 
 /** Throws QuantityError. A number is taken as it is written in JSON. */
-export const parseQuantity = (text: string): Quantity => parseUncached(text.trim())
+export const parseQuantity = (text: string): Quantity => {
+  const trimmed = text.trim()
+  return trimmed.length > limits.quantityLengthKeptMax
+    ? parseNew(trimmed)
+    : quantities.of(trimmed, parseNew)
+}
+
+/** Each amount of a spec is looked at half a dozen times on its way, and most objects ask for the same few. */
+const quantities = new Kept<Quantity>(limits.quantitiesKept)
 
 export const compareQuantities = (a: Quantity, b: Quantity): number =>
   a.nano < b.nano ? -1 : a.nano > b.nano ? 1 : 0
