@@ -5,6 +5,7 @@
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { kinds } from '#kinds/index.js'
 import { decodeObject } from '#registry/decode.js'
+import { withManagedFields } from '#registry/field-manager/field-manager.js'
 import { makeFieldManagers } from '#registry/field-manager/make-field-managers.js'
 import { makeResourceTable } from '#registry/resource-table.js'
 import { podBody } from './workloads.js'
@@ -19,8 +20,10 @@ const worldOf = (kind: string) => {
   const manager = fieldManagerOf(definition)
   const decode = (value: JsonObject): KubeObject =>
     decodeObject(definition, value as JsonValue).object
-  const create = (value: JsonObject): KubeObject =>
-    manager.trackUpdate({ ...change, live: undefined, next: decode(value) })
+  const create = (value: JsonObject): KubeObject => {
+    const next = decode(value)
+    return withManagedFields(next, manager.trackUpdate({ ...change, live: undefined, next }))
+  }
   return { manager, decode, create }
 }
 

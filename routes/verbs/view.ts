@@ -4,6 +4,7 @@ import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import { cloneJson } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
 import { bodyDefinition } from '#registry/body-definition.js'
+import { withManagedFields } from '#registry/field-manager/field-manager.js'
 import { ownersOfScale, ownersOfScaled } from '#registry/field-manager/scale-owners.js'
 import type {
   RequestContext,
@@ -91,7 +92,7 @@ export const ownersOfView = (
   if (view === undefined || fieldManager === undefined) return undefined
   const track = (shown: KubeObject, changed: KubeObject) =>
     isApply
-      ? changed
+      ? changed.metadata.managedFields
       : fieldManager.trackUpdate({
           live: shown,
           next: changed,
@@ -102,7 +103,7 @@ export const ownersOfView = (
   if (body === definition)
     return {
       show: (read) => read,
-      keep: (shown, changed) => track(shown, changed).metadata.managedFields,
+      keep: track,
     }
   const path = (view.replicasPath ?? ['spec', 'replicas']).map((field) => `f:${field}`)
   const pathOf = (apiVersion: string) =>
@@ -114,15 +115,13 @@ export const ownersOfView = (
         ? read
         : { ...read, metadata: { ...read.metadata, managedFields } }
     },
-    keep: (shown, changed, { metadata }) => {
-      const tracked = track(shown, changed)
-      return ownersOfScaled({
+    keep: (shown, changed, { metadata }) =>
+      ownersOfScaled({
         parent: metadata.managedFields,
-        scale: tracked.metadata.managedFields,
+        scale: track(shown, changed),
         apiVersion: formatGroupVersion(definition.gvk),
         pathOf,
-      })
-    },
+      }),
   }
 }
 
@@ -132,11 +131,15 @@ export const trackNew = (
   body: KubeObject,
   ctx: RequestContext,
   fieldManagerOf: NonNullable<ApiDeps['fieldManagerOf']>,
-): KubeObject =>
-  fieldManagerOf(definitionOfBody(target), target.subresource)?.trackUpdate({
+): KubeObject => {
+  const fieldManager = fieldManagerOf(definitionOfBody(target), target.subresource)
+  if (fieldManager === undefined) return body
+  const managedFields = fieldManager.trackUpdate({
     live: undefined,
     next: body,
     manager: ctx.fieldManager || ctx.userAgent,
     subresource: target.subresource,
     now: ctx.now,
-  }) ?? body
+  })
+  return withManagedFields(body, managedFields)
+}

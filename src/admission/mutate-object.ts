@@ -47,7 +47,11 @@ const atomicPaths = (type: FieldType, value: JsonValue, path: string): string[] 
     return [
       ...(map.atomic ? [path] : []),
       ...Object.entries(value).flatMap(([key, inner]) =>
-        atomicPaths(map.named(key) ?? type, inner, `${path}${printElement(fieldElement(key))}`),
+        atomicPaths(
+          map.field(key)?.type ?? type,
+          inner,
+          `${path}${printElement(fieldElement(key))}`,
+        ),
       ),
     ]
   }
@@ -86,7 +90,7 @@ const misfit = (value: CelValue, type: FieldType | undefined, path: string): str
         ? value.keys().map((key) => [String(key), value.get(key)!])
         : []
   for (const [key, inner] of entries) {
-    const under = type?.map?.named(key) ?? type?.map?.element
+    const under = type?.map?.field(key)?.type ?? type?.map?.element
     const found = misfit(inner, under, `${path}${printElement(fieldElement(key))}`)
     if (found !== undefined) return found
   }

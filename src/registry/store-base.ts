@@ -157,15 +157,15 @@ export const track = (
 ): void => {
   if (fieldManager === undefined) return
   const view = (object: KubeObject): KubeObject => definition.convert?.fromStorage(object) ?? object
-  const tracked = fieldManager.trackUpdate({
+  const managedFields = fieldManager.trackUpdate({
     next: view(next),
     live: live === undefined ? undefined : view(live),
     manager: ctx.fieldManager || ctx.userAgent,
     subresource: ctx.subresource,
     now: ctx.now,
   })
-  if (tracked.metadata.managedFields === undefined) delete next.metadata.managedFields
-  else next.metadata.managedFields = tracked.metadata.managedFields
+  if (managedFields === undefined) delete next.metadata.managedFields
+  else next.metadata.managedFields = managedFields
 }
 
 /** The answer of a dry run, or of the update that removed its object. */

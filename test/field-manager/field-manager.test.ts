@@ -5,7 +5,11 @@ import { jsonEqual } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject, ManagedFieldsEntry } from '#api/object.js'
 import { kinds } from '#kinds/index.js'
 import { decodeObject } from '#registry/decode.js'
-import { makeFieldManager } from '#registry/field-manager/field-manager.js'
+import {
+  type FieldManager,
+  makeFieldManager,
+  withManagedFields,
+} from '#registry/field-manager/field-manager.js'
 import {
   difference,
   emptySet,
@@ -35,6 +39,8 @@ const world = (group: string, version: string, kind: string) => {
   const decode = (object: unknown) => decodeObject(definition, object as JsonValue).object
   let clock = 1_700_000_000_000
   const tick = () => (clock += 1000)
+  const tracked = (change: Parameters<FieldManager['trackUpdate']>[0]): KubeObject =>
+    withManagedFields(change.next, manager.trackUpdate(change))
   const stored = (object: KubeObject): KubeObject => {
     const decoded = decode(object)
     return { ...decoded, metadata: { ...decoded.metadata, uid: 'u', name: 'a' } }
@@ -42,7 +48,7 @@ const world = (group: string, version: string, kind: string) => {
   return {
     create: (object: JsonObject, by = 'creator') =>
       stored(
-        manager.trackUpdate({
+        tracked({
           live: undefined,
           next: decode(object),
           manager: by,
@@ -51,14 +57,8 @@ const world = (group: string, version: string, kind: string) => {
         }),
       ),
     update: (live: KubeObject, next: JsonObject, by = 'updater', subresource = '') => {
-      const tracked = manager.trackUpdate({
-        live,
-        next: decode(next),
-        manager: by,
-        subresource,
-        now: tick(),
-      })
-      return keepManagedFieldsTimes(stored(tracked), live)
+      const changed = tracked({ live, next: decode(next), manager: by, subresource, now: tick() })
+      return keepManagedFieldsTimes(stored(changed), live)
     },
     apply: (live: KubeObject | undefined, patch: JsonObject, by = 'one', force = false) => {
       const applied = manager.apply({

@@ -20,15 +20,18 @@ export interface Comparison {
 interface Parts {
   /** About how many children they may get. */
   readonly length: number
-  added?: SetStep
-  modified?: SetStep
-  removed?: SetStep
+  added: SetStep | undefined
+  modified: SetStep | undefined
+  removed: SetStep | undefined
 }
 const partNames = ['added', 'modified', 'removed'] as const
 type Part = (typeof partNames)[number]
 
-const startParts = (before: object, after: object): Parts => ({
-  length: Math.max(Object.keys(before).length, Object.keys(after).length),
+const startParts = (length: number): Parts => ({
+  length,
+  added: undefined,
+  modified: undefined,
+  removed: undefined,
 })
 
 export const nothingChanged: Comparison = {
@@ -44,8 +47,7 @@ export const compareObjects = (
   type: FieldType,
 ): Comparison => {
   if (before === after || type.map === undefined) return nothingChanged
-  const parts = startParts(before, after)
-  compareFields(type.map, before, after, parts)
+  const parts = compareFields(type.map, before, after)
   return {
     added: parts.added?.set() ?? emptySet,
     modified: parts.modified?.set() ?? emptySet,
@@ -90,7 +92,7 @@ const compareAsBoth = (
   parts: Parts,
 ): void => {
   const found = forms.map((form) => {
-    const inner: Parts = { length: 1 }
+    const inner = startParts(1)
     compareAs(form, type, key, before, after, inner)
     return inner
   })
@@ -119,31 +121,33 @@ const compareAs = (
   if (form === 'map') {
     const left = isJsonObject(before) ? before : {}
     const right = isJsonObject(after) ? after : {}
-    const inner = startParts(left, right)
-    compareFields(type.map!, left, right, inner)
-    putAll(parts, key, inner)
+    putAll(parts, key, compareFields(type.map!, left, right))
   } else {
     const left = Array.isArray(before) ? before : []
     const right = Array.isArray(after) ? after : []
-    const inner = startParts(left, right)
-    compareEntries(type.list!, left, right, inner)
-    putAll(parts, key, inner)
+    putAll(parts, key, compareEntries(type.list!, left, right))
   }
 }
 
-const compareFields = (map: MapType, before: JsonObject, after: JsonObject, parts: Parts): void => {
-  for (const key of Object.keys(after)) {
+const compareFields = (map: MapType, before: JsonObject, after: JsonObject): Parts => {
+  const keysBefore = Object.keys(before)
+  const keysAfter = Object.keys(after)
+  const parts = startParts(Math.max(keysBefore.length, keysAfter.length))
+  for (const key of keysAfter) {
     const left = Object.hasOwn(before, key) ? before[key] : undefined
     const right = after[key]
     if (left === right) continue
-    const type = map.named(key) ?? map.element
-    if (type !== undefined) compareValues(type, fieldElement(key), left, right, parts)
+    const field = map.field(key)
+    const type = field?.type ?? map.element
+    if (type !== undefined)
+      compareValues(type, field?.element ?? fieldElement(key), left, right, parts)
   }
-  for (const key of Object.keys(before)) {
+  for (const key of keysBefore) {
     if (Object.hasOwn(after, key)) continue
-    const type = map.named(key) ?? map.element
+    const type = map.field(key)?.type ?? map.element
     if (type !== undefined) compareValues(type, fieldElement(key), before[key], undefined, parts)
   }
+  return parts
 }
 
 /** Entries by their element; the few that come more than once are lists of their own. */
@@ -161,14 +165,10 @@ export const indexEntries = (
   return index
 }
 
-const compareEntries = (
-  list: ListType,
-  before: JsonValue[],
-  after: JsonValue[],
-  parts: Parts,
-): void => {
+const compareEntries = (list: ListType, before: JsonValue[], after: JsonValue[]): Parts => {
+  const parts = startParts(Math.max(before.length, after.length))
   // Most lists of most writes; telling their entries apart costs more than this.
-  if (jsonEqual(before, after)) return
+  if (jsonEqual(before, after)) return parts
   const indexed = (items: JsonValue[]) =>
     indexEntries(
       items.map((item) => elementOf(list, item)),
@@ -182,6 +182,7 @@ const compareEntries = (
   for (const [element, items] of right) {
     if (!left.has(element)) compareEntry(list, element, [], items, parts)
   }
+  return parts
 }
 
 /** An element that comes more than once is owned as a whole: what is in it cannot be told apart. */
@@ -214,10 +215,11 @@ const wholeOf = (type: FieldType, value: JsonValue): FieldSet => {
     const keys = Object.keys(value as JsonObject)
     let step = startMember(keys.length)
     for (const key of keys) {
-      const inner = map.named(key) ?? map.element
+      const field = map.field(key)
+      const inner = field?.type ?? map.element
       const part = (value as JsonObject)[key]
       if (inner === undefined || part === undefined) continue
-      step = step.with(fieldElement(key), wholeOf(inner, part))
+      step = step.with(field?.element ?? fieldElement(key), wholeOf(inner, part))
     }
     return step.set()
   }

@@ -60,10 +60,10 @@ export interface Change {
 
 export interface FieldManager {
   /**
-   * Yields `next` with the managedFields that it must be stored with; `next` itself is not changed. Never throws: what
-   * cannot be tracked (managedFields that lie) is left out, as upstream does.
+   * The managedFields that `next` must be stored with; undefined for none. Never throws: what cannot be tracked
+   * (managedFields that lie) is left out, as upstream does.
    */
-  trackUpdate(change: Change & { readonly next: KubeObject }): KubeObject
+  trackUpdate(change: Change & { readonly next: KubeObject }): ManagedFieldsEntry[] | undefined
   /**
    * Server-side apply: yields the merged object, to be decoded, defaulted and validated like an update. Throws ApiError:
    * 400 for a patch that carries what it may not, 409 for conflicts, 422 for managedFields that lie, 500 for what does
@@ -127,7 +127,7 @@ const strippedFields = shareSet(
     .reduce(unite, emptySet),
 )
 
-const withManagedFields = (
+export const withManagedFields = (
   object: KubeObject,
   entries: ManagedFieldsEntry[] | undefined,
 ): KubeObject => {
@@ -169,22 +169,25 @@ const ownersBefore = (
   return readOrNone(stored)
 }
 
-const trackUpdate = (scope: Scope, change: Change & { next: KubeObject }): KubeObject => {
+const trackUpdate = (
+  scope: Scope,
+  change: Change & { next: KubeObject },
+): ManagedFieldsEntry[] | undefined => {
   const { live, next, subresource } = change
   const owners = ownersBefore(live, next, subresource)
   // Nobody owns anything of an object that was never applied to: tracking begins with its creation or an apply.
-  if (owners.size === 0 && live !== undefined) return withManagedFields(next, undefined)
+  if (owners.size === 0 && live !== undefined) return undefined
   try {
     const after = trackOwners(scope, change, owners)
     const stored = live?.metadata.managedFields
     const entries = writeManagedFields(after)
     const same =
       entries?.length === stored?.length && entries?.every((entry, i) => entry === stored?.[i])
-    return withManagedFields(next, same === true ? stored : entries)
+    return same === true ? stored : entries
   } catch (error) {
     if (!(error instanceof CannotConvert || error instanceof TypeMismatch)) throw error
     // Upstream leaves no garbage: what cannot be tracked has no owners.
-    return withManagedFields(next, undefined)
+    return undefined
   }
 }
 
@@ -213,20 +216,20 @@ const trackOwners = (
   )
   const own = difference(changed, strippedFields)
   if (!isEmptySet(own)) {
-    const writer = {
+    const writer: Owner = {
       manager: manager === '' ? 'unknown' : manager,
       operation: 'Update',
       apiVersion,
       subresource,
       time: formatTime(now),
       set: own,
-    } as const
+    }
     const identity = identityOf(writer)
     const previous = owners.get(identity)
-    owners.set(identity, {
-      ...writer,
-      set: previous === undefined ? own : union(previous.set, own),
-    })
+    owners.set(
+      identity,
+      previous === undefined ? writer : withSet(writer, union(previous.set, own)),
+    )
   }
   capOwners(owners)
   return owners

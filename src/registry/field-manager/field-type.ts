@@ -5,19 +5,25 @@
  */
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { type Schema, schemaNameOfRef, schemaNames, schemas } from '#openapi/schemas.js'
+import { fieldElement } from './path-element.js'
 
 export type ScalarKind = 'numeric' | 'string' | 'boolean' | 'untyped'
 
 export interface MapType {
   readonly atomic: boolean
-  /** The type of a field that the schema names; undefined for others. */
-  named(key: string): FieldType | undefined
+  /** A field that the schema names; undefined for others. */
+  field(key: string): NamedField | undefined
   /** The type of any other key; undefined when there may be none. */
   readonly element: FieldType | undefined
   /** The default of a named field, for list keys that an entry leaves out. */
   defaultOf(key: string): JsonValue | undefined
   /** Nothing is known of this map: its fields are whatever is in it. */
   readonly deduced: boolean
+}
+export interface NamedField {
+  readonly type: FieldType
+  /** Its path element. */
+  readonly element: string
 }
 export interface ListType {
   readonly atomic: boolean
@@ -49,7 +55,7 @@ export const deducedType: FieldType = {
   list: { atomic: true, keys: [], element: untypedAtomic },
   map: {
     atomic: false,
-    named: () => undefined,
+    field: () => undefined,
     get element() {
       return deducedType
     },
@@ -64,18 +70,18 @@ const makeMap = (
   element: () => FieldType | undefined,
   resolve: Resolve = resolveRef,
 ): MapType => {
-  const known = new Map<string, FieldType>()
+  const known = new Map<string, NamedField>()
   let elementType: FieldType | undefined | null = null
   return {
     atomic,
-    named: (key) => {
+    field: (key) => {
       const found = known.get(key)
       if (found !== undefined) return found
       const schema = properties.get(key)
       if (schema === undefined) return undefined
-      const type = typeOf(schema, resolve)
-      known.set(key, type)
-      return type
+      const field = { type: typeOf(schema, resolve), element: fieldElement(key) }
+      known.set(key, field)
+      return field
     },
     get element() {
       if (elementType === null) elementType = element()
@@ -127,7 +133,7 @@ const withMapType = (type: FieldType, atomic: boolean): FieldType => {
     ...type,
     map: {
       atomic,
-      named: map.named,
+      field: map.field,
       defaultOf: map.defaultOf,
       get element() {
         return map.element

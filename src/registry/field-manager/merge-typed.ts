@@ -38,7 +38,7 @@ const mergeValues = (
 const mergeFields = (map: MapType, live: JsonObject, patch: JsonObject): JsonObject => {
   let merged: JsonObject | undefined
   for (const key of Object.keys(patch)) {
-    const type = map.named(key) ?? map.element
+    const type = map.field(key)?.type ?? map.element
     if (type === undefined) continue
     const before = getOwn(live, key)
     const value = mergeValues(type, before, patch[key])
@@ -132,7 +132,7 @@ const removeFromMap = (map: MapType, value: JsonObject, set: FieldSet): JsonValu
     const element = fieldElement(key)
     if (hasPath(set, [element])) continue
     const under = withPrefix(set, element)
-    const type = map.named(key) ?? map.element
+    const type = map.field(key)?.type ?? map.element
     setOwn(
       kept,
       key,

@@ -26,7 +26,7 @@ const fieldsOf = (type: FieldType, value: JsonObject): FieldSet => {
   const keys = Object.keys(value)
   let step = startSet(keys.length)
   for (const key of keys) {
-    const named = map.named(key)
+    const named = map.field(key)?.type
     const inner = value[key]!
     const content = contentOf(named ?? map.element ?? { scalar: 'untyped' }, inner)
     const claims =
@@ -59,7 +59,7 @@ export const withNamedFields = (set: FieldSet, type: FieldType | undefined): Fie
       continue
     }
     const isField = key[0] === 'f' && type?.map !== undefined
-    const named = isField ? type.map!.named(key.slice(2)) : undefined
+    const named = isField ? type.map!.field(key.slice(2))?.type : undefined
     const inner = isField
       ? (named ?? type.map!.element)
       : key[0] === 'k'
@@ -88,7 +88,7 @@ const reconcileNode = (node: FieldSet, type: FieldType): FieldSet => {
     if (map.deduced) return node
     if (map.atomic) return leaf
     return mapChildren(node, (key) =>
-      key[0] === 'f' ? (map.named(key.slice(2)) ?? map.element) : map.element,
+      key[0] === 'f' ? (map.field(key.slice(2))?.type ?? map.element) : map.element,
     )
   }
   if (type.scalar !== undefined || type.list === undefined) return node

@@ -129,9 +129,10 @@ export const ownersAfterUpdate = (
   write: Omit<Write, 'writer'>,
   next: JsonObject,
 ): { owners: Owners; changed: FieldSet } => {
-  const reconciled = reconcileOwners(write.versions, write.owners)
+  const { versions, live, apiVersion } = write
+  const reconciled = reconcileOwners(versions, write.owners)
   const { owners, comparison } = takeFromOthers(
-    { ...write, owners: reconciled, writer: '' },
+    { versions, live, apiVersion, owners: reconciled, writer: '' },
     next,
     true,
   )
@@ -162,7 +163,11 @@ export const ownersAfterApply = (
     last === undefined ||
     (last.apiVersion === apiVersion && isEmptySet(difference(last.set, claimed)))
   const object = keepsAll ? merged : prune(write, merged, owners, last)
-  const after = takeFromOthers({ ...write, owners, writer: identity }, object, options.force)
+  const after = takeFromOthers(
+    { versions, live, apiVersion, owners, writer: identity },
+    object,
+    options.force,
+  )
   return { object: jsonEqual(live, object) ? undefined : object, owners: after.owners }
 }
 

@@ -66,7 +66,7 @@ const visitFields = (
     // A field that was taken out for a comparison.
     if (value[key] === undefined) continue
     const inner = { parent: place, element: fieldElement(key) }
-    const type = map.named(key) ?? map.element
+    const type = map.field(key)?.type ?? map.element
     if (type === undefined) {
       problems.push(at(inner, 'field not declared in schema'))
       return
