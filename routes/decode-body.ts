@@ -58,7 +58,8 @@ const parseText = (
     }
   }
   try {
-    return { ...parseWithTrace(text), textErrors: [] }
+    const { value, trace } = parseWithTrace(text)
+    return { value, trace, textErrors: [] }
   } catch (error) {
     if (error instanceof JsonSyntaxError)
       throw refuse(`couldn't get version/kind; json parse error: ${error.message}`)

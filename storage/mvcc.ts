@@ -83,7 +83,8 @@ export class Mvcc {
 
   plan(transactions: readonly Transaction[]): Plan {
     const ahead = new Map<string, KeyValue | undefined>()
-    const look = (key: string) => (ahead.has(key) ? ahead.get(key) : this.#current.get(key))
+    const look = (key: string) =>
+      ahead.size > 0 && ahead.has(key) ? ahead.get(key) : this.#current.get(key)
     const events: PlannedEvent[] = []
     const outcomes: PlannedOutcome[] = []
     let revision = this.#head
@@ -92,16 +93,20 @@ export class Mvcc {
         outcomes.push({ succeeded: false, current: compares.map((c) => look(c.key)) })
         continue
       }
-      const made = operations
-        .map((operation) => planOperation(operation, look(operation.key), revision + 1))
-        .filter((event) => event !== undefined)
-        // One order that a scan of the disk yields again.
-        .sort((a, b) => (a.key < b.key ? -1 : 1))
+      const made: PlannedEvent[] = []
+      for (const operation of operations) {
+        const event = planOperation(operation, look(operation.key), revision + 1)
+        if (event !== undefined) made.push(event)
+      }
+      // One order that a scan of the disk yields again.
+      if (made.length > 1) made.sort((a, b) => (a.key < b.key ? -1 : 1))
       // Deleting what is not there changes nothing and takes no revision, as in etcd.
       if (made.length > 0) revision++
-      for (const [index, event] of made.entries()) {
+      for (let index = 0; index < made.length; index++) {
+        const event = made[index]!
         assert(event.key !== made[index - 1]?.key, 'one operation a key')
-        ahead.set(event.key, event.value)
+        // Nobody looks behind the last transaction.
+        if (transactions.length > 1) ahead.set(event.key, event.value)
         events.push(event)
       }
       outcomes.push({ succeeded: true, revision })

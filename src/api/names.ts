@@ -105,6 +105,12 @@ const prefixMessages = (prefix: string): string[] => {
 /** A label key: a name, or a DNS subdomain, a slash and a name. */
 export const isQualifiedName = (value: string): string[] => {
   if (fits(value, labelKey, 63)) return []
+  const slash = value.indexOf('/')
+  if (
+    fits(value.slice(slash + 1), labelKey, 63) &&
+    fits(value.slice(0, slash), dns1123Subdomain, 253)
+  )
+    return []
   const parts = value.split('/')
   if (parts.length > 2)
     return [

@@ -238,6 +238,7 @@ export class WatchCache implements Cacher {
   }
 
   #apply({ events, revision }: EventBatch): void {
+    const now = this.#clock.now()
     for (const event of events) {
       const cache = this.#cacheOf(event.key)
       const current = event.value && versionOf(event.value, this.sets)
@@ -254,9 +255,9 @@ export class WatchCache implements Cacher {
       const change = new Change(event.revision, current, previous)
       cache.apply(change)
       previous?.overwritten()
-      this.#history.add(cache, change, this.#clock.now())
+      this.#history.add(cache, change, now)
     }
-    this.#history.trim(this.#clock.now())
+    this.#history.trim(now)
     this.#progress.moveTo(revision)
   }
 

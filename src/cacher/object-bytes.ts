@@ -80,7 +80,7 @@ export const encodeObject = (object: KubeObject, before?: Encoded): Encoded => {
 /** Shorter texts are made as fast as they are found. */
 const placedLengthMin = 256
 /** A long text is written by itself: put together with others it would be copied once more. */
-const aloneLengthMin = 8 * 1024
+const aloneLengthMin = 1024
 
 /** `head` is the beginning of the JSON, up to where the fields beside metadata follow. */
 const encodeParts = (

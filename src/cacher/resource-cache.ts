@@ -82,7 +82,8 @@ export class ResourceCache {
         index.set(entry, current === undefined ? undefined : read(current))
     this.#ring.append(change)
     this.#lastChange = change.revision
-    this.#shared.clear()
+    // Clearing a map makes another.
+    if (this.#shared.size > 0) this.#shared.clear()
     if (this.#waiters.size > 0) this.#flush ??= setImmediate(() => this.#tell())
   }
 
