@@ -25,6 +25,7 @@ export const listFromDriver = async (
   sets: WorkingSets,
 ): Promise<ListPage> => {
   const { selection, limit } = options
+  if (selection.key !== undefined) return listKeyFromDriver(driver, options, sets)
   const items: StoredVersion[] = []
   let { revision, startKey: start = selection.prefix } = options
   if (start < selection.prefix) start = selection.prefix
@@ -51,8 +52,25 @@ export const listFromDriver = async (
   }
 }
 
-const selects = ({ key, matches }: Selection, version: StoredVersion): boolean =>
-  (key === undefined || key === version.key) && (matches === undefined || matches(version))
+/** One name is one question, and its page the only one (apiserver, store.go ListPredicate: not recursive). */
+const listKeyFromDriver = async (
+  driver: StorageDriver,
+  { selection, startKey, revision }: Omit<ListOptions, 'consistency'> & { revision?: number },
+  sets: WorkingSets,
+): Promise<ListPage> => {
+  const key = selection.key!
+  const { kvs, revision: head } = await driver.range({ prefix: key, limit: 1, revision })
+  const found = kvs[0]?.key === key ? versionOf(kvs[0], sets) : undefined
+  const isShown =
+    found !== undefined &&
+    key >= (startKey ?? '') &&
+    key.startsWith(selection.prefix) &&
+    selects(selection, found)
+  return { items: isShown ? [found] : [], revision: revision ?? head }
+}
+
+const selects = ({ matches }: Selection, version: StoredVersion): boolean =>
+  matches === undefined || matches(version)
 
 /** The driver's history as object events. Batches without any are progress. */
 export async function* watchDriver(

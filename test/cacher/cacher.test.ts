@@ -11,13 +11,17 @@ import { Watcher } from '#cacher/watcher.js'
 import type { StorageDriver, StorageEvent } from '#storage/driver.js'
 import { openStorage } from '#storage/open.js'
 import { SortedMap } from '#storage/sorted-map.js'
+import { temporaryDirectory } from '../storage/level-fixture.js'
 import { take } from '../storage/suite.js'
 import { directObjectStorage } from './direct-object-storage.js'
+import { runObjectStorageCases } from './object-storage-cases.js'
 import {
   batches,
+  fields,
   keyOf,
   labelled,
   lines,
+  type ObjectStorageFixture,
   pod,
   prefix,
   runObjectStorageSuite,
@@ -32,10 +36,7 @@ const start = async (t: Test, now?: () => number) => {
   const clock = now === undefined ? systemClock : { now }
   const driver = await openStorage('memory:', { clock })
   const cacher = await makeCacher({ driver, clock })
-  const pods = cacher.forResource({
-    prefix,
-    fields: { 'spec.nodeName': (pod) => pod.spec?.nodeName ?? '' },
-  })
+  const pods = cacher.forResource({ prefix, fields })
   t.teardown(async () => {
     await cacher.close()
     await driver.close()
@@ -43,16 +44,29 @@ const start = async (t: Test, now?: () => number) => {
   return { driver, cacher, pods }
 }
 
-await runObjectStorageSuite(t, { name: 'cached', countsRest: true, open: start })
-await runObjectStorageSuite(t, {
-  name: 'direct',
-  countsRest: false,
-  open: async (t) => {
-    const driver = await openStorage('memory:', { clock: systemClock })
+for (const scheme of ['memory', 'level']) {
+  const openDriver = async (t: Test) => {
+    const url = scheme === 'memory' ? 'memory:' : `level:${temporaryDirectory(t)}`
+    const driver = await openStorage(url, { clock: systemClock })
     t.teardown(() => driver.close())
-    return { driver, pods: directObjectStorage(driver) }
-  },
-})
+    return driver
+  }
+  for (const isCached of [true, false]) {
+    const fixture: ObjectStorageFixture = {
+      name: `${isCached ? 'cached' : 'direct'} over ${scheme}`,
+      countsRest: isCached,
+      open: async (t) => {
+        const driver = await openDriver(t)
+        if (!isCached) return { driver, pods: directObjectStorage(driver) }
+        const cacher = await makeCacher({ driver, clock: systemClock })
+        t.teardown(() => cacher.close())
+        return { driver, pods: cacher.forResource({ prefix, fields }) }
+      },
+    }
+    await runObjectStorageSuite(t, fixture)
+    await runObjectStorageCases(t, fixture)
+  }
+}
 
 t.test('JSON is written once, with resourceVersion where upstream has it', async (t) => {
   const object = {

@@ -38,6 +38,7 @@ export const directObjectStorage = (driver: StorageDriver): ObjectStorage => {
   async function* watch(options: ObjectWatchOptions): AsyncGenerator<ObjectEventBatch> {
     const { selection, signal, sendInitialEvents = false } = options
     let { after } = options
+    if (signal.aborted) return
     if (after === 'any' || sendInitialEvents) {
       const revision = typeof after === 'number' ? after : 0
       const consistency = { kind: 'notOlderThan', revision } as const

@@ -12,6 +12,7 @@ import {
   type Selection,
   WriteConflict,
 } from '#cacher/object-storage.js'
+import type { SelectableFields } from '#cacher/resource-cache.js'
 import type { StorageDriver } from '#storage/driver.js'
 
 export const prefix = '/registry/pods/'
@@ -28,6 +29,9 @@ export const pod = (
   metadata: { name, namespace: 'd', uid: `uid-${name}`, ...(app && { labels: { app } }) },
   spec: { n, ...(nodeName && { nodeName }) },
 })
+
+/** What pods can be selected by. */
+export const fields: SelectableFields = { 'spec.nodeName': (pod) => pod.spec?.nodeName ?? '' }
 
 export const keyOf = (name: string) => `${prefix}d/${name}`
 

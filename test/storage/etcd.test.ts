@@ -7,7 +7,13 @@ import { openEtcd } from '#storage/etcd/etcd-driver.js'
 import type { RangeResponse } from '#storage/etcd/messages.js'
 import { openStorage } from '#storage/open.js'
 import { directObjectStorage } from '../cacher/direct-object-storage.js'
-import { prefix, runObjectStorageSuite } from '../cacher/object-storage-suite.js'
+import { runObjectStorageCases } from '../cacher/object-storage-cases.js'
+import {
+  fields,
+  type ObjectStorageFixture,
+  prefix,
+  runObjectStorageSuite,
+} from '../cacher/object-storage-suite.js'
 import { type Etcd, hasEtcd, startEtcd } from './etcd-fixture.js'
 import { described, put, remove, runDriverSuite, take, write } from './suite.js'
 
@@ -30,8 +36,8 @@ if (!hasEtcd) {
   const open = (t: Test) => openSpace(t, `/space-${spaces++}`)
 
   await runDriverSuite(t, { name: 'etcd', open })
-  for (const cached of [true, false])
-    await runObjectStorageSuite(t, {
+  for (const cached of [true, false]) {
+    const fixture: ObjectStorageFixture = {
       name: `${cached ? 'cached' : 'direct'} over etcd`,
       countsRest: cached,
       open: async (t) => {
@@ -39,9 +45,12 @@ if (!hasEtcd) {
         if (!cached) return { driver, pods: directObjectStorage(driver) }
         const cacher = await makeCacher({ driver, clock: systemClock })
         t.teardown(() => cacher.close())
-        return { driver, pods: cacher.forResource({ prefix }) }
+        return { driver, pods: cacher.forResource({ prefix, fields }) }
       },
-    })
+    }
+    await runObjectStorageSuite(t, fixture)
+    await runObjectStorageCases(t, fixture)
+  }
   await reconnect(t, etcd, open)
   await replicas(t, openSpace)
 
