@@ -1,4 +1,6 @@
 /** What a runtime class asks of its pods (kubernetes, plugin/pkg/admission/runtimeclass). */
+import { failure } from '#api/errors.js'
+import { isGiven } from '#api/given-empty.js'
 import type { KubeObject } from '#api/object.js'
 import { compareQuantities, parseQuantity } from '#api/quantity.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
@@ -19,6 +21,8 @@ const classOf = (
 ): KubeObject | undefined | Promise<KubeObject | undefined> => {
   const name = attributes.object!.spec?.runtimeClassName
   if (name === undefined || name === null) return undefined
+  // Upstream asks the API for what its lister does not have, and its client asks for no name.
+  if (name === '') throw failure({ code: 500, message: 'resource name may not be empty' })
   return whenKnown(findObject(attributes.ctx, runtimeClasses, { name }), (found) => {
     if (found === undefined)
       throw refuse(attributes, `pod rejected: RuntimeClass "${name}" not found`)
@@ -47,7 +51,7 @@ const applyClass = (attributes: AdmissionAttributes, found: KubeObject): void =>
   const { spec } = attributes.object!
   const fixed: Quantities | undefined = found.overhead?.podFixed
   if (fixed !== undefined) {
-    if (spec.overhead !== undefined && !sameQuantities(spec.overhead, fixed))
+    if (isGiven(spec, 'overhead') && !sameQuantities(spec.overhead ?? {}, fixed))
       throw refuse(
         attributes,
         "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead",
@@ -68,8 +72,9 @@ export const runtimeClass: AdmissionPlugin = {
   },
   validate: (attributes) => {
     if (!isPodCreate(attributes)) return
-    const { overhead } = attributes.object!.spec
-    if (overhead === undefined || Object.keys(overhead).length === 0) return
+    const { spec } = attributes.object!
+    if (!isGiven(spec, 'overhead')) return
+    const overhead: Quantities = spec.overhead ?? {}
     return whenKnown(classOf(attributes), (found) => {
       const fixed: Quantities | undefined = found?.overhead?.podFixed
       if (fixed === undefined)

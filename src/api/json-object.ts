@@ -1,4 +1,5 @@
 /** Plain JSON objects whose keys come from clients: `__proto__` is a key like any other. */
+import { keepGivenEmpty } from './given-empty.js'
 import type { JsonObject, JsonValue } from './object.js'
 
 export const isJsonObject = (value: unknown): value is JsonObject =>
@@ -44,6 +45,25 @@ export const jsonEqual = (a: unknown, b: unknown): boolean => {
   return true
 }
 
+const isNothing = (value: unknown): boolean =>
+  value === undefined || value === null || (Array.isArray(value) && value.length === 0)
+
+/**
+ * Equality as upstream's semantic one: what is missing, null and an empty list are one, at every depth. Compares in place:
+ * every update of every Pod comes through here.
+ */
+export const semanticEqual = (a: unknown, b: unknown): boolean => {
+  if (a === b) return true
+  if (isNothing(a) || isNothing(b)) return isNothing(a) && isNothing(b)
+  if (Array.isArray(a))
+    return (
+      Array.isArray(b) && a.length === b.length && a.every((item, i) => semanticEqual(item, b[i]))
+    )
+  if (!isJsonObject(a) || !isJsonObject(b)) return jsonEqual(a, b)
+  for (const key of Object.keys(a)) if (!semanticEqual(a[key], getOwn(b, key))) return false
+  return Object.keys(b).every((key) => Object.hasOwn(a, key) || isNothing(b[key]))
+}
+
 /** A copy with the keys of all objects in order. */
 export const withKeysInOrder = (value: JsonValue): JsonValue => {
   if (Array.isArray(value)) return value.map(withKeysInOrder)
@@ -63,5 +83,6 @@ export const cloneJson = <T>(value: T): T => {
   if (!isJsonObject(value)) return value
   const copy: JsonObject = {}
   for (const key of Object.keys(value)) setOwn(copy, key, cloneJson(value[key]!))
+  keepGivenEmpty(copy, value)
   return copy as T
 }

@@ -1,7 +1,6 @@
 /** What happens to every object before it is first written, in upstream's order (apiserver, rest/create.go). */
 import { failure, invalid } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
-import { forgetEmptyLists } from './decode.js'
 import { generateName, type Ids } from './ids.js'
 import {
   dedupOwnerReferences,
@@ -47,7 +46,6 @@ export const identify = (object: KubeObject, { ctx, ids }: Creation): void => {
 export const beforeCreate = (object: KubeObject, { definition, ctx }: Creation): void => {
   const { strategy } = definition
   const meta = object.metadata
-  forgetEmptyLists(definition, object)
   if (countsGenerations(object, definition)) meta.generation = 1
   strategy.dropDisabled?.(object)
   strategy.prepareForCreate?.(object, ctx)

@@ -1,9 +1,9 @@
 /** What happens to every object before it replaces a stored one (apiserver, rest/update.go). */
 import { conflict, failure, invalid, modifiedMessage } from '#api/errors.js'
 import { invalid as invalidField } from '#api/field-error.js'
-import { jsonEqual } from '#api/json-object.js'
+import { hasGivenEmpty, holdsGivenEmpty } from '#api/given-empty.js'
+import { jsonEqual, semanticEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
-import { forgetEmptyLists } from './decode.js'
 import { matchNamespace } from './object-meta.js'
 import type { RequestContext, ResourceDefinition, Strategy } from './resource-definition.js'
 import { parseResourceVersion, parseUintMessage } from './resource-version.js'
@@ -41,7 +41,7 @@ export const checkResourceVersion = (
 }
 
 /** Semantic equality for generations: what is absent equals what is empty. */
-const sameSpec = (a: unknown, b: unknown): boolean => jsonEqual(a ?? {}, b ?? {})
+const sameSpec = (a: unknown, b: unknown): boolean => semanticEqual(a ?? {}, b ?? {})
 
 const movesGeneration = (
   next: KubeObject,
@@ -64,10 +64,17 @@ const restoreMeta = (next: KubeObject, previous: KubeObject): void => {
   if (meta.deletionGracePeriodSeconds === undefined) delete meta.deletionGracePeriodSeconds
 }
 
-/** A spec or status that stays becomes the stored one: from here on nobody changes it, and many compare it. */
+/**
+ * A spec or status that stays becomes the stored one: from here on nobody changes it, and many compare it. What was given
+ * as empty is not what is stored.
+ */
 const shareUnchanged = (next: KubeObject, previous: KubeObject): void => {
   for (const field of Object.keys(next))
-    if (field !== 'metadata' && jsonEqual(next[field], previous[field]))
+    if (
+      field !== 'metadata' &&
+      jsonEqual(next[field], previous[field]) &&
+      !(hasGivenEmpty(next) && holdsGivenEmpty(next[field]))
+    )
       next[field] = previous[field]
 }
 
@@ -77,7 +84,6 @@ export const beforeUpdate = (
   previous: KubeObject,
   { definition, hooks, ctx, mayBumpGeneration }: UpdateHooks,
 ): void => {
-  forgetEmptyLists(definition, next)
   matchNamespace(next.metadata, definition.namespaced ? (ctx.namespace ?? '') : '')
   if (previous.metadata.generation === undefined) delete next.metadata.generation
   else next.metadata.generation = previous.metadata.generation

@@ -10,6 +10,7 @@ import type { KubeObject } from '#api/object.js'
 import { type StoredObject, WriteConflict } from '#cacher/object-storage.js'
 import { limits } from '#limits'
 import { beforeCreate, identify, receiveNewObject, refuseResourceVersion } from './before-create.js'
+import { forgetEmpty } from './decode.js'
 import { dedupOwnerReferences, matchNamespace } from './object-meta.js'
 import type { RequestContext } from './resource-definition.js'
 import { parseResourceVersion } from './resource-version.js'
@@ -36,6 +37,7 @@ const writeNew = async (
   object: KubeObject,
 ): Promise<StoredObject> => {
   const { storage, definition } = deps
+  forgetEmpty(definition, object)
   if (ctx.dryRun) {
     const current = await write(deps, 'create', () => storage.get(key, consistent))
     if (current !== undefined) throw nameTaken(deps, object, current)

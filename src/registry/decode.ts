@@ -1,8 +1,8 @@
 /** Turns a parsed body into an object of its kind: types checked, unknown fields pruned, defaults written. */
 import { cannotBeHandled } from '#api/errors.js'
+import { forgetGivenEmpty, hasGivenEmpty, markGivenEmpty } from '#api/given-empty.js'
 import { formatGroupVersion, type GroupVersionKind } from '#api/group-version.js'
 import type { JsonTrace } from '#api/json.js'
-import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { goTypeName, schemaNames } from '#openapi/schemas.js'
 import { type Decode, decoderOf } from './decode/compile.js'
@@ -36,7 +36,8 @@ const compiled = (schemaName: string): CompiledType => {
 
 /**
  * Decodes a value of a type of openapi/data/schemas.json, schema defaults included. Throws DecodeError, whose message
- * is that of Go's decoder. The result shares nothing with `value` but what is kept as raw JSON.
+ * is that of Go's decoder. The result shares nothing with `value` but what is kept as raw JSON, and is marked when it has
+ * notes of what was given as empty.
  */
 export const decodeType = (
   schemaName: string,
@@ -45,17 +46,11 @@ export const decodeType = (
   path = '',
 ): { value: JsonObject; strictErrors: string[] } => {
   const { type, decode } = compiled(schemaName)
-  const state = { problem: false }
+  const state = { problem: false, givenEmpty: false }
   const decoded = decode(value ?? {}, state) as JsonObject
+  if (state.givenEmpty) markGivenEmpty(decoded)
   const strictErrors = state.problem || trace !== undefined ? explain(type, value, trace, path) : []
   return { value: decoded, strictErrors }
-}
-
-/** An empty list of managedFields is an order to the field manager, though Go never writes it. */
-const clearsOwners = (value: JsonValue): boolean => {
-  const metadata = isJsonObject(value) ? value.metadata : undefined
-  const managedFields = isJsonObject(metadata) ? metadata.managedFields : undefined
-  return Array.isArray(managedFields) && managedFields.length === 0
 }
 
 /** Go writes these two first; a body may leave them out. */
@@ -78,7 +73,6 @@ const decodeKind = (
   try {
     const { value: decoded, strictErrors } = decodeType(schemaName, value, trace)
     const object = withType(decoded, gvk) as KubeObject
-    if (clearsOwners(value)) object.metadata = { ...object.metadata, managedFields: [] }
     return { object, strictErrors }
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error
@@ -97,6 +91,8 @@ const decodeCustomObject = (
     const { value: body, duplicates } = copyUnstructured((value ?? {}) as JsonObject, trace)
     const given = ((value ?? {}) as JsonObject).metadata ?? {}
     const metadata = decodeType(schemaNames.objectMeta, given, trace, 'metadata')
+    // No Go type holds it: it is written, and so forgotten, at once.
+    forgetGivenEmpty(metadata.value)
     const type = { apiVersion: formatGroupVersion(gvk), kind: gvk.kind }
     const object = { ...type, ...body, metadata: metadata.value }
     const strictErrors = [
@@ -133,8 +129,15 @@ export const decodeApplied = (definition: ResourceDefinition, value: JsonValue):
 /** What Go has where nothing was given: the fields that are always written, with their zero. A new object each time. */
 export const emptyOf = (schemaName: string): JsonObject => decodeType(schemaName, {}).value
 
-/** What storage does to empty lists that must be written: they are null from here on. Changes the object in place. */
-export const forgetEmptyLists = (definition: ResourceDefinition, object: KubeObject): void => {
-  if (definition.schemaName !== undefined)
-    forgetEmptyListsOf(goTypeName(definition.schemaName), object)
+/**
+ * What storage does to what is empty: it is null from here on where it must be written, else nothing, and defaults fill in
+ * for that as they do for all that is read. In place.
+ */
+export const forgetEmpty = (definition: ResourceDefinition, object: KubeObject): void => {
+  if (definition.schemaName === undefined) return
+  if (hasGivenEmpty(object)) {
+    forgetGivenEmpty(object)
+    definition.strategy.default?.(object)
+  }
+  forgetEmptyListsOf(goTypeName(definition.schemaName), object)
 }

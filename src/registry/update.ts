@@ -14,13 +14,9 @@ import {
 } from './before-update.js'
 import { type Basis, beginFromCache } from './begin-from-cache.js'
 import { createOnce } from './create.js'
+import { forgetEmpty } from './decode.js'
 import { keepManagedFieldsTimes } from './field-manager/times.js'
-import {
-  dedupOwnerReferences,
-  matchNamespace,
-  metadataInFieldOrder,
-  wipeSystemFields,
-} from './object-meta.js'
+import { dedupOwnerReferences, matchNamespace, metadataInFieldOrder } from './object-meta.js'
 import { checkPreconditions } from './preconditions.js'
 import type { RequestContext, Strategy } from './resource-definition.js'
 import type { UpdateOptions } from './store.js'
@@ -125,6 +121,7 @@ const writeNext = async (
       oldObject: attempt.options.admittedAs?.read(current.object) ?? current.object,
     })
     if (validating !== undefined) await validating
+    forgetEmpty(definition, next)
     if (isToBeRemoved(next, current.object, definition.strategy))
       return await removeWith(attempt, next, current)
     next.metadata = keepManagedFieldsTimes(next, current.object, sameContent).metadata
@@ -152,7 +149,8 @@ const createInstead = async (attempt: Attempt): Promise<Updated> => {
   checkStored(attempt, undefined)
   const next = await change(undefined)
   resourceVersionOf(next)
-  wipeSystemFields(next.metadata)
+  // Only a POST takes its deletion out of the client's hands: by PUT or apply an object may be born terminating.
+  delete next.metadata.selfLink
   // A version of what does not exist has to be one and says nothing (apiserver, store.go Update); a create refuses it.
   delete next.metadata.resourceVersion
   matchNamespace(next.metadata, definition.namespaced ? (ctx.namespace ?? '') : '')

@@ -1,17 +1,15 @@
 /** Fields that an update may not change. */
 import { type FieldError, invalid } from '#api/field-error.js'
-import { jsonEqual } from '#api/json-object.js'
-import type { JsonValue } from '#api/object.js'
+import { semanticEqual } from '#api/json-object.js'
 import { internalForm } from './internal-form.js'
 
-/** Equal as upstream compares: nothing, null and an empty list or map are one. */
+/** Equal as upstream compares fields; an empty map is nothing, too. */
 export const sameJson = (a: unknown, b: unknown): boolean => {
-  const plain = (value: unknown): JsonValue | undefined => {
-    if (value === null || value === undefined) return undefined
-    if (typeof value === 'object' && Object.keys(value).length === 0) return undefined
-    return value as JsonValue
-  }
-  return jsonEqual(plain(a), plain(b))
+  const plain = (value: unknown): unknown =>
+    typeof value === 'object' && value !== null && Object.keys(value).length === 0
+      ? undefined
+      : value
+  return semanticEqual(plain(a), plain(b))
 }
 
 export const immutableMessage = 'field is immutable'

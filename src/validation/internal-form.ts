@@ -3,6 +3,7 @@
  * nothing out (apimachinery, pkg/util/validation/field, ErrorBody; kubernetes, the types.go of each group in pkg/apis).
  */
 import assert from 'node:assert'
+import { givenEmpty } from '#api/given-empty.js'
 import { internalFields } from '#openapi/schemas.js'
 
 type Part = Readonly<Record<string, unknown>>
@@ -52,7 +53,8 @@ const byKey = (map: Part): Part =>
 
 const isEmptyStruct = (zero: unknown): boolean => typeof zero === 'object' && zero !== null
 
-const printField = (field: Field, value: unknown, parent: Part): unknown => {
+const printField = (field: Field, holder: Part, parent: Part): unknown => {
+  const value = holder[field.name] ?? givenEmpty(holder, field.name)
   const { type, zero, isMap } = field
   if (value === undefined || value === null)
     return type !== '' && isEmptyStruct(zero) ? internalForm(type, {}, parent) : zero
@@ -69,11 +71,6 @@ export const internalForm = (type: string, value: unknown, parent: Part = {}): P
   const printed: Record<string, unknown> = {}
   for (const field of fieldsOf(type))
     if (field.goName === '') Object.assign(printed, part[field.name])
-    else
-      printed[field.goName] = printField(
-        field,
-        field.inParent ? parent[field.name] : part[field.name],
-        part,
-      )
+    else printed[field.goName] = printField(field, field.inParent ? parent : part, part)
   return printed
 }

@@ -7,6 +7,7 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
+import { givenEmpty } from '#api/given-empty.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { parseQuantity, quantityValue } from '#api/quantity.js'
 import { eachEntry } from './each.js'
@@ -31,12 +32,14 @@ const inlineErrors = (path: string, spec: Fields): FieldError[] => [
     : [required(child(path, 'csi'), 'has to be specified in the context of inline volumes')]),
 ]
 
-const capacityErrors = (path: string, capacity: Record<string, string> | undefined) => {
+const capacityErrors = (path: string, spec: Fields) => {
+  const capacity: Record<string, string> | undefined = spec.capacity
   const names = Object.keys(capacity ?? {}).sort()
   const errors: FieldError[] = names.length === 0 ? [required(path)] : []
   if (names.length !== 1 || names[0] !== 'storage') {
     const sorted = Object.fromEntries(names.map((name) => [name, capacity?.[name]]))
-    errors.push(notSupported(path, names.length === 0 ? null : sorted, ['storage']))
+    const none = givenEmpty(spec, 'capacity')
+    errors.push(notSupported(path, names.length === 0 ? none : sorted, ['storage']))
   }
   return [
     ...errors,
@@ -126,7 +129,7 @@ const specErrors = (path: string, spec: Fields, name: string): FieldError[] => {
     ...(isInline ? inlineErrors(path, spec) : []),
     ...(modes.length === 0 ? [required(at('accessModes'))] : []),
     ...validAccessModes(at('accessModes'), modes),
-    ...(isInline ? [] : capacityErrors(at('capacity'), spec.capacity)),
+    ...(isInline ? [] : capacityErrors(at('capacity'), spec)),
     ...policyErrors(at('persistentVolumeReclaimPolicy'), policy, isInline),
     ...affinityErrors(at('nodeAffinity'), spec.nodeAffinity, isInline),
     ...sourceErrors(path, spec, name),

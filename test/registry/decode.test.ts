@@ -1,8 +1,9 @@
 import t from 'tap'
 import { ApiError } from '#api/errors.js'
+import { givenEmpty } from '#api/given-empty.js'
 import { parseWithTrace, stringify } from '#api/json.js'
 import { kinds } from '#kinds/index.js'
-import { type Decoded, decodeObject, forgetEmptyLists } from '#registry/decode.js'
+import { type Decoded, decodeObject, forgetEmpty } from '#registry/decode.js'
 import { makeResourceTable } from '#registry/resource-table.js'
 
 const table = makeResourceTable(kinds)
@@ -111,7 +112,7 @@ t.test('what comes out is what a round trip through the Go type leaves', async (
   )
   const role = decode('rbac.authorization.k8s.io', 'Role', '{"rules":[]}')
   t.same(role.object.rules, [])
-  forgetEmptyLists(
+  forgetEmpty(
     table.byKind({ group: 'rbac.authorization.k8s.io', version: 'v1', kind: 'Role' })!,
     role.object,
   )
@@ -143,7 +144,10 @@ t.test(
         definition,
         parseWithTrace(`{"spec":{"behavior":{"scaleUp":${json}}}}`).value,
       )
-      return object.spec.behavior.scaleUp.policies
+      return (
+        object.spec.behavior.scaleUp.policies ??
+        givenEmpty(object.spec.behavior.scaleUp, 'policies')
+      )
     }
     t.same(rules('{"policies":[]}'), [])
     t.equal(rules('{"policies":null}').length, 2)

@@ -9,6 +9,7 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
+import { holdsGivenEmpty } from '#api/given-empty.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import { isDns1123Subdomain } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
@@ -133,7 +134,9 @@ const writeDefaults = (object: KubeObject, mutating: boolean): void => {
 export const webhookStrategy = (mutating: boolean): Strategy => ({
   metadataRevalidation: 'create',
   knownFinalizerNames: false,
-  generation: (next, previous) => !sameJson(next.webhooks, previous.webhooks),
+  // Compared as Go does, not semantically.
+  generation: (next, previous) =>
+    !sameJson(next.webhooks, previous.webhooks) || holdsGivenEmpty(next.webhooks),
   default: (object) => writeDefaults(object, mutating),
   prepareForCreate: (object) => {
     object.metadata.generation = 1

@@ -1,4 +1,4 @@
-import { jsonEqual } from '#api/json-object.js'
+import { semanticEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import {
@@ -53,7 +53,7 @@ export default defineKind({
     prepareForUpdate: (next, previous, ctx) => {
       status.prepareForUpdate(next, previous, ctx)
       const before = Number(previous.metadata.annotations?.[templateGeneration] ?? 0)
-      const same = jsonEqual(next.spec.template, previous.spec.template)
+      const same = semanticEqual(next.spec.template, previous.spec.template)
       setTemplateGeneration(next, same ? before : before + 1)
     },
     validate: validateDaemonSet,

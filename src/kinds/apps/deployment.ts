@@ -1,4 +1,4 @@
-import { jsonEqual } from '#api/json-object.js'
+import { semanticEqual } from '#api/json-object.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import {
@@ -44,8 +44,8 @@ export default defineKind({
     ...ownStatus('io.k8s.api.apps.v1.DeploymentStatus'),
     // Annotations carry what older versions had in the spec.
     generation: (next, previous) =>
-      !jsonEqual(next.spec, previous.spec) ||
-      !jsonEqual(next.metadata.annotations ?? {}, previous.metadata.annotations ?? {}),
+      !semanticEqual(next.spec, previous.spec) ||
+      !semanticEqual(next.metadata.annotations ?? {}, previous.metadata.annotations ?? {}),
     validate: validateDeployment,
     validateUpdate: validateDeploymentUpdate,
     warningsOnCreate: (object) => [...nameWarnings(object), ...templateWarnings(object)],

@@ -7,6 +7,7 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
+import { isGiven } from '#api/given-empty.js'
 import type { KubeObject } from '#api/object.js'
 import { parseQuantity } from '#api/quantity.js'
 import { defineKind } from '#registry/resource-definition.js'
@@ -115,22 +116,24 @@ const validate = ({ spec = {} }: KubeObject): FieldError[] => {
   ]
 }
 
+/** An empty list of policies stays one, and is refused. */
+const withPolicies = (rules: ScalingRules | undefined, policies: Policy[]): ScalingRules =>
+  isGiven(rules, 'policies') ? { ...rules } : { ...rules, policies }
+
 const defaultRules = (spec: KubeObject['spec']): void => {
   const { behavior } = spec
   if (!behavior) return
   behavior.scaleUp = {
     stabilizationWindowSeconds: 0,
     selectPolicy: 'Max',
-    policies: [
+    ...withPolicies(behavior.scaleUp, [
       { type: 'Pods', value: 4, periodSeconds: 15 },
       { type: 'Percent', value: 100, periodSeconds: 15 },
-    ],
-    ...behavior.scaleUp,
+    ]),
   }
   behavior.scaleDown = {
     selectPolicy: 'Max',
-    policies: [{ type: 'Percent', value: 100, periodSeconds: 15 }],
-    ...behavior.scaleDown,
+    ...withPolicies(behavior.scaleDown, [{ type: 'Percent', value: 100, periodSeconds: 15 }]),
   }
 }
 

@@ -183,7 +183,7 @@ const stamp = (next: KubeObject, previous: KubeObject, { now }: RequestContext):
 const keepConditions = (next: KubeObject, previous: KubeObject, type: string): void => {
   const had = conditionsOf(previous).filter((condition) => condition.type === type)
   const given = conditionsOf(next).filter((condition) => condition.type === type)
-  if (had.length !== given.length) return
+  if (had.length !== given.length || given.length === 0) return
   next.status.conditions = conditionsOf(next).map((condition) =>
     condition.type === type ? structuredClone(had.shift()!) : condition,
   )

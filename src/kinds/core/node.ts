@@ -1,3 +1,4 @@
+import { isGiven } from '#api/given-empty.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { validateNode, validateNodeUpdate } from '#validation/node.js'
@@ -8,7 +9,8 @@ const writeDefaults = ({ spec, status }: KubeObject): void => {
   if (spec.podCIDR && spec.podCIDR !== spec.podCIDRs?.[0]) spec.podCIDRs = [spec.podCIDR]
   if (spec.podCIDRs?.length > 0) spec.podCIDR = spec.podCIDRs[0]
   roundResourceList(status.capacity)
-  if (status.capacity !== undefined) status.allocatable ??= { ...status.capacity }
+  if (status.capacity !== undefined && !isGiven(status, 'allocatable'))
+    status.allocatable = { ...status.capacity }
   roundResourceList(status.allocatable)
 }
 

@@ -1,4 +1,5 @@
 import { child, type FieldError, index, invalid, required } from '#api/field-error.js'
+import { givenEmpty } from '#api/given-empty.js'
 import type { KubeObject } from '#api/object.js'
 import { parseQuantity } from '#api/quantity.js'
 import { defineKind } from '#registry/resource-definition.js'
@@ -169,7 +170,13 @@ export default defineKind({
         ...validate(next),
         ...(sameJson([...now!].sort(), [...was!].sort())
           ? []
-          : [invalid('spec.scopes', next.spec?.scopes ?? null, immutableMessage)]),
+          : [
+              invalid(
+                'spec.scopes',
+                next.spec?.scopes ?? givenEmpty(next.spec, 'scopes'),
+                immutableMessage,
+              ),
+            ]),
       ]
     },
     status: { validateUpdate: statusErrors },

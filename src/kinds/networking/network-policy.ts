@@ -7,6 +7,8 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
+import { holdsGivenEmpty } from '#api/given-empty.js'
+import { semanticEqual } from '#api/json-object.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
@@ -128,6 +130,9 @@ export default defineKind({
   kind: 'NetworkPolicy',
   strategy: {
     metadataRevalidation: 'change',
+    // Compared as Go does, not semantically.
+    generation: (next, previous) =>
+      !semanticEqual(next.spec, previous.spec) || holdsGivenEmpty(next.spec),
     default: (policy) => {
       policy.spec ??= {}
       const { spec } = policy

@@ -1,4 +1,5 @@
 import { type FieldError, index, invalid, required } from '#api/field-error.js'
+import { givenEmpty } from '#api/given-empty.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { immutableMessage } from '#validation/immutable.js'
@@ -46,7 +47,7 @@ const validateUpdate = (next: KubeObject, previous: KubeObject): FieldError[] =>
   )
   if (cidrs.length === stored.length) return changed
   if (cidrs.length === 2 && stored.length === 1) return [...changed, ...validate(next)]
-  return [invalid(path, given ?? null, immutableMessage)]
+  return [invalid(path, given ?? givenEmpty(next.spec, 'cidrs'), immutableMessage)]
 }
 
 export default defineKind({

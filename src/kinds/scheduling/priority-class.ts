@@ -1,5 +1,5 @@
 import { forbidden as forbiddenRequest } from '#api/errors.js'
-import { type FieldError, forbidden, notSupported } from '#api/field-error.js'
+import { type FieldError, forbidden, notSupported, required } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { immutable } from '#validation/immutable.js'
@@ -20,6 +20,13 @@ const systemErrors = ({ metadata, value, globalDefault }: KubeObject): string[] 
   return globalDefault ? [`globalDefault of ${name} must be false`] : []
 }
 
+const preemptionErrors = (policy: string | undefined): FieldError[] => {
+  if (policy === undefined || policies.includes(policy)) return []
+  return policy === ''
+    ? [required('preemptionPolicy')]
+    : [notSupported('preemptionPolicy', policy, policies)]
+}
+
 const validate = (object: KubeObject): FieldError[] => {
   const isSystem = (object.metadata.name ?? '').startsWith('system-')
   return [
@@ -38,9 +45,7 @@ const validate = (object: KubeObject): FieldError[] => {
             ),
           ]
         : []),
-    ...(object.preemptionPolicy === undefined || policies.includes(object.preemptionPolicy)
-      ? []
-      : [notSupported('preemptionPolicy', object.preemptionPolicy, policies)]),
+    ...preemptionErrors(object.preemptionPolicy),
   ]
 }
 

@@ -7,6 +7,7 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
+import { givenEmpty } from '#api/given-empty.js'
 import { isQualifiedName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
@@ -95,7 +96,11 @@ export default defineKind({
     validate,
     validateUpdate: (next, previous) => [
       ...validate(next),
-      ...immutable('parameters', next.parameters, previous.parameters),
+      ...immutable(
+        'parameters',
+        next.parameters ?? givenEmpty(next, 'parameters'),
+        previous.parameters,
+      ),
       ...['provisioner', 'reclaimPolicy', 'volumeBindingMode'].flatMap((field) =>
         immutable(field, next[field] ?? '', previous[field]),
       ),

@@ -2,7 +2,7 @@
  * Decoding of well-formed values, compiled to one closure a type at first use: checks, prunes, and normalises as a
  * round trip through the Go struct does. What is not well-formed only raises `state.problem`; explain.ts finds the words.
  */
-
+import { noteGivenEmpty } from '#api/given-empty.js'
 import { isJsonObject, setOwn } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { schemaNames } from '#openapi/schemas.js'
@@ -12,7 +12,11 @@ import { type GoField, type GoType, goFieldsOf } from './go-type.js'
 export interface DecodeState {
   /** Something was of a wrong type, unknown or ambiguous: the result is not complete. */
   problem: boolean
+  /** Something empty was given that is not written: it is noted (given-empty.ts). */
+  givenEmpty: boolean
 }
+
+const startState = (): DecodeState => ({ problem: false, givenEmpty: false })
 
 /** `value` is not null. */
 export type Decode = (value: JsonValue, state: DecodeState) => JsonValue
@@ -64,7 +68,7 @@ const zeroOf = (type: GoType): JsonValue => {
     case 'custom':
       return zeroCustom[type.custom]
     case 'struct':
-      return structDecoder(type.key)({}, { problem: false })
+      return structDecoder(type.key)({}, startState())
     default:
       return null
   }
@@ -97,7 +101,7 @@ const decodeMap = (type: GoType): Decode => {
   }
 }
 
-type Emptiness = 'never' | 'scalar' | 'list' | 'map'
+type Emptiness = 'never' | 'scalar' | 'bytes' | 'list' | 'map'
 
 interface CompiledField {
   readonly name: string
@@ -105,10 +109,9 @@ interface CompiledField {
   readonly empty: Emptiness
   /** What stands for nothing; undefined: the field is left out. */
   readonly absent: (() => JsonValue) | undefined
-  /** What stands for an empty list or map, or a zero: undefined is left out. */
-  readonly whenEmpty: JsonValue | undefined
-  /** An empty list or map stays one, until empty-lists.ts forgets it. */
-  readonly keepsEmpty: boolean
+  /** What stands for a zero: undefined is left out. */
+  readonly whenZero: JsonValue | undefined
+  readonly omitEmpty: boolean
 }
 
 const emptinessOf = (field: GoField): Emptiness => {
@@ -120,7 +123,7 @@ const emptinessOf = (field: GoField): Emptiness => {
       return 'map'
     case 'scalar':
     case 'bytes':
-      return 'scalar'
+      return field.type.form
     default:
       return 'never'
   }
@@ -132,30 +135,22 @@ const absentOf = (field: GoField): (() => JsonValue) | undefined => {
   if (field.omitZero) return undefined
   if (field.pointer) return field.omitEmpty ? undefined : () => null
   // omitempty never leaves a struct out.
-  if (type.form === 'struct') return () => structDecoder(type.key)({}, { problem: false })
+  if (type.form === 'struct') return () => structDecoder(type.key)({}, startState())
   if (type.form === 'custom') return () => zeroCustom[type.custom]
   if (field.omitEmpty) return undefined
   return type.form === 'scalar' ? () => zeroScalar[type.scalar] : () => null
 }
 
-/**
- * Lists that omitempty drops when they are written, and whose emptiness means something before: defaults fill in what
- * is nil, validation refuses what is empty, so that none is ever stored.
- */
-const emptyIsNotNil = new Set(['autoscaling.v2.HPAScalingRules.policies'])
-
-const compileField = (field: GoField, owner: string): CompiledField => {
-  const isScalar = field.type.form === 'scalar'
-  const zero = field.type.form === 'scalar' ? zeroScalar[field.type.scalar] : null
+const compileField = (field: GoField): CompiledField => {
+  const { type, omitEmpty } = field
+  const zero = type.form === 'scalar' && !omitEmpty ? zeroScalar[type.scalar] : undefined
   return {
     name: field.name,
-    decode: decoderOf(field.type),
+    decode: decoderOf(type),
     empty: emptinessOf(field),
     absent: absentOf(field),
-    whenEmpty: field.default ?? (field.omitEmpty ? undefined : isScalar ? zero : null),
-    keepsEmpty:
-      (!field.omitEmpty && (field.type.form === 'slice' || field.type.form === 'map')) ||
-      emptyIsNotNil.has(`${owner}.${field.name}`),
+    whenZero: field.default ?? zero,
+    omitEmpty,
   }
 }
 
@@ -165,6 +160,8 @@ const isEmpty = (how: Emptiness, value: JsonValue): boolean => {
       return false
     case 'scalar':
       return value === '' || value === 0 || value === false
+    case 'bytes':
+      return value === ''
     case 'list':
       return (value as JsonValue[]).length === 0
     default:
@@ -173,23 +170,31 @@ const isEmpty = (how: Emptiness, value: JsonValue): boolean => {
   }
 }
 
-const assemble = (fields: readonly CompiledField[], slots: JsonValue[]): JsonObject => {
+const assemble = (
+  fields: readonly CompiledField[],
+  slots: JsonValue[],
+  state: DecodeState,
+): JsonObject => {
   const result: JsonObject = {}
   for (let at = 0; at < fields.length; at++) {
     const field = fields[at]!
     const value = slots[at]
     if (value === undefined) {
       if (field.absent !== undefined) result[field.name] = field.absent()
-    } else if (field.empty !== 'never' && value !== null && isEmpty(field.empty, value)) {
-      const kept = field.keepsEmpty ? value : field.whenEmpty
-      if (kept !== undefined) result[field.name] = kept
+    } else if (field.empty === 'never' || value === null || !isEmpty(field.empty, value))
+      result[field.name] = value
+    else if (field.empty === 'scalar') {
+      if (field.whenZero !== undefined) result[field.name] = field.whenZero
+    } else if (field.omitEmpty) {
+      noteGivenEmpty(result, field.name, value)
+      state.givenEmpty = true
     } else result[field.name] = value
   }
   return result
 }
 
 const compileStruct = (key: string): Decode => {
-  const fields = goFieldsOf(key).map((field) => compileField(field, key))
+  const fields = goFieldsOf(key).map(compileField)
   const indexes = new Map(fields.map((field, at) => [field.name, at]))
   return (value, state) => {
     if (!isJsonObject(value)) return refuse(state)
@@ -200,7 +205,7 @@ const compileStruct = (key: string): Decode => {
       if (at === undefined) state.problem = true
       else if (given !== null) slots[at] = fields[at]!.decode(given, state)
     }
-    return assemble(fields, slots)
+    return assemble(fields, slots, state)
   }
 }
 

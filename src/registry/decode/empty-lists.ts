@@ -1,6 +1,6 @@
 /**
- * Storage forgets the difference between an empty list and none: what must be written comes back as null. Until an
- * object is about to be stored the difference counts, because managed fields know it.
+ * Storage is protobuf, which forgets the difference between an empty list and none: what must be written comes back as
+ * null. Until an object is stored the difference counts for all who see it: managed fields, admission and validation.
  */
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { type GoType, goFieldsOf } from './go-type.js'
@@ -11,7 +11,7 @@ type Forget = (value: JsonValue) => void
 const known = new Map<string, Forget | undefined>()
 
 const isEmptyHolder = (value: JsonValue): boolean =>
-  typeof value === 'object' && value !== null && Object.keys(value).length === 0
+  value === '' || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
 
 const forgetIn = (type: GoType): Forget | undefined => {
   if (type.form === 'struct') return forgetInStruct(type.key)
@@ -24,9 +24,11 @@ const forgetIn = (type: GoType): Forget | undefined => {
       }
 }
 
+const holderForms: ReadonlySet<GoType['form']> = new Set(['slice', 'map', 'bytes'])
+
 interface Part {
   name: string
-  /** An empty list or map becomes null here. */
+  /** What is empty becomes null here. */
   required: boolean
   forget: Forget | undefined
 }
@@ -38,7 +40,7 @@ const forgetInStruct = (key: string): Forget | undefined => {
   known.set(key, undefined)
   const parts = goFieldsOf(key)
     .map((field): Part => {
-      const holds = field.type.form === 'slice' || field.type.form === 'map'
+      const holds = holderForms.has(field.type.form)
       return {
         name: field.name,
         required: holds && !field.omitEmpty && !field.pointer,

@@ -2,6 +2,7 @@
  * What one version of an object has that another has not, as field sets: one walk over both.
  * Source of the rules: structured-merge-diff, typed/compare.go.
  */
+import { holdsGivenEmpty } from '#api/given-empty.js'
 import { isJsonObject, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { emptySet, type FieldSet, leaf } from './field-set.js'
@@ -38,6 +39,18 @@ export const nothingChanged: Comparison = {
   added: emptySet,
   modified: emptySet,
   removed: emptySet,
+}
+
+/**
+ * Upstream compares lists as Go does, so that what was given as empty in one of them is no longer what storage has: nil.
+ * In maps it passes over what omitempty leaves out.
+ */
+const equalLists = (before: JsonValue, after: JsonValue): boolean =>
+  jsonEqual(before, after) && !holdsGivenEmpty(after)
+
+const hasNewEmpty = (value: JsonValue): boolean => {
+  if (Array.isArray(value)) return holdsGivenEmpty(value)
+  return isJsonObject(value) && Object.values(value).some(hasNewEmpty)
 }
 
 /** Throws TypeMismatch when a list holds what cannot be told apart. */
@@ -115,7 +128,7 @@ const compareAs = (
     type[form]!.atomic ||
     (isEmptyOrNot(before, form) && isEmptyOrNot(after, form))
   if (isLeaf) {
-    if (!jsonEqual(before, after)) put(parts, 'modified', key, leaf)
+    if (!jsonEqual(before, after) || hasNewEmpty(after)) put(parts, 'modified', key, leaf)
     return
   }
   if (form === 'map') {
@@ -168,7 +181,7 @@ export const indexEntries = (
 const compareEntries = (list: ListType, before: JsonValue[], after: JsonValue[]): Parts => {
   const parts = startParts(Math.max(before.length, after.length))
   // Most lists of most writes; telling their entries apart costs more than this.
-  if (jsonEqual(before, after)) return parts
+  if (equalLists(before, after)) return parts
   const indexed = (items: JsonValue[]) =>
     indexEntries(
       items.map((item) => elementOf(list, item)),
@@ -196,7 +209,7 @@ const compareEntry = (
   if (before.length <= 1 && after.length <= 1) {
     compareValues(list.element, element, before[0], after[0], parts)
   } else if (before.length >= 2 && after.length >= 2) {
-    if (!jsonEqual([...before], [...after])) put(parts, 'modified', element, leaf)
+    if (!equalLists([...before], [...after])) put(parts, 'modified', element, leaf)
   } else if (before.length >= 2) {
     compareValues(list.element, element, undefined, after[0], parts)
     put(parts, 'removed', element, leaf)

@@ -15,6 +15,7 @@
  */
 import { formatTime } from '#api/clock.js'
 import { badRequest, failure } from '#api/errors.js'
+import { givenEmpty } from '#api/given-empty.js'
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, KubeObject, ManagedFieldsEntry } from '#api/object.js'
@@ -161,7 +162,7 @@ const ownersBefore = (
   const stored = live?.metadata.managedFields
   if (subresource !== '') return readOrNone(stored)
   const given = next.metadata.managedFields
-  if (isReset(given)) return new Map()
+  if (isReset(given) || givenEmpty(next.metadata, 'managedFields') !== undefined) return new Map()
   if (given !== undefined && given !== null && given !== stored) {
     const owners = readOrNone(given)
     if (owners.size > 0) return owners

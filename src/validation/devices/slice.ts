@@ -8,6 +8,7 @@ import {
   tooLong,
   tooMany,
 } from '#api/field-error.js'
+import { isGiven } from '#api/given-empty.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { eachEntry } from '../each.js'
 import { validDnsLabel, validDnsSubdomain } from '../formats.js'
@@ -252,7 +253,7 @@ const sliceErrors = ({ spec = {} }: KubeObject, previous?: KubeObject): FieldErr
     ...poolErrors(spec.pool ?? {}),
     ...(previous === undefined ? [] : fixedErrors(spec, previous.spec)),
     ...placementErrors(spec),
-    ...(spec.sharedCounters !== undefined && spec.devices !== undefined
+    ...(isGiven(spec, 'sharedCounters') && isGiven(spec, 'devices')
       ? [invalid('spec', '', 'only one of `sharedCounters` or `devices` is allowed')]
       : []),
     ...validSet(

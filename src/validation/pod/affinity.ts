@@ -109,29 +109,30 @@ const nodeAffinity = (path: string, affinity: Fields): FieldError[] => [
 const topologyKeyErrors = (path: string, key: string): FieldError[] =>
   key === '' ? [required(path, 'can not be empty')] : []
 
+/** Without a selector that they could be added to, nothing else is said of them. */
+const labelKeyErrors = (
+  path: string,
+  keys: readonly string[],
+  selector: Fields | undefined,
+): FieldError[] => {
+  if (keys.length === 0) return []
+  return selector === undefined
+    ? [forbidden(path, 'must not be specified when labelSelector is not set')]
+    : each(path, keys, (key, at) => validLabelName(at, key))
+}
+
 const labelKeysErrors = (path: string, term: Fields): FieldError[] => {
   const { matchLabelKeys = [], mismatchLabelKeys = [], labelSelector } = term
-  const errors: FieldError[] = []
-  if (labelSelector === undefined)
-    for (const field of ['matchLabelKeys', 'mismatchLabelKeys'])
-      if (term[field]?.length > 0)
-        errors.push(
-          forbidden(child(path, field), 'must not be specified when labelSelector is not set'),
-        )
-  errors.push(
-    ...each(child(path, 'matchLabelKeys'), matchLabelKeys as string[], (key, at) =>
-      validLabelName(at, key),
-    ),
-    ...each(child(path, 'mismatchLabelKeys'), mismatchLabelKeys as string[], (key, at) =>
-      validLabelName(at, key),
-    ),
-    ...each(child(path, 'matchLabelKeys'), matchLabelKeys as string[], (key, at) =>
+  const matchPath = child(path, 'matchLabelKeys')
+  return [
+    ...labelKeyErrors(matchPath, matchLabelKeys, labelSelector),
+    ...labelKeyErrors(child(path, 'mismatchLabelKeys'), mismatchLabelKeys, labelSelector),
+    ...each(matchPath, matchLabelKeys as string[], (key, at) =>
       mismatchLabelKeys.includes(key)
         ? [invalid(at, key, 'exists in both matchLabelKeys and mismatchLabelKeys')]
         : [],
     ),
-  )
-  return errors
+  ]
 }
 
 const podTerm = (term: Fields, path: string): FieldError[] => {
@@ -188,12 +189,9 @@ const minDomainsErrors = (path: string, constraint: Fields): FieldError[] => {
 
 const spreadKeysErrors = (path: string, constraint: Fields): FieldError[] => {
   const keys: string[] = constraint.matchLabelKeys ?? []
-  if (keys.length === 0) return []
-  if (constraint.labelSelector === undefined)
-    return [forbidden(path, 'must not be specified when labelSelector is not set')]
-  const { matchLabels = {}, matchExpressions = [] } = constraint.labelSelector
+  const { matchLabels = {}, matchExpressions = [] } = constraint.labelSelector ?? {}
   return [
-    ...each(path, keys, (key, at) => validLabelName(at, key)),
+    ...labelKeyErrors(path, keys, constraint.labelSelector),
     ...keys.flatMap((key, i) => {
       // Creation itself adds one expression for each key.
       const named = (matchExpressions as Fields[]).filter((e) => e.key === key).length

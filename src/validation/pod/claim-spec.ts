@@ -8,8 +8,9 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
+import { isGiven } from '#api/given-empty.js'
 import { isQualifiedName } from '#api/names.js'
-import type { Fields } from '#api/object.js'
+import { type Fields, metadataFields } from '#api/object.js'
 import { parseQuantity } from '#api/quantity.js'
 import { validDnsLabel, validDnsSubdomain } from '../formats.js'
 import { validLabelSelector, validLabels } from '../label-selector.js'
@@ -100,8 +101,8 @@ export const validClaimTemplateMeta = (path: string, metadata: Fields): FieldErr
     isQualifiedName(key.toLowerCase()).map((m) => invalid(child(path, 'annotations'), key, m)),
   ),
   ...validLabels(child(path, 'labels'), metadata.labels),
-  ...Object.keys(metadata)
-    .filter((key) => key !== 'annotations' && key !== 'labels')
+  ...metadataFields
+    .filter((key) => key !== 'annotations' && key !== 'labels' && isGiven(metadata, key))
     // The name in Go, with its first letter made small.
     .map((key) => forbidden(child(path, key === 'uid' ? 'uID' : key), 'cannot be set')),
 ]

@@ -11,6 +11,7 @@ import {
   required,
   tooMany,
 } from '#api/field-error.js'
+import { isGiven } from '#api/given-empty.js'
 import type { Fields } from '#api/object.js'
 import { each } from '../each.js'
 import { validDnsLabel } from '../formats.js'
@@ -208,10 +209,10 @@ const forbiddenInEphemeral = [
 ]
 const notInEphemeral = 'cannot be set for an Ephemeral Container'
 
-/** What is there counts though it is empty; `resources`, which is no pointer in Go, counts by what it has. */
-const isSet = (field: string, value: unknown): boolean => {
-  if (value === undefined || value === null) return false
-  return field !== 'resources' || Object.keys(value).length > 0
+/** What is there counts though it is empty; `resources`, which is no pointer in Go, counts by what it was given. */
+const isSet = (container: Fields, field: string): boolean => {
+  if (field !== 'resources') return isGiven(container, field)
+  return ['limits', 'requests', 'claims'].some((part) => isGiven(container.resources, part))
 }
 
 const ephemeralMountErrors = (path: string, mounts: Fields[] | undefined): FieldError[] =>
@@ -238,7 +239,7 @@ export const validEphemeralContainers = (path: string, pod: PodContext): FieldEr
     if (target !== '' && !others.has(target))
       errors.push(notFound(child(at, 'targetContainerName'), target))
     for (const field of forbiddenInEphemeral)
-      if (isSet(field, container[field])) errors.push(forbidden(child(at, field), notInEphemeral))
+      if (isSet(container, field)) errors.push(forbidden(child(at, field), notInEphemeral))
     return [...errors, ...ephemeralMountErrors(child(at, 'volumeMounts'), container.volumeMounts)]
   })
 }

@@ -18,6 +18,7 @@ import { validLabels } from '../label-selector.js'
 import { validIp } from '../network.js'
 import { validTolerations } from '../toleration.js'
 import { validAffinity, validTopologySpread } from './affinity.js'
+import { containerLists } from './container-lists.js'
 import {
   validContainers,
   validEphemeralContainers,
@@ -74,10 +75,30 @@ const gateErrors = (path: string, gates: Fields[] | undefined): FieldError[] => 
 const hostUsersErrors = (path: string, spec: Fields): FieldError[] => {
   if (spec.hostUsers !== false) return []
   const why = 'when `hostUsers` is false'
+  const deviceErrors = containerLists.flatMap((list) =>
+    each(child(path, list), spec[list] as Fields[] | undefined, ({ volumeDevices = [] }, at) =>
+      volumeDevices.length > 0 ? [forbidden(child(at, 'volumeDevices'), why)] : [],
+    ),
+  )
   return [
     ...(spec.hostNetwork ? [forbidden(child(path, 'hostNetwork'), why)] : []),
     ...(spec.hostPID ? [forbidden(child(path, 'HostPID'), why)] : []),
     ...(spec.hostIPC ? [forbidden(child(path, 'HostIPC'), why)] : []),
+    ...deviceErrors,
+  ]
+}
+
+/** Nothing else is said of what a pod for Windows cannot have at all. */
+const podResourcesErrors = (
+  path: string,
+  spec: Fields,
+  podClaims: ReadonlySet<string>,
+): FieldError[] => {
+  if (!spec.resources) return []
+  if (spec.os?.name === 'windows') return [forbidden(path, 'may not be set for a windows pod')]
+  return [
+    ...validPodResources(path, spec.resources, podClaims),
+    ...fitsPodLevelResources(path, spec),
   ]
 }
 
@@ -144,12 +165,7 @@ export const validPodSpec = (
     ...validContainers(at('containers'), pod),
     ...validInitContainers(at('initContainers'), pod),
     ...validEphemeralContainers(at('ephemeralContainers'), pod),
-    ...(spec.resources
-      ? [
-          ...validPodResources(at('resources'), spec.resources, pod.claims),
-          ...fitsPodLevelResources(at('resources'), spec),
-        ]
-      : []),
+    ...podResourcesErrors(at('resources'), spec, pod.claims),
     ...validHostNetwork(at('containers'), spec, isPod),
     ...oneOf(at('restartPolicy'), spec.restartPolicy, restartPolicies),
     ...oneOf(at('dnsPolicy'), spec.dnsPolicy, dnsPolicies),

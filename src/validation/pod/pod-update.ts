@@ -1,5 +1,6 @@
 /** What may change in a pod that exists (kubernetes, core/validation: ValidatePodUpdate and its kin). */
 import { child, type FieldError, forbidden, index, invalid, required } from '#api/field-error.js'
+import { semanticEqual } from '#api/json-object.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { each } from '../each.js'
 import { inRange, int32Max } from '../formats.js'
@@ -138,6 +139,17 @@ const nodeAffinityErrors = (next: Fields = {}, previous: Fields = {}): FieldErro
   )
 }
 
+/** The affinity with the stored part for nodes; one that had no other part is as much as was stored. */
+const withNodeAffinity = (
+  next: Fields | undefined,
+  previous: Fields | undefined,
+): Fields | undefined => {
+  const nodeAffinity = previous?.nodeAffinity
+  if (semanticEqual(nodeAffinity, next?.nodeAffinity)) return next
+  const hasOthers = next?.podAffinity !== undefined || next?.podAntiAffinity !== undefined
+  return previous === undefined && !hasOthers ? undefined : { ...next, nodeAffinity }
+}
+
 /** The spec with everything that may change put back, to see whether anything else did. */
 const munged = (next: Fields, previous: Fields): Fields => {
   const withImages = (list: Fields[] | undefined, old: Fields[] | undefined) =>
@@ -147,12 +159,6 @@ const munged = (next: Fields, previous: Fields): Fields => {
     previous.terminationGracePeriodSeconds < 0 && next.terminationGracePeriodSeconds === 1
       ? previous.terminationGracePeriodSeconds
       : next.terminationGracePeriodSeconds
-  const nodeAffinity = previous.affinity?.nodeAffinity
-  // None on either side is none, and no empty affinity.
-  const affinity =
-    nodeAffinity === undefined && next.affinity === undefined
-      ? undefined
-      : { ...next.affinity, nodeAffinity }
   const spec: Fields = {
     ...next,
     containers: withImages(next.containers, previous.containers),
@@ -161,33 +167,15 @@ const munged = (next: Fields, previous: Fields): Fields => {
     schedulingGates: previous.schedulingGates,
     tolerations: previous.tolerations,
     terminationGracePeriodSeconds: grace,
-    ...(isGated ? { nodeSelector: previous.nodeSelector, affinity } : {}),
+    ...(isGated
+      ? {
+          nodeSelector: previous.nodeSelector,
+          affinity: withNodeAffinity(next.affinity, previous.affinity),
+        }
+      : {}),
   }
   return spec
 }
-
-const isAbsent = (value: unknown): boolean =>
-  value === undefined || (Array.isArray(value) && value.length === 0)
-
-/** Equality for which an empty list is no field. Compares in place: every update of every Pod comes through here. */
-const sameButAbsent = (a: unknown, b: unknown): boolean => {
-  if (a === b) return true
-  if (isAbsent(a) || isAbsent(b)) return isAbsent(a) && isAbsent(b)
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
-  if (Array.isArray(a) || Array.isArray(b)) {
-    if (!Array.isArray(a) || !Array.isArray(b) || a.length !== b.length) return false
-    return a.every((item, i) => sameButAbsent(item, b[i]))
-  }
-  const [left, right] = [a as Fields, b as Fields]
-  for (const key of Object.keys(left)) {
-    if (!sameButAbsent(left[key], Object.hasOwn(right, key) ? right[key] : undefined)) return false
-  }
-  return Object.keys(right).every((key) => Object.hasOwn(left, key) || isAbsent(right[key]))
-}
-
-/** An affinity without anything in it is none. */
-const sameSpec = (a: Fields, b: Fields): boolean =>
-  sameButAbsent({ ...a, affinity: a.affinity ?? {} }, { ...b, affinity: b.affinity ?? {} })
 
 const updatableFields = [
   '`spec.containers[*].image`',
@@ -230,7 +218,7 @@ export const validatePodUpdate = (next: KubeObject, previous: KubeObject): Field
     ...gatedErrors(next.spec, previous.spec),
   )
   const spec = munged(next.spec, previous.spec)
-  if (!sameSpec(spec, previous.spec))
+  if (!semanticEqual(spec, previous.spec))
     errors.push(
       forbidden(
         'spec',
@@ -255,7 +243,7 @@ export const validateEphemeralContainersUpdate = (
       const found = after.find((container) => container.name === old.name)
       const what = `existing ephemeral containers ${JSON.stringify(old.name)}`
       if (found === undefined) return [forbidden(path, `${what} may not be removed\n`)]
-      return sameButAbsent(found, old)
+      return semanticEqual(found, old)
         ? []
         : [
             forbidden(

@@ -9,6 +9,7 @@ import {
   notFound,
   required,
 } from '#api/field-error.js'
+import { isGiven } from '#api/given-empty.js'
 import type { Fields } from '#api/object.js'
 import { compareQuantities, parseQuantity } from '#api/quantity.js'
 import { each, eachEntry } from '../each.js'
@@ -146,9 +147,9 @@ export const validPodResources = (
   requirements: Fields,
   podClaims: ReadonlySet<string>,
 ): FieldError[] => [
-  ...(requirements.claims === undefined
-    ? []
-    : [forbidden(child(path, 'claims'), 'claims may not be set for Resources at pod-level')]),
+  ...(isGiven(requirements, 'claims')
+    ? [forbidden(child(path, 'claims'), 'claims may not be set for Resources at pod-level')]
+    : []),
   ...requirementErrors(path, requirements, podLevelResourceName),
   ...claimErrors(child(path, 'claims'), requirements.claims ?? [], podClaims),
 ]

@@ -13,6 +13,7 @@ import type { Fields } from '#api/object.js'
 import { each } from '../each.js'
 import { validId, validRelativePath } from '../formats.js'
 import { internalForm } from '../internal-form.js'
+import { validWindowsOptions } from './windows-options.js'
 
 /** Of annotations that AppArmor had before it had fields. */
 export const appArmorPrefix = 'container.apparmor.security.beta.kubernetes.io/'
@@ -115,6 +116,7 @@ export const validSecurityContext = (
     ...procMountErrors(child(path, 'procMount'), context.procMount, hostUsers),
     ...seccompErrors(child(path, 'seccompProfile'), context.seccompProfile),
     ...escalationErrors(path, context),
+    ...validWindowsOptions(child(path, 'windowsOptions'), context.windowsOptions),
     ...appArmorErrors(child(path, 'appArmorProfile'), context.appArmorProfile),
   ]
 }
@@ -172,6 +174,7 @@ export const validPodSecurityContext = (path: string, spec: Fields): FieldError[
     ...(context.sysctls ? sysctlErrors(at('sysctls'), spec) : []),
     ...oneOf(at('fsGroupChangePolicy'), context.fsGroupChangePolicy, ['Always', 'OnRootMismatch']),
     ...seccompErrors(at('seccompProfile'), context.seccompProfile),
+    ...validWindowsOptions(at('windowsOptions'), context.windowsOptions),
     ...appArmorErrors(at('appArmorProfile'), context.appArmorProfile),
     ...oneOf(at('supplementalGroupsPolicy'), context.supplementalGroupsPolicy, ['Merge', 'Strict']),
     ...oneOf(at('seLinuxChangePolicy'), context.seLinuxChangePolicy, ['Recursive']),

@@ -1,5 +1,6 @@
 /** Warnings about volumes (kubernetes, pkg/api/pod/warnings.go). */
 import { child, index } from '#api/field-error.js'
+import { isGiven } from '#api/given-empty.js'
 import type { Fields } from '#api/object.js'
 import { parseQuantity } from '#api/quantity.js'
 
@@ -25,57 +26,72 @@ interface Placed {
   source: string
 }
 
-const itemsOf = (items: Fields[] | undefined, source: string): Placed[] =>
-  (items ?? []).map((item) => ({ path: item.path ?? '', source }))
+const placed = (path: string | undefined, source = ''): Placed => ({
+  path: (path ?? '').replace(/\/+$/, ''),
+  source,
+})
 
-const overlaps = (a: string, b: string): boolean =>
-  a === b || a.startsWith(`${b}/`) || b.startsWith(`${a}/`)
+const itemsOf = (items: Fields[] | undefined, source = ''): Placed[] =>
+  (items ?? []).map(({ path }) => placed(path, source))
 
-const overlapWarnings = (title: string, files: Placed[], showSource: boolean): string[] => {
-  const show = ({ path, source }: Placed): string =>
-    showSource ? `"${path}" (${source})` : `"${path}"`
-  return files.flatMap((file, i) =>
+const overlaps = (a: Placed, b: Placed): boolean =>
+  a.path !== '' &&
+  b.path !== '' &&
+  (`${a.path}/`.startsWith(`${b.path}/`) || `${b.path}/`.startsWith(`${a.path}/`))
+
+const show = ({ path, source }: Placed): string =>
+  source === '' ? `"${path}"` : `"${path}" (${source})`
+
+const overlapWarnings = (title: string, files: Placed[]): string[] =>
+  files.flatMap((file, i) =>
     files
       .slice(0, i)
-      .filter((other) => overlaps(file.path, other.path))
+      .filter((other) => overlaps(file, other))
       .map((other) => `${title}: overlapping paths: ${show(file)} with ${show(other)}`),
   )
+
+const certificatePaths = {
+  certificateChainPath: 'chain',
+  keyPath: 'key',
+  credentialBundlePath: 'credential bundle',
+} as const
+
+/** What one source of a projected volume puts there; the first that has something to say is looked at. */
+const filesOf = (source: Fields): Placed[] => {
+  const { configMap, secret, downwardAPI, serviceAccountToken, clusterTrustBundle } = source
+  if (isGiven(configMap, 'items')) return itemsOf(configMap.items, `ConfigMap "${configMap.name}"`)
+  if (isGiven(secret, 'items')) return itemsOf(secret.items, `Secret "${secret.name}"`)
+  if (isGiven(downwardAPI, 'items')) return itemsOf(downwardAPI.items, 'DownwardAPI')
+  if (serviceAccountToken) return [placed(serviceAccountToken.path, 'ServiceAccountToken')]
+  if (clusterTrustBundle) {
+    const name = clusterTrustBundle.name ?? clusterTrustBundle.signerName ?? ''
+    return [placed(clusterTrustBundle.path, `ClusterTrustBundle "${name}"`)]
+  }
+  return Object.entries(certificatePaths)
+    .filter(([field]) => source.podCertificate?.[field])
+    .map(([field, what]) => placed(source.podCertificate[field], `PodCertificate ${what}`))
 }
 
-const projectedFiles = (sources: readonly Fields[]): Placed[] =>
-  sources.flatMap(({ secret, configMap, downwardAPI, serviceAccountToken }) => [
-    ...(secret ? itemsOf(secret.items, `Secret "${secret.name}"`) : []),
-    ...(configMap ? itemsOf(configMap.items, `ConfigMap "${configMap.name}"`) : []),
-    ...(downwardAPI ? itemsOf(downwardAPI.items, 'DownwardAPI') : []),
-    ...(serviceAccountToken
-      ? [{ path: serviceAccountToken.path ?? '', source: 'ServiceAccountToken' }]
-      : []),
-  ])
-
-const emptySourceWarnings = (name: string, sources: readonly Fields[]): string[] =>
-  sources
-    .filter((source) => Object.keys(source).length === 0)
-    .map(() => `volume "${name}" (Projected) has no sources provided`)
+const projectedWarnings = (volume: string, title: string, sources: readonly Fields[]): string[] => {
+  const empty = sources.filter((source) => Object.keys(source).length === 0)
+  return [
+    ...empty.map(() => `volume "${volume}" (Projected) has no sources provided`),
+    ...overlapWarnings(title, sources.flatMap(filesOf)),
+  ]
+}
 
 const fileWarnings = (volume: Fields): string[] => {
   const { name, configMap, secret, downwardAPI, projected } = volume
   const title = (what: string): string => `volume "${name}" (${what})`
   return [
     ...(configMap
-      ? overlapWarnings(title(`ConfigMap "${configMap.name}"`), itemsOf(configMap.items, ''), false)
+      ? overlapWarnings(title(`ConfigMap "${configMap.name}"`), itemsOf(configMap.items))
       : []),
     ...(secret
-      ? overlapWarnings(title(`Secret "${secret.secretName}"`), itemsOf(secret.items, ''), false)
+      ? overlapWarnings(title(`Secret "${secret.secretName}"`), itemsOf(secret.items))
       : []),
-    ...(downwardAPI
-      ? overlapWarnings(title('DownwardAPI'), itemsOf(downwardAPI.items, ''), false)
-      : []),
-    ...(projected
-      ? [
-          ...emptySourceWarnings(name, projected.sources ?? []),
-          ...overlapWarnings(title('Projected'), projectedFiles(projected.sources ?? []), true),
-        ]
-      : []),
+    ...(downwardAPI ? overlapWarnings(title('DownwardAPI'), itemsOf(downwardAPI.items)) : []),
+    ...(projected ? projectedWarnings(name, title('Projected'), projected.sources ?? []) : []),
   ]
 }
 
@@ -88,13 +104,14 @@ const claimWarnings = (path: string, volume: Fields): string[] => {
     : [`${index(at, 'storage')}: fractional byte value "${storage}" is invalid, must be an integer`]
 }
 
-export const volumeWarnings = (path: string, volumes: Fields[] = []): string[] =>
-  volumes.flatMap((volume, i) => [
+export const volumeWarnings = (path: string, volumes: Fields[] = []): string[] => [
+  ...volumes.flatMap((volume, i) => [
     ...Object.keys(deprecated)
       .filter((source) => volume[source] !== undefined)
       .map(
         (source) => `${child(index(path, i), printed[source] ?? source)}: ${deprecated[source]}`,
       ),
     ...claimWarnings(index(path, i), volume),
-    ...fileWarnings(volume),
-  ])
+  ]),
+  ...volumes.flatMap(fileWarnings),
+]

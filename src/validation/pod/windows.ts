@@ -1,23 +1,30 @@
 /** What a pod for Windows, or one for Linux, cannot have (kubernetes, core/validation: validateWindows). */
 import { child, type FieldError, forbidden, index, invalid } from '#api/field-error.js'
+import { isGiven } from '#api/given-empty.js'
 import type { Fields } from '#api/object.js'
 import { containerLists, hasContainer } from './container-lists.js'
 
 const notForWindows = 'cannot be set for a windows pod'
 const notForLinux = 'windows options cannot be set for a linux pod'
 
-const podContextFields = [
-  'appArmorProfile',
-  'seLinuxOptions',
-  'seccompProfile',
-  'fsGroup',
-  'fsGroupChangePolicy',
-  'sysctls',
-  'runAsUser',
-  'runAsGroup',
-  'supplementalGroups',
-  'supplementalGroupsPolicy',
-  'seLinuxChangePolicy',
+type Where = 'pod' | 'context'
+/** In upstream's order: half of Go's security context stands in the pod itself. */
+const podFields: readonly (readonly [Where, string])[] = [
+  ['context', 'appArmorProfile'],
+  ['context', 'seLinuxOptions'],
+  ['pod', 'hostUsers'],
+  ['pod', 'hostPID'],
+  ['pod', 'hostIPC'],
+  ['context', 'seccompProfile'],
+  ['context', 'fsGroup'],
+  ['context', 'fsGroupChangePolicy'],
+  ['context', 'sysctls'],
+  ['pod', 'shareProcessNamespace'],
+  ['context', 'runAsUser'],
+  ['context', 'runAsGroup'],
+  ['context', 'supplementalGroups'],
+  ['context', 'supplementalGroupsPolicy'],
+  ['context', 'seLinuxChangePolicy'],
 ]
 const containerContextFields = [
   'appArmorProfile',
@@ -31,12 +38,17 @@ const containerContextFields = [
   'runAsUser',
   'runAsGroup',
 ]
-const podFields = ['hostUsers', 'hostPID', 'hostIPC', 'shareProcessNamespace']
+
+/** Of these Go looks at what is in them, of all others at whether they were given. */
+const byContent: ReadonlySet<string> = new Set(['hostPID', 'hostIPC', 'sysctls'])
+const isSet = (part: Fields | undefined, field: string): boolean => {
+  if (!byContent.has(field)) return isGiven(part, field)
+  const value: boolean | unknown[] | undefined = part?.[field]
+  return Array.isArray(value) ? value.length > 0 : value === true
+}
 
 const set = (path: string, part: Fields | undefined, fields: readonly string[], why: string) =>
-  fields
-    .filter((field) => part?.[field] !== undefined && part[field] !== false)
-    .map((field) => forbidden(child(path, field), why))
+  fields.filter((field) => isSet(part, field)).map((field) => forbidden(child(path, field), why))
 
 const inContainers = (path: string, spec: Fields, fields: readonly string[], why: string) =>
   containerLists.flatMap((list) =>
@@ -59,8 +71,11 @@ export const windowsErrors = (path: string, spec: Fields): FieldError[] => {
     ]
   if (spec.os?.name !== 'windows') return []
   return [
-    ...set(path, spec, podFields, notForWindows),
-    ...set(contextPath, spec.securityContext, podContextFields, notForWindows),
+    ...podFields.flatMap(([where, field]) =>
+      where === 'pod'
+        ? set(path, spec, [field], notForWindows)
+        : set(contextPath, spec.securityContext, [field], notForWindows),
+    ),
     ...inContainers(path, spec, containerContextFields, notForWindows),
   ]
 }

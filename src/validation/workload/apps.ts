@@ -8,7 +8,7 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
-import { jsonEqual } from '#api/json-object.js'
+import { semanticEqual } from '#api/json-object.js'
 import type { Fields, JsonValue, KubeObject } from '#api/object.js'
 import { validDnsLabel } from '../formats.js'
 import { immutable } from '../immutable.js'
@@ -318,7 +318,7 @@ const withoutUpdatable = (spec: Fields): JsonValue =>
 
 export const validateStatefulSetUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => [
   ...statefulSetErrors(next, { isNew: false }),
-  ...(jsonEqual(withoutUpdatable(next.spec), withoutUpdatable(previous.spec))
+  ...(semanticEqual(withoutUpdatable(next.spec), withoutUpdatable(previous.spec))
     ? []
     : [
         forbidden(

@@ -33,8 +33,9 @@ const mustBeOneOf = (path: string, value: string, values: readonly string[]): Fi
 const notTooMany = (path: string, list: readonly unknown[], max: number): FieldError[] =>
   list.length > max ? [tooMany(path, list.length, max)] : []
 
-const exitValues = (path: string, operator: string, values: number[]): FieldError[] => {
-  if (values.length === 0) return [invalid(path, values, 'at least one value is required')]
+const exitValues = (path: string, operator: string, given: number[] | null): FieldError[] => {
+  const values = given ?? []
+  if (values.length === 0) return [invalid(path, given, 'at least one value is required')]
   const many = notTooMany(path, values, exitCodesMax)
   const seen = new Set<number>()
   const errors = each(path, values, (value, at) => {
@@ -64,7 +65,7 @@ const exitCodes = (path: string, rule: Fields, containers: ReadonlySet<string>):
           ),
         ]
       : []),
-    ...exitValues(child(path, 'values'), operator, values ?? []),
+    ...exitValues(child(path, 'values'), operator, values ?? null),
   ]
 }
 

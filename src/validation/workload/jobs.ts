@@ -8,6 +8,7 @@ import {
   required,
   tooLong,
 } from '#api/field-error.js'
+import { givenEmpty } from '#api/given-empty.js'
 import { isDns1123Label, isDns1123Subdomain, regexMessage } from '#api/names.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { immutable } from '../immutable.js'
@@ -218,7 +219,7 @@ const selectorErrors = (spec: Fields): FieldError[] => {
       ? [
           invalid(
             'spec.template.metadata.labels',
-            printableLabels(labels),
+            printableLabels(labels) ?? givenEmpty(spec.template.metadata, 'labels'),
             '`selector` does not match template `labels`',
           ),
         ]

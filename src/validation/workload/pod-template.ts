@@ -7,6 +7,7 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
+import { givenEmpty } from '#api/given-empty.js'
 import { isQualifiedName } from '#api/names.js'
 import type { Fields } from '#api/object.js'
 import { validLabelSelector, validLabels } from '../label-selector.js'
@@ -128,7 +129,7 @@ export const templateLabelsErrors = (
     : [
         invalid(
           child(path, 'metadata', 'labels'),
-          printableLabels(labels),
+          printableLabels(labels) ?? givenEmpty(template.metadata, 'labels'),
           '`selector` does not match template `labels`',
         ),
       ]
