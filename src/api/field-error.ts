@@ -58,6 +58,12 @@ export const invalid = (field: string, value: unknown, detail: string): FieldErr
   field,
   body: withDetail(`Invalid value: ${printValue(value)}`, detail),
 })
+/** One error for each text that a rule has against the value. */
+export const invalidEach = (
+  field: string,
+  value: unknown,
+  details: readonly string[],
+): FieldError[] => details.map((detail) => invalid(field, value, detail))
 /** An invalid value that upstream does not print. */
 export const invalidUnprinted = (field: string, detail: string): FieldError => ({
   type: 'FieldValueInvalid',
@@ -103,6 +109,13 @@ export const notSupported = (
     values.length === 0 ? '' : `supported values: ${values.map(goQuote).join(', ')}`,
   ),
 })
+/** Not supported unless it is one of the values, or not there. */
+export const oneOf = (
+  field: string,
+  value: string | undefined,
+  values: readonly string[],
+): FieldError[] =>
+  value === undefined || values.includes(value) ? [] : [notSupported(field, value, values)]
 export const tooLong = (field: string, maxLength: number): FieldError => ({
   type: 'FieldValueTooLong',
   field,

@@ -10,7 +10,7 @@ import {
 } from '#api/field-error.js'
 import { regexMessage } from '#api/names.js'
 import { each } from './each.js'
-import { validLabelName } from './label-selector.js'
+import { validQualifiedName } from './formats.js'
 
 interface Condition {
   type?: string
@@ -47,7 +47,7 @@ const reasonErrors = (path: string, reason: string): FieldError[] => {
 const conditionErrors = (condition: Condition, path: string): FieldError[] => {
   const { type = '', status = '', observedGeneration = 0, reason = '', message = '' } = condition
   return [
-    ...validLabelName(child(path, 'type'), type),
+    ...validQualifiedName(child(path, 'type'), type),
     ...(statuses.includes(status) ? [] : [notSupported(child(path, 'status'), status, statuses)]),
     ...(observedGeneration < 0
       ? [

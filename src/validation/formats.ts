@@ -1,16 +1,24 @@
 /** Forms of values in specs, with upstream's messages (apimachinery, pkg/util/validation). */
-import { type FieldError, invalid, required } from '#api/field-error.js'
-import { isDns1123Label, isDns1123Subdomain, regexMessage } from '#api/names.js'
+import { type FieldError, invalid, invalidEach, required } from '#api/field-error.js'
+import {
+  isDns1035Label,
+  isDns1123Label,
+  isDns1123Subdomain,
+  isLabelValue,
+  isQualifiedName,
+  regexMessage,
+} from '#api/names.js'
 
 const at =
   (messagesOf: (value: string) => string[]) =>
-  (path: string, value: string): FieldError[] => {
-    const messages = messagesOf(value)
-    return messages.length === 0 ? [] : messages.map((message) => invalid(path, value, message))
-  }
+  (path: string, value: string): FieldError[] =>
+    invalidEach(path, value, messagesOf(value))
 
 export const validDnsLabel = at(isDns1123Label)
 export const validDnsSubdomain = at(isDns1123Subdomain)
+export const validDns1035Label = at(isDns1035Label)
+export const validQualifiedName = at(isQualifiedName)
+export const validLabelValue = at(isLabelValue)
 
 /** IsFullyQualifiedDomainName: a subdomain of at least two segments, a dot at its end allowed. */
 export const validFullyQualifiedName = (path: string, name: string): FieldError[] => {
@@ -20,9 +28,7 @@ export const validFullyQualifiedName = (path: string, name: string): FieldError[
   if (malformed.length > 0) return [invalid(path, plain, malformed.join(','))]
   if (plain.split('.').length < 2)
     return [invalid(path, plain, 'should be a domain with at least two segments separated by dots')]
-  return plain
-    .split('.')
-    .flatMap((label) => isDns1123Label(label).map((message) => invalid(path, label, message)))
+  return plain.split('.').flatMap((label) => validDnsLabel(path, label))
 }
 
 export const inRange = (low: number, high: number): string =>

@@ -1,10 +1,7 @@
 /** Labels and label selectors inside of specs (apimachinery, pkg/apis/meta/v1/validation). */
 import { child, type FieldError, forbidden, index, invalid, required } from '#api/field-error.js'
 import type { LabelSelector, LabelSelectorRequirement } from '#api/label-selector.js'
-import { isLabelValue, isQualifiedName } from '#api/names.js'
-
-export const validLabelName = (path: string, name: string): FieldError[] =>
-  isQualifiedName(name).map((message) => invalid(path, name, message))
+import { validLabelValue, validQualifiedName } from './formats.js'
 
 /** Upstream reports keys and values alike at the path of the map. */
 export const validLabels = (
@@ -12,8 +9,8 @@ export const validLabels = (
   labels: Readonly<Record<string, string>> | undefined,
 ): FieldError[] =>
   Object.entries(labels ?? {}).flatMap(([key, value]) => [
-    ...validLabelName(path, key),
-    ...isLabelValue(value).map((message) => invalid(path, value, message)),
+    ...validQualifiedName(path, key),
+    ...validLabelValue(path, value),
   ])
 
 export const operatorErrors = (
@@ -46,9 +43,9 @@ export const validRequirement = (
   requirement: LabelSelectorRequirement,
 ): FieldError[] => [
   ...operatorErrors(path, requirement),
-  ...validLabelName(child(path, 'key'), requirement.key),
+  ...validQualifiedName(child(path, 'key'), requirement.key),
   ...(requirement.values ?? []).flatMap((value, j) =>
-    isLabelValue(value).map((message) => invalid(index(child(path, 'values'), j), value, message)),
+    validLabelValue(index(child(path, 'values'), j), value),
   ),
 ]
 

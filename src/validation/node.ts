@@ -9,11 +9,10 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
-import { isLabelValue } from '#api/names.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { each } from './each.js'
+import { validLabelValue, validQualifiedName } from './formats.js'
 import { internalForm } from './internal-form.js'
-import { validLabelName } from './label-selector.js'
 import { familyOf, parseCidr, validCidr } from './network.js'
 import { validAmount } from './pod/resources.js'
 
@@ -30,8 +29,8 @@ const taintErrors = (taints: Fields[] | undefined): FieldError[] => {
   return each(taintsPath, taints, (taint, at) => {
     const { key = '', value = '', effect = '' } = taint
     const errors = [
-      ...validLabelName(child(at, 'key'), key),
-      ...isLabelValue(value).map((message) => invalid(child(at, 'value'), value, message)),
+      ...validQualifiedName(child(at, 'key'), key),
+      ...validLabelValue(child(at, 'value'), value),
       ...effectErrors(child(at, 'effect'), effect),
     ]
     const pair = `${key}:${effect}`

@@ -1,8 +1,7 @@
 /** Tolerations of pods and runtime classes (pkg/apis/core/validation ValidateTolerations). */
 import { child, type FieldError, invalid, notSupported } from '#api/field-error.js'
-import { isLabelValue } from '#api/names.js'
 import { each } from './each.js'
-import { validLabelName } from './label-selector.js'
+import { validLabelValue, validQualifiedName } from './formats.js'
 
 export interface Toleration {
   key?: string
@@ -17,8 +16,7 @@ const effects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
 const operatorErrors = (toleration: Toleration, path: string): FieldError[] => {
   const { operator = '', value = '' } = toleration
   const at = child(path, 'operator')
-  if (operator === 'Equal' || operator === '')
-    return isLabelValue(value).map((m) => invalid(at, value, m))
+  if (operator === 'Equal' || operator === '') return validLabelValue(at, value)
   if (operator === 'Exists')
     return value === ''
       ? []
@@ -34,7 +32,7 @@ const operatorErrors = (toleration: Toleration, path: string): FieldError[] => {
 const tolerationErrors = (toleration: Toleration, path: string): FieldError[] => {
   const { key = '', operator = '', effect = '', tolerationSeconds } = toleration
   return [
-    ...(key === '' ? [] : validLabelName(child(path, 'key'), key)),
+    ...(key === '' ? [] : validQualifiedName(child(path, 'key'), key)),
     ...(key === '' && operator !== 'Exists'
       ? [
           invalid(

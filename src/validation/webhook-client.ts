@@ -1,7 +1,8 @@
 /** Where a webhook is: a URL or a service of the cluster (apiserver, pkg/util/webhook/validation.go). */
 import { child, type FieldError, index, invalid, required } from '#api/field-error.js'
 import { parseUrl } from '#api/go-url.js'
-import { isDns1035Label, isDns1123Subdomain } from '#api/names.js'
+import { isDns1123Subdomain } from '#api/names.js'
+import { validDns1035Label } from './formats.js'
 import { isPort, portMessage } from './network.js'
 
 export interface WebhookService {
@@ -77,7 +78,7 @@ export const reviewVersionErrors = (versions: readonly string[], path: string): 
   const errors = versions.flatMap((version, i) => {
     const at = index(path, i)
     if (versions.indexOf(version) < i) return [invalid(at, version, 'duplicate version')]
-    return isDns1035Label(version).map((m) => invalid(at, version, m))
+    return validDns1035Label(at, version)
   })
   return versions.some((version) => reviewVersions.includes(version))
     ? errors

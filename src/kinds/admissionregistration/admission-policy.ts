@@ -1,9 +1,18 @@
 /** What validating and mutating admission policies and their bindings share. */
-import { child, type FieldError, forbidden, index, invalid, required } from '#api/field-error.js'
+import {
+  child,
+  type FieldError,
+  forbidden,
+  index,
+  invalid,
+  oneOf,
+  required,
+} from '#api/field-error.js'
 import { isDns1035Label, isDns1123Subdomain, isPathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import type { Strategy } from '#registry/resource-definition.js'
 import { validConditions } from '#validation/conditions.js'
+import { validDnsSubdomain } from '#validation/formats.js'
 import { sameJson } from '#validation/immutable.js'
 import { validLabelSelector } from '#validation/label-selector.js'
 import { onlyStatusChanges } from '../status.js'
@@ -14,7 +23,6 @@ import {
   type MatchResources,
   matchConditionErrors,
   matchResourcesErrors,
-  oneOf,
 } from './match-rules.js'
 
 interface ParamKind {
@@ -169,9 +177,7 @@ export const bindingStrategy = (more: (spec: KubeObject['spec']) => FieldError[]
   const validate = ({ spec = {} }: KubeObject): FieldError[] => {
     const name: string = spec.policyName ?? ''
     return [
-      ...(name === ''
-        ? [required('spec.policyName')]
-        : isDns1123Subdomain(name).map((m) => invalid('spec.policyName', name, m))),
+      ...(name === '' ? [required('spec.policyName')] : validDnsSubdomain('spec.policyName', name)),
       ...paramRefErrors(spec.paramRef),
       ...(spec.matchResources
         ? matchResourcesErrors(spec.matchResources, 'spec.matchResources')

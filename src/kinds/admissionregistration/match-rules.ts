@@ -7,12 +7,13 @@ import {
   type FieldError,
   index,
   invalid,
-  notSupported,
+  oneOf,
   required,
 } from '#api/field-error.js'
 import type { LabelSelector } from '#api/label-selector.js'
-import { isPathSegmentName, isQualifiedName } from '#api/names.js'
+import { isPathSegmentName } from '#api/names.js'
 import { type PolicyNames, results } from '#cel/policy-environment.js'
+import { validQualifiedName } from '#validation/formats.js'
 import { validLabelSelector } from '#validation/label-selector.js'
 import { expressionErrors } from './expressions.js'
 
@@ -20,9 +21,6 @@ const operations = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE']
 const scopes = ['*', 'Cluster', 'Namespaced']
 export const failurePolicies = ['Fail', 'Ignore']
 export const matchPolicies = ['Equivalent', 'Exact']
-
-export const oneOf = (path: string, value: string | undefined, values: string[]): FieldError[] =>
-  value === undefined || values.includes(value) ? [] : [notSupported(path, value, values)]
 
 const wildcardErrors = (path: string, values: string[], what: string): FieldError[] =>
   values.length > 1 && values.includes('*')
@@ -173,7 +171,7 @@ export const matchConditionErrors = (
       ...expressionErrors(child(at, 'expression'), expression.trim(), names, results.boolean),
       ...(name === ''
         ? [required(child(at, 'name'))]
-        : isQualifiedName(name).map((m) => invalid(child(at, 'name'), name, m))),
+        : validQualifiedName(child(at, 'name'), name)),
       ...(name !== '' && isRepeated ? [duplicate(child(at, 'name'), name)] : []),
     ]
   })

@@ -7,10 +7,10 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
-import { isQualifiedName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { type PolicyNames, results } from '#cel/policy-environment.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { validQualifiedName } from '#validation/formats.js'
 import { commonPolicyErrors, policyStrategy, sampleConstraints } from './admission-policy.js'
 import { expressionErrors, namesOfPolicy } from './expressions.js'
 
@@ -56,7 +56,7 @@ const annotationErrors = ({ metadata, spec }: KubeObject, names: PolicyNames): F
       const isSecond = all.findIndex((one) => (one.key ?? '') === key) < i
       const full = `${metadata.name ?? ''}/${key}`
       return [
-        ...isQualifiedName(full).map((m) => invalid(child(at, 'key'), full, m)),
+        ...validQualifiedName(child(at, 'key'), full),
         ...(valueExpression.trim() === ''
           ? [required(child(at, 'valueExpression'), 'valueExpression is not specified')]
           : []),

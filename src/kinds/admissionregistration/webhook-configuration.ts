@@ -7,6 +7,7 @@ import {
   index,
   invalid,
   notSupported,
+  oneOf,
   required,
 } from '#api/field-error.js'
 import { holdsGivenEmpty } from '#api/given-empty.js'
@@ -27,7 +28,6 @@ import {
   failurePolicies,
   matchConditionErrors,
   matchPolicies,
-  oneOf,
   ruleErrors,
 } from './match-rules.js'
 

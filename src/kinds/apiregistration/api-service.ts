@@ -1,8 +1,9 @@
 import { formatTime } from '#api/clock.js'
 import { child, type FieldError, index, invalid, notSupported, required } from '#api/field-error.js'
-import { isDns1035Label, isDns1123Subdomain, pathSegmentName } from '#api/names.js'
+import { pathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { validDns1035Label, validDnsSubdomain } from '#validation/formats.js'
 import { isPort, portMessage } from '#validation/network.js'
 import { keepStatus, onlyStatusChanges } from '../status.js'
 
@@ -22,8 +23,8 @@ const identityErrors = ({ group = '', version = '' }: KubeObject['spec']): Field
   ...(group === '' && version !== 'v1'
     ? [required('spec.group', 'only v1 may have an empty group and it better be legacy kube')]
     : []),
-  ...(group === '' ? [] : isDns1123Subdomain(group).map((m) => invalid('spec.group', group, m))),
-  ...isDns1035Label(version).map((m) => invalid('spec.version', version, m)),
+  ...(group === '' ? [] : validDnsSubdomain('spec.group', group)),
+  ...validDns1035Label('spec.version', version),
 ]
 
 const priorityErrors = (field: string, value: number, max: number): FieldError[] =>

@@ -1,7 +1,7 @@
 import { child, type FieldError, index, invalid, required } from '#api/field-error.js'
-import { isDns1123Label, isDns1123Subdomain, isQualifiedName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { validDnsLabel, validDnsSubdomain, validQualifiedName } from '#validation/formats.js'
 import { ipMessages, nonSpecialIp, validIp, validPort, validProtocol } from '#validation/network.js'
 
 interface Address {
@@ -21,20 +21,14 @@ interface Subset {
   ports?: Port[]
 }
 
-const named = (path: string, value: string | undefined, check: (v: string) => string[]) =>
-  value === undefined || value === '' ? [] : check(value).map((m) => invalid(path, value, m))
-
-/** Where Go has a pointer, the empty text is one to be checked. */
-const pointed = (path: string, value: string | undefined, check: (v: string) => string[]) =>
-  value === undefined ? [] : check(value).map((m) => invalid(path, value, m))
-
 const addressErrors = ({ ip = '', hostname, nodeName }: Address, path: string): FieldError[] => {
   const at = child(path, 'ip')
   const wellFormed = ipMessages(ip).length === 0
   return [
     ...validIp(at, ip),
-    ...named(child(path, 'hostname'), hostname, isDns1123Label),
-    ...pointed(child(path, 'nodeName'), nodeName, isDns1123Subdomain),
+    ...(hostname ? validDnsLabel(child(path, 'hostname'), hostname) : []),
+    // Where Go has a pointer, the empty text is one to be checked.
+    ...(nodeName === undefined ? [] : validDnsSubdomain(child(path, 'nodeName'), nodeName)),
     // Upstream looks at it a second time, in shorter words.
     ...(wellFormed ? nonSpecialIp(at, ip) : [invalid(at, ip, 'must be a valid IP address')]),
   ]
@@ -42,12 +36,14 @@ const addressErrors = ({ ip = '', hostname, nodeName }: Address, path: string): 
 
 const portErrors = (port: Port, path: string, nameRequired: boolean): FieldError[] => [
   ...(nameRequired && !port.name ? [required(child(path, 'name'))] : []),
-  ...named(child(path, 'name'), port.name, isDns1123Label),
+  ...(port.name ? validDnsLabel(child(path, 'name'), port.name) : []),
   ...validPort(child(path, 'port'), port.port ?? 0),
   ...(port.protocol
     ? validProtocol(child(path, 'protocol'), port.protocol)
     : [required(child(path, 'protocol'))]),
-  ...pointed(child(path, 'appProtocol'), port.appProtocol, isQualifiedName),
+  ...(port.appProtocol === undefined
+    ? []
+    : validQualifiedName(child(path, 'appProtocol'), port.appProtocol)),
 ]
 
 const subsetErrors = (subset: Subset, path: string): FieldError[] => {

@@ -1,8 +1,9 @@
 import { type FieldError, invalid, required } from '#api/field-error.js'
-import { isDns1123Subdomain, isQualifiedName, pathSegmentName } from '#api/names.js'
+import { isQualifiedName, pathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { limits } from '#limits'
 import { defineKind } from '#registry/resource-definition.js'
+import { validDnsSubdomain } from '#validation/formats.js'
 
 const lengthErrors = (path: string, value: string, max: number): FieldError[] =>
   Buffer.byteLength(value) > max ? [invalid(path, '', `can have at most ${max} characters`)] : []
@@ -42,7 +43,7 @@ export const eventErrors = (event: KubeObject, controllerField: string): FieldEr
       ? []
       : [invalid('involvedObject.namespace', other, 'does not match event.namespace')]),
     ...(isNew ? newFormErrors(event, controllerField) : []),
-    ...isDns1123Subdomain(own).map((m) => invalid('namespace', own, m)),
+    ...validDnsSubdomain('namespace', own),
   ]
 }
 

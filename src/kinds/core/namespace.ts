@@ -1,7 +1,8 @@
 import { type FieldError, index, invalid } from '#api/field-error.js'
-import { dnsLabelName, isQualifiedName } from '#api/names.js'
+import { dnsLabelName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { validQualifiedName } from '#validation/formats.js'
 import { deleteNamespace, namespaceMayBeRemoved } from './namespace-deletion.js'
 
 const nameLabel = 'kubernetes.io/metadata.name'
@@ -15,7 +16,7 @@ const labelWithName = ({ metadata }: KubeObject): void => {
 const finalizerErrors = (object: KubeObject, pathOf: (at: number) => string): FieldError[] =>
   ((object.spec?.finalizers ?? []) as string[]).flatMap((finalizer, at) => {
     const path = pathOf(at)
-    const errors = isQualifiedName(finalizer).map((m) => invalid(path, finalizer, m))
+    const errors = validQualifiedName(path, finalizer)
     if (!finalizer.includes('/') && finalizer !== owner)
       errors.push(
         invalid(

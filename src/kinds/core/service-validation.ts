@@ -6,6 +6,7 @@ import {
   forbidden,
   index,
   invalid,
+  invalidEach,
   notSupported,
   required,
 } from '#api/field-error.js'
@@ -33,8 +34,6 @@ import {
   type ServiceSpec,
 } from './service-spec.js'
 
-const messages = (path: string, value: unknown, texts: string[]): FieldError[] =>
-  texts.map((text) => invalid(path, value, text))
 const onlyForLoadBalancer = "may only be used when `type` is 'LoadBalancer'"
 const affinityTimeoutSecondsMax = 86_400
 const types = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort']
@@ -64,7 +63,7 @@ const externalNameErrors = (spec: ServiceSpec): FieldError[] => {
     ...(spec.ipFamilyPolicy === undefined ? [] : [forbidden('spec.ipFamilyPolicy', refused)]),
     ...(name === ''
       ? [required('spec.externalName')]
-      : messages('spec.externalName', name, isDns1123Subdomain(name))),
+      : invalidEach('spec.externalName', name, isDns1123Subdomain(name))),
   ]
 }
 
@@ -82,7 +81,7 @@ const portErrors = (port: ServicePort, path: string, names: Set<string>, nameReq
   const name = port.name ?? ''
   if (name === '' && nameRequired) errors.push(required(child(path, 'name')))
   else if (name !== '') {
-    errors.push(...messages(child(path, 'name'), name, isDns1123Label(name)))
+    errors.push(...invalidEach(child(path, 'name'), name, isDns1123Label(name)))
     if (names.has(name)) errors.push(duplicate(child(path, 'name'), name))
     names.add(name)
   }
@@ -95,7 +94,11 @@ const portErrors = (port: ServicePort, path: string, names: Set<string>, nameReq
   )
   if (port.appProtocol !== undefined)
     errors.push(
-      ...messages(child(path, 'appProtocol'), port.appProtocol, isQualifiedName(port.appProtocol)),
+      ...invalidEach(
+        child(path, 'appProtocol'),
+        port.appProtocol,
+        isQualifiedName(port.appProtocol),
+      ),
     )
   return errors
 }
@@ -192,7 +195,7 @@ const loadBalancerClassErrors = (
   const path = 'spec.loadBalancerClass'
   if (name === undefined) return []
   return isLoadBalancer
-    ? messages(path, name, isQualifiedName(name))
+    ? invalidEach(path, name, isQualifiedName(name))
     : [forbidden(path, onlyForLoadBalancer)]
 }
 

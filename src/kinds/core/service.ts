@@ -6,9 +6,10 @@ import {
   invalid,
   notSupported,
 } from '#api/field-error.js'
-import { dnsLabelName, isDns1123Subdomain } from '#api/names.js'
+import { dnsLabelName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { validDnsSubdomain } from '#validation/formats.js'
 import { ipMessages, validIp, withoutLeadingZeros } from '#validation/network.js'
 import { beginServiceCreate, beginServiceUpdate, releaseService } from './service-allocation.js'
 import { defaultService, dropTypeDependent } from './service-defaults.js'
@@ -36,7 +37,7 @@ const ingressErrors = ({ ip = '', hostname = '', ipMode }: Ingress, path: string
     errors.push(notSupported(modePath, ipMode, ['Proxy', 'VIP']))
   if (hostname !== '') {
     const hostPath = child(path, 'hostname')
-    errors.push(...isDns1123Subdomain(hostname).map((m) => invalid(hostPath, hostname, m)))
+    errors.push(...validDnsSubdomain(hostPath, hostname))
     if (ipMessages(hostname).length === 0)
       errors.push(invalid(hostPath, hostname, 'must be a DNS name, not an IP address'))
   }

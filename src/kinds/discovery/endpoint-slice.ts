@@ -8,10 +8,15 @@ import {
   required,
   tooMany,
 } from '#api/field-error.js'
-import { isDns1123Label, isDns1123Subdomain, isLabelValue, isQualifiedName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
-import { validFullyQualifiedName } from '#validation/formats.js'
+import {
+  validDnsLabel,
+  validDnsSubdomain,
+  validFullyQualifiedName,
+  validLabelValue,
+  validQualifiedName,
+} from '#validation/formats.js'
 import { immutable, sameJson } from '#validation/immutable.js'
 import { familyOf, ipMessages, nonSpecialIp, validIp, validProtocol } from '#validation/network.js'
 
@@ -39,9 +44,6 @@ interface Port {
   appProtocol?: string
 }
 
-const named = (path: string, value: string | undefined, check: (v: string) => string[]) =>
-  value === undefined ? [] : check(value).map((m) => invalid(path, value, m))
-
 const portsErrors = (ports: Port[]): FieldError[] => {
   if (ports.length > portsMax) return [tooMany('ports', ports.length, portsMax)]
   const names = new Set<string>()
@@ -51,12 +53,14 @@ const portsErrors = (ports: Port[]): FieldError[] => {
     const repeated = names.has(name) ? [duplicate(child(path, 'name'), name)] : []
     names.add(name)
     return [
-      ...(name === '' ? [] : named(child(path, 'name'), name, isDns1123Label)),
+      ...(name === '' ? [] : validDnsLabel(child(path, 'name'), name)),
       ...repeated,
       ...(port.protocol === undefined
         ? [required(child(path, 'protocol'))]
         : validProtocol(child(path, 'protocol'), port.protocol)),
-      ...named(child(path, 'appProtocol'), port.appProtocol, isQualifiedName),
+      ...(port.appProtocol === undefined
+        ? []
+        : validQualifiedName(child(path, 'appProtocol'), port.appProtocol)),
     ]
   })
 }
@@ -75,30 +79,29 @@ const addressErrors = (address: string, path: string, type: string, list: string
   return nonSpecialIp(path, address)
 }
 
-const hintErrors = (hints: Hint[], path: string, max: number, check: (v: string) => string[]) => {
+type Check = (path: string, value: string) => FieldError[]
+
+const hintErrors = (hints: Hint[], path: string, max: number, check: Check) => {
   if (hints.length > max) return [tooMany(path, hints.length, max)]
   const names = new Set<string>()
   return hints.flatMap((hint, i) => {
     const at = child(index(path, i), 'name')
     const repeated = names.has(hint.name) ? [duplicate(at, hint.name)] : []
     names.add(hint.name)
-    return [...repeated, ...named(at, hint.name, check)]
+    return [...repeated, ...check(at, hint.name)]
   })
 }
 
 const hintsErrors = (hints: Endpoint['hints'], path: string): FieldError[] => {
   const zones = hints?.forZones ?? []
-  const zoneErrors = hintErrors(zones, child(path, 'forZones'), zonesMax, isLabelValue)
+  const zoneErrors = hintErrors(zones, child(path, 'forZones'), zonesMax, validLabelValue)
   if (zones.length > zonesMax) return zoneErrors
   const nodes = hints?.forNodes ?? []
-  return [
-    ...zoneErrors,
-    ...hintErrors(nodes, child(path, 'forNodes'), nodesMax, isDns1123Subdomain),
-  ]
+  return [...zoneErrors, ...hintErrors(nodes, child(path, 'forNodes'), nodesMax, validDnsSubdomain)]
 }
 
 const endpointErrors = (endpoint: Endpoint, path: string, type: string): FieldError[] => {
-  const { hints } = endpoint
+  const { hints, hostname, nodeName } = endpoint
   // Go's null for a list without omitempty.
   const addresses = endpoint.addresses ?? []
   const list = child(path, 'addresses')
@@ -106,8 +109,8 @@ const endpointErrors = (endpoint: Endpoint, path: string, type: string): FieldEr
     ...(addresses.length === 0 ? [required(list, 'must contain at least 1 address')] : []),
     ...(addresses.length > addressesMax ? [tooMany(list, addresses.length, addressesMax)] : []),
     ...addresses.flatMap((a, i) => addressErrors(a, index(list, i), type, list)),
-    ...named(child(path, 'nodeName'), endpoint.nodeName, isDns1123Subdomain),
-    ...named(child(path, 'hostname'), endpoint.hostname, isDns1123Label),
+    ...(nodeName === undefined ? [] : validDnsSubdomain(child(path, 'nodeName'), nodeName)),
+    ...(hostname === undefined ? [] : validDnsLabel(child(path, 'hostname'), hostname)),
     ...hintsErrors(hints, child(path, 'hints')),
   ]
 }

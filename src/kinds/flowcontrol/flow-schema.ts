@@ -7,9 +7,10 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
-import { isDns1123Label, isDns1123Subdomain } from '#api/names.js'
+import { isDns1123Label } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { validDnsLabel, validDnsSubdomain } from '#validation/formats.js'
 import { ownStatus } from '../status.js'
 import { conditionsOnly } from './status.js'
 
@@ -45,10 +46,10 @@ const accountErrors = ({ name = '', namespace = '' }: Subject, path: string): Fi
     ? [required(child(path, 'name'))]
     : name === '*'
       ? []
-      : isDns1123Subdomain(name).map((m) => invalid(child(path, 'name'), name, m))),
+      : validDnsSubdomain(child(path, 'name'), name)),
   ...(namespace === ''
     ? [required(child(path, 'namespace'), 'must specify namespace for service account')]
-    : isDns1123Label(namespace).map((m) => invalid(child(path, 'namespace'), namespace, m))),
+    : validDnsLabel(child(path, 'namespace'), namespace)),
 ]
 
 const subjectErrors = (subject: Subject, path: string): FieldError[] => {
@@ -181,7 +182,7 @@ const validate = ({ spec = {} }: KubeObject): FieldError[] => {
         ]),
     ...(name === ''
       ? [required(levelPath, 'must reference a priority level')]
-      : isDns1123Subdomain(name).map((m) => invalid(levelPath, name, m))),
+      : validDnsSubdomain(levelPath, name)),
     ...((spec.rules ?? []) as Rules[]).flatMap((r, i) => rulesErrors(r, index('spec.rules', i))),
   ]
 }

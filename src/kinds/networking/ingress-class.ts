@@ -6,9 +6,10 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
-import { isDns1123Label, isDns1123Subdomain, pathSegmentName } from '#api/names.js'
+import { pathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { validDnsLabel, validDnsSubdomain } from '#validation/formats.js'
 import { immutable } from '#validation/immutable.js'
 
 const scopes = ['Cluster', 'Namespace']
@@ -30,7 +31,7 @@ const controllerErrors = (controller: string): FieldError[] => {
   if (slash <= 0 || rest === '')
     return [invalid(path, controller, 'must be a domain-prefixed path (such as "acme.io/foo")')]
   return [
-    ...isDns1123Subdomain(domain).map((m) => invalid(path, domain, m)),
+    ...validDnsSubdomain(path, domain),
     ...(/^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/.test(rest)
       ? []
       : [
@@ -53,9 +54,7 @@ const parameterErrors = (parameters: KubeObject['spec']): FieldError[] => {
       : pathSegmentName(value, false).map((m) => invalid(child(path, field), value, m))
   const at = child(path, 'namespace')
   return [
-    ...(apiGroup === undefined
-      ? []
-      : isDns1123Subdomain(apiGroup).map((m) => invalid(child(path, 'apiGroup'), apiGroup, m))),
+    ...(apiGroup === undefined ? [] : validDnsSubdomain(child(path, 'apiGroup'), apiGroup)),
     ...segment('kind', kind),
     ...segment('name', name),
     ...(scope === undefined
@@ -65,7 +64,7 @@ const parameterErrors = (parameters: KubeObject['spec']): FieldError[] => {
         : [notSupported(child(path, 'scope'), scope, scopes)]),
     ...(namespace === undefined || (scope === 'Cluster' && namespace === '')
       ? []
-      : isDns1123Label(namespace).map((m) => invalid(at, namespace, m))),
+      : validDnsLabel(at, namespace)),
     ...(scope === 'Namespace' && namespace === undefined
       ? [required(at, "`parameters.scope` is set to 'Namespace'")]
       : []),

@@ -1,4 +1,12 @@
-import { child, type FieldError, index, invalid, notSupported, required } from '#api/field-error.js'
+import {
+  child,
+  type FieldError,
+  index,
+  invalid,
+  invalidEach,
+  notSupported,
+  required,
+} from '#api/field-error.js'
 import {
   isDns1035Label,
   isDns1123Label,
@@ -40,16 +48,13 @@ const hostMessages = (host: string): string[] => {
   if (!host.includes('*')) return isDns1123Subdomain(host)
   return new RegExp(`^${wildcardFormat}$`).test(host) ? [] : [wildcardMessage]
 }
-const messages = (path: string, value: unknown, texts: string[]): FieldError[] =>
-  texts.map((text) => invalid(path, value, text))
-
 const serviceErrors = (service: NonNullable<Backend['service']>, path: string): FieldError[] => {
   const { name = '', port = {} } = service
   const at = child(path, 'service')
   const nameErrors =
     name === ''
       ? [required(child(at, 'name'))]
-      : messages(
+      : invalidEach(
           child(at, 'name'),
           name,
           isDns1035Label(name).length > 0 ? isDns1123Label(name) : [],
@@ -58,7 +63,7 @@ const serviceErrors = (service: NonNullable<Backend['service']>, path: string): 
     return [...nameErrors, invalid(path, '', 'cannot set both port name & port number')]
   if (port.name) {
     const texts = portNameMessages(port.name)
-    return [...nameErrors, ...messages(child(at, 'port', 'name'), port.name, texts)]
+    return [...nameErrors, ...invalidEach(child(at, 'port', 'name'), port.name, texts)]
   }
   if (!port.number) return [...nameErrors, required(path, 'port name or number is required')]
   return [...nameErrors, ...validPort(child(at, 'port', 'number'), port.number)]
@@ -74,11 +79,15 @@ const backendErrors = (backend: Backend, path: string): FieldError[] => {
   return [
     ...(resource.apiGroup === undefined || resource.apiGroup === null
       ? []
-      : messages(child(at, 'apiGroup'), resource.apiGroup, isDns1123Subdomain(resource.apiGroup))),
+      : invalidEach(
+          child(at, 'apiGroup'),
+          resource.apiGroup,
+          isDns1123Subdomain(resource.apiGroup),
+        )),
     ...(['kind', 'name'] as const).flatMap((field) => {
       const value = resource[field]
       return value
-        ? messages(child(at, field), value, pathSegmentName(value, false))
+        ? invalidEach(child(at, field), value, pathSegmentName(value, false))
         : [required(child(at, field))]
     }),
   ]
@@ -121,7 +130,11 @@ const ruleErrors = ({ host = '', http }: Rule, at: string): FieldError[] => {
     if (ipMessages(host).length === 0)
       errors.push(invalid(child(at, 'host'), host, 'must be a DNS name, not an IP address'))
     errors.push(
-      ...messages(child(at, 'host'), host, ipMessages(host).length === 0 ? [] : hostMessages(host)),
+      ...invalidEach(
+        child(at, 'host'),
+        host,
+        ipMessages(host).length === 0 ? [] : hostMessages(host),
+      ),
     )
   }
   if (http === undefined) return errors
@@ -139,10 +152,10 @@ const tlsErrors = (entries: Tls[]): FieldError[] =>
     const at = index('spec.tls', i)
     return [
       ...hosts.flatMap((host, j) =>
-        messages(index(child(at, 'hosts'), j), host, hostMessages(host)),
+        invalidEach(index(child(at, 'hosts'), j), host, hostMessages(host)),
       ),
       ...(secretName
-        ? messages(child(at, 'secretName'), secretName, isDns1123Subdomain(secretName))
+        ? invalidEach(child(at, 'secretName'), secretName, isDns1123Subdomain(secretName))
         : []),
     ]
   })
@@ -158,7 +171,7 @@ const validateSpec = ({ spec = {} }: KubeObject): FieldError[] => {
     ...tlsErrors(spec.tls ?? []),
     ...(name === undefined
       ? []
-      : messages('spec.ingressClassName', name, isDns1123Subdomain(name))),
+      : invalidEach('spec.ingressClassName', name, isDns1123Subdomain(name))),
   ]
 }
 
@@ -192,7 +205,7 @@ const statusErrors = ({ status }: KubeObject): FieldError[] =>
         ...(ip ? validIp(child(at, 'ip'), ip) : []),
         ...(hostname
           ? [
-              ...messages(child(at, 'hostname'), hostname, isDns1123Subdomain(hostname)),
+              ...invalidEach(child(at, 'hostname'), hostname, isDns1123Subdomain(hostname)),
               ...(ipMessages(hostname).length === 0
                 ? [
                     invalid(

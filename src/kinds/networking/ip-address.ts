@@ -1,7 +1,8 @@
 import { type FieldError, invalid, required } from '#api/field-error.js'
-import { isDns1123Subdomain, pathSegmentName } from '#api/names.js'
+import { pathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { validDnsSubdomain } from '#validation/formats.js'
 import { immutable } from '#validation/immutable.js'
 import { bigIntToIp, familyOf, ipMessages, ipToBigInt } from '#validation/network.js'
 
@@ -20,9 +21,7 @@ const parentErrors = (parent: KubeObject['spec']): FieldError[] => {
   const segment = (field: string, value: string): FieldError[] =>
     pathSegmentName(value, false).map((m) => invalid(`${path}.${field}`, value, m))
   return [
-    ...(group === ''
-      ? []
-      : isDns1123Subdomain(group).map((m) => invalid(`${path}.group`, group, m))),
+    ...(group === '' ? [] : validDnsSubdomain(`${path}.group`, group)),
     ...(resource === '' ? [required(`${path}.resource`)] : segment('resource', resource)),
     ...(name === '' ? [required(`${path}.name`)] : segment('name', name)),
     ...(namespace === '' ? [] : segment('namespace', namespace)),

@@ -1,7 +1,7 @@
-import { child, duplicate, type FieldError, index, invalid, required } from '#api/field-error.js'
-import { isDns1123Label } from '#api/names.js'
+import { child, duplicate, type FieldError, index, required } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { validDnsLabel } from '#validation/formats.js'
 import { immutable } from '#validation/immutable.js'
 import { internalForm } from '#validation/internal-form.js'
 import { validLabels } from '#validation/label-selector.js'
@@ -36,9 +36,7 @@ const validate = (object: KubeObject): FieldError[] => {
   const handler: string = object.handler ?? ''
   const { scheduling } = object
   return [
-    ...(handler === ''
-      ? [required('handler')]
-      : isDns1123Label(handler).map((m) => invalid('handler', handler, m))),
+    ...(handler === '' ? [required('handler')] : validDnsLabel('handler', handler)),
     ...overheadErrors(object.overhead),
     ...validLabels(child('scheduling', 'nodeSelector'), scheduling?.nodeSelector),
     ...validTolerations(tolerationsAt, scheduling?.tolerations ?? []),

@@ -1,7 +1,8 @@
 /** What rules, role references and subjects may be. Order and texts: kubernetes pkg/apis/rbac/validation. */
 import { child, type FieldError, index, invalid, notSupported, required } from '#api/field-error.js'
-import { isDns1123Subdomain, pathSegmentName } from '#api/names.js'
+import { pathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
+import { validDnsSubdomain } from '#validation/formats.js'
 
 const rbacGroup = 'rbac.authorization.k8s.io'
 
@@ -50,9 +51,7 @@ interface Subject {
 }
 
 const accountErrors = (subject: Subject, path: string, namespaced: boolean): FieldError[] => [
-  ...(subject.name
-    ? isDns1123Subdomain(subject.name).map((m) => invalid(child(path, 'name'), subject.name, m))
-    : []),
+  ...(subject.name ? validDnsSubdomain(child(path, 'name'), subject.name) : []),
   ...(subject.apiGroup ? [notSupported(child(path, 'apiGroup'), subject.apiGroup, [''])] : []),
   ...(!namespaced && !subject.namespace ? [required(child(path, 'namespace'))] : []),
 ]

@@ -7,9 +7,10 @@ import {
   required,
   tooLong,
 } from '#api/field-error.js'
-import { isDns1123Subdomain, isQualifiedName } from '#api/names.js'
+import { isDns1123Subdomain } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { validQualifiedName } from '#validation/formats.js'
 import { immutable } from '#validation/immutable.js'
 import { nonNegative } from '#validation/number.js'
 
@@ -49,7 +50,7 @@ const driverErrors = (driver: Driver, path: string, names: Set<string>): FieldEr
   const keys = new Set<string>()
   for (const key of driver.topologyKeys ?? []) {
     if (key === '') errors.push(required(path))
-    errors.push(...isQualifiedName(key).map((m) => invalid(path, key, m)))
+    errors.push(...validQualifiedName(path, key))
     if (keys.has(key)) errors.push(duplicate(path, key))
     keys.add(key)
   }

@@ -1,7 +1,7 @@
-import { type FieldError, invalid } from '#api/field-error.js'
-import { isDns1123Subdomain } from '#api/names.js'
+import type { FieldError } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { validDnsSubdomain } from '#validation/formats.js'
 import { immutable } from '#validation/immutable.js'
 import { validLabelSelector } from '#validation/label-selector.js'
 import { nonNegativeQuantity } from '#validation/number.js'
@@ -13,7 +13,7 @@ const validate = (object: KubeObject): FieldError[] => {
   const name: string = object.storageClassName ?? ''
   return [
     ...validLabelSelector('nodeTopology', object.nodeTopology),
-    ...isDns1123Subdomain(name).map((m) => invalid('storageClassName', name, m)),
+    ...validDnsSubdomain('storageClassName', name),
     ...quantity('capacity', object.capacity),
   ]
 }

@@ -3,16 +3,14 @@ import {
   duplicate,
   type FieldError,
   index,
-  invalid,
   notSupported,
   required,
 } from '#api/field-error.js'
 import { givenEmpty } from '#api/given-empty.js'
-import { isQualifiedName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { validQualifiedName } from '#validation/formats.js'
 import { immutable } from '#validation/immutable.js'
-import { validLabelName } from '#validation/label-selector.js'
 import { parametersErrors } from './parameters.js'
 
 const reclaimPolicies = ['Delete', 'Retain']
@@ -38,7 +36,7 @@ const requirementErrors = (requirement: TopologyRequirement, path: string): Fiel
       }
       return [duplicate(index(child(path, 'values'), i), value)]
     }),
-    ...validLabelName(child(path, 'key'), requirement.key),
+    ...validQualifiedName(child(path, 'key'), requirement.key),
   ]
 }
 
@@ -70,9 +68,7 @@ const validate = (object: KubeObject): FieldError[] => {
   const provisioner: string = object.provisioner ?? ''
   const lower = provisioner.toLowerCase()
   return [
-    ...(provisioner === ''
-      ? [required('provisioner')]
-      : isQualifiedName(lower).map((m) => invalid('provisioner', lower, m))),
+    ...(provisioner === '' ? [required('provisioner')] : validQualifiedName('provisioner', lower)),
     ...parametersErrors(object.parameters, { allowEmpty: true }),
     ...(object.reclaimPolicy === '' || reclaimPolicies.includes(object.reclaimPolicy)
       ? []

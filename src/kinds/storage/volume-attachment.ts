@@ -1,15 +1,11 @@
 import { type FieldError, forbidden, invalid, required, tooLong } from '#api/field-error.js'
-import { isDns1123Subdomain } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
-import { inRange, int32Max } from '#validation/formats.js'
+import { inRange, int32Max, validDnsSubdomain } from '#validation/formats.js'
 import { immutable } from '#validation/immutable.js'
 import { validInlineVolume } from '#validation/persistent-volume.js'
 import { onlyStatusChanges, ownStatus } from '../status.js'
 import { driverNameErrors } from './csi-node.js'
-
-const named = (path: string, name: string): FieldError[] =>
-  isDns1123Subdomain(name).map((m) => invalid(path, name, m))
 
 const sourceErrors = (source: KubeObject['spec'] = {}): FieldError[] => {
   const text = 'must specify exactly one of inlineVolumeSpec and persistentVolumeName'
@@ -30,9 +26,9 @@ const validate = ({ spec, status }: KubeObject): FieldError[] => {
   return [
     ...driverNameErrors('spec.attacher', spec.attacher ?? ''),
     ...sourceErrors(spec.source),
-    ...named('spec.nodeName', spec.nodeName ?? ''),
+    ...validDnsSubdomain('spec.nodeName', spec.nodeName ?? ''),
     ...statusErrors(status),
-    ...(volume === undefined ? [] : named('spec.source.persistentVolumeName', volume)),
+    ...(volume === undefined ? [] : validDnsSubdomain('spec.source.persistentVolumeName', volume)),
   ]
 }
 

@@ -1,16 +1,14 @@
-import { type FieldError, forbidden, invalid, required } from '#api/field-error.js'
-import { isQualifiedName } from '#api/names.js'
+import { type FieldError, forbidden, required } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { validQualifiedName } from '#validation/formats.js'
 import { sameJson } from '#validation/immutable.js'
 import { parametersErrors } from './parameters.js'
 
 const validate = (object: KubeObject): FieldError[] => {
   const driver: string = (object.driverName ?? '').toLowerCase()
   return [
-    ...(driver === ''
-      ? [required('driverName')]
-      : isQualifiedName(driver).map((m) => invalid('driverName', driver, m))),
+    ...(driver === '' ? [required('driverName')] : validQualifiedName('driverName', driver)),
     ...parametersErrors(object.parameters, { allowEmpty: false }),
   ]
 }

@@ -1,7 +1,7 @@
 /** Conditions on which a device is bound, or is not (kubernetes, resource/validation validateDeviceBindingParameters). */
 import { child, duplicate, type FieldError, index, invalid } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
-import { validLabelName } from '../label-selector.js'
+import { validQualifiedName } from '../formats.js'
 import { validList } from './names.js'
 
 const conditionsMax = 4
@@ -16,7 +16,7 @@ export const validBindingConditions = (part: Fields, path: string): FieldError[]
   const failures: string[] = part.bindingFailureConditions ?? []
   const at = child(path, 'bindingConditions')
   const failuresAt = child(path, 'bindingFailureConditions')
-  const named = (name: string, namePath: string): FieldError[] => validLabelName(namePath, name)
+  const named = (name: string, namePath: string): FieldError[] => validQualifiedName(namePath, name)
   const errors = [
     ...validList(at, bindingConditions, conditionsMax, named),
     ...validList(failuresAt, failures, conditionsMax, named),

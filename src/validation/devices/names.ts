@@ -12,11 +12,11 @@ import {
   tooMany,
 } from '#api/field-error.js'
 import { stringify } from '#api/json.js'
-import { isDns1123Subdomain, regexMessage } from '#api/names.js'
+import { regexMessage } from '#api/names.js'
 import type { Fields } from '#api/object.js'
 import { deviceSelectorProblem } from '#cel/device-environment.js'
 import { each } from '../each.js'
-import { validDnsLabel } from '../formats.js'
+import { validDnsLabel, validDnsSubdomain } from '../formats.js'
 import { validCsiDriverName } from '../pod/volume-sources.js'
 
 const idLengthMax = 32
@@ -64,9 +64,7 @@ export const validPoolName = (path: string, name: string): FieldError[] => {
   if (name === '') return [required(path)]
   return [
     ...(name.length > poolNameLengthMax ? [tooLong(path, poolNameLengthMax)] : []),
-    ...name
-      .split('/')
-      .flatMap((part) => isDns1123Subdomain(part).map((message) => invalid(path, part, message))),
+    ...name.split('/').flatMap((part) => validDnsSubdomain(path, part)),
   ]
 }
 

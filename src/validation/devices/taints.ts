@@ -1,21 +1,17 @@
 /** Taints of devices, and tolerations of them (kubernetes, resource/validation). */
 import { child, type FieldError, invalid, notSupported, required } from '#api/field-error.js'
-import { isLabelValue } from '#api/names.js'
 import type { Fields } from '#api/object.js'
-import { validLabelName } from '../label-selector.js'
+import { validLabelValue, validQualifiedName } from '../formats.js'
 
 const effects = ['NoExecute', 'NoSchedule', 'None']
 const operators = ['Equal', 'Exists']
-
-const labelValueErrors = (path: string, value: string): FieldError[] =>
-  isLabelValue(value).map((message) => invalid(path, value, message))
 
 export const validDeviceTaint = (taint: Fields, path: string): FieldError[] => {
   const { key = '', value = '', effect = '' } = taint
   const at = child(path, 'effect')
   return [
-    ...validLabelName(child(path, 'key'), key),
-    ...(value === '' ? [] : labelValueErrors(child(path, 'value'), value)),
+    ...validQualifiedName(child(path, 'key'), key),
+    ...(value === '' ? [] : validLabelValue(child(path, 'value'), value)),
     ...(effect === '' ? [required(at)] : []),
     ...(effect === '' || effects.includes(effect) ? [] : [notSupported(at, effect, effects)]),
   ]
@@ -25,7 +21,7 @@ const valueErrors = ({ operator = '', value = '' }: Fields, path: string): Field
   const at = child(path, 'value')
   if (operator === 'Exists')
     return value === '' ? [] : [invalid(at, value, 'must be empty for operator `Exists`')]
-  if (operator === 'Equal') return labelValueErrors(at, value)
+  if (operator === 'Equal') return validLabelValue(at, value)
   const operatorAt = child(path, 'operator')
   return [operator === '' ? required(operatorAt) : notSupported(operatorAt, operator, operators)]
 }
@@ -33,7 +29,7 @@ const valueErrors = ({ operator = '', value = '' }: Fields, path: string): Field
 export const validDeviceToleration = (toleration: Fields, path: string): FieldError[] => {
   const { key = '', effect = '' } = toleration
   return [
-    ...(key === '' ? [] : validLabelName(child(path, 'key'), key)),
+    ...(key === '' ? [] : validQualifiedName(child(path, 'key'), key)),
     ...valueErrors(toleration, path),
     ...(effect === '' || effects.includes(effect)
       ? []

@@ -9,10 +9,15 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
-import { isDns1123Label, isDns1123Subdomain, isLabelValue } from '#api/names.js'
 import type { Fields } from '#api/object.js'
 import { each } from '../each.js'
-import { validLabelName, validLabelSelector } from '../label-selector.js'
+import {
+  validDnsLabel,
+  validDnsSubdomain,
+  validLabelValue,
+  validQualifiedName,
+} from '../formats.js'
+import { validLabelSelector } from '../label-selector.js'
 
 const notOperator = 'not a valid selector operator'
 
@@ -43,11 +48,9 @@ const nodeRequirement =
   (checkValues: boolean) =>
   ({ key = '', operator = '', values = [] }: Fields, path: string): FieldError[] => [
     ...valuesErrors(path, operator, values),
-    ...validLabelName(child(path, 'key'), key),
+    ...validQualifiedName(child(path, 'key'), key),
     ...(checkValues
-      ? each(child(path, 'values'), values as string[], (value, at) =>
-          isLabelValue(value).map((message) => invalid(at, value, message)),
-        )
+      ? each(child(path, 'values'), values as string[], (value, at) => validLabelValue(at, value))
       : []),
   ]
 
@@ -69,9 +72,7 @@ const fieldRequirement = (
     return [...errors, invalid(child(path, 'key'), key, 'not a valid field selector key')]
   return [
     ...errors,
-    ...each(child(path, 'values'), values as string[], (value, at) =>
-      isDns1123Subdomain(value).map((message) => invalid(at, value, message)),
-    ),
+    ...each(child(path, 'values'), values as string[], (value, at) => validDnsSubdomain(at, value)),
   ]
 }
 
@@ -118,7 +119,7 @@ const labelKeyErrors = (
   if (keys.length === 0) return []
   return selector === undefined
     ? [forbidden(path, 'must not be specified when labelSelector is not set')]
-    : each(path, keys, (key, at) => validLabelName(at, key))
+    : each(path, keys, (key, at) => validQualifiedName(at, key))
 }
 
 const labelKeysErrors = (path: string, term: Fields): FieldError[] => {
@@ -142,11 +143,11 @@ const podTerm = (term: Fields, path: string): FieldError[] => {
     ...validLabelSelector(child(path, 'labelSelector'), term.labelSelector),
     ...validLabelSelector(child(path, 'namespaceSelector'), namespaceSelector),
     ...((namespaces ?? []) as string[]).flatMap((name) =>
-      isDns1123Label(name).map((message) => invalid(child(path, 'namespace'), name, message)),
+      validDnsLabel(child(path, 'namespace'), name),
     ),
     ...labelKeysErrors(path, term),
     ...topologyKeyErrors(at, topologyKey),
-    ...validLabelName(at, topologyKey),
+    ...validQualifiedName(at, topologyKey),
   ]
 }
 

@@ -6,6 +6,7 @@ import {
   index,
   invalid,
   notSupported,
+  oneOf,
   required,
 } from '#api/field-error.js'
 import { isGiven } from '#api/given-empty.js'
@@ -70,7 +71,7 @@ const sourcesErrors = (path: string, { dataSource, dataSourceRef }: Fields): Fie
 }
 
 export const validVolumeMode = (path: string, mode: string | undefined): FieldError[] =>
-  mode === undefined || volumeModes.includes(mode) ? [] : [notSupported(path, mode, volumeModes)]
+  oneOf(path, mode, volumeModes)
 
 export const validClaimSpec = (path: string, spec: Fields): FieldError[] => {
   const modes: string[] = spec.accessModes ?? []

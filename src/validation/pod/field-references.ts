@@ -1,8 +1,8 @@
 /** What the downward API may name: fields of the pod, resources of a container (kubernetes, core/validation). */
 import { child, type FieldError, invalid, notSupported, required } from '#api/field-error.js'
-import { isQualifiedName } from '#api/names.js'
 import type { Fields } from '#api/object.js'
 import { parseQuantity } from '#api/quantity.js'
+import { validQualifiedName } from '../formats.js'
 
 export const environmentFields = [
   'metadata.name',
@@ -36,7 +36,7 @@ const subscripted = /^(.*)\['(.*)'\]$/
 const subscriptErrors = (path: string, field: string, key: string): FieldError[] => {
   // The keys of annotations are checked in lower case.
   const name = field === 'metadata.annotations' ? key.toLowerCase() : key
-  return isQualifiedName(name).map((message) => invalid(path, name, message))
+  return validQualifiedName(path, name)
 }
 
 export const validFieldRef = (

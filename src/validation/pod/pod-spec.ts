@@ -5,14 +5,20 @@ import {
   type FieldError,
   forbidden,
   invalid,
-  notSupported,
+  oneOf,
   required,
   tooLong,
 } from '#api/field-error.js'
 import { isQualifiedName } from '#api/names.js'
 import type { Fields } from '#api/object.js'
 import { each } from '../each.js'
-import { inRange, int32Max, validDnsLabel, validDnsSubdomain } from '../formats.js'
+import {
+  inRange,
+  int32Max,
+  validDnsLabel,
+  validDnsSubdomain,
+  validQualifiedName,
+} from '../formats.js'
 import { internalForm } from '../internal-form.js'
 import { validLabels } from '../label-selector.js'
 import { validIp } from '../network.js'
@@ -35,9 +41,6 @@ import { hostProcessErrors, windowsErrors } from './windows.js'
 
 const restartPolicies = ['Always', 'OnFailure', 'Never']
 const dnsPolicies = ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None']
-
-const oneOf = (path: string, value: string | undefined, values: readonly string[]): FieldError[] =>
-  value === undefined || values.includes(value) ? [] : [notSupported(path, value, values)]
 
 const claimErrors = (path: string, claims: Fields[] | undefined): FieldError[] => {
   const names = new Set<string>()
@@ -65,7 +68,7 @@ const claimErrors = (path: string, claims: Fields[] | undefined): FieldError[] =
 const gateErrors = (path: string, gates: Fields[] | undefined): FieldError[] => {
   const seen = new Set<string>()
   return each(path, gates, ({ name = '' }, at) => {
-    const errors = isQualifiedName(name).map((message) => invalid(at, name, message))
+    const errors = validQualifiedName(at, name)
     if (seen.has(name)) errors.push(duplicate(at, name))
     seen.add(name)
     return errors

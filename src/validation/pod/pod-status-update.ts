@@ -10,10 +10,9 @@ import {
   invalid,
   required,
 } from '#api/field-error.js'
-import { isDns1123Subdomain, isQualifiedName } from '#api/names.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { each } from '../each.js'
-import { validDnsLabel } from '../formats.js'
+import { validDnsLabel, validDnsSubdomain, validQualifiedName } from '../formats.js'
 import { immutable } from '../immutable.js'
 import { familyOf, validIp, withoutLeadingZeros } from '../network.js'
 import { allocatedErrors, noAllocatedErrors, userErrors } from './container-status.js'
@@ -27,9 +26,7 @@ const systemConditions = new Set(['PodScheduled', 'Ready', 'Initialized'])
 const conditionErrors = (conditions: Fields[] | undefined): FieldError[] =>
   each('status.conditions', conditions, ({ type = '', observedGeneration }, at) => [
     ...negative(child(at, 'observedGeneration'), observedGeneration),
-    ...(systemConditions.has(type)
-      ? []
-      : isQualifiedName(type).map((message) => invalid(child(at, 'Type'), type, message))),
+    ...(systemConditions.has(type) ? [] : validQualifiedName(child(at, 'Type'), type)),
   ])
 
 const nominationErrors = (
@@ -40,7 +37,7 @@ const nominationErrors = (
   const node: string = status.nominatedNodeName ?? ''
   if (node === '' || node === previous) return []
   return [
-    ...isDns1123Subdomain(node).map((message) => invalid(path, node, message)),
+    ...validDnsSubdomain(path, node),
     ...(spec.nodeName
       ? [forbidden(path, 'may not be set on pods that are already bound to a node')]
       : []),
@@ -100,13 +97,10 @@ const claimStatusErrors = ({ spec, status }: KubeObject): FieldError[] => {
     if (seen.has(name)) errors.push(duplicate(child(at, 'name'), name))
     seen.add(name)
     if (resourceClaimName !== undefined)
-      errors.push(...claimNameErrors(child(at, 'resourceClaimName'), resourceClaimName))
+      errors.push(...validDnsSubdomain(child(at, 'resourceClaimName'), resourceClaimName))
     return errors
   })
 }
-
-const claimNameErrors = (path: string, name: string): FieldError[] =>
-  isDns1123Subdomain(name).map((message) => invalid(path, name, message))
 
 const extendedClaimErrors = ({ spec, status }: KubeObject): FieldError[] => {
   const claim: Fields | undefined = status.extendedResourceClaimStatus
@@ -149,7 +143,7 @@ const extendedClaimErrors = ({ spec, status }: KubeObject): FieldError[] => {
       ? each(child(path, 'requestMappings'), mappings, mapping)
       : [required(child(path, 'requestMappings'), 'at least one request mapping is required')]),
     ...(claim.resourceClaimName
-      ? claimNameErrors(nameAt, claim.resourceClaimName)
+      ? validDnsSubdomain(nameAt, claim.resourceClaimName)
       : [required(nameAt)]),
   ]
 }

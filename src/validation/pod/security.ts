@@ -6,6 +6,7 @@ import {
   index,
   invalid,
   notSupported,
+  oneOf,
   required,
   tooLong,
 } from '#api/field-error.js'
@@ -147,9 +148,6 @@ const sysctlErrors = (path: string, spec: Fields): FieldError[] => {
     return errors
   })
 }
-
-const oneOf = (path: string, value: string | undefined, values: string[]): FieldError[] =>
-  value === undefined || values.includes(value) ? [] : [notSupported(path, value, values)]
 
 export const validPodSecurityContext = (path: string, spec: Fields): FieldError[] => {
   const context: Fields | undefined = spec.securityContext

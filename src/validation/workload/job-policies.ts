@@ -10,9 +10,9 @@ import {
   tooLong,
   tooMany,
 } from '#api/field-error.js'
-import { isQualifiedName } from '#api/names.js'
 import type { Fields } from '#api/object.js'
 import { each } from '../each.js'
+import { validQualifiedName } from '../formats.js'
 import { countIndexes } from './index-intervals.js'
 
 const actions = ['Count', 'FailIndex', 'FailJob', 'Ignore']
@@ -72,7 +72,7 @@ const exitCodes = (path: string, rule: Fields, containers: ReadonlySet<string>):
 const podConditions = (path: string, conditions: Fields[]): FieldError[] => [
   ...notTooMany(path, conditions, conditionPatternsMax),
   ...each(path, conditions, ({ type = '', status = '' }, at) => [
-    ...isQualifiedName(type).map((message) => invalid(child(at, 'type'), type, message)),
+    ...validQualifiedName(child(at, 'type'), type),
     ...(statuses.includes(status) ? [] : [mustBeOneOf(child(at, 'status'), status, statuses)]),
   ]),
 ]

@@ -9,8 +9,9 @@ import {
   tooLong,
 } from '#api/field-error.js'
 import { givenEmpty } from '#api/given-empty.js'
-import { isDns1123Label, isDns1123Subdomain, regexMessage } from '#api/names.js'
+import { isDns1123Label, regexMessage } from '#api/names.js'
 import type { Fields, KubeObject } from '#api/object.js'
+import { validDnsSubdomain } from '../formats.js'
 import { immutable } from '../immutable.js'
 import { internalForm } from '../internal-form.js'
 import { validLabelSelector } from '../label-selector.js'
@@ -46,7 +47,7 @@ const managedByErrors = (at: string, name: string | undefined): FieldError[] => 
   if (host === '' || path === '')
     return [invalid(at, name, 'must be a domain-prefixed path (such as "acme.io/foo")'), ...long]
   return [
-    ...isDns1123Subdomain(host).map((message) => invalid(at, host, message)),
+    ...validDnsSubdomain(at, host),
     ...(new RegExp(`^${pathFormat}$`).test(path)
       ? []
       : [invalid(at, path, regexMessage('Invalid path', pathFormat))]),
