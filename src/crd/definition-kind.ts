@@ -2,6 +2,7 @@
 import { formatTime } from '#api/clock.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
+import { guardDelete } from '#registry/preconditions.js'
 import { defineKind, type Strategy } from '#registry/resource-definition.js'
 import {
   type CustomResourceDefinition,
@@ -81,10 +82,12 @@ export const withCondition = (
  */
 const deleteDefinition: Strategy['delete'] = async ({ name, options, store }, ctx) => {
   const current = await store.get(ctx, name)
+  const guarded = guardDelete(options, current.object, store.definition)
   if (current.object.metadata.deletionTimestamp !== undefined)
-    return store.deleteGenerically(ctx, name, options)
-  await store.admitDelete(ctx, current, options)
-  const stored = await store.changeStored(ctx, name, (copy) => {
+    return store.deleteGenerically(ctx, name, guarded)
+  const stored = await store.changeStored(ctx, name, async (copy, latest) => {
+    guardDelete(guarded, copy, store.definition)
+    await store.admitDelete(ctx, latest, guarded)
     const definition = asDefinition(copy)
     const { metadata } = definition
     metadata.deletionTimestamp = formatTime(ctx.now)

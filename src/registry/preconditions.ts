@@ -27,3 +27,26 @@ export const checkPreconditions = (
   check('UID', uid, meta?.uid)
   check('ResourceVersion', resourceVersion, meta?.resourceVersion)
 }
+
+/**
+ * The check of the kinds that delete in a way of their own (namespaces' and definitions' REST.Delete): in other words, and
+ * of the object that is deleted too. Yields options for exactly that object: one made again under its name is not meant.
+ */
+export const guardDelete = (
+  options: DeleteOptions,
+  { metadata }: KubeObject,
+  { gvr }: ResourceDefinition,
+): DeleteOptions => {
+  const { uid, resourceVersion } = options.preconditions ?? {}
+  const check = (field: string, given: string | undefined, has = ''): void => {
+    if (given === undefined || given === has) return
+    throw conflict(
+      gvr,
+      metadata.name ?? '',
+      `Precondition failed: ${field} in precondition: ${given}, ${field} in object meta: ${has}`,
+    )
+  }
+  check('UID', uid, metadata.uid)
+  check('ResourceVersion', resourceVersion, metadata.resourceVersion)
+  return { ...options, preconditions: { ...options.preconditions, uid: metadata.uid ?? '' } }
+}

@@ -40,7 +40,13 @@ export const call = (
         agent: false,
         headers: {
           ...(token === '' ? {} : { authorization: `Bearer ${token}` }),
-          ...(payload === undefined ? {} : { 'content-type': 'application/json' }),
+          // Of a DELETE with a body node:http does not send the length by itself.
+          ...(payload === undefined
+            ? {}
+            : {
+                'content-type': 'application/json',
+                'content-length': String(Buffer.byteLength(payload)),
+              }),
           ...rest.headers,
         },
       },

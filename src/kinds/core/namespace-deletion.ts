@@ -1,27 +1,11 @@
 /** Namespaces end in two steps: DELETE marks them, and who emptied them takes spec.finalizers away (deletion.md section 13). */
 import { formatTime } from '#api/clock.js'
-import { conflict } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import type { StoredObject } from '#cacher/object-storage.js'
+import { guardDelete } from '#registry/preconditions.js'
 import type { DeleteOptions, RequestContext } from '#registry/resource-definition.js'
 import type { DeletableStore } from '#registry/store.js'
 import { foregroundFinalizer, orphanFinalizer } from '#registry/validate-object-meta.js'
-
-const namespaces = { group: '', resource: 'namespaces' }
-
-const checkPreconditions = ({ metadata }: KubeObject, options: DeleteOptions): void => {
-  const { uid, resourceVersion } = options.preconditions ?? {}
-  const fail = (field: string, given: string, has = '') => {
-    throw conflict(
-      namespaces,
-      metadata.name ?? '',
-      `Precondition failed: ${field} in precondition: ${given}, ${field} in object meta: ${has}`,
-    )
-  }
-  if (uid !== undefined && uid !== metadata.uid) fail('UID', uid, metadata.uid)
-  if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion)
-    fail('ResourceVersion', resourceVersion, metadata.resourceVersion)
-}
 
 /** Unlike elsewhere, orphanDependents=false means foreground here (row 164). */
 const wanted = (finalizer: string, options: DeleteOptions, had: boolean): boolean => {
@@ -58,18 +42,14 @@ export const deleteNamespace = async (
 ): Promise<{ stored: StoredObject; deleted: boolean }> => {
   const current = await store.get(ctx, name)
   const { object } = current
-  checkPreconditions(object, options)
-  // A namespace that was made again under the same name is not the one that was meant (row 162).
-  const guarded: DeleteOptions = {
-    ...options,
-    preconditions: { ...options.preconditions, uid: object.metadata.uid ?? '' },
-  }
+  // One that was made again under the same name is not the one that was meant (row 162).
+  const guarded = guardDelete(options, object, store.definition)
   if (object.metadata.deletionTimestamp !== undefined) {
     if ((object.spec?.finalizers ?? []).length > 0) return { stored: current, deleted: false }
     return store.deleteGenerically(ctx, name, guarded)
   }
   const stored = await store.changeStored(ctx, name, async (copy, latest) => {
-    checkPreconditions(copy, guarded)
+    guardDelete(guarded, copy, store.definition)
     await store.admitDelete(ctx, latest, guarded)
     markAsTerminating(copy, guarded, ctx.now)
   })
