@@ -24,6 +24,7 @@ import type { RequestInfo } from '#api/request-info.js'
 import type { ResourceDefinition, Subresource, Verb } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
 import type { ApiDeps, VerbHandler } from './api-deps.js'
+import { warnOfDeprecation } from './request-context.js'
 import { createObject } from './verbs/create.js'
 import { deleteObject } from './verbs/delete.js'
 import { deleteObjects } from './verbs/delete-collection.js'
@@ -263,12 +264,14 @@ const serve = (deps: ApiDeps): RouteHandlerMethod => {
       if (request.method !== 'GET') throw methodNotAllowed()
       if (!definition.verbs.includes('watch') || parts.length > 2) throw pathNotFound()
       const store = deps.stores.of(definition)
+      warnOfDeprecation(definition, reply)
       const target = { definition, store, subresource: '', view: undefined, namespace, name }
       return watchLate(watchLegacy(target, request, reply, deps), request, reply, deps)
     }
     const route = findRoute(info, definition)
     const handler = route.handlers.get(request.method)
     if (handler === undefined) throw refusal(route, info)
+    warnOfDeprecation(definition, reply)
     if (route.scope === 'object') {
       if (namespace === '') throw badRequest('Namespace parameter required.')
       if (name === '') throw badRequest('name must be provided')

@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Kept } from '#api/kept.js'
 import { limits } from '#limits'
-import type { RequestContext } from '#registry/resource-definition.js'
+import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import type { WriteOptions } from '#registry/validate-options.js'
 import type { ApiDeps, Target } from './api-deps.js'
 
@@ -48,6 +48,14 @@ const warner = (reply: FastifyReply) => {
   }
 }
 
+/** What is deprecated says so with every answer, errors too, so this comes before anything of the request is read. */
+export const warnOfDeprecation = (
+  { deprecationWarning }: ResourceDefinition,
+  reply: FastifyReply,
+): void => {
+  if (deprecationWarning !== undefined) warner(reply)(deprecationWarning)
+}
+
 export const makeContext = (
   target: Target,
   request: FastifyRequest,
@@ -57,8 +65,6 @@ export const makeContext = (
 ): RequestContext => {
   const { kube } = request
   const warn = warner(reply)
-  // A deprecated version of a custom resource says so with every answer.
-  if (target.definition.deprecationWarning !== undefined) warn(target.definition.deprecationWarning)
   // No getters here: V8 gives such a literal a hidden class of its own each time, which keeps the request from the young
   // generation's collector.
   return {
