@@ -1,4 +1,5 @@
 /** DELETE of a collection (deletion.md section 11): selected by the query, with options from the body or the query. */
+import { limits } from '#limits'
 import { decodeListOptions, listPosition } from '#registry/list-options.js'
 import { Query } from '#registry/query.js'
 import type { VerbHandler } from '../api-deps.js'
@@ -16,8 +17,9 @@ export const deleteObjects: VerbHandler = async (target, request, reply, deps) =
   const list = decodeListOptions(query)
   const selection = selectionOf(target, list)
   const options = decodeDeleteOptions(request, query)
-  const { prefix } = selection
-  const position = listPosition(list, prefix)
+  // What has no limit is listed in pages too, and a page of a version is of that very version.
+  const limit = list.limit || limits.deleteCollectionPageLength
+  const position = listPosition({ ...list, limit }, selection)
   const ctx = makeContext(target, request, reply, deps, { dryRun: options.dryRun ?? [] })
   warnOfDelete(definition, options, ctx)
   const page = await store.deleteCollection(ctx, options, {
@@ -26,7 +28,7 @@ export const deleteObjects: VerbHandler = async (target, request, reply, deps) =
     ...position,
   })
   const metadata = listMetaOf(target, page, {
-    prefix,
+    prefix: selection.prefix,
     limit: list.limit || page.items.length,
     isConverted: negotiated.convert !== undefined,
   })

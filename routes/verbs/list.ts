@@ -64,7 +64,7 @@ export const listObjects: VerbHandler = async (target, request, reply, deps) => 
   if (options.watch)
     return serveWatch(target, request, reply, { deps, negotiated, options, selection, query })
   const { prefix } = selection
-  const position = listPosition(options, prefix)
+  const position = listPosition(options, selection)
   // What is at hand is served whole: upstream's watch cache knows no pages.
   const limit = position.consistency.kind === 'any' ? 0 : options.limit
   const ctx = makeContext(target, request, reply, deps)

@@ -20,9 +20,11 @@ const invalidToken = (why: string) =>
 /** Go's base64 decoder skips line breaks, and names the first byte that it cannot read. */
 const decodeBase64 = (given: string): string => {
   const text = given.replace(/[\r\n]/g, '')
-  const bad = /[^A-Za-z0-9_-]/.exec(text)
+  const bad = /[^A-Za-z0-9_\r\n-]/.exec(given)
   if (bad !== null) throw invalidToken(`illegal base64 data at input byte ${bad.index}`)
-  if (text.length % 4 === 1) throw invalidToken(`illegal base64 data at input byte ${text.length}`)
+  // One character makes no byte: the decoder goes back to it from the end.
+  if (text.length % 4 === 1)
+    throw invalidToken(`illegal base64 data at input byte ${given.length - 1}`)
   return Buffer.from(text, 'base64url').toString('latin1')
 }
 

@@ -13,12 +13,21 @@ import { StorageError } from '#storage/driver.js'
 const futureRetrySeconds = 1
 
 /** Upstream keeps no watch cache of events, and it is the cache that asks to try again. */
-const isCached = ({ resource }: GroupResource): boolean => resource !== 'events'
+const hasCache = ({ resource }: GroupResource): boolean => resource !== 'events'
 
-/** Yields what to throw. `asked` is the revision of the request, where it had one. */
+interface Failed {
+  readonly resource: GroupResource
+  readonly operation: string
+  /** The revision of the request, where it had one. */
+  readonly asked?: number
+  /** False for what upstream's cache leaves to the storage behind it. */
+  readonly isCached?: boolean
+}
+
+/** Yields what to throw. */
 export const interpretStorageError = (
   error: unknown,
-  { resource, operation, asked }: { resource: GroupResource; operation: string; asked?: number },
+  { resource, operation, asked, isCached = true }: Failed,
 ): Error => {
   if (error instanceof ApiError) return error
   if (!(error instanceof StorageError))
@@ -35,7 +44,7 @@ export const interpretStorageError = (
       return tooLargeResourceVersion(
         asked ?? 0,
         error.revision ?? 0,
-        isCached(resource) || operation === 'watch' ? futureRetrySeconds : 0,
+        (isCached && hasCache(resource)) || operation === 'watch' ? futureRetrySeconds : 0,
       )
     case 'Unavailable':
     case 'UnknownOutcome':

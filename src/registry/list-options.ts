@@ -10,7 +10,7 @@ import {
   parseLabelSelector,
   SelectorError,
 } from '#api/selectors.js'
-import type { ReadConsistency } from '#cacher/object-storage.js'
+import type { ReadConsistency, Selection } from '#cacher/object-storage.js'
 import { decodeContinue } from './continue-token.js'
 import type { Query } from './query.js'
 import { parseResourceVersion, parseUintMessage } from './resource-version.js'
@@ -137,7 +137,10 @@ export interface ListPosition {
 }
 
 /** Which state a list shows, and where it starts. Throws 400. */
-export const listPosition = (options: ListRequest, prefix: string): ListPosition => {
+export const listPosition = (
+  options: ListRequest,
+  { prefix, key }: Pick<Selection, 'prefix' | 'key'>,
+): ListPosition => {
   const { resourceVersion, resourceVersionMatch, continueToken, limit } = options
   if (continueToken !== '') {
     const token = decodeContinue(continueToken, prefix)
@@ -152,7 +155,9 @@ export const listPosition = (options: ListRequest, prefix: string): ListPosition
   if (revision === undefined)
     throw badRequest(`invalid resource version: ${versionMessage(resourceVersion)}`)
   if (revision === 0) return { consistency: { kind: 'any' } }
-  // A limit with a version but without a match means that version, as before resourceVersionMatch existed.
-  const exact = resourceVersionMatch === 'Exact' || (resourceVersionMatch === '' && limit > 0)
+  // A limit with a version but without a match means that version, as before resourceVersionMatch existed: of a range of
+  // objects, not of the one that a name chooses (apiserver, storage/util.go ValidateListOptions).
+  const isPaged = limit > 0 && key === undefined
+  const exact = resourceVersionMatch === 'Exact' || (resourceVersionMatch === '' && isPaged)
   return { consistency: { kind: exact ? 'exact' : 'notOlderThan', revision } }
 }

@@ -43,10 +43,13 @@ export const makeStore = (deps: StoreDeps): Store => {
       try {
         return await countRemaining(storage, options, await storage.list(options))
       } catch (error) {
-        const { consistency } = options
+        const { consistency, selection, limit } = options
+        // Upstream's cache leaves one object of a version to the storage behind it.
+        const isOne = selection.key !== undefined && (consistency.kind === 'exact' || limit > 0)
         throw interpretStorageError(error, {
           resource: definition.gvr,
           operation: 'list',
+          isCached: !isOne,
           asked: 'revision' in consistency ? consistency.revision : undefined,
         })
       }

@@ -20,7 +20,7 @@ t.test('a token is read as encoding/json reads it, and refused in its words', (t
     [encode('{"v":"meta.k8s.io/v1","rv":-1,"start":"a"}'), here],
     [encode('{"V":"meta.k8s.io/v1","RV":-1,"Start":"a","x":1}'), here],
     [`${encode('{"v":"meta.k8s.io/v1","rv":-1,"start":"a"}')}\n`, here],
-    ['AAAAA', 'illegal base64 data at input byte 5'],
+    ['AAAAA', 'illegal base64 data at input byte 4'],
     ['AA=', 'illegal base64 data at input byte 2'],
     [
       encode('{"v":"meta.k8s.io/v1","rv":"5","start":"a"}'),

@@ -38,3 +38,26 @@ t.test('lists at once, slow and broken off ones among them, show what is stored'
   for await (const chunk of slow) chunks.push(chunk as Buffer)
   t.same(JSON.parse(Buffer.concat(chunks).toString()).items, expected)
 })
+
+t.test('a limit with a version means that very version of a range, not of one name', async (t) => {
+  const { api } = await startApiServer(t)
+  const labels = (list: { items: { metadata: { labels?: object } }[] }) =>
+    list.items.map((i) => i.metadata.labels)
+  for (const resource of ['configmaps', 'events']) {
+    const path = `/api/v1/namespaces/x/${resource}`
+    const involvedObject = { namespace: 'x' }
+    const first = (await api.post(path, { metadata: { name: 'a' }, involvedObject })).body
+    await api.merge(`${path}/a`, { metadata: { labels: { x: 'y' } } })
+    const query = `resourceVersion=${first.metadata.resourceVersion}`
+    const list = async (more: string) => labels((await api.get(`${path}?${query}${more}`)).body)
+    const named = '&fieldSelector=metadata.name%3Da'
+    t.same(await list('&limit=1'), [undefined])
+    t.same(await list(`&limit=1${named}`), [{ x: 'y' }])
+    t.same(await list(`&limit=1${named}&resourceVersionMatch=Exact`), [undefined])
+    const dryRun = { dryRun: ['All'] }
+    const deleted = async (more: string) =>
+      labels((await api.delete(`${path}?${query}${more}`, dryRun)).body)
+    t.same(await deleted(''), [undefined], 'a collection delete lists in pages')
+    t.same(await deleted(named), [{ x: 'y' }])
+  }
+})
