@@ -25,7 +25,10 @@ export class MadeObject implements StoredObject {
   get json(): Buffer {
     if (this.#json === undefined) {
       const { value } = encodeObject(this.object)
-      this.#json = this.revision > 0 ? withRevision(value, this.revision) : withLineEnd(value)
+      const { resourceVersion = '' } = this.object.metadata
+      // What a client sent as the version of an object that is not written is shown as it came.
+      const version = this.revision > 0 ? this.revision : resourceVersion
+      this.#json = version === '' ? withLineEnd(value) : withRevision(value, version)
     }
     return this.#json
   }

@@ -192,7 +192,7 @@ export type Allocate = (length: number) => Buffer
  */
 export const withRevision = (
   value: Buffer,
-  revision: number,
+  revision: number | string,
   {
     at = placeOfRevision(value),
     allocate = Buffer.allocUnsafeSlow,
@@ -202,11 +202,12 @@ export const withRevision = (
   const next = value[at]
   const before = value[at - 1] === openingBrace ? '' : ','
   const after = before === '' && next !== closingBrace && next !== comma ? ',' : ''
-  const inserted = `${before}"resourceVersion":"${revision}"${after}`
-  const json = allocate(value.length + inserted.length + 1)
-  json.set(value, inserted.length)
+  const inserted = `${before}"resourceVersion":${stringify(String(revision))}${after}`
+  const length = Buffer.byteLength(inserted)
+  const json = allocate(value.length + length + 1)
+  json.set(value, length)
   json.set(value.subarray(0, at), 0)
-  json.write(inserted, at, 'latin1')
+  json.write(inserted, at)
   json[json.length - 1] = lineEnd
   return json
 }

@@ -96,8 +96,6 @@ export const beforeUpdate = (
   if (mayBumpGeneration && (meta.generation ?? 0) > 0 && movesGeneration(next, previous, rule))
     meta.generation = (previous.metadata.generation ?? 0) + 1
   restoreMeta(next, previous)
-  // No longer stored since v1.20.
-  delete meta.selfLink
   const { metadataRevalidation = 'full', statusMetadataRevalidation = 'change' } =
     definition.strategy
   const repeats = mayBumpGeneration ? metadataRevalidation : statusMetadataRevalidation

@@ -13,8 +13,16 @@ import { beforeCreate, identify, receiveNewObject, refuseResourceVersion } from 
 import { forgetEmpty } from './decode.js'
 import { dedupOwnerReferences, matchNamespace } from './object-meta.js'
 import type { RequestContext } from './resource-definition.js'
-import { parseResourceVersion } from './resource-version.js'
-import { admit, consistent, keyOf, type StoreDeps, track, unwritten, write } from './store-base.js'
+import {
+  admit,
+  consistent,
+  dropUnstored,
+  keyOf,
+  type StoreDeps,
+  track,
+  unwritten,
+  write,
+} from './store-base.js'
 
 const nameTaken = (
   { definition }: StoreDeps,
@@ -42,9 +50,10 @@ const writeNew = async (
     const current = await write(deps, 'create', () => storage.get(key, consistent))
     if (current !== undefined) throw nameTaken(deps, object, current)
     // Nothing is written, so that nothing looks at the version that was sent.
-    return unwritten(key, object, parseResourceVersion(object.metadata.resourceVersion ?? '') ?? 0)
+    return unwritten(key, object, object.metadata.resourceVersion)
   }
   refuseResourceVersion(object)
+  dropUnstored(object)
   const { ttlSeconds } = definition
   try {
     return await write(deps, 'create', () =>

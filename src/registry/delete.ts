@@ -88,7 +88,7 @@ const markOnce = async (deletion: Deletion, current: StoredObject): Promise<Mark
   const stored = same
     ? current
     : ctx.dryRun
-      ? unwritten(current.key, object, current.revision)
+      ? unwritten(current.key, object, String(current.revision))
       : await write(deps, 'update', () => storage.update(current, object))
   return stays ? { next: 'stay', stored } : { next: 'remove', current: stored, written: stored }
 }
@@ -198,7 +198,7 @@ export const makeDeletable = (deps: StoreDeps): DeletableStore => ({
         await change(object, current)
         const expected = current
         if (jsonEqual(object, expected.object)) return expected
-        if (ctx.dryRun) return unwritten(current.key, object, current.revision)
+        if (ctx.dryRun) return unwritten(current.key, object, String(current.revision))
         basis.isCurrent = true
         try {
           return await write(deps, 'update', () => deps.storage.update(expected, object))

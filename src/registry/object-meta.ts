@@ -6,7 +6,7 @@ import type { KubeObject, ObjectMeta, OwnerReference } from '#api/object.js'
 import type { Ids } from './ids.js'
 import type { RequestContext } from './resource-definition.js'
 
-/** The first thing on every create (deletion.md row 102): finalizers stay. */
+/** The first thing on every POST (deletion.md row 102): finalizers stay. */
 export const wipeSystemFields = (meta: ObjectMeta): void => {
   delete meta.creationTimestamp
   delete meta.uid
@@ -75,7 +75,7 @@ export const metadataInFieldOrder = (metadata: ObjectMeta): ObjectMeta => {
     name,
     generateName,
     namespace,
-    selfLink: _dropped,
+    selfLink,
     uid,
     resourceVersion: _fromStorage,
     generation,
@@ -92,6 +92,7 @@ export const metadataInFieldOrder = (metadata: ObjectMeta): ObjectMeta => {
   if (name !== undefined) ordered.name = name
   if (generateName !== undefined && generateName !== '') ordered.generateName = generateName
   if (namespace !== undefined && namespace !== '') ordered.namespace = namespace
+  if (selfLink !== undefined && selfLink !== '') ordered.selfLink = selfLink
   if (uid !== undefined) ordered.uid = uid
   if (generation !== undefined && generation !== 0) ordered.generation = generation
   if (creationTimestamp !== undefined) ordered.creationTimestamp = creationTimestamp

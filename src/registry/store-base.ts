@@ -169,8 +169,17 @@ export const track = (
 }
 
 /** The answer of a dry run, or of the update that removed its object. */
-export const unwritten = (key: string, object: KubeObject, revision: number): StoredObject => {
+export const unwritten = (
+  key: string,
+  object: KubeObject,
+  resourceVersion: string | undefined,
+): StoredObject => {
   const ordered = inFieldOrder(object)
-  if (revision > 0) ordered.metadata.resourceVersion = String(revision)
-  return new MadeObject({ key, revision }, ordered)
+  if (resourceVersion) ordered.metadata.resourceVersion = resourceVersion
+  return new MadeObject({ key, revision: 0 }, ordered)
+}
+
+/** What an object may say but storage no longer keeps, since v1.20: only dry runs answer with it. */
+export const dropUnstored = ({ metadata }: KubeObject): void => {
+  delete metadata.selfLink
 }

@@ -20,7 +20,15 @@ import { dedupOwnerReferences, matchNamespace, metadataInFieldOrder } from './ob
 import { checkPreconditions } from './preconditions.js'
 import type { RequestContext, Strategy } from './resource-definition.js'
 import type { UpdateOptions } from './store.js'
-import { admit, keyOf, type StoreDeps, track, unwritten, write } from './store-base.js'
+import {
+  admit,
+  dropUnstored,
+  keyOf,
+  type StoreDeps,
+  track,
+  unwritten,
+  write,
+} from './store-base.js'
 
 export type Change = (current: KubeObject | undefined) => KubeObject | Promise<KubeObject>
 export interface Updated {
@@ -88,7 +96,7 @@ const removeWith = async (
   current: StoredObject,
 ): Promise<Updated> => {
   const { storage, definition } = deps
-  const answer = { stored: unwritten(key, next, current.revision), created: false }
+  const answer = { stored: unwritten(key, next, String(current.revision)), created: false }
   if (ctx.dryRun) return answer
   const { isCurrent } = basis
   basis.isCurrent = true
@@ -125,9 +133,11 @@ const writeNext = async (
     if (isToBeRemoved(next, current.object, definition.strategy))
       return await removeWith(attempt, next, current)
     next.metadata = keepManagedFieldsTimes(next, current.object, sameContent).metadata
+    if (ctx.dryRun)
+      return { stored: unwritten(key, next, String(current.revision)), created: false }
+    dropUnstored(next)
     if (!current.isStale && sameContent(next, current.object))
       return { stored: current, created: false }
-    if (ctx.dryRun) return { stored: unwritten(key, next, current.revision), created: false }
     const { ttlSeconds } = definition
     attempt.basis.isCurrent = true
     const stored = await write(deps, 'update', () =>
@@ -148,11 +158,10 @@ const createInstead = async (attempt: Attempt): Promise<Updated> => {
     throw notFound(definition.gvr, name)
   checkStored(attempt, undefined)
   const next = await change(undefined)
-  resourceVersionOf(next)
   // Only a POST takes its deletion out of the client's hands: by PUT or apply an object may be born terminating.
-  delete next.metadata.selfLink
   // A version of what does not exist has to be one and says nothing (apiserver, store.go Update); a create refuses it.
-  delete next.metadata.resourceVersion
+  resourceVersionOf(next)
+  if (!ctx.dryRun) delete next.metadata.resourceVersion
   matchNamespace(next.metadata, definition.namespaced ? (ctx.namespace ?? '') : '')
   dedupOwnerReferences(next.metadata, ctx)
   if (options.managedFieldsTracked !== true) track(deps, next, undefined, ctx)

@@ -122,3 +122,50 @@ t.test(
     )
   },
 )
+
+t.test('a warning of a deprecated kind comes with refusals too', async (t) => {
+  const { api } = await startApiServer(t)
+  const endpoints = '/api/v1/namespaces/x/endpoints'
+  for (const [method, query, code] of [
+    ['GET', 'limit=x', 400],
+    ['GET', 'resourceVersionMatch=Exact', 422],
+    ['DELETE', 'dryRun=x', 422],
+    ['DELETE', '', 200],
+  ] as const) {
+    const answer = await api.send(method, `${endpoints}?${query}`)
+    t.equal(answer.code, code, query)
+    t.match(answer.headers.warning, /v1 Endpoints is deprecated/, query)
+  }
+})
+
+t.test('a dry run shows what storage would not keep', async (t) => {
+  const { api } = await startApiServer(t)
+  const leases = '/apis/coordination.k8s.io/v1/namespaces/x/leases'
+  const lease = (metadata: object) => ({ metadata, spec: { holderIdentity: 'h' } })
+  const sent = { name: 'a', selfLink: 's', resourceVersion: '7' }
+  const shown = (await api.put(`${leases}/a?dryRun=All`, lease(sent))).body.metadata
+  t.match(shown, { selfLink: 's', resourceVersion: '7' }, 'an update that creates')
+  const posted = await api.post(`${leases}?dryRun=All`, lease({ ...sent, resourceVersion: 'x' }))
+  t.match(posted.body.metadata, { selfLink: undefined, resourceVersion: 'x' }, 'a create')
+  const stored = (await api.put(`${leases}/a`, lease(sent))).body.metadata
+  t.notOk('selfLink' in stored)
+  const path = `${leases}/a?dryRun=All`
+  const patched = await api.merge(path, { metadata: { selfLink: 'q' } })
+  const { resourceVersion } = stored
+  t.match(patched.body.metadata, { selfLink: 'q', resourceVersion })
+  t.notOk('selfLink' in (await api.get(`${leases}/a`)).body.metadata)
+})
+
+t.test('what an update creates may end already, what a POST creates may not', async (t) => {
+  const { api } = await startApiServer(t)
+  const leases = '/apis/coordination.k8s.io/v1/namespaces/x/leases'
+  const ended = { deletionTimestamp: '2020-01-01T00:00:00Z', deletionGracePeriodSeconds: 5 }
+  const lease = (name: string) => ({ metadata: { name, ...ended, uid: 'u' }, spec: {} })
+  const posted = (await api.post(leases, lease('posted'))).body.metadata
+  t.match(posted, { deletionTimestamp: undefined, deletionGracePeriodSeconds: undefined })
+  const put = (await api.put(`${leases}/put`, { ...lease('put') })).body
+  t.equal(put.code, 409, 'a uid is a precondition')
+  const metadata = { name: 'put', ...ended }
+  t.match((await api.put(`${leases}/put`, { metadata, spec: {} })).body.metadata, ended)
+  t.match((await api.get(`${leases}/put`)).body.metadata, ended)
+})
