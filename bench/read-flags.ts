@@ -41,7 +41,9 @@ export const readFlags = <const T extends Readonly<Record<string, Flag>>>(
     const value = String(values[name])
     if (/^\d+$/.test(String(usual)) && !/^\d+(\.\d+)?$/.test(value))
       refuse(`--${name} ${value}: a number is needed`)
-    if (oneOf?.includes(value) === false) refuse(`--${name} ${value}: one of ${oneOf.join(', ')}`)
+    const isGiven = values[name] !== undefined
+    if (isGiven && oneOf?.includes(value) === false)
+      refuse(`--${name} ${value}: one of ${oneOf.join(', ')}`)
   }
   return values as Values<T>
 }

@@ -10,8 +10,9 @@ import type {
   Selection,
   StoredObject,
 } from '#cacher/object-storage.js'
-import type { StorageDriver, StorageEvent } from '#storage/driver.js'
+import type { StorageEvent } from '#storage/driver.js'
 import { seededRandom } from '../seeded-random.js'
+import { historyUpTo } from '../storage/suite.js'
 import { batches, lines, type ObjectStorageFixture, pod, prefix } from './object-storage-suite.js'
 
 const consistent: ReadConsistency = { kind: 'consistent' }
@@ -78,20 +79,6 @@ const eventsOf = (history: readonly StorageEvent[], { shows }: View): string[] =
     return was ? [`${revision} DELETED ${key} ${before.spec.n}`] : []
   })
 
-const historyUpTo = async (
-  driver: StorageDriver,
-  after: number,
-  end: number,
-): Promise<StorageEvent[]> => {
-  const events: StorageEvent[] = []
-  const { signal } = new AbortController()
-  for await (const batch of driver.watch({ prefix, after, signal })) {
-    events.push(...batch.events)
-    if ((events.at(-1)?.revision ?? 0) >= end) break
-  }
-  return events
-}
-
 const names = (items: readonly { key: string }[]) => items.map(({ key }) => key)
 
 /** What a watch of the view sees until the pod whose `n` says that it is the last. */
@@ -153,7 +140,7 @@ const everyView = (t: Test, { open }: ObjectStorageFixture) =>
           const written = found === undefined ? pods.create(key, next) : pods.update(found, next)
           end = (await written).revision
         }
-      const history = await historyUpTo(driver, start, end)
+      const history = await historyUpTo(driver, { prefix, after: start, end })
       for (const view of all) {
         const wanted = eventsOf(history, view)
         const { selection } = view

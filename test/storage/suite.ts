@@ -54,6 +54,21 @@ export const take = async (
   return events
 }
 
+/** Every event after `after` up to and with revision `end`. */
+export const historyUpTo = async (
+  driver: StorageDriver,
+  { prefix, after, end }: { prefix: string; after: number; end: number },
+): Promise<StorageEvent[]> => {
+  const events: StorageEvent[] = []
+  const controller = new AbortController()
+  for await (const batch of driver.watch({ prefix, after, signal: controller.signal })) {
+    events.push(...batch.events)
+    if (batch.revision >= end) break
+  }
+  controller.abort()
+  return events
+}
+
 const code = (promise: Promise<unknown>): Promise<string> =>
   promise.then(
     () => 'no error',

@@ -1,26 +1,47 @@
 /** Rounds of failing system calls for a release. */
 import { readFlags } from '../../../bench/read-flags.js'
 import { seededRandom } from '../../seeded-random.js'
-import { playDiskFull, playIoError } from '../level-fault-rounds.js'
+import { playCrashes } from '../crashes/crash-rounds.js'
+import { crashBugs } from '../crashes/crashable-driver.js'
+import { playLevelCrashes } from '../crashes/level-crashes.js'
+import { type FaultRound, playDiskFull, playIoError } from '../level-fault-rounds.js'
 
 const usage = `node dist/test/storage/faults/main.js [flags]
 
-A server on LevelDB writes while a system call fails. Ends with 1 when something acknowledged was lost, or was
-acknowledged after the failure.
+A store is written to while a fault comes. Ends with 1 when something acknowledged was lost, or was acknowledged after a
+failure.
 
   --rounds N     how many (50)
   --seed N       of the first one; each next has the next number (1)
-  --kind NAME    io: a call fails; disk-full: the disk fills up, for which root mounts a small one (io)
+  --kind NAME    io: a system call of LevelDB fails; disk-full: its disk fills up, for which root mounts a small one;
+                 crash: its process is killed ten times over; simulated: a store on a disk that forgets crashes (io)
+  --plant BUG    the simulated store has this bug, which must show; a name that is not known tells those that are
 `
 
-const plays: Readonly<Record<string, typeof playIoError>> = {
+type Play = (
+  scope: Parameters<typeof playIoError>[0],
+  random: () => number,
+  seed: number,
+) => Promise<FaultRound>
+
+const plays: Readonly<Record<string, Play>> = {
   io: playIoError,
   'disk-full': playDiskFull,
+  crash: async (scope, random, seed) => {
+    const { acknowledged, problems } = await playLevelCrashes(scope, { seed, random, kills: 10 })
+    return { what: 'killed', hit: true, acknowledged, problems }
+  },
+  simulated: async (_, __, seed) => {
+    const bug = crashBugs.find((name) => name === flags.plant)
+    const { acknowledged, problems } = await playCrashes(seed, bug)
+    return { what: bug ?? 'crashed', hit: true, acknowledged, problems }
+  },
 }
 const flags = readFlags(usage, {
   rounds: { type: 'string', default: '50' },
   seed: { type: 'string', default: '1' },
   kind: { type: 'string', default: 'io', oneOf: Object.keys(plays) },
+  plant: { type: 'string', oneOf: crashBugs },
 })
 const play = plays[flags.kind]!
 let hits = 0
@@ -29,7 +50,7 @@ for (let i = 0; i < Number(flags.rounds); i++) {
   const seed = Number(flags.seed) + i
   const endings: (() => unknown)[] = []
   const scope = { teardown: (end: () => unknown) => void endings.unshift(end) }
-  const { what, hit, acknowledged, problems } = await play(scope, seededRandom(seed))
+  const { what, hit, acknowledged, problems } = await play(scope, seededRandom(seed), seed)
   for (const end of endings) await end()
   if (hit) hits++
   if (problems.length > 0) broken++

@@ -1,0 +1,28 @@
+import t from 'tap'
+import { seededRandom } from '../seeded-random.js'
+import { playCrashes } from './crashes/crash-rounds.js'
+import { crashBugs } from './crashes/crashable-driver.js'
+import { playLevelCrashes } from './crashes/level-crashes.js'
+
+const seed = Math.floor(Math.random() * 1e6)
+
+t.test('a right store passes, however it is crashed', async (t) => {
+  for (let i = 0; i < 20; i++)
+    t.same((await playCrashes(seed + i)).problems, [], `seed ${seed + i}`)
+})
+
+for (const bug of crashBugs)
+  t.test(`planted and caught after a crash: ${bug}`, async (t) => {
+    let problems: string[] = []
+    for (let i = 0; i < 30 && problems.length === 0; i++)
+      problems = (await playCrashes(seed + i, bug)).problems
+    t.ok(problems.length > 0)
+    t.comment(problems[0])
+  })
+
+t.test('LevelDB passes, killed under load', async (t) => {
+  const random = seededRandom(seed)
+  const { acknowledged, problems } = await playLevelCrashes(t, { seed, random, kills: 5 })
+  t.same(problems, [], `seed ${seed}`)
+  t.ok(acknowledged > 50, `${acknowledged} acknowledged`)
+})
