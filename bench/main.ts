@@ -152,9 +152,7 @@ const runOnce = async (options: BenchOptions, objects: number): Promise<Comparis
   try {
     await comparison.run()
   } finally {
-    await comparison.end()
-    await first.stop()
-    await second.stop()
+    await comparison.end().finally(() => Promise.all([first.stop(), second.stop()]))
   }
   if (ours !== undefined) {
     await restart(options, ours, comparison.heldBytes)
@@ -182,4 +180,9 @@ const main = async (): Promise<void> => {
   if (options.svg !== undefined) writeFileSync(options.svg, pictureOf(last.rows, last.names))
 }
 
-await main()
+try {
+  await main()
+} catch (error) {
+  console.error(`the run failed: ${(error as Error).message}`)
+  process.exitCode = 1
+}

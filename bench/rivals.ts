@@ -26,6 +26,7 @@ const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
 const ended = (child: ChildProcess): Promise<void> =>
   new Promise((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null) return resolve()
     child.once('exit', () => resolve())
     child.kill('SIGTERM')
   })
