@@ -1,11 +1,14 @@
-/** The bytes of a list, laid out from those of its items before any of them is copied. */
+/** The bytes of a list, put together from its items while it goes out. */
 import { formatGroupVersion } from '#api/group-version.js'
 import { stringify } from '#api/json.js'
 import type { StoredObject } from '#cacher/object-storage.js'
+import type { Copyable } from '#cacher/object-text.js'
+import { limits } from '#limits'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
-import { bytesOf, itemOf, viewOf } from './stored-json.js'
+import { isShownAsStored, itemOf, textOf, viewOf } from './stored-json.js'
+import { mapInTurns, Turn } from './turns.js'
 
-/** Items of built-in lists carry neither kind nor apiVersion; all stored bytes of one version begin alike. */
+/** Items of built-in lists carry neither kind nor apiVersion; all stored values of one version begin alike. */
 const itemOpenings = new WeakMap<ResourceDefinition, Buffer>()
 const openingOf = (definition: ResourceDefinition): Buffer => {
   let opening = itemOpenings.get(definition)
@@ -18,115 +21,138 @@ const openingOf = (definition: ResourceDefinition): Buffer => {
   return opening
 }
 
-/** For a few bytes, comparing them here is cheaper than a call out of JavaScript. */
-const startsWith = (bytes: Buffer, start: Buffer): boolean => {
-  if (bytes.length < start.length) return false
-  for (let i = 0; i < start.length; i++) if (bytes[i] !== start[i]) return false
-  return true
-}
-
-/** The JSON of an item and a line end, behind `opening`, which the list leaves out. */
-const itemBytes = (
+/** The JSON of an item behind `opening`, which the list leaves out. */
+const itemText = (
   definition: ResourceDefinition,
   stored: StoredObject,
   opening: Buffer,
-): Buffer => {
-  const bytes = bytesOf(definition, stored)
-  if (startsWith(bytes, opening)) return bytes
+): Copyable => {
+  const { text } = stored
+  if (text.beginsWith(opening)) return text
   const item = stringify(itemOf(definition, viewOf(definition, stored)))
-  return Buffer.concat([opening, Buffer.from(`${item.slice(1)}\n`)])
+  return Buffer.concat([opening, Buffer.from(item.slice(1))])
 }
 
 const comma = 0x2c
 const brace = 0x7b
+/** Bytes between the items, at most. */
+const separatorLength = 2
+
+interface ListFrame {
+  /** Everything before the first item and after the last one. */
+  readonly head: Buffer
+  readonly end: Buffer
+  readonly form: ItemForm
+}
 
 /** How the bytes of items become those of a list. */
 interface ItemForm {
-  /** Bytes left out at the start and at the end of each. */
+  /** Bytes left out at the start of each. */
   readonly skipped: number
-  readonly dropped: number
   readonly hasCommas: boolean
   readonly hasBraces: boolean
 }
 
-export const wholeItems: ItemForm = { skipped: 0, dropped: 0, hasCommas: false, hasBraces: false }
+export const wholeItems: ItemForm = { skipped: 0, hasCommas: false, hasBraces: false }
 
-export interface ListParts {
-  readonly head: Buffer
-  readonly end: Buffer
-  readonly items: readonly Buffer[]
-  readonly form: ItemForm
-}
+type Frame = readonly [head: string, end: string]
 
-/** `frame` is everything before the first item and after the last one. */
-export const listInJson = (
-  [head, end]: readonly [head: string, end: string],
+const frameInJson = ([head, end]: Frame, form: Partial<ItemForm> = {}): ListFrame => ({
+  head: Buffer.from(head),
+  end: Buffer.from(end),
+  form: { ...wholeItems, hasCommas: true, ...form },
+})
+
+/** A list of objects that are shown as they are stored, or in another version. */
+export const listInJson = async (
+  frame: Frame,
   definition: ResourceDefinition,
   stored: readonly StoredObject[],
-): ListBody => {
-  const frame = { head: Buffer.from(head), end: Buffer.from(end) }
-  const form = { skipped: 0, dropped: 1, hasCommas: true, hasBraces: false }
-  if (definition.isCustom)
-    return new ListBody({ ...frame, items: stored.map((one) => bytesOf(definition, one)), form })
+): Promise<ListBody> => {
+  if (definition.isCustom) return listOfMade(frame, stored, (one) => textOf(definition, one))
+  if (!isShownAsStored(definition))
+    return listOfMade(frame, stored, (one) =>
+      Buffer.from(stringify(itemOf(definition, viewOf(definition, one)))),
+    )
   const opening = openingOf(definition)
-  const items = stored.map((one) => itemBytes(definition, one, opening))
-  return new ListBody({
-    ...frame,
-    items,
-    form: { ...form, skipped: opening.length, hasBraces: true },
-  })
+  const items = await mapInTurns(stored, (one) => itemText(definition, one, opening))
+  return listOfKnown(frameInJson(frame, { skipped: opening.length, hasBraces: true }), items)
+}
+
+/** Items are made one by one as the list goes out, and kept by nobody: how long the whole is shows in the end only. */
+export const listOfMade = <T>(
+  frame: Frame,
+  items: readonly T[],
+  make: (item: T) => Copyable,
+): ListBody => new ListBody(frameInJson(frame), items.length, (i) => make(items[i]!), undefined)
+
+/** Items that are at hand: the list says before how long it is. */
+export const listOfKnown = (frame: ListFrame, items: readonly Copyable[]): ListBody => {
+  const { head, end, form } = frame
+  const perItem = (form.hasBraces ? 1 : 0) - form.skipped
+  let length = head.length + end.length + items.length * perItem
+  if (form.hasCommas) length += Math.max(0, items.length - 1)
+  for (const item of items) length += item.length
+  return new ListBody(frame, items.length, (i) => items[i]!, length)
 }
 
 export class ListBody {
-  /** Bytes of the whole. */
-  readonly length: number
-  readonly #parts: ListParts
+  /** Bytes of the whole, where they are known. */
+  readonly length: number | undefined
+  readonly #frame: ListFrame
+  readonly #count: number
+  readonly #item: (index: number) => Copyable
+  #next = 0
+  #begun = false
+  #isOver = false
 
-  constructor(parts: ListParts) {
-    this.#parts = parts
-    const { head, end, items, form } = parts
-    const perItem = (form.hasBraces ? 1 : 0) - form.skipped - form.dropped
-    let length = head.length + end.length + items.length * perItem
-    if (form.hasCommas) length += Math.max(0, items.length - 1)
-    for (const bytes of items) length += bytes.length
+  constructor(
+    frame: ListFrame,
+    count: number,
+    item: (index: number) => Copyable,
+    length: number | undefined,
+  ) {
+    this.#frame = frame
+    this.#count = count
+    this.#item = item
     this.length = length
   }
 
-  /** The whole in one buffer. */
-  bytes(): Buffer {
-    const bytes = Buffer.allocUnsafe(this.length)
-    this.segments(bytes).next()
-    return bytes
+  /** Everything was handed over. */
+  get isOver(): boolean {
+    return this.#isOver
   }
 
-  /** The whole bit by bit, each in the place of the one before: `room` is filled as often as it takes. */
-  *segments(room: Buffer): Generator<Buffer, void> {
-    const { head, end, items, form } = this.#parts
-    let at = head.copy(room)
-    for (let i = 0; i < items.length; i++) {
-      const bytes = items[i]!
-      if (at + 2 > room.length) {
-        yield room.subarray(0, at)
-        at = 0
+  /** What comes next, in `room` unless one item is larger; no more than can be made in one turn. */
+  next(room: Buffer): Buffer {
+    const { head, end, form } = this.#frame
+    const turn = new Turn()
+    let target = room
+    let at = this.#begun ? 0 : head.copy(target)
+    this.#begun = true
+    for (; this.#next < this.#count; this.#next++) {
+      if (at > 0 && this.length === undefined && turn.isOver) return target.subarray(0, at)
+      const item = this.#item(this.#next)
+      const needed = item.length - form.skipped + separatorLength
+      if (at + needed > target.length) {
+        if (at > 0) return target.subarray(0, at)
+        target = Buffer.allocUnsafe(needed)
       }
-      if (i > 0 && form.hasCommas) room[at++] = comma
-      if (form.hasBraces) room[at++] = brace
-      const to = bytes.length - form.dropped
-      for (let from = form.skipped; from < to; ) {
-        if (at === room.length) {
-          yield room
-          at = 0
-        }
-        const copied = bytes.copy(room, at, from, to)
-        from += copied
-        at += copied
-      }
+      if (form.hasCommas && this.#next > 0) target[at++] = comma
+      if (form.hasBraces) target[at++] = brace
+      at += item.copy(target, at, form.skipped)
     }
-    if (at + end.length > room.length) {
-      yield room.subarray(0, at)
-      at = 0
-    }
-    at += end.copy(room, at)
-    yield room.subarray(0, at)
+    if (at + end.length > target.length) return target.subarray(0, at)
+    at += end.copy(target, at)
+    this.#isOver = true
+    return target.subarray(0, at)
+  }
+
+  /** The whole at once. */
+  bytes(): Buffer {
+    const room = Buffer.allocUnsafe(limits.listSegmentBytes)
+    const parts: Buffer[] = []
+    while (!this.isOver) parts.push(Buffer.from(this.next(room)))
+    return Buffer.concat(parts)
   }
 }

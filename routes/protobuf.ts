@@ -1,9 +1,7 @@
 /** Answers in protobuf: finds the Go type of what is answered. */
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
-import type { JsonObject, ListMeta } from '#api/object.js'
+import type { JsonObject, KubeObject, ListMeta } from '#api/object.js'
 import type { StoredObject } from '#cacher/object-storage.js'
-import { limits } from '#limits'
 import { goTypeName, schemaNameOfKind } from '#openapi/schemas.js'
 import {
   encodeField,
@@ -13,8 +11,9 @@ import {
   watchFrame,
 } from '#registry/encode/protobuf.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
-import { ListBody, wholeItems } from './list-body.js'
+import { type ListBody, listOfKnown, wholeItems } from './list-body.js'
 import { madeOnce, viewOf } from './stored-json.js'
+import { mapInTurns } from './turns.js'
 
 const metaGroup = 'meta.k8s.io'
 // The list of the former version numbers its fields the other way round.
@@ -34,7 +33,7 @@ const findKey = (apiVersion: string, kind: string): string => {
   return goTypeName(name)
 }
 
-const keyOf = ({ apiVersion, kind }: JsonObject): string => {
+const keyOf = ({ apiVersion, kind }: { apiVersion?: unknown; kind?: unknown }): string => {
   const name = `${apiVersion} ${kind}`
   let key = keys.get(name)
   if (key === undefined) {
@@ -86,23 +85,37 @@ export const storedFrameInProtobuf = (
 ): readonly Buffer[] => watchFrame(type, typeOfStored(definition), fieldOf(definition, stored))
 
 /** Others have their turn while the items are made; who reads the list again finds them. */
-export const listInProtobuf = async (
+export const objectsInProtobuf = (
   definition: ResourceDefinition,
   metadata: ListMeta,
   stored: readonly StoredObject[],
+): Promise<ListBody> =>
+  listInProtobuf(typeOfStored(definition, definition.listKind), metadata, stored, (one) =>
+    fieldOf(definition, one),
+  )
+
+export const partialListInProtobuf = (
+  apiVersion: string,
+  metadata: ListMeta,
+  stored: readonly StoredObject[],
+  partialOf: (stored: StoredObject) => KubeObject,
+): Promise<ListBody> | undefined => {
+  const type = { apiVersion, kind: 'PartialObjectMetadataList' }
+  if (keyOf(type) === formerList) return undefined
+  return listInProtobuf(type, metadata, stored, (one) => {
+    const partial = partialOf(one) as unknown as JsonObject
+    return encodeField(keyOf(partial), partial)
+  })
+}
+
+const listInProtobuf = async (
+  type: TypeMeta,
+  metadata: ListMeta,
+  stored: readonly StoredObject[],
+  fieldOf: (stored: StoredObject) => Buffer,
 ): Promise<ListBody> => {
-  const items: Buffer[] = []
-  let length = 0
-  let turn = performance.now()
-  for (const one of stored) {
-    const field = fieldOf(definition, one)
-    items.push(field)
-    length += field.length
-    if (performance.now() - turn < limits.turnMsMax) continue
-    await nextTurn()
-    turn = performance.now()
-  }
-  const type = typeOfStored(definition, definition.listKind)
+  const items = await mapInTurns(stored, fieldOf)
+  const length = items.reduce((sum, field) => sum + field.length, 0)
   const [head, end] = listFrame(type, metadata as JsonObject, length)
-  return new ListBody({ head, end, items, form: wholeItems })
+  return listOfKnown({ head, end, form: wholeItems }, items)
 }

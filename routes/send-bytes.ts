@@ -1,8 +1,9 @@
 /** How the bytes of an answer go out: at once, compressed for who takes it, or bit by bit when they are many. */
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { Writable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { constants, gzip } from 'node:zlib'
+import { constants, createGzip, gzip } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { limits } from '#limits'
 import type { ListBody } from './list-body.js'
@@ -23,23 +24,25 @@ const writeBytes = (request: FastifyRequest, reply: FastifyReply, bytes: Buffer)
     reply.send(bytes)
     return
   }
-  const { raw } = writeHead(reply, bytes.length)
+  const { raw } = writeHead(reply, { 'content-length': bytes.length })
   if (bytes.length < limits.answerHeldBytesMax) setImmediate(() => raw.end(bytes))
   else raw.end(bytes)
 }
 
 /** From here on the answer is ours to write. */
-const writeHead = (reply: FastifyReply, length: number): FastifyReply => {
+const writeHead = (reply: FastifyReply, more: OutgoingHttpHeaders): FastifyReply => {
   const { raw } = reply
-  const headers = reply.header('content-length', length).getHeaders()
+  const headers = reply.headers(more).getHeaders()
   reply.hijack()
   raw.writeHead(raw.statusCode, headers as OutgoingHttpHeaders)
   return reply
 }
 
+const packed = { 'content-encoding': 'gzip', vary: 'Accept-Encoding' }
+
 const sendPacked = async (reply: FastifyReply, bytes: Buffer): Promise<void> => {
-  const packed = await compress(bytes, { level: constants.Z_BEST_SPEED })
-  reply.header('content-encoding', 'gzip').header('vary', 'Accept-Encoding').send(packed)
+  const small = await compress(bytes, { level: constants.Z_BEST_SPEED })
+  reply.headers(packed).send(small)
 }
 
 export const sendBytes = (
@@ -61,42 +64,68 @@ const giveBack = (segment: Buffer): void => {
 /**
  * One segment at a time: the next is made when the one before is on its way, so that a client that does not read holds
  * one, and others have their turn in between. What a client leaves behind is not used again: Node may still hold it.
+ * `first` is what was made already, in `segment`.
  */
-const writeSegments = async (response: ServerResponse, body: ListBody): Promise<void> => {
-  const segment = spare.pop() ?? Buffer.allocUnsafeSlow(limits.listSegmentBytes)
-  let isGone = false
+const writeSegments = async (
+  response: ServerResponse,
+  to: Writable,
+  body: ListBody,
+  { segment, first }: { segment: Buffer; first?: Buffer },
+): Promise<void> => {
+  let isGone = response.destroyed
   let goOn = (): void => {}
   response.on('close', () => {
     isGone = true
     goOn()
+    if (to !== response) to.destroy()
   })
-  let left = body.length
   await nextTurn()
-  if (isGone) return
-  for (const bytes of body.segments(segment)) {
-    left -= bytes.length
-    if (left === 0) {
-      response.end(bytes, () => giveBack(segment))
+  for (let bytes = first; !isGone; bytes = undefined) {
+    bytes ??= body.next(segment)
+    if (body.isOver) {
+      to.end(bytes, () => giveBack(segment))
       return
     }
     await new Promise<void>((resolve) => {
       goOn = resolve
       // A stream of HTTP/2 that is reset says so here first, while parts of the segment may still be on their way.
-      response.write(bytes, (error) => {
+      to.write(bytes, (error) => {
         isGone ||= error !== undefined && error !== null
         resolve()
       })
     })
-    if (isGone) return
   }
 }
 
-/** A list goes out bit by bit, as the client takes it, unless it is to be compressed. */
-export const sendSegments = (
+/** A list goes out bit by bit, as the client takes it. */
+export const sendSegments = async (
   request: FastifyRequest,
   reply: FastifyReply,
   body: ListBody,
-): void | Promise<void> =>
-  body.length <= limits.gzipBytesMin || !acceptsGzip(request)
-    ? writeSegments(writeHead(reply, body.length).raw, body)
-    : sendPacked(reply, body.bytes())
+): Promise<void> => {
+  const segment = spare.pop() ?? Buffer.allocUnsafeSlow(limits.listSegmentBytes)
+  let first: Buffer | undefined
+  if (body.length === undefined) {
+    first = body.next(segment)
+    if (body.isOver) {
+      const bytes = Buffer.from(first)
+      giveBack(segment)
+      return sendBytes(request, reply, bytes)
+    }
+  }
+  // The answer has begun: that an item cannot be made is no Status any more.
+  const breakOff = (error: Error): never => {
+    reply.raw.destroy()
+    throw error
+  }
+  const { length = Number.POSITIVE_INFINITY } = body
+  if (length > limits.gzipBytesMin && acceptsGzip(request)) {
+    const packer = createGzip({ level: constants.Z_BEST_SPEED })
+    const { raw } = writeHead(reply, packed)
+    packer.pipe(raw)
+    return writeSegments(raw, packer, body, { segment, first }).catch(breakOff)
+  }
+  const headers = body.length === undefined ? {} : { 'content-length': body.length }
+  const { raw } = writeHead(reply, headers)
+  return writeSegments(raw, raw, body, { segment, first }).catch(breakOff)
+}

@@ -4,8 +4,11 @@ import { stringify } from '#api/json.js'
 import { withKeysInOrder } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import type { StoredObject } from '#cacher/object-storage.js'
+import type { Copyable } from '#cacher/object-text.js'
 import { limits } from '#limits'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
+import { partialObjectMetadata } from '#registry/table-printer.js'
+import { MadeForms } from './made-forms.js'
 
 /** The object in the version of the request. */
 export const viewOf = (definition: ResourceDefinition, stored: StoredObject): KubeObject =>
@@ -14,43 +17,63 @@ export const viewOf = (definition: ResourceDefinition, stored: StoredObject): Ku
 /** Upstream writes what has no Go type with its keys in order. */
 export const inAlphabet = (object: object): JsonValue => withKeysInOrder(object as JsonObject)
 
-let made = new WeakMap<StoredObject, Map<string, Buffer>>()
-let madeBytes = 0
+const forms = new MadeForms<StoredObject>(limits.madeFormsBytesMax)
 
-/**
- * A form of what is stored, made once for each version that somebody reads. All of it is let go of at once when it is
- * too much: its objects may live as long as the server.
- */
-export const madeOnce = (stored: StoredObject, form: string, make: () => Buffer): Buffer => {
-  let forms = made.get(stored)
-  const known = forms?.get(form)
-  if (known !== undefined) return known
-  const bytes = make()
-  if (madeBytes > limits.objectTextsBytesMax) {
-    made = new WeakMap()
-    madeBytes = 0
-    forms = undefined
-  }
-  madeBytes += bytes.length
-  if (forms === undefined) made.set(stored, new Map([[form, bytes]]))
-  else forms.set(form, bytes)
+/** A form of what is stored, made once for each version that somebody reads. */
+export const madeOnce = (stored: StoredObject, form: string, make: () => Buffer): Buffer =>
+  forms.get(stored, form, make)
+
+/** Whether it is shown as it is stored; otherwise its bytes are made. */
+export const isShownAsStored = ({ isCustom, convert }: ResourceDefinition): boolean =>
+  !isCustom && convert === undefined
+
+/** Its JSON. */
+export const textOf = (definition: ResourceDefinition, stored: StoredObject): Copyable =>
+  isShownAsStored(definition) ? stored.text : madeText(definition, stored)
+
+const madeText = (definition: ResourceDefinition, stored: StoredObject): Buffer =>
+  madeOnce(stored, formatGroupVersion(definition.gvk), () => {
+    const view = viewOf(definition, stored)
+    return Buffer.from(stringify(definition.isCustom ? inAlphabet(view) : view))
+  })
+
+const lineEnd = 0x0a
+
+/** Its JSON and a line end. */
+export const lineOf = (definition: ResourceDefinition, stored: StoredObject): Buffer => {
+  const text = textOf(definition, stored)
+  const bytes = Buffer.allocUnsafe(text.length + 1)
+  bytes[text.copy(bytes, 0)] = lineEnd
   return bytes
 }
 
-/** Its JSON and a line end. */
-export const bytesOf = (definition: ResourceDefinition, stored: StoredObject): Buffer => {
-  if (!definition.isCustom && definition.convert === undefined) return stored.json
-  return madeOnce(stored, formatGroupVersion(definition.gvk), () => {
-    const view = viewOf(definition, stored)
-    return Buffer.from(`${stringify(definition.isCustom ? inAlphabet(view) : view)}\n`)
-  })
+/** Its metadata alone, read from the stored bytes where they are shown as they are. */
+export const partialTextOf = (
+  definition: ResourceDefinition,
+  stored: StoredObject,
+  apiVersion: string,
+): Copyable => {
+  const { convert, fieldAnnotations = [] } = definition
+  if (convert === undefined && fieldAnnotations.length === 0)
+    return stored.text.metadata(partialOpening(apiVersion), partialEnd)
+  const partial = partialObjectMetadata(viewOf(definition, stored), apiVersion, definition)
+  return Buffer.from(stringify(partial))
 }
 
-/** The same for who shows it once: what is at hand is not kept for others. */
-export const bytesOnce = (definition: ResourceDefinition, stored: StoredObject): Buffer =>
-  !definition.isCustom && definition.convert === undefined
-    ? stored.jsonOnce()
-    : bytesOf(definition, stored)
+const partialOpenings = new Map<string, Buffer>()
+const partialEnd = Buffer.from('}')
+
+/** `apiVersion` is one of the two that are negotiated. */
+const partialOpening = (apiVersion: string): Buffer => {
+  let opening = partialOpenings.get(apiVersion)
+  if (opening === undefined) {
+    opening = Buffer.from(
+      `{"kind":"PartialObjectMetadata","apiVersion":"${apiVersion}","metadata":`,
+    )
+    partialOpenings.set(apiVersion, opening)
+  }
+  return opening
+}
 
 /** Items of built-in lists carry neither kind nor apiVersion. */
 export const itemOf = (definition: ResourceDefinition, object: KubeObject): unknown => {

@@ -118,9 +118,11 @@ export const limits = {
   watchHistoryBytesMax: 64 * 1024 * 1024,
   /** Events of one batch that a driver yields to who catches up; whole revisions may make it larger. */
   watchBatchLengthMax: 4_096,
-  /** JSON bytes whose decoded objects, and whose JSON with resourceVersion, are kept at hand; others are made again. */
+  /** JSON bytes whose decoded objects are kept at hand, and bytes of other forms of objects (protobuf, other versions); what is not is made again. */
   decodedObjectsBytesMax: 12 * 1024 * 1024,
-  objectTextsBytesMax: 48 * 1024 * 1024,
+  madeFormsBytesMax: 48 * 1024 * 1024,
+  /** Frames of watches that were just made, for the watchers that are told next. */
+  madeFramesBytesMax: 8 * 1024 * 1024,
   /** Beginning of a stored object's JSON that is searched for its metadata: in all but odd cases they are there. */
   beginningBytesMax: 2_048,
   /** Entries of one chunk of a sorted map before it is cut in two: small enough to move, large enough to scan. */

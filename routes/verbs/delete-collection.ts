@@ -6,7 +6,7 @@ import type { VerbHandler } from '../api-deps.js'
 import { decodeDeleteOptions } from '../delete-options.js'
 import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
-import { sendList } from '../respond.js'
+import { sendList } from '../send-list.js'
 import { warnOfDelete } from './delete-warnings.js'
 import { listMetaOf, selectionOf } from './list.js'
 

@@ -9,7 +9,7 @@ import { checkFields, makeSelection } from '#registry/selection.js'
 import type { Target, VerbHandler } from '../api-deps.js'
 import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
-import { sendList } from '../respond.js'
+import { sendList } from '../send-list.js'
 import { serveWatch } from './watch.js'
 
 const continueExpiredText =

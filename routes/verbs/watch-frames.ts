@@ -6,13 +6,15 @@ import { stringify } from '#api/json.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import type { Status } from '#api/status.js'
 import type { ObjectEvent } from '#cacher/object-storage.js'
+import type { Copyable } from '#cacher/object-text.js'
 import { limits } from '#limits'
 import { emptyObject } from '#registry/empty-object.js'
 import { makeTable, parseIncludeObject, partialObjectMetadata } from '#registry/table-printer.js'
 import type { Target } from '../api-deps.js'
+import { MadeForms } from '../made-forms.js'
 import { type Negotiated, protobuf } from '../negotiation.js'
 import { frameInProtobuf, storedFrameInProtobuf } from '../protobuf.js'
-import { bytesOf, bytesOnce, inAlphabet, viewOf } from '../stored-json.js'
+import { inAlphabet, partialTextOf, textOf, viewOf } from '../stored-json.js'
 
 const frameStarts: Readonly<Record<string, Buffer>> = {
   ADDED: Buffer.from('{"type":"ADDED","object":'),
@@ -24,35 +26,28 @@ const chunkEnd = Buffer.from('\r\n')
 const frameEnd = Buffer.from('}\n')
 
 /** The pieces of a frame in one buffer, as a chunk of HTTP/1.1 if it is to be one. */
-const assemble = (pieces: readonly Buffer[], asChunk: boolean): Buffer => {
-  if (!asChunk) return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces)
-  const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
-  return Buffer.concat([Buffer.from(`${length.toString(16)}\r\n`), ...pieces, chunkEnd])
+const assemble = (pieces: readonly Copyable[], asChunk: boolean): Buffer => {
+  const length = lengthOf(pieces)
+  if (!asChunk) return joined(pieces, length)
+  const all = [Buffer.from(`${length.toString(16)}\r\n`), ...pieces, chunkEnd]
+  return joined(all, lengthOf(all))
+}
+
+const lengthOf = (pieces: readonly Copyable[]): number =>
+  pieces.reduce((sum, piece) => sum + piece.length, 0)
+
+const joined = (pieces: readonly Copyable[], length: number): Buffer => {
+  const bytes = Buffer.allocUnsafe(length)
+  let at = 0
+  for (const piece of pieces) at += piece.copy(bytes, at)
+  return bytes
 }
 
 /**
  * Frames by what they show and form: the resource, the conversion with its version, protobuf, chunk. Watchers of one view
  * share their batches, so that the frames of a batch are put together once, too.
  */
-const frames = new WeakMap<ObjectEvent | readonly ObjectEvent[], Map<string, Buffer>>()
-
-const frameOf = (
-  shown: ObjectEvent | readonly ObjectEvent[],
-  form: string,
-  make: () => Buffer,
-): Buffer => {
-  let forms = frames.get(shown)
-  if (forms === undefined) {
-    forms = new Map()
-    frames.set(shown, forms)
-  }
-  let frame = forms.get(form)
-  if (frame === undefined) {
-    frame = make()
-    forms.set(form, frame)
-  }
-  return frame
-}
+const frames = new MadeForms<ObjectEvent | readonly ObjectEvent[]>(limits.madeFramesBytesMax)
 
 const initialEventsEnd = 'k8s.io/initial-events-end'
 
@@ -87,30 +82,34 @@ export class FrameMaker {
     // The first row of a Table brings its header, and ages differ from second to second: rows are not shared.
     if (convert === 'Table')
       return this.#wrap(event.type, this.#table(viewOf(this.#target.definition, event.stored)))
-    return frameOf(event, this.#form, () => this.#frame(this.#piecesOf(event, bytesOnce)))
+    return frames.get(event, this.#form, () => this.#frame(this.#piecesOf(event)))
   }
 
-  /** The frame of a change is kept; of the initial events, which are told to one watcher, the bytes that readers share. */
-  #piecesOf({ type, stored }: ObjectEvent, jsonOf: typeof bytesOf): readonly Buffer[] {
+  #piecesOf({ type, stored }: ObjectEvent): readonly Copyable[] {
     const { definition } = this.#target
-    if (this.#options.negotiated.convert !== undefined)
-      return [this.#bytes(type, this.#partial(viewOf(definition, stored)))]
+    const { convert, convertVersion } = this.#options.negotiated
+    if (convert !== undefined)
+      return this.#inProtobuf
+        ? [this.#bytes(type, this.#partial(viewOf(definition, stored)))]
+        : [frameStarts[type]!, partialTextOf(definition, stored, convertVersion), frameEnd]
     if (this.#inProtobuf) return storedFrameInProtobuf(type, definition, stored)
-    return [frameStarts[type]!, jsonOf(definition, stored).subarray(0, -1), frameEnd]
+    return [frameStarts[type]!, textOf(definition, stored), frameEnd]
   }
 
   /** Of events that no other watcher is shown nothing is kept. */
   initialEvents(events: readonly ObjectEvent[]): Buffer {
     return this.#options.negotiated.convert === 'Table'
       ? this.events(events)
-      : this.#frame(events.flatMap((event) => this.#piecesOf(event, bytesOf)))
+      : this.#frame(events.flatMap((event) => this.#piecesOf(event)))
   }
 
   events(events: readonly ObjectEvent[]): Buffer {
     const [first] = events
     if (events.length === 1) return this.event(first!)
     const join = () => Buffer.concat(events.map((event) => this.event(event)))
-    return this.#options.negotiated.convert === 'Table' ? join() : frameOf(events, this.#form, join)
+    return this.#options.negotiated.convert === 'Table'
+      ? join()
+      : frames.get(events, this.#form, join)
   }
 
   bookmark(revision: number, isInitialEventsEnd: boolean): Buffer {
@@ -154,7 +153,7 @@ export class FrameMaker {
       : Buffer.from(`{"type":"${type}","object":${stringify(object)}}\n`)
   }
 
-  #frame(pieces: readonly Buffer[]): Buffer {
+  #frame(pieces: readonly Copyable[]): Buffer {
     return assemble(pieces, this.#options.asChunks)
   }
 

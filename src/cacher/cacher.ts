@@ -79,7 +79,7 @@ export class WatchCache implements Cacher {
     this.#clock = clock
     this.#prefix = prefix
     this.#log = log
-    this.sets = makeWorkingSets(limits.decodedObjectsBytesMax, limits.objectTextsBytesMax)
+    this.sets = makeWorkingSets(limits.decodedObjectsBytesMax)
     this.#unclaimed = new UnclaimedObjects(prefix, this.sets)
     this.writer = new ObjectWriter(driver, this.sets)
   }

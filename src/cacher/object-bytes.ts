@@ -11,6 +11,7 @@ import {
   type ObjectMeta,
 } from '#api/object.js'
 import { limits } from '#limits'
+import { ObjectText } from './object-text.js'
 
 /** Sixteen digits may be more than a double holds. Everything else in our own bytes JSON.parse reads as it was. */
 const longNumber = /[:,[]-?\d{16}/
@@ -172,47 +173,25 @@ const encodeEntry = (entry: ManagedFieldsEntry): string => {
 const beginning =
   /^\{"kind":"(?:[^"\\]|\\.)*","apiVersion":"(?:[^"\\]|\\.)*","metadata":\{((?:,?"(?:name|generateName|namespace|selfLink|uid)":"(?:[^"\\]|\\.)*")*)(.)/
 
-const lineEnd = 0x0a
-const openingBrace = 0x7b
-const closingBrace = 0x7d
-const comma = 0x2c
-
-/** Undefined for what others wrote into the same store: another field order, spaces. */
-const placeOfRevision = (value: Buffer): number | undefined => {
-  const found = beginning.exec(value.toString('latin1', 0, limits.beginningBytesMax))
-  return found === null ? undefined : found[0].length - 1
+/** Where the resourceVersion goes into a stored value; -1 when others wrote it (another field order, spaces). */
+export const placeOfRevision = (
+  value: Buffer,
+  bytesMax: number = limits.beginningBytesMax,
+): number => {
+  const found = beginning.exec(value.toString('latin1', 0, bytesMax))
+  return found === null ? -1 : found[0].length - 1
 }
 
-/** Memory of so many bytes: `Buffer.allocUnsafe` for what is soon gone. */
-export type Allocate = (length: number) => Buffer
-
-/**
- * The JSON of a stored value with its resourceVersion in place, and a line end: what a GET is answered with. `at` is its
- * place where that is known. Values that others wrote are parsed and encoded again.
- */
+/** The JSON of a stored value with its resourceVersion in place. What others wrote is parsed and encoded again. */
 export const withRevision = (
   value: Buffer,
   revision: number | string,
-  {
-    at = placeOfRevision(value),
-    allocate = Buffer.allocUnsafeSlow,
-  }: { at?: number | undefined; allocate?: Allocate } = {},
-): Buffer => {
-  if (at === undefined) return withRevision(encodeObject(parse(value.toString())).value, revision)
-  const next = value[at]
-  const before = value[at - 1] === openingBrace ? '' : ','
-  const after = before === '' && next !== closingBrace && next !== comma ? ',' : ''
-  const inserted = `${before}"resourceVersion":${stringify(String(revision))}${after}`
-  const length = Buffer.byteLength(inserted)
-  const json = allocate(value.length + length + 1)
-  json.set(value, length)
-  json.set(value.subarray(0, at), 0)
-  json.write(inserted, at)
-  json[json.length - 1] = lineEnd
-  return json
+  place = placeOfRevision(value),
+): ObjectText => {
+  if (place >= 0) return new ObjectText(value, place, revision)
+  const { value: anew } = encodeObject(parse(value.toString()))
+  return new ObjectText(anew, placeOfRevision(anew, anew.length), revision)
 }
-
-export const withLineEnd = (value: Buffer): Buffer => Buffer.concat([value, Buffer.of(lineEnd)])
 
 /** How `encodeObject` goes on up to the labels. What it does not expect there, it leaves to the decoder. */
 const labelled = new RegExp(

@@ -3,6 +3,7 @@
  * `direct` (no cache) and `cacher` (the watch cache) implement it.
  */
 import type { KubeObject } from '#api/object.js'
+import type { ObjectText } from './object-text.js'
 
 /**
  * One version of one object. Shared by every reader and watcher, so nothing in it may be changed.
@@ -14,10 +15,8 @@ export interface StoredObject {
   readonly object: KubeObject
   /** `metadata.labels`, at hand without decoding the object; empty when it has none. */
   readonly labels?: Readonly<Record<string, string>>
-  /** The JSON of `object`, resourceVersion in place, and a line end; made once per write, however many read it. */
-  readonly json: Buffer
-  /** The same for who shows it once, as the answer of a write does: it is not kept unless a reader had it made before. */
-  jsonOnce(): Buffer
+  /** The JSON of `object`, resourceVersion in place. */
+  readonly text: ObjectText
   /** Revision of the write that made this version: the number behind resourceVersion. */
   readonly revision: number
   /** True when it shows differently than it is stored (a changed schema): a write is due even without a change. */

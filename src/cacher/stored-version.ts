@@ -1,31 +1,30 @@
 /**
- * One version of one object in memory. Only the stored value is held for good, shared with the driver; the JSON with
- * its resourceVersion and the decoded object are made at first use and kept while they are in use: a `WorkingSet`
- * lets go of what was not made recently, so that memory follows the bytes stored and not the objects decoded.
+ * One version of one object in memory. Only the stored value is held for good, shared with the driver; the decoded
+ * object is made at first use and kept while it is in use: a `WorkingSet` lets go of what was not made recently, so
+ * that memory follows the bytes stored and not the objects decoded.
  */
 import type { KubeObject } from '#api/object.js'
 import {
-  type Allocate,
   decodeObject,
   type Encoded,
   labelsOf,
+  placeOfRevision,
   withRevision,
 } from './object-bytes.js'
 import type { StoredObject } from './object-storage.js'
+import type { ObjectText } from './object-text.js'
 
 const keptPart = 0.9
 
-/** Keeps what was made last, up to a number of JSON bytes. */
+/** Keeps the objects that were decoded last, up to a number of JSON bytes. */
 class WorkingSet {
   readonly #bytesMax: number
-  readonly #forget: (version: StoredVersion) => void
-  /** In the order of their making. */
+  /** In the order of their decoding. */
   readonly #held = new Set<StoredVersion>()
   #bytes = 0
 
-  constructor(bytesMax: number, forget: (version: StoredVersion) => void) {
+  constructor(bytesMax: number) {
     this.#bytesMax = bytesMax
-    this.#forget = forget
   }
 
   add(version: StoredVersion): void {
@@ -35,7 +34,7 @@ class WorkingSet {
     if (this.#bytes > this.#bytesMax) this.#makeRoom()
   }
 
-  /** What was made stays; it is not counted here any more. */
+  /** The object stays; it is not counted here any more. */
   remove(version: StoredVersion): void {
     if (this.#held.delete(version)) this.#bytes -= version.size
   }
@@ -45,26 +44,21 @@ class WorkingSet {
     for (const oldest of this.#held) {
       if (this.#bytes <= this.#bytesMax * keptPart || this.#held.size === 1) break
       this.remove(oldest)
-      this.#forget(oldest)
+      oldest.forgetObject()
     }
   }
 }
 
 export interface WorkingSets {
-  readonly decoded: WorkingSet
+  readonly current: WorkingSet
   /** Objects that were overwritten: watchers ask whether they were selected, and nobody asks later. */
   readonly overwritten: WorkingSet
-  readonly texts: WorkingSet
 }
 
-export const makeWorkingSets = (decodedBytesMax: number, textBytesMax: number): WorkingSets => {
-  const forgetObject = (version: StoredVersion) => version.forgetObject()
-  return {
-    decoded: new WorkingSet(decodedBytesMax, forgetObject),
-    overwritten: new WorkingSet(decodedBytesMax / 8, forgetObject),
-    texts: new WorkingSet(textBytesMax, (version) => version.forgetJson()),
-  }
-}
+export const makeWorkingSets = (bytesMax: number): WorkingSets => ({
+  current: new WorkingSet(bytesMax),
+  overwritten: new WorkingSet(bytesMax / 8),
+})
 
 const noLabels: Readonly<Record<string, string>> = {}
 
@@ -77,7 +71,7 @@ export class StoredVersion implements StoredObject {
   #isCurrent = true
   #object: KubeObject | undefined
   #encoded: Encoded | undefined
-  #json: Buffer | undefined
+  #place: number | undefined
 
   constructor(key: string, value: Buffer, revision: number, sets: WorkingSets) {
     this.key = key
@@ -108,20 +102,9 @@ export class StoredVersion implements StoredObject {
     return labelsOf(this.value) ?? this.object.metadata.labels ?? noLabels
   }
 
-  get json(): Buffer {
-    if (this.#json === undefined) {
-      this.#json = this.#makeJson(Buffer.allocUnsafeSlow)
-      this.#sets.texts.add(this)
-    }
-    return this.#json
-  }
-
-  jsonOnce(): Buffer {
-    return this.#json ?? this.#makeJson(Buffer.allocUnsafe)
-  }
-
-  #makeJson(allocate: Allocate): Buffer {
-    return withRevision(this.value, this.revision, { at: this.#encoded?.revisionAt, allocate })
+  get text(): ObjectText {
+    this.#place ??= this.#encoded?.revisionAt ?? placeOfRevision(this.value)
+    return withRevision(this.value, this.revision, this.#place)
   }
 
   /** Takes over the object that was encoded for this version, which spares decoding it. */
@@ -136,12 +119,8 @@ export class StoredVersion implements StoredObject {
   /** A newer version took its place, or none. */
   overwritten(): void {
     this.#isCurrent = false
-    if (this.#json !== undefined) {
-      this.#sets.texts.remove(this)
-      this.#json = undefined
-    }
     if (this.#object !== undefined) {
-      this.#sets.decoded.remove(this)
+      this.#sets.current.remove(this)
       this.#sets.overwritten.add(this)
     }
   }
@@ -152,15 +131,11 @@ export class StoredVersion implements StoredObject {
   }
 
   #keepObject(): void {
-    this.#sets[this.#isCurrent ? 'decoded' : 'overwritten'].add(this)
+    this.#sets[this.#isCurrent ? 'current' : 'overwritten'].add(this)
   }
 
   forgetObject(): void {
     this.#object = undefined
     this.#encoded = undefined
-  }
-
-  forgetJson(): void {
-    this.#json = undefined
   }
 }

@@ -91,6 +91,21 @@ const columnsOf = (definition: ResourceDefinition): readonly JsonObject[] => {
   return columns
 }
 
+/** A Table of many rows bit by bit: its fields before `rows`, and what makes a row. */
+export const tableInParts = (
+  metadata: ListMeta,
+  request: TableRequest,
+): { opening: JsonObject; rowOf(object: KubeObject): JsonObject } => ({
+  opening: openingOf(metadata, request, columnsOf(request.definition)),
+  rowOf: (object) => rowOf(object, request),
+})
+
+const openingOf = (
+  metadata: ListMeta,
+  { apiVersion }: TableRequest,
+  columns: readonly JsonObject[] | null,
+): JsonObject => ({ kind: 'Table', apiVersion, metadata, columnDefinitions: columns }) as JsonObject
+
 /** `columns` false: a later event of a watch, whose header was sent with the first. */
 export const makeTable = (
   objects: readonly KubeObject[],
@@ -98,13 +113,10 @@ export const makeTable = (
   request: TableRequest,
   { columns = true } = {},
 ): JsonObject => {
-  const { definition, apiVersion } = request
+  const { definition } = request
   const rows = objects.map((object) => rowOf(object, request))
   return {
-    kind: 'Table',
-    apiVersion,
-    metadata,
-    columnDefinitions: columns ? columnsOf(definition) : null,
+    ...openingOf(metadata, request, columns ? columnsOf(definition) : null),
     rows: rows.length === 0 && hasDefaultColumns(definition) ? null : rows,
   } as JsonObject
 }

@@ -78,17 +78,17 @@ t.test('JSON is written once, with resourceVersion where upstream has it', async
   t.equal(
     String(withRevision(encodeObject(object).value, 7)),
     '{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","uid":"u","resourceVersion":"7",' +
-      '"generation":2,"labels":{"app":"x"}},"spec":{"n":1},"data":{"__proto__":1,"big":4611686018427387904}}\n',
+      '"generation":2,"labels":{"app":"x"}},"spec":{"n":1},"data":{"__proto__":1,"big":4611686018427387904}}',
   )
   const bare = { kind: 'X', apiVersion: 'v1', metadata: {} }
   t.equal(
     String(withRevision(encodeObject(bare).value, 7)),
-    '{"kind":"X","apiVersion":"v1","metadata":{"resourceVersion":"7"}}\n',
+    '{"kind":"X","apiVersion":"v1","metadata":{"resourceVersion":"7"}}',
   )
   const foreign = Buffer.from('{"apiVersion":"v1","kind":"X","metadata":{"uid":"u","name":"ü"}}')
   t.equal(
     String(withRevision(foreign, 7)),
-    '{"kind":"X","apiVersion":"v1","metadata":{"name":"ü","uid":"u","resourceVersion":"7"}}\n',
+    '{"kind":"X","apiVersion":"v1","metadata":{"name":"ü","uid":"u","resourceVersion":"7"}}',
   )
 })
 
@@ -115,7 +115,7 @@ t.test('what one version leaves to the next has the same bytes in both', async (
         const { value, revisionAt } = before
         return (
           value.equals(encodeObject(structuredClone(object)).value) &&
-          withRevision(value, 7, { at: revisionAt }).equals(withRevision(value, 7))
+          String(withRevision(value, 7, revisionAt)) === String(withRevision(value, 7))
         )
       })
     },
@@ -171,7 +171,7 @@ t.test('a bookmark that is due does not pass over what has just come', async (t)
     keyOf('a'),
     encodeObject(pod('a', 1)).value,
     1,
-    makeWorkingSets(1, 1),
+    makeWorkingSets(1),
   )
   const cache = new ResourceCache(prefix, {}, 0, new SortedMap())
   let applied = 0

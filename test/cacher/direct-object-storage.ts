@@ -14,7 +14,7 @@ import { limits } from '#limits'
 import { type StorageDriver, StorageError } from '#storage/driver.js'
 
 export const directObjectStorage = (driver: StorageDriver): ObjectStorage => {
-  const sets = makeWorkingSets(limits.decodedObjectsBytesMax, limits.objectTextsBytesMax)
+  const sets = makeWorkingSets(limits.decodedObjectsBytesMax)
   const writer = new ObjectWriter(driver, sets)
   let known = 0
 

@@ -65,7 +65,7 @@ export const batches = async (
 export const lines = (seen: readonly ObjectEventBatch[]): string[] =>
   seen.flatMap(({ events }) =>
     events.map(({ type, stored, revision }) => {
-      const shown = JSON.parse(String(stored.json)) as KubeObject
+      const shown = JSON.parse(String(stored.text)) as KubeObject
       t.equal(shown.metadata.resourceVersion, String(revision), 'the version shown is the event')
       return `${revision} ${type} ${stored.key} ${shown.spec.n}`
     }),
@@ -99,7 +99,7 @@ const writesAndLists = async (t: Test, { open, countsRest }: ObjectStorageFixtur
       t.equal(refused.current.revision, second.revision)
       await t.rejects(pods.delete(first), WriteConflict)
       const last = await pods.delete(second)
-      t.match(JSON.parse(String(last.json)), {
+      t.match(JSON.parse(String(last.text)), {
         metadata: { resourceVersion: String(last.revision) },
         spec: { n: 2 },
       })
@@ -170,13 +170,13 @@ const writesAndLists = async (t: Test, { open, countsRest }: ObjectStorageFixtur
           consistency: consistent,
           limit: 0,
         })
-        state = items.map(({ json }) => String(json))
+        state = items.map(({ text }) => String(text))
         model.set(revision, state.join())
       }
       for (const [revision, wanted] of model) {
         const consistency = { kind: 'exact', revision } as const
         const { items } = await pods.list({ selection: { prefix }, consistency, limit: 0 })
-        t.equal(items.map(({ json }) => String(json)).join(), wanted)
+        t.equal(items.map(({ text }) => String(text)).join(), wanted)
       }
     },
   )

@@ -10,7 +10,12 @@ import { protobufToJson } from '#registry/decode/protobuf.js'
 import { ProtobufError, ProtobufMessageError } from '#registry/decode/protobuf-reader.js'
 import { decodeObject } from '#registry/decode.js'
 import { makeResourceTable } from '#registry/resource-table.js'
-import { frameInProtobuf, inProtobuf, listInProtobuf, storedInProtobuf } from '#routes/protobuf.js'
+import {
+  frameInProtobuf,
+  inProtobuf,
+  objectsInProtobuf,
+  storedInProtobuf,
+} from '#routes/protobuf.js'
 
 const table = makeResourceTable(kinds)
 
@@ -58,7 +63,7 @@ t.test(
           metadata,
           items: items.map(() => object),
         }
-        const made = (await listInProtobuf(definition, metadata, items)).bytes()
+        const made = (await objectsInProtobuf(definition, metadata, items)).bytes()
         t.ok(made.equals(inProtobuf(list)), `${items.length} of ${kind.kind}`)
       }
       t.ok(storedInProtobuf(definition, stored).equals(inProtobuf(object)), kind.kind)

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import http from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { startApiServer } from './api-server.js'
 
@@ -59,5 +60,45 @@ t.test('a limit with a version means that very version of a range, not of one na
       labels((await api.delete(`${path}?${query}${more}`, dryRun)).body)
     t.same(await deleted(''), [undefined], 'a collection delete lists in pages')
     t.same(await deleted(named), [{ x: 'y' }])
+  }
+})
+
+const meta = 'v=v1;g=meta.k8s.io'
+
+t.test('what is made of many objects goes out as it is made, and shows the same', async (t) => {
+  const { api, url } = await startApiServer(t)
+  const path = '/api/v1/namespaces/x/configmaps'
+  const expected = []
+  for (let i = 0; i < 6; i++) {
+    const metadata = { name: `m${i}`, annotations: { text: `"}\\ é ${i} `.repeat(12 * kilobyte) } }
+    const { body } = await api.post(path, { metadata, data: { metadata: '{' } })
+    expected.push({
+      kind: 'PartialObjectMetadata',
+      apiVersion: 'meta.k8s.io/v1',
+      metadata: body.metadata,
+    })
+  }
+  const read = async (accept: string, gzip = false) => {
+    const headers = { accept, ...(gzip ? { 'accept-encoding': 'gzip' } : {}) }
+    const [response] = await once(http.get(url + path, { headers, agent: false }), 'response')
+    const chunks: Buffer[] = []
+    for await (const chunk of response) chunks.push(chunk as Buffer)
+    const bytes = Buffer.concat(chunks)
+    const { headers: answered } = response as http.IncomingMessage
+    t.equal(answered['content-encoding'], gzip ? 'gzip' : undefined)
+    t.equal(answered['content-length'], undefined, 'nobody waits for the whole')
+    return JSON.parse((gzip ? gunzipSync(bytes) : bytes).toString())
+  }
+  for (const gzip of [false, true]) {
+    const partial = await read(`application/json;as=PartialObjectMetadataList;${meta}`, gzip)
+    t.equal(partial.kind, 'PartialObjectMetadataList')
+    t.same(partial.items, expected)
+    const table = await read(`application/json;as=Table;${meta}`, gzip)
+    t.equal(table.metadata.resourceVersion, partial.metadata.resourceVersion)
+    t.same(
+      table.rows.map(({ object }: { object: unknown }) => object),
+      expected,
+    )
+    t.equal(table.rows[5].cells[0], 'm5')
   }
 })

@@ -1,0 +1,28 @@
+/**
+ * Bytes made of an object in some form, once for all who want them. All of them are let go of at once when they are too
+ * many: what they were made of may live as long as the server.
+ */
+export class MadeForms<T extends object> {
+  readonly #bytesMax: number
+  #made = new WeakMap<T, Map<string, Buffer>>()
+  #bytes = 0
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax
+  }
+
+  get(of: T, form: string, make: () => Buffer): Buffer {
+    const known = this.#made.get(of)?.get(form)
+    if (known !== undefined) return known
+    const bytes = make()
+    this.#bytes += bytes.length
+    if (this.#bytes > this.#bytesMax) {
+      this.#made = new WeakMap()
+      this.#bytes = bytes.length
+    }
+    const forms = this.#made.get(of)
+    if (forms === undefined) this.#made.set(of, new Map([[form, bytes]]))
+    else forms.set(form, bytes)
+    return bytes
+  }
+}

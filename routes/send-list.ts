@@ -1,0 +1,134 @@
+/** Writes lists: put together of stored bytes where that will do, other forms made of one object after another. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { formatGroupVersion } from '#api/group-version.js'
+import { stringify } from '#api/json.js'
+import type { ListMeta } from '#api/object.js'
+import type { ListPage } from '#cacher/object-storage.js'
+import { Query } from '#registry/query.js'
+import type { ResourceDefinition } from '#registry/resource-definition.js'
+import {
+  makeTable,
+  parseIncludeObject,
+  partialObjectMetadata,
+  type TableRequest,
+  tableInParts,
+} from '#registry/table-printer.js'
+import type { Target } from './api-deps.js'
+import { type ListBody, listInJson, listOfMade } from './list-body.js'
+import { type Negotiated, notAcceptableConversion, protobuf } from './negotiation.js'
+import { objectsInProtobuf, partialListInProtobuf } from './protobuf.js'
+import { goTypeOf, indent, isIndented, isJson, isProtobuf, sendValue } from './respond.js'
+import { sendBytes, sendSegments } from './send-bytes.js'
+import { inAlphabet, itemOf, partialTextOf, viewOf } from './stored-json.js'
+
+/** Metadata of a list as upstream writes it; lists of custom resources always have `continue`. */
+export interface ListAnswer {
+  readonly page: Pick<ListPage, 'items'>
+  readonly metadata: ListMeta
+}
+
+const frameOfList = (
+  { gvk, listKind, isCustom }: ResourceDefinition,
+  metadata: ListMeta,
+): [head: string, end: string] => {
+  const kind = `"kind":${JSON.stringify(listKind)}`
+  const version = `"apiVersion":${JSON.stringify(formatGroupVersion(gvk))}`
+  if (isCustom)
+    return [`{${version},"items":[`, `],${kind},"metadata":${stringify(inAlphabet(metadata))}}\n`]
+  return [`{${kind},${version},"metadata":${stringify(metadata)},"items":[`, ']}\n']
+}
+
+const tableRequest = (
+  { definition }: Target,
+  request: FastifyRequest,
+  { convertVersion }: Negotiated,
+): TableRequest => ({
+  definition,
+  apiVersion: convertVersion,
+  includeObject: parseIncludeObject(new Query(request.raw.url ?? '').text('includeObject')),
+  now: request.kube.now,
+})
+
+export const sendList = async (
+  target: Target,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  answer: ListAnswer,
+  negotiated: Negotiated,
+): Promise<void> => {
+  const { definition } = target
+  if (negotiated.convert === 'PartialObjectMetadata')
+    throw notAcceptableConversion(
+      `you requested PartialObjectMetadata, but the requested object is a list (${goTypeOf(definition, definition.listKind)})`,
+    )
+  const body = await bodyOf(target, request, answer, negotiated)
+  if (body === undefined) {
+    const value = listValue(target, request, answer, negotiated)
+    return sendValue(request, reply, value, { code: 200, negotiated })
+  }
+  reply.code(200).header('content-type', negotiated.mediaType)
+  if (negotiated.mediaType === protobuf || !isIndented(negotiated, request))
+    return sendSegments(request, reply, body)
+  return sendBytes(request, reply, Buffer.from(indent(body.bytes().toString().trimEnd())))
+}
+
+/** The list as it goes out; undefined for a form that is made of it as one value. */
+const bodyOf = async (
+  target: Target,
+  request: FastifyRequest,
+  { page: { items }, metadata }: ListAnswer,
+  negotiated: Negotiated,
+): Promise<ListBody | undefined> => {
+  const { definition } = target
+  const { convert, convertVersion, mediaType } = negotiated
+  if (isJson(negotiated)) return listInJson(frameOfList(definition, metadata), definition, items)
+  if (isProtobuf(negotiated)) return objectsInProtobuf(definition, metadata, items)
+  // Of no objects Go makes nil in some forms.
+  if (items.length === 0) return undefined
+  if (convert === 'PartialObjectMetadataList') {
+    if (mediaType === protobuf)
+      return partialListInProtobuf(convertVersion, metadata, items, (stored) =>
+        partialObjectMetadata(viewOf(definition, stored), convertVersion, definition),
+      )
+    if (mediaType !== 'application/json') return undefined
+    const opening = { kind: convert, apiVersion: convertVersion, metadata }
+    const frame = [`${stringify(opening).slice(0, -1)},"items":[`, ']}\n'] as const
+    return listOfMade(frame, items, (stored) => partialTextOf(definition, stored, convertVersion))
+  }
+  if (convert !== 'Table' || mediaType !== 'application/json') return undefined
+  const { opening, rowOf } = tableInParts(metadata, tableRequest(target, request, negotiated))
+  const frame = [`${stringify(opening).slice(0, -1)},"rows":[`, ']}\n'] as const
+  return listOfMade(frame, items, (stored) =>
+    Buffer.from(stringify(rowOf(viewOf(definition, stored)))),
+  )
+}
+
+const listValue = (
+  target: Target,
+  request: FastifyRequest,
+  { page, metadata }: ListAnswer,
+  negotiated: Negotiated,
+): unknown => {
+  const { definition } = target
+  const { convert, convertVersion } = negotiated
+  const objects = page.items.map((stored) => viewOf(definition, stored))
+  if (convert === undefined)
+    return {
+      kind: definition.listKind,
+      apiVersion: formatGroupVersion(definition.gvk),
+      metadata,
+      items: objects.map((object) => itemOf(definition, object)),
+    }
+  if (convert === 'PartialObjectMetadataList')
+    return {
+      kind: convert,
+      apiVersion: convertVersion,
+      metadata,
+      // Go's list of none is nil.
+      items:
+        objects.length === 0
+          ? null
+          : objects.map((object) => partialObjectMetadata(object, convertVersion, definition)),
+    }
+  return makeTable(objects, metadata, tableRequest(target, request, negotiated))
+}
