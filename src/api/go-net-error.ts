@@ -1,5 +1,6 @@
 /** Errors of Node's network modules in the words of Go's net, tls and x509 packages. */
-import { isIP } from 'node:net'
+import { getServers } from 'node:dns'
+import { isIP, isIPv6 } from 'node:net'
 
 export type NetError = NodeJS.ErrnoException & {
   address?: string
@@ -33,13 +34,20 @@ const wrongName = ({ host = '', cert }: NetError): string => {
 export const urlWithPort = (url: URL): string =>
   url.port === '' ? url.href.replace(url.host, `${url.host}:443`) : url.href
 
+/** Go names the server that did not know the host. */
+const asked = (): string => {
+  const [server] = getServers()
+  if (server === undefined) return ''
+  return ` on ${/^[\d.]+$/.test(server) ? `${server}:53` : isIPv6(server) ? `[${server}]:53` : server}`
+}
+
 export const goNetError = (error: NetError): string => {
   const { code = '' } = error
   const at = `dial tcp ${error.address ?? ''}:${error.port ?? ''}`
   const x509 = 'tls: failed to verify certificate: x509:'
   if (code === 'ECONNREFUSED') return `${at}: connect: connection refused`
   if (code === 'ECONNRESET' || code === 'EPIPE') return 'EOF'
-  if (code === 'ENOTFOUND') return `dial tcp: lookup ${error.hostname}: no such host`
+  if (code === 'ENOTFOUND') return `dial tcp: lookup ${error.hostname}${asked()}: no such host`
   if (unknownAuthority.has(code)) return `${x509} certificate signed by unknown authority`
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return `${x509} ${wrongName(error)}`
   if (code === 'CERT_HAS_EXPIRED') return `${x509} certificate has expired or is not yet valid`

@@ -171,6 +171,7 @@ export const customRows = (
         onRead: mayDiffer ? show : undefined,
         ...(storage.served ? { storageVersionHash } : {}),
         deprecationWarning: deprecationWarningOf(version, group, names.kind),
+        versions: versions.map(({ name }) => name),
         isTerminating: isTrue(definition, 'Terminating'),
         strategy: customStrategy(version, isDeleted ? refuse : undefined),
         returnsDeletedObject: false,

@@ -28,6 +28,10 @@ const setDefaults = (object: KubeObject): void => {
       ...more,
     }
   spec.conversion ??= { strategy: 'None' }
+  // The internal type has what a webhook says in the conversion itself, so that one that says nothing is none.
+  const { webhook } = spec.conversion
+  if (webhook && !webhook.clientConfig && !webhook.conversionReviewVersions)
+    delete spec.conversion.webhook
   const service = spec.conversion.webhook?.clientConfig?.service
   if (service !== undefined) service.port ??= 443
   defaultStoredVersions(asDefinition(object))

@@ -1,6 +1,6 @@
 /**
  * The JSON paths of printer columns, selectable fields and scale: `.spec.a`, `.items[*].n`, `['a.b']`, `[0]`, `[-1]`,
- * `[1:3]`, `[?(@.type=="Ready")].status`. Parsed once, then a list of steps.
+ * `[1:3]`, `[0,2]`, `..n`, `[?(@.type=="Ready")].status`. Parsed once, then a list of steps.
  */
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
@@ -10,6 +10,8 @@ type Step =
   | { type: 'index'; at: number }
   | { type: 'slice'; from: number; to: number | undefined; by: number }
   | { type: 'all' }
+  | { type: 'recurse' }
+  | { type: 'union'; of: Step[] }
   | { type: 'filter'; left: Step[]; operator: string; right: JsonValue | Step[] | undefined }
 
 export type JsonPath = (value: JsonValue) => JsonValue[]
@@ -25,6 +27,11 @@ const parseSteps = (text: string): Step[] | undefined => {
   let at = 0
   while (at < text.length) {
     const rest = text.slice(at)
+    if (rest.startsWith('..')) {
+      steps.push({ type: 'recurse' })
+      at += rest[2] === '[' ? 2 : 1
+      continue
+    }
     const field = /^\.((?:\\.|[^.[\\])+)/.exec(rest)
     if (field !== null) {
       const name = field[1]!.replace(/\\(.)/g, '$1')
@@ -72,7 +79,14 @@ const parseBracket = (inner: string): Step | undefined => {
   if (quoted !== null)
     return { type: 'field', name: (quoted[1] ?? quoted[2] ?? '').replace(/\\(.)/g, '$1') }
   const filter = /^\?\((.*)\)$/.exec(text)
-  return filter === null ? undefined : parseFilter(filter[1]!)
+  return filter === null ? parseUnion(text) : parseFilter(filter[1]!)
+}
+
+const parseUnion = (text: string): Step | undefined => {
+  const parts = text.match(/'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[^,'"]+/g) ?? []
+  if (parts.length < 2 || parts.join(',') !== text) return undefined
+  const steps = parts.map(parseBracket)
+  return steps.includes(undefined) ? undefined : { type: 'union', of: steps as Step[] }
 }
 
 const parseFilter = (text: string): Step | undefined => {
@@ -109,6 +123,15 @@ const slice = (list: JsonValue[], step: Step & { type: 'slice' }): JsonValue[] =
   return list.slice(from, Math.max(to, 0)).filter((_, i) => i % step.by === 0)
 }
 
+const innerOf = (value: JsonValue): JsonValue[] =>
+  Array.isArray(value) ? value : isJsonObject(value) ? Object.values(value) : []
+
+/** What holds something: itself before what is in it. */
+const containersIn = (value: JsonValue): JsonValue[] => {
+  const inner = innerOf(value)
+  return inner.length === 0 ? [] : [value, ...inner.flatMap(containersIn)]
+}
+
 const take = (value: JsonValue, step: Step): JsonValue[] => {
   if (step.type === 'field')
     return isJsonObject(value) && Object.hasOwn(value, step.name) ? [value[step.name]!] : []
@@ -117,7 +140,9 @@ const take = (value: JsonValue, step: Step): JsonValue[] => {
     return item === undefined ? [] : [item]
   }
   if (step.type === 'slice') return Array.isArray(value) ? slice(value, step) : []
-  const inner = Array.isArray(value) ? value : isJsonObject(value) ? Object.values(value) : []
+  if (step.type === 'union') return step.of.flatMap((one) => take(value, one))
+  if (step.type === 'recurse') return containersIn(value)
+  const inner = innerOf(value)
   return step.type === 'all' ? inner : inner.filter((item) => holds(item, step))
 }
 

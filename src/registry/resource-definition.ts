@@ -227,6 +227,8 @@ export interface ResourceDefinition {
    * yields the strict errors, `unknown field "spec.x"`.
    */
   readonly conform?: (object: KubeObject) => string[]
+  /** Custom resources: all versions of the definition, those that are not served among them. */
+  readonly versions?: readonly string[]
   /** Custom resources: the defaults alone, for what an apply made. */
   readonly fillDefaults?: (object: KubeObject) => string[]
   /** Custom resources: the object as its schema of today shows it; the same object when that changes nothing. */

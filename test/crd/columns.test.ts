@@ -33,6 +33,17 @@ t.test('slices of lists: what is out of bounds is nothing', async (t) => {
     t.equal(cellOf(`.spec.l[${slice}].x`, 'string', { l }), cell, slice)
 })
 
+t.test('several of a list or an object, and what is anywhere below', async (t) => {
+  const spec = { l: ['a', 'b', 'c'], o: { x: 'X', y: 'Y' }, q: { zz: ['in'] }, zz: 'top' }
+  const cases: [path: string, cell: string][] = [
+    ['.spec.l[2,0]', 'c'],
+    [".spec.o['y','x']", 'Y'],
+    ['..zz', 'top'],
+    ['.spec.q..[0]', 'in'],
+  ]
+  for (const [path, cell] of cases) t.equal(cellOf(path, 'string', spec), cell, path)
+})
+
 t.test('texts are what Go prints', async (t) => {
   const cases: [value: JsonValue, cell: string][] = [
     [null, '<no value>'],

@@ -55,3 +55,34 @@ t.test('discovery tells of reads and deletes alone while a definition goes', asy
   t.equal(labelled.status, 200, 'what is there may still be changed')
   await send('PATCH', `${widgets}/a`, { metadata: { finalizers: null } })
 })
+
+t.test(
+  'who owns in a version that no definition has makes the owners of an update unknown',
+  async (t) => {
+    const { send } = await startWithWidgets(t)
+    const entry = (manager: string, apiVersion: string) => ({
+      ...{ manager, operation: 'Update', apiVersion, fieldsType: 'FieldsV1' },
+      fieldsV1: { 'f:x': {} },
+    })
+    const make = async (apiVersion: string) =>
+      (
+        await send('POST', widgets, {
+          apiVersion: `${group}/v1`,
+          kind: 'Widget',
+          metadata: { generateName: 'w-', managedFields: [entry('x', apiVersion)] },
+          spec: {},
+        })
+      ).body.metadata.managedFields
+    t.equal(await make('v1'), undefined, 'another group')
+    t.equal(await make(`${group}/v9`), undefined, 'another version')
+    t.equal((await make(`${group}/v1`)).length, 2)
+  },
+)
+
+t.test('a conversion whose webhook says nothing has none', async (t) => {
+  const { send } = await startWithWidgets(t)
+  const { body } = await send('PATCH', `${definitions}/widgets.${group}`, {
+    spec: { conversion: { strategy: 'None', webhook: {} } },
+  })
+  t.strictSame(body.spec.conversion, { strategy: 'None' })
+})

@@ -16,7 +16,7 @@ import { fieldSetOf, reconcileSet, withNamedFields } from './to-field-set.js'
 export interface Versions {
   /** Undefined for versions that are not served: their owners are forgotten. */
   typeOf(apiVersion: string): FieldType | undefined
-  /** The object in another version; undefined when there is none. */
+  /** The object in another version; undefined when there is none. Throws CannotConvert. */
   convert(object: JsonObject, apiVersion: string): JsonObject | undefined
   /** Fields that writes of this resource or subresource never change, so never own. */
   resetFields(apiVersion: string): FieldSet
@@ -114,10 +114,17 @@ const takeFromOthers = (
 export const withSet = (owner: Owner, set: FieldSet): Owner =>
   set === owner.set ? owner : { ...owner, set }
 
-/** What lies under types that became atomic is owned as a whole now; owners in versions that are gone go. */
-const reconcileOwners = (versions: Versions, owners: Owners): Owners => {
+/**
+ * What lies under types that became atomic is owned as a whole now; owners in versions that are gone go. Upstream looks at
+ * the live object in the version of each owner: where that cannot be had, this is what throws, and its text stands alone.
+ */
+const reconcileOwners = (
+  { versions, live, apiVersion }: Omit<Write, 'writer'>,
+  owners: Owners,
+): Owners => {
   const result: Owners = new Map()
   for (const [identity, owner] of owners) {
+    if (owner.apiVersion !== apiVersion) versions.convert(live, owner.apiVersion)
     const type = versions.typeOf(owner.apiVersion)
     if (type !== undefined) result.set(identity, withSet(owner, reconcileSet(owner.set, type)))
   }
@@ -130,7 +137,7 @@ export const ownersAfterUpdate = (
   next: JsonObject,
 ): { owners: Owners; changed: FieldSet } => {
   const { versions, live, apiVersion } = write
-  const reconciled = reconcileOwners(versions, write.owners)
+  const reconciled = reconcileOwners(write, write.owners)
   const { owners, comparison } = takeFromOthers(
     { versions, live, apiVersion, owners: reconciled, writer: '' },
     next,
@@ -153,7 +160,7 @@ export const ownersAfterApply = (
   const { versions, live, apiVersion } = write
   const { patch, applier, identity } = options
   const type = versions.typeOf(apiVersion)!
-  const owners = reconcileOwners(versions, write.owners)
+  const owners = reconcileOwners(write, write.owners)
   const last = owners.get(identity)
   const claimed = recursiveDifference(fieldSetOf(patch, type), versions.resetFields(apiVersion))
   owners.set(identity, { ...applier, set: claimed })

@@ -1,5 +1,5 @@
 /** The versions of one resource, as the field manager needs them: types, conversion, what a subresource puts back. */
-import { formatGroupVersion } from '#api/group-version.js'
+import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { decodeType } from '../decode.js'
@@ -55,6 +55,21 @@ const renamed = (object: JsonObject, apiVersion: string, to: ResourceDefinition)
   return converted
 }
 
+/** Upstream's converter of custom resources knows the versions of their definition, and says so of all others. Throws CannotConvert. */
+const checkVersion = (
+  { gvk }: ResourceDefinition,
+  versions: readonly string[],
+  apiVersion: string,
+): void => {
+  const { group, version } = parseGroupVersion(apiVersion) ?? { group: '', version: apiVersion }
+  if (group !== gvk.group)
+    throw new CannotConvert(
+      `${formatGroupVersion(gvk)}, Kind=${gvk.kind} is unstructured and is not suitable for converting to ${JSON.stringify(apiVersion)}`,
+    )
+  if (!versions.includes(version))
+    throw new CannotConvert(`request to convert CR to an invalid group/version: ${apiVersion}`)
+}
+
 /** `versionOf` finds the same resource in another version, by apiVersion. */
 export const makeVersions = (
   definition: ResourceDefinition,
@@ -73,6 +88,8 @@ export const makeVersions = (
     convert: (object, apiVersion) => {
       const from = find(object.apiVersion as string)
       const to = find(apiVersion)
+      if (to === undefined && definition.versions !== undefined)
+        checkVersion(definition, definition.versions, apiVersion)
       if (from === undefined || to === undefined) return undefined
       if (to.conversion?.isNominal === true) return renamed(object, apiVersion, to)
       const given = object as KubeObject
