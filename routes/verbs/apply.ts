@@ -14,7 +14,7 @@ import { definitionOfBody, throughView, type ViewOwners } from './view.js'
 
 /** The text of an apply: its duplicate keys are looked at after the merge. */
 const reportDuplicates = ({ options, patch, ctx }: PatchCall): void => {
-  const { textErrors } = patch
+  const { textErrors } = patch()
   if (textErrors.length === 0) return
   const validation = fieldValidationOf(options.fieldValidation)
   if (validation === 'Warn') for (const error of textErrors) ctx.warn(error)
@@ -69,7 +69,7 @@ export const applyChange = (call: PatchCall, deps: ApiDeps, owners: ViewOwners |
   const body = definitionOfBody(target)
   const fieldManager = deps.fieldManagerOf?.(body, target.subresource)
   if (fieldManager === undefined) throw badRequest('server-side apply is switched off')
-  const patchObject = call.patch.value ?? {}
+  const patchObject = call.patch().value ?? {}
   if (!isJsonObject(patchObject))
     throw badRequest(
       `error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${goKindOf(patchObject)} into Go value of type map[string]interface {}`,

@@ -77,8 +77,7 @@ export const patchObject: VerbHandler = async (target, request, reply, deps) => 
   const call: PatchCall = {
     target,
     ctx,
-    // The object is looked for before its patch is.
-    get patch() {
+    patch: () => {
       parsed ??= parsePatch(type, bodyOf(request))
       return parsed
     },

@@ -25,7 +25,8 @@ export interface PatchCall {
   readonly table: ResourceTable
   readonly target: Target
   readonly ctx: RequestContext
-  readonly patch: Patch
+  /** The object is looked for before its patch is read. */
+  patch(): Patch
   readonly options: WriteOptions
 }
 
@@ -120,7 +121,8 @@ const withOwnVersion = (call: PatchCall, result: JsonValue): JsonValue => {
 }
 
 export const patched = (call: PatchCall, shown: KubeObject): KubeObject => {
-  const { target, patch } = call
+  const { target } = call
+  const patch = call.patch()
   const definition = definitionOfBody(target)
   const result =
     patch.type === 'json'

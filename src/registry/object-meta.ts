@@ -109,4 +109,6 @@ export const metadataInFieldOrder = (metadata: ObjectMeta): ObjectMeta => {
 }
 
 const hasKeys = (value: object | null | undefined): boolean =>
-  value !== undefined && value !== null && Object.keys(value).length > 0
+  Array.isArray(value)
+    ? value.length > 0
+    : value !== undefined && value !== null && Object.keys(value).length > 0

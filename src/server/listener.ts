@@ -72,7 +72,12 @@ export const makeListener = ({
   } as object) as unknown as FastifyInstance
   // One parser for every media type: handlers decode the bytes themselves, once, as the resource wants it.
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  // The one under which bodies come (routes/installer.ts) is named: Fastify looks long for what only `*` takes.
+  app.addContentTypeParser(
+    ['application/octet-stream', '*'],
+    { parseAs: 'buffer' },
+    (_request, body, done) => done(null, body),
+  )
   app.setErrorHandler(sendError)
   app.server.on('connect', refuseTunnel)
   // An HTTP/2 server reads these from itself alone when it speaks HTTP/1.1. Go bounds the bytes of headers, not their number.

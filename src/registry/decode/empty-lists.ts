@@ -11,7 +11,10 @@ type Forget = (value: JsonValue) => void
 const known = new Map<string, Forget | undefined>()
 
 const isEmptyHolder = (value: JsonValue): boolean =>
-  value === '' || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
+  Array.isArray(value)
+    ? value.length === 0
+    : value === '' ||
+      (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
 
 const forgetIn = (type: GoType): Forget | undefined => {
   if (type.form === 'struct') return forgetInStruct(type.key)
@@ -20,7 +23,8 @@ const forgetIn = (type: GoType): Forget | undefined => {
   return forget === undefined
     ? undefined
     : (value) => {
-        for (const item of Object.values(value ?? {})) forget(item as JsonValue)
+        const items = Array.isArray(value) ? value : Object.values(value ?? {})
+        for (const item of items) forget(item as JsonValue)
       }
 }
 
