@@ -97,7 +97,7 @@ export const wantsNode = (
   set: DaemonSet,
   node: Node,
 ): { shouldRun: boolean; shouldContinue: boolean } => {
-  const pod = withDaemonTolerations({ ...set.spec.template } as NewPod) as unknown as Pod
+  const pod = withDaemonTolerations(set.spec.template)
   if (pod.spec.nodeName && pod.spec.nodeName !== node.metadata.name) return no
   if (!podWantsNode(pod, node)) return no
   const untolerated = (node.spec.taints ?? []).filter(

@@ -3,7 +3,7 @@ import type { Log } from '#client/log.js'
 
 const nothing = (): void => {}
 
-export const workLog = (what: string, log: (message: string, error?: unknown) => void): Log => ({
+export const workLog = (what: string, log: (message: string) => void): Log => ({
   debug: nothing,
   info: nothing,
   warn: (about, message) => log(`${what} ${JSON.stringify(about)}: ${message}`),

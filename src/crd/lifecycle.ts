@@ -64,10 +64,10 @@ class Lifecycle implements Follower {
     this.#signal = signal
   }
 
-  readonly #context = (namespace?: string): RequestContext => {
+  readonly #context = (): RequestContext => {
     const { clock, storeOf } = this.#deps
     const base = { now: clock.now(), caller: { signal: this.#signal }, stores: storeOf }
-    return internalContext(base, namespace)
+    return internalContext(base)
   }
 
   async replace(objects: readonly KubeObject[]): Promise<void> {

@@ -130,9 +130,9 @@ const spellsIntOrString = (branches: readonly StructuralSchema[] | undefined): b
   branches !== undefined && jsonEqual(branches, [{ type: 'integer' }, { type: 'string' }])
 
 /** Words that restrict values: a pattern, and the branches of combinations. */
-const valueWords = (s: StructuralSchema, path: string, skipsAnyOf = false): FieldError[] => {
+const valueWords = (s: StructuralSchema, path: string): FieldError[] => {
   const errors: FieldError[] = []
-  if (!skipsAnyOf && !spellsIntOrString(s.anyOf))
+  if (!spellsIntOrString(s.anyOf))
     for (const [i, branch] of (s.anyOf ?? []).entries())
       errors.push(...nested(branch, index(child(path, 'anyOf'), i)))
   for (const [i, branch] of (s.allOf ?? []).entries()) {

@@ -215,10 +215,7 @@ const builtInRows = (kinds: ReadonlyMap<string, KindDefinition>): ResourceDefini
 }
 
 /** `kinds` is src/kinds/index.ts; the registry knows none of them by name. */
-export const makeResourceTable = (
-  kinds: readonly KindDefinition[] = [],
-  facts: { builtIn?: boolean } = {},
-): ResourceTable => {
+export const makeResourceTable = (kinds: readonly KindDefinition[]): ResourceTable => {
   const rows = new Map<string, ResourceDefinition>()
   const byKind = new Map<string, ResourceDefinition>()
   const listeners = new Set<(change: TableChange) => void>()
@@ -241,12 +238,10 @@ export const makeResourceTable = (
     byStorage.clear()
     for (const listener of [...listeners]) listener(change)
   }
-  if (facts.builtIn !== false) {
-    const known = new Map(kinds.map((k) => [kindKey(k), k]))
-    assert.strictEqual(known.size, kinds.length, 'a kind is listed twice in src/kinds/index.ts')
-    for (const row of builtInRows(known)) insert(row)
-    for (const key of known.keys()) assert(byKind.has(key), `${key} is no kind of this API`)
-  }
+  const known = new Map(kinds.map((k) => [kindKey(k), k]))
+  assert.strictEqual(known.size, kinds.length, 'a kind is listed twice in src/kinds/index.ts')
+  for (const row of builtInRows(known)) insert(row)
+  for (const key of known.keys()) assert(byKind.has(key), `${key} is no kind of this API`)
   return {
     [Symbol.iterator]: () => rows.values(),
     get: (gvr) => rows.get(keyOf(gvr)),

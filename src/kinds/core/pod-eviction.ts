@@ -20,13 +20,10 @@ const budgets = { group: 'policy', resource: 'poddisruptionbudgets' }
 const violation = "Cannot evict pod as it would violate the pod's disruption budget."
 const retrySeconds = 10
 
-const success = (code: number): JsonObject => ({
-  kind: 'Status',
-  apiVersion: 'v1',
-  metadata: {},
-  status: 'Success',
-  code,
-})
+const evicted: { code: number; object: JsonObject } = {
+  code: 201,
+  object: { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 },
+}
 
 const refusal = (message: string, retryAfterSeconds: number): ApiError => {
   const error = tooManyRequests(violation, retryAfterSeconds)
@@ -277,7 +274,7 @@ export const createEviction = async (
     throw badRequest('name in URL does not match name in Eviction object')
   const eviction: Eviction = { store, ctx, name, options: deleteOptionsOf(body, ctx.dryRun) }
   const pod = await removeUnguarded(eviction)
-  if (pod === undefined) return { code: 201, object: success(201) }
+  if (pod === undefined) return evicted
   const [budget, another] = await budgetsOf(pod, ctx)
   if (another !== undefined) return { code: 500, object: tooManyBudgets }
   if (budget !== undefined && countsNot(pod, budget)) {
@@ -287,9 +284,9 @@ export const createEviction = async (
       const given = eviction.options.preconditions?.resourceVersion !== undefined
       throw isConflict(error) && !given ? notObserved(budget.metadata.name ?? '') : error
     }
-    return { code: 201, object: success(201) }
+    return evicted
   }
   if (budget !== undefined) await spend(budget, eviction)
   await remove(eviction)
-  return { code: 201, object: success(201) }
+  return evicted
 }

@@ -64,7 +64,7 @@ export const endpointsCells: Cells = (object, now) => {
         ? addresses.map((a) => a.ip)
         : ports.flatMap((p) => addresses.map((a) => hostPort(a.ip, p.port))),
   )
-  return [object.metadata.name, listWithMore(entries, 3, '<none>'), age(object, now)]
+  return [object.metadata.name, listWithMore(entries, '<none>'), age(object, now)]
 }
 
 const nodeRoles = (labels: Record<string, string> | undefined): string => {

@@ -25,16 +25,14 @@ export const formatLabels = (labels: Record<string, string> | null | undefined):
 export const showLabelSelector = (selector: LabelSelector | null | undefined): string =>
   formatLabelSelector(selector) || '<none>'
 
-/** At most `max` entries, then `+ N more...`; `empty` for none. */
-export const listWithMore = (
-  entries: readonly string[],
-  max: number,
-  empty: string,
-  separator = ',',
-): string => {
+/** Entries that are shown of a long list. */
+const shownMax = 3
+
+/** The first entries, then `+ N more...`; `empty` for none. */
+export const listWithMore = (entries: readonly string[], empty: string): string => {
   if (entries.length === 0) return empty
-  const shown = entries.slice(0, max).join(separator)
-  return entries.length > max ? `${shown} + ${entries.length - max} more...` : shown
+  const shown = entries.slice(0, shownMax).join(',')
+  return entries.length > shownMax ? `${shown} + ${entries.length - shownMax} more...` : shown
 }
 
 /** Names and images of a pod template's containers. */

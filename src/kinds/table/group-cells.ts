@@ -65,12 +65,10 @@ const endpointSliceCells: Cells = (object, now) => [
     (object.ports ?? []).map((p: SlicePort) =>
       p.port === undefined ? (p.name ?? '*') : String(p.port),
     ),
-    3,
     '<unset>',
   ),
   listWithMore(
     (object.endpoints ?? []).flatMap((e: { addresses?: string[] }) => e.addresses ?? []),
-    3,
     '<unset>',
   ),
   age(object, now),
