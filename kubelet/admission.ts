@@ -28,8 +28,7 @@ export const refusalOf = (
   if (!podWantsNode(pod, { metadata: { name, labels } }))
     return {
       reason: 'NodeAffinity',
-      message:
-        "Pod was rejected: Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
+      message: "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
     }
   const capacity = parseAmounts(allocatable)
   const places = capacity.get('pods') ?? 0n
@@ -56,5 +55,5 @@ const outOf = (
   { wanted, used, all }: { wanted: bigint; used: bigint; all: bigint },
 ): Refusal => ({
   reason: `OutOf${resource}`,
-  message: `Pod was rejected: Node didn't have enough resource: ${resource}, requested: ${wanted / unit}, used: ${used / unit}, capacity: ${all / unit}`,
+  message: `Node didn't have enough resource: ${resource}, requested: ${wanted / unit}, used: ${used / unit}, capacity: ${all / unit}`,
 })

@@ -3,7 +3,7 @@
  * stop signal with what is left of the grace, but never less than two seconds. The grace may get shorter meanwhile.
  */
 import type { ContainerSpec } from './pod.js'
-import { type HandlerTarget, runHandler } from './run-handler.js'
+import { type HandlerTarget, runHook } from './run-handler.js'
 import type { Container, ContainerRuntime, Stop } from './runtime.js'
 
 /** Upstream's minimumGracePeriodInSeconds. */
@@ -71,24 +71,30 @@ export const whenAborted = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener('abort', () => resolve(), { once: true })
   })
 
-const runPreStop = async (deps: KillDeps, options: KillOptions, deadline: Deadline) => {
+/** Over time it is not waited for, but goes on until its container is gone. */
+const runPreStop = async (
+  deps: KillDeps,
+  options: KillOptions,
+  { deadline, gone }: { deadline: Deadline; gone: AbortSignal },
+) => {
   const { spec, container } = options
   const handler = spec?.lifecycle?.preStop
   if (!spec || !handler || options.graceSeconds <= 0 || container.state !== 'running') return
-  const hook = runHandler(deps.target(container.id, spec), handler, deadline.passed)
-  const outcome = await Promise.race([hook, whenAborted(deadline.passed)])
-  // Over time it is abandoned without a word; a failure is named without its text, which may hold secrets.
-  if (!outcome || outcome.ok || deadline.passed.aborted) return
-  deps.event('Warning', 'FailedPreStopHook', 'PreStopHook failed', spec.name)
+  const hook = runHook(deps.target(container.id, spec), handler, gone).then((outcome) => {
+    // A failure is named without its text, which may hold secrets.
+    if (!outcome.ok) deps.event('Warning', 'FailedPreStopHook', 'PreStopHook failed', spec.name)
+  })
+  await Promise.race([hook, whenAborted(deadline.passed)])
 }
 
 export const killContainer = (deps: KillDeps, options: KillOptions): ContainerKill => {
   const { container, spec, turn, message, halted } = options
   const deadline = new Deadline(options.graceSeconds * 1000)
+  const gone = new AbortController()
   let stop: Stop | undefined
   const run = async () => {
     if (message !== '') deps.event('Normal', 'Killing', message, container.name)
-    await runPreStop(deps, options, deadline)
+    await runPreStop(deps, options, { deadline, gone: gone.signal })
     if (turn) await Promise.race([turn, whenAborted(deadline.passed)])
     deadline.stop()
     const wanted = spec?.lifecycle?.stopSignal
@@ -100,7 +106,10 @@ export const killContainer = (deps: KillDeps, options: KillOptions): ContainerKi
     await stop.done
   }
   return {
-    done: run().finally(() => deadline.stop()),
+    done: run().finally(() => {
+      deadline.stop()
+      gone.abort()
+    }),
     shorten: (graceSeconds) => {
       if (stop) stop.shorten(Math.max(stopMsMin, graceSeconds * 1000))
       else deadline.shorten(graceSeconds * 1000)

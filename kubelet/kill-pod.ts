@@ -1,6 +1,6 @@
 /** How all containers of a Pod end: in parallel, sidecars after the others and in reverse order (row 209). */
 import { type ContainerKill, type KillDeps, killContainer } from './kill-container.js'
-import { findContainer, isSidecar, type Pod } from './pod.js'
+import { findContainer, isEphemeral, isSidecar, type Pod } from './pod.js'
 import type { Container } from './runtime.js'
 
 export interface PodKill {
@@ -22,6 +22,7 @@ const mustEndBefore = (pod: Pod, container: Container): ((other: Container) => b
   const index = inits.findIndex(({ name }) => name === container.name)
   if (index < 0 || !isSidecar(inits[index]!)) return () => false
   return (other) => {
+    if (isEphemeral(pod, other.name)) return false
     const otherIndex = inits.findIndex(({ name }) => name === other.name)
     return otherIndex < 0 || otherIndex > index
   }

@@ -3,6 +3,7 @@ import path from 'node:path'
 import type { Clock } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
+import { isConflict, isNotFound, messageOf } from '#client/errors.js'
 import { createEventRecorder, type EventRecorder } from '#client/event-recorder.js'
 import { Informer } from '#client/informer.js'
 import type { Log } from '#client/log.js'
@@ -31,10 +32,10 @@ export interface KubeletDeps {
   readonly nodeLeaseSeconds: number
   readonly rootDir: string
   readonly backoff: BackoffOptions
-  readonly userAgent: string
   readonly port: () => number
 }
 
+const mirrorAnnotation = 'kubernetes.io/config.mirror'
 /** Upstream's, whatever their Pod said (HandlePodCleanups). */
 const orphanGraceSeconds = 1
 
@@ -98,7 +99,6 @@ export class Kubelet {
       nodeAddress,
       allocatable,
       backoff: this.#deps.backoff,
-      userAgent: this.#deps.userAgent,
       admit: async (pod) => {
         const others = [...this.#workers.values()].map((worker) => worker.pod)
         const refusal = refusalOf(pod, others, { name: nodeName, allocatable, labels })
@@ -167,9 +167,25 @@ export class Kubelet {
       worker.update(pod)
       return
     }
+    // No static Pods here: a mirror of one is nobody's, and goes as upstream lets it go.
+    if (pod.metadata.annotations?.[mirrorAnnotation] !== undefined) {
+      void this.#removeMirror(pod)
+      return
+    }
     const fresh = new PodWorker(this.#context, pod)
     this.#workers.set(uid, fresh)
     fresh.wake()
+  }
+
+  async #removeMirror({ metadata }: Pod): Promise<void> {
+    const { client, log } = this.#deps
+    const options = { gracePeriodSeconds: 0, preconditions: { uid: metadata.uid } }
+    try {
+      await client.delete(resources.pods, metadata, options)
+    } catch (error) {
+      if (isNotFound(error) || isConflict(error)) return
+      log.warn({ pod: metadata.name, error: messageOf(error) }, 'a mirror Pod was not deleted')
+    }
   }
 
   #lose(pod: Pod): void {

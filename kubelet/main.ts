@@ -87,8 +87,7 @@ export const runKubelet = async (options: KubeletOptions): Promise<void> => {
   const rootDir = path.resolve(options.rootDir ?? '.kubelevel/kubelet')
   mkdirSync(rootDir, { recursive: true, mode: 0o700 })
   const log = makeLog(options.log, options.verbosity ?? 0)
-  const userAgent = 'kubelet'
-  const client = createClient(await loadKubeconfig(options.kubeconfig), userAgent)
+  const client = createClient(await loadKubeconfig(options.kubeconfig), 'kubelet')
   const runtime = await makeRuntime(options, { rootDir, nodeAddress, nodeName, log })
   const kubelet = new Kubelet({
     client,
@@ -101,7 +100,6 @@ export const runKubelet = async (options: KubeletOptions): Promise<void> => {
     nodeLeaseSeconds: options.nodeLeaseDurationSeconds ?? leaseSecondsDefault,
     rootDir,
     backoff: options.backoff ?? defaultBackoff,
-    userAgent,
     port: () => server?.port ?? 0,
   })
   const server = await startKubeletServer({

@@ -106,6 +106,11 @@ const initialize = (input: ActionInput, actions: PodActions): boolean => {
 export const computeActions = (input: ActionInput): PodActions => {
   const { pod, containers } = input
   const actions: PodActions = { start: [], kill: [], problems: new Map(), waitMs: undefined }
+  // These need not wait for the Pod to be initialized.
+  for (const spec of pod.spec.ephemeralContainers ?? []) {
+    const attempt = input.firstAttempt(spec.name)
+    if (!latestOf(containers, spec.name) && attempt === 0) actions.start.push({ spec, attempt })
+  }
   const begun = pod.spec.containers.some(({ name }) => latestOf(containers, name) !== undefined)
   if (begun) {
     for (const spec of pod.spec.initContainers ?? []) {

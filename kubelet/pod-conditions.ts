@@ -72,18 +72,31 @@ const ready = (pod: Pod, containers: Finding, conditions: readonly PodCondition[
   return { status: 'False', reason: 'ReadinessGatesNotReady', message: open.join(', ') }
 }
 
+const ownTypes = new Set([
+  'PodReadyToStartContainers',
+  'Initialized',
+  'Ready',
+  'ContainersReady',
+  'PodScheduled',
+])
+
+/** The kubelet's to say, and to take back. */
+export const isOwnCondition = ({ type }: PodCondition): boolean => ownTypes.has(type)
+
+export const conditionsOfOthers = (pod: Pod): PodCondition[] =>
+  (pod.status?.conditions ?? []).filter((condition) => !isOwnCondition(condition))
+
 /** The kubelet's conditions, then those of others as they are. */
 export const makeConditions = (
-  { pod, sandbox, previous, ending, now }: StatusInput,
+  { pod, sandbox, previous, stopped, now }: StatusInput,
   phase: PodPhase,
   containerStatuses: readonly ContainerStatus[],
 ): PodCondition[] => {
   const statuses = new Map(containerStatuses.map((status) => [status.name, status]))
   const before = pod.status?.conditions ?? []
   const containers = containersReady(pod, phase, statuses)
-  const sandboxReady = sandbox?.ready === true && !(ending && phase !== 'Running')
   const findings: Record<string, Finding> = {
-    PodReadyToStartContainers: { status: sandboxReady ? 'True' : 'False' },
+    PodReadyToStartContainers: { status: sandbox?.ready && !stopped ? 'True' : 'False' },
     Initialized: initialized(pod, phase, statuses),
     Ready: ready(pod, containers, before),
     ContainersReady: containers,
@@ -103,5 +116,5 @@ export const makeConditions = (
       ...finding,
     }
   })
-  return [...own, ...before.filter(({ type }) => !(type in findings))]
+  return [...own, ...conditionsOfOthers(pod)]
 }

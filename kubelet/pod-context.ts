@@ -27,7 +27,6 @@ export interface PodContext {
   readonly nodeAddress: string
   readonly allocatable: Readonly<Record<string, string>>
   readonly backoff: BackoffOptions
-  readonly userAgent: string
   /** Why this node cannot run the Pod; undefined when it can. */
   admit(pod: Pod): Promise<Refusal | undefined>
   /** The API and this node have both let go of the Pod. */

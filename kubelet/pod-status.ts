@@ -14,13 +14,24 @@ import {
   type PodPhase,
   type PodStatus,
   restartsAfter,
+  statusesOf,
 } from './pod.js'
-import { makeConditions } from './pod-conditions.js'
+import { conditionsOfOthers, makeConditions } from './pod-conditions.js'
+import { phaseOf } from './pod-phase.js'
 import type { Container, Sandbox } from './runtime.js'
 
 export interface ContainerProblem {
   readonly reason: string
   readonly message: string
+}
+
+/** Why the kubelet itself ends a Pod, or never starts it. */
+export interface Verdict {
+  readonly phase: PodPhase
+  readonly reason: string
+  readonly message: string
+  /** It was not admitted. */
+  readonly refused?: true
 }
 
 export interface StatusInput {
@@ -37,10 +48,12 @@ export interface StatusInput {
   }
   /** True once the Pod will never run again: its phase is then the final one as soon as all have stopped. */
   readonly ending: boolean
-  /** Everything of the Pod has stopped: what is not known by now never will be. */
+  /** No container of it runs any more, and none will. */
+  readonly stopped: boolean
+  /** Nothing of the Pod is left here: what is not known by now never will be. */
   readonly finished: boolean
   /** Set when the kubelet ended or refused the Pod. */
-  readonly verdict: { phase: PodPhase; reason: string; message: string } | undefined
+  readonly verdict: Verdict | undefined
   readonly nodeAddress: string
   /** What was said last; the API's status for a kubelet that has just started. */
   readonly previous: PodStatus
@@ -86,34 +99,50 @@ const unlocated: ContainerStateStatus = {
   },
 }
 
-/** What can be said of a container that the runtime does not know. */
-const statusWithoutContainer = (
-  input: StatusInput,
-  spec: ContainerSpec,
-): ContainerStatus | undefined => {
-  const before = previousOf(input, spec.name)
-  // How it ended was said already, by a kubelet whose records are gone.
-  if (before?.state.terminated) return before
-  if (
-    !input.finished ||
-    input.verdict ||
-    (before && !before.containerID && isInit(input.pod, spec.name))
-  ) {
-    return undefined
+const locate = (status: ContainerStatus): ContainerStatus =>
+  status.state.terminated ? status : { ...status, state: unlocated, ready: false, started: false }
+
+const hasRun = ({ state, lastState }: ContainerStatus): boolean =>
+  state.waiting === undefined || lastState.terminated !== undefined
+
+/**
+ * How all has ended once nothing is left (upstream: TerminatePod): a container whose end nobody knows has failed.
+ * Those that never had their turn go on waiting: main containers of a Pod that was never initialized, and init
+ * containers after the last one that ran; of these the first counts as begun.
+ */
+const locateAll = (
+  pod: Pod,
+  inits: readonly ContainerStatus[],
+  mains: readonly ContainerStatus[],
+) => {
+  const begun = Math.max(0, inits.findLastIndex(hasRun))
+  const specs = pod.spec.initContainers ?? []
+  const last = inits.at(-1)
+  const lastEnds = [last?.state.terminated, last?.lastState.terminated]
+  const initialized =
+    !last ||
+    mains.some(hasRun) ||
+    (isSidecar(specs.at(-1)!)
+      ? last.state.running !== undefined && last.started === true
+      : lastEnds.some((end) => end?.exitCode === 0))
+  return {
+    inits: inits.map((status, i) => (i <= begun ? locate(status) : status)),
+    mains: initialized ? mains.map(locate) : [...mains],
   }
-  const plain = { name: spec.name, image: spec.image ?? '', imageID: '', restartCount: 0 }
-  return { ...plain, ...before, state: unlocated, lastState: {}, ready: false, started: false }
 }
 
 const containerStatus = (input: StatusInput, spec: ContainerSpec): ContainerStatus => {
   const { pod, containers, problems, runtimeName, probes, ending } = input
   const attempts = containers.filter(({ name }) => name === spec.name)
   const latest = attempts.at(-1)
-  const without = latest ? undefined : statusWithoutContainer(input, spec)
-  if (without) return without
+  const said = previousOf(input, spec.name)
+  // How it ended was said already, by a kubelet whose records are gone.
+  if (!latest && said?.state.terminated) return said
+  // It did run, and its records are gone: nobody will learn how it ended.
+  if (!latest && ending && said?.containerID) return input.stopped ? locate(said) : said
   const before = attempts.at(-2)
-  const mainWaits = (pod.spec.initContainers?.length ?? 0) > 0 && !isInit(pod, spec.name)
-  let state = stateOf(latest, mainWaits ? 'PodInitializing' : 'ContainerCreating', runtimeName)
+  const initializes = (pod.spec.initContainers?.length ?? 0) > 0
+  let state = stateOf(latest, initializes ? 'PodInitializing' : 'ContainerCreating', runtimeName)
   let lastState: ContainerStateStatus =
     before?.state === 'exited' ? terminated(before, runtimeName) : {}
   const problem = problems.get(spec.name)
@@ -133,7 +162,7 @@ const containerStatus = (input: StatusInput, spec: ContainerSpec): ContainerStat
       isInit(pod, spec.name) && !isSidecar(spec)
         ? latest?.state === 'exited' && latest.exitCode === 0
         : started && probes.isReady(latest!.id, spec),
-    restartCount: latest?.attempt ?? previousOf(input, spec.name)?.restartCount ?? 0,
+    restartCount: latest?.attempt ?? said?.restartCount ?? 0,
     image: latest?.image ?? spec.image ?? '',
     imageID: latest?.imageId ?? '',
     ...(latest ? { containerID: `${runtimeName}://${latest.id}` } : {}),
@@ -145,77 +174,75 @@ const containerStatus = (input: StatusInput, spec: ContainerSpec): ContainerStat
 }
 
 const previousOf = ({ previous }: StatusInput, name: string): ContainerStatus | undefined =>
-  [...(previous.initContainerStatuses ?? []), ...(previous.containerStatuses ?? [])].find(
-    (status) => status.name === name,
-  )
+  statusesOf(previous).find((status) => status.name === name)
 
 const willRestart = (pod: Pod, spec: ContainerSpec, latest: Container): boolean =>
   latest.halted || restartsAfter(pod, spec, latest.exitCode)
 
-/** Upstream's getPhase. */
-const phaseOf = (
-  { pod, ending }: StatusInput,
+const phaseOfStatuses = (
+  input: StatusInput,
   inits: readonly ContainerStatus[],
   mains: readonly ContainerStatus[],
-): PodPhase => {
-  const counts = { waiting: 0, running: 0, stopped: 0, succeeded: 0 }
-  for (const { state, lastState } of mains) {
-    if (state.running) counts.running++
-    else if (state.terminated) {
-      counts.stopped++
-      if (state.terminated.exitCode === 0) counts.succeeded++
-    } else if (lastState.terminated) counts.stopped++
-    else counts.waiting++
+): PodPhase =>
+  phaseOf({
+    pod: input.pod,
+    inits,
+    mains,
+    stopped: input.stopped,
+    mayRestart: (spec, exitCode) =>
+      input.containers.findLast(({ name }) => name === spec.name)?.halted ||
+      restartsAfter(input.pod, spec, exitCode),
+  })
+
+/** Of a Pod that was turned away at the door there is nothing else to say. */
+const refusedStatus = ({ pod, previous, now }: StatusInput, verdict: Verdict): PodStatus => {
+  const { generation } = pod.metadata
+  return {
+    ...(generation === undefined ? {} : { observedGeneration: generation }),
+    phase: verdict.phase,
+    reason: verdict.reason,
+    message: verdict.message,
+    conditions: conditionsOfOthers(pod),
+    startTime: previous.startTime ?? formatTime(now),
+    ...(previous.qosClass ? { qosClass: previous.qosClass } : {}),
   }
-  if (ending && counts.running === 0) {
-    // Row 213: whatever restartPolicy says.
-    return mains.length > 0 && counts.succeeded === mains.length ? 'Succeeded' : 'Failed'
-  }
-  const specs = pod.spec.initContainers ?? []
-  const initFailed = inits.some(
-    ({ state }, i) =>
-      !isSidecar(specs[i]!) &&
-      state.terminated !== undefined &&
-      state.terminated.exitCode !== 0 &&
-      pod.spec.restartPolicy === 'Never',
-  )
-  if (initFailed && counts.running === 0) return 'Failed'
-  const begun = counts.running + counts.stopped > 0
-  const initPending = inits.some(({ state, ready, started }, i) =>
-    isSidecar(specs[i]!) ? !started && !begun : !ready && !state.terminated,
-  )
-  if ((initPending && !begun) || counts.waiting > 0) return 'Pending'
-  if (counts.running > 0) return 'Running'
-  if (counts.stopped === 0) return 'Pending'
-  const policy = pod.spec.restartPolicy ?? 'Always'
-  if (policy === 'Always') return 'Running'
-  if (counts.stopped === counts.succeeded) return 'Succeeded'
-  return policy === 'Never' ? 'Failed' : 'Running'
+}
+
+/** Nobody asks whether it is ready, or has started. */
+const ephemeralStatus = (input: StatusInput, spec: ContainerSpec): ContainerStatus => {
+  const { started: _, ...status } = containerStatus(input, spec)
+  return { ...status, ready: false }
 }
 
 export const makePodStatus = (input: StatusInput): PodStatus => {
-  const { pod, sandbox, verdict, nodeAddress, previous, now } = input
+  const { pod, sandbox, verdict, nodeAddress, previous, now, stopped, finished } = input
+  if (verdict?.refused) return refusedStatus(input, verdict)
   const inits = (pod.spec.initContainers ?? []).map((spec) => containerStatus(input, spec))
   const mains = pod.spec.containers.map((spec) => containerStatus(input, spec))
+  const ephemerals = (pod.spec.ephemeralContainers ?? []).map((spec) =>
+    ephemeralStatus(input, spec),
+  )
   // A phase that is final stays: what runs after it would belong to nobody.
-  const settled = isTerminalPhase(previous.phase) ? previous.phase! : undefined
-  const stillRunning = [...inits, ...mains].some(({ state }) => state.running)
-  const phase = settled ?? (verdict && !stillRunning ? verdict.phase : phaseOf(input, inits, mains))
+  const settled = isTerminalPhase(previous.phase) ? previous.phase : undefined
+  const wanted = settled ?? verdict?.phase ?? phaseOfStatuses(input, inits, mains)
+  // Nobody is told of the end before the last container has stopped (upstream: mergePodStatus).
+  const early = !settled && !stopped && isTerminalPhase(wanted)
+  const phase = early ? (previous.phase ?? 'Pending') : wanted
   const ips = sandbox?.ips ?? previous.podIPs?.map(({ ip }) => ip) ?? []
   const { generation } = pod.metadata
-  // A Pod that was refused has no containers to speak of.
-  const refused = verdict !== undefined && input.containers.length === 0
+  const known = finished ? locateAll(pod, inits, mains) : { inits, mains }
   return {
     ...(generation === undefined ? {} : { observedGeneration: generation }),
-    phase,
-    conditions: makeConditions(input, phase, [...inits, ...mains]),
-    ...(verdict ? { reason: verdict.reason, message: verdict.message } : {}),
+    phase: finished && !isTerminalPhase(phase) ? 'Failed' : phase,
+    conditions: makeConditions(input, wanted, [...inits, ...mains]),
+    ...(verdict && !early ? { reason: verdict.reason, message: verdict.message } : {}),
     hostIP: nodeAddress,
     hostIPs: [{ ip: nodeAddress }],
     ...(ips.length > 0 ? { podIP: ips[0], podIPs: ips.map((ip) => ({ ip })) } : {}),
     startTime: previous.startTime ?? formatTime(now),
-    ...(inits.length > 0 && !refused ? { initContainerStatuses: inits } : {}),
-    ...(refused ? {} : { containerStatuses: mains }),
+    ...(inits.length > 0 ? { initContainerStatuses: known.inits } : {}),
+    containerStatuses: known.mains,
+    ...(ephemerals.length > 0 ? { ephemeralContainerStatuses: ephemerals } : {}),
     ...(previous.qosClass ? { qosClass: previous.qosClass } : {}),
   }
 }

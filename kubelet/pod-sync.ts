@@ -2,22 +2,15 @@
 import { parseTime } from '#api/clock.js'
 import type { PodFacts } from './downward.js'
 import { type ContainerKill, type KillDeps, killContainer } from './kill-container.js'
-import { type ContainerSpec, formatPod, type Pod, type PodPhase } from './pod.js'
+import { type ContainerSpec, formatPod, type Pod } from './pod.js'
 import { computeActions, type PodActions } from './pod-actions.js'
 import type { PodContext } from './pod-context.js'
-import type { ContainerProblem } from './pod-status.js'
+import type { ContainerProblem, Verdict } from './pod-status.js'
 import type { Prober } from './prober.js'
 import { RestartBackoff } from './restart-backoff.js'
-import type { Container, Sandbox, StartError } from './runtime.js'
+import { type Container, type Sandbox, StartError } from './runtime.js'
 import { hashOf, type StartRequest, startContainer } from './start-container.js'
 import { Volumes } from './volumes.js'
-
-/** Why the kubelet itself ends a Pod or never starts it. */
-export interface Verdict {
-  readonly phase: PodPhase
-  readonly reason: string
-  readonly message: string
-}
 
 /** What the worker of the Pod lends to its passes. */
 export interface PodHost {
@@ -30,6 +23,8 @@ export interface PodHost {
   firstAttempt(name: string): number
   killDeps(): KillDeps
   event(type: 'Normal' | 'Warning', reason: string, message: string, name?: string): void
+  /** What is to be said of the Pod at this moment; saying it may come later. */
+  statusToTell(): () => void
   wake(): void
   wakeIn(ms: number): void
 }
@@ -38,6 +33,8 @@ export interface PodHost {
 const retryMs = { first: 500, last: 60_000 }
 /** What ConfigMap and Secret volumes show is at most this old; upstream's sync frequency. */
 const refreshMs = 60_000
+/** A start that takes longer is told of while it goes on. */
+const slowStartMs = 100
 export const defaultGraceSeconds = 30
 
 export class PodSync {
@@ -60,8 +57,19 @@ export class PodSync {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { runtime, clock } = this.#context
     if (!(await this.#admit())) return
+    // Upstream says first that containers are created. Here that is one write less for whatever starts at once.
+    const isFirst = this.#host.startTime === undefined
+    const telling = isFirst ? setTimeout(this.#host.statusToTell(), slowStartMs) : undefined
+    try {
+      await this.#run(signal)
+    } finally {
+      clearTimeout(telling)
+    }
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    const { runtime, clock } = this.#context
     this.#checkDeadline()
     const facts = this.#host.facts()
     if (this.#volumesAt === undefined || this.#refreshIsDue(facts)) {
@@ -89,8 +97,14 @@ export class PodSync {
     const refusal =
       this.#host.containers().length > 0 ? undefined : await this.#context.admit(this.#host.pod)
     if (refusal) {
-      this.verdict = { phase: 'Failed', ...refusal }
-      this.#host.event('Warning', refusal.reason, refusal.message)
+      const { reason, message } = refusal
+      this.verdict = {
+        phase: 'Failed',
+        reason,
+        message: `Pod was rejected: ${message}`,
+        refused: true,
+      }
+      this.#host.event('Warning', reason, message)
       return false
     }
     this.#admitted = true
@@ -146,14 +160,14 @@ export class PodSync {
 
   async #carryOut(actions: PodActions, sandbox: Sandbox, signal: AbortSignal): Promise<void> {
     for (const [name, { reason, message }] of actions.problems) {
-      if (reason !== 'CrashLoopBackOff' || this.problems.has(name)) continue
+      if (reason !== 'CrashLoopBackOff' || this.problems.get(name)?.reason === reason) continue
       const text = `Back-off restarting failed container ${name} in pod ${formatPod(this.#host.pod)}`
       this.#host.event('Warning', 'BackOff', text, name)
       this.#context.log.debug({ pod: formatPod(this.#host.pod), message }, 'container backs off')
     }
     for (const { container, spec, message, probe } of actions.kill) {
       const seconds = probe?.terminationGracePeriodSeconds ?? this.#grace()
-      this.#kill(container, spec, message, seconds)
+      void this.#kill(container, spec, message, seconds)
     }
     this.#startProblems.clear()
     for (const { spec, attempt } of actions.start) {
@@ -164,11 +178,17 @@ export class PodSync {
     this.problems = new Map([...actions.problems, ...this.#startProblems])
   }
 
-  #kill(container: Container, spec: ContainerSpec, message: string, graceSeconds: number): void {
+  /** Resolves, whatever happens, when it has been tried. */
+  #kill(
+    container: Container,
+    spec: ContainerSpec,
+    message: string,
+    graceSeconds: number,
+  ): Promise<void> | undefined {
     if (this.kills.has(container.id)) return
     const kill = killContainer(this.#host.killDeps(), { container, spec, message, graceSeconds })
     this.kills.set(container.id, kill)
-    void kill.done
+    return kill.done
       .catch((error) => this.#context.log.warn({ error: error.message }, 'kill failed'))
       .finally(() => {
         this.kills.delete(container.id)
@@ -185,11 +205,12 @@ export class PodSync {
     }
     try {
       const deps = { ...this.#host.killDeps(), reader, volumes }
-      const { id, healthy } = await startContainer(deps, request)
+      const { id, hookFailure } = await startContainer(deps, request)
       const container = this.#host.containers().find((candidate) => candidate.id === id)
-      if (healthy || !container) return
-      const message = `Container ${spec.name} failed PostStartHook, will be killed`
-      this.#kill(container, spec, message, this.#grace())
+      if (hookFailure === undefined || !container) return
+      // Nothing else is done, nor is it told that it runs, before it is gone; upstream's words for the event.
+      await this.#kill(container, spec, 'FailedPostStartHook', this.#grace())
+      throw new StartError('PostStartHookError', hookFailure)
     } catch (error) {
       const { reason, message } = error as StartError
       this.#startProblems.set(spec.name, { reason: reason ?? 'CreateContainerError', message })

@@ -13,11 +13,11 @@ import {
   type ContainerSpec,
   type ContainerStatus,
   fieldPathOf,
-  findContainer,
   formatPod,
   isTerminalPhase,
   type Pod,
   type PodStatus,
+  statusesOf,
 } from './pod.js'
 import { hasEnded, runningContainers } from './pod-actions.js'
 import type { PodContext } from './pod-context.js'
@@ -26,7 +26,7 @@ import { defaultGraceSeconds, type PodHost, PodSync } from './pod-sync.js'
 import { Prober } from './prober.js'
 import type { HandlerTarget } from './run-handler.js'
 import type { Container, Sandbox } from './runtime.js'
-import { readTerminationMessage } from './termination-message.js'
+import { TerminationMessages } from './termination-message.js'
 
 export type PodWorkerState = 'syncing' | 'terminating' | 'terminated' | 'finished'
 
@@ -47,10 +47,14 @@ export class PodWorker {
   #podKill: PodKill | undefined
   #graceSeconds = Number.POSITIVE_INFINITY
   #halting = false
+  /** No container runs any more, and its network is gone. */
+  #stopped = false
+  #killFailed = false
+  /** All has been said. */
+  #isSettled = false
   #busy = false
   #again = false
-  /** By container, what it has said about its end. */
-  readonly #messages = new Map<string, string>()
+  readonly #messages: TerminationMessages
   readonly #whenIdle: (() => void)[] = []
   #timer: NodeJS.Timeout | undefined
   #dueAt = 0
@@ -59,6 +63,7 @@ export class PodWorker {
     this.#context = context
     this.#pod = pod
     this.#status = pod.status ?? {}
+    this.#messages = new TerminationMessages(context)
     this.#sync = new PodSync(context, this.#asHost())
     this.#prober = new Prober({
       clock: context.clock,
@@ -119,7 +124,10 @@ export class PodWorker {
   wake(): void {
     if (this.#state === 'finished' || this.#halting) return
     // What must not wait for the pass that is under way.
-    if (this.#shouldEnd()) this.#abort.abort()
+    if (this.#shouldEnd()) {
+      this.#abort.abort()
+      for (const kill of this.#sync.kills.values()) kill.shorten(this.#wantedGrace())
+    }
     this.#shortenGrace()
     this.#again = true
     if (this.#busy) return
@@ -202,7 +210,6 @@ export class PodWorker {
     clearTimeout(this.#timer)
     this.#prober.quieten()
     this.#graceSeconds = this.#wantedGrace()
-    for (const kill of this.#sync.kills.values()) kill.shorten(this.#graceSeconds)
     void this.#terminate()
   }
 
@@ -216,11 +223,15 @@ export class PodWorker {
         const { message } = error as Error
         this.#context.log.warn({ pod: formatPod(this.#pod), error: message }, 'kill failed')
         this.#event('Warning', 'FailedKillPod', `error killing pod: ${message}`)
+        this.#killFailed = true
+        this.wake()
         await sleep(retryMs)
         if (this.#halting) return
       }
     }
     await this.#readMessages()
+    this.#stopped = true
+    this.wake()
     await this.#context.volumeRemoval.remove(this.#pod.metadata.uid, this.#pod)
     this.#state = 'terminated'
     this.wake()
@@ -258,31 +269,8 @@ export class PodWorker {
     return this.#context.runtime.containersOf(this.#pod.metadata.uid)
   }
 
-  async #readMessages(): Promise<void> {
-    const { runtime, volumes, log } = this.#context
-    const folder = volumes.podFolder(this.#pod.metadata.uid)
-    const containers = this.#containers()
-    // One that crashes for weeks would leave a message of each of its lives.
-    const kept = new Set(containers.map(({ id }) => id))
-    for (const id of this.#messages.keys()) if (!kept.has(id)) this.#messages.delete(id)
-    for (const container of containers) {
-      const spec = findContainer(this.#pod, container.name)
-      if (container.state !== 'exited' || !spec || this.#messages.has(container.id)) continue
-      try {
-        const said = await readTerminationMessage(runtime, folder, { spec, container })
-        this.#messages.set(container.id, said ?? this.#messageBefore(container))
-      } catch (error) {
-        const { message } = error as Error
-        log.warn({ pod: formatPod(this.#pod), error: message }, 'no termination message')
-        this.#messages.set(container.id, '')
-      }
-    }
-  }
-  /** Read by an earlier kubelet, and gone since with the Pod's folder. */
-  #messageBefore({ id, name }: Container): string {
-    const { state, lastState } = this.#statusOf(name) ?? {}
-    const ends = [state?.terminated, lastState?.terminated]
-    return ends.find((end) => end?.containerID?.endsWith(`//${id}`))?.message ?? ''
+  #readMessages(): Promise<void> {
+    return this.#messages.read(this.#pod, this.#containers(), (name) => this.#statusOf(name))
   }
 
   #sandbox(): Sandbox | undefined {
@@ -291,39 +279,56 @@ export class PodWorker {
 
   /** What was said last of a container, be it by an earlier kubelet. */
   #statusOf(name: string): ContainerStatus | undefined {
-    const { initContainerStatuses = [], containerStatuses = [] } = this.#status
-    return [...initContainerStatuses, ...containerStatuses].find((status) => status.name === name)
+    return statusesOf(this.#status).find((status) => status.name === name)
   }
 
   #followProbes(): void {
     this.#prober.follow(runningContainers(this.#pod, this.#containers()))
   }
 
+  /** Between its last container's end and the last word on it: the moment is not worth a write, unless it lasts. */
+  #isAboutToStop(): boolean {
+    return (
+      this.#state === 'terminating' &&
+      !this.#stopped &&
+      !this.#killFailed &&
+      this.#containers().every(({ state }) => state === 'exited')
+    )
+  }
+
   #publish(): void {
-    if (this.#gone) return
+    if (this.#gone || this.#isAboutToStop()) return
+    const isOver = this.#state === 'terminated'
+    // The last word stands.
+    this.#tell(this.#isSettled ? this.#status : this.#makeStatus())
+    this.#isSettled = isOver
+  }
+
+  #tell(status: PodStatus): void {
+    this.#status = status
+    this.#context.writer.set(this.#pod, status, this.#state === 'terminated')
+  }
+
+  #makeStatus(): PodStatus {
     const { runtime, clock, nodeAddress, writer } = this.#context
-    const ending = this.#state !== 'syncing'
-    const next = makePodStatus({
+    return makePodStatus({
       pod: writer.newest(this.#pod),
       runtimeName: runtime.name,
       sandbox: this.#sandbox(),
       containers: this.#containers().map((container) => {
-        const message = [container.message, this.#messages.get(container.id)].filter(Boolean)
+        const message = [container.message, this.#messages.of(container.id)].filter(Boolean)
         return { ...container, message: message.join(': ') }
       }),
       problems: this.#sync.problems,
       probes: this.#prober,
-      ending,
+      ending: this.#state !== 'syncing',
+      stopped: this.#stopped,
       finished: this.#state === 'terminated',
       verdict: this.#sync.verdict,
       nodeAddress,
       previous: { ...this.#status, qosClass: this.#pod.status?.qosClass },
       now: clock.now(),
     })
-    this.#status = next
-    writer.set(this.#pod, next, this.#state === 'terminated')
-    // What has just become final is wound up by another pass.
-    if (!ending && isTerminalPhase(next.phase)) this.#again = true
   }
 
   /** What the passes of a Pod that runs need of this. */
@@ -350,6 +355,10 @@ export class PodWorker {
       },
       killDeps: () => this.#killDeps(),
       event: (type, reason, message, name) => this.#event(type, reason, message, name),
+      statusToTell: () => {
+        const status = this.#makeStatus()
+        return () => this.#tell(status)
+      },
       wake: () => this.wake(),
       wakeIn: (ms) => this.#wakeIn(ms),
     }
@@ -362,9 +371,9 @@ export class PodWorker {
   }
 
   #target(containerId: string, container: ContainerSpec): HandlerTarget {
-    const { runtime, nodeAddress, userAgent } = this.#context
+    const { runtime, nodeAddress } = this.#context
     const podIp = this.#sandbox()?.ips[0] ?? nodeAddress
-    return { runtime, containerId, container, podIp, userAgent }
+    return { runtime, containerId, container, podIp }
   }
 
   #killDeps(): KillDeps {

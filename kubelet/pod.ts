@@ -1,4 +1,5 @@
 /** The fields of Pods and their statuses that the kubelet reads and writes; all else passes through untouched. */
+import { type RestartableContainer, shouldRestart } from '#api/container-restart.js'
 import type { KubeObject, ObjectMeta } from '#api/object.js'
 import type { Amounts, PodSpec as AnyPodSpec } from '#client/pod.js'
 
@@ -47,7 +48,7 @@ export interface VolumeMount {
   subPath?: string
   subPathExpr?: string
 }
-export interface ContainerSpec {
+export interface ContainerSpec extends RestartableContainer {
   name: string
   image?: string
   imagePullPolicy?: string
@@ -63,11 +64,12 @@ export interface ContainerSpec {
   readinessProbe?: Probe
   startupProbe?: Probe
   lifecycle?: { postStart?: Handler; preStop?: Handler; stopSignal?: string }
-  restartPolicy?: string
   stdin?: boolean
   tty?: boolean
   terminationMessagePath?: string
   terminationMessagePolicy?: string
+  /** Of an ephemeral container: whose processes it sees. */
+  targetContainerName?: string
 }
 export interface KeyToPath {
   key: string
@@ -100,6 +102,7 @@ export interface VolumeSpec {
 export interface PodSpec extends Pick<AnyPodSpec, 'affinity' | 'overhead' | 'resources'> {
   containers: ContainerSpec[]
   initContainers?: ContainerSpec[]
+  ephemeralContainers?: ContainerSpec[]
   volumes?: VolumeSpec[]
   restartPolicy?: string
   terminationGracePeriodSeconds?: number
@@ -162,6 +165,7 @@ export interface PodStatus {
   startTime?: string
   initContainerStatuses?: ContainerStatus[]
   containerStatuses?: ContainerStatus[]
+  ephemeralContainerStatuses?: ContainerStatus[]
   qosClass?: string
 }
 export interface Pod extends KubeObject {
@@ -179,30 +183,38 @@ export const isSidecar = (container: ContainerSpec): boolean => container.restar
 export const allContainers = (pod: Pod): ContainerSpec[] => [
   ...(pod.spec.initContainers ?? []),
   ...pod.spec.containers,
+  ...(pod.spec.ephemeralContainers ?? []),
+]
+
+/** One that was added to debug: it runs once, and nothing depends on it. */
+export const isEphemeral = (pod: Pod, name: string): boolean =>
+  (pod.spec.ephemeralContainers ?? []).some((container) => container.name === name)
+
+export const statusesOf = (status: PodStatus): ContainerStatus[] => [
+  ...(status.initContainerStatuses ?? []),
+  ...(status.containerStatuses ?? []),
+  ...(status.ephemeralContainerStatuses ?? []),
 ]
 
 export const findContainer = (pod: Pod, name: string): ContainerSpec | undefined =>
   allContainers(pod).find((container) => container.name === name)
 
 /** Where events about one container of a Pod point. */
-export const fieldPathOf = (pod: Pod, name: string): string =>
-  pod.spec.containers.some((container) => container.name === name)
-    ? `spec.containers{${name}}`
-    : `spec.initContainers{${name}}`
+export const fieldPathOf = (pod: Pod, name: string): string => {
+  if (isEphemeral(pod, name)) return `spec.ephemeralContainers{${name}}`
+  return `spec.${isInit(pod, name) ? 'initContainers' : 'containers'}{${name}}`
+}
 
 /** For log lines and messages, as upstream writes a Pod. */
 export const formatPod = ({ metadata }: Pod): string =>
   `${metadata.name}_${metadata.namespace}(${metadata.uid})`
 
-/** restartPolicy of one container, after whose end it is asked for. */
+/** Whether a container runs again after such an end. */
 export const restartsAfter = (pod: Pod, container: ContainerSpec, exitCode: number): boolean => {
-  const policy =
-    container.restartPolicy ??
-    (isInit(pod, container.name) && pod.spec.restartPolicy === 'Always'
-      ? 'OnFailure'
-      : (pod.spec.restartPolicy ?? 'Always'))
-  if (policy === 'Always') return true
-  return policy === 'OnFailure' && exitCode !== 0
+  // An init container has done its part, whatever its policy.
+  if (isInit(pod, container.name) && !isSidecar(container) && exitCode === 0) return false
+  if (isEphemeral(pod, container.name)) return false
+  return shouldRestart(container, pod.spec.restartPolicy, exitCode)
 }
 
 export const isInit = (pod: Pod, name: string): boolean =>

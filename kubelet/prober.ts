@@ -4,7 +4,7 @@
  */
 import type { Clock } from '#api/clock.js'
 import type { ContainerSpec, Probe } from './pod.js'
-import { type HandlerTarget, type Outcome, runHandler } from './run-handler.js'
+import { type HandlerTarget, type Outcome, runProbe } from './run-handler.js'
 import type { Container } from './runtime.js'
 
 export type ProbeKind = 'startup' | 'liveness' | 'readiness'
@@ -75,7 +75,8 @@ export class Prober {
 
   isStarted(containerId: string, spec: ContainerSpec): boolean {
     if (!spec.startupProbe) return true
-    if (this.#quiet) return true
+    // Nobody asks any more: what was found out last holds.
+    if (this.#quiet) return this.#options.was(containerId, spec).started
     return this.#workers.get(`startup/${containerId}`)?.result === true
   }
   isReady(containerId: string, spec: ContainerSpec): boolean {
@@ -133,7 +134,7 @@ export class Prober {
     if (due && !worker.onHold) {
       const timeout = AbortSignal.timeout((probe.timeoutSeconds ?? 1) * 1000)
       const target = this.#options.target(containerId, spec)
-      const outcome = await runHandler(target, probe, AbortSignal.any([timeout, abort.signal]))
+      const outcome = await runProbe(target, probe, AbortSignal.any([timeout, abort.signal]))
       if (abort.signal.aborted) return
       this.#take(worker, outcome)
     }

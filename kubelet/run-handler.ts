@@ -13,11 +13,13 @@ export interface HandlerTarget {
   readonly containerId: string
   readonly container: ContainerSpec
   readonly podIp: string
-  readonly userAgent: string
 }
 
 /** `message` says why it failed, in upstream's words. */
 export type Outcome = { readonly ok: true } | { readonly ok: false; readonly message: string }
+
+/** As kubelets call themselves when they probe. */
+const minorVersion = '1.36'
 
 const ok: Outcome = { ok: true }
 const failed = (message: string): Outcome => ({ ok: false, message })
@@ -51,9 +53,15 @@ const runCommand = async (
   }
 }
 
+interface Question extends HttpGetAction {
+  readonly userAgent: string
+  /** What the status code of an answer means. */
+  judge(code: number): Outcome
+}
+
 const askHttp = (
-  { container, podIp, userAgent }: HandlerTarget,
-  action: HttpGetAction,
+  { container, podIp }: HandlerTarget,
+  action: Question,
   signal: AbortSignal,
 ): Promise<Outcome> => {
   const host = action.host || podIp
@@ -61,19 +69,17 @@ const askHttp = (
   const secure = action.scheme?.toUpperCase() === 'HTTPS'
   const path = `/${(action.path ?? '/').replace(/^\//, '')}`
   const url = `${secure ? 'https' : 'http'}://${hostInUrl(host)}:${port}${path}`
-  const headers: Record<string, string> = { 'user-agent': userAgent, accept: '*/*' }
+  const headers: Record<string, string> = { 'user-agent': action.userAgent, accept: '*/*' }
   for (const { name, value } of action.httpHeaders ?? []) headers[name.toLowerCase()] = value
   return new Promise((resolve) => {
     // A probe asks whether the server answers, not who it is: certificates are not checked upstream either.
     const options = { headers, signal, agent: false, rejectUnauthorized: false } as const
     const request = (secure ? https : http).get(url, options, (answer) => {
       answer.resume()
-      const code = answer.statusCode ?? 0
-      // Redirects count as success, as upstream's do that lead to another host.
-      if (code >= 200 && code < 400) resolve(ok)
-      else resolve(failed(`HTTP probe failed with statuscode: ${code}`))
+      resolve(action.judge(answer.statusCode ?? 0))
     })
     request.on('error', (error: NodeJS.ErrnoException) => {
+      if (secure && /wrong.version.number/i.test(error.message)) return resolve(failed(plainAnswer))
       const why = signal.aborted
         ? 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)'
         : dialError(error, hostInUrl(host), port)
@@ -104,21 +110,62 @@ const connect = (host: string, port: number, signal: AbortSignal): Promise<Outco
     )
   })
 
-/** Never throws for what the container does; the signal ends it as timed out. */
-export const runHandler = async (
+/** Redirects count as success, as upstream's do that lead to another host. */
+const judgeProbe = (code: number): Outcome =>
+  code >= 200 && code < 400 ? ok : failed(`HTTP probe failed with statuscode: ${code}`)
+
+const plainAnswer = 'http: server gave HTTP response to HTTPS client'
+
+/** A lifecycle hook wants to be heard, whatever the answer, and tries again in plain HTTP where there is no TLS. */
+const callHttp = async (
+  target: HandlerTarget,
+  action: HttpGetAction,
+  signal: AbortSignal,
+): Promise<Outcome> => {
+  const question = { ...action, userAgent: `kube-lifecycle/${minorVersion}`, judge: () => ok }
+  const outcome = await askHttp(target, question, signal)
+  if (outcome.ok || outcome.message !== plainAnswer) return outcome
+  return askHttp(target, { ...question, scheme: 'HTTP' }, signal)
+}
+
+/** A postStart or preStop. Never throws for what the container does; the signal ends it as failed. */
+export const runHook = async (
   target: HandlerTarget,
   handler: Handler,
   signal: AbortSignal,
 ): Promise<Outcome> => {
   try {
     if (handler.exec) return await runCommand(target, handler.exec.command ?? [], signal)
-    if (handler.httpGet) return await askHttp(target, handler.httpGet, signal)
+    if (handler.httpGet) return await callHttp(target, handler.httpGet, signal)
+    if (handler.sleep) {
+      await sleep(handler.sleep.seconds * 1000, signal)
+      return ok
+    }
+    // tcpSocket is taken by the API and run by nobody.
+    return failed('invalid handler')
+  } catch (error) {
+    return failed((error as Error).message)
+  }
+}
+
+/** Never throws for what the container does; the signal ends it as timed out. */
+export const runProbe = async (
+  target: HandlerTarget,
+  handler: Handler,
+  signal: AbortSignal,
+): Promise<Outcome> => {
+  try {
+    if (handler.exec) return await runCommand(target, handler.exec.command ?? [], signal)
+    if (handler.httpGet) {
+      const userAgent = `kube-probe/${minorVersion}`
+      const question = { ...handler.httpGet, userAgent, judge: judgeProbe }
+      return await askHttp(target, question, signal)
+    }
     if (handler.tcpSocket) {
       const { host, port } = handler.tcpSocket
       return await connect(host || target.podIp, resolvePort(target.container, port), signal)
     }
     if (handler.grpc) return await connect(target.podIp, handler.grpc.port, signal)
-    if (handler.sleep) await sleep(handler.sleep.seconds * 1000, signal)
     return ok
   } catch (error) {
     return failed((error as Error).message)

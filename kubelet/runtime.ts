@@ -54,6 +54,8 @@ export interface ContainerConfig {
   readonly tty: boolean
   /** Digest of the container's spec: a container that runs with another one is replaced. */
   readonly hash: string
+  /** A container of the same Pod whose processes this one sees; missing: its own alone. */
+  readonly targetId?: string
   /** As in `SIGUSR1`; missing: the image's, else SIGTERM. */
   readonly stopSignal?: string
   readonly resources?: { readonly cpuMillis?: number; readonly memoryBytes?: number }
@@ -133,10 +135,13 @@ export interface ContainerUsage {
 /** A container could not be made or started; `reason` is what its status shows. */
 export class StartError extends Error {
   readonly reason: string
-  constructor(reason: string, message: string) {
+  /** What the event says. */
+  readonly told: string
+  constructor(reason: string, message: string, told = message) {
     super(message)
     this.name = 'StartError'
     this.reason = reason
+    this.told = told
   }
 }
 

@@ -6,7 +6,7 @@ import type { KillDeps } from './kill-container.js'
 import type { ObjectReader } from './object-reader.js'
 import type { ContainerSpec } from './pod.js'
 import { amountOf } from './resource-amount.js'
-import { runHandler } from './run-handler.js'
+import { runHook } from './run-handler.js'
 import { type Sandbox, StartError } from './runtime.js'
 import { makeTerminationFile } from './termination-message.js'
 import type { Volumes } from './volumes.js'
@@ -41,7 +41,13 @@ const pull = async ({ runtime, event }: StartDeps, spec: ContainerSpec) => {
     return { imageId: image, present: true }
   }
   if (imagePullPolicy === 'Always') event('Normal', 'Pulling', `Pulling image "${image}"`, name)
-  const result = await runtime.pullImage(image, imagePullPolicy)
+  const result = await runtime.pullImage(image, imagePullPolicy).catch((error: StartError) => {
+    const { reason, message } = error
+    if (reason === 'ErrImageNeverPull') event('Warning', reason, message, name)
+    else event('Warning', 'Failed', `Failed to pull image "${image}": ${message}`, name)
+    // What follows names the reason alone.
+    throw new StartError(reason, message, reason)
+  })
   const message = result.present
     ? `Container image "${image}" already present on machine and can be accessed by the pod`
     : `Successfully pulled image "${image}"`
@@ -67,7 +73,11 @@ const create = async (deps: StartDeps, request: StartRequest): Promise<string> =
       'Container has no command and images are not run here: it pauses until it is stopped'
     deps.event('Warning', 'NoCommand', message, spec.name)
   }
-  const folder = deps.volumes.podFolder(facts.pod.metadata.uid)
+  const { uid } = facts.pod.metadata
+  const folder = deps.volumes.podFolder(uid)
+  const target = deps.runtime
+    .containersOf(uid)
+    .findLast(({ name, state }) => name === spec.targetContainerName && state === 'running')
   const termination = await makeTerminationFile(folder, spec, attempt)
   return deps.runtime.createContainer(sandbox, {
     name: spec.name,
@@ -82,23 +92,24 @@ const create = async (deps: StartDeps, request: StartRequest): Promise<string> =
     stdin: spec.stdin === true,
     tty: spec.tty === true,
     hash: hashOf(spec),
+    ...(target ? { targetId: target.id } : {}),
     ...(spec.lifecycle?.stopSignal ? { stopSignal: spec.lifecycle.stopSignal } : {}),
     resources: limitsOf(spec),
   })
 }
 
-/** Runs the hook of a container that has just started; false when the container has to go for it. */
+/** Runs the hook of a container that has just started; why it failed when the container has to go for it. */
 const runPostStart = async (
   deps: StartDeps,
   { spec, signal }: StartRequest,
   containerId: string,
-): Promise<boolean> => {
+): Promise<string | undefined> => {
   const hook = spec.lifecycle?.postStart
-  if (!hook) return true
-  const outcome = await runHandler(deps.target(containerId, spec), hook, signal)
-  if (outcome.ok || signal.aborted) return true
+  if (!hook) return undefined
+  const outcome = await runHook(deps.target(containerId, spec), hook, signal)
+  if (outcome.ok || signal.aborted) return undefined
   deps.event('Warning', 'FailedPostStartHook', 'PostStartHook failed', spec.name)
-  return false
+  return outcome.message
 }
 
 const asStartError = (error: unknown): StartError =>
@@ -107,25 +118,25 @@ const asStartError = (error: unknown): StartError =>
     : new StartError('CreateContainerError', (error as Error).message)
 
 /**
- * Yields the container's id, and whether its postStart hook wants it to be ended again. Throws StartError, whose
+ * Yields the container's id, and how its postStart hook failed: then it has to be ended again. Throws StartError, whose
  * event has been recorded.
  */
 export const startContainer = async (
   deps: StartDeps,
   request: StartRequest,
-): Promise<{ id: string; healthy: boolean }> => {
+): Promise<{ id: string; hookFailure?: string | undefined }> => {
   const { name } = request.spec
   try {
     const id = await create(deps, request)
     // Nothing starts any more once the Pod has to end.
-    if (request.signal.aborted) return { id, healthy: true }
+    if (request.signal.aborted) return { id }
     deps.event('Normal', 'Created', 'Container created', name)
     await deps.runtime.startContainer(id)
     deps.event('Normal', 'Started', 'Container started', name)
-    return { id, healthy: await runPostStart(deps, request, id) }
+    return { id, hookFailure: await runPostStart(deps, request, id) }
   } catch (error) {
     const startError = asStartError(error)
-    deps.event('Warning', 'Failed', `Error: ${startError.message}`, name)
+    deps.event('Warning', 'Failed', `Error: ${startError.told}`, name)
     throw startError
   }
 }

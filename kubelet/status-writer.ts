@@ -10,6 +10,7 @@ import type { Log } from '#client/log.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import { isTerminalPhase, type Pod, type PodCondition, type PodStatus } from './pod.js'
+import { isOwnCondition } from './pod-conditions.js'
 
 const retryMinMs = 200
 const retryMaxMs = 10_000
@@ -52,12 +53,16 @@ const statusPatch = (before: PodStatus, next: PodStatus): Record<string, unknown
     const merges = key === 'podIPs' || key === 'hostIPs'
     patch[key] = merges ? [{ $patch: 'replace' }, ...(value as object[])] : value
   }
-  const conditions = (next.conditions ?? []).flatMap((condition) =>
+  const conditions: object[] = (next.conditions ?? []).filter(isOwnCondition).flatMap((condition) =>
     conditionPatch(
       condition,
       before.conditions?.find(({ type }) => type === condition.type),
     ),
   )
+  const dropped = (before.conditions ?? []).filter(
+    (one) => isOwnCondition(one) && !next.conditions?.some(({ type }) => type === one.type),
+  )
+  conditions.push(...dropped.map(({ type }) => ({ type, $patch: 'delete' })))
   if (conditions.length > 0) patch.conditions = conditions
   return Object.keys(patch).length === 0 ? undefined : patch
 }

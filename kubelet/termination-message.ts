@@ -5,7 +5,14 @@
 import { chmod, mkdir, open, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { limits } from '#limits'
-import type { ContainerSpec } from './pod.js'
+import {
+  type ContainerSpec,
+  type ContainerStatus,
+  findContainer,
+  formatPod,
+  type Pod,
+} from './pod.js'
+import type { PodContext } from './pod-context.js'
 import type { Container, ContainerRuntime, LogOptions, Mount } from './runtime.js'
 
 const logTail: LogOptions = {
@@ -54,7 +61,7 @@ const endOfLog = async (runtime: ContainerRuntime, container: Container): Promis
 }
 
 /** Undefined when there is no such file: then somebody has said it before, or nobody will. */
-export const readTerminationMessage = async (
+const readTerminationMessage = async (
   runtime: ContainerRuntime,
   podFolder: string,
   { spec, container }: { spec: ContainerSpec; container: Container },
@@ -68,4 +75,46 @@ export const readTerminationMessage = async (
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
+}
+
+/** What the containers of one Pod have said; each is asked once. */
+export class TerminationMessages {
+  readonly #context: Pick<PodContext, 'runtime' | 'volumes' | 'log'>
+  readonly #said = new Map<string, string>()
+
+  constructor(context: Pick<PodContext, 'runtime' | 'volumes' | 'log'>) {
+    this.#context = context
+  }
+
+  of(containerId: string): string | undefined {
+    return this.#said.get(containerId)
+  }
+
+  /** `statusOf` tells what was known of a container by its name, be it to an earlier kubelet. */
+  async read(
+    pod: Pod,
+    containers: readonly Container[],
+    statusOf: (name: string) => ContainerStatus | undefined,
+  ): Promise<void> {
+    const { runtime, volumes, log } = this.#context
+    const folder = volumes.podFolder(pod.metadata.uid)
+    for (const container of containers) {
+      const { id, name, state } = container
+      const spec = findContainer(pod, name)
+      if (state !== 'exited' || !spec || this.#said.has(id)) continue
+      try {
+        const said = await readTerminationMessage(runtime, folder, { spec, container })
+        this.#said.set(id, said ?? saidBefore(id, statusOf(name)))
+      } catch (error) {
+        log.warn({ pod: formatPod(pod), error: (error as Error).message }, 'no termination message')
+        this.#said.set(id, '')
+      }
+    }
+  }
+}
+
+/** Read by an earlier kubelet, and gone since with the Pod's folder. */
+const saidBefore = (id: string, status: ContainerStatus | undefined): string => {
+  const ends = [status?.state.terminated, status?.lastState.terminated]
+  return ends.find((end) => end?.containerID?.endsWith(`//${id}`))?.message ?? ''
 }

@@ -108,7 +108,15 @@ export class Volumes {
 
   /** Makes, or brings up to date, every volume of the Pod. Throws VolumeError. */
   async prepare(facts: PodFacts): Promise<void> {
-    for (const volume of facts.pod.spec.volumes ?? []) await this.#prepareOne(facts, volume)
+    for (const volume of facts.pod.spec.volumes ?? []) {
+      try {
+        await this.#prepareOne(facts, volume)
+      } catch (error) {
+        if (volume.persistentVolumeClaim) throw error
+        const { message } = error as Error
+        throw new VolumeError(`MountVolume.SetUp failed for volume "${volume.name}" : ${message}`)
+      }
+    }
   }
 
   /** True when what a volume shows can change while the Pod lives. */

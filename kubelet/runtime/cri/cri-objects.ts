@@ -18,7 +18,7 @@ export const labelNames = {
 const annotationNames = {
   hash: 'io.kubernetes.container.hash',
 } as const
-const namespaceModes = { pod: 0, container: 1, node: 2 } as const
+const namespaceModes = { pod: 0, container: 1, node: 2, target: 3 } as const
 const cpuPeriodUs = 100_000
 
 export interface CriContainer {
@@ -113,9 +113,10 @@ const podLabels = (pod: PodIdentity, node: string): Record<string, string> => ({
   [labelNames.uid]: pod.uid,
 })
 
-const namespaceOptions = (hostNetwork: boolean) => ({
+const namespaceOptions = (hostNetwork: boolean, targetId?: string) => ({
   network: hostNetwork ? namespaceModes.node : namespaceModes.pod,
-  pid: namespaceModes.container,
+  pid: targetId ? namespaceModes.target : namespaceModes.container,
+  ...(targetId ? { target_id: targetId } : {}),
   ipc: namespaceModes.pod,
 })
 
@@ -163,7 +164,7 @@ export const containerConfigOf = (
           : {}),
         ...(memoryBytes ? { memory_limit_in_bytes: memoryBytes } : {}),
       },
-      security_context: { namespace_options: namespaceOptions(hostNetwork) },
+      security_context: { namespace_options: namespaceOptions(hostNetwork, config.targetId) },
     },
   }
 }

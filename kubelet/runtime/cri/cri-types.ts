@@ -11,7 +11,12 @@ const messages: Readonly<Record<string, Fields>> = {
     namespace: ['string', 3],
     attempt: ['uint32', 4],
   },
-  NamespaceOption: { network: ['int32', 1], pid: ['int32', 2], ipc: ['int32', 3] },
+  NamespaceOption: {
+    network: ['int32', 1],
+    pid: ['int32', 2],
+    ipc: ['int32', 3],
+    target_id: ['string', 4],
+  },
   LinuxSandboxSecurityContext: { namespace_options: ['NamespaceOption', 1] },
   LinuxPodSandboxConfig: { security_context: ['LinuxSandboxSecurityContext', 2] },
   PodSandboxConfig: {

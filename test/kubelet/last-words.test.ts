@@ -1,0 +1,225 @@
+/** What is said of Pods while they end: as kubelet v1.36 says it of the same Pods, side by side on a containerd. */
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t from 'tap'
+import { resources } from '#client/resources.js'
+import type { ContainerStatus, Pod } from '#kubelet/pod.js'
+import { eventually } from '../eventually.js'
+import { script, startNode } from './node.js'
+
+const trap = (last: string) => script(`trap "${last}" TERM; echo up; while :; do sleep 0.05; done`)
+const polite = trap('exit 0')
+const image = 'none.example/main'
+const isOver = ({ status }: Pod) => status?.phase === 'Succeeded' || status?.phase === 'Failed'
+const conditionsOf = ({ status }: Pod) =>
+  Object.fromEntries(
+    (status!.conditions ?? []).map(({ type, status, reason }) => [type, [status, reason]]),
+  )
+const ends = (statuses: ContainerStatus[] | undefined) =>
+  statuses!.map(({ state }) => state.terminated?.exitCode)
+
+t.test('how Pods end', async (t) => {
+  const node = await startNode(t)
+  const reasonsOf = async (name: string) => (await node.events(name)).map(({ reason }) => reason)
+
+  const told = async (name: string, reason: string) =>
+    eventually(`${reason} of ${name}`, async () => (await reasonsOf(name)).includes(reason))
+
+  await t.test('a Pod has not ended before its last sidecar has', async (t) => {
+    const sidecar = {
+      name: 'sidecar',
+      image,
+      restartPolicy: 'Always',
+      ...trap('sleep 0.5; exit 0'),
+    }
+    await node.run(
+      'sidecar',
+      { ...script('sleep 0.2; exit 3') },
+      { restartPolicy: 'Never', initContainers: [sidecar] },
+    )
+    const over = await node.until('sidecar', isOver)
+    t.equal(over.status!.phase, 'Failed')
+    t.same(ends(over.status!.containerStatuses), [3])
+    t.same(ends(over.status!.initContainerStatuses), [0])
+  })
+
+  await t.test('what never had its turn goes on waiting', async (t) => {
+    const inits = ['first', 'second'].map((name) => ({ name, image, ...trap('exit 4') }))
+    await node.run('waiting', polite, { initContainers: inits })
+    await node.until('waiting', (pod) => !!pod.status?.initContainerStatuses?.[0]?.state.running)
+    await eventually(
+      'its trap',
+      async () => (await node.logs('waiting', '?container=first')) !== '',
+    )
+    await node.delete('waiting', 5)
+    const { status } = await node.until('waiting', isOver)
+    const initializing = { waiting: { reason: 'PodInitializing' } }
+    const stateOf = ({ state }: ContainerStatus) => state
+    t.equal(status!.phase, 'Failed')
+    t.match(status!.initContainerStatuses!.map(stateOf), [
+      { terminated: { exitCode: 4 } },
+      initializing,
+    ])
+    t.match(status!.containerStatuses!.map(stateOf), [initializing])
+    await node.gone('waiting')
+  })
+
+  await t.test('a Pod that was deleted before it was seen to start has failed', async (t) => {
+    await node.run('missing', { ...polite, envFrom: [{ configMapRef: { name: 'none' } }] })
+    await node.until('missing', ({ status }) => status?.containerStatuses !== undefined)
+    await node.delete('missing', 5)
+    const over = await node.until('missing', isOver)
+    t.match(over.status!.containerStatuses![0]!.state.terminated, {
+      exitCode: 137,
+      reason: 'ContainerStatusUnknown',
+    })
+    t.same(conditionsOf(over).Ready, ['False', 'ContainersNotReady'])
+    await node.gone('missing')
+  })
+
+  await t.test('of a Pod that is turned away nothing else is said', async (t) => {
+    await node.run('refused', { ...polite, resources: { requests: { cpu: '1000' } } })
+    const { status } = await node.until('refused', isOver)
+    t.match(status!.message, /^Pod was rejected: Node didn't have enough resource: cpu/)
+    t.same([status!.conditions, status!.containerStatuses], [undefined, undefined])
+    await told('refused', 'OutOfcpu')
+    const [event] = await node.events('refused')
+    t.match(event!.message, /^Node didn't have enough resource: cpu/)
+  })
+
+  await t.test('an unstarted container does not become ready by being deleted', async (t) => {
+    const phases: unknown[] = []
+    await node.run('unstarted', {
+      ...trap('sleep 0.5; exit 0'),
+      startupProbe: { exec: { command: ['false'] }, failureThreshold: 100 },
+    })
+    await node.until('unstarted', ({ status }) => status?.phase === 'Running')
+    await eventually('its trap', async () => (await node.logs('unstarted')) !== '')
+    const over = node.until('unstarted', (pod) => {
+      phases.push(conditionsOf(pod).Ready?.[0])
+      return isOver(pod)
+    })
+    await node.delete('unstarted', 5)
+    await over
+    t.notOk(phases.includes('True'))
+  })
+
+  await t.test('a hook that is heard has succeeded, whatever the answer', async (t) => {
+    const asked: string[] = []
+    const server = http.createServer(({ url, headers }, response) => {
+      asked.push(`${url} ${headers['user-agent']}`)
+      response.writeHead(500).end()
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    t.teardown(() => server.close())
+    const { port } = server.address() as AddressInfo
+    const hook = (scheme: string) => ({ host: '127.0.0.1', port, path: '/bye', scheme })
+    for (const [name, scheme] of [
+      ['plain', 'HTTP'],
+      ['secure', 'HTTPS'],
+    ] as const)
+      await node.run(name, { ...polite, lifecycle: { preStop: { httpGet: hook(scheme) } } })
+    for (const name of ['plain', 'secure']) {
+      await node.ready(name)
+      await node.delete(name, 5)
+      await node.gone(name)
+      await told(name, 'Killing')
+      t.notOk((await reasonsOf(name)).includes('FailedPreStopHook'), name)
+    }
+    t.same(asked, ['/bye kube-lifecycle/1.36', '/bye kube-lifecycle/1.36'])
+  })
+
+  await t.test(
+    'a hook that nobody runs, and one that its container outlived, have failed',
+    async () => {
+      const hanging = { exec: { command: ['sleep', '8105.5'] } }
+      await node.run('tcp', { ...polite, lifecycle: { preStop: { tcpSocket: { port: 1 } } } })
+      await node.run('hanging', { ...polite, lifecycle: { preStop: hanging } })
+      for (const name of ['tcp', 'hanging']) {
+        await node.ready(name)
+        await node.delete(name, 1)
+        await node.gone(name)
+        await told(name, 'FailedPreStopHook')
+      }
+    },
+  )
+  await t.test(
+    'a failed postStart ends its container before anybody is told that it runs',
+    async (t) => {
+      const postStart = { exec: { command: ['sh', '-c', 'exit 3'] } }
+      await node.run('hooked', { ...polite, lifecycle: { postStart } })
+      const pod = await node.until('hooked', ({ status }) => {
+        const [main] = status?.containerStatuses ?? []
+        return main?.state.waiting?.reason === 'PostStartHookError' || main?.ready === true
+      })
+      t.notOk(pod.status!.containerStatuses![0]!.ready)
+      await told('hooked', 'FailedPostStartHook')
+      await node.delete('hooked', 0)
+    },
+  )
+  await t.test('an ephemeral container runs once, and ends with its Pod', async (t) => {
+    await node.run('debugged', polite)
+    await node.ready('debugged')
+    const at = { namespace: 'default', name: 'debugged' }
+    const added = [
+      { name: 'shell', image, ...trap('exit 6') },
+      { name: 'short', image, ...script('exit 7') },
+    ]
+    await node.client.patch(
+      resources.pods,
+      at,
+      { spec: { ephemeralContainers: added } },
+      { type: 'strategic', subresource: 'ephemeralcontainers' },
+    )
+    const of = ({ status }: Pod) => status?.ephemeralContainerStatuses ?? []
+    await node.until('debugged', (pod) => ends(of(pod))[1] === 7 && !!of(pod)[0]!.state.running)
+    await eventually('its trap', async () =>
+      (await node.logs('debugged', '?container=shell')).includes('up'),
+    )
+    await node.delete('debugged', 5)
+    const over = await node.until('debugged', isOver)
+    t.equal(over.status!.phase, 'Succeeded', "what it did is nobody's concern")
+    t.same(ends(of(over)), [6, 7])
+    t.notOk(of(over).some((status) => status.ready || status.started !== undefined))
+    const paths = (await node.events('debugged')).map(
+      ({ involvedObject }) => involvedObject.fieldPath,
+    )
+    t.ok(paths.includes('spec.ephemeralContainers{shell}'))
+  })
+
+  await t.test('a container has restart rules of its own', async (t) => {
+    const rule = { action: 'Restart', exitCodes: { operator: 'In', values: [42] } }
+    await node.run(
+      'ruled',
+      {
+        ...script('test -e $CONTAINER_ROOT/d/f && exit 1; touch $CONTAINER_ROOT/d/f; exit 42'),
+        restartPolicy: 'Never',
+        restartPolicyRules: [rule],
+        volumeMounts: [{ name: 'd', mountPath: '/d' }],
+      },
+      { restartPolicy: 'Never', volumes: [{ name: 'd', emptyDir: {} }] },
+    )
+    const over = await node.until('ruled', isOver)
+    const [main] = over.status!.containerStatuses!
+    t.same(
+      [over.status!.phase, main!.restartCount, main!.state.terminated!.exitCode],
+      ['Failed', 1, 1],
+    )
+  })
+
+  await t.test('a mirror of no static Pod goes at once', async () => {
+    const { uid } = (await node.client.get(resources.nodes, { name: 'node-1' })).metadata
+    await node.client.create(resources.pods, {
+      metadata: {
+        name: 'mirror',
+        namespace: 'default',
+        annotations: { 'kubernetes.io/config.mirror': 'x' },
+        ownerReferences: [
+          { apiVersion: 'v1', kind: 'Node', name: 'node-1', uid: uid!, controller: true },
+        ],
+      },
+      spec: { nodeName: 'node-1', containers: [{ name: 'main', image, ...polite }] },
+    })
+    await node.gone('mirror')
+  })
+})
