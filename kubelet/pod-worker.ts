@@ -186,14 +186,11 @@ export class PodWorker {
 
   // ---- the Pod should end
 
-  #specGrace(): number {
-    return this.#pod.spec.terminationGracePeriodSeconds ?? defaultGraceSeconds
-  }
-
   /** Row 202: the smallest that anybody has asked for, and never below 1. */
   #wantedGrace(): number {
-    const { deletionGracePeriodSeconds } = this.#pod.metadata
-    return Math.max(1, deletionGracePeriodSeconds ?? this.#specGrace())
+    const { metadata, spec } = this.#pod
+    const own = spec.terminationGracePeriodSeconds ?? defaultGraceSeconds
+    return Math.max(1, metadata.deletionGracePeriodSeconds ?? own)
   }
 
   #shortenGrace(): void {
@@ -298,10 +295,9 @@ export class PodWorker {
 
   #publish(): void {
     if (this.#gone || this.#isAboutToStop()) return
-    const isOver = this.#state === 'terminated'
     // The last word stands.
     this.#tell(this.#isSettled ? this.#status : this.#makeStatus())
-    this.#isSettled = isOver
+    this.#isSettled = this.#state === 'terminated'
   }
 
   #tell(status: PodStatus): void {
