@@ -6,7 +6,7 @@ import { invalid as invalidField } from '#api/field-error.js'
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import type { JsonTrace } from '#api/json.js'
 import { JsonSyntaxError, parseWithTrace, stringify } from '#api/json.js'
-import { isJsonObject } from '#api/json-object.js'
+import { isJsonObject, withKeysInOrder } from '#api/json-object.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
 import { schemaNameOfKind } from '#openapi/schemas.js'
 import { hasProtobuf, protobufToJson } from '#registry/decode/protobuf.js'
@@ -51,7 +51,8 @@ const parseText = (
   if (mediaType === 'yaml') {
     try {
       const { value, duplicates } = parseYaml(text)
-      return { value, textErrors: duplicates }
+      // Upstream decodes the JSON that it makes of it, whose keys are in order.
+      return { value: withKeysInOrder(value), textErrors: duplicates }
     } catch (error) {
       if (error instanceof YamlSyntaxError) throw refuse(error.message)
       throw error

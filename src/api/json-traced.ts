@@ -94,7 +94,7 @@ class Reader {
       const big = BigInt(literal)
       if (big >= int64Min && big <= int64Max) return big
     }
-    if (container !== undefined && (Number.isInteger(value) || !Number.isFinite(value))) {
+    if (container !== undefined && literal !== String(value)) {
       const literals = this.trace.literals.get(container) ?? new Map<string | number, string>()
       this.trace.literals.set(container, literals.set(key, literal))
     }

@@ -14,7 +14,7 @@ export class JsonSyntaxError extends Error {}
 export interface JsonTrace {
   /** For each object with a key that came more than once: all entries as they came. */
   readonly entries: Map<object, [string, JsonValue][]>
-  /** For each container with numbers that Go reads as no integer or not at all (`1.0`, `1e400`): how they were written. */
+  /** For each container with numbers that JavaScript writes in another way (`1.0`, `1e2`, `1e400`): how they were written. */
   readonly literals: Map<object, Map<string | number, string>>
 }
 

@@ -185,3 +185,7 @@ export const quantityValue = (quantity: Quantity): bigint => divideUp(quantity.n
 /** Thousandths, rounded up. */
 export const quantityMilliValue = (quantity: Quantity): bigint =>
   divideUp(quantity.nano, 1_000_000n)
+
+/** Whether upstream takes it for a whole number: by its thousandths, of which it sees the last 64 bits. */
+export const isWholeQuantity = (quantity: Quantity): boolean =>
+  BigInt.asIntN(64, quantityMilliValue(quantity)) % 1000n === 0n

@@ -58,12 +58,7 @@ export const dropNulls = (value: JsonValue, schema: StructuralSchema): void => {
   for (const key of Object.keys(value)) {
     const inner = getOwn(schema.properties, key) ?? valueSchema
     if (inner === undefined) continue
-    if (value[key] === null && !inner.nullable && inner.default === undefined) {
-      if (!preservesNull(inner)) delete value[key]
-    } else dropNulls(value[key]!, inner)
+    if (value[key] === null && !inner.nullable && inner.default === undefined) delete value[key]
+    else dropNulls(value[key]!, inner)
   }
 }
-
-// A field without a type that preserves everything takes null as well.
-const preservesNull = (schema: StructuralSchema): boolean =>
-  schema.type === undefined && schema['x-kubernetes-preserve-unknown-fields'] === true

@@ -2,7 +2,6 @@
  * Validation of a value against a structural schema, in the words and order of kube-openapi's validator:
  * type, combinations (anyOf, oneOf, allOf, not), string, format, number, list, enum, object.
  */
-
 import {
   type FieldError,
   invalid,
@@ -38,6 +37,17 @@ const resultOf = (errors: FieldError[], matches = 0): Result => ({ errors, match
 /** An integer in Go; what has no fraction and is beyond what a float64 counts exactly, was written as a float. */
 const isGoInteger = (value: unknown): boolean =>
   typeof value === 'bigint' || (typeof value === 'number' && Number.isSafeInteger(value))
+
+const jsonIntegerMax = Number.MAX_SAFE_INTEGER
+const nearlyWhole = 1e-9
+
+/** What upstream's validator takes for an integer though it was written as a float: nearly whole is whole. */
+const isWholeFloat = (value: number): boolean => {
+  if (Math.abs(value) > jsonIntegerMax) return false
+  if (Number.isInteger(value)) return true
+  const whole = Math.trunc(value)
+  return value > 1 && (value - whole) / (value + whole) < nearlyWhole
+}
 
 /** The type's name as the validator prints it. */
 export const typeNameOf = (value: unknown): string => {
@@ -82,7 +92,10 @@ const validateType = (
   if (value === null)
     return types.length > 0 ? resultOf([wrongType(path, types.join(','), name)]) : resultOf([], 1)
   const isText = name === 'string' || name === 'array'
-  const hasType = types.includes(name) || (name === 'integer' && types.includes('number'))
+  const hasType =
+    types.includes(name) ||
+    (name === 'integer' && types.includes('number')) ||
+    (name === 'number' && types.includes('integer') && isWholeFloat(value as number))
   if (!isText && format !== '' && !hasType && goFormatOf(name) !== format)
     return resultOf([wrongType(path, format, goFormatOf(name))])
   const isNumeric = types.includes('number') || types.includes('integer')
@@ -209,10 +222,11 @@ const rangeProblem = (
   const named = format ? `with format ${format}` : '(default format)'
   const problem = `value must be of type ${typeName} ${named}`
   if (typeName === 'integer') {
-    const isWhole = typeof value === 'bigint' || Number.isInteger(value)
     const bits = format === 'int32' ? 31n : 63n
-    if (!isWhole) return problem
-    const n = BigInt(value)
+    // Upstream reads the shortest digits that are this float: -2^63 has others.
+    const digits = String(value)
+    if (!/^-?\d+$/.test(digits)) return problem
+    const n = BigInt(digits)
     return n >= -(2n ** bits) && n < 2n ** bits ? undefined : problem
   }
   return format === 'float' && Math.abs(Number(value)) >= float32Max ? problem : undefined

@@ -10,6 +10,7 @@ import { copyUnstructured } from './decode/custom-object.js'
 import { forgetEmptyListsOf } from './decode/empty-lists.js'
 import { DecodeError, explain } from './decode/explain.js'
 import { type GoType, goTypeOfKey } from './decode/go-type.js'
+import { withRepeatedKeys } from './decode/repeated-keys.js'
 import type { ResourceDefinition } from './resource-definition.js'
 
 export interface Decoded {
@@ -46,8 +47,10 @@ export const decodeType = (
   path = '',
 ): { value: JsonObject; strictErrors: string[] } => {
   const { type, decode } = compiled(schemaName)
-  const state = { problem: false, givenEmpty: false }
-  const decoded = decode(value ?? {}, state) as JsonObject
+  const state = { problem: false, givenEmpty: false, literals: trace?.literals }
+  const hasRepeated = trace !== undefined && trace.entries.size > 0
+  const single = hasRepeated ? withRepeatedKeys(type, value, trace) : value
+  const decoded = decode(single ?? {}, state) as JsonObject
   if (state.givenEmpty) markGivenEmpty(decoded)
   const strictErrors = state.problem || trace !== undefined ? explain(type, value, trace, path) : []
   return { value: decoded, strictErrors }
@@ -90,7 +93,9 @@ const decodeCustomObject = (
   try {
     const { value: body, duplicates } = copyUnstructured((value ?? {}) as JsonObject, trace)
     const given = ((value ?? {}) as JsonObject).metadata ?? {}
-    const metadata = decodeType(schemaNames.objectMeta, given, trace, 'metadata')
+    // Upstream writes it anew before it looks at it: a whole float is an integer, and one beyond an int64 printed as it is.
+    const rewritten = trace && { entries: trace.entries, literals: new Map() }
+    const metadata = decodeType(schemaNames.objectMeta, given, rewritten, 'metadata')
     // No Go type holds it: it is written, and so forgotten, at once.
     forgetGivenEmpty(metadata.value)
     const type = { apiVersion: formatGroupVersion(gvk), kind: gvk.kind }

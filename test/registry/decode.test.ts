@@ -154,3 +154,36 @@ t.test(
     t.equal(rules('{}').length, 2)
   },
 )
+
+t.test('a quantity that is a number is read as it is written', async (t) => {
+  const limits = (json: string) =>
+    decode('', 'Pod', `{"spec":{"containers":[{"name":"c","resources":{"limits":${json}}}]}}`)
+      .object.spec.containers[0].resources.limits
+  t.same(limits('{"cpu":1e0,"memory":1E2,"a":1.0,"b":9007199254740993.0,"c":0.5}'), {
+    a: '1',
+    b: '9007199254740993',
+    c: '500m',
+    cpu: '1e0',
+    memory: '100',
+  })
+})
+
+t.test('a key that comes more than once is read into what is there already', async (t) => {
+  const pod = decode(
+    '',
+    'Pod',
+    `{"metadata":{"name":"a","labels":{"a":"1","b":"2"},"labels":{"b":"3"}},"spec":{
+      "securityContext":{"runAsUser":1},"securityContext":{"runAsGroup":2},
+      "dnsConfig":{"searches":["x"]},"dnsConfig":null,
+      "hostname":"h","hostname":null,
+      "containers":[{"name":"c","image":"i"},{"name":"d"}],"containers":[{"image":"z"}]}}`,
+  )
+  const { metadata, spec } = pod.object
+  t.same(metadata.labels, { a: '1', b: '3' })
+  t.same(spec.securityContext, { runAsUser: 1, runAsGroup: 2 })
+  t.notOk('dnsConfig' in spec)
+  t.equal(spec.hostname, 'h')
+  t.match(spec.containers, [{ name: 'c', image: 'z' }])
+  t.equal(spec.containers.length, 1)
+  t.equal(pod.strictErrors.length, 5)
+})

@@ -13,6 +13,7 @@ import type { KubeObject } from '#api/object.js'
 import { compareQuantities, parseQuantity } from '#api/quantity.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { validContainerResourceName, validResourceName } from '#validation/resource-name.js'
+import { roundResourceList } from '../pods/resource-lists.js'
 
 type Quantities = Record<string, string>
 interface LimitItem {
@@ -160,7 +161,10 @@ export default defineKind({
     },
     allowCreateOnUpdate: true,
     default: ({ spec }) => {
-      for (const item of (spec?.limits ?? []) as LimitItem[]) defaultItem(item)
+      for (const item of (spec?.limits ?? []) as LimitItem[]) {
+        defaultItem(item)
+        for (const field of fields) roundResourceList(item[field])
+      }
     },
     validate,
     validateUpdate: validate,

@@ -1,8 +1,10 @@
 import type { KubeObject } from '#api/object.js'
-import { parseQuantity } from '#api/quantity.js'
+import { isWholeQuantity, parseQuantity } from '#api/quantity.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { validateClaimStatus, validateClaimUpdate } from '#validation/persistent-volume-claim.js'
 import { validClaimSpec } from '#validation/pod/claim-spec.js'
+import { roundResourceList } from '../pods/resource-lists.js'
+import { defaultClaimSpec } from '../pods/volume-defaults.js'
 
 // biome-ignore lint/suspicious/noExplicitAny: the claim's spec is read here and there
 type Spec = Record<string, any>
@@ -29,8 +31,7 @@ const normalizeDataSource = ({ spec }: KubeObject, previous?: KubeObject): void 
 
 const warnings = ({ spec }: KubeObject): string[] => {
   const storage = spec?.resources?.requests?.storage
-  if (storage === undefined || parseQuantity(String(storage)).nano % 1_000_000_000n === 0n)
-    return []
+  if (storage === undefined || isWholeQuantity(parseQuantity(String(storage)))) return []
   return [
     `spec.resources.requests[storage]: fractional byte value ${JSON.stringify(storage)} is invalid, must be an integer`,
   ]
@@ -43,8 +44,11 @@ export default defineKind({
   strategy: {
     generation: 'none',
     default: (claim) => {
-      if (claim.spec) claim.spec.volumeMode ??= 'Filesystem'
-      if (claim.status) claim.status.phase ||= 'Pending'
+      if (claim.spec) defaultClaimSpec(claim.spec)
+      if (!claim.status) return
+      claim.status.phase ||= 'Pending'
+      roundResourceList(claim.status.capacity)
+      roundResourceList(claim.status.allocatedResources)
     },
     prepareForCreate: (claim) => {
       claim.status = { phase: 'Pending' }

@@ -5,6 +5,7 @@ import {
   validatePersistentVolume,
   validatePersistentVolumeUpdate,
 } from '#validation/persistent-volume.js'
+import { roundResourceList } from '../pods/resource-lists.js'
 import { keepStatus } from '../status.js'
 
 const goneSince: Readonly<Record<string, string>> = {
@@ -49,6 +50,7 @@ export default defineKind({
       spec.persistentVolumeReclaimPolicy ||= 'Retain'
       spec.volumeMode ??= 'Filesystem'
       if (spec.hostPath) spec.hostPath.type ??= ''
+      roundResourceList(spec.capacity)
     },
     prepareForCreate: (volume, { now }) => {
       volume.status = { phase: 'Pending', lastPhaseTransitionTime: formatTime(now) }

@@ -1,7 +1,7 @@
 import { child, type FieldError, index, invalid, required } from '#api/field-error.js'
 import { givenEmpty } from '#api/given-empty.js'
 import type { KubeObject } from '#api/object.js'
-import { parseQuantity } from '#api/quantity.js'
+import { isWholeQuantity, parseQuantity } from '#api/quantity.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { immutableMessage, sameJson } from '#validation/immutable.js'
 import { internalForm } from '#validation/internal-form.js'
@@ -11,6 +11,7 @@ import {
   isQuotaResource,
   validQuotaResourceName,
 } from '#validation/resource-name.js'
+import { roundResourceList } from '../pods/resource-lists.js'
 import { ownStatus } from '../status.js'
 
 type Quantities = Record<string, string>
@@ -49,7 +50,7 @@ const misapplied = (scope: string, hard: Quantities): string[] =>
 
 const quantityErrors = (path: string, name: string, quantity: string): FieldError[] => {
   const errors = nonNegativeQuantity(path, quantity)
-  if (isCountedResource(name) && parseQuantity(quantity).nano % 1_000_000_000n !== 0n)
+  if (isCountedResource(name) && !isWholeQuantity(parseQuantity(quantity)))
     errors.push(invalid(path, quantity, 'must be an integer'))
   return errors
 }
@@ -163,6 +164,9 @@ export default defineKind({
     metadataRevalidation: 'change',
     generation: 'none',
     ...ownStatus('io.k8s.api.core.v1.ResourceQuotaStatus'),
+    default: ({ spec, status }) => {
+      for (const list of [spec?.hard, status?.hard, status?.used]) roundResourceList(list)
+    },
     validate,
     validateUpdate: (next, previous) => {
       const [now, was] = [next, previous].map(({ spec }) => new Set<string>(spec?.scopes))

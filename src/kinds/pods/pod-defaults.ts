@@ -76,6 +76,8 @@ export const defaultPod = (pod: KubeObject): void => {
     defaultHostPorts(spec.initContainers)
   }
   alignPodIPs(status)
+  roundResourceList(status?.allocatedResources)
+  roundResources(status?.resources)
   for (const list of ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'])
     for (const container of status?.[list] ?? []) {
       roundResourceList(container.allocatedResources)

@@ -3,6 +3,7 @@
  * round trip through the Go struct does. What is not well-formed only raises `state.problem`; explain.ts finds the words.
  */
 import { noteGivenEmpty } from '#api/given-empty.js'
+import type { JsonTrace } from '#api/json.js'
 import { isJsonObject, setOwn } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { schemaNames } from '#openapi/schemas.js'
@@ -14,6 +15,8 @@ export interface DecodeState {
   problem: boolean
   /** Something empty was given that is not written: it is noted (given-empty.ts). */
   givenEmpty: boolean
+  /** How numbers were written, where that is another way than JavaScript's: a quantity is read as it is written. */
+  readonly literals?: JsonTrace['literals'] | undefined
 }
 
 const startState = (): DecodeState => ({ problem: false, givenEmpty: false })
@@ -74,6 +77,18 @@ const zeroOf = (type: GoType): JsonValue => {
   }
 }
 
+const isQuantity = (type: GoType): boolean => type.form === 'custom' && type.custom === 'Quantity'
+
+const asWritten = (
+  holder: JsonObject,
+  key: string,
+  value: JsonValue,
+  { literals }: DecodeState,
+): JsonValue =>
+  literals !== undefined && typeof value === 'number'
+    ? (literals.get(holder)?.get(key) ?? value)
+    : value
+
 const decodeSlice = (item: GoType): Decode => {
   const decodeItem = decoderOf(item)
   return (value, state) => {
@@ -87,6 +102,7 @@ const decodeSlice = (item: GoType): Decode => {
 
 const decodeMap = (type: GoType): Decode => {
   const decodeValue = decoderOf(type)
+  const holdsQuantities = isQuantity(type)
   return (value, state) => {
     if (!isJsonObject(value)) return refuse(state)
     const result: JsonObject = {}
@@ -94,7 +110,8 @@ const decodeMap = (type: GoType): Decode => {
     // Go writes maps in the order of their keys.
     if (keys.length > 1) keys.sort()
     for (const key of keys) {
-      const element = value[key]!
+      const given = value[key]!
+      const element = holdsQuantities ? asWritten(value, key, given, state) : given
       setOwn(result, key, element === null ? zeroOf(type) : decodeValue(element, state))
     }
     return result
@@ -105,6 +122,7 @@ type Emptiness = 'never' | 'scalar' | 'bytes' | 'list' | 'map'
 
 interface CompiledField {
   readonly name: string
+  readonly isQuantity: boolean
   readonly decode: Decode
   readonly empty: Emptiness
   /** What stands for nothing; undefined: the field is left out. */
@@ -146,6 +164,7 @@ const compileField = (field: GoField): CompiledField => {
   const zero = type.form === 'scalar' && !omitEmpty ? zeroScalar[type.scalar] : undefined
   return {
     name: field.name,
+    isQuantity: isQuantity(type),
     decode: decoderOf(type),
     empty: emptinessOf(field),
     absent: absentOf(field),
@@ -203,7 +222,11 @@ const compileStruct = (key: string): Decode => {
       const at = indexes.get(name)
       const given = value[name]!
       if (at === undefined) state.problem = true
-      else if (given !== null) slots[at] = fields[at]!.decode(given, state)
+      else if (given !== null) {
+        const field = fields[at]!
+        const element = field.isQuantity ? asWritten(value, name, given, state) : given
+        slots[at] = field.decode(element, state)
+      }
     }
     return assemble(fields, slots, state)
   }

@@ -1,5 +1,4 @@
 /** The types that read their own JSON: what they make of a value, and why they refuse one. */
-
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
 import { parseQuantity, QuantityError } from '#api/quantity.js'
@@ -18,9 +17,7 @@ const readQuantity: ReadCustom = (value, literal) => {
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'bigint')
     return undefined
   try {
-    // Beyond a double there is nothing that could be kept.
-    const isBeyond = typeof value === 'number' && !Number.isFinite(value)
-    return parseQuantity(isBeyond ? String(value) : (literal ?? String(value))).text
+    return parseQuantity(literal ?? String(value)).text
   } catch (error) {
     if (error instanceof QuantityError) return undefined
     throw error

@@ -11,7 +11,7 @@ import {
 } from '#api/field-error.js'
 import { isGiven } from '#api/given-empty.js'
 import type { Fields } from '#api/object.js'
-import { compareQuantities, parseQuantity } from '#api/quantity.js'
+import { compareQuantities, isWholeQuantity, parseQuantity } from '#api/quantity.js'
 import { each, eachEntry } from '../each.js'
 import { nonNegativeMessage } from '../number.js'
 import {
@@ -41,10 +41,10 @@ const podLevelResourceName = (path: string, name: string): FieldError[] => {
 
 /** An amount that is not negative, and whole for what is counted. */
 export const validAmount = (path: string, name: string, text: string): FieldError[] => {
-  const { nano } = parseQuantity(text)
-  const errors = nano < 0n ? [invalid(path, text, nonNegativeMessage)] : []
+  const quantity = parseQuantity(text)
+  const errors = quantity.nano < 0n ? [invalid(path, text, nonNegativeMessage)] : []
   const isCounted = isCountedResource(name) || isExtendedResource(name)
-  if (isCounted && nano % 1_000_000_000n !== 0n)
+  if (isCounted && !isWholeQuantity(quantity))
     errors.push(invalid(path, text, 'must be an integer'))
   return errors
 }

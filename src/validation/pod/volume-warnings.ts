@@ -2,7 +2,7 @@
 import { child, index } from '#api/field-error.js'
 import { isGiven } from '#api/given-empty.js'
 import type { Fields } from '#api/object.js'
-import { parseQuantity } from '#api/quantity.js'
+import { isWholeQuantity, parseQuantity } from '#api/quantity.js'
 
 const gone = (deprecated: string, since: string): string =>
   `deprecated in ${deprecated}, non-functional in ${since}+`
@@ -99,7 +99,7 @@ const claimWarnings = (path: string, volume: Fields): string[] => {
   const at = child(path, 'ephemeral', 'volumeClaimTemplate', 'spec', 'resources', 'requests')
   const storage: string | undefined =
     volume.ephemeral?.volumeClaimTemplate?.spec?.resources?.requests?.storage
-  return storage === undefined || parseQuantity(storage).nano % 1_000_000_000n === 0n
+  return storage === undefined || isWholeQuantity(parseQuantity(storage))
     ? []
     : [`${index(at, 'storage')}: fractional byte value "${storage}" is invalid, must be an integer`]
 }

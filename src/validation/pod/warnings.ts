@@ -1,7 +1,7 @@
 /** What a pod spec may say but better should not (kubernetes, pkg/api/pod/warnings.go). Texts for Warning headers. */
 import { child, index } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
-import { parseQuantity } from '#api/quantity.js'
+import { isWholeQuantity, parseQuantity } from '#api/quantity.js'
 import { appArmorPrefix } from './security.js'
 import { volumeWarnings } from './volume-warnings.js'
 
@@ -157,10 +157,10 @@ const repeated = (
 }
 
 const fractionWarnings = (path: string, resources: Fields | undefined): string[] =>
-  ['limits', 'requests'].flatMap((list) =>
-    ['memory', 'ephemeral-storage'].flatMap((name) => {
+  ['memory', 'ephemeral-storage'].flatMap((name) =>
+    ['limits', 'requests'].flatMap((list) => {
       const text: string | undefined = resources?.[list]?.[name]
-      return text === undefined || parseQuantity(text).nano % 1_000_000_000n === 0n
+      return text === undefined || isWholeQuantity(parseQuantity(text))
         ? []
         : [
             `${index(child(path, list), name)}: fractional byte value "${text}" is invalid, must be an integer`,

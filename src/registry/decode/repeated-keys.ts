@@ -1,0 +1,82 @@
+/**
+ * What Go's decoder makes of a key that comes more than once: each value is read into what the one before it left there.
+ * Structs and maps are merged, lists item by item; the entries of a map begin anew.
+ */
+import type { JsonTrace } from '#api/json.js'
+import { isJsonObject, setOwn } from '#api/json-object.js'
+import type { JsonObject, JsonValue } from '#api/object.js'
+import { type GoField, type GoType, goFieldsOf } from './go-type.js'
+
+const fieldOf = (key: string, name: string): GoField | undefined =>
+  goFieldsOf(key).find((field) => field.name === name)
+
+type Literals = JsonTrace['literals']
+
+/** A merged copy knows how the numbers in it were written. */
+const mergeLiterals = (
+  literals: Literals,
+  result: JsonObject,
+  before: JsonObject,
+  after: JsonObject,
+): void => {
+  const merged = new Map<string | number, string>(literals.get(before))
+  for (const name of Object.keys(after)) merged.delete(name)
+  for (const [name, literal] of literals.get(after) ?? []) merged.set(name, literal)
+  if (merged.size > 0) literals.set(result, merged)
+}
+
+/** `after` as it is read where `before` is already; `isPointer`: null takes away what is there. */
+const readInto = (
+  type: GoType,
+  before: JsonValue,
+  after: JsonValue,
+  literals: Literals,
+  isPointer = false,
+): JsonValue => {
+  if (after === null) {
+    const keeps = type.form === 'scalar' || type.form === 'struct'
+    return keeps && !isPointer ? before : null
+  }
+  if (type.form === 'slice' && Array.isArray(before) && Array.isArray(after))
+    return after.map((item, i) =>
+      i < before.length ? readInto(type.item, before[i]!, item, literals) : item,
+    )
+  if (!isJsonObject(before) || !isJsonObject(after)) return after
+  if (type.form !== 'struct' && type.form !== 'map') return after
+  const result = type.form === 'map' ? { ...before, ...after } : { ...before }
+  mergeLiterals(literals, result, before, after)
+  if (type.form === 'map') return result
+  for (const [name, value] of Object.entries(after)) {
+    const field = fieldOf(type.key, name)
+    const known = field !== undefined && Object.hasOwn(result, name)
+    setOwn(result, name, known ? readField(field, result[name]!, value, literals) : value)
+  }
+  return result
+}
+
+const readField = (
+  { type, pointer }: GoField,
+  before: JsonValue,
+  after: JsonValue,
+  literals: Literals,
+): JsonValue => readInto(type, before, after, literals, pointer)
+
+/** The value with one entry for each key. Known of the text: `trace`, which also learns of the copies. */
+export const withRepeatedKeys = (type: GoType, value: JsonValue, trace: JsonTrace): JsonValue => {
+  if (Array.isArray(value))
+    return type.form === 'slice'
+      ? value.map((item) => withRepeatedKeys(type.item, item, trace))
+      : value
+  if (!isJsonObject(value) || (type.form !== 'struct' && type.form !== 'map')) return value
+  const result: JsonObject = {}
+  for (const [name, given] of trace.entries.get(value) ?? Object.entries(value)) {
+    const field = type.form === 'struct' ? fieldOf(type.key, name) : undefined
+    const inner = type.form === 'map' ? type.value : field?.type
+    const read = inner === undefined ? given : withRepeatedKeys(inner, given, trace)
+    const again = field !== undefined && Object.hasOwn(result, name)
+    setOwn(result, name, again ? readField(field, result[name]!, read, trace.literals) : read)
+  }
+  const literals = trace.literals.get(value)
+  if (literals !== undefined) trace.literals.set(result, literals)
+  return result
+}
