@@ -128,6 +128,6 @@ export const admissionRequest = (attributes: VersionedRequest, uid: string) => {
       ...(extra === undefined ? {} : { extra }),
     },
     dryRun: ctx.dryRun,
-    options,
+    options: options(),
   }
 }

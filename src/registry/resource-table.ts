@@ -164,6 +164,7 @@ const builtInRow = ({ gvr, found, kinds }: RowSource): ResourceDefinition => {
   const own = kinds.get(kindKey(gvk))
   const storageVersion = own?.storageVersion ?? storageVersions[groupKind] ?? gvk
   const stored = kinds.get(kindKey(storageVersion))
+  let schemaName: string | undefined | null = null
   return {
     gvr,
     gvk,
@@ -178,9 +179,10 @@ const builtInRow = ({ gvr, found, kinds }: RowSource): ResourceDefinition => {
     storagePrefix: own?.storagePrefix ?? storagePrefixOf(gvr.group, gvr.resource),
     storageVersion,
     convert: own?.convert,
-    /** Asked for with the first object: a start on existing data reads no schemas. */
+    /** Looked up with the first object: a start on existing data reads no schemas. */
     get schemaName() {
-      return schemaNameOfKind(gvk)
+      if (schemaName === null) schemaName = schemaNameOfKind(gvk)
+      return schemaName
     },
     strategy: strategyOf(groupKind, own, stored === own ? undefined : stored),
     returnsDeletedObject: own?.returnsDeletedObject ?? kindsReturnedWhenDeleted.has(groupKind),

@@ -135,7 +135,7 @@ export const admit = (
     name: call.name,
     object: call.object,
     oldObject: call.oldObject,
-    options: {
+    options: () => ({
       kind: optionsKinds[call.operation],
       apiVersion: 'meta.k8s.io/v1',
       ...(call.options as JsonObject | undefined),
@@ -143,7 +143,7 @@ export const admit = (
       ...(call.options === undefined && ctx.fieldManager !== ''
         ? { fieldManager: ctx.fieldManager }
         : {}),
-    },
+    }),
     ctx,
   })
 }

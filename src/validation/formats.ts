@@ -62,8 +62,9 @@ const configKeyMessages = (key: string): string[] => {
 export const validConfigKey = at(configKeyMessages)
 
 /** Since v1.34 anything printable but `=`. */
+export const isEnvName = (name: string): boolean => /^[\x20-\x3c\x3e-\x7e]*$/.test(name)
 export const validEnvName = at((name) =>
-  /^[\x20-\x3c\x3e-\x7e]*$/.test(name)
+  isEnvName(name)
     ? []
     : [
         "a valid environment variable name must consist only of printable ASCII characters other than '='",

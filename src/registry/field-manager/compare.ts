@@ -169,8 +169,9 @@ export const indexEntries = (
   items: readonly JsonValue[],
 ): Map<string, JsonValue[]> => {
   const index = new Map<string, JsonValue[]>()
-  for (const [i, item] of items.entries()) {
+  for (let i = 0; i < items.length; i++) {
     const element = elements[i]!
+    const item = items[i]!
     const same = index.get(element)
     if (same === undefined) index.set(element, [item])
     else same.push(item)

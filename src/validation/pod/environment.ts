@@ -2,7 +2,13 @@
 import { child, type FieldError, index, invalid, notFound, required } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
 import { each } from '../each.js'
-import { validConfigKey, validDnsSubdomain, validEnvName, validNoBacksteps } from '../formats.js'
+import {
+  isEnvName,
+  validConfigKey,
+  validDnsSubdomain,
+  validEnvName,
+  validNoBacksteps,
+} from '../formats.js'
 import { containerLists, hasContainer } from './container-lists.js'
 import { environmentFields, validFieldRef, validResourceFieldRef } from './field-references.js'
 
@@ -46,14 +52,22 @@ const valueFromErrors = (path: string, { value = '', valueFrom }: Fields): Field
   return errors
 }
 
+const isPlain = ({ name, valueFrom }: Fields): boolean =>
+  valueFrom === undefined && name !== '' && isEnvName(name)
+
 export const validEnv = (path: string, env: Fields[] | undefined): FieldError[] =>
-  each(path, env, (variable, at) => {
-    const nameAt = child(at, 'name')
-    const errors = variable.name === '' ? [required(nameAt)] : validEnvName(nameAt, variable.name)
-    return variable.valueFrom === undefined
-      ? errors
-      : [...errors, ...valueFromErrors(child(at, 'valueFrom'), variable)]
-  })
+  each(
+    path,
+    env,
+    (variable, at) => {
+      const nameAt = child(at, 'name')
+      const errors = variable.name === '' ? [required(nameAt)] : validEnvName(nameAt, variable.name)
+      return variable.valueFrom === undefined
+        ? errors
+        : [...errors, ...valueFromErrors(child(at, 'valueFrom'), variable)]
+    },
+    isPlain,
+  )
 
 const sourceName = (path: string, name: string): FieldError[] =>
   // A prefix is enough here: upstream checks the name as one.
