@@ -242,6 +242,8 @@ export const limits = {
   containerLogBytesMax: 10 * 1024 * 1024,
   /** Bytes that a slow client may leave in a kubelet's hands before its command's output waits. */
   commandOutputBytesMax: 1024 * 1024,
+  /** Bytes that a command or a port may leave there before its client's input waits. */
+  commandInputBytesMax: 1024 * 1024,
   /** A frame of SPDY longer than this is no frame of a client of ours. */
   spdyFrameBytesMax: 1024 * 1024,
   /** No shim takes longer from its start to its first line, however busy the machine. */

@@ -7,6 +7,7 @@ import https from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { Clock } from '#api/clock.js'
+import { getOwn } from '#api/json-object.js'
 import { issueCertificate } from '#api/x509.js'
 import type { Log } from '#client/log.js'
 import type { Kubelet } from '../kubelet.js'
@@ -83,7 +84,7 @@ export const startKubeletServer = async (options: KubeletServerOptions): Promise
     const answer = async () => {
       if (!may(request.socket)) throw new HttpError(401, 'Unauthorized')
       const path = parsePath(request.url ?? '/')
-      const serve = answers[path.kind]
+      const serve = getOwn(answers, path.kind)
       if (!serve) throw new HttpError(404, '404 page not found')
       await serve({ kubelet, clock, path, request, response })
     }

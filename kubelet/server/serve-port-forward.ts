@@ -4,6 +4,7 @@
  */
 import net from 'node:net'
 import { type RawData, type WebSocket, WebSocketServer } from 'ws'
+import { sendAll, take } from './flow-control.js'
 import { findPod, HttpError, type Upgraded } from './pod-request.js'
 import { SpdyServer, type SpdyStream } from './spdy.js'
 
@@ -38,13 +39,14 @@ const forwardChannels = (socket: WebSocket, host: string, ports: readonly number
     send(data, portBytes(port))
     send(error, portBytes(port))
     const connection = net.connect({ host, port })
-    connection.on('data', (chunk) => send(data, chunk))
+    sendAll(socket, connection, (chunk) => Buffer.concat([Buffer.from([data]), chunk]))
     connection.on('error', (problem) => send(error, Buffer.from(problem.message)))
     return connection
   })
   socket.on('message', (raw: RawData) => {
     const message = raw as Buffer
-    connections[(message[0] ?? 255) / 2]?.write(message.subarray(1))
+    const connection = connections[(message[0] ?? 255) / 2]
+    if (connection) take(socket, connection, message.subarray(1))
   })
   socket.on('close', () => {
     for (const connection of connections) connection.destroy()
@@ -52,7 +54,11 @@ const forwardChannels = (socket: WebSocket, host: string, ports: readonly number
 }
 
 /** One connection: data goes both ways, what went wrong goes on the error stream, and both end together. */
-const forwardStreams = (host: string, port: number, data: SpdyStream, error: SpdyStream): void => {
+const forwardStreams = (
+  socket: WebSocket,
+  { host, port }: { host: string; port: number },
+  { data, error }: { data: SpdyStream; error: SpdyStream },
+): void => {
   const connection = net.connect({ host, port, allowHalfOpen: true })
   let ended = false
   const end = () => {
@@ -61,15 +67,16 @@ const forwardStreams = (host: string, port: number, data: SpdyStream, error: Spd
     data.end()
     error.end()
   }
-  connection.on('data', (chunk) => data.write(chunk))
+  sendAll(socket, connection, (chunk) => data.frame(chunk))
   connection.on('end', end)
+  connection.on('close', end)
   connection.on('error', (problem) => {
     if (ended) return
     const what = `an error occurred forwarding ${port} -> ${port}: ${problem.message}`
     error.write(Buffer.from(what))
     end()
   })
-  data.onData = (chunk) => connection.write(chunk)
+  data.onData = (chunk) => take(socket, connection, chunk)
   data.onEnd = () => connection.end()
   data.onReset = () => connection.destroy()
 }
@@ -91,7 +98,7 @@ const forwardTunnel = (socket: WebSocket, host: string): void => {
       waiting.delete(request)
       const isData = stream.headers.get('streamtype') === 'data'
       const [data, error] = isData ? [stream, other] : [other, stream]
-      forwardStreams(host, Number(data.headers.get('port')), data, error)
+      forwardStreams(socket, { host, port: Number(data.headers.get('port')) }, { data, error })
     },
   )
   socket.on('message', (raw: RawData) => {

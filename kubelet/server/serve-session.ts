@@ -1,13 +1,15 @@
 /** exec and attach over WebSocket: v5.channel.k8s.io and its elders, a byte for the channel before each message. */
-import type { Duplex } from 'node:stream'
+import type { Duplex, Readable } from 'node:stream'
 import { type RawData, type WebSocket, WebSocketServer } from 'ws'
-import { limits } from '#limits'
+import { sleep } from '#client/backoff.js'
 import type { Session } from '../runtime.js'
+import { sendAll, take } from './flow-control.js'
 import { findRuns, HttpError, type Upgraded } from './pod-request.js'
 
 const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const
 const protocols = ['v5.channel.k8s.io', 'v4.channel.k8s.io', 'channel.k8s.io'] as const
-const goneMessageMs = 2_000
+/** Output that is still on its way when a command has ended gets this long. */
+const leftoverOutputMs = 2_000
 
 const sockets = new WebSocketServer({
   noServer: true,
@@ -53,29 +55,23 @@ const open = ({ kubelet, path }: Upgraded): Session => {
   return kubelet.runtime.exec(run.id, command, options)
 }
 
-/** Sends what the stream yields; pauses it while the client is behind. */
-const pump = (socket: WebSocket, channel: number, stream: NodeJS.ReadableStream | undefined) =>
+/** Resolves when the stream yields no more. */
+const pump = (socket: WebSocket, channel: number, stream: Readable | undefined) =>
   stream === undefined
     ? Promise.resolve()
     : new Promise<void>((resolve) => {
-        stream.on('data', (chunk: Buffer) => {
-          if (socket.readyState !== socket.OPEN) return
-          socket.send(frame(channel, chunk), () => {
-            if (socket.bufferedAmount < limits.commandOutputBytesMax) stream.resume()
-          })
-          if (socket.bufferedAmount >= limits.commandOutputBytesMax) stream.pause()
-        })
+        sendAll(socket, stream, (chunk) => frame(channel, chunk))
         stream.once('close', () => resolve())
         stream.once('end', () => resolve())
         stream.once('error', () => resolve())
       })
 
-const takeInput = (session: Session, data: RawData): void => {
+const takeInput = (socket: WebSocket, session: Session, data: RawData): void => {
   const message = data as Buffer
   const payload = message.subarray(1)
   switch (message[0]) {
     case channels.stdin:
-      session.stdin?.write(payload)
+      if (session.stdin) take(socket, session.stdin, payload)
       return
     case channels.close:
       // v5: a channel that will carry no more; only stdin has an end.
@@ -92,7 +88,7 @@ const takeInput = (session: Session, data: RawData): void => {
 const run = async (socket: WebSocket, session: Session, query: URLSearchParams): Promise<void> => {
   socket.on('message', (data) => {
     try {
-      takeInput(session, data)
+      takeInput(socket, session, data)
     } catch {
       socket.close(1002, 'malformed message')
     }
@@ -108,7 +104,9 @@ const run = async (socket: WebSocket, session: Session, query: URLSearchParams):
   try {
     const code = await session.done
     // A child that keeps the pipe open must not keep the client.
-    await Promise.race([output, new Promise((resolve) => setTimeout(resolve, goneMessageMs))])
+    const arrived = new AbortController()
+    await Promise.race([output, sleep(leftoverOutputMs, arrived.signal)])
+    arrived.abort()
     status = statusOf(code)
   } catch (error) {
     status = failureOf((error as Error).message)

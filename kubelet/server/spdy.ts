@@ -17,8 +17,15 @@ export interface SpdyStream {
   onEnd: () => void
   /** The client has given it up. */
   onReset: () => void
+  /** The bytes of the connection that carry this data. */
+  frame(data: Buffer): Buffer
   write(data: Buffer): void
+  /** We send no more on it. */
   end(): void
+}
+
+interface OpenStream extends SpdyStream {
+  isHalfClosed: boolean
 }
 
 const control = (type: number, flags: number, payload: Buffer): Buffer => {
@@ -48,7 +55,7 @@ export class SpdyServer {
   readonly #codec = new HeaderCodec()
   readonly #send: (bytes: Buffer) => void
   readonly #onStream: (stream: SpdyStream) => void
-  readonly #streams = new Map<number, SpdyStream>()
+  readonly #streams = new Map<number, OpenStream>()
   #pending = Buffer.alloc(0)
   /** Frames are taken one after the other: a stream's data may come before its headers are decoded. */
   #work: Promise<void> = Promise.resolve()
@@ -88,7 +95,7 @@ export class SpdyServer {
     if ((frame[0]! & 0x80) === 0) {
       const stream = this.#streams.get(frame.readUInt32BE(0))
       if (payload.length > 0) stream?.onData(Buffer.from(payload))
-      if (flags & finFlag) stream?.onEnd()
+      if (flags & finFlag && stream !== undefined) this.#clientEnded(stream)
       return
     }
     const type = frame.readUInt16BE(2)
@@ -104,19 +111,35 @@ export class SpdyServer {
   async #open(payload: Buffer, flags: number): Promise<void> {
     const id = payload.readUInt32BE(0) & 0x7fffffff
     const headers = await this.#codec.decode(payload.subarray(10))
-    const stream: SpdyStream = {
+    const stream: OpenStream = {
       id,
       headers,
+      isHalfClosed: false,
       onData: () => {},
       onEnd: () => {},
       onReset: () => {},
+      frame: (bytes) => data(id, 0, bytes),
       write: (bytes) => this.#send(data(id, 0, bytes)),
-      end: () => this.#send(data(id, finFlag, Buffer.alloc(0))),
+      end: () => {
+        this.#send(data(id, finFlag, Buffer.alloc(0)))
+        this.#closeHalf(stream)
+      },
     }
     this.#streams.set(id, stream)
     const reply = Buffer.concat([idBytes(id), await this.#codec.encode({})])
     this.#send(control(types.synReply, 0, reply))
     this.#onStream(stream)
-    if (flags & finFlag) stream.onEnd()
+    if (flags & finFlag) this.#clientEnded(stream)
+  }
+
+  #clientEnded(stream: OpenStream): void {
+    stream.onEnd()
+    this.#closeHalf(stream)
+  }
+
+  /** A tunnel lives for hours, and each connection through it is two streams: they go with their second end. */
+  #closeHalf(stream: OpenStream): void {
+    if (stream.isHalfClosed) this.#streams.delete(stream.id)
+    stream.isHalfClosed = true
   }
 }
