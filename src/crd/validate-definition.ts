@@ -23,7 +23,12 @@ import { validateRules } from './rules/validate-rules.js'
 import type { StructuralSchema } from './structural-schema.js'
 import { validateConversion } from './validate-conversion.js'
 import { validateDefaultValues } from './validate-default-values.js'
-import { validateColumn, validateSelectableFields, validateSubresources } from './validate-parts.js'
+import {
+  selectableApartFromSchema,
+  validateColumn,
+  validateSelectableFields,
+  validateSubresources,
+} from './validate-parts.js'
 import { validateStructure } from './validate-structure.js'
 import { validateWords, withoutStructuralForm } from './validate-words.js'
 
@@ -185,6 +190,7 @@ const partsOf = (
   versions: readonly DefinitionVersion[],
   previous: readonly DefinitionVersion[],
 ) => {
+  const isShared = (part: VersionPart): boolean => isSharedByVersions(versions, part)
   const validate = (
     part: VersionPart,
     version: DefinitionVersion,
@@ -210,10 +216,12 @@ const partsOf = (
           validateColumn(c, index(path, i)),
         )
       case 'selectableFields':
-        return validateSelectableFields(version, path, before?.selectableFields)
+        return isShared('selectableFields') === isShared('schema')
+          ? validateSelectableFields(version, path, before?.selectableFields)
+          : selectableApartFromSchema(version, path, isShared('selectableFields'))
     }
   }
-  const own = partNames.filter(({ part }) => !isSharedByVersions(versions, part))
+  const own = partNames.filter(({ part }) => !isShared(part))
   return {
     ofVersion: (version: DefinitionVersion, i: number): FieldError[] =>
       own.flatMap(({ part }) =>

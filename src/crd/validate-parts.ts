@@ -68,6 +68,24 @@ export const validateColumn = (column: PrinterColumn, path: string): FieldError[
   return errors
 }
 
+/** Upstream looks for the schema where the fields are, at the top or in the version, and finds none when only one of them is shared. */
+export const selectableApartFromSchema = (
+  { selectableFields = [] }: DefinitionVersion,
+  path: string,
+  areShared: boolean,
+): FieldError[] =>
+  selectableFields.length === 0
+    ? []
+    : [
+        invalid(
+          path,
+          '',
+          areShared
+            ? 'may only be set when validations.schema is included'
+            : 'may only be set when `version.schema.openAPIV3Schema` is not included',
+        ),
+      ]
+
 export const validateSelectableFields = (
   version: DefinitionVersion,
   path: string,
