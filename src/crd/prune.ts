@@ -10,13 +10,19 @@ import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 const known = new Set<string>(metadataFields)
 
 /**
- * Drops unknown fields from `value` and yields their paths, sorted, as `spec.list[0].b`.
+ * Drops unknown fields from `value` and yields their paths as `spec.list[0].b`: sorted, those of embedded metadata last.
  * `isRoot` marks the object itself: its kind, apiVersion and metadata are not the schema's business.
  */
 export const prune = (value: JsonValue, schema: StructuralSchema, isRoot = true): string[] => {
-  const unknown: string[] = []
+  const unknown: Unknown = { fields: [], metadata: [] }
   walk(value, schema, '', isRoot, unknown)
-  return unknown.sort()
+  return [...unknown.fields.sort(), ...unknown.metadata.sort()]
+}
+
+interface Unknown {
+  readonly fields: string[]
+  /** Of embedded objects: upstream looks at them in a pass of their own. */
+  readonly metadata: string[]
 }
 
 const at = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`)
@@ -26,7 +32,7 @@ const walk = (
   schema: StructuralSchema | undefined,
   path: string,
   isResource: boolean,
-  unknown: string[],
+  unknown: Unknown,
 ): void => {
   if (Array.isArray(value)) {
     const items = schema?.items
@@ -51,7 +57,7 @@ const walkObject = (
   schema: StructuralSchema,
   path: string,
   isResource: boolean,
-  unknown: string[],
+  unknown: Unknown,
 ): void => {
   const preserves = schema['x-kubernetes-preserve-unknown-fields'] === true
   const valueSchema = valueSchemaOf(schema)
@@ -68,16 +74,16 @@ const walkObject = (
       walk(object[key]!, inner, at(path, key), embedded, unknown)
     } else if (!preserves && schema.additionalProperties !== true) {
       delete object[key]
-      unknown.push(at(path, key))
+      unknown.fields.push(at(path, key))
     }
   }
 }
 
-const pruneMetadata = (metadata: JsonValue, path: string, unknown: string[]): void => {
+const pruneMetadata = (metadata: JsonValue, path: string, unknown: Unknown): void => {
   if (!isJsonObject(metadata)) return
   for (const key of Object.keys(metadata)) {
     if (known.has(key)) continue
     delete metadata[key]
-    unknown.push(at(path, key))
+    unknown.metadata.push(at(path, key))
   }
 }

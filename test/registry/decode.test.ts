@@ -2,7 +2,9 @@ import t from 'tap'
 import { ApiError } from '#api/errors.js'
 import { givenEmpty } from '#api/given-empty.js'
 import { parseWithTrace, stringify } from '#api/json.js'
+import type { JsonObject } from '#api/object.js'
 import { kinds } from '#kinds/index.js'
+import { copyUnstructured } from '#registry/decode/custom-object.js'
 import { type Decoded, decodeObject, forgetEmpty } from '#registry/decode.js'
 import { makeResourceTable } from '#registry/resource-table.js'
 
@@ -79,6 +81,23 @@ t.test('a value of a wrong type is refused in the words of Go, at its Go field',
       `illegal base64 data at input byte ${byte}`,
     )
 })
+
+t.test(
+  'of unstructured bodies, too, what a later field of the same name replaces is read',
+  async (t) => {
+    const { value, trace } = parseWithTrace(
+      '{"a":{"b":1,"b":2},"c":[{"d":1,"d":1}],"a":{"e":1,"e":1}}',
+    )
+    const copy = copyUnstructured(value as JsonObject, trace)
+    t.same(copy.duplicates, [
+      'duplicate field "a.b"',
+      'duplicate field "c[0].d"',
+      'duplicate field "a"',
+      'duplicate field "a.e"',
+    ])
+    t.same(copy.value, { a: { e: 1 }, c: [{ d: 1 }] })
+  },
+)
 
 t.test(
   'strict validation hears of unknown and repeated fields in the order of the text',

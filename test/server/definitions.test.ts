@@ -86,3 +86,25 @@ t.test('a conversion whose webhook says nothing has none', async (t) => {
   })
   t.strictSame(body.spec.conversion, { strategy: 'None' })
 })
+
+t.test(
+  'what stands twice in a body is told of where it stands, and embedded metadata last',
+  async (t) => {
+    const { send } = await startWithWidgets(t)
+    const embedded = {
+      ...{ type: 'object', 'x-kubernetes-embedded-resource': true },
+      'x-kubernetes-preserve-unknown-fields': true,
+    }
+    const schema = { openAPIV3Schema: { type: 'object', properties: { a: embedded } } }
+    const versions = [{ name: 'v1', served: true, storage: true, schema }]
+    await send('PATCH', `${definitions}/widgets.${group}`, { spec: { versions } })
+    const head = `"apiVersion":"${group}/v1","kind":"Widget","metadata":{"name":"a"}`
+    const inner = '{"apiVersion":"v1","kind":"X","metadata":{"no":1}}'
+    const body = JSON.parse(`{${head},"a":${inner},"z":{}}`)
+    const strict = `${widgets}?fieldValidation=Strict`
+    t.match(
+      (await send('POST', strict, body)).body.message,
+      /strict decoding error: unknown field "z", unknown field "a.metadata.no"$/,
+    )
+  },
+)

@@ -25,16 +25,15 @@ export const copyUnstructured = (value: JsonObject, trace?: JsonTrace): Unstruct
     const literals = trace?.literals.get(from)
     if (Array.isArray(from))
       return from.map((item, i) => copy(item, `${path}[${i}]`, literals?.get(i)))
+    // Where keys stand twice: what a later one of the same name replaces is read as well.
+    const written = trace?.entries.get(from)
     const seen = new Set<string>()
-    for (const [key] of trace?.entries.get(from) ?? []) {
-      if (seen.has(key)) duplicates.push(`duplicate field ${JSON.stringify(at(path, key))}`)
-      seen.add(key)
-    }
     return Object.fromEntries(
-      Object.entries(from).map(([key, inner]) => [
-        key,
-        copy(inner, at(path, key), literals?.get(key)),
-      ]),
+      (written ?? Object.entries(from)).map(([key, inner]) => {
+        if (seen.has(key)) duplicates.push(`duplicate field ${JSON.stringify(at(path, key))}`)
+        if (written !== undefined) seen.add(key)
+        return [key, copy(inner, at(path, key), literals?.get(key))]
+      }),
     )
   }
   return { value: copy(value, '') as JsonObject, duplicates }
