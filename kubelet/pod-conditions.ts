@@ -1,5 +1,6 @@
 /** The conditions of a Pod that are the kubelet's to say; upstream: pkg/kubelet/status/generate.go. */
 import { formatTime } from '#api/clock.js'
+import { mayRestartAll } from '#api/container-restart.js'
 import {
   type ContainerStatus,
   isSidecar,
@@ -8,6 +9,7 @@ import {
   type PodPhase,
 } from './pod.js'
 import type { StatusInput } from './pod-status.js'
+import { asksForAll } from './restart-all.js'
 
 type Finding = Pick<PodCondition, 'status' | 'reason' | 'message'>
 
@@ -78,6 +80,7 @@ const ownTypes = new Set([
   'Ready',
   'ContainersReady',
   'PodScheduled',
+  'AllContainersRestarting',
 ])
 
 /** The kubelet's to say, and to take back. */
@@ -86,12 +89,24 @@ export const isOwnCondition = ({ type }: PodCondition): boolean => ownTypes.has(
 export const conditionsOfOthers = (pod: Pod): PodCondition[] =>
   (pod.status?.conditions ?? []).filter((condition) => !isOwnCondition(condition))
 
+const restarting = ({ pod, containers }: StatusInput, phase: PodPhase): Finding => {
+  if (phase === 'Succeeded') return { status: 'False', reason: 'PodCompleted' }
+  if (phase === 'Failed') return { status: 'False', reason: 'PodFailed' }
+  if (!containers.some((container) => asksForAll(pod, container))) return { status: 'False' }
+  return {
+    status: 'True',
+    reason: 'RestartAllContainersStarted',
+    message: 'container exited with restart policy rule',
+  }
+}
+
 /** The kubelet's conditions, then those of others as they are. */
 export const makeConditions = (
-  { pod, sandbox, previous, stopped, now }: StatusInput,
+  input: StatusInput,
   phase: PodPhase,
   containerStatuses: readonly ContainerStatus[],
 ): PodCondition[] => {
+  const { pod, sandbox, previous, stopped, now } = input
   const statuses = new Map(containerStatuses.map((status) => [status.name, status]))
   const before = pod.status?.conditions ?? []
   const containers = containersReady(pod, phase, statuses)
@@ -101,6 +116,7 @@ export const makeConditions = (
     Ready: ready(pod, containers, before),
     ContainersReady: containers,
     PodScheduled: { status: 'True' },
+    ...(mayRestartAll(pod.spec) ? { AllContainersRestarting: restarting(input, phase) } : {}),
   }
   const { generation } = pod.metadata
   const own = Object.entries(findings).map(([type, finding]): PodCondition => {

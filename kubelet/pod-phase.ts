@@ -1,11 +1,13 @@
 /** The phase of a Pod by the states of its containers; upstream's getPhase (pkg/kubelet/kubelet_pods.go). */
 import {
   type ContainerSpec,
+  type ContainerStateTerminated,
   type ContainerStatus,
   isSidecar,
   type Pod,
   type PodPhase,
 } from './pod.js'
+import { endedForAll } from './restart-all.js'
 
 export interface PhaseInput {
   readonly pod: Pod
@@ -21,14 +23,21 @@ export interface PhaseInput {
 const endOf = ({ state, lastState }: ContainerStatus) =>
   state.running ? undefined : (state.terminated ?? lastState.terminated)
 
-const countInits = ({ pod, inits, mayRestart }: PhaseInput) => {
+const isFinal = (
+  { mayRestart }: PhaseInput,
+  spec: ContainerSpec,
+  end: ContainerStateTerminated,
+): boolean => !endedForAll(end) && !mayRestart(spec, end.exitCode)
+
+const countInits = (input: PhaseInput) => {
+  const { pod, inits } = input
   const counts = { pending: 0, sidecarsPending: 0, waiting: 0, running: 0, failed: 0 }
   for (const [i, spec] of (pod.spec.initContainers ?? []).entries()) {
     const status = inits[i]!
     const end = endOf(status)
     if (!isSidecar(spec)) {
       if (!end) counts.pending++
-      else if (end.exitCode !== 0 && !mayRestart(spec, end.exitCode)) counts.failed++
+      else if (end.exitCode !== 0 && isFinal(input, spec, end)) counts.failed++
     } else if (status.state.running) {
       counts.running++
       if (!status.started) counts.sidecarsPending++
@@ -40,7 +49,8 @@ const countInits = ({ pod, inits, mayRestart }: PhaseInput) => {
   return counts
 }
 
-const countMains = ({ pod, mains, mayRestart }: PhaseInput) => {
+const countMains = (input: PhaseInput) => {
+  const { pod, mains } = input
   const counts = { waiting: 0, running: 0, stopped: 0, forGood: 0, succeeded: 0 }
   for (const [i, spec] of pod.spec.containers.entries()) {
     const status = mains[i]!
@@ -49,7 +59,7 @@ const countMains = ({ pod, mains, mayRestart }: PhaseInput) => {
     else if (!end) counts.waiting++
     else {
       counts.stopped++
-      if (!mayRestart(spec, end.exitCode)) counts.forGood++
+      if (isFinal(input, spec, end)) counts.forGood++
       if (status.state.terminated?.exitCode === 0) counts.succeeded++
     }
   }

@@ -3,6 +3,7 @@
  * done. Upstream: pkg/kubelet/kubelet_pods.go (generateAPIPodStatus, getPhase) and pkg/kubelet/status/generate.go.
  */
 import { formatTime } from '#api/clock.js'
+import { mayRestartAll } from '#api/container-restart.js'
 import {
   type ContainerSpec,
   type ContainerStateStatus,
@@ -18,6 +19,7 @@ import {
 } from './pod.js'
 import { conditionsOfOthers, makeConditions } from './pod-conditions.js'
 import { phaseOf } from './pod-phase.js'
+import { removedStatus, waitsForItsTurn } from './restart-all.js'
 import type { Container, Sandbox } from './runtime.js'
 
 export interface ContainerProblem {
@@ -136,6 +138,8 @@ const containerStatus = (input: StatusInput, spec: ContainerSpec): ContainerStat
   const attempts = containers.filter(({ name }) => name === spec.name)
   const latest = attempts.at(-1)
   const said = previousOf(input, spec.name)
+  const hadItsTurn = said !== undefined && (!said.state.waiting || waitsForItsTurn(said))
+  if (!latest && !ending && hadItsTurn && mayRestartAll(pod.spec)) return removedStatus(said)
   // How it ended was said already, by a kubelet whose records are gone.
   if (!latest && said?.state.terminated) return said
   // It did run, and its records are gone: nobody will learn how it ended.
@@ -144,7 +148,7 @@ const containerStatus = (input: StatusInput, spec: ContainerSpec): ContainerStat
   const initializes = (pod.spec.initContainers?.length ?? 0) > 0
   let state = stateOf(latest, initializes ? 'PodInitializing' : 'ContainerCreating', runtimeName)
   let lastState: ContainerStateStatus =
-    before?.state === 'exited' ? terminated(before, runtimeName) : {}
+    before?.state === 'exited' ? terminated(before, runtimeName) : (said?.lastState ?? {})
   const problem = problems.get(spec.name)
   const mayStart = latest?.state !== 'exited' || willRestart(pod, spec, latest)
   if (problem && !ending && latest?.state !== 'running' && mayStart) {

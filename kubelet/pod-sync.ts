@@ -2,11 +2,12 @@
 import { parseTime } from '#api/clock.js'
 import type { PodFacts } from './downward.js'
 import { type ContainerKill, type KillDeps, killContainer } from './kill-container.js'
-import { type ContainerSpec, formatPod, type Pod } from './pod.js'
+import { type ContainerSpec, findContainer, formatPod, isEphemeral, type Pod } from './pod.js'
 import { computeActions, type PodActions } from './pod-actions.js'
 import type { PodContext } from './pod-context.js'
 import type { ContainerProblem, Verdict } from './pod-status.js'
 import type { Prober } from './prober.js'
+import { asksForAll, inOrderOfRemoval } from './restart-all.js'
 import { RestartBackoff } from './restart-backoff.js'
 import { type Container, type Sandbox, StartError } from './runtime.js'
 import { hashOf, type StartRequest, startContainer } from './start-container.js'
@@ -78,6 +79,14 @@ export class PodSync {
     }
     if (signal.aborted) return
     const sandbox = this.#host.sandbox() ?? (await this.#makeSandbox())
+    const asking = this.#host.containers().find((one) => asksForAll(this.#host.pod, one))
+    if (asking) {
+      // Upstream has no back-off here, and the pace of its passes instead.
+      const { waitMs } = this.#backoff.next(asking.name, asking.finishedAt, clock.now())
+      if (waitMs > 0) return this.#host.wakeIn(waitMs)
+      await this.#removeAll(signal)
+      return this.#host.wake()
+    }
     const actions = computeActions({
       pod: this.#host.pod,
       containers: runtime.containersOf(this.#host.pod.metadata.uid),
@@ -89,6 +98,19 @@ export class PodSync {
     })
     await this.#carryOut(actions, sandbox, signal)
     if (actions.waitMs !== undefined) this.#host.wakeIn(actions.waitMs)
+  }
+
+  /** Without grace, and one after the other, as upstream. */
+  async #removeAll(signal: AbortSignal): Promise<void> {
+    const { pod } = this.#host
+    this.#host.statusToTell()()
+    for (const container of inOrderOfRemoval(pod, this.#host.containers())) {
+      if (signal.aborted) return
+      const spec = findContainer(pod, container.name)
+      if (!spec || isEphemeral(pod, container.name)) continue
+      if (container.state !== 'exited') await this.#kill(container, spec, 'killing', 0)
+      await this.#context.runtime.removeContainer(container.id)
+    }
   }
 
   async #admit(): Promise<boolean> {

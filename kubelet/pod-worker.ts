@@ -24,6 +24,7 @@ import type { PodContext } from './pod-context.js'
 import { makePodStatus } from './pod-status.js'
 import { defaultGraceSeconds, type PodHost, PodSync } from './pod-sync.js'
 import { Prober } from './prober.js'
+import { waitsForItsTurn } from './restart-all.js'
 import type { HandlerTarget } from './run-handler.js'
 import type { Container, Sandbox } from './runtime.js'
 import { TerminationMessages } from './termination-message.js'
@@ -347,6 +348,7 @@ export class PodWorker {
       facts: () => this.#facts(),
       firstAttempt: (name) => {
         const before = this.#statusOf(name)
+        if (before && waitsForItsTurn(before)) return before.restartCount
         return before?.containerID ? before.restartCount + 1 : 0
       },
       killDeps: () => this.#killDeps(),

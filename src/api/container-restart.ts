@@ -16,7 +16,7 @@ const matches = ({ exitCodes }: ContainerRestartRule, exitCode: number): boolean
 }
 
 /** The action of the first rule that knows the exit code: Restart, RestartAllContainers. */
-const restartAction = (
+export const restartAction = (
   { restartPolicy, restartPolicyRules }: RestartableContainer,
   exitCode: number,
 ): string | undefined =>

@@ -207,6 +207,38 @@ t.test('how Pods end', async (t) => {
     )
   })
 
+  await t.test('a container may restart all the others', async (t) => {
+    const rule = { action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }
+    const said = new Set<string | undefined>()
+    const once = 'test -e $CONTAINER_ROOT/d/f && exit 1; touch $CONTAINER_ROOT/d/f; exit 42'
+    const volumeMounts = [{ name: 'd', mountPath: '/d' }]
+    const asking = { ...script(once), restartPolicy: 'Never', restartPolicyRules: [rule] }
+    await node.run(
+      'all',
+      { ...asking, volumeMounts },
+      {
+        restartPolicy: 'Never',
+        initContainers: [{ name: 'first', image, ...script('true') }],
+        containers: [
+          { name: 'asking', image, ...asking, volumeMounts },
+          { name: 'other', image, ...script('sleep 0.3') },
+        ],
+        volumes: [{ name: 'd', emptyDir: {} }],
+      },
+    )
+    const over = await node.until('all', (pod) => {
+      said.add(conditionsOf(pod).AllContainersRestarting?.[0])
+      return isOver(pod)
+    })
+    t.ok(said.has('True'))
+    const all = [...over.status!.initContainerStatuses!, ...over.status!.containerStatuses!]
+    t.same(
+      all.map(({ restartCount }) => restartCount),
+      [1, 1, 1],
+    )
+    t.same(ends(all), [0, 1, 0])
+    t.match(all[2]!.lastState.terminated, { exitCode: 137, reason: 'RestartingAllContainers' })
+  })
   await t.test('a mirror of no static Pod goes at once', async () => {
     const { uid } = (await node.client.get(resources.nodes, { name: 'node-1' })).metadata
     await node.client.create(resources.pods, {
