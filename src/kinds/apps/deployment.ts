@@ -1,5 +1,5 @@
 import { semanticEqual } from '#api/json-object.js'
-import type { JsonObject, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import {
   validateDeployment,
@@ -13,7 +13,7 @@ import {
 } from '#validation/workload/warnings.js'
 import { ownStatus, specStays } from '../status.js'
 import { defaultTemplate, dropDisabledOfTemplate } from '../workloads/pod-template.js'
-import { scale } from '../workloads/scale.js'
+import { noReplicas, scale } from '../workloads/scale.js'
 
 const writeDefaults = ({ spec }: KubeObject): void => {
   defaultTemplate(spec.template)
@@ -37,9 +37,7 @@ export default defineKind({
   strategy: {
     metadataRevalidation: 'change',
     dropDisabled: dropDisabledOfTemplate,
-    completeEmpty: (object) => {
-      object.spec = { ...(object.spec as JsonObject), replicas: 0 }
-    },
+    completeEmpty: noReplicas,
     default: writeDefaults,
     ...ownStatus('io.k8s.api.apps.v1.DeploymentStatus'),
     // Annotations carry what older versions had in the spec.

@@ -1,10 +1,7 @@
-import type { JsonObject, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
-import {
-  validateReplicaSet,
-  validateReplicaSetStatus,
-  validateReplicaSetUpdate,
-} from '#validation/workload/apps.js'
+import { validateReplicaSet, validateReplicaSetUpdate } from '#validation/workload/apps.js'
+import { validateReplicaCounts } from '#validation/workload/counts.js'
 import {
   nameWarnings,
   templateWarnings,
@@ -12,7 +9,7 @@ import {
 } from '#validation/workload/warnings.js'
 import { ownStatus, specStays } from '../status.js'
 import { defaultTemplate, dropDisabledOfTemplate } from '../workloads/pod-template.js'
-import { scale } from '../workloads/scale.js'
+import { noReplicas, scale } from '../workloads/scale.js'
 
 export default defineKind({
   group: 'apps',
@@ -22,9 +19,7 @@ export default defineKind({
   strategy: {
     metadataRevalidation: 'change',
     dropDisabled: dropDisabledOfTemplate,
-    completeEmpty: (object) => {
-      object.spec = { ...(object.spec as JsonObject), replicas: 0 }
-    },
+    completeEmpty: noReplicas,
     default: ({ spec }: KubeObject) => {
       defaultTemplate(spec.template)
       spec.replicas ??= 1
@@ -34,7 +29,7 @@ export default defineKind({
     validateUpdate: validateReplicaSetUpdate,
     warningsOnCreate: (object) => [...nameWarnings(object), ...templateWarnings(object)],
     warningsOnUpdate: templateWarningsOnUpdate,
-    status: { ...specStays(), validateUpdate: validateReplicaSetStatus },
+    status: { ...specStays(), validateUpdate: validateReplicaCounts },
   },
   sample: {
     metadata: { name: 'sample' },

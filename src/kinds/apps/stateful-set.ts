@@ -1,5 +1,5 @@
 import { dnsLabelName } from '#api/names.js'
-import type { Fields, JsonObject, KubeObject } from '#api/object.js'
+import type { Fields, KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import {
   validateStatefulSet,
@@ -10,7 +10,7 @@ import { templateWarnings, templateWarningsOnUpdate } from '#validation/workload
 import { defaultClaimSpec } from '../pods/volume-defaults.js'
 import { ownStatus, specStays } from '../status.js'
 import { defaultTemplate, dropDisabledOfTemplate } from '../workloads/pod-template.js'
-import { scale } from '../workloads/scale.js'
+import { noReplicas, scale } from '../workloads/scale.js'
 
 const defaultUpdateStrategy = (strategy: Fields): void => {
   if (strategy.type === undefined) {
@@ -57,9 +57,7 @@ export default defineKind({
       delete set.spec.updateStrategy?.rollingUpdate?.maxUnavailable
     },
     validateName: dnsLabelName,
-    completeEmpty: (object) => {
-      object.spec = { ...(object.spec as JsonObject), replicas: 0 }
-    },
+    completeEmpty: noReplicas,
     default: writeDefaults,
     ...ownStatus('io.k8s.api.apps.v1.StatefulSetStatus'),
     validate: validateStatefulSet,

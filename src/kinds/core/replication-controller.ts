@@ -1,15 +1,13 @@
 import { formatLabelSelector } from '#api/label-selector.js'
 import { wholeDnsSubdomainName } from '#api/names.js'
-import type { JsonObject, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
-import {
-  validateReplicationController,
-  validateReplicationControllerStatus,
-} from '#validation/workload/replication-controller.js'
+import { validateReplicaCounts } from '#validation/workload/counts.js'
+import { validateReplicationController } from '#validation/workload/replication-controller.js'
 import { nameWarnings, templateWarnings } from '#validation/workload/warnings.js'
 import { ownStatus, specStays } from '../status.js'
 import { defaultTemplate, dropDisabledOfTemplate } from '../workloads/pod-template.js'
-import { scale } from '../workloads/scale.js'
+import { noReplicas, scale } from '../workloads/scale.js'
 
 const writeDefaults = (controller: KubeObject): void => {
   const { spec, metadata } = controller
@@ -29,9 +27,7 @@ export default defineKind({
     metadataRevalidation: 'change',
     validateName: wholeDnsSubdomainName,
     dropDisabled: dropDisabledOfTemplate,
-    completeEmpty: (object) => {
-      object.spec = { ...(object.spec as JsonObject), replicas: 0 }
-    },
+    completeEmpty: noReplicas,
     default: writeDefaults,
     ...ownStatus('io.k8s.api.core.v1.ReplicationControllerStatus'),
     validate: validateReplicationController,
@@ -40,7 +36,7 @@ export default defineKind({
     // Upstream warns of the old template, not of the new one.
     warningsOnUpdate: (next, previous) =>
       next.metadata.generation === previous.metadata.generation ? [] : templateWarnings(previous),
-    status: { ...specStays(), validateUpdate: validateReplicationControllerStatus },
+    status: { ...specStays(), validateUpdate: validateReplicaCounts },
     defaultGarbageCollection: 'orphan',
   },
   sample: {

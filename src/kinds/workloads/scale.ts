@@ -3,7 +3,7 @@ import { conflict, invalid as invalidError } from '#api/errors.js'
 import { invalid } from '#api/field-error.js'
 import { groupOf } from '#api/group-version.js'
 import { formatLabelSelector } from '#api/label-selector.js'
-import type { KubeObject } from '#api/object.js'
+import type { JsonObject, KubeObject } from '#api/object.js'
 import type { KindDefinition } from '#registry/resource-definition.js'
 import { scaleTable } from '#registry/scale-table.js'
 
@@ -25,6 +25,11 @@ const scaleOf =
       },
     }
   }
+
+/** What upstream's internal form says of an empty object: a number stands where the API has a pointer. */
+export const noReplicas = (object: JsonObject): void => {
+  object.spec = { ...(object.spec as JsonObject), replicas: 0 }
+}
 
 const writeReplicas = (parent: KubeObject, next: KubeObject): KubeObject => {
   const replicas = next.spec?.replicas ?? 0

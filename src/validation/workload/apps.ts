@@ -16,7 +16,7 @@ import { internalForm } from '../internal-form.js'
 import { validLabelSelector } from '../label-selector.js'
 import { isNone, notMoreThanAll, validIntOrPercent } from '../number.js'
 import { validClaimSpec } from '../pod/claim-spec.js'
-import { notDecremented, notNegative, withinReplicas } from './counts.js'
+import { availableWithinReady, notDecremented, notNegative, withinReplicas } from './counts.js'
 import {
   isEmpty,
   isUsableSelector,
@@ -97,34 +97,26 @@ export const validateDeploymentUpdate = (next: KubeObject, previous: KubeObject)
   ...selectorIsImmutable(next, previous),
 ]
 
-const replicaCounts = ['replicas', 'fullyLabeledReplicas', 'readyReplicas', 'availableReplicas']
-
 export const validateDeploymentStatus = (next: KubeObject, previous: KubeObject): FieldError[] => {
   const { status } = next
   const all = ['updatedReplicas', 'readyReplicas', 'availableReplicas']
-  const errors = notNegative(
-    'status',
-    status,
-    'observedGeneration',
-    'replicas',
-    'updatedReplicas',
-    'terminatingReplicas',
-    'readyReplicas',
-    'availableReplicas',
-    'unavailableReplicas',
-    'collisionCount',
-  )
-  if ((status.availableReplicas ?? 0) > (status.readyReplicas ?? 0))
-    errors.push(
-      ...withinReplicas('status', status, all),
-      invalid(
-        'status.availableReplicas',
-        status.availableReplicas,
-        'cannot be greater than readyReplicas',
-      ),
-    )
-  else errors.push(...withinReplicas('status', status, all))
-  return [...errors, ...notDecremented(status, previous.status ?? {})]
+  return [
+    ...notNegative(
+      'status',
+      status,
+      'observedGeneration',
+      'replicas',
+      'updatedReplicas',
+      'terminatingReplicas',
+      'readyReplicas',
+      'availableReplicas',
+      'unavailableReplicas',
+      'collisionCount',
+    ),
+    ...withinReplicas('status', status, all),
+    ...availableWithinReady(status),
+    ...notDecremented(status, previous.status ?? {}),
+  ]
 }
 
 export const validateReplicaSet = ({ spec }: KubeObject): FieldError[] => [
@@ -137,22 +129,6 @@ export const validateReplicaSetUpdate = (next: KubeObject, previous: KubeObject)
   ...validateReplicaSet(next),
   ...selectorIsImmutable(next, previous),
 ]
-
-export const validateReplicaSetStatus = ({ status }: KubeObject): FieldError[] => {
-  const errors = [
-    ...notNegative('status', status, ...replicaCounts, 'observedGeneration'),
-    ...withinReplicas('status', status, replicaCounts.slice(1)),
-  ]
-  if ((status.availableReplicas ?? 0) > (status.readyReplicas ?? 0))
-    errors.push(
-      invalid(
-        'status.availableReplicas',
-        status.availableReplicas,
-        'cannot be greater than readyReplicas',
-      ),
-    )
-  return errors
-}
 
 const daemonStrategy = (strategy: Fields): FieldError[] => {
   const path = 'spec.updateStrategy'
@@ -331,17 +307,10 @@ export const validateStatefulSetUpdate = (next: KubeObject, previous: KubeObject
 export const validateStatefulSetStatus = (next: KubeObject, previous: KubeObject): FieldError[] => {
   const { status } = next
   const parts = ['readyReplicas', 'currentReplicas', 'updatedReplicas', 'availableReplicas']
-  const errors = [
+  return [
     ...notNegative('status', status, 'replicas', ...parts, 'observedGeneration', 'collisionCount'),
     ...withinReplicas('status', status, parts),
+    ...availableWithinReady(status, 'status.readyReplicas'),
+    ...notDecremented(status, previous.status ?? {}),
   ]
-  if ((status.availableReplicas ?? 0) > (status.readyReplicas ?? 0))
-    errors.push(
-      invalid(
-        'status.availableReplicas',
-        status.availableReplicas,
-        'cannot be greater than status.readyReplicas',
-      ),
-    )
-  return [...errors, ...notDecremented(status, previous.status ?? {})]
 }

@@ -1,9 +1,9 @@
 /** ReplicationControllers, PodTemplates and ControllerRevisions. */
-import { child, type FieldError, invalid, required } from '#api/field-error.js'
+import { child, type FieldError, required } from '#api/field-error.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { immutable } from '../immutable.js'
-import { notNegative, withinReplicas } from './counts.js'
+import { notNegative } from './counts.js'
 import { runsForever, templateLabelsErrors, validPodTemplate } from './pod-template.js'
 
 const templateErrors = ({ template, selector }: Fields): FieldError[] => {
@@ -25,24 +25,6 @@ export const validateReplicationController = ({ spec }: KubeObject): FieldError[
   ...notNegative('spec', spec, 'replicas'),
   ...templateErrors(spec),
 ]
-
-const counts = ['fullyLabeledReplicas', 'readyReplicas', 'availableReplicas']
-
-export const validateReplicationControllerStatus = ({ status }: KubeObject): FieldError[] => {
-  const errors = [
-    ...notNegative('status', status, 'replicas', ...counts, 'observedGeneration'),
-    ...withinReplicas('status', status, counts),
-  ]
-  if ((status.availableReplicas ?? 0) > (status.readyReplicas ?? 0))
-    errors.push(
-      invalid(
-        'status.availableReplicas',
-        status.availableReplicas,
-        'cannot be greater than readyReplicas',
-      ),
-    )
-  return errors
-}
 
 export const validatePodTemplateObject = ({ template }: KubeObject): FieldError[] =>
   validPodTemplate('template', template)
