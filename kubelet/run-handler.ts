@@ -5,7 +5,7 @@ import net from 'node:net'
 import { hostInUrl } from '#api/host-in-url.js'
 import { sleep } from '#client/backoff.js'
 import { limits } from '#limits'
-import type { ContainerSpec, Handler, HttpGetAction } from './pod.js'
+import type { ContainerSpec, Handler, HttpGetAction, Probe } from './pod.js'
 import type { ContainerRuntime } from './runtime.js'
 
 export interface HandlerTarget {
@@ -151,13 +151,13 @@ export const runHook = async (
 /** Never throws for what the container does; the signal ends it as timed out. */
 export const runProbe = async (
   target: HandlerTarget,
-  handler: Handler,
+  handler: Probe,
   signal: AbortSignal,
 ): Promise<Outcome> => {
+  const userAgent = `kube-probe/${minorVersion}`
   try {
     if (handler.exec) return await runCommand(target, handler.exec.command ?? [], signal)
     if (handler.httpGet) {
-      const userAgent = `kube-probe/${minorVersion}`
       const question = { ...handler.httpGet, userAgent, judge: judgeProbe }
       return await askHttp(target, question, signal)
     }
@@ -165,7 +165,13 @@ export const runProbe = async (
       const { host, port } = handler.tcpSocket
       return await connect(host || target.podIp, resolvePort(target.container, port), signal)
     }
-    if (handler.grpc) return await connect(target.podIp, handler.grpc.port, signal)
+    if (handler.grpc) {
+      const { askGrpc } = await import('./grpc-probe.js')
+      const { port, service = '' } = handler.grpc
+      const { timeoutSeconds = 1 } = handler
+      const host = target.podIp
+      return await askGrpc({ host, port, service, userAgent, timeoutSeconds }, signal)
+    }
     return ok
   } catch (error) {
     return failed((error as Error).message)

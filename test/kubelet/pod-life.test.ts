@@ -1,8 +1,10 @@
 /** How Pods live: what their containers see, in which order they start, when they start again, what status says. */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData } from '@grpc/grpc-js'
 import t from 'tap'
 import { resources } from '#client/resources.js'
+import { Health } from '#kubelet/grpc-probe.js'
 import type { Pod, PodCondition } from '#kubelet/pod.js'
 import { eventually } from '../eventually.js'
 import { script, startNode } from './node.js'
@@ -304,4 +306,40 @@ t.test('a claim is the folder of its volume, once it is bound to one', async (t)
   await node.delete('p')
   await node.gone('p')
   t.equal(readFileSync(path.join(folder, 'file'), 'utf8'), 'kept\n', 'outlives the Pod')
+})
+
+t.test('a gRPC probe asks the health protocol, not the port', async (t) => {
+  const node = await startNode(t)
+  let serving = 'NOT_SERVING'
+  const asked: string[] = []
+  const server = new Server()
+  server.addService(Health.service, {
+    Check: (
+      { request, metadata }: ServerUnaryCall<{ service: string }, object>,
+      answer: sendUnaryData<object>,
+    ) => {
+      asked.push(`${request.service} ${metadata.get('user-agent')}`)
+      answer(null, { status: serving })
+    },
+  })
+  const listen = (ip: string) =>
+    new Promise<number>((resolve, reject) =>
+      server.bindAsync(`${ip}:0`, ServerCredentials.createInsecure(), (error, port) =>
+        error ? reject(error) : resolve(port),
+      ),
+    )
+  t.teardown(() => server.forceShutdown())
+  const { status } = await node.client.get(resources.nodes, { name: 'node-1' })
+  const port = await listen(status.addresses[0].address)
+  const probe = { grpc: { port, service: 'db' }, periodSeconds: 1 }
+  await node.run('p', { ...script('sleep 1000'), readinessProbe: probe })
+  const told = async () =>
+    (await node.events('p')).find(({ reason }) => reason === 'Unhealthy')?.message
+  t.equal(
+    await eventually('the event', told),
+    'Readiness probe failed: service unhealthy (responded with "NOT_SERVING")',
+  )
+  serving = 'SERVING'
+  await node.ready('p')
+  t.match(asked[0], /^db kube-probe\/1\.36 /)
 })

@@ -1,0 +1,88 @@
+/** The health protocol of gRPC (grpc.health.v1.Health/Check). Loaded when a Pod asks for it and never else. */
+import {
+  type Client,
+  credentials,
+  type GrpcObject,
+  loadPackageDefinition,
+  type ServiceClientConstructor,
+  type ServiceError,
+  status,
+} from '@grpc/grpc-js'
+import { fromJSON } from '@grpc/proto-loader'
+import { hostInUrl } from '#api/host-in-url.js'
+import type { Outcome } from './run-handler.js'
+
+const messages = {
+  nested: {
+    HealthCheckRequest: { fields: { service: { type: 'string', id: 1 } } },
+    HealthCheckResponse: {
+      fields: { status: { type: 'ServingStatus', id: 1 } },
+      nested: {
+        ServingStatus: {
+          values: { UNKNOWN: 0, SERVING: 1, NOT_SERVING: 2, SERVICE_UNKNOWN: 3 },
+        },
+      },
+    },
+    Health: {
+      methods: {
+        Check: { requestType: 'HealthCheckRequest', responseType: 'HealthCheckResponse' },
+      },
+    },
+  },
+}
+const descriptor = { nested: { grpc: { nested: { health: { nested: { v1: messages } } } } } }
+const loaded = loadPackageDefinition(
+  fromJSON(descriptor as unknown as Parameters<typeof fromJSON>[0], {
+    enums: String,
+    defaults: true,
+  }),
+)
+const { v1 } = (loaded.grpc as GrpcObject).health as GrpcObject
+/** Also what a server of the protocol registers. */
+export const Health = (v1 as GrpcObject).Health as ServiceClientConstructor
+
+type Check = (
+  request: { service: string },
+  done: (error: ServiceError | null, answer?: { status: string }) => void,
+) => void
+
+const failureOf = ({ code, details }: ServiceError): string =>
+  code === status.UNIMPLEMENTED
+    ? `error: this server does not implement the grpc health protocol (grpc.health.v1.Health): ${details}`
+    : `error: health rpc probe failed: rpc error: code = ${status[code]} desc = ${details}`
+
+export interface GrpcQuestion {
+  readonly host: string
+  readonly port: number
+  readonly service: string
+  readonly userAgent: string
+  /** For the message: the signal says when the time is over. */
+  readonly timeoutSeconds: number
+}
+
+/** Never throws. */
+export const askGrpc = (question: GrpcQuestion, signal: AbortSignal): Promise<Outcome> => {
+  const { host, port, service, userAgent, timeoutSeconds } = question
+  const address = `${hostInUrl(host)}:${port}`
+  const client: Client = new Health(address, credentials.createInsecure(), {
+    'grpc.primary_user_agent': userAgent,
+    'grpc.enable_http_proxy': 0,
+  })
+  const within = `within ${timeoutSeconds}s`
+  let late = `timeout: failed to connect service "${address}" ${within}: context deadline exceeded`
+  return new Promise<Outcome>((resolve) => {
+    const fail = (message: string) => resolve({ ok: false, message })
+    signal.addEventListener('abort', () => fail(late), { once: true })
+    if (signal.aborted) fail(late)
+    client.waitForReady(Number.POSITIVE_INFINITY, (error) => {
+      if (error) return
+      late = `timeout: health rpc did not complete ${within}`
+      const { Check } = client as unknown as { Check: Check }
+      Check.call(client, { service }, (refusal, answer) => {
+        if (refusal) fail(failureOf(refusal))
+        else if (answer?.status === 'SERVING') resolve({ ok: true })
+        else fail(`service unhealthy (responded with "${answer?.status}")`)
+      })
+    })
+  }).finally(() => client.close())
+}
