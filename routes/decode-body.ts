@@ -8,6 +8,7 @@ import type { JsonTrace } from '#api/json.js'
 import { JsonSyntaxError, parseWithTrace, stringify } from '#api/json.js'
 import { isJsonObject, withKeysInOrder } from '#api/json-object.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
+import { textOf } from '#api/utf8.js'
 import { schemaNameOfKind } from '#openapi/schemas.js'
 import { hasProtobuf, protobufToJson } from '#registry/decode/protobuf.js'
 import { ProtobufError, ProtobufMessageError } from '#registry/decode/protobuf-reader.js'
@@ -47,10 +48,9 @@ const parseText = (
   mediaType: 'json' | 'yaml',
   refuse: (message: string) => Error,
 ): ParsedBody => {
-  const text = body.toString('utf8')
   if (mediaType === 'yaml') {
     try {
-      const { value, duplicates } = parseYaml(text)
+      const { value, duplicates } = parseYaml(body)
       // Upstream decodes the JSON that it makes of it, whose keys are in order.
       return { value: withKeysInOrder(value), textErrors: duplicates }
     } catch (error) {
@@ -59,7 +59,7 @@ const parseText = (
     }
   }
   try {
-    const { value, trace } = parseWithTrace(text)
+    const { value, trace } = parseWithTrace(textOf(body))
     return { value, trace, textErrors: [] }
   } catch (error) {
     if (error instanceof JsonSyntaxError)

@@ -3,6 +3,7 @@ import { badRequest } from '#api/errors.js'
 import { JsonSyntaxError, type JsonTrace, parseWithTrace } from '#api/json.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
+import { textOf } from '#api/utf8.js'
 import { parseYaml, YamlSyntaxError } from '#registry/yaml.js'
 
 export type PatchType = 'json' | 'merge' | 'strategic' | 'apply'
@@ -52,7 +53,8 @@ const jsonPatchErrors = (
 
 /** YAML that is JSON without anything peculiar, which is what most clients send; the YAML parser is many times slower. */
 const plainJsonOf = (text: string): JsonValue | undefined => {
-  if (!text.startsWith('{')) return undefined
+  // What no UTF-8 was, or names half a character, is no YAML.
+  if (!text.startsWith('{') || text.includes('\ufffd') || text.includes('\\u')) return undefined
   try {
     const { value, trace } = parseWithTrace(text)
     return trace === undefined ? value : undefined
@@ -79,12 +81,12 @@ const refuseInfinite = (value: JsonValue, trace: JsonTrace | undefined): void =>
 
 /** Throws 400. */
 export const parsePatch = (type: PatchType, body: Buffer): Patch => {
-  const text = body.toString('utf8')
+  const text = textOf(body)
   if (type === 'apply') {
     const json = plainJsonOf(text)
     if (json !== undefined) return { type, value: json, textErrors: [] }
     try {
-      const { value, duplicates } = parseYaml(text)
+      const { value, duplicates } = parseYaml(body)
       return { type, value, textErrors: duplicates }
     } catch (error) {
       if (error instanceof YamlSyntaxError)

@@ -6,6 +6,7 @@ import { createRequire } from 'node:module'
 import type { CST, Document, LineCounter, Tags } from 'yaml'
 import { cloneJson } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
+import { utf8FaultOf } from '#api/utf8.js'
 import { limits } from '#limits'
 import { YamlSyntaxError, yamlFault } from './yaml-messages.js'
 import { valueOfDocument } from './yaml-value.js'
@@ -42,8 +43,8 @@ const goTags = (tags: Tags): Tags =>
       (!unresolvedTags.has(tag.tag) && !('format' in tag && tag.format === 'TIME')),
   )
 
-// The reader of goyaml.v2; a byte order mark may only begin the text.
-const forbidden = /[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\u{10000}-\u{10ffff}]/u
+// The reader of goyaml.v2.
+const forbidden = /[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/u
 
 /** The first document of a stream, which is all that Go reads of one. Throws YamlSyntaxError. */
 const firstDocument = (text: string): { document: Document.Parsed; lines: LineCounter } => {
@@ -54,8 +55,12 @@ const firstDocument = (text: string): { document: Document.Parsed; lines: LineCo
   const tokens = function* (): Generator<CST.Token> {
     for (const lexeme of new Lexer().lex(text)) {
       // The composer recurses: with a deep text it would run out of stack, in places where V8 then aborts the process.
-      if (parser.stack.length > limits.yamlDepthMax)
-        throw new YamlSyntaxError('yaml: exceeded max depth of 10000')
+      if (parser.stack.length > limits.yamlDepthMax) {
+        const { line } = lines.linePos(parser.offset)
+        throw new YamlSyntaxError(
+          `yaml: ${line === 1 ? '' : `line ${line}: `}exceeded max depth of 10000`,
+        )
+      }
       yield* parser.next(lexeme)
     }
     yield* parser.end()
@@ -85,20 +90,43 @@ const checkDirectives = ({ directives, warnings }: Document.Parsed, text: string
     throw fault('found incompatible YAML document', /^%YAML/m)
 }
 
+/** A text that a quote began and that names half a character by its number: Go takes no such number. */
+const surrogateEscape = /^"(?:[^\\]|\\.)*?\\u[dD][89a-fA-F]/s
+
+const refuseSurrogates = (document: Document.Parsed, text: string, lineAt: LineAt): void => {
+  if (!/\\u[dD][89a-fA-F]/.test(text)) return
+  yaml().visit(document, {
+    Scalar: (_key, { type, range }) => {
+      if (type !== 'QUOTE_DOUBLE' || !range) return
+      const found = surrogateEscape.exec(text.slice(range[0], range[1]))
+      if (found !== null)
+        throw new YamlSyntaxError(
+          `yaml: line ${lineAt(range[0] + found[0].length)}: found invalid Unicode character escape code`,
+        )
+    },
+  })
+}
+
+type LineAt = (offset: number) => number
+
 /** Throws YamlSyntaxError. */
-export const parseYaml = (text: string): ParsedYaml => {
-  if (forbidden.test(text.startsWith('\ufeff') ? text.slice(1) : text))
-    throw new YamlSyntaxError('yaml: control characters are not allowed')
+export const parseYaml = (input: string | Buffer): ParsedYaml => {
+  const fault = typeof input === 'string' ? undefined : utf8FaultOf(input)
+  if (fault !== undefined) throw new YamlSyntaxError(`yaml: ${fault.text}`)
+  const text = input.toString()
+  if (forbidden.test(text)) throw new YamlSyntaxError('yaml: control characters are not allowed')
   const { document, lines } = firstDocument(text)
   checkDirectives(document, text)
-  const lineAt = (at: number): number => Math.max(lines.linePos(at).line, 1)
+  const lineAt: LineAt = (at) => Math.max(lines.linePos(at).line, 1)
   const { contents } = document
   // Go has its document when a flow collection or a quoted text ends, and does not look further.
   const end =
     contents !== null && /["'}\]]/.test(text[contents.range[1] - 1] ?? '')
       ? contents.range[1]
       : Infinity
-  const error = document.errors.find(({ pos }) => pos[0] < end)
+  const error = document.errors.find(
+    ({ code, pos }) => pos[0] < end || (pos[0] === end && code === 'MISSING_CHAR'),
+  )
   if (error !== undefined)
     throw yamlFault({
       code: error.code,
@@ -107,6 +135,7 @@ export const parseYaml = (text: string): ParsedYaml => {
       before: text.slice(0, error.pos[0]),
       pastEnd: !text.endsWith('\n') && text.slice(error.pos[0]).trim() === '',
     })
+  refuseSurrogates(document, text, lineAt)
   return valueOfDocument(document, yaml(), lineAt)
 }
 

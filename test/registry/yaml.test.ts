@@ -2,7 +2,7 @@
 import t from 'tap'
 import { parseYaml, YamlSyntaxError } from '#registry/yaml.js'
 
-const read = (text: string): unknown => {
+const read = (text: string | Buffer): unknown => {
   try {
     const { value, duplicates } = parseYaml(text)
     return duplicates.length === 0 ? value : { value, duplicates }
@@ -85,8 +85,23 @@ t.test('what is no YAML is refused in the words of Go', (t) => {
     ['a: !!binary "!!"', 'yaml: !!binary value contains invalid base64 data'],
     ['a: -.inf', 'json: unsupported value: -Inf'],
     ['a: \u0007', 'yaml: control characters are not allowed'],
+    ['a:\n  "x\\ud83d\\ude00"', 'yaml: line 2: found invalid Unicode character escape code'],
+    ['{a: {b: c}', "yaml: line 1: did not find expected ',' or '}'"],
   ] as const)
     t.equal(read(text), message, text)
+  t.end()
+})
+
+t.test('bytes that are no UTF-8 are refused', (t) => {
+  for (const [bytes, message] of [
+    [[0xff], 'invalid leading UTF-8 octet'],
+    [[0xc0, 0x80], 'invalid length of a UTF-8 sequence'],
+    [[0xe2, 0x82, 0x22], 'invalid trailing UTF-8 octet'],
+    [[0xed, 0xa0, 0x80], 'invalid Unicode character'],
+    [[0xe2, 0x82], 'incomplete UTF-8 octet sequence'],
+  ] as const)
+    t.equal(read(Buffer.concat([Buffer.from('a: '), Buffer.from(bytes)])), `yaml: ${message}`)
+  t.same(read(Buffer.from('a: "\ufeff\u{1f600}"')), { a: '\ufeff\u{1f600}' })
   t.end()
 })
 
