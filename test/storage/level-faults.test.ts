@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { cpSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -6,30 +6,12 @@ import t, { type Test } from 'tap'
 import { systemClock } from '#api/clock.js'
 import { StorageError } from '#storage/driver.js'
 import { openStorage } from '#storage/open.js'
+import { writeUntilKilled } from './killed-writer.js'
 import { openLevelIn, temporaryDirectory } from './level-fixture.js'
 import { lost, type Newest, noteAcknowledged } from './lost-writes.js'
 import { put, remove, shown, take, write } from './suite.js'
 
 const writer = fileURLToPath(new URL('./fixtures/writer.js', import.meta.url))
-
-/** What the writer said before it was killed. */
-const writeUntilKilled = (directory: string, round: number, afterMs: number): Promise<string[]> =>
-  new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [writer, directory, String(round)])
-    let out = ''
-    let errors = ''
-    child.stdout.on('data', (chunk) => {
-      if (out === '') setTimeout(() => child.kill('SIGKILL'), afterMs)
-      out += chunk
-    })
-    child.stderr.on('data', (chunk) => {
-      errors += chunk
-    })
-    child.on('close', (_, signal) => {
-      if (signal === 'SIGKILL') resolve(out.split('\n').slice(0, -1))
-      else reject(new Error(`the writer ended by itself: ${errors}`))
-    })
-  })
 
 t.test('kill -9 under load, twenty times: nothing that was acknowledged is lost', async (t) => {
   const directory = temporaryDirectory(t)
@@ -37,7 +19,11 @@ t.test('kill -9 under load, twenty times: nothing that was acknowledged is lost'
   let head = 0
   let acknowledged = 0
   for (let round = 0; round < 20; round++) {
-    const lines = await writeUntilKilled(directory, round, 5 + ((round * 53) % 130))
+    const lines = await writeUntilKilled(
+      writer,
+      [directory, String(round)],
+      5 + ((round * 53) % 130),
+    )
     const driver = await openStorage(`level:${directory}`, { clock: systemClock })
     try {
       for (const line of lines) {

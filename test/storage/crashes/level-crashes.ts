@@ -1,37 +1,17 @@
 /** A LevelDB whose process is killed under load, and opened again. */
-import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { systemClock } from '#api/clock.js'
 import type { StorageDriver } from '#storage/driver.js'
 import { openStorage } from '#storage/open.js'
 import { eventually } from '../../eventually.js'
+import { writeUntilKilled } from '../killed-writer.js'
 import { temporaryDirectory } from '../level-fixture.js'
 import { CrashJudge } from './crash-judge.js'
 import { lifetimeSeconds } from './crash-load.js'
 import type { CrashRecord } from './crash-record.js'
 
 const writer = fileURLToPath(new URL('../fixtures/crash-writer.js', import.meta.url))
-
-/** What the clients of a writer knew when it was killed, `afterMs` after its first record. */
-const writeUntilKilled = (args: readonly string[], afterMs: number): Promise<CrashRecord[]> =>
-  new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [writer, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
-    let out = ''
-    let errors = ''
-    child.stdout.on('data', (chunk) => {
-      if (out === '') setTimeout(() => child.kill('SIGKILL'), afterMs)
-      out += chunk
-    })
-    child.stderr.on('data', (chunk) => {
-      errors += chunk
-    })
-    child.on('close', (_, signal) => {
-      if (signal !== 'SIGKILL') return reject(new Error(`the writer ended by itself: ${errors}`))
-      const lines = out.split('\n').slice(0, -1)
-      resolve(lines.map((line) => JSON.parse(line)))
-    })
-  })
 
 export interface LevelCrashes {
   readonly acknowledged: number
@@ -60,7 +40,9 @@ export const playLevelCrashes = async (
   let acknowledged = 0
   for (let round = 0; round < kills; round++) {
     const args = [directory, String(seed + round), String(round)]
-    const records = await writeUntilKilled(args, 5 + random() * 150)
+    const lines = await writeUntilKilled(writer, args, 5 + random() * 150)
+    // What the clients of the writer knew.
+    const records = lines.map((line): CrashRecord => JSON.parse(line))
     acknowledged += records.filter(({ kind }) => kind === 'done').length
     const problems = await opened(directory, (driver) => judge.judge(driver, records))
     if (problems.length > 0) return { acknowledged, problems }
