@@ -1,12 +1,12 @@
 /** The bytes of a list, put together from its items while it goes out. */
 import { formatGroupVersion } from '#api/group-version.js'
 import { stringify } from '#api/json.js'
+import { mapInTurns, Turn } from '#api/turns.js'
 import type { StoredObject } from '#cacher/object-storage.js'
 import type { Copyable } from '#cacher/object-text.js'
 import { limits } from '#limits'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { isShownAsStored, itemOf, textOf, viewOf } from './stored-json.js'
-import { mapInTurns, Turn } from './turns.js'
 
 /** Items of built-in lists carry neither kind nor apiVersion; all stored values of one version begin alike. */
 const itemOpenings = new WeakMap<ResourceDefinition, Buffer>()

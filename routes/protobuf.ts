@@ -1,6 +1,7 @@
 /** Answers in protobuf: finds the Go type of what is answered. */
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import type { JsonObject, KubeObject, ListMeta } from '#api/object.js'
+import { mapInTurns } from '#api/turns.js'
 import type { StoredObject } from '#cacher/object-storage.js'
 import { goTypeName, schemaNameOfKind } from '#openapi/schemas.js'
 import {
@@ -13,7 +14,6 @@ import {
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { type ListBody, listOfKnown, wholeItems } from './list-body.js'
 import { madeOnce, viewOf } from './stored-json.js'
-import { mapInTurns } from './turns.js'
 
 const metaGroup = 'meta.k8s.io'
 // The list of the former version numbers its fields the other way round.

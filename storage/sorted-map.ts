@@ -45,6 +45,11 @@ export class SortedMap<V> {
     return entry
   }
 
+  /** All entries in order, as they are now. */
+  all(): Entry<V>[] {
+    return this.#chunks.flat()
+  }
+
   /** Visits entries from `start` on, in order, while their keys have `prefix` and `visit` does not yield false. */
   scan(prefix: string, start: string, visit: (value: V, key: string) => unknown): void {
     for (let at = this.#chunkOf(start > prefix ? start : prefix); at < this.#chunks.length; at++) {

@@ -1,15 +1,12 @@
 /** The watch cache of one resource: its objects in key order, its recent changes, its indexes and its watchers. */
-import type { KubeObject } from '#api/object.js'
+import { Turn } from '#api/turns.js'
 import { limits } from '#limits'
 import { EventLog } from '#storage/event-log.js'
 import { type Entry, rangeOf, type SortedMap } from '#storage/sorted-map.js'
 import type { ObjectEvent, ObjectEventBatch, Selection } from './object-storage.js'
+import { ResourceIndexes, type SelectableFields } from './resource-indexes.js'
 import type { StoredVersion } from './stored-version.js'
-import { ValueIndex } from './value-index.js'
 import type { Change } from './watch-event.js'
-
-/** Yields the value of a selectable field, '' when it has none. */
-export type SelectableFields = Readonly<Record<string, (object: KubeObject) => string>>
 
 /** Someone who waits for the next change. */
 export interface Waiter {
@@ -27,10 +24,9 @@ export interface Selected {
 
 export class ResourceCache {
   readonly prefix: string
-  readonly #fields: SelectableFields
   readonly #objects: SortedMap<StoredVersion>
   readonly #ring = new EventLog<Change>((change) => change.size)
-  readonly #indexes = new Map<string, { index: Index; read: ReadValue }>()
+  readonly #indexes: ResourceIndexes
   readonly #waiters = new Set<Waiter>()
   /** Batches that watchers without a selector of their own share, by prefix and cursor; good until the next change. */
   readonly #shared = new Map<string, ObjectEventBatch | undefined>()
@@ -48,7 +44,7 @@ export class ResourceCache {
   ) {
     this.prefix = prefix
     this.#objects = objects
-    this.#fields = fields
+    this.#indexes = new ResourceIndexes(fields, objects)
     this.#floor = floor
     this.#lastChange = floor
   }
@@ -77,9 +73,7 @@ export class ResourceCache {
     const { key, current } = change
     const entry =
       current === undefined ? this.#objects.delete(key) : this.#objects.set(key, current)
-    if (entry !== undefined)
-      for (const { index, read } of this.#indexes.values())
-        index.set(entry, current === undefined ? undefined : read(current))
+    if (entry !== undefined) this.#indexes.set(entry, current)
     this.#ring.append(change)
     this.#lastChange = change.revision
     // Clearing a map makes another.
@@ -156,13 +150,35 @@ export class ResourceCache {
     return events.length === 0 ? undefined : { revision: upTo, events }
   }
 
+  /** Brings about what `select` is quick with; undefined when there is nothing to wait for. */
+  prepare(selection: Selection): Promise<unknown> | undefined {
+    return selection.key === undefined ? this.#indexes.prepare(selection) : undefined
+  }
+
   /** Objects in key order from `start` on, at most `limit` (0: no bound). */
   select(selection: Selection, start: string, limit: number): Selected {
     if (selection.key !== undefined) return this.#selectKey(selection, selection.key, start)
-    const entries = this.#narrow(selection)
+    const entries = this.#indexes.narrow(selection)
     return entries === undefined
       ? this.#selectByScan(selection, start, limit)
       : this.#selectFrom(entries, selection, { start, limit })
+  }
+
+  /** The same of the state at the call, while others have their turn where many have to be looked at. */
+  async selectInTurns(selection: Selection, start: string, limit: number): Promise<Selected> {
+    const { prefix, key, matches } = selection
+    if (matches === undefined || key !== undefined || this.#indexes.narrow(selection) !== undefined)
+      return this.select(selection, start, limit)
+    const candidates: StoredVersion[] = []
+    this.#objects.scan(prefix, start, (version) => void candidates.push(version))
+    const items: StoredVersion[] = []
+    const turn = new Turn()
+    for (const version of candidates) {
+      if (limit > 0 && items.length === limit) return { items, more: true }
+      if (matches(version)) items.push(version)
+      if (turn.isOver) await turn.next()
+    }
+    return { items, more: false }
   }
 
   /** Number of objects under the prefix of `selection` after `key`. */
@@ -210,51 +226,8 @@ export class ResourceCache {
     return { items, more }
   }
 
-  /** The entries of the index that leaves the fewest; undefined when none applies. */
-  #narrow({ labelEquals, fieldEquals }: Selection): readonly Entry<StoredVersion>[] | undefined {
-    let best: { index: Index; value: string } | undefined
-    const consider = (index: Index | undefined, value: string) => {
-      if (index === undefined) return
-      if (best === undefined || index.count(value) < best.index.count(best.value))
-        best = { index, value }
-    }
-    for (const [name, value] of fieldEquals ?? []) {
-      const field = Object.hasOwn(this.#fields, name) ? this.#fields[name] : undefined
-      // An empty value is what an object without the field has: no index keeps it.
-      if (field === undefined || value === '') continue
-      consider(
-        this.#index(`field ${name}`, (version) => field(version.object) || undefined),
-        value,
-      )
-    }
-    for (const [name, value] of labelEquals ?? []) {
-      const index = this.#index(`label ${name}`, (version) => {
-        const { labels } = version
-        return Object.hasOwn(labels, name) ? labels[name] : undefined
-      })
-      consider(index, value)
-    }
-    return best?.index.entries(best.value)
-  }
-
-  /** Made at first use: nobody pays for an index that nobody asks for. */
-  #index(name: string, read: ReadValue): Index | undefined {
-    const found = this.#indexes.get(name)
-    if (found !== undefined) return found.index
-    if (this.#indexes.size >= limits.labelIndexesMax) return undefined
-    const index: Index = new ValueIndex()
-    this.#objects.scan(this.prefix, this.prefix, (version, key) => {
-      index.set(this.#objects.entry(key)!, read(version))
-    })
-    this.#indexes.set(name, { index, read })
-    return index
-  }
-
   #tell(): void {
     this.#flush = undefined
     for (const waiter of this.waiters()) waiter.changed()
   }
 }
-
-type Index = ValueIndex<StoredVersion>
-type ReadValue = (version: StoredVersion) => string | undefined

@@ -53,6 +53,8 @@ export const makeResourceStorage = (cacher: WatchCache, cache: ResourceCache): O
       const ready = reach(cacher, options.consistency)
       if (ready !== undefined && !(await isReached(ready, options.consistency)))
         return listFromDriver(cacher.driver, options, cacher.sets)
+      const preparing = cache.prepare(options.selection)
+      if (preparing !== undefined) await preparing
       return list(cacher, cache, options)
     },
     create: async (key, object, options) =>
@@ -118,8 +120,11 @@ const list = async (
       cacher.sets,
     )
   }
-  const { items, more } = cache.select(selection, startKey, limit)
   const revision = exact ?? cacher.currentRevision()
+  const { items, more } =
+    selection.matches === undefined
+      ? cache.select(selection, startKey, limit)
+      : await cache.selectInTurns(selection, startKey, limit)
   const last = items[items.length - 1]
   if (!more || last === undefined) return { items, revision }
   const page = { items, revision, nextKey: `${last.key}\0` }

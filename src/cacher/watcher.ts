@@ -174,8 +174,10 @@ export class Watcher implements AsyncIterableIterator<ObjectEventBatch>, Waiter 
   async #prepare(): Promise<void> {
     const { after, sendInitialEvents, selection } = this.#options
     await this.#source.prepare(this.#options)
+    const isWhole = after === 'any' || sendInitialEvents === true
+    if (isWhole) await this.#source.cache.prepare(selection)
     this.#prepared = true
-    if (after === 'any' || sendInitialEvents === true) {
+    if (isWhole) {
       this.#initial = this.#source.cache.select(selection, '', 0).items
       this.#cursor = this.#source.applied()
     } else if (after !== 'now') {

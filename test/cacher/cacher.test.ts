@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { systemClock } from '#api/clock.js'
 import { makeCacher } from '#cacher/cacher.js'
 import { type Encoded, encodeObject, labelsOf, withRevision } from '#cacher/object-bytes.js'
-import { type ObjectStorage, WriteConflict } from '#cacher/object-storage.js'
+import { type ObjectStorage, type StoredObject, WriteConflict } from '#cacher/object-storage.js'
 import { ResourceCache } from '#cacher/resource-cache.js'
 import { makeWorkingSets, StoredVersion } from '#cacher/stored-version.js'
 import { Change } from '#cacher/watch-event.js'
@@ -301,4 +301,31 @@ t.test('watch guarantees: ordered, unique, complete, resumable, for every view',
     }
   })
   await t.resolves(fc.assert(property, { numRuns: 15 }))
+})
+
+t.test('what is written while an index is made is in it as it was written last', async (t) => {
+  const sets = makeWorkingSets(1)
+  let revision = 0
+  const version = (n: number, label: string) =>
+    new StoredVersion(keyOf(`p${n}`), encodeObject(pod(`p${n}`, n, label)).value, ++revision, sets)
+  const cache = new ResourceCache(prefix, {}, 0, new SortedMap())
+  const count = 20_000
+  const before = Array.from({ length: count }, (_, n) => version(n, 'x'))
+  for (const one of before) cache.load(one)
+  const matches = ({ labels }: StoredObject) => labels?.app === 'x'
+  const selection = { prefix, labelEquals: new Map([['app', 'x']]), matches }
+  const making = cache.prepare(selection)
+  t.ok(making, 'there is something to wait for')
+  const change = (n: number, current: StoredVersion | undefined) =>
+    cache.apply(new Change(++revision, current, before[n]))
+  for (const n of [0, 1, count - 1]) change(n, version(n, 'y'))
+  for (const n of [2, count - 2]) change(n, undefined)
+  change(count, version(count, 'x'))
+  const slow = await cache.selectInTurns(selection, '', 0)
+  await making
+  t.equal(cache.prepare(selection), undefined)
+  const indexed = cache.select(selection, '', 0)
+  t.equal(indexed.items.length, count - 4)
+  const keys = indexed.items.map(({ key }) => key)
+  t.equal(keys.join(), slow.items.map(({ key }) => key).join(), 'as without an index')
 })

@@ -12,7 +12,7 @@ import {
   type Selection,
   WriteConflict,
 } from '#cacher/object-storage.js'
-import type { SelectableFields } from '#cacher/resource-cache.js'
+import type { SelectableFields } from '#cacher/resource-indexes.js'
 import type { StorageDriver } from '#storage/driver.js'
 
 export const prefix = '/registry/pods/'

@@ -10,19 +10,26 @@ export class Turn {
     return performance.now() - this.#since >= limits.turnMsMax
   }
 
-  begin(): void {
+  /** Resolves in the next one. */
+  async next(): Promise<void> {
+    await nextTurn()
     this.#since = performance.now()
+  }
+}
+
+export const eachInTurns = async <T>(
+  items: readonly T[],
+  visit: (item: T) => void,
+): Promise<void> => {
+  const turn = new Turn()
+  for (const item of items) {
+    visit(item)
+    if (turn.isOver) await turn.next()
   }
 }
 
 export const mapInTurns = async <T, R>(items: readonly T[], map: (item: T) => R): Promise<R[]> => {
   const mapped: R[] = []
-  const turn = new Turn()
-  for (const item of items) {
-    mapped.push(map(item))
-    if (!turn.isOver) continue
-    await nextTurn()
-    turn.begin()
-  }
+  await eachInTurns(items, (item) => mapped.push(map(item)))
   return mapped
 }

@@ -1,0 +1,99 @@
+/** The indexes of one resource, of labels and of selectable fields, made when somebody first asks by them. */
+import type { KubeObject } from '#api/object.js'
+import { eachInTurns } from '#api/turns.js'
+import { limits } from '#limits'
+import type { Entry, SortedMap } from '#storage/sorted-map.js'
+import type { Selection } from './object-storage.js'
+import type { StoredVersion } from './stored-version.js'
+import { ValueIndex } from './value-index.js'
+
+/** Yields the value of a selectable field, '' when it has none. */
+export type SelectableFields = Readonly<Record<string, (object: KubeObject) => string>>
+
+type ReadValue = (version: StoredVersion) => string | undefined
+
+interface Index {
+  readonly values: ValueIndex<StoredVersion>
+  readonly read: ReadValue
+  /** Undefined once every object is in it. */
+  making: Promise<void> | undefined
+}
+
+/** What a selection asks of one index. */
+interface Pair {
+  readonly name: string
+  readonly value: string
+  readonly read: ReadValue
+}
+
+export class ResourceIndexes {
+  readonly #fields: SelectableFields
+  readonly #objects: SortedMap<StoredVersion>
+  readonly #indexes = new Map<string, Index>()
+
+  constructor(fields: SelectableFields, objects: SortedMap<StoredVersion>) {
+    this.#fields = fields
+    this.#objects = objects
+  }
+
+  /** An object was written, or is gone. */
+  set(entry: Entry<StoredVersion>, current: StoredVersion | undefined): void {
+    for (const { values, read } of this.#indexes.values())
+      values.set(entry, current === undefined ? undefined : read(current))
+  }
+
+  clear(): void {
+    this.#indexes.clear()
+  }
+
+  /** Makes the indexes that `selection` could use; undefined when there is nothing to wait for. */
+  prepare(selection: Selection): Promise<unknown> | undefined {
+    const making: Promise<void>[] = []
+    for (const { name, read } of this.#pairs(selection)) {
+      if (!this.#indexes.has(name) && this.#indexes.size < limits.labelIndexesMax)
+        this.#make(name, read)
+      const index = this.#indexes.get(name)
+      if (index?.making !== undefined) making.push(index.making)
+    }
+    return making.length === 0 ? undefined : Promise.all(making)
+  }
+
+  /** The entries of the index that leaves the fewest; undefined when none applies. */
+  narrow(selection: Selection): readonly Entry<StoredVersion>[] | undefined {
+    let best: { values: ValueIndex<StoredVersion>; value: string } | undefined
+    for (const { name, value } of this.#pairs(selection)) {
+      const index = this.#indexes.get(name)
+      if (index === undefined || index.making !== undefined) continue
+      const { values } = index
+      if (best === undefined || values.count(value) < best.values.count(best.value))
+        best = { values, value }
+    }
+    return best?.values.entries(best.value)
+  }
+
+  *#pairs({ fieldEquals, labelEquals }: Selection): Generator<Pair, void> {
+    for (const [name, value] of fieldEquals ?? []) {
+      const field = Object.hasOwn(this.#fields, name) ? this.#fields[name] : undefined
+      // An empty value is what an object without the field has: no index keeps it.
+      if (field === undefined || value === '') continue
+      yield { name: `field ${name}`, value, read: ({ object }) => field(object) || undefined }
+    }
+    for (const [name, value] of labelEquals ?? [])
+      yield {
+        name: `label ${name}`,
+        value,
+        read: ({ labels }) => (Object.hasOwn(labels, name) ? labels[name] : undefined),
+      }
+  }
+
+  /** Others have their turn in between; what is written meanwhile is told to the index like to all others. */
+  #make(name: string, read: ReadValue): void {
+    const values = new ValueIndex<StoredVersion>()
+    const entries = this.#objects.all()
+    const making = eachInTurns(entries, (entry) => {
+      if (this.#objects.entry(entry.key) === entry) values.set(entry, read(entry.value))
+    })
+    const index: Index = { values, read, making: making.then(() => (index.making = undefined)) }
+    this.#indexes.set(name, index)
+  }
+}
