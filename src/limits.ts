@@ -115,12 +115,12 @@ export const limits = {
   bookmarkIntervalMs: 60_000,
   /** Watch history held in memory and on disk: at least this long, at most this many bytes. */
   watchHistoryMs: 300_000,
-  watchHistoryBytesMax: 64 * 1024 * 1024,
+  watchHistoryBytesMax: 32 * 1024 * 1024,
   /** Events of one batch that a driver yields to who catches up; whole revisions may make it larger. */
   watchBatchLengthMax: 4_096,
   /** JSON bytes whose decoded objects are kept at hand, and bytes of other forms of objects (protobuf, other versions); what is not is made again. */
-  decodedObjectsBytesMax: 12 * 1024 * 1024,
-  madeFormsBytesMax: 48 * 1024 * 1024,
+  decodedObjectsBytesMax: 8 * 1024 * 1024,
+  madeFormsBytesMax: 16 * 1024 * 1024,
   /** Frames of watches that were just made, for the watchers that are told next. */
   madeFramesBytesMax: 8 * 1024 * 1024,
   /** Beginning of a stored object's JSON that is searched for its metadata: in all but odd cases they are there. */
