@@ -64,10 +64,10 @@ class Lifecycle implements Follower {
     this.#signal = signal
   }
 
-  readonly #context = (): RequestContext => {
+  readonly #context = (namespace?: string): RequestContext => {
     const { clock, storeOf } = this.#deps
     const base = { now: clock.now(), caller: { signal: this.#signal }, stores: storeOf }
-    return internalContext(base)
+    return internalContext(base, namespace)
   }
 
   async replace(objects: readonly KubeObject[]): Promise<void> {

@@ -6,6 +6,12 @@ const group = 'lives.example.com'
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const widgets = `/apis/${group}/v1/namespaces/default/widgets`
 
+interface Answer {
+  status?: object
+  code?: number
+  metadata: object
+}
+
 const startWithWidgets = async (t: Test) => {
   const server = await startServer(t, { storage: 'memory:' })
   const send = (method: string, path: string, body?: object) =>
@@ -17,7 +23,7 @@ const startWithWidgets = async (t: Test) => {
         ? { headers: { 'content-type': 'application/merge-patch+json' } }
         : {}),
     })
-  const until = async (path: string, holds: (body: { status?: object }) => boolean) => {
+  const until = async (path: string, holds: (body: Answer) => boolean) => {
     for (;;) {
       const { body } = await send('GET', path)
       if (holds(body)) return body
@@ -55,6 +61,24 @@ t.test('discovery tells of reads and deletes alone while a definition goes', asy
   t.equal(labelled.status, 200, 'what is there may still be changed')
   await send('PATCH', `${widgets}/a`, { metadata: { finalizers: null } })
 })
+
+t.test(
+  'a definition takes its objects with it, and goes when the last of them is gone',
+  async (t) => {
+    const { send, until } = await startWithWidgets(t)
+    const widget = { apiVersion: `${group}/v1`, kind: 'Widget' }
+    await send('POST', widgets, { ...widget, metadata: { name: 'free' } })
+    await send('POST', widgets, { ...widget, metadata: { name: 'held', finalizers: ['e.com/x'] } })
+    await send('DELETE', `${definitions}/widgets.${group}`)
+    const gone = await until(`${widgets}/free`, ({ status }) => status !== undefined)
+    t.equal(gone.code, 404)
+    const held = await until(`${widgets}/held`, ({ metadata }) => 'deletionTimestamp' in metadata)
+    t.equal(held.metadata.deletionGracePeriodSeconds, 0)
+    await send('PATCH', `${widgets}/held`, { metadata: { finalizers: null } })
+    const definition = `${definitions}/widgets.${group}`
+    t.equal((await until(definition, ({ code }) => code === 404)).reason, 'NotFound')
+  },
+)
 
 t.test(
   'who owns in a version that no definition has makes the owners of an update unknown',
