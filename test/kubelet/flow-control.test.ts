@@ -8,6 +8,7 @@ import { sendAll, take } from '#kubelet/server/flow-control.js'
 import { SpdyServer, type SpdyStream } from '#kubelet/server/spdy.js'
 import { HeaderCodec } from '#kubelet/server/spdy-headers.js'
 import { limits } from '#limits'
+import { eventually } from '../eventually.js'
 
 const pair = async (t: Test): Promise<{ server: WebSocket; client: WebSocket }> => {
   const listener = new WebSocketServer({ host: '127.0.0.1', port: 0 })
@@ -22,9 +23,6 @@ const pair = async (t: Test): Promise<{ server: WebSocket; client: WebSocket }> 
   })
   return { server, client }
 }
-const until = async (check: () => boolean): Promise<void> => {
-  while (!check()) await new Promise((resolve) => setTimeout(resolve, 5))
-}
 const chunk = Buffer.alloc(64 * 1024, 'x')
 
 t.test('output waits for a client that does not read, and all of it arrives', async (t) => {
@@ -37,13 +35,13 @@ t.test('output waits for a client that does not read, and all of it arrives', as
   })
   client.pause()
   sendAll(server, output, (bytes) => bytes)
-  await until(() => output.isPaused())
+  await eventually('a pause', () => output.isPaused())
   t.ok(left > 0, 'not all of it was read')
   t.ok(server.bufferedAmount < limits.commandOutputBytesMax + 2 * chunk.length)
   let received = 0
   client.on('message', (bytes: Buffer) => (received += bytes.length))
   client.resume()
-  await until(() => received === 1_000 * chunk.length)
+  await eventually('all of it', () => received === 1_000 * chunk.length)
 })
 
 t.test('a client waits for a process that does not read its input', async (t) => {
@@ -59,17 +57,17 @@ t.test('a client waits for a process that does not read its input', async (t) =>
   server.on('message', (bytes: Buffer) => take(server, input, bytes))
   const count = 200
   for (let i = 0; i < count; i++) client.send(chunk)
-  await until(() => server.isPaused)
+  await eventually('a pause', () => server.isPaused)
   t.ok(input.writableLength < 2 * limits.commandInputBytesMax)
   const working = setInterval(() => {
     for (const done of waiting.splice(0)) done()
   }, 1)
-  await until(() => taken === count * chunk.length)
+  await eventually('all of it', () => taken === count * chunk.length)
   clearInterval(working)
   for (let i = 0; i < count; i++) client.send(chunk)
-  await until(() => server.isPaused)
+  await eventually('a pause', () => server.isPaused)
   input.destroy()
-  await until(() => !server.isPaused)
+  await eventually('its end', () => !server.isPaused)
 })
 
 t.test(

@@ -8,6 +8,7 @@ import { systemClock } from '#api/clock.js'
 import { ProcessRuntime } from '#kubelet/runtime/process/process-runtime.js'
 import { startShim } from '#kubelet/runtime/process/shim.js'
 import type { Container, ContainerConfig, LogOptions } from '#kubelet/runtime.js'
+import { eventually } from '../eventually.js'
 
 const pod = { uid: 'u-1', namespace: 'default', name: 'p' }
 const allOfLog: LogOptions = {
@@ -222,7 +223,11 @@ t.test('another kubelet adopts what runs and learns how the rest ended', async (
   const killed = await first.start('exec sleep 7355')
   await first.close()
   process.kill(first.get(killed).pid!, 'SIGKILL')
-  await new Promise((resolve) => setTimeout(resolve, 600))
+  // With no kubelet there their shims note how they ended.
+  for (const id of [ending, killed])
+    await eventually('a note of the end', () =>
+      existsSync(path.join(first.folder, 'state', `${id}.exit`)),
+    )
 
   const second = await startRuntime(t, first.folder)
   t.match(second.get(running), { state: 'running', pid: first.get(running).pid, attempt: 0 })
