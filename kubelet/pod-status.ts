@@ -212,6 +212,16 @@ const refusedStatus = ({ pod, previous, now }: StatusInput, verdict: Verdict): P
   }
 }
 
+/** A runtime knows no address of a Pod in its host's network. */
+export const addressesOf = (
+  pod: Pod,
+  sandbox: Sandbox | undefined,
+  nodeAddress: string,
+): readonly string[] => {
+  if (!sandbox || sandbox.ips.length > 0 || !pod.spec.hostNetwork) return sandbox?.ips ?? []
+  return [nodeAddress]
+}
+
 /** Nobody asks whether it is ready, or has started. */
 const ephemeralStatus = (input: StatusInput, spec: ContainerSpec): ContainerStatus => {
   const { started: _, ...status } = containerStatus(input, spec)
@@ -232,9 +242,10 @@ export const makePodStatus = (input: StatusInput): PodStatus => {
   // Nobody is told of the end before the last container has stopped (upstream: mergePodStatus).
   const early = !settled && !stopped && isTerminalPhase(wanted)
   const phase = early ? (previous.phase ?? 'Pending') : wanted
-  const ips = sandbox?.ips ?? previous.podIPs?.map(({ ip }) => ip) ?? []
+  const known = sandbox ? addressesOf(pod, sandbox, nodeAddress) : undefined
+  const ips = known ?? previous.podIPs?.map(({ ip }) => ip) ?? []
   const { generation } = pod.metadata
-  const known = finished ? locateAll(pod, inits, mains) : { inits, mains }
+  const last = finished ? locateAll(pod, inits, mains) : { inits, mains }
   return {
     ...(generation === undefined ? {} : { observedGeneration: generation }),
     phase: finished && !isTerminalPhase(phase) ? 'Failed' : phase,
@@ -244,8 +255,8 @@ export const makePodStatus = (input: StatusInput): PodStatus => {
     hostIPs: [{ ip: nodeAddress }],
     ...(ips.length > 0 ? { podIP: ips[0], podIPs: ips.map((ip) => ({ ip })) } : {}),
     startTime: previous.startTime ?? formatTime(now),
-    ...(inits.length > 0 ? { initContainerStatuses: known.inits } : {}),
-    containerStatuses: known.mains,
+    ...(inits.length > 0 ? { initContainerStatuses: last.inits } : {}),
+    containerStatuses: last.mains,
     ...(ephemerals.length > 0 ? { ephemeralContainerStatuses: ephemerals } : {}),
     ...(previous.qosClass ? { qosClass: previous.qosClass } : {}),
   }

@@ -21,7 +21,7 @@ import {
 } from './pod.js'
 import { hasEnded, runningContainers } from './pod-actions.js'
 import type { PodContext } from './pod-context.js'
-import { makePodStatus } from './pod-status.js'
+import { addressesOf, makePodStatus } from './pod-status.js'
 import { defaultGraceSeconds, type PodHost, PodSync } from './pod-sync.js'
 import { Prober } from './prober.js'
 import { waitsForItsTurn } from './restart-all.js'
@@ -364,7 +364,7 @@ export class PodWorker {
 
   #facts(): PodFacts {
     const { nodeAddress, allocatable } = this.#context
-    const podIps = this.#sandbox()?.ips ?? []
+    const podIps = addressesOf(this.#pod, this.#sandbox(), nodeAddress)
     return { pod: this.#pod, podIps, nodeAddress, allocatable }
   }
 

@@ -33,6 +33,7 @@ const runCommand = async (
   { runtime, containerId }: HandlerTarget,
   command: readonly string[],
   signal: AbortSignal,
+  timeoutSeconds?: number,
 ): Promise<Outcome> => {
   const session = runtime.exec(containerId, command, { stdin: false, tty: false })
   let output = ''
@@ -46,7 +47,8 @@ const runCommand = async (
   try {
     if (signal.aborted) kill()
     const code = await session.done
-    if (signal.aborted) return failed(`command timed out: ${JSON.stringify(command)}`)
+    if (signal.aborted)
+      return failed(`command timed out: "${command.join(' ')}" timed out after ${timeoutSeconds}s`)
     return code === 0 ? ok : failed(output.slice(0, limits.handlerOutputBytesMax))
   } finally {
     signal.removeEventListener('abort', kill)
@@ -154,9 +156,11 @@ export const runProbe = async (
   handler: Probe,
   signal: AbortSignal,
 ): Promise<Outcome> => {
+  const { timeoutSeconds = 1 } = handler
   const userAgent = `kube-probe/${minorVersion}`
   try {
-    if (handler.exec) return await runCommand(target, handler.exec.command ?? [], signal)
+    if (handler.exec)
+      return await runCommand(target, handler.exec.command ?? [], signal, timeoutSeconds)
     if (handler.httpGet) {
       const question = { ...handler.httpGet, userAgent, judge: judgeProbe }
       return await askHttp(target, question, signal)
@@ -168,7 +172,6 @@ export const runProbe = async (
     if (handler.grpc) {
       const { askGrpc } = await import('./grpc-probe.js')
       const { port, service = '' } = handler.grpc
-      const { timeoutSeconds = 1 } = handler
       const host = target.podIp
       return await askGrpc({ host, port, service, userAgent, timeoutSeconds }, signal)
     }

@@ -72,7 +72,13 @@ t.test('Pods as containers', { skip: containerdMissing }, async (t) => {
       reason: 'Error',
       message: 'gave up\n',
     })
-    for (const name of ['web', 'once']) {
+    await node.run('host', inImage('exec sleep 1000'), {
+      hostNetwork: true,
+      terminationGracePeriodSeconds: 1,
+    })
+    const host = await node.ready('host')
+    t.equal(host.status!.podIP, host.status!.hostIP, "in its host's network it has its address")
+    for (const name of ['web', 'once', 'host']) {
       await node.delete(name)
       await node.gone(name)
     }

@@ -239,6 +239,18 @@ t.test('how Pods end', async (t) => {
     t.same(ends(all), [0, 1, 0])
     t.match(all[2]!.lastState.terminated, { exitCode: 137, reason: 'RestartingAllContainers' })
   })
+  await t.test('a probe that took too long says how long it had', async (t) => {
+    const exec = { command: ['sleep', '8106.5'] }
+    await node.run('slow', { ...polite, readinessProbe: { exec, timeoutSeconds: 1 } })
+    await told('slow', 'Unhealthy')
+    const event = (await node.events('slow')).find(({ reason }) => reason === 'Unhealthy')
+    t.equal(
+      event!.message,
+      'Readiness probe failed: command timed out: "sleep 8106.5" timed out after 1s',
+    )
+    await node.delete('slow', 0)
+  })
+
   await t.test('a mirror of no static Pod goes at once', async () => {
     const { uid } = (await node.client.get(resources.nodes, { name: 'node-1' })).metadata
     await node.client.create(resources.pods, {
