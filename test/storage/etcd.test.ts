@@ -62,6 +62,33 @@ if (!hasEtcd) {
     t.match(described(events[2]!), /delete \/event soon gone>-/)
   })
 
+  await t.test('a lease that somebody revoked is asked for anew', async (t) => {
+    const driver = await open(t)
+    await write(driver, put('/one', '1', 600))
+    const api = new EtcdApi(etcd.url, {})
+    t.teardown(() => api.close())
+    const all = { key: Buffer.from([0]), range_end: Buffer.from([0]) }
+    const { kvs } = await api.call<RangeResponse>('KV', 'Range', all, readCall)
+    const ID = kvs.find(({ value, lease }) => String(value) === '1' && lease !== '0')!.lease
+    const body = JSON.stringify({ ID })
+    await fetch(`${etcd.url}/v3/lease/revoke`, { method: 'POST', body })
+    t.equal((await driver.get('/one')).kv, undefined)
+    await write(driver, put('/two', '2', 600))
+    t.equal(String((await driver.get('/two')).kv?.value), '2')
+  })
+
+  await t.test('a clock that is set, on or back, ends no call', async (t) => {
+    const driver = await open(t)
+    const { now } = Date
+    for (const hours of [24, -24]) {
+      const set = t.intercept(Date, 'now', { value: () => now() + hours * 3_600_000 })
+      const revision = await write(driver, put('/a', String(hours)))
+      t.equal((await driver.get('/a')).kv?.modRevision, revision)
+      t.match(await take(driver, { prefix: '/', after: revision - 1 }, 1), [{ revision }])
+      set.restore()
+    }
+  })
+
   await t.test('servers compact together, at the revision of the round before', async (t) => {
     const driver = await open(t)
     const one = await write(driver, put('/a', '1'))
