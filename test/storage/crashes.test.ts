@@ -1,8 +1,10 @@
 import t from 'tap'
+import { canTrace } from '../histories/fault-rounds.js'
 import { seededRandom } from '../seeded-random.js'
 import { playCrashes } from './crashes/crash-rounds.js'
 import { crashBugs } from './crashes/crashable-driver.js'
 import { playLevelCrashes } from './crashes/level-crashes.js'
+import { levelPlants, playPowerCuts } from './crashes/power-cuts.js'
 
 const seed = Math.floor(Math.random() * 1e6)
 
@@ -26,3 +28,20 @@ t.test('LevelDB passes, killed under load', async (t) => {
   t.same(problems, [], `seed ${seed}`)
   t.ok(acknowledged > 50, `${acknowledged} acknowledged`)
 })
+
+const skip = canTrace ? false : 'strace cannot trace here'
+
+t.test('LevelDB passes, whatever a power cut leaves of its files', { skip }, async (t) => {
+  const random = seededRandom(seed)
+  const { states, problems } = await playPowerCuts(t, { seed, random, moments: 12 })
+  t.same(problems.slice(0, 3), [], `seed ${seed}`)
+  t.ok(states > 20, `${states} states`)
+})
+
+for (const plant of levelPlants)
+  t.test(`planted in LevelDB and caught after a power cut: ${plant}`, { skip }, async (t) => {
+    const random = seededRandom(seed)
+    const { problems } = await playPowerCuts(t, { seed, random, moments: 30, plant })
+    t.ok(problems.length > 0)
+    t.comment(problems[0])
+  })

@@ -4,6 +4,7 @@ import { seededRandom } from '../../seeded-random.js'
 import { playCrashes } from '../crashes/crash-rounds.js'
 import { crashBugs } from '../crashes/crashable-driver.js'
 import { playLevelCrashes } from '../crashes/level-crashes.js'
+import { levelPlants, playPowerCuts } from '../crashes/power-cuts.js'
 import { type FaultRound, playDiskFull, playIoError } from '../level-fault-rounds.js'
 
 const usage = `node dist/test/storage/faults/main.js [flags]
@@ -14,8 +15,9 @@ failure.
   --rounds N     how many (50)
   --seed N       of the first one; each next has the next number (1)
   --kind NAME    io: a system call of LevelDB fails; disk-full: its disk fills up, for which root mounts a small one;
-                 crash: its process is killed ten times over; simulated: a store on a disk that forgets crashes (io)
-  --plant BUG    the simulated store has this bug, which must show; a name that is not known tells those that are
+                 crash: its process is killed ten times over; power-cut: what of its files may be left is opened, with
+                 strace; simulated: a store on a disk that forgets crashes (io)
+  --plant BUG    the store of power-cut or simulated has this bug, which must show; another name tells which there are
 `
 
 type Play = (
@@ -31,6 +33,11 @@ const plays: Readonly<Record<string, Play>> = {
     const { acknowledged, problems } = await playLevelCrashes(scope, { seed, random, kills: 10 })
     return { what: 'killed', hit: true, acknowledged, problems }
   },
+  'power-cut': async (scope, random, seed) => {
+    const plant = levelPlants.find((name) => name === flags.plant)
+    const cuts = await playPowerCuts(scope, { seed, random, moments: 60, plant })
+    return { what: `${cuts.states} power cuts`, hit: cuts.states > 0, ...cuts }
+  },
   simulated: async (_, __, seed) => {
     const bug = crashBugs.find((name) => name === flags.plant)
     const { acknowledged, problems } = await playCrashes(seed, bug)
@@ -41,7 +48,7 @@ const flags = readFlags(usage, {
   rounds: { type: 'string', default: '50' },
   seed: { type: 'string', default: '1' },
   kind: { type: 'string', default: 'io', oneOf: Object.keys(plays) },
-  plant: { type: 'string', oneOf: crashBugs },
+  plant: { type: 'string', oneOf: [...crashBugs, ...levelPlants] },
 })
 const play = plays[flags.kind]!
 let hits = 0
