@@ -3,6 +3,7 @@ import { formatGroupVersion } from '#api/group-version.js'
 import { stringify } from '#api/json.js'
 import { withKeysInOrder } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
+import { metadataInOrder } from '#cacher/object-bytes.js'
 import type { StoredObject } from '#cacher/object-storage.js'
 import type { Copyable } from '#cacher/object-text.js'
 import { limits } from '#limits'
@@ -31,10 +32,18 @@ export const isShownAsStored = ({ isCustom, convert }: ResourceDefinition): bool
 export const textOf = (definition: ResourceDefinition, stored: StoredObject): Copyable =>
   isShownAsStored(definition) ? stored.text : madeText(definition, stored)
 
+/** Converted or not: what is of every object comes first, in upstream's order. */
+const inOrder = ({ kind, apiVersion, metadata, ...rest }: KubeObject): KubeObject => ({
+  kind,
+  apiVersion,
+  metadata: metadataInOrder(metadata),
+  ...rest,
+})
+
 const madeText = (definition: ResourceDefinition, stored: StoredObject): Buffer =>
   madeOnce(stored, formatGroupVersion(definition.gvk), () => {
     const view = viewOf(definition, stored)
-    return Buffer.from(stringify(definition.isCustom ? inAlphabet(view) : view))
+    return Buffer.from(stringify(definition.isCustom ? inAlphabet(view) : inOrder(view)))
   })
 
 const lineEnd = 0x0a

@@ -16,7 +16,7 @@ import { Progress } from './progress.js'
 import { ResourceCache } from './resource-cache.js'
 import type { SelectableFields } from './resource-indexes.js'
 import { makeResourceStorage } from './resource-storage.js'
-import { makeWorkingSets, type WorkingSets } from './stored-version.js'
+import { makeWorkingSets, type ReadForeign, type WorkingSets } from './stored-version.js'
 import { UnclaimedObjects } from './unclaimed-objects.js'
 import { Change } from './watch-event.js'
 import { Watcher } from './watcher.js'
@@ -26,6 +26,8 @@ export interface CacherOptions {
   readonly clock: Clock
   /** What every key of the cacher starts with; default `/registry/`. */
   readonly prefix?: string
+  /** Reads stored values that are no JSON. */
+  readonly readForeign?: ReadForeign
   /** Told when the cache lost its watch of the driver, and when it has it again. */
   readonly log?: (message: string, error?: unknown) => void
 }
@@ -75,12 +77,18 @@ export class WatchCache implements Cacher {
   #following: Promise<void> = Promise.resolve()
   #tick: NodeJS.Timeout | undefined
 
-  constructor({ driver, clock, prefix = '/registry/', log = () => {} }: CacherOptions) {
+  constructor({
+    driver,
+    clock,
+    prefix = '/registry/',
+    log = () => {},
+    readForeign,
+  }: CacherOptions) {
     this.driver = driver
     this.#clock = clock
     this.#prefix = prefix
     this.#log = log
-    this.sets = makeWorkingSets(limits.decodedObjectsBytesMax)
+    this.sets = makeWorkingSets(limits.decodedObjectsBytesMax, readForeign)
     this.#unclaimed = new UnclaimedObjects(prefix, this.sets)
     this.writer = new ObjectWriter(driver, this.sets)
   }

@@ -15,8 +15,20 @@ import {
 import { StoredVersion, type WorkingSets } from './stored-version.js'
 import { Change } from './watch-event.js'
 
-export const versionOf = (kv: KeyValue, sets: WorkingSets): StoredVersion =>
-  new StoredVersion(kv.key, kv.value, kv.modRevision, sets)
+const openingBrace = 0x7b
+const lineEnd = 0x0a
+
+/** Go's encoder ends its JSON with a line end, which is no part of ours. */
+const withoutLineEnd = (value: Buffer): Buffer =>
+  value[value.length - 1] === lineEnd ? value.subarray(0, -1) : value
+
+export const versionOf = (
+  { key, value, modRevision }: KeyValue,
+  sets: WorkingSets,
+): StoredVersion => {
+  const json = value[0] === openingBrace ? withoutLineEnd(value) : sets.readForeign(value)
+  return new StoredVersion(key, json, modRevision, sets)
+}
 
 /** A page of the state at `revision` (absent: the newest), read from the driver. */
 export const listFromDriver = async (

@@ -53,11 +53,19 @@ export interface WorkingSets {
   readonly current: WorkingSet
   /** Objects that were overwritten: watchers ask whether they were selected, and nobody asks later. */
   readonly overwritten: WorkingSet
+  readonly readForeign: ReadForeign
 }
 
-export const makeWorkingSets = (bytesMax: number): WorkingSets => ({
+/** A value that is no JSON as the JSON that it stands for; as it is when it cannot be read. */
+export type ReadForeign = (value: Buffer) => Buffer
+
+export const makeWorkingSets = (
+  bytesMax: number,
+  readForeign: ReadForeign = (value) => value,
+): WorkingSets => ({
   current: new WorkingSet(bytesMax),
   overwritten: new WorkingSet(bytesMax / 8),
+  readForeign,
 })
 
 const noLabels: Readonly<Record<string, string>> = {}

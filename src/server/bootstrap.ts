@@ -176,7 +176,7 @@ const sliceOf = (ip: string, port: number): JsonObject => ({
   },
   addressType: ip.includes(':') ? 'IPv6' : 'IPv4',
   endpoints: [{ addresses: [ip], conditions: { ready: true } }],
-  ports: [{ name: 'https', port, protocol: 'TCP' }],
+  ports: [{ name: 'https', protocol: 'TCP', port }],
 })
 
 /** Makes the object, or puts `fields` of it right: a restarted server may have another port. */
@@ -205,7 +205,7 @@ export const publishKubernetesService = async (
   const [service] = bootstrapObjects()[servicePath] ?? []
   if (service === undefined) return
   const clusterIP = firstServiceAddress(deps.serviceClusterIpRange)
-  const ports = [{ name: 'https', port: 443, protocol: 'TCP', targetPort: port }]
+  const ports = [{ name: 'https', protocol: 'TCP', port: 443, targetPort: port }]
   const family = clusterIP.includes(':') ? 'IPv6' : 'IPv4'
   const spec = { ...(service.spec as JsonObject), clusterIP, clusterIPs: [clusterIP] }
   await ensure(deps, servicePath, { ...service, spec: { ...spec, ipFamilies: [family], ports } })

@@ -4,6 +4,7 @@ import { type Cacher, makeCacher } from '#cacher/cacher.js'
 import { convertStorage } from '#crd/convert-storage.js'
 import { readThrough } from '#crd/read-through.js'
 import type { Admission } from '#registry/admission.js'
+import { storedProtobufReader } from '#registry/decode/stored-protobuf.js'
 import type { FieldManager } from '#registry/field-manager/field-manager.js'
 import { randomIds } from '#registry/ids.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
@@ -36,7 +37,12 @@ export const openRegistryStores = async (
 ): Promise<RegistryStores> => {
   const { storage, table, admission, fieldManagerOf, clock, log } = options
   const driver = typeof storage === 'string' ? await openStorage(storage, { clock }) : storage
-  const cacher: Cacher = await makeCacher({ driver, clock, log })
+  const cacher: Cacher = await makeCacher({
+    driver,
+    clock,
+    log,
+    readForeign: storedProtobufReader(table),
+  })
   const storageOf = (definition: ResourceDefinition) => {
     const resource = cacher.forResource({
       prefix: `${definition.storagePrefix}/`,

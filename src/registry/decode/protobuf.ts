@@ -182,8 +182,14 @@ const readRoot = (key: string, message: Buffer): JsonObject => {
   }
 }
 
+interface Envelope {
+  readonly kind: string
+  readonly apiVersion: string
+  readonly message: Buffer
+}
+
 /** The envelope is runtime.Unknown: type, then the message. Throws a ProtobufError. */
-export const protobufToJson = (body: Buffer, schemaName: string): JsonObject => {
+export const openEnvelope = (body: Buffer): Envelope => {
   if (body.length === 0) throw new ProtobufError('empty data')
   if (!body.subarray(0, magic.length).equals(magic))
     throw new ProtobufError(
@@ -192,12 +198,18 @@ export const protobufToJson = (body: Buffer, schemaName: string): JsonObject => 
   if (body.length === magic.length) throw new ProtobufError('empty body')
   const { parts } = flat(body.subarray(magic.length))
   const type = flat(parts.get(1) ?? Buffer.alloc(0)).parts
+  const text = (number: number) => type.get(number)?.toString('utf8') ?? ''
+  return { kind: text(2), apiVersion: text(1), message: parts.get(2) ?? Buffer.alloc(0) }
+}
+
+/** Throws a ProtobufError. */
+export const protobufToJson = (body: Buffer, schemaName: string): JsonObject => {
+  const { kind, apiVersion, message } = openEnvelope(body)
   const root = goTypeOfKey(goTypeName(schemaName))
   if (root.form !== 'struct') throw new ProtobufError(`proto: ${schemaName} is no message`)
-  const text = (number: number) => type.get(number)?.toString('utf8') ?? ''
   return {
-    ...(text(2) === '' ? {} : { kind: text(2) }),
-    ...(text(1) === '' ? {} : { apiVersion: text(1) }),
-    ...readRoot(root.key, parts.get(2) ?? Buffer.alloc(0)),
+    ...(kind === '' ? {} : { kind }),
+    ...(apiVersion === '' ? {} : { apiVersion }),
+    ...readRoot(root.key, message),
   }
 }
