@@ -73,6 +73,8 @@ const options = (version: OpenApiVersion): object => ({
   refResolver: { buildLocalReference: (json: { $id?: unknown }) => json.$id },
 })
 
+const bearerToken = { type: 'apiKey', name: 'authorization', in: 'header' }
+
 export interface DocumentParts {
   readonly version: OpenApiVersion
   readonly operations: readonly Operation[]
@@ -102,13 +104,20 @@ export const makeDocument = async ({
   const document = app.swagger() as unknown as JsonObject
   await app.close()
   const schemas = schemasOf(names)
-  if (version === 'v3') return { ...document, components: { schemas } }
+  if (version === 'v3')
+    return {
+      ...document,
+      components: {
+        ...(Object.keys(schemas).length === 0 ? {} : { schemas }),
+        securitySchemes: { BearerToken: bearerToken },
+      },
+    }
   return {
     ...document,
     definitions: Object.fromEntries(
       Object.entries(schemas).map(([name, schema]) => [name, toSwaggerSchema(schema)]),
     ),
-    securityDefinitions: { BearerToken: { type: 'apiKey', name: 'authorization', in: 'header' } },
+    securityDefinitions: { BearerToken: bearerToken },
     security: [{ BearerToken: [] }],
   }
 }

@@ -12,6 +12,7 @@ import { parseAccept } from './accept.js'
 import type { DiscoverySource } from './discovery.js'
 import { schemaClosure, schemaNameOf } from './openapi-schemas.js'
 import type { RemoteSource } from './remote-versions.js'
+import { serveContent } from './serve-content.js'
 
 const compress = promisify(gzip)
 
@@ -178,38 +179,19 @@ const acceptedForm = (
   return undefined
 }
 
-/** Whether one of the tags that the client has is this one; weak tags count, as Go's ServeContent has it. */
-const isKnown = (request: FastifyRequest, etag: string): boolean =>
-  (request.headers['if-none-match'] ?? '')
-    .split(',')
-    .map((tag) => tag.trim().replace(/^W\//, ''))
-    .some((tag) => tag === '*' || tag === etag)
-
-/** Go's ServeContent: tags count before times, and times are whole seconds. */
-const isUnchanged = (request: FastifyRequest, etag: string, modifiedAt: number): boolean => {
-  const { 'if-none-match': tags, 'if-modified-since': since } = request.headers
-  if (tags) return isKnown(request, etag)
-  if (!since || (request.method !== 'GET' && request.method !== 'HEAD')) return false
-  return Math.floor(modifiedAt / 1000) * 1000 <= Date.parse(since)
-}
-
-const sendDocument = async (
+const sendDocument = (
   request: FastifyRequest,
   reply: FastifyReply,
   document: Document,
   { packs }: { packs: boolean },
 ): Promise<FastifyReply> => {
-  reply.header('etag', document.etag)
   document.modifiedAt ??= request.kube.now
-  if (isUnchanged(request, document.etag, document.modifiedAt))
-    return reply.removeHeader('content-type').code(304).send()
-  reply
-    .header('content-type', document.contentType)
-    .header('last-modified', new Date(document.modifiedAt).toUTCString())
-  if (!packs || !/\bgzip\b/.test(String(request.headers['accept-encoding'] ?? '')))
-    return reply.send(document.bytes)
-  document.packed ??= await compress(document.bytes)
-  return reply.header('content-encoding', 'gzip').send(document.packed)
+  const packed = async () => (document.packed ??= await compress(document.bytes))
+  return serveContent(request, reply, {
+    ...document,
+    modifiedAt: document.modifiedAt,
+    packed: packs ? packed : undefined,
+  })
 }
 
 export const installOpenApi = (app: FastifyInstance, options: OpenApiOptions): void => {
@@ -222,7 +204,7 @@ export const installOpenApi = (app: FastifyInstance, options: OpenApiOptions): v
     const document = form === 'json' ? documents.v2() : documents.v2Protobuf()
     return sendDocument(request, reply, await document, { packs: true })
   })
-  app.all('/openapi/v3', (_request, reply) => {
+  app.all('/openapi/v3', (request, reply) => {
     // Of two documents for one path this server's own counts.
     const urls = new Map([
       ...options.remote.openApiPaths(),
@@ -234,12 +216,12 @@ export const installOpenApi = (app: FastifyInstance, options: OpenApiOptions): v
     const paths = Object.fromEntries(
       [...urls.keys()].sort().map((name) => [name, { serverRelativeURL: urls.get(name) }]),
     )
-    return (
-      reply
-        // Upstream leaves the type of the index to Go's guess.
-        .header('content-type', 'text/plain; charset=utf-8')
-        .send(Buffer.from(JSON.stringify({ paths })))
-    )
+    return serveContent(request, reply, {
+      bytes: Buffer.from(JSON.stringify({ paths })),
+      // Upstream leaves the type of the index to Go's guess.
+      contentType: 'text/plain; charset=utf-8',
+      modifiedAt: request.kube.now,
+    })
   })
   app.all('/openapi/v3/*', async (request, reply) => {
     const name = (request.params as { '*': string })['*']
