@@ -124,7 +124,7 @@ class ResourceOperations {
       query: ['pretty'],
       body: undefined,
       responses: {},
-      consumes: any,
+      consumes: this.#row.isCustom ? customTypes : any,
       produces: this.#types,
       tag: this.#tag,
       ...part,
@@ -172,10 +172,14 @@ class ResourceOperations {
           id: `delete${this.#group}Collection${this.#scoped}${kind}`,
           description: `delete collection of ${kind}`,
           action: 'deletecollection',
-          query: [
-            ...new Set([...listQuery.filter((q) => !watchOnly.has(q)), ...deleteQuery]),
-          ].sort(),
-          body: `${meta}.DeleteOptions`,
+          ...(this.#row.isCustom
+            ? { query: listQuery }
+            : {
+                query: [
+                  ...new Set([...listQuery.filter((q) => !watchOnly.has(q)), ...deleteQuery]),
+                ].sort(),
+                body: `${meta}.DeleteOptions`,
+              }),
           responses: { 200: `${meta}.Status`, 401: null },
         }),
       )
@@ -211,6 +215,7 @@ class ResourceOperations {
         method: 'get',
         id: `read${name}`,
         description: `read ${of}the specified ${kind}`,
+        ...(this.#row.isCustom ? { query: ['pretty', 'resourceVersion'] } : {}),
         responses: { 200: schema, 401: null },
       })
     if (verbs.includes('update'))

@@ -1,6 +1,7 @@
 /** The schemas that an OpenAPI document needs: those that its operations name, and what these name in turn. */
 
 import type { GroupVersionKind } from '#api/group-version.js'
+import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { schemaNameOfKind, schemas } from '#openapi/schemas.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
@@ -13,11 +14,43 @@ const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}
 const objectMeta = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'
 const listMeta = 'io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta'
 
+const typed = { apiVersion: { type: 'string' }, kind: { type: 'string' } }
+
+/** What follows from the extensions of a structural schema, for readers who do not know them. */
+const spelledOut = (schema: JsonValue): JsonValue => {
+  if (!isJsonObject(schema)) return schema
+  const { properties, items, additionalProperties } = schema
+  const spelled: JsonObject = {
+    ...schema,
+    ...(isJsonObject(properties) ? { properties: mapValues(properties, spelledOut) } : {}),
+    ...(items === undefined ? {} : { items: spelledOut(items) }),
+    ...(additionalProperties === undefined
+      ? {}
+      : { additionalProperties: spelledOut(additionalProperties) }),
+  }
+  if (schema['x-kubernetes-int-or-string'] === true)
+    spelled.anyOf ??= [{ type: 'integer' }, { type: 'string' }]
+  if (schema['x-kubernetes-embedded-resource'] === true) {
+    const required = (schema.required ?? []) as string[]
+    spelled.required = [...new Set([...required, 'kind', 'apiVersion'])]
+    const metadata = { allOf: [ref(objectMeta)] }
+    spelled.properties = { ...(spelled.properties as JsonObject), ...typed, metadata }
+  }
+  return spelled
+}
+
+const mapValues = (object: JsonObject, change: (value: JsonValue) => JsonValue): JsonObject =>
+  Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value)]))
+
 const customSchemas = (row: ResourceDefinition): [string, JsonObject][] => {
   const name = schemaNameOf(row.gvk)
-  const own = (row.structuralSchema ?? { type: 'object' }) as JsonObject
-  const typed = { apiVersion: { type: 'string' }, kind: { type: 'string' } }
+  const own = spelledOut((row.structuralSchema ?? { type: 'object' }) as JsonObject) as JsonObject
   const { group, version, kind } = row.gvk
+  const paths = Object.keys(row.selectableFields ?? {})
+  const selectable: JsonObject =
+    paths.length === 0
+      ? {}
+      : { 'x-kubernetes-selectable-fields': paths.map((fieldPath) => ({ fieldPath })) }
   return [
     [
       name,
@@ -29,6 +62,7 @@ const customSchemas = (row: ResourceDefinition): [string, JsonObject][] => {
           metadata: { allOf: [ref(objectMeta)] },
         },
         'x-kubernetes-group-version-kind': [{ group, version, kind }],
+        ...selectable,
       },
     ],
     [
@@ -42,6 +76,7 @@ const customSchemas = (row: ResourceDefinition): [string, JsonObject][] => {
           metadata: { allOf: [ref(listMeta)] },
         },
         'x-kubernetes-group-version-kind': [{ group, version, kind: row.listKind }],
+        ...selectable,
       },
     ],
   ]

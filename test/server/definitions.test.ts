@@ -132,3 +132,32 @@ t.test(
     )
   },
 )
+
+t.test('the OpenAPI document of a custom kind spells out what its extensions mean', async (t) => {
+  const { send } = await startWithWidgets(t)
+  const embedded = { type: 'object', 'x-kubernetes-embedded-resource': true, required: ['spec'] }
+  const part = { ...embedded, properties: { spec: { type: 'object' } } }
+  const properties = {
+    a: { type: 'string' },
+    port: { 'x-kubernetes-int-or-string': true },
+    parts: { type: 'array', items: part },
+  }
+  const schema = { openAPIV3Schema: { type: 'object', properties } }
+  const version = { name: 'v1', served: true, storage: true, schema }
+  const versions = [{ ...version, selectableFields: [{ jsonPath: '.a' }] }]
+  await send('PATCH', `${definitions}/widgets.${group}`, { spec: { versions } })
+  const { components, paths } = (await send('GET', `/openapi/v3/apis/${group}/v1`)).body
+  const [kind, list] = ['Widget', 'WidgetList'].map(
+    (k) => components.schemas[`com.example.lives.v1.${k}`],
+  )
+  t.same(kind.properties.port.anyOf, [{ type: 'integer' }, { type: 'string' }])
+  t.same(kind.properties.parts.items.required, ['spec', 'kind', 'apiVersion'])
+  t.same(Object.keys(kind.properties.parts.items.properties).sort(), [
+    ...['apiVersion', 'kind', 'metadata', 'spec'],
+  ])
+  for (const one of [kind, list])
+    t.same(one['x-kubernetes-selectable-fields'], [{ fieldPath: 'a' }])
+  const { get, put } = paths[`/apis/${group}/v1/namespaces/{namespace}/widgets/{name}`]
+  t.ok(get.parameters.some(({ name }: { name: string }) => name === 'resourceVersion'))
+  t.same(Object.keys(put.requestBody.content), ['application/json', 'application/yaml'])
+})
