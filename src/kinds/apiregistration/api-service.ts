@@ -14,7 +14,8 @@ const defaultPort = 443
 const nameErrors = ({ metadata, spec }: KubeObject): FieldError[] => {
   const name = metadata.name ?? ''
   const needed = `${spec.version ?? ''}.${spec.group ?? ''}`
-  if (name === needed || pathSegmentName(name, false).length > 0) return []
+  // That there is none is told by the check of every name.
+  if (name === '' || name === needed || pathSegmentName(name, false).length > 0) return []
   const detail = `must be \`spec.version+"."+spec.group\`: ${JSON.stringify(needed)}`
   return [invalid('metadata.name', name, detail)]
 }

@@ -8,7 +8,7 @@ import type { JsonObject, JsonValue } from '#api/object.js'
 import { limits } from '#limits'
 import { canonicalBase64 } from './compile.js'
 import { customProblem, isInt32, readCustom } from './custom.js'
-import { type GoType, goFieldsOf } from './go-type.js'
+import { type GoField, type GoType, goFieldsOf } from './go-type.js'
 
 /** A value that its type refuses; the message is that of Go's decoder. */
 export class DecodeError extends Error {}
@@ -36,6 +36,15 @@ export const printedBase64Problem = (text: string): string => {
     return `illegal base64 data at input byte ${wrong === null ? Math.floor(plain.length / 4) * 4 : padding}`
   const end = padding + (4 - (padding % 4))
   return `illegal base64 data at input byte ${Math.min(plain.length, end)}`
+}
+
+/** The structs that a field is embedded through, outermost first: each is named by the fields that lie right in it. */
+const embeddingOf = ({ embedded }: GoField, fields: readonly GoField[]): string[] => {
+  const numbers = embedded?.protoNumbers ?? []
+  return numbers.map((_, i) => {
+    const way = numbers.slice(0, i + 1).join('.')
+    return fields.find((f) => f.embedded?.protoNumbers.join('.') === way)?.embedded?.name ?? ''
+  })
 }
 
 class Explainer {
@@ -139,7 +148,7 @@ class Explainer {
       }
       if (seen.has(key)) this.#strict(`duplicate field "${path}"`)
       seen.add(key)
-      const way = [place.fields, field.embedded?.name ?? '', key].filter((part) => part !== '')
+      const way = [place.fields, ...embeddingOf(field, fields), key].filter((part) => part !== '')
       this.value(field.type, element, { struct, fields: way.join('.'), path }, literals?.get(key))
     }
   }

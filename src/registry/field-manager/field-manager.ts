@@ -18,7 +18,7 @@ import { badRequest, failure } from '#api/errors.js'
 import { givenEmpty } from '#api/given-empty.js'
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import { isJsonObject } from '#api/json-object.js'
-import type { JsonObject, KubeObject, ManagedFieldsEntry } from '#api/object.js'
+import type { JsonObject, JsonValue, KubeObject, ManagedFieldsEntry } from '#api/object.js'
 import type { ResourceDefinition } from '../resource-definition.js'
 import { capOwners } from './cap-owners.js'
 import { conflictStatus } from './conflict-status.js'
@@ -244,8 +244,9 @@ const trackOwners = (
 /** `<namespace>/<name>; <group>/<version>, Kind=<kind>`, as upstream names an object in its errors. */
 const describe = (object: JsonObject, { gvk }: ResourceDefinition): string => {
   const metadata = isJsonObject(object.metadata) ? object.metadata : {}
-  const { namespace, name } = metadata as { namespace?: string; name?: string }
-  return `${namespace ?? ''}/${name ?? ''}; ${formatGroupVersion({ group: `${gvk.group}`, version: gvk.version }).replace(/^(?=[^/]*$)/, '/')}, Kind=${gvk.kind}`
+  // What is no text is read as none.
+  const textOf = (value: JsonValue | undefined) => (typeof value === 'string' ? value : '')
+  return `${textOf(metadata.namespace)}/${textOf(metadata.name)}; ${formatGroupVersion({ group: `${gvk.group}`, version: gvk.version }).replace(/^(?=[^/]*$)/, '/')}, Kind=${gvk.kind}`
 }
 
 const printKind = (patch: JsonObject): string => {
