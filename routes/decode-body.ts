@@ -7,7 +7,7 @@ import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import type { JsonTrace } from '#api/json.js'
 import { JsonSyntaxError, parseWithTrace, stringify } from '#api/json.js'
 import { isJsonObject, withKeysInOrder } from '#api/json-object.js'
-import type { JsonValue, KubeObject } from '#api/object.js'
+import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { textOf } from '#api/utf8.js'
 import { schemaNameOfKind } from '#openapi/schemas.js'
 import { hasProtobuf, protobufToJson } from '#registry/decode/protobuf.js'
@@ -108,6 +108,26 @@ interface TypeCheck {
   body?: Buffer
 }
 
+type TypeMeta = Partial<Record<'apiVersion' | 'kind', string | null>>
+
+/** What encoding/json reads of the two: their keys in any case, the last one counts. The decoder of the rest is strict. */
+const typeMetaOf = (value: JsonObject, unrecognized: (message: string) => Error): TypeMeta => {
+  const found: TypeMeta = {}
+  for (const key of Object.keys(value)) {
+    if (key.length !== 4 && key.length !== 10) continue
+    const name = key.toLowerCase()
+    const field = name === 'kind' ? 'kind' : name === 'apiversion' ? 'apiVersion' : undefined
+    if (field === undefined) continue
+    const given = value[key]!
+    if (given !== null && typeof given !== 'string')
+      throw unrecognized(
+        `couldn't get version/kind; json parse error: json: cannot unmarshal ${goKindOf(given)} into Go struct field .${field} of type string`,
+      )
+    found[field] = given ?? found[field] ?? null
+  }
+  return found
+}
+
 /** The body's own kind and apiVersion, where it has them, must be those of the route. Throws 400. */
 export const checkType = (
   value: JsonValue,
@@ -121,29 +141,22 @@ export const checkType = (
   }
   if (!isJsonObject(value)) throw unrecognized(noObjectText(value))
   const expected = formatGroupVersion(gvk)
-  if (value.kind === gvk.kind && value.apiVersion === expected) return
+  const given = typeMetaOf(value, unrecognized)
+  if (given.kind === gvk.kind && given.apiVersion === expected) return
   // Only built-in kinds may leave out what they are: without a Go type there is nothing to assume.
-  if (isCustom && !value.kind)
+  if (isCustom && !given.kind)
     throw unrecognized(`Object 'Kind' is missing in '${stringify(value)}'`)
-  if (isCustom && value.apiVersion === null)
+  if (isCustom && given.apiVersion === null)
     throw cannotBeHandled(
       { version: '', kind: gvk.kind },
       '.apiVersion accessor error: <nil> is of the type <nil>, expected string',
     )
-  if (isCustom && !value.apiVersion)
+  if (isCustom && !given.apiVersion)
     throw badRequest(
       `the API version in the data () does not match the expected API version (${expected})`,
     )
-  for (const field of ['apiVersion', 'kind'] as const) {
-    const given = value[field]
-    if (given !== undefined && given !== null && typeof given !== 'string')
-      throw unrecognized(
-        `couldn't get version/kind; json parse error: json: cannot unmarshal ${goKindOf(given)} into Go struct field .${field} of type string`,
-      )
-  }
-  const kind = typeof value.kind === 'string' && value.kind !== '' ? value.kind : gvk.kind
-  const apiVersion =
-    typeof value.apiVersion === 'string' && value.apiVersion !== '' ? value.apiVersion : expected
+  const kind = given.kind || gvk.kind
+  const apiVersion = given.apiVersion || expected
   if (kind === gvk.kind && (apiVersion === expected || accepted.includes(apiVersion))) return
   const gv = parseGroupVersion(apiVersion)
   if (isScaleOfCustom)

@@ -11,7 +11,7 @@ import { goPrint } from '#registry/patch/go-print.js'
 import { applyJsonPatch } from '#registry/patch/json.js'
 import { applyMergePatch } from '#registry/patch/merge.js'
 import { patchTypeOf } from '#registry/patch/patch-type.js'
-import { patchedText } from '#registry/patch/patched-text.js'
+import { patchedText, touchedByJsonPatch } from '#registry/patch/patched-text.js'
 import { applyStrategicMergePatch } from '#registry/patch/strategic.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
@@ -89,7 +89,7 @@ const reportStrictErrors = (
  */
 const refuseVersionless = (call: PatchCall, result: JsonValue, text: () => string): void => {
   const { definition, name } = call.target
-  if (definition.isCustom || !isJsonObject(result) || result.apiVersion) return
+  if (definition.isCustom || !isJsonObject(result) || (result.apiVersion ?? '') !== '') return
   const unknown = Object.keys(result)
     .filter((key) => key !== 'kind' && key !== 'apiVersion')
     .sort()
@@ -110,7 +110,7 @@ const withOwnVersion = (call: PatchCall, result: JsonValue): JsonValue => {
     return result
   const { apiVersion, kind } = result
   const expected = formatGroupVersion(definition.gvk)
-  if (!apiVersion)
+  if ((apiVersion ?? '') === '')
     throw internalError("Object 'apiVersion' is missing in 'object has no apiVersion field'")
   const gv = typeof apiVersion === 'string' ? parseGroupVersion(apiVersion) : undefined
   if (gv === undefined || apiVersion === expected) return result
@@ -118,6 +118,16 @@ const withOwnVersion = (call: PatchCall, result: JsonValue): JsonValue => {
   throw invalid({ group: gv.group, kind: String(kind) }, name, [
     invalidField('apiVersion', apiVersion, `must be ${expected}`),
   ])
+}
+
+/** Of several problems upstream tells the first in its text, whose keys are in another order than ours. */
+const firstProblem = (definition: ResourceDefinition, text: string): string | undefined => {
+  try {
+    decodeObject(definition, parseWithTrace(text).value)
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 400) return problemOfDecoding(error)
+  }
+  return undefined
 }
 
 export const patched = (call: PatchCall, shown: KubeObject): KubeObject => {
@@ -136,24 +146,32 @@ export const patched = (call: PatchCall, shown: KubeObject): KubeObject => {
       : patchedText(result, shown, {
           schemaName: definition.schemaName,
           sortsNew: patch.type === 'merge',
+          touched: patch.type === 'merge' ? patch.value : touchedByJsonPatch(patch.value),
         })
   const refuse = (problem: string): unknown => patchInvalid(text(), problem)
   if (patch.type !== 'strategic') refuseVersionless(call, result, text)
   let decoded: ReturnType<typeof decodeObject>
-  if (patch.type === 'strategic') decoded = convertPatched(result, definition, refuse)
-  else
+  if (patch.type === 'strategic') {
+    decoded = convertPatched(result, definition, refuse)
+    // The converter goes through Go maps, and puts what it found in order.
+    decoded = { ...decoded, strictErrors: [...decoded.strictErrors].sort() }
+  } else {
+    let isOfType = false
     try {
       const own = withOwnVersion(call, result)
       const isPrinted = isJsonObject(own) && !own.kind
       checkType(isPrinted ? withKeysInOrder(own) : own, definition, call.table)
+      isOfType = true
       decoded = decodeObject(definition, own)
       // Several are told in the order of upstream's text.
       if (decoded.strictErrors.length > 1)
         decoded = decodeObject(definition, parseWithTrace(text()).value)
     } catch (error) {
-      if (error instanceof ApiError && error.code === 400) throw refuse(problemOfDecoding(error))
-      throw error
+      if (!(error instanceof ApiError) || error.code !== 400) throw error
+      const first = isOfType ? firstProblem(definition, text()) : undefined
+      throw refuse(first ?? problemOfDecoding(error))
     }
+  }
   reportStrictErrors(call, [...patch.textErrors, ...decoded.strictErrors], text)
   return decoded.object
 }

@@ -1,6 +1,7 @@
 /** Patched documents as errors print them. */
 import t from 'tap'
-import { patchedText } from '#registry/patch/patched-text.js'
+import type { JsonValue } from '#api/object.js'
+import { patchedText, touchedByJsonPatch } from '#registry/patch/patched-text.js'
 
 const pod = {
   kind: 'Pod',
@@ -33,11 +34,26 @@ t.test('what a patch went through is in order, the rest as Go has it', async (t)
     ],
   ]
   for (const [why, after, sortsNew, text] of cases)
-    t.equal(patchedText(after as typeof pod, pod, { schemaName, sortsNew }), text, why)
+    t.equal(patchedText(after as typeof pod, pod, { schemaName, sortsNew, touched: {} }), text, why)
   t.equal(
-    patchedText({ ...pod, extra: 1 }, pod, { schemaName: undefined, sortsNew: true }),
+    patchedText({ ...pod, extra: 1 }, pod, { schemaName: undefined, sortsNew: true, touched: {} }),
     '{"apiVersion":"v1","extra":1,"kind":"Pod","metadata":{"labels":{"a":"2","b":"1"},"name":"p"},"spec":{"nodeName":"n","restartPolicy":"Always"}}',
     'a custom resource has its keys in order everywhere',
   )
-  t.equal(patchedText([1], pod, { schemaName, sortsNew: true }), '[1]')
+  t.equal(patchedText([1], pod, { schemaName, sortsNew: true, touched: {} }), '[1]')
+})
+
+t.test('objects on the way of a patch are in order even where nothing changed', async (t) => {
+  const schemaName = 'io.k8s.api.core.v1.Pod'
+  const { metadata } = pod
+  const text = (touched: JsonValue, sortsNew: boolean) =>
+    patchedText({ metadata }, pod, { schemaName, sortsNew, touched })
+  t.equal(text({ spec: 0 }, true), '{"metadata":{"name":"p","labels":{"a":"2","b":"1"}}}')
+  const inOrder = '{"metadata":{"labels":{"a":"2","b":"1"},"name":"p"}}'
+  t.equal(text({ metadata: {} }, true), inOrder, 'a merge patch')
+  const test = [{ op: 'test', path: '/metadata/name', value: 'p' }]
+  t.equal(text(touchedByJsonPatch(test), false), inOrder, 'a JSON patch')
+  t.same(touchedByJsonPatch([{ op: 'copy', from: '/a/b~1c/d', path: '/e' }, 1]), {
+    a: { 'b/c': {} },
+  })
 })

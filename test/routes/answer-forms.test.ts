@@ -169,3 +169,38 @@ t.test('what an update creates may end already, what a POST creates may not', as
   t.match((await api.put(`${leases}/put`, { metadata, spec: {} })).body.metadata, ended)
   t.match((await api.get(`${leases}/put`)).body.metadata, ended)
 })
+
+t.test('what a body says it is counts in any case, its other keys only as they are', async (t) => {
+  const { api } = await startApiServer(t)
+  const name = { metadata: { name: 'a' } }
+  const refused = await api.post(configMaps, { ...name, APIVERSION: 'v2' })
+  t.match(refused.body.message, 'no kind "ConfigMap" is registered for version "v2"')
+  const mistyped = await api.post(configMaps, { ...name, Kind: 1 })
+  t.match(
+    mistyped.body.message,
+    "couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .kind of type string",
+  )
+  const made = await api.post(configMaps, { ...name, Kind: 'ConfigMap', Data: { k: 'v' } })
+  t.equal(made.code, 201)
+  t.notOk('data' in made.body)
+})
+
+t.test('unknown fields of a strategic patch are told of in order', async (t) => {
+  const { api } = await startApiServer(t)
+  await api.post(configMaps, { metadata: { name: 'a' } })
+  const answer = await api.send('PATCH', `${configMaps}/a?fieldValidation=Strict`, {
+    body: { zb: 1, metadata: { q: 1 }, Ab: 2 },
+    type: 'application/strategic-merge-patch+json',
+  })
+  t.match(
+    answer.body.message,
+    /strict decoding error: unknown field "Ab", unknown field "metadata.q", unknown field "zb"$/,
+  )
+})
+
+t.test('of several faults of a merge patch the first in its text is told', async (t) => {
+  const { api } = await startApiServer(t)
+  await api.post(configMaps, { metadata: { name: 'a' } })
+  const answer = await api.merge(`${configMaps}/a`, { metadata: { name: 1 }, data: 0 })
+  t.match(answer.body.message, /cannot unmarshal number into Go struct field ConfigMap.data of/)
+})

@@ -4,7 +4,7 @@
  */
 
 import { stringify } from '#api/json.js'
-import { getOwn, isJsonObject, jsonEqual, withKeysInOrder } from '#api/json-object.js'
+import { getOwn, isJsonObject, jsonEqual, setOwn, withKeysInOrder } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { goTypeName } from '#openapi/schemas.js'
 import { type GoType, goFieldsOf, goTypeOfKey } from '../decode/go-type.js'
@@ -14,31 +14,73 @@ export interface PrintedPatch {
   readonly schemaName: string | undefined
   /** A merge patch puts the keys of what it brings in order; a JSON patch keeps them as they were written. */
   readonly sortsNew: boolean
+  /** Objects along the way of the patch, changed or not; of a merge patch that is the patch itself. */
+  readonly touched: JsonValue
 }
 
-const print = (after: JsonValue, before: JsonValue | undefined, sortsNew: boolean): string => {
+/** What a JSON patch goes through: every object on the way to a path, and all that a test compares. */
+export const touchedByJsonPatch = (operations: JsonValue): JsonObject => {
+  const touched: JsonObject = {}
+  for (const operation of Array.isArray(operations) ? operations : []) {
+    if (!isJsonObject(operation)) continue
+    for (const pointer of [operation.path, operation.from]) {
+      if (typeof pointer !== 'string') continue
+      const tokens = pointer.split('/').slice(1, operation.op === 'test' ? undefined : -1)
+      let at = touched
+      for (const token of tokens) {
+        const key = token.replaceAll('~1', '/').replaceAll('~0', '~')
+        const next = getOwn(at, key)
+        const inside: JsonObject = isJsonObject(next) ? next : {}
+        setOwn(at, key, inside)
+        at = inside
+      }
+    }
+  }
+  return touched
+}
+
+const print = (
+  after: JsonValue,
+  before: JsonValue | undefined,
+  touched: JsonValue | undefined,
+  sortsNew: boolean,
+): string => {
+  const isObject = isJsonObject(after) && isJsonObject(before)
+  if (isObject && isJsonObject(touched)) return printObject(after, before, touched, sortsNew)
+  // A merge patch brings all but objects anew, even what is equal.
+  if (sortsNew && touched !== undefined) return stringify(withKeysInOrder(after))
   if (before !== undefined && jsonEqual(after, before)) return stringify(before)
-  if (isJsonObject(after) && isJsonObject(before)) return printObject(after, before, sortsNew)
+  if (isObject) return printObject(after, before, {}, sortsNew)
   if (Array.isArray(after) && Array.isArray(before) && !sortsNew)
-    return printList(after, before, sortsNew)
+    return printList(after, before, isJsonObject(touched) ? touched : {}, sortsNew)
   return stringify(sortsNew ? withKeysInOrder(after) : after)
 }
 
-const printObject = (after: JsonObject, before: JsonObject, sortsNew: boolean): string => {
+const printObject = (
+  after: JsonObject,
+  before: JsonObject,
+  touched: JsonObject,
+  sortsNew: boolean,
+): string => {
   const fields = Object.keys(after)
     .sort()
     .map((key) => {
-      const value = print(after[key]!, getOwn(before, key), sortsNew)
+      const value = print(after[key]!, getOwn(before, key), getOwn(touched, key), sortsNew)
       return `${JSON.stringify(key)}:${value}`
     })
   return `{${fields.join(',')}}`
 }
 
 /** Entries that were there before are printed as they were, wherever they are now. */
-const printList = (after: JsonValue[], before: JsonValue[], sortsNew: boolean): string => {
+const printList = (
+  after: JsonValue[],
+  before: JsonValue[],
+  touched: JsonObject,
+  sortsNew: boolean,
+): string => {
   const items = after.map((item, i) => {
     const same = before.find((one) => jsonEqual(one, item))
-    return print(item, same ?? before[i], sortsNew)
+    return print(item, same ?? before[i], getOwn(touched, String(i)), sortsNew)
   })
   return `[${items.join(',')}]`
 }
@@ -63,10 +105,10 @@ const inGoOrder = (value: JsonValue, type: GoType): JsonValue => {
 
 export const patchedText = (after: JsonValue, before: KubeObject, patch: PrintedPatch): string => {
   if (!isJsonObject(after)) return stringify(after)
-  const { schemaName, sortsNew } = patch
+  const { schemaName, sortsNew, touched } = patch
   const shown =
     schemaName === undefined
       ? withKeysInOrder(before)
       : inGoOrder(before, goTypeOfKey(goTypeName(schemaName)))
-  return printObject(after, shown as JsonObject, sortsNew)
+  return printObject(after, shown as JsonObject, isJsonObject(touched) ? touched : {}, sortsNew)
 }
