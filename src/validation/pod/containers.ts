@@ -32,6 +32,7 @@ export interface PodContext {
 }
 
 const portErrors = (path: string, ports: Fields[] | undefined): FieldError[] => {
+  if (ports === undefined) return []
   const names = new Set<string>()
   return each(path, ports, (port, at) => {
     const { name = '', containerPort = 0, hostPort = 0, protocol = '' } = port
@@ -72,6 +73,7 @@ const resizeResources = ['cpu', 'memory']
 const resizePolicies = ['NotRequired', 'RestartContainer']
 
 const resizeErrors = (path: string, list: Fields[] | undefined, pod: PodContext): FieldError[] => {
+  if (list === undefined) return []
   const seen = new Set<string>()
   return each(path, list, ({ resourceName = '', restartPolicy = '' }, at) => {
     const errors: FieldError[] = []
@@ -180,6 +182,7 @@ const namesOf = (containers: Fields[] | undefined): string[] =>
   (containers ?? []).map((container) => container.name ?? '')
 
 export const validInitContainers = (path: string, pod: PodContext): FieldError[] => {
+  if (pod.spec.initContainers === undefined) return []
   const names = new Set(namesOf(pod.spec.containers))
   return each(path, pod.spec.initContainers as Fields[] | undefined, (container, at) => {
     const name: string = container.name ?? ''
@@ -228,6 +231,7 @@ export const untrimmedImage = (path: string, { image = '' }: Fields): FieldError
     : [invalid(child(path, 'image'), image, 'must not have leading or trailing whitespace')]
 
 export const validEphemeralContainers = (path: string, pod: PodContext): FieldError[] => {
+  if (pod.spec.ephemeralContainers === undefined) return []
   const others = new Set([...namesOf(pod.spec.containers), ...namesOf(pod.spec.initContainers)])
   const names = new Set(others)
   return each(path, pod.spec.ephemeralContainers as Fields[] | undefined, (container, at) => {

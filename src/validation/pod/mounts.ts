@@ -63,6 +63,7 @@ export const validVolumeMounts = (
   container: Fields,
   volumes: Volumes,
 ): FieldError[] => {
+  if (container.volumeMounts === undefined) return []
   // By name: of two with the same name upstream sees the last.
   const devices = new Map<string, string>(
     ((container.volumeDevices ?? []) as Fields[]).map((d) => [d.name ?? '', d.devicePath ?? '']),
@@ -101,6 +102,7 @@ export const validVolumeDevices = (
   container: Fields,
   volumes: Volumes,
 ): FieldError[] => {
+  if (container.volumeDevices === undefined) return []
   const mounts = new Map<string, string>(
     ((container.volumeMounts ?? []) as Fields[]).map((m) => [m.name ?? '', m.mountPath ?? '']),
   )

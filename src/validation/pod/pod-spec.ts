@@ -43,6 +43,7 @@ const restartPolicies = ['Always', 'OnFailure', 'Never']
 const dnsPolicies = ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None']
 
 const claimErrors = (path: string, claims: Fields[] | undefined): FieldError[] => {
+  if (claims === undefined) return []
   const names = new Set<string>()
   return each(path, claims, (claim, at) => {
     const { name = '', resourceClaimName, resourceClaimTemplateName } = claim
@@ -66,6 +67,7 @@ const claimErrors = (path: string, claims: Fields[] | undefined): FieldError[] =
 }
 
 const gateErrors = (path: string, gates: Fields[] | undefined): FieldError[] => {
+  if (gates === undefined) return []
   const seen = new Set<string>()
   return each(path, gates, ({ name = '' }, at) => {
     const errors = validQualifiedName(at, name)

@@ -96,7 +96,12 @@ const requestErrors = (
   })
 }
 
-const claimErrors = (path: string, claims: Fields[], podClaims: ReadonlySet<string>) => {
+const claimErrors = (
+  path: string,
+  claims: Fields[] | undefined,
+  podClaims: ReadonlySet<string>,
+): FieldError[] => {
+  if (claims === undefined) return []
   const seen = new Set<string>()
   return each(path, claims, ({ name = '', request = '' }, at): FieldError[] => {
     if (name === '') return [required(at)]
@@ -139,7 +144,7 @@ export const validContainerResources = (
   podClaims: ReadonlySet<string>,
 ): FieldError[] => [
   ...requirementErrors(path, requirements, validContainerResourceName),
-  ...claimErrors(child(path, 'claims'), requirements?.claims ?? [], podClaims),
+  ...claimErrors(child(path, 'claims'), requirements?.claims, podClaims),
 ]
 
 export const validPodResources = (
@@ -151,7 +156,7 @@ export const validPodResources = (
     ? [forbidden(child(path, 'claims'), 'claims may not be set for Resources at pod-level')]
     : []),
   ...requirementErrors(path, requirements, podLevelResourceName),
-  ...claimErrors(child(path, 'claims'), requirements.claims ?? [], podClaims),
+  ...claimErrors(child(path, 'claims'), requirements.claims, podClaims),
 ]
 
 export const validOverhead = (path: string, overhead: ResourceList): FieldError[] =>

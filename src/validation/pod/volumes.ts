@@ -129,18 +129,21 @@ export interface VolumesResult {
   known: ReadonlyMap<string, Fields>
 }
 
+const noVolumes: VolumesResult['known'] = new Map()
+
 /** `podName` is empty for templates. */
 export const checkVolumes = (
   path: string,
   volumes: Fields[] | undefined,
   podName: string,
 ): VolumesResult => {
+  if (volumes === undefined) return { errors: [], known: noVolumes }
   const known = new Map<string, Fields>()
   const errors: FieldError[] = []
   const ephemeralClaims = new Set(
-    (volumes ?? []).filter((v) => v.ephemeral && podName !== '').map((v) => `${podName}-${v.name}`),
+    volumes.filter((v) => v.ephemeral && podName !== '').map((v) => `${podName}-${v.name}`),
   )
-  ;(volumes ?? []).forEach((volume, i) => {
+  volumes.forEach((volume, i) => {
     const at = index(path, i)
     const name: string = volume.name ?? ''
     const own = sourceErrors(at, volume, podName)

@@ -33,6 +33,7 @@ const termWarnings = (path: string, term: Fields): string[] =>
   )
 
 const nodeWarnings = (path: string, spec: Fields): string[] => {
+  if (spec.nodeSelector === undefined && spec.affinity === undefined) return []
   const at = child(path, 'affinity', 'nodeAffinity')
   const affinity = spec.affinity?.nodeAffinity
   const terms = child(at, hard, 'nodeSelectorTerms')
@@ -64,14 +65,15 @@ const spreadWarnings = (path: string, constraints: Fields[] = []): string[] =>
     ]
   })
 
-const podAffinityWarnings = (path: string, affinity: Fields | undefined): string[] =>
-  ['podAffinity', 'podAntiAffinity'].flatMap((kind) => {
+const podAffinityWarnings = (path: string, affinity: Fields | undefined): string[] => {
+  if (affinity === undefined) return []
+  return ['podAffinity', 'podAntiAffinity'].flatMap((kind) => {
     const at = child(path, 'affinity', kind)
     return [
-      ...((affinity?.[kind]?.[hard] ?? []) as Fields[]).flatMap((term, i) =>
+      ...((affinity[kind]?.[hard] ?? []) as Fields[]).flatMap((term, i) =>
         selectorWarning(index(child(at, hard), i), term),
       ),
-      ...((affinity?.[kind]?.[soft] ?? []) as Fields[]).flatMap((term, i) =>
+      ...((affinity[kind]?.[soft] ?? []) as Fields[]).flatMap((term, i) =>
         selectorWarning(
           child(index(child(at, soft), i), 'podAffinityTerm'),
           term.podAffinityTerm ?? {},
@@ -79,6 +81,7 @@ const podAffinityWarnings = (path: string, affinity: Fields | undefined): string
       ),
     ]
   })
+}
 
 const goneAnnotations: readonly (readonly [prefix: string, since: string, field: string])[] = [
   ['scheduler.alpha.kubernetes.io/critical-pod', 'v1.16', 'priorityClassName'],
@@ -118,9 +121,8 @@ const annotationWarnings = (
   annotations: Fields | undefined,
   spec: Fields,
 ): string[] => {
-  const keys = Object.keys(annotations ?? {})
-    .sort()
-    .filter(standsAlone(annotations ?? {}, spec))
+  if (annotations === undefined) return []
+  const keys = Object.keys(annotations).sort().filter(standsAlone(annotations, spec))
   if (keys.length === 0) return []
   return [
     ...goneAnnotations.flatMap(([name, since, field]) =>
@@ -146,6 +148,7 @@ const repeated = (
   values: readonly string[],
   field: string,
 ): string[] => {
+  if (values.length === 0) return []
   const seen = new Set<string>()
   return values.flatMap((value, i) => {
     const at = child(index(path, i), field)
@@ -156,17 +159,17 @@ const repeated = (
   })
 }
 
-const fractionWarnings = (path: string, resources: Fields | undefined): string[] =>
-  ['memory', 'ephemeral-storage'].flatMap((name) =>
-    ['limits', 'requests'].flatMap((list) => {
+const fractionWarnings = (path: string, resources: Fields | undefined): string[] => {
+  const warnings: string[] = []
+  for (const name of ['memory', 'ephemeral-storage'])
+    for (const list of ['limits', 'requests']) {
       const text: string | undefined = resources?.[list]?.[name]
-      return text === undefined || isWholeQuantity(parseQuantity(text))
-        ? []
-        : [
-            `${index(child(path, list), name)}: fractional byte value "${text}" is invalid, must be an integer`,
-          ]
-    }),
-  )
+      if (text === undefined || isWholeQuantity(parseQuantity(text))) continue
+      const at = index(child(path, list), name)
+      warnings.push(`${at}: fractional byte value "${text}" is invalid, must be an integer`)
+    }
+  return warnings
+}
 
 const hidingWarnings = (path: string, env: Fields[] = []): string[] => {
   const seen = new Set<string>()
