@@ -8,6 +8,7 @@ export interface Answer {
 
 const headersEnd = Buffer.from('\r\n\r\n')
 const chunkEnd = Buffer.from('\r\n0\r\n\r\n')
+const openBrace = 0x7b
 
 export class RawConnection {
   readonly #url: URL
@@ -103,6 +104,20 @@ export class RawConnection {
     this.#pending = undefined
     pending?.resolve({ status, body })
   }
+}
+
+/** The JSON of a body, which may be in chunks: they are taken apart only where somebody reads it. */
+export const jsonOf = (body: Buffer): unknown => {
+  const pieces: Buffer[] = []
+  let at = 0
+  while (body[at] !== openBrace) {
+    const end = body.indexOf('\r\n', at)
+    const length = Number.parseInt(body.toString('latin1', at, end), 16)
+    if (!(length > 0)) break
+    pieces.push(body.subarray(end + 2, end + 2 + length))
+    at = end + 2 + length + 2
+  }
+  return JSON.parse((pieces.length === 0 ? body : Buffer.concat(pieces)).toString())
 }
 
 const endsChunked = (bytes: Buffer): boolean =>

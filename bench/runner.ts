@@ -1,6 +1,6 @@
 /** One side of the comparison: its connections, and what is sent over them. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { RawConnection } from './raw-client.js'
+import { jsonOf, RawConnection } from './raw-client.js'
 import type { Rival } from './rivals.js'
 import {
   accountsPath,
@@ -64,8 +64,17 @@ export class Runner {
 
   /** Takes away what was made, so that a server that goes on is as it was; the namespace first, so that nothing comes anew. */
   async clean(): Promise<void> {
-    await this.send({ method: 'DELETE', path: `/api/v1/namespaces/${namespace}` })
-    for (const path of collections) await this.#empty(path)
+    const path = `/api/v1/namespaces/${namespace}`
+    await this.send({ method: 'DELETE', path })
+    for (const collection of collections) await this.#empty(collection)
+    for (let tries = 0; tries < 20; tries++) {
+      const { status } = await this.send({ method: 'GET', path })
+      if (status === 404) return
+      await sleep(500)
+    }
+    // There is no namespace controller, which would have done this.
+    const body = named(namespace)
+    await this.send({ method: 'PUT', path: `${path}/finalize`, body })
   }
 
   /** One by one: a server may take longer for a collection at once than for a request. */
@@ -73,7 +82,7 @@ export class Runner {
     for (;;) {
       const { status, body } = await this.send({ method: 'GET', path: `${path}?limit=500` })
       if (status !== 200) throw new Error(`${status}: ${body}`)
-      const { items } = JSON.parse(String(body)) as { items: { metadata: { name: string } }[] }
+      const { items } = jsonOf(body) as { items: { metadata: { name: string } }[] }
       if (items.length === 0) return
       const callOf = (n: number): Call => ({
         method: 'DELETE',
