@@ -11,11 +11,15 @@ const stop = new AbortController()
 /** Exit code of a process that a signal ended: 128 and its number. */
 const signalNumbers = { SIGINT: 2, SIGTERM: 15 } as const
 
+const sigpipe = 13
+
 for (const name of ['SIGINT', 'SIGTERM'] as const)
   process.on(name, () => {
     if (stop.signal.aborted) process.exit(128 + signalNumbers[name])
     stop.abort()
   })
+// Whoever reads us has seen enough (`| head`): what ends other programs by SIGPIPE is an error event here.
+process.stdout.on('error', () => process.exit(128 + sigpipe))
 // A child of `up` has a channel to it. When that breaks, `up` is gone and nobody will ever stop the child.
 process.once('disconnect', () => process.exit(1))
 // A rejection that nobody awaited is a mistake of ours, but no reason to end every watch there is.

@@ -6,6 +6,10 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { createClient } from '#client/client.js'
+import { parseKubeconfig } from '#client/kubeconfig.js'
+import { resources } from '#client/resources.js'
+import { createServer } from '#server/create-server.js'
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-cli-'))
@@ -121,4 +125,30 @@ t.test('kubeconfig without a server says what to do', async (t) => {
   t.equal(status, 1)
   t.match(stderr, /start a server with this data dir first/)
   t.notOk(existsSync(path.join(folder, 'nowhere')))
+})
+
+t.test('whose output nobody reads any more ends without a word', async (t) => {
+  const kubeconfig = path.join(folder, 'timeline-kubeconfig')
+  const server = await createServer({
+    kubeconfigOut: kubeconfig,
+    disableAdmissionPlugins: ['ServiceAccount'],
+  })
+  const client = createClient(await parseKubeconfig(server.kubeconfig))
+  t.teardown(async () => {
+    client.close()
+    await server.close()
+  })
+  await client.create(resources.pods, {
+    metadata: { name: 'p', namespace: 'default', finalizers: ['x/y'] },
+    spec: { containers: [{ name: 'c', image: 'i' }] },
+  })
+  await client.delete(resources.pods, { namespace: 'default', name: 'p' })
+  const reader = ['timeline', 'p', '-w', `--kubeconfig=${kubeconfig}`]
+  const child = spawn(process.execPath, [main, ...reader], { stdio: ['ignore', 'pipe', 'pipe'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  let said = ''
+  child.stderr.on('data', (chunk) => (said += chunk))
+  child.stdout.destroy()
+  t.equal(await ended(child), 128 + 13, 'as by SIGPIPE')
+  t.equal(said, '')
 })
