@@ -134,9 +134,13 @@ export const withManagedFields = (
 ): KubeObject => {
   // Assigned: V8 takes long over what a literal defines anew behind a spread.
   const result = { ...object }
-  result.metadata = { ...object.metadata }
-  if (entries === undefined) delete result.metadata.managedFields
-  else result.metadata.managedFields = entries
+  if (entries === undefined) {
+    const { managedFields: _old, ...metadata } = object.metadata ?? {}
+    result.metadata = metadata
+  } else {
+    result.metadata = { ...object.metadata }
+    result.metadata.managedFields = entries
+  }
   return result
 }
 
