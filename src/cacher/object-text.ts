@@ -27,11 +27,14 @@ export class ObjectText implements Copyable {
     this.#value = value
     this.#place = place
     this.#field = revision === '' ? '' : this.#fieldOf(revision)
-    this.length = value.length + Buffer.byteLength(this.#field)
+    const field = this.#field
+    this.length =
+      value.length + (typeof revision === 'number' ? field.length : Buffer.byteLength(field))
   }
 
   #fieldOf(revision: number | string): string {
-    const field = `"resourceVersion":${JSON.stringify(String(revision))}`
+    const version = typeof revision === 'number' ? `"${revision}"` : JSON.stringify(revision)
+    const field = `"resourceVersion":${version}`
     if (this.#value[this.#place - 1] !== openBrace) return `,${field}`
     return this.#value[this.#place] === closeBrace ? field : `${field},`
   }
