@@ -26,8 +26,7 @@ t.test('a Pod is refused for what it and the others ask for together, overhead i
     refusalOf(pod('new', asking({ cpu: '499m' }, { overhead: { cpu: '2m' } })), others, node),
     {
       reason: 'OutOfcpu',
-      message:
-        "Pod was rejected: Node didn't have enough resource: cpu, requested: 501, used: 1500, capacity: 2000",
+      message: "Node didn't have enough resource: cpu, requested: 501, used: 1500, capacity: 2000",
     },
   )
   const whole = { resources: { requests: { memory: '2Gi' } } }
