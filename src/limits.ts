@@ -119,7 +119,7 @@ export const limits = {
   /** Events of one batch that a driver yields to who catches up; whole revisions may make it larger. */
   watchBatchLengthMax: 4_096,
   /** JSON bytes whose decoded objects are kept at hand, and bytes of other forms of objects (protobuf, other versions); what is not is made again. */
-  decodedObjectsBytesMax: 8 * 1024 * 1024,
+  decodedObjectsBytesMax: 12 * 1024 * 1024,
   madeFormsBytesMax: 16 * 1024 * 1024,
   /** Frames of watches that were just made, for the watchers that are told next. */
   madeFramesBytesMax: 8 * 1024 * 1024,
