@@ -2,7 +2,10 @@ import t from 'tap'
 import { call, startServer } from './start-server.js'
 
 t.test('a resize of a Pod is held to limit ranges and quotas', async (t) => {
-  const server = await startServer(t, { storage: 'memory:' })
+  const server = await startServer(t, {
+    storage: 'memory:',
+    disableAdmissionPlugins: ['ServiceAccount'],
+  })
   const at = (path: string): string => `/api/v1/namespaces/default/${path}`
   const send = (method: string, path: string, body: object) =>
     call(server, {
@@ -14,7 +17,7 @@ t.test('a resize of a Pod is held to limit ranges and quotas', async (t) => {
         : {}),
     })
   const sized = (limits: object) => ({
-    spec: { containers: [{ name: 'c', image: 'i', resources: { limits } }] },
+    spec: { containers: [{ name: 'c', resources: { limits } }] },
   })
   const hard = { 'limits.cpu': '3' }
   await send('POST', 'resourcequotas', { metadata: { name: 'q' }, spec: { hard } })
@@ -23,9 +26,12 @@ t.test('a resize of a Pod is held to limit ranges and quotas', async (t) => {
   const limits = [{ type: 'Pod', max: { memory: '1Gi' } }]
   await send('POST', 'limitranges', { metadata: { name: 'l' }, spec: { limits } })
 
+  // Its class of quality of service stays Burstable: one that changes is refused before admission is asked.
+  const requests = { cpu: '1', memory: '512Mi' }
+  const resources = { requests, limits: { cpu: '2', memory: '1Gi' } }
   const made = await send('POST', 'pods', {
     metadata: { name: 'p' },
-    ...sized({ cpu: '2', memory: '1Gi' }),
+    spec: { containers: [{ name: 'c', image: 'i', resources }] },
   })
   t.equal(made.status, 201, made.body.message)
   const resize = (limits: object) => send('PATCH', 'pods/p/resize', sized(limits))
