@@ -225,7 +225,7 @@ class EtcdDriver implements StorageDriver, CursorHost {
 
   async #request(operation: Operation): Promise<object> {
     const key = this.keys.toEtcd(operation.key)
-    if (operation.type === 'delete') return { request_deleteRange: { key } }
+    if (operation.type === 'delete') return { request_delete_range: { key } }
     const { value, ttlSeconds = 0 } = operation
     if (ttlSeconds <= 0) return { request_put: { key, value } }
     try {

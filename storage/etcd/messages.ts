@@ -1,22 +1,12 @@
 /** The part of etcd's v3 gRPC API that the driver uses: field numbers as etcd publishes them. */
 import type { ClientDuplexStream } from '@grpc/grpc-js'
 
-type Field = readonly [type: string, id: number]
+type Field = readonly [type: string, id: number, rule?: 'repeated']
 
-const repeated = (type: string, id: number) => ({ rule: 'repeated', type, id })
-const message = (
-  fields: Readonly<Record<string, Field | ReturnType<typeof repeated>>>,
-  oneofs?: Record<string, string[]>,
-) => ({
+const message = (fields: Readonly<Record<string, Field>>) => ({
   fields: Object.fromEntries(
-    Object.entries(fields).map(([name, field]) => [
-      name,
-      'id' in field ? field : { type: field[0], id: field[1] },
-    ]),
+    Object.entries(fields).map(([name, [type, id, rule]]) => [name, { type, id, rule }]),
   ),
-  ...(oneofs && {
-    oneofs: Object.fromEntries(Object.entries(oneofs).map(([name, oneof]) => [name, { oneof }])),
-  }),
 })
 const service = (calls: readonly string[], stream = false) => ({
   methods: Object.fromEntries(
@@ -33,21 +23,6 @@ const service = (calls: readonly string[], stream = false) => ({
 })
 
 const header: Field = ['ResponseHeader', 1]
-const operations = {
-  range: ['Range', 1],
-  put: ['Put', 2],
-  deleteRange: ['DeleteRange', 3],
-} as const
-const operationFields = (suffix: 'Request' | 'Response') =>
-  Object.fromEntries(
-    Object.entries(operations).map(([name, [type, id]]): [string, Field] => [
-      `${suffix.toLowerCase()}_${name}`,
-      [`${type}${suffix}`, id],
-    ]),
-  )
-const oneOperation = (suffix: string) => ({
-  operation: Object.keys(operations).map((name) => `${suffix}_${name}`),
-})
 
 export const descriptor = {
   nested: {
@@ -73,42 +48,39 @@ export const descriptor = {
           revision: ['int64', 4],
           count_only: ['bool', 9],
         }),
-        RangeResponse: message({ header, kvs: repeated('KeyValue', 2), more: ['bool', 3] }),
+        RangeResponse: message({ header, kvs: ['KeyValue', 2, 'repeated'], more: ['bool', 3] }),
         PutRequest: message({ key: ['bytes', 1], value: ['bytes', 2], lease: ['int64', 3] }),
         PutResponse: message({ header }),
         DeleteRangeRequest: message({ key: ['bytes', 1] }),
-        DeleteRangeResponse: message({ header, deleted: ['int64', 2] }),
-        RequestOp: message(operationFields('Request'), oneOperation('request')),
-        ResponseOp: message(operationFields('Response'), oneOperation('response')),
-        Compare: message(
-          {
-            result: ['int32', 1],
-            target: ['int32', 2],
-            key: ['bytes', 3],
-            version: ['int64', 4],
-            mod_revision: ['int64', 6],
-          },
-          { value: ['version', 'mod_revision'] },
-        ),
+        RequestOp: message({
+          request_range: ['RangeRequest', 1],
+          request_put: ['PutRequest', 2],
+          request_delete_range: ['DeleteRangeRequest', 3],
+        }),
+        ResponseOp: message({ response_range: ['RangeResponse', 1] }),
+        Compare: message({
+          result: ['int32', 1],
+          target: ['int32', 2],
+          key: ['bytes', 3],
+          version: ['int64', 4],
+          mod_revision: ['int64', 6],
+        }),
         TxnRequest: message({
-          compare: repeated('Compare', 1),
-          success: repeated('RequestOp', 2),
-          failure: repeated('RequestOp', 3),
+          compare: ['Compare', 1, 'repeated'],
+          success: ['RequestOp', 2, 'repeated'],
+          failure: ['RequestOp', 3, 'repeated'],
         }),
         TxnResponse: message({
           header,
           succeeded: ['bool', 2],
-          responses: repeated('ResponseOp', 3),
+          responses: ['ResponseOp', 3, 'repeated'],
         }),
         CompactRequest: message({ revision: ['int64', 1] }),
         CompactResponse: message({ header }),
-        WatchRequest: message(
-          {
-            create_request: ['WatchCreateRequest', 1],
-            progress_request: ['WatchProgressRequest', 3],
-          },
-          { request: ['create_request', 'progress_request'] },
-        ),
+        WatchRequest: message({
+          create_request: ['WatchCreateRequest', 1],
+          progress_request: ['WatchProgressRequest', 3],
+        }),
         WatchCreateRequest: message({
           key: ['bytes', 1],
           range_end: ['bytes', 2],
@@ -123,16 +95,16 @@ export const descriptor = {
           canceled: ['bool', 4],
           compact_revision: ['int64', 5],
           cancel_reason: ['string', 6],
-          events: repeated('Event', 11),
+          events: ['Event', 11, 'repeated'],
         }),
         Event: message({ type: ['int32', 1], kv: ['KeyValue', 2], prev_kv: ['KeyValue', 3] }),
         LeaseGrantRequest: message({ TTL: ['int64', 1], ID: ['int64', 2] }),
         LeaseGrantResponse: message({ header, ID: ['int64', 2], TTL: ['int64', 3] }),
         AlarmRequest: message({}),
-        AlarmResponse: message({ header, alarms: repeated('AlarmMember', 2) }),
-        AlarmMember: message({ memberID: ['uint64', 1], alarm: ['int32', 2] }),
+        AlarmResponse: message({ header, alarms: ['AlarmMember', 2, 'repeated'] }),
+        AlarmMember: message({ alarm: ['int32', 2] }),
         StatusRequest: message({}),
-        StatusResponse: message({ header, version: ['string', 2], dbSize: ['int64', 3] }),
+        StatusResponse: message({ header, version: ['string', 2] }),
       },
     },
   },
