@@ -3,6 +3,7 @@
  * the resource table and leave it, and a definition that is deleted takes its objects with it.
  * One definition after the other; every step can be done again.
  */
+import { setMaxListeners } from 'node:events'
 import { findService } from '#admission/find-service.js'
 import { ApiError } from '#api/errors.js'
 import type { GroupResource } from '#api/group-version.js'
@@ -42,6 +43,8 @@ interface Known {
 export const startCustomResources = async (deps: LifecycleDeps): Promise<CustomResources> => {
   const ending = new AbortController()
   const { signal } = ending
+  // Of however many definitions are being emptied, each watches its objects until this fires.
+  setMaxListeners(0, signal)
   const lifecycle = new Lifecycle(deps, signal)
   const { done } = await followObjects({ ...deps, signal }, definitions, lifecycle)
   return {

@@ -103,6 +103,39 @@ t.test(
   },
 )
 
+t.test('any number of definitions may wait for their objects at once', async (t) => {
+  const { send, until } = await startWithWidgets(t)
+  const warnings: Error[] = []
+  const warned = (warning: Error) => warnings.push(warning)
+  process.on('warning', warned)
+  t.teardown(() => process.off('warning', warned))
+  const gadgets = Array.from({ length: 12 }, (_, i) => `gadget${i}`)
+  const schema = { openAPIV3Schema: { type: 'object' } }
+  for (const gadget of gadgets) {
+    await send('POST', definitions, {
+      metadata: { name: `${gadget}s.${group}` },
+      spec: {
+        group,
+        scope: 'Cluster',
+        names: { plural: `${gadget}s`, kind: gadget },
+        versions: [{ name: 'v1', served: true, storage: true, schema }],
+      },
+    })
+    const objects = `/apis/${group}/v1/${gadget}s`
+    await until(objects, ({ status }) => status === undefined)
+    const metadata = { name: 'held', finalizers: ['e.com/x'] }
+    await send('POST', objects, { apiVersion: `${group}/v1`, kind: gadget, metadata })
+    await send('DELETE', `${definitions}/${gadget}s.${group}`)
+    await until(`${objects}/held`, (held) => 'deletionTimestamp' in held.metadata)
+  }
+  for (const gadget of gadgets) {
+    const held = `/apis/${group}/v1/${gadget}s/held`
+    await send('PATCH', held, { metadata: { finalizers: null } })
+    await until(`${definitions}/${gadget}s.${group}`, ({ code }) => code === 404)
+  }
+  t.strictSame(warnings, [])
+})
+
 t.test('a conversion whose webhook says nothing has none', async (t) => {
   const { send } = await startWithWidgets(t)
   const { body } = await send('PATCH', `${definitions}/widgets.${group}`, {
