@@ -10,7 +10,6 @@ import { overflown, problemOf } from '#registry/patch/convertible.js'
 import { goPrint } from '#registry/patch/go-print.js'
 import { applyJsonPatch } from '#registry/patch/json.js'
 import { applyMergePatch } from '#registry/patch/merge.js'
-import { patchTypeOf } from '#registry/patch/patch-type.js'
 import { patchedText, touchedByJsonPatch } from '#registry/patch/patched-text.js'
 import { applyStrategicMergePatch } from '#registry/patch/strategic.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
@@ -58,9 +57,8 @@ export const convertPatched = (
   let decoded = decode(value)
   const { schemaName } = definition
   if (typeof decoded === 'string' && schemaName !== undefined) {
-    const type = patchTypeOf(schemaName)
-    const problem = problemOf(value, type)
-    decoded = problem ?? decode(overflown(value, type) ?? null)
+    const problem = problemOf(value, schemaName)
+    decoded = problem ?? decode(overflown(value, schemaName))
   }
   if (typeof decoded === 'string') throw refuse(decoded)
   return decoded
@@ -109,6 +107,7 @@ const withOwnVersion = (call: PatchCall, result: JsonValue): JsonValue => {
   if (!definition.isCustom || view !== undefined || !isJsonObject(result) || !result.kind)
     return result
   const { apiVersion, kind } = result
+  const own = definition.gvk.kind
   const expected = formatGroupVersion(definition.gvk)
   if ((apiVersion ?? '') === '')
     throw internalError("Object 'apiVersion' is missing in 'object has no apiVersion field'")
@@ -116,8 +115,15 @@ const withOwnVersion = (call: PatchCall, result: JsonValue): JsonValue => {
   if (gv === undefined || apiVersion === expected) return result
   if (subresource === 'status') return { ...result, apiVersion: expected }
   throw invalid({ group: gv.group, kind: String(kind) }, name, [
+    ...(kind === own ? [] : [invalidField('kind', kind, `must be ${own}`)]),
     invalidField('apiVersion', apiVersion, `must be ${expected}`),
   ])
+}
+
+/** What a patch was applied to is printed with its keys in order: apiVersion is looked at before kind. */
+const checkPatchedType = (call: PatchCall, result: JsonValue): void => {
+  const isPrinted = isJsonObject(result) && typeof result.kind !== 'string'
+  checkType(isPrinted ? withKeysInOrder(result) : result, definitionOfBody(call.target), call.table)
 }
 
 /** Of several problems upstream tells the first in its text, whose keys are in another order than ours. */
@@ -159,8 +165,7 @@ export const patched = (call: PatchCall, shown: KubeObject): KubeObject => {
     let isOfType = false
     try {
       const own = withOwnVersion(call, result)
-      const isPrinted = isJsonObject(own) && !own.kind
-      checkType(isPrinted ? withKeysInOrder(own) : own, definition, call.table)
+      checkPatchedType(call, own)
       isOfType = true
       decoded = decodeObject(definition, own)
       // Several are told in the order of upstream's text.

@@ -349,6 +349,9 @@ t.test('what does not fit the type is a 500 in the words of the merge library', 
     refusal(() => maps.apply(undefined, map({}, { managedFields: [] }))),
     '400 metadata.managedFields must be nil',
   )
+  // What is no entry makes it no list to upstream's accessor.
+  const { metadata } = maps.apply(undefined, map({ a: 'x' }, { managedFields: [null] }))
+  t.equal(metadata.managedFields?.[0]?.manager, 'one')
 })
 
 t.test('more than ten updaters: the oldest become ancient-changes', async (t) => {

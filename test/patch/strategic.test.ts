@@ -129,6 +129,14 @@ t.test('patches that make no sense are refused in words that show them as Go wou
       { spec: { priority: 1.5 } },
       '422  "" is invalid: patch: Invalid value: "map[spec:map[priority:1.5]]": cannot convert float64 to int32',
     ],
+    [
+      { spec: { dnsPolicy: 1 } },
+      '422  "" is invalid: patch: Invalid value: "map[spec:map[dnsPolicy:1]]": cannot convert int64 to v1.DNSPolicy',
+    ],
+    [
+      { spec: { hostname: 1, dnsPolicy: 1.5 } },
+      '422  "" is invalid: patch: Invalid value: "map[spec:map[dnsPolicy:1.5 hostname:1]]": unrecognized type: string',
+    ],
   ]
   for (const [patch, expected] of cases)
     t.equal(

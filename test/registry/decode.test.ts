@@ -82,6 +82,21 @@ t.test('a value of a wrong type is refused in the words of Go, at its Go field',
     )
 })
 
+t.test('bytes may be a list of numbers, each of which fits', async (t) => {
+  const dataOf = (text: string) => decode('', 'Secret', `{"data":{"a":${text}}}`).object.data
+  t.same(dataOf('[1,2,null,255]'), { a: 'AQIA/w==' })
+  t.match(dataOf('[]'), { a: '' })
+  for (const [list, given] of [
+    ['[1,256]', 'number 256'],
+    ['[1.5]', 'number 1.5'],
+    ['["a"]', 'string'],
+  ])
+    t.match(
+      messageOf('', 'Secret', `{"data":{"a":${list}}}`),
+      `cannot unmarshal ${given} into Go struct field Secret.data of type uint8`,
+    )
+})
+
 t.test(
   'of unstructured bodies, too, what a later field of the same name replaces is read',
   async (t) => {

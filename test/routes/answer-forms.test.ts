@@ -198,6 +198,23 @@ t.test('unknown fields of a strategic patch are told of in order', async (t) => 
   )
 })
 
+t.test('of a patched apiVersion and kind that are no strings, apiVersion is told of', async (t) => {
+  const { api } = await startApiServer(t)
+  await api.post(configMaps, { metadata: { name: 'a' } })
+  const answer = await api.merge(`${configMaps}/a`, { apiVersion: 1, kind: 2 })
+  t.match(answer.body.message, /number into Go struct field .apiVersion of type string$/)
+})
+
+t.test('a taint of a device has a time, each time that it is given none', async (t) => {
+  const { api } = await startApiServer(t)
+  const slices = '/apis/resource.k8s.io/v1/resourceslices'
+  const pool = { name: 'p', generation: 1, resourceSliceCount: 1 }
+  const devices = [{ name: 'd', taints: [{ key: 'k', effect: 'NoSchedule' }] }]
+  const slice = { metadata: { name: 'a' }, spec: { driver: 'd.e', nodeName: 'n', pool, devices } }
+  const { spec } = (await api.post(slices, slice)).body
+  t.match(spec.devices[0].taints[0].timeAdded, /^\d{4}-.*Z$/)
+})
+
 t.test('of several faults of a merge patch the first in its text is told', async (t) => {
   const { api } = await startApiServer(t)
   await api.post(configMaps, { metadata: { name: 'a' } })

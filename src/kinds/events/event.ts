@@ -1,5 +1,6 @@
 /** The events of events.k8s.io are stored in the core form: the same objects under other names. */
 import { type FieldError, invalid, required } from '#api/field-error.js'
+import { dnsSubdomainName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { limits } from '#limits'
 import { defineKind } from '#registry/resource-definition.js'
@@ -115,9 +116,11 @@ export default defineKind({
     },
   },
   strategy: {
-    metadataRevalidation: 'none',
-    knownFinalizerNames: false,
     ...eventStrategy,
+    // Unlike the core group's: upstream is strict with the group's first stable version.
+    validateName: dnsSubdomainName,
+    knownFinalizerNames: true,
+    metadataRevalidation: 'change',
     validate: createErrors,
     validateUpdate: updateErrors,
   },

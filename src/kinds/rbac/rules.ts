@@ -10,6 +10,7 @@ interface PolicyRule {
   verbs?: string[]
   apiGroups?: string[]
   resources?: string[]
+  resourceNames?: string[]
   nonResourceURLs?: string[]
 }
 
@@ -23,7 +24,7 @@ const ruleErrors = (rule: PolicyRule, path: string, namespaced: boolean): FieldE
     const refuse = (detail: string): FieldError =>
       invalid(child(path, 'nonResourceURLs'), rule.nonResourceURLs, detail)
     if (namespaced) errors.push(refuse('namespaced rules cannot apply to non-resource URLs'))
-    if (!isEmpty(rule.apiGroups) || !isEmpty(rule.resources))
+    if (![rule.apiGroups, rule.resources, rule.resourceNames].every(isEmpty))
       errors.push(refuse('rules cannot apply to both regular resources and non-resource URLs'))
     return errors
   }

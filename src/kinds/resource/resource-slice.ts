@@ -1,4 +1,6 @@
-import { defineKind } from '#registry/resource-definition.js'
+import { formatTime } from '#api/clock.js'
+import type { KubeObject } from '#api/object.js'
+import { defineKind, type RequestContext } from '#registry/resource-definition.js'
 import {
   dropDisabledOfSlice,
   validateResourceSlice,
@@ -6,17 +8,25 @@ import {
 } from '#validation/devices/slice.js'
 import { sameJson } from '#validation/immutable.js'
 
+/** A taint without a time is of now, in each body: upstream's defaults say so of what it decodes. */
+const timeTaints = ({ spec }: KubeObject, { now }: RequestContext): void => {
+  for (const device of spec?.devices ?? [])
+    for (const taint of device.taints ?? []) taint.timeAdded ??= formatTime(now)
+}
+
 export default defineKind({
   group: 'resource.k8s.io',
   version: 'v1',
   kind: 'ResourceSlice',
   strategy: {
     generation: 'none',
-    prepareForCreate: (slice) => {
+    prepareForCreate: (slice, ctx) => {
+      timeTaints(slice, ctx)
       slice.metadata.generation = 1
       dropDisabledOfSlice(slice)
     },
-    prepareForUpdate: (next, previous) => {
+    prepareForUpdate: (next, previous, ctx) => {
+      timeTaints(next, ctx)
       // Counted before what is off goes.
       if (!sameJson(next.spec, previous.spec))
         next.metadata.generation = (previous.metadata.generation ?? 0) + 1

@@ -7,7 +7,7 @@ import type { JsonTrace } from '#api/json.js'
 import { isJsonObject, setOwn } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { schemaNames } from '#openapi/schemas.js'
-import { isInt32, readCustom, zeroCustom } from './custom.js'
+import { isInt32, isUint8, readCustom, zeroCustom } from './custom.js'
 import { type GoField, type GoType, goFieldsOf } from './go-type.js'
 
 export interface DecodeState {
@@ -56,8 +56,13 @@ export const canonicalBase64 = (text: string): string | undefined => {
   return plain.endsWith('=') ? Buffer.from(plain, 'base64').toString('base64') : plain
 }
 
-const decodeBytes: Decode = (value, state) =>
-  (typeof value === 'string' ? canonicalBase64(value) : undefined) ?? refuse(state)
+/** Go's []byte: base64, or a list of numbers. */
+const decodeBytes: Decode = (value, state) => {
+  if (typeof value === 'string') return canonicalBase64(value) ?? refuse(state)
+  if (!Array.isArray(value) || !value.every((item) => item === null || isUint8(item)))
+    return refuse(state)
+  return Buffer.from(value as number[]).toString('base64')
+}
 
 const zeroScalar = { string: '', bool: false, int32: 0, int64: 0, float64: 0 } as const
 

@@ -26,6 +26,9 @@ const readQuantity: ReadCustom = (value, literal) => {
 
 const int32Max = 2 ** 31 - 1
 const int32Min = -(2 ** 31)
+export const isUint8 = (value: JsonValue): boolean =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < 256
+
 export const isInt32 = (value: JsonValue): boolean =>
   typeof value === 'number' && Number.isInteger(value) && value >= int32Min && value <= int32Max
 

@@ -7,7 +7,7 @@ import type { JsonTrace } from '#api/json.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { limits } from '#limits'
 import { canonicalBase64 } from './compile.js'
-import { customProblem, isInt32, readCustom } from './custom.js'
+import { customProblem, isInt32, isUint8, readCustom } from './custom.js'
 import { type GoField, type GoType, goFieldsOf } from './go-type.js'
 
 /** A value that its type refuses; the message is that of Go's decoder. */
@@ -96,7 +96,12 @@ class Explainer {
   }
 
   #bytes(type: GoType, value: JsonValue, place: Place): void {
-    if (typeof value !== 'string')
+    if (Array.isArray(value)) {
+      const literals = this.#trace?.literals.get(value)
+      for (const [at, item] of value.entries())
+        if (item !== null && (literals?.has(at) || !isUint8(item)))
+          this.#mismatch(describe(item, literals?.get(at), true), 'uint8', place)
+    } else if (typeof value !== 'string')
       this.#mismatch(describe(value, undefined, false), type.name, place)
     else if (canonicalBase64(value) === undefined)
       throw new DecodeError(printedBase64Problem(value))

@@ -267,7 +267,9 @@ const checkPatch = (scope: Scope, patch: JsonObject, type: Parameters<typeof mis
     throw badRequest(`invalid object type: ${printKind(patch)}`)
   }
   const metadata = patch.metadata
-  if (isJsonObject(metadata) && (metadata.managedFields ?? null) !== null) {
+  const entries = isJsonObject(metadata) ? metadata.managedFields : undefined
+  // A list of anything but entries is none to upstream's accessor.
+  if (Array.isArray(entries) && entries.every(isJsonObject)) {
     throw badRequest('metadata.managedFields must be nil')
   }
   const mismatch = mismatchOf(patch, type, { allowDuplicates: false })

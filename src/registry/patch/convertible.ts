@@ -6,17 +6,19 @@ import { failure } from '#api/errors.js'
 import { invalid } from '#api/field-error.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
+import { goTypeName } from '#openapi/schemas.js'
+import { canonicalBase64 } from '../decode/compile.js'
 import { printedBase64Problem } from '../decode/explain.js'
+import { type GoType, goFieldsOf, goTypeOfKey } from '../decode/go-type.js'
 import { goKindNameOf, goTypeOf } from './go-print.js'
-import type { PatchType } from './patch-type.js'
 
 /** Throws the 422 that names the patch as its field; `printPatch` is called only then. */
 export const checkConvertible = (
   document: JsonObject,
-  type: PatchType,
+  schemaName: string,
   printPatch: () => string,
 ): void => {
-  const problem = problemOf(document, type)
+  const problem = problemOf(document, schemaName)
   if (problem === undefined) return
   const error = invalid('patch', printPatch(), problem)
   throw failure({
@@ -27,56 +29,56 @@ export const checkConvertible = (
   })
 }
 
-/** Why the converter refuses the value, if it does. Types that decode themselves are left to the decoder. */
-export const problemOf = (value: JsonValue | undefined, type: PatchType): string | undefined => {
-  if (value === null || value === undefined) return undefined
-  switch (type.kind) {
+/** Why the converter refuses an object of the type, if it does. Types that decode themselves are left to the decoder. */
+export const problemOf = (value: JsonValue, schemaName: string): string | undefined =>
+  problemOfValue(value, goTypeOfKey(goTypeName(schemaName)))
+
+const problemOfValue = (value: JsonValue, type: GoType): string | undefined => {
+  if (value === null) return undefined
+  switch (type.form) {
     case 'struct':
-      return problemOfStruct(value, type)
+      return problemOfStruct(value, type.key)
     case 'map':
       if (!isJsonObject(value)) return `cannot restore map from ${goKindNameOf(value)}`
-      return firstProblem(Object.values(value), type.element())
+      return firstProblem(Object.values(value), type.value)
     case 'slice':
       if (!Array.isArray(value)) return `cannot restore slice from ${goKindNameOf(value)}`
-      return firstProblem(value, type.element())
+      return firstProblem(value, type.item)
     case 'bytes':
       return problemOfBytes(value)
-    case 'quantity':
-      return problemOfQuantity(value)
-    case 'time':
     case 'custom':
-      return undefined
+      return type.custom === 'Quantity' ? problemOfQuantity(value) : undefined
     default:
-      return problemOfScalar(value, type.kind)
+      return problemOfScalar(value, type)
   }
 }
 
-const firstProblem = (values: JsonValue[], type: PatchType): string | undefined => {
+const firstProblem = (values: JsonValue[], type: GoType): string | undefined => {
   for (const value of values) {
-    const problem = problemOf(value, type)
+    const problem = problemOfValue(value, type)
     if (problem !== undefined) return problem
   }
   return undefined
 }
 
-const problemOfStruct = (value: JsonValue, type: PatchType): string | undefined => {
-  if (type.fieldNames.length === 0) return undefined // FieldsV1, RawExtension, JSON: whatever comes
+const problemOfStruct = (value: JsonValue, key: string): string | undefined => {
   if (!isJsonObject(value)) return `cannot restore struct from: ${goKindNameOf(value)}`
-  for (const key of type.fieldNames) {
-    if (!Object.hasOwn(value, key)) continue
-    const problem = problemOf(value[key], type.field(key)!.type)
+  for (const field of goFieldsOf(key)) {
+    if (!Object.hasOwn(value, field.name)) continue
+    const problem = problemOfValue(value[field.name]!, field.type)
     if (problem !== undefined) return problem
   }
   return undefined
 }
+
+const byte: GoType = { form: 'scalar', name: 'uint8', scalar: 'int32' }
 
 const problemOfBytes = (value: JsonValue): string | undefined => {
-  if (typeof value !== 'string') {
-    return Array.isArray(value) ? undefined : `cannot restore slice from ${goKindNameOf(value)}`
-  }
-  const text = value.replace(/[\r\n]/g, '')
-  const isBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text)
-  return isBase64 ? undefined : `error decoding from json: ${printedBase64Problem(text)}`
+  if (Array.isArray(value)) return firstProblem(value, byte)
+  if (typeof value !== 'string') return `cannot restore slice from ${goKindNameOf(value)}`
+  return canonicalBase64(value) === undefined
+    ? `error decoding from json: ${printedBase64Problem(value)}`
+    : undefined
 }
 
 const problemOfQuantity = (value: JsonValue): string | undefined => {
@@ -86,38 +88,50 @@ const problemOfQuantity = (value: JsonValue): string | undefined => {
   return "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 }
 
-const problemOfScalar = (value: JsonValue, wanted: string): string | undefined => {
+/** Numbers become numbers as far as they stay what they are; Go could make a string of a whole one, and upstream does not. */
+const problemOfScalar = (
+  value: JsonValue,
+  { scalar, name }: Extract<GoType, { form: 'scalar' }>,
+): string | undefined => {
   const given = goTypeOf(value)
-  if (given === wanted) return undefined
-  const isInteger = wanted === 'int32' || wanted === 'int64'
-  if (given === 'int64' && (isInteger || wanted === 'float64')) return undefined
-  if (given === 'int64' && wanted === 'string') return 'cannot convert int64 to string'
-  if (given === 'float64' && isInteger) return `cannot convert float64 to ${wanted}`
-  return `unrecognized type: ${wanted}`
+  if (given === scalar) return undefined
+  const isInteger = scalar === 'int32' || scalar === 'int64'
+  if (given === 'int64' && (isInteger || scalar === 'float64')) return undefined
+  if (given === 'int64' && scalar === 'string') return `cannot convert int64 to ${name}`
+  if (given === 'float64' && isInteger) return `cannot convert float64 to ${name}`
+  return `unrecognized type: ${name === byte.name ? name : scalar}`
 }
 
-const int32 = (value: JsonValue): JsonValue =>
+const isWhole = (value: JsonValue): value is number | bigint =>
   typeof value === 'bigint' || (typeof value === 'number' && Number.isInteger(value))
-    ? Number(BigInt.asIntN(32, BigInt(value)))
-    : value
 
 /** The converter lets integers overflow, where the decoder refuses them: a copy in which they have done so. */
-export const overflown = (value: JsonValue | undefined, type: PatchType): JsonValue | undefined => {
-  if (value === null || value === undefined) return value
-  if (type.kind === 'int32') return int32(value)
-  if (type.kind === 'slice' && Array.isArray(value))
-    return value.map((entry) => overflown(entry, type.element()) ?? null)
-  const inner = (key: string): PatchType | undefined =>
-    type.kind === 'map'
-      ? type.element()
-      : type.kind === 'struct'
-        ? type.field(key)?.type
-        : undefined
+export const overflown = (value: JsonValue, schemaName: string): JsonValue =>
+  overflownValue(value, goTypeOfKey(goTypeName(schemaName)))
+
+const overflownValue = (value: JsonValue, type: GoType): JsonValue => {
+  if (value === null) return null
+  if (type.form === 'scalar')
+    return type.scalar === 'int32' && isWhole(value)
+      ? Number(BigInt.asIntN(32, BigInt(value)))
+      : value
+  if (type.form === 'bytes')
+    return Array.isArray(value)
+      ? value.map((item) => (isWhole(item) ? Number(BigInt.asUintN(8, BigInt(item))) : item))
+      : value
+  if (type.form === 'slice' && Array.isArray(value))
+    return value.map((item) => overflownValue(item, type.item))
   if (!isJsonObject(value)) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([key, entry]) => {
-      const of = inner(key)
-      return [key, of === undefined ? entry : (overflown(entry, of) ?? null)]
-    }),
-  )
+  if (type.form === 'map') return mapValues(value, () => type.value)
+  if (type.form !== 'struct') return value
+  const types = new Map(goFieldsOf(type.key).map((field) => [field.name, field.type]))
+  return mapValues(value, (key) => types.get(key))
+}
+
+const mapValues = (value: JsonObject, typeOf: (key: string) => GoType | undefined): JsonObject => {
+  const entries = Object.entries(value).map(([key, item]): [string, JsonValue] => {
+    const type = typeOf(key)
+    return [key, type === undefined ? item : overflownValue(item, type)]
+  })
+  return Object.fromEntries(entries)
 }

@@ -38,7 +38,7 @@ export const applyStrategicMergePatch = (
   const type = patchTypeOf(schemaName)
   const consumed = cloneJson(patch)
   const merged = mergeMap(cloneJson(document), consumed, type)
-  checkConvertible(merged, type, () => goPrint(consumed))
+  checkConvertible(merged, schemaName, () => goPrint(consumed))
   return merged
 }
 
