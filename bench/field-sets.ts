@@ -2,7 +2,7 @@
  * `node dist/bench/field-sets.js`: what the field manager costs by itself. A Pod of 3 KB is created, updated and applied;
  * a list of containers and a map of keys grow eightfold, and the time by entry should stay where it is.
  */
-import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
+import type { JsonObject, KubeObject } from '#api/object.js'
 import { kinds } from '#kinds/index.js'
 import { decodeObject } from '#registry/decode.js'
 import { withManagedFields } from '#registry/field-manager/field-manager.js'
@@ -18,8 +18,7 @@ const change = { manager: 'bench', subresource: '', now }
 const worldOf = (kind: string) => {
   const definition = table.byKind({ group: '', version: 'v1', kind })!
   const manager = fieldManagerOf(definition)
-  const decode = (value: JsonObject): KubeObject =>
-    decodeObject(definition, value as JsonValue).object
+  const decode = (value: JsonObject): KubeObject => decodeObject(definition, value).object
   const create = (value: JsonObject): KubeObject => {
     const next = decode(value)
     return withManagedFields(next, manager.trackUpdate({ ...change, live: undefined, next }))

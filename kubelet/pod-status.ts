@@ -165,7 +165,7 @@ const containerStatus = (input: StatusInput, spec: ContainerSpec): ContainerStat
     ready:
       isInit(pod, spec.name) && !isSidecar(spec)
         ? latest?.state === 'exited' && latest.exitCode === 0
-        : started && probes.isReady(latest!.id, spec),
+        : started && probes.isReady(latest.id, spec),
     restartCount: latest?.attempt ?? said?.restartCount ?? 0,
     image: latest?.image ?? spec.image ?? '',
     imageID: latest?.imageId ?? '',

@@ -44,7 +44,7 @@ export class PodWorker {
   #gone = false
   #state: PodWorkerState = 'syncing'
   #status: PodStatus
-  #abort = new AbortController()
+  readonly #abort = new AbortController()
   #podKill: PodKill | undefined
   #graceSeconds = Number.POSITIVE_INFINITY
   #halting = false

@@ -74,7 +74,7 @@ export class StatusWriter {
   readonly #queue: string[] = []
   readonly #queued = new Set<string>()
   #inFlight = 0
-  #idle: (() => void)[] = []
+  readonly #idle: (() => void)[] = []
 
   constructor(client: Client, log: Log) {
     this.#client = client

@@ -144,7 +144,7 @@ const fromValue = (value: JsonValue, trace?: JsonTrace): DeleteOptions => {
     throw badRequest(`unexpected GroupVersion string: ${apiVersion}`)
   if (named !== '' && named !== 'DeleteOptions')
     throw badRequest(wrongKindText(named, typeof apiVersion === 'string' ? apiVersion : ''))
-  return options as DeleteOptions
+  return options
 }
 
 const schemaName = 'io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions'

@@ -95,7 +95,7 @@ class Documents {
   readonly #source: DiscoverySource
   readonly #remote: RemoteSource
   #groups: readonly GroupVersions[] | undefined
-  #aggregated = new Map<'api' | 'apis', Aggregated>()
+  readonly #aggregated = new Map<'api' | 'apis', Aggregated>()
 
   constructor(source: DiscoverySource, remote: RemoteSource) {
     this.#source = source

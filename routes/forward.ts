@@ -6,7 +6,6 @@ import http, {
 } from 'node:http'
 import https from 'node:https'
 import type { Socket } from 'node:net'
-import type { Readable } from 'node:stream'
 import type { ConnectionOptions } from 'node:tls'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { failure } from '#api/errors.js'
@@ -155,7 +154,7 @@ const handOn = async (
   if (refusal !== undefined) throw await refusal
   reply.code(answer.statusCode ?? 502)
   copyHeaders(answer, reply)
-  return reply.send(answer as Readable)
+  return reply.send(answer)
 }
 
 const headLines = (answer: IncomingMessage): string => {
@@ -201,9 +200,7 @@ export const forwardUpgrade = async (
   })
   type Outcome = { answer: IncomingMessage; upstream?: Socket; rest?: Buffer }
   const outcome = await new Promise<Outcome>((resolve, reject) => {
-    outgoing.once('upgrade', (answer, upstream, rest) =>
-      resolve({ answer, upstream: upstream as Socket, rest }),
-    )
+    outgoing.once('upgrade', (answer, upstream, rest) => resolve({ answer, upstream, rest }))
     outgoing.once('response', (answer) => resolve({ answer }))
     outgoing.once('error', (error) =>
       reject((options.unreachable ?? unreachable)(error, destination.url)),

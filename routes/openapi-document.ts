@@ -54,7 +54,7 @@ const routeSchema = (operation: Operation): FastifySchema => {
     ...(body === undefined ? {} : { body: { $ref: `${body}#` } }),
     ...(action === undefined ? {} : { 'x-kubernetes-action': action }),
     ...(gvk === undefined ? {} : { 'x-kubernetes-group-version-kind': gvk }),
-  } as FastifySchema
+  }
 }
 
 /** Schemas that the operations name: declared empty, so that nothing compiles them; the real ones are put in afterwards. */
@@ -99,7 +99,7 @@ export const makeDocument = async ({
   for (const name of names) app.addSchema({ $id: name, type: 'object' })
   for (const operation of operations)
     app.route({
-      method: operation.method.toUpperCase() as 'GET',
+      method: operation.method.toUpperCase(),
       url: operation.path.replace(/\{(\w+)\}/g, ':$1'),
       schema: routeSchema(operation),
       handler: () => undefined,

@@ -44,7 +44,7 @@ const mapValues = (object: JsonObject, change: (value: JsonValue) => JsonValue):
 
 const customSchemas = (row: ResourceDefinition): [string, JsonObject][] => {
   const name = schemaNameOf(row.gvk)
-  const own = spelledOut((row.structuralSchema ?? { type: 'object' }) as JsonObject) as JsonObject
+  const own = spelledOut(row.structuralSchema ?? { type: 'object' }) as JsonObject
   const { group, version, kind } = row.gvk
   const paths = Object.keys(row.selectableFields ?? {})
   const selectable: JsonObject =

@@ -116,6 +116,6 @@ const listInProtobuf = async (
 ): Promise<ListBody> => {
   const items = await mapInTurns(stored, fieldOf)
   const length = items.reduce((sum, field) => sum + field.length, 0)
-  const [head, end] = listFrame(type, metadata as JsonObject, length)
+  const [head, end] = listFrame(type, metadata, length)
   return listOfKnown({ head, end, form: wholeItems }, items)
 }

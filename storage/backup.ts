@@ -143,7 +143,7 @@ class BackupReader {
     if (keys !== this.#keys || digest !== this.#hash.digest('hex')) {
       throw this.#damaged('its digest does not fit')
     }
-    this.#digest = digest as string
+    this.#digest = digest
   }
 
   #damaged(what: string): StorageError {

@@ -20,7 +20,7 @@ export class Upkeep {
   readonly #expiries = new Map<string, number>()
   /** Keys by the second in which they end; a key whose expiry moved is found in its old second and passed over. */
   readonly #seconds = new Map<number, string[]>()
-  #marks: { at: number; revision: number }[] = []
+  readonly #marks: { at: number; revision: number }[] = []
   readonly #timer: NodeJS.Timeout
   #running: Promise<void> | undefined
 

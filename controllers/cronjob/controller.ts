@@ -70,7 +70,7 @@ const jobFor = (cron: CronJob, dueMs: number): { metadata: ObjectMeta; spec: Job
 class CronSync {
   readonly #context: ControllerContext
   readonly #cron: CronJob
-  #status: CronJob['status']
+  readonly #status: CronJob['status']
 
   constructor(context: ControllerContext, cron: CronJob) {
     this.#context = context

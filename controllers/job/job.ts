@@ -75,7 +75,7 @@ export const isEnding = (pod: Pod): boolean =>
 export const finishedAt = (pod: Pod): number => {
   const ends = (pod.status?.containerStatuses ?? []).map((s) => s.state?.terminated?.finishedAt)
   if (ends.length > 0 && ends.every((at) => at !== undefined))
-    return Math.max(...ends.map((at) => parseTime(at!)))
+    return Math.max(...ends.map((at) => parseTime(at)))
   const ready = conditionOf(pod, 'Ready')
   if (ready?.status === 'False' && ready.lastTransitionTime)
     return parseTime(ready.lastTransitionTime)

@@ -28,11 +28,10 @@ export const parseRange = (text: string): Range => {
   const family = isIP(ip)
   const prefixBits = Number(bits)
   const isValid = (family === 4 || family === 6) && rest.length === 0 && /^\d{1,3}$/.test(bits)
-  if (!isValid || prefixBits > widthOf(family as 4 | 6))
-    throw new Error(`invalid CIDR address: ${text}`)
-  const size = 1n << BigInt(widthOf(family as 4 | 6) - prefixBits)
+  if (!isValid || prefixBits > widthOf(family)) throw new Error(`invalid CIDR address: ${text}`)
+  const size = 1n << BigInt(widthOf(family) - prefixBits)
   const number = family === 4 ? numberOf4(ip) : numberOf6(ip)
-  return { family: family as 4 | 6, first: (number / size) * size, prefixBits }
+  return { family, first: (number / size) * size, prefixBits }
 }
 
 export const formatRange = ({ family, first, prefixBits }: Range): string => {

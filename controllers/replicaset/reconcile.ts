@@ -101,7 +101,9 @@ export const replicaStatus = (
 }
 
 const isSameStatus = (a: ReplicaSetStatus | undefined, b: ReplicaSetStatus): boolean => {
-  const plain = (s: ReplicaSetStatus | undefined) =>
-    ({ ...counted({ ...s, conditions: 0 } as never), conditions: s?.conditions ?? [] }) as unknown
+  const plain = (s: ReplicaSetStatus | undefined) => ({
+    ...counted({ ...s, conditions: 0 }),
+    conditions: s?.conditions ?? [],
+  })
   return a !== undefined && jsonEqual(plain(a), plain(b))
 }

@@ -21,7 +21,7 @@ export const evictionTime = (
       .filter((s) => s !== undefined && s !== null)
     if (seconds.length === 0) continue
     const since = taint.timeAdded ? parseTime(taint.timeAdded) : seenMs
-    const due = since + Math.max(0, Math.min(...(seconds as number[]))) * 1000
+    const due = since + Math.max(0, Math.min(...seconds)) * 1000
     at = at === undefined ? due : Math.min(at, due)
   }
   return at

@@ -1,5 +1,5 @@
 /** exec and attach over WebSocket: v5.channel.k8s.io and its elders, a byte for the channel before each message. */
-import type { Duplex, Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { type RawData, type WebSocket, WebSocketServer } from 'ws'
 import { sleep } from '#client/backoff.js'
 import type { Session } from '../runtime.js'
@@ -132,7 +132,7 @@ export const serveSession = (upgraded: Upgraded): void => {
     if (error instanceof HttpError) throw error
     problem = (error as Error).message
   }
-  sockets.handleUpgrade(request, socket as Duplex, head, (webSocket) => {
+  sockets.handleUpgrade(request, socket, head, (webSocket) => {
     if (session) {
       void run(webSocket, session, path.query)
       return

@@ -1,7 +1,6 @@
 /** POST to a subresource that makes something: binding, eviction, token. */
 
 import { notFound } from '#api/errors.js'
-import type { KubeObject } from '#api/object.js'
 import { matchNamespace } from '#registry/object-meta.js'
 import type { VerbHandler } from '../api-deps.js'
 import { decodeBody, inputTypeOf } from '../decode-body.js'
@@ -29,5 +28,5 @@ export const createThroughSubresource: VerbHandler = async (target, request, rep
     deps.fieldManagerOf === undefined ? body : trackNew(target, body, ctx, deps.fieldManagerOf)
   await store.admitCreate(ctx, name, tracked)
   const { code, object } = await view.create({ name, body: tracked, store }, ctx)
-  return sendValue(request, reply, object as KubeObject, { code, negotiated })
+  return sendValue(request, reply, object, { code, negotiated })
 }

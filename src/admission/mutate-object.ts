@@ -136,17 +136,16 @@ export const applyConfiguration = (
       `failed to convert patch object to typed object: no corresponding type for ${formatGroupVersion(gvk)}, Kind=${gvk.kind}`,
     )
   const type = typeOfDefinition(request.definition)
-  const mismatch =
-    misfit(result, type, '') ?? mismatchOf(patch as JsonObject, type, { allowDuplicates: false })
+  const mismatch = misfit(result, type, '') ?? mismatchOf(patch, type, { allowDuplicates: false })
   if (mismatch !== undefined) fail(`failed to convert patch object to typed object: ${mismatch}`)
-  const atomic = atomicPaths(type, patch as JsonObject, '')
+  const atomic = atomicPaths(type, patch, '')
   if (atomic.length > 0)
     fail(
       `invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${atomic.join(', ')}`,
     )
   const foreign = mismatchOf(object, type, { allowDuplicates: true })
   if (foreign !== undefined) fail(`failed to convert original object to typed object: ${foreign}`)
-  return decoded(request, mergeObjects(object, patch as JsonObject, type)).object
+  return decoded(request, mergeObjects(object, patch, type)).object
 }
 
 const operationOf = (value: CelValue): JsonObject => {

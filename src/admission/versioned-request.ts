@@ -91,8 +91,8 @@ export const writeBack = async ({
 }: VersionedRequest): Promise<void> => {
   const target = original.object
   if (object === undefined || target === undefined || object === target) return
-  const apiVersion = target.apiVersion!
+  const apiVersion = target.apiVersion
   const next = await convert(object, definition, { definition: original.definition, apiVersion })
   const isCustom = original.definition.isCustom
-  replaceContent(target, isCustom ? decodeObject(original.definition, next as never).object : next)
+  replaceContent(target, isCustom ? decodeObject(original.definition, next).object : next)
 }

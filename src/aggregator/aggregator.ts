@@ -174,7 +174,7 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
     this.#all.set(name, service)
     for (const listener of this.#serviceListeners) listener(name)
     const isRemote = service.spec.service !== undefined
-    const isSame = before !== undefined && jsonEqual(before.spec as never, service.spec as never)
+    const isSame = before !== undefined && jsonEqual(before.spec, service.spec)
     const wasAvailable = before !== undefined && isAvailable(before)
     if (!isRemote) this.#remotes.delete(name)
     else {

@@ -50,7 +50,7 @@ export const statusWith = (
     reason: availability.reason,
     message: availability.message,
   }
-  if (jsonEqual(before as never, after as never)) return undefined
+  if (jsonEqual(before, after)) return undefined
   const all = (service.status?.conditions ?? []) as Condition[]
   return { conditions: [...all.filter(({ type }) => type !== available), after] }
 }

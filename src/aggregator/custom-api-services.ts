@@ -112,7 +112,7 @@ export class CustomApiServices {
 
   async #putRight(name: string, known: APIService): Promise<void> {
     const spec = specOf(name)
-    if (jsonEqual(known.spec as never, spec)) return
+    if (jsonEqual(known.spec, spec)) return
     await this.#store.update(this.#context(), name, (current) => ({
       ...current!,
       metadata: { ...current!.metadata },

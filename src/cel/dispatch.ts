@@ -50,7 +50,7 @@ export const implementationOf = (name: string, ids: readonly string[]): Implemen
   const operator = Object.hasOwn(operators, name) ? operators[name] : undefined
   if (operator !== undefined) return operator
   const overloads = candidates(name, ids)
-  return (...args) => {
+  return (...args: CelValue[]) => {
     const overload = overloads.find(
       (o) => o.args.length === args.length && o.args.every((type, i) => fits(type, args[i]!)),
     )

@@ -36,6 +36,9 @@ export class Evaluation {
 
 export type Evaluate = (evaluation: Evaluation) => CelValue
 
-/** A function of CEL; the receiver is its first argument. */
-export type Implementation = (...args: CelValue[]) => CelValue
+/**
+ * A function of CEL; the receiver is its first argument. Written as a method, because the parameters of methods may be
+ * narrower: the checker sees to it that arguments are of the declared types.
+ */
+export type Implementation = { call(...args: (CelValue | undefined)[]): CelValue }['call']
 export type Implementations = Readonly<Record<string, Implementation>>

@@ -66,8 +66,8 @@ const keyText = (key: CelValue): string => {
 export const toJson = (value: CelValue): JsonValue => {
   if (value === null || typeof value === 'boolean' || typeof value === 'string') return value
   if (typeof value === 'number') return value
-  if (typeof value === 'bigint') return intsSafe(value) as JsonValue
-  if (value instanceof Uint) return intsSafe(value.value) as JsonValue
+  if (typeof value === 'bigint') return intsSafe(value)
+  if (value instanceof Uint) return intsSafe(value.value)
   if (value instanceof Uint8Array) return Buffer.from(value).toString('base64')
   if (Array.isArray(value)) return value.map(toJson)
   if (value instanceof ObjectMap) return value.source

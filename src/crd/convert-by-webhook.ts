@@ -5,7 +5,7 @@ import { failure } from '#api/errors.js'
 import type { FieldError } from '#api/field-error.js'
 import { goQuote } from '#api/go-quote.js'
 import { cloneJson, isJsonObject, jsonEqual } from '#api/json-object.js'
-import type { JsonObject, JsonValue, KubeObject, ObjectMeta } from '#api/object.js'
+import type { JsonValue, KubeObject, ObjectMeta } from '#api/object.js'
 import { limits } from '#limits'
 import { goTypeOf } from '#registry/patch/go-print.js'
 import { validateAnnotations, validateLabels } from '#registry/validate-object-meta.js'
@@ -39,9 +39,7 @@ const objectsOf = (
 
 /** What identifies an object must not change. */
 const checkIdentity = (given: KubeObject, converted: KubeObject): void => {
-  const meta = (
-    isJsonObject(converted.metadata as JsonObject) ? converted.metadata : {}
-  ) as ObjectMeta
+  const meta = isJsonObject(converted.metadata) ? converted.metadata : {}
   for (const [field, said] of [
     ['name', 'name'],
     ['namespace', 'namespace'],
@@ -120,7 +118,7 @@ export const webhookConverter = (
       )
     if (converted?.apiVersion !== desired)
       throw wrong('groupVersion', desired, converted?.apiVersion)
-    if (converted.kind !== object.kind) throw wrong('kind', object.kind!, converted.kind)
+    if (converted.kind !== object.kind) throw wrong('kind', object.kind, converted.kind)
     checkIdentity(object, converted)
     return { ...converted, metadata: restoreMetadata(object, converted) }
   }

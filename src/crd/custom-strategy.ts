@@ -25,7 +25,7 @@ const contentOf = (object: KubeObject): JsonObject => {
       ...(name === undefined ? {} : { name }),
       ...(generateName === undefined ? {} : { generateName }),
     },
-  } as JsonObject
+  }
 }
 
 /** What generation counts: with a status subresource everything but metadata and status, else all but metadata. */
@@ -45,9 +45,7 @@ const sortKeys = (object: KubeObject): void => {
     object[key] = withKeysInOrder(value as JsonValue)
   }
   if (managedFields !== undefined)
-    object.metadata.managedFields = withKeysInOrder(
-      managedFields as JsonValue,
-    ) as typeof managedFields
+    object.metadata.managedFields = withKeysInOrder(managedFields) as typeof managedFields
 }
 
 /** Where one of these is wrong, rules could not be evaluated. */

@@ -54,10 +54,8 @@ const rememberStorageVersion = (definition: CustomResourceDefinition, before: st
 const unknownFormats = (schema: StructuralSchema): string[] => [
   ...(schema.format && !isKnownFormat(schema.format) ? [schema.format] : []),
   ...Object.values(schema.properties ?? {}).flatMap(unknownFormats),
-  ...(isJsonObject(schema.items) ? unknownFormats(schema.items as StructuralSchema) : []),
-  ...(isJsonObject(schema.additionalProperties)
-    ? unknownFormats(schema.additionalProperties as StructuralSchema)
-    : []),
+  ...(isJsonObject(schema.items) ? unknownFormats(schema.items) : []),
+  ...(isJsonObject(schema.additionalProperties) ? unknownFormats(schema.additionalProperties) : []),
 ]
 
 const warnings = (object: KubeObject): string[] => {

@@ -179,7 +179,7 @@ class Lifecycle implements Follower {
     const ctx = { ...this.#context(), subresource: 'status' }
     const { stored } = await store.update(ctx, definition.metadata.name!, (current) => {
       const status = (current as CustomResourceDefinition).status!
-      return { ...current!, status: change(status) } as KubeObject
+      return { ...current!, status: change(status) }
     })
     const changed = stored.object as CustomResourceDefinition
     this.#show(changed)

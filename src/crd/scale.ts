@@ -24,7 +24,7 @@ const setAt = (object: JsonObject, path: string, value: JsonValue): void => {
   let at = object
   for (const name of names.slice(0, -1)) {
     if (!isJsonObject(at[name])) at[name] = {}
-    at = at[name] as JsonObject
+    at = at[name]
   }
   at[names.at(-1)!] = value
 }

@@ -20,8 +20,7 @@ const validate = (schema: StructuralSchema, path: string, isRoot = false): Field
   const errors: FieldError[] = []
   if (schema.default !== undefined && schema.default !== null)
     errors.push(...defaultErrors(schema, schema.default, child(path, 'default'), isRoot))
-  if (isJsonObject(schema.items))
-    errors.push(...validate(schema.items as StructuralSchema, child(path, 'items')))
+  if (isJsonObject(schema.items)) errors.push(...validate(schema.items, child(path, 'items')))
   for (const [key, property] of Object.entries(schema.properties ?? {}))
     errors.push(...validate(property, index(child(path, 'properties'), key)))
   return errors
@@ -83,7 +82,7 @@ const withoutIntOrString = (schema: StructuralSchema): StructuralSchema => {
     ...(rest.properties && { properties: each(rest.properties, withoutIntOrString) }),
     ...(rest.items && { items: withoutIntOrString(rest.items) }),
     ...(isJsonObject(rest.additionalProperties) && {
-      additionalProperties: withoutIntOrString(rest.additionalProperties as StructuralSchema),
+      additionalProperties: withoutIntOrString(rest.additionalProperties),
     }),
   }
 }

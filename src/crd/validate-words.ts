@@ -100,8 +100,7 @@ export const validateWords = (
   for (const word of ['allOf', 'oneOf', 'anyOf'] as const)
     for (const [i, branch] of (schema[word] ?? []).entries())
       errors.push(...validateWords(branch, index(child(path, word), i), inner))
-  if (isJsonObject(items))
-    errors.push(...validateWords(items as StructuralSchema, child(path, 'items'), inner))
+  if (isJsonObject(items)) errors.push(...validateWords(items, child(path, 'items'), inner))
   return [...errors, ...extensionErrors(schema, path), ...ruleWords(schema, path)]
 }
 

@@ -118,5 +118,5 @@ export const makeTable = (
   return {
     ...openingOf(metadata, request, columns ? columnsOf(definition) : null),
     rows: rows.length === 0 && hasDefaultColumns(definition) ? null : rows,
-  } as JsonObject
+  }
 }

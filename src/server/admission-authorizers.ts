@@ -1,7 +1,6 @@
 /** The authorizer as admission asks it. */
 import type { Authorize } from '#admission/cel.js'
 import type { AuthorizeSigner } from '#admission/certificates.js'
-import type { UserInfo } from '#api/user-info.js'
 import type { Authorizer, Decision } from '#authz/authorizer.js'
 
 /** Answers the checks that expressions of policies make. */
@@ -10,7 +9,7 @@ export const answerExpressions =
   (question) => {
     const { subject, verb, path = '', group = '', resource = '' } = question
     const decided = authorizer.authorize({
-      user: { ...subject, name: subject.username } as UserInfo,
+      user: { ...subject, name: subject.username },
       verb,
       isResourceRequest: question.path === undefined,
       path,

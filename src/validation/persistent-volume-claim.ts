@@ -49,22 +49,22 @@ const withField = (spec: Fields, field: string, value: unknown): Fields =>
 /** The two specs with all that may change made equal. */
 const comparable = (next: KubeObject, previous: KubeObject): readonly [Fields, Fields] => {
   let [spec, stored]: Fields[] = [next.spec, previous.spec] as [Fields, Fields]
-  if (!stored!.volumeName) stored = withField(stored!, 'volumeName', spec!.volumeName)
-  if (movesFromAnnotation(next, previous)) spec = without(spec!, 'storageClassName')
-  else if (setsClass(next, previous)) spec = without(spec!, 'storageClassName')
+  if (!stored.volumeName) stored = withField(stored, 'volumeName', spec.volumeName)
+  if (movesFromAnnotation(next, previous)) spec = without(spec, 'storageClassName')
+  else if (setsClass(next, previous)) spec = without(spec, 'storageClassName')
   if (previous.status?.phase === 'Bound') {
-    const { requests } = spec!.resources ?? {}
+    const { requests } = spec.resources ?? {}
     if (requests !== undefined)
       spec = {
         ...spec,
         resources: {
-          ...spec!.resources,
-          requests: { ...requests, storage: stored!.resources?.requests?.storage ?? '0' },
+          ...spec.resources,
+          requests: { ...requests, storage: stored.resources?.requests?.storage ?? '0' },
         },
       }
-    spec = withField(spec!, 'volumeAttributesClassName', stored!.volumeAttributesClassName)
+    spec = withField(spec, 'volumeAttributesClassName', stored.volumeAttributesClassName)
   }
-  return [spec!, stored!]
+  return [spec, stored]
 }
 
 const shrinkErrors = (next: KubeObject, previous: KubeObject): FieldError[] => {
@@ -99,8 +99,7 @@ export const validateClaimUpdate = (next: KubeObject, previous: KubeObject): Fie
       invalid(`metadata.annotations[${classAnnotation}]`, given ?? '', 'field is immutable'),
     )
   const [spec, stored] = comparable(next, previous)
-  const printed = (part: Fields): Fields =>
-    internalForm('core.v1.PersistentVolumeClaimSpec', part) as Fields
+  const printed = (part: Fields): Fields => internalForm('core.v1.PersistentVolumeClaimSpec', part)
   if (!sameJson(printed(spec), printed(stored)))
     errors.push(
       forbidden(

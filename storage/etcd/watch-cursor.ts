@@ -30,7 +30,7 @@ export class WatchCursor {
   /** When the stream last said something, or was opened (of performance.now). */
   #heardAt = 0
   readonly #ended = new AbortController()
-  #batches: EventBatch[] = []
+  readonly #batches: EventBatch[] = []
   #error: StorageError | undefined
   #broken = false
   #wake: () => void = () => {}

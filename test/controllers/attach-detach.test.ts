@@ -20,14 +20,13 @@ const volume = {
   spec: { accessModes: ['ReadWriteOnce'], csi: { driver: 'd.io', volumeHandle: 'h-one' } },
   status: {},
 } as unknown as Volume
-const nodeWith = (spec: object, volumesInUse: string[] = []): Node =>
-  ({
-    kind: 'Node',
-    apiVersion: 'v1',
-    metadata: { name: 'n' },
-    spec,
-    status: { volumesInUse },
-  }) as unknown as Node
+const nodeWith = (spec: object, volumesInUse: string[] = []): Node => ({
+  kind: 'Node',
+  apiVersion: 'v1',
+  metadata: { name: 'n' },
+  spec,
+  status: { volumesInUse },
+})
 
 t.test('a volume leaves a node that has unmounted it, is off, or is silent for long', (t) => {
   const used = ['kubernetes.io/csi/d.io^h-one']

@@ -5,19 +5,18 @@ import { type Job, trackingFinalizer } from '#controllers/job/job.js'
 import { account } from '#controllers/job/reconcile.js'
 import { runningCounts } from '#controllers/job/status.js'
 
-const pod = (name: string, phase: string, isTerminating: boolean): Pod =>
-  ({
-    kind: 'Pod',
-    apiVersion: 'v1',
-    metadata: {
-      name,
-      uid: name,
-      finalizers: [trackingFinalizer],
-      ...(isTerminating ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {}),
-    },
-    spec: { containers: [] },
-    status: { phase },
-  }) as unknown as Pod
+const pod = (name: string, phase: string, isTerminating: boolean): Pod => ({
+  kind: 'Pod',
+  apiVersion: 'v1',
+  metadata: {
+    name,
+    uid: name,
+    finalizers: [trackingFinalizer],
+    ...(isTerminating ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {}),
+  },
+  spec: { containers: [] },
+  status: { phase },
+})
 const job = (conditions: object[]): Job =>
   ({
     kind: 'Job',

@@ -5,14 +5,13 @@ import { settingsDefault } from '#controllers/main.js'
 import { awaitsEviction, nodeTaints, oldLabels } from '#controllers/node-lifecycle/reconcile.js'
 import { Zones, zoneOf } from '#controllers/node-lifecycle/zones.js'
 
-const node = (status: string, zone: string, more: Record<string, string> = {}): Node =>
-  ({
-    kind: 'Node',
-    apiVersion: 'v1',
-    metadata: { name: 'n', labels: { 'topology.kubernetes.io/zone': zone, ...more } },
-    spec: {},
-    status: { conditions: [{ type: 'Ready', status }] },
-  }) as unknown as Node
+const node = (status: string, zone: string, more: Record<string, string> = {}): Node => ({
+  kind: 'Node',
+  apiVersion: 'v1',
+  metadata: { name: 'n', labels: { 'topology.kubernetes.io/zone': zone, ...more } },
+  spec: {},
+  status: { conditions: [{ type: 'Ready', status }] },
+})
 const nodes = (ready: number, unhealthy: number, zone = 'a'): Node[] => [
   ...Array.from({ length: ready }, () => node('True', zone)),
   ...Array.from({ length: unhealthy }, () => node('Unknown', zone)),

@@ -133,8 +133,8 @@ const anyCall = fc
     const isRead = action === 'read'
     const sure = isRead && outcome !== 'absent' ? 'ok' : outcome
     return call({
-      action: action as Call['action'],
-      outcome: sure as Call['outcome'],
+      action,
+      outcome: sure,
       start,
       end: sure === 'unknown' ? Infinity : start + length + 0.5,
       ...(isRead

@@ -52,7 +52,7 @@ export class Load {
   readonly #known = new Map<string, { value: string; revision: string }>()
   readonly #stop = new AbortController()
   #running: Promise<void>[] = []
-  #watching: Promise<void>[] = []
+  readonly #watching: Promise<void>[] = []
   #values = 0
   #final: number | undefined
 

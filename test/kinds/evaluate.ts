@@ -15,19 +15,18 @@ export const definitionOf = (kind: string, group = ''): ResourceDefinition => {
   throw new Error(`no kind ${kind}`)
 }
 
-const contextOf = (warnings: string[]): RequestContext =>
-  ({
-    user: { name: 'test', groups: [] },
-    namespace: 'default',
-    subresource: '',
-    dryRun: false,
-    now: 0,
-    caller: new AbortController(),
-    warn: (text: string) => warnings.push(text),
-    userAgent: 'test',
-    fieldManager: '',
-    stores: () => undefined,
-  }) as unknown as RequestContext
+const contextOf = (warnings: string[]): RequestContext => ({
+  user: { name: 'test', groups: [] },
+  namespace: 'default',
+  subresource: '',
+  dryRun: false,
+  now: 0,
+  caller: new AbortController(),
+  warn: (text: string) => warnings.push(text),
+  userAgent: 'test',
+  fieldManager: '',
+  stores: () => undefined,
+})
 
 export interface Evaluated {
   object?: KubeObject

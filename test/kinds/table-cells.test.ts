@@ -5,8 +5,12 @@ import { showLabelSelector } from '#kinds/table/format.js'
 import { humanDuration } from '#registry/human-duration.js'
 
 const now = Date.parse('2026-01-02T00:00:00Z')
-const object = (parts: object): KubeObject =>
-  ({ kind: '', apiVersion: 'v1', metadata: { name: 'x' }, ...parts }) as KubeObject
+const object = (parts: object): KubeObject => ({
+  kind: '',
+  apiVersion: 'v1',
+  metadata: { name: 'x' },
+  ...parts,
+})
 const pod = (spec: object, status: object, metadata: object = {}): KubeObject =>
   object({
     metadata: { name: 'p', creationTimestamp: '2026-01-01T23:55:00Z', ...metadata },

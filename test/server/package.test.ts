@@ -30,7 +30,7 @@ t.test(
     await one!.create(resources.configMaps, { metadata: at, data: { of: 'one' } })
     t.match(await one!.get(resources.configMaps, at), { data: { of: 'one' } })
     await t.rejects(other!.get(resources.configMaps, at), /not found/)
-    await servers[0]!.close()
+    await servers[0].close()
     t.match(await other!.get(resources.namespaces, { name: 'default' }), { kind: 'Namespace' })
   },
 )

@@ -220,7 +220,7 @@ export class ProcessRuntime implements ContainerRuntime {
     const workingDir = config.workingDir ?? this.#files.workFolder(id)
     const env = container.env ?? {}
     try {
-      findCommand(command[0]!, env.PATH ?? '', workingDir)
+      findCommand(command[0], env.PATH ?? '', workingDir)
     } catch (error) {
       this.#files.claim(id)
       this.#files.writeExit(id, 128, 'StartError', (error as Error).message)

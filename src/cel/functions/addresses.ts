@@ -223,7 +223,7 @@ const isGlobal = (ip: Ip): boolean =>
   !isLinkLocal(ip) &&
   !(ip.address.family === 4 && ip.address.bits === 0xffffffffn)
 
-export const addressFunctions = {
+export const addressFunctions: Implementations = {
   string_to_ip: toIp,
   is_ip: (text: string) => parses(() => toIp(text)),
   ip_to_string: ({ address }: Ip) => print(address),
@@ -249,4 +249,4 @@ export const addressFunctions = {
   cidr_prefix_length: ({ length }: Cidr) => BigInt(length),
   cidr_masked: ({ address, length }: Cidr) =>
     new Cidr({ family: address.family, bits: network(address, length) }, length),
-} as unknown as Implementations
+}

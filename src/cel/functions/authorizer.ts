@@ -118,7 +118,7 @@ const term =
   (check: ResourceCheck, value: string): ResourceCheck =>
     check.with({ [field]: value })
 
-export const authorizerFunctions = {
+export const authorizerFunctions: Implementations = {
   authorizer_path: (authorizer: Authorizer, path: string) =>
     new PathCheck(authorizer, needed(path, 'path')),
   authorizer_group: (authorizer: Authorizer, group: string) => new GroupCheck(authorizer, group),
@@ -138,4 +138,4 @@ export const authorizerFunctions = {
   decision_error: ({ answer }: Decision) => answer.error ?? '',
   decision_allowed: ({ answer }: Decision) => answer.allowed,
   decision_reason: ({ answer }: Decision) => answer.reason,
-} as unknown as Implementations
+}

@@ -94,7 +94,7 @@ const uintToInt = ({ value }: Uint): bigint => {
   return value
 }
 
-export const conversionFunctions = {
+export const conversionFunctions: Implementations = {
   type: (value: CelValue) => new TypeValue(typeNameOf(value)),
   to_dyn: same,
   bool_to_bool: same,
@@ -132,4 +132,4 @@ export const conversionFunctions = {
   double_to_uint64: doubleToUint,
   int64_to_uint64: (value: bigint) => uint(value),
   string_to_uint64: stringToUint,
-} as Implementations
+}

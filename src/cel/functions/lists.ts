@@ -85,7 +85,7 @@ const zeros: Readonly<Record<string, CelValue>> = {
   duration: new Duration(0n),
 }
 
-export const listFunctions = {
+export const listFunctions: Implementations = {
   ...Object.fromEntries(
     ordered.flatMap((type) => [
       [`list_${type}_is_sorted_bool`, isSorted],
@@ -111,4 +111,4 @@ export const listFunctions = {
   list_sets_contains_list: containsAll,
   list_sets_equivalent_list: (a: List, b: List) => containsAll(a, b) && containsAll(b, a),
   list_sets_intersects_list: (a: List, b: List) => a.some((item) => contains(b, item)),
-} as unknown as Implementations
+}

@@ -86,10 +86,10 @@ const validate = (format: NamedFormat, text: string): CelValue => {
   return messages.length === 0 ? Optional.none : Optional.of(messages)
 }
 
-export const formatFunctions = {
+export const formatFunctions: Implementations = {
   ...Object.fromEntries(
     Object.entries(formats).map(([name, format]) => [`format.${name}`, () => format]),
   ),
   'format-named': named,
   'format-validate': validate,
-} as unknown as Implementations
+}

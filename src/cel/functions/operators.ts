@@ -107,32 +107,32 @@ const size = (value: CelValue): bigint => {
 }
 
 export const operators: Implementations = {
-  '_==_': (a, b) => equal(a!, b!),
-  '_!=_': (a, b) => !equal(a!, b!),
-  '_<_': comparer('_<_', (order) => order < 0) as never,
-  '_<=_': comparer('_<=_', (order) => order <= 0) as never,
-  '_>_': comparer('_>_', (order) => order > 0) as never,
-  '_>=_': comparer('_>=_', (order) => order >= 0) as never,
-  '_+_': (a, b) => add(a!, b!),
-  '_-_': (a, b) => subtract(a!, b!),
-  '_*_': (a, b) =>
-    orNoOverload(compute(a!, b!, { ints: (x, y) => x * y, doubles: (x, y) => x * y }), a!, '_*_'),
-  '_/_': (a, b) =>
+  '_==_': equal,
+  '_!=_': (a: CelValue, b: CelValue) => !equal(a, b),
+  '_<_': comparer('_<_', (order) => order < 0),
+  '_<=_': comparer('_<=_', (order) => order <= 0),
+  '_>_': comparer('_>_', (order) => order > 0),
+  '_>=_': comparer('_>=_', (order) => order >= 0),
+  '_+_': add,
+  '_-_': subtract,
+  '_*_': (a: CelValue, b: CelValue) =>
+    orNoOverload(compute(a, b, { ints: (x, y) => x * y, doubles: (x, y) => x * y }), a, '_*_'),
+  '_/_': (a: CelValue, b: CelValue) =>
     orNoOverload(
-      compute(a!, b!, {
+      compute(a, b, {
         ints: divide('division by zero', (x, y) => x / y),
         doubles: (x, y) => x / y,
       }),
-      a!,
+      a,
       '_/_',
     ),
-  '_%_': (a, b) =>
-    orNoOverload(compute(a!, b!, { ints: divide('modulus by zero', (x, y) => x % y) }), a!, '_%_'),
-  '-_': (a) => negate(a!),
-  '!_': (a) => {
+  '_%_': (a: CelValue, b: CelValue) =>
+    orNoOverload(compute(a, b, { ints: divide('modulus by zero', (x, y) => x % y) }), a, '_%_'),
+  '-_': negate,
+  '!_': (a: CelValue) => {
     if (typeof a !== 'boolean') throw noSuchOverload()
     return !a
   },
-  '@in': (item, container) => isIn(item!, container!),
-  size: (value) => size(value!),
+  '@in': isIn,
+  size,
 }

@@ -30,7 +30,7 @@ const unwrap = (list: readonly CelValue[]): CelValue =>
     return item.value === undefined ? [] : [item.value]
   })
 
-export const optionalFunctions = {
+export const optionalFunctions: Implementations = {
   optional_of: (value: CelValue) => Optional.of(value),
   optional_ofNonZeroValue: (value: CelValue) =>
     isZero(value) ? Optional.none : Optional.of(value),
@@ -46,4 +46,4 @@ export const optionalFunctions = {
   list_last: (list: readonly CelValue[]) => ofElement(list.at(-1)),
   optional_unwrap: unwrap,
   optional_unwrapOpt: unwrap,
-} as unknown as Implementations
+}

@@ -62,7 +62,7 @@ const toInteger = (value: QuantityValue): bigint => {
 const plus = ({ quantity, isSmall }: QuantityValue, nano: bigint, isOtherSmall = true) =>
   new QuantityValue(makeQuantity(quantity.nano + nano, quantity.format), isSmall && isOtherSmall)
 
-export const quantityFunctions = {
+export const quantityFunctions: Implementations = {
   string_to_quantity: parse,
   is_quantity_string: parses,
   quantity_sign: ({ quantity: { nano } }: QuantityValue) => (nano < 0n ? -1n : nano > 0n ? 1n : 0n),
@@ -76,4 +76,4 @@ export const quantityFunctions = {
   quantity_add_int: (a: QuantityValue, b: bigint) => plus(a, b * unit),
   quantity_sub: (a: QuantityValue, b: QuantityValue) => plus(a, -b.quantity.nano, b.isSmall),
   quantity_sub_int: (a: QuantityValue, b: bigint) => plus(a, -b * unit),
-} as unknown as Implementations
+}

@@ -3,7 +3,7 @@ import type { RE2JS } from 're2js'
 import { limits } from '#limits'
 import { CostExceeded, type Implementations } from '../evaluation.js'
 import { compilePattern, matchesPattern } from '../patterns.js'
-import { CelError, codePointsOf } from '../values.js'
+import { CelError, type CelValue, codePointsOf } from '../values.js'
 import { formatString } from './string-format.js'
 
 const outOfRange = (index: bigint | number): CelError =>
@@ -142,7 +142,7 @@ const matches = (text: string, re: string): boolean => {
   return matchesPattern(re, text)
 }
 
-const join = (list: readonly unknown[], separator = ''): string => {
+const join = (list: readonly CelValue[], separator = ''): string => {
   const wrong = list.find((item) => typeof item !== 'string')
   if (wrong !== undefined) throw new CelError(`join: invalid input: ${String(wrong)}`)
   const texts = list as readonly string[]
@@ -153,7 +153,7 @@ const join = (list: readonly unknown[], separator = ''): string => {
 /** A key as one step of a JSON pointer. */
 const escapeKey = (key: string): string => key.replace(/[~/]/g, (c) => (c === '~' ? '~0' : '~1'))
 
-export const stringFunctions = {
+export const stringFunctions: Implementations = {
   contains_string: (text: string, part: string) => text.includes(part),
   ends_with_string: (text: string, part: string) => text.endsWith(part),
   starts_with_string: (text: string, part: string) => text.startsWith(part),
@@ -181,4 +181,4 @@ export const stringFunctions = {
   string_find_all_string: findAll,
   string_find_all_string_int: findAll,
   string_jsonpatch_escapeKey_string: escapeKey,
-} as unknown as Implementations
+}

@@ -59,7 +59,7 @@ const durationUnits: Readonly<Record<string, bigint>> = {
   getMilliseconds: 1_000_000n,
 }
 
-export const timeFunctions = {
+export const timeFunctions: Implementations = {
   ...Object.fromEntries(
     Object.entries(parts).flatMap(([name, part]) => [
       [`timestamp_${name}`, (t: Timestamp) => BigInt(part(calendarOf(t, 0), t))],
@@ -75,4 +75,4 @@ export const timeFunctions = {
       ({ nanos }: Duration) => nanos / unit,
     ]),
   ),
-} as unknown as Implementations
+}

@@ -109,7 +109,7 @@ const query = (url: GoUrl): EntryMap => {
   return map
 }
 
-export const urlFunctions = {
+export const urlFunctions: Implementations = {
   string_to_url: parse,
   is_url_string: (text: string) => uriProblem(text) === undefined,
   url_get_scheme: (url: GoUrl) => url.scheme,
@@ -118,4 +118,4 @@ export const urlFunctions = {
   url_get_port: port,
   url_get_escaped_path: (url: GoUrl) => url.path,
   url_get_query: query,
-} as unknown as Implementations
+}

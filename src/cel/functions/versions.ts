@@ -120,7 +120,7 @@ const parses = (text: string, isLenient = false): boolean => {
   }
 }
 
-export const semverFunctions = {
+export const semverFunctions: Implementations = {
   string_to_semver: (text: string) => read(text),
   string_bool_to_semver: read,
   is_semver_string: (text: string) => parses(text),
@@ -131,4 +131,4 @@ export const semverFunctions = {
   semver_major: ({ numbers }: Semver) => numbers[0],
   semver_minor: ({ numbers }: Semver) => numbers[1],
   semver_patch: ({ numbers }: Semver) => numbers[2],
-} as unknown as Implementations
+}

@@ -175,7 +175,7 @@ export const sizeAt = (
   for (const step of path.slice(1)) {
     if (step === '@items' || step === '@values') at = at.items
     else if (step === '@keys') at = at.keys
-    else at = getOwn(at.fields as Record<string, DeclaredType> | undefined, step)
+    else at = getOwn(at.fields, step)
     if (at === undefined) return undefined
   }
   return { min: 0n, max: BigInt(at.sizeMax) }

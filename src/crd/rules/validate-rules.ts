@@ -16,7 +16,7 @@ import { internalRule } from './internal-rule.js'
 /** What all rules of a schema may cost together, and which of them cost most. */
 class TotalCost {
   total = 0n
-  #expensive: { path: string; cost: bigint }[] = []
+  readonly #expensive: { path: string; cost: bigint }[] = []
 
   add(path: string, cost: bigint): void {
     this.total = capped(this.total + cost)
@@ -107,7 +107,7 @@ const validateAt = (schema: StructuralSchema, path: string, around: Surroundings
     errors.push(...validateAt(property, index(child(path, 'properties'), key), inner))
   if (isJsonObject(schema.items)) {
     const ofItems = schema['x-kubernetes-list-type'] === 'map' ? inner : below
-    errors.push(...validateAt(schema.items as StructuralSchema, child(path, 'items'), ofItems))
+    errors.push(...validateAt(schema.items, child(path, 'items'), ofItems))
   }
   const isBroken = around.after.some(({ field }) => field === path || isBelow(field, path))
   return isBroken ? errors : [...errors, ...validateHere(schema, path, around)]

@@ -3,7 +3,6 @@ import { ApiError, invalid as invalidObject } from '#api/errors.js'
 import { child, type FieldError, forbidden, index, invalid } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import type { RequestContext, Reservation } from '#registry/resource-definition.js'
-import type { IpFamily } from '#validation/network.js'
 import {
   type Ranges,
   readRanges,
@@ -44,7 +43,7 @@ const allocateIps = async (
   const taken: string[] = []
   const given: string[] = []
   try {
-    for (const [i, family] of ((spec.ipFamilies ?? []) as IpFamily[]).entries()) {
+    for (const [i, family] of (spec.ipFamilies ?? []).entries()) {
       const ip = asked[i] ?? ''
       if (ip !== '' && kept.includes(ip)) given.push(ip)
       else if (ip !== '') {

@@ -104,7 +104,7 @@ export default defineKind({
     fromStorage: (object) => {
       const { involvedObject = {}, message, reportingComponent, ...rest } = object
       const event = rename(
-        { ...always, ...rest, involvedObject, message, reportingComponent } as KubeObject,
+        { ...always, ...rest, involvedObject, message, reportingComponent },
         'events.k8s.io/v1',
         fromCore,
       )

@@ -13,7 +13,7 @@ import { compareElements } from './path-element.js'
 export type FieldSet = JsonObject
 
 /** A member without children. Shared and never changed. */
-export const leaf: FieldSet = Object.freeze({}) as FieldSet
+export const leaf: FieldSet = Object.freeze({})
 export const emptySet: FieldSet = leaf
 
 export const isEmptySet = (set: FieldSet): boolean => {

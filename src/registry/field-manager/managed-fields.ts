@@ -149,7 +149,7 @@ const writeEntry = (owner: Owner): ManagedFieldsEntry => {
 export const isReset = (entries: readonly ManagedFieldsEntry[] | null | undefined): boolean => {
   if (!Array.isArray(entries)) return false
   if (entries.length === 0) return true
-  return entries.length === 1 && isBlank(entries[0]!)
+  return entries.length === 1 && isBlank(entries[0])
 }
 
 const isBlank = (entry: ManagedFieldsEntry): boolean =>

@@ -5,7 +5,7 @@
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonValue, KubeObject, ManagedFieldsEntry } from '#api/object.js'
 
-const withoutTime = ({ time: _time, ...rest }: ManagedFieldsEntry): JsonValue => rest as JsonValue
+const withoutTime = ({ time: _time, ...rest }: ManagedFieldsEntry): JsonValue => rest
 
 /** Yields `next`, with the stored managedFields when they and everything else are equal but for the times. */
 export const keepManagedFieldsTimes = (

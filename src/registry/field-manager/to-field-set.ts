@@ -59,9 +59,9 @@ export const withNamedFields = (set: FieldSet, type: FieldType | undefined): Fie
       continue
     }
     const isField = key[0] === 'f' && type?.map !== undefined
-    const named = isField ? type.map!.field(key.slice(2))?.type : undefined
+    const named = isField ? type.map.field(key.slice(2))?.type : undefined
     const inner = isField
-      ? (named ?? type.map!.element)
+      ? (named ?? type.map.element)
       : key[0] === 'k'
         ? type?.list?.element
         : undefined

@@ -71,7 +71,7 @@ const visitFields = (
       problems.push(at(inner, 'field not declared in schema'))
       return
     }
-    visit(type, value[key]!, inner, problems, allowDuplicates)
+    visit(type, value[key], inner, problems, allowDuplicates)
   }
 }
 

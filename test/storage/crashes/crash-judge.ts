@@ -22,7 +22,7 @@ const shownEvent = ({ revision, key, value }: Pick<StorageEvent, 'revision' | 'k
 export class CrashJudge {
   readonly #transactions = new Map<string, Transaction>()
   /** Every change that was ever found, in order; what was found once stays. */
-  #timeline: StorageEvent[] = []
+  readonly #timeline: StorageEvent[] = []
   #start: number | undefined
   /** The newest revision that anybody was told of. */
   #told = 0

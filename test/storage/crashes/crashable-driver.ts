@@ -234,7 +234,7 @@ export class CrashableDriver implements StorageDriver {
         return { ...event, previous }
       }
       const isNew = bug === 'creation is that of the newest value' || previous === undefined
-      const createRevision = isNew ? revision : previous!.createRevision
+      const createRevision = isNew ? revision : previous.createRevision
       const kv = { ...value, createRevision }
       current.set(key, kv)
       const isForgotten =
