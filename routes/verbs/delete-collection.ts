@@ -17,11 +17,11 @@ export const deleteObjects: VerbHandler = async (target, request, reply, deps) =
   const list = decodeListOptions(query)
   const selection = selectionOf(target, list)
   const options = decodeDeleteOptions(request, query)
+  const ctx = makeContext(target, request, reply, deps, { dryRun: options.dryRun ?? [] })
+  warnOfDelete(definition, options, ctx)
   // What has no limit is listed in pages too, and a page of a version is of that very version.
   const limit = list.limit || limits.deleteCollectionPageLength
   const position = listPosition({ ...list, limit }, selection)
-  const ctx = makeContext(target, request, reply, deps, { dryRun: options.dryRun ?? [] })
-  warnOfDelete(definition, options, ctx)
   const page = await store.deleteCollection(ctx, options, {
     selection,
     limit: list.limit,

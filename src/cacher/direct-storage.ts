@@ -23,11 +23,11 @@ const withoutLineEnd = (value: Buffer): Buffer =>
   value[value.length - 1] === lineEnd ? value.subarray(0, -1) : value
 
 export const versionOf = (
-  { key, value, modRevision }: KeyValue,
+  { key, value, modRevision, createRevision }: KeyValue,
   sets: WorkingSets,
 ): StoredVersion => {
   const json = value[0] === openingBrace ? withoutLineEnd(value) : sets.readForeign(value)
-  return new StoredVersion(key, json, modRevision, sets)
+  return new StoredVersion(key, json, modRevision, sets, modRevision === createRevision)
 }
 
 /** A page of the state at `revision` (absent: the newest), read from the driver. */

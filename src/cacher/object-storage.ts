@@ -21,6 +21,8 @@ export interface StoredObject {
   readonly revision: number
   /** True when it shows differently than it is stored (a changed schema): a write is due even without a change. */
   readonly isStale?: boolean
+  /** True when nobody has written it since it was created. */
+  readonly isAsCreated?: boolean
 }
 
 export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED'

@@ -75,17 +75,25 @@ export class StoredVersion implements StoredObject {
   readonly revision: number
   /** The bytes as the driver holds them, without resourceVersion. */
   readonly value: Buffer
+  readonly isAsCreated: boolean
   readonly #sets: WorkingSets
   #isCurrent = true
   #object: KubeObject | undefined
   #encoded: Encoded | undefined
   #place: number | undefined
 
-  constructor(key: string, value: Buffer, revision: number, sets: WorkingSets) {
+  constructor(
+    key: string,
+    value: Buffer,
+    revision: number,
+    sets: WorkingSets,
+    isAsCreated = false,
+  ) {
     this.key = key
     this.value = value
     this.revision = revision
     this.#sets = sets
+    this.isAsCreated = isAsCreated
   }
 
   get size(): number {

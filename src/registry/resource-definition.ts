@@ -88,6 +88,11 @@ export interface Strategy {
   completeEmpty?(object: JsonObject): void
   /** Sorts or normalises what is stored, after validation. */
   canonicalize?(object: KubeObject): void
+  /**
+   * Whether upstream stores a new object like this one without something that its decoder fills in on every read. Its
+   * first update is then a write even if it changes nothing (etcd3 store.go compares stored bytes).
+   */
+  isFilledOnRead?(object: KubeObject): boolean
   /** True when the object is to end gracefully; may set options.gracePeriodSeconds. Only pods (deletion.md row 180). */
   checkGracefulDelete?(object: KubeObject, options: DeleteOptions): boolean
   /** What a delete without a policy does with dependents; `unsupported` never touches GC finalizers. */

@@ -50,6 +50,11 @@ const sameContent = (a: KubeObject, b: KubeObject): boolean =>
   jsonEqual(metadataInFieldOrder(a.metadata), metadataInFieldOrder(b.metadata)) &&
   jsonEqual({ ...a, metadata: null }, { ...b, metadata: null })
 
+/** Something is stored that is not what is shown: even an update without a change writes. */
+const isWriteDue = (current: StoredObject, { strategy }: StoreDeps['definition']): boolean =>
+  current.isStale === true ||
+  (current.isAsCreated === true && strategy.isFilledOnRead?.(current.object) === true)
+
 const checkStored = (attempt: Attempt, current: StoredObject | undefined): void => {
   const { deps, ctx, name, options } = attempt
   checkPreconditions(options.preconditions, current?.object, {
@@ -136,7 +141,7 @@ const writeNext = async (
     if (ctx.dryRun)
       return { stored: unwritten(key, next, String(current.revision)), created: false }
     dropUnstored(next)
-    if (!current.isStale && sameContent(next, current.object))
+    if (!isWriteDue(current, definition) && sameContent(next, current.object))
       return { stored: current, created: false }
     const { ttlSeconds } = definition
     attempt.basis.isCurrent = true

@@ -266,6 +266,12 @@ t.test('rows 114, 57: jobs leave their pods behind, and say so', async (t) => {
   t.same(orphaning.body.metadata.finalizers, ['orphan'])
   const quiet = await api.delete(`${jobs}/a`, { propagationPolicy: 'Background' })
   t.equal(quiet.headers.warning, undefined)
+  const torn = await api.delete(`${jobs}?limit=1&continue=x`)
+  t.equal(torn.code, 400)
+  t.match(torn.headers.warning, /^299 - "child pods/, 'said before the list is asked for')
+  const senseless = await api.delete(`${jobs}?resourceVersionMatch=Exact`)
+  t.equal(senseless.code, 422)
+  t.equal(senseless.headers.warning, undefined)
 })
 
 t.test('rows 129 to 131: a dry run shows and does nothing', async (t) => {

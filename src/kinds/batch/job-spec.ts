@@ -1,4 +1,5 @@
 /** Defaults of jobs and the selector that each gets of its own (kubernetes, pkg/apis/batch and pkg/registry/batch/job). */
+import { jsonEqual } from '#api/json-object.js'
 import type { Fields, KubeObject } from '#api/object.js'
 
 export const defaultJobSpec = (spec: Fields): void => {
@@ -19,6 +20,13 @@ const uidLabel = 'batch.kubernetes.io/controller-uid'
 const legacyUidLabel = 'controller-uid'
 const nameLabel = 'batch.kubernetes.io/job-name'
 const legacyNameLabel = 'job-name'
+
+const generatedLabels: readonly string[] = [uidLabel, legacyUidLabel, nameLabel, legacyNameLabel]
+
+/** Whether the job shows the labels that its template got from us and no others. */
+export const showsGeneratedLabels = ({ metadata, spec }: KubeObject): boolean =>
+  jsonEqual(metadata.labels, spec.template.metadata?.labels) &&
+  Object.keys(metadata.labels ?? {}).every((label) => generatedLabels.includes(label))
 
 /** Labels on the template and a selector for them, unless the client selects by hand. */
 export const generateSelector = (job: KubeObject): void => {

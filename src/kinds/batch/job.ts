@@ -9,7 +9,7 @@ import {
 } from '#validation/workload/warnings.js'
 import { ownStatus, specStays } from '../status.js'
 import { defaultTemplate, dropDisabledOfTemplate } from '../workloads/pod-template.js'
-import { defaultJobSpec, generateSelector } from './job-spec.js'
+import { defaultJobSpec, generateSelector, showsGeneratedLabels } from './job-spec.js'
 
 const writeDefaults = (job: KubeObject): void => {
   const { spec } = job
@@ -39,6 +39,7 @@ export default defineKind({
     canonicalize: (job) => {
       job.metadata.labels ??= { ...job.spec.template.metadata?.labels }
     },
+    isFilledOnRead: showsGeneratedLabels,
     validate: validateJob,
     validateUpdate: validateJobUpdate,
     warningsOnCreate: (job) => [...nameWarnings(job), ...templateWarnings(job)],

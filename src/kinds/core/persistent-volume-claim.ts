@@ -54,6 +54,8 @@ export default defineKind({
       claim.status = { phase: 'Pending' }
       normalizeDataSource(claim)
     },
+    // Upstream stores a new claim without a phase: `Pending` is a default of reading.
+    isFilledOnRead: () => true,
     validate: ({ spec = {} }) => validClaimSpec('spec', spec),
     warningsOnCreate: warnings,
     prepareForUpdate: (next, previous) => {
