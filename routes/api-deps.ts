@@ -1,6 +1,7 @@
 /** What the API routes need, and what a handler is told about the route that it serves. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '#api/clock.js'
+import type { GroupResource } from '#api/group-version.js'
 import type { FieldManager } from '#registry/field-manager/field-manager.js'
 import type { ResourceDefinition, Subresource } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
@@ -18,6 +19,8 @@ export interface ApiDeps {
   readonly table: ResourceTable
   readonly stores: Stores
   readonly clock: Clock
+  /** Brings into the table what another server has begun to serve and no event has told of yet. */
+  readonly lookAgain?: (resource: GroupResource) => Promise<void>
   /** Server-side apply; missing, apply patches are refused. */
   readonly fieldManagerOf?: (
     definition: ResourceDefinition,

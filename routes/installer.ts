@@ -252,9 +252,27 @@ const routeFinder = (deps: ApiDeps) => {
 const isLegacyWatch = ({ verb, path }: RequestInfo): boolean =>
   verb === 'watch' && /^\/(?:api|apis\/[^/]+)\/[^/]+\/watch\//.test(path)
 
+/** A custom resource perhaps, that only another server knows of so far. */
+const isUnheardOf = (info: RequestInfo, { table }: ApiDeps): boolean => {
+  const { apiGroup: group, apiVersion: version, resource } = info
+  return info.isResourceRequest && group !== '' && !table.get({ group, version, resource })
+}
+
 const serve = (deps: ApiDeps): RouteHandlerMethod => {
-  const findRoute = routeFinder(deps)
+  const { lookAgain } = deps
+  const answer = serveKnown(deps)
+  if (lookAgain === undefined) return answer
   return (request, reply) => {
+    const { info } = request.kube
+    if (!isUnheardOf(info, deps)) return answer(request, reply)
+    const { apiGroup: group, resource } = info
+    return lookAgain({ group, resource }).then(() => answer(request, reply))
+  }
+}
+
+const serveKnown = (deps: ApiDeps) => {
+  const findRoute = routeFinder(deps)
+  return (request: FastifyRequest, reply: FastifyReply) => {
     const { info } = request.kube
     const { parts } = info
     const definition = findDefinition(info, deps)

@@ -25,6 +25,11 @@ export interface LifecycleDeps extends Omit<FollowDeps, 'signal'> {
 }
 
 export interface CustomResources {
+  /**
+   * Brings the rows of a resource into the table that another server may have established a moment ago: whoever saw that
+   * there may ask here before the event came.
+   */
+  lookAgain(resource: GroupResource): Promise<void>
   /** Ends the loop; resolves when it has ended. */
   stop(): Promise<void>
 }
@@ -48,6 +53,7 @@ export const startCustomResources = async (deps: LifecycleDeps): Promise<CustomR
   const lifecycle = new Lifecycle(deps, signal)
   const { done } = await followObjects({ ...deps, signal }, definitions, lifecycle)
   return {
+    lookAgain: (resource) => lifecycle.lookAgain(resource),
     stop: async () => {
       ending.abort()
       await done
@@ -61,6 +67,9 @@ class Lifecycle implements Follower {
   readonly #signal: AbortSignal
   readonly #known = new Map<string, Known>()
   readonly #emptying = new Map<string, Promise<void>>()
+  /** Names of definitions whose turn to be synced has not come. */
+  readonly #waiting = new Set<string>()
+  #syncing: Promise<void> = Promise.resolve()
 
   constructor(deps: LifecycleDeps, signal: AbortSignal) {
     this.#deps = deps
@@ -73,29 +82,42 @@ class Lifecycle implements Follower {
     return internalContext(base, namespace)
   }
 
-  async replace(objects: readonly KubeObject[]): Promise<void> {
+  replace(objects: readonly KubeObject[]): void {
     const all = objects as readonly CustomResourceDefinition[]
     const names = new Set(all.map(({ metadata }) => metadata.name))
     for (const [name, { definition }] of [...this.#known])
-      if (!names.has(name)) await this.#forget(definition)
+      if (!names.has(name)) this.#forget(definition)
     for (const definition of all) this.#show(definition)
-    for (const definition of all) await this.#sync(definition)
+    for (const { metadata } of all) this.#syncLater(metadata.name!)
   }
 
-  async changed(type: string, object: KubeObject): Promise<void> {
+  /** What is served follows at once: another definition's turn may take as long as the store takes to write. */
+  changed(type: string, object: KubeObject): void {
     const definition = object as CustomResourceDefinition
-    if (type === 'DELETED') return this.#forget(definition)
-    if (this.#isPast(definition)) return
-    this.#show(definition)
-    await this.#sync(definition)
+    if (type === 'DELETED') this.#forget(definition)
+    else {
+      this.#show(definition)
+      this.#syncLater(definition.metadata.name!)
+    }
   }
 
-  /** Resolves when no objects are being deleted any more. */
+  async lookAgain({ group, resource }: GroupResource): Promise<void> {
+    const store = this.#deps.storeOf(definitions)!
+    try {
+      const { object } = await store.get(this.#context(), `${resource}.${group}`)
+      this.#show(object as CustomResourceDefinition)
+    } catch {
+      // There is none; where the store cannot be asked, what is known stays what there is.
+    }
+  }
+
+  /** Resolves when nothing is being written and no objects are being deleted any more. */
   async ended(): Promise<void> {
+    await this.#syncing
     await Promise.all(this.#emptying.values())
   }
 
-  /** An event of a write of our own after which we have written again must not undo what is shown. */
+  /** What is shown already is not undone by an event that comes late. */
   #isPast({ metadata }: CustomResourceDefinition): boolean {
     const known = this.#known.get(metadata.name!)?.definition.metadata
     return (
@@ -107,9 +129,11 @@ class Lifecycle implements Follower {
 
   /** Brings the rows of a definition into the table as it is now. */
   #show(definition: CustomResourceDefinition): void {
+    if (this.#isPast(definition)) return
     const name = definition.metadata.name!
     const before = this.#known.get(name)
-    const isShown = isTrue(definition, 'Established') && isTrue(definition, 'NamesAccepted')
+    // New names that clash with another's take nothing from those that were accepted.
+    const isShown = isTrue(definition, 'Established')
     if (before !== undefined && isShown && sameRows(before.definition, definition)) {
       this.#known.set(name, { definition, rows: before.rows })
       return
@@ -126,13 +150,26 @@ class Lifecycle implements Follower {
     this.#known.set(name, { definition, rows })
   }
 
-  async #forget(definition: CustomResourceDefinition): Promise<void> {
-    const name = definition.metadata.name!
-    for (const { gvr } of this.#known.get(name)?.rows ?? []) this.#deps.table.remove(gvr)
+  #forget({ metadata, spec }: CustomResourceDefinition): void {
+    const name = metadata.name!
+    const known = this.#known.get(name)
+    if (known?.definition.metadata.uid !== metadata.uid) return
+    for (const { gvr } of known?.rows ?? []) this.#deps.table.remove(gvr)
     this.#known.delete(name)
     // Names that it held may now go to somebody who waits for them.
-    for (const other of [...this.#known.values()])
-      if (other.definition.spec.group === definition.spec.group) await this.#sync(other.definition)
+    for (const { definition } of this.#known.values())
+      if (definition.spec.group === spec.group) this.#syncLater(definition.metadata.name!)
+  }
+
+  /** By name: when its turn comes, what counts is what the definition is by then. */
+  #syncLater(name: string): void {
+    if (this.#waiting.has(name)) return
+    this.#waiting.add(name)
+    this.#syncing = this.#syncing.then(() => {
+      this.#waiting.delete(name)
+      const known = this.#known.get(name)
+      return known === undefined || this.#signal.aborted ? undefined : this.#sync(known.definition)
+    })
   }
 
   async #sync(definition: CustomResourceDefinition): Promise<void> {
@@ -141,8 +178,8 @@ class Lifecycle implements Follower {
       if (deletionTimestamp === undefined) await this.#syncNames(definition)
       else if (finalizers?.includes(cleanupFinalizer)) this.#empty(definition)
     } catch (error) {
-      // A conflict is another writer's change, whose event comes; else the next event or start does it again.
-      if (error instanceof ApiError && error.code === 409) return
+      // Somebody else changed it or took it away, whose event comes; else the next event or start does it again.
+      if (error instanceof ApiError && (error.code === 409 || error.code === 404)) return
       this.#deps.log(`custom resource definition ${name}`, error)
     }
   }
@@ -182,7 +219,11 @@ class Lifecycle implements Follower {
       return { ...current!, status: change(status) }
     })
     const changed = stored.object as CustomResourceDefinition
-    this.#show(changed)
+    // Gone by now, or another of the same name.
+    if (
+      this.#known.get(definition.metadata.name!)?.definition.metadata.uid === changed.metadata.uid
+    )
+      this.#show(changed)
     return changed
   }
 
@@ -227,11 +268,10 @@ class Lifecycle implements Follower {
   }
 }
 
-/** Rows follow from spec, accepted names and whether the definition terminates. */
+/** Rows follow from spec, accepted names and whether the definition is established or terminates. */
 const sameRows = (a: CustomResourceDefinition, b: CustomResourceDefinition): boolean =>
   (a.metadata.deletionTimestamp === undefined) === (b.metadata.deletionTimestamp === undefined) &&
   jsonEqual(a.spec, b.spec) &&
   jsonEqual(a.status?.acceptedNames, b.status?.acceptedNames) &&
   isTrue(a, 'Established') === isTrue(b, 'Established') &&
-  isTrue(a, 'NamesAccepted') === isTrue(b, 'NamesAccepted') &&
   isTrue(a, 'Terminating') === isTrue(b, 'Terminating')

@@ -184,6 +184,8 @@ const once = async (attempt: Attempt, current: StoredObject | undefined): Promis
   checkStored(attempt, current)
   const changed = change(current.object)
   let next = changed instanceof Promise ? await changed : changed
+  // Who changes a status alone hands on the stored metadata, which watchers hold; the new version is written into it.
+  if (next.metadata === current.object.metadata) next = { ...next, metadata: { ...next.metadata } }
   dedupOwnerReferences(next.metadata, ctx)
   if (options.managedFieldsTracked !== true) track(deps, next, current.object, ctx)
   const object = admittedAs?.read(next) ?? next
@@ -209,7 +211,7 @@ const once = async (attempt: Attempt, current: StoredObject | undefined): Promis
   return writeNext(attempt, next, current)
 }
 
-/** `change` yields a private object each time it is called. */
+/** `change` yields another object than the stored one each time it is called; it may share what it leaves alone. */
 export const update = async (
   deps: StoreDeps,
   ctx: RequestContext,

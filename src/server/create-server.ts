@@ -7,7 +7,7 @@ import { type Clock, systemClock } from '#api/clock.js'
 import type { GroupResource } from '#api/group-version.js'
 import { certificateReader } from '#authn/client-certificate.js'
 import { customResourceDefinition } from '#crd/definition-kind.js'
-import { startCustomResources } from '#crd/lifecycle.js'
+import { type CustomResources, startCustomResources } from '#crd/lifecycle.js'
 import { filterChain, installChain } from '#filters/chain.js'
 import { OpenRequests } from '#filters/open-requests.js'
 import { repairAddresses } from '#kinds/core/service-repair.js'
@@ -80,6 +80,7 @@ interface Parts {
   background: readonly { stop(): Promise<void> }[]
   credentials: ServerCredentials
   table: ResourceTable
+  customResources: CustomResources
   stores: RegistryStores
   openRequests: OpenRequests
   openSockets: OpenSockets
@@ -179,7 +180,12 @@ const installRoutes = (parts: Parts, options: ServerOptions, clock: Clock): void
   const report: ApiDeps['report'] = (about, message) => logger.error(about, message)
   const api = { table, stores, clock, fieldManagerOf, report }
   const connect = makeConnect({ kubeletClient: parts.credentials.kubeletClient, upgradeOf }, api)
-  installApi(app, { ...api, connect, authorizeCreate: access.authorizeCreate })
+  installApi(app, {
+    ...api,
+    connect,
+    authorizeCreate: access.authorizeCreate,
+    lookAgain: parts.customResources.lookAgain,
+  })
   installOpenId(app, access.tokens, () => urlOf(app, bindAddress))
 }
 
@@ -284,6 +290,7 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     aggregator,
     credentials,
     table,
+    customResources,
     stores,
     openSockets: new OpenSockets(app.server),
     openRequests,

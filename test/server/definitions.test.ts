@@ -103,6 +103,30 @@ t.test(
   },
 )
 
+t.test('a definition is served by its accepted names while its new ones clash', async (t) => {
+  const { send, until } = await startWithWidgets(t)
+  const of = (plural: string) => `${definitions}/${plural}.${group}`
+  const { spec } = (await send('GET', of('widgets'))).body
+  await send('POST', definitions, {
+    metadata: { name: `gadgets.${group}` },
+    spec: { ...spec, names: { plural: 'gadgets', kind: 'Gadget', shortNames: ['g'] } },
+  })
+  await until(`/apis/${group}/v1/gadgets`, ({ status }) => status === undefined)
+  await send('PATCH', of('widgets'), { spec: { names: { shortNames: ['g'] } } })
+  await until(of('widgets'), ({ status }) => JSON.stringify(status).includes('ShortNamesConflict'))
+  t.equal((await send('GET', widgets)).status, 200)
+  const { resources } = (await send('GET', `/apis/${group}/v1`)).body
+  t.strictSame(
+    resources
+      .map(({ name, shortNames = [] }: { name: string; shortNames?: string[] }) => [
+        name,
+        ...shortNames,
+      ])
+      .sort(),
+    [['gadgets', 'g'], ['widgets']],
+  )
+})
+
 t.test('any number of definitions may wait for their objects at once', async (t) => {
   const { send, until } = await startWithWidgets(t)
   const warnings: Error[] = []
