@@ -111,7 +111,10 @@ interface TypeCheck {
 type TypeMeta = Partial<Record<'apiVersion' | 'kind', string | null>>
 
 /** What encoding/json reads of the two: their keys in any case, the last one counts. The decoder of the rest is strict. */
-const typeMetaOf = (value: JsonObject, unrecognized: (message: string) => Error): TypeMeta => {
+export const typeMetaOf = (
+  value: JsonObject,
+  unrecognized: (message: string) => Error,
+): TypeMeta => {
   const found: TypeMeta = {}
   for (const key of Object.keys(value)) {
     if (key.length !== 4 && key.length !== 10) continue

@@ -4,7 +4,7 @@ import { goKindOf, noKindText, noObjectText } from '#api/decoder-texts.js'
 import { badRequest, unsupportedMediaType } from '#api/errors.js'
 import { parseGroupVersion } from '#api/group-version.js'
 import { JsonSyntaxError, type JsonTrace, parseWithTrace } from '#api/json.js'
-import { getOwn, isJsonObject } from '#api/json-object.js'
+import { getOwn, isJsonObject, withKeysInOrder } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { protobufToJson } from '#registry/decode/protobuf.js'
 import { ProtobufError } from '#registry/decode/protobuf-reader.js'
@@ -12,7 +12,7 @@ import type { Query } from '#registry/query.js'
 import type { DeleteOptions } from '#registry/resource-definition.js'
 import { checkDeleteOptions } from '#registry/validate-options.js'
 import { parseYaml, YamlSyntaxError } from '#registry/yaml.js'
-import { bodyOf } from './decode-body.js'
+import { bodyOf, typeMetaOf } from './decode-body.js'
 import { inputMediaType, mediaTypes } from './negotiation.js'
 
 const fromQuery = (query: Query): DeleteOptions => {
@@ -100,8 +100,6 @@ const readPreconditions: Reader = (value, path) => {
 }
 
 const optionReaders: Record<string, Reader> = {
-  kind: readString('string'),
-  apiVersion: readString('string'),
   gracePeriodSeconds: readInteger,
   preconditions: readPreconditions,
   orphanDependents: readBoolean,
@@ -138,13 +136,11 @@ const wrongKindText = (kind: string, given: string): string => {
 const fromValue = (value: JsonValue, trace?: JsonTrace): DeleteOptions => {
   if (value === null) return {}
   if (!isJsonObject(value)) throw badRequest(noObjectText(value))
-  const { kind, apiVersion, ...options } = readFields(value, optionReaders, 'DeleteOptions', trace)
-  const named = typeof kind === 'string' ? kind : ''
-  if (typeof apiVersion === 'string' && parseGroupVersion(apiVersion) === undefined)
+  const { kind, apiVersion } = typeMetaOf(value, badRequest)
+  if (apiVersion && parseGroupVersion(apiVersion) === undefined)
     throw badRequest(`unexpected GroupVersion string: ${apiVersion}`)
-  if (named !== '' && named !== 'DeleteOptions')
-    throw badRequest(wrongKindText(named, typeof apiVersion === 'string' ? apiVersion : ''))
-  return options
+  if (kind && kind !== 'DeleteOptions') throw badRequest(wrongKindText(kind, apiVersion ?? ''))
+  return readFields(value, optionReaders, 'DeleteOptions', trace)
 }
 
 const schemaName = 'io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions'
@@ -165,7 +161,7 @@ const fromBody = (request: FastifyRequest, body: Buffer): DeleteOptions => {
   if (mediaType === 'protobuf') return fromProtobuf(body)
   const text = body.toString('utf8')
   try {
-    if (mediaType === 'yaml') return fromValue(parseYaml(text).value)
+    if (mediaType === 'yaml') return fromValue(withKeysInOrder(parseYaml(text).value))
     const { value, trace } = parseWithTrace(text)
     return fromValue(value, trace)
   } catch (error) {

@@ -65,8 +65,9 @@ export const listObjects: VerbHandler = async (target, request, reply, deps) => 
     return serveWatch(target, request, reply, { deps, negotiated, options, selection, query })
   const { prefix } = selection
   const position = listPosition(options, selection)
-  // What is at hand is served whole: upstream's watch cache knows no pages.
-  const limit = position.consistency.kind === 'any' ? 0 : options.limit
+  // What is at hand is served whole: upstream's watch cache knows no pages. It compares the text: "00" is no "0".
+  const isAtHand = position.consistency.kind === 'any' && options.resourceVersion === '0'
+  const limit = isAtHand ? 0 : options.limit
   const ctx = makeContext(target, request, reply, deps)
   let page: ListPage
   try {

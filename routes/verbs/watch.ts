@@ -111,10 +111,11 @@ const writeEvents = async ({
   timeoutMs,
   signal,
 }: OpenWatch): Promise<void> => {
+  // A negative time is over before it begins.
+  if ((options.timeoutSeconds ?? 0) < 0) return
   const sendInitialEvents = options.sendInitialEvents === true
   let begun = false
   try {
-    if ((options.timeoutSeconds ?? 0) < 0) throw deadlineExceeded()
     const deadline = deps.clock.now() + timeoutMs
     const watch = { selection, after, sendInitialEvents, deadline, signal }
     for await (const batch of target.store.watch(ctx, watch)) {

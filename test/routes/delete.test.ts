@@ -59,6 +59,25 @@ t.test('rows 13, 23 to 31: options come from the body alone when there is one', 
     type: 'application/yaml',
   }
   t.equal((await api.send('DELETE', `${configMaps}/a`, yaml)).code, 200, 'any group, any field')
+  const refusals: [raw: string, type: string, message: string][] = [
+    [
+      '{"apiVersion":1,"gracePeriodSeconds":"x"}',
+      'application/json',
+      "couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .apiVersion of type string",
+    ],
+    [
+      '{"KIND":"Pod","gracePeriodSeconds":"x"}',
+      'application/json',
+      'no kind "Pod" is registered for version "meta.k8s.io/v1" in scheme "pkg/runtime/scheme.go:111"',
+    ],
+    [
+      'kind: Pod\nKind: DeleteOptions\n',
+      'application/yaml',
+      'no kind "Pod" is registered for version "meta.k8s.io/v1" in scheme "pkg/runtime/scheme.go:111"',
+    ],
+  ]
+  for (const [raw, type, message] of refusals)
+    t.equal((await api.send('DELETE', `${configMaps}/a`, { raw, type })).body.message, message, raw)
 })
 
 t.test('rows 36 to 42: options that make no sense', async (t) => {

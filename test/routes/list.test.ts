@@ -63,6 +63,18 @@ t.test('a limit with a version means that very version of a range, not of one na
   }
 })
 
+t.test('a limit does not count at version "0", and at no other spelling of it', async (t) => {
+  const { api } = await startApiServer(t)
+  const path = '/api/v1/namespaces/x/configmaps'
+  for (const name of ['a', 'b', 'c']) await api.post(path, { metadata: { name } })
+  const lengths = async (version: string) => {
+    const { items, metadata } = (await api.get(`${path}?limit=1&resourceVersion=${version}`)).body
+    return [items.length, metadata.remainingItemCount]
+  }
+  t.same(await lengths('0'), [3, undefined])
+  t.same(await lengths('00'), [1, 2])
+})
+
 const meta = 'v=v1;g=meta.k8s.io'
 
 t.test('what is made of many objects goes out as it is made, and shows the same', async (t) => {
