@@ -17,6 +17,7 @@ import type { RequestContext, ResourceDefinition } from '#registry/resource-defi
 import type { ResourceTable } from '#registry/resource-table.js'
 import { parseYaml, YamlSyntaxError } from '#registry/yaml.js'
 import { isFormerVersion } from './former-versions.js'
+import { checkName } from './identity.js'
 import { inputMediaType, mediaTypes } from './negotiation.js'
 
 const noBytes = Buffer.alloc(0)
@@ -104,6 +105,8 @@ interface TypeCheck {
   accepted?: readonly string[]
   /** The scheme of custom resources has one Scale, and says nothing else of all others. */
   isScaleOfCustom?: boolean
+  /** The name in the URL, which upstream's check of a custom resource's kind comes after. */
+  nameInUrl?: string | undefined
   /** The body as it came; a patched document has none. */
   body?: Buffer
 }
@@ -136,7 +139,7 @@ export const checkType = (
   value: JsonValue,
   { gvk, isCustom }: ResourceDefinition,
   table: ResourceTable,
-  { unrecognized = badRequest, accepted = [], body, isScaleOfCustom }: TypeCheck = {},
+  { unrecognized = badRequest, accepted = [], body, isScaleOfCustom, nameInUrl }: TypeCheck = {},
 ): void => {
   if (value === null) {
     if (isCustom && body !== undefined) throw unrecognized(`Object 'Kind' is missing in '${body}'`)
@@ -177,6 +180,7 @@ export const checkType = (
   if (!known) throw cannotBeHandled({ ...gv, kind }, noKindText(kind, apiVersion), gvk.kind)
   if (kind !== gvk.kind && isCustom && apiVersion === expected) {
     const { name } = (value.metadata ?? {}) as { name?: string }
+    if (nameInUrl !== undefined) checkName(name ?? '', nameInUrl)
     throw invalid({ group: gvk.group, kind }, name ?? '', [
       invalidField('kind', kind, `must be ${gvk.kind}`),
     ])
@@ -204,12 +208,14 @@ export const decodeBody = (
     fieldValidation,
     accepted,
     isScaleOfCustom = false,
+    nameInUrl,
   }: {
     ctx: RequestContext
     table: ResourceTable
     fieldValidation: string
     accepted?: readonly string[] | undefined
     isScaleOfCustom?: boolean
+    nameInUrl?: string
   },
 ): KubeObject => {
   const mediaType = inputTypeOf(request)
@@ -228,6 +234,7 @@ export const decodeBody = (
     accepted,
     body,
     isScaleOfCustom,
+    nameInUrl,
   })
   const { object, strictErrors } = decodeObject(definition, parsed.value, parsed.trace)
   const errors = [...parsed.textErrors, ...strictErrors]

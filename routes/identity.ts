@@ -4,13 +4,8 @@ import type { KubeObject } from '#api/object.js'
 import { matchNamespace } from '#registry/object-meta.js'
 import type { Target } from './api-deps.js'
 
-/** Puts the request's namespace into `object`, which is private. Throws 400. */
-export const checkIdentity = (
-  object: KubeObject,
-  { definition, namespace, name }: Target,
-): void => {
-  matchNamespace(object.metadata, definition.namespaced ? (namespace ?? '') : '')
-  const given = object.metadata.name ?? ''
+/** Throws 400 unless it is the name of the URL. */
+export const checkName = (given: string, name: string): void => {
   if (given === '')
     throw badRequest(
       `the name of the object (${name} based on URL) was undeterminable: name must be provided`,
@@ -19,4 +14,13 @@ export const checkIdentity = (
     throw badRequest(
       `the name of the object (${given}) does not match the name on the URL (${name})`,
     )
+}
+
+/** Puts the request's namespace into `object`, which is private. Throws 400. */
+export const checkIdentity = (
+  object: KubeObject,
+  { definition, namespace, name }: Target,
+): void => {
+  matchNamespace(object.metadata, definition.namespaced ? (namespace ?? '') : '')
+  checkName(object.metadata.name ?? '', name)
 }

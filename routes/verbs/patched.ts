@@ -17,6 +17,7 @@ import type { ResourceTable } from '#registry/resource-table.js'
 import type { WriteOptions } from '#registry/validate-options.js'
 import type { Target } from '../api-deps.js'
 import { checkType, fieldValidationOf } from '../decode-body.js'
+import { checkName } from '../identity.js'
 import type { Patch } from './patch-body.js'
 import { definitionOfBody } from './view.js'
 
@@ -126,6 +127,16 @@ const checkPatchedType = (call: PatchCall, result: JsonValue): void => {
   checkType(isPrinted ? withKeysInOrder(result) : result, definitionOfBody(call.target), call.table)
 }
 
+/** What a custom resource says it is counts after its name. Throws 400 when that is not the one of the URL. */
+const refuseOtherName = ({ target }: PatchCall, result: JsonValue): void => {
+  const { definition, view, name } = target
+  if (!definition.isCustom || view !== undefined || !isJsonObject(result) || !result.kind) return
+  const { gvk } = definition
+  if (result.kind === gvk.kind && result.apiVersion === formatGroupVersion(gvk)) return
+  const { name: given } = (result.metadata ?? {}) as { name?: JsonValue }
+  if (typeof given === 'string') checkName(given, name)
+}
+
 /** Of several problems upstream tells the first in its text, whose keys are in another order than ours. */
 const firstProblem = (definition: ResourceDefinition, text: string): string | undefined => {
   try {
@@ -155,6 +166,7 @@ export const patched = (call: PatchCall, shown: KubeObject): KubeObject => {
           touched: patch.type === 'merge' ? patch.value : touchedByJsonPatch(patch.value),
         })
   const refuse = (problem: string): unknown => patchInvalid(text(), problem)
+  refuseOtherName(call, result)
   if (patch.type !== 'strategic') refuseVersionless(call, result, text)
   let decoded: ReturnType<typeof decodeObject>
   if (patch.type === 'strategic') {

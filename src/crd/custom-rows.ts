@@ -153,6 +153,7 @@ export const customRows = (
         hasStatus: version.subresources?.status !== undefined,
         subresources: scale === undefined ? [] : [scaleSubresource(scale)],
         storagePrefix: storagePrefixOf(group, names.plural, true),
+        storedAsJson: true,
         storageVersion: { group, version: storage.name, kind: names.kind },
         ...(converter === undefined
           ? {}

@@ -74,7 +74,7 @@ const validateSpec = (
   const parts = partsOf(versions, previous?.spec.versions ?? [])
   for (const [i, version] of versions.entries())
     errors.push(...validateVersion(version, i), ...parts.ofVersion(version, i))
-  errors.push(...validateVersionList(versions))
+  errors.push(...validateVersionList(spec.versions))
   errors.push(...validateNames(spec.names))
   errors.push(...parts.shared())
   errors.push(...validateConversion(spec.conversion))
@@ -117,10 +117,11 @@ const validateVersion = (version: DefinitionVersion, i: number): FieldError[] =>
   ]
 }
 
-const validateVersionList = (versions: readonly DefinitionVersion[]): FieldError[] => {
+const validateVersionList = (given: readonly DefinitionVersion[] | null): FieldError[] => {
+  const versions = given ?? []
   const errors: FieldError[] = []
   const refuse = (why: string) =>
-    errors.push(invalid('spec.versions', internalVersions(versions), why))
+    errors.push(invalid('spec.versions', given && internalVersions(given), why))
   if (new Set(versions.map((v) => v.name)).size !== versions.length)
     refuse('must contain unique version names')
   if (versions.filter((v) => v.storage).length !== 1)

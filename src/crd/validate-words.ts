@@ -11,6 +11,7 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
+import { isGiven } from '#api/given-empty.js'
 import { getOwn, isJsonObject } from '#api/json-object.js'
 import { ruleWords } from './rules/rule-words.js'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
@@ -24,17 +25,18 @@ const unsupportedWords = [
   'patternProperties',
   'dependencies',
 ]
-// These two are dropped without a word in upstream's conversion when they are empty.
-const isEmpty = (value: unknown): boolean =>
-  value === undefined ||
-  value === null ||
-  value === '' ||
-  (isJsonObject(value) && Object.keys(value).length === 0)
+// Upstream asks of these whether they were given, of the others whether they hold something.
+const refusedWhenEmpty = new Set(['$ref', 'additionalItems', 'dependencies'])
+
+const isUsed = (schema: StructuralSchema, word: string): boolean => {
+  if (refusedWhenEmpty.has(word)) return isGiven(schema, word)
+  const value = (schema as unknown as Record<string, unknown>)[word] ?? ''
+  return value !== '' && !(isJsonObject(value) && Object.keys(value).length === 0)
+}
 
 /** What upstream's structural type has no place for, anywhere in a schema; undefined when there is no such word. */
 export const withoutStructuralForm = (schema: StructuralSchema): string | undefined => {
-  const words = schema as unknown as Record<string, unknown>
-  const word = unsupportedWords.find((w) => !isEmpty(words[w]))
+  const word = unsupportedWords.find((one) => isUsed(schema, one))
   if (word !== undefined)
     return `OpenAPIV3Schema '${word === '$schema' ? 'schema' : word}' is not supported`
   if (Array.isArray(schema.items))
@@ -110,13 +112,12 @@ const ownWords = (
   { defaultsForbidden, isMeta = false }: Around,
 ): FieldError[] => {
   const errors: FieldError[] = []
-  const words = schema as unknown as Record<string, unknown>
   if (schema.type && !types.includes(schema.type))
     errors.push(notSupported(child(path, 'type'), schema.type, types))
   if (schema.default !== undefined && defaultsForbidden !== undefined)
     errors.push(forbidden(child(path, 'default'), defaultsForbidden))
   for (const word of unsupportedWords)
-    if (word !== '$schema' && !isEmpty(words[word]))
+    if (word !== '$schema' && isUsed(schema, word))
       errors.push(forbidden(child(path, word), `${word} is not supported`))
   if (schema.type === 'null')
     errors.push(

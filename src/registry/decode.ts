@@ -135,8 +135,8 @@ export const decodeApplied = (definition: ResourceDefinition, value: JsonValue):
 export const emptyOf = (schemaName: string): JsonObject => decodeType(schemaName, {}).value
 
 /**
- * What storage does to what is empty: it is null from here on where it must be written, else nothing, and defaults fill in
- * for that as they do for all that is read. In place.
+ * What storage does to what is empty: it is null from here on where it must be written (JSON keeps it), else nothing, and
+ * defaults fill in for that as they do for all that is read. In place.
  */
 export const forgetEmpty = (definition: ResourceDefinition, object: KubeObject): void => {
   if (definition.schemaName === undefined) return
@@ -144,5 +144,5 @@ export const forgetEmpty = (definition: ResourceDefinition, object: KubeObject):
     forgetGivenEmpty(object)
     definition.strategy.default?.(object)
   }
-  forgetEmptyListsOf(goTypeName(definition.schemaName), object)
+  if (!definition.storedAsJson) forgetEmptyListsOf(goTypeName(definition.schemaName), object)
 }

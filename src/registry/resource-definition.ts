@@ -214,6 +214,8 @@ export interface ResourceDefinition {
   readonly subresources: readonly Subresource[]
   /** Keys start with this and a slash: `/registry/pods`. Versions of one resource share it. */
   readonly storagePrefix: string
+  /** Upstream stores it as JSON, which tells an empty list from none; protobuf does not. */
+  readonly storedAsJson: boolean
   /** The version that storage holds. Equal to gvk for all but a few. */
   readonly storageVersion: GroupVersionKind
   /** To and from the storage version; missing when this is the storage version. Must not change their argument. */

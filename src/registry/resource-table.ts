@@ -54,10 +54,10 @@ const storagePrefixes: Readonly<Record<string, string>> = {
   nodes: '/registry/minions',
   ingresses: '/registry/ingress',
 }
-const groupsWithOwnPrefix = new Set(['apiextensions.k8s.io', 'apiregistration.k8s.io'])
+const groupsOfInnerServers = new Set(['apiextensions.k8s.io', 'apiregistration.k8s.io'])
 
 export const storagePrefixOf = (group: string, resource: string, isCustom = false): string =>
-  isCustom || groupsWithOwnPrefix.has(group)
+  isCustom || groupsOfInnerServers.has(group)
     ? `/registry/${group}/${resource}`
     : (storagePrefixes[resource] ?? `/registry/${resource}`)
 
@@ -177,6 +177,7 @@ const builtInRow = ({ gvr, found, kinds }: RowSource): ResourceDefinition => {
     hasStatus: (found.subresources ?? []).some((s) => s.subresource === 'status'),
     subresources: subresourcesOf(gvk, found, own?.subresources),
     storagePrefix: own?.storagePrefix ?? storagePrefixOf(gvr.group, gvr.resource),
+    storedAsJson: groupsOfInnerServers.has(gvr.group),
     storageVersion,
     convert: own?.convert,
     /** Looked up with the first object: a start on existing data reads no schemas. */

@@ -218,3 +218,27 @@ t.test('the OpenAPI document of a custom kind spells out what its extensions mea
   t.ok(get.parameters.some(({ name }: { name: string }) => name === 'resourceVersion'))
   t.same(Object.keys(put.requestBody.content), ['application/json', 'application/yaml'])
 })
+
+t.test("a custom resource's name is looked at before what else it says it is", async (t) => {
+  const { send } = await startWithWidgets(t)
+  const widget = { apiVersion: `${group}/v1`, kind: 'Widget', metadata: { name: 'a' } }
+  await send('POST', widgets, widget)
+  for (const [method, body] of [
+    ['PATCH', { apiVersion: '', metadata: { name: 'b' } }],
+    ['PATCH', { kind: 'Other', metadata: { name: 'b' } }],
+    ['PUT', { ...widget, kind: 'Other', metadata: { name: 'b' } }],
+  ] as const) {
+    const { status, body: answer } = await send(method, `${widgets}/a`, body)
+    t.equal(status, 400, JSON.stringify(body))
+    t.equal(answer.message, 'the name of the object (b) does not match the name on the URL (a)')
+  }
+})
+
+t.test('a definition and an APIService are stored as JSON: an empty list stays one', async (t) => {
+  const { send } = await startWithWidgets(t)
+  const path = `${definitions}/widgets.${group}`
+  const { status, body } = await send('PATCH', `${path}/status`, { status: { conditions: [] } })
+  t.equal(status, 200)
+  t.strictSame(body.status.conditions, [])
+  t.strictSame((await send('GET', path)).body.status.storedVersions, ['v1'])
+})

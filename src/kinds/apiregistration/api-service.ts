@@ -12,12 +12,15 @@ const versionPriorityMax = 1_000
 const defaultPort = 443
 
 const nameErrors = ({ metadata, spec }: KubeObject): FieldError[] => {
-  const name = metadata.name ?? ''
   const needed = `${spec.version ?? ''}.${spec.group ?? ''}`
-  // That there is none is told by the check of every name.
-  if (name === '' || name === needed || pathSegmentName(name, false).length > 0) return []
   const detail = `must be \`spec.version+"."+spec.group\`: ${JSON.stringify(needed)}`
-  return [invalid('metadata.name', name, detail)]
+  // The rule for names holds for the prefix of a generated one as well.
+  return (['generateName', 'name'] as const).flatMap((field) => {
+    const name = metadata[field] ?? ''
+    // That there is none is told by the check of every name.
+    if (name === '' || name === needed || pathSegmentName(name, false).length > 0) return []
+    return [invalid(`metadata.${field}`, name, detail)]
+  })
 }
 
 const identityErrors = ({ group = '', version = '' }: KubeObject['spec']): FieldError[] => [
