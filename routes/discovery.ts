@@ -209,6 +209,8 @@ export const installDiscovery = (
     ['/apis/:group', group],
     ['/apis/:group/:version', version],
   ]
+  // No group is without a name here, that of core is /api.
+  app.all('/apis//*', (_request, reply) => sendNotFound(reply))
   for (const [url, handler] of routes) {
     app.all(url, handler)
     app.all(`${url}/`, handler)

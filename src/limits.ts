@@ -8,6 +8,9 @@ export const limits = {
   /** Looks for a default ServiceAccount that its controller is about to make; upstream's ten tries of 100 to 200 ms. */
   defaultAccountTriesMax: 10,
   defaultAccountRetryMs: 150,
+  /** How long the Lease of a server lasts, upstream's hour; it is renewed three times in it, not every 10 s: an idle disk may sleep. */
+  identityLeaseSeconds: 3600,
+  identityLeaseRenewMs: 20 * 60 * 1000,
   /** Rest before the server's own watch of its objects starts again after a failure. */
   retryMs: 1_000,
   /** Objects that a conversion webhook is asked for at once. */

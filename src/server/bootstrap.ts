@@ -206,9 +206,10 @@ export const publishKubernetesService = async (
   if (service === undefined) return
   const clusterIP = firstServiceAddress(deps.serviceClusterIpRange)
   const ports = [{ name: 'https', protocol: 'TCP', port: 443, targetPort: port }]
-  const family = clusterIP.includes(':') ? 'IPv6' : 'IPv4'
-  const spec = { ...(service.spec as JsonObject), clusterIP, clusterIPs: [clusterIP] }
-  await ensure(deps, servicePath, { ...service, spec: { ...spec, ipFamilies: [family], ports } })
+  await ensure(deps, servicePath, {
+    ...service,
+    spec: { ...(service.spec as JsonObject), clusterIP, ports },
+  })
   // Upstream refuses loopback addresses in endpoints; a server that listens there alone has none to show.
   if (ip.startsWith('127.') || ip === '::1') return
   await publish(deps, '/api/v1/namespaces/default/endpoints', endpointsOf(ip, port), ['subsets'])

@@ -1,5 +1,6 @@
 /** Builds every collaborator of one server and starts it: the only place that does. */
 import type { AddressInfo } from 'node:net'
+import { hostname } from 'node:os'
 import type { FastifyInstance } from 'fastify'
 import pino, { type Logger } from 'pino'
 import { makeAdmission } from '#admission/chain.js'
@@ -51,6 +52,7 @@ import {
   reachableHost,
   requestHeaderOptions,
 } from './identity.js'
+import { holdIdentityLease } from './identity-lease.js'
 import { formatKubeconfig } from './kubeconfig.js'
 import { makeListener } from './listener.js'
 import { OpenSockets } from './open-sockets.js'
@@ -77,7 +79,7 @@ interface Parts {
   access: Access
   aggregator: Aggregator
   /** What runs beside the requests, in the order in which it ends. */
-  background: readonly { stop(): Promise<void> }[]
+  background: { stop(): Promise<void> }[]
   credentials: ServerCredentials
   table: ResourceTable
   customResources: CustomResources
@@ -233,12 +235,18 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
   const requestHeader = requestHeaderOptions(options, credentials)
   const trust = { authorities, requestHeader }
   const postStartHooks = new PostStartHooks()
+  postStartHooks.finish(
+    'start-apiserver-admission-initializer',
+    'storage-object-count-tracker-hook',
+    'storage-readiness',
+  )
   await ensureBootstrap(bootstrapDeps(options, stores, clock), trust)
   postStartHooks.finish(
     'start-system-namespaces-controller',
     'rbac/bootstrap-roles',
     'scheduling/bootstrap-system-priority-classes',
     'priority-and-fairness-config-producer',
+    'start-kubernetes-service-cidr-controller',
   )
   const follow = {
     storeOf: (resource: GroupResource) => stores.ofResource(resource),
@@ -246,7 +254,10 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     log,
   }
   const flows = await followFlowSchemas(follow)
-  postStartHooks.finish('priority-and-fairness-config-consumer')
+  postStartHooks.finish(
+    'generic-apiserver-start-informers',
+    'priority-and-fairness-config-consumer',
+  )
   const app = makeListener({
     serving: credentials.serving,
     clientAuthorities: [...authorities, requestHeader.authority],
@@ -270,20 +281,34 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     const isDryRun = (raw.url ?? '').includes('dryRun=All')
     requests.count(kube.info, isDryRun, code, (performance.now() - kube.startedAt) / 1000)
   })
+  postStartHooks.finish('priority-and-fairness-filter')
   if (logger.isLevelEnabled('info')) logRequests(app, logger)
   const requestTimeoutMs = options.requestTimeoutMs ?? limits.requestTimeoutMs
   const expiry = setInterval(() => openRequests.expire(clock.now(), requestTimeoutMs), 1000)
   expiry.unref()
   app.addHook('onClose', async () => clearInterval(expiry))
   const customResources = await startCustomResources({ ...follow, table })
-  postStartHooks.finish('start-apiextensions-controllers', 'crd-informer-synced')
+  postStartHooks.finish(
+    'start-apiextensions-informers',
+    'start-apiextensions-controllers',
+    'crd-informer-synced',
+  )
   const aggregator = new Aggregator({ ...follow, proxyClient: credentials.proxyClient })
   await aggregator.start()
-  postStartHooks.finish('apiservice-registration-controller')
+  postStartHooks.finish(
+    'start-kube-aggregator-informers',
+    'apiservice-status-local-available-controller',
+    'apiservice-status-remote-available-controller',
+    'apiservice-registration-controller',
+    'apiservice-discovery-controller',
+  )
   const configMaps = await followKeptConfigMaps(trust, follow)
-  postStartHooks.finish('start-cluster-authentication-info-controller')
+  postStartHooks.finish(
+    'start-cluster-authentication-info-controller',
+    'start-legacy-token-tracking-controller',
+  )
   const customApiServices = new CustomApiServices({ ...follow, table, services: aggregator })
-  postStartHooks.finish('kube-apiserver-autoregistration')
+  postStartHooks.finish('kube-apiserver-autoregistration', 'autoregister-completion')
   const parts = {
     app,
     access,
@@ -301,6 +326,7 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     logger,
   }
   installRoutes(parts, options, clock)
+  postStartHooks.finish('apiservice-openapi-controller', 'apiservice-openapiv3-controller')
   return parts
 }
 
@@ -335,7 +361,19 @@ export const createServer = async (options: ServerOptions = {}): Promise<Server>
   const { port } = app.server.address() as AddressInfo
   const deps = bootstrapDeps(options, stores, options.clock ?? systemClock)
   await publishKubernetesService(deps, { ip: advertiseAddress(bindAddress), port })
-  postStartHooks.finish('bootstrap-controller')
+  postStartHooks.finish('bootstrap-controller', 'peer-endpoint-reconciler-controller')
+  const lease = await holdIdentityLease({
+    stores: (resource) => stores.ofResource(resource),
+    clock: options.clock ?? systemClock,
+    log: (message, error) => parts.logger.warn({ err: error }, message),
+    hostname: hostname(),
+    peerAddress: `${advertiseAddress(bindAddress)}:${port}`,
+  })
+  parts.background.unshift(lease)
+  postStartHooks.finish(
+    'start-kube-apiserver-identity-lease-controller',
+    'start-kube-apiserver-identity-lease-garbage-collector',
+  )
   await repairAddresses(deps)
   postStartHooks.finish('start-service-ip-repair-controllers')
   const url = urlOf(app, bindAddress)

@@ -2,18 +2,42 @@
 import type { HealthCheck } from '#routes/healthz.js'
 
 const names = [
+  'start-apiserver-admission-initializer',
+  'generic-apiserver-start-informers',
   'priority-and-fairness-config-consumer',
+  'priority-and-fairness-filter',
+  'storage-object-count-tracker-hook',
+  'start-apiextensions-informers',
   'start-apiextensions-controllers',
   'crd-informer-synced',
   'start-system-namespaces-controller',
+  'peer-endpoint-reconciler-controller',
   'start-cluster-authentication-info-controller',
+  'start-kube-apiserver-identity-lease-controller',
+  'start-kube-apiserver-identity-lease-garbage-collector',
+  'storage-readiness',
+  'start-legacy-token-tracking-controller',
   'start-service-ip-repair-controllers',
   'rbac/bootstrap-roles',
   'scheduling/bootstrap-system-priority-classes',
   'priority-and-fairness-config-producer',
   'bootstrap-controller',
+  'start-kubernetes-service-cidr-controller',
+  'start-kube-aggregator-informers',
+  'apiservice-status-local-available-controller',
+  'apiservice-status-remote-available-controller',
   'apiservice-registration-controller',
+  'apiservice-discovery-controller',
   'kube-apiserver-autoregistration',
+  'autoregister-completion',
+  'apiservice-openapi-controller',
+  'apiservice-openapiv3-controller',
+] as const
+
+const informers = [
+  'generic-apiserver-start-informers',
+  'start-apiextensions-informers',
+  'start-kube-aggregator-informers',
 ] as const
 
 export type PostStartHook = (typeof names)[number]
@@ -25,10 +49,16 @@ export class PostStartHooks {
     for (const hook of hooks) this.#finished.add(hook)
   }
 
+  /** Whether all that the server follows was listed once. */
+  get informersSynced(): boolean {
+    return informers.every((hook) => this.#finished.has(hook))
+  }
+
   /** What needs the port of the server ends after the first request may come. */
   get checks(): readonly HealthCheck[] {
     return names.map((name) => ({
-      name: `poststarthook/${name}`,
+      // The one that is no hook: it waits for what the one before it began.
+      name: name === 'autoregister-completion' ? name : `poststarthook/${name}`,
       check: () => (this.#finished.has(name) ? undefined : 'not finished'),
     }))
   }

@@ -27,6 +27,8 @@ const cleanPath = (path: string): string => {
   if (badEscape.test(path)) return path
   const segments = path.replace(/%2[fF]/g, '/').split('/')
   if (segments.every((segment) => segment === '')) return path
+  // Upstream knows this root with one slash and without, but not with more.
+  if (/^\/apis(?:\/|%2[fF]){2}/.test(path)) return path.replace(/%2[fF]/g, '/')
   while (segments.at(-1) === '' && segments.at(-2) === '') segments.pop()
   return segments.map((segment) => encodeURIComponent(decodeSegment(segment))).join('/')
 }

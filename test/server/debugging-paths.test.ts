@@ -104,4 +104,15 @@ t.test('a hook after the start is a check that fails until it has run', async (t
   t.match(text, '[+]poststarthook/rbac/bootstrap-roles ok\n[+]poststarthook/scheduling/')
   t.equal((await call(server, { path: '/livez/poststarthook/rbac/bootstrap-roles' })).text, 'ok')
   t.equal((await call(server, { path: '/livez/poststarthook' })).status, 404)
+  t.match(text, '[+]informer-sync ok\n[+]poststarthook/start-apiserver-admission-initializer ok')
+  t.match(text, '[+]autoregister-completion ok\n', 'a check among the hooks that is none')
+  t.equal(text.match(/^\[\+\]/gm)?.length, text.split('\n').length - 2, 'none fails')
+})
+
+t.test('no group of /apis is without a name', async (t) => {
+  const server = await startServer(t)
+  for (const path of ['/apis//', '/apis//apps/v1', '/apis/%2f?x=1'])
+    t.equal((await call(server, { path })).text, '404 page not found\n', path)
+  for (const path of ['/apis/', '/api//', '/apis/apps//'])
+    t.equal((await call(server, { path })).status, 200, path)
 })
