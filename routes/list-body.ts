@@ -35,8 +35,6 @@ const itemText = (
 
 const comma = 0x2c
 const brace = 0x7b
-/** Bytes between the items, at most. */
-const separatorLength = 2
 
 interface ListFrame {
   /** Everything before the first item and after the last one. */
@@ -123,29 +121,49 @@ export class ListBody {
     return this.#isOver
   }
 
-  /** What comes next, in `room` unless one item is larger; no more than can be made in one turn. */
+  /**
+   * What comes next, in `room` unless one item is larger; no more than can be made in one turn. Items are put down from
+   * the last to the first: each is copied whole, and the one before it overwrites what the list leaves out of it.
+   */
   next(room: Buffer): Buffer {
     const { head, end, form } = this.#frame
+    const start = form.skipped
+    const first = this.#next
     const turn = new Turn()
+    const items: Copyable[] = []
     let target = room
-    let at = this.#begun ? 0 : head.copy(target)
-    this.#begun = true
+    let at = this.#begun ? start : start + head.length
     for (; this.#next < this.#count; this.#next++) {
-      if (at > 0 && this.length === undefined && turn.isOver) return target.subarray(0, at)
+      if (at > start && this.length === undefined && turn.isOver) break
       const item = this.#item(this.#next)
-      const needed = item.length - form.skipped + separatorLength
+      const needed = item.length + this.#perItem(this.#next)
       if (at + needed > target.length) {
-        if (at > 0) return target.subarray(0, at)
-        target = Buffer.allocUnsafe(needed)
+        if (at > start) break
+        target = Buffer.allocUnsafe(start + needed)
       }
-      if (form.hasCommas && this.#next > 0) target[at++] = comma
-      if (form.hasBraces) target[at++] = brace
-      at += item.copy(target, at, form.skipped)
+      items.push(item)
+      at += needed
     }
-    if (at + end.length > target.length) return target.subarray(0, at)
-    at += end.copy(target, at)
-    this.#isOver = true
-    return target.subarray(0, at)
+    this.#isOver = this.#next === this.#count && at + end.length <= target.length
+    if (this.#isOver) at += end.copy(target, at)
+    let place = this.#isOver ? at - end.length : at
+    for (let i = items.length - 1; i >= 0; i--) {
+      const item = items[i]!
+      item.copy(target, place - item.length)
+      place -= item.length + this.#perItem(first + i)
+      let between = place
+      if (form.hasCommas && first + i > 0) target[between++] = comma
+      if (form.hasBraces) target[between] = brace
+    }
+    if (!this.#begun) head.copy(target, start)
+    this.#begun = true
+    return target.subarray(start, at)
+  }
+
+  /** Bytes that an item has in the list beyond its own: fewer where its beginning is left out. */
+  #perItem(index: number): number {
+    const { skipped, hasBraces, hasCommas } = this.#frame.form
+    return (hasBraces ? 1 : 0) + (hasCommas && index > 0 ? 1 : 0) - skipped
   }
 
   /** The whole at once. */

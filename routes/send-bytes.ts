@@ -57,20 +57,28 @@ export const sendBytes = (
 /** Segments that no answer is written from: memory that is used anew costs neither page faults nor garbage collection. */
 const spare: Buffer[] = []
 
+const takeSegment = (): Buffer => spare.pop() ?? Buffer.allocUnsafeSlow(limits.listSegmentBytes)
+
 const giveBack = (segment: Buffer): void => {
   if (spare.length < limits.listSegmentsKept) spare.push(segment)
 }
 
+/** What was made of a list to see how long it is. */
+interface Beginning {
+  readonly segment: Buffer
+  readonly bytes: Buffer
+}
+
 /**
  * One segment at a time: the next is made when the one before is on its way, so that a client that does not read holds
- * one, and others have their turn in between. What a client leaves behind is not used again: Node may still hold it.
- * `first` is what was made already, in `segment`.
+ * one, and others have their turn in between. It is taken as late as can be: the one that was just given back is still in
+ * the processor's cache. What a client leaves behind is not used again: Node may still hold it.
  */
 const writeSegments = async (
   response: ServerResponse,
   to: Writable,
   body: ListBody,
-  { segment, first }: { segment: Buffer; first?: Buffer },
+  beginning?: Beginning,
 ): Promise<void> => {
   let isGone = response.destroyed
   let goOn = (): void => {}
@@ -80,7 +88,8 @@ const writeSegments = async (
     if (to !== response) to.destroy()
   })
   await nextTurn()
-  for (let bytes = first; !isGone; bytes = undefined) {
+  const segment = beginning?.segment ?? takeSegment()
+  for (let bytes = beginning?.bytes; !isGone; bytes = undefined) {
     bytes ??= body.next(segment)
     if (body.isOver) {
       to.end(bytes, () => giveBack(segment))
@@ -103,15 +112,16 @@ export const sendSegments = async (
   reply: FastifyReply,
   body: ListBody,
 ): Promise<void> => {
-  const segment = spare.pop() ?? Buffer.allocUnsafeSlow(limits.listSegmentBytes)
-  let first: Buffer | undefined
+  let beginning: Beginning | undefined
   if (body.length === undefined) {
-    first = body.next(segment)
+    const segment = takeSegment()
+    const bytes = body.next(segment)
     if (body.isOver) {
-      const bytes = Buffer.from(first)
+      const whole = Buffer.from(bytes)
       giveBack(segment)
-      return sendBytes(request, reply, bytes)
+      return sendBytes(request, reply, whole)
     }
+    beginning = { segment, bytes }
   }
   // The answer has begun: that an item cannot be made is no Status any more.
   const breakOff = (error: Error): never => {
@@ -123,9 +133,9 @@ export const sendSegments = async (
     const packer = createGzip({ level: constants.Z_BEST_SPEED })
     const { raw } = writeHead(reply, packed)
     packer.pipe(raw)
-    return writeSegments(raw, packer, body, { segment, first }).catch(breakOff)
+    return writeSegments(raw, packer, body, beginning).catch(breakOff)
   }
   const headers = body.length === undefined ? {} : { 'content-length': body.length }
   const { raw } = writeHead(reply, headers)
-  return writeSegments(raw, raw, body, { segment, first }).catch(breakOff)
+  return writeSegments(raw, raw, body, beginning).catch(breakOff)
 }
