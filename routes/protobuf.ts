@@ -89,7 +89,7 @@ export const objectsInProtobuf = (
   definition: ResourceDefinition,
   metadata: ListMeta,
   stored: readonly StoredObject[],
-): Promise<ListBody> =>
+): ListBody | Promise<ListBody> =>
   listInProtobuf(typeOfStored(definition, definition.listKind), metadata, stored, (one) =>
     fieldOf(definition, one),
   )
@@ -99,7 +99,7 @@ export const partialListInProtobuf = (
   metadata: ListMeta,
   stored: readonly StoredObject[],
   partialOf: (stored: StoredObject) => KubeObject,
-): Promise<ListBody> | undefined => {
+): ListBody | Promise<ListBody> | undefined => {
   const type = { apiVersion, kind: 'PartialObjectMetadataList' }
   if (keyOf(type) === formerList) return undefined
   return listInProtobuf(type, metadata, stored, (one) => {
@@ -108,14 +108,17 @@ export const partialListInProtobuf = (
   })
 }
 
-const listInProtobuf = async (
+const listInProtobuf = (
   type: TypeMeta,
   metadata: ListMeta,
   stored: readonly StoredObject[],
   fieldOf: (stored: StoredObject) => Buffer,
-): Promise<ListBody> => {
-  const items = await mapInTurns(stored, fieldOf)
-  const length = items.reduce((sum, field) => sum + field.length, 0)
-  const [head, end] = listFrame(type, metadata, length)
-  return listOfKnown({ head, end, form: wholeItems }, items)
+): ListBody | Promise<ListBody> => {
+  const listOf = (items: readonly Buffer[]): ListBody => {
+    const length = items.reduce((sum, field) => sum + field.length, 0)
+    const [head, end] = listFrame(type, metadata, length)
+    return listOfKnown({ head, end, form: wholeItems }, items)
+  }
+  const items = mapInTurns(stored, fieldOf)
+  return items instanceof Promise ? items.then(listOf) : listOf(items)
 }

@@ -49,36 +49,39 @@ const tableRequest = (
   now: request.kube.now,
 })
 
-export const sendList = async (
+export const sendList = (
   target: Target,
   request: FastifyRequest,
   reply: FastifyReply,
   answer: ListAnswer,
   negotiated: Negotiated,
-): Promise<void> => {
+): void | Promise<void> => {
   const { definition } = target
   if (negotiated.convert === 'PartialObjectMetadata')
     throw notAcceptableConversion(
       `you requested PartialObjectMetadata, but the requested object is a list (${goTypeOf(definition, definition.listKind)})`,
     )
-  const body = await bodyOf(target, request, answer, negotiated)
-  if (body === undefined) {
-    const value = listValue(target, request, answer, negotiated)
-    return sendValue(request, reply, value, { code: 200, negotiated })
+  const send = (body: ListBody | undefined): void | Promise<void> => {
+    if (body === undefined) {
+      const value = listValue(target, request, answer, negotiated)
+      return sendValue(request, reply, value, { code: 200, negotiated })
+    }
+    reply.code(200).header('content-type', negotiated.mediaType)
+    if (negotiated.mediaType === protobuf || !isIndented(negotiated, request))
+      return sendSegments(request, reply, body)
+    return sendBytes(request, reply, Buffer.from(indent(body.bytes().toString().trimEnd())))
   }
-  reply.code(200).header('content-type', negotiated.mediaType)
-  if (negotiated.mediaType === protobuf || !isIndented(negotiated, request))
-    return sendSegments(request, reply, body)
-  return sendBytes(request, reply, Buffer.from(indent(body.bytes().toString().trimEnd())))
+  const body = bodyOf(target, request, answer, negotiated)
+  return body instanceof Promise ? body.then(send) : send(body)
 }
 
 /** The list as it goes out; undefined for a form that is made of it as one value. */
-const bodyOf = async (
+const bodyOf = (
   target: Target,
   request: FastifyRequest,
   { page: { items }, metadata }: ListAnswer,
   negotiated: Negotiated,
-): Promise<ListBody | undefined> => {
+): ListBody | undefined | Promise<ListBody | undefined> => {
   const { definition } = target
   const { convert, convertVersion, mediaType } = negotiated
   if (isJson(negotiated)) return listInJson(frameOfList(definition, metadata), definition, items)

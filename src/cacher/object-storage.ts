@@ -131,7 +131,8 @@ export interface ObjectStorage {
     key: string,
     consistency: ReadConsistency,
   ): StoredObject | undefined | Promise<StoredObject | undefined>
-  list(options: ListOptions): Promise<ListPage>
+  /** A promise only where it has to wait. */
+  list(options: ListOptions): ListPage | Promise<ListPage>
   /** Writes a new object; WriteConflict when the key is taken. `object` is taken over: the caller must not touch it again. */
   create(key: string, object: KubeObject, options?: { ttlSeconds?: number }): Promise<StoredObject>
   /** Replaces exactly `expected`; WriteConflict when another version is stored. */

@@ -165,10 +165,18 @@ export class ResourceCache {
   }
 
   /** The same of the state at the call, while others have their turn where many have to be looked at. */
-  async selectInTurns(selection: Selection, start: string, limit: number): Promise<Selected> {
-    const { prefix, key, matches } = selection
+  selectInTurns(selection: Selection, start: string, limit: number): Selected | Promise<Selected> {
+    const { key, matches } = selection
     if (matches === undefined || key !== undefined || this.#indexes.narrow(selection) !== undefined)
       return this.select(selection, start, limit)
+    return this.#matchInTurns(selection.prefix, matches, { start, limit })
+  }
+
+  async #matchInTurns(
+    prefix: string,
+    matches: (version: StoredVersion) => boolean,
+    { start, limit }: { start: string; limit: number },
+  ): Promise<Selected> {
     const candidates: StoredVersion[] = []
     this.#objects.scan(prefix, start, (version) => void candidates.push(version))
     const items: StoredVersion[] = []

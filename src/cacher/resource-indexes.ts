@@ -93,7 +93,7 @@ export class ResourceIndexes {
     const making = eachInTurns(entries, (entry) => {
       if (this.#objects.entry(entry.key) === entry) values.set(entry, read(entry.value))
     })
-    const index: Index = { values, read, making: making.then(() => (index.making = undefined)) }
+    const index: Index = { values, read, making: making?.then(() => (index.making = undefined)) }
     this.#indexes.set(name, index)
   }
 }

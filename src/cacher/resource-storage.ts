@@ -10,7 +10,7 @@ import type {
   ReadConsistency,
   StoredObject,
 } from './object-storage.js'
-import type { ResourceCache } from './resource-cache.js'
+import type { ResourceCache, Selected } from './resource-cache.js'
 import type { StoredVersion } from './stored-version.js'
 
 const none: readonly StoredObject[] = []
@@ -49,13 +49,14 @@ export const makeResourceStorage = (cacher: WatchCache, cache: ResourceCache): O
         reached ? cache.get(key) : getFromDriver(cacher, key),
       )
     },
-    list: async (options) => {
+    list: (options) => {
       const ready = reach(cacher, options.consistency)
-      if (ready !== undefined && !(await isReached(ready, options.consistency)))
-        return listFromDriver(cacher.driver, options, cacher.sets)
-      const preparing = cache.prepare(options.selection)
-      if (preparing !== undefined) await preparing
-      return list(cacher, cache, options)
+      if (ready === undefined) return listPrepared(cacher, cache, options)
+      return isReached(ready, options.consistency).then((reached) =>
+        reached
+          ? listPrepared(cacher, cache, options)
+          : listFromDriver(cacher.driver, options, cacher.sets),
+      )
     },
     create: async (key, object, options) =>
       shared(await writer.create(key, object, options?.ttlSeconds)),
@@ -107,11 +108,23 @@ const getFromDriver = async (
   return kv && versionOf(kv, sets)
 }
 
-const list = async (
+/** Once the indexes are there that it can use. */
+const listPrepared = (
+  cacher: WatchCache,
+  cache: ResourceCache,
+  options: ListOptions,
+): ListPage | Promise<ListPage> => {
+  const preparing = cache.prepare(options.selection)
+  return preparing === undefined
+    ? list(cacher, cache, options)
+    : preparing.then(() => list(cacher, cache, options))
+}
+
+const list = (
   cacher: WatchCache,
   cache: ResourceCache,
   { selection, consistency, limit, startKey = '' }: ListOptions,
-): Promise<ListPage> => {
+): ListPage | Promise<ListPage> => {
   const exact = consistency.kind === 'exact' ? consistency.revision : undefined
   if (exact !== undefined && exact < cache.lastChange) {
     return listFromDriver(
@@ -121,14 +134,14 @@ const list = async (
     )
   }
   const revision = exact ?? cacher.currentRevision()
-  const { items, more } =
-    selection.matches === undefined
-      ? cache.select(selection, startKey, limit)
-      : await cache.selectInTurns(selection, startKey, limit)
-  const last = items[items.length - 1]
-  if (!more || last === undefined) return { items, revision }
-  const page = { items, revision, nextKey: `${last.key}\0` }
-  return selection.matches === undefined
-    ? { ...page, remaining: cache.countAfter(selection, last.key) }
-    : page
+  const pageOf = ({ items, more }: Selected): ListPage => {
+    const last = items[items.length - 1]
+    if (!more || last === undefined) return { items, revision }
+    const page = { items, revision, nextKey: `${last.key}\0` }
+    return selection.matches === undefined
+      ? { ...page, remaining: cache.countAfter(selection, last.key) }
+      : page
+  }
+  const selected = cache.selectInTurns(selection, startKey, limit)
+  return selected instanceof Promise ? selected.then(pageOf) : pageOf(selected)
 }

@@ -8,20 +8,30 @@ import type { Store } from './store.js'
 import { admit, keyOf, readStored, type StoreDeps } from './store-base.js'
 import { update } from './update.js'
 
+type ListRequest = Parameters<Store['list']>[1]
+
 /** A page of a past revision does not say what is left: then the rest is counted, unless a selector hides it anyway. */
-const countRemaining = async (
+const withRemaining = (
   storage: StoreDeps['storage'],
-  { selection }: Parameters<Store['list']>[1],
+  { selection }: ListRequest,
   page: ListPage,
-): Promise<ListPage> => {
-  const { nextKey, revision, remaining } = page
+): ListPage | Promise<ListPage> => {
+  const { nextKey, remaining } = page
   if (nextKey === undefined || remaining !== undefined || selection.matches !== undefined)
     return page
+  return countRemaining(storage, selection, { ...page, nextKey })
+}
+
+const countRemaining = async (
+  storage: StoreDeps['storage'],
+  selection: ListRequest['selection'],
+  page: ListPage & { nextKey: string },
+): Promise<ListPage> => {
   const rest = await storage.list({
     selection,
-    consistency: { kind: 'exact', revision },
+    consistency: { kind: 'exact', revision: page.revision },
     limit: 0,
-    startKey: nextKey,
+    startKey: page.nextKey,
   })
   return { ...page, remaining: rest.items.length }
 }
@@ -39,10 +49,8 @@ export const makeStore = (deps: StoreDeps): Store => {
     lastChange: storage.lastChange,
     key: (namespace, name) => keyOf(definition, namespace, name),
     get: (ctx, name, consistency) => readStored(deps, ctx, name, consistency),
-    list: async (_ctx, options) => {
-      try {
-        return await countRemaining(storage, options, await storage.list(options))
-      } catch (error) {
+    list: (_ctx, options) => {
+      const refuse = (error: unknown): never => {
         const { consistency, selection, limit } = options
         // Upstream's cache leaves one object of a version to the storage behind it.
         const isOne = selection.key !== undefined && (consistency.kind === 'exact' || limit > 0)
@@ -52,6 +60,16 @@ export const makeStore = (deps: StoreDeps): Store => {
           isCached: !isOne,
           asked: 'revision' in consistency ? consistency.revision : undefined,
         })
+      }
+      try {
+        const listed = storage.list(options)
+        const page =
+          listed instanceof Promise
+            ? listed.then((found) => withRemaining(storage, options, found))
+            : withRemaining(storage, options, listed)
+        return page instanceof Promise ? page.catch(refuse) : page
+      } catch (error) {
+        return refuse(error)
       }
     },
     watch: (_ctx, options) => storage.watch(options),

@@ -32,6 +32,7 @@ export interface Store {
     name: string,
     consistency?: ReadConsistency,
   ): StoredObject | Promise<StoredObject>
+  /** A promise only where it has to wait. */
   list(
     ctx: RequestContext,
     options: {
@@ -40,7 +41,7 @@ export interface Store {
       limit: number
       startKey?: string
     },
-  ): Promise<ListPage>
+  ): ListPage | Promise<ListPage>
   watch(
     ctx: RequestContext,
     options: {

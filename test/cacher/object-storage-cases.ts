@@ -202,7 +202,7 @@ const lists = async (t: Test, { open }: ObjectStorageFixture) => {
     await driver.compact(revision)
     const consistency = { kind: 'exact', revision: first.revision } as const
     const { nextKey: startKey } = first
-    await t.rejects(pods.list({ selection, consistency, limit: 1, startKey }), {
+    await t.rejects(async () => pods.list({ selection, consistency, limit: 1, startKey }), {
       code: 'Compacted',
     })
     const rest = await pods.list({ selection, consistency: consistent, limit: 2, startKey })

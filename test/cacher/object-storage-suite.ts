@@ -142,13 +142,14 @@ const writesAndLists = async (t: Test, { open, countsRest }: ObjectStorageFixtur
     t.same(names((await now({ prefix: '/registry/pods/other/' })).items), [])
 
     await driver.compact(pods.currentRevision())
-    await t.rejects(page(2), { code: 'Compacted' })
+    await t.rejects(async () => page(2), { code: 'Compacted' })
     await t.rejects(
-      pods.list({
-        selection: { prefix },
-        consistency: { kind: 'notOlderThan', revision: at + 1000 },
-        limit: 0,
-      }),
+      async () =>
+        pods.list({
+          selection: { prefix },
+          consistency: { kind: 'notOlderThan', revision: at + 1000 },
+          limit: 0,
+        }),
       { code: 'FutureRevision', revision: pods.currentRevision() },
     )
   })
