@@ -110,6 +110,10 @@ t.test('patches that make no sense are refused in words that show them as Go wou
       { spec: { containers: [{ $patch: 'merge', name: 'a' }] } },
       '500 merging lists cannot yet be specified in the patch',
     ],
+    [
+      { spec: { containers: [[]] } },
+      '500 list element types are not identical: [[map[image:1 name:a] map[name:b] map[name:c]] [[]]]',
+    ],
     [{ metadata: { $patch: 'bogus' } }, '500 unknown patch type: bogus in map: map[$patch:bogus]'],
     [{ spec: { $retainKeys: ['x'], nodeName: 'n' } }, '400 invalid patch format of retainKeys'],
     [[], '400 json: cannot unmarshal array into Go value of type map[string]interface {}'],

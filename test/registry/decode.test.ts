@@ -82,6 +82,18 @@ t.test('a value of a wrong type is refused in the words of Go, at its Go field',
     )
 })
 
+t.test(
+  'what a type of its own refuses ends the decoding, what was wrong before is noted only',
+  async (t) => {
+    const pod = (...fields: string[]) => messageOf('', 'Pod', `{${fields.join(',')}}`)
+    const [wrong, alsoWrong] = ['"spec":{"priority":1.5}', '"status":{"phase":1}']
+    t.match(pod(wrong, alsoWrong), /spec.priority of type int32$/)
+    t.match(pod(wrong, alsoWrong, '"metadata":{"creationTimestamp":"x"}'), /: parsing time "x"/)
+    const port = '{"livenessProbe":{"tcpSocket":{"port":true}}}'
+    t.match(pod(alsoWrong, `"spec":{"containers":[${port}]}`), /tcpSocket.port of type int32$/)
+  },
+)
+
 t.test('bytes may be a list of numbers, each of which fits', async (t) => {
   const dataOf = (text: string) => decode('', 'Secret', `{"data":{"a":${text}}}`).object.data
   t.same(dataOf('[1,2,null,255]'), { a: 'AQIA/w==' })

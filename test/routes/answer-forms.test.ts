@@ -205,6 +205,29 @@ t.test('of a patched apiVersion and kind that are no strings, apiVersion is told
   t.match(answer.body.message, /number into Go struct field .apiVersion of type string$/)
 })
 
+t.test('a name that is too long for a registry is no image of the latest tag', async (t) => {
+  const { api } = await startApiServer(t)
+  const policyOf = async (image: string) => {
+    const spec = { automountServiceAccountToken: false, containers: [{ name: 'c', image }] }
+    const pods = '/api/v1/namespaces/x/pods?dryRun=All'
+    return (await api.post(pods, { metadata: { name: 'a' }, spec })).body.spec.containers[0]
+      .imagePullPolicy
+  }
+  const name = 'a'.repeat(247)
+  t.equal(await policyOf(name), 'Always')
+  t.equal(await policyOf(`${name}a`), 'IfNotPresent', 'behind library/')
+  t.equal(await policyOf(`x.io/${name}aaaaaaaa`), 'Always')
+  t.equal(await policyOf(`x.io/${name}aaaaaaaaa`), 'IfNotPresent')
+})
+
+t.test('a name elsewhere keeps no policy of internal traffic', async (t) => {
+  const { api } = await startApiServer(t)
+  const spec = { type: 'ExternalName', externalName: 'a.b', internalTrafficPolicy: 'Local' }
+  const made = await api.post('/api/v1/namespaces/x/services', { metadata: { name: 'a' }, spec })
+  t.equal(made.code, 201)
+  t.notOk('internalTrafficPolicy' in made.body.spec)
+})
+
 t.test('a taint of a device has a time, each time that it is given none', async (t) => {
   const { api } = await startApiServer(t)
   const slices = '/apis/resource.k8s.io/v1/resourceslices'

@@ -6,8 +6,8 @@ const lengthMax = 571
 
 export const validSignerName = (path: string, name: string): FieldError[] => {
   if (name === '') return [required(path)]
-  const slash = name.indexOf('/')
-  if (slash < 0)
+  const parts = name.split('/')
+  if (parts.length !== 2)
     return [
       invalid(
         path,
@@ -15,7 +15,7 @@ export const validSignerName = (path: string, name: string): FieldError[] => {
         "must be a fully qualified domain and path of the form 'example.com/signer-name'",
       ),
     ]
-  const [domain, rest] = [name.slice(0, slash), name.slice(slash + 1)]
+  const [domain, rest] = parts as [string, string]
   const labels = domain.split('.')
   const errors: FieldError[] = labels.flatMap((label) =>
     isDns1123Label(label).map((m) =>

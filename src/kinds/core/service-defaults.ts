@@ -117,3 +117,8 @@ export const dropTypeDependent = (next: ServiceSpec, previous: ServiceSpec): voi
   dropUnchanged(isExternallyAccessible, 'externalTrafficPolicy')
   dropUnchanged(needsInternalTrafficPolicy, 'internalTrafficPolicy')
 }
+
+/** A name elsewhere has no traffic of the cluster's own, whatever was asked for. */
+export const dropOfExternalName = (spec: ServiceSpec): void => {
+  if (spec.type === 'ExternalName') delete spec.internalTrafficPolicy
+}

@@ -12,7 +12,7 @@ import { defineKind } from '#registry/resource-definition.js'
 import { validDnsSubdomain } from '#validation/formats.js'
 import { ipMessages, validIp, withoutLeadingZeros } from '#validation/network.js'
 import { beginServiceCreate, beginServiceUpdate, releaseService } from './service-allocation.js'
-import { defaultService, dropTypeDependent } from './service-defaults.js'
+import { defaultService, dropOfExternalName, dropTypeDependent } from './service-defaults.js'
 import type { ServiceSpec } from './service-spec.js'
 import { validateService, validateServiceUpdate } from './service-validation.js'
 
@@ -115,6 +115,7 @@ export default defineKind({
     default: defaultService,
     prepareForCreate: (service) => {
       service.status = { loadBalancer: {} }
+      dropOfExternalName(service.spec)
     },
     validate: validateService,
     warningsOnCreate: warnings,
@@ -122,6 +123,7 @@ export default defineKind({
       const { status, spec } = previous
       next.status = structuredClone(status)
       dropTypeDependent(next.spec, spec)
+      dropOfExternalName(next.spec)
       if (spec.type === 'LoadBalancer' && next.spec.type !== 'LoadBalancer')
         next.status.loadBalancer = {}
     },

@@ -66,6 +66,7 @@ const portsErrors = (ports: Port[]): FieldError[] => {
 }
 
 const addressErrors = (address: string, path: string, type: string, list: string): FieldError[] => {
+  if (!addressTypes.includes(type)) return []
   if (type === 'FQDN') return validFullyQualifiedName(path, address)
   if (ipMessages(address).length > 0) return validIp(path, address)
   if (familyOf(address) !== type)
@@ -120,9 +121,11 @@ const validate = (slice: KubeObject, previous?: KubeObject): FieldError[] => {
   // What was stored once stays valid.
   const isKept = previous !== undefined && sameJson(slice.endpoints, previous.endpoints)
   const endpoints: Endpoint[] = isKept ? [] : (slice.endpoints ?? [])
-  if (type === '') return [required('addressType')]
-  if (!addressTypes.includes(type)) return [notSupported('addressType', type, addressTypes)]
   return [
+    ...(type === '' ? [required('addressType')] : []),
+    ...(type === '' || addressTypes.includes(type)
+      ? []
+      : [notSupported('addressType', type, addressTypes)]),
     ...portsErrors(slice.ports ?? []),
     ...(endpoints.length > endpointsMax
       ? [tooMany('endpoints', endpoints.length, endpointsMax)]

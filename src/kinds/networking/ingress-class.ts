@@ -5,6 +5,7 @@ import {
   invalid,
   notSupported,
   required,
+  tooLong,
 } from '#api/field-error.js'
 import { pathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
@@ -18,14 +19,15 @@ const controllerLengthMax = 250
 const controllerErrors = (controller: string): FieldError[] => {
   const path = 'spec.controller'
   if (controller === '') return [required(path)]
-  if (controller.length > controllerLengthMax)
-    return [
-      {
-        type: 'FieldValueTooLong',
-        field: path,
-        body: `Too long: may not be more than ${controllerLengthMax} bytes`,
-      },
-    ]
+  return [
+    ...(Buffer.byteLength(controller) > controllerLengthMax
+      ? [tooLong(path, controllerLengthMax)]
+      : []),
+    ...domainPathErrors(path, controller),
+  ]
+}
+
+const domainPathErrors = (path: string, controller: string): FieldError[] => {
   const slash = controller.indexOf('/')
   const [domain, rest] = [controller.slice(0, slash), controller.slice(slash + 1)]
   if (slash <= 0 || rest === '')
@@ -62,9 +64,7 @@ const parameterErrors = (parameters: KubeObject['spec']): FieldError[] => {
       : scopes.includes(scope)
         ? []
         : [notSupported(child(path, 'scope'), scope, scopes)]),
-    ...(namespace === undefined || (scope === 'Cluster' && namespace === '')
-      ? []
-      : validDnsLabel(at, namespace)),
+    ...(scope === 'Namespace' && namespace !== undefined ? validDnsLabel(at, namespace) : []),
     ...(scope === 'Namespace' && namespace === undefined
       ? [required(at, "`parameters.scope` is set to 'Namespace'")]
       : []),

@@ -27,6 +27,7 @@ const validate = ({ spec = {} }: KubeObject): FieldError[] => {
     ...notMoreThanAll('spec.minAvailable', minAvailable),
     ...validIntOrPercent('spec.maxUnavailable', maxUnavailable),
     ...notMoreThanAll('spec.maxUnavailable', maxUnavailable),
+    ...validLabelSelector('spec.selector', selector),
     ...(unhealthyPodEvictionPolicy === undefined ||
     evictionPolicies.includes(unhealthyPodEvictionPolicy)
       ? []
@@ -37,7 +38,6 @@ const validate = ({ spec = {} }: KubeObject): FieldError[] => {
             evictionPolicies,
           ),
         ]),
-    ...validLabelSelector('spec.selector', selector),
   ]
 }
 

@@ -4,6 +4,7 @@
  */
 import { goKindOf } from '#api/decoder-texts.js'
 import type { JsonTrace } from '#api/json.js'
+import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { limits } from '#limits'
 import { canonicalBase64 } from './compile.js'
@@ -65,10 +66,16 @@ class Explainer {
     else this.#custom(type, value, place, literal)
   }
 
-  #mismatch(what: string, expected: string, place: Place): never {
+  /** The first value of a wrong type or that is no base64, if any: Go's decoder notes it and reads on. */
+  problem: DecodeError | undefined
+
+  #mismatch(what: string, expected: string, place: Place): DecodeError {
     const where =
       place.fields === '' ? 'Go value' : `Go struct field ${place.struct}.${place.fields}`
-    throw new DecodeError(`json: cannot unmarshal ${what} into ${where} of type ${expected}`)
+    const text = `json: cannot unmarshal ${what} into ${where} of type ${expected}`
+    const error = new DecodeError(text)
+    this.problem ??= error
+    return error
   }
 
   #scalar(
@@ -104,11 +111,14 @@ class Explainer {
     } else if (typeof value !== 'string')
       this.#mismatch(describe(value, undefined, false), type.name, place)
     else if (canonicalBase64(value) === undefined)
-      throw new DecodeError(printedBase64Problem(value))
+      this.problem ??= new DecodeError(printedBase64Problem(value))
   }
 
   #slice(type: Extract<GoType, { form: 'slice' }>, value: JsonValue, place: Place): void {
-    if (!Array.isArray(value)) this.#mismatch(describe(value, undefined, false), type.name, place)
+    if (!Array.isArray(value)) {
+      this.#mismatch(describe(value, undefined, false), type.name, place)
+      return
+    }
     const literals = this.#trace?.literals.get(value)
     value.forEach((item, at) => {
       this.value(type.item, item, { ...place, path: `${place.path}[${at}]` }, literals?.get(at))
@@ -125,8 +135,10 @@ class Explainer {
   }
 
   #map(type: Extract<GoType, { form: 'map' }>, value: JsonValue, place: Place): void {
-    if (typeof value !== 'object' || value === null || Array.isArray(value))
+    if (!isJsonObject(value)) {
       this.#mismatch(describe(value, undefined, false), type.name, place)
+      return
+    }
     const literals = this.#trace?.literals.get(value)
     const seen = new Set<string>()
     for (const [key, element] of this.#entries(value)) {
@@ -138,8 +150,10 @@ class Explainer {
   }
 
   #struct(type: Extract<GoType, { form: 'struct' }>, value: JsonValue, place: Place): void {
-    if (typeof value !== 'object' || value === null || Array.isArray(value))
+    if (!isJsonObject(value)) {
       this.#mismatch(describe(value, undefined, false), type.name, place)
+      return
+    }
     const literals = this.#trace?.literals.get(value)
     const fields = goFieldsOf(type.key)
     const struct = type.key.slice(type.key.lastIndexOf('.') + 1)
@@ -169,9 +183,11 @@ class Explainer {
       readCustom[type.custom](value, literal) === undefined ||
       (type.custom === 'IntOrString' && literal !== undefined)
     if (!refused) return
+    // What a type's own reader refuses ends the decoding, whatever was noted before.
     const problem = customProblem(type.custom, value)
     if ('text' in problem) throw new DecodeError(problem.text)
-    this.#mismatch(describe(value, literal, problem.expected === 'int32'), problem.expected, place)
+    const what = describe(value, literal, problem.expected === 'int32')
+    throw this.#mismatch(what, problem.expected, place)
   }
 }
 
@@ -184,5 +200,6 @@ export const explain = (
 ): string[] => {
   const explainer = new Explainer(trace)
   explainer.value(type, value, { struct: '', fields: '', path })
+  if (explainer.problem !== undefined) throw explainer.problem
   return [...explainer.strictErrors]
 }

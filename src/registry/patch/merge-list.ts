@@ -48,7 +48,8 @@ export const mergeSlice = (
 const holdObjects = (...lists: JsonValue[][]): boolean => {
   let type: string | undefined
   for (const entry of lists.flat()) {
-    if (Array.isArray(entry)) {
+    // Only the first entry is looked at for what it is.
+    if (type === undefined && Array.isArray(entry)) {
       throw failure({
         code: 422,
         reason: 'Invalid',

@@ -257,11 +257,11 @@ const statefulSetErrors = ({ spec }: KubeObject, { isNew }: { isNew: boolean }):
         ? []
         : [notSupported(child(policy, field), value, retentions)]
     }),
+    ...(isNew ? claimTemplates(volumeClaimTemplates) : []),
     ...notNegative('spec', spec, 'replicas', 'minReadySeconds'),
     ...notNegative('spec.ordinals', spec.ordinals ?? {}, 'start'),
-    ...selectorErrors('spec.selector', selector, 'empty selector is invalid for statefulset'),
     ...(isNew && serviceName ? validDnsLabel('spec.serviceName', serviceName) : []),
-    ...(isNew ? claimTemplates(volumeClaimTemplates) : []),
+    ...selectorErrors('spec.selector', selector, 'empty selector is invalid for statefulset'),
     ...(isUsableSelector(selector)
       ? [
           ...(selector && isEmpty(selector)

@@ -30,7 +30,14 @@ const replicaCounts = ['fullyLabeledReplicas', 'readyReplicas', 'availableReplic
 
 /** The status of a ReplicaSet or a ReplicationController. */
 export const validateReplicaCounts = ({ status }: KubeObject): FieldError[] => [
-  ...notNegative('status', status, 'replicas', ...replicaCounts, 'observedGeneration'),
+  ...notNegative(
+    'status',
+    status,
+    'replicas',
+    ...replicaCounts,
+    'observedGeneration',
+    'terminatingReplicas',
+  ),
   ...withinReplicas('status', status, replicaCounts),
   ...availableWithinReady(status),
 ]
