@@ -6,7 +6,7 @@
 
 import { randomInt } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { ApiError, failure, methodNotSupported, tooLargeResourceVersion } from '#api/errors.js'
+import { ApiError, methodNotSupported, tooLargeResourceVersion } from '#api/errors.js'
 import type { Status } from '#api/status.js'
 import type { ObjectEventBatch, Selection } from '#cacher/object-storage.js'
 import { limits } from '#limits'
@@ -49,10 +49,6 @@ const errorStatus = (error: unknown, target: Target, after: number | string): St
   if (refusal instanceof ApiError) return refusal.status
   throw refusal
 }
-
-/** A negative time is over before it begins, and upstream says so on the stream. */
-const deadlineExceeded = () =>
-  failure({ code: 500, reason: 'InternalError', message: 'context deadline exceeded' })
 
 const isShown = (batch: ObjectEventBatch, { allowWatchBookmarks }: ListRequest): boolean =>
   batch.events.length > 0 || allowWatchBookmarks
