@@ -4,6 +4,8 @@
  * made: a route for each resource and verb would be paid at every start, a third of it, and Fastify takes no routes after it
  * listens, when custom resources come.
  */
+import type { IncomingMessage } from 'node:http'
+import type { Http2ServerRequest } from 'node:http2'
 import type {
   FastifyInstance,
   FastifyReply,
@@ -302,6 +304,9 @@ const serveKnown = (deps: ApiDeps) => {
 
 const anyMethod: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
+const goesOnAfterHeaders = (raw: IncomingMessage | Http2ServerRequest): boolean =>
+  'stream' in raw && !raw.stream.endAfterHeaders
+
 /**
  * Fastify judges the Content-Type by itself, before any handler, in words of its own. The handlers do that here: they find
  * the header as it came in `bodyType`.
@@ -311,8 +316,12 @@ const hideContentType = (app: FastifyInstance): void => {
   app.addHook('onRequest', (request, _reply, done) => {
     const { headers } = request.raw
     request.bodyType = headers['content-type'] ?? ''
-    // Fastify refuses a QUERY without it.
-    if (headers['content-type'] !== undefined || request.method === 'QUERY')
+    // Fastify refuses a QUERY without it, and reads no body of HTTP/2 that names neither its type nor its length.
+    if (
+      headers['content-type'] !== undefined ||
+      request.method === 'QUERY' ||
+      goesOnAfterHeaders(request.raw)
+    )
       headers['content-type'] = 'application/octet-stream'
     done()
   })

@@ -1,4 +1,5 @@
 /** What a client sees of the HTTP server itself, byte by byte: targets, headers and requests that Go reads in its own way. */
+import http2 from 'node:http2'
 import tls from 'node:tls'
 import t, { type Test } from 'tap'
 import { cleanTarget } from '#server/request-target.js'
@@ -130,4 +131,26 @@ t.test('errors are indented where no clause of Accept fits, objects end their li
   const plain = (await call(server, { path })).body
   const pretty = await call(server, { path: `${path}?pretty=1` })
   t.equal(pretty.text, JSON.stringify(plain, null, 2), 'the same fields in the same order')
+})
+
+t.test('a body over HTTP/2 that names neither its type nor its length is read', async (t) => {
+  const server = await startServer(t)
+  const session = http2.connect(server.url, { ca: server.caPem })
+  t.teardown(() => session.close())
+  const path = '/api/v1/namespaces/default/configmaps'
+  const send = async (method: string, target: string, body: string): Promise<string> => {
+    const authorization = `Bearer ${server.adminToken}`
+    const stream = session.request(
+      { ':method': method, ':path': target, authorization },
+      { endStream: false },
+    )
+    stream.end(body)
+    let text = ''
+    for await (const chunk of stream.setEncoding('utf8')) text += chunk
+    return text
+  }
+  const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } }
+  t.equal(JSON.parse(await send('POST', path, JSON.stringify(object))).metadata.name, 'a')
+  t.match(JSON.parse(await send('DELETE', `${path}/a`, '{"kind":"Pod"}')), { code: 400 })
+  t.match(JSON.parse(await send('DELETE', `${path}/a`, '')), { status: 'Success' })
 })
