@@ -74,7 +74,11 @@ class Comparison {
   async #compare(name: string, round: Round): Promise<void> {
     const { rounds, roundMs, warmUpMs } = this.#options
     const results = [nothingMeasured(), nothingMeasured()] as const
-    for (const runner of this.#runners) await round(runner, warmUpMs, nothingMeasured())
+    for (const runner of this.#runners) {
+      const end = performance.now() + warmUpMs
+      for (let left = warmUpMs; left > 0; left = end - performance.now())
+        await round(runner, left, nothingMeasured())
+    }
     for (let i = 0; i < rounds; i++)
       for (const [side, runner] of this.#runners.entries())
         await round(runner, roundMs, results[side]!)

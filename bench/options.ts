@@ -16,7 +16,8 @@ without the namespace that they were measured in.
   --connections N       connections, each with one request at a time (16)
   --seconds S           length of one round (0.5)
   --rounds N            rounds of each side of each line, by turns (6)
-  --warm-up S           length of the round before those, which does not count (0.5)
+  --warm-up S           how long each line is warmed up before, which does not count (3): as long as V8 compiles what
+                        a write goes through, which may be half of what a write takes
   --watchers N          watchers of the line for deliveries (100)
   --idle-watches N      watches that nothing happens to, for the memory that they take (1000)
   --only REGEXP         the lines to measure; figures of starts and memory are lines as well
@@ -64,7 +65,7 @@ export const readOptions = (args: readonly string[]): BenchOptions | undefined =
       connections: text('16'),
       seconds: text('0.5'),
       rounds: text('6'),
-      'warm-up': text('0.5'),
+      'warm-up': text('3'),
       watchers: text('100'),
       'idle-watches': text('1000'),
       only: text(''),

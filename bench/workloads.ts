@@ -89,6 +89,28 @@ const collectionCalls = (): Call[] => {
   }))
 }
 
+const deletedLength = 500
+
+/** Of Pods that are made before each round: what is there from the start would be gone before anything is warm. */
+const deletes = (name: string, prefix: string, query: string): Workload => {
+  let made = 0
+  const podOf = (n: number) => `${prefix}-${n}`
+  return {
+    name,
+    callsMax: deletedLength,
+    prepare: () =>
+      Array.from({ length: deletedLength }, () => ({
+        method: 'POST',
+        path: pods,
+        body: podBody(podOf(made), made++),
+      })),
+    call: (n) => ({
+      method: 'DELETE',
+      path: `${pods}/${podOf(made - 1 - (n % deletedLength))}${query}`,
+    }),
+  }
+}
+
 const patchOf = (change: object) => Buffer.from(JSON.stringify(change))
 const mergePatch = 'application/merge-patch+json'
 const spread = (n: number, count: number) => seeded((n * 7919) % count)
@@ -191,20 +213,8 @@ export const workloads = (count: number): Workload[] => [
         ),
     },
   },
-  {
-    // The upper half of the seeds: the lower is for those that end at once. Enough for a warm-up and six rounds.
-    name: 'delete (graceful)',
-    callsMax: Math.floor(count / 16),
-    call: (n) => ({
-      method: 'DELETE',
-      path: `${pods}/${seeded((count >> 1) + (n % (count >> 1)))}`,
-    }),
-  },
-  {
-    name: 'delete (grace 0)',
-    callsMax: Math.floor(count / 16),
-    call: (n) => ({ method: 'DELETE', path: `${pods}/${seeded(n)}?gracePeriodSeconds=0` }),
-  },
+  deletes('delete (graceful)', 'ending', ''),
+  deletes('delete (grace 0)', 'gone', '?gracePeriodSeconds=0'),
 ]
 
 /** Of one side of the comparison: what the floor is to be taught, in place of a call that has used up its object. */
