@@ -1,4 +1,5 @@
 /** `--controllers` as kube-controller-manager 1.36 reads it. */
+import { UsageError } from '#api/flags.js'
 import type { Controller } from './controller.js'
 
 /** Its names, each with the one that it had before and that is still taken. */
@@ -74,7 +75,7 @@ const joined = (messages: string[]): string =>
 
 /**
  * `*,-name`: the first entry that names a controller decides, and `*` stands for all. What upstream has and we do not is
- * a name like any other. Throws for names that upstream does not know.
+ * a name like any other. Throws a UsageError for names that upstream does not know.
  */
 export const selectControllers = (
   wanted: readonly string[],
@@ -86,7 +87,7 @@ export const selectControllers = (
     .map((entry) => entry.replace(/^-/, ''))
     .filter((name) => !known.has(name))
     .map((name) => `${JSON.stringify(name)} is not in the list of known controllers`)
-  if (unknown.length > 0) throw new Error(joined(unknown))
+  if (unknown.length > 0) throw new UsageError(joined(unknown))
   return all.filter(({ name }) => {
     const first = entries.find((entry) => entry === name || entry === `-${name}`)
     return first === undefined ? entries.includes('*') : first === name

@@ -1,5 +1,5 @@
 /** The metrics server: `kubelevel metrics-server`. Serves metrics.k8s.io from what kubelets say, behind the API server. */
-import { durationMs, durationProblem } from '#api/duration.js'
+import { portProblem } from '#api/flags.js'
 import { machineAddress } from '#api/machine-address.js'
 import { Backoff, sleep } from '#client/backoff.js'
 import { messageOf } from '#client/errors.js'
@@ -66,30 +66,34 @@ const runMetricsServer = async (options: MetricsServerOptions): Promise<void> =>
   }
 }
 
-const resolutionOf = (flag: unknown): number | undefined => {
-  if (flag === undefined) return undefined
-  const problem = durationProblem(String(flag))
-  if (problem !== undefined) throw new Error(problem)
-  return durationMs(String(flag))
-}
-
 export const metricsServerProcess: ProcessSpec = {
   name: 'metrics-server',
   agent: 'metrics-server',
-  flags: {
-    address: { type: 'string' },
-    'secure-port': { type: 'string' },
-    'metric-resolution': { type: 'string' },
-  },
-  help: `  --address IP                   where the API server finds it (default the first address of the machine)
-  --secure-port N                port to serve on; 0 takes a free one (0)
-  --metric-resolution DURATION   how often kubelets are asked (15s)
-`,
+  flags: [
+    {
+      name: 'address',
+      type: 'string',
+      help: 'where the API server finds it (default: the first address of the machine)',
+    },
+    {
+      name: 'secure-port',
+      type: 'integer',
+      default: '0',
+      check: portProblem,
+      help: 'port to serve on; 0 takes a free one',
+    },
+    {
+      name: 'metric-resolution',
+      type: 'duration',
+      default: '15s',
+      help: 'how often kubelets are asked',
+    },
+  ],
   run: (deps, flags) =>
     runMetricsServer({
       ...deps,
-      ...(flags.address === undefined ? {} : { address: String(flags.address) }),
-      port: Number(flags['secure-port'] ?? 0),
-      resolutionMs: resolutionOf(flags['metric-resolution']),
+      address: flags.text('address'),
+      port: flags.number('secure-port'),
+      resolutionMs: flags.milliseconds('metric-resolution'),
     }),
 }

@@ -5,23 +5,15 @@ import { runElected } from '#client/leader-election.js'
 import type { ProcessDeps, ProcessSpec } from '#client/run-process.js'
 import { Scheduler } from './scheduler.js'
 
-export interface SchedulerOptions extends ProcessDeps {
-  /** Default `default-scheduler`. */
-  schedulerName?: string
-  /** Waits for the Lease kube-system/kube-scheduler before it works. Default false: one scheduler runs. */
-  leaderElect?: boolean
-  /** Restricts to namespaces; Pods of others are neither scheduled nor counted. */
-  acceptNamespace?(namespace: string): boolean
+interface SchedulerOptions extends ProcessDeps {
+  schedulerName: string
+  /** Waits for the Lease kube-system/kube-scheduler before it works. */
+  leaderElect: boolean
 }
 
 const schedule = async (options: SchedulerOptions, signal: AbortSignal): Promise<void> => {
-  const { client, clock, log } = options
-  const schedulerName = options.schedulerName ?? 'default-scheduler'
-  const informers = new InformerFactory({
-    client,
-    log,
-    ...(options.acceptNamespace ? { acceptNamespace: options.acceptNamespace } : {}),
-  })
+  const { client, clock, log, schedulerName } = options
+  const informers = new InformerFactory({ client, log })
   const recorder = createEventRecorder({ client, component: schedulerName, clock, log })
   const scheduler = new Scheduler({ client, informers, recorder, clock, log, schedulerName })
   // Deciding before all running Pods are known would overfill nodes.
@@ -45,17 +37,23 @@ const runScheduler = async (options: SchedulerOptions): Promise<void> => {
 export const schedulerProcess: ProcessSpec = {
   name: 'scheduler',
   agent: 'kube-scheduler',
-  flags: {
-    'leader-elect': { type: 'boolean' },
-    'scheduler-name': { type: 'string' },
-  },
-  help: `  --leader-elect            work only while holding the Lease kube-system/kube-scheduler
-  --scheduler-name NAME     schedule the Pods that name this scheduler (default-scheduler)
-`,
+  flags: [
+    {
+      name: 'leader-elect',
+      type: 'boolean',
+      help: 'work only while holding the Lease kube-system/kube-scheduler',
+    },
+    {
+      name: 'scheduler-name',
+      type: 'string',
+      default: 'default-scheduler',
+      help: 'schedule the Pods that name this scheduler',
+    },
+  ],
   run: (deps, flags) =>
     runScheduler({
       ...deps,
-      leaderElect: flags['leader-elect'] === true,
-      ...(flags['scheduler-name'] ? { schedulerName: String(flags['scheduler-name']) } : {}),
+      leaderElect: flags.boolean('leader-elect'),
+      schedulerName: flags.text('scheduler-name')!,
     }),
 }

@@ -1,10 +1,20 @@
 /** The frame of each process that lives off the watch: flags, log, signals, client. */
 
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import os from 'node:os'
-import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { pino } from 'pino'
 import { type Clock, systemClock } from '#api/clock.js'
+import {
+  asksForHelp,
+  type Flag,
+  type Flags,
+  helpFlag,
+  helpText,
+  parseFlags,
+  UsageError,
+  usageMistake,
+  verbosityFlag,
+} from '#api/flags.js'
 import { packageRoot } from '#api/package-root.js'
 import { type Client, createClient } from './client.js'
 import { messageOf } from './errors.js'
@@ -21,47 +31,29 @@ export interface ProcessDeps {
   hostname: string
 }
 
-type FlagSpec = NonNullable<ParseArgsConfig['options']>
-export type Flags = Record<string, string | boolean | (string | boolean)[] | undefined>
-
 export interface ProcessSpec {
   /** As in `kubelevel NAME`. */
   name: string
   /** The user agent, and so the manager of the fields it writes: upstream's name of such a process. */
   agent?: string
-  flags?: FlagSpec
-  /** What the one argument without a flag is called; handed over as the flag `argument`. */
+  /** Its own, beside those of every process. */
+  flags: readonly Flag[]
+  /** What the one argument without a flag is called. */
   argument?: string
-  /** The lines of --help for the own flags. */
-  help?: string
+  /** A UsageError out of it is told as such. */
   run(deps: ProcessDeps, flags: Flags): Promise<void>
 }
 
-const commonFlags = {
-  kubeconfig: { type: 'string' },
-  v: { type: 'string', short: 'v' },
-  help: { type: 'boolean', short: 'h' },
-} as const satisfies FlagSpec
-
-const commonHelp = `  --kubeconfig FILE   where the API server is and who we are (default .kubelevel/kubeconfig)
-  -v N                log level: 0 warnings, 1 information, 4 debugging
-`
-const levelOf = (v: string | undefined): string => {
-  const n = Number(v ?? 0)
-  return n >= 4 ? 'debug' : n >= 1 ? 'info' : 'warn'
+const kubeconfigFlag: Flag = {
+  name: 'kubeconfig',
+  type: 'string',
+  default: '.kubelevel/kubeconfig',
+  help: 'where the API server is and who we are; $KUBECONFIG when it is set',
 }
 
-const readFlags = (spec: ProcessSpec, argv: readonly string[]): Flags => {
-  const { values, positionals } = parseArgs({
-    args: [...argv],
-    options: { ...commonFlags, ...spec.flags },
-    strict: true,
-    allowPositionals: spec.argument !== undefined,
-  })
-  const flags = values as Flags
-  if (spec.argument === undefined || flags.help) return flags
-  if (positionals.length !== 1) throw new Error(`exactly one ${spec.argument} is needed`)
-  return { ...flags, argument: positionals[0]! }
+const levelOf = (verbosity: number): string => {
+  if (verbosity >= 4) return 'debug'
+  return verbosity >= 1 ? 'info' : 'warn'
 }
 
 const firstSignal = (): AbortController => {
@@ -72,24 +64,38 @@ const firstSignal = (): AbortController => {
   return controller
 }
 
-/** The exit code: 0 after a signal, 1 for a failure, 2 for bad flags. */
-export const runProcess = async (spec: ProcessSpec, argv: readonly string[]): Promise<number> => {
-  let flags: Flags
-  let config: ClientConfig
+const readKubeconfig = async (path: string): Promise<ClientConfig> => {
+  if (!existsSync(path)) throw new UsageError(`--kubeconfig: there is no file ${path}`)
   try {
-    flags = readFlags(spec, argv)
-    if (flags.help) {
-      process.stdout.write(
-        `kubelevel ${spec.name} ${spec.argument ? `${spec.argument} ` : ''}[flags]\n${commonHelp}${spec.help ?? ''}`,
-      )
-      return 0
-    }
-    config = await loadKubeconfig(String(flags.kubeconfig ?? '.kubelevel/kubeconfig'))
+    return await loadKubeconfig(path)
   } catch (error) {
-    process.stderr.write(`kubelevel ${spec.name}: ${messageOf(error)}\n`)
+    throw new UsageError(`--kubeconfig: ${messageOf(error)}`)
+  }
+}
+
+/** The exit code: 0 after a signal, 1 for a failure, 2 for bad flags. `help` is the line that --help begins with. */
+export const runProcess = async (
+  spec: ProcessSpec & { help: string },
+  args: readonly string[],
+): Promise<number> => {
+  const flagTable = [kubeconfigFlag, ...spec.flags, verbosityFlag, helpFlag]
+  if (asksForHelp(args)) {
+    process.stdout.write(helpText({ ...spec, flags: flagTable }))
+    return 0
+  }
+  try {
+    const flags = parseFlags(args, flagTable, spec)
+    return await runWith(spec, flags, await readKubeconfig(flags.text('kubeconfig')!))
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error
+    process.stderr.write(usageMistake(`kubelevel ${spec.name}`, error.message))
     return 2
   }
-  const log = pino({ name: spec.name, level: levelOf(flags.v as string) }, pino.destination(2))
+}
+
+const runWith = async (spec: ProcessSpec, flags: Flags, config: ClientConfig): Promise<number> => {
+  const level = levelOf(flags.number('v')!)
+  const log = pino({ name: spec.name, level }, pino.destination(2))
   const stop = firstSignal()
   const client = createClient(
     config,
@@ -102,6 +108,7 @@ export const runProcess = async (spec: ProcessSpec, argv: readonly string[]): Pr
     )
     return 0
   } catch (error) {
+    if (error instanceof UsageError) throw error
     log.error({ error: messageOf(error) }, 'ended')
     return 1
   } finally {

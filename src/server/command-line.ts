@@ -1,9 +1,19 @@
 /** Finds the command, reads its flags, runs it. Usage mistakes are one line on stderr and exit code 2. */
 import path from 'node:path'
 import {
+  asksForHelp,
+  type Flag,
+  type Flags,
+  helpText,
+  parseFlags,
+  UsageError,
+  usageMistake,
+} from '#api/flags.js'
+import {
   backupCommand,
   backupFlags,
   restoreCommand,
+  restoreFlags,
   verifyCommand,
   verifyFlags,
 } from './commands/backup.js'
@@ -13,18 +23,19 @@ import { kubelet, kubeletFlags } from './commands/kubelet.js'
 import { serve } from './commands/serve.js'
 import { up } from './commands/up.js'
 import { configFlag, configPathOf, readConfigFile } from './config-file.js'
-import { describeFlags, type Flag, type Flags, parseFlags, UsageError } from './flags.js'
 import type { ExitCode, Machine } from './machine.js'
 import { packageVersion } from './package-version.js'
 import { kubeconfigPathOf, serveFlags } from './serve-flags.js'
+import { ignoredFlags } from './upstream-flags.js'
 
 interface Command {
   readonly help: string
   readonly flags: readonly Flag[]
-  readonly acceptUpstream?: boolean
+  /** Flags that are accepted with a warning. */
+  readonly ignored?: readonly Flag[]
   /** Name of the one argument that is no flag. */
   readonly argument?: string
-  run(machine: Machine, flags: Flags, argument: string): ExitCode | Promise<ExitCode>
+  run(machine: Machine, flags: Flags): ExitCode | Promise<ExitCode>
 }
 
 const absoluteKubeconfig = (flags: Flags): string => path.resolve(kubeconfigPathOf(flags))
@@ -33,13 +44,13 @@ const commands: Readonly<Record<string, Command>> = {
   up: {
     help: 'API server, kubelet, scheduler, controllers and metrics server: a whole cluster on this machine',
     flags: serveFlags,
-    acceptUpstream: true,
+    ignored: ignoredFlags,
     run: (machine, flags) => up(machine, flags, absoluteKubeconfig(flags)),
   },
   serve: {
     help: 'the API server alone',
     flags: serveFlags,
-    acceptUpstream: true,
+    ignored: ignoredFlags,
     run: (machine, flags) => serve(machine, flags, absoluteKubeconfig(flags)),
   },
   kubelet: {
@@ -60,7 +71,7 @@ const commands: Readonly<Record<string, Command>> = {
   },
   restore: {
     help: 'makes a new store from a backup',
-    flags: backupFlags,
+    flags: restoreFlags,
     argument: 'FILE',
     run: restoreCommand,
   },
@@ -68,7 +79,7 @@ const commands: Readonly<Record<string, Command>> = {
     help: 'reads a backup to its end and tells whether it is whole',
     flags: verifyFlags,
     argument: 'FILE',
-    run: (machine, _, file) => verifyCommand(machine, file),
+    run: verifyCommand,
   },
 }
 
@@ -83,14 +94,9 @@ const overview = (): string => {
 }
 
 const helpOf = (name: string, command: Command): string =>
-  `${command.help}\n\nUsage: kubelevel ${name}${command.argument === undefined ? '' : ` ${command.argument}`} [flags]\n\n${describeFlags(command.flags)}${
-    command.acceptUpstream ? '\nOther flags of kube-apiserver are accepted and ignored.\n' : ''
+  `${helpText({ name, ...command })}${
+    command.ignored ? '\nOther flags of kube-apiserver are accepted with a warning.\n' : ''
   }`
-
-const usageMistake = (machine: Machine, where: string, message: string): ExitCode => {
-  machine.stderr(`${where}: ${message} (${where} --help tells what there is)\n`)
-  return 2
-}
 
 export const runCommandLine = async (
   args: readonly string[],
@@ -108,26 +114,21 @@ export const runCommandLine = async (
   const process = clientProcesses.find((known) => known.name === name)
   if (process !== undefined) return runClientProcess(machine, process, rest)
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
-  if (command === undefined)
-    return usageMistake(machine, 'kubelevel', `unknown command ${JSON.stringify(name)}`)
-  if (rest.includes('--help') || rest.includes('-h')) {
+  if (command === undefined) {
+    machine.stderr(usageMistake('kubelevel', `unknown command ${JSON.stringify(name)}`))
+    return 2
+  }
+  if (asksForHelp(rest)) {
     machine.stdout(helpOf(name, command))
     return 0
   }
   try {
-    const { argument } = command
-    if (argument !== undefined && (rest[0] === undefined || rest[0].startsWith('-')))
-      throw new UsageError(`${argument} is missing`)
-    const given = argument === undefined ? rest : rest.slice(1)
-    const config = command.flags.includes(configFlag) ? configPathOf(given) : undefined
+    const config = command.flags.includes(configFlag) ? configPathOf(rest) : undefined
     const fromFile = config === undefined ? [] : await readConfigFile(config, command.flags)
-    const flags = parseFlags([...fromFile, ...given], command.flags, {
-      acceptUpstream: command.acceptUpstream === true,
-    })
-    return await command.run(machine, flags, rest[0] ?? '')
+    return await command.run(machine, parseFlags([...fromFile, ...rest], command.flags, command))
   } catch (error) {
-    if (error instanceof UsageError)
-      return usageMistake(machine, `kubelevel ${name}`, error.message)
-    throw error
+    if (!(error instanceof UsageError)) throw error
+    machine.stderr(usageMistake(`kubelevel ${name}`, error.message))
+    return 2
   }
 }

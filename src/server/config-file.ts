@@ -3,7 +3,7 @@
  * table itself. What stands on the command line wins. Both libraries are loaded only when a file is given.
  */
 import { readFileSync } from 'node:fs'
-import { type Flag, UsageError } from './flags.js'
+import { type Flag, UsageError } from '#api/flags.js'
 
 export const configFlag: Flag = {
   name: 'config',
@@ -16,6 +16,7 @@ const valueSchemas: Readonly<Record<Flag['type'], object>> = {
   strings: { type: 'array', items: { type: 'string' } },
   boolean: { type: 'boolean' },
   integer: { type: 'integer' },
+  float: { type: 'number' },
   duration: { type: 'string' },
 }
 

@@ -2,14 +2,19 @@
 import { existsSync } from 'node:fs'
 import { isIP } from 'node:net'
 import path from 'node:path'
+import {
+  type Flag,
+  type Flags,
+  helpFlag,
+  notNegative,
+  portProblem,
+  UsageError,
+  verbosityFlag,
+} from '#api/flags.js'
 import { admissionPluginNames } from './admission-plugin-names.js'
 import { configFlag } from './config-file.js'
-import { type Flag, type Flags, UsageError } from './flags.js'
 import type { AuthorizationMode, ServerOptions } from './options.js'
 import { firstServiceAddress } from './service-range.js'
-
-const port = (value: string): string | undefined =>
-  Number(value) >= 0 && Number(value) <= 65_535 ? undefined : 'must be a port, 0 to 65535'
 
 const file = (value: string): string | undefined =>
   existsSync(value) ? undefined : 'there is no such file'
@@ -43,16 +48,13 @@ const storage = (value: string): string | undefined =>
     ? undefined
     : 'must be memory:, level:DIR or etcd:http://HOST:2379'
 
-const notNegative = (value: string): string | undefined =>
-  Number(value) < 0 ? 'must not be negative' : undefined
-
 export const serveFlags: readonly Flag[] = [
   configFlag,
   {
     name: 'secure-port',
     type: 'integer',
     default: '6443',
-    check: port,
+    check: portProblem,
     help: 'port to serve on; 0 takes a free one',
   },
   {
@@ -178,7 +180,7 @@ export const serveFlags: readonly Flag[] = [
     type: 'strings',
     default: 'RBAC',
     check: (v) => (modes.includes(v) ? undefined : `must be one of ${modes.join(', ')}`),
-    help: 'AlwaysAllow, AlwaysDeny, RBAC, in order',
+    help: `${modes.join(', ')}, in order`,
   },
   {
     name: 'disable-admission-plugins',
@@ -245,14 +247,8 @@ export const serveFlags: readonly Flag[] = [
     default: '1m0s',
     help: 'deadline of requests that are not watches or streams',
   },
-  {
-    name: 'v',
-    type: 'integer',
-    default: '0',
-    check: notNegative,
-    help: 'log verbosity: 2 logs requests, 4 debugs',
-  },
-  { name: 'help', type: 'boolean', help: 'this text' },
+  { ...verbosityFlag, help: 'log verbosity: 2 logs requests, 4 debugs' },
+  helpFlag,
 ]
 
 const logLevelOf = (verbosity: number): ServerOptions['logLevel'] => {
@@ -298,7 +294,7 @@ export const serverOptionsOf = (flags: Flags): ServerOptions => {
   return {
     dataDir,
     storage: storageOf(flags, dataDir),
-    port: flags.integer('secure-port'),
+    port: flags.number('secure-port'),
     bindAddress: flags.text('bind-address'),
     certDir: flags.text('cert-dir'),
     tlsCertFile,
@@ -325,13 +321,13 @@ export const serverOptionsOf = (flags: Flags): ServerOptions => {
     serviceAccountKeyFiles: flags.list('service-account-key-file'),
     serviceAccountSigningKeyFile: flags.text('service-account-signing-key-file'),
     apiAudiences: flags.list('api-audiences'),
-    maxRequestsInFlight: flags.integer('max-requests-inflight'),
-    maxMutatingRequestsInFlight: flags.integer('max-mutating-requests-inflight'),
+    maxRequestsInFlight: flags.number('max-requests-inflight'),
+    maxMutatingRequestsInFlight: flags.number('max-mutating-requests-inflight'),
     requestTimeoutMs: flags.milliseconds('request-timeout'),
     etcdHealthcheckTimeoutMs: flags.milliseconds('etcd-healthcheck-timeout'),
     etcdReadycheckTimeoutMs: flags.milliseconds('etcd-readycheck-timeout'),
     kubeconfigOut: kubeconfigPathOf(flags),
     flags: flags.shown(serveFlags),
-    logLevel: logLevelOf(flags.integer('v')!),
+    logLevel: logLevelOf(flags.number('v')!),
   }
 }

@@ -2,9 +2,17 @@
  * Flags of kube-apiserver v1.36 that have no meaning here. They are accepted with a warning, so that a script that
  * starts kube-apiserver can start this one.
  */
-const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/))
+import type { Flag } from '#api/flags.js'
 
-export const ignoredBooleanFlags = words(`
+const flagsOf = (type: Flag['type'], names: string): Flag[] =>
+  names
+    .split(/\s+/)
+    .filter(Boolean)
+    .map((name) => ({ name, type, help: '' }))
+
+const booleans = flagsOf(
+  'boolean',
+  `
   aggregator-reject-forwarding-redirect allow-privileged audit-log-batch-throttle-enable
   audit-log-compress audit-log-truncate-enabled audit-webhook-batch-throttle-enable
   audit-webhook-truncate-enabled contention-profiling disable-http2-serving
@@ -14,9 +22,12 @@ export const ignoredBooleanFlags = words(`
   permit-address-sharing permit-port-sharing profiling
   runtime-config-emulation-forward-compatible service-account-extend-token-expiration
   service-account-lookup shutdown-send-retry-after watch-cache
-`)
+`,
+)
 
-export const ignoredValueFlags = words(`
+const withValues = flagsOf(
+  'string',
+  `
   admission-control admission-control-config-file advertise-address allow-metric-labels
   allow-metric-labels-manifest audit-log-batch-buffer-size audit-log-batch-max-size
   audit-log-batch-max-wait audit-log-batch-throttle-burst audit-log-batch-throttle-qps
@@ -52,4 +63,7 @@ export const ignoredValueFlags = words(`
   storage-media-type strict-transport-security-directives tls-cipher-suites
   tls-curve-preferences tls-min-version tls-sni-cert-key tracing-config-file vmodule
   watch-cache-sizes
-`)
+`,
+)
+
+export const ignoredFlags: readonly Flag[] = [...booleans, ...withValues]

@@ -96,18 +96,20 @@ export const showTimeline = async (deps: Deps, options: TimelineOptions): Promis
 export const timelineProcess: ProcessSpec = {
   name: 'timeline',
   argument: 'POD',
-  flags: {
-    namespace: { type: 'string', short: 'n' },
-    watch: { type: 'boolean', short: 'w' },
-  },
-  help: `  -n, --namespace NAME   namespace of the Pod (default: that of the kubeconfig)
-  -w, --watch            go on until the Pod is gone
-`,
+  flags: [
+    {
+      name: 'namespace',
+      short: 'n',
+      type: 'string',
+      help: 'namespace of the Pod (default: that of the kubeconfig)',
+    },
+    { name: 'watch', short: 'w', type: 'boolean', help: 'go on until the Pod is gone' },
+  ],
   run: (deps, flags) =>
     showTimeline(deps, {
-      namespace: String(flags.namespace ?? deps.client.config.namespace),
-      name: String(flags.argument),
-      watch: flags.watch === true,
+      namespace: flags.text('namespace') ?? deps.client.config.namespace,
+      name: flags.argument,
+      watch: flags.boolean('watch'),
       print: (line) => process.stdout.write(`${line}\n`),
     }),
 }

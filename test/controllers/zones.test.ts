@@ -1,7 +1,7 @@
 /** Which nodes' Pods are given up, and how fast: the rules of upstream's node-lifecycle-controller. */
 import t from 'tap'
 import type { Node } from '#client/pod.js'
-import { settingsDefault } from '#controllers/main.js'
+import { settingsDefault } from '#controllers/flags.js'
 import { awaitsEviction, nodeTaints, oldLabels } from '#controllers/node-lifecycle/reconcile.js'
 import { Zones, zoneOf } from '#controllers/node-lifecycle/zones.js'
 

@@ -1,14 +1,14 @@
 /** What serves people, probes and scrapers: /statusz, /flagz, /metrics, /metrics/slis, OpenAPI documents and the names of health checks. */
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
-import { parseFlags } from '#server/flags.js'
+import { parseFlags } from '#api/flags.js'
 import { PostStartHooks } from '#server/post-start-hooks.js'
 import { serveFlags, serverOptionsOf } from '#server/serve-flags.js'
 import { call, startServer } from './start-server.js'
 
 t.test('/statusz and /flagz have a form for people and two for programs', async (t) => {
   const { flags } = serverOptionsOf(
-    parseFlags(['--authorization-mode=RBAC,AlwaysDeny'], serveFlags, { acceptUpstream: true }),
+    parseFlags(['--authorization-mode=RBAC,AlwaysDeny'], serveFlags),
   )
   const server = await startServer(t, { flags })
   const as = (kind: string, version: string) => `;v=${version};g=config.k8s.io;as=${kind}`

@@ -1,6 +1,7 @@
 /** `kubelevel backup FILE`, `restore FILE`, `verify FILE`: the whole store in one file, and back. */
 import { existsSync } from 'node:fs'
 import path from 'node:path'
+import { type Flag, type Flags, helpFlag } from '#api/flags.js'
 import { backupPath } from '#routes/backup.js'
 import {
   type BackupSummary,
@@ -12,21 +13,34 @@ import {
 } from '#storage/backup.js'
 import { type StorageDriver, StorageError } from '#storage/driver.js'
 import { openStorage } from '#storage/open.js'
-import type { Flag, Flags } from '../flags.js'
 import type { ExitCode, Machine } from '../machine.js'
 
+const dataDirFlag: Flag = {
+  name: 'data-dir',
+  type: 'string',
+  default: '.kubelevel',
+  help: 'data dir of the server',
+}
+
 export const backupFlags: readonly Flag[] = [
-  { name: 'data-dir', type: 'string', default: '.kubelevel', help: 'data dir of the server' },
+  dataDirFlag,
   { name: 'storage', type: 'string', help: 'level:DIR or etcd:URL (default level:<data-dir>/db)' },
   {
     name: 'kubeconfig',
     type: 'string',
     help: 'to reach the server that uses the data dir (default <data-dir>/kubeconfig)',
   },
-  { name: 'help', type: 'boolean', help: 'this text' },
+  helpFlag,
 ]
 
-export const verifyFlags: readonly Flag[] = [{ name: 'help', type: 'boolean', help: 'this text' }]
+/** etcd's own tools restore an etcd. */
+export const restoreFlags: readonly Flag[] = [
+  dataDirFlag,
+  { name: 'storage', type: 'string', help: 'level:DIR (default level:<data-dir>/db)' },
+  helpFlag,
+]
+
+export const verifyFlags: readonly Flag[] = [helpFlag]
 
 const urlOf = (flags: Flags): string =>
   flags.text('storage') ?? `level:${path.join(flags.text('data-dir')!, 'db')}`
@@ -88,8 +102,9 @@ const backupFromServer = async (kubeconfig: string, file: string): Promise<Backu
   }
 }
 
-export const backupCommand = (machine: Machine, flags: Flags, file: string): Promise<ExitCode> =>
+export const backupCommand = (machine: Machine, flags: Flags): Promise<ExitCode> =>
   reported(machine, 'backup', async () => {
+    const file = flags.argument
     const { keys, revision, digest } = await withStore(machine, urlOf(flags), {
       use: (driver) => backup(driver, file),
     }).catch((error) => {
@@ -101,8 +116,9 @@ export const backupCommand = (machine: Machine, flags: Flags, file: string): Pro
     return `${file}: ${keys} keys at revision ${revision}, sha256 ${digest}`
   })
 
-export const restoreCommand = (machine: Machine, flags: Flags, file: string): Promise<ExitCode> =>
+export const restoreCommand = (machine: Machine, flags: Flags): Promise<ExitCode> =>
   reported(machine, 'restore', async () => {
+    const file = flags.argument
     const url = urlOf(flags)
     if (!url.startsWith('level:')) {
       throw new StorageError('Unavailable', 'only level: is restored; etcd has etcdctl snapshot')
@@ -115,8 +131,9 @@ export const restoreCommand = (machine: Machine, flags: Flags, file: string): Pr
     return `${url}: ${keys} keys, starting at revision ${startRevision}`
   })
 
-export const verifyCommand = (machine: Machine, file: string): Promise<ExitCode> =>
+export const verifyCommand = (machine: Machine, flags: Flags): Promise<ExitCode> =>
   reported(machine, 'verify', async () => {
+    const file = flags.argument
     const { keys, revision, digest } = await verifyBackup(file)
     return `${file}: whole, ${keys} keys at revision ${revision}, sha256 ${digest}`
   })

@@ -1,6 +1,6 @@
 /**
- * `kubelevel scheduler|controller-manager`: processes that know the API server by its kubeconfig only. Each lives
- * in its own top folder, whose main.ts exports a ProcessSpec: the folder is imported when its command runs, never else.
+ * `kubelevel scheduler`, `timeline` and their like: processes that know the API server by its kubeconfig only. Each lives
+ * in its own folder, whose main.ts exports a ProcessSpec: the folder is imported when its command runs, never else.
  */
 import { packageRoot } from '#api/package-root.js'
 import type { ProcessSpec, runProcess as RunProcess } from '#client/run-process.js'
@@ -43,10 +43,10 @@ export const clientProcesses: readonly ClientProcess[] = [
   },
 ]
 
-/** Its flags are its own: `args` goes there unread, but for a kubeconfig out of the environment. */
+/** Its flags are its own: `args` goes there unread, behind the kubeconfig of the environment. */
 export const runClientProcess = async (
   machine: Machine,
-  { module, exportName }: ClientProcess,
+  { help, module, exportName }: ClientProcess,
   args: readonly string[],
 ): Promise<ExitCode> => {
   keepHeapSmall()
@@ -58,9 +58,7 @@ export const runClientProcess = async (
     string,
     ProcessSpec
   >
-  const named = args.some((arg) => arg === '--kubeconfig' || arg.startsWith('--kubeconfig='))
-  const fromEnvironment = machine.env.KUBECONFIG
-  const given =
-    named || fromEnvironment === undefined ? args : ['--kubeconfig', fromEnvironment, ...args]
-  return (await runProcess(loaded[exportName]!, given)) as ExitCode
+  const { KUBECONFIG } = machine.env
+  const given = KUBECONFIG === undefined ? args : [`--kubeconfig=${KUBECONFIG}`, ...args]
+  return (await runProcess({ ...loaded[exportName]!, help }, given)) as ExitCode
 }

@@ -1,12 +1,12 @@
 /** `kubelevel kubeconfig`: prints the admin kubeconfig of a data dir. */
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import type { Flag, Flags } from '../flags.js'
+import { type Flag, type Flags, helpFlag } from '#api/flags.js'
 import type { ExitCode, Machine } from '../machine.js'
 
 export const kubeconfigFlags: readonly Flag[] = [
   { name: 'data-dir', type: 'string', default: '.kubelevel', help: 'data dir of the server' },
-  { name: 'help', type: 'boolean', help: 'this text' },
+  helpFlag,
 ]
 
 export const printKubeconfig = (machine: Machine, flags: Flags): ExitCode => {

@@ -1,5 +1,13 @@
 /** `kubelevel kubelet`: runs Pods as processes of this machine. The folder is imported when the command runs. */
-import type { Flag, Flags } from '../flags.js'
+import { existsSync } from 'node:fs'
+import {
+  type Flag,
+  type Flags,
+  helpFlag,
+  portProblem,
+  UsageError,
+  verbosityFlag,
+} from '#api/flags.js'
 import type { ExitCode, Machine } from '../machine.js'
 import { keepHeapSmall } from './small-heap.js'
 
@@ -31,30 +39,37 @@ export const kubeletFlags: readonly Flag[] = [
     type: 'integer',
     help: "how long the node's Lease holds; renewed after a quarter of it (default 40)",
   },
-  { name: 'port', type: 'integer', help: "port of the kubelet's own server; 0 picks one" },
+  {
+    name: 'port',
+    type: 'integer',
+    check: portProblem,
+    help: "port of the kubelet's own server; 0 takes a free one",
+  },
   {
     name: 'leave-pods-running',
     type: 'boolean',
     help: 'at the end leave the processes of Pods running: the next kubelet adopts them',
   },
-  { name: 'v', type: 'integer', default: '0', help: 'log verbosity' },
-  { name: 'help', type: 'boolean', help: 'this text' },
+  { ...verbosityFlag, help: 'log verbosity' },
+  helpFlag,
 ]
 
 export const kubelet = async (machine: Machine, flags: Flags): Promise<ExitCode> => {
   keepHeapSmall()
+  const kubeconfig = flags.text('kubeconfig') ?? machine.env.KUBECONFIG ?? '.kubelevel/kubeconfig'
+  if (!existsSync(kubeconfig)) throw new UsageError(`--kubeconfig: there is no file ${kubeconfig}`)
   const { runKubelet } = await import('#kubelet/main.js')
   await runKubelet({
-    kubeconfig: flags.text('kubeconfig') ?? machine.env.KUBECONFIG ?? '.kubelevel/kubeconfig',
+    kubeconfig,
     signal: machine.stopSignal,
     log: (line) => machine.stderr(`kubelet: ${line}\n`),
-    verbosity: flags.integer('v'),
+    verbosity: flags.number('v'),
     nodeName: flags.text('node-name'),
     rootDir: flags.text('root-dir'),
     containerRuntimeEndpoint: flags.text('container-runtime-endpoint'),
     podCidr: flags.text('pod-cidr'),
-    port: flags.integer('port'),
-    nodeLeaseDurationSeconds: flags.integer('node-lease-duration-seconds'),
+    port: flags.number('port'),
+    nodeLeaseDurationSeconds: flags.number('node-lease-duration-seconds'),
     leavePodsRunning: flags.boolean('leave-pods-running'),
   })
   return 0

@@ -1,7 +1,7 @@
 /** `kubelevel serve`: the API server alone, in the foreground. */
 
+import type { Flags } from '#api/flags.js'
 import type { Server } from '../create-server.js'
-import type { Flags } from '../flags.js'
 import type { ExitCode, Machine } from '../machine.js'
 import { serverOptionsOf } from '../serve-flags.js'
 

@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import path from 'node:path'
-import type { Flags } from '../flags.js'
+import type { Flags } from '#api/flags.js'
 import { credentialsDirectory, credentialsOf } from '../identity.js'
 import type { ExitCode, Machine } from '../machine.js'
 import { serverOptionsOf } from '../serve-flags.js'

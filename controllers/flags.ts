@@ -1,0 +1,163 @@
+/** The flags of the controller manager, upstream's by name and default, and the settings that they make. */
+import { readFileSync } from 'node:fs'
+import { type Flag, type Flags, notNegative, parseFlags, UsageError } from '#api/flags.js'
+import { messageOf } from '#client/errors.js'
+import type { ControllerSettings } from './controller.js'
+
+/** Upstream's defaults of the mask size. */
+const maskSizes = { 4: 24, 6: 64 } as const
+
+export const flagTable: readonly Flag[] = [
+  {
+    name: 'controllers',
+    type: 'strings',
+    default: '*',
+    help: "which to run: '*' is all, 'name' one, '-name' all but one; upstream's names",
+  },
+  {
+    name: 'leader-elect',
+    type: 'boolean',
+    help: 'work only while holding the Lease kube-system/kube-controller-manager',
+  },
+  {
+    name: 'node-monitor-grace-period',
+    type: 'duration',
+    default: '50s',
+    help: 'silence after which a node counts as lost',
+  },
+  {
+    name: 'node-monitor-period',
+    type: 'duration',
+    default: '5s',
+    help: 'how often nodes are looked at',
+  },
+  {
+    name: 'node-eviction-rate',
+    type: 'float',
+    default: '0.1',
+    check: notNegative,
+    help: 'nodes of a zone a second whose Pods are given up',
+  },
+  {
+    name: 'secondary-node-eviction-rate',
+    type: 'float',
+    default: '0.01',
+    check: notNegative,
+    help: 'the same in a large zone that is mostly unhealthy',
+  },
+  {
+    name: 'unhealthy-zone-threshold',
+    type: 'float',
+    default: '0.55',
+    check: notNegative,
+    help: 'part of the nodes of a zone, from which on it is unhealthy',
+  },
+  {
+    name: 'large-cluster-size-threshold',
+    type: 'integer',
+    default: '50',
+    check: notNegative,
+    help: 'nodes up to which an unhealthy zone gives up none',
+  },
+  {
+    name: 'horizontal-pod-autoscaler-sync-period',
+    type: 'duration',
+    default: '15s',
+    help: 'how often autoscalers are looked at',
+  },
+  {
+    name: 'terminated-pod-gc-threshold',
+    type: 'integer',
+    default: '12500',
+    check: notNegative,
+    help: 'finished Pods that may stay',
+  },
+  {
+    name: 'allocate-node-cidrs',
+    type: 'boolean',
+    help: 'give each Node a range of addresses for its Pods',
+  },
+  {
+    name: 'cluster-cidr',
+    type: 'strings',
+    help: 'out of these: one of IPv4, one of IPv6, or one of each',
+  },
+  { name: 'service-cluster-ip-range', type: 'strings', help: 'but not out of these' },
+  {
+    name: 'node-cidr-mask-size',
+    type: 'integer',
+    check: notNegative,
+    help: "size of a Node's range, of either family",
+  },
+  {
+    name: 'node-cidr-mask-size-ipv4',
+    type: 'integer',
+    check: notNegative,
+    help: `of IPv4 (default ${maskSizes[4]})`,
+  },
+  {
+    name: 'node-cidr-mask-size-ipv6',
+    type: 'integer',
+    check: notNegative,
+    help: `of IPv6 (default ${maskSizes[6]})`,
+  },
+  {
+    name: 'root-ca-file',
+    type: 'string',
+    help: 'CA that every namespace gets as ConfigMap kube-root-ca.crt',
+  },
+  {
+    name: 'service-account-private-key-file',
+    type: 'string',
+    help: 'key that signs the tokens in Secrets of ServiceAccounts',
+  },
+  {
+    name: 'cluster-signing-cert-file',
+    type: 'string',
+    help: 'CA that signs CertificateSigningRequests',
+  },
+  { name: 'cluster-signing-key-file', type: 'string', help: 'its key' },
+]
+
+const nodeCidrsFrom = (flags: Flags): ControllerSettings['nodeCidrs'] => {
+  if (!flags.boolean('allocate-node-cidrs')) return undefined
+  const cluster = flags.list('cluster-cidr') ?? []
+  if (cluster.length === 0)
+    throw new UsageError('--cluster-cidr must be specified if allocate-node-cidrs is set')
+  const maskSize = flags.number('node-cidr-mask-size')
+  return {
+    cluster,
+    reserved: flags.list('service-cluster-ip-range') ?? [],
+    maskSize4: flags.number('node-cidr-mask-size-ipv4') ?? maskSize ?? maskSizes[4],
+    maskSize6: flags.number('node-cidr-mask-size-ipv6') ?? maskSize ?? maskSizes[6],
+  }
+}
+
+const readPem = (flags: Flags, name: string): string | undefined => {
+  const file = flags.text(name)
+  try {
+    return file === undefined ? undefined : readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new UsageError(`--${name}: ${messageOf(error)}`)
+  }
+}
+
+/** Throws a UsageError for flags that contradict each other and files that cannot be read. */
+export const settingsFrom = (flags: Flags): ControllerSettings => ({
+  podGcPeriodMs: 20_000,
+  nodeMonitorGracePeriodMs: flags.milliseconds('node-monitor-grace-period')!,
+  nodeMonitorPeriodMs: flags.milliseconds('node-monitor-period')!,
+  autoscalerPeriodMs: flags.milliseconds('horizontal-pod-autoscaler-sync-period')!,
+  terminatedPodGcThreshold: flags.number('terminated-pod-gc-threshold')!,
+  nodeEvictionRate: flags.number('node-eviction-rate')!,
+  secondaryNodeEvictionRate: flags.number('secondary-node-eviction-rate')!,
+  unhealthyZoneThreshold: flags.number('unhealthy-zone-threshold')!,
+  largeClusterSizeThreshold: flags.number('large-cluster-size-threshold')!,
+  nodeCidrs: nodeCidrsFrom(flags),
+  rootCa: readPem(flags, 'root-ca-file'),
+  serviceAccountKey: readPem(flags, 'service-account-private-key-file'),
+  clusterSigningCert: readPem(flags, 'cluster-signing-cert-file'),
+  clusterSigningKey: readPem(flags, 'cluster-signing-key-file'),
+})
+
+export const settingsDefault: ControllerSettings = settingsFrom(parseFlags([], flagTable))

@@ -1,0 +1,211 @@
+/** Reads flags as Kubernetes' programs do: `--name value`, `--name=value`, booleans with or without `=true`. */
+import { parseArgs } from 'node:util'
+import { durationMs, durationProblem } from './duration.js'
+
+export type FlagType = 'string' | 'strings' | 'boolean' | 'integer' | 'float' | 'duration'
+
+export interface Flag {
+  readonly name: string
+  /** One letter: `n` for `-n`. */
+  readonly short?: string
+  readonly type: FlagType
+  /** One line for --help. */
+  readonly help: string
+  readonly default?: string
+  /** What is wrong with a value; undefined when nothing is. */
+  readonly check?: (value: string) => string | undefined
+}
+
+export const verbosityFlag: Flag = {
+  name: 'v',
+  short: 'v',
+  type: 'integer',
+  default: '0',
+  check: (value) => notNegative(value),
+  help: 'log verbosity: 0 warnings, 1 information, 4 debugging',
+}
+
+export const helpFlag: Flag = { name: 'help', short: 'h', type: 'boolean', help: 'this text' }
+
+export const portProblem = (value: string): string | undefined =>
+  Number(value) >= 0 && Number(value) <= 65_535 ? undefined : 'must be a port, 0 to 65535'
+
+export const notNegative = (value: string): string | undefined =>
+  Number(value) < 0 ? 'must not be negative' : undefined
+
+/** Values by flag name; `strings` are lists, every other type is the last text given. */
+export class Flags {
+  readonly #values: ReadonlyMap<string, string | readonly string[]>
+  /** Accepted flags that were given and mean nothing here, with their dashes. */
+  readonly ignored: readonly string[]
+  /** The argument that is no flag, where the command takes one. */
+  readonly argument: string
+
+  constructor(
+    values: ReadonlyMap<string, string | readonly string[]>,
+    { ignored, argument }: { ignored: readonly string[]; argument: string },
+  ) {
+    this.#values = values
+    this.ignored = ignored
+    this.argument = argument
+  }
+  text(name: string): string | undefined {
+    const value = this.#values.get(name)
+    return typeof value === 'string' ? value : undefined
+  }
+  list(name: string): readonly string[] | undefined {
+    const value = this.#values.get(name)
+    return typeof value === 'string' ? [value] : value
+  }
+  number(name: string): number | undefined {
+    const value = this.text(name)
+    return value === undefined ? undefined : Number(value)
+  }
+  /** The value of each flag as Go prints it: lists in brackets, `` where nothing was given. */
+  shown(flags: readonly Flag[]): Record<string, string> {
+    return Object.fromEntries(
+      flags.map(({ name, type }) => {
+        if (type === 'strings') return [name, `[${(this.list(name) ?? []).join(',')}]`]
+        return [name, this.text(name) ?? (type === 'boolean' ? 'false' : '')]
+      }),
+    )
+  }
+  boolean(name: string): boolean {
+    return this.text(name) === 'true'
+  }
+  milliseconds(name: string): number | undefined {
+    const value = this.text(name)
+    return value === undefined ? undefined : durationMs(value)
+  }
+}
+
+/** The client of the command line got it wrong: one line, exit code 2. */
+export class UsageError extends Error {}
+
+const problemOf = (flag: Flag, value: string): string | undefined => {
+  if (flag.type === 'integer' && !/^-?\d+$/.test(value)) return 'must be a whole number'
+  if (flag.type === 'float' && (value.trim() === '' || !Number.isFinite(Number(value))))
+    return 'must be a number'
+  if (flag.type === 'duration' && (value.startsWith('-') || durationProblem(value) !== undefined))
+    return 'must be a duration such as 30s or 1m'
+  if (flag.type === 'boolean' && value !== 'true' && value !== 'false')
+    return 'must be true or false'
+  return flag.check?.(value)
+}
+
+/** The form of a value: booleans as in Go's ParseBool. */
+const normalise = (flag: Flag, value: string): string => {
+  if (flag.type !== 'boolean') return value
+  if (/^(1|t|true)$/i.test(value)) return 'true'
+  return /^(0|f|false)$/i.test(value) ? 'false' : value
+}
+
+const readTokens = (args: readonly string[], known: ReadonlyMap<string, Flag>) =>
+  parseArgs({
+    args: [...args],
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+    options: Object.fromEntries(
+      [...known].map(([name, { type, short }]) => [
+        name,
+        { type: type === 'boolean' ? 'boolean' : 'string', ...(short ? { short } : {}) } as const,
+      ]),
+    ),
+  }).tokens
+
+/** The text after a flag, in the form of its type: each part of a list. Throws a UsageError. */
+const readParts = (flag: Flag, rawName: string, value: string): string[] => {
+  const parts = flag.type === 'strings' ? value.split(',') : [normalise(flag, value)]
+  for (const part of parts) {
+    const problem = problemOf(flag, part)
+    if (problem !== undefined)
+      throw new UsageError(`invalid value ${JSON.stringify(part)} for ${rawName}: ${problem}`)
+  }
+  return parts
+}
+
+export interface ParseOptions {
+  /** Flags that are accepted, unread, and named in `ignored`. */
+  readonly ignored?: readonly Flag[] | undefined
+  /** What the one argument that is no flag is called in errors. Without it there is none. */
+  readonly argument?: string | undefined
+}
+
+/** Throws a UsageError. */
+export const parseFlags = (
+  args: readonly string[],
+  flags: readonly Flag[],
+  options: ParseOptions = {},
+): Flags => {
+  const own = new Map(flags.map((flag) => [flag.name, flag]))
+  const known = new Map([...(options.ignored ?? []).map((f) => [f.name, f] as const), ...own])
+  const values = new Map<string, string | readonly string[]>()
+  for (const flag of flags) if (flag.default !== undefined) values.set(flag.name, flag.default)
+  const ignored = new Set<string>()
+  const lists = new Map<string, string[]>()
+  const positionals: string[] = []
+  for (const token of readTokens(args, known)) {
+    if (token.kind === 'positional') positionals.push(token.value)
+    if (token.kind !== 'option') continue
+    const { name, rawName } = token
+    const flag = known.get(name)
+    if (flag === undefined) throw new UsageError(`unknown flag: ${rawName}`)
+    const value = token.value ?? (flag.type === 'boolean' ? 'true' : undefined)
+    if (value === undefined) throw new UsageError(`flag needs an argument: ${rawName}`)
+    if (!own.has(name)) {
+      ignored.add(rawName)
+      continue
+    }
+    const parts = readParts(flag, rawName, value)
+    if (flag.type === 'strings') {
+      const list = [...(lists.get(name) ?? []), ...parts.filter((part) => part !== '')]
+      lists.set(name, list)
+      values.set(name, list)
+    } else values.set(name, parts[0]!)
+  }
+  const { argument } = options
+  const unexpected = positionals[argument === undefined ? 0 : 1]
+  if (unexpected !== undefined)
+    throw new UsageError(`unexpected argument ${JSON.stringify(unexpected)}`)
+  if (argument !== undefined && positionals.length === 0)
+    throw new UsageError(`${argument} is missing`)
+  return new Flags(values, { ignored: [...ignored], argument: positionals[0] ?? '' })
+}
+
+const typeNames: Partial<Record<FlagType, string>> = { integer: 'int', boolean: '' }
+
+/** A line for each flag: its names, its type, its help and its default. */
+const describeFlags = (flags: readonly Flag[]): string => {
+  const heads = flags.map(({ name, short, type }) => {
+    const dashes = short === undefined ? `--${name}` : `-${short}, --${name}`
+    return `${dashes} ${typeNames[type] ?? type}`.trimEnd()
+  })
+  const width = Math.max(...heads.map((head) => head.length))
+  return flags
+    .map((flag, at) => {
+      const tail = flag.default === undefined ? '' : ` (default ${flag.default})`
+      return `  ${heads[at]!.padEnd(width)}   ${flag.help}${tail}\n`
+    })
+    .join('')
+}
+
+export interface Usage {
+  /** As in `kubelevel NAME`. */
+  readonly name: string
+  /** One line. */
+  readonly help: string
+  readonly argument?: string | undefined
+  readonly flags: readonly Flag[]
+}
+
+export const asksForHelp = (args: readonly string[]): boolean =>
+  args.includes('--help') || args.includes('-h')
+
+/** The text of `kubelevel NAME --help`. */
+export const helpText = ({ name, help, argument, flags }: Usage): string =>
+  `${help}\n\nUsage: kubelevel ${name}${argument === undefined ? '' : ` ${argument}`} [flags]\n\n${describeFlags(flags)}`
+
+/** What is told of a UsageError; `command` as it was typed. */
+export const usageMistake = (command: string, message: string): string =>
+  `${command}: ${message} (${command} --help tells what there is)\n`
