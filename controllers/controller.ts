@@ -52,8 +52,6 @@ export interface ControllerContext {
   clock: Clock
   log: Log
   settings: ControllerSettings
-  /** Given: only these namespaces are looked after, and no cluster-scoped kinds but what they need. */
-  acceptNamespace?: ((namespace: string) => boolean) | undefined
 }
 
 /** Runs after the informers have synced, until the signal fires. */

@@ -6,7 +6,7 @@ import type { ControllerContext } from './controller.js'
 
 /** Not one of the shared ones: who makes it runs it. `keep` names the metadata that is kept. */
 export const metadataInformer = (
-  { client, log, acceptNamespace }: ControllerContext,
+  { client, log }: ControllerContext,
   ref: ResourceRef,
   keep: readonly (keyof KubeObject['metadata'])[],
 ): Informer<KubeObject> =>
@@ -20,7 +20,4 @@ export const metadataInformer = (
       apiVersion,
       metadata: Object.fromEntries(keep.map((field) => [field, metadata[field]])),
     }),
-    ...(acceptNamespace
-      ? { accept: (object: KubeObject) => acceptNamespace(object.metadata.namespace ?? '') }
-      : {}),
   })

@@ -278,7 +278,6 @@ class AttachDetach {
 export const attachDetachController: Controller = {
   name: 'persistentvolume-attach-detach-controller',
   start(context) {
-    if (context.acceptNamespace !== undefined) return async () => {}
     const attachDetach = new AttachDetach(context)
     const queue = newQueue()
     attachDetach.watch(queue)

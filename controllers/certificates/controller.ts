@@ -78,8 +78,6 @@ const controllerOf = (
 ): Controller => ({
   name,
   start(context) {
-    // Requests belong to no namespace, so that a restricted manager leaves them alone.
-    if (context.acceptNamespace !== undefined) return async () => {}
     const requests = context.informers.for<SigningRequest>(ref)
     const queue = newQueue()
     requests.handle({

@@ -29,8 +29,7 @@ export const aggregatedRules = (role: ClusterRole, roles: readonly ClusterRole[]
 export const clusterRoleAggregationController: Controller = {
   name: 'clusterrole-aggregation-controller',
   start(context) {
-    const { informers, acceptNamespace } = context
-    if (acceptNamespace !== undefined) return async () => {}
+    const { informers } = context
     const roles = informers.for<ClusterRole>(resources.clusterRoles)
     const queue = newQueue()
     const all = (): void => {

@@ -144,8 +144,7 @@ class GarbageCollector {
       const wanted = new Map<string, DiscoveredResource>()
       for (const resource of resources) {
         this.#byKind.set(`${resource.group}/${resource.kind}`, resource)
-        if (isMonitored(resource) && this.#isInScope(resource))
-          wanted.set(`${resource.group}/${resource.resource}`, resource)
+        if (isMonitored(resource)) wanted.set(`${resource.group}/${resource.resource}`, resource)
       }
       for (const [key, resource] of wanted)
         if (!this.#monitors.has(key)) this.#monitors.set(key, this.#monitor(resource, signal))
@@ -161,10 +160,6 @@ class GarbageCollector {
       this.#context.log.info({ error: messageOf(error) }, 'discovery failed')
       return false
     }
-  }
-
-  #isInScope(resource: DiscoveredResource): boolean {
-    return this.#context.acceptNamespace === undefined || resource.namespaced
   }
 
   #monitor(resource: DiscoveredResource, signal: AbortSignal): Monitor {

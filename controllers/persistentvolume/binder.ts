@@ -185,8 +185,6 @@ const reclaim = async (context: ControllerContext, volume: Volume): Promise<void
 export const persistentVolumeBinderController: Controller = {
   name: 'persistentvolume-binder-controller',
   start(context) {
-    // Volumes belong to no namespace, so that a restricted manager leaves them alone.
-    if (context.acceptNamespace !== undefined) return async () => {}
     const claims = claimsOf(context)
     const volumes = volumesOf(context)
     const classes = context.informers.for<StorageClass>(resources.storageClasses)

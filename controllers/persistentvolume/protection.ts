@@ -77,7 +77,6 @@ export const claimProtectionController: Controller = {
 export const volumeProtectionController: Controller = {
   name: 'persistentvolume-protection-controller',
   start(context) {
-    if (context.acceptNamespace !== undefined) return async () => {}
     const volumes = context.informers.for<Volume>(resources.persistentVolumes)
     const queue = newQueue()
     enqueueOwn(volumes, queue)

@@ -14,17 +14,15 @@ const description = {
 export const rootCaController: Controller = {
   name: 'root-ca-certificate-publisher-controller',
   start(context) {
-    const { informers, client, settings } = context
+    const { informers, client, log, settings } = context
     const ca = settings.rootCa ?? client.config.ca
     const namespaces = informers.for<KubeObject>(resources.namespaces)
     // Only these of all ConfigMaps: others' contents are none of our memory's business.
-    const { log, acceptNamespace } = context
     const maps = new Informer<KubeObject>({
       client,
       log,
       ref: resources.configMaps,
       fieldSelector: `metadata.name=${name}`,
-      accept: (map) => acceptNamespace?.(map.metadata.namespace!) ?? true,
     })
     const queue = newQueue()
     namespaces.handle({

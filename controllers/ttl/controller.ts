@@ -29,8 +29,7 @@ export const ttlStep = (size: number, from: number): number => {
 export const ttlController: Controller = {
   name: 'ttl-controller',
   start(context) {
-    const { client, informers, acceptNamespace } = context
-    if (acceptNamespace !== undefined) return async () => {}
+    const { client, informers } = context
     const nodes = informers.for<Node>(resources.nodes)
     const queue = newQueue()
     let step = 0

@@ -4,17 +4,11 @@ import type { KubeObject } from '#api/object.js'
 import type { Client } from './client.js'
 import { Informer } from './informer.js'
 import type { Log } from './log.js'
-import type { Random } from './random.js'
-import { type ResourceRef, resources } from './resources.js'
+import type { ResourceRef } from './resources.js'
 
 export interface InformerFactoryOptions {
   client: Client
   log: Log
-  /** Restricts to one namespace. */
-  namespace?: string
-  /** Restricts to the namespaces that it says yes to; cluster-scoped kinds but Namespace are not restricted. */
-  acceptNamespace?(namespace: string): boolean
-  random?: Random
 }
 
 export class InformerFactory {
@@ -39,7 +33,6 @@ export class InformerFactory {
       ...this.#options,
       ref,
       metadataOnly,
-      accept: (object) => this.#accepts(ref, object),
     })
     // As client-go's factories do: most controllers look at what shares a namespace.
     if (ref.namespaced)
@@ -47,14 +40,6 @@ export class InformerFactory {
     this.#informers.set(key, informer)
     if (this.#signal !== undefined) this.#running.set(informer, informer.run(this.#signal))
     return informer as unknown as Informer<T>
-  }
-
-  #accepts(ref: ResourceRef, object: KubeObject): boolean {
-    const accept = this.#options.acceptNamespace
-    if (accept === undefined) return true
-    if (ref.resource === resources.namespaces.resource && ref.group === '')
-      return accept(object.metadata.name ?? '')
-    return ref.namespaced ? accept(object.metadata.namespace ?? '') : true
   }
 
   /** Runs every informer until the signal fires. Resolves when all known ones have synced. */

@@ -26,12 +26,9 @@ export interface InformerOptions<T> {
   ref: ResourceRef
   log: Log
   namespace?: string
-  labelSelector?: string
   fieldSelector?: string
   /** Watches PartialObjectMetadata: for who only needs owners, labels and finalizers. */
   metadataOnly?: boolean
-  /** Objects that it says false to are treated as if they were not there. */
-  accept?(object: T): boolean
   /** Makes an object smaller before it is kept. Default: drops managedFields, which no controller reads. */
   transform?(object: T): T
   random?: Random
@@ -81,7 +78,7 @@ export class Informer<T extends KubeObject = KubeObject> {
   constructor(options: InformerOptions<T>) {
     this.#options = options
     this.ref = options.ref
-    this.#backoff = new Backoff({ ...backoffMs, random: options.random ?? systemRandom })
+    this.#backoff = new Backoff(backoffMs)
   }
 
   get hasSynced(): boolean {
@@ -112,8 +109,7 @@ export class Informer<T extends KubeObject = KubeObject> {
    * client-go has expectations for that.
    */
   observe(answer: T): void {
-    const object = this.#hasSynced ? this.#prepare(answer) : undefined
-    if (object !== undefined) this.#upsert(object)
+    if (this.#hasSynced) this.#upsert(this.#prepare(answer))
   }
 
   /** `answer` is what our DELETE of `before` gave: an object that stays, or nothing that does. */
@@ -168,24 +164,20 @@ export class Informer<T extends KubeObject = KubeObject> {
   }
 
   async #list(signal: AbortSignal): Promise<void> {
-    const { client, namespace, labelSelector, fieldSelector, metadataOnly } = this.#options
+    const { client, namespace, fieldSelector, metadataOnly } = this.#options
     const items: T[] = []
     let from: string | undefined
     let resourceVersion: string
     do {
       const page = await client.list<T>(this.ref, {
         namespace,
-        labelSelector,
         fieldSelector,
         metadataOnly,
         limit: limits.pageLength,
         continue: from,
         signal,
       })
-      for (const item of page.items) {
-        const object = this.#prepare(item)
-        if (object !== undefined) items.push(object)
-      }
+      for (const item of page.items) items.push(this.#prepare(item))
       from = page.metadata.continue || undefined
       resourceVersion = page.metadata.resourceVersion ?? ''
     } while (from !== undefined)
@@ -209,12 +201,11 @@ export class Informer<T extends KubeObject = KubeObject> {
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
-    const { client, namespace, labelSelector, fieldSelector, metadataOnly } = this.#options
+    const { client, namespace, fieldSelector, metadataOnly } = this.#options
     const random = this.#options.random ?? systemRandom
     const timeoutSeconds = Math.round(watchSecondsMin * (1 + random()))
     const events = client.watch<T>(this.ref, {
       namespace,
-      labelSelector,
       fieldSelector,
       metadataOnly,
       resourceVersion: this.#resourceVersion,
@@ -232,16 +223,14 @@ export class Informer<T extends KubeObject = KubeObject> {
       this.#backoff.reset()
       this.#newest = this.#resourceVersion = event.object.metadata.resourceVersion
       if (event.type === 'BOOKMARK') continue
-      const object = this.#prepare(event.object)
-      if (event.type !== 'DELETED' && object !== undefined) this.#upsert(object)
+      if (event.type !== 'DELETED') this.#upsert(this.#prepare(event.object))
       else this.#forget(event.object)
     }
   }
 
   /** Items of a list do not carry their kind; everything kept does. */
-  #prepare(item: T): T | undefined {
+  #prepare(item: T): T {
     const object = { ...item, kind: this.ref.kind, apiVersion: apiVersionOf(this.ref) }
-    if (this.#options.accept?.(object) === false) return undefined
     return (this.#options.transform ?? withoutManagedFields)(object)
   }
 
