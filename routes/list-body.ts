@@ -76,10 +76,14 @@ export const listInJson = (
       Buffer.from(stringify(itemOf(definition, viewOf(definition, one)))),
     )
   const opening = openingOf(definition)
-  const items = mapInTurns(stored, (one) => itemText(definition, one, opening), cheapItems)
-  const listOf = (texts: readonly Copyable[]) =>
-    listOfKnown(frameInJson(frame, { skipped: opening.length, hasBraces: true }), texts)
-  return items instanceof Promise ? items.then(listOf) : listOf(items)
+  const textOfItem = (one: StoredObject) => itemText(definition, one, opening)
+  const lengths = mapInTurns(stored, (one) => textOfItem(one).length, cheapItems)
+  // Made again as they go out: kept meanwhile, texts of a long list would grow old before they are garbage.
+  const listOf = (all: readonly number[]) =>
+    listOfKnown(frameInJson(frame, { skipped: opening.length, hasBraces: true }), all, (i) =>
+      textOfItem(stored[i]!),
+    )
+  return lengths instanceof Promise ? lengths.then(listOf) : listOf(lengths)
 }
 
 /** Items are made one by one as the list goes out, and kept by nobody: how long the whole is shows in the end only. */
@@ -89,14 +93,19 @@ export const listOfMade = <T>(
   make: (item: T) => Copyable,
 ): ListBody => new ListBody(frameInJson(frame), items.length, (i) => make(items[i]!), undefined)
 
-/** Items that are at hand: the list says before how long it is. */
-export const listOfKnown = (frame: ListFrame, items: readonly Copyable[]): ListBody => {
+/** Items whose lengths are known: the list says before how long it is. */
+export const listOfKnown = (
+  frame: ListFrame,
+  lengths: readonly number[],
+  item: (index: number) => Copyable,
+): ListBody => {
   const { head, end, form } = frame
   const perItem = (form.hasBraces ? 1 : 0) - form.skipped
-  let length = head.length + end.length + items.length * perItem
-  if (form.hasCommas) length += Math.max(0, items.length - 1)
-  for (const item of items) length += item.length
-  return new ListBody(frame, items.length, (i) => items[i]!, length)
+  const count = lengths.length
+  let length = head.length + end.length + count * perItem
+  if (form.hasCommas) length += Math.max(0, count - 1)
+  for (const one of lengths) length += one
+  return new ListBody(frame, count, item, length)
 }
 
 export class ListBody {

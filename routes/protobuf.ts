@@ -115,9 +115,10 @@ const listInProtobuf = (
   fieldOf: (stored: StoredObject) => Buffer,
 ): ListBody | Promise<ListBody> => {
   const listOf = (items: readonly Buffer[]): ListBody => {
-    const length = items.reduce((sum, field) => sum + field.length, 0)
+    const lengths = items.map((field) => field.length)
+    const length = lengths.reduce((sum, one) => sum + one, 0)
     const [head, end] = listFrame(type, metadata, length)
-    return listOfKnown({ head, end, form: wholeItems }, items)
+    return listOfKnown({ head, end, form: wholeItems }, lengths, (i) => items[i]!)
   }
   const items = mapInTurns(stored, fieldOf)
   return items instanceof Promise ? items.then(listOf) : listOf(items)
