@@ -4,13 +4,13 @@ import { eachInTurns } from '#api/turns.js'
 import { limits } from '#limits'
 import type { Entry, SortedMap } from '#storage/sorted-map.js'
 import type { Selection } from './object-storage.js'
-import type { StoredVersion } from './stored-version.js'
+import type { Shown, StoredVersion } from './stored-version.js'
 import { ValueIndex } from './value-index.js'
 
 /** Yields the value of a selectable field, '' when it has none. */
 export type SelectableFields = Readonly<Record<string, (object: KubeObject) => string>>
 
-type ReadValue = (version: StoredVersion) => string | undefined
+type ReadValue = (version: Shown) => string | undefined
 
 interface Index {
   readonly values: ValueIndex<StoredVersion>
@@ -91,7 +91,7 @@ export class ResourceIndexes {
     const values = new ValueIndex<StoredVersion>()
     const entries = this.#objects.all()
     const making = eachInTurns(entries, (entry) => {
-      if (this.#objects.entry(entry.key) === entry) values.set(entry, read(entry.value))
+      if (this.#objects.entry(entry.key) === entry) values.set(entry, read(entry.value.inPassing))
     })
     const index: Index = { values, read, making: making?.then(() => (index.making = undefined)) }
     this.#indexes.set(name, index)

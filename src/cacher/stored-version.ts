@@ -70,6 +70,12 @@ export const makeWorkingSets = (
 
 const noLabels: Readonly<Record<string, string>> = {}
 
+/** What selections and indexes ask a version for. */
+export interface Shown {
+  readonly object: KubeObject
+  readonly labels: Readonly<Record<string, string>>
+}
+
 export class StoredVersion implements StoredObject {
   readonly key: string
   readonly revision: number
@@ -106,6 +112,20 @@ export class StoredVersion implements StoredObject {
       this.#keepObject()
     }
     return this.#object
+  }
+
+  /** For who passes over many objects once: what is decoded here is not kept, and pushes nothing out that is. */
+  get inPassing(): Shown {
+    if (this.#object !== undefined) return this
+    const { value, revision } = this
+    return {
+      get object() {
+        return decodeObject(value, revision)
+      },
+      get labels() {
+        return labelsOf(value) ?? this.object.metadata.labels ?? noLabels
+      },
+    }
   }
 
   /** How it was encoded, while the object is kept that was. */

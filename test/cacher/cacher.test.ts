@@ -303,6 +303,18 @@ t.test('watch guarantees: ordered, unique, complete, resumable, for every view',
   await t.resolves(fc.assert(property, { numRuns: 15 }))
 })
 
+t.test('an index is made of all objects without pushing out the decoded ones', async (t) => {
+  const values = [1, 2, 3].map((n) => encodeObject(pod(`p${n}`, n)).value)
+  const sets = makeWorkingSets(values[0]!.length + 1)
+  const versions = values.map((value, n) => new StoredVersion(keyOf(`p${n}`), value, n + 1, sets))
+  const cache = new ResourceCache(prefix, fields, 0, new SortedMap())
+  for (const version of versions) cache.load(version)
+  const [inUse] = versions
+  const { object } = inUse!
+  await cache.prepare({ prefix, fieldEquals: new Map([['spec.nodeName', 'a']]) })
+  t.equal(inUse!.object, object)
+})
+
 t.test('what is written while an index is made is in it as it was written last', async (t) => {
   const sets = makeWorkingSets(1)
   let revision = 0
