@@ -52,7 +52,7 @@ const rememberStorageVersion = (definition: CustomResourceDefinition, before: st
 }
 
 const unknownFormats = (schema: StructuralSchema): string[] => [
-  ...(schema.format && !isKnownFormat(schema.format) ? [schema.format] : []),
+  ...(schema.format && !isKnownFormat(schema.format, schema.type) ? [schema.format] : []),
   ...Object.values(schema.properties ?? {}).flatMap(unknownFormats),
   ...(isJsonObject(schema.items) ? unknownFormats(schema.items) : []),
   ...(isJsonObject(schema.additionalProperties) ? unknownFormats(schema.additionalProperties) : []),

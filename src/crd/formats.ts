@@ -113,7 +113,6 @@ const isMac = (text: string): boolean =>
 
 const stringFormats: Readonly<Record<string, (text: string) => boolean>> = {
   date: isDate,
-  'date-time': isDateTime,
   datetime: isDateTime,
   duration: (text) => goDuration.test(text) || text === '0' || hasWordDuration(text),
   ipv4: (text) => text.includes('.') && isSloppyIp(text),
@@ -141,16 +140,28 @@ const stringFormats: Readonly<Record<string, (text: string) => boolean>> = {
   hexcolor: (text) => /^#?([0-9a-f]{3}|[0-9a-f]{6})$/i.test(text),
   rgbcolor: (text) => rgbColor.test(text),
   password: () => true,
-  'k8s-short-name': (text) => /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text),
-  'k8s-long-name': (text) =>
+  k8sshortname: (text) => /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text),
+  k8slongname: (text) =>
     text.length <= 253 &&
     /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(text),
 }
-const numberFormats = new Set(['int32', 'int64', 'float', 'double', 'float32', 'float64'])
+const numberFormats: Readonly<Record<string, readonly string[]>> = {
+  integer: ['int32', 'int64'],
+  number: ['float', 'double'],
+}
 
-export const isKnownFormat = (format: string): boolean =>
-  Object.hasOwn(stringFormats, format) || numberFormats.has(format)
+/** Dashes in the names of formats do not count. */
+const checkOf = (format: string): ((text: string) => boolean) | undefined => {
+  const name = format.replaceAll('-', '')
+  return Object.hasOwn(stringFormats, name) ? stringFormats[name] : undefined
+}
+
+/** Whether values of the type are checked for the format; a schema without a type is that of strings here. */
+export const isKnownFormat = (format: string, type: string | undefined): boolean =>
+  !type || type === 'string'
+    ? checkOf(format) !== undefined
+    : (numberFormats[type]?.includes(format) ?? false)
 
 /** True also for formats that nobody knows: they are not checked. */
 export const matchesFormat = (text: string, format: string): boolean =>
-  !Object.hasOwn(stringFormats, format) || stringFormats[format]!(text)
+  checkOf(format)?.(text) ?? true

@@ -1,5 +1,5 @@
 /** Lists of type set and map: no item is there twice (apiextensions, schema/listtype). */
-import { child, duplicate, type FieldError } from '#api/field-error.js'
+import { child, duplicate, type FieldError, invalid } from '#api/field-error.js'
 import { stringify } from '#api/json.js'
 import { getOwn, isJsonObject, withKeysInOrder } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
@@ -14,7 +14,7 @@ export const validateListSets = (
   path: string,
 ): FieldError[] => {
   if (Array.isArray(value)) {
-    const errors = duplicatesIn(value, schema, path)
+    const errors = foreignItem(value, schema, path) ?? duplicatesIn(value, schema, path)
     const { items } = schema
     if (items !== undefined)
       value.forEach((item, i) => {
@@ -31,6 +31,18 @@ export const validateListSets = (
       ? []
       : validateListSets(value[key]!, valueSchema, `${path}[${key}]`)
   })
+}
+
+/** The first item of a map that can have no keys; then nothing else is told of the list. */
+const foreignItem = (
+  list: readonly JsonValue[],
+  schema: StructuralSchema,
+  path: string,
+): FieldError[] | undefined => {
+  if (schema['x-kubernetes-list-type'] !== 'map') return undefined
+  const i = list.findIndex((item) => item !== null && !isJsonObject(item))
+  const why = 'must be an object for an array of list-type map'
+  return i < 0 ? undefined : [invalid(`${path}[${i}]`, list[i], why)]
 }
 
 const duplicatesIn = (

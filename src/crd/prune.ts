@@ -35,18 +35,15 @@ const walk = (
   unknown: Unknown,
 ): void => {
   if (Array.isArray(value)) {
+    const preserves = schema?.['x-kubernetes-preserve-unknown-fields'] === true
     const items = schema?.items
-    if (items !== undefined) {
-      value.forEach((item, i) => {
-        walk(
-          item,
-          items,
-          `${path}[${i}]`,
-          items['x-kubernetes-embedded-resource'] === true,
-          unknown,
-        )
-      })
-    }
+    // A list where the schema has none holds nothing that is known.
+    if (preserves && items === undefined) return
+    const isResource = items?.['x-kubernetes-embedded-resource'] === true
+    const inner = preserves ? { ...items, 'x-kubernetes-preserve-unknown-fields': true } : items
+    value.forEach((item, i) => {
+      walk(item, inner, `${path}[${i}]`, isResource, unknown)
+    })
     return
   }
   if (isJsonObject(value)) walkObject(value, schema ?? {}, path, isResource, unknown)
@@ -69,10 +66,11 @@ const walkObject = (
     }
     const property = getOwn(schema.properties, key)
     const inner = property ?? valueSchema
-    if (inner !== undefined) {
-      const embedded = inner['x-kubernetes-embedded-resource'] === true
+    // Any value may stand where `additionalProperties` is true, but nothing is known of what is in it.
+    if (inner !== undefined || schema.additionalProperties === true) {
+      const embedded = inner?.['x-kubernetes-embedded-resource'] === true
       walk(object[key]!, inner, at(path, key), embedded, unknown)
-    } else if (!preserves && schema.additionalProperties !== true) {
+    } else if (!preserves) {
       delete object[key]
       unknown.fields.push(at(path, key))
     }

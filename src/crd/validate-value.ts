@@ -114,7 +114,7 @@ export const validateValue = (
 const validate = (value: JsonValue, schema: StructuralSchema, path: string): Result => {
   const result = resultOf([])
   const types = wantedTypes(schema)
-  const format = schema.format && isKnownFormat(schema.format) ? schema.format : ''
+  const format = schema.format && isKnownFormat(schema.format, schema.type) ? schema.format : ''
   const run = (found: Result): void => {
     merge(result, found)
     result.matches++

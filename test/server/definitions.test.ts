@@ -242,3 +242,89 @@ t.test('a definition and an APIService are stored as JSON: an empty list stays o
   t.strictSame(body.status.conditions, [])
   t.strictSame((await send('GET', path)).body.status.storedVersions, ['v1'])
 })
+
+t.test('an apply of a custom resource keeps what its schema has a place for', async (t) => {
+  const server = await startServer(t, { storage: 'memory:' })
+  const open = { type: 'object', additionalProperties: true }
+  const item = {
+    type: 'object',
+    'x-kubernetes-preserve-unknown-fields': true,
+    properties: { known: { type: 'object', properties: { a: { type: 'string' } } } },
+  }
+  const properties = {
+    open,
+    either: { 'x-kubernetes-int-or-string': true, default: 1 },
+    items: { type: 'array', items: item },
+  }
+  const openAPIV3Schema = {
+    type: 'object',
+    properties: { spec: { type: 'object', properties } },
+  }
+  await call(server, {
+    method: 'POST',
+    path: definitions,
+    body: {
+      metadata: { name: `things.${group}` },
+      spec: {
+        group,
+        scope: 'Cluster',
+        names: { plural: 'things', kind: 'Thing' },
+        versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema } }],
+      },
+    },
+  })
+  const things = `/apis/${group}/v1/things`
+  for (;;) {
+    const { status } = await call(server, { path: things })
+    if (status === 200) break
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  const apply = (spec: object) =>
+    call(server, {
+      method: 'PATCH',
+      path: `${things}/a?fieldManager=m&fieldValidation=Strict`,
+      headers: { 'content-type': 'application/apply-patch+yaml' },
+      body: { apiVersion: `${group}/v1`, kind: 'Thing', metadata: { name: 'a' }, spec },
+    })
+  const made = await apply({
+    open: { known: { inner: 1 }, list: [{ b: 1 }] },
+    items: [{ any: 1, known: { a: 'x', b: 2 } }],
+  })
+  t.equal(made.status, 201)
+  t.strictSame(made.body.spec, {
+    open: { known: {}, list: [{}] },
+    either: 1,
+    items: [{ any: 1, known: { a: 'x' } }],
+  })
+  const refused = await apply({ either: {} })
+  t.equal(refused.status, 422, 'the merge takes any value for an integer or a string')
+  t.match(refused.body.message, 'must be of type integer,string: "object"')
+})
+
+t.test('a format that is none of its type is warned of', async (t) => {
+  const server = await startServer(t, { storage: 'memory:' })
+  const warningsOf = async (property: object) => {
+    const openAPIV3Schema = { type: 'object', properties: { n: property } }
+    const { status, headers } = await call(server, {
+      method: 'POST',
+      path: `${definitions}?dryRun=All`,
+      body: {
+        metadata: { name: `things.${group}` },
+        spec: {
+          group,
+          scope: 'Cluster',
+          names: { plural: 'things', kind: 'Thing' },
+          versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema } }],
+        },
+      },
+    })
+    t.equal(status, 201)
+    return headers.warning
+  }
+  t.equal(
+    await warningsOf({ type: 'number', format: 'int32' }),
+    '299 - "unrecognized format \\"int32\\""',
+  )
+  t.equal(await warningsOf({ type: 'integer', format: 'int32' }), undefined)
+  t.equal(await warningsOf({ type: 'string', format: 'ip-v4' }), undefined)
+})

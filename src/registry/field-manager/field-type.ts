@@ -68,7 +68,7 @@ const makeMap = (
   atomic: boolean,
   properties: ReadonlyMap<string, Schema>,
   element: () => FieldType | undefined,
-  resolve: Resolve = resolveRef,
+  typeOfField: (schema: Schema) => FieldType = () => deducedType,
 ): MapType => {
   const known = new Map<string, NamedField>()
   let elementType: FieldType | undefined | null = null
@@ -79,7 +79,7 @@ const makeMap = (
       if (found !== undefined) return found
       const schema = properties.get(key)
       if (schema === undefined) return undefined
-      const field = { type: typeOf(schema, resolve), element: fieldElement(key) }
+      const field = { type: typeOfField(schema), element: fieldElement(key) }
       known.set(key, field)
       return field
     },
@@ -116,9 +116,9 @@ export const fieldTypeOf = (schemaName: string): FieldType => {
 
 const resolveRef: Resolve = (name) => fieldTypeOf(name)
 
-const typeOf = (schema: Schema, resolve: Resolve): FieldType => {
+const typeOf = (schema: Schema, resolve: Resolve, preserves: boolean): FieldType => {
   const ref = schema.$ref ?? schema.allOf?.[0]?.$ref
-  if (ref === undefined) return compile(schema, resolve)
+  if (ref === undefined) return compile(schema, resolve, preserves)
   const type = resolve(schemaNameOfRef(ref))
   const mapType = schema['x-kubernetes-map-type']
   if (mapType === undefined || type.map === undefined) return type
@@ -145,13 +145,14 @@ const withMapType = (type: FieldType, atomic: boolean): FieldType => {
   }
 }
 
-const compile = (schema: Schema, resolve: Resolve): FieldType => {
-  if (schema['x-kubernetes-int-or-string'] === true) return { scalar: 'untyped' }
+/** `inherited`: a schema around this one preserves unknown fields, which holds for all that it describes itself. */
+const compile = (schema: Schema, resolve: Resolve, inherited = false): FieldType => {
+  const preserves = inherited || schema['x-kubernetes-preserve-unknown-fields'] === true
   switch (schema.type) {
     case 'object':
-      return { map: compileMap(schema, resolve) }
+      return { map: compileMap(schema, resolve, preserves) }
     case 'array':
-      return { list: compileList(schema, resolve) }
+      return { list: compileList(schema, resolve, preserves) }
     case 'integer':
     case 'number':
       return { scalar: 'numeric' }
@@ -161,27 +162,29 @@ const compile = (schema: Schema, resolve: Resolve): FieldType => {
       return {
         scalar: schema.format === undefined || schema.format === 'byte' ? 'string' : 'untyped',
       }
+    // Without a type it is any, an integer or a string too; validation refuses others there.
     default:
-      return deducedType
+      return schema.properties === undefined
+        ? deducedType
+        : { ...deducedType, map: compileMap(schema, resolve, preserves) }
   }
 }
 
-const compileMap = (schema: Schema, resolve: Resolve): MapType => {
+const compileMap = (schema: Schema, resolve: Resolve, preserves: boolean): MapType => {
   const properties = new Map(Object.entries(schema.properties ?? {}))
   const element = (): FieldType | undefined => {
     if (typeof schema.additionalProperties === 'object') {
-      return typeOf(schema.additionalProperties, resolve)
+      return typeOf(schema.additionalProperties, resolve, preserves)
     }
-    const open =
-      schema.additionalProperties === true ||
-      schema['x-kubernetes-preserve-unknown-fields'] === true ||
-      properties.size === 0
+    const open = schema.additionalProperties === true || preserves || properties.size === 0
     return open ? deducedType : undefined
   }
-  return makeMap(schema['x-kubernetes-map-type'] === 'atomic', properties, element, resolve)
+  return makeMap(schema['x-kubernetes-map-type'] === 'atomic', properties, element, (property) =>
+    typeOf(property, resolve, preserves),
+  )
 }
 
-const compileList = (schema: Schema, resolve: Resolve): ListType => {
+const compileList = (schema: Schema, resolve: Resolve, preserves: boolean): ListType => {
   const listType = schema['x-kubernetes-list-type']
   const strategy = schema['x-kubernetes-patch-strategy'] ?? ''
   const mergeKey = schema['x-kubernetes-patch-merge-key']
@@ -197,7 +200,8 @@ const compileList = (schema: Schema, resolve: Resolve): ListType => {
     atomic: listType === 'atomic' || (listType === undefined && !merges),
     keys,
     get element() {
-      element ??= schema.items === undefined ? deducedType : typeOf(schema.items, resolve)
+      element ??=
+        schema.items === undefined ? deducedType : typeOf(schema.items, resolve, preserves)
       return element
     },
   }
