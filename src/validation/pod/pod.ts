@@ -5,6 +5,11 @@ import { each } from '../each.js'
 import { validRelativePath } from '../formats.js'
 import { untrimmedImage } from './containers.js'
 import { validPodSpec } from './pod-spec.js'
+import {
+  profilesMatchAnnotations,
+  seccompAnnotation,
+  seccompPrefix,
+} from './profile-annotations.js'
 import { appArmorPrefix } from './security.js'
 
 const mirrorAnnotation = 'kubernetes.io/config.mirror'
@@ -29,9 +34,6 @@ const appArmorErrors = (path: string, key: string, profile: string, spec: Fields
       : [invalid(at, profile, `invalid AppArmor profile name: ${JSON.stringify(profile)}`)]),
   ]
 }
-
-const seccompAnnotation = 'seccomp.security.alpha.kubernetes.io/pod'
-const seccompPrefix = 'container.seccomp.security.alpha.kubernetes.io/'
 
 const seccompErrors = (path: string, profile: string): FieldError[] => {
   if (['runtime/default', 'docker/default', 'unconfined'].includes(profile)) return []
@@ -127,5 +129,6 @@ export const validatePodCreate = (pod: KubeObject): FieldError[] => {
     errors.push(
       forbidden('spec.nodeName', 'cannot be set until all schedulingGates have been cleared'),
     )
+  errors.push(...profilesMatchAnnotations('spec', pod.metadata.annotations, spec))
   return errors
 }

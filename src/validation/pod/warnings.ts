@@ -2,6 +2,7 @@
 import { child, index } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
 import { isWholeQuantity, parseQuantity } from '#api/quantity.js'
+import { seccompAnnotation, seccompPrefix } from './profile-annotations.js'
 import { appArmorPrefix } from './security.js'
 import { volumeWarnings } from './volume-warnings.js'
 
@@ -87,8 +88,8 @@ const goneAnnotations: readonly (readonly [prefix: string, since: string, field:
   ['scheduler.alpha.kubernetes.io/critical-pod', 'v1.16', 'priorityClassName'],
   ['security.alpha.kubernetes.io/sysctls', 'v1.11', 'sysctls'],
   ['security.alpha.kubernetes.io/unsafe-sysctls', 'v1.11', 'sysctls'],
-  ['seccomp.security.alpha.kubernetes.io/pod', 'v1.27', 'seccompProfile'],
-  ['container.seccomp.security.alpha.kubernetes.io/', 'v1.27', 'seccompProfile'],
+  [seccompAnnotation, 'v1.27', 'seccompProfile'],
+  [seccompPrefix, 'v1.27', 'seccompProfile'],
 ]
 
 const appArmorText = (profile: Fields | undefined): string | undefined => {
@@ -103,9 +104,8 @@ const standsAlone =
   (key: string): boolean => {
     const containers: Fields[] = [...(spec.initContainers ?? []), ...(spec.containers ?? [])]
     const own = containers.find(({ name }) => key.slice(key.indexOf('/') + 1) === name)
-    if (key === 'seccomp.security.alpha.kubernetes.io/pod')
-      return spec.securityContext?.seccompProfile === undefined
-    if (key.startsWith('container.seccomp.security.alpha.kubernetes.io/'))
+    if (key === seccompAnnotation) return spec.securityContext?.seccompProfile === undefined
+    if (key.startsWith(seccompPrefix))
       return own !== undefined && own.securityContext?.seccompProfile === undefined
     if (!key.startsWith(appArmorPrefix)) return true
     return (
@@ -184,21 +184,55 @@ const hidingWarnings = (path: string, env: Fields[] = []): string[] => {
   return warnings
 }
 
-const portWarnings = (path: string, ports: Fields[] = []): string[] =>
-  ports.flatMap((port, i) =>
-    ports.slice(0, i).flatMap((other, j) => {
-      if (port.containerPort !== other.containerPort || port.protocol !== other.protocol) return []
-      const isSame = port.hostPort === other.hostPort && port.hostIP === other.hostIP
-      if (!isSame && port.hostPort && other.hostPort && port.hostPort !== other.hostPort) return []
-      const what = isSame ? 'duplicate' : 'overlapping'
-      return [`${index(path, i)}: ${what} port definition with ${index(path, j)}`]
-    }),
+interface PlacedPort {
+  readonly at: string
+  readonly port: Fields
+}
+
+/** How two ports of one number and protocol are in each other's way; undefined when they are not. */
+const portClash = (port: Fields, other: Fields): string | undefined => {
+  const [ip, otherIp] = [port.hostIP ?? '', other.hostIP ?? '']
+  const [hostPort, otherHostPort] = [port.hostPort ?? 0, other.hostPort ?? 0]
+  if (hostPort === otherHostPort && ip === otherIp) return 'duplicate'
+  if (hostPort === 0 || otherHostPort === 0) return 'overlapping'
+  return hostPort === otherHostPort && (ip === '') !== (otherIp === '')
+    ? 'dangerously ambiguous'
+    : undefined
+}
+
+/** Of all containers: they share the network of their pod. */
+const portWarnings = (ports: readonly PlacedPort[]): string[] => {
+  const before = new Map<string, PlacedPort[]>()
+  return ports.flatMap((placed) => {
+    const { at, port } = placed
+    const { name = '', hostPort = 0, containerPort, protocol, hostIP = '' } = port
+    const key = `${containerPort}/${protocol}`
+    const others = before.get(key) ?? []
+    before.set(key, [...others, placed])
+    const printed = `{Name:${name} HostPort:${hostPort} ContainerPort:${containerPort} Protocol:${protocol} HostIP:${hostIP}}`
+    return [
+      ...(hostIP !== '' && hostPort === 0
+        ? [`${at}: hostIP set without hostPort: ${printed}`]
+        : []),
+      ...others.flatMap((other) => {
+        const clash = portClash(port, other.port)
+        return clash === undefined ? [] : [`${at}: ${clash} port definition with ${other.at}`]
+      }),
+    ]
+  })
+}
+
+const portsOf = (path: string, containers: Fields[] = []): PlacedPort[] =>
+  containers.flatMap(({ ports = [] }, i) =>
+    (ports as Fields[]).map((port, j) => ({
+      at: index(child(index(path, i), 'ports'), j),
+      port,
+    })),
   )
 
 const containerWarnings = (path: string, container: Fields): string[] => [
   ...fractionWarnings(child(path, 'resources'), container.resources),
   ...hidingWarnings(child(path, 'env'), container.env),
-  ...portWarnings(child(path, 'ports'), container.ports),
 ]
 
 const containersWarnings = (path: string, containers: Fields[] = []): string[] =>
@@ -233,6 +267,11 @@ export const podSpecWarnings = (
     ...volumeWarnings(at('volumes'), spec.volumes),
     ...containersWarnings(at('initContainers'), spec.initContainers),
     ...containersWarnings(at('containers'), spec.containers),
+    ...portWarnings(
+      ['initContainers', 'containers', 'ephemeralContainers'].flatMap((list) =>
+        portsOf(at(list), spec[list]),
+      ),
+    ),
     ...(spec.terminationGracePeriodSeconds < 0
       ? [`${at('terminationGracePeriodSeconds')}: ${negativeGrace}`]
       : []),

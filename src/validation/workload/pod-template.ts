@@ -13,6 +13,7 @@ import type { Fields } from '#api/object.js'
 import { validLabelSelector, validLabels } from '../label-selector.js'
 import { validPodAnnotations } from '../pod/pod.js'
 import { validPodSpec } from '../pod/pod-spec.js'
+import { profilesMatchAnnotations } from '../pod/profile-annotations.js'
 
 const annotationErrors = (path: string, annotations: Fields | undefined): FieldError[] =>
   Object.keys(annotations ?? {})
@@ -40,6 +41,7 @@ export const validPodTemplate = (
   return [
     ...validTemplateMeta(path, template),
     ...validPodSpec(child(path, 'spec'), volumes.length === 0 ? spec : { ...spec, volumes }),
+    ...profilesMatchAnnotations(child(path, 'spec'), template.metadata?.annotations, spec),
     ...(spec.ephemeralContainers?.length > 0
       ? [
           forbidden(
