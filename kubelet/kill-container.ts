@@ -1,6 +1,6 @@
 /**
- * How one container ends (deletion.md rows 203 to 210): preStop within the grace, the order of sidecars, then the
- * stop signal with what is left of the grace, but never less than two seconds. The grace may get shorter meanwhile.
+ * How one container ends: preStop within the grace, the order of sidecars, then the stop signal with what is left of the
+ * grace, but never less than two seconds. The grace may get shorter meanwhile (kubernetes, kuberuntime_container.go).
  */
 import type { ContainerSpec } from './pod.js'
 import { type HandlerTarget, runHook } from './run-handler.js'

@@ -1,7 +1,7 @@
 /**
  * Tells the API what Pods are. One write a Pod at a time and the latest status only, so that a burst of changes is
  * one write; many Pods at once, up to a bound. When a Pod has ended and the API knows it, this deletes the object
- * (deletion.md row 214).
+ * (kubernetes, status_manager.go canBeDeleted).
  */
 import { canonicalJson } from '#api/json-object.js'
 import type { Client } from '#client/client.js'

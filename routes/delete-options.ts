@@ -1,4 +1,4 @@
-/** DeleteOptions: from the body alone when there is one, else from the query (deletion.md section 2). */
+/** DeleteOptions: from the body alone when there is one, else from the query (apiserver, handlers/delete.go). */
 import type { FastifyRequest } from 'fastify'
 import { goKindOf, noKindText, noObjectText } from '#api/decoder-texts.js'
 import { badRequest, unsupportedMediaType } from '#api/errors.js'

@@ -67,13 +67,10 @@ const connectVerbs: Readonly<Record<string, Verb>> = {
 }
 const statusVerbs: readonly Verb[] = ['get', 'update', 'patch']
 
-/** Of a namespaced resource, the path without a namespace can only be read (deletion.md row 3). */
+/** Of a namespaced resource, the path without a namespace can only be read (apiserver, installer.go). */
 const handlersOf = (definition: ResourceDefinition, scope: Scope): Handlers => {
   if (scope === 'object') return objectHandlers
-  if (scope === 'everywhere' && definition.namespaced)
-    return definition.strategy.createEverywhere
-      ? collectionHandlers
-      : { GET: collectionHandlers.GET }
+  if (scope === 'everywhere' && definition.namespaced) return { GET: collectionHandlers.GET }
   return collectionHandlers
 }
 
@@ -200,7 +197,7 @@ const findDefinition = (info: RequestInfo, deps: ApiDeps): ResourceDefinition =>
 
 /** Why a path that there is does not take this method. */
 const refusal = ({ definition, scope, handlers }: Route, info: RequestInfo): Error => {
-  // Custom resources have no route across namespaces but for reading (deletion.md, surprises).
+  // Custom resources have no route across namespaces but for reading (apiextensions, customresource_handler.go).
   if (definition.isCustom && scope === 'everywhere') return pageNotFound()
   if (definition.isCustom) return methodNotSupported(definition.gvr, info.verb)
   // A path that takes no method at all is no path (one review, say).

@@ -1,4 +1,4 @@
-/** How many Pods of a budget may be disrupted. Pure; deletion.md sections 15 and row 200. */
+/** How many Pods of a budget may be disrupted. Pure (kubernetes, controller/disruption). */
 import { formatTime, parseTime } from '#api/clock.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'

@@ -1,4 +1,4 @@
-/** A Service and its Pods → the subsets of its Endpoints object; deletion.md row 220. */
+/** A Service and its Pods → the subsets of its Endpoints object (kubernetes, controller/endpoint). */
 import type { KubeObject } from '#api/object.js'
 import { isPodReady, isPodTerminal, type Pod } from '#client/pod.js'
 import { limits } from '#limits'

@@ -1,4 +1,4 @@
-/** What a Pod is in an EndpointSlice: deletion.md rows 217 to 219. */
+/** What a Pod is in an EndpointSlice (kubernetes, endpointslice/utils.go podToEndpoint). */
 import type { KubeObject } from '#api/object.js'
 import { isPodReady, isPodTerminal, type Node, type Pod } from '#client/pod.js'
 

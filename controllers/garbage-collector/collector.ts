@@ -1,4 +1,4 @@
-/** Decides about one node of the graph with a fresh look at the server: deletion.md rows 152 to 159. */
+/** Decides about one node of the graph with a fresh look at the server (kubernetes, garbagecollector.go attemptToDeleteItem). */
 import type { KubeObject, OwnerReference } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import type { DiscoveredResource } from '#client/discovery.js'

@@ -1,4 +1,4 @@
-/** The five conditions of a terminating namespace: deletion.md row 175. */
+/** The five conditions of a terminating namespace (kubernetes, namespace/deletion/status_condition_utils.go). */
 import type { Condition } from '#client/pod.js'
 
 export interface Findings {

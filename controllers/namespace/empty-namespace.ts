@@ -1,4 +1,4 @@
-/** Deletes what is in a namespace: Pods first and alone, then everything else (deletion.md rows 172 to 174). */
+/** Deletes what is in a namespace: Pods first and alone, then everything else (kubernetes, namespaced_resources_deleter.go). */
 
 import { parseTime } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'

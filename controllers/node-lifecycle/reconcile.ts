@@ -1,4 +1,4 @@
-/** What the silence or the conditions of a node mean: its conditions and taints. Pure; deletion.md row 230. */
+/** What the silence or the conditions of a node mean: its conditions and taints. Pure (kubernetes, node_lifecycle_controller.go). */
 import { formatTime } from '#api/clock.js'
 import { type Condition, conditionOf, type Node, type Taint } from '#client/pod.js'
 

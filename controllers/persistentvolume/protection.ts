@@ -1,4 +1,4 @@
-/** Lets go of claims and volumes that are deleted and no longer used: deletion.md row 238. */
+/** Lets go of claims and volumes that are deleted and no longer used (kubernetes, controller/volume/pv{,c}protection). */
 import type { KubeObject } from '#api/object.js'
 import { isNotFound } from '#client/errors.js'
 import { claimNames, type Volume } from '#client/persistent-volume.js'

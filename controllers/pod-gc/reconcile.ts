@@ -1,4 +1,4 @@
-/** Pods that nobody else will ever take away: deletion.md row 229. Pure. */
+/** Pods that nobody else will ever take away (kubernetes, podgc/gc_controller.go). Pure. */
 import { isNodeReady, isPodTerminal, isTerminating, type Node, type Pod } from '#client/pod.js'
 import { isOutOfService } from '../attach-detach/attachments.js'
 

@@ -1,6 +1,6 @@
 /**
  * One round of a StatefulSet, pure: its Pods → what may be done now. The rule above all: a Pod is made only when no
- * object of its name is there, and none is ever deleted by force (deletion.md section 18).
+ * object of its name is there, and none is ever deleted by force (kubernetes, stateful_set_control.go).
  */
 import { conditionOf, isPodReady, isPodTerminal, isTerminating, type Pod } from '#client/pod.js'
 import { isPodAvailable } from '../pods/availability.js'

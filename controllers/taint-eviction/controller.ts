@@ -68,7 +68,7 @@ class TaintEviction {
     return undefined
   }
 
-  /** An ordinary graceful delete: only the node may say that the Pod has ended (deletion.md row 231). */
+  /** An ordinary graceful delete: only the node may say that the Pod has ended (kubernetes, controller/tainteviction). */
   async #evict(pod: Pod): Promise<void> {
     this.#tell(pod, `Marking for deletion Pod ${keyOf(pod)}`)
     try {

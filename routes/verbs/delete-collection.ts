@@ -1,4 +1,4 @@
-/** DELETE of a collection (deletion.md section 11): selected by the query, with options from the body or the query. */
+/** DELETE of what the query selects, with options of the body or the query (apiserver, handlers/delete.go DeleteCollection). */
 import { limits } from '#limits'
 import { decodeListOptions, listPosition } from '#registry/list-options.js'
 import { Query } from '#registry/query.js'

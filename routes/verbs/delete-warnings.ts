@@ -1,4 +1,4 @@
-/** Kinds that leave their dependents behind unless told otherwise, and say so (deletion.md row 57). */
+/** Kinds that leave their dependents behind unless told otherwise, and say so (kubernetes, batch/job/storage). */
 import type {
   DeleteOptions,
   RequestContext,

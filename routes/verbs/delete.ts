@@ -1,4 +1,4 @@
-/** DELETE of one object: options, then the store, then the right answer for the kind (deletion.md sections 2 and 4). */
+/** DELETE of one object: options, then the store, then the right answer for the kind (apiserver, handlers/delete.go DeleteResource). */
 import { resourceDetails } from '#api/errors.js'
 import { deletedStatus } from '#api/status.js'
 import { Query } from '#registry/query.js'

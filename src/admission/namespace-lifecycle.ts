@@ -1,4 +1,4 @@
-/** Nothing is made in a namespace that is not there or that ends (deletion.md rows 167 to 171). */
+/** Nothing is made in a namespace that is not there or that ends (apiserver, namespace/lifecycle/admission.go). */
 import { ApiError, notFound } from '#api/errors.js'
 import {
   type AdmissionPlugin,

@@ -108,7 +108,7 @@ export const alreadyExists = (gr: GroupResource, name: string): ApiError =>
     details: resourceDetails(gr, name),
   })
 
-/** Creating over an object that is still terminating (deletion.md row 103). */
+/** Creating over an object that is still terminating (apiserver, store.go Create). */
 export const alreadyExistsWhileDeleted = (gr: GroupResource, name: string): ApiError =>
   failure({
     code: 409,
@@ -117,7 +117,7 @@ export const alreadyExistsWhileDeleted = (gr: GroupResource, name: string): ApiE
     details: resourceDetails(gr, name),
   })
 
-/** generateName found no free name in its tries (deletion.md row 104). */
+/** generateName found no free name in its tries (apiserver, rest/create.go CheckGeneratedNameError). */
 export const generateNameConflict = (
   gr: GroupResource,
   name: string,
@@ -138,7 +138,7 @@ export const conflict = (gr: GroupResource, name: string, why: string): ApiError
     details: resourceDetails(gr, name),
   })
 
-/** A conflict that upstream reports with the kind in place of the resource (deletion.md row 61). */
+/** A conflict that upstream reports with the kind in place of the resource (apiserver, rest/delete.go BeforeDelete). */
 export const conflictOfKind = (gk: GroupKind, name: string, why: string): ApiError =>
   failure({
     code: 409,

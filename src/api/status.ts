@@ -24,7 +24,7 @@ export interface Status {
   code?: number
 }
 
-/** What a delete answers when the object is gone and its kind does not return it (deletion.md row 44): no code. */
+/** What a delete answers when the object is gone and its kind does not return it (apiserver, store.go finalizeDelete): no code. */
 export const deletedStatus = (details: StatusDetails): Status => ({
   kind: 'Status',
   apiVersion: 'v1',

@@ -32,7 +32,7 @@ export interface ObjectEvent {
   readonly type: WatchEventType
   /**
    * What the client is shown. For DELETED the last state with the resourceVersion of the delete; for an object that
-   * left the selection the state before the update with the resourceVersion of the update (deletion.md rows 245, 246).
+   * left the selection the state before the update with the resourceVersion of the update (apiserver, etcd3/watcher.go).
    */
   readonly stored: StoredObject
   readonly revision: number

@@ -30,7 +30,7 @@ export class Change {
 
   /**
    * What a watcher of `selection` sees: an object that enters it is ADDED, one that leaves it DELETED with the state
-   * before (upstream's etcd3 watcher; deletion.md rows 245, 246).
+   * before (apiserver, etcd3/watcher.go).
    */
   seenBy(selection: Selection): ObjectEvent | undefined {
     if (!this.key.startsWith(selection.prefix)) return undefined

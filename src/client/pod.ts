@@ -167,7 +167,7 @@ export const conditionOf = (
 export const isPodTerminal = (pod: Pod): boolean =>
   pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed'
 
-/** Neither finished nor on its way out: deletion.md row 236. */
+/** Neither finished nor on its way out (kubernetes, controller_utils.go IsPodActive). */
 export const isPodActive = (pod: Pod): boolean =>
   !isPodTerminal(pod) && pod.metadata.deletionTimestamp === undefined
 

@@ -35,7 +35,7 @@ const enter = (
   selected.delete(stored.key)
   if (had === undefined) return undefined
   if (event.type === 'DELETED') return event
-  // What left the selection is shown as it was before, at the version of the update (deletion.md row 246).
+  // What left the selection is shown as it was before, at the version of the update (apiserver, etcd3/watcher.go).
   const metadata = { ...had.object.metadata, resourceVersion: String(revision) }
   const gone = new MadeObject({ key: had.key, revision }, { ...had.object, metadata })
   return { type: 'DELETED', stored: gone, revision }

@@ -13,7 +13,7 @@ export interface AdmissionAttributes {
   readonly resource: GroupVersionResource
   readonly subresource: string
   readonly namespace: string
-  /** Empty for each object of a collection delete (deletion.md row 146) and for a create with generateName. */
+  /** Empty for each object of a collection delete and for a create with generateName. */
   readonly name: string
   /** What is to be written; undefined for DELETE. `mutate` may change it in place, `validate` must not. */
   readonly object: KubeObject | undefined

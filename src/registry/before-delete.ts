@@ -1,4 +1,4 @@
-/** The arithmetic of graceful deletion (deletion.md sections 5 and 6; apiserver, rest/delete.go). */
+/** The arithmetic of graceful deletion (apiserver, rest/delete.go). */
 import { formatTime, parseTime } from '#api/clock.js'
 import { conflictOfKind, internalError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'

@@ -53,7 +53,7 @@ const movesGeneration = (
   return !sameSpec(next.spec, previous.spec)
 }
 
-/** Metadata that no client may take away is put back: uid, creation and deletion times (deletion.md row 101). */
+/** Metadata that no client may take away is put back: uid, creation and deletion times (apiserver, rest/update.go). */
 const restoreMeta = (next: KubeObject, previous: KubeObject): void => {
   const meta = next.metadata
   const was = previous.metadata

@@ -1,4 +1,4 @@
-/** Collection deletes (deletion.md section 11): page by page, in the order of the list, stopping at the first error. */
+/** Collection deletes (apiserver, store.go DeleteCollection): page by page, in the order of the list, stopping at the first error. */
 import { ApiError } from '#api/errors.js'
 import type { ListPage, StoredObject } from '#cacher/object-storage.js'
 import { limits } from '#limits'

@@ -1,5 +1,5 @@
 /**
- * The delete path (deletion.md sections 5 to 10; apiserver, store.go Delete): graceful end and finalizers are an update,
+ * The delete path (apiserver, store.go Delete): graceful end and finalizers are an update,
  * what then is left to do is a removal. `deleted` is false when the object stays.
  */
 import { notFound } from '#api/errors.js'

@@ -6,7 +6,7 @@ import type { KubeObject, ObjectMeta, OwnerReference } from '#api/object.js'
 import type { Ids } from './ids.js'
 import type { RequestContext } from './resource-definition.js'
 
-/** The first thing on every POST (deletion.md row 102): finalizers stay. */
+/** The first thing on every POST (apiserver, rest/meta.go WipeObjectMetaSystemFields): finalizers stay. */
 export const wipeSystemFields = (meta: ObjectMeta): void => {
   delete meta.creationTimestamp
   delete meta.uid

@@ -1,6 +1,6 @@
 /**
- * Propagation is finalizers for the garbage collector (deletion.md section 8). Priority: orphanDependents, then
- * propagationPolicy, then a finalizer that is already there, then the kind's default.
+ * Propagation is finalizers for the garbage collector. Priority: orphanDependents, then propagationPolicy, then a finalizer
+ * that is already there, then the kind's default (apiserver, store.go deletionFinalizersForGarbageCollection).
  */
 import type { KubeObject } from '#api/object.js'
 import type { DeleteOptions, ResourceDefinition } from './resource-definition.js'

@@ -36,7 +36,7 @@ export interface RequestContext {
   readonly userAgent: string
   readonly fieldManager: string
   /**
-   * Set for each object of a collection delete: admission then sees no name (deletion.md row 146), and `decided` is told
+   * Set for each object of a collection delete: admission then sees no name, and `decided` is told
    * when nothing is left to do but to write.
    */
   readonly inCollection?: { decided(): void }
@@ -46,7 +46,7 @@ export interface RequestContext {
   readonly stores: (gvr: { group: string; resource: string }) => Store | undefined
 }
 
-/** Options of one delete, after decoding and validation (deletion.md section 3). */
+/** Options of one delete, after decoding and validation. */
 export interface DeleteOptions {
   gracePeriodSeconds?: number
   propagationPolicy?: string
@@ -93,7 +93,7 @@ export interface Strategy {
    * first update is then a write even if it changes nothing (etcd3 store.go compares stored bytes).
    */
   isFilledOnRead?(object: KubeObject): boolean
-  /** True when the object is to end gracefully; may set options.gracePeriodSeconds. Only pods (deletion.md row 180). */
+  /** True when the object is to end gracefully; may set options.gracePeriodSeconds. Of upstream's kinds only Pods have it. */
   checkGracefulDelete?(object: KubeObject, options: DeleteOptions): boolean
   /** What a delete without a policy does with dependents; `unsupported` never touches GC finalizers. */
   readonly defaultGarbageCollection?: 'background' | 'orphan' | 'unsupported'
@@ -104,8 +104,6 @@ export interface Strategy {
     request: { body: KubeObject; store: Store },
     ctx: RequestContext,
   ): Promise<KubeObject | JsonObject>
-  /** A namespaced resource that can also be posted to at the cluster's path (local reviews have none). */
-  readonly createEverywhere?: boolean
   readonly allowCreateOnUpdate?: boolean
   /** False: a PUT must carry a resourceVersion. Default true. */
   readonly allowUnconditionalUpdate?: boolean
@@ -132,7 +130,7 @@ export interface Strategy {
   ): Promise<Reservation | undefined>
   /** False keeps a terminating object without finalizers (namespaces, while spec.finalizers is not empty). */
   mayBeRemoved?(object: KubeObject): boolean
-  /** Deletes in a way of its own (namespaces: deletion.md section 13); `store` does the generic work. */
+  /** Deletes in a way of its own (namespaces); `store` does the generic work. */
   delete?(
     request: { name: string; options: DeleteOptions; store: DeletableStore },
     ctx: RequestContext,
@@ -245,7 +243,7 @@ export interface ResourceDefinition {
   /** Whether the definition of a custom resource has the condition Terminating: discovery then tells of reads and deletes alone. */
   readonly isTerminating?: boolean
   readonly strategy: Strategy
-  /** A delete that removes answers with the object instead of a Status (deletion.md row 46). */
+  /** A delete that removes answers with the object instead of a Status (apiserver, store.go ReturnDeletedObject). */
   readonly returnsDeletedObject: boolean
   /**
    * Fields that a field selector may name, beside metadata.name and metadata.namespace, with their value. Upstream has

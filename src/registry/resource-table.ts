@@ -61,7 +61,7 @@ export const storagePrefixOf = (group: string, resource: string, isCustom = fals
     ? `/registry/${group}/${resource}`
     : (storagePrefixes[resource] ?? `/registry/${resource}`)
 
-// deletion.md row 46.
+// Those whose store upstream has ReturnDeletedObject.
 const kindsReturnedWhenDeleted = new Set([
   '/Pod',
   '/Service',
@@ -82,7 +82,7 @@ const kindsReturnedWhenDeleted = new Set([
   'resource.k8s.io/ResourceSlice',
 ])
 
-// deletion.md row 256: an update of these must name the version it changes.
+// An update of these must name the version it changes (upstream's AllowUnconditionalUpdate).
 const kindsWithoutUnconditionalUpdate = new Set([
   'apiextensions.k8s.io/CustomResourceDefinition',
   'admissionregistration.k8s.io/MutatingAdmissionPolicy',

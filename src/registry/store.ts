@@ -58,7 +58,7 @@ export interface Store {
   /**
    * Reads, lets `change` make the next object from the stored one, and writes it with compare-and-swap; on a conflict
    * it does so again, unless what `change` made carries a resourceVersion. Removes the object when its last finalizer went
-   * (deletion.md row 94). `created` is true for a create on update.
+   * (apiserver, store.go deleteWithoutFinalizers). `created` is true for a create on update.
    */
   update(
     ctx: RequestContext,
@@ -66,7 +66,7 @@ export interface Store {
     change: (current: KubeObject | undefined) => KubeObject | Promise<KubeObject>,
     options?: UpdateOptions,
   ): Promise<{ stored: StoredObject; created: boolean }>
-  /** deletion.md sections 5 to 10. `deleted` is false when finalizers or grace keep the object. */
+  /** `deleted` is false when finalizers or grace keep the object. */
   delete(
     ctx: RequestContext,
     name: string,
@@ -85,7 +85,7 @@ export interface Store {
   admitCreate(ctx: RequestContext, name: string, object: KubeObject): Promise<void>
   /** Admission of a connection, by what was asked of it: PodExecOptions. */
   admitConnect(ctx: RequestContext, name: string, options: KubeObject): Promise<void>
-  /** Yields the objects as they were before (deletion.md row 141). */
+  /** Yields the objects as they were before. */
   deleteCollection(
     ctx: RequestContext,
     options: DeleteOptions,

@@ -88,7 +88,7 @@ const hooksOf = ({ deps, options, ctx }: Attempt): Parameters<typeof beforeUpdat
   }
 }
 
-/** The last finalizer went from a terminating object whose grace is over (deletion.md rows 94, 95, 105). */
+/** The last finalizer went from a terminating object whose grace is over (apiserver, store.go ShouldDeleteDuringUpdate). */
 const isToBeRemoved = (next: KubeObject, previous: KubeObject, strategy: Strategy): boolean =>
   (next.metadata.finalizers ?? []).length === 0 &&
   previous.metadata.deletionTimestamp !== undefined &&

@@ -175,7 +175,7 @@ export const validateMeta = (
   ]
 }
 
-/** The check of core kinds that a finalizer without a domain is a known one (deletion.md row 107). */
+/** The check of core kinds that a finalizer without a domain is a known one (kubernetes, core/validation ValidateFinalizerName). */
 const validateFinalizerNames = (meta: ObjectMeta, definition: ResourceDefinition): FieldError[] => {
   if (!(definition.strategy.knownFinalizerNames ?? !definition.isCustom)) return []
   return (meta.finalizers ?? []).flatMap((finalizer, i) =>

@@ -98,7 +98,7 @@ const validateUnsafeDelete = (options: DeleteOptions): FieldError[] => {
     )
 }
 
-/** deletion.md section 3. */
+/** Throws a 422 that names every mistake (apimachinery, meta/v1/validation ValidateDeleteOptions). */
 export const checkDeleteOptions = (options: DeleteOptions): void => {
   const errors: FieldError[] = []
   const policy = options.propagationPolicy

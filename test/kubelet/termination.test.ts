@@ -1,4 +1,4 @@
-/** How Pods die (deletion.md section 16), with real processes, signals and kubelets that are killed. */
+/** How Pods die (kubernetes, pod_workers.go), with real processes, signals and kubelets that are killed. */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'

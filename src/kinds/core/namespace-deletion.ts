@@ -1,4 +1,4 @@
-/** Namespaces end in two steps: DELETE marks them, and who emptied them takes spec.finalizers away (deletion.md section 13). */
+/** Namespaces end in two steps: DELETE marks, who emptied them takes spec.finalizers away (kubernetes, core/namespace/storage). */
 import { formatTime } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
 import type { StoredObject } from '#cacher/object-storage.js'

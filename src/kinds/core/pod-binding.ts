@@ -1,4 +1,4 @@
-/** Binding: gives a pod its node, once (deletion.md row 184; kubernetes, core/pod/storage). */
+/** Binding: gives a pod its node, once (kubernetes, core/pod/storage). */
 import { badRequest, conflict, failure, notFound } from '#api/errors.js'
 import { type FieldError, notSupported, required } from '#api/field-error.js'
 import type { JsonObject, KubeObject } from '#api/object.js'

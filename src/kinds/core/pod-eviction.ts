@@ -1,4 +1,4 @@
-/** Eviction: a delete that a disruption budget may refuse (deletion.md section 15; kubernetes, core/pod/storage). */
+/** Eviction: a delete that a disruption budget may refuse (kubernetes, core/pod/storage). */
 import { formatTime } from '#api/clock.js'
 import {
   ApiError,

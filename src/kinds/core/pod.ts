@@ -60,7 +60,7 @@ const podWarnings = ({ metadata, spec }: KubeObject): string[] => {
   ]
 }
 
-// deletion.md row 180: what is not scheduled or has ended goes at once.
+// What is not scheduled or has ended goes at once (kubernetes, core/pod/strategy.go CheckGracefulDelete).
 const checkGracefulDelete = (pod: KubeObject, options: DeleteOptions): boolean => {
   const { phase } = pod.status ?? {}
   const asked = options.gracePeriodSeconds ?? pod.spec.terminationGracePeriodSeconds ?? 0
