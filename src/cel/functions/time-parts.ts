@@ -5,19 +5,20 @@ import { CelError, type Duration, type Timestamp } from '../values.js'
 
 const dayMs = 86_400_000
 
+/** By name in small letters, as Intl takes any: objects may name zones, and there are only so many. */
 const zoneFormats = new Map<string, Intl.DateTimeFormat>()
 
 /** Minutes that a named zone is east of UTC at a time. */
 const namedOffset = (timestamp: Timestamp, zone: string): number => {
   if (zone === 'UTC' || zone === '') return 0
-  let format = zoneFormats.get(zone)
+  let format = zoneFormats.get(zone.toLowerCase())
   if (format === undefined) {
     try {
       format = new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' })
     } catch {
       throw new CelError(`unknown time zone ${zone}`)
     }
-    zoneFormats.set(zone, format)
+    zoneFormats.set(zone.toLowerCase(), format)
   }
   const name = format.formatToParts(calendarOf(timestamp, 0)).find((p) => p.type === 'timeZoneName')
   const match = /GMT([+-])(\d+):(\d+)/.exec(name?.value ?? '')
