@@ -1,4 +1,5 @@
 /** Who the server is and whom it knows: certificates, tokens, authenticators, authorizers, as the options want them. */
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Clock } from '#api/clock.js'
@@ -9,7 +10,7 @@ import {
   type TokenAuthenticator,
   unionAuthenticator,
 } from '#authn/authenticator.js'
-import type { FrontProxy } from '#authn/client-certificate.js'
+import { certificatesOf, type FrontProxy } from '#authn/client-certificate.js'
 import { parseTokenCsv, type StaticToken } from '#authn/token-file.js'
 import {
   type Authorizer,
@@ -60,10 +61,33 @@ const servingNames = (bindAddress: string, serviceIp: string): string[] => [
   ]),
 ]
 
-const pairOf = (certFile?: string, keyFile?: string): CertificatePair | undefined =>
-  certFile === undefined || keyFile === undefined
-    ? undefined
-    : { certPem: readFileSync(certFile, 'utf8'), keyPem: readFileSync(keyFile, 'utf8') }
+/** PEM of certificates. Throws when the file has none, which would let in nobody without a word. */
+const readCertificates = (file: string): string => {
+  const pem = readFileSync(file, 'utf8')
+  let found: X509Certificate[]
+  try {
+    found = certificatesOf(pem)
+  } catch (error) {
+    throw new Error(`${file}: ${(error as Error).message}`)
+  }
+  if (found.length === 0) throw new Error(`${file} has no certificate in PEM`)
+  return pem
+}
+
+const readPair = (certFile?: string, keyFile?: string): CertificatePair | undefined => {
+  if (certFile === undefined || keyFile === undefined) return undefined
+  const certPem = readCertificates(certFile)
+  const keyPem = readFileSync(keyFile, 'utf8')
+  let key: KeyObject
+  try {
+    key = createPrivateKey(keyPem)
+  } catch {
+    throw new Error(`${keyFile} has no private key in PEM`)
+  }
+  if (!new X509Certificate(certPem).checkPrivateKey(key))
+    throw new Error(`${keyFile} is not the key of ${certFile}`)
+  return { certPem, keyPem }
+}
 
 /** Where the CA of this server and what it issued are kept; undefined: in memory only. */
 export const credentialsDirectory = (options: ServerOptions): string | undefined => {
@@ -78,14 +102,14 @@ export const credentialsOf = (options: ServerOptions, clock: Clock): ServerCrede
     directory: credentialsDirectory(options),
     names: servingNames(options.bindAddress ?? '127.0.0.1', serviceIp),
     adminToken: options.adminToken,
-    serving: pairOf(options.tlsCertFile, options.tlsPrivateKeyFile),
-    proxyClient: pairOf(options.proxyClientCertFile, options.proxyClientKeyFile),
+    serving: readPair(options.tlsCertFile, options.tlsPrivateKeyFile),
+    proxyClient: readPair(options.proxyClientCertFile, options.proxyClientKeyFile),
   })
 }
 
 export const clientAuthorities = (options: ServerOptions, caPem: string): string[] => [
   caPem,
-  ...(options.clientCaFile === undefined ? [] : [readFileSync(options.clientCaFile, 'utf8')]),
+  ...(options.clientCaFile === undefined ? [] : [readCertificates(options.clientCaFile)]),
 ]
 
 /** Names of headers as they are shown; see RequestHeaders for what they are. */
@@ -106,7 +130,7 @@ export const requestHeaderOptions = (
   authority:
     options.requestheaderClientCaFile === undefined
       ? frontProxyCaPem
-      : readFileSync(options.requestheaderClientCaFile, 'utf8'),
+      : readCertificates(options.requestheaderClientCaFile),
   allowedNames: options.requestheaderAllowedNames ?? [frontProxyName],
   username: options.requestheaderUsernameHeaders ?? ['X-Remote-User'],
   uid: options.requestheaderUidHeaders ?? ['X-Remote-Uid'],

@@ -58,7 +58,8 @@ export const openEtcd = async (options: EtcdOptions): Promise<StorageDriver> => 
     return new EtcdDriver(api, options)
   } catch (error) {
     api.close()
-    throw interpretEtcdError(error, false)
+    const { code, message } = interpretEtcdError(error, false)
+    throw new StorageError(code, `etcd at ${options.servers}: ${message}`, { cause: error })
   }
 }
 

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t from 'tap'
 import { issueCertificate } from '#api/x509.js'
+import { createServer } from '#server/create-server.js'
 import { type Call, call, startServer } from './start-server.js'
 
 const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-access-'))
@@ -41,6 +42,29 @@ const whoAmI = (credentials: Partial<Call>): Call => ({
   path: '/apis/authentication.k8s.io/v1/selfsubjectreviews',
   body: { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' },
   ...credentials,
+})
+
+t.test('certificates and keys that are none are refused by the name of their file', async (t) => {
+  const keyFile = path.join(folder, 'ca.key')
+  writeFileSync(keyFile, clientCa.keyPem)
+  const otherFile = path.join(folder, 'other.key')
+  writeFileSync(otherFile, otherCa.keyPem)
+  const damaged = path.join(folder, 'damaged.crt')
+  writeFileSync(damaged, clientCa.certPem.replace('MII', 'MIX'))
+  const pair = (tlsCertFile: string, tlsPrivateKeyFile: string) => ({
+    tlsCertFile,
+    tlsPrivateKeyFile,
+  })
+  const mistakes: [object, string][] = [
+    [{ clientCaFile: tokenFile }, `${tokenFile} has no certificate in PEM`],
+    [{ clientCaFile: damaged }, `${damaged}: `],
+    [{ requestheaderClientCaFile: keyFile }, `${keyFile} has no certificate in PEM`],
+    [pair(tokenFile, keyFile), `${tokenFile} has no certificate in PEM`],
+    [pair(caFile, tokenFile), `${tokenFile} has no private key in PEM`],
+    [pair(caFile, otherFile), `${otherFile} is not the key of ${caFile}`],
+  ]
+  for (const [options, message] of mistakes)
+    await t.rejects(createServer({ storage: 'memory:', port: 0, ...options }), { message })
 })
 
 const server = await startServer(t, { clientCaFile: caFile, tokenAuthFile: tokenFile })

@@ -126,7 +126,7 @@ if (!hasEtcd) {
 
   await t.test('an etcd that is not there is Unavailable', async (t) => {
     const nobody = { servers: 'http://127.0.0.1:1', connectTimeoutMs: 500, clock: systemClock }
-    await t.rejects(openEtcd(nobody), { code: 'Unavailable' })
+    await t.rejects(openEtcd(nobody), { code: 'Unavailable', message: /^etcd at http:\/\/127/ })
     await t.rejects(openStorage('etcd:nonsense', { clock: systemClock }), { code: 'Unavailable' })
   })
 }
