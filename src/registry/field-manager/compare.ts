@@ -157,8 +157,10 @@ const compareFields = (map: MapType, before: JsonObject, after: JsonObject): Par
   }
   for (const key of keysBefore) {
     if (Object.hasOwn(after, key)) continue
-    const type = map.field(key)?.type ?? map.element
-    if (type !== undefined) compareValues(type, fieldElement(key), before[key], undefined, parts)
+    const field = map.field(key)
+    const type = field?.type ?? map.element
+    if (type !== undefined)
+      compareValues(type, field?.element ?? fieldElement(key), before[key], undefined, parts)
   }
   return parts
 }

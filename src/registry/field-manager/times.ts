@@ -3,9 +3,9 @@
  * version is written. Source of the rule: apiserver, handlers/fieldmanager/equality.go.
  */
 import { jsonEqual } from '#api/json-object.js'
-import type { JsonValue, KubeObject, ManagedFieldsEntry } from '#api/object.js'
+import type { KubeObject, ManagedFieldsEntry } from '#api/object.js'
 
-const withoutTime = ({ time: _time, ...rest }: ManagedFieldsEntry): JsonValue => rest
+const withoutTime = (entry: ManagedFieldsEntry): unknown => ({ ...entry, time: undefined })
 
 /** Yields `next`, with the stored managedFields when they and everything else are equal but for the times. */
 export const keepManagedFieldsTimes = (

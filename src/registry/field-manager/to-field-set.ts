@@ -26,7 +26,9 @@ const fieldsOf = (type: FieldType, value: JsonObject): FieldSet => {
   const keys = Object.keys(value)
   let step = startSet(keys.length)
   for (const key of keys) {
-    const named = map.field(key)?.type
+    const field = map.field(key)
+    const named = field?.type
+    const element = field?.element ?? fieldElement(key)
     const inner = value[key]!
     const content = contentOf(named ?? map.element ?? { scalar: 'untyped' }, inner)
     const claims =
@@ -34,8 +36,8 @@ const fieldsOf = (type: FieldType, value: JsonObject): FieldSet => {
       named === undefined ||
       inner === null ||
       (isJsonObject(inner) && isEmptyOrNot(inner, 'map'))
-    if (claims) step = step.with(fieldElement(key), sharedMember(content ?? leaf))
-    else if (!isEmptySet(content)) step = step.with(fieldElement(key), content)
+    if (claims) step = step.with(element, sharedMember(content ?? leaf))
+    else if (!isEmptySet(content)) step = step.with(element, content)
   }
   return step.set()
 }

@@ -65,8 +65,9 @@ const visitFields = (
   for (const key of Object.keys(value)) {
     // A field that was taken out for a comparison.
     if (value[key] === undefined) continue
-    const inner = { parent: place, element: fieldElement(key) }
-    const type = map.field(key)?.type ?? map.element
+    const field = map.field(key)
+    const inner = { parent: place, element: field?.element ?? fieldElement(key) }
+    const type = field?.type ?? map.element
     if (type === undefined) {
       problems.push(at(inner, 'field not declared in schema'))
       return

@@ -76,16 +76,19 @@ const deadlineErrors = (
 
 const withoutSeconds = ({ tolerationSeconds: _seconds, ...rest }: Fields): Fields => rest
 
-const tolerationErrors = (next: Fields[] = [], previous: Fields[] = []): FieldError[] => {
+const tolerationErrors = (
+  next: Fields[] = [],
+  previous: Fields[] = [],
+  areFine = false,
+): FieldError[] => {
   const path = 'spec.tolerations'
   const isKept =
     sameJson(next, previous) ||
     previous.every((old) =>
       next.some((toleration) => sameJson(withoutSeconds(toleration), withoutSeconds(old))),
     )
-  return isKept
-    ? validTolerations(path, next)
-    : [forbidden(path, 'existing toleration can not be modified except its tolerationSeconds')]
+  if (isKept) return areFine ? [] : validTolerations(path, next)
+  return [forbidden(path, 'existing toleration can not be modified except its tolerationSeconds')]
 }
 
 const gateErrors = (next: Fields[] = [], previous: Fields[] = []): FieldError[] =>
@@ -200,7 +203,8 @@ const gatedErrors = (next: Fields, previous: Fields): FieldError[] =>
 export const validatePodUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => {
   const errors = [...validPod(next), ...annotationChanges(next, previous)]
   // All else looks for changes, or again at what is fine.
-  if (next.spec === previous.spec && isFineSpec(next.spec)) return errors
+  const isFine = isFineSpec(next.spec)
+  if (next.spec === previous.spec && isFine) return errors
   for (const list of ['containers', 'initContainers']) {
     const found = imageErrors(`spec.${list}`, next.spec[list], previous.spec[list])
     if (found === undefined) return [...errors, noOthers(`spec.${list}`)]
@@ -213,7 +217,7 @@ export const validatePodUpdate = (next: KubeObject, previous: KubeObject): Field
   errors.push(...deadline.errors)
   if (deadline.stop) return errors
   errors.push(
-    ...tolerationErrors(next.spec.tolerations, previous.spec.tolerations),
+    ...tolerationErrors(next.spec.tolerations, previous.spec.tolerations, isFine),
     ...gateErrors(next.spec.schedulingGates, previous.spec.schedulingGates),
     ...gatedErrors(next.spec, previous.spec),
   )
