@@ -16,6 +16,10 @@ export interface EventSubject {
   apiVersion: string
   metadata: { name?: string; namespace?: string; uid?: string; resourceVersion?: string }
 }
+interface EventOptions {
+  fieldPath?: string
+  action?: string
+}
 export interface EventRecorder {
   /** Never fails and never waits; what cannot be written is logged and dropped. */
   event(
@@ -23,7 +27,7 @@ export interface EventRecorder {
     type: EventType,
     reason: string,
     message: string,
-    options?: { fieldPath?: string; action?: string; annotations?: Record<string, string> },
+    options?: EventOptions,
   ): void
   /** Resolves when what was recorded so far is written or dropped. */
   flush(): Promise<void>
@@ -55,27 +59,10 @@ const evictOldest = <V>(map: Map<string, V>, max: number): void => {
   while (map.size > max) map.delete(map.keys().next().value!)
 }
 
-export const createEventRecorder = ({
-  client,
-  component,
-  host = '',
-  clock,
-  log,
-}: {
-  client: Client
-  component: string
-  host?: string
-  clock: Clock
-  log: Log
-}): EventRecorder => {
-  const known = new Map<string, KnownEvent>()
+/** Whether an object may have one more event now: a burst, then one at a time. */
+const makeSpamFilter = (clock: Clock): ((subjectKey: string) => boolean) => {
   const buckets = new Map<string, Bucket>()
-  const similar = new Map<string, Similar>()
-  let waiting = 0
-  let tail: Promise<void> = Promise.resolve()
-  let sequence = 0
-
-  const admits = (subjectKey: string): boolean => {
+  return (subjectKey) => {
     const now = clock.now()
     const bucket = buckets.get(subjectKey) ?? { tokens: limits.eventBurstMax, atMs: now }
     const tokens = Math.min(
@@ -86,9 +73,12 @@ export const createEventRecorder = ({
     evictOldest(buckets, limits.eventsKept)
     return tokens >= 1
   }
+}
 
-  /** Whether the event is one of too many that differ in their message only. */
-  const isCombined = (group: string, message: string): boolean => {
+/** Whether an event is one of too many that differ in their message only. */
+const makeAggregator = (clock: Clock): ((group: string, message: string) => boolean) => {
+  const similar = new Map<string, Similar>()
+  return (group, message) => {
     const now = clock.now()
     const seen = similar.get(group)
     const messages =
@@ -103,15 +93,18 @@ export const createEventRecorder = ({
     messages.delete(messages.keys().next().value!)
     return true
   }
+}
 
+/** Creates an event, or raises the count of the one that was written under `key` before. */
+const makeWriter = (client: Client): ((key: string, body: KubeObject) => Promise<void>) => {
+  const known = new Map<string, KnownEvent>()
   const create = async (key: string, body: KubeObject): Promise<void> => {
     const namespace = body.metadata.namespace!
     await client.create(coreEvents, body, { namespace })
     known.set(key, { namespace, name: body.metadata.name!, count: 1 })
     evictOldest(known, limits.eventsKept)
   }
-
-  const write = async (key: string, body: KubeObject): Promise<void> => {
+  return async (key, body) => {
     const seen = known.get(key)
     if (seen === undefined) return create(key, body)
     seen.count++
@@ -126,20 +119,60 @@ export const createEventRecorder = ({
       await create(key, body)
     }
   }
+}
 
+const involvedObject = (
+  { kind, apiVersion, metadata }: EventSubject,
+  fieldPath: string | undefined,
+) => {
+  const { namespace, name = '', uid = '', resourceVersion } = metadata
   return {
-    event(subject, type, reason, message, options = {}) {
-      const { namespace, name = '', uid = '', resourceVersion } = subject.metadata
+    kind,
+    apiVersion,
+    name,
+    uid,
+    ...(namespace ? { namespace } : {}),
+    ...(resourceVersion ? { resourceVersion } : {}),
+    ...(fieldPath ? { fieldPath } : {}),
+  }
+}
+
+export interface EventRecorderOptions {
+  client: Client
+  /** Upstream's name of who records. */
+  component: string
+  /** The node, of a kubelet. */
+  host?: string
+  clock: Clock
+  log: Log
+}
+
+export const createEventRecorder = ({
+  client,
+  component,
+  host = '',
+  clock,
+  log,
+}: EventRecorderOptions): EventRecorder => {
+  const admits = makeSpamFilter(clock)
+  const isCombined = makeAggregator(clock)
+  const write = makeWriter(client)
+  let waiting = 0
+  let tail: Promise<void> = Promise.resolve()
+  let sequence = 0
+  return {
+    event(subject, type, reason, message, { fieldPath, action } = {}) {
+      const { namespace, name = '', uid = '' } = subject.metadata
       const subjectKey = `${subject.kind}/${namespace}/${name}/${uid}`
       if (waiting >= limits.eventsWaitingMax || !admits(subjectKey)) return
       const now = clock.now()
-      const group = [subjectKey, type, reason, options.action].join('\n')
+      const group = [subjectKey, type, reason, action].join('\n')
       const combined = isCombined(group, message)
       const text = `${combined ? '(combined from similar events): ' : ''}${message}`.slice(
         0,
         limits.eventMessageLengthMax,
       )
-      const key = combined ? group : [group, text, options.fieldPath].join('\n')
+      const key = combined ? group : [group, text, fieldPath].join('\n')
       const body: KubeObject = {
         kind: 'Event',
         apiVersion: 'v1',
@@ -147,17 +180,8 @@ export const createEventRecorder = ({
           // The name must differ between events of one millisecond; upstream has nanoseconds there.
           name: `${name}.${(BigInt(now) * 1_000_000n + BigInt(sequence++ % 1_000_000)).toString(16)}`,
           namespace: namespace || 'default',
-          ...(options.annotations ? { annotations: options.annotations } : {}),
         },
-        involvedObject: {
-          kind: subject.kind,
-          apiVersion: subject.apiVersion,
-          name,
-          uid,
-          ...(namespace ? { namespace } : {}),
-          ...(resourceVersion ? { resourceVersion } : {}),
-          ...(options.fieldPath ? { fieldPath: options.fieldPath } : {}),
-        },
+        involvedObject: involvedObject(subject, fieldPath),
         reason,
         message: text,
         type,
@@ -167,7 +191,7 @@ export const createEventRecorder = ({
         source: { component, ...(host ? { host } : {}) },
         reportingComponent: component,
         reportingInstance: host,
-        ...(options.action ? { action: options.action } : {}),
+        ...(action ? { action } : {}),
       }
       waiting++
       tail = tail

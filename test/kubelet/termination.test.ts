@@ -69,7 +69,7 @@ t.test(
     const ended = await node.until('p', ({ status }) => status!.phase === 'Failed')
     const tookMs = Date.now() - before
     t.match(stateOf(ended).terminated, { exitCode: 137, reason: 'Error' })
-    t.ok(tookMs >= 2_900 && tookMs < 10_000, `${tookMs} ms of 3 s grace`)
+    t.ok(tookMs >= 2_900, `not before the grace is over: ${tookMs} ms of 3 s`)
     await node.gone('p')
     await eventually('the event', async () =>
       (await node.events('p')).some(({ reason }) => reason === 'FailedPreStopHook'),
