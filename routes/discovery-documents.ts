@@ -81,7 +81,7 @@ const ordered = (group: string, versions: readonly Version[]): GroupVersions => 
 /** Groups in the order of discovery: by the priority of their APIServices, then by the name of the first one. */
 export const groupRows = (
   rows: Iterable<ResourceDefinition>,
-  remotes: readonly RemoteVersion[] = [],
+  remotes: readonly RemoteVersion[],
 ): GroupVersions[] => {
   const groups = new Map<string, Map<string, Version>>()
   const versionsOf = (group: string): Map<string, Version> => {

@@ -117,7 +117,7 @@ export const forward = async (
   destination: Destination,
   incoming: FastifyRequest,
   reply: FastifyReply,
-  options: ForwardOptions = {},
+  options: ForwardOptions,
 ): Promise<unknown> => {
   const { body = 'none', headers = headersToSend(incoming), refuse, timeoutMs } = options
   const own = incoming.kube.signal

@@ -8,11 +8,11 @@ import { type ControllerContext, controllerRefOf } from '../controller.js'
 import { claimOwned, ownerController } from '../ownership/owner-controller.js'
 import { updateObject, updateStatus } from '../update-object.js'
 import {
-  conditionIn,
   type Deployment,
   findNewSet,
   isSameTemplate,
   type OwnedSet,
+  progressing,
   replicasOf,
   revisionAnnotation,
   revisionOf,
@@ -74,7 +74,7 @@ const newSetOf = async (
   if (found === undefined) return make ? createNewSet(sync, olds) : nothing
   const annotations = newSetAnnotations(deployment, found, olds)
   const minReadySeconds = deployment.spec.minReadySeconds ?? 0
-  const note = conditionIn(deployment.status, 'Progressing') ? undefined : setNote(found, false)
+  const note = progressing(deployment.status) ? undefined : setNote(found, false)
   if (!differs(found, annotations) && (found.spec.minReadySeconds ?? 0) === minReadySeconds)
     return { newSet: found, note }
   const newSet = await updateSet(sync, {

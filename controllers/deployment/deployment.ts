@@ -99,5 +99,6 @@ export const rollingLimits = (
   return { maxSurge, maxUnavailable: Math.min(maxUnavailable, total) }
 }
 
-export const conditionIn = (status: DeploymentStatus | undefined, type: string) =>
-  status?.conditions?.find((c) => c.type === type)
+/** The condition that tells how the rollout goes. */
+export const progressing = (status: DeploymentStatus | undefined) =>
+  status?.conditions?.find((c) => c.type === 'Progressing')

@@ -2,10 +2,10 @@
 import { formatTime, parseTime } from '#api/clock.js'
 import type { Condition } from '#client/pod.js'
 import {
-  conditionIn,
   type Deployment,
   type DeploymentStatus,
   type OwnedSet,
+  progressing,
   replicasOf,
   rollingLimits,
   sumReplicas,
@@ -55,7 +55,7 @@ const isProgressing = (deployment: Deployment, next: DeploymentStatus): boolean 
 /** Nothing moved for progressDeadlineSeconds. */
 const isTimedOut = (deployment: Deployment, next: DeploymentStatus, now: number): boolean => {
   const seconds = deployment.spec.progressDeadlineSeconds ?? noDeadline
-  const condition = conditionIn(deployment.status, 'Progressing')
+  const condition = progressing(deployment.status)
   if (seconds === noDeadline || condition === undefined || isComplete(deployment, next))
     return false
   if (condition.reason === 'NewReplicaSetAvailable') return false
@@ -66,7 +66,7 @@ const isTimedOut = (deployment: Deployment, next: DeploymentStatus, now: number)
 /** Milliseconds until the deadline has to be looked at again. */
 export const msUntilDeadline = (deployment: Deployment, now: number): number | undefined => {
   const seconds = deployment.spec.progressDeadlineSeconds ?? noDeadline
-  const condition = conditionIn(deployment.status, 'Progressing')
+  const condition = progressing(deployment.status)
   if (seconds === noDeadline || condition?.lastUpdateTime == null) return undefined
   if (condition.reason === 'NewReplicaSetAvailable') return undefined
   if (condition.reason === 'ProgressDeadlineExceeded') return undefined
@@ -110,7 +110,7 @@ const progressOf = (
   const subject = newSet
     ? `ReplicaSet "${newSet.metadata.name}"`
     : `Deployment "${deployment.metadata.name}"`
-  const known = conditionIn(deployment.status, 'Progressing')
+  const known = progressing(deployment.status)
   const condition = (status: Wanted['status'], reason: string, what: string): Wanted => ({
     type: 'Progressing',
     status,
@@ -154,7 +154,7 @@ const availability = (deployment: Deployment, next: DeploymentStatus): Wanted =>
 
 /** Pausing stops the progress clock; resuming starts it anew. */
 const pausing = (deployment: Deployment): Wanted | undefined => {
-  const known = conditionIn(deployment.status, 'Progressing')
+  const known = progressing(deployment.status)
   if (known?.reason === 'ProgressDeadlineExceeded') return undefined
   const isPaused = known?.reason === 'DeploymentPaused'
   if (deployment.spec.paused && !isPaused)

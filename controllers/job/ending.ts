@@ -94,14 +94,13 @@ export const endingOf = (
 const isComplete = (job: Job, status: JobStatus, active: number): boolean => {
   const succeeded = total(status, 'succeeded')
   // Without completions the Pods share a queue of work: one success says that it is empty.
-  if (job.spec.completions === undefined || job.spec.completions === null)
-    return succeeded > 0 && active === 0
+  if (job.spec.completions === undefined) return succeeded > 0 && active === 0
   return succeeded >= job.spec.completions
 }
 
 export const msUntilDeadline = (job: Job, status: JobStatus, now: number): number => {
   const seconds = job.spec.activeDeadlineSeconds
-  if (seconds === undefined || seconds === null) return Number.POSITIVE_INFINITY
+  if (seconds === undefined) return Number.POSITIVE_INFINITY
   if (job.spec.suspend || status.startTime === undefined) return Number.POSITIVE_INFINITY
   return parseTime(status.startTime) + seconds * 1000 - now
 }

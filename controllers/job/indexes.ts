@@ -93,12 +93,8 @@ export const metSuccessRule = (job: Job, succeeded: ReadonlySet<number>): number
   if (succeeded.size === 0) return undefined
   const found = (job.spec.successPolicy?.rules ?? []).findIndex(
     ({ succeededIndexes, succeededCount }) => {
-      if (succeededIndexes === undefined || succeededIndexes === null)
-        return (
-          succeededCount !== undefined &&
-          succeededCount !== null &&
-          succeeded.size >= succeededCount
-        )
+      if (succeededIndexes === undefined)
+        return succeededCount !== undefined && succeeded.size >= succeededCount
       const wanted = [...parseIndexes(succeededIndexes)].filter(
         (i) => i < (job.spec.completions ?? 0),
       )

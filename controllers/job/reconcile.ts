@@ -153,7 +153,7 @@ export const planPods = (
   const succeeded = total(status, 'succeeded')
   const parallelism = job.spec.parallelism ?? 1
   const { completions } = job.spec
-  const isQueue = completions === undefined || completions === null
+  const isQueue = completions === undefined
   const wanted = isQueue
     ? succeeded > 0
       ? active.length

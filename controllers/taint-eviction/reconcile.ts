@@ -16,9 +16,7 @@ export const evictionTime = (
     if (taint.effect !== 'NoExecute') continue
     const used = (pod.spec.tolerations ?? []).filter((t) => tolerates(t, taint))
     if (used.length === 0) return now
-    const seconds = used
-      .map((t) => t.tolerationSeconds)
-      .filter((s) => s !== undefined && s !== null)
+    const seconds = used.map((t) => t.tolerationSeconds).filter((s) => s !== undefined)
     if (seconds.length === 0) continue
     const since = taint.timeAdded ? parseTime(taint.timeAdded) : seenMs
     const due = since + Math.max(0, Math.min(...seconds)) * 1000

@@ -9,7 +9,7 @@ import { conditionIn, isFinished, type Job } from '../job/job.js'
 /** Milliseconds since the epoch; undefined while the Job runs or keeps no time. */
 export const expiryOf = (job: Job): number | undefined => {
   const seconds = job.spec.ttlSecondsAfterFinished
-  if (seconds === undefined || seconds === null || !isFinished(job)) return undefined
+  if (seconds === undefined || !isFinished(job)) return undefined
   const finished = conditionIn(job, 'Complete') ?? conditionIn(job, 'Failed')
   return parseTime(finished?.lastTransitionTime ?? '') + seconds * 1000
 }

@@ -28,12 +28,12 @@ interface OpenStream extends SpdyStream {
   isHalfClosed: boolean
 }
 
-const control = (type: number, flags: number, payload: Buffer): Buffer => {
+/** A control frame without flags. */
+const control = (type: number, payload: Buffer): Buffer => {
   const head = Buffer.alloc(8)
   head.writeUInt16BE(0x8000 | version, 0)
   head.writeUInt16BE(type, 2)
   head.writeUInt32BE(payload.length, 4)
-  head[4] = flags
   return Buffer.concat([head, payload])
 }
 
@@ -99,7 +99,7 @@ export class SpdyServer {
       return
     }
     const type = frame.readUInt16BE(2)
-    if (type === types.ping) this.#send(control(types.ping, 0, Buffer.from(payload)))
+    if (type === types.ping) this.#send(control(types.ping, Buffer.from(payload)))
     else if (type === types.synStream) await this.#open(payload, flags)
     else if (type === types.rstStream) {
       const id = payload.readUInt32BE(0)
@@ -127,7 +127,7 @@ export class SpdyServer {
     }
     this.#streams.set(id, stream)
     const reply = Buffer.concat([idBytes(id), await this.#codec.encode({})])
-    this.#send(control(types.synReply, 0, reply))
+    this.#send(control(types.synReply, reply))
     this.#onStream(stream)
     if (flags & finFlag) this.#clientEnded(stream)
   }

@@ -88,7 +88,7 @@ const runAll = (
   }
 }
 
-export const makeAdmission = (options: AdmissionOptions = {}): Admission => {
+export const makeAdmission = (options: AdmissionOptions): Admission => {
   const {
     disabled = [],
     authorizeSigner = async () => true,

@@ -322,7 +322,7 @@ class Parser extends TokenReader {
 }
 
 /** @throws CompilationError */
-export const parse = (text: string, hasBindings = false): Expression => {
+export const parse = (text: string, hasBindings: boolean): Expression => {
   const size = [...text].length
   if (size > limits.celExpressionCodePointsMax) {
     const limit = limits.celExpressionCodePointsMax

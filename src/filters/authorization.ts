@@ -19,7 +19,7 @@ const forbiddenMessage = (a: Attributes): string => {
 const inHtml: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
 
 /** What a client may have put into the message must not look like HTML. */
-export const forbiddenError = (a: Attributes, reason = ''): ApiError => {
+export const forbiddenError = (a: Attributes, reason: string): ApiError => {
   const message = forbiddenMessage(a).replace(/[&<>]/g, (char) => inHtml[char]!)
   return forbidden(
     { group: a.apiGroup, resource: a.resource },
@@ -34,7 +34,7 @@ export const unsniffed = (error: ApiError): ApiError => {
   return error
 }
 
-export const refusedByFilter = (a: Attributes, reason = ''): ApiError =>
+export const refusedByFilter = (a: Attributes, reason: string): ApiError =>
   unsniffed(forbiddenError(a, reason))
 
 const enforce = (attributes: Attributes, decision: Decision): void => {

@@ -162,7 +162,7 @@ export const staticTokens = (options: ServerOptions, adminToken: string): Static
 
 export const authenticatorOf = (
   known: TokenAuthenticator,
-  further: readonly TokenAuthenticator[] = [],
+  further: readonly TokenAuthenticator[],
 ): Authenticator => unionAuthenticator([known, ...further])
 
 export const authorizerOf = (options: ServerOptions, rbac: Authorizer): Authorizer => {

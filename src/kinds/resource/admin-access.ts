@@ -19,10 +19,10 @@ const mayHave = async (ctx: RequestContext): Promise<boolean> => {
 }
 
 /** The path of the first one that asks; upstream tells of no more. */
-export const adminRequest = (path: string, spec: Fields | undefined): string | undefined => {
+export const adminRequest = (spec: Fields | undefined): string | undefined => {
   const requests: Fields[] = spec?.devices?.requests ?? []
   const at = requests.findIndex(({ exactly }) => exactly?.adminAccess === true)
-  return at < 0 ? undefined : child(index(child(path, 'devices.requests'), at), 'adminAccess')
+  return at < 0 ? undefined : child(index('spec.devices.requests', at), 'adminAccess')
 }
 
 export const adminResult = (status: Fields | undefined): string | undefined => {

@@ -21,9 +21,7 @@ export default defineKind({
     default: ({ spec }) => defaultClaim(spec?.spec),
     // Upstream names the field as a claim has it, not as the template does.
     beginCreate: (template, ctx) =>
-      checkAdminAccess(template, ctx, adminRequest('spec', template.spec?.spec), () =>
-        validate(template),
-      ),
+      checkAdminAccess(template, ctx, adminRequest(template.spec?.spec), () => validate(template)),
     validate,
     validateUpdate: (next, previous) => [
       ...validate(next),

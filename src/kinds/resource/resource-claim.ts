@@ -18,7 +18,7 @@ export default defineKind({
     },
     ...ownStatus('io.k8s.api.resource.v1.ResourceClaimStatus'),
     beginCreate: (claim, ctx) =>
-      checkAdminAccess(claim, ctx, adminRequest('spec', claim.spec), () =>
+      checkAdminAccess(claim, ctx, adminRequest(claim.spec), () =>
         validClaimSpec('spec', claim.spec),
       ),
     // Who has it already, keeps it.

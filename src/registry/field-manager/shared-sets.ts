@@ -129,7 +129,7 @@ export const startSet = (length = 0): SetStep => {
 }
 
 /** The start of a set that is a member itself. */
-export const startMember = (length = 0): SetStep => startSet(length).with('.', leaf)
+export const startMember = (length: number): SetStep => startSet(length).with('.', leaf)
 
 /** The same set, sorted all the way down, and shared unless it is too large. */
 export const shareSet = (set: FieldSet): FieldSet => {

@@ -78,7 +78,7 @@ export const validateDeployment = ({ spec }: KubeObject): FieldError[] => {
   const deadlineAt = 'spec.progressDeadlineSeconds'
   return [
     ...notNegative('spec', spec, 'replicas'),
-    ...selectorErrors('spec.selector', spec.selector, 'empty selector is invalid for deployment'),
+    ...selectorErrors(spec.selector, 'empty selector is invalid for deployment'),
     ...usable(spec.selector, replicatedTemplate(spec)),
     ...deploymentStrategy(spec.strategy),
     ...notNegative('spec', spec, 'minReadySeconds', 'revisionHistoryLimit'),
@@ -113,7 +113,7 @@ export const validateDeploymentStatus = (next: KubeObject, previous: KubeObject)
       'unavailableReplicas',
       'collisionCount',
     ),
-    ...withinReplicas('status', status, all),
+    ...withinReplicas(status, all),
     ...availableWithinReady(status),
     ...notDecremented(status, previous.status ?? {}),
   ]
@@ -121,7 +121,7 @@ export const validateDeploymentStatus = (next: KubeObject, previous: KubeObject)
 
 export const validateReplicaSet = ({ spec }: KubeObject): FieldError[] => [
   ...notNegative('spec', spec, 'replicas', 'minReadySeconds'),
-  ...selectorErrors('spec.selector', spec.selector, 'empty selector is invalid for deployment'),
+  ...selectorErrors(spec.selector, 'empty selector is invalid for deployment'),
   ...usable(spec.selector, replicatedTemplate(spec)),
 ]
 
@@ -261,7 +261,7 @@ const statefulSetErrors = ({ spec }: KubeObject, { isNew }: { isNew: boolean }):
     ...notNegative('spec', spec, 'replicas', 'minReadySeconds'),
     ...notNegative('spec.ordinals', spec.ordinals ?? {}, 'start'),
     ...(isNew && serviceName ? validDnsLabel('spec.serviceName', serviceName) : []),
-    ...selectorErrors('spec.selector', selector, 'empty selector is invalid for statefulset'),
+    ...selectorErrors(selector, 'empty selector is invalid for statefulset'),
     ...(isUsableSelector(selector)
       ? [
           ...(selector && isEmpty(selector)
@@ -309,7 +309,7 @@ export const validateStatefulSetStatus = (next: KubeObject, previous: KubeObject
   const parts = ['readyReplicas', 'currentReplicas', 'updatedReplicas', 'availableReplicas']
   return [
     ...notNegative('status', status, 'replicas', ...parts, 'observedGeneration', 'collisionCount'),
-    ...withinReplicas('status', status, parts),
+    ...withinReplicas(status, parts),
     ...availableWithinReady(status, 'status.readyReplicas'),
     ...notDecremented(status, previous.status ?? {}),
   ]

@@ -7,10 +7,10 @@ export const notNegative = (path: string, part: Fields, ...fields: string[]): Fi
   fields.flatMap((field) => nonNegative(child(path, field), part[field]))
 
 /** Counts in a status that are parts of its replicas. */
-export const withinReplicas = (path: string, status: Fields, fields: readonly string[]) =>
+export const withinReplicas = (status: Fields, fields: readonly string[]) =>
   fields.flatMap((field) =>
     (status[field] ?? 0) > (status.replicas ?? 0)
-      ? [invalid(child(path, field), status[field] ?? 0, 'cannot be greater than status.replicas')]
+      ? [invalid(`status.${field}`, status[field] ?? 0, 'cannot be greater than status.replicas')]
       : [],
   )
 
@@ -38,7 +38,7 @@ export const validateReplicaCounts = ({ status }: KubeObject): FieldError[] => [
     'observedGeneration',
     'terminatingReplicas',
   ),
-  ...withinReplicas('status', status, replicaCounts),
+  ...withinReplicas(status, replicaCounts),
   ...availableWithinReady(status),
 ]
 

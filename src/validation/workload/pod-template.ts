@@ -138,10 +138,10 @@ export const templateLabelsErrors = (
 }
 
 export const selectorErrors = (
-  path: string,
   selector: Fields | null | undefined,
   emptyMessage: string,
 ): FieldError[] => {
+  const path = 'spec.selector'
   if (selector === null || selector === undefined) return [required(path)]
   return [
     ...validLabelSelector(path, selector),
