@@ -114,14 +114,25 @@ const writeEvents = async ({
   try {
     const deadline = deps.clock.now() + timeoutMs
     const watch = { selection, after, sendInitialEvents, deadline, signal }
-    for await (const batch of target.store.watch(ctx, watch)) {
-      if (signal.aborted) break
+    const batches = target.store.watch(ctx, watch)[Symbol.asyncIterator]()
+    // A function's own: `for await` would hold the last batch, and all that it shows, for as long as nothing happens.
+    const writeNext = async (): Promise<boolean> => {
+      const { done, value: batch } = await batches.next()
+      if (done === true || signal.aborted) return false
       begun = true
       // No single object is a list: upstream fails at the first frame and ends the stream without a word.
-      if (negotiated.convert === 'PartialObjectMetadataList' && isShown(batch, options)) break
+      if (negotiated.convert === 'PartialObjectMetadataList' && isShown(batch, options))
+        return false
       writeBatch(stream, maker, batch, options.allowWatchBookmarks)
-      const drained = stream.drained(signal)
-      if (drained !== undefined) await drained
+      return true
+    }
+    try {
+      while (await writeNext()) {
+        const drained = stream.drained(signal)
+        if (drained !== undefined) await drained
+      }
+    } finally {
+      await batches.return?.()
     }
   } catch (error) {
     if (!signal.aborted) return stream.write(maker.error(errorStatus(error, target, after)))
@@ -130,6 +141,18 @@ const writeEvents = async ({
   if (sendInitialEvents && typeof after === 'number' && !begun && stream.isOpen)
     stream.write(maker.error(tooLargeResourceVersion(after, 0, 1).status))
 }
+
+/** A function's own: the headers need not be held for as long as the watch goes on. */
+const openStream = (reply: FastifyReply, negotiated: Negotiated): FrameStream => {
+  const { raw } = reply.hijack()
+  const headers = { ...reply.getHeaders(), 'content-type': streamTypeOf(negotiated) }
+  raw.writeHead(200, headers as Record<string, string>)
+  raw.flushHeaders()
+  return new FrameStream(raw)
+}
+
+/** Made once: an error of its own for each watch would cost its stack. */
+const ended = new Error('the watch has ended')
 
 /** Throws before the stream is opened: 406, 500. */
 export const serveWatch = async (
@@ -145,21 +168,14 @@ export const serveWatch = async (
   parseIncludeObject(negotiated.convert === 'Table' ? call.query.text('includeObject') : '')
   if (!negotiated.streams) throw streamNotAcceptable()
   const ctx = makeContext(target, request, reply, deps)
-  const abort = new AbortController()
-  const stop = (): void => abort.abort()
+  const { kube } = request
+  // Of the client that left, of the server that shuts down, and of our own end.
+  const { signal } = kube
+  const stop = (): void => kube.abort(ended)
   const timeoutMs = Math.min(timeoutMsOf(options), limits.timerMsMax)
   const timer = setTimeout(stop, timeoutMs)
-  const response = reply.raw
-  // Of the client that left, and of the server that shuts down.
-  const gone = request.kube.signal
-  if (gone.aborted) stop()
-  else gone.addEventListener('abort', stop, { once: true })
   const unfollow = stopWithDefinition(target, deps, stop)
-  reply.hijack()
-  const headers = { ...reply.getHeaders(), 'content-type': streamTypeOf(negotiated) }
-  response.writeHead(200, headers as Record<string, string>)
-  response.flushHeaders()
-  const stream = new FrameStream(response)
+  const stream = openStream(reply, negotiated)
   const maker = new FrameMaker(target, {
     negotiated,
     includeObject: call.query.text('includeObject'),
@@ -167,13 +183,12 @@ export const serveWatch = async (
     now: () => deps.clock.now(),
   })
   try {
-    await writeEvents({ target, ctx, call, stream, maker, after, timeoutMs, signal: abort.signal })
+    await writeEvents({ target, ctx, call, stream, maker, after, timeoutMs, signal })
   } finally {
     clearTimeout(timer)
     unfollow()
-    gone.removeEventListener('abort', stop)
-    abort.abort()
-    response.end()
+    stop()
+    reply.raw.end()
   }
   return reply
 }

@@ -19,7 +19,7 @@ import { makeResourceStorage } from './resource-storage.js'
 import { makeWorkingSets, type ReadForeign, type WorkingSets } from './stored-version.js'
 import { UnclaimedObjects } from './unclaimed-objects.js'
 import { Change } from './watch-event.js'
-import { Watcher } from './watcher.js'
+import type { WatchSource } from './watcher.js'
 
 export interface CacherOptions {
   readonly driver: StorageDriver
@@ -164,19 +164,17 @@ export class WatchCache implements Cacher {
     return this.#askHead()
   }
 
-  watch(cache: ResourceCache, options: ObjectWatchOptions): Watcher {
-    return new Watcher(
-      {
-        cache,
-        applied: () => this.#progress.revision,
-        now: () => this.#clock.now(),
-        failure: () => this.#progress.failure,
-        prepare: (asked) => this.#prepareWatch(asked),
-        cold: ({ selection, signal }, after) =>
-          watchDriver(this.driver, { selection, after, signal }, this.sets),
-      },
-      options,
-    )
+  /** What all watchers of a resource share. */
+  watchSource(cache: ResourceCache): WatchSource {
+    return {
+      cache,
+      applied: () => this.#progress.revision,
+      now: () => this.#clock.now(),
+      failure: () => this.#progress.failure,
+      prepare: (asked) => this.#prepareWatch(asked),
+      cold: ({ selection, signal }, after) =>
+        watchDriver(this.driver, { selection, after, signal }, this.sets),
+    }
   }
 
   async #prepareWatch({ after, sendInitialEvents }: ObjectWatchOptions): Promise<void> {

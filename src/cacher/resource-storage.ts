@@ -12,11 +12,13 @@ import type {
 } from './object-storage.js'
 import type { ResourceCache, Selected } from './resource-cache.js'
 import type { StoredVersion } from './stored-version.js'
+import { Watcher } from './watcher.js'
 
 const none: readonly StoredObject[] = []
 
 export const makeResourceStorage = (cacher: WatchCache, cache: ResourceCache): ObjectStorage => {
   const { writer } = cacher
+  const source = cacher.watchSource(cache)
 
   /** The version that readers and watchers share; another one only when it was already overwritten. */
   const shared = async (written: StoredVersion): Promise<StoredObject> => {
@@ -67,7 +69,7 @@ export const makeResourceStorage = (cacher: WatchCache, cache: ResourceCache): O
       await cacher.follow(last.revision)
       return last
     },
-    watch: (options) => cacher.watch(cache, options),
+    watch: (options) => new Watcher(source, options),
     currentRevision: () => cacher.currentRevision(),
     lastChange: () => cache.lastChange,
   }

@@ -76,6 +76,24 @@ export interface Shown {
   readonly labels: Readonly<Record<string, string>>
 }
 
+class Passing implements Shown {
+  readonly #value: Buffer
+  readonly #revision: number
+
+  constructor(value: Buffer, revision: number) {
+    this.#value = value
+    this.#revision = revision
+  }
+
+  get object(): KubeObject {
+    return decodeObject(this.#value, this.#revision)
+  }
+
+  get labels(): Readonly<Record<string, string>> {
+    return labelsOf(this.#value) ?? this.object.metadata.labels ?? noLabels
+  }
+}
+
 export class StoredVersion implements StoredObject {
   readonly key: string
   readonly revision: number
@@ -116,16 +134,7 @@ export class StoredVersion implements StoredObject {
 
   /** For who passes over many objects once: what is decoded here is not kept, and pushes nothing out that is. */
   get inPassing(): Shown {
-    if (this.#object !== undefined) return this
-    const { value, revision } = this
-    return {
-      get object() {
-        return decodeObject(value, revision)
-      },
-      get labels() {
-        return labelsOf(value) ?? this.object.metadata.labels ?? noLabels
-      },
-    }
+    return this.#object !== undefined ? this : new Passing(this.value, this.revision)
   }
 
   /** How it was encoded, while the object is kept that was. */
