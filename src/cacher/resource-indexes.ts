@@ -36,10 +36,14 @@ export class ResourceIndexes {
     this.#objects = objects
   }
 
-  /** An object was written, or is gone. */
+  /** An object was written, or is gone. Of one that cannot be read nobody knows where it belongs: who asks is told. */
   set(entry: Entry<StoredVersion>, current: StoredVersion | undefined): void {
-    for (const { values, read } of this.#indexes.values())
-      values.set(entry, current === undefined ? undefined : read(current))
+    for (const [name, { values, read }] of this.#indexes)
+      try {
+        values.set(entry, current === undefined ? undefined : read(current))
+      } catch {
+        this.#indexes.delete(name)
+      }
   }
 
   clear(): void {
@@ -90,10 +94,25 @@ export class ResourceIndexes {
   #make(name: string, read: ReadValue): void {
     const values = new ValueIndex<StoredVersion>()
     const entries = this.#objects.all()
+    let unreadable = false
     const making = eachInTurns(entries, (entry) => {
-      if (this.#objects.entry(entry.key) === entry) values.set(entry, read(entry.value.inPassing))
+      if (unreadable || this.#objects.entry(entry.key) !== entry) return
+      try {
+        values.set(entry, read(entry.value.inPassing))
+      } catch {
+        unreadable = true
+      }
     })
-    const index: Index = { values, read, making: making?.then(() => (index.making = undefined)) }
-    this.#indexes.set(name, index)
+    const index: Index = {
+      values,
+      read,
+      making: making?.then(() => this.#made(name, index, unreadable)),
+    }
+    if (making !== undefined || !unreadable) this.#indexes.set(name, index)
+  }
+
+  #made(name: string, index: Index, unreadable: boolean): void {
+    index.making = undefined
+    if (unreadable && this.#indexes.get(name) === index) this.#indexes.delete(name)
   }
 }

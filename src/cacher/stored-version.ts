@@ -3,6 +3,7 @@
  * object is made at first use and kept while it is in use: a `WorkingSet` lets go of what was not made recently, so
  * that memory follows the bytes stored and not the objects decoded.
  */
+import { failure } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import {
   decodeObject,
@@ -126,7 +127,7 @@ export class StoredVersion implements StoredObject {
 
   get object(): KubeObject {
     if (this.#object === undefined) {
-      this.#object = decodeObject(this.value, this.revision)
+      this.#object = this.#read(() => decodeObject(this.value, this.revision))
       this.#keepObject()
     }
     return this.#object
@@ -149,7 +150,9 @@ export class StoredVersion implements StoredObject {
 
   get text(): ObjectText {
     this.#place ??= this.#encoded?.revisionAt ?? placeOfRevision(this.value)
-    return withRevision(this.value, this.revision, this.#place)
+    const place = this.#place
+    if (place >= 0) return withRevision(this.value, this.revision, place)
+    return this.#read(() => withRevision(this.value, this.revision, place))
   }
 
   /** Takes over the object that was encoded for this version, which spares decoding it. */
@@ -173,6 +176,17 @@ export class StoredVersion implements StoredObject {
   /** The same state under another revision: what a watcher is shown when the object goes. */
   at(revision: number): StoredVersion {
     return new StoredVersion(this.key, this.value, revision, this.#sets)
+  }
+
+  /** What somebody else left there and nobody can decode is told of as upstream tells it: a bare 500. */
+  #read<T>(decode: () => T): T {
+    try {
+      return decode()
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : String(cause)
+      const message = `the stored value of ${this.key} cannot be read: ${why}`
+      throw failure({ code: 500, message }, { cause })
+    }
   }
 
   #keepObject(): void {

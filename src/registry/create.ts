@@ -24,13 +24,22 @@ import {
   write,
 } from './store-base.js'
 
+/** Of what cannot be read, no more is known than that the name is taken (apiserver, store.go Create). */
+const isBeingDeleted = (current: StoredObject | undefined): boolean => {
+  try {
+    return current?.object.metadata.deletionTimestamp !== undefined
+  } catch {
+    return false
+  }
+}
+
 const nameTaken = (
   { definition }: StoreDeps,
   object: KubeObject,
   current: StoredObject | undefined,
 ): ApiError => {
   const name = object.metadata.name ?? ''
-  const deleting = current?.object.metadata.deletionTimestamp !== undefined
+  const deleting = isBeingDeleted(current)
   if (object.metadata.generateName) return generateNameConflict(definition.gvr, name, { deleting })
   return deleting
     ? alreadyExistsWhileDeleted(definition.gvr, name)

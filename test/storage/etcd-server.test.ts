@@ -185,6 +185,41 @@ const full = (t: Test) =>
     await ready(server)
   })
 
+const unreadable = (t: Test, etcd: Etcd) =>
+  t.test('what somebody else left and nobody can read stops only who asks for it', async (t) => {
+    const server = await serverOn(t, etcd, 'prefix=unreadable', {
+      disableAdmissionPlugins: ['ServiceAccount'],
+    })
+    const pods = '/api/v1/namespaces/default/pods'
+    const containers = [{ name: 'c', image: 'i' }]
+    const pod = (name: string) => ({ metadata: { name }, spec: { nodeName: 'n', containers } })
+    const ask = async (path: string) => {
+      const { status, body } = await call(server, { path })
+      return status === 200 ? 200 : [status, body.reason, body.message]
+    }
+    const byNode = `${pods}?fieldSelector=spec.nodeName%3Dn`
+    const byLabel = `${pods}?labelSelector=a%3Db`
+    await post(server, pods, pod('a'))
+    // From here on there are indexes, and the object that comes is to be put into them.
+    t.same([await ask(byNode), await ask(byLabel)], [200, 200])
+    const key = Buffer.from('/unreadable/pods/default/b').toString('base64')
+    await operate(etcd, 'kv/put', { key, value: Buffer.from('{"kind":"Pod').toString('base64') })
+    const refused = [
+      500,
+      undefined,
+      /^the stored value of \/registry\/pods\/default\/b cannot be read: /,
+    ]
+    for (const path of [byNode, byLabel, pods, `${pods}?resourceVersion=0`, `${pods}/b`])
+      t.match(await ask(path), refused, path)
+    const frame = (await call(server, { path: `${pods}?watch=1&timeoutSeconds=5` })).text
+    t.match(JSON.parse(frame.trim().split('\n').at(-1)!), { type: 'ERROR', object: { code: 500 } })
+    t.equal((await post(server, pods, pod('b'))).status, 409)
+    t.equal((await post(server, maps, map('m'))).status, 201)
+    t.same([await ask(`${pods}/a`), await ask('/readyz')], [200, 200])
+    await operate(etcd, 'kv/deleterange', { key })
+    for (const path of [byNode, byLabel, pods]) t.equal(await ask(path), 200, path)
+  })
+
 const secured = (t: Test) =>
   t.test('an etcd that wants a client certificate', async (t) => {
     const directory = temporaryDirectory(t)
@@ -220,6 +255,7 @@ if (!hasEtcd) {
   await away(t, etcd)
   await replicas(t, etcd)
   await compacted(t, etcd)
+  await unreadable(t, etcd)
   await full(t)
   await secured(t)
 }
