@@ -150,6 +150,9 @@ export const limits = {
   listSegmentsKept: 32,
   /** Wait of a consistent read for the cache to reach what a shared store has, before the store itself is read; upstream's blockTimeout. */
   consistentReadWaitMs: 3_000,
+  /** How long a component is asked how it is, and what it may say; upstream's probeTimeOut and maxRespBodyLength. */
+  componentProbeTimeoutMs: 20_000,
+  componentProbeTextMax: 10 * 1024,
   /** How long a start waits for an etcd that is not there; upstream's dialTimeout. */
   etcdDialTimeoutMs: 20_000,
   /** How long a health check waits for storage; upstream's --etcd-healthcheck-timeout and --etcd-readycheck-timeout. */

@@ -34,7 +34,8 @@ export const listMetaOf = (
   page: ListPage,
   { prefix, limit, isConverted }: { prefix: string; limit: number; isConverted: boolean },
 ): ListMeta => ({
-  resourceVersion: String(page.revision),
+  // What is made up for each reader has none.
+  ...(page.revision === 0 ? {} : { resourceVersion: String(page.revision) }),
   ...(page.nextKey !== undefined && limit > 0
     ? {
         continue: encodeContinue({ revision: page.revision, startKey: page.nextKey }, prefix),

@@ -3,6 +3,7 @@ import type { Clock } from '#api/clock.js'
 import { type Cacher, makeCacher } from '#cacher/cacher.js'
 import { convertStorage } from '#crd/convert-storage.js'
 import { readThrough } from '#crd/read-through.js'
+import { limits } from '#limits'
 import type { Admission } from '#registry/admission.js'
 import { storedProtobufReader } from '#registry/decode/stored-protobuf.js'
 import type { FieldManager } from '#registry/field-manager/field-manager.js'
@@ -13,6 +14,7 @@ import { makeStores, type Stores } from '#registry/stores.js'
 import { backupText } from '#storage/backup.js'
 import type { HealthQuestion, StorageDriver } from '#storage/driver.js'
 import { openStorage } from '#storage/open.js'
+import { componentStatuses, componentStatusPrefix } from './component-statuses.js'
 
 export interface RegistryStores extends Stores {
   health(question: HealthQuestion): Promise<string | undefined>
@@ -43,7 +45,11 @@ export const openRegistryStores = async (
     log,
     readForeign: storedProtobufReader(table),
   })
+  const statuses = componentStatuses(() =>
+    driver.health({ timeoutMs: limits.componentProbeTimeoutMs }),
+  )
   const storageOf = (definition: ResourceDefinition) => {
+    if (definition.storagePrefix === componentStatusPrefix) return statuses
     const resource = cacher.forResource({
       prefix: `${definition.storagePrefix}/`,
       fields: definition.selectableFields,

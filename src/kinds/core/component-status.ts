@@ -1,6 +1,6 @@
 import { defineKind } from '#registry/resource-definition.js'
 
-/** Nobody may write one: upstream makes them up from the health of its parts, of which there are none here. */
+/** Nobody may write one: they are made up for each reader (src/server/component-statuses.ts). */
 export default defineKind({
   group: '',
   version: 'v1',
