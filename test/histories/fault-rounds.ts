@@ -110,6 +110,15 @@ const faultsOf = (
   return {
     kill: () => again('SIGKILL'),
     restart: () => again('SIGTERM'),
+    // As an upgrade goes: one after the other, each when the one before is ready.
+    ...(replicas.length > 1 && {
+      roll: async () => {
+        for (const replica of replicas) {
+          await replica.end('SIGTERM')
+          await replica.start()
+        }
+      },
+    }),
     pause: async () => {
       const replica = any()
       replica.signal('SIGSTOP')

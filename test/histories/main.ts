@@ -14,7 +14,7 @@ and its seed is told.
   --rounds N         how many (50)
   --seed N           of the first one; each next has the next number (1)
   --storage NAME     level; etcd: two servers on one; etcd-cluster: three servers on three members (level)
-  --faults A,B       only some of kill, restart, pause, drop, slow-sync (with strace); with etcd also of etcd-kill,
+  --faults A,B       only some of kill, restart, pause, drop, slow-sync (with strace); with etcd also of roll, etcd-kill,
                      etcd-pause, etcd-compact, etcd-cut, etcd-stall, etcd-slow; with etcd-cluster also of kill, pause and
                      cut of the leader or a follower (leader-kill, …) and quorum-kill
   --etcd BINARY      the etcd to start (etcd)

@@ -3,7 +3,7 @@ import { canTrace } from '../histories/fault-rounds.js'
 import { seededRandom } from '../seeded-random.js'
 import { playCrashes } from './crashes/crash-rounds.js'
 import { crashBugs } from './crashes/crashable-driver.js'
-import { playLevelCrashes } from './crashes/level-crashes.js'
+import { playDeadlyCalls, playLevelCrashes } from './crashes/level-crashes.js'
 import { levelPlants, playPowerCuts } from './crashes/power-cuts.js'
 
 const seed = Math.floor(Math.random() * 1e6)
@@ -26,10 +26,25 @@ t.test('LevelDB passes, killed under load', async (t) => {
   const random = seededRandom(seed)
   const { acknowledged, problems } = await playLevelCrashes(t, { seed, random, kills: 5 })
   t.same(problems, [], `seed ${seed}`)
-  t.ok(acknowledged > 50, `${acknowledged} acknowledged`)
+  t.ok(acknowledged > 10, `${acknowledged} acknowledged`)
 })
 
 const skip = canTrace ? false : 'strace cannot trace here'
+
+t.test('LevelDB passes, killed when it enters a system call', { skip }, async (t) => {
+  const random = seededRandom(seed)
+  const { calls, hits, problems } = await playDeadlyCalls(t, { seed, random, kills: 6 })
+  t.same(problems, [], `seed ${seed}`)
+  t.ok(hits > 0, `${hits} of ${calls.length} came`)
+})
+
+t.test('planted in LevelDB and caught at a system call: head apart', { skip }, async (t) => {
+  const random = seededRandom(seed)
+  const options = { seed, random, kills: 40, plant: 'head apart' }
+  const { problems } = await playDeadlyCalls(t, options)
+  t.ok(problems.length > 0)
+  t.comment(problems[0])
+})
 
 t.test('LevelDB passes, whatever a power cut leaves of its files', { skip }, async (t) => {
   const random = seededRandom(seed)

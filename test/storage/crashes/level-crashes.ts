@@ -5,7 +5,7 @@ import { systemClock } from '#api/clock.js'
 import type { StorageDriver } from '#storage/driver.js'
 import { openStorage } from '#storage/open.js'
 import { eventually } from '../../eventually.js'
-import { writeUntilKilled } from '../killed-writer.js'
+import { type DeadlyCall, writeUntilCall, writeUntilKilled } from '../killed-writer.js'
 import { temporaryDirectory } from '../level-fixture.js'
 import { CrashJudge } from './crash-judge.js'
 import { lifetimeSeconds } from './crash-load.js'
@@ -31,20 +31,33 @@ const opened = async <T>(
   }
 }
 
-export const playLevelCrashes = async (
+interface Kills {
+  readonly seed: number
+  readonly random: () => number
+  readonly kills: number
+  /** See the writer's. */
+  readonly plant?: string
+}
+
+/** What a writer said until it died. */
+type Die = (args: readonly string[]) => Promise<readonly string[]>
+
+const playDeaths = async (
   t: Pick<Test, 'teardown'>,
-  { seed, random, kills }: { seed: number; random: () => number; kills: number },
+  { seed, kills, plant = '' }: Kills,
+  die: Die,
 ): Promise<LevelCrashes> => {
   const directory = temporaryDirectory(t)
   const judge = new CrashJudge()
   let acknowledged = 0
   for (let round = 0; round < kills; round++) {
-    const args = [directory, String(seed + round), String(round)]
-    const lines = await writeUntilKilled(writer, args, 5 + random() * 150)
+    const lines = await die([directory, String(seed + round), String(round), plant])
     // What the clients of the writer knew.
     const records = lines.map((line): CrashRecord => JSON.parse(line))
     acknowledged += records.filter(({ kind }) => kind === 'done').length
-    const problems = await opened(directory, (driver) => judge.judge(driver, records))
+    const problems = await opened(directory, (driver) => judge.judge(driver, records)).catch(
+      (error) => [`does not open: ${(error as Error).message}`],
+    )
     if (problems.length > 0) return { acknowledged, problems }
   }
   const later = () => systemClock.now() + lifetimeSeconds * 1_000
@@ -56,4 +69,30 @@ export const playLevelCrashes = async (
     return left()
   }
   return { acknowledged, problems: await opened(directory, ended, later) }
+}
+
+export const playLevelCrashes = (t: Pick<Test, 'teardown'>, options: Kills) =>
+  playDeaths(t, options, (args) => writeUntilKilled(writer, args, 5 + options.random() * 150))
+
+/** The calls by which files change, and how many of them a thread comes to soon: those of the start are among them. */
+const deadlyCalls = [
+  { name: 'write', last: 150 },
+  { name: 'fdatasync', last: 60 },
+  { name: 'fsync', last: 2 },
+  { name: 'rename', last: 3 },
+  { name: 'unlink', last: 4 },
+] as const
+
+/** Killed at one system call after the other, with strace. `hits`: how many of the calls came. */
+export const playDeadlyCalls = async (t: Pick<Test, 'teardown'>, options: Kills) => {
+  const { random } = options
+  const calls: (DeadlyCall & { hit: boolean })[] = []
+  const crashes = await playDeaths(t, options, async (args) => {
+    const { name, last } = deadlyCalls[Math.floor(random() * deadlyCalls.length)]!
+    const call = { name, when: 1 + Math.floor(random() * last) }
+    const { lines, hit } = await writeUntilCall(writer, args, call)
+    calls.push({ ...call, hit })
+    return lines
+  })
+  return { ...crashes, calls, hits: calls.filter(({ hit }) => hit).length }
 }

@@ -3,7 +3,7 @@ import { readFlags } from '../../../bench/read-flags.js'
 import { seededRandom } from '../../seeded-random.js'
 import { playCrashes } from '../crashes/crash-rounds.js'
 import { crashBugs } from '../crashes/crashable-driver.js'
-import { playLevelCrashes } from '../crashes/level-crashes.js'
+import { playDeadlyCalls, playLevelCrashes } from '../crashes/level-crashes.js'
 import { levelPlants, playPowerCuts } from '../crashes/power-cuts.js'
 import { type FaultRound, playDiskFull, playIoError } from '../level-fault-rounds.js'
 
@@ -15,9 +15,9 @@ failure.
   --rounds N     how many (50)
   --seed N       of the first one; each next has the next number (1)
   --kind NAME    io: a system call of LevelDB fails; disk-full: its disk fills up, for which root mounts a small one;
-                 crash: its process is killed ten times over; power-cut: what of its files may be left is opened, with
+                 crash: its process is killed ten times over; call: killed ten times at a system call, with strace; power-cut: what of its files may be left is opened, with
                  strace; simulated: a store on a disk that forgets crashes (io)
-  --plant BUG    the store of power-cut or simulated has this bug, which must show; another name tells which there are
+  --plant BUG    the store of call, power-cut or simulated has this bug, which must show; another name tells which there are
 `
 
 type Play = (
@@ -32,6 +32,12 @@ const plays: Readonly<Record<string, Play>> = {
   crash: async (scope, random, seed) => {
     const { acknowledged, problems } = await playLevelCrashes(scope, { seed, random, kills: 10 })
     return { what: 'killed', hit: true, acknowledged, problems }
+  },
+  call: async (scope, random, seed) => {
+    const plant = levelPlants.find((name) => name === flags.plant)
+    const played = await playDeadlyCalls(scope, { seed, random, kills: 10, plant })
+    const what = played.calls.map(({ name, when }) => `${name} ${when}`).join(', ')
+    return { what, hit: played.hits > 0, ...played }
   },
   'power-cut': async (scope, random, seed) => {
     const plant = levelPlants.find((name) => name === flags.plant)
