@@ -129,6 +129,6 @@ export const tooMany = (field: string, actual: number, max: number): FieldError 
   field,
   body: withDetail(
     `Too many: ${actual}`,
-    `must have at most ${max} ${max === 1 ? 'item' : 'items'}`,
+    max < 0 ? 'has too many items' : `must have at most ${max} ${max === 1 ? 'item' : 'items'}`,
   ),
 })

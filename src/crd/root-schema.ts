@@ -2,7 +2,7 @@
  * What a schema may say at its root when its version has a status subresource: the schema of the status is taken out of
  * the root's properties then, and must lose nothing by it (apiextensions, validation.go, allowedAtRootSchema).
  */
-import { type FieldError, invalid } from '#api/field-error.js'
+import { child, type FieldError, invalid } from '#api/field-error.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { internalRule } from './rules/internal-rule.js'
@@ -106,19 +106,17 @@ const allowedNames = new Set(allowed.split(' '))
 /** `path` ends in openAPIV3Schema. */
 export const validateRootWithStatus = (schema: StructuralSchema, path: string): FieldError[] => {
   const given = schema as JsonObject
-  const isTooMuch = fields.some(([name, json, zero]) => {
+  const isGiven = ([, json, zero]: (typeof fields)[number]): boolean => {
     const value = given[json]
-    return (
-      !allowedNames.has(name) && value !== undefined && value !== null && !jsonEqual(value, zero)
-    )
-  })
-  return isTooMuch
-    ? [
-        invalid(
-          path,
-          internalForm(given),
-          `only [${allowed}] fields are allowed at the root of the schema if the status subresource is enabled`,
-        ),
-      ]
-    : []
+    return value !== undefined && value !== null && !jsonEqual(value, zero)
+  }
+  // The status has the schema of a property, which only objects have. Of several problems the first is told.
+  const wrong = fields
+    .filter(isGiven)
+    .find(([name]) => (name === 'Type' ? schema.type !== 'object' : !allowedNames.has(name)))
+  if (wrong === undefined) return []
+  const where = 'at the root of the schema if the status subresource is enabled'
+  return wrong[0] === 'Type'
+    ? [invalid(child(path, 'type'), schema.type, `only "object" is allowed as the type ${where}`)]
+    : [invalid(path, internalForm(given), `only [${allowed}] fields are allowed ${where}`)]
 }

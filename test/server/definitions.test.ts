@@ -43,7 +43,7 @@ const startWithWidgets = async (t: Test) => {
     },
   })
   await until(widgets, ({ status }) => status === undefined)
-  return { send, until }
+  return { server, send, until }
 }
 
 t.test('discovery tells of reads and deletes alone while a definition goes', async (t) => {
@@ -328,3 +328,34 @@ t.test('a format that is none of its type is warned of', async (t) => {
   t.equal(await warningsOf({ type: 'integer', format: 'int32' }), undefined)
   t.equal(await warningsOf({ type: 'string', format: 'ip-v4' }), undefined)
 })
+
+t.test(
+  'an apply to an object without owners that no longer fits its schema is refused',
+  async (t) => {
+    const { server, send } = await startWithWidgets(t)
+    const widget = { apiVersion: `${group}/v1`, kind: 'Widget', metadata: { name: 'a' } }
+    await send('POST', widgets, { ...widget, spec: { a: true } })
+    await send('PATCH', `${widgets}/a`, { metadata: { managedFields: [{}] } })
+    const a = { type: 'array', items: { type: 'string' } }
+    const spec = { type: 'object', properties: { a } }
+    const schema = { openAPIV3Schema: { type: 'object', properties: { spec } } }
+    await send('PATCH', `${definitions}/widgets.${group}`, {
+      spec: { versions: [{ name: 'v1', served: true, storage: true, schema }] },
+    })
+    for (;;) {
+      const { status, body } = await call(server, {
+        method: 'PATCH',
+        path: `${widgets}/a?fieldManager=m&dryRun=All`,
+        headers: { 'content-type': 'application/apply-patch+yaml' },
+        body: widget,
+      })
+      if (status === 200) continue
+      t.equal(status, 500)
+      t.equal(
+        body.message,
+        `failed to create manager for existing fields: failed to convert new object (default/a; ${group}/v1, Kind=Widget) to smd typed: .spec.a: expected list, got &{true}`,
+      )
+      break
+    }
+  },
+)

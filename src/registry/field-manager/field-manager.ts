@@ -288,10 +288,10 @@ const apply = (
   const { definition, apiVersion } = scope
   const { patch, force, manager, subresource, now } = change
   const type = scope.versions(subresource).typeOf(apiVersion)!
-  checkPatch(scope, patch, type)
   const live = change.live ?? zeroObjectOf(definition)
   const bare = withManagedFields(live, undefined)
   const owners = ownersBeforeApply(scope, change, bare)
+  checkPatch(scope, patch, type)
   // What is stored of a built-in kind was decoded by its type; the schema of a custom one may have changed since.
   const mismatch =
     definition.schemaName === undefined
@@ -348,11 +348,20 @@ const ownersBeforeApply = (scope: Scope, change: Change, live: KubeObject): Owne
     throw failure({ code: 500, message: `failed to decode managed fields: ${error.message}` })
   }
   if (owners.size > 0 || change.live === undefined) return owners
-  return trackOwners(
-    scope,
-    { ...change, live: undefined, next: live, manager: 'before-first-apply' },
-    owners,
-  )
+  try {
+    return trackOwners(
+      scope,
+      { ...change, live: undefined, next: live, manager: 'before-first-apply' },
+      owners,
+    )
+  } catch (error) {
+    if (!(error instanceof CannotConvert || error instanceof TypeMismatch)) throw error
+    const object = describe(live, scope.definition)
+    throw failure({
+      code: 500,
+      message: `failed to create manager for existing fields: failed to convert new object (${object}) to smd typed: ${error.message}`,
+    })
+  }
 }
 
 const attemptWithLastApplied = (
