@@ -133,35 +133,58 @@ const locateAll = (
   }
 }
 
-const containerStatus = (input: StatusInput, spec: ContainerSpec): ContainerStatus => {
-  const { pod, containers, problems, runtimeName, probes, ending } = input
-  const attempts = containers.filter(({ name }) => name === spec.name)
-  const latest = attempts.at(-1)
-  const said = previousOf(input, spec.name)
-  const hadItsTurn = said !== undefined && (!said.state.waiting || waitsForItsTurn(said))
-  if (!latest && !ending && hadItsTurn && mayRestartAll(pod.spec)) return removedStatus(said)
+/** What goes on being said of a container that the runtime has no record of; undefined when it is yet to be made. */
+const withoutRecords = (
+  { pod, ending, stopped }: StatusInput,
+  said: ContainerStatus,
+): ContainerStatus | undefined => {
+  const hadItsTurn = !said.state.waiting || waitsForItsTurn(said)
+  if (!ending && hadItsTurn && mayRestartAll(pod.spec)) return removedStatus(said)
   // How it ended was said already, by a kubelet whose records are gone.
-  if (!latest && said?.state.terminated) return said
+  if (said.state.terminated) return said
   // It did run, and its records are gone: nobody will learn how it ended.
-  if (!latest && ending && said?.containerID) return input.stopped ? locate(said) : said
-  const before = attempts.at(-2)
+  if (ending && said.containerID) return stopped ? locate(said) : said
+  return undefined
+}
+
+const statesOf = (
+  { pod, problems, runtimeName, ending }: StatusInput,
+  spec: ContainerSpec,
+  { latest, before, said }: Attempts,
+): Pick<ContainerStatus, 'state' | 'lastState'> => {
   const initializes = (pod.spec.initContainers?.length ?? 0) > 0
-  let state = stateOf(latest, initializes ? 'PodInitializing' : 'ContainerCreating', runtimeName)
-  let lastState: ContainerStateStatus =
+  const state = stateOf(latest, initializes ? 'PodInitializing' : 'ContainerCreating', runtimeName)
+  const lastState: ContainerStateStatus =
     before?.state === 'exited' ? terminated(before, runtimeName) : (said?.lastState ?? {})
   const problem = problems.get(spec.name)
   const mayStart = latest?.state !== 'exited' || willRestart(pod, spec, latest)
-  if (problem && !ending && latest?.state !== 'running' && mayStart) {
-    if (state.terminated) lastState = state
-    state = { waiting: { reason: problem.reason, message: problem.message } }
+  if (!problem || ending || latest?.state === 'running' || !mayStart) return { state, lastState }
+  return {
+    state: { waiting: { reason: problem.reason, message: problem.message } },
+    lastState: state.terminated ? state : lastState,
   }
+}
+
+interface Attempts {
+  readonly latest: Container | undefined
+  readonly before: Container | undefined
+  /** What was said last. */
+  readonly said: ContainerStatus | undefined
+}
+
+const containerStatus = (input: StatusInput, spec: ContainerSpec): ContainerStatus => {
+  const { pod, containers, runtimeName, probes } = input
+  const attempts = containers.filter(({ name }) => name === spec.name)
+  const latest = attempts.at(-1)
+  const said = previousOf(input, spec.name)
+  const kept = !latest && said ? withoutRecords(input, said) : undefined
+  if (kept) return kept
   const running = latest?.state === 'running'
   const started = running && probes.isStarted(latest.id, spec)
   const volumeMounts = mountStatuses(spec)
   return {
     name: spec.name,
-    state,
-    lastState,
+    ...statesOf(input, spec, { latest, before: attempts.at(-2), said }),
     ready:
       isInit(pod, spec.name) && !isSidecar(spec)
         ? latest?.state === 'exited' && latest.exitCode === 0
