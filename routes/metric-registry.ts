@@ -12,6 +12,12 @@ const metric = (name: string, help: string, type: string, values: () => Value[])
   get: async () => ({ name, help, type, values: values(), aggregator: 'sum' }),
 })
 
+const register = (registry: Registry, metrics: ReturnType<typeof metric>[]): Registry => {
+  // prom-client asks no more of a metric than what these have.
+  for (const one of metrics) registry.registerMetric(one as never)
+  return registry
+}
+
 const durationValues = (requests: RequestMetrics, name: string): Value[] =>
   requests.durations.flatMap(({ labels, buckets, sum, count }) => {
     let below = 0
@@ -79,14 +85,11 @@ export const makeRegistry = ({
       { labels: { ...build }, value: 1 },
     ]),
   ]
-  // prom-client asks no more of a metric than this.
-  for (const one of all) registry.registerMetric(one as never)
-  return registry
+  return register(registry, all)
 }
 
 /** Of /metrics/slis. */
 export const makeHealthRegistry = (health: HealthResults): Registry => {
-  const registry = new Registry()
   const all = [
     metric(
       'kubernetes_healthcheck',
@@ -108,6 +111,5 @@ export const makeHealthRegistry = (health: HealthResults): Registry => {
         ),
     ),
   ]
-  for (const one of all) registry.registerMetric(one as never)
-  return registry
+  return register(new Registry(), all)
 }
