@@ -2,6 +2,7 @@
  * How one container ends: preStop within the grace, the order of sidecars, then the stop signal with what is left of the
  * grace, but never less than two seconds. The grace may get shorter meanwhile (kubernetes, kuberuntime_container.go).
  */
+import { whenAborted } from '#client/backoff.js'
 import type { ContainerSpec } from './pod.js'
 import { type HandlerTarget, runHook } from './run-handler.js'
 import type { Container, ContainerRuntime, Stop } from './runtime.js'
@@ -64,12 +65,6 @@ class Deadline {
     this.#timer = setTimeout(() => this.#passed.abort(), this.leftMs)
   }
 }
-
-export const whenAborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
-  })
 
 /** Over time it is not waited for, but goes on until its container is gone. */
 const runPreStop = async (

@@ -11,7 +11,7 @@ import { resources } from '#client/resources.js'
 import { refusalOf } from './admission.js'
 import { killPod } from './kill-pod.js'
 import { capacityOf, NodeReporter, nodeLabels } from './node.js'
-import { createObjectReader } from './object-reader.js'
+import { createObjectReader, type Service } from './object-reader.js'
 import type { Pod } from './pod.js'
 import type { PodContext } from './pod-context.js'
 import { PodWorker } from './pod-worker.js'
@@ -47,7 +47,7 @@ export class Kubelet {
   readonly #writer: StatusWriter
   readonly #context: PodContext
   readonly #pods: Informer<Pod>
-  readonly #services: Informer
+  readonly #services: Informer<Service>
   readonly #node: NodeReporter
   readonly #stop = new AbortController()
   #running: Promise<unknown> | undefined
@@ -63,7 +63,7 @@ export class Kubelet {
       ref: resources.pods,
       fieldSelector: `spec.nodeName=${nodeName}`,
     })
-    this.#services = new Informer({ client, log, ref: resources.services })
+    this.#services = new Informer<Service>({ client, log, ref: resources.services })
     this.#node = new NodeReporter({
       client,
       clock,
@@ -81,7 +81,7 @@ export class Kubelet {
 
   #makeContext(): PodContext {
     const { client, clock, log, runtime, nodeAddress, nodeName, rootDir } = this.#deps
-    const reader = createObjectReader({ client, clock, services: this.#services as never })
+    const reader = createObjectReader({ client, clock, services: this.#services })
     const allocatable = capacityOf()
     const labels = { ...nodeLabels(nodeName), ...this.#deps.nodeLabels }
     const root = path.join(rootDir, 'pods')

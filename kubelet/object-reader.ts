@@ -13,7 +13,7 @@ export interface DataObject extends KubeObject {
   binaryData?: Record<string, string>
   immutable?: boolean
 }
-interface Service extends KubeObject {
+export interface Service extends KubeObject {
   spec: { clusterIP?: string; ports?: { name?: string; port: number; protocol?: string }[] }
 }
 export interface ServiceAccountToken {

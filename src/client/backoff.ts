@@ -11,6 +11,13 @@ export const sleep = async (ms: number, signal?: AbortSignal): Promise<void> => 
   }
 }
 
+/** Resolves when the signal fires, at once when it has. */
+export const whenAborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+
 /** Doubles from `baseMs` to `maxMs`, with up to half of it as jitter; `reset` starts again. */
 export class Backoff {
   #failures = 0

@@ -1,6 +1,7 @@
 /** One informer a resource for all controllers of a process; what is namespaced has the index `namespace`. */
 import { setMaxListeners } from 'node:events'
 import type { KubeObject } from '#api/object.js'
+import { whenAborted } from './backoff.js'
 import type { Client } from './client.js'
 import { Informer } from './informer.js'
 import type { Log } from './log.js'
@@ -53,13 +54,9 @@ export class InformerFactory {
   }
 
   async synced(signal: AbortSignal): Promise<void> {
-    const aborted = new Promise<void>((resolve) => {
-      if (signal.aborted) resolve()
-      else signal.addEventListener('abort', () => resolve(), { once: true })
-    })
     await Promise.race([
       Promise.all([...this.#informers.values()].map((informer) => informer.synced())),
-      aborted,
+      whenAborted(signal),
     ])
   }
 

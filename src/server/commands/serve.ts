@@ -1,6 +1,7 @@
 /** `kubelevel serve`: the API server alone, in the foreground. */
 
 import type { Flags } from '#api/flags.js'
+import { whenAborted } from '#client/backoff.js'
 import type { Server } from '../create-server.js'
 import type { ExitCode, Machine } from '../machine.js'
 import { serverOptionsOf } from '../serve-flags.js'
@@ -51,12 +52,6 @@ export const announce = (
   )
 }
 
-export const untilStopped = (machine: Machine): Promise<void> =>
-  new Promise((resolve) => {
-    if (machine.stopSignal.aborted) resolve()
-    else machine.stopSignal.addEventListener('abort', () => resolve(), { once: true })
-  })
-
 export const serve = async (
   machine: Machine,
   flags: Flags,
@@ -66,7 +61,7 @@ export const serve = async (
   if (server === undefined) return 1
   announce(machine, server, kubeconfig)
   machine.server.started()
-  await untilStopped(machine)
+  await whenAborted(machine.stopSignal)
   await server.close()
   return 0
 }

@@ -5,10 +5,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import path from 'node:path'
 import type { Flags } from '#api/flags.js'
+import { whenAborted } from '#client/backoff.js'
 import { credentialsDirectory, credentialsOf } from '../identity.js'
 import type { ExitCode, Machine } from '../machine.js'
 import { serverOptionsOf } from '../serve-flags.js'
-import { announce, startServer, untilStopped } from './serve.js'
+import { announce, startServer } from './serve.js'
 
 const restartDelayMinMs = 500
 const restartDelayMaxMs = 30_000
@@ -99,7 +100,7 @@ export const up = async (machine: Machine, flags: Flags, kubeconfig: string): Pr
     'kubelevel timeline web-0',
   ])
   machine.server.started()
-  await untilStopped(machine)
+  await whenAborted(machine.stopSignal)
   // The kubelet ends its Pods' processes while the server still takes their last status.
   await kubelet.stop()
   await Promise.all([scheduler.stop(), controllers.stop(), metrics.stop()])
