@@ -1,6 +1,5 @@
-/** The frame of each process that lives off the watch: flags, log, signals, client. */
-
-import { existsSync, readFileSync } from 'node:fs'
+/** The frame of each process that lives off the watch: flags, log, client. */
+import { existsSync } from 'node:fs'
 import os from 'node:os'
 import { pino } from 'pino'
 import { type Clock, systemClock } from '#api/clock.js'
@@ -15,7 +14,7 @@ import {
   usageMistake,
   verbosityFlag,
 } from '#api/flags.js'
-import { packageRoot } from '#api/package-root.js'
+import { packageVersion } from '#api/package-version.js'
 import { type Client, createClient } from './client.js'
 import { messageOf } from './errors.js'
 import { type ClientConfig, loadKubeconfig } from './kubeconfig.js'
@@ -56,14 +55,6 @@ const levelOf = (verbosity: number): string => {
   return verbosity >= 1 ? 'info' : 'warn'
 }
 
-const firstSignal = (): AbortController => {
-  const controller = new AbortController()
-  const stop = (): void => controller.abort()
-  process.once('SIGINT', stop)
-  process.once('SIGTERM', stop)
-  return controller
-}
-
 const readKubeconfig = async (path: string): Promise<ClientConfig> => {
   if (!existsSync(path)) throw new UsageError(`--kubeconfig: there is no file ${path}`)
   try {
@@ -73,10 +64,13 @@ const readKubeconfig = async (path: string): Promise<ClientConfig> => {
   }
 }
 
-/** The exit code: 0 after a signal, 1 for a failure, 2 for bad flags. `help` is the line that --help begins with. */
+/**
+ * The exit code: 0 when `signal` ended it, 1 for a failure, 2 for bad flags. `help` is the line that --help begins with.
+ */
 export const runProcess = async (
   spec: ProcessSpec & { help: string },
   args: readonly string[],
+  signal: AbortSignal,
 ): Promise<number> => {
   const flagTable = [kubeconfigFlag, ...spec.flags, verbosityFlag, helpFlag]
   if (asksForHelp(args)) {
@@ -85,7 +79,8 @@ export const runProcess = async (
   }
   try {
     const flags = parseFlags(args, flagTable, spec)
-    return await runWith(spec, flags, await readKubeconfig(flags.text('kubeconfig')!))
+    const config = await readKubeconfig(flags.text('kubeconfig')!)
+    return await runWith(spec, { flags, config, signal })
   } catch (error) {
     if (!(error instanceof UsageError)) throw error
     process.stderr.write(usageMistake(`kubelevel ${spec.name}`, error.message))
@@ -93,19 +88,21 @@ export const runProcess = async (
   }
 }
 
-const runWith = async (spec: ProcessSpec, flags: Flags, config: ClientConfig): Promise<number> => {
+interface Given {
+  readonly flags: Flags
+  readonly config: ClientConfig
+  readonly signal: AbortSignal
+}
+
+const runWith = async (spec: ProcessSpec, { flags, config, signal }: Given): Promise<number> => {
   const level = levelOf(flags.number('v')!)
   const log = pino({ name: spec.name, level }, pino.destination(2))
-  const stop = firstSignal()
   const client = createClient(
     config,
-    `${spec.agent ?? `kubelevel-${spec.name}`}/${versionOfPackage()}`,
+    `${spec.agent ?? `kubelevel-${spec.name}`}/${packageVersion()}`,
   )
   try {
-    await spec.run(
-      { client, clock: systemClock, log, signal: stop.signal, hostname: os.hostname() },
-      flags,
-    )
+    await spec.run({ client, clock: systemClock, log, signal, hostname: os.hostname() }, flags)
     return 0
   } catch (error) {
     if (error instanceof UsageError) throw error
@@ -115,6 +112,3 @@ const runWith = async (spec: ProcessSpec, flags: Flags, config: ClientConfig): P
     client.close()
   }
 }
-
-const versionOfPackage = (): string =>
-  JSON.parse(readFileSync(new URL('package.json', packageRoot), 'utf8')).version

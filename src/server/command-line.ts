@@ -9,6 +9,7 @@ import {
   UsageError,
   usageMistake,
 } from '#api/flags.js'
+import { packageVersion } from '#api/package-version.js'
 import {
   backupCommand,
   backupFlags,
@@ -24,7 +25,6 @@ import { serve } from './commands/serve.js'
 import { up } from './commands/up.js'
 import { configFlag, configPathOf, readConfigFile } from './config-file.js'
 import type { ExitCode, Machine } from './machine.js'
-import { packageVersion } from './package-version.js'
 import { kubeconfigPathOf, serveFlags } from './serve-flags.js'
 import { ignoredFlags } from './upstream-flags.js'
 

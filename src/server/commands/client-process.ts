@@ -60,5 +60,5 @@ export const runClientProcess = async (
   >
   const { KUBECONFIG } = machine.env
   const given = KUBECONFIG === undefined ? args : [`--kubeconfig=${KUBECONFIG}`, ...args]
-  return (await runProcess({ ...loaded[exportName]!, help }, given)) as ExitCode
+  return (await runProcess({ ...loaded[exportName]!, help }, given, machine.stopSignal)) as ExitCode
 }
