@@ -16,7 +16,15 @@ import {
 
 type Show = (object: KubeObject) => KubeObject
 
-export const readThrough = (storage: ObjectStorage, show: Show): ObjectStorage => {
+/**
+ * `looksAtWritten`: what is written was made by the schema of another version, so that it is shown by that of storage as
+ * well. Else it has just been through the schema.
+ */
+export const readThrough = (
+  storage: ObjectStorage,
+  show: Show,
+  { looksAtWritten }: { looksAtWritten: boolean },
+): ObjectStorage => {
   const shown = new WeakMap<StoredObject, StoredObject>()
   const storedBehind = new WeakMap<StoredObject, StoredObject>()
   const events = new WeakMap<ObjectEvent, ObjectEvent>()
@@ -49,11 +57,18 @@ export const readThrough = (storage: ObjectStorage, show: Show): ObjectStorage =
 
   const { atHand } = storage
   /** Who tries again works on what is shown, as at the first time. */
-  const writing = (written: Promise<StoredObject>): Promise<StoredObject> =>
-    written.catch((error) => {
+  const writing = async (
+    write: Promise<StoredObject>,
+    looks = looksAtWritten,
+  ): Promise<StoredObject> => {
+    try {
+      const written = await write
+      return looks ? look(written) : written
+    } catch (error) {
       if (!(error instanceof WriteConflict) || error.current === undefined) throw error
       throw new WriteConflict(look(error.current))
-    })
+    }
+  }
   return {
     atHand: atHand && {
       get: (key) => {
@@ -77,7 +92,7 @@ export const readThrough = (storage: ObjectStorage, show: Show): ObjectStorage =
     },
     create: (key, object, options) => writing(storage.create(key, object, options)),
     update: (expected, object) => writing(storage.update(behind(expected), object)),
-    delete: async (expected) => look(await writing(storage.delete(behind(expected)))),
+    delete: (expected) => writing(storage.delete(behind(expected)), true),
     watch: (options) =>
       mapBatches(
         storage.watch({ ...options, selection: throughSelection(options.selection) }),

@@ -55,7 +55,10 @@ export const openRegistryStores = async (
       fields: definition.selectableFields,
     })
     const { onRead, conversion } = definition
-    const shown = onRead === undefined ? resource : readThrough(resource, onRead)
+    const shown =
+      onRead === undefined
+        ? resource
+        : readThrough(resource, onRead, { looksAtWritten: conversion !== undefined })
     return conversion === undefined ? shown : convertStorage(shown, conversion)
   }
   const stores = makeStores({

@@ -157,3 +157,31 @@ t.test('a Scale of a custom resource is one of autoscaling/v1 and not applied', 
   t.equal((await answer('PATCH', 'apply-patch+yaml', 'autoscaling/v1', 1)).status, 200)
   t.equal((await answer('PUT', 'json', 'autoscaling/v1', 2)).status, 200)
 })
+
+t.test(
+  'what is written in another version shows the defaults of the storage version',
+  async (t) => {
+    const { server, create } = await start(t)
+    const before = await create('v2', 'before', {})
+    t.notOk('a' in before.body)
+    const op = 'add'
+    const at = '/spec/versions/0/schema/openAPIV3Schema/properties/a/default'
+    await call(server, {
+      method: 'PATCH',
+      path: `${crds}/notes.${group}`,
+      headers: { 'content-type': 'application/json-patch+json' },
+      body: [{ op, path: at, value: 'given' }],
+    })
+    for (;;) if ((await call(server, { path: path('v2', 'before') })).body.a === 'given') break
+    const { status, body } = await create('v2', 'after', {})
+    t.equal(status, 201)
+    t.equal(body.a, 'given')
+    const patched = await call(server, {
+      method: 'PATCH',
+      path: path('v2', 'after'),
+      headers: merge,
+      body: { metadata: { labels: { l: 'x' } }, a: null },
+    })
+    t.match(patched.body, { a: 'given', metadata: { labels: { l: 'x' } } })
+  },
+)
