@@ -7,10 +7,10 @@ import { hasEtcd, startEtcd } from './etcd-fixture.js'
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const group = 'replicas.example.com'
 
-const startTwo = async (t: Test): Promise<readonly [Server, Server]> => {
+const startTwo = async (t: Test): Promise<{ url: string; servers: readonly [Server, Server] }> => {
   const { url } = await startEtcd(t)
   const storage = `etcd:${url}`
-  return [await startServer(t, { storage }), await startServer(t, { storage })]
+  return { url, servers: [await startServer(t, { storage }), await startServer(t, { storage })] }
 }
 
 const definition = (plural: string) => ({
@@ -32,7 +32,7 @@ t.test(
   'a definition that one server calls established is served by both, and goes on being served',
   { skip: !hasEtcd },
   async (t) => {
-    const servers = await startTwo(t)
+    const { servers } = await startTwo(t)
     const [first] = servers
     const statusesOf = async (plural: string) => {
       const created = await call(first, {
@@ -54,5 +54,32 @@ t.test(
     // Many at once, so that each waits while others are written.
     const plurals = Array.from({ length: 12 }, (_, i) => `things${i}`)
     t.same(await Promise.all(plurals.map(statusesOf)), Array(12).fill([200]))
+  },
+)
+
+t.test(
+  'a watch that nothing happens on is told how far etcd has come, whoever moved it',
+  { skip: !hasEtcd },
+  async (t) => {
+    const { url, servers } = await startTwo(t)
+    const path = '/api/v1/namespaces/default/configmaps'
+    const idle = servers.map((server) =>
+      call(server, { path: `${path}?watch=1&allowWatchBookmarks=1&timeoutSeconds=6` }),
+    )
+    // Not below our prefix, so that no event of it comes to either server.
+    const body = JSON.stringify({ key: 'c3RyYW5nZXI=', value: '' })
+    for (let i = 0; i < 5; i++) await fetch(`${url}/v3/kv/put`, { method: 'POST', body })
+    const { body: list } = await call(servers[0], { path })
+    const { body: other } = await call(servers[1], { path })
+    t.equal(other.metadata.resourceVersion, list.metadata.resourceVersion)
+    for (const watch of idle) {
+      const frames = (await watch).text.trim().split('\n')
+      const { type, object } = JSON.parse(frames.at(-1)!)
+      t.equal(type, 'BOOKMARK')
+      t.ok(
+        Number(object.metadata.resourceVersion) >= Number(list.metadata.resourceVersion),
+        `${object.metadata.resourceVersion} of ${list.metadata.resourceVersion}`,
+      )
+    }
   },
 )
