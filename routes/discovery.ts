@@ -5,8 +5,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { methodNotAllowed, pathNotFound } from '#api/errors.js'
 import { hostInUrl } from '#api/host-in-url.js'
 import type { JsonObject } from '#api/object.js'
+import { formatYaml } from '#registry/encode/yaml.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
-import { formatYaml } from '#registry/yaml.js'
 import {
   asksForKind,
   type Clause,

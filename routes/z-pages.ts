@@ -5,7 +5,7 @@
 import type { FastifyInstance, RouteHandler } from 'fastify'
 import { formatTime } from '#api/clock.js'
 import type { JsonObject } from '#api/object.js'
-import { formatYaml } from '#registry/yaml.js'
+import { formatYaml } from '#registry/encode/yaml.js'
 import { asksForKind, parseAccept } from './accept.js'
 import { notAcceptable } from './negotiation.js'
 import { jsonFor } from './respond.js'

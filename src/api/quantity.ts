@@ -186,6 +186,13 @@ export const quantityValue = (quantity: Quantity): bigint => divideUp(quantity.n
 export const quantityMilliValue = (quantity: Quantity): bigint =>
   divideUp(quantity.nano, 1_000_000n)
 
-/** Whether upstream takes it for a whole number: by its thousandths, of which it sees the last 64 bits. */
-export const isWholeQuantity = (quantity: Quantity): boolean =>
-  BigInt.asIntN(64, quantityMilliValue(quantity)) % 1000n === 0n
+/**
+ * Whether upstream takes it for a whole number, by its thousandths. Where they do not fit 64 bits, it has none of a
+ * decimal number of up to 18 digits, and sees the last 64 bits of others.
+ */
+export const isWholeQuantity = (quantity: Quantity): boolean => {
+  const milli = quantityMilliValue(quantity)
+  const seen = BigInt.asIntN(64, milli)
+  const isShort = quantity.format !== 'BinarySI' && quantity.text.replace(/\D.*/, '').length <= 18
+  return (seen !== milli && isShort) || seen % 1000n === 0n
+}

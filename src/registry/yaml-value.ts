@@ -28,6 +28,13 @@ const floatingNumber = (value: number): JsonValue => {
   return Number.isInteger(value) && Math.abs(value) < 1e21 ? wholeNumber(BigInt(value)) : value
 }
 
+/** The library also takes a point without digits for a number, and underscores behind a point that comes first. */
+const isGoFloat = (source: string): boolean =>
+  /^[-+]?\.(?:inf|Inf|INF)$|^\.(?:nan|NaN|NAN)$/.test(source) ||
+  /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/.test(
+    source.startsWith('.') ? source : source.replaceAll('_', ''),
+  )
+
 const goTypeTest: Readonly<Record<string, (value: unknown) => boolean>> = {
   int: (value) => typeof value === 'bigint' || typeof value === 'number',
   float: (value) => typeof value === 'bigint' || typeof value === 'number',
@@ -123,10 +130,13 @@ class Converter {
     if (goTypeTest[tag]?.(value) === false)
       throw new YamlSyntaxError(`yaml: cannot decode !!str \`${source}\` as a !!${tag}`)
     if (typeof value === 'bigint') return wholeNumber(value)
-    if (typeof value === 'number') return floatingNumber(value)
+    if (typeof value === 'number')
+      return type === 'PLAIN' && node.tag === undefined && !isGoFloat(source)
+        ? source
+        : floatingNumber(value)
     if (typeof value !== 'string') return (value ?? null) as JsonValue
     // YAML 1.2's octal numbers, which goyaml.v2 reads too.
-    if (type === 'PLAIN' && tag !== 'str' && /^[-+]?0o[0-7_]+$/.test(value)) {
+    if (type === 'PLAIN' && tag !== 'str' && /^[-+]?0o_*[0-7][0-7_]*$/.test(value)) {
       const digits = BigInt(value.replaceAll('_', '').replace(/^[-+]/, ''))
       return wholeNumber(value.startsWith('-') ? -digits : digits)
     }

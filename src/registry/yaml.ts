@@ -1,10 +1,9 @@
 /**
- * YAML 1.1 as sigs.k8s.io/yaml reads and writes it: booleans are also yes, no, on and off; keys become strings; neither
+ * YAML 1.1 as sigs.k8s.io/yaml reads it: booleans are also yes, no, on and off; keys become strings; neither
  * times nor base 60 numbers are resolved. Aliases are expanded within bounds, so that no short text becomes a large value.
  */
 import { createRequire } from 'node:module'
 import type { CST, Document, LineCounter, Tags } from 'yaml'
-import { cloneJson } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
 import { utf8FaultOf } from '#api/utf8.js'
 import { limits } from '#limits'
@@ -137,79 +136,4 @@ export const parseYaml = (input: string | Buffer): ParsedYaml => {
     })
   refuseSurrogates(document, text, lineAt)
   return valueOfDocument(document, yaml(), lineAt)
-}
-
-const lineWidth = 80
-
-/** Go breaks a line at the first space beyond its width, where the library breaks before it. */
-const foldLine = (line: string): string => {
-  if (line.length <= lineWidth) return line
-  const lead = /^ */.exec(line)![0].length
-  const dashes = /^ *((?:- )*)/.exec(line)![1]!.length
-  const indent = ' '.repeat(lead + dashes + 2)
-  const quoted = line.endsWith('"')
-  let out = ''
-  let column = 0
-  let start = 0
-  for (let at = 0; at < line.length; at++, column++) {
-    const breakable =
-      column > lineWidth &&
-      line[at] === ' ' &&
-      line[at + 1] !== ' ' &&
-      line[at - 1] !== ' ' &&
-      at < line.length - 2
-    if (!breakable) continue
-    out += `${line.slice(start, at)}\n${indent}`
-    start = at + 1
-    column = indent.length - 1
-  }
-  return quoted ? line : out + line.slice(start)
-}
-
-/** Lines of a block scalar stay as they are. */
-const foldLines = (text: string): string => {
-  let blockIndent = -1
-  return text
-    .split('\n')
-    .map((line) => {
-      const lead = line.search(/\S/)
-      if (blockIndent >= 0 && (lead < 0 || lead > blockIndent)) return line
-      blockIndent = /(?:^|[:-] )[|>][+-]?\d?$/.test(line) ? lead : -1
-      return foldLine(line)
-    })
-    .join('\n')
-}
-
-// What Go's YAML would read back as something else than a string: null, bool, number, time, base 60, merge.
-const readsAsOther = new RegExp(
-  [
-    '~|null|Null|NULL|<<',
-    'y|Y|yes|Yes|YES|n|N|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF',
-    '[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|[0-9][0-9_]*)',
-    '[-+]?(?:\\.[0-9_]+|[0-9][0-9_]*(?:\\.[0-9_]*)?)(?:[eE][-+]?[0-9]+)?',
-    '[-+]?\\.(?:inf|Inf|INF)|\\.(?:nan|NaN|NAN)',
-    '[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\\.[0-9_]*)?',
-    '[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ][0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}.*)?',
-  ]
-    .map((form) => `^(?:${form})?$`)
-    .join('|'),
-)
-
-/** Sorted keys, quotes and folded lines as Go writes them. */
-export const formatYaml = (value: JsonValue): string => {
-  const { Document, visit } = yaml()
-  const document = new Document(cloneJson(value), {
-    version: '1.2',
-    sortMapEntries: true,
-    aliasDuplicateObjects: false,
-  })
-  visit(document, {
-    Scalar: (_key, node) => {
-      if (typeof node.value !== 'string') return
-      if (readsAsOther.test(node.value)) node.type = 'QUOTE_DOUBLE'
-    },
-  })
-  return foldLines(
-    document.toString({ indentSeq: false, singleQuote: true, lineWidth: 0, nullStr: 'null' }),
-  )
 }

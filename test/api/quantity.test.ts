@@ -3,6 +3,7 @@ import t from 'tap'
 import {
   addQuantities,
   compareQuantities,
+  isWholeQuantity,
   parseQuantity,
   QuantityError,
   quantityMilliValue,
@@ -56,4 +57,10 @@ t.test('amounts add up and round up', async (t) => {
   t.equal(roundUpToMilli(parseQuantity('1u')).text, '1m')
   t.equal(quantityValue(parseQuantity('1001m')), 2n)
   t.equal(quantityMilliValue(parseQuantity('2')), 2000n)
+})
+
+t.test('what is whole is told by thousandths, even where 64 bits do not hold them', async (t) => {
+  for (const text of ['1', '1Pi', '1E', '10e18', '12E'])
+    t.ok(isWholeQuantity(parseQuantity(text)), text)
+  for (const text of ['1m', '1.5', '1Ei']) t.notOk(isWholeQuantity(parseQuantity(text)), text)
 })

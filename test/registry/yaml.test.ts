@@ -26,6 +26,10 @@ t.test('values are what goyaml.v2 makes of them', (t) => {
       '{a: 9223372036854775808, b: !!str 1, c: !!binary aGk=, d: !custom x}',
       { a: 2n ** 63n, b: '1', c: 'hi', d: 'x' },
     ],
+    [
+      '{a: ., b: -., c: ._1, d: .5, e: 1_0.5, f: 0o_}',
+      { a: '.', b: '-.', c: '._1', d: 0.5, e: 10.5, f: '0o_' },
+    ],
     ['{yes: on, 0x10: ~, 1.5: off}', { true: true, 16: null, '1.5': false }],
     [
       'a: &a {k: v}\nb: *a\nc: {<<: *a, j: w}',

@@ -228,6 +228,22 @@ t.test('a name elsewhere keeps no policy of internal traffic', async (t) => {
   t.notOk('internalTrafficPolicy' in made.body.spec)
 })
 
+t.test('an autoscaler of the old version has the row of the new one', async (t) => {
+  const { api } = await startApiServer(t)
+  const autoscalers = '/apis/autoscaling/v1/namespaces/x/horizontalpodautoscalers'
+  const annotations = { 'autoscaling.alpha.kubernetes.io/current-metrics': '[]', kept: 'x' }
+  const spec = {
+    scaleTargetRef: { kind: 'Deployment', name: 'd', apiVersion: 'apps/v1' },
+    maxReplicas: 3,
+    targetCPUUtilizationPercentage: 50,
+  }
+  await api.post(autoscalers, { metadata: { name: 'a', annotations }, spec })
+  const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io'
+  const { rows } = (await api.get(`${autoscalers}/a`, { headers: { accept } })).body
+  t.equal(rows[0].cells[2], 'cpu: <unknown>/50%')
+  t.same(rows[0].object.metadata.annotations, { kept: 'x' })
+})
+
 t.test('a taint of a device has a time, each time that it is given none', async (t) => {
   const { api } = await startApiServer(t)
   const slices = '/apis/resource.k8s.io/v1/resourceslices'

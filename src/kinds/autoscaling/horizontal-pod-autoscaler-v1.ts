@@ -4,6 +4,7 @@
  */
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { horizontalPodAutoscalerCells } from '../table/autoscaler-cells.js'
 import { fromOldForm, type Metric, toOldForm } from './metrics.js'
 
 const prefix = 'autoscaling.alpha.kubernetes.io/'
@@ -159,6 +160,8 @@ export default defineKind({
   kind: 'HorizontalPodAutoscaler',
   storageVersion: { group: 'autoscaling', version: 'v2', kind: 'HorizontalPodAutoscaler' },
   convert: { toStorage: toV2, fromStorage: fromV2 },
+  fieldAnnotations: keys.map((key) => prefix + key),
+  cells: (object, now) => horizontalPodAutoscalerCells(toV2(object), now),
   strategy: {
     metadataRevalidation: 'change',
     default: ({ metadata, spec }) => {

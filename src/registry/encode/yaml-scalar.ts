@@ -1,0 +1,76 @@
+/** How goyaml.v2 writes a scalar: which style holds it, how characters are escaped, how numbers look. */
+
+export type Style = 'plain' | 'single' | 'double' | 'literal'
+
+// What would be read back as something else than a string: null, bool, number, time, base 60.
+const readsAsOther = new RegExp(
+  [
+    '~|null|Null|NULL',
+    'y|Y|yes|Yes|YES|n|N|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF',
+    '[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|[0-9][0-9_]*)',
+    '[-+]?(?:\\.[0-9_]+|[0-9][0-9_]*(?:\\.[0-9_]*)?)(?:[eE][-+]?[0-9]+)?',
+    '[-+]?\\.(?:inf|Inf|INF)|\\.(?:nan|NaN|NAN)',
+    '[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\\.[0-9_]*)?',
+    '[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ][0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}.*)?',
+  ]
+    .map((form) => `^(?:${form})?$`)
+    .join('|'),
+)
+
+export const isBreak = /[\r\n\u0085\u2028\u2029]/
+const unprintable = /[^\n\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]/u
+
+/** Of one character. Tabs, line breaks and what needs a surrogate pair are none. */
+export const isPrintable = (char: string): boolean => !isBreak.test(char) && !unprintable.test(char)
+
+/** What would mean something where a plain text begins, or in it. */
+const indicates =
+  /^(?:---|\.\.\.|[#,[\]{}&*!|>'"%@`]|[?:-](?:[\s\u0085\u2028\u2029]|$))|:(?:[\s\u0085\u2028\u2029]|$)|[\s\u0085\u2028\u2029]#/
+
+export const styleOf = (text: string): Style => {
+  const isSpecial = unprintable.test(text) || / [\r\n\u0085\u2028\u2029]/.test(text)
+  if (text.includes('\n')) return isSpecial || text.endsWith(' ') ? 'double' : 'literal'
+  if (isSpecial || readsAsOther.test(text)) return 'double'
+  // A space behind a line break is lost where lines are folded.
+  if (/[\r\u0085\u2028\u2029] /.test(text)) return 'double'
+  const isPlain = !indicates.test(text) && !isBreak.test(text) && text.trim() === text
+  return isPlain ? 'plain' : 'single'
+}
+
+const named: Readonly<Record<string, string>> = {
+  '\0': '\\0',
+  '\x07': '\\a',
+  '\b': '\\b',
+  '\t': '\\t',
+  '\n': '\\n',
+  '\v': '\\v',
+  '\f': '\\f',
+  '\r': '\\r',
+  '\x1b': '\\e',
+  '"': '\\"',
+  '\\': '\\\\',
+  '\x85': '\\N',
+  '\u2028': '\\L',
+  '\u2029': '\\P',
+}
+
+export const escapes = (char: string): string => {
+  const known = named[char]
+  if (known !== undefined) return known
+  const code = char.codePointAt(0)!
+  const [letter, width] = code <= 0xff ? ['x', 2] : code <= 0xffff ? ['u', 4] : ['U', 8]
+  return `\\${letter}${code.toString(16).toUpperCase().padStart(width, '0')}`
+}
+
+const uint64Max = 2 ** 64
+
+/** Whole numbers of up to 64 bits in digits, others as Go's strconv has them: with an exponent below -4 and from 6 on. */
+export const numberText = (value: number | bigint | boolean): string => {
+  if (typeof value === 'boolean') return String(value)
+  if (Math.abs(Number(value)) < uint64Max && (typeof value === 'bigint' || Number.isInteger(value)))
+    return String(value)
+  const [digits = '', exponent = ''] = Number(value).toExponential().split('e')
+  const power = Number(exponent)
+  if (power >= -4 && power < 6) return String(value)
+  return `${digits}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`
+}

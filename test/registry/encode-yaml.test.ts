@@ -1,0 +1,84 @@
+/** What kube-apiserver v1.36 answered `Accept: application/yaml` with. */
+import fc from 'fast-check'
+import t from 'tap'
+import type { JsonValue } from '#api/object.js'
+import { formatYaml } from '#registry/encode/yaml.js'
+import { parseYaml } from '#registry/yaml.js'
+
+t.test('a text is written as goyaml writes it', async (t) => {
+  const words = 'word '.repeat(30).trim()
+  const folded = `${'word '.repeat(15)}word\n  ${'word '.repeat(13)}word`
+  for (const [text, written] of [
+    ['a', 'a'],
+    ['', '""'],
+    ['yes', '"yes"'],
+    ['1_000', '"1_000"'],
+    ['12:30', '"12:30"'],
+    ['<<', '<<'],
+    ['a: b', "'a: b'"],
+    ['- a', "'- a'"],
+    ['-a', '-a'],
+    ['--- a', "'--- a'"],
+    ["it's: x", "'it''s: x'"],
+    ["it's", "it's"],
+    ['a\tb', '"a\\tb"'],
+    ['😀', '"\\U0001F600"'],
+    ['ä', 'ä'],
+    ['a\nb', '|-\n  a\n  b'],
+    ['a\nb\n', '|\n  a\n  b'],
+    ['a\n\n', '|+\n  a\n'],
+    ['\na', '|2-\n\n  a'],
+    ['a \nb', '"a \\nb"'],
+    [words, folded],
+    [`${words}: x`, `'${folded}: x'`],
+  ])
+    t.equal(formatYaml({ k: text! }), `k: ${written}\n`)
+})
+
+t.test('keys are in natural order, letters last', async (t) => {
+  const keys = ['k10', 'k2', 'B', 'a', '1.0', '1e3', '_', '.', 'a-b', 'a.b', 'aB', 'ab', 'a1']
+  const written = formatYaml(Object.fromEntries(keys.map((key) => [key, null])))
+  const names = written.match(/^[^:\n]+/gm)!.map((key) => key.replaceAll(/["']/g, ''))
+  t.same(names, ['.', '_', '1.0', '1e3', 'B', 'a', 'a-b', 'a.b', 'a1', 'aB', 'ab', 'k2', 'k10'])
+})
+
+t.test('lists of keys stand as far in as their keys', async (t) => {
+  const value = { a: [{ b: [1, [2, []]], c: {} }, 1.5, 1e21, 12345678.5], ['x'.repeat(130)]: 'y' }
+  t.equal(
+    formatYaml(value),
+    `a:\n- b:\n  - 1\n  - - 2\n    - []\n  c: {}\n- 1.5\n- 1e+21\n- 1.23456785e+07\n? ${'x'.repeat(130)}\n: "y"\n`,
+  )
+})
+
+t.test('what is written is read as the same', async () => {
+  const text = fc.string({ unit: fc.constantFrom(...' \t\n:#-\'"\\,[]{}?!&*|>%@aZ09.~=ä') })
+  const tree = fc.letrec<{ node: JsonValue }>((tie) => ({
+    node: fc.oneof(
+      { maxDepth: 3 },
+      text,
+      fc.integer(),
+      fc.boolean(),
+      fc.constant(null),
+      fc.array(tie('node'), { maxLength: 3 }),
+      fc.dictionary(text, tie('node'), { maxKeys: 3 }),
+    ),
+  })).node
+  fc.assert(
+    fc.property(fc.dictionary(text, tree, { maxKeys: 3 }), (value) => {
+      const plain = JSON.parse(JSON.stringify(value))
+      const { value: read } = parseYaml(Buffer.from(formatYaml(plain)))
+      return JSON.stringify(sorted(read)) === JSON.stringify(sorted(plain))
+    }),
+    { numRuns: 500 },
+  )
+})
+
+const sorted = (value: JsonValue): JsonValue => {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.keys(value)
+      .sort()
+      .map((key) => [key, sorted(value[key]!)]),
+  )
+}
