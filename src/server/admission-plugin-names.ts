@@ -1,4 +1,4 @@
-/** Names that --enable-admission-plugins and --disable-admission-plugins take: those of kube-apiserver v1.36. */
+/** Names that --disable-admission-plugins takes: those of kube-apiserver v1.36. */
 export const admissionPluginNames: ReadonlySet<string> = new Set(
   `AlwaysAdmit AlwaysDeny AlwaysPullImages CertificateApproval CertificateSigning CertificateSubjectRestriction
   ClusterTrustBundleAttest DefaultIngressClass DefaultStorageClass DefaultTolerationSeconds DenyServiceExternalIPs

@@ -40,11 +40,8 @@ export interface ServerOptions {
   anonymousAuth?: boolean
   /** Names of admission plugins that are left out. */
   disableAdmissionPlugins?: readonly string[]
-  enableAdmissionPlugins?: readonly string[]
   /** Default 10.0.0.0/24, as upstream. */
   serviceClusterIpRange?: string
-  /** Default 30000-32767. */
-  serviceNodePortRange?: string
   serviceAccountIssuer?: string
   /** PEM files whose keys verify ServiceAccount tokens; the signing key is always among them. */
   serviceAccountKeyFiles?: readonly string[]

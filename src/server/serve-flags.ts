@@ -33,16 +33,6 @@ const serviceRange = (value: string): string | undefined => {
   }
 }
 
-const nodePorts = (value: string): string | undefined => {
-  const [, first, last] = /^(\d+)-(\d+)$/.exec(value) ?? []
-  return first !== undefined &&
-    Number(first) >= 1 &&
-    Number(first) <= Number(last) &&
-    Number(last) <= 65_535
-    ? undefined
-    : 'must be a range of ports such as 30000-32767'
-}
-
 const storage = (value: string): string | undefined =>
   value === 'memory:' || /^(level|etcd):.+/.test(value)
     ? undefined
@@ -189,24 +179,11 @@ export const serveFlags: readonly Flag[] = [
     help: 'admission plugins to leave out',
   },
   {
-    name: 'enable-admission-plugins',
-    type: 'strings',
-    check: plugin,
-    help: 'admission plugins to add',
-  },
-  {
     name: 'service-cluster-ip-range',
     type: 'string',
     default: '10.0.0.0/24',
     check: serviceRange,
     help: 'CIDR of ClusterIPs',
-  },
-  {
-    name: 'service-node-port-range',
-    type: 'string',
-    default: '30000-32767',
-    check: nodePorts,
-    help: 'ports for NodePort Services',
   },
   {
     name: 'service-account-issuer',
@@ -314,9 +291,7 @@ export const serverOptionsOf = (flags: Flags): ServerOptions => {
       .list('authorization-mode')!
       .filter((mode) => mode !== 'Node') as AuthorizationMode[],
     disableAdmissionPlugins: flags.list('disable-admission-plugins'),
-    enableAdmissionPlugins: flags.list('enable-admission-plugins'),
     serviceClusterIpRange: flags.text('service-cluster-ip-range'),
-    serviceNodePortRange: flags.text('service-node-port-range'),
     serviceAccountIssuer: flags.list('service-account-issuer')![0],
     serviceAccountKeyFiles: flags.list('service-account-key-file'),
     serviceAccountSigningKeyFile: flags.text('service-account-signing-key-file'),

@@ -46,6 +46,7 @@ const withValues = flagsOf(
   coordinated-leadership-retry-period cors-allowed-origins debug-socket-path
   default-not-ready-toleration-seconds default-unreachable-toleration-seconds
   delete-collection-workers disabled-metrics egress-selector-config-file emulated-version
+  enable-admission-plugins
   encryption-provider-config endpoint-reconciler-type
   etcd-compaction-interval etcd-count-metric-poll-period etcd-db-metric-poll-interval
   etcd-servers-overrides event-ttl external-hostname feature-gates goaway-chance
@@ -58,7 +59,7 @@ const withValues = flagsOf(
   oidc-signing-algs oidc-username-claim oidc-username-prefix peer-advertise-ip
   peer-advertise-port peer-ca-file
   runtime-config service-account-jwks-uri service-account-max-token-expiration
-  service-account-signing-endpoint show-hidden-metrics-for-version shutdown-delay-duration
+  service-account-signing-endpoint service-node-port-range show-hidden-metrics-for-version shutdown-delay-duration
   shutdown-watch-termination-grace-period storage-backend storage-initialization-timeout
   storage-media-type strict-transport-security-directives tls-cipher-suites
   tls-curve-preferences tls-min-version tls-sni-cert-key tracing-config-file vmodule

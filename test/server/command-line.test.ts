@@ -93,11 +93,19 @@ t.test('each command explains itself', async (t) => {
 })
 
 t.test('serve: ready line, kubeconfig, upstream flags, graceful end, second start', async (t) => {
-  const args = ['serve', '--secure-port=0', '--event-ttl=1h', '--profiling', '--v=0']
+  const args = [
+    'serve',
+    '--secure-port=0',
+    '--event-ttl=1h',
+    '--profiling',
+    '--service-node-port-range=1-2',
+    '--v=0',
+  ]
   const child = spawn(process.execPath, [main, ...args], { cwd: folder })
   t.teardown(() => child.kill('SIGKILL'))
   const said = await ready(child)
   t.match(said, /--event-ttl has no meaning here and is ignored/)
+  t.match(said, /--service-node-port-range has no meaning here and is ignored/)
   t.match(said, /ready https:\/\/127\.0\.0\.1:\d+ kubeconfig=\S+ in \d+ ms/)
   const kubeconfig = path.join(folder, '.kubelevel/kubeconfig')
   t.equal(statSync(kubeconfig).mode & 0o777, 0o600)
