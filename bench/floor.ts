@@ -13,12 +13,15 @@ export interface FloorAnswer {
   readonly body: string
   /** Sent to every watcher for each request; all of one turn in one write. */
   readonly frame?: string
+  /** Sent to each watcher as soon as it asks. */
+  readonly history?: string
 }
 
 const answers = new Map<string, { status: number; body: Buffer; frame: Buffer | undefined }>()
 const untaught = { status: 200, body: Buffer.from('{}'), frame: undefined }
 const watchers = new Set<ServerResponse>()
 let due: Buffer[] = []
+let history: Buffer | undefined
 
 const broadcast = (frame: Buffer): void => {
   if (due.length === 0) {
@@ -36,6 +39,7 @@ const serve = (key: string, cert: string): void => {
     if (request.url!.includes('watch=')) {
       response.writeHead(200, { 'content-type': 'application/json' })
       response.flushHeaders()
+      if (history !== undefined) response.write(history)
       watchers.add(response)
       response.on('close', () => watchers.delete(response))
       return
@@ -65,5 +69,6 @@ process.on('message', (message: { key: string; cert: string } | FloorAnswer) => 
     body: Buffer.from(message.body),
     frame: message.frame === undefined ? undefined : Buffer.from(message.frame),
   })
+  history = message.history === undefined ? undefined : Buffer.from(message.history)
   process.send!({ taken: true })
 })

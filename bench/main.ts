@@ -65,10 +65,16 @@ class Comparison {
 
   async #measureDeliveries(workload: Workload): Promise<void> {
     const { only, watchers } = this.#options
-    const { name } = workload.watched!
-    if (!only.test(name)) return
-    await this.#teach(workload, true)
-    await this.#compare(name, (runner, ms, into) => runner.fanOut(workload, ms, watchers, into))
+    const { name, history } = workload.watched!
+    if (only.test(name)) {
+      await this.#teach(workload, 'frame')
+      await this.#compare(name, (runner, ms, into) => runner.fanOut(workload, ms, watchers, into))
+    }
+    if (history !== undefined && only.test(history.name)) {
+      await this.#teach(workload, 'history')
+      const round: Round = (runner, ms, into) => runner.catchUp(workload, ms, watchers, into)
+      await this.#compare(history.name, round)
+    }
   }
 
   async #compare(name: string, round: Round): Promise<void> {
@@ -104,7 +110,7 @@ class Comparison {
   }
 
   /** Asks our server once, and has the floor answer the same. */
-  async #teach(workload: Workload, frames = false): Promise<void> {
+  async #teach(workload: Workload, watched?: 'frame' | 'history'): Promise<void> {
     const [ours, floor] = this.#runners
     const { set } = floor.rival
     if (set === undefined) return
@@ -112,8 +118,13 @@ class Comparison {
     await ours.sendAll(calls.length, (n) => calls[n]!)
     const call = probeOf(workload, this.#objects)
     const { status, body } = await ours.send(call)
-    const frame = frames ? workload.watched!.frames(String(body)).join('') : undefined
-    await set({ method: call.method, status, body: String(body), frame })
+    const frames = watched === undefined ? '' : workload.watched!.frames(String(body)).join('')
+    const more = {
+      frame: { frame: frames },
+      history: { history: frames.repeat(workload.watched?.history?.calls ?? 0) },
+    }
+    const answer = { method: call.method, status, body: String(body) }
+    await set(watched === undefined ? answer : { ...answer, ...more[watched] })
   }
 }
 

@@ -1,4 +1,5 @@
 /** An HTTP/1.1 client that costs as little as possible, so that the server is what is measured. One request at a time. */
+import { once } from 'node:events'
 import { connect, type TLSSocket } from 'node:tls'
 
 export interface Answer {
@@ -40,6 +41,12 @@ export class RawConnection {
     return socket
   }
 
+  /** Resolves when a request would go out at once. */
+  async opened(): Promise<void> {
+    if (this.#socket.connecting || this.#socket.getFinished() === undefined)
+      await once(this.#socket, 'secureConnect')
+  }
+
   request(method: string, path: string, body?: Buffer, type = 'application/json'): Promise<Answer> {
     const entity = body ? `content-type: ${type}\r\ncontent-length: ${body.length}\r\n` : ''
     const head = `${method} ${path} HTTP/1.1\r\nhost: ${this.#url.host}\r\n${this.#authorization}accept: application/json\r\n${entity}\r\n`
@@ -51,10 +58,14 @@ export class RawConnection {
     })
   }
 
-  /** A GET that is never answered to the end: `lines` is told how many lines have come. */
-  stream(path: string, lines: (count: number) => void): void {
+  /** A GET that is never answered to the end: `lines` is told how many lines have come. Resolves when the answer has begun. */
+  stream(path: string, lines: (count: number) => void): Promise<void> {
     this.#socket.removeAllListeners('data')
     let last = 0
+    const begun = new Promise<void>((resolve, reject) => {
+      this.#socket.once('data', () => resolve())
+      this.#socket.once('close', () => reject(new Error('the server closed')))
+    })
     this.#socket.on('data', (chunk: Buffer) => {
       // Every frame ends in `}\n`; the line ends of chunk sizes are preceded by `\r`.
       let count = last === 0x7d && chunk[0] === 0x0a ? 1 : 0
@@ -65,6 +76,7 @@ export class RawConnection {
     this.#socket.write(
       `GET ${path} HTTP/1.1\r\nhost: ${this.#url.host}\r\n${this.#authorization}accept: application/json\r\n\r\n`,
     )
+    return begun
   }
 
   close(): void {

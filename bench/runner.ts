@@ -24,6 +24,9 @@ export const nothingMeasured = (): Measured => ({ calls: 0, ms: 0, failed: 0, cp
 
 const named = (name: string) => Buffer.from(JSON.stringify({ metadata: { name } }))
 
+const watchOf = (path: string, revision: string): string =>
+  `${path}?watch=true&resourceVersion=${revision}`
+
 export class Runner {
   readonly rival: Rival
   readonly #connections: RawConnection[]
@@ -149,6 +152,39 @@ export class Runner {
     for (const watcher of watchers) watcher.close()
   }
 
+  /** Deliveries to so many watchers of what they have missed: connected already, they ask all at once. */
+  async catchUp(workload: Workload, ms: number, count: number, into: Measured): Promise<void> {
+    const { path, history } = workload.watched!
+    const { calls } = history!
+    const revision = await this.#revisionOf(path)
+    // The floor has no history: it gives its one answer.
+    if (this.rival.set === undefined) {
+      const from = this.#counters.get(workload.name) ?? 0
+      this.#counters.set(workload.name, from + calls)
+      await this.sendAll(calls, (n) => workload.call(from + n))
+    }
+    for (let spent = 0; spent < ms; ) {
+      const watchers = this.#open(count)
+      await Promise.all(watchers.map((watcher) => watcher.opened()))
+      const cpuBefore = this.rival.cpuMs()
+      const started = performance.now()
+      await new Promise<void>((resolve) => {
+        let wanted = calls * count
+        const take = (lines: number) => {
+          wanted -= lines
+          if (wanted <= 0) resolve()
+        }
+        for (const watcher of watchers) void watcher.stream(watchOf(path, revision), take)
+      })
+      const took = performance.now() - started
+      into.cpuMs += this.rival.cpuMs() - cpuBefore
+      into.ms += took
+      into.calls += calls * count
+      spent += took
+      for (const watcher of watchers) watcher.close()
+    }
+  }
+
   /** Bytes that the server grows by for so many watches that nothing happens to. */
   async idleWatches(count: number): Promise<number> {
     const before = this.rival.residentBytes()
@@ -165,13 +201,17 @@ export class Runner {
     count: number,
     lines: (count: number) => void,
   ): Promise<RawConnection[]> {
-    const list = await this.send({ method: 'GET', path: `${path}?limit=1` })
-    const revision = /"resourceVersion":"(\d+)"/.exec(String(list.body))?.[1] ?? '0'
+    const stream = watchOf(path, await this.#revisionOf(path))
     const watchers = this.#open(count)
-    for (const watcher of watchers)
-      watcher.stream(`${path}?watch=true&resourceVersion=${revision}`, lines)
-    await sleep(700)
+    // A server answers the head of a watch before it has taken its place among the watchers.
+    await Promise.all(watchers.map((watcher) => watcher.stream(stream, lines)))
+    await sleep(200)
     return watchers
+  }
+
+  async #revisionOf(path: string): Promise<string> {
+    const { body } = await this.send({ method: 'GET', path: `${path}?limit=1` })
+    return /"resourceVersion":"(\d+)"/.exec(String(body))?.[1] ?? '0'
   }
 
   close(): void {

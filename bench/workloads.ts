@@ -26,6 +26,8 @@ export interface Watched {
   readonly path: string
   readonly framesPerCall: number
   frames(body: string): string[]
+  /** The line for watchers that come back after so many calls: their deliveries wait for no write. */
+  readonly history?: { readonly name: string; readonly calls: number }
 }
 
 const frame = (type: string, object: string): string =>
@@ -142,6 +144,7 @@ export const workloads = (count: number): Workload[] => [
       path: pods,
       framesPerCall: 1,
       frames: (body) => [frame('MODIFIED', body)],
+      history: { name: 'deliveries of history', calls: 400 },
     },
   },
   {
