@@ -5,7 +5,6 @@
 import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { limits } from '#limits'
 
 export interface FloorAnswer {
   readonly method: string
@@ -55,8 +54,8 @@ const serve = (key: string, cert: string): void => {
       response.end(answer.body)
     })
   })
-  // As ours: connections are idle here while the other side is measured.
-  server.keepAliveTimeout = limits.keepAliveTimeoutMs
+  // Connections are idle here while the other side is filled and measured, however long that takes.
+  server.keepAliveTimeout = 0
   server.listen(0, '127.0.0.1', () => {
     process.send!({ port: (server.address() as AddressInfo).port })
   })

@@ -118,11 +118,22 @@ const mergePatch = 'application/merge-patch+json'
 const spread = (n: number, count: number) => seeded((n * 7919) % count)
 
 export const workloads = (count: number): Workload[] => [
+  // Reads first: of as many objects as were asked for.
+  { name: 'get', call: (n) => ({ method: 'GET', path: `${pods}/${spread(n, count)}` }) },
+  { name: 'list page of 500', call: () => ({ method: 'GET', path: `${pods}?limit=500` }) },
+  {
+    name: 'list by label (1 of 50)',
+    call: (n) => ({ method: 'GET', path: `${pods}?labelSelector=app%3Dapp-${n % 50}` }),
+  },
+  {
+    name: 'list by node (1 of 20)',
+    call: (n) => ({ method: 'GET', path: `${pods}?fieldSelector=spec.nodeName%3Dnode-${n % 20}` }),
+  },
+  { name: 'list all', call: () => ({ method: 'GET', path: pods }) },
   {
     name: 'create',
     call: (n) => ({ method: 'POST', path: pods, body: podBody(`new-${n}`, n) }),
   },
-  { name: 'get', call: (n) => ({ method: 'GET', path: `${pods}/${spread(n, count)}` }) },
   {
     name: 'update',
     call: (n) => ({
@@ -191,16 +202,6 @@ export const workloads = (count: number): Workload[] => [
       body: configMapBody(`new-${kilobytes}-${n}`, kilobytes),
     }),
   })),
-  { name: 'list page of 500', call: () => ({ method: 'GET', path: `${pods}?limit=500` }) },
-  {
-    name: 'list by label (1 of 50)',
-    call: (n) => ({ method: 'GET', path: `${pods}?labelSelector=app%3Dapp-${n % 50}` }),
-  },
-  {
-    name: 'list by node (1 of 20)',
-    call: (n) => ({ method: 'GET', path: `${pods}?fieldSelector=spec.nodeName%3Dnode-${n % 20}` }),
-  },
-  { name: 'list all', call: () => ({ method: 'GET', path: pods }) },
   {
     name: 'delete of 2,300 at once',
     callsMax: 1,

@@ -2,10 +2,11 @@
 import { formatGroupVersion } from '#api/group-version.js'
 import { stringify } from '#api/json.js'
 import { mapInTurns, Turn } from '#api/turns.js'
-import type { StoredObject } from '#cacher/object-storage.js'
+import type { ListPage, StoredObject } from '#cacher/object-storage.js'
 import type { Copyable } from '#cacher/object-text.js'
 import { limits } from '#limits'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
+import { JoinedLists } from './joined-lists.js'
 import { isShownAsStored, itemOf, textOf, viewOf } from './stored-json.js'
 
 /** Items of built-in lists carry neither kind nor apiVersion; all stored values of one version begin alike. */
@@ -64,11 +65,25 @@ const frameInJson = ([head, end]: Frame, form: Partial<ItemForm> = {}): ListFram
   form: { ...wholeItems, hasCommas: true, ...form },
 })
 
+/** So long that several fill a segment nearly. */
+const pieceBytes = 16 * 1024
+
+/** Of items with what is between them. */
+const listOfJoined = (frame: Frame, bytes: Buffer): ListBody => {
+  const pieces: Buffer[] = []
+  for (let at = 0; at < bytes.length; at += pieceBytes)
+    pieces.push(bytes.subarray(at, at + pieceBytes))
+  const lengths = pieces.map((piece) => piece.length)
+  return listOfKnown({ ...frameInJson(frame), form: wholeItems }, lengths, (i) => pieces[i]!)
+}
+
+const joined = new JoinedLists()
+
 /** A list of objects that are shown as they are stored, or in another version. */
 export const listInJson = (
   frame: Frame,
   definition: ResourceDefinition,
-  stored: readonly StoredObject[],
+  { items: stored, isSame }: Pick<ListPage, 'items' | 'isSame'>,
 ): ListBody | Promise<ListBody> => {
   if (definition.isCustom) return listOfMade(frame, stored, (one) => textOf(definition, one))
   if (!isShownAsStored(definition))
@@ -76,14 +91,22 @@ export const listInJson = (
       Buffer.from(stringify(itemOf(definition, viewOf(definition, one)))),
     )
   const opening = openingOf(definition)
-  const textOfItem = (one: StoredObject) => itemText(definition, one, opening)
-  const lengths = mapInTurns(stored, (one) => textOfItem(one).length, cheapItems)
+  const textOfItem = (one: StoredObject): Copyable => itemText(definition, one, opening)
+  const lengthOf = (one: StoredObject): number => textOfItem(one).length
+  const form = { skipped: opening.length, hasBraces: true }
   // Made again as they go out: kept meanwhile, texts of a long list would grow old before they are garbage.
-  const listOf = (all: readonly number[]) =>
-    listOfKnown(frameInJson(frame, { skipped: opening.length, hasBraces: true }), all, (i) =>
-      textOfItem(stored[i]!),
-    )
-  return lengths instanceof Promise ? lengths.then(listOf) : listOf(lengths)
+  const listOf = (around: Frame, lengths: readonly number[]): ListBody =>
+    listOfKnown(frameInJson(around, form), lengths, (i) => textOfItem(stored[i]!))
+  if (isSame === true) {
+    // What is the same as before is likely to be asked for once more.
+    const join = (): Buffer => listOf(['', ''], stored.map(lengthOf)).bytes()
+    const bytes = joined.get(stored, join)
+    if (bytes !== undefined) return listOfJoined(frame, bytes)
+  }
+  const lengths = mapInTurns(stored, lengthOf, cheapItems)
+  return lengths instanceof Promise
+    ? lengths.then((all) => listOf(frame, all))
+    : listOf(frame, lengths)
 }
 
 /** Items are made one by one as the list goes out, and kept by nobody: how long the whole is shows in the end only. */

@@ -23,7 +23,7 @@ import { inAlphabet, itemOf, partialTextOf, viewOf } from './stored-json.js'
 
 /** Metadata of a list as upstream writes it; lists of custom resources always have `continue`. */
 export interface ListAnswer {
-  readonly page: Pick<ListPage, 'items'>
+  readonly page: Pick<ListPage, 'items' | 'isSame'>
   readonly metadata: ListMeta
 }
 
@@ -79,12 +79,13 @@ export const sendList = (
 const bodyOf = (
   target: Target,
   request: FastifyRequest,
-  { page: { items }, metadata }: ListAnswer,
+  { page, metadata }: ListAnswer,
   negotiated: Negotiated,
 ): ListBody | undefined | Promise<ListBody | undefined> => {
   const { definition } = target
   const { convert, convertVersion, mediaType } = negotiated
-  if (isJson(negotiated)) return listInJson(frameOfList(definition, metadata), definition, items)
+  const { items } = page
+  if (isJson(negotiated)) return listInJson(frameOfList(definition, metadata), definition, page)
   if (isProtobuf(negotiated)) return objectsInProtobuf(definition, metadata, items)
   // Of no objects Go makes nil in some forms.
   if (items.length === 0) return undefined

@@ -124,6 +124,11 @@ export const limits = {
   /** JSON bytes whose decoded objects are kept at hand, and bytes of other forms of objects (protobuf, other versions); what is not is made again. */
   decodedObjectsBytesMax: 12 * 1024 * 1024,
   madeFormsBytesMax: 16 * 1024 * 1024,
+  /** Lists by one label or field that were asked for twice, kept in one piece while nothing in them is written: together, and each. */
+  joinedListsBytesMax: 12 * 1024 * 1024,
+  joinedListBytesMax: 1024 * 1024,
+  /** Shortest time that they are kept, whatever else is asked for. */
+  joinedListsKeptMs: 10_000,
   /** Frames of watches that were just made, for the watchers that are told next. */
   madeFramesBytesMax: 8 * 1024 * 1024,
   /** Beginning of a stored object's JSON that is searched for its metadata: in all but odd cases they are there. */

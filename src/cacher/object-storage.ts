@@ -86,6 +86,8 @@ export interface ListOptions {
 
 export interface ListPage {
   readonly items: readonly StoredObject[]
+  /** Set when the very same array was given before: what is made of it will be asked for again. */
+  readonly isSame?: boolean
   /** The revision that the list shows. */
   readonly revision: number
   /** Where the next page starts: pass it as `startKey`. It is the last key shown and a zero byte; undefined on the last page. */

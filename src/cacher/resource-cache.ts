@@ -18,8 +18,10 @@ export interface Waiter {
 
 /** The first part of a list: what it shows, and whether keys are left under the prefix. */
 export interface Selected {
-  readonly items: StoredVersion[]
+  readonly items: readonly StoredVersion[]
   readonly more: boolean
+  /** Whether the very same array was given before. */
+  readonly isSame?: boolean
 }
 
 export class ResourceCache {
@@ -158,6 +160,10 @@ export class ResourceCache {
   /** Objects in key order from `start` on, at most `limit` (0: no bound). */
   select(selection: Selection, start: string, limit: number): Selected {
     if (selection.key !== undefined) return this.#selectKey(selection, selection.key, start)
+    if (selection.isOnePair === true && limit === 0 && start === '') {
+      const listed = this.#indexes.listPair(selection)
+      if (listed !== undefined) return { items: listed.values, more: false, isSame: listed.isSame }
+    }
     const entries = this.#indexes.narrow(selection)
     return entries === undefined
       ? this.#selectByScan(selection, start, limit)

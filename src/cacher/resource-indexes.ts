@@ -5,7 +5,7 @@ import { limits } from '#limits'
 import type { Entry, SortedMap } from '#storage/sorted-map.js'
 import type { Selection } from './object-storage.js'
 import type { Shown, StoredVersion } from './stored-version.js'
-import { ValueIndex } from './value-index.js'
+import { type Listed, ValueIndex } from './value-index.js'
 
 /** Yields the value of a selectable field, '' when it has none. */
 export type SelectableFields = Readonly<Record<string, (object: KubeObject) => string>>
@@ -24,6 +24,11 @@ interface Pair {
   readonly name: string
   readonly value: string
   readonly read: ReadValue
+}
+
+interface Choice {
+  readonly values: ValueIndex<StoredVersion>
+  readonly value: string
 }
 
 export class ResourceIndexes {
@@ -64,7 +69,18 @@ export class ResourceIndexes {
 
   /** The entries of the index that leaves the fewest; undefined when none applies. */
   narrow(selection: Selection): readonly Entry<StoredVersion>[] | undefined {
-    let best: { values: ValueIndex<StoredVersion>; value: string } | undefined
+    const best = this.#best(selection)
+    return best?.values.entries(best.value)
+  }
+
+  /** All that a selection of one pair is about; undefined when no index applies. */
+  listPair(selection: Selection): Listed<StoredVersion> | undefined {
+    const best = this.#best(selection)
+    return best?.values.list(best.value, selection.prefix)
+  }
+
+  #best(selection: Selection): Choice | undefined {
+    let best: Choice | undefined
     for (const { name, value } of this.#pairs(selection)) {
       const index = this.#indexes.get(name)
       if (index === undefined || index.making !== undefined) continue
@@ -72,7 +88,7 @@ export class ResourceIndexes {
       if (best === undefined || values.count(value) < best.values.count(best.value))
         best = { values, value }
     }
-    return best?.values.entries(best.value)
+    return best
   }
 
   *#pairs({ fieldEquals, labelEquals }: Selection): Generator<Pair, void> {

@@ -40,7 +40,7 @@ export class Watcher implements AsyncIterableIterator<ObjectEventBatch>, Waiter 
   readonly #options: ObjectWatchOptions
   #cursor = 0
   #prepared = false
-  #initial: StoredVersion[] | undefined
+  #initial: readonly StoredVersion[] | undefined
   #cold: AsyncIterator<ObjectEventBatch> | undefined
   #bookmarkAt: number
   #ended = false

@@ -40,6 +40,47 @@ t.test('lists at once, slow and broken off ones among them, show what is stored'
   t.same(JSON.parse(Buffer.concat(chunks).toString()).items, expected)
 })
 
+t.test('lists that are asked for again show what was written in between', async (t) => {
+  const { api } = await startApiServer(t)
+  const secretsIn = (namespace: string) => `/api/v1/namespaces/${namespace}/secrets`
+  const write = (namespace: string, name: string, app: string, type: string) =>
+    api.post(secretsIn(namespace), { metadata: { name, labels: { app } }, type })
+  const paths = ['/api/v1/secrets', secretsIn('x')]
+  const check = async (when: string) => {
+    // What was asked for last before a write is asked for first after it.
+    paths.reverse()
+    for (const path of paths) {
+      const all = (await api.get(path)).body
+      type Item = { metadata: { labels: { app: string } }; type: string }
+      const isA = ({ metadata }: Item) => metadata.labels.app === 'a'
+      const isOne = ({ type }: Item) => type === 'one'
+      for (const [query, shows] of [
+        ['labelSelector=app%3Da', isA],
+        ['fieldSelector=type%3Done', isOne],
+      ] as const)
+        for (const time of ['first', 'second', 'third']) {
+          const { body, text, headers } = await api.get(`${path}?${query}`)
+          t.same(body, { ...all, items: all.items.filter(shows) }, `${when}: ${query}, ${time}`)
+          t.equal(Buffer.byteLength(text), Number(headers['content-length']))
+        }
+    }
+  }
+  for (const namespace of ['x', 'y'])
+    for (let i = 0; i < 20; i++)
+      await write(namespace, `s${i}`, i % 2 ? 'a' : 'b', i % 3 ? 'one' : 'two')
+  await check('written')
+  await api.merge(`${secretsIn('x')}/s1`, { stringData: { text: 'é'.repeat(40_000) } })
+  await check('one of them changed')
+  await api.merge(`${secretsIn('x')}/s3`, { metadata: { labels: { app: 'b' } } })
+  await check('one left')
+  await api.merge(`${secretsIn('x')}/s2`, { metadata: { labels: { app: 'a' } } })
+  await check('one came')
+  await api.delete(`${secretsIn('x')}/s5`)
+  await check('one was deleted')
+  await write('x', 'another', 'a', 'one')
+  await check('one was created')
+})
+
 t.test('a limit with a version means that very version of a range, not of one name', async (t) => {
   const { api } = await startApiServer(t)
   const labels = (list: { items: { metadata: { labels?: object } }[] }) =>
