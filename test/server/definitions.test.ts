@@ -359,3 +359,24 @@ t.test(
     }
   },
 )
+
+t.test('an update may keep an invalid item of a list that it does not touch', async (t) => {
+  const { send } = await startWithWidgets(t)
+  const widget = { apiVersion: `${group}/v1`, kind: 'Widget', metadata: { name: 'a' } }
+  await send('POST', widgets, { ...widget, spec: { list: [{ name: 'UP' }], n: 1 } })
+  const name = { type: 'string', pattern: '^[a-z]+$' }
+  const list = { type: 'array', items: { type: 'object', properties: { name } } }
+  const spec = { type: 'object', properties: { list, n: { type: 'integer' } } }
+  const schema = { openAPIV3Schema: { type: 'object', properties: { spec } } }
+  await send('PATCH', `${definitions}/widgets.${group}`, {
+    spec: { versions: [{ name: 'v1', served: true, storage: true, schema }] },
+  })
+  const bad = { ...widget, metadata: { name: 'b' }, spec: { list: [{ name: 'UP' }] } }
+  for (;;) if ((await send('POST', `${widgets}?dryRun=All`, bad)).status === 422) break
+  const kept = await send('PATCH', `${widgets}/a`, { spec: { n: 2 } })
+  t.equal(kept.status, 200, kept.text)
+  const changed = { list: [{ name: 'UP' }, { name: 'b' }] }
+  const { status, body } = await send('PATCH', `${widgets}/a`, { spec: changed })
+  t.equal(status, 422)
+  t.match(body.message, 'spec.list[0].name')
+})
