@@ -8,6 +8,8 @@ export interface YamlFault {
   readonly message: string
   /** Of the first character, from 1. */
   readonly line: number
+  /** The first characters of what is wrong. */
+  readonly from: string
   /** The text before the fault. */
   readonly before: string
   /** Nothing came any more, in a line that did not end: Go's parser is one line further. */
@@ -25,17 +27,34 @@ interface GoFault {
 const nodeContent: GoFault = { text: 'did not find expected node content' }
 const noToken: GoFault = { text: 'found character that cannot start any token', scanner: true }
 
+const notHere = (what: string): GoFault => ({
+  text: `${what} are not allowed in this context`,
+  scanner: true,
+})
+
 const byCode: Readonly<Partial<Record<string, GoFault>>> = {
+  BAD_ALIAS: { text: 'did not find expected alphabetic or numeric character', scanner: true },
   BAD_DIRECTIVE: { text: 'found unknown directive name' },
   BAD_SCALAR_START: noToken,
-  BLOCK_AS_IMPLICIT_KEY: { text: 'mapping values are not allowed in this context', scanner: true },
+  BLOCK_AS_IMPLICIT_KEY: notHere('mapping values'),
   BLOCK_IN_FLOW: { text: "did not find expected ',' or '}'" },
   MULTILINE_IMPLICIT_KEY: { text: "could not find expected ':'", scanner: true },
 }
 
 const afterPlainScalar = /[^\s:\]}"'>|,-][^\S\n]*\n\s*$/
 
-const goFault = ({ code, message, before }: YamlFault): GoFault => {
+const goFault = ({ code, message, before, from }: YamlFault): GoFault => {
+  if (code === 'BLOCK_AS_IMPLICIT_KEY' && /^\?\s/.test(from)) return notHere('mapping keys')
+  if (/block-seq-ind on same line/.test(message)) return notHere('block sequence entries')
+  if (/Block scalar header/.test(message))
+    return {
+      text: /[|>]0/.test(message)
+        ? 'found an indentation indicator equal to 0'
+        : 'did not find expected comment or line break',
+      scanner: true,
+    }
+  if (/scalar at node end/.test(message)) return { text: 'did not find expected key' }
+  if (/flow-(?:map|seq)-end token in YAML stream/.test(message)) return nodeContent
   const known = byCode[code]
   if (known !== undefined) return known
   if (code === 'TAB_AS_INDENT' || message.includes('tabs')) {

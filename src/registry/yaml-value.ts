@@ -28,12 +28,16 @@ const floatingNumber = (value: number): JsonValue => {
   return Number.isInteger(value) && Math.abs(value) < 1e21 ? wholeNumber(BigInt(value)) : value
 }
 
-/** The library also takes a point without digits for a number, and underscores behind a point that comes first. */
-const isGoFloat = (source: string): boolean =>
+/**
+ * The library also takes a point without digits for a number, underscores behind a point that comes first, and what is
+ * beyond all floats.
+ */
+const isGoFloat = (source: string, value: number): boolean =>
   /^[-+]?\.(?:inf|Inf|INF)$|^\.(?:nan|NaN|NAN)$/.test(source) ||
-  /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/.test(
-    source.startsWith('.') ? source : source.replaceAll('_', ''),
-  )
+  (Number.isFinite(value) &&
+    /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/.test(
+      source.startsWith('.') ? source : source.replaceAll('_', ''),
+    ))
 
 const goTypeTest: Readonly<Record<string, (value: unknown) => boolean>> = {
   int: (value) => typeof value === 'bigint' || typeof value === 'number',
@@ -131,7 +135,7 @@ class Converter {
       throw new YamlSyntaxError(`yaml: cannot decode !!str \`${source}\` as a !!${tag}`)
     if (typeof value === 'bigint') return wholeNumber(value)
     if (typeof value === 'number')
-      return type === 'PLAIN' && node.tag === undefined && !isGoFloat(source)
+      return type === 'PLAIN' && node.tag === undefined && !isGoFloat(source, value)
         ? source
         : floatingNumber(value)
     if (typeof value !== 'string') return (value ?? null) as JsonValue

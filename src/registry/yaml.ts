@@ -3,7 +3,7 @@
  * times nor base 60 numbers are resolved. Aliases are expanded within bounds, so that no short text becomes a large value.
  */
 import { createRequire } from 'node:module'
-import type { CST, Document, LineCounter, Tags } from 'yaml'
+import type { CST, Document, LineCounter, Tags, YAMLError } from 'yaml'
 import type { JsonValue } from '#api/object.js'
 import { utf8FaultOf } from '#api/utf8.js'
 import { limits } from '#limits'
@@ -108,6 +108,13 @@ const refuseSurrogates = (document: Document.Parsed, text: string, lineAt: LineA
 
 type LineAt = (offset: number) => number
 
+/** Go notices a mapping where none may be at its colon, where a key of several lines ends. */
+const faultOffset = ({ code, pos }: YAMLError, errors: readonly YAMLError[]): number => {
+  if (code !== 'BLOCK_AS_IMPLICIT_KEY') return pos[0]
+  const long = errors.find((e) => e.code === 'MULTILINE_IMPLICIT_KEY' && e.pos[0] === pos[0])
+  return long === undefined ? pos[0] : long.pos[1]
+}
+
 /** Throws YamlSyntaxError. */
 export const parseYaml = (input: string | Buffer): ParsedYaml => {
   const fault = typeof input === 'string' ? undefined : utf8FaultOf(input)
@@ -130,7 +137,8 @@ export const parseYaml = (input: string | Buffer): ParsedYaml => {
     throw yamlFault({
       code: error.code,
       message: error.message,
-      line: lineAt(error.pos[0]),
+      line: lineAt(faultOffset(error, document.errors)),
+      from: text.slice(error.pos[0], error.pos[0] + 2),
       before: text.slice(0, error.pos[0]),
       pastEnd: !text.endsWith('\n') && text.slice(error.pos[0]).trim() === '',
     })

@@ -26,6 +26,7 @@ t.test('values are what goyaml.v2 makes of them', (t) => {
       '{a: 9223372036854775808, b: !!str 1, c: !!binary aGk=, d: !custom x}',
       { a: 2n ** 63n, b: '1', c: 'hi', d: 'x' },
     ],
+    ['a: 1e400', { a: '1e400' }],
     [
       '{a: ., b: -., c: ._1, d: .5, e: 1_0.5, f: 0o_}',
       { a: '.', b: '-.', c: '._1', d: 0.5, e: 10.5, f: '0o_' },
@@ -66,6 +67,15 @@ t.test('of a stream the first document is read, and what follows is not looked a
 t.test('what is no YAML is refused in the words of Go', (t) => {
   for (const [text, message] of [
     ['a: b: c', 'yaml: mapping values are not allowed in this context'],
+    ['a: b\n c\n d: e\n', 'yaml: line 3: mapping values are not allowed in this context'],
+    ['a:\n  b: c\n   d: e\n', 'yaml: line 3: mapping values are not allowed in this context'],
+    ['x: 1\na: ? b\n', 'yaml: line 2: mapping keys are not allowed in this context'],
+    ['x: 1\na: - b\n', 'yaml: line 2: block sequence entries are not allowed in this context'],
+    ['x: 1\na: "b" c\n', 'yaml: line 1: did not find expected key'],
+    ['x: 1\na: ]\n', 'yaml: line 1: did not find expected node content'],
+    ['x: 1\na: |x\n  y\n', 'yaml: line 2: did not find expected comment or line break'],
+    ['x: 1\na: |0\n  y\n', 'yaml: line 2: found an indentation indicator equal to 0'],
+    ['x: 1\na: *\n', 'yaml: line 2: did not find expected alphabetic or numeric character'],
     ['a: {b: c\n', "yaml: line 1: did not find expected ',' or '}'"],
     ['a: [b\n', "yaml: line 1: did not find expected ',' or ']'"],
     ['a: [\n', 'yaml: line 1: did not find expected node content'],
