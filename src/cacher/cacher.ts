@@ -24,8 +24,6 @@ import type { WatchSource } from './watcher.js'
 export interface CacherOptions {
   readonly driver: StorageDriver
   readonly clock: Clock
-  /** What every key of the cacher starts with; default `/registry/`. */
-  readonly prefix?: string
   /** Reads stored values that are no JSON. */
   readonly readForeign?: ReadForeign
   /** Told when the cache lost its watch of the driver, and when it has it again. */
@@ -49,6 +47,8 @@ export interface Cacher {
   close(): Promise<void>
 }
 
+/** What every key of the cacher starts with. */
+const registryPrefix = '/registry/'
 const retryDelayMs = 250
 const tickMs = 1_000
 
@@ -65,7 +65,6 @@ export class WatchCache implements Cacher {
   readonly sets: WorkingSets
   readonly writer: ObjectWriter
   readonly #clock: Clock
-  readonly #prefix: string
   readonly #log: (message: string, error?: unknown) => void
   readonly #resources = new Map<string, { cache: ResourceCache; storage: ObjectStorage }>()
   #history = new History()
@@ -77,25 +76,18 @@ export class WatchCache implements Cacher {
   #following: Promise<void> = Promise.resolve()
   #tick: NodeJS.Timeout | undefined
 
-  constructor({
-    driver,
-    clock,
-    prefix = '/registry/',
-    log = () => {},
-    readForeign,
-  }: CacherOptions) {
+  constructor({ driver, clock, log = () => {}, readForeign }: CacherOptions) {
     this.driver = driver
     this.#clock = clock
-    this.#prefix = prefix
     this.#log = log
     this.sets = makeWorkingSets(limits.decodedObjectsBytesMax, readForeign)
-    this.#unclaimed = new UnclaimedObjects(prefix, this.sets)
+    this.#unclaimed = new UnclaimedObjects(registryPrefix, this.sets)
     this.writer = new ObjectWriter(driver, this.sets)
   }
 
   /** Before anyone asks for a resource. */
   async load(): Promise<void> {
-    const { kvs, revision } = await this.driver.range({ prefix: this.#prefix })
+    const { kvs, revision } = await this.driver.range({ prefix: registryPrefix })
     for (const kv of kvs) this.#unclaimed.add(kv)
     this.#progress.moveTo(revision)
   }
@@ -200,7 +192,7 @@ export class WatchCache implements Cacher {
     const { signal } = this.#stop
     while (!signal.aborted) {
       try {
-        const watch = { prefix: this.#prefix, after: this.#progress.revision, signal }
+        const watch = { prefix: registryPrefix, after: this.#progress.revision, signal }
         for await (const batch of this.driver.watch(watch)) {
           this.#trouble = undefined
           this.#apply(batch)
@@ -228,9 +220,9 @@ export class WatchCache implements Cacher {
 
   /** The driver's history went on without us: the state is read again and watchers start anew (410). */
   async #reload(): Promise<void> {
-    const range = await this.driver.range({ prefix: this.#prefix })
+    const range = await this.driver.range({ prefix: registryPrefix })
     for (const { cache } of this.#resources.values()) cache.reset(range.revision)
-    this.#unclaimed = new UnclaimedObjects(this.#prefix, this.sets)
+    this.#unclaimed = new UnclaimedObjects(registryPrefix, this.sets)
     this.#history = new History()
     for (const kv of range.kvs) {
       const cache = this.#cacheOf(kv.key)
@@ -278,7 +270,7 @@ export class WatchCache implements Cacher {
 
   /** The resource of a key: its first folder under the prefix, or the first two (`/registry/GROUP/PLURAL/`). */
   #cacheOf(key: string): ResourceCache | undefined {
-    let slash = this.#prefix.length - 1
+    let slash = registryPrefix.length - 1
     for (let folders = 0; folders < 2; folders++) {
       slash = key.indexOf('/', slash + 1)
       if (slash < 0) return undefined
