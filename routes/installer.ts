@@ -281,14 +281,15 @@ const serveKnown = (deps: ApiDeps) => {
       if (request.method !== 'GET') throw methodNotAllowed()
       if (!definition.verbs.includes('watch') || parts.length > 2) throw pathNotFound()
       const store = deps.stores.of(definition)
-      warnOfDeprecation(definition, reply)
+      warnOfDeprecation(definition, request, reply, true)
       const target = { definition, store, subresource: '', view: undefined, namespace, name }
       return watchLate(watchLegacy(target, request, reply, deps), request, reply, deps)
     }
     const route = findRoute(info, definition)
     const handler = route.handlers.get(request.method)
     if (handler === undefined) throw refusal(route, info)
-    warnOfDeprecation(definition, reply)
+    const isList = request.method === 'GET' && route.scope !== 'object'
+    warnOfDeprecation(definition, request, reply, isList)
     if (route.scope === 'object') {
       if (namespace === '') throw badRequest('Namespace parameter required.')
       if (name === '') throw badRequest('name must be provided')

@@ -128,6 +128,13 @@ const negotiateCustom = (accept: string) =>
 const negotiateTableless = (accept: string) =>
   negotiate(accept, ({ convert }) => convert !== 'Table')
 
+const producedBy = (collection: boolean): readonly string[] =>
+  collection ? listTypes : objectTypes
+
+/** Whether go-restful finds a route for what the client accepts: nothing of the API runs where it does not. */
+export const hasRouteFor = (accept: string | undefined, collection: boolean): boolean =>
+  fitsRoute(accept, producedBy(collection))
+
 /** Throws 406. `collection` is true for list and watch routes, `table` false for what no Table is made of. */
 export const negotiateOutput = (
   { headers }: FastifyRequest,
@@ -137,7 +144,7 @@ export const negotiateOutput = (
   const { accept = '' } = headers
   if (accept === json || accept === '' || accept === '*/*') return fallback
   if (!isCustom) {
-    const produced = collection ? listTypes : objectTypes
+    const produced = producedBy(collection)
     if (!fitsRoute(accept, produced)) throw notAcceptableRoute(produced)
   }
   const found = isCustom

@@ -5,6 +5,7 @@ import { limits } from '#limits'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import type { WriteOptions } from '#registry/validate-options.js'
 import type { ApiDeps, Target } from './api-deps.js'
+import { hasRouteFor } from './negotiation.js'
 
 /** The part before the first slash, without what cannot be printed (upstream's prefixFromUserAgent). */
 const managerOfUserAgent = (userAgent: string): string => {
@@ -48,12 +49,15 @@ const warner = (reply: FastifyReply) => {
   }
 }
 
-/** What is deprecated says so with every answer, errors too, so this comes before anything of the request is read. */
+/** What is deprecated says so with every answer of a handler, errors too, so this comes before anything of the request is read. */
 export const warnOfDeprecation = (
   { deprecationWarning }: ResourceDefinition,
+  { headers }: FastifyRequest,
   reply: FastifyReply,
+  collection: boolean,
 ): void => {
-  if (deprecationWarning !== undefined) warner(reply)(deprecationWarning)
+  if (deprecationWarning !== undefined && hasRouteFor(headers.accept, collection))
+    warner(reply)(deprecationWarning)
 }
 
 export const makeContext = (

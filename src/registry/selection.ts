@@ -29,13 +29,19 @@ const unknownFieldText = (definition: ResourceDefinition, field: string): string
     : `${goQuote(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`
 }
 
+/** What has no namespace cannot be selected by one, where the kind converts its field labels itself. */
+const takesMetadataField = (definition: ResourceDefinition, field: string): boolean =>
+  field === 'metadata.name' ||
+  definition.namespaced ||
+  !(definition.ownFieldLabels || definition.isCustom)
+
 /** Throws 400 for a field that this kind does not offer. */
 export const checkFields = (
   definition: ResourceDefinition,
   fields: readonly FieldRequirement[],
 ): void => {
   for (const { field } of fields) {
-    if (Object.hasOwn(metadataFields, field)) continue
+    if (Object.hasOwn(metadataFields, field) && takesMetadataField(definition, field)) continue
     if (definition.selectableFields && Object.hasOwn(definition.selectableFields, field)) continue
     throw badRequest(unknownFieldText(definition, field))
   }

@@ -116,6 +116,39 @@ t.test('a limit does not count at version "0", and at no other spelling of it', 
   t.same(await lengths('00'), [1, 2])
 })
 
+t.test(
+  'what has no namespace is not selected by one, where its kind has field labels of its own',
+  async (t) => {
+    const { api } = await startApiServer(t)
+    const refused: Record<string, string | undefined> = {
+      '/api/v1/nodes': 'field label not supported: metadata.namespace',
+      '/api/v1/namespaces': 'field label not supported: metadata.namespace',
+      '/apis/resource.k8s.io/v1/resourceslices':
+        'field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: metadata.namespace',
+      '/apis/rbac.authorization.k8s.io/v1/clusterroles': undefined,
+      '/api/v1/events': undefined,
+    }
+    for (const [path, message] of Object.entries(refused)) {
+      const { body } = await api.get(`${path}?fieldSelector=metadata.namespace%3Dx`)
+      t.equal(body.message, message, path)
+    }
+  },
+)
+
+t.test(
+  'what is deprecated says so with every answer of a handler, not of the router',
+  async (t) => {
+    const { api } = await startApiServer(t)
+    const path = '/api/v1/namespaces/x/endpoints'
+    const warned = async (target: string, accept: string) =>
+      (await api.send('GET', target, { headers: { accept } })).headers.warning !== undefined
+    t.equal(await warned(`${path}/none`, 'application/json'), true)
+    t.equal(await warned(path, 'application/json;stream=watch;as=Table;v=v2;g=meta.k8s.io'), true)
+    t.equal(await warned(path, 'text/html'), false)
+    t.equal(await warned(`${path}/none`, 'application/cbor'), false)
+  },
+)
+
 const meta = 'v=v1;g=meta.k8s.io'
 
 t.test('what is made of many objects goes out as it is made, and shows the same', async (t) => {
