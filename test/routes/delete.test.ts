@@ -364,6 +364,22 @@ t.test('row 184: a pod that ends gets no node; a bound one keeps its own', async
   t.match(bound.body.message, /pod q is already assigned to node "n1"/)
 })
 
+t.test('row 190: an eviction may ask for a dry run twice, but not differently', async (t) => {
+  const { api } = await start(t)
+  await api.post(pods, pod('p'))
+  const evict = (dryRun: string[]) =>
+    api.post(`${pods}/p/eviction?dryRun=All`, {
+      metadata: { name: 'p' },
+      deleteOptions: { dryRun },
+    })
+  t.equal((await evict(['All'])).code, 201)
+  const { body } = await evict(['Some'])
+  t.equal(body.code, 500)
+  t.equal(body.reason, undefined)
+  t.equal(body.message, 'Non-matching dry-run options in request and content: [All] and [Some]')
+  t.equal((await api.get(`${pods}/p`)).body.metadata.deletionTimestamp, undefined)
+})
+
 t.test('rows 187 to 200: evictions ask the disruption budget', async (t) => {
   const { api } = await start(t)
   const budgets = '/apis/policy/v1/namespaces/x/poddisruptionbudgets'

@@ -4,6 +4,7 @@ import {
   ApiError,
   badRequest,
   conflictOfKind,
+  failure,
   forbidden,
   timeout,
   tooManyRequests,
@@ -44,9 +45,10 @@ const deleteOptionsOf = (body: KubeObject, dryRun: boolean): DeleteOptions => {
   const inBody = options.dryRun ?? []
   if (inBody.length === 0) return dryRun ? { ...options, dryRun: ['All'] } : options
   if (dryRun && !(inBody.length === 1 && inBody[0] === 'All'))
-    throw badRequest(
-      `Non-matching dry-run options in request and content: [All] and [${inBody.join(' ')}]`,
-    )
+    throw failure({
+      code: 500,
+      message: `Non-matching dry-run options in request and content: [All] and [${inBody.join(' ')}]`,
+    })
   return options
 }
 
