@@ -118,7 +118,12 @@ export const customStrategy = (
     const old = contentOf(previous) as JsonValue
     const values = validateValue(content, schema, '')
     const errors = [
-      ...onlyChanged(values, { next: content, previous: old, schema }),
+      ...onlyChanged(values, {
+        next: content,
+        previous: old,
+        schema,
+        isMetadataUnchanged: jsonEqual(next.metadata, previous.metadata),
+      }),
       ...validateScaled(next, scale, 'all'),
       ...validateEmbedded(content, schema, ''),
       ...listErrors(content, old),
@@ -139,6 +144,7 @@ export const customStrategy = (
             next: status,
             previous: (previous.status ?? null) as JsonValue,
             schema: statusSchema,
+            isMetadataUnchanged: true,
           })
     const errors = [
       ...values.map((e) => (e.field === '<nil>' ? { ...e, field: 'status' } : below(e))),

@@ -12,6 +12,8 @@ interface Objects {
   readonly next: JsonValue
   readonly previous: JsonValue
   readonly schema: StructuralSchema
+  /** Of a whole object, whose metadata is not looked at here: an update of that alone changes the object, too. */
+  readonly isMetadataUnchanged: boolean
 }
 
 /** The old counterpart of an item: by its keys in a list of type map, else there is none to compare with. */
@@ -37,7 +39,7 @@ const isUnchanged = (path: string, objects: Objects, known: Map<string, boolean>
     known.set(walked, same)
     return same
   }
-  if (isSame()) return true
+  if (objects.isMetadataUnchanged && isSame()) return true
   for (const part of path.match(/[^.[\]]+/g) ?? []) {
     if (Array.isArray(now) && Array.isArray(old)) {
       now = now[Number(part)]

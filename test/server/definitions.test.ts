@@ -367,13 +367,18 @@ t.test('an update may keep an invalid item of a list that it does not touch', as
   const name = { type: 'string', pattern: '^[a-z]+$' }
   const list = { type: 'array', items: { type: 'object', properties: { name } } }
   const spec = { type: 'object', properties: { list, n: { type: 'integer' } } }
-  const schema = { openAPIV3Schema: { type: 'object', properties: { spec } } }
+  const more = { type: 'string' }
+  const schema = {
+    openAPIV3Schema: { type: 'object', properties: { spec, more }, required: ['more'] },
+  }
   await send('PATCH', `${definitions}/widgets.${group}`, {
     spec: { versions: [{ name: 'v1', served: true, storage: true, schema }] },
   })
   const bad = { ...widget, metadata: { name: 'b' }, spec: { list: [{ name: 'UP' }] } }
   for (;;) if ((await send('POST', `${widgets}?dryRun=All`, bad)).status === 422) break
-  const kept = await send('PATCH', `${widgets}/a`, { spec: { n: 2 } })
+  const labelled = await send('PATCH', `${widgets}/a`, { metadata: { labels: { a: 'b' } } })
+  t.match(labelled.body.message, 'more: Required value', 'which is a change of the whole')
+  const kept = await send('PATCH', `${widgets}/a`, { spec: { n: 2 }, more: 'x' })
   t.equal(kept.status, 200, kept.text)
   const changed = { list: [{ name: 'UP' }, { name: 'b' }] }
   const { status, body } = await send('PATCH', `${widgets}/a`, { spec: changed })
