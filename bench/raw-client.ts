@@ -13,12 +13,12 @@ const openBrace = 0x7b
 
 export class RawConnection {
   readonly #url: URL
-  #socket: TLSSocket
   readonly #authorization: string
   #received: Buffer[] = []
   #length = 0
   /** Bytes of the whole answer; 0 while its headers have not come, -1 when it is chunked. */
   #wanted = 0
+  #socket: TLSSocket
   #pending: { resolve: (answer: Answer) => void; reject: (error: Error) => void } | undefined
 
   constructor(url: URL, token: string) {
@@ -28,6 +28,10 @@ export class RawConnection {
   }
 
   #connect(): TLSSocket {
+    // A server may have said why it closed (408), which answers nothing.
+    this.#received = []
+    this.#length = 0
+    this.#wanted = 0
     const socket = connect({
       host: this.#url.hostname,
       port: Number(this.#url.port),
