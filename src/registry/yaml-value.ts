@@ -36,7 +36,7 @@ const isGoFloat = (source: string, value: number): boolean =>
   /^[-+]?\.(?:inf|Inf|INF)$|^\.(?:nan|NaN|NAN)$/.test(source) ||
   (Number.isFinite(value) &&
     /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/.test(
-      source.startsWith('.') ? source : source.replaceAll('_', ''),
+      source.replaceAll(source.startsWith('.') ? /(?<=\d)_(?=\d)/g : '_', ''),
     ))
 
 const goTypeTest: Readonly<Record<string, (value: unknown) => boolean>> = {

@@ -2,20 +2,39 @@
 
 export type Style = 'plain' | 'single' | 'double' | 'literal'
 
-// What would be read back as something else than a string: null, bool, number, time, base 60.
+// What would be read back as something else than a string: null, bool, whole number, base 60.
 const readsAsOther = new RegExp(
   [
     '~|null|Null|NULL',
     'y|Y|yes|Yes|YES|n|N|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF',
     '[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|[0-9][0-9_]*)',
-    '[-+]?(?:\\.[0-9_]+|[0-9][0-9_]*(?:\\.[0-9_]*)?)(?:[eE][-+]?[0-9]+)?',
     '[-+]?\\.(?:inf|Inf|INF)|\\.(?:nan|NaN|NAN)',
     '[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\\.[0-9_]*)?',
-    '[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ][0-9]{1,2}:[0-9]{1,2}:[0-9]{1,2}.*)?',
   ]
     .map((form) => `^(?:${form})?$`)
     .join('|'),
 )
+// Behind a point that comes first, underscores stand between digits as in Go itself.
+const float =
+  /^(?:\.[0-9]+(?:_[0-9]+)*|[-+]\.[0-9_]+|[-+]?[0-9][0-9_]*(?:\.[0-9_]*)?)(?:[eE][-+]?[0-9]+)?$/
+const day = '(\\d{4}-\\d{1,2}-\\d{1,2})'
+const hour = '(?:2[0-3]|[01]?\\d)(?::[0-5]?\\d){2}(?:\\.\\d+)?'
+const zone = '(?:Z|[-+](?:2[0-4]|[01]\\d):[0-5]\\d)'
+// A zone goes with the T, and with it alone.
+const time = new RegExp(`^${day}(?:[Tt]${hour}${zone}| ${hour})?$`)
+
+const isDay = (text: string): boolean => {
+  const [year, month, day] = text.split('-').map(Number) as [number, number, number]
+  const date = new Date(Date.UTC(2000, month - 1, day))
+  date.setUTCFullYear(year, month - 1, day)
+  return date.getUTCMonth() === month - 1 && date.getUTCDate() === day
+}
+
+/** Numbers and times that Go cannot hold are texts to it. */
+const readsAsNumberOrTime = (text: string): boolean =>
+  float.test(text)
+    ? Number.isFinite(Number(text.replaceAll('_', '')))
+    : isDay(time.exec(text)?.[1] ?? '')
 
 export const isBreak = /[\r\n\u0085\u2028\u2029]/
 const unprintable = /[^\n\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]/u
@@ -30,7 +49,7 @@ const indicates =
 export const styleOf = (text: string): Style => {
   const isSpecial = unprintable.test(text) || / [\r\n\u0085\u2028\u2029]/.test(text)
   if (text.includes('\n')) return isSpecial || text.endsWith(' ') ? 'double' : 'literal'
-  if (isSpecial || readsAsOther.test(text)) return 'double'
+  if (isSpecial || readsAsOther.test(text) || readsAsNumberOrTime(text)) return 'double'
   // A space behind a line break is lost where lines are folded.
   if (/[\r\u0085\u2028\u2029] /.test(text)) return 'double'
   const isPlain = !indicates.test(text) && !isBreak.test(text) && text.trim() === text
