@@ -5,6 +5,7 @@ import { type DiscoveredResource, discover } from '#client/discovery.js'
 import { messageOf } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'
 import { WorkQueue, work } from '#client/work-queue.js'
+import { lookAgainSoon } from '../blind.js'
 import type { Controller, ControllerContext, Run } from '../controller.js'
 import { metadataInformer } from '../metadata-informer.js'
 import { Collector } from './collector.js'
@@ -19,8 +20,6 @@ const workers = 20
 const blindMaxMs = 30_000
 /** A server that did not say what kinds it has is asked again after this; without kinds nothing is known. */
 const discoveryRetryMs = 200
-/** How soon a decision that needs every dependent is looked at again while a kind is not followed. */
-const blindRetryMs = 100
 const crds: DiscoveredResource = {
   group: 'apiextensions.k8s.io',
   version: 'v1',
@@ -29,8 +28,6 @@ const crds: DiscoveredResource = {
   namespaced: false,
   verbs: [],
 }
-
-const blind = Promise.resolve({ afterMs: blindRetryMs })
 
 interface Monitor {
   informer: Informer
@@ -93,7 +90,7 @@ class GarbageCollector {
         signal,
         sync: (node) =>
           node.deletingDependents && !this.#knowsDependents()
-            ? blind
+            ? lookAgainSoon
             : this.#collector.attemptToDelete(node),
       }),
       work({
@@ -101,7 +98,8 @@ class GarbageCollector {
         workers,
         log,
         signal,
-        sync: (node) => (this.#knowsDependents() ? this.#collector.attemptToOrphan(node) : blind),
+        sync: (node) =>
+          this.#knowsDependents() ? this.#collector.attemptToOrphan(node) : lookAgainSoon,
       }),
       this.#keepDiscovering(signal),
     ])

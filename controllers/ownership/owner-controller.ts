@@ -5,6 +5,7 @@ import type { Informer } from '#client/informer.js'
 import { keyOf } from '#client/object-store.js'
 import type { ResourceRef } from '#client/resources.js'
 import type { WorkQueue } from '#client/work-queue.js'
+import { whileSeeing } from '../blind.js'
 import {
   type Controller,
   type ControllerContext,
@@ -44,7 +45,8 @@ export const ownerController = <T extends KubeObject>(kind: OwnerKind<T>): Contr
       for (const owner of owners.store.byIndex('namespace', object.metadata.namespace!))
         if (matchesSelector(kind.selectorOf(owner), object.metadata.labels)) queue.add(keyOf(owner))
     })
-    return queueRun(context, queue, syncStored(owners, kind.prepare(context, owners, queue)))
+    const sync = syncStored(owners, kind.prepare(context, owners, queue))
+    return queueRun(context, queue, whileSeeing(owned, sync))
   },
 })
 

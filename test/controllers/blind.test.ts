@@ -1,0 +1,110 @@
+/** What controllers do of which they see only a part, as after a server was away: watches come back one by one. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { systemClock } from '#api/clock.js'
+import { type Client, createClient, type WatchOptions } from '#client/client.js'
+import { isNotFound } from '#client/errors.js'
+import { parseKubeconfig } from '#client/kubeconfig.js'
+import { silentLog } from '#client/log.js'
+import { type ResourceRef, resources } from '#client/resources.js'
+import { runControllerManager } from '#controllers/main.js'
+import { createServer } from '#server/create-server.js'
+import { until } from './cluster.js'
+
+const namespace = 'default'
+
+/** A client that loses its Pod watch and the answer when it makes one Pod, until it may see again. */
+const losesSight = (client: Client, podName: string) => {
+  const lost = new AbortController()
+  let answerLost = false
+  let seesAgain = false
+  const deletes: string[] = []
+  const own: Partial<Record<string | symbol, unknown>> = {
+    async create(ref: ResourceRef, object: { metadata: { name?: string } }) {
+      const isLost = ref.resource === 'pods' && object.metadata.name === podName
+      if (isLost) lost.abort()
+      const created = await client.create(ref, object)
+      if (!isLost) return created
+      answerLost = true
+      throw new Error('socket hang up')
+    },
+    watch(ref: ResourceRef, options: WatchOptions) {
+      if (ref.resource !== 'pods' || seesAgain) return client.watch(ref, options)
+      if (lost.signal.aborted) throw new Error('connection refused')
+      return client.watch(ref, {
+        ...options,
+        signal: AbortSignal.any([options.signal!, lost.signal]),
+      })
+    },
+    delete(...args: Parameters<Client['delete']>) {
+      if (args[0].resource === 'pods') deletes.push(args[1].name)
+      return client.delete(...args)
+    },
+  }
+  const lossy = new Proxy(client, {
+    get(target, key) {
+      if (key in own) return own[key]
+      const value: unknown = Reflect.get(target, key, target)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  return {
+    lossy,
+    deletes,
+    isAnswerLost: () => answerLost,
+    seeAgain: () => {
+      seesAgain = true
+    },
+  }
+}
+
+t.test('a StatefulSet is not scaled down by who does not see all its Pods', async (t) => {
+  const server = await createServer({ storage: 'memory:', port: 0, logLevel: 'silent' })
+  const client = createClient(await parseKubeconfig(server.kubeconfig), 'test')
+  const sight = losesSight(client, 'db-1')
+  const stop = new AbortController()
+  const managing = runControllerManager({
+    client: sight.lossy,
+    clock: systemClock,
+    log: silentLog,
+    signal: stop.signal,
+    hostname: 'test',
+    controllers: ['statefulset-controller', 'serviceaccount-controller'],
+  })
+  t.teardown(async () => {
+    stop.abort()
+    await managing
+    client.close()
+    await server.close()
+  })
+  const labels = { app: 'db' }
+  const set = { name: 'db', namespace }
+  const template = { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'i' }] } }
+  await until(() =>
+    client.get(resources.serviceAccounts, { name: 'default', namespace }).catch(() => false),
+  )
+  await client.create(resources.statefulSets, {
+    metadata: set,
+    spec: { replicas: 2, serviceName: 'db', selector: { matchLabels: labels }, template },
+  })
+  const first = { name: 'db-0', namespace }
+  await until(() => client.get(resources.pods, first).catch(() => false))
+  const ready = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] }
+  await client.patch(
+    resources.pods,
+    first,
+    { status: ready },
+    { type: 'merge', subresource: 'status' },
+  )
+  await until(sight.isAnswerLost)
+  await client.patch(resources.statefulSets, set, { spec: { replicas: 0 } }, { type: 'merge' })
+  // Its StatefulSet watch has told of that long before; nothing may come of it.
+  await sleep(500)
+  t.same(sight.deletes, [], 'whose Pods it cannot see')
+  sight.seeAgain()
+  await until(async () => {
+    const gone = await client.get(resources.pods, first).catch((error: unknown) => error)
+    return isNotFound(gone)
+  })
+  t.same(sight.deletes, ['db-1', 'db-0'], 'the last one first')
+})
