@@ -6,6 +6,20 @@ const group = 'lives.example.com'
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const widgets = `/apis/${group}/v1/namespaces/default/widgets`
 
+/** Of a definition with one version. */
+const versionsOf = (openAPIV3Schema: object) => [
+  { name: 'v1', served: true, storage: true, schema: { openAPIV3Schema } },
+]
+
+const definitionOf = (
+  plural: string,
+  kind: string,
+  { scope = 'Cluster', schema = { type: 'object' } as object } = {},
+) => ({
+  metadata: { name: `${plural}.${group}` },
+  spec: { group, scope, names: { plural, kind }, versions: versionsOf(schema) },
+})
+
 interface Answer {
   status?: object
   code?: number
@@ -30,20 +44,15 @@ const startWithWidgets = async (t: Test) => {
       await new Promise((resolve) => setTimeout(resolve, 20))
     }
   }
-  const schema = {
-    openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
-  }
-  await send('POST', definitions, {
-    metadata: { name: `widgets.${group}` },
-    spec: {
-      group,
-      scope: 'Namespaced',
-      names: { plural: 'widgets', kind: 'Widget' },
-      versions: [{ name: 'v1', served: true, storage: true, schema }],
-    },
-  })
+  const schema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
+  const definition = definitionOf('widgets', 'Widget', { scope: 'Namespaced', schema })
+  await send('POST', definitions, definition)
   await until(widgets, ({ status }) => status === undefined)
-  return { server, send, until }
+  const setSchema = (openAPIV3Schema: object) =>
+    send('PATCH', `${definitions}/widgets.${group}`, {
+      spec: { versions: versionsOf(openAPIV3Schema) },
+    })
+  return { server, send, until, setSchema }
 }
 
 t.test('discovery tells of reads and deletes alone while a definition goes', async (t) => {
@@ -134,17 +143,8 @@ t.test('any number of definitions may wait for their objects at once', async (t)
   process.on('warning', warned)
   t.teardown(() => process.off('warning', warned))
   const gadgets = Array.from({ length: 12 }, (_, i) => `gadget${i}`)
-  const schema = { openAPIV3Schema: { type: 'object' } }
   for (const gadget of gadgets) {
-    await send('POST', definitions, {
-      metadata: { name: `${gadget}s.${group}` },
-      spec: {
-        group,
-        scope: 'Cluster',
-        names: { plural: `${gadget}s`, kind: gadget },
-        versions: [{ name: 'v1', served: true, storage: true, schema }],
-      },
-    })
+    await send('POST', definitions, definitionOf(`${gadget}s`, gadget))
     const objects = `/apis/${group}/v1/${gadget}s`
     await until(objects, ({ status }) => status === undefined)
     const metadata = { name: 'held', finalizers: ['e.com/x'] }
@@ -171,14 +171,12 @@ t.test('a conversion whose webhook says nothing has none', async (t) => {
 t.test(
   'what stands twice in a body is told of where it stands, and embedded metadata last',
   async (t) => {
-    const { send } = await startWithWidgets(t)
+    const { send, setSchema } = await startWithWidgets(t)
     const embedded = {
       ...{ type: 'object', 'x-kubernetes-embedded-resource': true },
       'x-kubernetes-preserve-unknown-fields': true,
     }
-    const schema = { openAPIV3Schema: { type: 'object', properties: { a: embedded } } }
-    const versions = [{ name: 'v1', served: true, storage: true, schema }]
-    await send('PATCH', `${definitions}/widgets.${group}`, { spec: { versions } })
+    await setSchema({ type: 'object', properties: { a: embedded } })
     const head = `"apiVersion":"${group}/v1","kind":"Widget","metadata":{"name":"a"}`
     const inner = '{"apiVersion":"v1","kind":"X","metadata":{"no":1}}'
     const body = JSON.parse(`{${head},"a":${inner},"z":{}}`)
@@ -199,8 +197,7 @@ t.test('the OpenAPI document of a custom kind spells out what its extensions mea
     port: { 'x-kubernetes-int-or-string': true },
     parts: { type: 'array', items: part },
   }
-  const schema = { openAPIV3Schema: { type: 'object', properties } }
-  const version = { name: 'v1', served: true, storage: true, schema }
+  const [version] = versionsOf({ type: 'object', properties })
   const versions = [{ ...version, selectableFields: [{ jsonPath: '.a' }] }]
   await send('PATCH', `${definitions}/widgets.${group}`, { spec: { versions } })
   const { components, paths } = (await send('GET', `/openapi/v3/apis/${group}/v1`)).body
@@ -256,23 +253,9 @@ t.test('an apply of a custom resource keeps what its schema has a place for', as
     either: { 'x-kubernetes-int-or-string': true, default: 1 },
     items: { type: 'array', items: item },
   }
-  const openAPIV3Schema = {
-    type: 'object',
-    properties: { spec: { type: 'object', properties } },
-  }
-  await call(server, {
-    method: 'POST',
-    path: definitions,
-    body: {
-      metadata: { name: `things.${group}` },
-      spec: {
-        group,
-        scope: 'Cluster',
-        names: { plural: 'things', kind: 'Thing' },
-        versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema } }],
-      },
-    },
-  })
+  const schema = { type: 'object', properties: { spec: { type: 'object', properties } } }
+  const body = definitionOf('things', 'Thing', { schema })
+  await call(server, { method: 'POST', path: definitions, body })
   const things = `/apis/${group}/v1/things`
   for (;;) {
     const { status } = await call(server, { path: things })
@@ -304,19 +287,11 @@ t.test('an apply of a custom resource keeps what its schema has a place for', as
 t.test('a format that is none of its type is warned of', async (t) => {
   const server = await startServer(t, { storage: 'memory:' })
   const warningsOf = async (property: object) => {
-    const openAPIV3Schema = { type: 'object', properties: { n: property } }
+    const schema = { type: 'object', properties: { n: property } }
     const { status, headers } = await call(server, {
       method: 'POST',
       path: `${definitions}?dryRun=All`,
-      body: {
-        metadata: { name: `things.${group}` },
-        spec: {
-          group,
-          scope: 'Cluster',
-          names: { plural: 'things', kind: 'Thing' },
-          versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema } }],
-        },
-      },
+      body: definitionOf('things', 'Thing', { schema }),
     })
     t.equal(status, 201)
     return headers.warning
@@ -332,16 +307,13 @@ t.test('a format that is none of its type is warned of', async (t) => {
 t.test(
   'an apply to an object without owners that no longer fits its schema is refused',
   async (t) => {
-    const { server, send } = await startWithWidgets(t)
+    const { server, send, setSchema } = await startWithWidgets(t)
     const widget = { apiVersion: `${group}/v1`, kind: 'Widget', metadata: { name: 'a' } }
     await send('POST', widgets, { ...widget, spec: { a: true } })
     await send('PATCH', `${widgets}/a`, { metadata: { managedFields: [{}] } })
     const a = { type: 'array', items: { type: 'string' } }
     const spec = { type: 'object', properties: { a } }
-    const schema = { openAPIV3Schema: { type: 'object', properties: { spec } } }
-    await send('PATCH', `${definitions}/widgets.${group}`, {
-      spec: { versions: [{ name: 'v1', served: true, storage: true, schema }] },
-    })
+    await setSchema({ type: 'object', properties: { spec } })
     for (;;) {
       const { status, body } = await call(server, {
         method: 'PATCH',
@@ -361,19 +333,14 @@ t.test(
 )
 
 t.test('an update may keep an invalid item of a list that it does not touch', async (t) => {
-  const { send } = await startWithWidgets(t)
+  const { send, setSchema } = await startWithWidgets(t)
   const widget = { apiVersion: `${group}/v1`, kind: 'Widget', metadata: { name: 'a' } }
   await send('POST', widgets, { ...widget, spec: { list: [{ name: 'UP' }], n: 1 } })
   const name = { type: 'string', pattern: '^[a-z]+$' }
   const list = { type: 'array', items: { type: 'object', properties: { name } } }
   const spec = { type: 'object', properties: { list, n: { type: 'integer' } } }
   const more = { type: 'string' }
-  const schema = {
-    openAPIV3Schema: { type: 'object', properties: { spec, more }, required: ['more'] },
-  }
-  await send('PATCH', `${definitions}/widgets.${group}`, {
-    spec: { versions: [{ name: 'v1', served: true, storage: true, schema }] },
-  })
+  await setSchema({ type: 'object', properties: { spec, more }, required: ['more'] })
   const bad = { ...widget, metadata: { name: 'b' }, spec: { list: [{ name: 'UP' }] } }
   for (;;) if ((await send('POST', `${widgets}?dryRun=All`, bad)).status === 422) break
   const labelled = await send('PATCH', `${widgets}/a`, { metadata: { labels: { a: 'b' } } })
