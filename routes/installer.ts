@@ -174,17 +174,23 @@ const hasStrayEmptySegment = ({ path, resource }: RequestInfo, isCustom: boolean
   path.includes('//') &&
   (isCustom || path.replace('/namespaces//', '/').replace(`/${resource}//`, '/').includes('//'))
 
+const findDefinition = (info: RequestInfo, { table }: ApiDeps): ResourceDefinition | undefined => {
+  const { apiGroup: group, apiVersion: version, resource } = info
+  return info.isResourceRequest ? table.get({ group, version, resource }) : undefined
+}
+
 /** Throws what upstream answers where no resource is served. */
-const findDefinition = (info: RequestInfo, deps: ApiDeps): ResourceDefinition => {
-  const { apiGroup: group, apiVersion: version, resource, parts } = info
+const mustBeServed = (
+  definition: ResourceDefinition | undefined,
+  info: RequestInfo,
+  deps: ApiDeps,
+): ResourceDefinition => {
+  const { apiGroup: group, resource, parts } = info
   if (info.isResourceRequest && parts.length === 1 && /^(?:proxy|watch)$/.test(resource))
     throw new PlainTextError(
       500,
       `Internal Server Error: ${JSON.stringify(info.path)}: failed to create RequestInfo: unable to determine kind and namespace from url, ${info.path}\n`,
     )
-  const definition = info.isResourceRequest
-    ? deps.table.get({ group, version, resource })
-    : undefined
   if (definition === undefined || hasStrayEmptySegment(info, definition.isCustom)) {
     const asked = info.isResourceRequest ? group : (info.path.split('/')[2] ?? '')
     const isLegacy = info.path.startsWith('/api/')
@@ -251,30 +257,28 @@ const routeFinder = (deps: ApiDeps) => {
 const isLegacyWatch = ({ verb, path }: RequestInfo): boolean =>
   verb === 'watch' && /^\/(?:api|apis\/[^/]+)\/[^/]+\/watch\//.test(path)
 
-/** A custom resource perhaps, that only another server knows of so far. */
-const isUnheardOf = (info: RequestInfo, { table }: ApiDeps): boolean => {
-  const { apiGroup: group, apiVersion: version, resource } = info
-  return info.isResourceRequest && group !== '' && !table.get({ group, version, resource })
-}
-
 const serve = (deps: ApiDeps): RouteHandlerMethod => {
   const { lookAgain } = deps
-  const answer = serveKnown(deps)
-  if (lookAgain === undefined) return answer
+  const answer = answerWith(deps)
   return (request, reply) => {
     const { info } = request.kube
-    if (!isUnheardOf(info, deps)) return answer(request, reply)
     const { apiGroup: group, resource } = info
-    return lookAgain({ group, resource }).then(() => answer(request, reply))
+    const found = findDefinition(info, deps)
+    // A custom resource perhaps, that only another server knows of so far.
+    return found === undefined && lookAgain !== undefined && info.isResourceRequest && group !== ''
+      ? lookAgain({ group, resource }).then(() =>
+          answer(findDefinition(info, deps), request, reply),
+        )
+      : answer(found, request, reply)
   }
 }
 
-const serveKnown = (deps: ApiDeps) => {
+const answerWith = (deps: ApiDeps) => {
   const findRoute = routeFinder(deps)
-  return (request: FastifyRequest, reply: FastifyReply) => {
+  return (found: ResourceDefinition | undefined, request: FastifyRequest, reply: FastifyReply) => {
     const { info } = request.kube
     const { parts } = info
-    const definition = findDefinition(info, deps)
+    const definition = mustBeServed(found, info, deps)
     const name = parts[1] ?? ''
     const namespace = namespaceOf(info, definition)
     if (isLegacyWatch(info)) {
