@@ -1,10 +1,10 @@
 /** How the bytes of an answer go out: at once, compressed for who takes it, or bit by bit when they are many. */
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Writable } from 'node:stream'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { constants, createGzip, gzip } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { nextTurn } from '#api/turns.js'
 import { limits } from '#limits'
 import type { ListBody } from './list-body.js'
 

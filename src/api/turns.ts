@@ -1,6 +1,9 @@
 /** Long work in turns: others have theirs in between. */
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate } from 'node:timers/promises'
 import { limits } from '#limits'
+
+/** Resolves when this turn of the event loop is over. */
+export const nextTurn = (): Promise<void> => setImmediate()
 
 /** How long this turn has gone on. */
 export class Turn {

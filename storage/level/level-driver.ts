@@ -7,9 +7,9 @@
  * (google/leveldb issues 578 and 1180), so it is the driver that stops. Reads and watches go on.
  */
 import { chmodSync, mkdirSync, realpathSync } from 'node:fs'
-import { setImmediate as turnEnd } from 'node:timers/promises'
 import { Level } from 'level'
 import type { Clock } from '#api/clock.js'
+import { nextTurn } from '#api/turns.js'
 import { limits } from '#limits'
 import {
   type Compare,
@@ -233,7 +233,7 @@ class LevelDriver implements StorageDriver {
   async #write(): Promise<void> {
     while (this.#waiting.length + this.#compactions.length + this.#removals.length > 0) {
       // Whoever else writes in this turn goes along: a batch costs as much as several writes in it.
-      await turnEnd()
+      await nextTurn()
       const compactions = this.#compactions
       this.#compactions = []
       const taken = this.#take()
