@@ -74,7 +74,7 @@ const listOfJoined = (frame: Frame, bytes: Buffer): ListBody => {
   for (let at = 0; at < bytes.length; at += pieceBytes)
     pieces.push(bytes.subarray(at, at + pieceBytes))
   const lengths = pieces.map((piece) => piece.length)
-  return listOfKnown({ ...frameInJson(frame), form: wholeItems }, lengths, (i) => pieces[i]!)
+  return listOfKnown(frameInJson(frame, { hasCommas: false }), lengths, (i) => pieces[i]!)
 }
 
 const joined = new JoinedLists()

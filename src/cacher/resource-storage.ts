@@ -138,8 +138,7 @@ const list = (
   const revision = exact ?? cacher.currentRevision()
   const pageOf = ({ items, more, isSame }: Selected): ListPage => {
     const last = items[items.length - 1]
-    if (isSame === true) return { items, revision, isSame }
-    if (!more || last === undefined) return { items, revision }
+    if (!more || last === undefined) return { items, revision, isSame }
     const page = { items, revision, nextKey: `${last.key}\0` }
     return selection.matches === undefined
       ? { ...page, remaining: cache.countAfter(selection, last.key) }
