@@ -24,7 +24,23 @@ interface Failed {
   readonly isCached?: boolean
 }
 
-/** Yields what to throw. */
+/** What `action` yields; what it fails with is thrown as a Status. A promise only where storage has to wait. */
+export const interpretingErrors = <T>(
+  action: () => T | Promise<T>,
+  failed: Failed,
+): T | Promise<T> => {
+  const refuse = (error: unknown): never => {
+    throw interpretStorageError(error, failed)
+  }
+  try {
+    const done = action()
+    return done instanceof Promise ? done.catch(refuse) : done
+  } catch (error) {
+    return refuse(error)
+  }
+}
+
+/** Yields what to throw: a failure that is none of storage's as it is. */
 export const interpretStorageError = (
   error: unknown,
   { resource, operation, asked, isCached = true }: Failed,

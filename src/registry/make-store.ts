@@ -3,7 +3,7 @@ import type { ListPage } from '#cacher/object-storage.js'
 import { create } from './create.js'
 import { deleteGenerically, makeDeletable } from './delete.js'
 import { deleteCollection } from './delete-collection.js'
-import { interpretStorageError } from './interpret-storage-error.js'
+import { interpretingErrors } from './interpret-storage-error.js'
 import type { Store } from './store.js'
 import { admit, keyOf, readStored, type StoreDeps } from './store-base.js'
 import { update } from './update.js'
@@ -11,15 +11,19 @@ import { update } from './update.js'
 type ListRequest = Parameters<Store['list']>[1]
 
 /** A page of a past revision does not say what is left: then the rest is counted, unless a selector hides it anyway. */
-const withRemaining = (
+const listWithRemaining = (
   storage: StoreDeps['storage'],
-  { selection }: ListRequest,
-  page: ListPage,
+  options: ListRequest,
 ): ListPage | Promise<ListPage> => {
-  const { nextKey, remaining } = page
-  if (nextKey === undefined || remaining !== undefined || selection.matches !== undefined)
-    return page
-  return countRemaining(storage, selection, { ...page, nextKey })
+  const { selection } = options
+  const complete = (page: ListPage): ListPage | Promise<ListPage> => {
+    const { nextKey, remaining } = page
+    return nextKey === undefined || remaining !== undefined || selection.matches !== undefined
+      ? page
+      : countRemaining(storage, selection, { ...page, nextKey })
+  }
+  const listed = storage.list(options)
+  return listed instanceof Promise ? listed.then(complete) : complete(listed)
 }
 
 const countRemaining = async (
@@ -50,27 +54,15 @@ export const makeStore = (deps: StoreDeps): Store => {
     key: (namespace, name) => keyOf(definition, namespace, name),
     get: (ctx, name, consistency) => readStored(deps, ctx, name, consistency),
     list: (_ctx, options) => {
-      const refuse = (error: unknown): never => {
-        const { consistency, selection, limit } = options
-        // Upstream's cache leaves one object of a version to the storage behind it.
-        const isOne = selection.key !== undefined && (consistency.kind === 'exact' || limit > 0)
-        throw interpretStorageError(error, {
-          resource: definition.gvr,
-          operation: 'list',
-          isCached: !isOne,
-          asked: 'revision' in consistency ? consistency.revision : undefined,
-        })
-      }
-      try {
-        const listed = storage.list(options)
-        const page =
-          listed instanceof Promise
-            ? listed.then((found) => withRemaining(storage, options, found))
-            : withRemaining(storage, options, listed)
-        return page instanceof Promise ? page.catch(refuse) : page
-      } catch (error) {
-        return refuse(error)
-      }
+      const { consistency, selection, limit } = options
+      // Upstream's cache leaves one object of a version to the storage behind it.
+      const isOne = selection.key !== undefined && (consistency.kind === 'exact' || limit > 0)
+      return interpretingErrors(() => listWithRemaining(storage, options), {
+        resource: definition.gvr,
+        operation: 'list',
+        isCached: !isOne,
+        asked: 'revision' in consistency ? consistency.revision : undefined,
+      })
     },
     watch: (_ctx, options) => storage.watch(options),
     create: (ctx, object) => create(deps, ctx, object),

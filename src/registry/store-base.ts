@@ -6,16 +6,11 @@ import { goQuote } from '#api/go-quote.js'
 import { isPathSegmentName } from '#api/names.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import { MadeObject } from '#cacher/made-object.js'
-import {
-  type ObjectStorage,
-  type ReadConsistency,
-  type StoredObject,
-  WriteConflict,
-} from '#cacher/object-storage.js'
+import type { ObjectStorage, ReadConsistency, StoredObject } from '#cacher/object-storage.js'
 import type { Admission, AdmissionOperation } from './admission.js'
 import type { FieldManager } from './field-manager/field-manager.js'
 import type { Ids } from './ids.js'
-import { interpretStorageError } from './interpret-storage-error.js'
+import { interpretingErrors } from './interpret-storage-error.js'
 import { inFieldOrder } from './object-meta.js'
 import type { DeleteOptions, RequestContext, ResourceDefinition } from './resource-definition.js'
 
@@ -63,22 +58,19 @@ export const readStored = (
   consistency: ReadConsistency = consistent,
 ): StoredObject | Promise<StoredObject> => {
   const key = keyOf(definition, ctx.namespace, name)
-  const refuse = (error: unknown): never => {
-    throw interpretStorageError(error, {
+  return interpretingErrors(
+    () => {
+      const stored = storage.get(key, consistency)
+      return stored instanceof Promise
+        ? stored.then((found) => existing(definition, name, found))
+        : existing(definition, name, stored)
+    },
+    {
       resource: definition.gvr,
       operation: 'get',
       asked: 'revision' in consistency ? consistency.revision : undefined,
-    })
-  }
-  let stored: ReturnType<ObjectStorage['get']>
-  try {
-    stored = storage.get(key, consistency)
-  } catch (error) {
-    return refuse(error)
-  }
-  return stored instanceof Promise
-    ? stored.then((found) => existing(definition, name, found), refuse)
-    : existing(definition, name, stored)
+    },
+  )
 }
 
 /** Runs a write; a WriteConflict passes through, every other failure becomes a Status. */
@@ -86,18 +78,7 @@ export const write = <T>(
   { definition }: StoreDeps,
   operation: string,
   action: () => T | Promise<T>,
-): T | Promise<T> => {
-  const refuse = (error: unknown): never => {
-    if (error instanceof WriteConflict) throw error
-    throw interpretStorageError(error, { resource: definition.gvr, operation })
-  }
-  try {
-    const done = action()
-    return done instanceof Promise ? done.catch(refuse) : done
-  } catch (error) {
-    return refuse(error)
-  }
-}
+): T | Promise<T> => interpretingErrors(action, { resource: definition.gvr, operation })
 
 const optionsKinds: Readonly<Record<AdmissionOperation, string>> = {
   CREATE: 'CreateOptions',
