@@ -1,7 +1,9 @@
 /** The bytes of a list, put together from its items while it goes out. */
+
 import { formatGroupVersion } from '#api/group-version.js'
 import { stringify } from '#api/json.js'
 import { mapInTurns, Turn } from '#api/turns.js'
+import { whenKnown } from '#api/when-known.js'
 import type { ListPage, StoredObject } from '#cacher/object-storage.js'
 import type { Copyable } from '#cacher/object-text.js'
 import { limits } from '#limits'
@@ -103,10 +105,8 @@ export const listInJson = (
     const bytes = joined.get(stored, join)
     if (bytes !== undefined) return listOfJoined(frame, bytes)
   }
-  const lengths = mapInTurns(stored, lengthOf, cheapItems)
-  return lengths instanceof Promise
-    ? lengths.then((all) => listOf(frame, all))
-    : listOf(frame, lengths)
+  const known = mapInTurns(stored, lengthOf, cheapItems)
+  return whenKnown(known, (lengths) => listOf(frame, lengths))
 }
 
 /** Items are made one by one as the list goes out, and kept by nobody: how long the whole is shows in the end only. */

@@ -1,7 +1,9 @@
 /** Answers in protobuf: finds the Go type of what is answered. */
+
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import type { JsonObject, KubeObject, ListMeta } from '#api/object.js'
 import { mapInTurns } from '#api/turns.js'
+import { whenKnown } from '#api/when-known.js'
 import type { StoredObject } from '#cacher/object-storage.js'
 import { goTypeName, schemaNameOfKind } from '#openapi/schemas.js'
 import {
@@ -120,6 +122,5 @@ const listInProtobuf = (
     const [head, end] = listFrame(type, metadata, length)
     return listOfKnown({ head, end, form: wholeItems }, lengths, (i) => items[i]!)
   }
-  const items = mapInTurns(stored, fieldOf)
-  return items instanceof Promise ? items.then(listOf) : listOf(items)
+  return whenKnown(mapInTurns(stored, fieldOf), listOf)
 }

@@ -1,8 +1,10 @@
 /** Writes lists: put together of stored bytes where that will do, other forms made of one object after another. */
+
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { formatGroupVersion } from '#api/group-version.js'
 import { stringify } from '#api/json.js'
 import type { ListMeta } from '#api/object.js'
+import { whenKnown } from '#api/when-known.js'
 import type { ListPage } from '#cacher/object-storage.js'
 import { Query } from '#registry/query.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
@@ -71,8 +73,7 @@ export const sendList = (
       return sendSegments(request, reply, body)
     return sendBytes(request, reply, Buffer.from(indent(body.bytes().toString().trimEnd())))
   }
-  const body = bodyOf(target, request, answer, negotiated)
-  return body instanceof Promise ? body.then(send) : send(body)
+  return whenKnown(bodyOf(target, request, answer, negotiated), send)
 }
 
 /** The list as it goes out; undefined for a form that is made of it as one value. */

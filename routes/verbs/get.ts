@@ -1,5 +1,7 @@
 /** GET of one object, or of what a view subresource shows of it. */
+
 import { badRequest } from '#api/errors.js'
+import { whenKnown } from '#api/when-known.js'
 import type { ReadConsistency, StoredObject } from '#cacher/object-storage.js'
 import { requireVersion } from '#registry/list-options.js'
 import { Query } from '#registry/query.js'
@@ -35,6 +37,5 @@ export const getObject: VerbHandler = (target, request, reply, deps) => {
       return sendObject(target, request, reply, view.read(stored.object), { code: 200, negotiated })
     return sendStored(target, request, reply, stored, { code: 200, negotiated })
   }
-  const found = target.store.get(ctx, target.name, consistencyOf(query))
-  return found instanceof Promise ? found.then(send) : send(found)
+  return whenKnown(target.store.get(ctx, target.name, consistencyOf(query)), send)
 }

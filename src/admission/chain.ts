@@ -3,6 +3,8 @@
  * (kubernetes, pkg/kubeapiserver/options/plugins.go). Why this order: the namespace is known to exist before anything
  * is looked up in it, and quota counts what all others have let pass.
  */
+
+import { whenKnown } from '#api/when-known.js'
 import type { Admission, AdmissionAttributes } from '#registry/admission.js'
 import { type Authorize, noAuthorizer } from './cel.js'
 import {
@@ -16,7 +18,7 @@ import { limitRanger } from './limit-ranger.js'
 import { mutatingAdmissionPolicy } from './mutating-policy.js'
 import { namespaceLifecycle } from './namespace-lifecycle.js'
 import { defaultTolerationSeconds, taintNodesByCondition } from './node-taints.js'
-import { type AdmissionPlugin, whenKnown } from './plugin.js'
+import type { AdmissionPlugin } from './plugin.js'
 import { podPriority } from './pod-priority.js'
 import { podSecurity } from './pod-security.js'
 import { podTopologyLabels } from './pod-topology-labels.js'

@@ -1,15 +1,9 @@
 /** Defaults and bounds of LimitRange objects (kubernetes, plugin/pkg/admission/limitranger). */
 import type { KubeObject } from '#api/object.js'
 import { addQuantities, compareQuantities, parseQuantity, type Quantity } from '#api/quantity.js'
+import { whenKnown } from '#api/when-known.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
-import {
-  type AdmissionPlugin,
-  isAbout,
-  isPodCreate,
-  listObjects,
-  refuse,
-  whenKnown,
-} from './plugin.js'
+import { type AdmissionPlugin, isAbout, isPodCreate, listObjects, refuse } from './plugin.js'
 
 type Resources = Record<string, string>
 interface Container {

@@ -3,6 +3,7 @@ import { type ApiError, failure, resourceDetails } from '#api/errors.js'
 import { formatGroupVersion } from '#api/group-version.js'
 import { cloneJson, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
+import { whenKnown } from '#api/when-known.js'
 import { type PolicyNames, results } from '#cel/policy-environment.js'
 import { limits } from '#limits'
 import type { AdmissionAttributes } from '#registry/admission.js'
@@ -18,7 +19,7 @@ import {
 } from './cel.js'
 import { compiledOnce, compilePolicy, withVariables } from './compiled-policy.js'
 import { applyConfiguration, applyJsonPatches, MutationError } from './mutate-object.js'
-import { type AdmissionPlugin, refusedName, whenKnown } from './plugin.js'
+import { type AdmissionPlugin, refusedName } from './plugin.js'
 import {
   type BoundPolicy,
   boundPolicies,

@@ -1,12 +1,12 @@
 /** Nothing is made in a namespace that is not there or that ends (apiserver, namespace/lifecycle/admission.go). */
 import { ApiError, notFound } from '#api/errors.js'
+import { whenKnown } from '#api/when-known.js'
 import {
   type AdmissionPlugin,
   findNamespace,
   isAboutNamespace,
   namespaces,
   refuse,
-  whenKnown,
 } from './plugin.js'
 
 const immortal = new Set(['default', 'kube-system', 'kube-public'])

@@ -67,12 +67,6 @@ export const findObject = (
     : store.atHand.get(keyOf(store.definition.storagePrefix, named))?.object
 }
 
-/** Goes on at once with what is at hand: a write that has to wait for nothing makes no promises on its way. */
-export const whenKnown = <T, R>(
-  value: T | Promise<T>,
-  use: (value: T) => R | Promise<R>,
-): R | Promise<R> => (value instanceof Promise ? value.then(use) : use(value))
-
 /** The namespace that the request is in. */
 export const findNamespace = ({
   ctx,

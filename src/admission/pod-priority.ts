@@ -1,5 +1,6 @@
 /** The number behind a priority class (kubernetes, plugin/pkg/admission/priority). */
 import type { KubeObject } from '#api/object.js'
+import { whenKnown } from '#api/when-known.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import {
   type AdmissionPlugin,
@@ -8,7 +9,6 @@ import {
   isPodCreate,
   listObjects,
   refuse,
-  whenKnown,
 } from './plugin.js'
 
 const classes = { group: 'scheduling.k8s.io', resource: 'priorityclasses' }

@@ -2,6 +2,7 @@
 import { invalid as invalidObject } from '#api/errors.js'
 import { type FieldError, invalid } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
+import { whenKnown } from '#api/when-known.js'
 import { limits } from '#limits'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import {
@@ -12,7 +13,6 @@ import {
   listObjects,
   namespaces,
   refuse,
-  whenKnown,
 } from './plugin.js'
 import { subjectOf, type Violation, violations } from './pod-security-checks.js'
 

@@ -8,10 +8,11 @@ import {
 } from '#api/group-version.js'
 import { matchesSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
+import { whenKnown } from '#api/when-known.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import type { Authorize } from './cel.js'
-import { findNamespace, findObject, isAboutNamespace, listObjects, whenKnown } from './plugin.js'
+import { findNamespace, findObject, isAboutNamespace, listObjects } from './plugin.js'
 import { admissionRequest, matchesRequest } from './request-match.js'
 import { type EquivalentsOf, inVersion, type VersionedRequest } from './versioned-request.js'
 

@@ -10,10 +10,11 @@ import {
   parseQuantity,
   subtractQuantities,
 } from '#api/quantity.js'
+import { whenKnown } from '#api/when-known.js'
 import { limits } from '#limits'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import { internalContext } from '#registry/internal-context.js'
-import { type AdmissionPlugin, isAboutNamespace, listObjects, refuse, whenKnown } from './plugin.js'
+import { type AdmissionPlugin, isAboutNamespace, listObjects, refuse } from './plugin.js'
 import {
   evaluatorOf,
   isInScope,

@@ -3,8 +3,9 @@ import { failure } from '#api/errors.js'
 import { isGiven } from '#api/given-empty.js'
 import type { KubeObject } from '#api/object.js'
 import { compareQuantities, parseQuantity } from '#api/quantity.js'
+import { whenKnown } from '#api/when-known.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
-import { type AdmissionPlugin, findObject, isPodCreate, refuse, whenKnown } from './plugin.js'
+import { type AdmissionPlugin, findObject, isPodCreate, refuse } from './plugin.js'
 
 const runtimeClasses = { group: 'node.k8s.io', resource: 'runtimeclasses' }
 type Quantities = Record<string, string>

@@ -3,9 +3,10 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import type { KubeObject } from '#api/object.js'
+import { whenKnown } from '#api/when-known.js'
 import { limits } from '#limits'
 import type { AdmissionAttributes } from '#registry/admission.js'
-import { type AdmissionPlugin, findObject, isPodCreate, refuse, whenKnown } from './plugin.js'
+import { type AdmissionPlugin, findObject, isPodCreate, refuse } from './plugin.js'
 
 const mountPath = '/var/run/secrets/kubernetes.io/serviceaccount'
 const volumePrefix = 'kube-api-access-'

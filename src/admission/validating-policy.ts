@@ -2,6 +2,7 @@
 import { type ApiError, failure, resourceDetails } from '#api/errors.js'
 import { formatGroupResource } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
+import { whenKnown } from '#api/when-known.js'
 import { results } from '#cel/policy-environment.js'
 import { limits } from '#limits'
 import type { AdmissionAttributes } from '#registry/admission.js'
@@ -16,7 +17,7 @@ import {
   evaluate,
 } from './cel.js'
 import { compiledOnce, compilePolicy, withVariables } from './compiled-policy.js'
-import { type AdmissionPlugin, refusedName, whenKnown } from './plugin.js'
+import { type AdmissionPlugin, refusedName } from './plugin.js'
 import {
   type BoundPolicy,
   boundPolicies,

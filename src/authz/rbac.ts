@@ -1,6 +1,8 @@
 /** Role-based access control over the Roles, ClusterRoles and bindings that are stored. */
+
 import { Kept } from '#api/kept.js'
 import type { UserInfo } from '#api/user-info.js'
+import { whenKnown } from '#api/when-known.js'
 import { limits } from '#limits'
 import { type Attributes, type Authorizer, type Decision, noOpinion } from './authorizer.js'
 import { type PolicyRule, ruleAllows, type Subject, subjectApplies } from './rbac-rules.js'
@@ -126,9 +128,7 @@ export class RbacAuthorizer implements Authorizer {
 
   authorize(attributes: Attributes): Decision | Promise<Decision> {
     const grants = this.#grantsOf(attributes.user, attributes.namespace)
-    return grants instanceof Promise
-      ? grants.then((read) => decide(attributes, read))
-      : decide(attributes, grants)
+    return whenKnown(grants, (known) => decide(attributes, known))
   }
 
   /** Every rule that a user has in a namespace; errors of missing roles are left out. */

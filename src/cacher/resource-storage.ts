@@ -1,4 +1,5 @@
 /** The object storage of one resource over the watch cache: which reads memory answers and which the driver. */
+import { whenKnown } from '#api/when-known.js'
 import { limits } from '#limits'
 import { StorageError } from '#storage/driver.js'
 import type { WatchCache } from './cacher.js'
@@ -144,6 +145,5 @@ const list = (
       ? { ...page, remaining: cache.countAfter(selection, last.key) }
       : page
   }
-  const selected = cache.selectInTurns(selection, startKey, limit)
-  return selected instanceof Promise ? selected.then(pageOf) : pageOf(selected)
+  return whenKnown(cache.selectInTurns(selection, startKey, limit), pageOf)
 }

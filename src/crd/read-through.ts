@@ -3,7 +3,9 @@
  * write (apiextensions decodes every object from storage through the schema). An object that shows as it is stored
  * costs one look; the result is kept with the stored object.
  */
+
 import type { KubeObject } from '#api/object.js'
+import { whenKnown } from '#api/when-known.js'
 import { MadeObject } from '#cacher/made-object.js'
 import {
   type ObjectEvent,
@@ -77,12 +79,8 @@ export const readThrough = (
       },
       list: (prefix) => atHand.list(prefix).map(look),
     },
-    get: (key, consistency) => {
-      const stored = storage.get(key, consistency)
-      return stored instanceof Promise
-        ? stored.then((found) => found && look(found))
-        : stored && look(stored)
-    },
+    get: (key, consistency) =>
+      whenKnown(storage.get(key, consistency), (stored) => stored && look(stored)),
     list: async (options) => {
       const page = await storage.list({
         ...options,

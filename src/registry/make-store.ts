@@ -1,4 +1,5 @@
 /** Puts the generic store of one resource together (apiserver, pkg/registry/generic/registry/store.go). */
+import { whenKnown } from '#api/when-known.js'
 import type { ListPage } from '#cacher/object-storage.js'
 import { create } from './create.js'
 import { deleteGenerically, makeDeletable } from './delete.js'
@@ -22,8 +23,7 @@ const listWithRemaining = (
       ? page
       : countRemaining(storage, selection, { ...page, nextKey })
   }
-  const listed = storage.list(options)
-  return listed instanceof Promise ? listed.then(complete) : complete(listed)
+  return whenKnown(storage.list(options), complete)
 }
 
 const countRemaining = async (

@@ -5,6 +5,7 @@ import { badRequest, notFound } from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'
 import { isPathSegmentName } from '#api/names.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
+import { whenKnown } from '#api/when-known.js'
 import { MadeObject } from '#cacher/made-object.js'
 import type { ObjectStorage, ReadConsistency, StoredObject } from '#cacher/object-storage.js'
 import type { Admission, AdmissionOperation } from './admission.js'
@@ -59,12 +60,7 @@ export const readStored = (
 ): StoredObject | Promise<StoredObject> => {
   const key = keyOf(definition, ctx.namespace, name)
   return interpretingErrors(
-    () => {
-      const stored = storage.get(key, consistency)
-      return stored instanceof Promise
-        ? stored.then((found) => existing(definition, name, found))
-        : existing(definition, name, stored)
-    },
+    () => whenKnown(storage.get(key, consistency), (stored) => existing(definition, name, stored)),
     {
       resource: definition.gvr,
       operation: 'get',

@@ -1,6 +1,8 @@
 /** The authorizer as admission asks it. */
+
 import type { Authorize } from '#admission/cel.js'
 import type { AuthorizeSigner } from '#admission/certificates.js'
+import { whenKnown } from '#api/when-known.js'
 import type { Authorizer, Decision } from '#authz/authorizer.js'
 
 /** Answers the checks that expressions of policies make. */
@@ -21,7 +23,7 @@ export const answerExpressions =
       name: question.name ?? '',
     })
     const answer = ({ decision, reason }: Decision) => ({ allowed: decision === 'allow', reason })
-    return decided instanceof Promise ? decided.then(answer) : answer(decided)
+    return whenKnown(decided, answer)
   }
 
 /** Approving and signing are verbs on `signers`, of which there are no objects. */
