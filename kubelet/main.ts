@@ -6,7 +6,7 @@ import { systemClock } from '#api/clock.js'
 import { machineAddress } from '#api/machine-address.js'
 import { whenAborted } from '#client/backoff.js'
 import { createClient } from '#client/client.js'
-import { loadKubeconfig } from '#client/kubeconfig.js'
+import type { ClientConfig } from '#client/kubeconfig.js'
 import type { Log } from '#client/log.js'
 import { limits } from '#limits'
 import { Kubelet } from './kubelet.js'
@@ -18,8 +18,7 @@ import type { ContainerRuntime } from './runtime.js'
 import { startKubeletServer } from './server/kubelet-server.js'
 
 export interface KubeletOptions {
-  /** Path of a kubeconfig. */
-  kubeconfig: string
+  config: ClientConfig
   /** Ends the kubelet and, unless told otherwise, the processes of its Pods. */
   signal: AbortSignal
   log: (line: string) => void
@@ -87,7 +86,7 @@ export const runKubelet = async (options: KubeletOptions): Promise<void> => {
   const rootDir = path.resolve(options.rootDir ?? '.kubelevel/kubelet')
   mkdirSync(rootDir, { recursive: true, mode: 0o700 })
   const log = makeLog(options.log, options.verbosity ?? 0)
-  const client = createClient(await loadKubeconfig(options.kubeconfig), 'kubelet')
+  const client = createClient(options.config, 'kubelet')
   const runtime = await makeRuntime(options, { rootDir, nodeAddress, nodeName, log })
   const kubelet = new Kubelet({
     client,

@@ -1,5 +1,4 @@
 /** The frame of each process that lives off the watch: flags, log, client. */
-import { existsSync } from 'node:fs'
 import os from 'node:os'
 import { pino } from 'pino'
 import { type Clock, systemClock } from '#api/clock.js'
@@ -17,7 +16,8 @@ import {
 import { packageVersion } from '#api/package-version.js'
 import { type Client, createClient } from './client.js'
 import { messageOf } from './errors.js'
-import { type ClientConfig, loadKubeconfig } from './kubeconfig.js'
+import type { ClientConfig } from './kubeconfig.js'
+import { readKubeconfigOfFlag } from './kubeconfig-flag.js'
 import type { Log } from './log.js'
 
 /** What every process is given, by the command line or by who embeds it. */
@@ -55,15 +55,6 @@ const levelOf = (verbosity: number): string => {
   return verbosity >= 1 ? 'info' : 'warn'
 }
 
-const readKubeconfig = async (path: string): Promise<ClientConfig> => {
-  if (!existsSync(path)) throw new UsageError(`--kubeconfig: there is no file ${path}`)
-  try {
-    return await loadKubeconfig(path)
-  } catch (error) {
-    throw new UsageError(`--kubeconfig: ${messageOf(error)}`)
-  }
-}
-
 /**
  * The exit code: 0 when `signal` ended it, 1 for a failure, 2 for bad flags. `help` is the line that --help begins with.
  */
@@ -79,7 +70,7 @@ export const runProcess = async (
   }
   try {
     const flags = parseFlags(args, flagTable, spec)
-    const config = await readKubeconfig(flags.text('kubeconfig')!)
+    const config = await readKubeconfigOfFlag(flags.text('kubeconfig')!)
     return await runWith(spec, { flags, config, signal })
   } catch (error) {
     if (!(error instanceof UsageError)) throw error

@@ -1,12 +1,10 @@
 /** log, exec, attach and portforward through the API server, as clients speak them: WebSocket with channels. */
-import { readFileSync } from 'node:fs'
 import http from 'node:http'
 import https from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import t from 'tap'
 import WebSocket from 'ws'
-import { parseKubeconfig } from '#client/kubeconfig.js'
 import { HeaderCodec } from '#kubelet/server/spdy-headers.js'
 import { eventually } from '../eventually.js'
 import { script, startNode, type TestNode } from './node.js'
@@ -18,8 +16,8 @@ interface Spoken {
   code: number
 }
 
-const dial = async (node: TestNode, rest: string, protocols: string | string[]) => {
-  const config = await parseKubeconfig(readFileSync(node.kubeconfig, 'utf8'))
+const dial = (node: TestNode, rest: string, protocols: string | string[]) => {
+  const { config } = node.client
   const url = `${config.server.replace('https', 'wss')}/api/v1/namespaces/default/pods/${rest}`
   return new WebSocket(url, protocols, {
     ca: config.ca,
@@ -35,7 +33,7 @@ const speak = async (
   say: (socket: WebSocket) => void = () => {},
   protocol = 'v5.channel.k8s.io',
 ): Promise<Spoken> => {
-  const socket = await dial(node, rest, protocol)
+  const socket = dial(node, rest, protocol)
   const channels = new Map<number, string>()
   socket.on('message', (data: Buffer) => {
     const text = data.subarray(1).toString()
@@ -151,7 +149,7 @@ t.test('through the server to a container', async (t) => {
 /** One request through the SPDY tunnel that kubectl opens; yields all that came back on the data stream. */
 const tunnel = async (node: TestNode, port: number, ask: string): Promise<string> => {
   const name = 'SPDY/3.1+portforward.k8s.io'
-  const config = await parseKubeconfig(readFileSync(node.kubeconfig, 'utf8'))
+  const { config } = node.client
   // The ws client refuses this protocol's name, as its server side does: the handshake is done by hand.
   const request = https.request(`${config.server}/api/v1/namespaces/default/pods/p/portforward`, {
     ca: config.ca,

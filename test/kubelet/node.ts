@@ -26,7 +26,6 @@ export const processesWith = (word: string): string[] =>
 export interface TestNode {
   readonly client: Client
   readonly folder: string
-  readonly kubeconfig: string
   /** Makes a Pod on this node; `container` is the first and, without a spec, the only one. */
   run(name: string, container: Partial<ContainerSpec>, spec?: Partial<PodSpec>): Promise<Pod>
   get(name: string): Promise<Pod | undefined>
@@ -70,7 +69,7 @@ export const startNode = async (
   const here =
     kubelet === 'here'
       ? runKubelet({
-          kubeconfig,
+          config: client.config,
           signal: stop.signal,
           log: (line) => (output += `${line}\n`),
           verbosity: 1,
@@ -137,7 +136,6 @@ export const startNode = async (
   const node: TestNode = {
     client,
     folder,
-    kubeconfig,
     run: (name, container, spec = {}) =>
       client.create<Pod>(resources.pods, {
         metadata: { name, namespace },

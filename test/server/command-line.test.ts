@@ -72,7 +72,9 @@ t.test('mistakes are one line and exit code 2', async (t) => {
     [['metrics-server', '--secure-port=70000'], /must be a port/],
     [['timeline'], /POD is missing/],
     [['kubelet', '--kubeconfig=/does/not/exist'], /--kubeconfig: there is no file/],
+    [['kubelet', '--kubeconfig=empty.yaml'], /--kubeconfig: kubeconfig has no context/],
   ]
+  writeFileSync(path.join(folder, 'empty.yaml'), '{}')
   for (const [args, text] of mistakes) {
     const { status, stderr } = run(...args)
     t.equal(status, 2, args.join(' '))

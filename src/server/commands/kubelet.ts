@@ -1,13 +1,6 @@
 /** `kubelevel kubelet`: runs Pods as processes of this machine. The folder is imported when the command runs. */
-import { existsSync } from 'node:fs'
-import {
-  type Flag,
-  type Flags,
-  helpFlag,
-  portProblem,
-  UsageError,
-  verbosityFlag,
-} from '#api/flags.js'
+import { type Flag, type Flags, helpFlag, portProblem, verbosityFlag } from '#api/flags.js'
+import { readKubeconfigOfFlag } from '#client/kubeconfig-flag.js'
 import type { ExitCode, Machine } from '../machine.js'
 import { keepHeapSmall } from './small-heap.js'
 
@@ -57,10 +50,11 @@ export const kubeletFlags: readonly Flag[] = [
 export const kubelet = async (machine: Machine, flags: Flags): Promise<ExitCode> => {
   keepHeapSmall()
   const kubeconfig = flags.text('kubeconfig') ?? machine.env.KUBECONFIG ?? '.kubelevel/kubeconfig'
-  if (!existsSync(kubeconfig)) throw new UsageError(`--kubeconfig: there is no file ${kubeconfig}`)
+  // Here, where a UsageError is the class that the command line knows: the bundle of the kubelet has its own.
+  const config = await readKubeconfigOfFlag(kubeconfig)
   const { runKubelet } = await import('#kubelet/main.js')
   await runKubelet({
-    kubeconfig,
+    config,
     signal: machine.stopSignal,
     log: (line) => machine.stderr(`kubelet: ${line}\n`),
     verbosity: flags.number('v'),
