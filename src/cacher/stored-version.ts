@@ -77,6 +77,10 @@ export interface Shown {
   readonly labels: Readonly<Record<string, string>>
 }
 
+/** Read out of the bytes where they can be: an object is decoded for no labels. */
+const labelsIn = (value: Buffer, shown: Shown): Readonly<Record<string, string>> =>
+  labelsOf(value) ?? shown.object.metadata.labels ?? noLabels
+
 class Passing implements Shown {
   readonly #value: Buffer
   readonly #revision: number
@@ -91,7 +95,7 @@ class Passing implements Shown {
   }
 
   get labels(): Readonly<Record<string, string>> {
-    return labelsOf(this.#value) ?? this.object.metadata.labels ?? noLabels
+    return labelsIn(this.#value, this)
   }
 }
 
@@ -145,7 +149,7 @@ export class StoredVersion implements StoredObject {
 
   get labels(): Readonly<Record<string, string>> {
     if (this.#object !== undefined) return this.#object.metadata.labels ?? noLabels
-    return labelsOf(this.value) ?? this.object.metadata.labels ?? noLabels
+    return labelsIn(this.value, this)
   }
 
   get text(): ObjectText {
