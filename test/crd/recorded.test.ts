@@ -12,6 +12,7 @@ import type { CustomResourceDefinition } from '#crd/definition.js'
 import { customResourceDefinition } from '#crd/definition-kind.js'
 import { makeResourceTable } from '#registry/resource-table.js'
 import { evaluate } from '#test/kinds/evaluate.js'
+import { versionOf } from '../server/definition-body.js'
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..')
 const read = <T>(name: string): T =>
@@ -34,9 +35,7 @@ const definitionWith = (spec: object): object => ({
 })
 
 const withSchema = (openAPIV3Schema: object): object =>
-  definitionWith({
-    versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema } }],
-  })
+  definitionWith({ versions: [versionOf('v1', openAPIV3Schema)] })
 
 const causesOf = (definition: object): string[] =>
   evaluate(kind, JSON.stringify(definition)).causes.sort()

@@ -1,6 +1,7 @@
 /** Versions of a custom resource that a webhook converts: every verb speaks its own version, storage holds one. */
 import t, { type Test } from 'tap'
 import type { Server } from '#src/index.js'
+import { definitionOf, textsOf, versionOf } from './definition-body.js'
 import { call, startServer } from './start-server.js'
 import { type Review, startWebhook, type WebhookServer } from './webhook-server.js'
 
@@ -19,23 +20,12 @@ const convert = (object: Review, apiVersion: string): Review => {
   return { ...object, apiVersion, spec }
 }
 
-const version = (name: string, storage: boolean, fields: readonly string[]) => ({
-  name,
-  served: true,
-  storage,
-  selectableFields: [{ jsonPath: `.spec.${fields[0]}` }],
-  schema: {
-    openAPIV3Schema: {
-      type: 'object',
-      properties: {
-        spec: {
-          type: 'object',
-          properties: Object.fromEntries(fields.map((field) => [field, { type: 'string' }])),
-        },
-      },
-    },
-  },
-})
+const version = (name: string, storage: boolean, fields: readonly string[]) =>
+  versionOf(
+    name,
+    { type: 'object', properties: { spec: textsOf(fields) } },
+    { storage, selectableFields: [{ jsonPath: `.spec.${fields[0]}` }] },
+  )
 
 const define = async (server: Server, { clientConfig }: WebhookServer): Promise<void> => {
   const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
@@ -45,19 +35,16 @@ const define = async (server: Server, { clientConfig }: WebhookServer): Promise<
     kind: 'Address',
     listKind: 'AddressList',
   }
-  const body = {
-    metadata: { name: `addresses.${group}` },
-    spec: {
-      group,
-      scope: 'Namespaced',
-      names,
-      versions: [version('v1', true, ['host', 'port']), version('v2', false, ['hostPort'])],
-      conversion: {
-        strategy: 'Webhook',
-        webhook: { conversionReviewVersions: ['v1'], clientConfig },
-      },
+  const body = definitionOf({
+    group,
+    scope: 'Namespaced',
+    names,
+    versions: [version('v1', true, ['host', 'port']), version('v2', false, ['hostPort'])],
+    conversion: {
+      strategy: 'Webhook',
+      webhook: { conversionReviewVersions: ['v1'], clientConfig },
     },
-  }
+  })
   await call(server, { method: 'POST', path: crds, body })
   for (;;) if ((await call(server, { path: path('v1') })).status === 200) return
 }

@@ -1,27 +1,18 @@
 /** Deletes of a CustomResourceDefinition that are meant for another one; the texts are answers of v1.36.3. */
 import t from 'tap'
+import { definitionOf, versionOf } from './definition-body.js'
 import { call, startServer } from './start-server.js'
 
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
-const name = 'things.guarded.example.com'
+const definition = definitionOf({
+  group: 'guarded.example.com',
+  scope: 'Namespaced',
+  names: { plural: 'things', kind: 'Thing' },
+  versions: [versionOf('v1', { type: 'object' })],
+})
+const { name } = definition.metadata
 const path = `${definitions}/${name}`
 const cleanup = 'customresourcecleanup.apiextensions.k8s.io'
-const definition = {
-  metadata: { name },
-  spec: {
-    group: 'guarded.example.com',
-    scope: 'Namespaced',
-    names: { plural: 'things', kind: 'Thing' },
-    versions: [
-      {
-        name: 'v1',
-        served: true,
-        storage: true,
-        schema: { openAPIV3Schema: { type: 'object' } },
-      },
-    ],
-  },
-}
 
 t.test('a definition is deleted only as the one that was meant', async (t) => {
   const server = await startServer(t)

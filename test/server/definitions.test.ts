@@ -1,24 +1,20 @@
 /** What definitions of custom resources do to the rest of the API while they come, change and go. */
 import t, { type Test } from 'tap'
+import { definitionOf, versionOf } from './definition-body.js'
 import { call, startServer } from './start-server.js'
 
 const group = 'lives.example.com'
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const widgets = `/apis/${group}/v1/namespaces/default/widgets`
 
-/** Of a definition with one version. */
-const versionsOf = (openAPIV3Schema: object) => [
-  { name: 'v1', served: true, storage: true, schema: { openAPIV3Schema } },
-]
-
-const definitionOf = (
-  plural: string,
-  kind: string,
-  { scope = 'Cluster', schema = { type: 'object' } as object } = {},
-) => ({
-  metadata: { name: `${plural}.${group}` },
-  spec: { group, scope, names: { plural, kind }, versions: versionsOf(schema) },
-})
+/** With one version. */
+const clusterWide = (plural: string, kind: string, schema: object = { type: 'object' }) =>
+  definitionOf({
+    group,
+    scope: 'Cluster',
+    names: { plural, kind },
+    versions: [versionOf('v1', schema)],
+  })
 
 interface Answer {
   status?: object
@@ -45,12 +41,17 @@ const startWithWidgets = async (t: Test) => {
     }
   }
   const schema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
-  const definition = definitionOf('widgets', 'Widget', { scope: 'Namespaced', schema })
+  const definition = definitionOf({
+    group,
+    scope: 'Namespaced',
+    names: { plural: 'widgets', kind: 'Widget' },
+    versions: [versionOf('v1', schema)],
+  })
   await send('POST', definitions, definition)
   await until(widgets, ({ status }) => status === undefined)
   const setSchema = (openAPIV3Schema: object) =>
     send('PATCH', `${definitions}/widgets.${group}`, {
-      spec: { versions: versionsOf(openAPIV3Schema) },
+      spec: { versions: [versionOf('v1', openAPIV3Schema)] },
     })
   return { server, send, until, setSchema }
 }
@@ -144,7 +145,7 @@ t.test('any number of definitions may wait for their objects at once', async (t)
   t.teardown(() => process.off('warning', warned))
   const gadgets = Array.from({ length: 12 }, (_, i) => `gadget${i}`)
   for (const gadget of gadgets) {
-    await send('POST', definitions, definitionOf(`${gadget}s`, gadget))
+    await send('POST', definitions, clusterWide(`${gadget}s`, gadget))
     const objects = `/apis/${group}/v1/${gadget}s`
     await until(objects, ({ status }) => status === undefined)
     const metadata = { name: 'held', finalizers: ['e.com/x'] }
@@ -197,8 +198,8 @@ t.test('the OpenAPI document of a custom kind spells out what its extensions mea
     port: { 'x-kubernetes-int-or-string': true },
     parts: { type: 'array', items: part },
   }
-  const [version] = versionsOf({ type: 'object', properties })
-  const versions = [{ ...version, selectableFields: [{ jsonPath: '.a' }] }]
+  const selectableFields = [{ jsonPath: '.a' }]
+  const versions = [versionOf('v1', { type: 'object', properties }, { selectableFields })]
   await send('PATCH', `${definitions}/widgets.${group}`, { spec: { versions } })
   const { components, paths } = (await send('GET', `/openapi/v3/apis/${group}/v1`)).body
   const [kind, list] = ['Widget', 'WidgetList'].map(
@@ -254,7 +255,7 @@ t.test('an apply of a custom resource keeps what its schema has a place for', as
     items: { type: 'array', items: item },
   }
   const schema = { type: 'object', properties: { spec: { type: 'object', properties } } }
-  const body = definitionOf('things', 'Thing', { schema })
+  const body = clusterWide('things', 'Thing', schema)
   await call(server, { method: 'POST', path: definitions, body })
   const things = `/apis/${group}/v1/things`
   for (;;) {
@@ -291,7 +292,7 @@ t.test('a format that is none of its type is warned of', async (t) => {
     const { status, headers } = await call(server, {
       method: 'POST',
       path: `${definitions}?dryRun=All`,
-      body: definitionOf('things', 'Thing', { schema }),
+      body: clusterWide('things', 'Thing', schema),
     })
     t.equal(status, 201)
     return headers.warning

@@ -1,5 +1,6 @@
 /** Rules of policies and webhooks are about every version of what they name; the texts are answers of v1.36.3. */
 import t, { type Test } from 'tap'
+import { definitionOf, textsOf, versionOf } from './definition-body.js'
 import { call, startServer } from './start-server.js'
 import { startWebhook } from './webhook-server.js'
 
@@ -18,24 +19,12 @@ const rule = (apiGroup: string, apiVersion: string, resource: string, more: obje
   ...more,
 })
 
-const version = (name: string, storage: boolean, fields: readonly string[]) => ({
-  name,
-  served: true,
-  storage,
-  subresources: { status: {} },
-  schema: {
-    openAPIV3Schema: {
-      type: 'object',
-      properties: {
-        spec: {
-          type: 'object',
-          properties: Object.fromEntries(fields.map((field) => [field, { type: 'string' }])),
-        },
-        status: { type: 'object', properties: { s: { type: 'string' } } },
-      },
-    },
-  },
-})
+const version = (name: string, storage: boolean, fields: readonly string[]) =>
+  versionOf(
+    name,
+    { type: 'object', properties: { spec: textsOf(fields), status: textsOf(['s']) } },
+    { storage, subresources: { status: {} } },
+  )
 
 const start = async (t: Test) => {
   const server = await startServer(t)
@@ -58,15 +47,13 @@ const start = async (t: Test) => {
       headers: { 'content-type': 'application/merge-patch+json' },
     })
   const define = async () => {
-    await made('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
-      metadata: { name: `things.${group}` },
-      spec: {
-        group,
-        scope: 'Namespaced',
-        names: { plural: 'things', kind: 'Thing' },
-        versions: [version('v1', false, ['a']), version('v2', true, ['a', 'b'])],
-      },
+    const definition = definitionOf({
+      group,
+      scope: 'Namespaced',
+      names: { plural: 'things', kind: 'Thing' },
+      versions: [version('v1', false, ['a']), version('v2', true, ['a', 'b'])],
     })
+    await made('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition)
     while ((await call(server, { path: things('v1') })).status !== 200);
   }
   return { server, post, patch, bind, made, define }

@@ -1,5 +1,6 @@
 /** Versions of a custom resource that nothing converts: each reads and writes with its own schema, storage with its. */
 import t, { type Test } from 'tap'
+import { definitionOf, textsOf, versionOf } from './definition-body.js'
 import { call, startServer } from './start-server.js'
 
 const group = 'plain.example.com'
@@ -8,29 +9,17 @@ const path = (version: string, name = '') =>
   `/apis/${group}/${version}/namespaces/default/notes${name && `/${name}`}`
 const merge = { 'content-type': 'application/merge-patch+json' }
 
-const version = (name: string, storage: boolean, fields: readonly string[]) => ({
-  name,
-  served: true,
-  storage,
-  schema: {
-    openAPIV3Schema: {
-      type: 'object',
-      properties: Object.fromEntries(fields.map((field) => [field, { type: 'string' }])),
-    },
-  },
-})
+const version = (name: string, storage: boolean, fields: readonly string[]) =>
+  versionOf(name, textsOf(fields), { storage })
 
 const start = async (t: Test) => {
   const server = await startServer(t)
-  const body = {
-    metadata: { name: `notes.${group}` },
-    spec: {
-      group,
-      scope: 'Namespaced',
-      names: { plural: 'notes', kind: 'Note' },
-      versions: [version('v1', true, ['a']), version('v2', false, ['a', 'b'])],
-    },
-  }
+  const body = definitionOf({
+    group,
+    scope: 'Namespaced',
+    names: { plural: 'notes', kind: 'Note' },
+    versions: [version('v1', true, ['a']), version('v2', false, ['a', 'b'])],
+  })
   await call(server, { method: 'POST', path: crds, body })
   for (;;) if ((await call(server, { path: path('v1') })).status === 200) break
   const create = (v: string, name: string, fields: object) =>

@@ -1,6 +1,7 @@
 /** Two servers on one etcd, asked in turn by clients that do not know which of them answers. */
 import t, { type Test } from 'tap'
 import type { Server } from '#src/index.js'
+import { definitionOf, versionOf } from '../server/definition-body.js'
 import { call, startServer } from '../server/start-server.js'
 import { hasEtcd, startEtcd } from './etcd-fixture.js'
 
@@ -13,17 +14,13 @@ const startTwo = async (t: Test): Promise<{ url: string; servers: readonly [Serv
   return { url, servers: [await startServer(t, { storage }), await startServer(t, { storage })] }
 }
 
-const definition = (plural: string) => ({
-  metadata: { name: `${plural}.${group}` },
-  spec: {
+const definition = (plural: string) =>
+  definitionOf({
     group,
     scope: 'Cluster',
     names: { plural, kind: plural },
-    versions: [
-      { name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } },
-    ],
-  },
-})
+    versions: [versionOf('v1', { type: 'object' })],
+  })
 
 const isEstablished = (status: { conditions?: { type: string; status: string }[] } = {}) =>
   status.conditions?.some((c) => c.type === 'Established' && c.status === 'True') === true
