@@ -155,6 +155,36 @@ const allocateHealthCheckPort = (
 
 const needsPool = (spec: ServiceSpec): boolean => needsNodePort(spec) || needsHealthCheck(spec)
 
+interface Ports {
+  /** Gives back the ports, and what was allocated before them. */
+  revert(): Promise<void>
+  release(): void
+}
+
+/** Ports as `allocate` takes them, where the Service needs any; with `taken`, its addresses, when it fails. */
+const allocatePorts = async (
+  service: KubeObject,
+  ctx: RequestContext,
+  taken: readonly string[],
+  allocate: (pool: PortReservation) => void,
+): Promise<Ports> => {
+  let pool: PortReservation | undefined
+  const revert = async (): Promise<void> => {
+    pool?.release()
+    await giveBack(service, ctx, taken)
+  }
+  try {
+    if (needsPool(service.spec)) {
+      pool = await reservePorts(ctx)
+      allocate(pool)
+    }
+  } catch (error) {
+    await revert()
+    throw error
+  }
+  return { revert, release: () => pool?.release() }
+}
+
 export const beginServiceCreate = async (
   service: KubeObject,
   ctx: RequestContext,
@@ -168,22 +198,11 @@ export const beginServiceCreate = async (
   }
   const wantsIps = spec.type !== 'ExternalName' && spec.clusterIPs?.[0] !== 'None'
   const taken = wantsIps ? await allocateIps(service, ctx, ranges, []) : []
-  let pool: PortReservation | undefined
-  const revert = async (): Promise<void> => {
-    pool?.release()
-    await giveBack(service, ctx, taken)
-  }
-  try {
-    if (needsPool(spec)) {
-      pool = await reservePorts(ctx)
-      allocateNewPorts(service, pool)
-      allocateHealthCheckPort(service, undefined, pool)
-    }
-  } catch (error) {
-    await revert()
-    throw error
-  }
-  return { revert, commit: () => pool?.release() }
+  const { revert, release } = await allocatePorts(service, ctx, taken, (pool) => {
+    allocateNewPorts(service, pool)
+    allocateHealthCheckPort(service, undefined, pool)
+  })
+  return { revert, commit: release }
 }
 
 /** Addresses that the update leaves behind. */
@@ -223,23 +242,12 @@ export const beginServiceUpdate = async (
   inheritAllocated(spec, before)
   normalizeClusterIps(spec, before)
   const taken = await allocateChangedIps(service, before, ctx)
-  let pool: PortReservation | undefined
-  const revert = async (): Promise<void> => {
-    pool?.release()
-    await giveBack(service, ctx, taken)
-  }
-  try {
-    if (needsPool(spec)) {
-      pool = await reservePorts(ctx)
-      if (needsNodePort(spec)) allocateChangedPorts(service, before, pool)
-      allocateHealthCheckPort(service, before, pool)
-    }
-  } catch (error) {
-    await revert()
-    throw error
-  }
+  const { revert, release } = await allocatePorts(service, ctx, taken, (pool) => {
+    if (needsNodePort(spec)) allocateChangedPorts(service, before, pool)
+    allocateHealthCheckPort(service, before, pool)
+  })
   const commit = async (): Promise<void> => {
-    pool?.release()
+    release()
     await giveBack(previous, ctx, abandonedIps(spec, before))
   }
   return { revert, commit }
