@@ -6,9 +6,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { systemClock } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
-import { createClient } from '#client/client.js'
 import { isNotFound } from '#client/errors.js'
-import { parseKubeconfig } from '#client/kubeconfig.js'
 import { silentLog } from '#client/log.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
@@ -29,7 +27,7 @@ import { account, countReleased, planPods } from '#controllers/job/reconcile.js'
 import { runControllerManager } from '#controllers/main.js'
 import type { StatefulSet } from '#controllers/statefulset/identity.js'
 import { claimOwners } from '#controllers/statefulset/retention.js'
-import { createServer } from '#server/create-server.js'
+import { clientOf, startServer } from '../server/start-server.js'
 import { until } from './cluster.js'
 
 t.test('each index has its tries, wherever the counter dies on the way', (t) => {
@@ -208,19 +206,14 @@ t.test(
   'Endpoints by hand are mirrored; a Secret gets a token that holds as long as it',
   async (t) => {
     const folder = mkdtempSync(path.join(os.tmpdir(), 'kubelevel-workloads-'))
+    t.teardown(() => rmSync(folder, { recursive: true }))
     const serviceAccountKey = generateKeyPairSync('rsa', { modulusLength: 2048 })
       .privateKey.export({ type: 'pkcs8', format: 'pem' })
       .toString()
     const keyFile = path.join(folder, 'sa.key')
     writeFileSync(keyFile, serviceAccountKey)
-    const server = await createServer({
-      storage: 'memory:',
-      port: 0,
-      logLevel: 'silent',
-      serviceAccountSigningKeyFile: keyFile,
-    })
-    const config = await parseKubeconfig(server.kubeconfig)
-    const client = createClient(config, 'test')
+    const server = await startServer(t, { serviceAccountSigningKeyFile: keyFile })
+    const client = await clientOf(t, server)
     const stop = new AbortController()
     const managing = runControllerManager({
       client,
@@ -234,9 +227,6 @@ t.test(
     t.teardown(async () => {
       stop.abort()
       await managing
-      client.close()
-      await server.close()
-      rmSync(folder, { recursive: true })
     })
     const namespace = 'default'
     await client.create(resources.serviceAccounts, { metadata: { name: 'bot', namespace } })

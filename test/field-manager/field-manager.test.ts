@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { ApiError } from '#api/errors.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject, ManagedFieldsEntry } from '#api/object.js'
 import { kinds } from '#kinds/index.js'
@@ -25,6 +24,7 @@ import {
 import { shareSet } from '#registry/field-manager/shared-sets.js'
 import { keepManagedFieldsTimes } from '#registry/field-manager/times.js'
 import { makeResourceTable } from '#registry/resource-table.js'
+import { refusal } from '../refusal.js'
 
 const table = makeResourceTable(kinds)
 const world = (group: string, version: string, kind: string) => {
@@ -88,15 +88,6 @@ const owners = (object: KubeObject): Record<string, JsonValue> =>
       e.fieldsV1 as JsonValue,
     ]),
   )
-const refusal = (run: () => unknown): string => {
-  try {
-    run()
-  } catch (e) {
-    if (e instanceof ApiError) return `${e.code} ${e.message}`
-    throw e
-  }
-  return 'accepted'
-}
 
 const name = fc.constantFrom('a', 'b', 'c')
 const path = fc.array(

@@ -1,24 +1,15 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { ApiError } from '#api/errors.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { applyStrategicMergePatch } from '#registry/patch/strategic.js'
+import { refusal } from '../refusal.js'
 
 const podType = 'io.k8s.api.core.v1.Pod'
 const deploymentType = 'io.k8s.api.apps.v1.Deployment'
 const pod = (spec: JsonObject, metadata: JsonObject = {}): JsonObject => ({ metadata, spec })
 const patchPod = (document: JsonObject, patch: JsonValue) =>
   applyStrategicMergePatch(document, patch, podType)
-const refusal = (run: () => unknown): string => {
-  try {
-    run()
-  } catch (e) {
-    if (e instanceof ApiError) return `${e.code} ${e.message}`
-    throw e
-  }
-  return 'accepted'
-}
 const names = (document: JsonObject, list = 'containers') =>
   ((document.spec as JsonObject)[list] as JsonObject[]).map((c) => c.name)
 const three = pod({ containers: [{ name: 'a', image: '1' }, { name: 'b' }, { name: 'c' }] })

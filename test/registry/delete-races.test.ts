@@ -3,28 +3,20 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t from 'tap'
-import { createClient } from '#client/client.js'
-import { parseKubeconfig } from '#client/kubeconfig.js'
 import { resources } from '#client/resources.js'
-import { createServer } from '#server/create-server.js'
+import { clientOf, startServer } from '../server/start-server.js'
 
 t.test(
   'a Pod that is bound while it is deleted keeps its grace: its kubelet may run it',
   async (t) => {
     const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-races-'))
+    t.teardown(() => rmSync(folder, { recursive: true }))
     // Writes that take their time: both are under way at once.
-    const server = await createServer({
+    const server = await startServer(t, {
       storage: `level:${path.join(folder, 'db')}`,
-      port: 0,
-      logLevel: 'silent',
       disableAdmissionPlugins: ['ServiceAccount'],
     })
-    const client = createClient(await parseKubeconfig(server.kubeconfig), 'test')
-    t.teardown(async () => {
-      client.close()
-      await server.close()
-      rmSync(folder, { recursive: true })
-    })
+    const client = await clientOf(t, server)
     const namespace = 'default'
     let bound = 0
     for (const name of Array.from({ length: 20 }, (_, i) => `p${i}`)) {

@@ -6,10 +6,8 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { createClient } from '#client/client.js'
-import { parseKubeconfig } from '#client/kubeconfig.js'
 import { resources } from '#client/resources.js'
-import { createServer } from '#server/create-server.js'
+import { clientOf, startServer } from './start-server.js'
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-cli-'))
@@ -143,15 +141,11 @@ t.test('kubeconfig without a server says what to do', async (t) => {
 
 t.test('whose output nobody reads any more ends without a word', async (t) => {
   const kubeconfig = path.join(folder, 'timeline-kubeconfig')
-  const server = await createServer({
+  const server = await startServer(t, {
     kubeconfigOut: kubeconfig,
     disableAdmissionPlugins: ['ServiceAccount'],
   })
-  const client = createClient(await parseKubeconfig(server.kubeconfig))
-  t.teardown(async () => {
-    client.close()
-    await server.close()
-  })
+  const client = await clientOf(t, server)
   await client.create(resources.pods, {
     metadata: { name: 'p', namespace: 'default', finalizers: ['x/y'] },
     spec: { containers: [{ name: 'c', image: 'i' }] },

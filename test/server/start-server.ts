@@ -1,6 +1,8 @@
 /** A server of a test's own, closed with it, and requests to it. */
 import https from 'node:https'
 import type { Test } from 'tap'
+import { type Client, createClient } from '#client/client.js'
+import { parseKubeconfig } from '#client/kubeconfig.js'
 import { createServer, type Server, type ServerOptions } from '#src/index.js'
 
 export interface Answer {
@@ -75,4 +77,11 @@ export const startServer = async (t: Test, options: ServerOptions = {}): Promise
   const server = await createServer({ logLevel: 'silent', ...options })
   t.teardown(() => server.close())
   return server
+}
+
+/** The admin's, closed before the server is. */
+export const clientOf = async (t: Test, server: Server): Promise<Client> => {
+  const client = createClient(await parseKubeconfig(server.kubeconfig), 'test')
+  t.teardown(() => client.close())
+  return client
 }

@@ -2,13 +2,11 @@
 import t from 'tap'
 import { systemClock } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
-import { createClient } from '#client/client.js'
-import { parseKubeconfig } from '#client/kubeconfig.js'
 import { resources } from '#client/resources.js'
-import { createServer } from '#server/create-server.js'
 import { explainTerminating } from '#src/timeline/explain.js'
 import { formatStep, showTimeline } from '#src/timeline/main.js'
 import { changesBetween, timelineOf } from '#src/timeline/timeline.js'
+import { clientOf, startServer } from '../server/start-server.js'
 
 const at = (second: number) => `2026-11-21T10:00:${String(second).padStart(2, '0')}Z`
 const ms = (second: number) => Date.parse(at(second))
@@ -131,17 +129,8 @@ t.test('why a Pod is stuck in Terminating', (t) => {
 t.test(
   'a Pod is followed with its Events, asked why while nothing happens, until it is gone',
   async (t) => {
-    const server = await createServer({
-      storage: 'memory:',
-      port: 0,
-      logLevel: 'silent',
-      disableAdmissionPlugins: ['ServiceAccount'],
-    })
-    const client = createClient(await parseKubeconfig(server.kubeconfig), 'test')
-    t.teardown(async () => {
-      client.close()
-      await server.close()
-    })
+    const server = await startServer(t, { disableAdmissionPlugins: ['ServiceAccount'] })
+    const client = await clientOf(t, server)
     const namespace = 'default'
     const name = 'p'
     const pod = await client.create<KubeObject>(resources.pods, {
