@@ -81,7 +81,7 @@ export class Kubelet {
 
   #makeContext(): PodContext {
     const { client, clock, log, runtime, nodeAddress, nodeName, rootDir } = this.#deps
-    const reader = createObjectReader({ client, clock, services: this.#services })
+    const reader = createObjectReader({ client, services: this.#services })
     const allocatable = capacityOf()
     const labels = { ...nodeLabels(nodeName), ...this.#deps.nodeLabels }
     const root = path.join(rootDir, 'pods')

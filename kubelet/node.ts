@@ -162,13 +162,13 @@ export class NodeReporter {
 
   /** Renews Lease and status until the signal fires. */
   async run(signal: AbortSignal): Promise<void> {
-    let statusDue = this.#options.clock.now() + statusMs
+    let statusDue = performance.now() + statusMs
     while (!signal.aborted) {
       try {
         await this.#renewLease()
-        if (this.#options.clock.now() >= statusDue || (await this.#needsReport())) {
+        if (performance.now() >= statusDue || (await this.#needsReport())) {
           await this.#report()
-          statusDue = this.#options.clock.now() + statusMs
+          statusDue = performance.now() + statusMs
         }
         await sleep(this.#options.leaseSeconds * 1000 * leaseRenewPart, signal)
       } catch (error) {

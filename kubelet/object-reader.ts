@@ -1,5 +1,4 @@
 /** ConfigMaps, Secrets, Services and tokens that Pods name: read when needed, kept for a moment. */
-import type { Clock } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import { isNotFound } from '#client/errors.js'
@@ -68,11 +67,9 @@ const variablesOf = ({ metadata, spec }: Service): [string, string][] => {
 
 export const createObjectReader = ({
   client,
-  clock,
   services,
 }: {
   client: Client
-  clock: Clock
   services: Informer<Service>
 }): ObjectReader => {
   const kept = new Map<string, { at: number; value: Promise<DataObject | undefined> }>()
@@ -83,7 +80,7 @@ export const createObjectReader = ({
     })
   const read = (ref: ResourceRef, namespace: string, name: string) => {
     const key = `${ref.resource}/${namespace}/${name}`
-    const now = clock.now()
+    const now = performance.now()
     const known = kept.get(key)
     if (known && now - known.at < keptMs) return known.value
     for (const [old, { at }] of kept) if (now - at >= keptMs) kept.delete(old)

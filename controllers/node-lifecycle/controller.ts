@@ -59,13 +59,13 @@ class NodeLifecycle {
 
   /** Whether there was a sign of life recently enough. */
   #isAlive(node: Node): boolean {
-    const { informers, clock, settings } = this.#context
+    const { informers, settings } = this.#context
     const name = node.metadata.name!
     const lease = informers.for<KubeObject>(resources.leases).store.get(`${leaseNamespace}/${name}`)
     const ready = conditionOf(node, 'Ready')
     // Our own verdict leaves both as they are.
     const sign = `${lease?.spec?.renewTime ?? ''} ${ready?.lastHeartbeatTime ?? ''}`
-    const now = clock.now()
+    const now = performance.now()
     if (this.#heard.get(name)?.sign !== sign) this.#heard.set(name, { sign, atMs: now })
     const graceMs = ready === undefined ? startupGraceMs : settings.nodeMonitorGracePeriodMs
     return now - this.#heard.get(name)!.atMs <= graceMs
@@ -98,7 +98,7 @@ class NodeLifecycle {
   /** Sees how the zones are, and which nodes' Pods are to be given up. */
   async survey(): Promise<void> {
     const nodes = this.#nodes.store.list()
-    const now = this.#context.clock.now()
+    const now = performance.now()
     const change = this.#zones.observe(nodes, now)
     if (change === 'entered') {
       this.#context.log.info({}, 'no node is ready: no Pods are given up until one is')
@@ -121,7 +121,7 @@ class NodeLifecycle {
     for (const name of this.#awaiting) {
       const node = this.#nodes.store.get(name)
       if (node === undefined || !awaitsEviction(node)) this.#awaiting.delete(name)
-      else if (this.#zones.mayEvict(zoneOf(node), clock.now())) {
+      else if (this.#zones.mayEvict(zoneOf(node), performance.now())) {
         const taints = nodeTaints(node, { now: clock.now(), mayEvict: true })
         try {
           if (taints !== undefined) await this.#taint(node, taints)

@@ -100,7 +100,7 @@ interface OpenWatch {
 const writeEvents = async ({
   target,
   ctx,
-  call: { deps, negotiated, options, selection },
+  call: { negotiated, options, selection },
   stream,
   maker,
   after,
@@ -112,8 +112,7 @@ const writeEvents = async ({
   const sendInitialEvents = options.sendInitialEvents === true
   let begun = false
   try {
-    const deadline = deps.clock.now() + timeoutMs
-    const watch = { selection, after, sendInitialEvents, deadline, signal }
+    const watch = { selection, after, sendInitialEvents, timeoutMs, signal }
     const batches = target.store.watch(ctx, watch)[Symbol.asyncIterator]()
     // A function's own: `for await` would hold the last batch, and all that it shows, for as long as nothing happens.
     const writeNext = async (): Promise<boolean> => {

@@ -102,8 +102,8 @@ export interface ObjectWatchOptions {
   readonly after: number | 'now' | 'any'
   /** sendInitialEvents: the current state as ADDED first, not older than `after`, then a batch with initialEventsEnd. */
   readonly sendInitialEvents?: boolean
-  /** When the caller will end the watch (ms since the epoch): a bookmark is due 2 s before it, as upstream's. */
-  readonly deadline?: number
+  /** After how long the caller will end the watch: a bookmark is due 2 s before it, as upstream's. */
+  readonly timeoutMs?: number
   readonly signal: AbortSignal
 }
 

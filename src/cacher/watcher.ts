@@ -43,13 +43,16 @@ export class Watcher implements AsyncIterableIterator<ObjectEventBatch>, Waiter 
   #initial: readonly StoredVersion[] | undefined
   #cold: AsyncIterator<ObjectEventBatch> | undefined
   #bookmarkAt: number
+  readonly #lastBookmarkAt: number
   #ended = false
   #pending: { resolve: (next: Next) => void; reject: (reason: Error) => void } | undefined
 
   constructor(source: WatchSource, options: ObjectWatchOptions) {
     this.#source = source
     this.#options = options
-    // Who asked for the initial events gets a bookmark soon after them, whatever the deadline is.
+    this.#lastBookmarkAt =
+      source.now() + (options.timeoutMs ?? Number.POSITIVE_INFINITY) - bookmarkBeforeEndMs
+    // Who asked for the initial events gets a bookmark soon after them, however little time it has.
     this.#bookmarkAt =
       options.sendInitialEvents === true
         ? source.now() + bookmarkAfterStartMs
@@ -211,7 +214,6 @@ export class Watcher implements AsyncIterableIterator<ObjectEventBatch>, Waiter 
   #nextBookmark(): number {
     const now = this.#source.now()
     const regular = now + limits.bookmarkIntervalMs
-    const last = (this.#options.deadline ?? Number.POSITIVE_INFINITY) - bookmarkBeforeEndMs
-    return last > now ? Math.min(regular, last) : regular
+    return this.#lastBookmarkAt > now ? Math.min(regular, this.#lastBookmarkAt) : regular
   }
 }

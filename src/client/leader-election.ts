@@ -68,14 +68,14 @@ export const runAsLeader = async (options: LeaderElectionOptions): Promise<void>
 /** Until `over` fires; false as soon as the Lease could not be renewed for too long. */
 const renew = async (
   elector: Elector,
-  { clock, retryPeriodMs, renewDeadlineMs }: LeaderElectionOptions,
+  { retryPeriodMs, renewDeadlineMs }: LeaderElectionOptions,
   over: AbortSignal,
 ): Promise<boolean> => {
-  let renewedMs = clock.now()
+  let renewedMs = performance.now()
   for (;;) {
     await sleep(retryPeriodMs ?? retryPeriodDefaultMs, over)
     if (over.aborted) return true
-    const began = clock.now()
+    const began = performance.now()
     const leftMs = renewedMs + (renewDeadlineMs ?? renewDeadlineDefaultMs) - began
     if (leftMs <= 0) return false
     // A server that does not answer must not keep us leading while another takes over.
@@ -141,9 +141,9 @@ const createElector = (options: LeaderElectionOptions) => {
     const holder: string = lease.spec?.holderIdentity ?? ''
     if (holder === '' || holder === identity) return false
     const record = JSON.stringify(lease.spec)
-    if (observed?.record !== record) observed = { record, atMs: clock.now() }
+    if (observed?.record !== record) observed = { record, atMs: performance.now() }
     const seconds: number = lease.spec.leaseDurationSeconds ?? durationMs / 1000
-    return clock.now() - observed.atMs < seconds * 1000
+    return performance.now() - observed.atMs < seconds * 1000
   }
 
   const hold = async (): Promise<boolean> => {

@@ -98,10 +98,11 @@ export class OpenRequests {
    * Answers what has run for longer than `timeoutMs`, a write than upstream's bound for it, with a 504, and tells whoever
    * works on it to stop. One look a second at the oldest is cheaper than a timer for each request.
    */
-  expire(now: number, timeoutMs: number): void {
+  expire(timeoutMs: number): void {
+    const now = performance.now()
     for (const { request, reply, kind } of this.#entries()) {
       if (kind === undefined) continue
-      const age = now - request.now
+      const age = now - request.startedAt
       if (age < Math.min(limits.writeTimeoutMs, timeoutMs)) return
       // A collection delete may be lengthy: upstream gives it the time of a read.
       const isWrite = kind === 'mutating' && request.info.verb !== 'deletecollection'

@@ -48,8 +48,8 @@ export interface Store {
       selection: Selection
       after: number | 'now' | 'any'
       sendInitialEvents?: boolean
-      /** When the caller will end the watch, in ms since the epoch. */
-      deadline?: number
+      /** After how long the caller will end the watch. */
+      timeoutMs?: number
       signal: AbortSignal
     },
   ): AsyncIterable<ObjectEventBatch>

@@ -4,7 +4,7 @@ import { hostname } from 'node:os'
 import type { FastifyInstance } from 'fastify'
 import pino, { type Logger } from 'pino'
 import { makeAdmission } from '#admission/chain.js'
-import { type Clock, systemClock } from '#api/clock.js'
+import { type Clock, steadyClock, systemClock } from '#api/clock.js'
 import type { GroupResource } from '#api/group-version.js'
 import { packageVersion } from '#api/package-version.js'
 import { certificateReader } from '#authn/client-certificate.js'
@@ -144,7 +144,6 @@ const installRoutes = (parts: Parts, options: ServerOptions, clock: Clock): void
     stores,
     openRequests,
     postStartHooks: parts.postStartHooks,
-    clock,
     healthTimeoutMs: options.etcdHealthcheckTimeoutMs ?? limits.healthCheckTimeoutMs,
     readyTimeoutMs: options.etcdReadycheckTimeoutMs ?? limits.healthCheckTimeoutMs,
   })
@@ -228,6 +227,7 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     }),
     fieldManagerOf,
     clock,
+    steadyClock: options.clock ?? steadyClock,
     log,
   })
   access.connect(stores)
@@ -284,7 +284,7 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
   postStartHooks.finish('priority-and-fairness-filter')
   if (logger.isLevelEnabled('info')) logRequests(app, logger)
   const requestTimeoutMs = options.requestTimeoutMs ?? limits.requestTimeoutMs
-  const expiry = setInterval(() => openRequests.expire(clock.now(), requestTimeoutMs), 1000)
+  const expiry = setInterval(() => openRequests.expire(requestTimeoutMs), 1000)
   expiry.unref()
   app.addHook('onClose', async () => clearInterval(expiry))
   const customResources = await startCustomResources({ ...follow, table })

@@ -1,5 +1,4 @@
 /** What /healthz, /livez and /readyz look at. */
-import type { Clock } from '#api/clock.js'
 import type { OpenRequests } from '#filters/open-requests.js'
 import type { HealthCheck, HealthChecks } from '#routes/healthz.js'
 import type { PostStartHooks } from './post-start-hooks.js'
@@ -9,7 +8,6 @@ export interface HealthSources {
   stores: Pick<RegistryStores, 'health'>
   openRequests: OpenRequests
   postStartHooks: PostStartHooks
-  clock: Clock
   /** Upstream's --etcd-healthcheck-timeout and --etcd-readycheck-timeout. */
   healthTimeoutMs: number
   readyTimeoutMs: number
@@ -17,21 +15,19 @@ export interface HealthSources {
 
 /** Upstream's names where there is one: `etcd` is the storage, whatever it is. */
 export const healthChecks = (sources: HealthSources): HealthChecks => {
-  const { stores, openRequests, clock, healthTimeoutMs, readyTimeoutMs } = sources
+  const { stores, openRequests, healthTimeoutMs, readyTimeoutMs } = sources
   const ping: HealthCheck = { name: 'ping', check: () => undefined }
   const log: HealthCheck = { name: 'log', check: () => undefined }
   // Upstream's own way to itself has a certificate that can run out; what is inside of this server does not go through TLS.
   const loopback: HealthCheck = { name: 'loopback-serving-certificate', check: () => undefined }
   const etcd: HealthCheck = {
     name: 'etcd',
-    check: seldom(clock, healthTimeoutMs, (timeoutMs) => stores.health({ timeoutMs })),
+    check: seldom(healthTimeoutMs, (timeoutMs) => stores.health({ timeoutMs })),
   }
   // A full store is no reason to end the process, but one to send writes elsewhere.
   const readiness: HealthCheck = {
     name: 'etcd-readiness',
-    check: seldom(clock, readyTimeoutMs, (timeoutMs) =>
-      stores.health({ timeoutMs, forWrites: true }),
-    ),
+    check: seldom(readyTimeoutMs, (timeoutMs) => stores.health({ timeoutMs, forWrites: true })),
   }
   const shutdown: HealthCheck = {
     name: 'shutdown',
@@ -52,15 +48,14 @@ export const healthChecks = (sources: HealthSources): HealthChecks => {
 
 /** Upstream's limiter: storage is asked once in half a timeout, and who comes in between gets that answer. */
 const seldom = (
-  clock: Clock,
   timeoutMs: number,
   ask: (timeoutMs: number) => Promise<string | undefined>,
 ): HealthCheck['check'] => {
   let asked = Number.NEGATIVE_INFINITY
   let answer: Promise<string | undefined> | undefined
   return () => {
-    if (answer === undefined || clock.now() - asked >= timeoutMs / 2) {
-      asked = clock.now()
+    if (answer === undefined || performance.now() - asked >= timeoutMs / 2) {
+      asked = performance.now()
       answer = ask(timeoutMs)
     }
     return answer

@@ -31,17 +31,20 @@ export interface RegistryStoresOptions {
   admission: Admission
   fieldManagerOf: (definition: ResourceDefinition) => FieldManager
   clock: Clock
+  /** For lifetimes of what is stored, and for ages of history. */
+  steadyClock: Clock
   log: (message: string, error?: unknown) => void
 }
 
 export const openRegistryStores = async (
   options: RegistryStoresOptions,
 ): Promise<RegistryStores> => {
-  const { storage, table, admission, fieldManagerOf, clock, log } = options
-  const driver = typeof storage === 'string' ? await openStorage(storage, { clock }) : storage
+  const { storage, table, admission, fieldManagerOf, clock, steadyClock, log } = options
+  const driver =
+    typeof storage === 'string' ? await openStorage(storage, { clock: steadyClock }) : storage
   const cacher: Cacher = await makeCacher({
     driver,
-    clock,
+    clock: steadyClock,
     log,
     readForeign: storedProtobufReader(table),
   })
