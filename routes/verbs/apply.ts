@@ -4,7 +4,7 @@ import { type ApiError, badRequest, conflict, failure } from '#api/errors.js'
 import { formatGroupVersion } from '#api/group-version.js'
 import { isJsonObject, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
-import { decodeApplied } from '#registry/decode.js'
+import { decodeMade } from '#registry/decode.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import type { ApiDeps } from '../api-deps.js'
 import { fieldValidationOf } from '../decode-body.js'
@@ -60,7 +60,7 @@ const decodeMerged = (
       patchObject,
       `unable to convert unstructured object to ${group}/${version}, Kind=${kind}: ${problem}`,
     )
-  return convertPatched(merged, definition, refuse, decodeApplied).object
+  return convertPatched(merged, definition, refuse, decodeMade).object
 }
 
 export const applyChange = (call: PatchCall, deps: ApiDeps, owners: ViewOwners | undefined) => {

@@ -5,7 +5,7 @@ import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import { parseWithTrace } from '#api/json.js'
 import { isJsonObject, withKeysInOrder } from '#api/json-object.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
-import { type decodeApplied, decodeObject } from '#registry/decode.js'
+import { type decodeMade, decodeObject } from '#registry/decode.js'
 import { overflown, problemOf } from '#registry/patch/convertible.js'
 import { goPrint } from '#registry/patch/go-print.js'
 import { applyJsonPatch } from '#registry/patch/json.js'
@@ -41,7 +41,7 @@ export const convertPatched = (
   value: JsonValue,
   definition: ResourceDefinition,
   refuse: (problem: string) => unknown,
-  decodeWith: typeof decodeApplied = decodeObject,
+  decodeWith: typeof decodeMade = decodeObject,
 ): ReturnType<typeof decodeObject> => {
   const decode = (from: JsonValue) => {
     try {

@@ -3,7 +3,7 @@ import { formatGroupVersion } from '#api/group-version.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import { bodyDefinition } from '#registry/body-definition.js'
-import { decodeObject } from '#registry/decode.js'
+import { decodeMade } from '#registry/decode.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 
 /** The served versions of what is stored in one place, this one among them. */
@@ -65,16 +65,9 @@ export const inVersion = async (
 
 /** What a change made of the object, decoded as its version; strict errors are told. */
 export const decodeVersion = (
-  { definition, original }: VersionedRequest,
+  { definition }: VersionedRequest,
   value: JsonValue,
-): { object: KubeObject; strictErrors: readonly string[] } => {
-  if (definition === original.definition || !definition.isCustom)
-    return decodeObject(definition, value)
-  // Fields that this version does not know wait for the way back.
-  const object = value as unknown as KubeObject
-  definition.fillDefaults?.(object)
-  return { object, strictErrors: [] }
-}
+): { object: KubeObject; strictErrors: readonly string[] } => decodeMade(definition, value)
 
 /** Puts the new content into the object that the chain holds on to, in the order of the new one. */
 export const replaceContent = (object: KubeObject, next: KubeObject): void => {
@@ -94,5 +87,5 @@ export const writeBack = async ({
   const apiVersion = target.apiVersion
   const next = await convert(object, definition, { definition: original.definition, apiVersion })
   const isCustom = original.definition.isCustom
-  replaceContent(target, isCustom ? decodeObject(original.definition, next).object : next)
+  replaceContent(target, isCustom ? decodeMade(original.definition, next).object : next)
 }

@@ -143,6 +143,8 @@ export interface ObjectStorage {
     object: KubeObject,
     options?: { ttlSeconds?: number },
   ): Promise<StoredObject>
+  /** An object that is not written, as it would be read if it were. Missing: as it is. */
+  readonly asRead?: (object: KubeObject) => KubeObject | Promise<KubeObject>
   /** Removes exactly `expected`; yields its last state with the revision of the delete. */
   delete(expected: StoredObject): Promise<StoredObject>
   /**

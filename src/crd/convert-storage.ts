@@ -129,6 +129,10 @@ export const convertStorage = (
       writing(async () => storage.create(key, await toStorage(object), options)),
     update: (expected, object, options) =>
       writing(async () => storage.update(behind(expected), await toStorage(object), options)),
+    asRead: async (object) => {
+      const stored = await toStorage(object)
+      return fromStorage((await storage.asRead?.(stored)) ?? stored)
+    },
     delete: (expected) => writing(() => storage.delete(behind(expected))),
     async *watch(options) {
       const { prefix, key, matches } = options.selection

@@ -161,8 +161,6 @@ export const customRows = (
         schemaName: undefined,
         structuralSchema: schema as JsonObject,
         fillDefaults: (object) => {
-          // What an apply gave in a place without a schema is dropped without a word.
-          prune(object, schema)
           applyDefaults(object, schema)
           return []
         },

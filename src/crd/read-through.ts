@@ -18,15 +18,7 @@ import {
 
 type Show = (object: KubeObject) => KubeObject
 
-/**
- * `looksAtWritten`: what is written was made by the schema of another version, so that it is shown by that of storage as
- * well. Else it has just been through the schema.
- */
-export const readThrough = (
-  storage: ObjectStorage,
-  show: Show,
-  { looksAtWritten }: { looksAtWritten: boolean },
-): ObjectStorage => {
+export const readThrough = (storage: ObjectStorage, show: Show): ObjectStorage => {
   const shown = new WeakMap<StoredObject, StoredObject>()
   const storedBehind = new WeakMap<StoredObject, StoredObject>()
   const events = new WeakMap<ObjectEvent, ObjectEvent>()
@@ -59,13 +51,10 @@ export const readThrough = (
 
   const { atHand } = storage
   /** Who tries again works on what is shown, as at the first time. */
-  const writing = async (
-    write: Promise<StoredObject>,
-    looks = looksAtWritten,
-  ): Promise<StoredObject> => {
+  const writing = async (write: Promise<StoredObject>): Promise<StoredObject> => {
     try {
-      const written = await write
-      return looks ? look(written) : written
+      // An apply, an admission and another version write what the schema does not show.
+      return look(await write)
     } catch (error) {
       if (!(error instanceof WriteConflict) || error.current === undefined) throw error
       throw new WriteConflict(look(error.current))
@@ -90,7 +79,8 @@ export const readThrough = (
     },
     create: (key, object, options) => writing(storage.create(key, object, options)),
     update: (expected, object) => writing(storage.update(behind(expected), object)),
-    delete: (expected) => writing(storage.delete(behind(expected)), true),
+    asRead: show,
+    delete: (expected) => writing(storage.delete(behind(expected))),
     watch: (options) =>
       mapBatches(
         storage.watch({ ...options, selection: throughSelection(options.selection) }),

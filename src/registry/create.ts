@@ -17,10 +17,10 @@ import {
   admit,
   consistent,
   dropUnstored,
+  dryRun,
   keyOf,
   type StoreDeps,
   track,
-  unwritten,
   write,
 } from './store-base.js'
 
@@ -59,7 +59,7 @@ const writeNew = async (
     const current = await write(deps, 'create', () => storage.get(key, consistent))
     if (current !== undefined) throw nameTaken(deps, object, current)
     // Nothing is written, so that nothing looks at the version that was sent.
-    return unwritten(key, object, object.metadata.resourceVersion)
+    return dryRun(deps, key, object, object.metadata.resourceVersion)
   }
   refuseResourceVersion(object)
   dropUnstored(object)

@@ -3,6 +3,7 @@ import { cannotBeHandled } from '#api/errors.js'
 import { forgetGivenEmpty, hasGivenEmpty, markGivenEmpty } from '#api/given-empty.js'
 import { formatGroupVersion, type GroupVersionKind } from '#api/group-version.js'
 import type { JsonTrace } from '#api/json.js'
+import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { goTypeName, schemaNames } from '#openapi/schemas.js'
 import { type Decode, decoderOf } from './decode/compile.js'
@@ -11,6 +12,7 @@ import { forgetEmptyListsOf } from './decode/empty-lists.js'
 import { DecodeError, explain } from './decode/explain.js'
 import { type GoType, goTypeOfKey } from './decode/go-type.js'
 import { withRepeatedKeys } from './decode/repeated-keys.js'
+import { canonicalTime } from './decode/times.js'
 import type { ResourceDefinition } from './resource-definition.js'
 
 export interface Decoded {
@@ -125,11 +127,31 @@ export const decodeObject = (
   return decoded
 }
 
-/** The same for what an apply merged: nothing of a custom resource is dropped any more, nulls included. */
-export const decodeApplied = (definition: ResourceDefinition, value: JsonValue): Decoded =>
-  definition.schemaName === undefined
-    ? decodeCustomObject(definition, value, undefined, definition.fillDefaults)
-    : decodeObject(definition, value)
+/** Upstream's accessors of unstructured metadata read past times and numbers that are none. */
+const readableMetadata = (metadata: JsonValue): JsonValue => {
+  if (!isJsonObject(metadata)) return metadata
+  const isTime = (value: JsonValue) =>
+    typeof value === 'string' && canonicalTime(value, false) !== undefined
+  const isReadable = ([name, value]: [string, JsonValue]): boolean => {
+    if (name === 'creationTimestamp' || name === 'deletionTimestamp') return isTime(value)
+    if (name === 'generation' || name === 'deletionGracePeriodSeconds')
+      return Number.isInteger(value)
+    return true
+  }
+  return Object.fromEntries(Object.entries(metadata).filter(isReadable))
+}
+
+/**
+ * The same for what an apply or an admission made of what was read: of a custom resource nothing is dropped any more,
+ * nulls included, and nothing is strict.
+ */
+export const decodeMade = (definition: ResourceDefinition, value: JsonValue): Decoded => {
+  if (definition.schemaName !== undefined) return decodeObject(definition, value)
+  const { metadata = {}, ...content } = value as JsonObject
+  const readable = { ...content, metadata: readableMetadata(metadata) }
+  const { object } = decodeCustomObject(definition, readable, undefined, definition.fillDefaults)
+  return { object, strictErrors: [] }
+}
 
 /** What Go has where nothing was given: the fields that are always written, with their zero. A new object each time. */
 export const emptyOf = (schemaName: string): JsonObject => decodeType(schemaName, {}).value

@@ -234,7 +234,10 @@ export interface ResourceDefinition {
   readonly conform?: (object: KubeObject) => string[]
   /** Custom resources: all versions of the definition, those that are not served among them. */
   readonly versions?: readonly string[]
-  /** Custom resources: the defaults alone, for what an apply made. */
+  /**
+   * Custom resources: the defaults alone, for what an apply or an admission made. What of it has no place in the schema
+   * is validated and stored with the rest, and not shown to anybody who reads it.
+   */
   readonly fillDefaults?: (object: KubeObject) => string[]
   /** Custom resources: the object as its schema of today shows it; the same object when that changes nothing. */
   readonly onRead?: (object: KubeObject) => KubeObject

@@ -145,7 +145,16 @@ export const track = (
   else next.metadata.managedFields = managedFields
 }
 
-/** The answer of a dry run, or of the update that removed its object. */
+/** The answer of a dry run: what would be read. */
+export const dryRun = async (
+  { storage }: StoreDeps,
+  key: string,
+  object: KubeObject,
+  resourceVersion: string | undefined,
+): Promise<StoredObject> =>
+  unwritten(key, (await storage.asRead?.(object)) ?? object, resourceVersion)
+
+/** The answer that nothing is stored for: of a dry run, or of the update that removed its object. */
 export const unwritten = (
   key: string,
   object: KubeObject,

@@ -23,6 +23,7 @@ import type { UpdateOptions } from './store.js'
 import {
   admit,
   dropUnstored,
+  dryRun,
   keyOf,
   type StoreDeps,
   track,
@@ -139,7 +140,10 @@ const writeNext = async (
       return await removeWith(attempt, next, current)
     next.metadata = keepManagedFieldsTimes(next, current.object, sameContent).metadata
     if (ctx.dryRun)
-      return { stored: unwritten(key, next, String(current.revision)), created: false }
+      return {
+        stored: await dryRun(deps, key, next, String(current.revision)),
+        created: false,
+      }
     dropUnstored(next)
     if (!isWriteDue(current, definition) && sameContent(next, current.object))
       return { stored: current, created: false }

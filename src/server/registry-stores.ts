@@ -58,10 +58,7 @@ export const openRegistryStores = async (
       fields: definition.selectableFields,
     })
     const { onRead, conversion } = definition
-    const shown =
-      onRead === undefined
-        ? resource
-        : readThrough(resource, onRead, { looksAtWritten: conversion !== undefined })
+    const shown = onRead === undefined ? resource : readThrough(resource, onRead)
     return conversion === undefined ? shown : convertStorage(shown, conversion)
   }
   const stores = makeStores({

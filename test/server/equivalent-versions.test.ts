@@ -221,8 +221,8 @@ t.test('what a policy changes in another version', async (t) => {
     [
       things('v2'),
       thing('v2', 'patched'),
-      // What storage does not know is lost.
-      { metadata: { labels: { seen: 'v1' } }, apiVersion: `${group}/v2`, spec: { b: undefined } },
+      // What the version of the rule does not know comes back with it.
+      { metadata: { labels: { seen: 'v1' } }, apiVersion: `${group}/v2`, spec: { b: 'B' } },
     ],
     [
       things('v2'),
