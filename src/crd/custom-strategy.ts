@@ -6,11 +6,11 @@ import { dnsSubdomainName, isQualifiedName } from '#api/names.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import type { Strategy } from '#registry/resource-definition.js'
 import { standardFinalizers, validateMeta } from '#registry/validate-object-meta.js'
+import { Correlated } from './correlation.js'
 import type { DefinitionVersion } from './definition.js'
 import { validateEmbedded } from './embedded.js'
 import { validateListSets } from './list-sets.js'
-import { onlyChanged } from './ratcheting.js'
-import { makeRuleChecker, rulesWereNotChecked } from './rules/check-rules.js'
+import { type Before, makeRuleChecker, rulesWereNotChecked } from './rules/check-rules.js'
 import { validateScaled } from './scale.js'
 import type { StructuralSchema } from './structural-schema.js'
 import { validateValue } from './validate-value.js'
@@ -87,7 +87,7 @@ export const customStrategy = (
     object: KubeObject,
     errors: FieldError[],
     content: JsonValue,
-    old: JsonValue | undefined,
+    before: Before | undefined,
   ): FieldError[] => {
     if (rules === undefined) return errors
     // Errors of metadata count as well; the registry tells them.
@@ -95,7 +95,7 @@ export const customStrategy = (
     const ofMeta = validateMeta(metadata, Boolean(metadata.namespace), dnsSubdomainName)
     return [...ofMeta, ...errors].some(({ type }) => blocksRules.has(type))
       ? [...errors, rulesWereNotChecked]
-      : [...errors, ...rules.check(content, old)]
+      : [...errors, ...rules.check(content, before)]
   }
 
   const checkNew = (object: KubeObject): FieldError[] => {
@@ -113,45 +113,46 @@ export const customStrategy = (
   const listErrors = (content: JsonValue, old: JsonValue): FieldError[] =>
     validateListSets(old, schema, '').length > 0 ? [] : validateListSets(content, schema, '')
 
-  const checkUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => {
+  /** An update may keep what is invalid where it changes nothing. */
+  const correlate = (next: KubeObject, previous: KubeObject): Correlated =>
+    new Correlated(next as JsonObject, previous as JsonObject, schema)
+
+  const checkUpdate: NonNullable<Strategy['validateUpdate']> = (next, previous, ctx) => {
     const content = contentOf(next) as JsonValue
     const old = contentOf(previous) as JsonValue
-    const values = validateValue(content, schema, '')
+    const correlated = correlate(next, previous)
     const errors = [
-      ...onlyChanged(values, {
-        next: content,
-        previous: old,
-        schema,
-        isMetadataUnchanged: jsonEqual(next.metadata, previous.metadata),
-      }),
+      ...validateValue(content, schema, '', correlated),
       ...validateScaled(next, scale, 'all'),
       ...validateEmbedded(content, schema, ''),
       ...listErrors(content, old),
     ]
-    return ruleErrors(next, errors, content, old)
+    return ruleErrors(next, errors, content, { value: old, correlated, warn: ctx.warn })
   }
 
   /** A write of the status is asked for its status alone, in words that start there; rules see the whole. */
-  const checkStatus = (next: KubeObject, previous: KubeObject): FieldError[] => {
+  const checkStatus: NonNullable<Strategy['validateUpdate']> = (next, previous, ctx) => {
     const content = contentOf(next) as JsonValue
     const old = contentOf(previous) as JsonValue
     const statusSchema = getOwn(schema.properties, 'status')
     const status = next.status as JsonValue | undefined
+    const correlated = correlate(next, previous)
     const values =
       status === undefined || statusSchema === undefined
         ? []
-        : onlyChanged(validateValue(status, statusSchema, ''), {
-            next: status,
-            previous: (previous.status ?? null) as JsonValue,
-            schema: statusSchema,
-            isMetadataUnchanged: true,
-          })
+        : validateValue(
+            status,
+            statusSchema,
+            '',
+            correlated.key('status') ??
+              new Correlated(status, previous.status as JsonValue | undefined, statusSchema),
+          )
     const errors = [
       ...values.map((e) => (e.field === '<nil>' ? { ...e, field: 'status' } : below(e))),
       ...validateScaled(next, scale, 'status'),
       ...listErrors(content, old),
     ]
-    return ruleErrors(next, errors, content, old)
+    return ruleErrors(next, errors, content, { value: old, correlated, warn: ctx.warn })
   }
 
   return {

@@ -14,6 +14,7 @@ import { formatDouble } from '#api/go-number.js'
 import { getOwn, isJsonObject, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { matchesPattern } from '#cel/patterns.js'
+import type { Correlated } from './correlation.js'
 import { isKnownFormat, matchesFormat } from './formats.js'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 
@@ -104,14 +105,32 @@ const validateType = (
   return hasType ? resultOf([], 1) : resultOf([wrongType(path, types.join(','), name)])
 }
 
-/** Errors of `value`; `path` is where it is, as `spec.l[0].k`. */
+/** Errors of `value`; `path` is where it is, as `spec.l[0].k`. What `correlated` says is unchanged has none. */
 export const validateValue = (
   value: JsonValue,
   schema: StructuralSchema,
   path: string,
-): FieldError[] => validate(value, schema, path).errors
+  correlated?: Correlated,
+): FieldError[] => validate(value, schema, path, correlated).errors
 
-const validate = (value: JsonValue, schema: StructuralSchema, path: string): Result => {
+const validate = (
+  value: JsonValue,
+  schema: StructuralSchema,
+  path: string,
+  correlated?: Correlated,
+): Result => {
+  const result = validateWhole(value, schema, path, correlated)
+  return result.errors.length > 0 && correlated?.isUnchanged === true
+    ? resultOf([], result.matches)
+    : result
+}
+
+const validateWhole = (
+  value: JsonValue,
+  schema: StructuralSchema,
+  path: string,
+  correlated: Correlated | undefined,
+): Result => {
   const result = resultOf([])
   const types = wantedTypes(schema)
   const format = schema.format && isKnownFormat(schema.format, schema.type) ? schema.format : ''
@@ -127,15 +146,16 @@ const validate = (value: JsonValue, schema: StructuralSchema, path: string): Res
     merge(result, resultOf(validateEnum(value, schema, path)))
     return result
   }
+  // Branches of combinations know nothing of what was there before.
   run(validateCombinations(value, schema, path))
   if (typeof value === 'string') {
     run(resultOf(validateString(value, schema, path)))
     if (format !== '') run(resultOf(validateFormat(value, format, path)))
   } else if (typeof value === 'number' || typeof value === 'bigint')
     run(resultOf(validateNumber(value, schema, types, path), 1))
-  else if (Array.isArray(value)) run(validateList(value, schema, path))
+  else if (Array.isArray(value)) run(validateList(value, schema, path, correlated))
   run(resultOf(validateEnum(value, schema, path)))
-  if (isJsonObject(value)) run(validateObject(value, schema, path))
+  if (isJsonObject(value)) run(validateObject(value, schema, path, correlated))
   result.matches++
   return result
 }
@@ -295,13 +315,14 @@ const validateList = (
   value: readonly JsonValue[],
   schema: StructuralSchema,
   path: string,
+  correlated: Correlated | undefined,
 ): Result => {
   const result = resultOf([], 1)
   const { errors } = result
   const { items } = schema
   if (items !== undefined)
     value.forEach((item, i) => {
-      merge(result, validate(item, items, `${path}[${i}]`))
+      merge(result, validate(item, items, `${path}[${i}]`, correlated?.index(i)))
     })
   if (schema.minItems !== undefined && value.length < schema.minItems)
     errors.push(
@@ -328,7 +349,16 @@ const validateEnum = (value: JsonValue, schema: StructuralSchema, path: string):
   return [notSupported(path, value, allowed.map(printEnum))]
 }
 
-const validateObject = (value: JsonObject, schema: StructuralSchema, path: string): Result => {
+/** Of a whole object these are written by the server in old and new alike, so that they tell of no change. */
+const isTypeField = (path: string, key: string): boolean =>
+  path === '' && (key === 'kind' || key === 'apiVersion')
+
+const validateObject = (
+  value: JsonObject,
+  schema: StructuralSchema,
+  path: string,
+  correlated: Correlated | undefined,
+): Result => {
   const result = resultOf([])
   const { errors } = result
   const keys = Object.keys(value)
@@ -346,8 +376,9 @@ const validateObject = (value: JsonObject, schema: StructuralSchema, path: strin
   const valueSchema = valueSchemaOf(schema)
   for (const key of keys) {
     const inner = getOwn(schema.properties, key) ?? valueSchema
-    if (inner !== undefined)
-      merge(result, validate(value[key]!, inner, path === '' ? key : `${path}.${key}`))
+    if (inner === undefined) continue
+    const before = isTypeField(path, key) ? undefined : correlated?.key(key)
+    merge(result, validate(value[key]!, inner, path === '' ? key : `${path}.${key}`, before))
   }
   for (const key of schema.required ?? [])
     if (!Object.hasOwn(value, key)) errors.push(required(path === '' ? key : `${path}.${key}`))

@@ -2,17 +2,26 @@
 
 import type { FieldError, FieldErrorType } from '#api/field-error.js'
 import { printValue } from '#api/field-error.js'
-import { getOwn, isJsonObject, jsonEqual } from '#api/json-object.js'
+import { getOwn, isJsonObject } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
 import { CostExceeded } from '#cel/evaluation.js'
 import { CelError, type CelValue, Optional } from '#cel/values.js'
 import { limits } from '#limits'
+import { type Correlated, oldItemsOf } from '../correlation.js'
 import { type StructuralSchema, type ValidationRule, valueSchemaOf } from '../structural-schema.js'
 import { celValue } from './cel-types.js'
 import { type CompiledRule, compileRule, placeOf } from './compile-rule.js'
 
+/** What an update replaces. */
+export interface Before {
+  readonly value: JsonValue
+  readonly correlated: Correlated
+  /** Is told of each rule that does not hold where nothing changed. */
+  readonly warn: (text: string) => void
+}
+
 export interface RuleChecker {
-  check(value: JsonValue, previous: JsonValue | undefined): FieldError[]
+  check(value: JsonValue, before: Before | undefined): FieldError[]
 }
 
 /** Rules are not evaluated on an object that does not meet its schema. */
@@ -22,11 +31,21 @@ export const rulesWereNotChecked: FieldError = {
   body: 'Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
 }
 
+const partsOf = (schema: StructuralSchema): StructuralSchema[] => {
+  const values = valueSchemaOf(schema)
+  return [
+    ...Object.values(schema.properties ?? {}),
+    ...(schema.items === undefined ? [] : [schema.items]),
+    ...(values === undefined ? [] : [values]),
+  ]
+}
+
 const hasRules = (schema: StructuralSchema): boolean =>
-  (schema['x-kubernetes-validations'] ?? []).length > 0 ||
-  Object.values(schema.properties ?? {}).some(hasRules) ||
-  (schema.items !== undefined && hasRules(schema.items)) ||
-  (valueSchemaOf(schema) !== undefined && hasRules(valueSchemaOf(schema)!))
+  (schema['x-kubernetes-validations'] ?? []).length > 0 || partsOf(schema).some(hasRules)
+
+/** Those under `allOf` count as well, once there is a rule that stands in no combination. */
+const hasRulesInAll = (schema: StructuralSchema): boolean =>
+  hasRules(schema) || [...partsOf(schema), ...(schema.allOf ?? [])].some(hasRulesInAll)
 
 /** Undefined when the schema has no rules. `isRoot`: values are whole objects, not a part of one. */
 export const makeRuleChecker = (
@@ -35,80 +54,125 @@ export const makeRuleChecker = (
 ): RuleChecker | undefined => {
   if (!hasRules(schema)) return undefined
   const compiled = new Map<StructuralSchema, CompiledRule[]>()
-  const rulesOf = (at: StructuralSchema, isWhole: boolean): CompiledRule[] => {
-    let rules = compiled.get(at)
-    if (rules === undefined) {
-      const place = placeOf(at, isWhole)
-      const written = at['x-kubernetes-validations'] ?? []
-      rules = place === undefined ? [] : written.map((rule) => compileRule(rule, place))
-      compiled.set(at, rules)
+  const rulesOf = ({ rules, schema: at, isRoot: isWhole }: Place): CompiledRule[] => {
+    let found = compiled.get(rules)
+    if (found === undefined) {
+      const written = rules['x-kubernetes-validations'] ?? []
+      const place = written.length === 0 ? undefined : placeOf(at, isWhole)
+      found = place === undefined ? [] : written.map((rule) => compileRule(rule, place))
+      compiled.set(rules, found)
     }
-    return rules
+    return found
+  }
+  const inside = new Map<StructuralSchema, boolean>()
+  const hasRulesInside = (at: StructuralSchema): boolean => {
+    let found = inside.get(at)
+    if (found === undefined) {
+      found = hasRulesInAll(at)
+      inside.set(at, found)
+    }
+    return found
   }
   return {
-    check: (value, previous) => {
-      const budget = { left: limits.celObjectCostMax }
-      return walk({ value, previous, schema, path: '', isRoot, budget }, rulesOf)
+    check: (value, before) => {
+      const place: Place = {
+        ...{ value, previous: before?.value, schema, rules: schema, path: '', isRoot },
+        budget: { left: limits.celObjectCostMax },
+        kept: before === undefined ? {} : { here: before.correlated },
+        warn: before?.warn,
+      }
+      return walk(place, { rulesOf, hasRulesInside })
     },
   }
+}
+
+/** What is known of a value's past; where it has none, what counts is whether the nearest that has some is unchanged. */
+interface Kept {
+  readonly here?: Correlated | undefined
+  readonly around?: Correlated | undefined
+}
+
+const isKept = ({ here, around }: Kept): boolean => (here ?? around)?.isUnchanged === true
+
+const keptKey = (kept: Kept, name: string): Kept => {
+  const { here, around } = kept
+  if (here === undefined) return kept
+  // Of a whole object these are the server's own words.
+  if (around === undefined && (name === 'apiVersion' || name === 'kind')) return {}
+  return { here: here.key(name), around: here }
 }
 
 interface Place {
   value: JsonValue
   previous: JsonValue | undefined
   schema: StructuralSchema
+  /** Where the rules stand: in the schema itself, or in a branch of its allOf. */
+  rules: StructuralSchema
   path: string
   isRoot: boolean
   budget: Budget
+  kept: Kept
+  warn: Before['warn'] | undefined
 }
 
-type RulesOf = (schema: StructuralSchema, isRoot: boolean) => CompiledRule[]
+interface Rules {
+  rulesOf(place: Place): CompiledRule[]
+  hasRulesInside(schema: StructuralSchema): boolean
+}
 
-const walk = (place: Place, rulesOf: RulesOf): FieldError[] => {
-  const { value, previous, schema, path } = place
-  // Ratcheting: what an update does not touch is not checked again.
-  if (previous !== undefined && jsonEqual(value, previous)) return []
-  const errors = rulesOf(schema, place.isRoot).flatMap((rule) =>
-    evaluate(rule, place, place.budget),
-  )
-  const inner = (next: JsonValue, old: JsonValue | undefined, at: StructuralSchema, to: string) =>
-    errors.push(
-      ...walk(
-        { ...place, value: next, previous: old, schema: at, path: to, isRoot: false },
-        rulesOf,
-      ),
-    )
-  if (Array.isArray(value)) {
-    const { items } = schema
-    if (items !== undefined && hasRules(items))
-      value.forEach((item, i) => {
-        inner(item, oldItem(item, previous, schema), items, `${path}[${i}]`)
-      })
-  } else if (isJsonObject(value)) {
-    const valueSchema = valueSchemaOf(schema)
-    const old = isJsonObject(previous) ? previous : {}
-    for (const key of Object.keys(value)) {
-      const property = getOwn(schema.properties, key)
-      if (property !== undefined) {
-        if (hasRules(property))
-          inner(value[key]!, old[key], property, path === '' ? key : `${path}.${key}`)
-      } else if (valueSchema !== undefined && hasRules(valueSchema))
-        inner(value[key]!, old[key], valueSchema, `${path}[${key}]`)
-    }
+const walk = (place: Place, known: Rules): FieldError[] => {
+  const { value, budget } = place
+  // Rules about null stand around it.
+  if (value === null || budget.left < 0) return []
+  const errors = evaluateHere(place, known.rulesOf(place))
+  for (const branch of place.rules.allOf ?? []) {
+    if (!known.hasRulesInside(branch)) continue
+    errors.push(...walk({ ...place, rules: branch, kept: { around: place.kept.around } }, known))
+  }
+  if (Array.isArray(value)) errors.push(...walkItems(place, value, known))
+  else if (isJsonObject(value)) {
+    for (const key of Object.keys(value)) errors.push(...walkKey(place, key, known))
   }
   return errors
 }
 
-/** Items of a list of type map are found again by their keys; others have no past. */
-const oldItem = (
-  item: JsonValue,
-  previous: JsonValue | undefined,
-  schema: StructuralSchema,
-): JsonValue | undefined => {
-  if (schema['x-kubernetes-list-type'] !== 'map' || !Array.isArray(previous) || !isJsonObject(item))
-    return undefined
-  const keys = schema['x-kubernetes-list-map-keys'] ?? []
-  return previous.find((o) => isJsonObject(o) && keys.every((k) => jsonEqual(o[k], item[k])))
+const walkItems = (place: Place, list: JsonValue[], known: Rules): FieldError[] => {
+  const { schema, path, previous, kept } = place
+  const [items, rules] = [schema.items, place.rules.items]
+  if (items === undefined || rules === undefined || !known.hasRulesInside(rules)) return []
+  const oldItem = oldItemsOf(previous, schema)
+  return list.flatMap((value, i) =>
+    walk(
+      {
+        ...place,
+        ...{ value, previous: oldItem(value), schema: items, rules, path: `${path}[${i}]` },
+        isRoot: false,
+        kept: kept.here === undefined ? kept : { here: kept.here.index(i), around: kept.here },
+      },
+      known,
+    ),
+  )
+}
+
+const walkKey = (place: Place, key: string, known: Rules): FieldError[] => {
+  const { schema, path, previous, kept } = place
+  const property = getOwn(schema.properties, key)
+  const inner = property ?? valueSchemaOf(schema)
+  const rules =
+    property === undefined ? valueSchemaOf(place.rules) : getOwn(place.rules.properties, key)
+  if (inner === undefined || rules === undefined || !known.hasRulesInside(rules)) return []
+  const named = path === '' ? key : `${path}.${key}`
+  return walk(
+    {
+      ...place,
+      value: (place.value as { [key: string]: JsonValue })[key]!,
+      previous: isJsonObject(previous) ? getOwn(previous, key) : undefined,
+      ...{ schema: inner, rules, path: property === undefined ? `${path}[${key}]` : named },
+      isRoot: false,
+      kept: keptKey(kept, key),
+    },
+    known,
+  )
 }
 
 /** What may still be spent on one object; nothing is checked once it is used up. */
@@ -118,15 +182,35 @@ export interface Budget {
 
 type Names = (name: string) => CelValue | undefined
 
-const variablesOf = ({ rule, isTransition }: CompiledRule, place: Place): Names => {
-  const { value, previous, schema, isRoot } = place
+interface Variables {
+  readonly self: CelValue
+  /** Undefined where nothing was there, or no rule here asks. */
+  readonly oldSelf: CelValue | undefined
+}
+
+const namesOf =
+  ({ self, oldSelf }: Variables): Names =>
+  (name) =>
+    name === 'self' ? self : name === 'oldSelf' ? oldSelf : undefined
+
+const ranOut =
+  'validation failed due to running out of cost budget, no further validation rules will be run'
+
+const evaluateHere = (place: Place, rules: readonly CompiledRule[]): FieldError[] => {
+  if (rules.length === 0) return []
+  const { value, schema, isRoot, budget } = place
+  const previous = place.previous ?? undefined
+  if (budget.left <= 0) {
+    budget.left = -1
+    return [wrong(place, ranOut)]
+  }
   const isResource = isRoot || schema['x-kubernetes-embedded-resource'] === true
-  const self = celValue(value, schema, isResource)
-  const old = previous === undefined ? undefined : celValue(previous, schema, isResource)
-  const optional = old === undefined ? Optional.none : Optional.of(old)
-  const oldSelf = rule.optionalOldSelf === true ? optional : old
-  return (name) =>
-    name === 'self' ? self : isTransition && name === 'oldSelf' ? oldSelf : undefined
+  const asks = previous !== undefined && rules.some(({ isTransition }) => isTransition)
+  const variables: Variables = {
+    self: celValue(value, schema, isResource),
+    oldSelf: asks ? celValue(previous, schema, isResource) : undefined,
+  }
+  return rules.flatMap((rule) => (budget.left < 0 ? [] : evaluate(rule, place, variables)))
 }
 
 const wrong = ({ path, schema }: Place, why: string): FieldError => ({
@@ -139,22 +223,19 @@ const wrong = ({ path, schema }: Place, why: string): FieldError => ({
 const shownRule = ({ rule, message }: ValidationRule): string =>
   message ? message.trim() : rule.trim()
 
-const evaluate = (compiled: CompiledRule, place: Place, budget: Budget): FieldError[] => {
+const evaluate = (compiled: CompiledRule, place: Place, variables: Variables): FieldError[] => {
   const { rule, isTransition } = compiled
-  if (isTransition && place.previous === undefined && rule.optionalOldSelf !== true) return []
-  if (budget.left < 0) return []
-  const variables = variablesOf(compiled, place)
+  const { budget } = place
+  const isOptional = rule.optionalOldSelf === true
+  const { oldSelf } = variables
+  if (isTransition && oldSelf === undefined && !isOptional) return []
+  const optional = oldSelf === undefined ? Optional.none : Optional.of(oldSelf)
+  const names = namesOf(isOptional ? { ...variables, oldSelf: optional } : variables)
   try {
-    const { value, cost } = compiled.evaluate(variables, limits.celCallCostMax)
+    const { value, cost } = compiled.evaluate(names, limits.celCallCostMax)
     budget.left -= cost
-    if (budget.left < 0)
-      return [
-        wrong(
-          place,
-          'validation failed due to running out of cost budget, no further validation rules will be run',
-        ),
-      ]
-    return value === true ? [] : [failed(compiled, place, variables)]
+    if (budget.left < 0) return [wrong(place, ranOut)]
+    if (value === true) return []
   } catch (error) {
     if (error instanceof CostExceeded) {
       budget.left = -1
@@ -164,6 +245,11 @@ const evaluate = (compiled: CompiledRule, place: Place, budget: Budget): FieldEr
     if (!(error instanceof CelError)) throw error
     return [wrong(place, evaluationProblem(error, rule))]
   }
+  const error = failed(compiled, place, variables)
+  // What does not hold of a value that stays, and asks nothing of its past, is only told of.
+  if (isTransition || !isKept(place.kept)) return [error]
+  place.warn?.(`${error.field}: ${error.body}`)
+  return []
 }
 
 const evaluationProblem = ({ message }: CelError, rule: ValidationRule): string =>
@@ -171,36 +257,64 @@ const evaluationProblem = ({ message }: CelError, rule: ValidationRule): string 
     ? `'${message}': call arguments did not match a supported operator, function or macro signature for rule: ${shownRule(rule)}`
     : `${message} evaluating rule: ${shownRule(rule)}`
 
-const messageOf = ({ rule, message }: CompiledRule, variables: Names): string => {
-  if (message !== undefined) {
-    try {
-      const { value } = message(variables, limits.celCallCostMax)
-      const text = typeof value === 'string' ? value.trim() : ''
-      const isShort = Buffer.byteLength(text) <= limits.celMessageBytesMax
-      if (text !== '' && isShort && !/[\n\r]/.test(text)) return text
-    } catch (error) {
-      // Upstream falls back to the fixed message as well.
-      if (!(error instanceof CelError || error instanceof CostExceeded)) throw error
-    }
+/** A message that costs too much ends the validation. */
+class CostlyMessage extends Error {}
+
+/** Undefined where the expression makes no message; then the fixed one stands. */
+const madeMessage = (
+  { rule, message }: CompiledRule,
+  names: Names,
+  budget: Budget,
+): string | undefined => {
+  if (message === undefined) return undefined
+  try {
+    const { value, cost } = message(names, limits.celCallCostMax)
+    if (cost > budget.left)
+      throw new CostlyMessage(
+        'messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run',
+      )
+    budget.left -= cost
+    const text = typeof value === 'string' ? value.trim() : ''
+    const isShort = Buffer.byteLength(text) <= limits.celMessageBytesMax
+    return text !== '' && isShort && !text.includes('\n') ? text : undefined
+  } catch (error) {
+    if (error instanceof CostExceeded)
+      throw new CostlyMessage(
+        `no further validation rules will be run due to call cost exceeds limit for messageExpression: ${JSON.stringify(rule.messageExpression)}`,
+      )
+    if (error instanceof CelError) return undefined
+    throw error
   }
-  return rule.message?.trim() || `failed rule: ${rule.rule.trim()}`
 }
 
-const failed = (compiled: CompiledRule, place: Place, variables: Names): FieldError => {
-  const text = messageOf(compiled, variables)
-  const { fieldPath, reason = 'FieldValueInvalid' } = compiled.rule
-  const field = `${place.path}${fieldPath ?? ''}`.replace(/^\./, '')
-  const isScalar = !Array.isArray(place.value) && !isJsonObject(place.value)
-  const shown = isScalar ? `${printValue(place.value)}: ` : ''
-  const heads: Record<string, string> = {
-    FieldValueForbidden: 'Forbidden: ',
-    FieldValueRequired: 'Required value: ',
-    FieldValueDuplicate: `Duplicate value: ${shown}`,
-    FieldValueInvalid: `Invalid value: ${shown}`,
+const failed = (compiled: CompiledRule, place: Place, variables: Variables): FieldError => {
+  const { rule } = compiled
+  const { schema, budget } = place
+  const { fieldPath, reason = 'FieldValueInvalid' } = rule
+  const path = `${place.path}${fieldPath ?? ''}`.replace(/^\./, '')
+  let text: string
+  try {
+    // A message knows the old value as such, whatever its rule takes it for.
+    text =
+      madeMessage(compiled, namesOf(variables), budget) ??
+      (rule.message?.trim() || `failed rule: ${rule.rule.trim()}`)
+  } catch (error) {
+    if (!(error instanceof CostlyMessage)) throw error
+    budget.left = -1
+    return wrong({ ...place, path }, error.message)
+  }
+  const isWhole = schema.type === 'object' || schema.type === 'array'
+  const shown = isWhole ? [] : [printValue(place.value)]
+  const bodies: Record<string, readonly string[]> = {
+    FieldValueForbidden: ['Forbidden', text],
+    FieldValueRequired: ['Required value', text],
+    // What is there twice needs no words.
+    FieldValueDuplicate: ['Duplicate value', ...shown],
+    FieldValueInvalid: ['Invalid value', ...shown, text],
   }
   return {
     type: reason as FieldErrorType,
-    field: field === '' ? '<nil>' : field,
-    body: `${heads[reason]}${text}`,
+    field: path === '' ? '<nil>' : path,
+    body: bodies[reason]!.join(': '),
   }
 }
