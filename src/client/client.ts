@@ -19,14 +19,12 @@ export interface ListOptions {
   limit?: number
   continue?: string
   resourceVersion?: string
-  resourceVersionMatch?: string
   /** Answers with PartialObjectMetadata: a tenth of the bytes. */
   metadataOnly?: boolean
   signal?: AbortSignal
 }
 export interface WatchOptions extends ListOptions {
   allowWatchBookmarks?: boolean
-  sendInitialEvents?: boolean
   timeoutSeconds?: number
   signal: AbortSignal
   /** Called once the server has agreed: what happens from now on will be told. */
@@ -96,7 +94,6 @@ const selectionQuery = (o: ListOptions) => ({
   limit: o.limit,
   continue: o.continue,
   resourceVersion: o.resourceVersion,
-  resourceVersionMatch: o.resourceVersionMatch,
 })
 
 /** Splits a stream at newlines and parses each line. */
@@ -197,7 +194,6 @@ export class Client {
         ...selectionQuery(options),
         watch: true,
         allowWatchBookmarks: options.allowWatchBookmarks,
-        sendInitialEvents: options.sendInitialEvents,
         timeoutSeconds: options.timeoutSeconds,
       },
       signal: options.signal,

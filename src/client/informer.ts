@@ -58,7 +58,7 @@ export class Informer<T extends KubeObject = KubeObject> {
   readonly store = new ObjectStore<T>()
   readonly ref: ResourceRef
   readonly #options: InformerOptions<T>
-  readonly #handlers = new Set<InformerHandler<T>>()
+  readonly #handlers: InformerHandler<T>[] = []
   readonly #backoff: Backoff
   /** Where the watch goes on; undefined: list first. */
   #resourceVersion: string | undefined
@@ -97,11 +97,10 @@ export class Informer<T extends KubeObject = KubeObject> {
     return this.#synced
   }
 
-  /** Tells `handler` of all that is known and of all that comes; the result ends that. */
-  handle(handler: InformerHandler<T>): () => void {
-    this.#handlers.add(handler)
+  /** Tells `handler` of all that is known and of all that comes. */
+  handle(handler: InformerHandler<T>): void {
+    this.#handlers.push(handler)
     for (const object of this.store.list()) this.#tell(() => handler.onAdd?.(object))
-    return () => this.#handlers.delete(handler)
   }
 
   /**

@@ -66,7 +66,6 @@ export const resources = {
     'resourceclaimtemplates',
     'ResourceClaimTemplate',
   ),
-  priorityClasses: cluster('scheduling.k8s.io', 'v1', 'priorityclasses', 'PriorityClass'),
   csiDrivers: cluster('storage.k8s.io', 'v1', 'csidrivers', 'CSIDriver'),
   volumeAttachments: cluster('storage.k8s.io', 'v1', 'volumeattachments', 'VolumeAttachment'),
   csiNodes: cluster('storage.k8s.io', 'v1', 'csinodes', 'CSINode'),
