@@ -6,7 +6,7 @@ export interface Findings {
   discoveryError?: string
   /** Errors of single deletes and lists. */
   contentErrors: string[]
-  /** Kinds of resources that could not be deleted because of those errors. */
+  /** What is there still, by resource: its deletion has begun or was refused. */
   remaining: { resource: string; count: number }[]
   finalizers: { finalizer: string; count: number }[]
 }
