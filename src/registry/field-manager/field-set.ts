@@ -127,18 +127,6 @@ export const hasPath = (set: FieldSet, path: readonly string[]): boolean => {
 export const setOfPath = (...path: string[]): FieldSet =>
   path.reduceRight<FieldSet>((inner, key) => ({ [key]: inner }), leaf)
 
-export const sameSet = (a: FieldSet, b: FieldSet): boolean => {
-  if (a === b) return true
-  let count = 0
-  for (const key in a) {
-    const theirs = childOf(b, key)
-    if (theirs === undefined || !sameSet(childOf(a, key)!, theirs)) return false
-    count++
-  }
-  for (const _key in b) count--
-  return count === 0
-}
-
 /** Keys in upstream's order. Fields alone sort as their texts do, natively. */
 export const sortedKeysOf = (set: FieldSet): string[] => {
   const keys = Object.keys(set)
@@ -162,19 +150,4 @@ export const pathsOf = (set: FieldSet): string[][] => {
   }
   visit(set, [])
   return paths
-}
-
-/** Members that nothing lies under. */
-export const leavesOf = (set: FieldSet): FieldSet => {
-  const result: FieldSet = {}
-  for (const key in set) {
-    if (key === '.') continue
-    const child = childOf(set, key)!
-    if (!hasChildren(child)) result[key] = leaf
-    else {
-      const inner = leavesOf(child)
-      if (!isEmptySet(inner)) result[key] = inner
-    }
-  }
-  return result
 }
