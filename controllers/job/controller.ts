@@ -3,7 +3,7 @@ import { jsonEqual } from '#api/json-object.js'
 import { matchesSelector } from '#api/label-selector.js'
 import { isNotFound } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
-import type { Pod } from '#client/pod.js'
+import { isPodActive, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import {
   type Controller,
@@ -23,19 +23,19 @@ import {
   slowStart,
 } from '../pods/pod-control.js'
 import { updateStatus } from '../update-object.js'
+import { type Accounting, account, countReleased } from './accounting.js'
 import { endingOf, msUntilDeadline } from './ending.js'
 import { failureAnnotations } from './indexes.js'
 import {
   conditionIn,
   indexLabel,
-  isActive,
   isFinished,
   isTracked,
   type Job,
   type JobStatus,
   trackingFinalizer,
 } from './job.js'
-import { type Accounting, account, countReleased, type NewIndex, planPods } from './reconcile.js'
+import { type NewIndex, planPods } from './plan-pods.js'
 import { jobStatus, runningCounts, withTarget } from './status.js'
 
 const component = 'job-controller'
@@ -166,7 +166,7 @@ class JobSync {
     const plan =
       ending === undefined
         ? planPods(job, counted, this.#pods(), now)
-        : { create: [], delete: this.#pods().filter(isActive), waitMs: 0 }
+        : { create: [], delete: this.#pods().filter(isPodActive), waitMs: 0 }
     // What is decided is stored before Pods are ended for it.
     if (ending !== undefined && plan.delete.length > 0)
       await this.#write(jobStatus(job, counted, this.#pods(), { now, ending }))

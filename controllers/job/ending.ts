@@ -1,8 +1,8 @@
 /** Whether and why a Job is decided. Pure. */
 import { parseTime } from '#api/clock.js'
-import type { Pod } from '#client/pod.js'
+import { isPodActive, type Pod } from '#client/pod.js'
 import { metSuccessRule, retriesPerIndex } from './indexes.js'
-import { conditionIn, isActive, isIndexed, type Job, type JobStatus, parseIndexes } from './job.js'
+import { conditionIn, isIndexed, type Job, type JobStatus, parseIndexes } from './job.js'
 
 export interface Ending {
   type: 'Complete' | 'Failed'
@@ -43,7 +43,7 @@ const overLimit = (job: Job, failed: number, pods: readonly Pod[]): boolean => {
   const limit = job.spec.backoffLimit ?? 6
   // Containers that restart in place count as tries too; with a limit of 0 the first restart is one too many.
   const restarts =
-    job.spec.template.spec.restartPolicy === 'OnFailure' ? restartsOf(pods.filter(isActive)) : 0
+    job.spec.template.spec.restartPolicy === 'OnFailure' ? restartsOf(pods.filter(isPodActive)) : 0
   return failed > limit || (restarts > 0 && restarts >= limit)
 }
 
@@ -82,7 +82,7 @@ export const endingOf = (
     return failedBecause('DeadlineExceeded', 'Job was active longer than specified deadline')
   const decided = byIndexes(job, status)
   if (decided !== undefined) return decided
-  return isComplete(job, status, pods.filter(isActive).length)
+  return isComplete(job, status, pods.filter(isPodActive).length)
     ? {
         type: 'Complete',
         reason: 'CompletionsReached',

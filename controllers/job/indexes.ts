@@ -1,11 +1,10 @@
 /** What is kept for each completion index: which have succeeded or failed, and how often one was tried. Pure. */
-import type { Pod } from '#client/pod.js'
+import { isPodActive, type Pod } from '#client/pod.js'
 import { countsAsFailure, judgeFailure } from './failure-policy.js'
 import {
   finishedAt,
   hasFailed,
   indexOf,
-  isActive,
   isDecided,
   isTracked,
   type Job,
@@ -22,7 +21,8 @@ const counterOf = (pod: Pod, annotation: string): number =>
   Number(pod.metadata.annotations?.[annotation] ?? 0) || 0
 export const triesOf = (pod: Pod): number =>
   counterOf(pod, failureCountAnnotation) + counterOf(pod, ignoredCountAnnotation)
-const hasIndex = (job: Job, pod: Pod): boolean =>
+/** One of those that an Indexed Job has. */
+export const hasIndex = (job: Job, pod: Pod): boolean =>
   indexOf(pod) >= 0 && indexOf(pod) < (job.spec.completions ?? 0)
 
 const endsIndex = (job: Job, pod: Pod): boolean => {
@@ -61,7 +61,7 @@ export const predecessors = (
 ): Map<number, Pod> => {
   const found = new Map<number, Pod>()
   if (retriesPerIndex(job) === undefined) return found
-  const running = new Set(pods.filter(isActive).map(indexOf))
+  const running = new Set(pods.filter(isPodActive).map(indexOf))
   for (const pod of pods) {
     const index = indexOf(pod)
     if (!hasIndex(job, pod) || !isTracked(pod) || !hasFailed(job, pod)) continue

@@ -3,7 +3,7 @@
 import { parseTime } from '#api/clock.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import type { KubeObject, ObjectMeta } from '#api/object.js'
-import { type Condition, conditionOf, isTerminating, type Pod } from '#client/pod.js'
+import { type Condition, conditionOf, isPodTerminal, isTerminating, type Pod } from '#client/pod.js'
 import type { PodTemplate } from '../pods/pod-control.js'
 
 export interface Job extends KubeObject {
@@ -66,10 +66,7 @@ export const hasFailed = (job: Job, pod: Pod): boolean =>
   pod.status?.phase === 'Failed' ||
   (!onlyReplaceFailed(job) && isTerminating(pod) && !hasSucceeded(pod))
 export const isOver = (job: Job, pod: Pod): boolean => hasSucceeded(pod) || hasFailed(job, pod)
-export const isActive = (pod: Pod): boolean =>
-  !isTerminating(pod) && pod.status?.phase !== 'Succeeded' && pod.status?.phase !== 'Failed'
-export const isEnding = (pod: Pod): boolean =>
-  isTerminating(pod) && pod.status?.phase !== 'Succeeded' && pod.status?.phase !== 'Failed'
+export const isEnding = (pod: Pod): boolean => isTerminating(pod) && !isPodTerminal(pod)
 
 /** When the containers ended; else when the Pod was not ready any more, or was asked to go. Upstream: getFinishedTime. */
 export const finishedAt = (pod: Pod): number => {

@@ -1,8 +1,8 @@
 /** What a Job says of itself: counts of what runs, conditions of what is decided. Pure. */
 import { formatTime } from '#api/clock.js'
-import { type Condition, isPodReady, type Pod } from '#client/pod.js'
+import { type Condition, isPodActive, isPodReady, type Pod } from '#client/pod.js'
 import type { Ending } from './ending.js'
-import { isActive, isEnding, type Job, type JobStatus } from './job.js'
+import { isEnding, type Job, type JobStatus } from './job.js'
 
 const put = (
   conditions: readonly Condition[],
@@ -34,7 +34,7 @@ export const jobStatus = (
   { now, ending }: { now: number; ending: Ending | undefined },
 ): JobStatus => {
   const time = formatTime(now)
-  const active = pods.filter(isActive)
+  const active = pods.filter(isPodActive)
   const terminating = pods.filter(isEnding).length
   let conditions = counted.conditions ?? []
   let { startTime, completionTime } = counted
@@ -79,7 +79,7 @@ export const jobStatus = (
 /** The status of a Job that is deleted: nothing is counted or decided any more, but it tells what still runs. */
 export const runningCounts = ({ status = {} }: Job, pods: readonly Pod[]): JobStatus => {
   const { active: _before, ...rest } = status
-  const active = pods.filter(isActive)
+  const active = pods.filter(isPodActive)
   return {
     ...(active.length > 0 ? { active: active.length } : {}),
     ...rest,

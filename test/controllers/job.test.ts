@@ -1,8 +1,8 @@
 /** How Pods of a Job are counted. */
 import t from 'tap'
 import type { Pod } from '#client/pod.js'
+import { account } from '#controllers/job/accounting.js'
 import { type Job, trackingFinalizer } from '#controllers/job/job.js'
-import { account } from '#controllers/job/reconcile.js'
 import { runningCounts } from '#controllers/job/status.js'
 
 const pod = (name: string, phase: string, isTerminating: boolean): Pod => ({

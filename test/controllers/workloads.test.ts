@@ -8,22 +8,22 @@ import { systemClock } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
 import { isNotFound } from '#client/errors.js'
 import { silentLog } from '#client/log.js'
-import type { Pod } from '#client/pod.js'
+import { isPodActive, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { type DaemonSet, planDaemons } from '#controllers/daemonset/reconcile.js'
 import { planUpdate } from '#controllers/daemonset/update.js'
+import { account, countReleased } from '#controllers/job/accounting.js'
 import { endingOf } from '#controllers/job/ending.js'
 import { failureAnnotations } from '#controllers/job/indexes.js'
 import {
   indexLabel,
   indexOf,
-  isActive,
   isTracked,
   type Job,
   parseIndexes,
   trackingFinalizer,
 } from '#controllers/job/job.js'
-import { account, countReleased, planPods } from '#controllers/job/reconcile.js'
+import { planPods } from '#controllers/job/plan-pods.js'
 import { runControllerManager } from '#controllers/main.js'
 import type { StatefulSet } from '#controllers/statefulset/identity.js'
 import { claimOwners } from '#controllers/statefulset/retention.js'
@@ -91,7 +91,7 @@ t.test('each index has its tries, wherever the counter dies on the way', (t) => 
         for (let round = 0; round < 400 && ending === undefined; round++) {
           sync()
           now += 3_600_000
-          const running = pods.find(isActive)
+          const running = pods.find(isPodActive)
           if (running !== undefined && round % 2 === 0)
             running.status = { phase: (fates.pop() ?? true) ? 'Succeeded' : 'Failed' }
         }

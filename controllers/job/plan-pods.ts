@@ -1,0 +1,146 @@
+/** Which Pods of a Job to make and to end while it goes on. Pure. */
+import { isPodActive, isPodReady, type Pod } from '#client/pod.js'
+import { total } from './ending.js'
+import { hasIndex, predecessors, retriesPerIndex, triesOf } from './indexes.js'
+import {
+  finishedAt,
+  hasSucceeded,
+  indexOf,
+  isEnding,
+  isIndexed,
+  isOver,
+  type Job,
+  type JobStatus,
+  onlyReplaceFailed,
+  parseIndexes,
+} from './job.js'
+
+/** Upstream's DefaultJobPodFailureBackOff and its maximum. */
+const backoffBaseMs = 10_000
+const backoffMaxMs = 600_000
+
+/** How long no new Pod may be made, by the failures since the last success. */
+const backoffMs = (job: Job, pods: readonly Pod[], now: number): number => {
+  const over = pods.filter((p) => isOver(job, p)).sort((a, b) => finishedAt(b) - finishedAt(a))
+  const lastSuccess = over.findIndex(hasSucceeded)
+  const failures = (lastSuccess < 0 ? over : over.slice(0, lastSuccess)).filter(
+    (p) => p.status?.phase === 'Failed',
+  )
+  return failures.length === 0 ? 0 : backoffLeft(failures.length, failures[0]!, now)
+}
+
+const backoffLeft = (failures: number, last: Pod, now: number): number => {
+  const wait = Math.min(backoffMaxMs, backoffBaseMs * 2 ** (failures - 1))
+  return Math.max(0, finishedAt(last) + wait - now)
+}
+
+export interface PodPlan {
+  create: NewIndex[]
+  /** These go without having failed: they lose their finalizer first. */
+  delete: Pod[]
+  waitMs: number
+}
+export interface NewIndex {
+  /** Undefined for a Pod without a completion index. */
+  index: number | undefined
+  /** The failed Pod whose place it takes, where tries are counted for each index. */
+  before?: Pod | undefined
+}
+
+/** How many Pods are to be active. */
+const wantedActive = ({ spec }: Job, status: JobStatus, active: number): number => {
+  const succeeded = total(status, 'succeeded')
+  const parallelism = spec.parallelism ?? 1
+  if (spec.completions !== undefined)
+    return Math.min(parallelism, Math.max(0, spec.completions - succeeded))
+  // A work queue is drained once one of its workers has found it empty.
+  return succeeded > 0 ? active : parallelism
+}
+
+/** Pods to make and end. */
+export const planPods = (
+  job: Job,
+  status: JobStatus,
+  pods: readonly Pod[],
+  now: number,
+): PodPlan => {
+  const active = pods.filter(isPodActive)
+  if (job.spec.suspend) return { create: [], delete: active, waitMs: 0 }
+  const extra = doubled(job, active)
+  const surplus = active.length - extra.length - wantedActive(job, status, active.length)
+  if (surplus > 0)
+    return { create: [], delete: [...extra, ...leastFar(active, surplus)], waitMs: 0 }
+  const ending = onlyReplaceFailed(job) ? pods.filter(isEnding).length : 0
+  const missing = Math.max(0, -surplus - ending)
+  // With a limit for each index, each has its own back-off.
+  const waitMs = missing > 0 && retriesPerIndex(job) === undefined ? backoffMs(job, pods, now) : 0
+  if (missing === 0 || waitMs > 0) return { create: [], delete: extra, waitMs }
+  const made = isIndexed(job)
+    ? planIndexes(job, status, { pods, missing, now })
+    : { create: Array.from({ length: missing }, () => ({ index: undefined })), waitMs: 0 }
+  return { ...made, delete: extra }
+}
+
+/** The next `missing` indexes, but for those whose last Pod failed too short a time ago. */
+const planIndexes = (
+  job: Job,
+  status: JobStatus,
+  { pods, missing, now }: { pods: readonly Pod[]; missing: number; now: number },
+): Omit<PodPlan, 'delete'> => {
+  const free = freeIndexes(job, status, pods, missing)
+  const before = predecessors(job, pods, settledIndexes(status))
+  const waits = new Map(
+    free.map((index) => {
+      const last = before.get(index)
+      return [index, last === undefined ? 0 : backoffLeft(triesOf(last) + 1, last, now)]
+    }),
+  )
+  const due = free.filter((index) => waits.get(index) === 0)
+  return {
+    create: due.map((index) => ({ index, before: before.get(index) })),
+    waitMs: due.length > 0 || free.length === 0 ? 0 : Math.min(...waits.values()),
+  }
+}
+
+const settledIndexes = (status: JobStatus): Set<number> =>
+  new Set([...parseIndexes(status.completedIndexes), ...parseIndexes(status.failedIndexes)])
+
+/** Of two active Pods with one index the younger is too many, and so is one beyond the completions. */
+const doubled = (job: Job, active: readonly Pod[]): Pod[] => {
+  if (!isIndexed(job)) return []
+  const seen = new Set<number>()
+  return [...active]
+    .sort((a, b) =>
+      (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''),
+    )
+    .filter((pod) => {
+      const bad = seen.has(indexOf(pod)) || !hasIndex(job, pod)
+      seen.add(indexOf(pod))
+      return bad
+    })
+}
+
+const leastFar = (active: readonly Pod[], count: number): Pod[] =>
+  [...active]
+    .sort(
+      (a, b) =>
+        Number(Boolean(a.spec.nodeName)) - Number(Boolean(b.spec.nodeName)) ||
+        Number(isPodReady(a)) - Number(isPodReady(b)) ||
+        (b.metadata.creationTimestamp ?? '').localeCompare(a.metadata.creationTimestamp ?? ''),
+    )
+    .slice(0, count)
+
+const freeIndexes = (
+  job: Job,
+  status: JobStatus,
+  pods: readonly Pod[],
+  count: number,
+): number[] => {
+  const taken = settledIndexes(status)
+  for (const pod of pods)
+    if (isPodActive(pod) || (onlyReplaceFailed(job) && !isOver(job, pod))) taken.add(indexOf(pod))
+  const free: number[] = []
+  for (let i = 0; i < (job.spec.completions ?? 0) && free.length < count; i++)
+    if (!taken.has(i)) free.push(i)
+  return free
+}
