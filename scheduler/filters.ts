@@ -121,7 +121,7 @@ const podAffinity: Filter = (pod, info, view) => {
     : curable("node(s) didn't satisfy existing pods anti-affinity rules")
 }
 
-export const filters: readonly Filter[] = [
+const filters: readonly Filter[] = [
   nodeUnschedulable,
   nodeName,
   taints,

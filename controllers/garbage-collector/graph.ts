@@ -37,7 +37,7 @@ export interface Attention {
   foreignOwner(dependent: GraphNode, reference: OwnerReference): void
 }
 
-export const identityOf = (object: KubeObject): Identity => ({
+const identityOf = (object: KubeObject): Identity => ({
   apiVersion: object.apiVersion,
   kind: object.kind,
   name: object.metadata.name!,

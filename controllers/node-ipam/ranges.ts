@@ -48,7 +48,7 @@ export const formatRange = ({ family, first, prefixBits }: Range): string => {
 const endOf = ({ family, first, prefixBits }: Range): bigint =>
   first + (1n << BigInt(widthOf(family) - prefixBits))
 
-export const overlap = (a: Range, b: Range): boolean =>
+const overlap = (a: Range, b: Range): boolean =>
   a.family === b.family && a.first < endOf(b) && b.first < endOf(a)
 
 /** Hands out the parts of a range one after the other; those given back are taken again when all had their turn. */

@@ -7,7 +7,7 @@ import { type Controller, newQueue, queueRun, syncStored } from '../controller.j
 import { conditionIn, isFinished, type Job } from '../job/job.js'
 
 /** Milliseconds since the epoch; undefined while the Job runs or keeps no time. */
-export const expiryOf = (job: Job): number | undefined => {
+const expiryOf = (job: Job): number | undefined => {
   const seconds = job.spec.ttlSecondsAfterFinished
   if (seconds === undefined || !isFinished(job)) return undefined
   const finished = conditionIn(job, 'Complete') ?? conditionIn(job, 'Failed')

@@ -51,7 +51,7 @@ const isWholeFloat = (value: number): boolean => {
 }
 
 /** The type's name as the validator prints it. */
-export const typeNameOf = (value: unknown): string => {
+const typeNameOf = (value: unknown): string => {
   if (value === null || value === undefined) return 'null'
   if (Array.isArray(value)) return 'array'
   if (typeof value === 'bigint' || typeof value === 'number')
