@@ -3,14 +3,9 @@ import type { KubeObject } from '#api/object.js'
 import type { ObjectStore } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 
-interface ClaimingPod {
-  spec: { resourceClaims?: { name: string; resourceClaimName?: string }[] }
-  status?: { resourceClaimStatuses?: { name: string; resourceClaimName?: string }[] }
-}
-
 /** A claim that the Pod names, or that is to be made for it after a template, is not there. */
 export const awaitsResourceClaim = (pod: Pod, claims: ObjectStore<KubeObject>): boolean => {
-  const { spec, status } = pod as unknown as ClaimingPod
+  const { spec, status } = pod
   return (spec.resourceClaims ?? []).some(({ name, resourceClaimName }) => {
     const made = status?.resourceClaimStatuses?.find((s) => s.name === name)
     const wanted = resourceClaimName ?? made?.resourceClaimName

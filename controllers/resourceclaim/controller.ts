@@ -5,7 +5,7 @@
 import type { KubeObject, ObjectMeta } from '#api/object.js'
 import { messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
-import { isPodTerminal, type Pod } from '#client/pod.js'
+import { isPodTerminal, type Pod, type PodSpec, type PodStatus } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import {
@@ -20,26 +20,18 @@ import { deleteObject } from '../delete-object.js'
 import { ownerReference } from '../ownership/claim.js'
 import { enqueuePodOfLostClaim, orTellOf } from '../pods/claims-of-pods.js'
 
-interface PodClaim {
-  name: string
-  resourceClaimTemplateName?: string
-}
 interface ClaimTemplate extends KubeObject {
   spec: { metadata?: ObjectMeta; spec: unknown }
-}
-interface ClaimStatus {
-  name: string
-  resourceClaimName?: string
 }
 
 const fieldManager = 'ResourceClaimController'
 const claimAnnotation = 'resource.kubernetes.io/pod-claim-name'
-const statusOf = (pod: Pod): ClaimStatus[] =>
-  (pod.status as { resourceClaimStatuses?: ClaimStatus[] })?.resourceClaimStatuses ?? []
+type PodClaim = NonNullable<PodSpec['resourceClaims']>[number]
+type ClaimStatus = NonNullable<PodStatus['resourceClaimStatuses']>[number]
+
+const statusOf = (pod: Pod): ClaimStatus[] => pod.status?.resourceClaimStatuses ?? []
 const templated = (pod: Pod): PodClaim[] =>
-  ((pod.spec as { resourceClaims?: PodClaim[] }).resourceClaims ?? []).filter(
-    (claim) => claim.resourceClaimTemplateName !== undefined,
-  )
+  (pod.spec.resourceClaims ?? []).filter((claim) => claim.resourceClaimTemplateName !== undefined)
 /** Both names are cut in proportion, so that something is left of each. */
 const generateNameFor = (pod: string, claim: string): string => {
   const full = `${pod}-${claim}-`

@@ -112,6 +112,12 @@ export interface PodSpec {
   }[]
   restartPolicy?: string
   activeDeadlineSeconds?: number
+  /** Each by the name of a claim, or by that of a template of which one is made for the Pod. */
+  resourceClaims?: {
+    name: string
+    resourceClaimName?: string
+    resourceClaimTemplateName?: string
+  }[]
 }
 export interface ContainerStatus {
   name: string
@@ -134,6 +140,7 @@ export interface PodStatus {
   startTime?: string
   containerStatuses?: ContainerStatus[]
   initContainerStatuses?: ContainerStatus[]
+  resourceClaimStatuses?: { name: string; resourceClaimName?: string }[]
 }
 export interface Pod extends KubeObject {
   spec: PodSpec
