@@ -4,7 +4,14 @@ import type { KubeObject } from '#api/object.js'
 import { keyOf, type ObjectStore } from '#client/object-store.js'
 import type { Node, Pod } from '#client/pod.js'
 import { NodeInfo } from './node-info.js'
-import type { ClusterView } from './pod-affinity.js'
+
+/** What one decision looks at. */
+export interface ClusterView {
+  nodes: Iterable<NodeInfo>
+  namespaceLabels(namespace: string): Record<string, string>
+  /** What the claims of the Pod that is decided about rule out. */
+  volumeProblem?(info: NodeInfo): { reason: string; hopeless: boolean } | undefined
+}
 
 export class ClusterState {
   readonly #infos = new Map<string, NodeInfo>()

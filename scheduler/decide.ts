@@ -1,8 +1,8 @@
 /** One decision, pure: a Pod and the nodes as they are → where it goes, or why nowhere. */
 import type { Pod } from '#client/pod.js'
+import type { ClusterView } from './cluster-state.js'
 import { allowedNames, notAllowed, type Refusal, refuse } from './filters.js'
 import type { NodeInfo } from './node-info.js'
-import type { ClusterView } from './pod-affinity.js'
 import { pickBest } from './scores.js'
 
 export interface Refused {

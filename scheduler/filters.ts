@@ -7,9 +7,9 @@ import { podWantsNode } from '#client/node-affinity.js'
 import type { Pod, Taint } from '#client/pod.js'
 import { tolerates, untoleratedTaint } from '#client/pod.js'
 import { podRequests } from '#client/pod-requests.js'
+import type { ClusterView } from './cluster-state.js'
 import { hostPortsOf, type NodeInfo, portsConflict } from './node-info.js'
 import {
-  type ClusterView,
   satisfiesAffinity,
   satisfiesAntiAffinity,
   satisfiesOthersAntiAffinity,

@@ -47,9 +47,6 @@ export class PendingPods {
   remove(key: string): void {
     this.#entries.delete(key)
   }
-  get size(): number {
-    return this.#entries.size
-  }
 
   /** The Pod was tried in vain. `park`: until a change in the cluster; else for its back-off only. */
   failed(pod: Pod, options: { park: boolean }): void {

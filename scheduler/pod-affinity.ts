@@ -1,14 +1,8 @@
 /** Pods that want to be near others or away from them, where near is a node label's equal value. */
 import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
 import type { Pod, PodAffinityTerm } from '#client/pod.js'
+import type { ClusterView } from './cluster-state.js'
 import type { NodeInfo } from './node-info.js'
-
-export interface ClusterView {
-  nodes: Iterable<NodeInfo>
-  namespaceLabels(namespace: string): Record<string, string>
-  /** What the claims of the Pod that is decided about rule out. */
-  volumeProblem?(info: NodeInfo): { reason: string; hopeless: boolean } | undefined
-}
 
 const withLabelKeys = (term: PodAffinityTerm, owner: Pod): LabelSelector | undefined => {
   if (term.labelSelector === undefined) return undefined
@@ -100,8 +94,30 @@ export const satisfiesOthersAntiAffinity = (
   return true
 }
 
-const preferred = (pod: Pod, side: 'podAffinity' | 'podAntiAffinity') =>
-  pod.spec.affinity?.[side]?.preferredDuringSchedulingIgnoredDuringExecution ?? []
+interface Wish {
+  term: PodAffinityTerm
+  /** Below zero for what is to be far. */
+  weight: number
+}
+
+const preferred = (pod: Pod): Wish[] =>
+  (['podAffinity', 'podAntiAffinity'] as const).flatMap((side) =>
+    (pod.spec.affinity?.[side]?.preferredDuringSchedulingIgnoredDuringExecution ?? []).map(
+      ({ podAffinityTerm: term, weight }) => ({
+        term,
+        weight: side === 'podAffinity' ? weight : -weight,
+      }),
+    ),
+  )
+
+/** Upstream's hardPodAffinityWeight. */
+const hardWeight = 1
+
+/** What a Pod that runs wishes of those that come. */
+const wishesOf = (running: Pod): Wish[] => [
+  ...preferred(running),
+  ...required(running, 'podAffinity').map((term) => ({ term, weight: hardWeight })),
+]
 
 /**
  * How much a node is wished for: by the Pod's own preferred terms, by those of Pods that run already, and a little by
@@ -113,29 +129,19 @@ export const preferencesOf = (
 ): ((info: NodeInfo) => number) | undefined => {
   /** Topology key → value → weight. */
   const weights = new Map<string, Map<string, number>>()
-  const add = (key: string, at: NodeInfo, weight: number): void => {
+  const add = ({ term: { topologyKey: key }, weight }: Wish, at: NodeInfo): void => {
     const value = topologyOf(at, key)
     if (value === undefined) return
     const values = weights.get(key) ?? new Map<string, number>()
     weights.set(key, values.set(value, (values.get(value) ?? 0) + weight))
   }
-  const sides = [
-    ['podAffinity', 1],
-    ['podAntiAffinity', -1],
-  ] as const
-  const own = sides.flatMap(([side, sign]) =>
-    preferred(pod, side).map((w) => ({ term: w.podAffinityTerm, weight: sign * w.weight })),
-  )
+  const own = preferred(pod)
   for (const info of view.nodes)
     for (const other of info.pods.values()) {
-      for (const { term, weight } of own)
-        if (termMatchesPod(term, pod, other, view)) add(term.topologyKey, info, weight)
+      for (const wish of own) if (termMatchesPod(wish.term, pod, other, view)) add(wish, info)
       if (other.spec.affinity === undefined) continue
-      for (const [side, sign] of sides)
-        for (const { podAffinityTerm: term, weight } of preferred(other, side))
-          if (termMatchesPod(term, other, pod, view)) add(term.topologyKey, info, sign * weight)
-      for (const term of required(other, 'podAffinity'))
-        if (termMatchesPod(term, other, pod, view)) add(term.topologyKey, info, hardWeight)
+      for (const wish of wishesOf(other))
+        if (termMatchesPod(wish.term, other, pod, view)) add(wish, info)
     }
   if (weights.size === 0) return undefined
   return (info) => {
@@ -144,5 +150,3 @@ export const preferencesOf = (
     return sum
   }
 }
-/** Upstream's hardPodAffinityWeight. */
-const hardWeight = 1

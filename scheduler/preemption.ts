@@ -7,10 +7,10 @@ import { isEmptySelector, type LabelSelector, matchesSelector } from '#api/label
 import type { KubeObject } from '#api/object.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
+import type { ClusterView } from './cluster-state.js'
 import type { Refused } from './decide.js'
 import { refuse } from './filters.js'
 import type { NodeInfo } from './node-info.js'
-import type { ClusterView } from './pod-affinity.js'
 
 export interface Preemption {
   node: string

@@ -3,9 +3,10 @@ import { nodePreference } from '#client/node-affinity.js'
 import type { Pod } from '#client/pod.js'
 import { tolerates } from '#client/pod.js'
 import { podRequests } from '#client/pod-requests.js'
+import type { ClusterView } from './cluster-state.js'
 import { imageLocality } from './image-locality.js'
 import { amountOf, type NodeInfo, placeholderRequests } from './node-info.js'
-import { type ClusterView, preferencesOf } from './pod-affinity.js'
+import { preferencesOf } from './pod-affinity.js'
 import { spreadScores } from './topology-spread.js'
 
 /** Scores of all candidates, in their order; undefined when it has nothing to say about the Pod. */

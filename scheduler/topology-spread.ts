@@ -2,8 +2,8 @@
 import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
 import { podWantsNode } from '#client/node-affinity.js'
 import { type Pod, type TopologySpreadConstraint, untoleratedTaint } from '#client/pod.js'
+import type { ClusterView } from './cluster-state.js'
 import type { NodeInfo } from './node-info.js'
-import type { ClusterView } from './pod-affinity.js'
 
 type Matches = (pod: Pod) => boolean
 
