@@ -1,4 +1,4 @@
-/** How all containers of a Pod end: in parallel, sidecars after the others and in reverse order (row 209). */
+/** How all containers of a Pod end: in parallel, sidecars after the others and in reverse order. */
 import { type ContainerKill, type KillDeps, killContainer } from './kill-container.js'
 import { findContainer, isEphemeral, isSidecar, type Pod } from './pod.js'
 import type { Container } from './runtime.js'

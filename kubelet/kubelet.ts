@@ -1,4 +1,4 @@
-/** The agent: the Pods of one node, each with a worker; what runs here and is nobody's Pod is ended (row 216). */
+/** The agent: the Pods of one node, each with a worker; what runs here and is nobody's Pod is ended. */
 import path from 'node:path'
 import type { Clock } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'

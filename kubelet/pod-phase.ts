@@ -75,7 +75,7 @@ export const phaseOf = (input: PhaseInput): PodPhase => {
   if (init.waiting + main.waiting > 0) return 'Pending'
   if (init.running + main.running > 0) return 'Running'
   if (main.stopped === 0) return 'Pending'
-  // Row 213: whatever restartPolicy says.
+  // Whatever restartPolicy says.
   if (!input.stopped && main.stopped !== main.forGood) return 'Running'
   return main.stopped === main.succeeded ? 'Succeeded' : 'Failed'
 }

@@ -93,7 +93,7 @@ export class PodWorker {
     this.wake()
   }
 
-  /** The API has the object no more (row 215): what runs is ended all the same. */
+  /** The API has the object no more: what runs is ended all the same. */
   disappear(): void {
     this.#gone = true
     this.#context.writer.forget(this.#pod.metadata.uid)
@@ -187,7 +187,7 @@ export class PodWorker {
 
   // ---- the Pod should end
 
-  /** Row 202: the smallest that anybody has asked for, and never below 1. */
+  /** The smallest that anybody has asked for, and never below 1 (calculateEffectiveGracePeriod). */
   #wantedGrace(): number {
     const { metadata, spec } = this.#pod
     const own = spec.terminationGracePeriodSeconds ?? defaultGraceSeconds

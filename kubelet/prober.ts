@@ -61,7 +61,7 @@ export class Prober {
     for (const [key, worker] of this.#workers) if (!wanted.has(key)) this.#stop(key, worker)
   }
 
-  /** Row 211: once termination has begun only readiness goes on. */
+  /** Once termination has begun only readiness goes on. */
   quieten(): void {
     this.#quiet = true
     for (const [key, worker] of this.#workers) {

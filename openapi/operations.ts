@@ -1,6 +1,6 @@
 /**
  * The operations of the API, from rows of the resource table: what upstream's installer registers for each resource and
- * verb, with the same operationIds (apiserver, endpoints/installer.go). test/routes/openapi.test.ts holds them against openapi/data/operations.json.
+ * verb, with the same operationIds (apiserver, endpoints/installer.go). test/routes/openapi-operations.test.ts holds them against openapi/data/operations.json.
  */
 
 import { operationGroup } from './operation-group.js'

@@ -26,7 +26,7 @@ const fromQuery = (query: Query): DeleteOptions => {
   if (query.has('dryRun')) options.dryRun = query.texts('dryRun')
   const unsafe = query.flagIfGiven('ignoreStoreReadErrorWithClusterBreakingPotential')
   if (unsafe !== undefined) options.ignoreStoreReadErrorWithClusterBreakingPotential = unsafe
-  // An empty precondition in the query is none; in a body it is compared (row 66).
+  // An empty precondition in the query is none; in a body it is compared.
   const uid = query.text('uid')
   const resourceVersion = query.text('resourceVersion')
   if (uid !== '' || resourceVersion !== '')
@@ -132,7 +132,7 @@ const wrongKindText = (kind: string, given: string): string => {
     : noKindText(kind, apiVersion)
 }
 
-/** Of the type only the kind counts: `v1`, `apps/v1` or anything else may stand before it (row 29). */
+/** Of the type only the kind counts: `v1`, `apps/v1` or anything else may stand before it. */
 const fromValue = (value: JsonValue, trace?: JsonTrace): DeleteOptions => {
   if (value === null) return {}
   if (!isJsonObject(value)) throw badRequest(noObjectText(value))
@@ -176,7 +176,7 @@ const fromBody = (request: FastifyRequest, body: Buffer): DeleteOptions => {
 export const decodeDeleteOptions = (request: FastifyRequest, query: Query): DeleteOptions => {
   const body = bodyOf(request)
   const options = body.length > 0 ? fromBody(request, body) : fromQuery(query)
-  // The feature gate AllowUnsafeMalformedObjectDeletion is off in 1.36: the option is dropped (row 122).
+  // The feature gate AllowUnsafeMalformedObjectDeletion is off in 1.36: the option is dropped.
   delete options.ignoreStoreReadErrorWithClusterBreakingPotential
   checkDeleteOptions(options)
   return options

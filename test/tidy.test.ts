@@ -21,7 +21,7 @@ const files = sourceFolders
 
 const text = new Map(files.map((file) => [file, readFileSync(path.join(root, file), 'utf8')]))
 
-/** Layer of a file: the longest prefix wins. The names are those of design.md's table. */
+/** Layer of a file: the longest prefix wins. The names are those of mayImport. */
 const layerOf = (file: string): string => {
   const layers = [
     ['src/limits.ts', 'api'],

@@ -114,7 +114,7 @@ export class Collector {
   /** The object now, if it still is the one of that uid. */
   async #readLive({ identity }: GraphNode): Promise<KubeObject | undefined> {
     const resource = this.#resource(identity)
-    // A cluster-scoped dependent cannot have an owner in a namespace: nothing to look up (row 153).
+    // A cluster-scoped dependent cannot have an owner in a namespace: nothing to look up.
     if (resource.namespaced && identity.namespace === '') return undefined
     try {
       const object = await this.#deps.client.get(resource, this.#at(identity), {

@@ -88,7 +88,7 @@ const growOne = (round: Round, index: number, actions: Action[]): boolean => {
   const pod = round.replicas[index]
   const claims = observed.claims(ordinal)
   if (pod === undefined) {
-    // A claim of the predecessor that is going away must not be taken over (row 257).
+    // A claim of the predecessor that is going away must not be taken over.
     if (claims === 'stale') return ordered
     if (claims !== 'ready') actions.push({ do: 'claims', ordinal })
     if (claims === 'terminating') return ordered
@@ -113,7 +113,7 @@ const shrink = (round: Round, actions: Action[]): boolean => {
       if (ordered) return true
       continue
     }
-    // An unhealthy one elsewhere blocks the scaling down, unless it is this one that goes first (row 258).
+    // An unhealthy one elsewhere blocks the scaling down, unless it is this one that goes first.
     if (ordered && !round.isHealthy(pod) && pod !== round.firstUnhealthy) return true
     actions.push({ do: 'delete', pod, why: 'scale' })
     if (ordered) return true

@@ -17,7 +17,7 @@ export const deleteObject: VerbHandler = async (target, request, reply, deps) =>
   warnOfDelete(definition, options, ctx)
   const { stored, deleted } = await store.delete(ctx, name, options)
   if (!deleted || definition.returnsDeletedObject) {
-    // 202 only for this old option, because older clients take it for a failure (row 50).
+    // 202 only for this old option, because older clients take it for a failure (handlers/delete.go).
     const code = !deleted && options.orphanDependents === false ? 202 : 200
     return sendStored(target, request, reply, stored, { code, negotiated })
   }

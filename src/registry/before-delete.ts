@@ -16,7 +16,7 @@ export type Graceful =
   /** It already ends, and not later than asked: nothing is written. */
   | 'pending'
 
-/** Fail-early check of the client's preconditions; it names the Kind (rows 61 to 63). */
+/** Fail-early check of the client's preconditions; it names the Kind. */
 const checkDeletePreconditions = (
   object: KubeObject,
   options: DeleteOptions,
@@ -40,7 +40,7 @@ const checkDeletePreconditions = (
     )
 }
 
-/** Rows 82 to 87: an object that already ends may only end sooner. */
+/** An object that already ends may only end sooner. */
 const shorten = (object: KubeObject, options: DeleteOptions, now: number): Graceful => {
   const meta = object.metadata
   const stored = meta.deletionGracePeriodSeconds ?? 0
@@ -93,7 +93,7 @@ const bumpGeneration = ({ metadata }: KubeObject): void => {
   if ((metadata.generation ?? 0) > 0) metadata.generation = (metadata.generation ?? 0) + 1
 }
 
-/** Row 91: an object that only its finalizers hold. */
+/** An object that only its finalizers hold (store.go, markAsDeleting). */
 export const markAsDeleting = (object: KubeObject, now: number): void => {
   const meta = object.metadata
   if (meta.deletionTimestamp === undefined) bumpGeneration(object)

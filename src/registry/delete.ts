@@ -52,7 +52,7 @@ const admitDelete = async (
   await admit(deps, 'validate', call)
 }
 
-/** For what changed since the first check (row 64). */
+/** For what changed since the first check (storage.Preconditions.Check). */
 const checkAgain = ({ deps, ctx, name, options }: Deletion, { object }: StoredObject): void =>
   checkPreconditions(options.preconditions, object, { definition: deps.definition, ctx, name })
 
@@ -108,7 +108,7 @@ const mark = async (deletion: Deletion, first: StoredObject): Promise<Marked> =>
   }
 }
 
-/** Compare-and-delete without an end of tries (row 73). */
+/** Compare-and-delete without an end of tries (etcd3/store.go, conditionalDelete). */
 const remove = async (
   deletion: Deletion,
   marked: Marked & { next: 'remove' },
@@ -134,7 +134,7 @@ const remove = async (
       if (error.current !== undefined) current = error.current
       else if (marked.written === undefined) throw notFound(definition.gvr, name)
       else {
-        // Somebody else removed it between our two steps: that is what was asked for (row 75).
+        // Somebody else removed it between our two steps: that is what was asked for.
         await definition.strategy.afterDelete?.(marked.written.object, ctx)
         return { stored: marked.written, deleted: true }
       }
@@ -173,7 +173,7 @@ const deleteStored = async (deletion: Deletion, current: StoredObject): Promise<
   if (marked.next === 'stay') return { stored: marked.stored, deleted: false }
   if ('written' in marked && marked.written !== undefined) {
     if (ctx.dryRun) return { stored: marked.written, deleted: true }
-    // Our own write moved the version; it must not fail against itself (row 65).
+    // Our own write moved the version; it must not fail against itself.
     if (options.preconditions?.resourceVersion !== undefined)
       options.preconditions = {
         ...options.preconditions,

@@ -109,7 +109,7 @@ const removeWith = async (
   try {
     await write(deps, 'delete', () => storage.delete(current))
   } catch (error) {
-    // Two updates may race to remove the last finalizer; the loser's NotFound does not count (row 97).
+    // Two updates may race to remove the last finalizer; the loser's NotFound does not count (store.go, deleteWithoutFinalizers).
     if (!(error instanceof WriteConflict) || error.current !== undefined || !isCurrent) throw error
   }
   await definition.strategy.afterDelete?.(current.object, ctx)

@@ -215,7 +215,11 @@ t.test('a StatefulSet does one thing at a time, in order; a parallel one all at 
   t.same(stateful({}, [], {}, 'stale'), [])
   t.same(stateful({ podManagementPolicy: 'Parallel' }, []), ['create 0', 'create 1', 'create 2'])
   t.same(stateful({}, [member(0, { status: { conditions: [] } })]), [], 'the first is not ready')
-  t.same(stateful({}, [member(0), member(1, { metadata: gone }), member(2)]), [], 'row 224')
+  t.same(
+    stateful({}, [member(0), member(1, { metadata: gone }), member(2)]),
+    [],
+    'one that ends blocks',
+  )
   t.same(stateful({}, [member(0), member(2)]), ['create 1'])
   t.same(stateful({ replicas: 1 }, [member(0), member(1), member(2)]), ['delete db-2'])
   t.same(stateful({ replicas: 1 }, [member(0), member(1), member(2, { metadata: gone })]), [])
@@ -240,7 +244,7 @@ t.test('a StatefulSet does one thing at a time, in order; a parallel one all at 
     ]),
     [],
   )
-  t.same(stateful({}, [], gone), [], 'a set that ends makes nothing: row 226')
+  t.same(stateful({}, [], gone), [], 'a set that ends makes nothing')
   t.end()
 })
 

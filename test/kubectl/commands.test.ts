@@ -1,4 +1,4 @@
-/** Every generator and command of the real kubectl, against the whole process tree (issue 4, part 10). */
+/** Every generator and command of the real kubectl, against the whole process tree. */
 import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'

@@ -1,4 +1,4 @@
-/** The delete path over HTTP, row by row of the table of rules that src/registry/delete.ts names. */
+/** The delete path over HTTP, rule by rule: options, preconditions, grace, finalizers, collections, evictions. */
 import t, { type Test } from 'tap'
 import { startApiServer } from './api-server.js'
 
@@ -21,7 +21,7 @@ const template = {
   spec: { containers: [{ name: 'c', image: 'i' }] },
 }
 
-t.test('rows 1 to 5: what may be deleted where', async (t) => {
+t.test('what may be deleted where', async (t) => {
   const { api } = await start(t)
   t.equal((await api.delete(`${configMaps}/none`)).code, 404)
   t.equal((await api.delete(configMaps)).body.kind, 'ConfigMapList')
@@ -33,7 +33,7 @@ t.test('rows 1 to 5: what may be deleted where', async (t) => {
   t.equal((await api.delete('/api/v1/namespaces/x/gadgets/a')).body.reason, 'NotFound')
 })
 
-t.test('rows 13, 23 to 31: options come from the body alone when there is one', async (t) => {
+t.test('options come from the body alone when there is one', async (t) => {
   const { api } = await start(t)
   const make = (name: string) => api.post(configMaps, { metadata: { name } })
   t.equal((await api.delete(`${configMaps}/none?gracePeriodSeconds=abc`)).code, 400)
@@ -80,7 +80,7 @@ t.test('rows 13, 23 to 31: options come from the body alone when there is one', 
     t.equal((await api.send('DELETE', `${configMaps}/a`, { raw, type })).body.message, message, raw)
 })
 
-t.test('rows 36 to 42: options that make no sense', async (t) => {
+t.test('options that make no sense are refused', async (t) => {
   const { api } = await start(t)
   const refuse = async (body: object, message: RegExp) =>
     t.match((await api.delete(`${configMaps}/a`, body)).body, { code: 422, message })
@@ -101,31 +101,28 @@ t.test('rows 36 to 42: options that make no sense', async (t) => {
   t.equal(negative.body.metadata.deletionGracePeriodSeconds, 1)
 })
 
-t.test(
-  'rows 44 to 50: the answer depends on the kind and on whether the object is gone',
-  async (t) => {
-    const { api } = await start(t)
-    const { body: made } = await api.post(configMaps, { metadata: { name: 'a' } })
-    t.same((await api.delete(`${configMaps}/a`)).body, {
-      kind: 'Status',
-      apiVersion: 'v1',
-      metadata: {},
-      status: 'Success',
-      details: { name: 'a', kind: 'configmaps', uid: made.metadata.uid },
-    })
-    await api.post('/api/v1/namespaces/x/serviceaccounts', { metadata: { name: 'a' } })
-    const whole = await api.delete('/api/v1/namespaces/x/serviceaccounts/a')
-    t.equal(whole.body.kind, 'ServiceAccount')
-    await api.post(configMaps, { metadata: { name: 'h', finalizers: ['x.io/f'] } })
-    const held = await api.delete(`${configMaps}/h`)
-    t.equal(held.code, 200)
-    t.equal(held.body.kind, 'ConfigMap')
-    const accepted = await api.delete(`${configMaps}/h?orphanDependents=false`)
-    t.equal(accepted.code, 202, 'the one option that is answered with 202')
-  },
-)
+t.test('the answer depends on the kind and on whether the object is gone', async (t) => {
+  const { api } = await start(t)
+  const { body: made } = await api.post(configMaps, { metadata: { name: 'a' } })
+  t.same((await api.delete(`${configMaps}/a`)).body, {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Success',
+    details: { name: 'a', kind: 'configmaps', uid: made.metadata.uid },
+  })
+  await api.post('/api/v1/namespaces/x/serviceaccounts', { metadata: { name: 'a' } })
+  const whole = await api.delete('/api/v1/namespaces/x/serviceaccounts/a')
+  t.equal(whole.body.kind, 'ServiceAccount')
+  await api.post(configMaps, { metadata: { name: 'h', finalizers: ['x.io/f'] } })
+  const held = await api.delete(`${configMaps}/h`)
+  t.equal(held.code, 200)
+  t.equal(held.body.kind, 'ConfigMap')
+  const accepted = await api.delete(`${configMaps}/h?orphanDependents=false`)
+  t.equal(accepted.code, 202, 'the one option that is answered with 202')
+})
 
-t.test('rows 61 to 66: preconditions', async (t) => {
+t.test('a precondition that does not hold is a conflict', async (t) => {
   const { api } = await start(t)
   const { body: made } = await api.post(deployments, {
     metadata: { name: 'a' },
@@ -152,10 +149,10 @@ t.test('rows 61 to 66: preconditions', async (t) => {
     gracePeriodSeconds: 0,
     preconditions: { resourceVersion: live.metadata.resourceVersion },
   })
-  t.equal(forced.code, 200, 'row 65: the first of two writes does not fail the second')
+  t.equal(forced.code, 200, 'the first of two writes does not fail the second')
 })
 
-t.test('rows 79 to 90: grace only shrinks, and the end never lies in the past', async (t) => {
+t.test('grace only shrinks, and the end never lies in the past', async (t) => {
   const { api, clock } = await start(t)
   await api.post(pods, pod('p'))
   const first = await api.delete(`${pods}/p?gracePeriodSeconds=60`)
@@ -165,7 +162,7 @@ t.test('rows 79 to 90: grace only shrinks, and the end never lies in the past', 
     deletionGracePeriodSeconds: 60,
   })
   const same = await api.delete(`${pods}/p?gracePeriodSeconds=90`)
-  t.same(same.body, first.body, 'rows 83, 92: no write')
+  t.same(same.body, first.body, 'no write')
   const shorter = await api.delete(`${pods}/p?gracePeriodSeconds=30`)
   t.match(shorter.body.metadata, {
     generation: 2,
@@ -182,10 +179,10 @@ t.test('rows 79 to 90: grace only shrinks, and the end never lies in the past', 
   t.equal((await api.get(`${pods}/p`)).code, 404)
   await api.post(configMaps, { metadata: { name: 'a' } })
   await api.delete(`${configMaps}/a?gracePeriodSeconds=60`)
-  t.equal((await api.get(`${configMaps}/a`)).code, 404, 'row 90')
+  t.equal((await api.get(`${configMaps}/a`)).code, 404)
 })
 
-t.test('rows 176 to 180: who has no node or has ended goes at once', async (t) => {
+t.test('who has no node or has ended goes at once', async (t) => {
   const { api } = await start(t)
   await api.post(pods, pod('p', {}, { nodeName: undefined }))
   await api.delete(`${pods}/p?gracePeriodSeconds=60`)
@@ -198,12 +195,12 @@ t.test('rows 176 to 180: who has no node or has ended goes at once', async (t) =
   t.equal((await api.get(`${pods}/q`)).code, 404)
 })
 
-t.test('rows 91 to 103: finalizers hold an object until the last one goes', async (t) => {
+t.test('finalizers hold an object until the last one goes', async (t) => {
   const { api } = await start(t)
   await api.post(configMaps, { metadata: { name: 'a', finalizers: ['x.io/a', 'x.io/b'] } })
   const held = (await api.delete(`${configMaps}/a`)).body
   t.match(held.metadata, { deletionGracePeriodSeconds: 0, finalizers: ['x.io/a', 'x.io/b'] })
-  t.same((await api.delete(`${configMaps}/a`)).body, held, 'row 92')
+  t.same((await api.delete(`${configMaps}/a`)).body, held)
   const taken = await api.post(configMaps, { metadata: { name: 'a' } })
   t.match(taken.body, {
     code: 409,
@@ -218,19 +215,19 @@ t.test('rows 91 to 103: finalizers hold an object until the last one goes', asyn
       /no new finalizers can be added if the object is being deleted, found new finalizers \[\]string\{"x.io\/c"\}/,
   })
   const undone = await api.merge(`${configMaps}/a`, { metadata: { deletionTimestamp: null } })
-  t.equal(undone.body.metadata.deletionTimestamp, held.metadata.deletionTimestamp, 'row 101')
+  t.equal(undone.body.metadata.deletionTimestamp, held.metadata.deletionTimestamp)
   await api.merge(`${configMaps}/a?dryRun=All`, { metadata: { finalizers: null } })
-  t.equal((await api.get(`${configMaps}/a`)).code, 200, 'row 96')
+  t.equal((await api.get(`${configMaps}/a`)).code, 200)
   t.equal((await api.merge(`${configMaps}/a`, { metadata: { finalizers: ['x.io/b'] } })).code, 200)
   const last = await api.merge(`${configMaps}/a`, {
     metadata: { finalizers: null },
     data: { k: 'v' },
   })
-  t.match(last.body, { kind: 'ConfigMap', data: { k: 'v' } }, 'row 94: the object as submitted')
+  t.match(last.body, { kind: 'ConfigMap', data: { k: 'v' } }, 'the object as submitted')
   t.equal((await api.get(`${configMaps}/a`)).code, 404)
 })
 
-t.test('rows 95, 89: a grace that still runs outlives the last finalizer', async (t) => {
+t.test('a grace that still runs outlives the last finalizer', async (t) => {
   const { api } = await start(t)
   await api.post(pods, pod('p', { finalizers: ['x.io/f'] }))
   await api.delete(`${pods}/p?gracePeriodSeconds=30`)
@@ -240,7 +237,7 @@ t.test('rows 95, 89: a grace that still runs outlives the last finalizer', async
   t.equal((await api.get(`${pods}/p`)).code, 404)
 })
 
-t.test('rows 108 to 117: a propagation policy is a finalizer', async (t) => {
+t.test('a propagation policy is a finalizer', async (t) => {
   const { api } = await start(t)
   const finalizersAfter = async (options: object, finalizers: string[]) => {
     await api.post(deployments, {
@@ -272,7 +269,7 @@ t.test('rows 108 to 117: a propagation policy is a finalizer', async (t) => {
     )
 })
 
-t.test('rows 114, 57: jobs leave their pods behind, and say so', async (t) => {
+t.test('jobs leave their pods behind, and say so', async (t) => {
   const { api } = await start(t)
   const jobs = '/apis/batch/v1/namespaces/x/jobs'
   const job = {
@@ -293,7 +290,7 @@ t.test('rows 114, 57: jobs leave their pods behind, and say so', async (t) => {
   t.equal(senseless.headers.warning, undefined)
 })
 
-t.test('rows 129 to 131: a dry run shows and does nothing', async (t) => {
+t.test('a dry run shows and does nothing', async (t) => {
   const { api } = await start(t)
   const { body: live } = await api.post(pods, pod('p'))
   const would = await api.delete(`${pods}/p`, { dryRun: ['All'], gracePeriodSeconds: 5 })
@@ -305,54 +302,51 @@ t.test('rows 129 to 131: a dry run shows and does nothing', async (t) => {
   t.same((await api.get(`${pods}/p`)).body, live)
 })
 
-t.test('rows 135 to 148: collections', async (t) => {
+t.test('a collection is deleted item by item, and answered as it was listed', async (t) => {
   const { api } = await start(t)
   for (const name of ['a', 'b', 'c', 'd'])
     await api.post(configMaps, { metadata: { name, labels: { odd: name < 'c' ? 'y' : 'n' } } })
   const names = (list: { items: { metadata: { name: string } }[] }) =>
     list.items.map((i) => i.metadata.name)
   const page = await api.delete(`${configMaps}?limit=1`)
-  t.same(names(page.body), ['a'], 'row 143')
+  t.same(names(page.body), ['a'])
   t.ok(page.body.metadata.continue)
   t.same(names((await api.delete(`${configMaps}?labelSelector=odd=n&dryRun=All`)).body), ['c', 'd'])
   t.same(names((await api.delete(`${configMaps}?labelSelector=odd=n`)).body), ['c', 'd'])
   t.same(names((await api.get(configMaps)).body), ['b'])
-  t.equal((await api.delete(`${configMaps}?fieldSelector=data.k=v`)).code, 400, 'row 136')
+  t.equal((await api.delete(`${configMaps}?fieldSelector=data.k=v`)).code, 400)
   t.equal((await api.delete(`${configMaps}?resourceVersionMatch=Exact`)).code, 422)
-  t.equal((await api.delete(configMaps, { preconditions: { uid: 'no' } })).code, 409, 'row 147')
+  t.equal((await api.delete(configMaps, { preconditions: { uid: 'no' } })).code, 409)
   const later = (await api.post(configMaps, { metadata: { name: 'later' } })).body
   const { uid } = later.metadata
   t.equal((await api.delete(configMaps, { preconditions: { uid } })).code, 409)
-  t.same(names((await api.get(configMaps)).body), ['b', 'later'], 'row 140: nothing after b went')
+  t.same(names((await api.get(configMaps)).body), ['b', 'later'], 'nothing after b went')
   await api.post(pods, pod('p', {}, { terminationGracePeriodSeconds: 5 }))
   await api.post(pods, pod('q', {}, { terminationGracePeriodSeconds: 50 }))
   const before = await api.delete(pods)
-  t.equal(before.body.items[0].metadata.deletionTimestamp, undefined, 'row 141')
+  t.equal(before.body.items[0].metadata.deletionTimestamp, undefined)
   const graces = (await api.get(pods)).body.items.map(
     (i: { metadata: { deletionGracePeriodSeconds: number } }) =>
       i.metadata.deletionGracePeriodSeconds,
   )
-  t.same(graces, [5, 50], 'row 148: each pod has its own grace')
+  t.same(graces, [5, 50], 'each pod has its own grace')
 })
 
-t.test(
-  'rows 162 to 166: a namespace is marked first and removed when it is finalized',
-  async (t) => {
-    const { api } = await start(t)
-    const path = '/api/v1/namespaces/n1'
-    await api.post('/api/v1/namespaces', { metadata: { name: 'n1' } })
-    const wrong = await api.delete(path, { preconditions: { uid: 'u' } })
-    t.match(wrong.body.message, /on namespaces "n1": Precondition failed: UID in precondition: u/)
-    const marked = (await api.delete(path)).body
-    t.equal(marked.status.phase, 'Terminating')
-    t.notOk('deletionGracePeriodSeconds' in marked.metadata)
-    t.same((await api.delete(path)).body, marked, 'row 165')
-    await api.put(`${path}/finalize`, { metadata: { name: 'n1' }, spec: { finalizers: [] } })
-    t.equal((await api.get(path)).code, 404)
-  },
-)
+t.test('a namespace is marked first and removed when it is finalized', async (t) => {
+  const { api } = await start(t)
+  const path = '/api/v1/namespaces/n1'
+  await api.post('/api/v1/namespaces', { metadata: { name: 'n1' } })
+  const wrong = await api.delete(path, { preconditions: { uid: 'u' } })
+  t.match(wrong.body.message, /on namespaces "n1": Precondition failed: UID in precondition: u/)
+  const marked = (await api.delete(path)).body
+  t.equal(marked.status.phase, 'Terminating')
+  t.notOk('deletionGracePeriodSeconds' in marked.metadata)
+  t.same((await api.delete(path)).body, marked)
+  await api.put(`${path}/finalize`, { metadata: { name: 'n1' }, spec: { finalizers: [] } })
+  t.equal((await api.get(path)).code, 404)
+})
 
-t.test('row 184: a pod that ends gets no node; a bound one keeps its own', async (t) => {
+t.test('a pod that ends gets no node; a bound one keeps its own', async (t) => {
   const { api } = await start(t)
   const binding = (name: string) => ({ metadata: { name }, target: { kind: 'Node', name: 'n2' } })
   await api.post(pods, pod('p', { finalizers: ['x.io/f'] }, { nodeName: undefined }))
@@ -364,7 +358,7 @@ t.test('row 184: a pod that ends gets no node; a bound one keeps its own', async
   t.match(bound.body.message, /pod q is already assigned to node "n1"/)
 })
 
-t.test('row 190: an eviction may ask for a dry run twice, but not differently', async (t) => {
+t.test('an eviction may ask for a dry run twice, but not differently', async (t) => {
   const { api } = await start(t)
   await api.post(pods, pod('p'))
   const evict = (dryRun: string[]) =>
@@ -380,7 +374,7 @@ t.test('row 190: an eviction may ask for a dry run twice, but not differently', 
   t.equal((await api.get(`${pods}/p`)).body.metadata.deletionTimestamp, undefined)
 })
 
-t.test('rows 187 to 200: evictions ask the disruption budget', async (t) => {
+t.test('evictions ask the disruption budget', async (t) => {
   const { api } = await start(t)
   const budgets = '/apis/policy/v1/namespaces/x/poddisruptionbudgets'
   const evict = (name: string) => api.post(`${pods}/${name}/eviction`, { metadata: { name } })
@@ -395,14 +389,14 @@ t.test('rows 187 to 200: evictions ask the disruption budget', async (t) => {
   })
   const stale = await evict('p')
   t.equal(stale.code, 429)
-  t.equal(stale.headers['retry-after'], '10', 'row 195')
+  t.equal(stale.headers['retry-after'], '10')
   await api.merge(`${budgets}/b/status`, {
     status: { observedGeneration: 1, disruptionsAllowed: 1, currentHealthy: 2, desiredHealthy: 1 },
   })
   t.match((await evict('p')).body, { status: 'Success', code: 201 })
   const spent = (await api.get(`${budgets}/b`)).body.status
   t.equal(spent.disruptionsAllowed, 0)
-  t.ok(spent.disruptedPods.p, 'row 200')
+  t.ok(spent.disruptedPods.p)
   const exhausted = await evict('q')
   t.match(exhausted.body, {
     code: 429,
@@ -415,7 +409,7 @@ t.test('rows 187 to 200: evictions ask the disruption budget', async (t) => {
   ])
 })
 
-t.test('rows 80, 247, 249: what a watcher sees of deletes', async (t) => {
+t.test('what a watcher sees of deletes', async (t) => {
   const { api } = await start(t)
   const { body: list } = await api.get(pods)
   await api.post(pods, pod('p', { finalizers: ['x.io/f'] }))

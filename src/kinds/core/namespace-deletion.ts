@@ -7,7 +7,7 @@ import type { DeleteOptions, RequestContext } from '#registry/resource-definitio
 import type { DeletableStore } from '#registry/store.js'
 import { foregroundFinalizer, orphanFinalizer } from '#registry/validate-object-meta.js'
 
-/** Unlike elsewhere, orphanDependents=false means foreground here (row 164). */
+/** Unlike elsewhere, orphanDependents=false means foreground here (core/namespace/storage, Delete). */
 const wanted = (finalizer: string, options: DeleteOptions, had: boolean): boolean => {
   const isOrphan = finalizer === orphanFinalizer
   if (options.orphanDependents !== undefined) return options.orphanDependents === isOrphan
@@ -42,7 +42,7 @@ export const deleteNamespace = async (
 ): Promise<{ stored: StoredObject; deleted: boolean }> => {
   const current = await store.get(ctx, name)
   const { object } = current
-  // One that was made again under the same name is not the one that was meant (row 162).
+  // One that was made again under the same name is not the one that was meant.
   const guarded = guardDelete(options, object, store.definition)
   if (object.metadata.deletionTimestamp !== undefined) {
     if ((object.spec?.finalizers ?? []).length > 0) return { stored: current, deleted: false }
@@ -56,6 +56,6 @@ export const deleteNamespace = async (
   return { stored, deleted: false }
 }
 
-/** Row 105: nothing that still names who has to empty it may go. */
+/** Nothing that still names who has to empty it may go (core/namespace/storage, ShouldDeleteNamespaceDuringUpdate). */
 export const namespaceMayBeRemoved = (object: KubeObject): boolean =>
   (object.spec?.finalizers ?? []).length === 0

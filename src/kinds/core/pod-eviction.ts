@@ -140,7 +140,7 @@ const budgetsOf = async (pod: KubeObject, ctx: RequestContext): Promise<KubeObje
     .filter((budget) => matchesSelector(budget.spec?.selector, pod.metadata.labels))
 }
 
-/** An unready pod disrupts nothing while the others suffice, or when the budget says so (row 194). */
+/** An unready pod disrupts nothing while the others suffice, or when the budget says so (its unhealthyPodEvictionPolicy). */
 const countsNot = (pod: KubeObject, budget: KubeObject): boolean => {
   if (isReady(pod)) return false
   if (budget.spec?.unhealthyPodEvictionPolicy === 'AlwaysAllow') return true
