@@ -99,10 +99,8 @@ export const beforeUpdate = (
   const { metadataRevalidation = 'full', statusMetadataRevalidation = 'change' } =
     definition.strategy
   const repeats = mayBumpGeneration ? metadataRevalidation : statusMetadataRevalidation
-  const errors = [
-    ...validateMetaOnUpdate(meta, previous.metadata, definition, repeats),
-    ...(hooks.validateUpdate?.(next, previous, ctx) ?? []),
-  ]
+  const { errors, again } = validateMetaOnUpdate(meta, previous.metadata, definition, repeats)
+  errors.push(...(hooks.validateUpdate?.(next, previous, ctx, again) ?? []))
   if (errors.length > 0) throw invalid(definition.storageVersion, meta.name ?? '', errors)
   for (const text of hooks.warningsOnUpdate?.(next, previous, ctx) ?? []) ctx.warn(text)
   definition.strategy.canonicalize?.(next)

@@ -63,10 +63,16 @@ export interface Reservation {
 }
 
 /**
- * What is checked again is reported again: `change` what may not change, `create` what create checks, `create twice` the
- * latter two times, `full` both, `none` nothing.
+ * What is checked again is reported again: `change` what may not change, `create` what create checks, `full` both,
+ * `none` nothing, all before the kind's own errors; `placed` what validateUpdate puts among its own.
  */
-export type MetadataRevalidation = 'none' | 'change' | 'create' | 'create twice' | 'full'
+export type MetadataRevalidation = 'none' | 'change' | 'create' | 'full' | 'placed'
+
+/** The checks of metadata that a kind's validateUpdate may repeat, where upstream's does. */
+export interface MetadataChecks {
+  change(): FieldError[]
+  create(): FieldError[]
+}
 
 /**
  * What a kind decides for itself; a hook that is missing does nothing. Order on create: default, prepareForCreate,
@@ -82,7 +88,12 @@ export interface Strategy {
   validate?(object: KubeObject, ctx: RequestContext): FieldError[]
   warningsOnCreate?(object: KubeObject, ctx: RequestContext): string[]
   prepareForUpdate?(next: KubeObject, previous: KubeObject, ctx: RequestContext): void
-  validateUpdate?(next: KubeObject, previous: KubeObject, ctx: RequestContext): FieldError[]
+  validateUpdate?(
+    next: KubeObject,
+    previous: KubeObject,
+    ctx: RequestContext,
+    metadata: MetadataChecks,
+  ): FieldError[]
   warningsOnUpdate?(next: KubeObject, previous: KubeObject, ctx: RequestContext): string[]
   /** Completes the empty object of this kind where upstream's internal form has a number and the API a pointer. */
   completeEmpty?(object: JsonObject): void

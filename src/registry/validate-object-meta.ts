@@ -24,7 +24,11 @@ import {
 } from '#api/names.js'
 import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from '#api/object.js'
 import { limits } from '#limits'
-import type { MetadataRevalidation, ResourceDefinition } from './resource-definition.js'
+import type {
+  MetadataChecks,
+  MetadataRevalidation,
+  ResourceDefinition,
+} from './resource-definition.js'
 import { validateFieldManager } from './validate-options.js'
 
 export const foregroundFinalizer = 'foregroundDeletion'
@@ -248,27 +252,24 @@ export const validateMetaOnCreate = (
   ...validateFinalizerNames(meta, definition),
 ]
 
-/** On update: the generic checks, then those of the strategy, which repeat them. */
+/** On update: the generic checks, then those that the strategy repeats, before its own errors or where it places them. */
 export const validateMetaOnUpdate = (
   next: ObjectMeta,
   previous: ObjectMeta,
   definition: ResourceDefinition,
   repeats: MetadataRevalidation,
-): FieldError[] => {
+): { errors: FieldError[]; again: MetadataChecks } => {
   const common = commonErrors(next)
   const change = validateMetaChange(next, previous, common)
-  const changeAgain = (): FieldError[] => [...change, ...validateFinalizerNames(next, definition)]
-  const createAgain = (): FieldError[] => validateMetaOnCreate(next, definition, common)
-  const again: Record<MetadataRevalidation, () => FieldError[]> = {
-    none: () => [],
-    change: changeAgain,
-    create: createAgain,
-    'create twice': () => [...createAgain(), ...createAgain()],
-    full: () => [...changeAgain(), ...createAgain()],
+  const again: MetadataChecks = {
+    change: () => [...change, ...validateFinalizerNames(next, definition)],
+    create: () => validateMetaOnCreate(next, definition, common),
   }
-  return [
+  const errors = [
     ...validateMeta(next, definition.namespaced, pathSegmentName, common),
     ...change,
-    ...again[repeats](),
+    ...(repeats === 'change' || repeats === 'full' ? again.change() : []),
+    ...(repeats === 'create' || repeats === 'full' ? again.create() : []),
   ]
+  return { errors, again }
 }

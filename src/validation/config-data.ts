@@ -1,9 +1,11 @@
 /** ConfigMaps and Secrets (kubernetes, pkg/apis/core/validation). */
+
 import { type FieldError, forbidden, index, invalid, required, tooLong } from '#api/field-error.js'
 import { JsonSyntaxError, parse } from '#api/json.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
 import { limits } from '#limits'
+import type { MetadataChecks } from '#registry/resource-definition.js'
 import { validConfigKey } from './formats.js'
 
 type Data = Record<string, string>
@@ -96,9 +98,15 @@ export const validateSecret = (secret: KubeObject): FieldError[] => {
   return [...errors, ...(byType[secret.type]?.(data, secret) ?? [])]
 }
 
-export const validateSecretUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => [
+export const validateSecretUpdate = (
+  next: KubeObject,
+  previous: KubeObject,
+  metadata: MetadataChecks,
+): FieldError[] => [
+  ...metadata.change(),
   ...(next.type === previous.type ? [] : [invalid('type', next.type, 'field is immutable')]),
   ...immutableErrors(next, previous, ['data']),
+  ...metadata.create(),
   ...validateSecret(next),
 ]
 

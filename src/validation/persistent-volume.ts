@@ -1,4 +1,5 @@
 /** Volumes, alone and inline in attachments (kubernetes, core/validation: ValidatePersistentVolumeSpec). */
+
 import {
   child,
   type FieldError,
@@ -10,6 +11,7 @@ import {
 import { givenEmpty } from '#api/given-empty.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { parseQuantity, quantityValue } from '#api/quantity.js'
+import type { MetadataChecks } from '#registry/resource-definition.js'
 import { eachEntry } from './each.js'
 import { validDnsSubdomain } from './formats.js'
 import { immutable, sameJson } from './immutable.js'
@@ -224,9 +226,15 @@ const affinityChange = (next: Fields | undefined, previous: Fields | undefined):
 export const validatePersistentVolumeUpdate = (
   next: KubeObject,
   previous: KubeObject,
+  metadata: MetadataChecks,
 ): FieldError[] => {
-  // Upstream says what is wrong with the spec twice.
-  const errors = [...validatePersistentVolume(next), ...volumeErrors(next)]
+  // Upstream says all that is wrong with the volume twice.
+  const errors = [
+    ...metadata.create(),
+    ...validatePersistentVolume(next),
+    ...metadata.create(),
+    ...volumeErrors(next),
+  ]
   const stored = sourcePart(previous.spec)
   const given = sourcePart(withoutNewExpandSecret(next.spec, previous.spec))
   if (!sameJson(given, stored)) {

@@ -104,11 +104,12 @@ t.test(
           const stored = decodeObject(definition, { ...kind.sample }).object
           const next = decodeObject(definition, body).object
           const ctx = api.context(call)
+          const metadata = { change: () => [], create: () => [] }
           const { toStorage = (o: KubeObject) => o } = definition.convert ?? {}
           const [a, b] = [toStorage(next), toStorage(stored)]
           definition.strategy.prepareForUpdate?.(a, b, ctx)
-          definition.strategy.validateUpdate?.(a, b, ctx)
-          definition.strategy.status?.validateUpdate?.(a, b, ctx)
+          definition.strategy.validateUpdate?.(a, b, ctx, metadata)
+          definition.strategy.status?.validateUpdate?.(a, b, ctx, metadata)
           definition.cells?.(a, 0)
         } catch (error) {
           if (error instanceof ApiError) continue

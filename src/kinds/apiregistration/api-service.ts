@@ -11,7 +11,7 @@ const groupPriorityMax = 20_000
 const versionPriorityMax = 1_000
 const defaultPort = 443
 
-const nameErrors = ({ metadata, spec }: KubeObject): FieldError[] => {
+const nameErrors = ({ metadata, spec = {} }: KubeObject): FieldError[] => {
   const needed = `${spec.version ?? ''}.${spec.group ?? ''}`
   const detail = `must be \`spec.version+"."+spec.group\`: ${JSON.stringify(needed)}`
   // The rule for names holds for the prefix of a generated one as well.
@@ -66,16 +66,12 @@ const serviceErrors = (spec: KubeObject['spec']): FieldError[] => {
   ]
 }
 
-const validate = (object: KubeObject): FieldError[] => {
-  const spec = object.spec ?? {}
-  return [
-    ...nameErrors({ ...object, spec }),
-    ...identityErrors(spec),
-    ...priorityErrors('groupPriorityMinimum', spec.groupPriorityMinimum ?? 0, groupPriorityMax),
-    ...priorityErrors('versionPriority', spec.versionPriority ?? 0, versionPriorityMax),
-    ...serviceErrors(spec),
-  ]
-}
+const specErrors = (spec: KubeObject['spec']): FieldError[] => [
+  ...identityErrors(spec),
+  ...priorityErrors('groupPriorityMinimum', spec.groupPriorityMinimum ?? 0, groupPriorityMax),
+  ...priorityErrors('versionPriority', spec.versionPriority ?? 0, versionPriorityMax),
+  ...serviceErrors(spec),
+]
 
 const conditionStatuses = ['True', 'False', 'Unknown']
 
@@ -117,9 +113,15 @@ export default defineKind({
     prepareForCreate: (object, ctx) => {
       object.status = availability(object, formatTime(ctx.now))
     },
-    validate,
+    validate: (object) => [...nameErrors(object), ...specErrors(object.spec ?? {})],
     prepareForUpdate: keepStatus,
-    validateUpdate: validate,
+    metadataRevalidation: 'placed',
+    validateUpdate: (next, _previous, _ctx, metadata) => [
+      ...metadata.change(),
+      ...nameErrors(next),
+      ...metadata.create(),
+      ...specErrors(next.spec ?? {}),
+    ],
     status: { prepareForUpdate: onlyStatusChanges, validateUpdate: statusErrors },
   },
   sample: {

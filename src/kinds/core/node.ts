@@ -34,8 +34,11 @@ export default defineKind({
       dropConfig(node.status)
     },
     validate: validateNode,
-    validateUpdate: (next, previous) => [
+    metadataRevalidation: 'placed',
+    validateUpdate: (next, previous, _, metadata) => [
+      ...metadata.create(),
       ...validateNode(next),
+      ...metadata.change(),
       ...validateNodeUpdate(next, previous),
     ],
     warningsOnCreate: warnings,

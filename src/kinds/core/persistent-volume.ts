@@ -42,7 +42,7 @@ export default defineKind({
   version: 'v1',
   kind: 'PersistentVolume',
   strategy: {
-    metadataRevalidation: 'create twice',
+    metadataRevalidation: 'placed',
     generation: 'none',
     default: ({ spec, status }) => {
       if (status) status.phase ||= 'Pending'
@@ -59,7 +59,8 @@ export default defineKind({
     warningsOnCreate: warnings,
     warningsOnUpdate: warnings,
     prepareForUpdate: keepStatus,
-    validateUpdate: validatePersistentVolumeUpdate,
+    validateUpdate: (next, previous, _, metadata) =>
+      validatePersistentVolumeUpdate(next, previous, metadata),
     status: {
       prepareForUpdate: (next, previous, { now }) => {
         next.spec = previous.spec

@@ -27,7 +27,8 @@ export default defineKind({
     warningsOnCreate: secretWarnings,
     warningsOnUpdate: secretWarnings,
     validate: validateSecret,
-    validateUpdate: validateSecretUpdate,
+    metadataRevalidation: 'placed',
+    validateUpdate: (next, previous, _, metadata) => validateSecretUpdate(next, previous, metadata),
   },
   sample: { metadata: { name: 'sample' }, data: { a: 'YQ==' } },
 })

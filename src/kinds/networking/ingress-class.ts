@@ -88,8 +88,11 @@ export default defineKind({
       if (spec?.parameters) spec.parameters.scope ??= 'Cluster'
     },
     validate,
-    validateUpdate: (next, previous) => [
+    metadataRevalidation: 'placed',
+    validateUpdate: (next, previous, _, metadata) => [
+      ...metadata.change(),
       ...immutable('spec.controller', next.spec?.controller ?? '', previous.spec?.controller),
+      ...metadata.create(),
       ...validate(next),
     ],
   },

@@ -36,8 +36,11 @@ export default defineKind({
     generation: 'none',
     validateName: addressName,
     validate: ({ spec }) => parentErrors(spec?.parentRef),
-    validateUpdate: (next, previous) => [
+    metadataRevalidation: 'placed',
+    validateUpdate: (next, previous, _, metadata) => [
+      ...metadata.create(),
       ...parentErrors(next.spec?.parentRef),
+      ...metadata.change(),
       ...immutable(
         'spec.parentRef',
         next.spec?.parentRef,

@@ -52,8 +52,11 @@ export default defineKind({
     knownFinalizerNames: false,
     allowCreateOnUpdate: true,
     validate,
-    validateUpdate: (next, previous) => [
+    metadataRevalidation: 'placed',
+    validateUpdate: (next, previous, _, metadata) => [
+      ...metadata.create(),
       ...validate(next),
+      ...metadata.change(),
       ...immutable('handler', next.handler ?? '', previous.handler),
     ],
   },

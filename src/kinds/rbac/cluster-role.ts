@@ -35,7 +35,12 @@ export default defineKind({
     allowCreateOnUpdate: true,
     validateName: pathSegmentName,
     validate,
-    validateUpdate: validate,
+    metadataRevalidation: 'placed',
+    validateUpdate: (role, _previous, _ctx, metadata) => [
+      ...metadata.create(),
+      ...validate(role),
+      ...metadata.change(),
+    ],
   },
   sample: {
     metadata: { name: 'sample' },

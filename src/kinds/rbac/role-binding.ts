@@ -1,6 +1,6 @@
 import { pathSegmentName } from '#api/names.js'
 import { defineKind } from '#registry/resource-definition.js'
-import { defaultBinding, validateBinding, validateBindingUpdate } from './rules.js'
+import { defaultBinding, roleRefErrors, validateBinding } from './rules.js'
 
 export default defineKind({
   group: 'rbac.authorization.k8s.io',
@@ -11,7 +11,13 @@ export default defineKind({
     validateName: pathSegmentName,
     default: defaultBinding,
     validate: (binding) => validateBinding(binding, true),
-    validateUpdate: (next, previous) => validateBindingUpdate(next, previous, true),
+    metadataRevalidation: 'placed',
+    validateUpdate: (next, previous, _, metadata) => [
+      ...metadata.create(),
+      ...validateBinding(next, true),
+      ...metadata.change(),
+      ...roleRefErrors(next, previous),
+    ],
   },
   sample: {
     metadata: { name: 'sample' },

@@ -10,7 +10,12 @@ export default defineKind({
     allowCreateOnUpdate: true,
     validateName: pathSegmentName,
     validate: (role) => validateRules(role, true),
-    validateUpdate: (role) => validateRules(role, true),
+    metadataRevalidation: 'placed',
+    validateUpdate: (role, _previous, _ctx, metadata) => [
+      ...metadata.create(),
+      ...validateRules(role, true),
+      ...metadata.change(),
+    ],
   },
   sample: {
     metadata: { name: 'sample' },

@@ -91,26 +91,13 @@ export const validateBinding = (binding: KubeObject, namespaced: boolean): Field
 }
 
 /** The reference is for life: another role could be given to subjects that were not meant for it. */
-export const validateBindingUpdate = (
-  next: KubeObject,
-  previous: KubeObject,
-  namespaced: boolean,
-): FieldError[] => {
+export const roleRefErrors = (next: KubeObject, previous: KubeObject): FieldError[] => {
   const { apiGroup, kind, name } = next.roleRef
   const before = previous.roleRef
   const changed = apiGroup !== before.apiGroup || kind !== before.kind || name !== before.name
-  return [
-    ...validateBinding(next, namespaced),
-    ...(changed
-      ? [
-          invalid(
-            'roleRef',
-            { APIGroup: apiGroup, Kind: kind, Name: name },
-            'cannot change roleRef',
-          ),
-        ]
-      : []),
-  ]
+  return changed
+    ? [invalid('roleRef', { APIGroup: apiGroup, Kind: kind, Name: name }, 'cannot change roleRef')]
+    : []
 }
 
 export const defaultBinding = (binding: KubeObject): void => {

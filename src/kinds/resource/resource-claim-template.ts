@@ -23,8 +23,11 @@ export default defineKind({
     beginCreate: (template, ctx) =>
       checkAdminAccess(template, ctx, adminRequest(template.spec?.spec), () => validate(template)),
     validate,
-    validateUpdate: (next, previous) => [
+    metadataRevalidation: 'placed',
+    validateUpdate: (next, previous, _, metadata) => [
+      ...metadata.create(),
       ...validate(next),
+      ...metadata.change(),
       ...immutable('spec', next.spec, previous.spec, 'resource.v1.ResourceClaimTemplateSpec'),
     ],
   },

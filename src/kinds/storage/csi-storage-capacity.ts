@@ -24,8 +24,11 @@ export default defineKind({
   kind: 'CSIStorageCapacity',
   strategy: {
     validate,
-    validateUpdate: (next, previous) => [
+    metadataRevalidation: 'placed',
+    validateUpdate: (next, previous, _, metadata) => [
+      ...metadata.create(),
       ...validate(next),
+      ...metadata.change(),
       ...immutable('nodeTopology', next.nodeTopology, previous.nodeTopology),
       ...immutable('storageClassName', next.storageClassName, previous.storageClassName),
     ],

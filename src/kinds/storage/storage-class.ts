@@ -90,8 +90,11 @@ export default defineKind({
       object.volumeBindingMode ??= 'Immediate'
     },
     validate,
-    validateUpdate: (next, previous) => [
+    metadataRevalidation: 'placed',
+    validateUpdate: (next, previous, _, metadata) => [
+      ...metadata.create(),
       ...validate(next),
+      ...metadata.change(),
       ...immutable(
         'parameters',
         next.parameters ?? givenEmpty(next, 'parameters'),

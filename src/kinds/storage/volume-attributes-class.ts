@@ -19,13 +19,16 @@ export default defineKind({
   kind: 'VolumeAttributesClass',
   strategy: {
     validate,
-    validateUpdate: (next, previous) => [
+    metadataRevalidation: 'placed',
+    validateUpdate: (next, previous, _, metadata) => [
+      ...metadata.change(),
       ...(next.driverName === previous.driverName
         ? []
         : [forbidden('driverName', 'updates to driverName are forbidden.')]),
       ...(sameJson(next.parameters, previous.parameters)
         ? []
         : [forbidden('parameters', 'updates to parameters are forbidden.')]),
+      ...metadata.create(),
       ...validate(next),
     ],
   },

@@ -1,4 +1,5 @@
 /** Jobs (kubernetes, batch/validation). */
+
 import {
   child,
   type FieldError,
@@ -11,6 +12,7 @@ import {
 import { givenEmpty } from '#api/given-empty.js'
 import { isDns1123Label, regexMessage } from '#api/names.js'
 import type { Fields, KubeObject } from '#api/object.js'
+import type { MetadataChecks } from '#registry/resource-definition.js'
 import { validDnsSubdomain } from '../formats.js'
 import { immutable } from '../immutable.js'
 import { internalForm } from '../internal-form.js'
@@ -329,8 +331,14 @@ const immutableFields: readonly (readonly [field: string, type?: string])[] = [
 ]
 
 /** Upstream validates the spec twice on an update, and says everything twice. */
-export const validateJobUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => [
+export const validateJobUpdate = (
+  next: KubeObject,
+  previous: KubeObject,
+  metadata: MetadataChecks,
+): FieldError[] => [
+  ...metadata.create(),
   ...jobErrors(next, previous),
+  ...metadata.change(),
   ...validJobSpec('spec', next.spec),
   ...selectorErrors(next.spec),
   ...completionsErrors(next.spec, previous.spec),
