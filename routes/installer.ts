@@ -32,7 +32,7 @@ import { deleteObject } from './verbs/delete.js'
 import { deleteObjects } from './verbs/delete-collection.js'
 import { getObject } from './verbs/get.js'
 import { listObjects } from './verbs/list.js'
-import { patchObject } from './verbs/patch.js'
+import { hasPatchRoute, patchObject } from './verbs/patch.js'
 import { createThroughSubresource } from './verbs/subresource.js'
 import { updateObject } from './verbs/update.js'
 import { createVirtual } from './verbs/virtual.js'
@@ -293,7 +293,8 @@ const answerWith = (deps: ApiDeps) => {
     const handler = route.handlers.get(request.method)
     if (handler === undefined) throw refusal(route, info)
     const isList = request.method === 'GET' && route.scope !== 'object'
-    warnOfDeprecation(definition, request, reply, isList)
+    if (definition.isCustom || request.method !== 'PATCH' || hasPatchRoute(request))
+      warnOfDeprecation(definition, request, reply, isList)
     if (route.scope === 'object') {
       if (namespace === '') throw badRequest('Namespace parameter required.')
       if (name === '') throw badRequest('name must be provided')

@@ -22,22 +22,23 @@ const patchTypes: Readonly<Record<string, PatchType>> = {
 }
 const namesOfTypes = Object.keys(patchTypes)
 
+const typeCalled = (name: string): PatchType | undefined =>
+  Object.hasOwn(patchTypes, name) ? patchTypes[name] : undefined
+
+/** Whether go-restful finds a route for the type: it takes a list of types when it knows one of them. */
+export const hasPatchRoute = ({ bodyType }: FastifyRequest): boolean =>
+  bodyType.split(',').some((one) => typeCalled((one.split(';')[0] ?? '').trim()) !== undefined)
+
 /** Built-in routes refuse a type that no route knows in go-restful's words; the rest is apiserver's. */
 const patchTypeOf = (request: FastifyRequest, { definition }: Target): PatchType => {
-  const header = request.bodyType
-  const type = (header.split(';')[0] ?? '').trim()
-  const typeCalled = (name: string) =>
-    Object.hasOwn(patchTypes, name) ? patchTypes[name] : undefined
-  const found = typeCalled(type)
+  const found = typeCalled((request.bodyType.split(';')[0] ?? '').trim())
   if (definition.isCustom) {
     const accepted = namesOfTypes.filter((name) => patchTypes[name] !== 'strategic')
     if (found === undefined || found === 'strategic') throw unsupportedMediaType(accepted)
     return found
   }
   if (found !== undefined) return found
-  // go-restful takes a list of types when it knows one of them.
-  const listed = header.split(',').map((one) => (one.split(';')[0] ?? '').trim())
-  if (!listed.some((name) => typeCalled(name) !== undefined))
+  if (!hasPatchRoute(request))
     throw failure({
       code: 415,
       reason: 'UnsupportedMediaType',

@@ -114,9 +114,13 @@ export class FrameMaker {
 
   bookmark(revision: number, isInitialEventsEnd: boolean): Buffer {
     const object = emptyObject(this.#target.definition)
+    const annotations = {
+      ...object.metadata.annotations,
+      ...(isInitialEventsEnd ? { [initialEventsEnd]: 'true' } : {}),
+    }
     object.metadata = {
       resourceVersion: String(revision),
-      ...(isInitialEventsEnd ? { annotations: { [initialEventsEnd]: 'true' } } : {}),
+      ...(Object.keys(annotations).length > 0 ? { annotations } : {}),
     }
     const { convert } = this.#options.negotiated
     return this.#wrap(
@@ -169,7 +173,7 @@ export class FrameMaker {
     object: KubeObject,
     includeObject = parseIncludeObject(this.#options.includeObject),
   ): JsonObject {
-    const columns = !this.#headerSent
+    const columns = !this.#headerSent || this.#target.definition.repeatsTableHeader === true
     this.#headerSent = true
     const { resourceVersion } = object.metadata
     return makeTable(

@@ -2,6 +2,8 @@
  * Fields that a field selector may name, beside metadata.name and metadata.namespace; read from the storage version.
  * Pods say theirs in their own file.
  */
+
+import { goQuote } from '#api/go-quote.js'
 import { formatGroupKind, type GroupKind } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
 import type { KindDefinition } from '#registry/resource-definition.js'
@@ -43,7 +45,7 @@ const rows: Readonly<Record<string, Row>> = {
   }),
   'Job.batch': {
     ...own({ 'status.successful': (o) => String(o.status?.succeeded ?? 0) }),
-    fieldLabelError: (field) => `field label "${field}" not supported for Job`,
+    fieldLabelError: (field) => `field label ${goQuote(field)} not supported for Job`,
   },
   'CertificateSigningRequest.certificates.k8s.io': own({
     'spec.signerName': (o) => o.spec?.signerName ?? '',

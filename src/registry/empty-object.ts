@@ -20,6 +20,5 @@ const emptyBody = (definition: ResourceDefinition): JsonObject => {
 export const emptyObject = (definition: ResourceDefinition): KubeObject => {
   const type = { kind: definition.gvk.kind, apiVersion: formatGroupVersion(definition.gvk) }
   // First in order, and last in what counts.
-  const head = { ...type, metadata: {} }
-  return { ...head, ...emptyBody(definition), ...head }
+  return { ...type, metadata: {}, ...emptyBody(definition), ...type }
 }

@@ -95,7 +95,7 @@ export interface Strategy {
     metadata: MetadataChecks,
   ): FieldError[]
   warningsOnUpdate?(next: KubeObject, previous: KubeObject, ctx: RequestContext): string[]
-  /** Completes the empty object of this kind where upstream's internal form has a number and the API a pointer. */
+  /** Completes the empty object of this kind where upstream's internal form has a number and the API a pointer or an annotation. */
   completeEmpty?(object: JsonObject): void
   /** Sorts or normalises what is stored, after validation. */
   canonicalize?(object: KubeObject): void
@@ -272,6 +272,8 @@ export interface ResourceDefinition {
   readonly columns: readonly TableColumn[]
   /** Cells of one row. `now` in ms since the epoch. Missing: name and age. */
   readonly cells?: (object: KubeObject, now: number) => unknown[]
+  /** Every event of a watch brings the columns, not the first alone. */
+  readonly repeatsTableHeader?: boolean
   /** What a row's `conditions` hold, by which kubectl knows finished pods; undefined for none. */
   readonly rowConditions?: (object: KubeObject) => unknown[] | undefined
   /** Annotations that stand for a field of upstream's internal type: metadata shown alone lacks them. */
@@ -300,6 +302,7 @@ export interface KindDefinition {
   readonly fieldLabelError?: ResourceDefinition['fieldLabelError']
   readonly notFoundAs?: string
   readonly cells?: ResourceDefinition['cells']
+  readonly repeatsTableHeader?: boolean
   readonly rowConditions?: ResourceDefinition['rowConditions']
   readonly fieldAnnotations?: readonly string[]
   readonly returnsDeletedObject?: boolean

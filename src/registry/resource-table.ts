@@ -193,6 +193,7 @@ const builtInRow = ({ gvr, found, kinds }: RowSource): ResourceDefinition => {
     notFoundAs: own?.notFoundAs,
     columns: tableColumns()[keyOf(gvr)] ?? tableColumns()[keyOf(gvr).slice(1)] ?? [],
     cells: own?.cells ?? stored?.cells,
+    repeatsTableHeader: own?.repeatsTableHeader,
     rowConditions: own?.rowConditions,
     fieldAnnotations: own?.fieldAnnotations,
     isCustom: false,

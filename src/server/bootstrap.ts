@@ -37,6 +37,13 @@ const namespacesPath = '/api/v1/namespaces'
 const cidrsPath = '/apis/networking.k8s.io/v1/servicecidrs'
 const configMapsPath = '/api/v1/namespaces/kube-system/configmaps'
 const servicePath = '/api/v1/namespaces/default/services'
+const flowControl = '/apis/flowcontrol.apiserver.k8s.io/v1'
+const flowControlManager = 'api-priority-and-fairness-config-producer-v1'
+/** What upstream makes with a client of another name than the server's own. */
+const managers: Readonly<Record<string, string>> = {
+  [`${flowControl}/flowschemas`]: flowControlManager,
+  [`${flowControl}/prioritylevelconfigurations`]: flowControlManager,
+}
 
 /** `/apis/apps/v1/namespaces/x/deployments` → apps, deployments. */
 const resourceOf = (path: string): { group: string; resource: string } => {
@@ -116,7 +123,8 @@ const ensure = async (
 ): Promise<KubeObject | undefined> => {
   const store = storeOf(deps, path)
   const metadata = body.metadata as { name: string; namespace?: string }
-  const ctx = internalContext(deps, metadata.namespace)
+  const internal = internalContext(deps, metadata.namespace)
+  const ctx = { ...internal, fieldManager: managers[path] ?? internal.fieldManager }
   const existing = await readOrNone(store, ctx, metadata.name)
   if (existing !== undefined) return existing
   const { object } = decodeObject(store.definition, cloneJson(body))

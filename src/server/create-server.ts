@@ -253,7 +253,7 @@ const assemble = async (options: ServerOptions): Promise<Parts> => {
     clock,
     log,
   }
-  const flows = await followFlowSchemas(follow)
+  const flows = await followFlowSchemas({ ...follow, fieldManagerOf })
   postStartHooks.finish(
     'generic-apiserver-start-informers',
     'priority-and-fairness-config-consumer',

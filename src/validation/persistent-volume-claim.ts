@@ -1,5 +1,6 @@
 /** Changes of claims and their statuses (kubernetes, core/validation: ValidatePersistentVolumeClaimUpdate). */
 import { type FieldError, forbidden, invalid, notSupported, required } from '#api/field-error.js'
+import { isGiven } from '#api/given-empty.js'
 import { isQualifiedName } from '#api/names.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { compareQuantities, parseQuantity, quantityValue } from '#api/quantity.js'
@@ -54,7 +55,7 @@ const comparable = (next: KubeObject, previous: KubeObject): readonly [Fields, F
   else if (setsClass(next, previous)) spec = without(spec, 'storageClassName')
   if (previous.status?.phase === 'Bound') {
     const { requests } = spec.resources ?? {}
-    if (requests !== undefined)
+    if (isGiven(spec.resources, 'requests'))
       spec = {
         ...spec,
         resources: {

@@ -30,7 +30,8 @@ const update = (it: object, from: unknown, to: unknown) => {
   const warnings: string[] = []
   const ctx = { warn: (text: string) => warnings.push(text) } as unknown as RequestContext
   const next = thing({ it: to, other: 2 }, '1')
-  const errors = validateUpdate!(next, thing({ it: from, other: 1 }, '1'), ctx)
+  const metadata = { change: () => [], create: () => [] }
+  const errors = validateUpdate!(next, thing({ it: from, other: 1 }, '1'), ctx, metadata)
   return { errors: errors.map(({ field, body }) => `${field}: ${body}`), warnings }
 }
 

@@ -1,5 +1,6 @@
 /** What is given as empty: told from nothing until the object is stored, and forgotten then. */
 import t from 'tap'
+import type { KubeObject } from '#api/object.js'
 import type { StatusCause } from '#api/status.js'
 import { type Answer, startApiInMemory } from './api-in-memory.js'
 
@@ -28,6 +29,26 @@ t.test('a list that is empty is not nil to validation, of an update too', async 
   })
   t.same(causesOf(answer), [
     'spec: Invalid value: "": only one of `sharedCounters` or `devices` is allowed',
+  ])
+})
+
+t.test('a bound claim may be asked for nothing, but for less than it has', async (t) => {
+  const api = await startApiInMemory()
+  t.teardown(api.close)
+  const claims = 'v1/persistentvolumeclaims'
+  const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } }
+  await api.create(claims, { metadata: { name: 'a' }, spec }, inDefault)
+  const bind = (claim: KubeObject) => (claim.status = { phase: 'Bound' })
+  await api.replace(claims, 'a', bind, { ...inDefault, subresource: 'status' })
+  const empty = await api.replace(
+    claims,
+    'a',
+    (claim) => (claim.spec.resources.requests = {}),
+    inDefault,
+  )
+  t.same(causesOf(empty), [
+    'spec.resources[storage]: Required value',
+    'spec.resources.requests.storage: Forbidden: field can not be less than status.capacity',
   ])
 })
 

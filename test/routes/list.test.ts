@@ -128,6 +128,8 @@ t.test(
       '/apis/rbac.authorization.k8s.io/v1/clusterroles': undefined,
       '/api/v1/events': undefined,
     }
+    const escaped = await api.get('/apis/batch/v1/jobs?fieldSelector=a%5C%2Cb%3Dx')
+    t.equal(escaped.body.message, 'field label "a\\\\,b" not supported for Job')
     for (const [path, message] of Object.entries(refused)) {
       const { body } = await api.get(`${path}?fieldSelector=metadata.namespace%3Dx`)
       t.equal(body.message, message, path)
@@ -146,6 +148,10 @@ t.test(
     t.equal(await warned(path, 'application/json;stream=watch;as=Table;v=v2;g=meta.k8s.io'), true)
     t.equal(await warned(path, 'text/html'), false)
     t.equal(await warned(`${path}/none`, 'application/cbor'), false)
+    const patched = async (type: string) =>
+      (await api.send('PATCH', `${path}/none`, { raw: '{}', type })).headers.warning !== undefined
+    t.equal(await patched('application/merge-patch+json'), true)
+    t.equal(await patched('application/json'), false)
   },
 )
 

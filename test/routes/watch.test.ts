@@ -114,6 +114,18 @@ t.test(
   },
 )
 
+t.test("a bookmark is an empty object, and a DaemonSet's has an annotation", async (t) => {
+  const { api } = await startApiServer(t)
+  const query = 'watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1'
+  const watch = await api.watch(`/apis/apps/v1/daemonsets?${query}&allowWatchBookmarks=true`)
+  const [bookmark] = await watch.take(1)
+  watch.close()
+  t.strictSame(bookmark?.object.metadata.annotations, {
+    'deprecated.daemonset.template.generation': '0',
+    'k8s.io/initial-events-end': 'true',
+  })
+})
+
 t.test('Tables and metadata alone are watched, too, and old paths still are', async (t) => {
   const { api } = await startApiServer(t)
   await api.post(configMaps, { metadata: { name: 'a' } })
@@ -127,6 +139,17 @@ t.test('Tables and metadata alone are watched, too, and old paths still are', as
   t.equal(first?.object.columnDefinitions[0].name, 'Name')
   t.equal(second?.object.columnDefinitions, null, 'the header comes once')
   t.equal(second?.object.rows[0].cells[0], 'b')
+  const apiServices = '/apis/apiregistration.k8s.io/v1/apiservices'
+  for (const version of ['v1', 'v2']) {
+    const service = { name: 's', namespace: 'x' }
+    const priorities = { groupPriorityMinimum: 1, versionPriority: 1 }
+    const spec = { group: 'a.b', version, service, insecureSkipTLSVerify: true, ...priorities }
+    await api.post(apiServices, { metadata: { name: `${version}.a.b` }, spec })
+  }
+  const services = await api.watch(`${apiServices}?watch=1`, as('Table'))
+  const headers = (await services.take(2)).map(({ object }) => object.columnDefinitions?.[1].name)
+  services.close()
+  t.same(headers, ['Service', 'Service'], 'those of APIServices come with every event')
   const partial = await api.watch(`${configMaps}?watch=1`, as('PartialObjectMetadata'))
   t.match((await partial.take(1))[0]?.object, { kind: 'PartialObjectMetadata' })
   partial.close()

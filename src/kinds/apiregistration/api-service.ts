@@ -102,6 +102,7 @@ export default defineKind({
   group: 'apiregistration.k8s.io',
   version: 'v1',
   kind: 'APIService',
+  repeatsTableHeader: true,
   strategy: {
     knownFinalizerNames: false,
     generation: 'none',

@@ -46,6 +46,9 @@ export default defineKind({
     metadataRevalidation: 'change',
     dropDisabled: dropDisabledOfTemplate,
     default: writeDefaults,
+    completeEmpty: (set) => {
+      set.metadata = { annotations: { [templateGeneration]: '0' } }
+    },
     prepareForCreate: (set, ctx) => {
       status.prepareForCreate(set, ctx)
       setTemplateGeneration(set, Number(set.metadata.annotations?.[templateGeneration] ?? 0) || 1)
