@@ -24,7 +24,7 @@ export class JsonPatchProblem extends Error {}
 /** A `test` that does not hold. */
 export class JsonPatchTestFailed extends JsonPatchProblem {}
 
-/** Yields the patched document; the one passed in is not changed. Throws 400, 413 or 422. */
+/** Yields the patched document; the one passed in is not changed, and shares what no operation goes through. Throws 400, 413 or 422. */
 export const applyJsonPatch = (document: JsonObject, patch: JsonValue): JsonValue => {
   try {
     return applyOperations(document, checkOperations(patch))
@@ -39,7 +39,7 @@ export const applyOperations = (
   operations: readonly JsonObject[],
 ): JsonValue => {
   if (operations.length === 0) return document
-  const state: State = { root: cloneJson(document), copiedBytes: 0 }
+  const state: State = { root: document, own: new Set(), copiedBytes: 0 }
   for (const operation of operations) applyOperation(state, operation)
   return state.root
 }
@@ -109,20 +109,12 @@ const applyOperation = (state: State, operation: JsonObject): void => {
 }
 
 const add = (state: State, path: string, value: JsonValue): void => {
-  const place = find(
-    state.root,
-    path,
-    `add operation does not apply: doc is missing path: "${path}"`,
-  )
+  const place = find(state, path, `add operation does not apply: doc is missing path: "${path}"`)
   doing(`error in add for path: '${path}'`, () => addAt(place, cloneJson(value)))
 }
 
 const remove = (state: State, path: string): void => {
-  const place = find(
-    state.root,
-    path,
-    `remove operation does not apply: doc is missing path: "${path}"`,
-  )
+  const place = find(state, path, `remove operation does not apply: doc is missing path: "${path}"`)
   doing(`error in remove for path: '${path}'`, () => removeAt(place))
 }
 
@@ -132,7 +124,7 @@ const replace = (state: State, path: string, value: JsonValue): void => {
     return
   }
   const what = 'replace operation does not apply: doc is missing'
-  const place = find(state.root, path, `${what} path: ${path}`)
+  const place = find(state, path, `${what} path: ${path}`)
   try {
     replaceAt(place, cloneJson(value))
   } catch (error) {
@@ -143,22 +135,22 @@ const replace = (state: State, path: string, value: JsonValue): void => {
 const move = (state: State, operation: JsonObject, path: string): void => {
   const fromPath = pathOf(operation, 'from', 'move operation failed to decode from')
   const what = 'move operation does not apply: doc is missing'
-  const from = find(state.root, fromPath, `${what} from path: ${fromPath}`)
+  const from = find(state, fromPath, `${what} from path: ${fromPath}`)
   const moved = doing(`error in move for path: '${from.key}'`, () => {
     const value = readAt(from)
     removeAt(from)
     return value
   })
-  const place = find(state.root, path, `${what} destination path: ${path}`)
+  const place = find(state, path, `${what} destination path: ${path}`)
   doing(`error in move for path: '${path}'`, () => addAt(place, moved ?? null))
 }
 
 const copy = (state: State, operation: JsonObject, path: string): void => {
   const fromPath = pathOf(operation, 'from', 'copy operation failed to decode from')
   const what = 'copy operation does not apply: doc is missing'
-  const from = find(state.root, fromPath, `${what} from path: ${fromPath}`)
+  const from = find(state, fromPath, `${what} from path: ${fromPath}`)
   const copied = doing(`error in copy for from: '${fromPath}'`, () => readAt(from))
-  const target = find(state.root, path, `${what} destination path: ${path}`)
+  const target = find(state, path, `${what} destination path: ${path}`)
   // Doubling by copies would fill the memory: upstream counts the bytes that all copies add.
   if (copied !== undefined) state.copiedBytes += sizeOf(copied)
   if (state.copiedBytes > limits.jsonPatchCopyBytesMax)
@@ -171,7 +163,7 @@ const copy = (state: State, operation: JsonObject, path: string): void => {
 const test = (state: State, path: string, expected: JsonValue): void => {
   let found: JsonValue | undefined = state.root
   if (path !== '') {
-    const place = find(state.root, path, `test operation does not apply: is missing path: ${path}`)
+    const place = find(state, path, `test operation does not apply: is missing path: ${path}`)
     found = doing(`error in test for path: '${path}'`, () => readAt(place))
   }
   if (!jsonEqual(found ?? null, expected))
@@ -195,15 +187,27 @@ const asRoot = (value: JsonValue): JsonValue => {
 
 const decodeKey = (key: string): string => key.replace(/~[01]/g, (m) => (m === '~1' ? '/' : '~'))
 
+/** The same container, or a copy of its own while it is shared with the document. */
+const ownOf = ({ own }: State, container: Container): Container => {
+  if (own.has(container)) return container
+  const copy = Array.isArray(container) ? [...container] : { ...container }
+  own.add(copy)
+  return copy
+}
+
 /** The container that holds the last part of a path. Everything before the first slash is dropped. */
-const find = (root: JsonValue, path: string, what: string): Place => {
+const find = (state: State, path: string, what: string): Place => {
   const parts = path.split('/')
   if (parts.length < 2) throw missing(what)
-  let container = root as Container
+  let container = ownOf(state, state.root as Container)
+  state.root = container
   for (let i = 1; i < parts.length - 1; i++) {
-    const next = step(container, decodeKey(parts[i]!))
+    const key = decodeKey(parts[i]!)
+    const next = step(container, key)
     if (next === undefined || next === null || typeof next !== 'object') throw missing(what)
-    container = next
+    const own = ownOf(state, next)
+    if (own !== next) replaceAt({ container, key }, own)
+    container = own
   }
   return { container, key: decodeKey(parts.at(-1)!) }
 }
@@ -267,5 +271,7 @@ const replaceAt = ({ container, key }: Place, value: JsonValue): void => {
 
 interface State {
   root: JsonValue
+  /** Containers that are not the document's any more: they may be changed. */
+  readonly own: Set<Container>
   copiedBytes: number
 }

@@ -108,8 +108,11 @@ const mergeEntries = (
   for (const entry of entries) {
     const key = keyOf(entry, field.mergeKey)
     const at = positions.get(key)
-    if (at !== undefined) merged[at] = mergeMap(merged[at]!, entry, field.type.element())
-    else {
+    if (at !== undefined) {
+      // Entries of the patch are merged in place, as all of it is.
+      const into = at < original.length ? { ...merged[at]! } : merged[at]!
+      merged[at] = mergeMap(into, entry, field.type.element())
+    } else {
       positions.set(key, merged.length)
       merged.push(entry)
     }

@@ -4,7 +4,7 @@
  * Pure, over plain JSON values. Source of the rules: apimachinery, pkg/util/strategicpatch; handlers/patch.go for codes.
  *
  * Upstream works on decoded Go maps in place, and its messages show the patch as it is after the merge; so the merge
- * here works in place as well, on copies.
+ * here works in place as well, on copies of what it goes through; the rest of the document is shared with the result.
  */
 import { goKindOf } from '#api/decoder-texts.js'
 import { badRequest, failure } from '#api/errors.js'
@@ -37,9 +37,16 @@ export const applyStrategicMergePatch = (
   }
   const type = patchTypeOf(schemaName)
   const consumed = cloneJson(patch)
-  const merged = mergeMap(cloneJson(document), consumed, type)
-  checkConvertible(merged, schemaName, () => goPrint(consumed))
+  const merged = mergeMap({ ...document }, consumed, type)
+  checkConvertible(changed(merged, document), schemaName, () => goPrint(consumed))
   return merged
+}
+
+const changed = (merged: JsonObject, document: JsonObject): JsonObject => {
+  const parts: JsonObject = {}
+  for (const key of Object.keys(merged))
+    if (merged[key] !== document[key]) setOwn(parts, key, merged[key]!)
+  return parts
 }
 
 /** A patch whose directives cannot be followed: upstream has no reason for it, only a text. */
@@ -54,7 +61,7 @@ export const badPatchType = (directive: JsonValue | undefined, patch: JsonObject
 export const wrongType = (expected: JsonValue, actual: JsonValue | undefined) =>
   cannotMerge(`expected a ${goTypeOf(expected)}, but received a ${goTypeOf(actual)}`)
 
-/** Changes and yields `original`; uses up `patch`. */
+/** Changes and yields `original`, but nothing under it; uses up `patch`. */
 export const mergeMap = (original: JsonObject, patch: JsonObject, type: PatchType): JsonObject => {
   if (Object.hasOwn(patch, patchDirective)) return followPatchDirective(patch)
   retainKeys(original, patch)
@@ -150,7 +157,9 @@ const mergeField = (
   } else if (isJsonObject(value)) {
     const field = lookUp(type, key)
     const merged =
-      field.strategy === 'replace' ? value : mergeMap(current as JsonObject, value, field.type)
+      field.strategy === 'replace'
+        ? value
+        : mergeMap({ ...(current as JsonObject) }, value, field.type)
     setOwn(original, key, merged)
   } else setOwn(original, key, value)
 }
