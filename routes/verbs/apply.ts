@@ -5,6 +5,7 @@ import { formatGroupVersion } from '#api/group-version.js'
 import { isJsonObject, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import { decodeMade } from '#registry/decode.js'
+import { decodePatched } from '#registry/decode-patched.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import type { ApiDeps } from '../api-deps.js'
 import { fieldValidationOf } from '../decode-body.js'
@@ -51,6 +52,7 @@ const decodeMerged = (
   merged: KubeObject,
   definition: ResourceDefinition,
   patchObject: JsonObject,
+  live: KubeObject | undefined,
 ): KubeObject => {
   const { group, version, kind } = definition.gvk
   const refuse = (problem: string) =>
@@ -60,7 +62,11 @@ const decodeMerged = (
       patchObject,
       `unable to convert unstructured object to ${group}/${version}, Kind=${kind}: ${problem}`,
     )
-  return convertPatched(merged, definition, refuse, decodeMade).object
+  return convertPatched(merged, definition, refuse, (value) =>
+    live === undefined || definition.schemaName === undefined
+      ? decodeMade(definition, value)
+      : decodePatched(definition, value, live),
+  ).object
 }
 
 export const applyChange = (call: PatchCall, deps: ApiDeps, owners: ViewOwners | undefined) => {
@@ -92,7 +98,7 @@ export const applyChange = (call: PatchCall, deps: ApiDeps, owners: ViewOwners |
         `request to convert CR to an invalid group/version: ${formatGroupVersion(body.gvk)}`,
       )
     reportDuplicates(call)
-    const next = decodeMerged(merged, body, patchObject)
+    const next = decodeMerged(merged, body, patchObject, view === undefined ? live : undefined)
     const { uid } = next.metadata
     if (live === undefined && uid)
       throw conflict(

@@ -5,7 +5,8 @@ import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import { parseWithTrace } from '#api/json.js'
 import { isJsonObject, withKeysInOrder } from '#api/json-object.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
-import { type decodeMade, decodeObject } from '#registry/decode.js'
+import { type Decoded, decodeObject } from '#registry/decode.js'
+import { decodePatched } from '#registry/decode-patched.js'
 import { overflown, problemOf } from '#registry/patch/convertible.js'
 import { goPrint } from '#registry/patch/go-print.js'
 import { applyJsonPatch } from '#registry/patch/json.js'
@@ -41,11 +42,11 @@ export const convertPatched = (
   value: JsonValue,
   definition: ResourceDefinition,
   refuse: (problem: string) => unknown,
-  decodeWith: typeof decodeMade = decodeObject,
-): ReturnType<typeof decodeObject> => {
+  decodeValue: (value: JsonValue) => Decoded,
+): Decoded => {
   const decode = (from: JsonValue) => {
     try {
-      return decodeWith(definition, from)
+      return decodeValue(from)
     } catch (error) {
       if (error instanceof ApiError && error.code === 400)
         return problemOfDecoding(error).replace(
@@ -168,9 +169,13 @@ export const patched = (call: PatchCall, shown: KubeObject): KubeObject => {
   const refuse = (problem: string): unknown => patchInvalid(text(), problem)
   refuseOtherName(call, result)
   if (patch.type !== 'strategic') refuseVersionless(call, result, text)
-  let decoded: ReturnType<typeof decodeObject>
+  const decode = (value: JsonValue): Decoded =>
+    target.view === undefined
+      ? decodePatched(definition, value, shown)
+      : decodeObject(definition, value)
+  let decoded: Decoded
   if (patch.type === 'strategic') {
-    decoded = convertPatched(result, definition, refuse)
+    decoded = convertPatched(result, definition, refuse, decode)
     // The converter goes through Go maps, and puts what it found in order.
     decoded = { ...decoded, strictErrors: [...decoded.strictErrors].sort() }
   } else {
@@ -179,7 +184,7 @@ export const patched = (call: PatchCall, shown: KubeObject): KubeObject => {
       const own = withOwnVersion(call, result)
       checkPatchedType(call, own)
       isOfType = true
-      decoded = decodeObject(definition, own)
+      decoded = decode(own)
       // Several are told in the order of upstream's text.
       if (decoded.strictErrors.length > 1)
         decoded = decodeObject(definition, parseWithTrace(text()).value)

@@ -47,14 +47,13 @@ export const defaultTolerationSeconds: AdmissionPlugin = {
     const pod = attributes.object!
     const missing = [notReady, unreachable].filter((key) => !tolerates(pod, key))
     if (missing.length === 0) return
-    pod.spec.tolerations = [
-      ...(pod.spec.tolerations ?? []),
-      ...missing.map((key) => ({
-        key,
-        operator: 'Exists',
-        effect: 'NoExecute',
-        tolerationSeconds,
-      })),
-    ]
+    const added = missing.map((key) => ({
+      key,
+      operator: 'Exists',
+      effect: 'NoExecute',
+      tolerationSeconds,
+    }))
+    // Of an update the spec may be the stored one.
+    pod.spec = { ...pod.spec, tolerations: [...(pod.spec.tolerations ?? []), ...added] }
   },
 }

@@ -65,11 +65,8 @@ const withType = (decoded: JsonObject, gvk: GroupVersionKind): JsonObject => {
   return isThere ? decoded : { ...type, ...decoded, ...type }
 }
 
-/**
- * Decodes a body of a kind that may be no resource's own (Scale, Binding, Eviction). Throws an ApiError (400) in the
- * words of upstream's decoder when a value has the wrong type.
- */
-const decodeKind = (
+/** Decodes a body by its schema, without the kind's own defaults. Throws an ApiError (400) as `decodeObject` does. */
+export const decodeBuiltIn = (
   gvk: GroupVersionKind,
   schemaName: string,
   value: JsonValue,
@@ -122,7 +119,7 @@ export const decodeObject = (
   trace?: JsonTrace,
 ): Decoded => {
   if (definition.schemaName === undefined) return decodeCustomObject(definition, value, trace)
-  const decoded = decodeKind(definition.gvk, definition.schemaName, value, trace)
+  const decoded = decodeBuiltIn(definition.gvk, definition.schemaName, value, trace)
   definition.strategy.default?.(decoded.object)
   return decoded
 }
@@ -158,13 +155,18 @@ export const emptyOf = (schemaName: string): JsonObject => decodeType(schemaName
 
 /**
  * What storage does to what is empty: it is null from here on where it must be written (JSON keeps it), else nothing, and
- * defaults fill in for that as they do for all that is read. In place.
+ * defaults fill in for that as they do for all that is read. In place; what is shared with `stored` is so already.
  */
-export const forgetEmpty = (definition: ResourceDefinition, object: KubeObject): void => {
+export const forgetEmpty = (
+  definition: ResourceDefinition,
+  object: KubeObject,
+  stored?: KubeObject,
+): void => {
   if (definition.schemaName === undefined) return
   if (hasGivenEmpty(object)) {
     forgetGivenEmpty(object)
     definition.strategy.default?.(object)
   }
-  if (!definition.storedAsJson) forgetEmptyListsOf(goTypeName(definition.schemaName), object)
+  if (!definition.storedAsJson)
+    forgetEmptyListsOf(goTypeName(definition.schemaName), object, stored)
 }

@@ -77,11 +77,17 @@ export interface MetadataChecks {
 /**
  * What a kind decides for itself; a hook that is missing does nothing. Order on create: default, prepareForCreate,
  * (mutating admission), validate, (validating admission), canonicalize. Objects given to `default`, `prepare…` and
- * `canonicalize` are private copies and may be changed; all others may not.
+ * `canonicalize` are private copies and may be changed; all others may not. A part that a patch left alone is shared with
+ * the stored object, unless the kind has `beginUpdate` or `canonicalize`: what is as it should be must not be changed.
  */
 export interface Strategy {
-  /** Writes the defaults that the schema cannot express. Runs on every decoded body. */
+  /**
+   * Writes the defaults that the schema cannot express. Runs on every decoded body, but for a patch that leaves all parts
+   * beside the metadata as they were.
+   */
   default?(object: KubeObject): void
+  /** True when `default` writes metadata as well. */
+  readonly defaultsMetadata?: boolean
   /** Removes fields of features that are off, before every preparation. Their owners stay: they were counted before. */
   dropDisabled?(object: KubeObject): void
   prepareForCreate?(object: KubeObject, ctx: RequestContext): void

@@ -135,7 +135,7 @@ const writeNext = async (
       oldObject: attempt.options.admittedAs?.read(current.object) ?? current.object,
     })
     if (validating !== undefined) await validating
-    forgetEmpty(definition, next)
+    forgetEmpty(definition, next, current.object)
     if (isToBeRemoved(next, current.object, definition.strategy))
       return await removeWith(attempt, next, current)
     next.metadata = keepManagedFieldsTimes(next, current.object, sameContent).metadata

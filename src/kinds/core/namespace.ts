@@ -56,6 +56,7 @@ export default defineKind({
     },
   ],
   strategy: {
+    defaultsMetadata: true,
     default: (object) => {
       labelWithName(object)
       object.status ??= {}

@@ -33,8 +33,9 @@ const gatedCondition = (now: number): Fields => ({
 })
 
 /** Upstream does so on each write. */
-const correctGrace = ({ spec }: KubeObject): void => {
-  if (spec.terminationGracePeriodSeconds < 0) spec.terminationGracePeriodSeconds = 1
+const correctGrace = (pod: KubeObject): void => {
+  if (pod.spec.terminationGracePeriodSeconds < 0)
+    pod.spec = { ...pod.spec, terminationGracePeriodSeconds: 1 }
 }
 
 const prepareForCreate = (pod: KubeObject, ctx: RequestContext): void => {

@@ -5,8 +5,8 @@
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { type GoType, goFieldsOf } from './go-type.js'
 
-/** Changes the value in place. */
-type Forget = (value: JsonValue) => void
+/** Changes the value in place, but for what it shares with `stored`. */
+type Forget = (value: JsonValue, stored?: JsonObject) => void
 
 const known = new Map<string, Forget | undefined>()
 
@@ -55,12 +55,12 @@ const forgetInStruct = (key: string): Forget | undefined => {
   const forget: Forget | undefined =
     parts.length === 0
       ? undefined
-      : (value) => {
+      : (value, stored) => {
           if (typeof value !== 'object' || value === null) return
           const object = value as JsonObject
           for (const { name, required, forget } of parts) {
             const inner = object[name]
-            if (inner === undefined || inner === null) continue
+            if (inner === undefined || inner === null || inner === stored?.[name]) continue
             if (required && isEmptyHolder(inner)) object[name] = null
             else forget?.(inner)
           }
@@ -70,6 +70,10 @@ const forgetInStruct = (key: string): Forget | undefined => {
 }
 
 /** `key` names a struct of openapi/data/go-fields.json. */
-export const forgetEmptyListsOf = (key: string, object: JsonObject): void => {
-  forgetInStruct(key)?.(object)
+export const forgetEmptyListsOf = (
+  key: string,
+  object: JsonObject,
+  stored: JsonObject | undefined,
+): void => {
+  forgetInStruct(key)?.(object, stored)
 }

@@ -1,0 +1,71 @@
+/**
+ * Decoding of what a patch made of a stored object. Most of its parts, spec, status or data, are those that are stored. Once
+ * decoding has shown that it leaves such a part as it is, it is handed on as it is, so that whoever compares the two
+ * objects from here on sees at once that nothing in it changed.
+ */
+import { hasGivenEmpty, holdsGivenEmpty, keepGivenEmpty } from '#api/given-empty.js'
+import { isJsonObject, jsonEqual, setOwn } from '#api/json-object.js'
+import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
+import { goTypeName } from '#openapi/schemas.js'
+import { goFieldsOf } from './decode/go-type.js'
+import { type Decoded, decodeBuiltIn, decodeObject } from './decode.js'
+import type { ResourceDefinition } from './resource-definition.js'
+
+/** Parts of stored objects that came out of decoding, defaults included, as they went in. */
+const settled = new WeakSet<object>()
+
+const typeAndMetadata = 3
+
+/** Hooks that write into a spec that is there already want one of their own. */
+const mayShare = ({ convert, strategy }: ResourceDefinition): boolean =>
+  convert === undefined && strategy.beginUpdate === undefined && strategy.canonicalize === undefined
+
+const partOf = (value: JsonObject, stored: KubeObject, field: string): object | undefined => {
+  const part = value[field]
+  const isStored = field !== 'metadata' && part === stored[field]
+  return isStored && typeof part === 'object' && part !== null ? part : undefined
+}
+
+/** The fields of both in upstream's order. */
+const inOrder = (decoded: KubeObject, kept: JsonObject, schemaName: string): KubeObject => {
+  const object = {} as KubeObject
+  const { kind, apiVersion, ...rest } = decoded
+  const fields: JsonObject = { ...(rest as JsonObject), ...kept }
+  Object.assign(object, { kind, apiVersion })
+  for (const { name } of goFieldsOf(goTypeName(schemaName)))
+    if (fields[name] !== undefined) object[name] = fields[name]
+  keepGivenEmpty(object, decoded)
+  return object
+}
+
+/** As `decodeObject`, of what shares with `stored` what the patch left alone. The result shares that, too. */
+export const decodePatched = (
+  definition: ResourceDefinition,
+  value: JsonValue,
+  stored: KubeObject,
+): Decoded => {
+  const { schemaName, strategy } = definition
+  if (schemaName === undefined || !isJsonObject(value) || !mayShare(definition))
+    return decodeObject(definition, value)
+  const kept: JsonObject = {}
+  const given: JsonObject = {}
+  for (const field of Object.keys(value)) {
+    const part = partOf(value, stored, field)
+    const isKept = part !== undefined && settled.has(part)
+    setOwn(isKept ? kept : given, field, value[field]!)
+  }
+  const { object: decoded, strictErrors } = decodeBuiltIn(definition.gvk, schemaName, given)
+  const object = inOrder(decoded, kept, schemaName)
+  const { length } = Object.keys(object)
+  const isOnlyMetadata =
+    length === typeAndMetadata + Object.keys(kept).length && length === Object.keys(stored).length
+  if (!isOnlyMetadata || strategy.defaultsMetadata === true) strategy.default?.(object)
+  for (const field of Object.keys(given)) {
+    const part = partOf(given, stored, field)
+    if (part === undefined || !jsonEqual(object[field], part)) continue
+    if (hasGivenEmpty(object) && holdsGivenEmpty(object[field])) continue
+    object[field] = part
+    settled.add(part)
+  }
+  return { object, strictErrors }
+}
