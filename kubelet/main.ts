@@ -1,9 +1,9 @@
 /** The kubelet process: `kubelevel kubelet`. */
-import { mkdirSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { systemClock } from '#api/clock.js'
 import { machineAddress } from '#api/machine-address.js'
+import { makeFolders } from '#api/make-folders.js'
 import { whenAborted } from '#client/backoff.js'
 import { createClient } from '#client/client.js'
 import type { ClientConfig } from '#client/kubeconfig.js'
@@ -84,7 +84,7 @@ export const runKubelet = async (options: KubeletOptions): Promise<void> => {
   const nodeName = (options.nodeName ?? os.hostname()).toLowerCase()
   const nodeAddress = options.nodeAddress ?? machineAddress()
   const rootDir = path.resolve(options.rootDir ?? '.kubelevel/kubelet')
-  mkdirSync(rootDir, { recursive: true, mode: 0o700 })
+  makeFolders(rootDir, 0o700)
   const log = makeLog(options.log, options.verbosity ?? 0)
   const client = createClient(options.config, 'kubelet')
   const runtime = await makeRuntime(options, { rootDir, nodeAddress, nodeName, log })

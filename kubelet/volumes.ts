@@ -4,9 +4,10 @@
  * all of the old or all of the new.
  */
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readlinkSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readlinkSync, statSync } from 'node:fs'
 import { chmod, mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { makeFolders } from '#api/make-folders.js'
 import { claimNameOf } from '#client/persistent-volume.js'
 import { fieldValue, type PodFacts, resourceValue } from './downward.js'
 import type { DataObject, ObjectReader } from './object-reader.js'
@@ -143,7 +144,7 @@ export class Volumes {
       const claimed = this.#claimed.get(`${uid}/${name}`)
       const base = volume.hostPath?.path ?? claimed ?? this.#folder(uid, name)
       const hostPath = path.join(base, path.posix.join('/', subPath))
-      if (subPath && !existsSync(hostPath)) mkdirSync(hostPath, { recursive: true })
+      if (subPath && !existsSync(hostPath)) makeFolders(hostPath)
       const isReadOnly = readOnly || volume.persistentVolumeClaim?.readOnly === true
       mounts.push({ volume: name, hostPath, containerPath: mountPath, readOnly: isReadOnly })
     }
@@ -252,7 +253,7 @@ export class Volumes {
 
 const prepareHostPath = ({ path: file, type = '' }: { path: string; type?: string }): void => {
   const stat = statSync(file, { throwIfNoEntry: false })
-  if (type === 'DirectoryOrCreate') mkdirSync(file, { recursive: true })
+  if (type === 'DirectoryOrCreate') makeFolders(file)
   if (type === 'Directory' && !stat?.isDirectory()) {
     throw new VolumeError(`hostPath type check failed: ${file} is not a directory`)
   }

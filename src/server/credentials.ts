@@ -10,10 +10,11 @@ import {
   randomBytes,
   X509Certificate,
 } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import path from 'node:path'
 import type { Clock } from '#api/clock.js'
+import { makeFolders } from '#api/make-folders.js'
 import { type Issued, issueCertificate, type Subject } from '#api/x509.js'
 
 export interface CertificatePair {
@@ -65,7 +66,7 @@ const memoryKeeper = (): Keeper => {
 }
 
 const directoryKeeper = (directory: string): Keeper => {
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  makeFolders(directory, 0o700)
   chmodSync(directory, 0o700)
   return {
     read: (name) => {

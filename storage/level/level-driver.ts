@@ -6,9 +6,10 @@
  * failed nothing more is written: LevelDB goes on after a failed append and would lose what comes behind it
  * (google/leveldb issues 578 and 1180), so it is the driver that stops. Reads and watches go on.
  */
-import { chmodSync, mkdirSync, realpathSync } from 'node:fs'
+import { chmodSync, realpathSync } from 'node:fs'
 import { Level } from 'level'
 import type { Clock } from '#api/clock.js'
+import { makeFolders } from '#api/make-folders.js'
 import { nextTurn } from '#api/turns.js'
 import { limits } from '#limits'
 import {
@@ -109,7 +110,7 @@ const openDatabase = async (
 /** Secrets are in there: nobody but the owner looks in. */
 const makePrivate = (directory: string): void => {
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    makeFolders(directory, 0o700)
     chmodSync(directory, 0o700)
   } catch (cause) {
     throw new StorageError('Unavailable', `${directory}: ${(cause as Error).message}`, { cause })

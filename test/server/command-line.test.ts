@@ -14,7 +14,12 @@ const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-cli-'))
 t.teardown(() => rmSync(folder, { recursive: true, force: true }))
 
 const run = (...args: string[]) =>
-  spawnSync(process.execPath, [main, ...args], { cwd: folder, timeout: 30_000, encoding: 'utf8' })
+  spawnSync(process.execPath, [main, ...args], {
+    cwd: folder,
+    timeout: 30_000,
+    killSignal: 'SIGKILL',
+    encoding: 'utf8',
+  })
 
 const ready = (child: ChildProcess): Promise<string> =>
   new Promise((resolve, reject) => {
@@ -130,6 +135,25 @@ t.test('a busy port is said so', async (t) => {
   const { status, stderr } = run('serve', `--secure-port=${port}`, '--storage=memory:')
   t.equal(status, 1)
   t.match(stderr, new RegExp(`port ${port} on 127.0.0.1 is in use`))
+})
+
+t.test('a folder that cannot be made is said so', async (t) => {
+  const file = path.join(folder, 'file')
+  writeFileSync(file, '')
+  const serve = (...flags: string[]) => run('serve', '--secure-port=0', ...flags)
+  const inFile = serve(`--data-dir=${file}/data`)
+  t.equal(inFile.status, 1)
+  t.match(inFile.stderr, file)
+  // Where nobody can make a folder, and the system says that what is there is not.
+  if (process.platform !== 'linux') return
+  for (const { status, stderr } of [
+    serve('--data-dir=/proc/nowhere/below'),
+    serve('--storage=level:/proc/nowhere', '--cert-dir=pki'),
+    run('kubelet', `--kubeconfig=${file}`, '--root-dir=/proc/nowhere'),
+  ]) {
+    t.equal(status, 1)
+    t.match(stderr, "'/proc/nowhere'")
+  }
 })
 
 t.test('kubeconfig without a server says what to do', async (t) => {

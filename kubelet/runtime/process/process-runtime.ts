@@ -8,6 +8,7 @@ import { type FSWatcher, mkdirSync, statSync, symlinkSync, watch, writeFileSync 
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import type { Clock } from '#api/clock.js'
+import { makeFolders } from '#api/make-folders.js'
 import { type LogSource, readLog } from '../../log-reader.js'
 import {
   type Container,
@@ -357,7 +358,7 @@ export class ProcessRuntime implements ContainerRuntime {
     for (const { hostPath, containerPath } of mounts) {
       const link = path.join(folder, containerPath)
       if (path.relative(folder, link).startsWith('..') || link === folder) continue
-      mkdirSync(path.dirname(link), { recursive: true })
+      makeFolders(path.dirname(link))
       try {
         symlinkSync(hostPath, link)
       } catch (error) {
