@@ -30,7 +30,7 @@ import { logQuery } from './log-options.js'
 
 export interface ConnectDeps {
   /** What nodes know the API server by. */
-  readonly kubeletClient: { readonly certPem: string; readonly keyPem: string }
+  readonly kubeletClient: () => { readonly certPem: string; readonly keyPem: string }
   /** The connection of a request that asks for another protocol. */
   upgradeOf(request: FastifyRequest): Upgrade | undefined
 }
@@ -90,11 +90,10 @@ const kubeletOf = async (c: Connection, nodeName: string): Promise<string> => {
 
 const path = (...parts: string[]): string => parts.map((part) => encodeURIComponent(part)).join('/')
 
-const shownToNodes = ({ own: { kubeletClient } }: Connection): Destination['tls'] => ({
-  ...anybody,
-  cert: kubeletClient.certPem,
-  key: kubeletClient.keyPem,
-})
+const shownToNodes = ({ own }: Connection): Destination['tls'] => {
+  const { certPem, keyPem } = own.kubeletClient()
+  return { ...anybody, cert: certPem, key: keyPem }
+}
 
 const toKubelet = (c: Connection, base: string, rest: string, query: URLSearchParams) => {
   const text = query.toString()

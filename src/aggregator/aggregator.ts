@@ -32,7 +32,7 @@ const backendObjects = [
 ]
 
 export interface AggregatorDeps extends Omit<FollowDeps, 'signal'> {
-  readonly proxyClient: { readonly certPem: string; readonly keyPem: string }
+  readonly proxyClient: () => { readonly certPem: string; readonly keyPem: string }
 }
 
 /** An APIService and what is known of the server behind it. */

@@ -13,7 +13,7 @@ import { frontProxyHeaders } from './front-proxy-headers.js'
 
 export interface BackendsDeps {
   /** The front proxy's certificate and key: by it a backend knows that the user's name in a header can be trusted. */
-  readonly proxyClient: { readonly certPem: string; readonly keyPem: string }
+  readonly proxyClient: () => { readonly certPem: string; readonly keyPem: string }
   /** In which Services and EndpointSlices are read. */
   readonly context: () => RequestContext
   /** Ends what this server itself is asking. */
@@ -45,7 +45,7 @@ export class Backends {
   async destination({ spec }: APIService, target: string): Promise<Destination> {
     const { service, caBundle = '', insecureSkipTLSVerify = false } = spec
     const { host, port } = await findService(this.#deps.context(), service!)
-    const { certPem, keyPem } = this.#deps.proxyClient
+    const { certPem, keyPem } = this.#deps.proxyClient()
     return {
       url: new URL(`https://${hostInUrl(host)}:${port}${target}`),
       agent: this.#agent,

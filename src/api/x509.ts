@@ -4,7 +4,7 @@
  * every first start and in every test process; this costs 2 ms.
  */
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
-import { isIP, isIPv4 } from 'node:net'
+import { isIPv4 } from 'node:net'
 
 const tlv = (tag: number, ...parts: readonly Uint8Array[]): Buffer => {
   const content = Buffer.concat(parts)
@@ -70,10 +70,13 @@ const ipBytes = (address: string): Buffer => {
   )
 }
 
+/** No DNS name has a colon; node:net would first compile what an address of IPv6 looks like, which takes 5 ms. */
+const isAddress = (name: string): boolean => isIPv4(name) || name.includes(':')
+
 const alternativeNames = (names: readonly string[]): Buffer =>
   sequence(
     ...names.map((name) =>
-      isIP(name) === 0 ? tlv(0x82, Buffer.from(name)) : tlv(0x87, ipBytes(name)),
+      isAddress(name) ? tlv(0x87, ipBytes(name)) : tlv(0x82, Buffer.from(name)),
     ),
   )
 

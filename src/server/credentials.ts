@@ -27,12 +27,12 @@ export interface ServerCredentials {
   caPem: string
   serving: CertificatePair
   admin: CertificatePair
-  /** What the server shows to kubelets, which listen to nobody else. */
-  kubeletClient: CertificatePair
+  /** What the server shows to kubelets, which listen to nobody else. Made at first use. */
+  kubeletClient(): CertificatePair
   /** Signs the certificates of front proxies, whose word in X-Remote-User counts. */
   frontProxyCaPem: string
-  /** What the server shows to aggregated APIs, as their front proxy. */
-  proxyClient: CertificatePair
+  /** What the server shows to aggregated APIs, as their front proxy. Made at first use. */
+  proxyClient(): CertificatePair
   adminToken: string
   /** Signs ServiceAccount tokens, PKCS #8 PEM. Made at first use: an RSA key takes 60 ms, and RS256 is what upstream uses. */
   serviceAccountKeyPem(): string
@@ -147,6 +147,14 @@ const leaf = (keeper: Keeper, ca: Issued, now: number, wanted: Leaf): Certificat
   return made
 }
 
+const once = <T>(make: () => T): (() => T) => {
+  let made: T | undefined
+  return () => {
+    made ??= make()
+    return made
+  }
+}
+
 const keptSecret = (keeper: Keeper, file: string, make: () => string): string => {
   const kept = keeper.read(file)
   if (kept !== undefined) return kept.trim()
@@ -179,21 +187,25 @@ export const loadCredentials = (options: CredentialOptions): ServerCredentials =
     caPem: ca.certPem,
     serving,
     admin,
-    kubeletClient: leaf(keeper, ca, now, {
-      file: 'apiserver-kubelet-client',
-      use: 'client',
-      subject: { commonName: 'kube-apiserver-kubelet-client' },
-      names: [],
-    }),
-    frontProxyCaPem: frontProxyCa.certPem,
-    proxyClient:
-      options.proxyClient ??
-      leaf(keeper, frontProxyCa, now, {
-        file: 'front-proxy-client',
+    kubeletClient: once(() =>
+      leaf(keeper, ca, options.clock.now(), {
+        file: 'apiserver-kubelet-client',
         use: 'client',
-        subject: { commonName: frontProxyName },
+        subject: { commonName: 'kube-apiserver-kubelet-client' },
         names: [],
       }),
+    ),
+    frontProxyCaPem: frontProxyCa.certPem,
+    proxyClient: once(
+      () =>
+        options.proxyClient ??
+        leaf(keeper, frontProxyCa, options.clock.now(), {
+          file: 'front-proxy-client',
+          use: 'client',
+          subject: { commonName: frontProxyName },
+          names: [],
+        }),
+    ),
     adminToken:
       options.adminToken ??
       keptSecret(keeper, 'admin-token', () => randomBytes(24).toString('base64url')),

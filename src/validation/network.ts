@@ -125,25 +125,39 @@ export const interfaceAddressErrors = (path: string, text: string): FieldError[]
 /** What means something on every machine; one Endpoints object may hold a thousand addresses that are held against it. */
 const specialRanges = [
   {
-    cidrs: ['127.0.0.0/8', '::1/128'],
+    cidrs: { IPv4: '127.0.0.0/8', IPv6: '::1/128' },
     message: 'may not be in the loopback range (127.0.0.0/8, ::1/128)',
   },
   {
-    cidrs: ['169.254.0.0/16', 'fe80::/10'],
+    cidrs: { IPv4: '169.254.0.0/16', IPv6: 'fe80::/10' },
     message: 'may not be in the link-local range (169.254.0.0/16, fe80::/10)',
   },
   {
-    cidrs: ['224.0.0.0/24', 'ff02::/16'],
+    cidrs: { IPv4: '224.0.0.0/24', IPv6: 'ff02::/16' },
     message: 'may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)',
   },
-].map(({ cidrs, message }) => ({ ranges: cidrs.map((cidr) => parseCidr(cidr)!), message }))
+]
+
+/** Parsed when an address of their family comes: the first address of IPv6 that Node looks at costs a start 5 ms. */
+const parsedRanges = new Map<IpFamily, { range: Cidr; message: string }[]>()
+const specialRangesOf = (family: IpFamily) => {
+  let ranges = parsedRanges.get(family)
+  if (ranges === undefined) {
+    ranges = specialRanges.map(({ cidrs, message }) => ({
+      range: parseCidr(cidrs[family])!,
+      message,
+    }))
+    parsedRanges.set(family, ranges)
+  }
+  return ranges
+}
 
 /** Addresses that mean something on every machine can be no endpoint and no external address. */
 export const nonSpecialIp = (path: string, ip: string): FieldError[] => {
   const family = familyOf(ip)
   const value = ipToBigInt(ip)
-  const found = specialRanges
-    .filter(({ ranges }) => ranges.some((range) => range.family === family && isIn(range, value)))
+  const found = specialRangesOf(family)
+    .filter(({ range }) => isIn(range, value))
     .map(({ message }) => message)
   if (value === 0n) found.unshift(`may not be unspecified (${ip})`)
   return found.map((message) => invalid(path, ip, message))
