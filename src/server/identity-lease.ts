@@ -47,7 +47,10 @@ const forget = async (store: Store, ctx: RequestContext): Promise<void> => {
   }
 }
 
-/** Holds the Lease until it is stopped: it then expires. Rejects when it cannot be made. */
+/**
+ * Holds the Lease until it is stopped: it then expires. A server whose Lease cannot be written (the name of the machine
+ * may be no label) serves all the same, and tries again at each renewal, as upstream.
+ */
 export const holdIdentityLease = async ({
   stores,
   clock,
@@ -85,8 +88,6 @@ export const holdIdentityLease = async ({
     const now = clock.now()
     await store.update(contextAt(now), name, (current) => leaseOf(now, current))
   }
-  await renew()
-  await forget(store, contextAt(clock.now()))
   let working: Promise<void> = Promise.resolve()
   const tick = async (): Promise<void> => {
     try {
@@ -96,6 +97,7 @@ export const holdIdentityLease = async ({
       if (!caller.signal.aborted) log('the identity Lease was not renewed', error)
     }
   }
+  await tick()
   const timer = setInterval(() => {
     working = working.then(tick)
   }, limits.identityLeaseRenewMs)

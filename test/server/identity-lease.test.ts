@@ -1,3 +1,5 @@
+import { syncBuiltinESMExports } from 'node:module'
+import os from 'node:os'
 import t from 'tap'
 import { call, startServer } from './start-server.js'
 
@@ -30,4 +32,17 @@ t.test('a server tells by a Lease that it is there, and forgets expired ones', a
   const last = await startAt(start + 61 * minute)
   t.notOk(last.includes(first!))
   t.ok(last.includes(second!))
+})
+
+t.test('a machine whose name is no label gets a server without a Lease', async (t) => {
+  const name = `${'a'.repeat(64)}.internal`
+  const before = t.intercept(os, 'hostname', { value: () => name })
+  syncBuiltinESMExports()
+  t.teardown(() => {
+    before.restore()
+    syncBuiltinESMExports()
+  })
+  const server = await startServer(t)
+  t.equal((await call(server, { path: '/readyz' })).text, 'ok')
+  t.same((await call(server, { path })).body.items, [])
 })
