@@ -1,5 +1,5 @@
 /** The discovery documents, made from rows of the resource table. Upstream: pkg/endpoints/discovery. */
-import { formatGroupVersion } from '#api/group-version.js'
+import { compareVersions, formatGroupVersion } from '#api/group-version.js'
 import type { JsonObject } from '#api/object.js'
 import { bootstrapObjects } from '#openapi/schemas.js'
 import type { ResourceDefinition, Verb } from '#registry/resource-definition.js'
@@ -14,22 +14,6 @@ export interface GroupVersions {
     /** What another server says of it, which answers for it then. */
     readonly remote?: RemoteVersion
   }[]
-}
-
-/** GA before beta before alpha, then the higher number; names of another form last, in order of letters. */
-const compareVersions = (a: string, b: string): number => {
-  const parse = (version: string) => /^v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?$/.exec(version)
-  const [x, y] = [parse(a), parse(b)]
-  if (x === null || y === null) {
-    if (x === null && y === null) return a < b ? -1 : a > b ? 1 : 0
-    return x === null ? 1 : -1
-  }
-  const maturity = { undefined: 2, beta: 1, alpha: 0 } as Record<string, number>
-  return (
-    maturity[String(y[2])]! - maturity[String(x[2])]! ||
-    Number(y[1]) - Number(x[1]) ||
-    Number(y[3] ?? 0) - Number(x[3] ?? 0)
-  )
 }
 
 interface Priority {

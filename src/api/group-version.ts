@@ -51,3 +51,19 @@ export const parseGroupVersion = (
 
 /** The group that an `apiVersion` names; '' for the core group, and for what is no apiVersion. */
 export const groupOf = (apiVersion: string): string => parseGroupVersion(apiVersion)?.group ?? ''
+
+/** GA before beta before alpha, then the higher number; names of another form last, in order of letters. */
+export const compareVersions = (a: string, b: string): number => {
+  const parse = (version: string) => /^v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?$/.exec(version)
+  const [x, y] = [parse(a), parse(b)]
+  if (x === null || y === null) {
+    if (x === null && y === null) return a < b ? -1 : a > b ? 1 : 0
+    return x === null ? 1 : -1
+  }
+  const maturity = { undefined: 2, beta: 1, alpha: 0 } as Record<string, number>
+  return (
+    maturity[String(y[2])]! - maturity[String(x[2])]! ||
+    Number(y[1]) - Number(x[1]) ||
+    Number(y[3] ?? 0) - Number(x[3] ?? 0)
+  )
+}

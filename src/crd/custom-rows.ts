@@ -1,6 +1,7 @@
 /** The rows of the resource table that an accepted definition stands for: one for each served version. */
 import { createHash } from 'node:crypto'
 import { forbidden } from '#api/errors.js'
+import { compareVersions } from '#api/group-version.js'
 import { cloneJson, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import type { ResourceDefinition, StoredConversion, Verb } from '#registry/resource-definition.js'
@@ -10,7 +11,7 @@ import { customTable } from './columns.js'
 import type { Converter } from './convert-by-webhook.js'
 import { customStrategy } from './custom-strategy.js'
 import { type CustomResourceDefinition, type DefinitionVersion, isTrue } from './definition.js'
-import { coerceEmbedded } from './embedded.js'
+import { coerceEmbedded, dropInvalidEmbedded } from './embedded.js'
 import { compileJsonPath } from './json-path.js'
 import { prune } from './prune.js'
 import { scaleSubresource } from './scale.js'
@@ -46,6 +47,7 @@ const conform = (object: KubeObject, schema: StructuralSchema): string[] => {
 const shownBy = (object: KubeObject, schema: StructuralSchema): KubeObject => {
   const copy = cloneJson(object)
   conform(copy, schema)
+  dropInvalidEmbedded(copy, partsOf(schema))
   return jsonEqual(copy, object) ? object : copy
 }
 
@@ -69,14 +71,22 @@ const selectableFields = (
 const rename: Converter = async (object, apiVersion) =>
   object.apiVersion === apiVersion ? object : { ...cloneJson(object), apiVersion }
 
+/** Unless its author has words for it, a version that is deprecated names the best that is better. */
 const deprecationWarningOf = (
   version: DefinitionVersion,
-  group: string,
-  kind: string,
-): string | undefined =>
-  version.deprecated
-    ? (version.deprecationWarning ?? `${group}/${version.name} ${kind} is deprecated`)
-    : undefined
+  versions: readonly DefinitionVersion[],
+  { group, kind }: { group: string; kind: string },
+): string | undefined => {
+  const { name, deprecated, deprecationWarning } = version
+  if (!deprecated || deprecationWarning !== undefined)
+    return deprecated ? deprecationWarning : undefined
+  const best = versions
+    .filter((v) => v.served && !v.deprecated && compareVersions(v.name, name) < 0)
+    .map((v) => v.name)
+    .sort(compareVersions)[0]
+  const instead = best === undefined ? '' : `; use ${group}/${best} ${kind}`
+  return `${group}/${name} ${kind} is deprecated${instead}`
+}
 
 /** What a conversion made is seen through the schema of its version. */
 const conversionOf = (
@@ -171,7 +181,7 @@ export const customRows = (
         },
         onRead: mayDiffer ? show : undefined,
         ...(storage.served ? { storageVersionHash } : {}),
-        deprecationWarning: deprecationWarningOf(version, group, names.kind),
+        deprecationWarning: deprecationWarningOf(version, versions, { group, kind: names.kind }),
         versions: versions.map(({ name }) => name),
         isTerminating: isTrue(definition, 'Terminating'),
         strategy: customStrategy(version, isDeleted ? refuse : undefined),

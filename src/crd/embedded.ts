@@ -38,25 +38,46 @@ const visitEmbedded = (
   }
 }
 
-const readMetadata = (value: JsonValue, path: string): JsonObject => {
+/** As its Go type; what that does not know goes. A text says why it is none. */
+const readMetadata = (value: JsonValue): JsonObject | string => {
   try {
     const { creationTimestamp, ...metadata } = decodeType(schemaNames.objectMeta, value).value
     return creationTimestamp == null ? metadata : { ...metadata, creationTimestamp }
   } catch (error) {
-    if (!(error instanceof DecodeError)) throw error
-    throw new DecodeError(`${path}.metadata: Invalid value: ${printValue(value)}: ${error.message}`)
+    if (error instanceof DecodeError) return error.message
+    throw error
   }
 }
 
 /** Reads metadata as its Go type; what that does not know goes. Changes the value. Throws DecodeError. */
 export const coerceEmbedded = (value: JsonValue, schema: StructuralSchema, path = ''): void =>
   visitEmbedded(value, schema, path, (object, at) => {
+    const refuse = (name: string, why: string): never => {
+      throw new DecodeError(`${at}.${name}: Invalid value: ${printValue(object[name])}: ${why}`)
+    }
     for (const name of ['apiVersion', 'kind'])
       if (Object.hasOwn(object, name) && typeof object[name] !== 'string')
-        throw new DecodeError(
-          `${at}.${name}: Invalid value: ${printValue(object[name])}: must be a string`,
-        )
-    if (object.metadata !== undefined) object.metadata = readMetadata(object.metadata, at)
+        refuse(name, 'must be a string')
+    if (object.metadata === undefined) return
+    const metadata = readMetadata(object.metadata)
+    if (typeof metadata === 'string') refuse('metadata', metadata)
+    object.metadata = metadata
+  })
+
+/** The same for what was stored before it was asked for: what has the wrong type goes, too. Changes the value. */
+export const dropInvalidEmbedded = (value: JsonValue, schema: StructuralSchema): void =>
+  visitEmbedded(value, schema, '', (object) => {
+    for (const name of ['apiVersion', 'kind'])
+      if (typeof object[name] !== 'string') delete object[name]
+    const { metadata } = object
+    if (metadata === undefined) return
+    const whole = readMetadata(metadata)
+    if (typeof whole !== 'string') object.metadata = whole
+    else if (isJsonObject(metadata)) {
+      const fits = ([name, field]: [string, JsonValue]) =>
+        typeof readMetadata({ [name]: field }) !== 'string'
+      object.metadata = readMetadata(Object.fromEntries(Object.entries(metadata).filter(fits)))
+    }
   })
 
 export const validateEmbedded = (
@@ -74,10 +95,14 @@ export const validateEmbedded = (
 const validateResource = (object: JsonObject, path: string): FieldError[] => {
   const errors: FieldError[] = []
   const { apiVersion, kind, metadata } = object
-  for (const name of ['apiVersion', 'kind'])
-    if (!Object.hasOwn(object, name)) errors.push(required(child(path, name)))
-    else if (object[name] === '') errors.push(invalid(child(path, name), '', 'must not be empty'))
-  if (apiVersion && parseGroupVersion(apiVersion as string) === undefined)
+  for (const name of ['apiVersion', 'kind']) {
+    const value = object[name]
+    const at = child(path, name)
+    if (value === undefined) errors.push(required(at))
+    else if (typeof value !== 'string') errors.push(invalid(at, value, 'must be a string'))
+    else if (value === '') errors.push(invalid(at, '', 'must not be empty'))
+  }
+  if (apiVersion && typeof apiVersion === 'string' && parseGroupVersion(apiVersion) === undefined)
     errors.push(
       invalid(
         child(path, 'apiVersion'),
@@ -85,10 +110,12 @@ const validateResource = (object: JsonObject, path: string): FieldError[] => {
         `unexpected GroupVersion string: ${apiVersion}`,
       ),
     )
-  if (kind)
-    errors.push(...isKindName(kind as string).map((m) => invalid(child(path, 'kind'), kind, m)))
-  if (!isJsonObject(metadata)) return errors
-  const meta = metadata as unknown as ObjectMeta
+  if (kind && typeof kind === 'string')
+    errors.push(...isKindName(kind).map((m) => invalid(child(path, 'kind'), kind, m)))
+  if (metadata === undefined) return errors
+  const read = readMetadata(metadata)
+  if (typeof read === 'string') return [...errors, invalid(child(path, 'metadata'), metadata, read)]
+  const meta = read as unknown as ObjectMeta
   // A name may be missing; without a namespace the object counts as one of the cluster.
   const named = { ...meta, name: meta.name || 'fakename' }
   return [

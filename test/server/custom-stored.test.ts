@@ -149,3 +149,22 @@ t.test('what a policy puts beside the schema is validated, not refused', async (
     spec: { word: 'w', open: {} },
   })
 })
+
+t.test('an apply may leave empty what an embedded object says of itself', async (t) => {
+  const embedded = {
+    type: 'object',
+    'x-kubernetes-embedded-resource': true,
+    'x-kubernetes-preserve-unknown-fields': true,
+  }
+  const { apply } = await start(t, { v1: spec({ embedded }) })
+  const put = async (metadata: unknown) =>
+    (await apply({ spec: { embedded: { apiVersion: 'v1', kind: 'K', metadata } } })).body
+  const shown = { apiVersion: 'v1', kind: 'K', metadata: {} }
+  t.strictSame((await put({ labels: null, creationTimestamp: null })).spec.embedded, shown)
+  t.strictSame((await put(null)).spec.embedded, shown)
+  t.match((await put({ name: 'a/b' })).message, 'spec.embedded.metadata.name: Invalid value: "a/b"')
+  t.match(
+    (await put({ creationTimestamp: 'x' })).message,
+    /spec.embedded.metadata: Invalid value: .*: parsing time "x"/,
+  )
+})
