@@ -279,13 +279,15 @@ const answerWith = (deps: ApiDeps) => {
     const { info } = request.kube
     const { parts } = info
     const definition = mustBeServed(found, info, deps)
+    const { isCustom } = definition
+    if (isCustom) warnOfDeprecation(definition, request, reply, false)
     const name = parts[1] ?? ''
     const namespace = namespaceOf(info, definition)
     if (isLegacyWatch(info)) {
       if (request.method !== 'GET') throw methodNotAllowed()
       if (!definition.verbs.includes('watch') || parts.length > 2) throw pathNotFound()
       const store = deps.stores.of(definition)
-      warnOfDeprecation(definition, request, reply, true)
+      if (!isCustom) warnOfDeprecation(definition, request, reply, true)
       const target = { definition, store, subresource: '', view: undefined, namespace, name }
       return watchLate(watchLegacy(target, request, reply, deps), request, reply, deps)
     }
@@ -293,7 +295,7 @@ const answerWith = (deps: ApiDeps) => {
     const handler = route.handlers.get(request.method)
     if (handler === undefined) throw refusal(route, info)
     const isList = request.method === 'GET' && route.scope !== 'object'
-    if (definition.isCustom || request.method !== 'PATCH' || hasPatchRoute(request))
+    if (!isCustom && (request.method !== 'PATCH' || hasPatchRoute(request)))
       warnOfDeprecation(definition, request, reply, isList)
     if (route.scope === 'object') {
       if (namespace === '') throw badRequest('Namespace parameter required.')

@@ -49,14 +49,17 @@ const warner = (reply: FastifyReply) => {
   }
 }
 
-/** What is deprecated says so with every answer of a handler, errors too, so this comes before anything of the request is read. */
+/**
+ * What is deprecated says so with every answer of a handler, errors too, so this comes before anything of the request is
+ * read; a custom resource with every answer at all.
+ */
 export const warnOfDeprecation = (
-  { deprecationWarning }: ResourceDefinition,
+  { deprecationWarning, isCustom }: ResourceDefinition,
   { headers }: FastifyRequest,
   reply: FastifyReply,
   collection: boolean,
 ): void => {
-  if (deprecationWarning !== undefined && hasRouteFor(headers.accept, collection))
+  if (deprecationWarning !== undefined && (isCustom || hasRouteFor(headers.accept, collection)))
     warner(reply)(deprecationWarning)
 }
 

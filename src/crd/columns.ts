@@ -4,6 +4,7 @@ import { goNumber } from '#api/go-number.js'
 import { stringify } from '#api/json.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
 import { schemaNames } from '#openapi/schemas.js'
+import { canonicalTime } from '#registry/decode/times.js'
 import { humanDuration } from '#registry/human-duration.js'
 import type { TableColumn } from '#registry/resource-definition.js'
 import type { DefinitionVersion, PrinterColumn } from './definition.js'
@@ -52,9 +53,9 @@ const cellOf = (type: string, value: JsonValue | undefined, now: number): unknow
       if (typeof value === 'number') return goNumber(value)
       return stringify(value)
     case 'date': {
-      const time = typeof value === 'string' ? parseTime(value) : Number.NaN
       if (typeof value !== 'string') return null
-      return Number.isNaN(time) ? '<invalid>' : humanDuration(now - time)
+      const time = canonicalTime(value, false)
+      return time === undefined ? '<invalid>' : humanDuration(now - parseTime(time))
     }
     default:
       return null

@@ -15,7 +15,7 @@ const known = new Set<string>(metadataFields)
  */
 export const prune = (value: JsonValue, schema: StructuralSchema, isRoot = true): string[] => {
   const unknown: Unknown = { fields: [], metadata: [] }
-  walk(value, schema, '', isRoot, unknown)
+  walk(value, schema, { fields: '', metadata: '' }, isRoot, unknown)
   return [...unknown.fields.sort(), ...unknown.metadata.sort()]
 }
 
@@ -27,10 +27,16 @@ interface Unknown {
 
 const at = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`)
 
+/** Where a value is, as the two passes write it: the one over metadata puts keys of maps in brackets. */
+interface Paths {
+  readonly fields: string
+  readonly metadata: string
+}
+
 const walk = (
   value: JsonValue,
   schema: StructuralSchema | undefined,
-  path: string,
+  path: Paths,
   isResource: boolean,
   unknown: Unknown,
 ): void => {
@@ -42,7 +48,8 @@ const walk = (
     const isResource = items?.['x-kubernetes-embedded-resource'] === true
     const inner = preserves ? { ...items, 'x-kubernetes-preserve-unknown-fields': true } : items
     value.forEach((item, i) => {
-      walk(item, inner, `${path}[${i}]`, isResource, unknown)
+      const at = { fields: `${path.fields}[${i}]`, metadata: `${path.metadata}[${i}]` }
+      walk(item, inner, at, isResource, unknown)
     })
     return
   }
@@ -52,7 +59,7 @@ const walk = (
 const walkObject = (
   object: JsonObject,
   schema: StructuralSchema,
-  path: string,
+  path: Paths,
   isResource: boolean,
   unknown: Unknown,
 ): void => {
@@ -61,7 +68,7 @@ const walkObject = (
   for (const key of Object.keys(object)) {
     if (isResource && (key === 'kind' || key === 'apiVersion')) continue
     if (isResource && key === 'metadata') {
-      if (path !== '') pruneMetadata(object[key]!, at(path, key), unknown)
+      if (path.metadata !== '') pruneMetadata(object[key]!, at(path.metadata, key), unknown)
       continue
     }
     const property = getOwn(schema.properties, key)
@@ -69,10 +76,12 @@ const walkObject = (
     // Any value may stand where `additionalProperties` is true, but nothing is known of what is in it.
     if (inner !== undefined || schema.additionalProperties === true) {
       const embedded = inner?.['x-kubernetes-embedded-resource'] === true
-      walk(object[key]!, inner, at(path, key), embedded, unknown)
+      const isKey = property === undefined
+      const metadata = isKey ? `${path.metadata}[${key}]` : at(path.metadata, key)
+      walk(object[key]!, inner, { fields: at(path.fields, key), metadata }, embedded, unknown)
     } else if (!preserves) {
       delete object[key]
-      unknown.fields.push(at(path, key))
+      unknown.fields.push(at(path.fields, key))
     }
   }
 }

@@ -1,7 +1,7 @@
 /** The scale subresource of a custom resource: autoscaling/v1 Scale over three JSON paths of the definition. */
 import { badRequest, internalError } from '#api/errors.js'
 import { type FieldError, invalid } from '#api/field-error.js'
-import { isJsonObject } from '#api/json-object.js'
+import { getOwn, isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { goPrint, goTypeOf } from '#registry/patch/go-print.js'
 import type { Subresource } from '#registry/resource-definition.js'
@@ -31,25 +31,50 @@ const setAt = (object: JsonObject, path: string, value: JsonValue): void => {
 
 const goTypeName = (value: JsonValue): string => (value === null ? '<nil>' : goTypeOf(value))
 
-/** The integer at a path; a text says why there is none where something else is (unstructured.NestedInt64). */
-const integerAt = (object: KubeObject, path: string): number | string | undefined => {
-  const names = namesIn(path)
-  let at: JsonValue | undefined = object
+interface Found {
+  readonly value?: JsonValue | undefined
+  /** Why nothing can be looked for: something on the way is no object. */
+  readonly problem?: string
+}
+
+const accessorError = (names: readonly string[], value: JsonValue, wanted: string): string =>
+  `.${names.join('.')} accessor error: ${goPrint(value)} is of the type ${goTypeName(value)}, expected ${wanted}`
+
+/** What is at a path (unstructured.NestedFieldNoCopy). */
+const nestedAt = (object: KubeObject, names: readonly string[]): Found => {
+  let at: JsonValue = object as JsonObject
   for (const [i, name] of names.entries()) {
+    if (at === null) return {}
     if (!isJsonObject(at))
-      return `.${names.slice(0, i + 1).join('.')} accessor error: ${goPrint(at ?? null)} is of the type ${goTypeName(at ?? null)}, expected map[string]interface{}`
-    if (!Object.hasOwn(at, name)) return undefined
-    at = at[name]
+      return { problem: accessorError(names.slice(0, i + 1), at, 'map[string]interface{}') }
+    const inner: JsonValue | undefined = getOwn(at, name)
+    if (inner === undefined) return {}
+    at = inner
   }
-  if (typeof at === 'bigint') return Number(at)
-  if (typeof at === 'number' && Number.isInteger(at)) return at
-  return `.${names.join('.')} accessor error: ${goPrint(at ?? null)} is of the type ${goTypeName(at ?? null)}, expected int64`
+  return { value: at }
+}
+
+/** The integer at a path; a text says why there is none where something else is (unstructured.NestedInt64). */
+const integerAt = (object: KubeObject, path: string): number | bigint | string | undefined => {
+  const names = namesIn(path)
+  const { value, problem } = nestedAt(object, names)
+  if (problem !== undefined || value === undefined) return problem
+  const isInteger = typeof value === 'bigint' || Number.isSafeInteger(value)
+  return isInteger ? (value as number | bigint) : accessorError(names, value, 'int64')
+}
+
+/** Why there is no text at a path where something else is (unstructured.NestedString). */
+const textProblem = (object: KubeObject, path: string): string | undefined => {
+  const names = namesIn(path)
+  const { value, problem } = nestedAt(object, names)
+  if (problem !== undefined || value === undefined) return problem
+  return typeof value === 'string' ? undefined : accessorError(names, value, 'string')
 }
 
 const numberAt = (object: KubeObject, path: string): number | undefined => {
   const value = integerAt(object, path)
   if (typeof value === 'string') throw internalError(value)
-  return value
+  return value === undefined ? undefined : Number(value)
 }
 
 const int32Max = 2 ** 31 - 1
@@ -74,15 +99,8 @@ export const validateScaled = (
   const { specReplicasPath, statusReplicasPath, labelSelectorPath } = paths
   const errors = part === 'all' ? countErrors(object, specReplicasPath!) : []
   errors.push(...countErrors(object, statusReplicasPath!))
-  const selector = labelSelectorPath && valueAt(object, labelSelectorPath)
-  if (selector !== undefined && typeof selector !== 'string')
-    errors.push(
-      invalid(
-        labelSelectorPath!,
-        '',
-        `${labelSelectorPath} accessor error: ${goPrint(selector)} is of the type ${goTypeName(selector)}, expected string`,
-      ),
-    )
+  const problem = labelSelectorPath && textProblem(object, labelSelectorPath)
+  if (problem) errors.push(invalid(labelSelectorPath, '', problem))
   return errors
 }
 

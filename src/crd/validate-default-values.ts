@@ -59,7 +59,11 @@ const valueErrors = (
   if (errors.length > 0) return errors.map((e) => below(e, path))
   try {
     const rules = makeRuleChecker(schema, isRoot)
-    return (rules?.check(value, undefined) ?? []).map((e) => below(e, path))
+    if (rules === undefined) return []
+    // It has to do as what stays, and as what comes.
+    const asBefore = rules.check(value, { value })
+    const wrong = asBefore.length > 0 ? asBefore : rules.check(value, undefined)
+    return wrong.map((e) => below(e, path))
   } catch (error) {
     // A rule that does not compile is told about where it stands.
     if (error instanceof RuleError) return []

@@ -71,3 +71,13 @@ t.test('integers are those of 64 bits', async (t) => {
   ]
   for (const [value, cell] of cases) t.equal(cellOf('.spec.v', 'integer', { v: value }), cell)
 })
+
+t.test('a date is one of RFC 3339, whatever JavaScript takes for one', async (t) => {
+  for (const [value, cell] of [
+    ['1', '<invalid>'],
+    ['2020-01-01', '<invalid>'],
+    ['1970-01-01T00:00:00Z', '0s'],
+    [1, null],
+  ])
+    t.equal(cellOf('.spec.v', 'date', { v: value as JsonValue }), cell, String(value))
+})

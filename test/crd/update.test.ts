@@ -126,3 +126,53 @@ t.test('what a rule says of a value', (t) => {
   )
   t.end()
 })
+
+t.test('a rule cannot look at what does not fit its schema', (t) => {
+  const any = rules({ rule: 'self.x == self.x' })
+  const why = (text: string) => [
+    `spec.it: Invalid value: "object": invalid data, ${text} evaluating rule: self.x == self.x`,
+  ]
+  const kept = (x: object, value: unknown) =>
+    update(object({ x }, any), { x: value }, { x: value }).errors
+  const map = { type: 'object', additionalProperties: text }
+  t.strictSame(kept(map, []), why('expected a map for the provided schema with type=object'))
+  t.strictSame(kept(text, 5), why('expected string, got int64'))
+  t.strictSame(kept(int, 'x'), why('expected int, got string'))
+  t.strictSame(
+    kept({ 'x-kubernetes-int-or-string': true }, 1.5),
+    why('expected XIntOrString value to be either a string or integer'),
+  )
+  t.end()
+})
+
+t.test('what scale reads has to be what it reads', (t) => {
+  const { validate } = customStrategy({
+    ...{ name: 'v1', served: true, storage: true },
+    schema: { openAPIV3Schema: { type: 'object', ...open } },
+    subresources: {
+      scale: {
+        ...{ specReplicasPath: '.spec.n', statusReplicasPath: '.status.n' },
+        labelSelectorPath: '.status.l',
+      },
+    },
+  })
+  const says = (content: object): string[] => {
+    const thing = { apiVersion: 'e.com/v1', kind: 'Thing', metadata: { name: 'a' }, ...content }
+    const ctx = {} as RequestContext
+    return validate!(thing as KubeObject, ctx).map(({ field, body }) => `${field}: ${body}`)
+  }
+  const error = (field: string, why: string) => `${field}: Invalid value: ${why}`
+  t.strictSame(says({ spec: null, status: { n: 1, l: 'a=b' } }), [])
+  t.strictSame(says({ spec: { n: 1e21 } }), [
+    error('.spec.n', '0: .spec.n accessor error: 1e+21 is of the type float64, expected int64'),
+  ])
+  t.strictSame(says({ spec: { n: 9007199254740992n } }), [
+    error('.spec.n', '9007199254740992: should be less than or equal to 2147483647'),
+  ])
+  const noMap = 'accessor error: [] is of the type []interface {}, expected map[string]interface{}'
+  t.strictSame(says({ status: [] }), [
+    error('.status.n', `0: .status.n ${noMap}`),
+    error('.status.l', `"": .status.l ${noMap}`),
+  ])
+  t.end()
+})

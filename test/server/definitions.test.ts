@@ -353,3 +353,17 @@ t.test('an update may keep an invalid item of a list that it does not touch', as
   t.equal(status, 422)
   t.match(body.message, 'spec.list[0].name')
 })
+
+t.test('a deprecated version says so with every answer, of what it has not, too', async (t) => {
+  const { send, until } = await startWithWidgets(t)
+  const path = `${definitions}/widgets.${group}`
+  const { spec } = (await send('GET', path)).body
+  const [version] = spec.versions
+  await send('PATCH', path, { spec: { versions: [{ ...version, deprecated: true }] } })
+  await until(path, ({ metadata }) => (metadata as { generation: number }).generation === 2)
+  const told = async (at: string) => (await send('GET', at)).headers.warning
+  let warning = await told(widgets)
+  while (warning === undefined) warning = await told(widgets)
+  t.equal(warning, `299 - "${group}/v1 Widget is deprecated"`)
+  t.equal(await told(`${widgets}/none/scale`), warning)
+})

@@ -5,8 +5,9 @@ import { Environment, type Fields } from '#cel/environment.js'
 import { fromJson, ObjectMap } from '#cel/json-values.js'
 import { parseDate, parseDuration, parseTimestamp } from '#cel/times.js'
 import { listOf, mapOf, structType, type Type, types } from '#cel/types.js'
-import { type CelValue, type ListKind, withListKind } from '#cel/values.js'
+import { CelError, type CelValue, type ListKind, withListKind } from '#cel/values.js'
 import { limits } from '#limits'
+import { goTypeOf } from '#registry/patch/go-print.js'
 import { type StructuralSchema, valueSchemaOf } from '../structural-schema.js'
 
 /** A type with what bounds the data of it. */
@@ -181,15 +182,60 @@ export const sizeAt = (
   return { min: 0n, max: BigInt(at.sizeMax) }
 }
 
-const scalar = (value: JsonValue, schema: StructuralSchema): CelValue => {
-  if (typeof value === 'number')
-    return schema.type === 'number' || !Number.isInteger(value) ? value : BigInt(value)
-  if (typeof value !== 'string' || schema.type !== 'string') return fromJson(value)
-  if (schema.format === 'date') return parseDate(value) ?? value
-  if (schema.format === 'date-time') return parseTimestamp(value) ?? value
-  if (schema.format === 'duration') return parseDuration(value) ?? value
-  return schema.format === 'byte' ? Buffer.from(value, 'base64') : value
+/** What an update may keep though its schema says otherwise, no rule can look at. */
+const misfit = (wanted: string, value: JsonValue): never => {
+  throw new CelError(`invalid data, expected ${wanted}, got ${goTypeOf(value)}`)
 }
+
+const isInteger = (value: JsonValue): value is number | bigint =>
+  typeof value === 'bigint' || Number.isSafeInteger(value)
+
+const scalar = (value: JsonValue, schema: StructuralSchema): CelValue => {
+  if (value === null) return null
+  if (schema['x-kubernetes-int-or-string'] === true) {
+    if (typeof value === 'string') return value
+    if (isInteger(value)) return BigInt(value)
+    throw new CelError('invalid data, expected XIntOrString value to be either a string or integer')
+  }
+  switch (schema.type) {
+    case 'object':
+      throw new CelError('invalid data, expected a map for the provided schema with type=object')
+    case 'array':
+      throw new CelError('invalid data, expected an array for the provided schema with type=array')
+    case 'number':
+      return typeof value === 'number' || typeof value === 'bigint'
+        ? Number(value)
+        : misfit('float', value)
+    case 'integer':
+      return isInteger(value) ? BigInt(value) : misfit('int', value)
+    case 'boolean':
+      return typeof value === 'boolean' ? value : misfit('bool', value)
+    case 'string':
+      return typeof value === 'string' ? text(value, schema.format) : misfit('string', value)
+    default:
+      return fromJson(value)
+  }
+}
+
+const text = (value: string, format: string | undefined): CelValue => {
+  if (format === 'date') return parseDate(value) ?? value
+  if (format === 'date-time') return parseTimestamp(value) ?? value
+  if (format === 'duration') return parseDuration(value) ?? value
+  return format === 'byte' ? Buffer.from(value, 'base64') : value
+}
+
+/** Of items that do not fit their schema nobody is told before a rule looks at them; here they are as they are. */
+const celItem = (value: JsonValue, schema: StructuralSchema): CelValue => {
+  try {
+    return celValue(value, schema, isEmbedded(schema))
+  } catch (error) {
+    if (error instanceof CelError) return fromJson(value)
+    throw error
+  }
+}
+
+const isOfType = (schema: StructuralSchema, type: 'array' | 'object'): boolean =>
+  schema.type === type || (schema.type ?? '') === ''
 
 /** How the items of a list are told apart; undefined for lists whose order counts. */
 const kindOf = (schema: StructuralSchema): ListKind | undefined => {
@@ -200,18 +246,21 @@ const kindOf = (schema: StructuralSchema): ListKind | undefined => {
     : undefined
 }
 
-/** A JSON value as CEL sees it under its schema: dates are timestamps, unknown fields are hidden. */
+/**
+ * A JSON value as CEL sees it under its schema: dates are timestamps, unknown fields are hidden. Throws CelError where it
+ * does not fit; what is inside of an object is looked at when a rule does.
+ */
 export const celValue = (
   value: JsonValue,
   schema: StructuralSchema,
   isResource = false,
 ): CelValue => {
-  if (Array.isArray(value)) {
+  if (Array.isArray(value) && isOfType(schema, 'array')) {
     const { items = {} } = schema
-    const list = value.map((item) => celValue(item, items, isEmbedded(items)))
+    const list = value.map((item) => celItem(item, items))
     return withListKind(list, kindOf(schema))
   }
-  if (!isJsonObject(value)) return scalar(value, schema)
+  if (!isJsonObject(value) || !isOfType(schema, 'object')) return scalar(value, schema)
   const values = valueSchemaOf(schema)
   if (values !== undefined && !isResource)
     return new ObjectMap(value, (_key, inner) => celValue(inner, values, isEmbedded(values)))

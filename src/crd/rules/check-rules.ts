@@ -15,9 +15,10 @@ import { type CompiledRule, compileRule, placeOf } from './compile-rule.js'
 /** What an update replaces. */
 export interface Before {
   readonly value: JsonValue
-  readonly correlated: Correlated
+  /** Missing: nothing is taken for unchanged. */
+  readonly correlated?: Correlated
   /** Is told of each rule that does not hold where nothing changed. */
-  readonly warn: (text: string) => void
+  readonly warn?: (text: string) => void
 }
 
 export interface RuleChecker {
@@ -78,7 +79,7 @@ export const makeRuleChecker = (
       const place: Place = {
         ...{ value, previous: before?.value, schema, rules: schema, path: '', isRoot },
         budget: { left: limits.celObjectCostMax },
-        kept: before === undefined ? {} : { here: before.correlated },
+        kept: { here: before?.correlated },
         warn: before?.warn,
       }
       return walk(place, { rulesOf, hasRulesInside })
@@ -182,16 +183,25 @@ export interface Budget {
 
 type Names = (name: string) => CelValue | undefined
 
+/** They are made when a rule asks for them, and may throw CelError then. */
 interface Variables {
-  readonly self: CelValue
+  readonly self: () => CelValue
   /** Undefined where nothing was there, or no rule here asks. */
-  readonly oldSelf: CelValue | undefined
+  readonly oldSelf: (() => CelValue) | undefined
+}
+
+const once = <T>(make: () => T): (() => T) => {
+  let made: { value: T } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
+  }
 }
 
 const namesOf =
   ({ self, oldSelf }: Variables): Names =>
   (name) =>
-    name === 'self' ? self : name === 'oldSelf' ? oldSelf : undefined
+    name === 'self' ? self() : name === 'oldSelf' ? oldSelf?.() : undefined
 
 const ranOut =
   'validation failed due to running out of cost budget, no further validation rules will be run'
@@ -207,8 +217,8 @@ const evaluateHere = (place: Place, rules: readonly CompiledRule[]): FieldError[
   const isResource = isRoot || schema['x-kubernetes-embedded-resource'] === true
   const asks = previous !== undefined && rules.some(({ isTransition }) => isTransition)
   const variables: Variables = {
-    self: celValue(value, schema, isResource),
-    oldSelf: asks ? celValue(previous, schema, isResource) : undefined,
+    self: once(() => celValue(value, schema, isResource)),
+    oldSelf: asks ? once(() => celValue(previous, schema, isResource)) : undefined,
   }
   return rules.flatMap((rule) => (budget.left < 0 ? [] : evaluate(rule, place, variables)))
 }
@@ -229,7 +239,7 @@ const evaluate = (compiled: CompiledRule, place: Place, variables: Variables): F
   const isOptional = rule.optionalOldSelf === true
   const { oldSelf } = variables
   if (isTransition && oldSelf === undefined && !isOptional) return []
-  const optional = oldSelf === undefined ? Optional.none : Optional.of(oldSelf)
+  const optional = () => (oldSelf === undefined ? Optional.none : Optional.of(oldSelf()))
   const names = namesOf(isOptional ? { ...variables, oldSelf: optional } : variables)
   try {
     const { value, cost } = compiled.evaluate(names, limits.celCallCostMax)

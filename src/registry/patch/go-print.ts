@@ -27,7 +27,7 @@ export const goTypeOf = (value: JsonValue | undefined): string => {
   if (isJsonObject(value)) return 'map[string]interface {}'
   if (typeof value === 'string') return 'string'
   if (typeof value === 'boolean') return 'bool'
-  return typeof value === 'bigint' || Number.isInteger(value) ? 'int64' : 'float64'
+  return typeof value === 'bigint' || Number.isSafeInteger(value) ? 'int64' : 'float64'
 }
 
 /** What reflect's Kind says of a decoded JSON value. */
