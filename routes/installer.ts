@@ -26,6 +26,7 @@ import type { RequestInfo } from '#api/request-info.js'
 import type { ResourceDefinition, Subresource, Verb } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
 import type { ApiDeps, VerbHandler } from './api-deps.js'
+import { refuseUnknown } from './not-found.js'
 import { warnOfDeprecation } from './request-context.js'
 import { createObject } from './verbs/create.js'
 import { deleteObject } from './verbs/delete.js'
@@ -129,6 +130,8 @@ const handlersByMethod = (shape: Shape): ReadonlyMap<string, VerbHandler> => {
     for (const [method, own] of Object.entries(viewHandlers))
       add(method, verbs.includes(own!.verb) ? own!.handler : undefined)
   }
+  // The server of custom resources looks at the verb, which is that of GET (apiextensions, customresource_handler.go).
+  if (definition.isCustom) add('HEAD', found.get('GET'))
   return found
 }
 
@@ -338,4 +341,5 @@ export const installApi = (app: FastifyInstance, deps: ApiDeps): void => {
   const handler = serve(deps)
   for (const url of ['/api/:version/*', '/apis/:group/:version/*'])
     app.route({ method: anyMethod, url, handler })
+  refuseUnknown(app, handler)
 }

@@ -1,7 +1,6 @@
 /** What upstream answers where no route is: plain text, not a Status. */
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance, FastifyReply, RouteHandlerMethod } from 'fastify'
 import { methodNotAllowed } from '#api/errors.js'
-import type { GroupVersionResource } from '#api/group-version.js'
 
 export const sendNotFound = (reply: FastifyReply): FastifyReply =>
   reply
@@ -10,17 +9,14 @@ export const sendNotFound = (reply: FastifyReply): FastifyReply =>
     .header('x-content-type-options', 'nosniff')
     .send('404 page not found\n')
 
-/** What no route takes: an unknown method of a known resource is told so, everything else is not found. */
-export const refuseUnknown = (
-  app: FastifyInstance,
-  table: { get(gvr: GroupVersionResource): unknown },
-): void => {
-  app.setNotFoundHandler((request, reply) => {
+/**
+ * What no route takes. Fastify has none for unusual methods (TRACE, those of WebDAV): `refuseApi` is the handler of all
+ * paths of resources, which knows whether it is the method or the path that there is not.
+ */
+export const refuseUnknown = (app: FastifyInstance, refuseApi: RouteHandlerMethod): void => {
+  app.setNotFoundHandler(function (request, reply) {
     const info = request.kube?.info
-    if (info?.isResourceRequest) {
-      const { apiGroup: group, apiVersion: version, resource } = info
-      if (table.get({ group, version, resource }) !== undefined) throw methodNotAllowed()
-    }
+    if (info?.isResourceRequest) return refuseApi.call(this, request, reply)
     if (/^\/version(?:\/|$)/.test(info?.path ?? '')) throw methodNotAllowed()
     return sendNotFound(reply)
   })

@@ -3,10 +3,34 @@ import { ApiError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
-import { type CustomResourceDefinition, cleanupFinalizer } from './definition.js'
+import {
+  type CustomResourceDefinition,
+  cleanupFinalizer,
+  type DefinitionCondition,
+} from './definition.js'
+import { withCondition } from './definition-kind.js'
 
 /** A context of the server's own; its signal ends what goes on for long. */
 type AsServer = (namespace?: string) => RequestContext
+
+export const inProgress: DefinitionCondition = {
+  type: 'Terminating',
+  status: 'True',
+  reason: 'InstanceDeletionInProgress',
+  message: 'CustomResource deletion is in progress',
+}
+export const completed: DefinitionCondition = {
+  type: 'Terminating',
+  status: 'False',
+  reason: 'InstanceDeletionCompleted',
+  message: 'removed all instances',
+}
+export const neverEstablished: DefinitionCondition = {
+  type: 'Terminating',
+  status: 'False',
+  reason: 'NeverEstablished',
+  message: 'resource was never established',
+}
 
 /** Resolves when all objects are gone, or the server ends. */
 export const deleteObjects = async (store: Store, asServer: AsServer): Promise<void> => {
@@ -31,18 +55,29 @@ export const deleteObjects = async (store: Store, asServer: AsServer): Promise<v
   }
 }
 
-export const removeFinalizer = async (
+/** Takes our finalizer away and tells how it went, which is seen where another finalizer holds the definition still. */
+export const release = async (
   store: Store,
   { metadata }: CustomResourceDefinition,
+  outcome: DefinitionCondition,
   asServer: AsServer,
 ): Promise<void> => {
-  const change = (current: KubeObject | undefined): KubeObject => {
-    const finalizers = (current!.metadata.finalizers ?? []).filter((f) => f !== cleanupFinalizer)
-    return { ...current!, metadata: { ...current!.metadata, finalizers } }
-  }
   for (let ctx = asServer(); !ctx.caller.signal.aborted; ctx = asServer()) {
+    const change = (current: KubeObject | undefined): KubeObject => {
+      const finalizers = (current!.metadata.finalizers ?? []).filter((f) => f !== cleanupFinalizer)
+      const { status } = current as CustomResourceDefinition
+      const conditions = withCondition(status?.conditions, outcome, ctx.now)
+      const { metadata } = current!
+      return {
+        ...current!,
+        metadata: { ...metadata, finalizers },
+        status: { ...status, conditions },
+      }
+    }
     try {
-      await store.update(ctx, metadata.name!, change, { strategy: 'none' })
+      await store.update({ ...ctx, subresource: 'status' }, metadata.name!, change, {
+        strategy: 'none',
+      })
       return
     } catch (error) {
       if (!(error instanceof ApiError)) throw error

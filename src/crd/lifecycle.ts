@@ -18,7 +18,13 @@ import { webhookConverter } from './convert-by-webhook.js'
 import { customRows } from './custom-rows.js'
 import { type CustomResourceDefinition, cleanupFinalizer, isTrue } from './definition.js'
 import { withCondition } from './definition-kind.js'
-import { deleteObjects, removeFinalizer } from './finalize-definition.js'
+import {
+  completed,
+  deleteObjects,
+  inProgress,
+  neverEstablished,
+  release,
+} from './finalize-definition.js'
 
 export interface LifecycleDeps extends Omit<FollowDeps, 'signal'> {
   readonly table: ResourceTable
@@ -240,31 +246,15 @@ class Lifecycle implements Follower {
   async #emptyOnce(definition: CustomResourceDefinition): Promise<void> {
     const { group, names } = definition.spec
     const store = this.#deps.storeOf({ group, resource: names.plural })
-    if (store !== undefined && isTrue(definition, 'Established')) {
-      await this.#terminating(
-        definition,
-        'InstanceDeletionInProgress',
-        'CustomResource deletion is in progress',
-      )
-      await deleteObjects(store, this.#context)
-    }
-    if (this.#signal.aborted) return
-    await removeFinalizer(this.#deps.storeOf(definitions)!, definition, this.#context)
-  }
-
-  async #terminating(
-    definition: CustomResourceDefinition,
-    reason: string,
-    message: string,
-  ): Promise<void> {
     await this.#changeStatus(definition, (status) => ({
       ...status,
-      conditions: withCondition(
-        status.conditions,
-        { type: 'Terminating', status: 'True', reason, message },
-        this.#deps.clock.now(),
-      ),
+      conditions: withCondition(status.conditions, inProgress, this.#deps.clock.now()),
     }))
+    const hasObjects = store !== undefined && isTrue(definition, 'Established')
+    if (hasObjects) await deleteObjects(store, this.#context)
+    if (this.#signal.aborted) return
+    const outcome = hasObjects ? completed : neverEstablished
+    await release(this.#deps.storeOf(definitions)!, definition, outcome, this.#context)
   }
 }
 

@@ -27,7 +27,6 @@ import { HealthResults } from '#routes/health-results.js'
 import { installHealthz } from '#routes/healthz.js'
 import { installApi } from '#routes/installer.js'
 import { installMetrics } from '#routes/metrics.js'
-import { refuseUnknown } from '#routes/not-found.js'
 import { installOpenApi } from '#routes/openapi.js'
 import { installOpenId } from '#routes/openid.js'
 import { RequestMetrics } from '#routes/request-metrics.js'
@@ -168,7 +167,6 @@ const installRoutes = (parts: Parts, options: ServerOptions, clock: Clock): void
     build: buildLabels(),
     apiServices: aggregator,
   })
-  refuseUnknown(app, table)
   installVersion(app, buildInfo())
   installZPages(app, { startedAt: clock.now(), ...componentVersions(), flags: options.flags ?? {} })
   installDiscovery(app, table, aggregator)

@@ -40,3 +40,13 @@ t.test('an empty segment is a parameter that is missing, where there is one', as
     t.ok(body.message.startsWith(message), body.message)
   }
 })
+
+t.test('a method that there is no route for is refused as any other', async (t) => {
+  const { api } = await startApiServer(t)
+  for (const method of ['TRACE', 'PROPFIND']) {
+    const refuse = async (path: string) => (await api.send(method, path)).body
+    t.match(await refuse('/api/v1/namespaces/x/pods/a'), { code: 405, reason: 'MethodNotAllowed' })
+    t.match(await refuse('/api/v1/nothing'), { code: 404, reason: 'NotFound', details: {} })
+    t.match(await refuse('/api/v1/namespaces/x/pods/a/nope'), { code: 404, reason: 'NotFound' })
+  }
+})

@@ -137,6 +137,30 @@ t.test('a definition is served by its accepted names while its new ones clash', 
   )
 })
 
+t.test('a definition that another finalizer holds tells that its objects are gone', async (t) => {
+  const { send, until } = await startWithWidgets(t)
+  const widget = `${definitions}/widgets.${group}`
+  await send('PATCH', widget, { metadata: { finalizers: ['e.com/x'] } })
+  await send('DELETE', widget)
+  const isReleased = (body: Answer) =>
+    JSON.stringify(body.metadata).includes('["e.com/x"]') &&
+    JSON.stringify(body.metadata).includes('deletionTimestamp')
+  const { status } = (await until(widget, isReleased)) as { status?: { conditions?: object[] } }
+  t.match(status?.conditions?.at(-1), {
+    type: 'Terminating',
+    status: 'False',
+    reason: 'InstanceDeletionCompleted',
+    message: 'removed all instances',
+  })
+})
+
+t.test('the server of custom resources takes HEAD for GET', async (t) => {
+  const { send } = await startWithWidgets(t)
+  t.equal((await send('HEAD', widgets)).status, 200)
+  t.equal((await send('HEAD', `${widgets}/none`)).status, 404)
+  t.equal((await send('HEAD', '/api/v1/namespaces/default/configmaps')).status, 405)
+})
+
 t.test('any number of definitions may wait for their objects at once', async (t) => {
   const { send, until } = await startWithWidgets(t)
   const warnings: Error[] = []
