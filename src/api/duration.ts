@@ -1,38 +1,62 @@
-import { goQuote } from './go-quote.js'
-
-const units: ReadonlyMap<string, number> = new Map([
-  ['ns', 1e-6],
-  ['us', 1e-3],
-  ['µs', 1e-3],
-  ['μs', 1e-3],
-  ['ms', 1],
-  ['s', 1000],
-  ['m', 60_000],
-  ['h', 3_600_000],
+/** Go's time.ParseDuration, with what it says against a text. */
+const units: ReadonlyMap<string, bigint> = new Map([
+  ['ns', 1n],
+  ['us', 1_000n],
+  ['µs', 1_000n],
+  ['μs', 1_000n],
+  ['ms', 1_000_000n],
+  ['s', 1_000_000_000n],
+  ['m', 60_000_000_000n],
+  ['h', 3_600_000_000_000n],
 ])
+
+const lastNs = 2n ** 63n - 1n
+
+const escaped = (byte: number): string => `\\x${byte.toString(16).padStart(2, '0')}`
+
+/** Go's time package has a %q of its own, which knows ASCII only. */
+const quote = (text: string): string => {
+  const shown = text
+    .replace(/["\\]/g, '\\$&')
+    .replace(/[^ -\x7f]+/g, (part) => [...Buffer.from(part)].map(escaped).join(''))
+  return `"${shown}"`
+}
+
+/** Nanoseconds, or what is wrong. */
+const parse = (text: string): bigint | { problem: string } => {
+  const invalid = { problem: `time: invalid duration ${quote(text)}` }
+  const sign = /^[+-]?/.exec(text)![0]
+  let rest = text.slice(sign.length)
+  if (rest === '0') return 0n
+  if (rest === '') return invalid
+  let sum = 0n
+  while (rest !== '') {
+    const [all, whole = '', fraction = ''] = /^(\d*)\.?(\d*)/.exec(rest)!
+    if (whole === '' && fraction === '') return invalid
+    if (BigInt(whole || 0) > lastNs + 1n) return invalid
+    rest = rest.slice(all.length)
+    const name = /^[^.\d]*/.exec(rest)![0]
+    if (name === '') return { problem: `time: missing unit in duration ${quote(text)}` }
+    const unit = units.get(name)
+    if (unit === undefined)
+      return { problem: `time: unknown unit ${quote(name)} in duration ${quote(text)}` }
+    rest = rest.slice(name.length)
+    sum +=
+      BigInt(whole || 0) * unit + BigInt(Math.trunc(Number(`0.${fraction || 0}`) * Number(unit)))
+    if (sum > lastNs + 1n) return invalid
+  }
+  if (sign === '-') return -sum
+  return sum > lastNs ? invalid : sum
+}
 
 /** Milliseconds of a duration that has no problem. */
 export const durationMs = (text: string): number => {
-  let sum = 0
-  for (const [, amount, unit] of text.matchAll(/([\d.]+)([^.\d]+)/g))
-    sum += Number(amount) * units.get(unit!)!
-  return text.startsWith('-') ? -sum : sum
+  const parsed = parse(text)
+  return typeof parsed === 'bigint' ? Number(parsed) / 1e6 : Number.NaN
 }
 
-/** What Go's time.ParseDuration says against a text, such as `time: invalid duration "x"`; undefined: nothing. */
+/** Such as `time: invalid duration "x"`; undefined: nothing is wrong. */
 export const durationProblem = (text: string): string | undefined => {
-  const quoted = goQuote(text)
-  let rest = text.replace(/^[+-]/, '')
-  if (rest === '0') return undefined
-  if (rest === '') return `time: invalid duration ${quoted}`
-  while (rest !== '') {
-    const amount = /^(?:\d+\.?\d*|\.\d+)/.exec(rest)?.[0]
-    if (amount === undefined) return `time: invalid duration ${quoted}`
-    rest = rest.slice(amount.length)
-    const unit = /^[^.\d]*/.exec(rest)![0]
-    if (unit === '') return `time: missing unit in duration ${quoted}`
-    if (!units.has(unit)) return `time: unknown unit ${goQuote(unit)} in duration ${quoted}`
-    rest = rest.slice(unit.length)
-  }
-  return undefined
+  const parsed = parse(text)
+  return typeof parsed === 'bigint' ? undefined : parsed.problem
 }

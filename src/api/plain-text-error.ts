@@ -5,7 +5,7 @@ export const noSniff: Readonly<Record<string, string>> = { 'x-content-type-optio
 export class PlainTextError extends Error {
   readonly code: number
   readonly headers: Readonly<Record<string, string>>
-  constructor(code: number, text: string, headers: Readonly<Record<string, string>> = {}) {
+  constructor(code: number, text: string, headers: Readonly<Record<string, string>> = noSniff) {
     super(text)
     this.name = 'PlainTextError'
     this.code = code

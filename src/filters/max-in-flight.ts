@@ -1,6 +1,6 @@
 /** Bounds the requests that run at once, reading and writing ones apart; long-running ones do not count. */
 
-import { PlainTextError } from '#api/plain-text-error.js'
+import { noSniff, PlainTextError } from '#api/plain-text-error.js'
 import type { RequestInfo } from '#api/request-info.js'
 import type { Filter } from './kube-request.js'
 import type { InFlight, OpenRequests } from './open-requests.js'
@@ -32,6 +32,7 @@ export const maxInFlight = (limits: InFlightLimits, open: OpenRequests): Filter 
       const full = limits[kind] > 0 && running[kind] >= limits[kind]
       if (full && !kube.user.groups.includes('system:masters'))
         throw new PlainTextError(429, 'Too many requests, please try again later.\n', {
+          ...noSniff,
           'retry-after': '1',
         })
     }

@@ -1,6 +1,7 @@
 /** Keeps track of what is being answered, so that a drain can wait for short requests and end long ones. */
 import type { FastifyReply } from 'fastify'
 import { timeout } from '#api/errors.js'
+import { PlainTextError } from '#api/plain-text-error.js'
 import { limits } from '#limits'
 import type { KubeRequest } from './kube-request.js'
 
@@ -10,17 +11,19 @@ export interface InFlight {
   mutating: number
 }
 
-/** The answer is a Status that was never told its kind, under the type that Go guesses (filters/timeout.go). */
-const answerLate = (request: KubeRequest, reply: FastifyReply): void => {
-  const late = timeout('request did not complete within the allotted timeout')
-  request.abort(late)
-  if (reply.sent) return
-  const { metadata, status, message, reason, code } = late.status
+/** A Status that was never told its kind, under the type that Go guesses (filters/timeout.go). */
+export const lateError = (): PlainTextError => {
+  const { metadata, status, message, reason, code } = timeout(
+    'request did not complete within the allotted timeout',
+  ).status
   const body = { metadata, status, message, reason, details: {}, code }
-  reply
-    .code(late.code)
-    .header('content-type', 'text/plain; charset=utf-8')
-    .send(`${JSON.stringify(body)}\n`)
+  return new PlainTextError(504, `${JSON.stringify(body)}\n`, {})
+}
+
+const answerLate = (request: KubeRequest, reply: FastifyReply): void => {
+  const late = lateError()
+  request.abort(late)
+  if (!reply.sent) reply.send(late)
 }
 
 /** A write ends by itself before the filter does, with a Status like any other (handlers/finisher). */

@@ -5,6 +5,10 @@ import { badRequest } from '#api/errors.js'
 import { limits } from '#limits'
 import type { Filter } from './kube-request.js'
 import { isLongRunning } from './max-in-flight.js'
+import { lateError } from './open-requests.js'
+
+/** No timer is faster, and upstream is not done with anything by then either. */
+const shortestMs = 1
 
 export const requestTimeout: Filter = (request) => {
   const url = request.raw.url ?? ''
@@ -16,5 +20,6 @@ export const requestTimeout: Filter = (request) => {
   if (problem !== undefined)
     throw badRequest(`invalid timeout specified in the request URL - ${problem}`)
   const wanted = durationMs(text)
+  if (wanted > 0 && wanted < shortestMs) throw lateError()
   if (wanted > 0 && wanted < limits.requestTimeoutMs) request.kube.timeoutMs = wanted
 }

@@ -27,7 +27,6 @@ export const errorSender =
         .code(error.code)
         .headers(error.headers)
         .header('content-type', 'text/plain; charset=utf-8')
-        .header('x-content-type-options', 'nosniff')
         .send(error.message)
       return
     }

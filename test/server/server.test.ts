@@ -241,3 +241,19 @@ t.test('a request that takes too long is a 504, a watch is not', async (t) => {
   }
   t.equal((await watch).status, 200)
 })
+
+t.test('what may take no time at all is late before anybody asks who sent it', async (t) => {
+  const server = await startServer(t)
+  for (const path of [configMaps, '/version', '/nothing']) {
+    const late = await call(server, { path: `${path}?timeout=1ns`, token: 'nobody' })
+    t.match(late, { status: 504, headers: { 'content-type': 'text/plain; charset=utf-8' } }, path)
+    t.equal(late.headers['x-content-type-options'], undefined)
+    t.equal(
+      late.text,
+      '{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout","reason":"Timeout","details":{},"code":504}\n',
+    )
+  }
+  const write = { method: 'POST', path: `${configMaps}?timeout=1us`, body: configMap('late') }
+  t.equal((await call(server, write)).status, 504)
+  t.equal((await call(server, { path: `${configMaps}/late` })).status, 404, 'nothing was written')
+})
