@@ -44,7 +44,7 @@ export interface ParsedBody {
 }
 
 /** Throws `refuse(message)`. */
-const parseText = (
+export const parseText = (
   body: Buffer,
   mediaType: 'json' | 'yaml',
   refuse: (message: string) => Error,

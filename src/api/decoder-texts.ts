@@ -1,5 +1,6 @@
 /** How upstream's decoders refuse what is not what it should be (encoding/json; apimachinery, runtime.Scheme). */
 import { goQuote } from './go-quote.js'
+import { parseGroupVersion } from './group-version.js'
 import type { JsonValue } from './object.js'
 
 /** What encoding/json says that it found: `json: cannot unmarshal array into …`. */
@@ -14,5 +15,14 @@ export const goKindOf = (value: JsonValue): string => {
 export const noObjectText = (value: JsonValue): string =>
   `couldn't get version/kind; json parse error: json: cannot unmarshal ${goKindOf(value)} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`
 
-export const noKindText = (kind: string, apiVersion: string): string =>
-  `no kind ${goQuote(kind)} is registered for version ${goQuote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`
+/** No client's apiVersion: it is the form that upstream's own code works on. */
+const internalVersion = '__internal'
+
+export const noKindText = (kind: string, apiVersion: string): string => {
+  const { group, version } = parseGroupVersion(apiVersion) ?? { group: '', version: apiVersion }
+  const where =
+    version === internalVersion
+      ? `the internal version of group ${goQuote(group)}`
+      : `version ${goQuote(apiVersion)}`
+  return `no kind ${goQuote(kind)} is registered for ${where} in scheme "pkg/runtime/scheme.go:111"`
+}

@@ -1,4 +1,5 @@
 /** JSON as CEL sees it, turned into values only where an expression looks. */
+import { int64Of } from '#api/int64.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { formatDuration, formatTimestamp } from './times.js'
 import {
@@ -49,11 +50,6 @@ export const fromJson = (value: JsonValue | undefined): CelValue => {
   return Array.isArray(value) ? value.map(fromJson) : new ObjectMap(value)
 }
 
-const intsSafe = (value: bigint): number | bigint =>
-  value >= BigInt(Number.MIN_SAFE_INTEGER) && value <= BigInt(Number.MAX_SAFE_INTEGER)
-    ? Number(value)
-    : value
-
 /** A value without a form in JSON; the message is upstream's. */
 export class NotJsonError extends Error {}
 
@@ -66,8 +62,8 @@ const keyText = (key: CelValue): string => {
 export const toJson = (value: CelValue): JsonValue => {
   if (value === null || typeof value === 'boolean' || typeof value === 'string') return value
   if (typeof value === 'number') return value
-  if (typeof value === 'bigint') return intsSafe(value)
-  if (value instanceof Uint) return intsSafe(value.value)
+  if (typeof value === 'bigint') return int64Of(value)
+  if (value instanceof Uint) return int64Of(value.value)
   if (value instanceof Uint8Array) return Buffer.from(value).toString('base64')
   if (Array.isArray(value)) return value.map(toJson)
   if (value instanceof ObjectMap) return value.source

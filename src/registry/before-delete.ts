@@ -1,12 +1,14 @@
 /** The arithmetic of graceful deletion (apiserver, rest/delete.go). */
 import { formatTime, parseTime } from '#api/clock.js'
 import { conflictOfKind, internalError } from '#api/errors.js'
+import type { Int64 } from '#api/int64.js'
 import type { KubeObject } from '#api/object.js'
 import type { DeleteOptions, ResourceDefinition } from './resource-definition.js'
 import { checkDeleteOptions } from './validate-options.js'
 
-/** The end of year 9999: RFC 3339 has no later time. */
-const lastTimeMs = 253_402_300_799_000
+/** Go's time.Duration counts nanoseconds in an int64: what is beyond 292 years comes around from below. */
+const durationMs = (seconds: Int64): number =>
+  Number(BigInt.asIntN(64, BigInt(seconds) * 1_000_000_000n)) / 1e6
 
 export type Graceful =
   /** Nothing to wait for: remove, or mark as deleting when finalizers hold it. */
@@ -40,6 +42,12 @@ const checkDeletePreconditions = (
     )
 }
 
+const setEnd = ({ metadata }: KubeObject, endMs: number, grace: Int64): void => {
+  metadata.deletionTimestamp = formatTime(endMs)
+  // A BigInt is written as any number; clients, for whom the type of metadata is, read a double anyway.
+  metadata.deletionGracePeriodSeconds = grace as number
+}
+
 /** An object that already ends may only end sooner. */
 const shorten = (object: KubeObject, options: DeleteOptions, now: number): Graceful => {
   const meta = object.metadata
@@ -51,15 +59,14 @@ const shorten = (object: KubeObject, options: DeleteOptions, now: number): Grace
     return 'pending'
   }
   if (asked >= stored) return 'pending'
-  let end = parseTime(meta.deletionTimestamp ?? '') - stored * 1000 + asked * 1000
+  let end = parseTime(meta.deletionTimestamp ?? '') - durationMs(stored) + durationMs(asked)
   let grace = asked
   if (end < now) {
     end = now
     // Its time is over, but whoever ends it shall still see one change and remove it by itself.
     if (asked !== 0) grace = 1
   }
-  meta.deletionTimestamp = formatTime(end)
-  meta.deletionGracePeriodSeconds = grace
+  setEnd(object, end, grace)
   return 'yes'
 }
 
@@ -82,9 +89,7 @@ export const beforeDelete = (
   if (!checkGracefulDelete(object, options)) return 'no'
   if (options.gracePeriodSeconds === undefined)
     throw internalError('options.GracePeriodSeconds should not be nil')
-  const end = now + options.gracePeriodSeconds * 1000
-  meta.deletionTimestamp = formatTime(Math.min(end, lastTimeMs))
-  meta.deletionGracePeriodSeconds = options.gracePeriodSeconds
+  setEnd(object, now + durationMs(options.gracePeriodSeconds), options.gracePeriodSeconds)
   bumpGeneration(object)
   return 'yes'
 }

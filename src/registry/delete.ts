@@ -3,14 +3,16 @@
  * what then is left to do is a removal. `deleted` is false when the object stays.
  */
 import { notFound } from '#api/errors.js'
+import type { Int64 } from '#api/int64.js'
 import { cloneJson, jsonEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
 import { type StoredObject, WriteConflict } from '#cacher/object-storage.js'
 import { beforeDelete, markAsDeleting } from './before-delete.js'
 import { type Basis, beginFromCache } from './begin-from-cache.js'
+import { emptyObject } from './empty-object.js'
 import { checkPreconditions } from './preconditions.js'
 import { deletionFinalizers } from './propagation.js'
-import type { DeleteOptions, RequestContext } from './resource-definition.js'
+import type { Deleted, DeleteOptions, RequestContext } from './resource-definition.js'
 import type { DeletableStore } from './store.js'
 import {
   admit,
@@ -22,17 +24,13 @@ import {
   write,
 } from './store-base.js'
 
-export interface Deleted {
-  stored: StoredObject
-  deleted: boolean
-}
 interface Deletion {
   readonly deps: StoreDeps
   readonly ctx: RequestContext
   readonly name: string
   /** Gets the grace that was decided at the last look. */
   readonly options: DeleteOptions
-  readonly askedGraceSeconds: number | undefined
+  readonly askedGraceSeconds: Int64 | undefined
   readonly basis: Basis
 }
 
@@ -169,10 +167,15 @@ const deleteStored = async (deletion: Deletion, current: StoredObject): Promise<
     graceful === 'no' &&
     finalizers.length === 0 &&
     deletionFinalizers(look, options, definition).length === 0
-  const marked = untouched ? ({ next: 'remove', current } as const) : await mark(deletion, current)
+  const marked: Marked = untouched ? { next: 'remove', current } : await mark(deletion, current)
   if (marked.next === 'stay') return { stored: marked.stored, deleted: false }
-  if ('written' in marked && marked.written !== undefined) {
-    if (ctx.dryRun) return { stored: marked.written, deleted: true }
+  // A dry run that came to its first step goes no further, and shows what that has written: where only the finalizers of
+  // the garbage collector were to go, nothing.
+  if (ctx.dryRun && !untouched) {
+    const { written = unwritten(current.key, emptyObject(definition), undefined) } = marked
+    return { stored: written, deleted: true, isAnswer: true }
+  }
+  if (marked.written !== undefined) {
     // Our own write moved the version; it must not fail against itself.
     if (options.preconditions?.resourceVersion !== undefined)
       options.preconditions = {

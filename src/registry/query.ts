@@ -2,18 +2,19 @@
 
 import { badRequest } from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'
+import { type Int64, int64Of } from '#api/int64.js'
 
 const int64Max = 2n ** 63n
 
 /** strconv.ParseInt with its messages, as a 400. */
-const parseInt64 = (text: string): number => {
+const parseInt64 = (text: string): Int64 => {
   const quoted = goQuote(text)
   if (!/^[+-]?[0-9]+$/.test(text))
     throw badRequest(`strconv.ParseInt: parsing ${quoted}: invalid syntax`)
   const value = BigInt(text.startsWith('+') ? text.slice(1) : text)
   if (value >= int64Max || value < -int64Max)
     throw badRequest(`strconv.ParseInt: parsing ${quoted}: value out of range`)
-  return Number(value)
+  return int64Of(value)
 }
 
 export class Query {
@@ -47,8 +48,13 @@ export class Query {
     return this.flagIfGiven(name) ?? false
   }
   /** Throws 400. */
-  integerIfGiven(name: string): number | undefined {
+  int64IfGiven(name: string): Int64 | undefined {
     const value = this.#values?.get(name)
     return value === null || value === undefined ? undefined : parseInt64(value)
+  }
+  /** The same where a number that is nearly right will do. Throws 400. */
+  integerIfGiven(name: string): number | undefined {
+    const value = this.int64IfGiven(name)
+    return value === undefined ? undefined : Number(value)
   }
 }

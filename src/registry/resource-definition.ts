@@ -4,6 +4,7 @@
  */
 import type { FieldError } from '#api/field-error.js'
 import type { GroupVersionKind, GroupVersionResource } from '#api/group-version.js'
+import type { Int64 } from '#api/int64.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import type { UserInfo } from '#api/user-info.js'
 import type { StoredObject } from '#cacher/object-storage.js'
@@ -48,12 +49,21 @@ export interface RequestContext {
 
 /** Options of one delete, after decoding and validation. */
 export interface DeleteOptions {
-  gracePeriodSeconds?: number
+  gracePeriodSeconds?: Int64
   propagationPolicy?: string
   orphanDependents?: boolean
   dryRun?: string[]
   preconditions?: { uid?: string; resourceVersion?: string }
   ignoreStoreReadErrorWithClusterBreakingPotential?: boolean
+}
+
+/** What became of a delete. */
+export interface Deleted {
+  stored: StoredObject
+  /** False when finalizers or grace keep the object. */
+  deleted: boolean
+  /** `stored` is the answer, where other deletes of its kind answer a Status. */
+  isAnswer?: true
 }
 
 /** What becomes of a reservation: `commit` once the object is written, `revert` when it was not. */
@@ -151,7 +161,7 @@ export interface Strategy {
   delete?(
     request: { name: string; options: DeleteOptions; store: DeletableStore },
     ctx: RequestContext,
-  ): Promise<{ stored: StoredObject; deleted: boolean }>
+  ): Promise<Deleted>
   /** Runs when the object has really left the store. */
   afterDelete?(object: KubeObject, ctx: RequestContext): void | Promise<void>
   afterCreate?(object: KubeObject, ctx: RequestContext): void | Promise<void>

@@ -12,6 +12,7 @@ import type {
   StoredObject,
 } from '#cacher/object-storage.js'
 import type {
+  Deleted,
   DeleteOptions,
   RequestContext,
   ResourceDefinition,
@@ -66,12 +67,7 @@ export interface Store {
     change: (current: KubeObject | undefined) => KubeObject | Promise<KubeObject>,
     options?: UpdateOptions,
   ): Promise<{ stored: StoredObject; created: boolean }>
-  /** `deleted` is false when finalizers or grace keep the object. */
-  delete(
-    ctx: RequestContext,
-    name: string,
-    options: DeleteOptions,
-  ): Promise<{ stored: StoredObject; deleted: boolean }>
+  delete(ctx: RequestContext, name: string, options: DeleteOptions): Promise<Deleted>
   /**
    * A change that the server makes by itself, without validation: `change` gets a private copy. Nothing is written under
    * dry run, or when nothing changed. On a conflict `change` runs again.
@@ -102,11 +98,7 @@ export interface DeletableStore {
   admitDelete(ctx: RequestContext, current: StoredObject, options: DeleteOptions): Promise<void>
   changeStored: Store['changeStored']
   /** The generic delete, without the strategy's own. */
-  deleteGenerically(
-    ctx: RequestContext,
-    name: string,
-    options: DeleteOptions,
-  ): Promise<{ stored: StoredObject; deleted: boolean }>
+  deleteGenerically(ctx: RequestContext, name: string, options: DeleteOptions): Promise<Deleted>
 }
 
 export interface UpdateOptions {

@@ -80,6 +80,46 @@ t.test('options come from the body alone when there is one', async (t) => {
     t.equal((await api.send('DELETE', `${configMaps}/a`, { raw, type })).body.message, message, raw)
 })
 
+t.test('another kind of options is told by its Go type', async (t) => {
+  const { api } = await start(t)
+  const refusalOf = async (raw: string) => {
+    const { code, body } = await api.send('DELETE', `${configMaps}/none`, { raw })
+    return `${code} ${body.message}`
+  }
+  const of = (kind: string, apiVersion: string) => refusalOf(JSON.stringify({ kind, apiVersion }))
+  const unknown = (type: string) =>
+    `400 converting (${type}) to (v1.DeleteOptions): unknown conversion`
+  const none = (kind: string, where: string) =>
+    `400 no kind "${kind}" is registered for ${where} in scheme "pkg/runtime/scheme.go:111"`
+  // Some are known by their name alone, others by their version, which may be upstream's own.
+  t.equal(await of('CreateOptions', 'apps/v1'), unknown('v1.CreateOptions'))
+  t.equal(await of('Status', ''), unknown('v1.Status'))
+  t.equal(await of('ListOptions', 'meta.k8s.io/v1'), unknown('v1.ListOptions'))
+  t.equal(await of('ListOptions', 'v1'), none('ListOptions', 'version "v1"'))
+  t.equal(await of('ListOptions', 'meta.k8s.io/__internal'), unknown('internalversion.ListOptions'))
+  t.equal(await of('WatchEvent', 'meta.k8s.io/__internal'), unknown('v1.InternalEvent'))
+  t.equal(
+    await of('PartialObjectMetadataList', 'meta.k8s.io/v1beta1'),
+    unknown('v1beta1.PartialObjectMetadataList'),
+  )
+  t.equal(
+    await of('List', 'meta.k8s.io/__internal'),
+    none('List', 'the internal version of group "meta.k8s.io"'),
+  )
+  t.equal(await of('toString', 'v1'), none('toString', 'version "v1"'))
+  t.equal(
+    await of('DeleteOptions', 'v1/'),
+    `400 Object 'apiVersion' is missing in '{"kind":"DeleteOptions","apiVersion":"v1/"}'`,
+  )
+  t.equal(
+    await refusalOf('{"preconditions":[],"gracePeriodSeconds":"x"}'),
+    '400 json: cannot unmarshal array into Go struct field DeleteOptions.preconditions of type v1.Preconditions',
+    'the first mistake counts',
+  )
+  for (const apiVersion of ['meta.k8s.io/__internal', 'meta.k8s.io/', '/', 'nope/v9'])
+    t.equal(await of('DeleteOptions', apiVersion), '404 configmaps "none" not found', apiVersion)
+})
+
 t.test('options that make no sense are refused', async (t) => {
   const { api } = await start(t)
   const refuse = async (body: object, message: RegExp) =>
@@ -290,6 +330,44 @@ t.test('jobs leave their pods behind, and say so', async (t) => {
   t.equal(senseless.headers.warning, undefined)
 })
 
+t.test('a grace of any int64 is kept, and its end is that of Go', async (t) => {
+  const { api } = await start(t)
+  const end = async (name: string, body: string, path = '') => {
+    const { code, text } = await api.send('DELETE', `${pods}/${name}${path}`, { raw: body })
+    const [, dts] = /"deletionTimestamp":"([^"]*)"/.exec(text) ?? []
+    const [, grace] = /"deletionGracePeriodSeconds":(-?\d+)/.exec(text) ?? []
+    return `${code} ${dts} ${grace}`
+  }
+  await api.post(pods, pod('p'))
+  const longest = '9223372036854775807'
+  // In nanoseconds that is one second less than nothing.
+  t.equal(
+    await end('p', `{"gracePeriodSeconds":${longest}}`),
+    `200 2025-12-31T23:59:59Z ${longest}`,
+  )
+  t.equal(await end('p', '{"gracePeriodSeconds":50}'), '200 2026-01-01T00:00:50Z 50')
+  const spec = { terminationGracePeriodSeconds: 9_223_372_037 }
+  await api.post(pods, pod('q', {}, spec))
+  t.equal(await end('q', ''), '200 1733-09-22T00:12:43Z 9223372037')
+  await api.post(pods, pod('r'))
+  t.equal(
+    await end('r', '', '?gracePeriodSeconds=9007199254740993'),
+    '200 2172-02-20T23:53:39Z 9007199254740993',
+  )
+})
+
+t.test('a dry run in which the last finalizer goes shows an object of nothing', async (t) => {
+  const { api } = await start(t)
+  await api.post(configMaps, {
+    metadata: { name: 'a', finalizers: ['orphan'] },
+    data: { a: 'b' },
+  })
+  const dry = await api.delete(`${configMaps}/a?dryRun=All&propagationPolicy=Background`)
+  t.same(dry.body, { kind: 'ConfigMap', apiVersion: 'v1', metadata: {} })
+  const { body } = await api.delete(`${configMaps}/a?propagationPolicy=Background`)
+  t.match(body, { kind: 'Status', status: 'Success', details: { name: 'a' } })
+})
+
 t.test('a dry run shows and does nothing', async (t) => {
   const { api } = await start(t)
   const { body: live } = await api.post(pods, pod('p'))
@@ -372,6 +450,48 @@ t.test('an eviction may ask for a dry run twice, but not differently', async (t)
   t.equal(body.reason, undefined)
   t.equal(body.message, 'Non-matching dry-run options in request and content: [All] and [Some]')
   t.equal((await api.get(`${pods}/p`)).body.metadata.deletionTimestamp, undefined)
+})
+
+t.test('an eviction cannot ask for the deletion of what cannot be read', async (t) => {
+  const { api } = await start(t)
+  await api.post(pods, pod('p'))
+  const refused = await api.post(`${pods}/p/eviction`, {
+    metadata: { name: 'p' },
+    deleteOptions: { ignoreStoreReadErrorWithClusterBreakingPotential: true },
+  })
+  t.equal(refused.code, 422)
+  t.equal(
+    refused.body.message,
+    'Eviction.policy "p" is invalid: deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: can not be set for pod eviction, try after removing the option',
+  )
+  t.equal((await api.get(`${pods}/p`)).body.metadata.deletionTimestamp, undefined)
+})
+
+t.test('why nothing may be disrupted', async (t) => {
+  const { api } = await start(t)
+  const budget = '/apis/policy/v1/namespaces/x/poddisruptionbudgets'
+  await api.post(pods, pod('p', { labels: { a: 'b' } }))
+  const ready = [{ type: 'Ready', status: 'True' }]
+  await api.merge(`${pods}/p/status`, { status: { phase: 'Running', conditions: ready } })
+  const spec = { minAvailable: 1, selector: { matchLabels: { a: 'b' } } }
+  await api.post(budget, { metadata: { name: 'b' }, spec })
+  const lastTransitionTime = '2026-01-01T00:00:00Z'
+  const refusal = async (currentHealthy: number, reason: string, message: string) => {
+    const type = 'DisruptionAllowed'
+    const conditions = [{ type, status: 'False', reason, message, lastTransitionTime }]
+    const numbers = { currentHealthy, desiredHealthy: 1, expectedPods: 1 }
+    const status = { observedGeneration: 1, disruptionsAllowed: 0, ...numbers, conditions }
+    await api.merge(`${budget}/b/status`, { status })
+    const { body } = await api.post(`${pods}/p/eviction`, { metadata: { name: 'p' } })
+    return body.details.causes[0].message
+  }
+  const few = 'The disruption budget b needs 1 healthy pods and has 1 currently'
+  const none = 'The disruption budget b does not allow evicting pods currently'
+  t.equal(await refusal(1, 'SyncFailed', 'no scale'), `${none} because it failed sync: no scale`)
+  t.equal(await refusal(1, 'SyncFailed', ''), few)
+  t.equal(await refusal(1, 'Other', 'words'), few)
+  t.equal(await refusal(3, 'Other', 'words'), `${none} (Other): words`)
+  t.equal(await refusal(3, 'Other', ''), none)
 })
 
 t.test('evictions ask the disruption budget', async (t) => {

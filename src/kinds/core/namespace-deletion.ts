@@ -1,9 +1,8 @@
 /** Namespaces end in two steps: DELETE marks, who emptied them takes spec.finalizers away (kubernetes, core/namespace/storage). */
 import { formatTime } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
-import type { StoredObject } from '#cacher/object-storage.js'
 import { guardDelete } from '#registry/preconditions.js'
-import type { DeleteOptions, RequestContext } from '#registry/resource-definition.js'
+import type { Deleted, DeleteOptions, RequestContext } from '#registry/resource-definition.js'
 import type { DeletableStore } from '#registry/store.js'
 import { foregroundFinalizer, orphanFinalizer } from '#registry/validate-object-meta.js'
 
@@ -39,7 +38,7 @@ const markAsTerminating = (object: KubeObject, options: DeleteOptions, now: numb
 export const deleteNamespace = async (
   { name, options, store }: { name: string; options: DeleteOptions; store: DeletableStore },
   ctx: RequestContext,
-): Promise<{ stored: StoredObject; deleted: boolean }> => {
+): Promise<Deleted> => {
   const current = await store.get(ctx, name)
   const { object } = current
   // One that was made again under the same name is not the one that was meant.

@@ -6,9 +6,11 @@ import {
   conflictOfKind,
   failure,
   forbidden,
+  invalid,
   timeout,
   tooManyRequests,
 } from '#api/errors.js'
+import { invalid as invalidField } from '#api/field-error.js'
 import { matchesSelector } from '#api/label-selector.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import type { StatusCause } from '#api/status.js'
@@ -34,6 +36,20 @@ const refusal = (message: string, retryAfterSeconds: number): ApiError => {
 }
 const notObserved = (name: string): ApiError =>
   refusal(`The disruption budget ${name} is still being processed by the server.`, retrySeconds)
+
+const unsafeOption = 'ignoreStoreReadErrorWithClusterBreakingPotential'
+
+/** Throws 422. Elsewhere the gate of this option drops it; here it is refused whatever the gate says. */
+const refuseUnsafe = (name: string, options: DeleteOptions | undefined): void => {
+  if (options?.[unsafeOption] !== true) return
+  throw invalid({ group: 'policy', kind: 'Eviction' }, name, [
+    invalidField(
+      `deleteOptions.${unsafeOption}`,
+      true,
+      'can not be set for pod eviction, try after removing the option',
+    ),
+  ])
+}
 
 /** dryRun may stand in the query and in the body, but not differ. */
 const deleteOptionsOf = (body: KubeObject, dryRun: boolean): DeleteOptions => {
@@ -69,16 +85,14 @@ const isReady = (pod: KubeObject): boolean => conditionOf(pod, 'Ready')?.status 
 const exhaustedMessage = (budget: KubeObject): string => {
   const name = budget.metadata.name ?? ''
   const { currentHealthy = 0, desiredHealthy = 0 } = budget.status ?? {}
+  const { status, reason, message } = conditionOf(budget, 'DisruptionAllowed') ?? {}
+  const isTold = status === 'False' && message
+  const head = `The disruption budget ${name} does not allow evicting pods currently`
+  // Asked first: the numbers of a budget that could not be worked out mean nothing.
+  if (isTold && reason === 'SyncFailed') return `${head} because it failed sync: ${message}`
   if (currentHealthy <= desiredHealthy)
     return `The disruption budget ${name} needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`
-  const condition = conditionOf(budget, 'DisruptionAllowed')
-  const head = `The disruption budget ${name} does not allow evicting pods currently`
-  if (condition?.status !== 'False') return head
-  if (condition.reason === 'SyncFailed')
-    return `${head} because it failed sync: ${condition.message ?? ''}`
-  return condition.reason && condition.message
-    ? `${head} (${condition.reason}): ${condition.message}`
-    : head
+  return isTold ? `${head} (${reason}): ${message}` : head
 }
 
 const checkBudget = (budget: KubeObject): void => {
@@ -107,20 +121,19 @@ const decrement = (budget: KubeObject, podName: string, now: number): KubeObject
     const before = conditionOf(budget, 'DisruptionAllowed') as
       | { status?: string; lastTransitionTime?: string }
       | undefined
-    const others = (status.conditions ?? []).filter(
-      (c: { type: string }) => c.type !== 'DisruptionAllowed',
-    )
-    status.conditions = [
-      ...others,
-      {
-        type: 'DisruptionAllowed',
-        status: 'False',
-        observedGeneration: status.observedGeneration,
-        lastTransitionTime: before?.status === 'False' ? before.lastTransitionTime : time,
-        reason: 'InsufficientPods',
-        message: '',
-      },
-    ]
+    const exhausted = {
+      type: 'DisruptionAllowed',
+      status: 'False',
+      observedGeneration: status.observedGeneration,
+      lastTransitionTime: before?.status === 'False' ? before.lastTransitionTime : time,
+      reason: 'InsufficientPods',
+      message: '',
+    }
+    const conditions: unknown[] = status.conditions ?? []
+    status.conditions =
+      before === undefined
+        ? [...conditions, exhausted]
+        : conditions.map((condition) => (condition === before ? exhausted : condition))
   }
   status.disruptedPods = { ...status.disruptedPods, [podName]: time }
   return { ...budget, metadata: { ...budget.metadata }, status }
@@ -274,6 +287,7 @@ export const createEviction = async (
 ): Promise<{ code: number; object: JsonObject }> => {
   if ((body.metadata.name ?? '') !== name)
     throw badRequest('name in URL does not match name in Eviction object')
+  refuseUnsafe(name, body.deleteOptions as DeleteOptions | undefined)
   const eviction: Eviction = { store, ctx, name, options: deleteOptionsOf(body, ctx.dryRun) }
   const pod = await removeUnguarded(eviction)
   if (pod === undefined) return evicted

@@ -2,6 +2,7 @@
  * A body in Kubernetes' protobuf, as the JSON value that a client would have sent in its place: kubectl's generators and
  * other typed clients write protobuf. Field numbers come with the Go types (openapi/data/go-fields.json).
  */
+import { int64Of } from '#api/int64.js'
 import { parse } from '#api/json.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { goTypeName, schemaNames } from '#openapi/schemas.js'
@@ -24,11 +25,6 @@ import {
 } from './protobuf-reader.js'
 
 const magic = Buffer.from('k8s\0')
-
-const integer = (value: bigint): number | bigint => {
-  const number = Number(value)
-  return Number.isSafeInteger(number) ? number : value
-}
 
 type Members = Map<string, JsonValue>
 
@@ -95,7 +91,7 @@ const readValue = (type: GoType, wire: WireField['value']): JsonValue => {
       if (type.scalar === 'string') return bytesOf(wire).toString('utf8')
       if (type.scalar === 'bool') return varintOf(wire) !== 0n
       if (type.scalar === 'float64') return bytesOf(wire).readDoubleLE(0)
-      return integer(varintOf(wire))
+      return int64Of(varintOf(wire))
     case 'bytes':
       return bytesOf(wire).toString('base64')
     case 'struct':
@@ -134,7 +130,7 @@ const readers: Readonly<Record<CustomType, (bytes: Buffer) => JsonValue>> = {
     const { numbers, parts } = flat(bytes)
     return numbers.get(1) === 1n
       ? (parts.get(3)?.toString('utf8') ?? '')
-      : integer(numbers.get(2) ?? 0n)
+      : int64Of(numbers.get(2) ?? 0n)
   },
   MicroTime: (bytes) => readTime(bytes, true),
   Time: (bytes) => readTime(bytes, false),
