@@ -2,7 +2,7 @@
  * The floor: a bare node:https server that answers given bytes and does nothing else. What it is to answer comes from
  * the parent process: bytes by method, and for watches the frame that each POST or PATCH sends to every watcher.
  */
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 
@@ -10,14 +10,28 @@ export interface FloorAnswer {
   readonly method: string
   readonly status: number
   readonly body: string
+  /** The answer is not `body` but the body of the request: collected, parsed, and written again. */
+  readonly readsJson?: boolean
   /** Sent to every watcher for each request; all of one turn in one write. */
   readonly frame?: string
   /** Sent to each watcher as soon as it asks. */
   readonly history?: string
 }
 
-const answers = new Map<string, { status: number; body: Buffer; frame: Buffer | undefined }>()
-const untaught = { status: 200, body: Buffer.from('{}'), frame: undefined }
+interface Taught {
+  readonly status: number
+  readonly body: Buffer
+  readonly readsJson: boolean
+  readonly frame: Buffer | undefined
+}
+
+const answers = new Map<string, Taught>()
+const untaught: Taught = {
+  status: 200,
+  body: Buffer.from('{}'),
+  readsJson: false,
+  frame: undefined,
+}
 const watchers = new Set<ServerResponse>()
 let due: Buffer[] = []
 let history: Buffer | undefined
@@ -33,6 +47,21 @@ const broadcast = (frame: Buffer): void => {
   due.push(frame)
 }
 
+/** The least that a server does which looks at what it is sent. */
+const readJson = (request: IncomingMessage, done: (body: Buffer) => void): void => {
+  const chunks: Buffer[] = []
+  request.on('data', (chunk) => chunks.push(chunk))
+  request.on('end', () => {
+    const value = JSON.parse(Buffer.concat(chunks).toString())
+    done(Buffer.from(JSON.stringify(value)))
+  })
+}
+
+const discard = (request: IncomingMessage, done: () => void): void => {
+  request.resume()
+  request.on('end', done)
+}
+
 const serve = (key: string, cert: string): void => {
   const server = createServer({ key, cert }, (request, response) => {
     if (request.url!.includes('watch=')) {
@@ -43,16 +72,17 @@ const serve = (key: string, cert: string): void => {
       response.on('close', () => watchers.delete(response))
       return
     }
-    request.resume()
-    request.on('end', () => {
-      const answer = answers.get(request.method!) ?? untaught
-      if (answer.frame !== undefined) broadcast(answer.frame)
-      response.writeHead(answer.status, {
+    const { status, body, readsJson, frame } = answers.get(request.method!) ?? untaught
+    const answer = (bytes = body): void => {
+      if (frame !== undefined) broadcast(frame)
+      response.writeHead(status, {
         'content-type': 'application/json',
-        'content-length': answer.body.length,
+        'content-length': bytes.length,
       })
-      response.end(answer.body)
-    })
+      response.end(bytes)
+    }
+    if (readsJson) readJson(request, answer)
+    else discard(request, answer)
   })
   // Connections are idle here while the other side is filled and measured, however long that takes.
   server.keepAliveTimeout = 0
@@ -66,6 +96,7 @@ process.on('message', (message: { key: string; cert: string } | FloorAnswer) => 
   answers.set(message.method, {
     status: message.status,
     body: Buffer.from(message.body),
+    readsJson: message.readsJson ?? false,
     frame: message.frame === undefined ? undefined : Buffer.from(message.frame),
   })
   history = message.history === undefined ? undefined : Buffer.from(message.history)

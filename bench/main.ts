@@ -42,6 +42,8 @@ class Comparison {
     printHeads(this.names)
     const all = workloads(this.#objects)
     for (const workload of all) if (workload.callsMax === undefined) await this.#measure(workload)
+    for (const workload of all)
+      if (workload.sendsObject === true) await this.#measureAsJson(workload)
     const watched = all.filter((workload) => workload.watched !== undefined)
     for (const workload of watched) await this.#measureDeliveries(workload)
     await this.#measureMemory()
@@ -61,6 +63,15 @@ class Comparison {
     if (!this.#options.only.test(workload.name)) return
     await this.#teach(workload)
     await this.#compare(workload.name, (runner, ms, into) => runner.round(workload, ms, into))
+  }
+
+  /** Against a floor that does not discard what it is sent, but parses it and writes it again. */
+  async #measureAsJson(workload: Workload): Promise<void> {
+    const name = `${workload.name} (JSON floor)`
+    const [, floor] = this.#runners
+    if (!this.#options.only.test(name) || !isFloor(floor)) return
+    await this.#teach(workload, 'json')
+    await this.#compare(name, (runner, ms, into) => runner.round(workload, ms, into))
   }
 
   async #measureDeliveries(workload: Workload): Promise<void> {
@@ -110,7 +121,7 @@ class Comparison {
   }
 
   /** Asks our server once, and has the floor answer the same. */
-  async #teach(workload: Workload, watched?: 'frame' | 'history'): Promise<void> {
+  async #teach(workload: Workload, more?: 'frame' | 'history' | 'json'): Promise<void> {
     const [ours, floor] = this.#runners
     const { set } = floor.rival
     if (set === undefined) return
@@ -118,13 +129,14 @@ class Comparison {
     await ours.sendAll(calls.length, (n) => calls[n]!)
     const call = probeOf(workload, this.#objects)
     const { status, body } = await ours.send(call)
-    const frames = watched === undefined ? '' : workload.watched!.frames(String(body)).join('')
-    const more = {
-      frame: { frame: frames },
-      history: { history: frames.repeat(workload.watched?.history?.calls ?? 0) },
+    const frames = (): string => workload.watched!.frames(String(body)).join('')
+    const parts = {
+      frame: () => ({ frame: frames() }),
+      history: () => ({ history: frames().repeat(workload.watched!.history!.calls) }),
+      json: () => ({ readsJson: true }),
     }
     const answer = { method: call.method, status, body: String(body) }
-    await set(watched === undefined ? answer : { ...answer, ...more[watched] })
+    await set(more === undefined ? answer : { ...answer, ...parts[more]() })
   }
 }
 

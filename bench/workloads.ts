@@ -11,6 +11,8 @@ export interface Workload {
   readonly name: string
   /** Requests in the order they are sent; `n` counts all of one rival. */
   call(n: number): Call
+  /** What is sent is a whole object, as what comes back is: a floor that reads JSON can answer it with itself. */
+  readonly sendsObject?: boolean
   /** Ends a round early: there is nothing left to delete. */
   readonly callsMax?: number
   /** Sent before each round, and not measured. */
@@ -132,10 +134,12 @@ export const workloads = (count: number): Workload[] => [
   { name: 'list all', call: () => ({ method: 'GET', path: pods }) },
   {
     name: 'create',
+    sendsObject: true,
     call: (n) => ({ method: 'POST', path: pods, body: podBody(`new-${n}`, n) }),
   },
   {
     name: 'update',
+    sendsObject: true,
     call: (n) => ({
       method: 'PUT',
       path: `${pods}/${spread(n, count)}`,
@@ -221,9 +225,11 @@ export const workloads = (count: number): Workload[] => [
   deletes('delete (grace 0)', 'gone', '?gracePeriodSeconds=0'),
 ]
 
+let probed = 1_000_000
+
 /** Of one side of the comparison: what the floor is to be taught, in place of a call that has used up its object. */
 export const probeOf = (workload: Workload, count: number): Call =>
-  workload.callsMax === undefined ? workload.call(1_000_000) : workload.call(count - 1)
+  workload.callsMax === undefined ? workload.call(probed++) : workload.call(count - 1)
 
 export const podsPath = pods
 export const accountsPath = `/api/v1/namespaces/${namespace}/serviceaccounts`
