@@ -9,6 +9,7 @@ import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { goTypeName } from '#openapi/schemas.js'
 import { goFieldsOf } from './decode/go-type.js'
 import { type Decoded, decodeBuiltIn, decodeObject } from './decode.js'
+import { areWritten } from './field-manager/managed-fields.js'
 import type { ResourceDefinition } from './resource-definition.js'
 
 /** Parts of stored objects that came out of decoding, defaults included, as they went in. */
@@ -38,6 +39,11 @@ const inOrder = (decoded: KubeObject, kept: JsonObject, schemaName: string): Kub
   return object
 }
 
+const withoutOwners = (value: JsonObject): JsonObject => {
+  const { managedFields: _owners, ...metadata } = value.metadata as JsonObject
+  return { ...value, metadata }
+}
+
 /** As `decodeObject`, of what shares with `stored` what the patch left alone. The result shares that, too. */
 export const decodePatched = (
   definition: ResourceDefinition,
@@ -54,8 +60,12 @@ export const decodePatched = (
     const isKept = part !== undefined && settled.has(part)
     setOwn(isKept ? kept : given, field, value[field]!)
   }
-  const { object: decoded, strictErrors } = decodeBuiltIn(definition.gvk, schemaName, given)
+  const owners = isJsonObject(given.metadata) ? given.metadata.managedFields : undefined
+  const areKept = areWritten(owners)
+  const unowned = areKept ? withoutOwners(given) : given
+  const { object: decoded, strictErrors } = decodeBuiltIn(definition.gvk, schemaName, unowned)
   const object = inOrder(decoded, kept, schemaName)
+  if (areKept) object.metadata.managedFields = owners
   const { length } = Object.keys(object)
   const isOnlyMetadata =
     length === typeAndMetadata + Object.keys(kept).length && length === Object.keys(stored).length

@@ -1,10 +1,11 @@
 /** What a patch of a stored object leaves alone stays the very part that is stored, and no hook of a kind writes into it. */
 import t from 'tap'
 import { cloneJson } from '#api/json-object.js'
-import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
+import type { JsonObject, JsonValue, KubeObject, ManagedFieldsEntry } from '#api/object.js'
 import { kinds } from '#kinds/index.js'
 import { decodeObject } from '#registry/decode.js'
 import { decodePatched } from '#registry/decode-patched.js'
+import { readManagedFields, writeManagedFields } from '#registry/field-manager/managed-fields.js'
 import { applyMergePatch } from '#registry/patch/merge.js'
 import { makeResourceTable } from '#registry/resource-table.js'
 import { startApiInMemory } from '../kinds/api-in-memory.js'
@@ -58,6 +59,34 @@ t.test('of every kind, patches of the metadata share all else with what is store
       before = stored.object
     }
   }
+})
+
+t.test('owners that were written here are handed on, others are decoded', (t) => {
+  const definition = table.byKind({ group: '', version: 'v1', kind: 'ConfigMap' })!
+  const entry = {
+    manager: 'a',
+    operation: 'Update',
+    apiVersion: 'v1',
+    time: '2020-01-01T00:00:00Z',
+    fieldsType: 'FieldsV1',
+    fieldsV1: { 'f:data': { '.': {}, 'f:a': {} } },
+    subresource: 'status',
+  }
+  const entries = writeManagedFields(readManagedFields([entry as ManagedFieldsEntry]))!
+  const { object } = decodeObject(definition, { metadata: { name: 'a' }, data: { a: 'b' } })
+  object.metadata.managedFields = entries
+  const patch = (change: JsonObject) => applyMergePatch(object, { metadata: change })
+  const changes: JsonObject[] = [
+    { labels: { a: 'b' } },
+    { managedFields: [] },
+    { managedFields: [{}] },
+  ]
+  for (const change of changes) {
+    const shared = decodePatched(definition, patch(change), object)
+    t.strictSame(shared, decodeObject(definition, cloneJson(patch(change))))
+    t.equal(shared.object.metadata.managedFields === entries, 'labels' in change)
+  }
+  t.end()
 })
 
 t.test('what a patch changes is decoded and gets its defaults, again and again', async (t) => {

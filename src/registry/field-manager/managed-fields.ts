@@ -112,10 +112,18 @@ const elementOf = (key: string): string | undefined => {
   }
 }
 
+const written = new WeakSet<object>()
+
+/** Whether these are entries as they were written here: decoding leaves them as they are. */
+export const areWritten = (entries: unknown): entries is ManagedFieldsEntry[] =>
+  Array.isArray(entries) && written.has(entries)
+
 /** Undefined when nobody owns anything. Entries of owners that did not change are the very objects that were read. */
 export const writeManagedFields = (owners: Owners): ManagedFieldsEntry[] | undefined => {
   if (owners.size === 0) return undefined
-  return [...owners.values()].sort(compareOwners).map(writeEntry)
+  const entries = [...owners.values()].sort(compareOwners).map(writeEntry)
+  written.add(entries)
+  return entries
 }
 
 export const secondsOf = (owner: Owner): number =>
