@@ -89,7 +89,8 @@ export const applyChange = (call: PatchCall, deps: ApiDeps, owners: ViewOwners |
       patch: patchObject,
       force: options.force ?? false,
     })
-    if (definition.isCustom && body !== definition && !sameButOwners(merged, live))
+    const isKept = definition.isCustom && sameButOwners(merged, live)
+    if (definition.isCustom && body !== definition && !isKept)
       throw notConverted(
         merged,
         body,
@@ -98,7 +99,10 @@ export const applyChange = (call: PatchCall, deps: ApiDeps, owners: ViewOwners |
         `request to convert CR to an invalid group/version: ${formatGroupVersion(body.gvk)}`,
       )
     reportDuplicates(call)
-    const next = decodeMerged(merged, body, patchObject, view === undefined ? live : undefined)
+    const before = view === undefined ? live : undefined
+    // What an apply leaves as it was, no defaults are written to.
+    const next =
+      isKept && body === definition ? merged : decodeMerged(merged, body, patchObject, before)
     const { uid } = next.metadata
     if (live === undefined && uid)
       throw conflict(

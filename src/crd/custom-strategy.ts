@@ -9,10 +9,10 @@ import { standardFinalizers, validateMeta } from '#registry/validate-object-meta
 import { Correlated } from './correlation.js'
 import type { DefinitionVersion } from './definition.js'
 import { validateEmbedded } from './embedded.js'
+import { withKnownFormats } from './formats.js'
 import { validateListSets } from './list-sets.js'
 import { type Before, makeRuleChecker, rulesWereNotChecked } from './rules/check-rules.js'
 import { validateScaled } from './scale.js'
-import type { StructuralSchema } from './structural-schema.js'
 import { validateValue } from './validate-value.js'
 
 /** Spec, status and whatever else the schema has: all but what the registry checks itself. */
@@ -77,7 +77,7 @@ export const customStrategy = (
   version: DefinitionVersion,
   refuseCreate?: (object: KubeObject) => Error,
 ): Strategy => {
-  const schema: StructuralSchema = version.schema?.openAPIV3Schema ?? {}
+  const schema = withKnownFormats(version.schema?.openAPIV3Schema ?? {})
   const hasStatus = version.subresources?.status !== undefined
   const rules = makeRuleChecker(schema)
 

@@ -5,6 +5,7 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import { daysIn } from '#api/clock.js'
 import { parseUrl } from '#api/go-url.js'
+import { mapSchemas, type StructuralSchema } from './structural-schema.js'
 
 const isDate = (text: string): boolean => {
   const m = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text)
@@ -165,3 +166,9 @@ export const isKnownFormat = (format: string, type: string | undefined): boolean
 /** True also for formats that nobody knows: they are not checked. */
 export const matchesFormat = (text: string, format: string): boolean =>
   checkOf(format)?.(text) ?? true
+
+/** Objects are not asked for formats that count for nothing; a default is, as what the format says is not looked for. */
+export const withKnownFormats = (schema: StructuralSchema): StructuralSchema =>
+  mapSchemas(schema, ({ format, ...rest }) =>
+    format && isKnownFormat(format, rest.type) ? { format, ...rest } : rest,
+  )

@@ -1,4 +1,5 @@
 /** The schema of a custom resource version: JSONSchemaProps as the definition's author wrote it. */
+import { isJsonObject } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
 
 export interface ValidationRule {
@@ -50,3 +51,23 @@ export interface StructuralSchema {
 /** The schema of the values of a map, when there is one. */
 export const valueSchemaOf = (schema: StructuralSchema): StructuralSchema | undefined =>
   typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined
+
+/** A copy in which each schema is what `change` makes of it, after those inside of it. */
+export const mapSchemas = (
+  schema: StructuralSchema,
+  change: (schema: StructuralSchema) => StructuralSchema,
+): StructuralSchema => {
+  const map = (one: StructuralSchema) => mapSchemas(one, change)
+  const { properties, items, additionalProperties, not } = schema
+  const copy = { ...schema }
+  if (properties !== undefined)
+    copy.properties = Object.fromEntries(Object.entries(properties).map(([k, v]) => [k, map(v)]))
+  if (isJsonObject(items)) copy.items = map(items)
+  if (isJsonObject(additionalProperties)) copy.additionalProperties = map(additionalProperties)
+  if (not !== undefined) copy.not = map(not)
+  for (const name of ['allOf', 'anyOf', 'oneOf'] as const) {
+    const branches = schema[name]
+    if (branches !== undefined) copy[name] = branches.map(map)
+  }
+  return change(copy)
+}

@@ -7,8 +7,7 @@ import { DecodeError } from '#registry/decode/explain.js'
 import { coerceEmbedded, validateEmbedded } from './embedded.js'
 import { prune } from './prune.js'
 import { makeRuleChecker } from './rules/check-rules.js'
-import { RuleError } from './rules/compile-rule.js'
-import type { StructuralSchema } from './structural-schema.js'
+import { mapSchemas, type StructuralSchema } from './structural-schema.js'
 import { validateValue } from './validate-value.js'
 
 /** `schema` is a root: its objects have a kind and an apiVersion, and so has a default of the whole. */
@@ -57,18 +56,12 @@ const valueErrors = (
   if (embedded.length > 0) return embedded
   const errors = validateValue(value, withoutIntOrString(schema), '')
   if (errors.length > 0) return errors.map((e) => below(e, path))
-  try {
-    const rules = makeRuleChecker(schema, isRoot)
-    if (rules === undefined) return []
-    // It has to do as what stays, and as what comes.
-    const asBefore = rules.check(value, { value })
-    const wrong = asBefore.length > 0 ? asBefore : rules.check(value, undefined)
-    return wrong.map((e) => below(e, path))
-  } catch (error) {
-    // A rule that does not compile is told about where it stands.
-    if (error instanceof RuleError) return []
-    throw error
-  }
+  const rules = makeRuleChecker(schema, isRoot)
+  if (rules === undefined) return []
+  // It has to do as what stays, and as what comes.
+  const asBefore = rules.check(value, { value })
+  const wrong = asBefore.length > 0 ? asBefore : rules.check(value, undefined)
+  return wrong.map((e) => below(e, path))
 }
 
 const below = (error: FieldError, path: string): FieldError => ({
@@ -77,16 +70,5 @@ const below = (error: FieldError, path: string): FieldError => ({
 })
 
 /** An int-or-string may have any default: upstream loses the word on this way. */
-const withoutIntOrString = (schema: StructuralSchema): StructuralSchema => {
-  const { 'x-kubernetes-int-or-string': _lost, ...rest } = schema
-  const each = <T>(record: Record<string, T>, map: (one: T) => T): Record<string, T> =>
-    Object.fromEntries(Object.entries(record).map(([key, one]) => [key, map(one)]))
-  return {
-    ...rest,
-    ...(rest.properties && { properties: each(rest.properties, withoutIntOrString) }),
-    ...(rest.items && { items: withoutIntOrString(rest.items) }),
-    ...(isJsonObject(rest.additionalProperties) && {
-      additionalProperties: withoutIntOrString(rest.additionalProperties),
-    }),
-  }
-}
+const withoutIntOrString = (schema: StructuralSchema): StructuralSchema =>
+  mapSchemas(schema, ({ 'x-kubernetes-int-or-string': _lost, ...rest }) => rest)

@@ -15,7 +15,7 @@ import { getOwn, isJsonObject, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { matchesPattern } from '#cel/patterns.js'
 import type { Correlated } from './correlation.js'
-import { isKnownFormat, matchesFormat } from './formats.js'
+import { matchesFormat } from './formats.js'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 
 /** What a validator found, and how many of its checks held: the branch of a combination that fits best is told about. */
@@ -133,7 +133,7 @@ const validateWhole = (
 ): Result => {
   const result = resultOf([])
   const types = wantedTypes(schema)
-  const format = schema.format && isKnownFormat(schema.format, schema.type) ? schema.format : ''
+  const { format = '' } = schema
   const run = (found: Result): void => {
     merge(result, found)
     result.matches++

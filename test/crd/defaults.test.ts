@@ -1,6 +1,6 @@
 import t from 'tap'
 import { prune } from '#crd/prune.js'
-import type { ValidationRule } from '#crd/structural-schema.js'
+import type { StructuralSchema, ValidationRule } from '#crd/structural-schema.js'
 import { validateDefaultValues } from '#crd/validate-default-values.js'
 
 t.test('a default has to meet the rules as what stays and as what comes', (t) => {
@@ -15,6 +15,23 @@ t.test('a default has to meet the rules as what stays and as what comes', (t) =>
   t.strictSame(errorsOf({ rule: 'self >= oldSelf', message: 'm' }), [])
   const comes = { rule: 'oldSelf.hasValue()', optionalOldSelf: true, message: 'm' }
   t.strictSame(errorsOf(comes), said)
+  t.end()
+})
+
+t.test('a default is asked of what its schema says, formats and broken rules included', (t) => {
+  const errorsOf = (a: StructuralSchema) => {
+    const found = validateDefaultValues({ type: 'object', properties: { a } }, 'schema')
+    return found.map(({ field, body }) => `${field}: ${body}`)
+  }
+  const at = 'schema.properties[a].default: Invalid value:'
+  t.strictSame(errorsOf({ type: 'string', format: 'int32', default: [] }), [])
+  t.strictSame(errorsOf({ type: 'boolean', format: 'int32', default: {} }), [
+    `${at} "":  in body must be of type int32: ""`,
+  ])
+  const broken = { 'x-kubernetes-validations': [{ rule: 'nothing' }] }
+  t.match(errorsOf({ type: 'boolean', default: true, ...broken }), [
+    `${at} "boolean": rule compile error: compilation failed: ERROR: <input>:1:1: undeclared reference`,
+  ])
   t.end()
 })
 

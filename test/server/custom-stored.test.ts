@@ -44,7 +44,7 @@ const start = async (t: Test, schemas: Record<string, object>) => {
   const apply = (content: object, { version = 'v1', query = '', metadata = {} } = {}) =>
     send(
       'PATCH',
-      `${things(version)}/a?fieldManager=m${query}`,
+      `${things(version)}/a?fieldManager=${version}${query}`,
       thing(version, content, metadata),
       'application/apply-patch+yaml',
     )
@@ -168,3 +168,27 @@ t.test('an apply may leave empty what an embedded object says of itself', async 
     /spec.embedded.metadata: Invalid value: .*: parsing time "x"/,
   )
 })
+
+t.test('an apply that changes nothing writes no defaults', async (t) => {
+  const { apply } = await start(t, {
+    v1: spec({ a: text }),
+    v2: spec({ a: text, b: { ...text, default: 'B' } }),
+  })
+  await apply({ spec: { a: 'x' } })
+  const { metadata, spec: shown } = (await apply({ spec: {} }, { version: 'v2' })).body
+  t.strictSame([shown, metadata.generation], [{ a: 'x' }, 1])
+  t.equal(metadata.managedFields.length, 2)
+})
+
+t.test(
+  'what another version has no place for stops an apply that gives something up',
+  async (t) => {
+    const { apply } = await start(t, { v1: spec({ a: text, x: text }), v2: spec({ x: text }) })
+    await apply({ spec: { x: '1' } })
+    await apply({ spec: { x: '1' } }, { version: 'v2' })
+    t.equal(
+      (await apply({ spec: { a: '2' } })).body.message,
+      `failed to prune fields: failed add back owned items: failed to convert merged object at version ${group}/v2: .spec.a: field not declared in schema`,
+    )
+  },
+)

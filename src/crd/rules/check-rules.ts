@@ -10,7 +10,13 @@ import { limits } from '#limits'
 import { type Correlated, oldItemsOf } from '../correlation.js'
 import { type StructuralSchema, type ValidationRule, valueSchemaOf } from '../structural-schema.js'
 import { celValue } from './cel-types.js'
-import { type CompiledRule, compileRule, placeOf } from './compile-rule.js'
+import {
+  type CompiledRule,
+  compileRule,
+  placeOf,
+  RuleError,
+  type RulePlace,
+} from './compile-rule.js'
 
 /** What an update replaces. */
 export interface Before {
@@ -48,19 +54,31 @@ const hasRules = (schema: StructuralSchema): boolean =>
 const hasRulesInAll = (schema: StructuralSchema): boolean =>
   hasRules(schema) || [...partsOf(schema), ...(schema.allOf ?? [])].some(hasRulesInAll)
 
+/** A rule, or why it does not compile: that is said of a default which it is asked of before the rule itself is looked at. */
+type Rule = CompiledRule | string
+
+const compile = (rule: ValidationRule, place: RulePlace): Rule => {
+  try {
+    return compileRule(rule, place)
+  } catch (error) {
+    if (error instanceof RuleError) return error.message
+    throw error
+  }
+}
+
 /** Undefined when the schema has no rules. `isRoot`: values are whole objects, not a part of one. */
 export const makeRuleChecker = (
   schema: StructuralSchema,
   isRoot = true,
 ): RuleChecker | undefined => {
   if (!hasRules(schema)) return undefined
-  const compiled = new Map<StructuralSchema, CompiledRule[]>()
-  const rulesOf = ({ rules, schema: at, isRoot: isWhole }: Place): CompiledRule[] => {
+  const compiled = new Map<StructuralSchema, Rule[]>()
+  const rulesOf = ({ rules, schema: at, isRoot: isWhole }: Place): Rule[] => {
     let found = compiled.get(rules)
     if (found === undefined) {
       const written = rules['x-kubernetes-validations'] ?? []
       const place = written.length === 0 ? undefined : placeOf(at, isWhole)
-      found = place === undefined ? [] : written.map((rule) => compileRule(rule, place))
+      found = place === undefined ? [] : written.map((rule) => compile(rule, place))
       compiled.set(rules, found)
     }
     return found
@@ -117,7 +135,7 @@ interface Place {
 }
 
 interface Rules {
-  rulesOf(place: Place): CompiledRule[]
+  rulesOf(place: Place): Rule[]
   hasRulesInside(schema: StructuralSchema): boolean
 }
 
@@ -206,7 +224,7 @@ const namesOf =
 const ranOut =
   'validation failed due to running out of cost budget, no further validation rules will be run'
 
-const evaluateHere = (place: Place, rules: readonly CompiledRule[]): FieldError[] => {
+const evaluateHere = (place: Place, rules: readonly Rule[]): FieldError[] => {
   if (rules.length === 0) return []
   const { value, schema, isRoot, budget } = place
   const previous = place.previous ?? undefined
@@ -215,12 +233,18 @@ const evaluateHere = (place: Place, rules: readonly CompiledRule[]): FieldError[
     return [wrong(place, ranOut)]
   }
   const isResource = isRoot || schema['x-kubernetes-embedded-resource'] === true
-  const asks = previous !== undefined && rules.some(({ isTransition }) => isTransition)
+  const asks =
+    previous !== undefined && rules.some((rule) => typeof rule !== 'string' && rule.isTransition)
   const variables: Variables = {
     self: once(() => celValue(value, schema, isResource)),
     oldSelf: asks ? once(() => celValue(previous, schema, isResource)) : undefined,
   }
-  return rules.flatMap((rule) => (budget.left < 0 ? [] : evaluate(rule, place, variables)))
+  return rules.flatMap((rule) => {
+    if (budget.left < 0) return []
+    return typeof rule === 'string'
+      ? [wrong(place, `rule compile error: ${rule}`)]
+      : evaluate(rule, place, variables)
+  })
 }
 
 const wrong = ({ path, schema }: Place, why: string): FieldError => ({

@@ -169,7 +169,9 @@ export const ownersAfterApply = (
   const keepsAll =
     last === undefined ||
     (last.apiVersion === apiVersion && isEmptySet(difference(last.set, claimed)))
-  const object = keepsAll ? merged : prune(write, merged, owners, last)
+  const object = keepsAll
+    ? merged
+    : converting('failed to prune fields', () => prune(write, merged, owners, last))
   const after = takeFromOthers(
     { versions, live, apiVersion, owners, writer: identity },
     object,
@@ -188,14 +190,15 @@ const prune = (
   const { versions, apiVersion } = write
   const type = versions.typeOf(last.apiVersion)
   if (isEmptySet(last.set) || type === undefined) return merged
-  const converted = converting(
-    'failed to prune fields: failed to convert merged object to last applied version',
-    () => inVersion(versions, merged, apiVersion, last.apiVersion),
+  const converted = converting('failed to convert merged object to last applied version', () =>
+    inVersion(versions, merged, apiVersion, last.apiVersion),
   )
   if (converted === undefined) return merged
   const lastNamed = withNamedFields(last.set, type)
   let pruned = removeFields(converted, lastNamed, type)
-  pruned = addBackOwned(versions, converted, pruned, last.apiVersion, owners)
+  pruned = converting('failed add back owned items', () =>
+    addBackOwned(versions, converted, pruned, last.apiVersion, owners),
+  )
   const prunedNamed = withNamedFields(fieldSetOf(pruned, type), type)
   const mergedNamed = withNamedFields(fieldSetOf(converted, type), type)
   // Only what the applier had claimed may go: what became dangling by its leaving stays.
@@ -229,8 +232,9 @@ const addBackOwned = (
   let result = pruned
   for (const [version, set] of managed) {
     const type = versions.typeOf(version)
-    const whole = inVersion(versions, merged, apiVersion, version)
-    const part = inVersion(versions, result, apiVersion, version)
+    const at = (what: string) => `failed to convert ${what} object at version ${version}`
+    const whole = converting(at('merged'), () => inVersion(versions, merged, apiVersion, version))
+    const part = converting(at('pruned'), () => inVersion(versions, result, apiVersion, version))
     if (type === undefined || whole === undefined || part === undefined) continue
     const kept = union(withNamedFields(fieldSetOf(part, type), type), withNamedFields(set, type))
     const gone = difference(withNamedFields(fieldSetOf(whole, type), type), kept)
