@@ -54,6 +54,8 @@ const cellOf = (type: string, value: JsonValue | undefined, now: number): unknow
       return stringify(value)
     case 'date': {
       if (typeof value !== 'string') return null
+      // To upstream's reader of times these are none, which is no mistake.
+      if (value === '' || value === 'null') return '<unknown>'
       const time = canonicalTime(value, false)
       return time === undefined ? '<invalid>' : humanDuration(now - parseTime(time))
     }

@@ -75,6 +75,8 @@ t.test('integers are those of 64 bits', async (t) => {
 t.test('a date is one of RFC 3339, whatever JavaScript takes for one', async (t) => {
   for (const [value, cell] of [
     ['1', '<invalid>'],
+    ['', '<unknown>'],
+    ['null', '<unknown>'],
     ['2020-01-01', '<invalid>'],
     ['1970-01-01T00:00:00Z', '0s'],
     [1, null],
