@@ -47,8 +47,12 @@ export const followFlowSchemas = async (
       internalContext({ now: clock.now(), caller: { signal }, stores: () => undefined }),
   }
   const judge = async (which: (schema: KubeObject) => boolean): Promise<void> => {
-    for (const schema of [...schemas.values()].filter(which))
-      await keepDangling(conditions, schema, levels.has(levelOf(schema)))
+    // At once: at a first start all are told, and what is written together costs one write of the store.
+    await Promise.all(
+      [...schemas.values()]
+        .filter(which)
+        .map((schema) => keepDangling(conditions, schema, levels.has(levelOf(schema)))),
+    )
   }
 
   const follow = (
