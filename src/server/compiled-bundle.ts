@@ -6,7 +6,7 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
-import { cachedDataVersionTag } from 'node:v8'
+import { cachedDataVersionTag, setFlagsFromString } from 'node:v8'
 import { Script } from 'node:vm'
 import { crc32 } from 'node:zlib'
 
@@ -39,6 +39,8 @@ export class CompiledBundle {
       { filename: file, cachedData },
     )
     this.#isKept = cachedData !== undefined && this.#script.cachedDataRejected === false
+    // Until it is kept: collections drop the code of what does not run any more, the bundle's own first of all.
+    if (!this.#isKept) setFlagsFromString('--no-flush-bytecode')
   }
 
   /** Runs the bundle and yields what it exports. */
@@ -52,6 +54,8 @@ export class CompiledBundle {
   /** Writes what is compiled by now, unless the bundle was started from such a file. */
   keep(): void {
     if (this.#isKept) return
+    // As it was, or what is made now is for another set of flags.
+    setFlagsFromString('--flush-bytecode')
     const next = `${this.#cacheFile}.${process.pid}.tmp`
     try {
       const compiled = this.#script.createCachedData()

@@ -1,6 +1,8 @@
 /** Compiled code is kept beside a bundle, and never believed when it is another's or damaged. */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t, { type Test } from 'tap'
 import { CompiledBundle } from '#server/compiled-bundle.js'
 import { temporaryDirectory } from '#test/storage/level-fixture.js'
@@ -47,6 +49,29 @@ t.test('the first start keeps compiled code, the next one takes it', async (t) =
   t.equal(second.isWarm, true)
   t.equal(second.exported.word, 'first')
   t.equal(second.exported.folder, path.basename(directory))
+})
+
+t.test('what ran long before it is kept is kept, too', async (t) => {
+  const { file, start, directory, cached } = written(t)
+  t.teardown(() => setFlagsFromString('--no-stress-flush-code'))
+  setFlagsFromString('--expose-gc')
+  // Each collection drops what it may, not only what is old.
+  setFlagsFromString('--stress-flush-code')
+  const collect = runInNewContext('gc') as () => void
+  const statements = Array.from({ length: 1000 }, (_, i) => `exports.word = 'word ${i}'`)
+  writeFileSync(file, statements.join('\n'))
+  const keptAfter = (collections: number): number => {
+    const bundle = new CompiledBundle(file)
+    bundle.run()
+    for (let i = 0; i < collections; i++) collect()
+    bundle.keep()
+    const [name] = cached()
+    const { length } = readFileSync(path.join(directory, name!))
+    t.equal(start().isWarm, true)
+    rmSync(path.join(directory, cached()[0]!))
+    return length
+  }
+  t.equal(keptAfter(1), keptAfter(0))
 })
 
 t.test('compiled code of another bundle is not run, be it as long', async (t) => {
