@@ -98,6 +98,12 @@ t.test('init containers run one after the other, sidecars stay, then the main on
         image: 'x',
         restartPolicy: 'Always',
         ...script(`echo side >> ${record}; exec sleep 8203.5`),
+        // Else it has started as soon as its process is there, which may have said nothing yet.
+        startupProbe: {
+          exec: { command: ['grep', '-q', 'side', record] },
+          periodSeconds: 1,
+          failureThreshold: 100,
+        },
       },
       { name: 'b', image: 'x', ...script(`echo b >> ${record}`) },
     ],

@@ -9,10 +9,12 @@ import { eventually } from '../eventually.js'
 import { processesWith, script, startNode, type TestNode } from './node.js'
 
 const stateOf = (pod: Pod) => pod.status!.containerStatuses![0]!.state
-/** Ready, and its trap is set. */
-const up = async (node: TestNode, name: string) => {
+/** Ready, and the trap of each of these containers is set; without names, of the only one. */
+const up = async (node: TestNode, name: string, ...containers: string[]) => {
   await node.ready(name)
-  await eventually('its first word', async () => (await node.logs(name)).includes('up'))
+  const queries = containers.length === 0 ? [''] : containers.map((one) => `?container=${one}`)
+  for (const query of queries)
+    await eventually('its first word', async () => (await node.logs(name, query)).includes('up'))
 }
 const ignoresSigterm = (word: string) =>
   script(`trap "" TERM; echo up; while :; do sleep ${word}; done`)
@@ -142,8 +144,7 @@ t.test('sidecars end after the main containers, in reverse order', async (t) => 
       { name: 'second', restartPolicy: 'Always', ...says('second') },
     ],
   })
-  await up(node, 'p')
-  await sleep(200)
+  await up(node, 'p', 'main', 'first', 'second')
   await node.delete('p')
   await node.gone('p')
   t.equal(readFileSync(record, 'utf8'), 'main\nsecond\nfirst\n')
@@ -260,6 +261,7 @@ t.test(
       restartPolicy: 'Never',
     })
     await node.ready('p')
+    await eventually('its first start', () => readFileSync(record, 'utf8') === 'start\n')
     const gone = new Promise((resolve) => first.once('exit', resolve))
     first.kill('SIGTERM')
     t.equal(await gone, 0)
