@@ -28,7 +28,6 @@ export interface KubeletDeps {
   readonly runtime: ContainerRuntime
   readonly nodeName: string
   readonly nodeAddress: string
-  readonly nodeLabels: Readonly<Record<string, string>>
   readonly nodeLeaseSeconds: number
   readonly rootDir: string
   readonly backoff: BackoffOptions
@@ -70,7 +69,6 @@ export class Kubelet {
       log,
       name: nodeName,
       address: deps.nodeAddress,
-      labels: deps.nodeLabels,
       leaseSeconds: deps.nodeLeaseSeconds,
       runtimeVersion: () => `${runtime.name}://${runtime.version}`,
       images: () => runtime.images(),
@@ -83,7 +81,6 @@ export class Kubelet {
     const { client, clock, log, runtime, nodeAddress, nodeName, rootDir } = this.#deps
     const reader = createObjectReader({ client, services: this.#services })
     const allocatable = capacityOf()
-    const labels = { ...nodeLabels(nodeName), ...this.#deps.nodeLabels }
     const root = path.join(rootDir, 'pods')
     const volumes = new Volumes({ root, reader, now: () => clock.now() })
     const { signal } = this.#stop
@@ -101,7 +98,11 @@ export class Kubelet {
       backoff: this.#deps.backoff,
       admit: async (pod) => {
         const others = [...this.#workers.values()].map((worker) => worker.pod)
-        const refusal = refusalOf(pod, others, { name: nodeName, allocatable, labels })
+        const refusal = refusalOf(pod, others, {
+          name: nodeName,
+          allocatable,
+          labels: nodeLabels(nodeName),
+        })
         if (refusal?.reason !== 'NodeAffinity') return refusal
         // The scheduler has seen labels that were given to the Node after it was registered.
         const node = await client.get(resources.nodes, { name: nodeName })

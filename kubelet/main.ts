@@ -25,8 +25,6 @@ export interface KubeletOptions {
   verbosity?: number
   /** Default: the host name. */
   nodeName?: string
-  nodeLabels?: Readonly<Record<string, string>>
-  nodeAddress?: string
   /** How long the node's Lease holds; it is renewed after a quarter of that. */
   nodeLeaseDurationSeconds?: number
   rootDir?: string
@@ -82,7 +80,7 @@ const makeRuntime = async (
 /** Resolves after the signal has fired and everything has ended. */
 export const runKubelet = async (options: KubeletOptions): Promise<void> => {
   const nodeName = (options.nodeName ?? os.hostname()).toLowerCase()
-  const nodeAddress = options.nodeAddress ?? machineAddress()
+  const nodeAddress = machineAddress()
   const rootDir = path.resolve(options.rootDir ?? '.kubelevel/kubelet')
   makeFolders(rootDir, 0o700)
   const log = makeLog(options.log, options.verbosity ?? 0)
@@ -95,7 +93,6 @@ export const runKubelet = async (options: KubeletOptions): Promise<void> => {
     runtime,
     nodeName,
     nodeAddress,
-    nodeLabels: options.nodeLabels ?? {},
     nodeLeaseSeconds: options.nodeLeaseDurationSeconds ?? leaseSecondsDefault,
     rootDir,
     backoff: options.backoff ?? defaultBackoff,

@@ -26,7 +26,6 @@ export interface NodeOptions {
   readonly log: Log
   readonly name: string
   readonly address: string
-  readonly labels: Readonly<Record<string, string>>
   readonly leaseSeconds: number
   /** Known once the runtime has been asked. */
   readonly runtimeVersion: () => string
@@ -102,10 +101,6 @@ export class NodeReporter {
 
   constructor(options: NodeOptions) {
     this.#options = options
-  }
-
-  get uid(): string | undefined {
-    return this.#uid
   }
 
   /** Cut off as upstream does it. */
@@ -208,8 +203,8 @@ export class NodeReporter {
   }
 
   async #ensure(): Promise<KubeObject> {
-    const { client, name, labels } = this.#options
-    const wanted = { ...nodeLabels(name), ...labels }
+    const { client, name } = this.#options
+    const wanted = nodeLabels(name)
     try {
       const node = await client.get(resources.nodes, { name })
       const missing = Object.entries(wanted).some(

@@ -74,7 +74,6 @@ export class StatusWriter {
   readonly #queue: string[] = []
   readonly #queued = new Set<string>()
   #inFlight = 0
-  readonly #idle: (() => void)[] = []
 
   constructor(client: Client, log: Log) {
     this.#client = client
@@ -109,12 +108,6 @@ export class StatusWriter {
     return known && revisionOf(known) > revisionOf(pod) ? known : pod
   }
 
-  /** Resolves when nothing waits to be written. */
-  async flush(): Promise<void> {
-    if (this.#inFlight === 0 && this.#queue.length === 0) return
-    await new Promise<void>((resolve) => this.#idle.push(resolve))
-  }
-
   #enqueue(uid: string): void {
     if (this.#queued.has(uid)) return
     this.#queued.add(uid)
@@ -138,9 +131,6 @@ export class StatusWriter {
         entry.busy = false
         this.#next()
       })
-    }
-    if (this.#inFlight === 0 && this.#queue.length === 0) {
-      for (const resolve of this.#idle.splice(0)) resolve()
     }
   }
 
