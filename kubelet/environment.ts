@@ -1,6 +1,6 @@
 /** The environment of a container: envFrom, env, references and $(NAME) expansion, in upstream's order. */
 import { fieldValue, type PodFacts, resourceValue } from './downward.js'
-import type { ObjectReader } from './object-reader.js'
+import type { DataObject, ObjectReader } from './object-reader.js'
 import { type ContainerSpec, type EnvVar, findContainer } from './pod.js'
 import { StartError } from './runtime.js'
 
@@ -21,29 +21,17 @@ interface KeyRef {
   optional?: boolean
 }
 
-const fromConfigMap = async (
-  reader: ObjectReader,
+/** The value as it is stored; undefined where there may be none. */
+const valueOf = (
+  kind: 'ConfigMap' | 'Secret',
+  source: DataObject | undefined,
   namespace: string,
-  ref: KeyRef,
-): Promise<string | undefined> => {
-  const map = await reader.configMap(namespace, ref.name ?? '')
-  const value = map?.data?.[ref.key]
-  if (value !== undefined || ref.optional) return value
-  if (!map) throw configError(`configmap "${ref.name}" not found`)
-  throw configError(`couldn't find key ${ref.key} in ConfigMap ${namespace}/${ref.name}`)
-}
-
-const fromSecret = async (
-  reader: ObjectReader,
-  namespace: string,
-  ref: KeyRef,
-): Promise<string | undefined> => {
-  const secret = await reader.secret(namespace, ref.name ?? '')
-  const value = secret?.data?.[ref.key]
-  if (value !== undefined) return decode(value)
-  if (ref.optional) return undefined
-  if (!secret) throw configError(`secret "${ref.name}" not found`)
-  throw configError(`couldn't find key ${ref.key} in Secret ${namespace}/${ref.name}`)
+  { name, key, optional }: KeyRef,
+): string | undefined => {
+  const value = source?.data?.[key]
+  if (value !== undefined || optional) return value
+  if (!source) throw configError(`${kind.toLowerCase()} "${name}" not found`)
+  throw configError(`couldn't find key ${key} in ${kind} ${namespace}/${name}`)
 }
 
 const referenced = async (
@@ -59,10 +47,16 @@ const referenced = async (
     const of = containerName ? findContainer(facts.pod, containerName) : container
     return resourceValue(facts, of ?? container, valueFrom.resourceFieldRef)
   }
-  if (valueFrom?.configMapKeyRef) {
-    return fromConfigMap(reader, namespace, valueFrom.configMapKeyRef)
+  const { configMapKeyRef, secretKeyRef } = valueFrom ?? {}
+  if (configMapKeyRef) {
+    const map = await reader.configMap(namespace, configMapKeyRef.name ?? '')
+    return valueOf('ConfigMap', map, namespace, configMapKeyRef)
   }
-  if (valueFrom?.secretKeyRef) return fromSecret(reader, namespace, valueFrom.secretKeyRef)
+  if (secretKeyRef) {
+    const secret = await reader.secret(namespace, secretKeyRef.name ?? '')
+    const value = valueOf('Secret', secret, namespace, secretKeyRef)
+    return value === undefined ? undefined : decode(value)
+  }
   return undefined
 }
 
