@@ -78,7 +78,8 @@ export const readThrough = (storage: ObjectStorage, show: Show): ObjectStorage =
       return { ...page, items: page.items.map(look) }
     },
     create: (key, object, options) => writing(storage.create(key, object, options)),
-    update: (expected, object) => writing(storage.update(behind(expected), object)),
+    update: (expected, object, options) =>
+      writing(storage.update(behind(expected), object, options)),
     asRead: show,
     delete: (expected) => writing(storage.delete(behind(expected))),
     watch: (options) =>

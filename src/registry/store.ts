@@ -110,8 +110,6 @@ export interface UpdateOptions {
   readonly hooks?: Pick<Strategy, 'prepareForUpdate' | 'validateUpdate' | 'warningsOnUpdate'>
   /** Creates when there is nothing (PUT of kinds that allow it, server-side apply). */
   readonly forceAllowCreate?: boolean
-  /** The server's own change of whatever is stored: needs no resourceVersion, whatever the kind wants of clients. */
-  readonly unconditional?: boolean
   /** Preconditions beside the resourceVersion in the object. */
   readonly preconditions?: { uid?: string; resourceVersion?: string }
   /** The hooks to use; default by ctx.subresource. */

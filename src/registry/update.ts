@@ -203,12 +203,11 @@ const once = async (attempt: Attempt, current: StoredObject | undefined): Promis
   if (mutating !== undefined) await mutating
   if (admittedAs !== undefined) next = admittedAs.write(next, object, ctx)
   dedupOwnerReferences(next.metadata, ctx, true)
-  if (options.unconditional !== true)
-    checkResourceVersion(next, {
-      definition,
-      name,
-      current: current.object.metadata.resourceVersion ?? '',
-    })
+  checkResourceVersion(next, {
+    definition,
+    name,
+    current: current.object.metadata.resourceVersion ?? '',
+  })
   // Who names no version writes over the stored one: what validates sees that it is this one (apiserver, store.go Update).
   if (resourceVersionOf(next) === 0)
     next.metadata.resourceVersion = current.object.metadata.resourceVersion
