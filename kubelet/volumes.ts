@@ -292,6 +292,8 @@ const writeAtomically = async (folder: string, files: Files, now: number): Promi
     await writeFile(file, content)
     await chmod(file, mode)
   }
+  // One is left when a kubelet was killed between the two.
+  await rm(`${data}_tmp`, { force: true })
   await symlink(version, `${data}_tmp`)
   await rename(`${data}_tmp`, data)
   const wanted = new Set([...files.keys()].map((name) => name.split('/')[0]!))
@@ -299,9 +301,7 @@ const writeAtomically = async (folder: string, files: Files, now: number): Promi
     const link = path.join(folder, name)
     if (linkTarget(link) === '') await symlink(path.join('..data', name), link)
   }
-  for (const name of await readdir(folder)) {
-    if (name.startsWith('..') || wanted.has(name)) continue
-    await rm(path.join(folder, name), { force: true })
-  }
-  if (before) await rm(path.join(folder, before), { recursive: true, force: true })
+  const kept = new Set([...wanted, '..data', version])
+  for (const name of await readdir(folder))
+    if (!kept.has(name)) await rm(path.join(folder, name), { recursive: true, force: true })
 }

@@ -1,0 +1,39 @@
+/** Volumes as a container finds them in its folder. */
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import t from 'tap'
+import type { ObjectReader } from '#kubelet/object-reader.js'
+import { Volumes } from '#kubelet/volumes.js'
+
+t.test(
+  'a kubelet that was killed while it wrote a volume is no hindrance to the next',
+  async (t) => {
+    const root = mkdtempSync(path.join(tmpdir(), 'kubelet-volumes-'))
+    t.teardown(() => rmSync(root, { recursive: true }))
+    const map = { metadata: { name: 'm' }, data: { old: '1' } as Record<string, string> }
+    const reader = { configMap: async () => map } as unknown as ObjectReader
+    let now = 1
+    const volumes = new Volumes({ root, reader, now: () => now++ })
+    const facts = {
+      pod: {
+        kind: 'Pod',
+        apiVersion: 'v1',
+        metadata: { name: 'p', namespace: 'default', uid: 'u' },
+        spec: { containers: [], volumes: [{ name: 'v', configMap: { name: 'm' } }] },
+      },
+      podIps: [],
+      nodeAddress: '',
+      allocatable: {},
+    }
+    await volumes.prepare(facts)
+    const folder = path.join(volumes.podFolder('u'), 'volumes', 'v')
+    const half = '..0.half'
+    mkdirSync(path.join(folder, half))
+    symlinkSync(half, path.join(folder, '..data_tmp'))
+    map.data = { new: '2' }
+    await volumes.prepare(facts)
+    t.equal(readFileSync(path.join(folder, 'new'), 'utf8'), '2')
+    t.equal(readdirSync(folder).length, 3, 'the file, the link and what it leads to')
+  },
+)
