@@ -163,8 +163,6 @@ export interface ContainerRuntime {
   readonly version: string
   /** False: images are names only, a container without a command has nothing to run. */
   readonly hasImages: boolean
-  /** False: mountPath of a volume is no path that the container can open; see runtime/process/volume-paths. */
-  readonly mountsVolumes: boolean
 
   /** Finds what an earlier kubelet left, and starts to report changes. */
   open(onChange: (podUid: string) => void): Promise<void>

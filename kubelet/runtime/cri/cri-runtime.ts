@@ -59,7 +59,6 @@ export class CriRuntime implements ContainerRuntime {
   name = 'containerd'
   version = ''
   readonly hasImages = true
-  readonly mountsVolumes = true
   readonly #options: CriRuntimeOptions
   readonly #client: CriClient
   readonly #containers = new Map<string, Container>()

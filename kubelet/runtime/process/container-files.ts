@@ -88,13 +88,6 @@ export class ContainerFiles {
     rmSync(path.join(this.sandboxes, `${id}.json`), { force: true })
   }
 
-  /** Ids whose shim has left an exit code. */
-  ended(): string[] {
-    return readdirSync(this.state)
-      .filter((name) => name.endsWith('.exit'))
-      .map((name) => name.slice(0, -'.exit'.length))
-  }
-
   pids(id: string): ShimPids | undefined {
     const file = `${this.prefix(id)}.pid`
     const text = readOr(file)

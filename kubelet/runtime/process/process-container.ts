@@ -9,7 +9,8 @@ export class ProcessContainer {
   #view: Container
   #main: ProcessIdentity | undefined
   #shim: ProcessIdentity | undefined
-  #starting = false
+  /** Its shim is on its way. */
+  starting = false
   /** Environment for exec; lost with the kubelet, then read from /proc. */
   env: NodeJS.ProcessEnv | undefined
   readonly #waiting = new Set<() => void>()
@@ -46,12 +47,6 @@ export class ProcessContainer {
   get exited(): boolean {
     return this.#view.state === 'exited'
   }
-  get starting(): boolean {
-    return this.#starting
-  }
-  set starting(value: boolean) {
-    this.#starting = value
-  }
 
   /** Takes in what the shim has written since; true when the state is another one. */
   refresh(): boolean {
@@ -60,7 +55,7 @@ export class ProcessContainer {
     if (this.#main === undefined) this.#readPids()
     const exit = this.#files.exit(this.record.id)
     if (exit) {
-      this.#starting = false
+      this.starting = false
       this.#view = {
         ...this.#view,
         state: 'exited',
@@ -80,7 +75,7 @@ export class ProcessContainer {
     if (!pids) return
     this.#main = pids.main
     this.#shim = pids.shim
-    this.#starting = false
+    this.starting = false
     this.#view = {
       ...this.#view,
       state: 'running',
@@ -109,7 +104,7 @@ export class ProcessContainer {
     signal(this.#main.pid, 'SIGKILL')
   }
 
-  /** Resolves when the state is one of those asked for. */
+  /** Resolves when it holds, which is looked at whenever the state is another one. */
   until(holds: () => boolean): Promise<void> {
     if (holds()) return Promise.resolve()
     return new Promise((resolve) => {

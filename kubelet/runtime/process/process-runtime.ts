@@ -67,7 +67,6 @@ export class ProcessRuntime implements ContainerRuntime {
   readonly name = 'process'
   readonly version = '1.0.0'
   readonly hasImages = false
-  readonly mountsVolumes = false
 
   readonly #options: ProcessRuntimeOptions
   readonly #files: ContainerFiles
@@ -351,7 +350,7 @@ export class ProcessRuntime implements ContainerRuntime {
     for (const address of sandbox.ips) this.#addresses.add(address)
   }
 
-  /** The working folder, in which every mount of the container appears under its path. */
+  /** The working folder, in which every mount of the container appears under its path: the host is not touched. */
   #makeWorkFolder(id: string, { mounts }: ContainerConfig): void {
     const folder = this.#files.workFolder(id)
     mkdirSync(folder, { mode: 0o755 })
