@@ -55,6 +55,20 @@ interface CriImage {
   readonly size: number
 }
 
+/** What the runtime lists no more is gone. */
+const forgetOthers = (
+  known: Map<string, Sandbox | Container>,
+  rows: readonly { id: string }[],
+  changed: Set<string>,
+): void => {
+  const listed = new Set(rows.map(({ id }) => id))
+  for (const [id, { pod }] of known) {
+    if (listed.has(id)) continue
+    known.delete(id)
+    changed.add(pod.uid)
+  }
+}
+
 export class CriRuntime implements ContainerRuntime {
   name = 'containerd'
   version = ''
@@ -305,12 +319,7 @@ export class CriRuntime implements ContainerRuntime {
   }
 
   async #takeSandboxes(rows: readonly CriSandbox[], changed: Set<string>): Promise<void> {
-    const seen = new Set(rows.map(({ id }) => id))
-    for (const [id, { pod }] of this.#sandboxes) {
-      if (seen.has(id)) continue
-      this.#sandboxes.delete(id)
-      changed.add(pod.uid)
-    }
+    forgetOthers(this.#sandboxes, rows, changed)
     for (const row of rows) {
       const known = this.#sandboxes.get(row.id)
       const ready = row.state === 0
@@ -326,12 +335,7 @@ export class CriRuntime implements ContainerRuntime {
   }
 
   async #takeContainers(rows: readonly CriContainer[], changed: Set<string>): Promise<void> {
-    const seen = new Set(rows.map(({ id }) => id))
-    for (const [id, { pod }] of this.#containers) {
-      if (seen.has(id)) continue
-      this.#containers.delete(id)
-      changed.add(pod.uid)
-    }
+    forgetOthers(this.#containers, rows, changed)
     for (const row of rows) {
       if (this.#containers.get(row.id)?.state === stateOf(row.state)) continue
       const answer = await this.#client.call<{ status: CriContainerStatus }>('ContainerStatus', {
