@@ -22,7 +22,7 @@ interface KeyRef {
 }
 
 /** The value as it is stored; undefined where there may be none. */
-const valueOf = (
+const valueOfKey = (
   kind: 'ConfigMap' | 'Secret',
   source: DataObject | undefined,
   namespace: string,
@@ -50,11 +50,11 @@ const referenced = async (
   const { configMapKeyRef, secretKeyRef } = valueFrom ?? {}
   if (configMapKeyRef) {
     const map = await reader.configMap(namespace, configMapKeyRef.name ?? '')
-    return valueOf('ConfigMap', map, namespace, configMapKeyRef)
+    return valueOfKey('ConfigMap', map, namespace, configMapKeyRef)
   }
   if (secretKeyRef) {
     const secret = await reader.secret(namespace, secretKeyRef.name ?? '')
-    const value = valueOf('Secret', secret, namespace, secretKeyRef)
+    const value = valueOfKey('Secret', secret, namespace, secretKeyRef)
     return value === undefined ? undefined : decode(value)
   }
   return undefined
