@@ -48,37 +48,25 @@ const scaleOldDown = (
   const maxDown = sumReplicas(all) - minAvailable - newUnavailable
   if (maxDown <= 0) return []
   const sizes = new Map(olds.map((set) => [set, replicasOf(set)]))
-  dropUnhealthy(olds, sizes, maxDown)
-  dropHealthy(olds, sizes, sumStatus(all, 'availableReplicas') - minAvailable)
+  // Pods that do not work go first: taking them away costs nothing.
+  drop(sizes, maxDown, (set, size) => Math.max(0, size - available(set)))
+  const spare = sumStatus(all, 'availableReplicas') - minAvailable
+  drop(sizes, Math.max(0, spare), (_set, size) => size)
   return [...sizes].flatMap(([set, size]) => scale(set, size))
 }
 
-/** Pods that do not work go first: taking them away costs nothing. */
-const dropUnhealthy = (
-  olds: readonly OwnedSet[],
+/** Takes away at most `max` in all, of each set no more than `mayGo`, the oldest set first. */
+const drop = (
   sizes: Map<OwnedSet, number>,
-  maxDown: number,
+  max: number,
+  mayGo: (set: OwnedSet, size: number) => number,
 ): void => {
-  let left = maxDown
-  for (const set of sortByAge(olds)) {
+  let left = max
+  for (const set of sortByAge([...sizes.keys()])) {
     const size = sizes.get(set)!
-    const drop = Math.min(left, Math.max(0, size - available(set)))
-    sizes.set(set, size - drop)
-    left -= drop
-  }
-}
-
-const dropHealthy = (
-  olds: readonly OwnedSet[],
-  sizes: Map<OwnedSet, number>,
-  maxDrop: number,
-): void => {
-  let left = Math.max(0, maxDrop)
-  for (const set of sortByAge(olds)) {
-    const size = sizes.get(set)!
-    const drop = Math.min(left, size)
-    sizes.set(set, size - drop)
-    left -= drop
+    const gone = Math.min(left, mayGo(set, size))
+    sizes.set(set, size - gone)
+    left -= gone
   }
 }
 

@@ -7,9 +7,12 @@ import {
   addressTypesOf,
   type EndpointPort,
   endpointPorts,
+  headlessLabel,
   hostnameFor,
   podIps,
   type Service,
+  type TargetRef,
+  targetRefOf,
 } from '../endpointslice/endpoint.js'
 import { inSubsetOrder } from '../endpointslice/port-order.js'
 
@@ -17,7 +20,7 @@ export interface EndpointAddress {
   ip: string
   hostname?: string
   nodeName?: string
-  targetRef: { kind: string; namespace?: string; name?: string; uid?: string }
+  targetRef: TargetRef
 }
 interface SubsetPort {
   name?: string
@@ -36,7 +39,6 @@ export interface Endpoints extends KubeObject {
 
 export const managedByLabel = 'endpoints.kubernetes.io/managed-by'
 export const managedBy = 'endpoint-controller'
-const headlessLabel = 'service.kubernetes.io/headless'
 const overCapacity = 'endpoints.kubernetes.io/over-capacity'
 
 const addressOf = (pod: Pod, service: Service, ip: string): EndpointAddress => {
@@ -45,12 +47,7 @@ const addressOf = (pod: Pod, service: Service, ip: string): EndpointAddress => {
     ip,
     ...(hostname ? { hostname } : {}),
     ...(pod.spec.nodeName ? { nodeName: pod.spec.nodeName } : {}),
-    targetRef: {
-      kind: 'Pod',
-      namespace: pod.metadata.namespace,
-      name: pod.metadata.name,
-      uid: pod.metadata.uid,
-    },
+    targetRef: targetRefOf(pod),
   }
 }
 

@@ -8,9 +8,9 @@ import type { KubeObject, ObjectMeta } from '#api/object.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import type { EndpointSubset, Endpoints } from '../endpoints/reconcile.js'
-import { addressTypeOf } from '../endpointslice/endpoint.js'
+import { addressTypeOf, type EndpointPort } from '../endpointslice/endpoint.js'
 import { inSliceOrder } from '../endpointslice/port-order.js'
-import { managedByLabel, serviceNameLabel } from '../endpointslice/reconcile.js'
+import { groupKey, managedByLabel, serviceNameLabel } from '../endpointslice/reconcile.js'
 import { ownerReference } from '../ownership/claim.js'
 
 export const mirroredBy = 'endpointslicemirroring-controller.k8s.io'
@@ -22,16 +22,10 @@ interface MirroredEndpoint {
   nodeName?: string
   targetRef?: unknown
 }
-interface Port {
-  name: string
-  port: number
-  protocol: string
-  appProtocol?: string
-}
 export interface MirroredSlice extends KubeObject {
   addressType: string
   endpoints: MirroredEndpoint[] | null
-  ports: Port[] | null
+  ports: EndpointPort[] | null
 }
 export interface NewMirroredSlice {
   [field: string]: unknown
@@ -73,17 +67,11 @@ const metadataFor = (endpoints: Endpoints): ObjectMeta => ({
 
 interface Group {
   addressType: string
-  ports: Port[]
+  ports: EndpointPort[]
   endpoints: MirroredEndpoint[]
 }
 
-const groupKey = (addressType: string, ports: readonly Port[] | null): string =>
-  JSON.stringify([
-    addressType,
-    ...(ports ?? []).map((p) => [p.name, p.port, p.protocol, p.appProtocol ?? ''].join(' ')).sort(),
-  ])
-
-const portsOf = (subset: EndpointSubset): Port[] =>
+const portsOf = (subset: EndpointSubset): EndpointPort[] =>
   inSliceOrder(
     (subset.ports ?? []).map(({ name = '', port, protocol, appProtocol }) => ({
       name,

@@ -3,11 +3,20 @@ import type { KubeObject } from '#api/object.js'
 import { isPodReady, isPodTerminal, type Node, type Pod } from '#client/pod.js'
 
 export type AddressType = 'IPv4' | 'IPv6'
+/** A Service without an address says so by this label on what is written for it. */
+export const headlessLabel = 'service.kubernetes.io/headless'
+
+export interface TargetRef {
+  kind: string
+  namespace?: string
+  name?: string
+  uid?: string
+}
 export interface Endpoint {
   addresses: string[]
   conditions: { ready: boolean; serving: boolean; terminating: boolean }
   hostname?: string
-  targetRef: { kind: string; namespace?: string; name?: string; uid?: string }
+  targetRef: TargetRef
   nodeName?: string
   zone?: string
   hints?: { forZones?: { name: string }[]; forNodes?: { name: string }[] }
@@ -74,6 +83,13 @@ const hintsFor = (
   }
 }
 
+export const targetRefOf = ({ metadata: { namespace, name, uid } }: Pod): TargetRef => ({
+  kind: 'Pod',
+  namespace,
+  name,
+  uid,
+})
+
 export const endpointOf = (
   pod: Pod,
   service: Service,
@@ -92,12 +108,7 @@ export const endpointOf = (
       terminating,
     },
     ...(hostname ? { hostname } : {}),
-    targetRef: {
-      kind: 'Pod',
-      namespace: pod.metadata.namespace,
-      name: pod.metadata.name,
-      uid: pod.metadata.uid,
-    },
+    targetRef: targetRefOf(pod),
     ...(pod.spec.nodeName ? { nodeName: pod.spec.nodeName } : {}),
     ...(zone ? { zone } : {}),
   }

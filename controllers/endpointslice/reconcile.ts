@@ -5,7 +5,9 @@
 import { jsonEqual } from '#api/json-object.js'
 import type { KubeObject, ObjectMeta } from '#api/object.js'
 import type { Pod } from '#client/pod.js'
+import { resources } from '#client/resources.js'
 import { limits } from '#limits'
+import { ownerReference } from '../ownership/claim.js'
 import {
   type AddressType,
   addressTypeOf,
@@ -15,6 +17,7 @@ import {
   type EndpointPort,
   endpointOf,
   endpointPorts,
+  headlessLabel,
   podIps,
   type Service,
 } from './endpoint.js'
@@ -47,7 +50,6 @@ export interface SliceObservation {
 export const managedBy = 'endpointslice-controller.k8s.io'
 export const managedByLabel = 'endpointslice.kubernetes.io/managed-by'
 export const serviceNameLabel = 'kubernetes.io/service-name'
-const headlessLabel = 'service.kubernetes.io/headless'
 
 /** Endpoints that share an address type and ports, and so may share a slice. */
 interface Group {
@@ -58,7 +60,8 @@ interface Group {
 
 const endpointKey = (e: Endpoint): string =>
   e.targetRef === undefined ? e.addresses.join(',') : `${e.targetRef.uid ?? e.targetRef.name}`
-const groupKey = (addressType: string, ports: readonly EndpointPort[] | null): string =>
+/** The same for endpoints that may share a slice: of one address type, at the same ports. */
+export const groupKey = (addressType: string, ports: readonly EndpointPort[] | null): string =>
   `${addressType} ${(ports ?? [])
     .map((p) => `${p.name}/${p.port}/${p.protocol}/${p.appProtocol ?? ''}`)
     .sort()
@@ -101,15 +104,6 @@ const sliceLabels = (service: Service): Record<string, string> => {
   }
 }
 
-const ownerOf = (service: Service) => ({
-  apiVersion: 'v1',
-  kind: 'Service',
-  name: service.metadata.name!,
-  uid: service.metadata.uid!,
-  controller: true,
-  blockOwnerDeletion: true,
-})
-
 const newSlice = (
   service: Service,
   group: Pick<Group, 'addressType' | 'ports'>,
@@ -119,7 +113,7 @@ const newSlice = (
     generateName: `${service.metadata.name}-`,
     namespace: service.metadata.namespace,
     labels: sliceLabels(service),
-    ownerReferences: [ownerOf(service)],
+    ownerReferences: [ownerReference(resources.services, service)],
   },
   addressType: group.addressType,
   endpoints,
@@ -129,7 +123,7 @@ const newSlice = (
 const withMeta = (slice: EndpointSlice, service: Service): ObjectMeta => ({
   ...slice.metadata,
   labels: sliceLabels(service),
-  ownerReferences: [ownerOf(service)],
+  ownerReferences: [ownerReference(resources.services, service)],
 })
 
 /** Slices of one group: keeps what is there in place, takes out what went, and fills up with what is new. */

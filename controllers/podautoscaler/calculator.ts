@@ -1,7 +1,7 @@
 /** From what Pods use to how many there should be. Pure; upstream's replica_calculator. */
 import { parseTime } from '#api/clock.js'
 import { parseMilli } from '#client/amount.js'
-import { conditionOf, isPodReady, type Pod } from '#client/pod.js'
+import { conditionOf, isPodRunningAndReady, type Pod } from '#client/pod.js'
 import type { MetricTarget, Tolerances } from './autoscaler.js'
 
 /** Upstream's --horizontal-pod-autoscaler-cpu-initialization-period and -initial-readiness-delay. */
@@ -128,8 +128,6 @@ const isWithin = ({ up, down }: Tolerances, ratio: number): boolean =>
 
 const noPods = 'no pods returned by selector while calculating replica count'
 
-const isRunningAndReady = (pod: Pod): boolean => pod.status?.phase === 'Running' && isPodReady(pod)
-
 const int32Max = 2 ** 31 - 1
 
 /** Of a value that all Pods share: as many as are ready now, times what is above the target. In thousandths. */
@@ -139,7 +137,7 @@ export const proposeForValue = (round: Round, usage: bigint, target: bigint): nu
   if (current === 0) return Math.ceil(ratio)
   if (isWithin(tolerances, ratio)) return current
   if (pods.length === 0) throw new Error(`unable to calculate ready pods: ${noPods}`)
-  return Math.min(int32Max, Math.ceil(ratio * pods.filter(isRunningAndReady).length))
+  return Math.min(int32Max, Math.ceil(ratio * pods.filter(isPodRunningAndReady).length))
 }
 
 export interface ShareProposal {

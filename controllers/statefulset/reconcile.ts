@@ -2,7 +2,13 @@
  * One round of a StatefulSet, pure: its Pods → what may be done now. The rule above all: a Pod is made only when no
  * object of its name is there, and none is ever deleted by force (kubernetes, stateful_set_control.go).
  */
-import { conditionOf, isPodReady, isPodTerminal, isTerminating, type Pod } from '#client/pod.js'
+import {
+  conditionOf,
+  isPodRunningAndReady,
+  isPodTerminal,
+  isTerminating,
+  type Pod,
+} from '#client/pod.js'
 import { isPodAvailable } from '../pods/availability.js'
 import { revisionLabel } from '../pods/revisions.js'
 import { scaled } from '../pods/scaled.js'
@@ -28,7 +34,6 @@ export type Action =
   | { do: 'delete'; pod: Pod; why: 'scale' | 'update' | 'failed' }
 
 export const revisionOfPod = (pod: Pod): string => pod.metadata.labels?.[revisionLabel] ?? ''
-const isRunningAndReady = (pod: Pod): boolean => pod.status?.phase === 'Running' && isPodReady(pod)
 
 const startOf = (set: StatefulSet): number => set.spec.ordinals?.start ?? 0
 const sizeOf = (set: StatefulSet): number => set.spec.replicas ?? 1
@@ -57,7 +62,7 @@ const sortOut = (observed: Observed): Round => {
   }
   condemned.sort((a, b) => ordinalOf(set, b) - ordinalOf(set, a))
   const isHealthy = (pod: Pod): boolean =>
-    isRunningAndReady(pod) &&
+    isPodRunningAndReady(pod) &&
     !isTerminating(pod) &&
     isPodAvailable(pod, set.spec.minReadySeconds ?? 0, now)
   const unhealthy = [...replicas, ...[...condemned].reverse()].find(
@@ -159,7 +164,7 @@ export const statefulSetStatus = (
   const { set, pods, now, updateRevision } = observed
   let { currentRevision } = observed
   const live = pods.filter((p) => !isTerminating(p))
-  const ready = pods.filter((p) => isRunningAndReady(p))
+  const ready = pods.filter(isPodRunningAndReady)
   const created = pods.filter((p) => conditionOf(p, 'PodScheduled') || p.status?.phase)
   const updated = live.filter((p) => revisionOfPod(p) === updateRevision).length
   let current = live.filter((p) => revisionOfPod(p) === currentRevision).length

@@ -179,6 +179,8 @@ export const isPodActive = (pod: Pod): boolean =>
   !isPodTerminal(pod) && pod.metadata.deletionTimestamp === undefined
 
 export const isPodReady = (pod: Pod): boolean => conditionOf(pod, 'Ready')?.status === 'True'
+export const isPodRunningAndReady = (pod: Pod): boolean =>
+  pod.status?.phase === 'Running' && isPodReady(pod)
 export const isNodeReady = (node: Node): boolean => conditionOf(node, 'Ready')?.status === 'True'
 
 /** A toleration without a key and with operator Exists tolerates everything; an empty effect any effect. */
