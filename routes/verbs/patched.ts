@@ -124,7 +124,7 @@ const withOwnVersion = (call: PatchCall, result: JsonValue): JsonValue => {
 
 /** What a patch was applied to is printed with its keys in order: apiVersion is looked at before kind. */
 const checkPatchedType = (call: PatchCall, result: JsonValue): void => {
-  const isPrinted = isJsonObject(result) && typeof result.kind !== 'string'
+  const isPrinted = isJsonObject(result) && (typeof result.kind !== 'string' || result.kind === '')
   checkType(isPrinted ? withKeysInOrder(result) : result, definitionOfBody(call.target), call.table)
 }
 

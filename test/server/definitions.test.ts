@@ -256,6 +256,17 @@ t.test("a custom resource's name is looked at before what else it says it is", a
   }
 })
 
+t.test('a patch that takes the kind away is printed with its keys in order', async (t) => {
+  const { send } = await startWithWidgets(t)
+  const widget = { apiVersion: `${group}/v1`, kind: 'Widget', metadata: { name: 'a' } }
+  await send('POST', widgets, { ...widget, spec: { z: 1, a: 2 } })
+  const { body } = await send('PATCH', `${widgets}/a`, { kind: '' })
+  t.match(
+    body.message,
+    /: Object 'Kind' is missing in '\{"apiVersion":"[^"]*","kind":"","metadata":\{"creationTimestamp":.*"uid":"[^"]*"\},"spec":\{"a":2,"z":1\}\}'$/,
+  )
+})
+
 t.test('a definition and an APIService are stored as JSON: an empty list stays one', async (t) => {
   const { send } = await startWithWidgets(t)
   const path = `${definitions}/widgets.${group}`
