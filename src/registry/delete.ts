@@ -54,6 +54,12 @@ const admitDelete = async (
 const checkAgain = ({ deps, ctx, name, options }: Deletion, { object }: StoredObject): void =>
   checkPreconditions(options.preconditions, object, { definition: deps.definition, ctx, name })
 
+/** A Pod that was bound since the last look has earned its grace: the 0 of one that nobody runs is not for it. */
+const forgetDecidedGrace = ({ options, askedGraceSeconds }: Deletion): void => {
+  if (askedGraceSeconds === undefined) delete options.gracePeriodSeconds
+  else options.gracePeriodSeconds = askedGraceSeconds
+}
+
 type Marked =
   /** Written (or would be, under dry run) and it stays. */
   | { next: 'stay'; stored: StoredObject }
@@ -62,13 +68,11 @@ type Marked =
 
 /** One look at the stored object: sets grace, deletionTimestamp and finalizers as the options ask. */
 const markOnce = async (deletion: Deletion, current: StoredObject): Promise<Marked> => {
-  const { deps, ctx, options, askedGraceSeconds, basis } = deletion
+  const { deps, ctx, options, basis } = deletion
   const { definition, clock, storage } = deps
   const now = clock.now()
   await admitDelete(deletion, current)
-  // A Pod that was bound since the last look has earned its grace: the 0 of one that nobody runs is not for it.
-  if (askedGraceSeconds === undefined) delete options.gracePeriodSeconds
-  else options.gracePeriodSeconds = askedGraceSeconds
+  forgetDecidedGrace(deletion)
   const object = withOwnMetadata(current.object)
   const graceful = beforeDelete(object, options, { definition, now })
   if (graceful === 'pending') return { next: 'stay', stored: current }
@@ -106,7 +110,12 @@ const mark = async (deletion: Deletion, first: StoredObject): Promise<Marked> =>
   }
 }
 
-/** Compare-and-delete without an end of tries (etcd3/store.go, conditionalDelete). */
+const isHeld = ({ object }: StoredObject): boolean => (object.metadata.finalizers ?? []).length > 0
+
+/**
+ * Compare-and-delete without an end of tries (etcd3/store.go, conditionalDelete). Upstream removes whatever it finds after a
+ * conflict; a finalizer that somebody was told is there, or the grace of a Pod made anew, counts for us.
+ */
 const remove = async (
   deletion: Deletion,
   marked: Marked & { next: 'remove' },
@@ -129,15 +138,21 @@ const remove = async (
     } catch (error) {
       // What was decided of an old state, that nothing holds it, is decided anew.
       if (!(error instanceof WriteConflict) || !isCurrent) throw error
-      if (error.current !== undefined) current = error.current
-      else if (marked.written === undefined) throw notFound(definition.gvr, name)
-      else {
+      const { current: found } = error
+      const { written } = marked
+      if (written !== undefined && found?.object.metadata.uid !== written.object.metadata.uid) {
         // Somebody else removed it between our two steps: that is what was asked for.
-        await definition.strategy.afterDelete?.(marked.written.object, ctx)
-        return { stored: marked.written, deleted: true }
+        await definition.strategy.afterDelete?.(written.object, ctx)
+        return { stored: written, deleted: true }
       }
+      if (found === undefined) throw notFound(definition.gvr, name)
+      ctx.caller.signal.throwIfAborted()
+      if (written === undefined || isHeld(found)) {
+        checkAgain(deletion, found)
+        return deleteStored(deletion, found)
+      }
+      current = found
     }
-    ctx.caller.signal.throwIfAborted()
   }
 }
 
@@ -159,6 +174,7 @@ export const deleteGenerically = async (
 const deleteStored = async (deletion: Deletion, current: StoredObject): Promise<Deleted> => {
   const { deps, ctx, options } = deletion
   const { definition, clock } = deps
+  forgetDecidedGrace(deletion)
   const look = withOwnMetadata(current.object)
   const graceful = beforeDelete(look, options, { definition, now: clock.now() })
   if (graceful === 'pending') return { stored: current, deleted: false }

@@ -3,8 +3,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t from 'tap'
+import { systemClock } from '#api/clock.js'
 import { resources } from '#client/resources.js'
-import { clientOf, startServer } from '../server/start-server.js'
+import type { StorageDriver } from '#storage/driver.js'
+import { openStorage } from '#storage/open.js'
+import { call, clientOf, startServer } from '../server/start-server.js'
 
 t.test(
   'a Pod that is bound while it is deleted keeps its grace: its kubelet may run it',
@@ -41,3 +44,73 @@ t.test(
     t.ok(bound > 0, 'some were bound first')
   },
 )
+
+t.test('what comes between the decision and the removal counts', async (t) => {
+  const storage = await openStorage('memory:', { clock: systemClock })
+  let meanwhile: (() => Promise<unknown>) | undefined
+  const interrupted: StorageDriver = Object.create(storage, {
+    txn: {
+      value: async (...args: Parameters<StorageDriver['txn']>) => {
+        if (args[1][0]?.type === 'delete' && meanwhile !== undefined) {
+          const act = meanwhile
+          meanwhile = undefined
+          await act()
+        }
+        return storage.txn(...args)
+      },
+    },
+  })
+  const server = await startServer(t, {
+    storage: interrupted,
+    disableAdmissionPlugins: ['ServiceAccount'],
+  })
+  const pods = '/api/v1/namespaces/default/pods'
+  const configMaps = '/api/v1/namespaces/default/configmaps'
+  const send = (method: string, path: string, body?: object) =>
+    call(server, {
+      method,
+      path,
+      ...(body === undefined ? {} : { body }),
+      headers: method === 'PATCH' ? { 'content-type': 'application/merge-patch+json' } : {},
+    })
+  await t.test('a finalizer that was added holds the object', async (t) => {
+    await send('POST', configMaps, { metadata: { name: 'a' } })
+    meanwhile = () => send('PATCH', `${configMaps}/a`, { metadata: { finalizers: ['x.io/f'] } })
+    const { body } = await send('DELETE', `${configMaps}/a`)
+    t.match(body, { kind: 'ConfigMap', metadata: { finalizers: ['x.io/f'] } })
+    t.ok(body.metadata.deletionTimestamp)
+    t.equal((await send('GET', `${configMaps}/a`)).status, 200)
+  })
+  await t.test('a Pod that was made anew is not removed in place of the former one', async (t) => {
+    const pod = {
+      metadata: { name: 'p' },
+      spec: { nodeName: 'n', containers: [{ name: 'c', image: 'i' }] },
+    }
+    const { uid } = (await send('POST', pods, pod)).body.metadata
+    meanwhile = async () => {
+      await send('DELETE', `${pods}/p`, { gracePeriodSeconds: 0 })
+      await send('POST', pods, pod)
+    }
+    const { body } = await send('DELETE', `${pods}/p`, { gracePeriodSeconds: 0 })
+    t.equal(body.metadata.uid, uid)
+    const { metadata } = (await send('GET', `${pods}/p`)).body
+    t.not(metadata.uid, uid)
+    t.equal(metadata.deletionTimestamp, undefined)
+  })
+  await t.test(
+    'a precondition that no longer holds is a conflict in the words of storage',
+    async (t) => {
+      await send('POST', configMaps, { metadata: { name: 'b' } })
+      const { resourceVersion } = (await send('GET', `${configMaps}/b`)).body.metadata
+      meanwhile = () => send('PATCH', `${configMaps}/b`, { data: { a: 'b' } })
+      const { body } = await send('DELETE', `${configMaps}/b`, {
+        preconditions: { resourceVersion },
+      })
+      t.match(body, {
+        code: 409,
+        message:
+          /StorageError: invalid object, Code: 4, Key: \/registry\/configmaps\/default\/b, .* Precondition failed: ResourceVersion in precondition/,
+      })
+    },
+  )
+})
