@@ -56,13 +56,34 @@ const deleteAll = async (
   return (await client.list(resource, { namespace, metadataOnly: true })).items
 }
 
+const isPods = ({ group, resource }: DiscoveredResource): boolean =>
+  group === '' && resource === 'pods'
+
+/** Finalizers explain what remains, and so does the grace of a Pod while it runs; nothing else does. */
+const unexplained = (
+  resource: DiscoveredResource,
+  namespace: string,
+  { remaining, now }: { remaining: readonly KubeObject[]; now: number },
+): string | undefined => {
+  const isExplained = remaining.some(
+    ({ metadata }) =>
+      (metadata.finalizers ?? []).length > 0 ||
+      (isPods(resource) && parseTime(metadata.deletionTimestamp ?? '') > now),
+  )
+  if (remaining.length === 0 || isExplained) return undefined
+  const { group, version, resource: name } = resource
+  return `unexpected items still remain in namespace: ${namespace} for gvr: ${group}/${version}, Resource=${name}`
+}
+
 const emptyOne = async (
   client: Client,
   resource: DiscoveredResource,
-  namespace: string,
+  { namespace, now }: { namespace: string; now: number },
 ): Promise<ResourceResult> => {
   try {
-    return { remaining: await deleteAll(client, resource, namespace) }
+    const remaining = await deleteAll(client, resource, namespace)
+    const error = unexplained(resource, namespace, { remaining, now })
+    return { remaining, ...(error === undefined ? {} : { error }) }
   } catch (error) {
     if (isNotFound(error) || isMethodNotAllowed(error)) return { remaining: [] }
     return { remaining: [], error: messageOf(error) }
@@ -76,7 +97,7 @@ const estimateOf = (
   now: number,
 ) => {
   if (remaining.length === 0) return 0
-  if (resource.group !== '' || resource.resource !== 'pods') return finalizerEstimateSeconds
+  if (!isPods(resource)) return finalizerEstimateSeconds
   return Math.max(
     1,
     ...remaining.map(({ metadata }) =>
@@ -111,9 +132,9 @@ export const emptyNamespace = async ({
   const deletable = resources.filter(
     (r) => r.namespaced && r.verbs.includes('delete') && r.verbs.includes('list'),
   )
-  const pods = deletable.find((r) => r.group === '' && r.resource === 'pods')
+  const pods = deletable.find(isPods)
   if (pods !== undefined) {
-    const { remaining, error } = await emptyOne(client, pods, namespace)
+    const { remaining, error } = await emptyOne(client, pods, { namespace, now })
     // Upstream does not report totals in this step, so that the conditions say less than is known.
     if (remaining.length > 0 || error !== undefined)
       return {
@@ -132,7 +153,7 @@ export const emptyNamespace = async ({
   const left: KubeObject[] = []
   for (const resource of deletable) {
     if (resource === pods) continue
-    const { remaining, error } = await emptyOne(client, resource, namespace)
+    const { remaining, error } = await emptyOne(client, resource, { namespace, now })
     if (error !== undefined) result.contentErrors.push(error)
     if (remaining.length === 0) continue
     left.push(...remaining)

@@ -1,0 +1,37 @@
+/** What keeps a namespace, as far as what is left in it tells. */
+import t from 'tap'
+import type { KubeObject } from '#api/object.js'
+import type { Client } from '#client/client.js'
+import { resources } from '#client/resources.js'
+import { emptyNamespace } from '#controllers/namespace/empty-namespace.js'
+
+const now = Date.parse('2026-01-01T00:01:00Z')
+const verbs = ['delete', 'deletecollection', 'list']
+
+t.test(
+  'what remains without a reason is told of, as what finalizers and graces hold is not',
+  async (t) => {
+    const errorsWith = async (kind: 'pods' | 'configMaps', metadata: KubeObject['metadata']) => {
+      const items = [{ metadata: { name: 'a', ...metadata } }]
+      const client = { deleteCollection: async () => ({}), list: async () => ({ items }) }
+      const { contentErrors } = await emptyNamespace({
+        client: client as unknown as Client,
+        namespace: 'x',
+        resources: [{ ...resources[kind], verbs }],
+        now,
+      })
+      return contentErrors
+    }
+    const ending = { deletionTimestamp: '2026-01-01T00:01:30Z', deletionGracePeriodSeconds: 30 }
+    const late = { deletionTimestamp: '2026-01-01T00:00:30Z', deletionGracePeriodSeconds: 30 }
+    t.same(await errorsWith('pods', ending), [])
+    t.same(await errorsWith('pods', late), [
+      'unexpected items still remain in namespace: x for gvr: /v1, Resource=pods',
+    ])
+    t.same(await errorsWith('pods', { ...late, finalizers: ['x.io/f'] }), [])
+    t.same(await errorsWith('configMaps', late), [
+      'unexpected items still remain in namespace: x for gvr: /v1, Resource=configmaps',
+    ])
+    t.same(await errorsWith('configMaps', { ...late, finalizers: ['x.io/f'] }), [])
+  },
+)
