@@ -6,7 +6,7 @@
 
 import { randomInt } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { ApiError, methodNotSupported, tooLargeResourceVersion } from '#api/errors.js'
+import { ApiError, methodNotSupported } from '#api/errors.js'
 import type { Status } from '#api/status.js'
 import type { ObjectEventBatch, Selection } from '#cacher/object-storage.js'
 import { limits } from '#limits'
@@ -15,6 +15,7 @@ import { type ListRequest, requireVersion } from '#registry/list-options.js'
 import type { Query } from '#registry/query.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import { parseIncludeObject } from '#registry/table-printer.js'
+import { StorageError } from '#storage/driver.js'
 import type { ApiDeps, Target } from '../api-deps.js'
 import { type Negotiated, streamNotAcceptable, streamTypeOf } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
@@ -109,16 +110,14 @@ const writeEvents = async ({
 }: OpenWatch): Promise<void> => {
   // A negative time is over before it begins.
   if ((options.timeoutSeconds ?? 0) < 0) return
-  const sendInitialEvents = options.sendInitialEvents === true
-  let begun = false
   try {
+    const sendInitialEvents = options.sendInitialEvents === true
     const watch = { selection, after, sendInitialEvents, timeoutMs, signal }
     const batches = target.store.watch(ctx, watch)[Symbol.asyncIterator]()
     // A function's own: `for await` would hold the last batch, and all that it shows, for as long as nothing happens.
     const writeNext = async (): Promise<boolean> => {
       const { done, value: batch } = await batches.next()
       if (done === true || signal.aborted) return false
-      begun = true
       // No single object is a list: upstream fails at the first frame and ends the stream without a word.
       if (negotiated.convert === 'PartialObjectMetadataList' && isShown(batch, options))
         return false
@@ -134,11 +133,11 @@ const writeEvents = async ({
       await batches.return?.()
     }
   } catch (error) {
-    if (!signal.aborted) return stream.write(maker.error(errorStatus(error, target, after)))
+    // A list that was to begin with a version from the future ends with that error, even if its time was too short.
+    const isTooNew = error instanceof StorageError && error.code === 'FutureRevision'
+    if (signal.aborted && !(isTooNew && stream.isOpen)) return
+    stream.write(maker.error(errorStatus(error, target, after)))
   }
-  // A list that was to begin with a version from the future ends with that error, even if its time was too short.
-  if (sendInitialEvents && typeof after === 'number' && !begun && stream.isOpen)
-    stream.write(maker.error(tooLargeResourceVersion(after, 0, 1).status))
 }
 
 /** A function's own: the headers need not be held for as long as the watch goes on. */

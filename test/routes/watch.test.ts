@@ -110,7 +110,10 @@ t.test(
     const listing = await api.watch(
       `${configMaps}?${future}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan`,
     )
-    t.match(await listing.rest(), [{ type: 'ERROR', object: { code: 504, reason: 'Timeout' } }])
+    const [error, ...more] = await listing.rest()
+    t.match(error, { type: 'ERROR', object: { code: 504, reason: 'Timeout' } })
+    t.match(error?.object.message, /^Timeout: Too large resource version: 99999999, current: [1-9]/)
+    t.same(more, [])
   },
 )
 
