@@ -117,16 +117,22 @@ t.test(
   },
 )
 
-t.test("a bookmark is an empty object, and a DaemonSet's has an annotation", async (t) => {
+t.test('a bookmark is an empty object, with what its conversion writes into one', async (t) => {
   const { api } = await startApiServer(t)
   const query = 'watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1'
-  const watch = await api.watch(`/apis/apps/v1/daemonsets?${query}&allowWatchBookmarks=true`)
-  const [bookmark] = await watch.take(1)
-  watch.close()
-  t.strictSame(bookmark?.object.metadata.annotations, {
+  const bookmarkOf = async (resource: string) => {
+    const watch = await api.watch(`${resource}?${query}&allowWatchBookmarks=true`)
+    const [bookmark] = await watch.take(1)
+    watch.close()
+    return bookmark?.object
+  }
+  t.strictSame((await bookmarkOf('/apis/apps/v1/daemonsets')).metadata.annotations, {
     'deprecated.daemonset.template.generation': '0',
     'k8s.io/initial-events-end': 'true',
   })
+  const { spec } = await bookmarkOf('/apis/apps/v1/deployments')
+  t.match(JSON.stringify(spec), /^{"replicas":0,"selector":null,/)
+  t.strictSame((await bookmarkOf('/api/v1/replicationcontrollers')).spec, {})
 })
 
 t.test('Tables and metadata alone are watched, too, and old paths still are', async (t) => {

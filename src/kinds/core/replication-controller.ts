@@ -7,7 +7,7 @@ import { validateReplicationController } from '#validation/workload/replication-
 import { nameWarnings, templateWarnings } from '#validation/workload/warnings.js'
 import { ownStatus, specStays } from '../status.js'
 import { defaultTemplate, dropDisabledOfTemplate } from '../workloads/pod-template.js'
-import { noReplicas, scale } from '../workloads/scale.js'
+import { scale } from '../workloads/scale.js'
 
 const writeDefaults = (controller: KubeObject): void => {
   const { spec, metadata } = controller
@@ -27,7 +27,9 @@ export default defineKind({
     metadataRevalidation: 'change',
     validateName: wholeDnsSubdomainName,
     dropDisabled: dropDisabledOfTemplate,
-    completeEmpty: noReplicas,
+    completeEmpty: (controller) => {
+      controller.spec = {}
+    },
     default: writeDefaults,
     ...ownStatus('io.k8s.api.core.v1.ReplicationControllerStatus'),
     validate: validateReplicationController,

@@ -28,7 +28,7 @@ const scaleOf =
 
 /** What upstream's internal form says of an empty object: a number stands where the API has a pointer. */
 export const noReplicas = (object: JsonObject): void => {
-  object.spec = { ...(object.spec as JsonObject), replicas: 0 }
+  object.spec = { replicas: 0, ...(object.spec as JsonObject) }
 }
 
 const writeReplicas = (parent: KubeObject, next: KubeObject): KubeObject => {
