@@ -33,6 +33,20 @@ const sameButOwners = (a: KubeObject, b: KubeObject | undefined): boolean => {
   return b !== undefined && jsonEqual(bare(a), bare(b))
 }
 
+/** Upstream's converter of custom resources knows no Scale. */
+const noScaleOfCustom = ({ gvk }: ResourceDefinition): string =>
+  `request to convert CR to an invalid group/version: ${formatGroupVersion(gvk)}`
+
+/** What has no owners yet is given one as it is stored, which upstream cannot for the Scale of a custom resource: 500. */
+const refuseOwnerless = (live: KubeObject | undefined, scale: ResourceDefinition): void => {
+  if ((live?.metadata.managedFields ?? []).length > 0) return
+  const { group, version, kind } = scale.gvk
+  throw failure({
+    code: 500,
+    message: `failed to create manager for existing fields: failed to convert live object (/; ${group}/${version}, Kind=${kind}) to proper version: ${noScaleOfCustom(scale)}`,
+  })
+}
+
 /** Why the merged object is not what it should be in the version of the request: 500. */
 const notConverted = (
   merged: KubeObject,
@@ -80,7 +94,9 @@ export const applyChange = (call: PatchCall, deps: ApiDeps, owners: ViewOwners |
     throw badRequest(
       `error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${goKindOf(patchObject)} into Go value of type map[string]interface {}`,
     )
+  const isScaleOfCustom = definition.isCustom && body !== definition
   const merge = (live: KubeObject | undefined): KubeObject => {
+    if (isScaleOfCustom) refuseOwnerless(live, body)
     const merged = fieldManager.apply({
       live,
       manager: options.fieldManager,
@@ -90,14 +106,8 @@ export const applyChange = (call: PatchCall, deps: ApiDeps, owners: ViewOwners |
       force: options.force ?? false,
     })
     const isKept = definition.isCustom && sameButOwners(merged, live)
-    if (definition.isCustom && body !== definition && !isKept)
-      throw notConverted(
-        merged,
-        body,
-        patchObject,
-        // Upstream's converter of custom resources knows no Scale: an apply that changes one fails.
-        `request to convert CR to an invalid group/version: ${formatGroupVersion(body.gvk)}`,
-      )
+    if (isScaleOfCustom && !isKept)
+      throw notConverted(merged, body, patchObject, noScaleOfCustom(body))
     reportDuplicates(call)
     const before = view === undefined ? live : undefined
     // What an apply leaves as it was, no defaults are written to.

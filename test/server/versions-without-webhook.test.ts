@@ -145,6 +145,13 @@ t.test('a Scale of a custom resource is one of autoscaling/v1 and not applied', 
   })
   t.equal((await answer('PATCH', 'apply-patch+yaml', 'autoscaling/v1', 1)).status, 200)
   t.equal((await answer('PUT', 'json', 'autoscaling/v1', 2)).status, 200)
+  const reset = { metadata: { managedFields: [{}] } }
+  await call(server, { method: 'PATCH', path: path('v1', 'x'), headers: merge, body: reset })
+  t.match((await answer('PATCH', 'apply-patch+yaml', 'autoscaling/v1', 2)).body, {
+    code: 500,
+    message:
+      'failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1',
+  })
 })
 
 t.test(
