@@ -1,10 +1,11 @@
 /** POST to a resource that is answered and not stored: reviews of tokens, subjects and access. */
+import type { KubeObject } from '#api/object.js'
 import { matchNamespace, wipeSystemFields } from '#registry/object-meta.js'
 import type { VerbHandler } from '../api-deps.js'
 import { decodeBody, inputTypeOf } from '../decode-body.js'
 import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
-import { sendValue } from '../respond.js'
+import { sendObject } from '../respond.js'
 import { writeOptionsOf } from '../write-options.js'
 import { trackNew } from './view.js'
 
@@ -21,5 +22,5 @@ export const createVirtual: VerbHandler = async (target, request, reply, deps) =
     deps.fieldManagerOf === undefined ? body : trackNew(target, body, ctx, deps.fieldManagerOf)
   await store.admitCreate(ctx, tracked.metadata.name ?? '', tracked)
   const object = await definition.strategy.createInstead!({ body: tracked, store }, ctx)
-  return sendValue(request, reply, object, { code: 201, negotiated })
+  return sendObject(target, request, reply, object as KubeObject, { code: 201, negotiated })
 }

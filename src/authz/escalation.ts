@@ -49,7 +49,8 @@ const confirm = async (
   { user, namespace, resource, object }: RoleWrite,
   wanted: readonly PolicyRule[],
 ): Promise<void> => {
-  const missing = missingRules(await rbac.rulesFor(user, namespace), wanted)
+  const held = await rbac.rulesFor(user, namespace)
+  const missing = missingRules(held.rules, wanted)
   if (missing.length === 0) return
   const list = [...new Set(missing.map(describeRule))].sort().join('\n')
   throw forbidden(
@@ -83,7 +84,8 @@ export const checkRole = async (deps: EscalationDeps, write: RoleWrite): Promise
   await confirm(deps, write, (object.rules ?? []) as PolicyRule[])
   if (!aggregates(object) && !aggregates(previous)) return
   // Who aggregates may get any rule there is or will be.
-  if (missingRules(await deps.rbac.rulesFor(user, namespace), fullAuthority).length > 0)
+  const { rules } = await deps.rbac.rulesFor(user, namespace)
+  if (missingRules(rules, fullAuthority).length > 0)
     throw forbidden(
       { group, resource },
       name,

@@ -35,6 +35,11 @@ interface Grant {
   readonly decision: Decision
 }
 
+export interface RulesOfUser {
+  readonly rules: readonly PolicyRule[]
+  readonly problem?: string | undefined
+}
+
 /** In order of the bindings, cluster-wide ones first; a binding to a role that is missing has its error. */
 type Grants = readonly (Grant | Error)[]
 
@@ -54,16 +59,20 @@ const describeGrant = (binding: Binding, subject: Subject): string => {
 const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error)
 
+/** What is wrong with the bindings, in one text; undefined when nothing is. */
+const problemOf = (grants: Grants): string | undefined => {
+  const errors = grants.filter((grant) => grant instanceof Error)
+  if (errors.length === 0) return undefined
+  const texts = [...new Set(errors.map(({ message }) => message))]
+  return texts.length > 1 ? `[${texts.join(', ')}]` : texts[0]
+}
+
 const decide = (attributes: Attributes, grants: Grants): Decision => {
-  let errors: Set<string> | undefined
-  for (const grant of grants) {
-    if (grant instanceof Error) (errors ??= new Set()).add(grant.message)
-    else if (grant.rules.some((rule) => ruleAllows(attributes, rule))) return grant.decision
-  }
-  if (errors === undefined) return noOpinion
-  const texts = [...errors]
-  const text = texts.length > 1 ? `[${texts.join(', ')}]` : texts[0]
-  return { decision: 'no opinion', reason: `RBAC: ${text}` }
+  for (const grant of grants)
+    if (!(grant instanceof Error) && grant.rules.some((rule) => ruleAllows(attributes, rule)))
+      return grant.decision
+  const problem = problemOf(grants)
+  return problem === undefined ? noOpinion : { decision: 'no opinion', reason: `RBAC: ${problem}` }
 }
 
 interface Held {
@@ -131,10 +140,11 @@ export class RbacAuthorizer implements Authorizer {
     return whenKnown(grants, (known) => decide(attributes, known))
   }
 
-  /** Every rule that a user has in a namespace; errors of missing roles are left out. */
-  async rulesFor(user: UserInfo, namespace: string): Promise<PolicyRule[]> {
+  /** Every rule that a user has in a namespace; `problem` tells of roles that are missing. */
+  async rulesFor(user: UserInfo, namespace: string): Promise<RulesOfUser> {
     const grants = await this.#grantsOf(user, namespace)
-    return grants.flatMap((grant) => (grant instanceof Error ? [] : grant.rules))
+    const rules = grants.flatMap((grant) => (grant instanceof Error ? [] : grant.rules))
+    return { rules, problem: problemOf(grants) }
   }
 
   rulesOf(ref: RoleRef, namespace: string): Promise<readonly PolicyRule[]> {

@@ -5,6 +5,7 @@ import type { JsonObject, KubeObject } from '#api/object.js'
 import type { UserInfo } from '#api/user-info.js'
 import type { KindDefinition, RequestContext } from '#registry/resource-definition.js'
 import type { Attributes, Authorizer } from './authorizer.js'
+import type { RulesOfUser } from './rbac.js'
 import type { PolicyRule } from './rbac-rules.js'
 import { type ReviewSelectors, selectorComplaints, selectorErrors } from './review-selectors.js'
 
@@ -158,9 +159,9 @@ const ruleJson = ({ verbs = [], apiGroups, resources, resourceNames }: PolicyRul
 })
 
 /** Every rule of a user in a namespace, for `kubectl auth can-i --list`. */
-export type RulesFor = (user: UserInfo, namespace: string) => Promise<readonly PolicyRule[]>
+export type RulesFor = (user: UserInfo, namespace: string) => Promise<RulesOfUser>
 
-const rulesStatus = (rules: readonly PolicyRule[]): JsonObject => ({
+const rulesStatus = ({ rules, problem }: RulesOfUser): JsonObject => ({
   resourceRules: rules.filter((rule) => rule.resources?.length).map(ruleJson),
   nonResourceRules: rules
     .filter((rule) => rule.nonResourceURLs?.length)
@@ -169,6 +170,7 @@ const rulesStatus = (rules: readonly PolicyRule[]): JsonObject => ({
       nonResourceURLs: [...nonResourceURLs],
     })),
   incomplete: false,
+  ...(problem === undefined ? {} : { evaluationError: problem }),
 })
 
 export const authorizationKinds = (

@@ -10,9 +10,12 @@ export type InFlightLimits = Readonly<InFlight>
 
 const longRunningSubresources = new Set(['attach', 'exec', 'proxy', 'log', 'portforward'])
 
-/** Watches and streams last as long as their client wants: no deadline, no share of the limit. */
+/** Watches, streams and profiles last as long as their client wants: no deadline, no share of the limit. */
 export const isLongRunning = (info: RequestInfo): boolean =>
-  info.verb === 'watch' || info.verb === 'proxy' || longRunningSubresources.has(info.subresource)
+  info.verb === 'watch' ||
+  info.verb === 'proxy' ||
+  longRunningSubresources.has(info.subresource) ||
+  (!info.isResourceRequest && info.path.startsWith('/debug/pprof/'))
 
 const readingVerbs = new Set(['get', 'list', 'watch', 'head', 'options'])
 

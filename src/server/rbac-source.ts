@@ -1,5 +1,6 @@
 /** Roles and bindings as they are stored. */
 import type { Clock } from '#api/clock.js'
+import { ApiError, notFound } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import type { Binding, RoleSource } from '#authz/rbac.js'
 import type { PolicyRule } from '#authz/rbac-rules.js'
@@ -55,8 +56,15 @@ export const rbacSource = ({ storeOf, clock }: RbacSourceDeps): RoleSource => {
         throw new Error(`unsupported role reference kind: ${JSON.stringify(kind)}`)
       const store = storeOf(kind === 'Role' ? 'roles' : 'clusterroles')
       const ctx = context(kind === 'Role' ? namespace : undefined)
-      const { object } = await store.get(ctx, name, { kind: 'any' })
-      return (object.rules ?? []) as PolicyRule[]
+      try {
+        const { object } = await store.get(ctx, name, { kind: 'any' })
+        return (object.rules ?? []) as PolicyRule[]
+      } catch (error) {
+        // Upstream's listers call what they lack by its singular.
+        if (error instanceof ApiError && error.code === 404)
+          throw notFound({ group: rbacGroup, resource: kind.toLowerCase() }, name)
+        throw error
+      }
     },
   }
 }

@@ -166,6 +166,44 @@ t.test('a role gives what it says, and its binding can take it away', async (t) 
   t.equal(await list('default', 'alicetoken'), 403)
 })
 
+t.test('a refusal and a review of rules tell of roles that are bound and not there', async (t) => {
+  const apiGroup = 'rbac.authorization.k8s.io'
+  for (const kind of ['ClusterRole', 'Role']) {
+    const body = {
+      metadata: { name: `to-no-${kind.toLowerCase()}` },
+      roleRef: { apiGroup, kind, name: 'none' },
+      subjects: [{ apiGroup, kind: 'User', name: 'carol' }],
+    }
+    t.equal((await create(`${rbac}/namespaces/default/rolebindings`, body)).status, 201)
+  }
+  const carol = { 'impersonate-user': 'carol' }
+  const path = '/api/v1/namespaces/default/pods'
+  const missing = ['clusterrole', 'role'].map((one) => `${one}.${apiGroup} "none" not found`)
+  const problem = `[${missing.join(', ')}]`
+  t.match((await call(server, { path, headers: carol })).body, {
+    code: 403,
+    message: `in the namespace "default": RBAC: ${problem}`,
+  })
+  const rules = await call(server, {
+    method: 'POST',
+    path: '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews',
+    body: { spec: { namespace: 'default' } },
+    headers: carol,
+  })
+  t.equal(rules.body.status.evaluationError, problem)
+})
+
+t.test('a review is shown as its metadata alone to who asks for that', async (t) => {
+  const accept = (kind: string) => ({ accept: `application/json;as=${kind};v=v1;g=meta.k8s.io` })
+  const partial = await call(server, whoAmI({ headers: accept('PartialObjectMetadata') }))
+  t.match(partial, { status: 201, body: { kind: 'PartialObjectMetadata' } })
+  t.notOk('status' in partial.body)
+  t.equal(
+    (await call(server, whoAmI({ headers: accept('PartialObjectMetadataList') }))).status,
+    406,
+  )
+})
+
 t.test('a ServiceAccount token works until its account is gone', async (t) => {
   const accounts = '/api/v1/namespaces/default/serviceaccounts'
   await create(accounts, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'bot' } })

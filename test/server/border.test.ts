@@ -97,6 +97,8 @@ t.test('answers say under which flow schema they fell, and refusals are no page'
     [`${pf}-flowschema-uid`]: await uidOf('flowschemas', 'exempt'),
     [`${pf}-prioritylevel-uid`]: await uidOf('prioritylevelconfigurations', 'exempt'),
   })
+  const profile = await call(server, { path: '/debug/pprof/', token: '' })
+  t.notOk(`${pf}-flowschema-uid` in profile.headers, 'a profile may take long')
   const refused = await call(server, { path: '/<b>', token: '' })
   t.match(refused, {
     status: 403,
