@@ -82,9 +82,14 @@ export const isProtobuf = ({ convert, mediaType }: Negotiated): boolean =>
 export const isIndented = (negotiated: Negotiated, request: FastifyRequest): boolean =>
   isPretty(negotiated.pretty, request.raw.url ?? '', userAgentOf(request))
 
-export const goTypeOf = (definition: ResourceDefinition, kind: string): string => {
+/** `core.PodList`; a subresource of another kind than its parent has a group of its own. */
+export const goTypeOf = (
+  definition: ResourceDefinition,
+  kind: string,
+  of: string = definition.gvr.group,
+): string => {
   if (definition.isCustom) return `*unstructured.Unstructured${kind.endsWith('List') ? 'List' : ''}`
-  const group = definition.gvr.group.split('.')[0]
+  const group = of.split('.')[0]
   return `*${group === '' ? 'core' : group}.${kind}`
 }
 
@@ -104,7 +109,7 @@ export const sendObject = (
     return sendValue(request, reply, object, { code, negotiated })
   if (convert === 'PartialObjectMetadataList')
     throw notAcceptableConversion(
-      `you requested PartialObjectMetadataList, but the requested object is not a list (${goTypeOf(definition, object.kind)})`,
+      `you requested PartialObjectMetadataList, but the requested object is not a list (${goTypeOf(definition, object.kind, view?.kind.group)})`,
     )
   const value =
     convert === 'PartialObjectMetadata'

@@ -18,9 +18,11 @@ import type { ApiDeps, Target } from '../api-deps.js'
 export const definitionOfBody = ({ definition, view }: Target): ResourceDefinition =>
   bodyDefinition(definition, view)
 
-/** Of subresources that are another form of their parent only scales are shown as Tables. */
-export const hasTable = ({ view }: Target): boolean =>
-  view === undefined || view.kind.kind === 'Scale'
+/** Of subresources that are another form of their parent only scales are shown as Tables, and most statuses. */
+export const hasTable = ({ view, subresource, definition }: Target): boolean =>
+  view === undefined
+    ? subresource !== 'status' || definition.hasTableOfStatus !== false
+    : view.kind.kind === 'Scale'
 
 /** A view that checks its parent in a way of its own replaces the checks of the parent's strategy; admission sees the view. */
 export const hooksOfView = (view: Subresource | undefined): UpdateOptions =>

@@ -290,6 +290,8 @@ export interface ResourceDefinition {
   readonly cells?: (object: KubeObject, now: number) => unknown[]
   /** Every event of a watch brings the columns, not the first alone. */
   readonly repeatsTableHeader?: boolean
+  /** False where upstream's status subresource makes no Table. */
+  readonly hasTableOfStatus?: boolean
   /** What a row's `conditions` hold, by which kubectl knows finished pods; undefined for none. */
   readonly rowConditions?: (object: KubeObject) => unknown[] | undefined
   /** Annotations that stand for a field of upstream's internal type: metadata shown alone lacks them. */
@@ -319,6 +321,7 @@ export interface KindDefinition {
   readonly notFoundAs?: string
   readonly cells?: ResourceDefinition['cells']
   readonly repeatsTableHeader?: boolean
+  readonly hasTableOfStatus?: boolean
   readonly rowConditions?: ResourceDefinition['rowConditions']
   readonly fieldAnnotations?: readonly string[]
   readonly returnsDeletedObject?: boolean

@@ -194,6 +194,7 @@ const builtInRow = ({ gvr, found, kinds }: RowSource): ResourceDefinition => {
     columns: tableColumns()[keyOf(gvr)] ?? tableColumns()[keyOf(gvr).slice(1)] ?? [],
     cells: own?.cells ?? stored?.cells,
     repeatsTableHeader: own?.repeatsTableHeader,
+    hasTableOfStatus: own?.hasTableOfStatus,
     rowConditions: own?.rowConditions,
     fieldAnnotations: own?.fieldAnnotations,
     isCustom: false,

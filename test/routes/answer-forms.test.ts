@@ -30,6 +30,12 @@ t.test('of subresources only status and scale are shown as Tables', async (t) =>
   const eviction = { ...as('Table'), body: { metadata: { name: 'p' } } }
   t.equal((await api.send('POST', `${pods}/p/eviction`, eviction)).code, 406)
   t.equal((await api.get(`${pods}/p/status`, as('Table'))).code, 200)
+  const claims = '/apis/resource.k8s.io/v1/namespaces/x/resourceclaims'
+  await api.post(claims, { metadata: { name: 'c' }, spec: {} })
+  t.equal((await api.get(`${claims}/c`, as('Table'))).code, 200)
+  t.equal((await api.get(`${claims}/c/status`, as('Table'))).code, 406, 'as upstream has it')
+  const list = await api.get(`${controllers}/r/scale`, as('PartialObjectMetadataList'))
+  t.match(list.body.message, 'not a list (*autoscaling.Scale)')
   const scale = (await api.get(`${controllers}/r/scale`, as('Table'))).body
   t.same(
     scale.columnDefinitions.map((c: { name: string }) => c.name),

@@ -103,6 +103,7 @@ export default defineKind({
   version: 'v1',
   kind: 'APIService',
   repeatsTableHeader: true,
+  hasTableOfStatus: false,
   strategy: {
     knownFinalizerNames: false,
     generation: 'none',

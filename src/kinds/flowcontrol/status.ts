@@ -1,7 +1,7 @@
-/** The statuses of both kinds: conditions of their own form, and nothing else is written with them. */
+/** The statuses of both kinds: conditions of their own form, and nothing else is written with them, no metadata either. */
 import { child, duplicate, type FieldError, index, required } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
-import { onlyStatusChanges } from '../status.js'
+import type { Strategy } from '#registry/resource-definition.js'
 
 const statusErrors = ({ status = {} }: KubeObject): FieldError[] => {
   const types: string[] = (status.conditions ?? []).map(({ type = '' }) => type)
@@ -14,7 +14,13 @@ const statusErrors = ({ status = {} }: KubeObject): FieldError[] => {
   })
 }
 
-export const conditionsOnly = {
-  prepareForUpdate: onlyStatusChanges,
+export const conditionsOnly: NonNullable<Strategy['status']> = {
+  prepareForUpdate: (next, previous) => {
+    next.spec = previous.spec
+    const { managedFields } = next.metadata
+    next.metadata = { ...previous.metadata }
+    delete next.metadata.managedFields
+    if (managedFields !== undefined) next.metadata.managedFields = managedFields
+  },
   validateUpdate: statusErrors,
 }

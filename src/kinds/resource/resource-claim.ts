@@ -10,6 +10,7 @@ export default defineKind({
   group: 'resource.k8s.io',
   version: 'v1',
   kind: 'ResourceClaim',
+  hasTableOfStatus: false,
   strategy: {
     generation: 'none',
     default: ({ spec, status }) => {
