@@ -7,7 +7,6 @@
 import { randomInt } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, methodNotSupported } from '#api/errors.js'
-import type { Status } from '#api/status.js'
 import type { ObjectEventBatch, Selection } from '#cacher/object-storage.js'
 import { limits } from '#limits'
 import { interpretStorageError } from '#registry/interpret-storage-error.js'
@@ -15,7 +14,6 @@ import { type ListRequest, requireVersion } from '#registry/list-options.js'
 import type { Query } from '#registry/query.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import { parseIncludeObject } from '#registry/table-printer.js'
-import { StorageError } from '#storage/driver.js'
 import type { ApiDeps, Target } from '../api-deps.js'
 import { type Negotiated, streamNotAcceptable, streamTypeOf } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
@@ -41,15 +39,12 @@ const timeoutMsOf = ({ timeoutSeconds }: ListRequest): number =>
     ? timeoutSeconds * 1000
     : limits.watchTimeoutMinMs + randomInt(limits.watchTimeoutMinMs)
 
-const errorStatus = (error: unknown, target: Target, after: number | string): Status => {
-  const refusal = interpretStorageError(error, {
+const refusalOf = (error: unknown, target: Target, after: number | string): Error =>
+  interpretStorageError(error, {
     resource: target.definition.gvr,
     operation: 'watch',
     asked: typeof after === 'number' ? after : 0,
   })
-  if (refusal instanceof ApiError) return refusal.status
-  throw refusal
-}
 
 const isShown = (batch: ObjectEventBatch, { allowWatchBookmarks }: ListRequest): boolean =>
   batch.events.length > 0 || allowWatchBookmarks
@@ -134,9 +129,11 @@ const writeEvents = async ({
     }
   } catch (error) {
     // A list that was to begin with a version from the future ends with that error, even if its time was too short.
-    const isTooNew = error instanceof StorageError && error.code === 'FutureRevision'
+    const refusal = refusalOf(error, target, after)
+    const isTooNew = refusal instanceof ApiError && refusal.code === 504
     if (signal.aborted && !(isTooNew && stream.isOpen)) return
-    stream.write(maker.error(errorStatus(error, target, after)))
+    if (!(refusal instanceof ApiError)) throw refusal
+    stream.write(maker.error(refusal.status))
   }
 }
 
