@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The command line: the only reader of process.argv and process.env. */
+/** The command line: the only reader of process.argv, and of process.env but for the cache's detector of mutations. */
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { runCommandLine } from '#server/command-line.js'

@@ -5,6 +5,7 @@
  */
 import { failure } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
+import { detectMutation } from './mutation-detector.js'
 import {
   decodeObject,
   type Encoded,
@@ -131,10 +132,9 @@ export class StoredVersion implements StoredObject {
 
   get object(): KubeObject {
     if (this.#object === undefined) {
-      this.#object = this.#read(() => decodeObject(this.value, this.revision))
-      this.#keepObject()
+      this.#keepObject(this.#read(() => decodeObject(this.value, this.revision)))
     }
-    return this.#object
+    return this.#object!
   }
 
   /** For who passes over many objects once: what is decoded here is not kept, and pushes nothing out that is. */
@@ -163,9 +163,8 @@ export class StoredVersion implements StoredObject {
   adopt({ object, encoded }: { object: KubeObject; encoded: Encoded }): void {
     if (this.#object !== undefined) return
     object.metadata.resourceVersion = String(this.revision)
-    this.#object = object
     this.#encoded = encoded
-    this.#keepObject()
+    this.#keepObject(object)
   }
 
   /** A newer version took its place, or none. */
@@ -193,7 +192,9 @@ export class StoredVersion implements StoredObject {
     }
   }
 
-  #keepObject(): void {
+  #keepObject(object: KubeObject): void {
+    detectMutation(object)
+    this.#object = object
     this.#sets[this.#isCurrent ? 'current' : 'overwritten'].add(this)
   }
 

@@ -44,6 +44,15 @@ const start = async (t: Test, now?: () => number) => {
   return { driver, cacher, pods }
 }
 
+t.test('what the cache holds cannot be changed by who reads it, where tests run', async (t) => {
+  const { pods } = await start(t)
+  const created = await pods.create(keyOf('a'), pod('a', 1))
+  for (const { object } of [created, (await pods.get(keyOf('a'), { kind: 'any' }))!])
+    t.throws(() => {
+      object.metadata.labels = { other: 'one' }
+    }, TypeError)
+})
+
 for (const scheme of ['memory', 'level']) {
   const openDriver = async (t: Test) => {
     const url = scheme === 'memory' ? 'memory:' : `level:${temporaryDirectory(t)}`

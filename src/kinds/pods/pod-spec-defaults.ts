@@ -58,10 +58,11 @@ export const dropDisabledOfPodSpec = (spec: Fields | undefined | null): void => 
 export const defaultPodSpec = (spec: Fields): void => {
   // The same under its old name; the new one wins.
   const account = spec.serviceAccountName ?? spec.serviceAccount
-  if (account !== undefined) {
+  if (account === undefined) delete spec.serviceAccount
+  else if (spec.serviceAccount !== account || spec.serviceAccountName !== account) {
     spec.serviceAccountName = account
     spec.serviceAccount = account
-  } else delete spec.serviceAccount
+  }
   for (const volume of spec.volumes ?? []) defaultVolume(volume)
   for (const list of [spec.initContainers, spec.containers, spec.ephemeralContainers])
     for (const container of list ?? []) defaultContainer(container)
