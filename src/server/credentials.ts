@@ -10,7 +10,16 @@ import {
   randomBytes,
   X509Certificate,
 } from 'node:crypto'
-import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs'
 import { isIP } from 'node:net'
 import path from 'node:path'
 import type { Clock } from '#api/clock.js'
@@ -73,16 +82,28 @@ const directoryKeeper = (directory: string): Keeper => {
       const file = path.join(directory, name)
       return existsSync(file) ? readFileSync(file, 'utf8') : undefined
     },
-    // Written beside and renamed, so that a crash leaves the old file or the new one and never half of one.
     write: (name, text) => writePrivateFile(path.join(directory, name), text),
   }
 }
 
-/** Replaces a file that only its owner may read. */
+/**
+ * Replaces a file that only its owner may read. Written beside, synced and renamed, so that a crash or a power cut leaves
+ * the old file or the new one, and never half of one or an empty one.
+ */
 export const writePrivateFile = (file: string, text: string): void => {
   const next = `${file}.${randomBytes(4).toString('hex')}.tmp`
-  writeFileSync(next, text, { mode: 0o600 })
+  writeFileSync(next, text, { mode: 0o600, flush: true })
   renameSync(next, file)
+  syncFolder(path.dirname(file))
+}
+
+const syncFolder = (folder: string): void => {
+  const descriptor = openSync(folder, 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
 }
 
 const lasts = (certificate: X509Certificate, now: number): boolean =>

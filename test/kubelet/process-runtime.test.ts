@@ -1,6 +1,6 @@
 /** Containers as real processes: they start, log, end, are ended, and survive the kubelet that started them. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
@@ -275,6 +275,26 @@ t.test('a container whose shim was killed ends as lost, not as running for ever'
   await runtime.stopContainer(id, { graceMs: 5_000 }).done
   t.match(await ended(id), { exitCode: 137, reason: 'ContainerStatusUnknown' })
 })
+
+t.test(
+  'what a power cut left of the notes on containers does not keep a kubelet from starting',
+  async (t) => {
+    const { close, folder, start, ended } = await startRuntime(t)
+    const id = await start('true')
+    await ended(id)
+    await close()
+    const files = ['state/c-cut.json', 'sandboxes/s-cut.json'].map((name) =>
+      path.join(folder, name),
+    )
+    for (const file of files) writeFileSync(file, '')
+    const again = await startRuntime(t, folder)
+    t.same(
+      again.runtime.containers().map((c) => c.id),
+      [id],
+    )
+    t.same(files.filter(existsSync), [])
+  },
+)
 
 t.test('a container without a command pauses until it is told to end', async (t) => {
   const { start, runtime, get, until } = await startRuntime(t)

@@ -45,6 +45,14 @@ const readOr = (file: string): string | undefined => {
   }
 }
 
+const parsedOr = <T>(text: string): T | undefined => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 export class ContainerFiles {
   readonly state: string
   readonly logs: string
@@ -177,9 +185,13 @@ export class ContainerFiles {
   #readAll<T>(folder: string): T[] {
     const found: T[] = []
     for (const name of readdirSync(folder)) {
-      if (!name.endsWith('.json')) continue
       // A record is renamed into place whole; anything else in the folder is not ours.
-      found.push(JSON.parse(readFileSync(path.join(folder, name), 'utf8')))
+      if (!name.endsWith('.json')) continue
+      const file = path.join(folder, name)
+      const record = parsedOr<T>(readFileSync(file, 'utf8'))
+      // Only a power cut leaves half of one, and nothing of what it told of.
+      if (record === undefined) rmSync(file)
+      else found.push(record)
     }
     return found
   }
