@@ -344,28 +344,24 @@ const shutDown = async (parts: Parts): Promise<void> => {
   await stores.close()
 }
 
-export const createServer = async (options: ServerOptions = {}): Promise<Server> => {
-  const parts = await assemble(options)
-  const { app, credentials, stores, postStartHooks } = parts
-  const bindAddress = bindAddressOf(options)
-  try {
-    await app.listen({ port: options.port ?? 0, host: bindAddress })
-  } catch (error) {
-    await app.close()
-    await stopBackground(parts)
-    await stores.close()
-    throw error
-  }
-  const { port } = app.server.address() as AddressInfo
+const listen = async ({ app }: Parts, options: ServerOptions): Promise<number> => {
+  await app.listen({ port: options.port ?? 0, host: bindAddressOf(options) })
+  return (app.server.address() as AddressInfo).port
+}
+
+/** What a server writes about itself when it knows its port. */
+const publish = async (parts: Parts, options: ServerOptions, port: number): Promise<void> => {
+  const { stores, postStartHooks } = parts
+  const ip = advertiseAddress(bindAddressOf(options))
   const deps = bootstrapDeps(options, stores, options.clock ?? systemClock)
-  await publishKubernetesService(deps, { ip: advertiseAddress(bindAddress), port })
+  await publishKubernetesService(deps, { ip, port })
   postStartHooks.finish('bootstrap-controller', 'peer-endpoint-reconciler-controller')
   const lease = await holdIdentityLease({
     stores: (resource) => stores.ofResource(resource),
     clock: options.clock ?? systemClock,
     log: (message, error) => parts.logger.warn({ err: error }, message),
     hostname: hostname(),
-    peerAddress: `${advertiseAddress(bindAddress)}:${port}`,
+    peerAddress: `${ip}:${port}`,
   })
   parts.background.unshift(lease)
   postStartHooks.finish(
@@ -374,14 +370,25 @@ export const createServer = async (options: ServerOptions = {}): Promise<Server>
   )
   await repairAddresses(deps)
   postStartHooks.finish('start-service-ip-repair-controllers')
-  const url = urlOf(app, bindAddress)
-  const { caPem, admin, adminToken } = credentials
-  const kubeconfig = formatKubeconfig({ url, caPem, ...admin, token: adminToken })
-  if (options.kubeconfigOut !== undefined) writePrivateFile(options.kubeconfigOut, kubeconfig)
+}
+
+/** A server that cannot listen, or cannot tell of itself, leaves nothing open. */
+export const createServer = async (options: ServerOptions = {}): Promise<Server> => {
+  const parts = await assemble(options)
   let closed: Promise<void> | undefined
   const close = (): Promise<void> => {
     closed ??= shutDown(parts)
     return closed
   }
-  return { url, kubeconfig, adminToken, caPem, close, [Symbol.asyncDispose]: close }
+  try {
+    await publish(parts, options, await listen(parts, options))
+    const url = urlOf(parts.app, bindAddressOf(options))
+    const { caPem, admin, adminToken } = parts.credentials
+    const kubeconfig = formatKubeconfig({ url, caPem, ...admin, token: adminToken })
+    if (options.kubeconfigOut !== undefined) writePrivateFile(options.kubeconfigOut, kubeconfig)
+    return { url, kubeconfig, adminToken, caPem, close, [Symbol.asyncDispose]: close }
+  } catch (error) {
+    await close()
+    throw error
+  }
 }

@@ -124,6 +124,14 @@ t.test('a busy port is an error, and the server that has it goes on', async (t) 
   t.equal((await call(server, { path: '/healthz' })).text, 'ok')
 })
 
+t.test('a server that cannot tell of itself leaves nothing open', async (t) => {
+  const storage = `level:${t.testdir()}/db`
+  const kubeconfigOut = '/nowhere/kubeconfig'
+  await t.rejects(createServer({ storage, kubeconfigOut, logLevel: 'silent' }), { code: 'ENOENT' })
+  const next = await startServer(t, { storage })
+  t.equal((await call(next, { path: '/healthz' })).text, 'ok', 'the store can be had')
+})
+
 t.test('garbage on the port is refused and hurts nobody', async (t) => {
   const server = await startServer(t)
   const port = Number(new URL(server.url).port)
