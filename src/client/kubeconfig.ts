@@ -42,7 +42,7 @@ interface KubeconfigDocument {
   }[]
 }
 
-const parseDocument = async (text: string): Promise<KubeconfigDocument> => {
+const parseDocument = async (text: string): Promise<KubeconfigDocument | null> => {
   // JSON needs no parser of 20 ms import and 3 MB.
   if (text.trimStart().startsWith('{')) return JSON.parse(text)
   // Through require: what a bundler makes of a late import of CommonJS has no names.
@@ -61,7 +61,8 @@ const pem = (
 
 /** The current context of a kubeconfig's text; relative files are looked up in `folder`. */
 export const parseKubeconfig = async (text: string, folder = '.'): Promise<ClientConfig> => {
-  const document = await parseDocument(text)
+  // An empty text is null.
+  const document = (await parseDocument(text)) ?? {}
   const wanted = document['current-context']
   const ctx = document.contexts?.find((c) => c.name === wanted)?.context
   if (!ctx) throw new Error(`kubeconfig has no context "${wanted ?? ''}"`)

@@ -146,10 +146,14 @@ t.test('a folder that cannot be made is said so', async (t) => {
   t.match(inFile.stderr, file)
   // Where nobody can make a folder, and the system says that what is there is not.
   if (process.platform !== 'linux') return
+  const kubeconfig = path.join(folder, 'of-nobody')
+  const named = { name: 'n', context: { cluster: 'n' }, cluster: { server: 'https://127.0.0.1:1' } }
+  const [contexts, clusters] = [[named], [named]]
+  writeFileSync(kubeconfig, JSON.stringify({ 'current-context': 'n', contexts, clusters }))
   for (const { status, stderr } of [
     serve('--data-dir=/proc/nowhere/below'),
     serve('--storage=level:/proc/nowhere', '--cert-dir=pki'),
-    run('kubelet', `--kubeconfig=${file}`, '--root-dir=/proc/nowhere'),
+    run('kubelet', `--kubeconfig=${kubeconfig}`, '--root-dir=/proc/nowhere'),
   ]) {
     t.equal(status, 1)
     t.match(stderr, "'/proc/nowhere'")

@@ -56,6 +56,11 @@ export class Disk {
     this.entries.push(entry)
   }
 
+  /** How much a crash may take. */
+  get unsynced(): number {
+    return this.entries.length - this.#synced
+  }
+
   sync(): void {
     this.#synced = this.entries.length
   }
