@@ -1,8 +1,10 @@
 /** /metrics in Prometheus' text form, written by prom-client. */
+
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Registry } from 'prom-client'
+import { once } from '#api/once.js'
 import type { HealthResults } from './health-results.js'
 import type { Labels, RequestMetrics } from './request-metrics.js'
 import { acceptsGzip } from './send-bytes.js'
@@ -43,24 +45,17 @@ const sendRegistry = async (
 /** DELETE sets back what has been counted; every other method reads, as upstream's handlers do. */
 export const installMetrics = (app: FastifyInstance, sources: MetricSources): void => {
   const { requests, health } = sources
-  const lazily = <T>(make: () => Promise<T>): (() => Promise<T>) => {
-    let made: Promise<T> | undefined
-    return () => {
-      made ??= make()
-      return made
-    }
-  }
   const load = () => import('./metric-registry.js')
   const pages = [
     {
       url: '/metrics',
       counted: requests,
-      registry: lazily(async () => (await load()).makeRegistry(sources)),
+      registry: once(async () => (await load()).makeRegistry(sources)),
     },
     {
       url: '/metrics/slis',
       counted: health,
-      registry: lazily(async () => (await load()).makeHealthRegistry(health)),
+      registry: once(async () => (await load()).makeHealthRegistry(health)),
     },
   ]
   for (const { url, counted, registry } of pages)

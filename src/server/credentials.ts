@@ -24,6 +24,7 @@ import { isIP } from 'node:net'
 import path from 'node:path'
 import type { Clock } from '#api/clock.js'
 import { makeFolders } from '#api/make-folders.js'
+import { once } from '#api/once.js'
 import { type Issued, issueCertificate, type Subject } from '#api/x509.js'
 
 export interface CertificatePair {
@@ -166,14 +167,6 @@ const leaf = (keeper: Keeper, ca: Issued, now: number, wanted: Leaf): Certificat
   keeper.write(`${wanted.file}.key`, made.keyPem)
   keeper.write(`${wanted.file}.crt`, made.certPem)
   return made
-}
-
-const once = <T>(make: () => T): (() => T) => {
-  let made: T | undefined
-  return () => {
-    made ??= make()
-    return made
-  }
 }
 
 const keptSecret = (keeper: Keeper, file: string, make: () => string): string => {

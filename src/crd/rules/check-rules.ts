@@ -4,6 +4,7 @@ import type { FieldError, FieldErrorType } from '#api/field-error.js'
 import { printValue } from '#api/field-error.js'
 import { getOwn, isJsonObject } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
+import { once } from '#api/once.js'
 import { CostExceeded } from '#cel/evaluation.js'
 import { CelError, type CelValue, Optional } from '#cel/values.js'
 import { limits } from '#limits'
@@ -206,14 +207,6 @@ interface Variables {
   readonly self: () => CelValue
   /** Undefined where nothing was there, or no rule here asks. */
   readonly oldSelf: (() => CelValue) | undefined
-}
-
-const once = <T>(make: () => T): (() => T) => {
-  let made: { value: T } | undefined
-  return () => {
-    made ??= { value: make() }
-    return made.value
-  }
 }
 
 const namesOf =
