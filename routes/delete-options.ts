@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { noKindText, noObjectText } from '#api/decoder-texts.js'
 import { badRequest } from '#api/errors.js'
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
-import { isJsonObject } from '#api/json-object.js'
+import { getOwn, isJsonObject } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
 import { textOf } from '#api/utf8.js'
 import { DecodeError } from '#registry/decode/explain.js'
@@ -68,12 +68,7 @@ const unversionedKinds = typesOf(
 )
 
 const wrongKindText = (kind: string, apiVersion: string): string => {
-  const known = knownKinds[apiVersion] ?? {}
-  const type = Object.hasOwn(known, kind)
-    ? known[kind]
-    : Object.hasOwn(unversionedKinds, kind)
-      ? unversionedKinds[kind]
-      : undefined
+  const type = getOwn(getOwn(knownKinds, apiVersion), kind) ?? getOwn(unversionedKinds, kind)
   return type === undefined
     ? noKindText(kind, apiVersion)
     : `converting (${type}) to (v1.DeleteOptions): unknown conversion`
