@@ -4,6 +4,7 @@
  */
 import { formatTime } from '#api/clock.js'
 import { ApiError } from '#api/errors.js'
+import { formatGroupVersion } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
 import { decodeObject } from '#registry/decode.js'
 import type { FieldManager } from '#registry/field-manager/field-manager.js'
@@ -66,7 +67,7 @@ export const keepDangling = async (
       subresource: 'status',
       now: ctx.now,
       patch: {
-        apiVersion: `${definition.gvk.group}/${definition.gvk.version}`,
+        apiVersion: formatGroupVersion(definition.gvk),
         kind: definition.gvk.kind,
         metadata: { name: name! },
         status: { conditions: [{ ...condition, lastTransitionTime: formatTime(ctx.now) }] },
