@@ -1,24 +1,11 @@
-import { pathSegmentName } from '#api/names.js'
 import { defineKind } from '#registry/resource-definition.js'
-import { defaultBinding, roleRefErrors, validateBinding } from './rules.js'
+import { bindingStrategy } from './rules.js'
 
 export default defineKind({
   group: 'rbac.authorization.k8s.io',
   version: 'v1',
   kind: 'ClusterRoleBinding',
-  strategy: {
-    allowCreateOnUpdate: true,
-    validateName: pathSegmentName,
-    default: defaultBinding,
-    validate: (binding) => validateBinding(binding, false),
-    metadataRevalidation: 'placed',
-    validateUpdate: (next, previous, _, metadata) => [
-      ...metadata.create(),
-      ...validateBinding(next, false),
-      ...metadata.change(),
-      ...roleRefErrors(next, previous),
-    ],
-  },
+  strategy: bindingStrategy(false),
   sample: {
     metadata: { name: 'sample' },
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'view' },

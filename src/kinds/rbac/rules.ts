@@ -2,6 +2,7 @@
 import { child, type FieldError, index, invalid, notSupported, required } from '#api/field-error.js'
 import { pathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
+import type { Strategy } from '#registry/resource-definition.js'
 import { validDnsSubdomain } from '#validation/formats.js'
 
 const rbacGroup = 'rbac.authorization.k8s.io'
@@ -75,7 +76,7 @@ const subjectErrors = (subject: Subject, path: string, namespaced: boolean): Fie
   }
 }
 
-export const validateBinding = (binding: KubeObject, namespaced: boolean): FieldError[] => {
+const validateBinding = (binding: KubeObject, namespaced: boolean): FieldError[] => {
   const { apiGroup = '', kind = '', name = '' } = binding.roleRef ?? {}
   const kinds = namespaced ? ['Role', 'ClusterRole'] : ['ClusterRole']
   return [
@@ -91,7 +92,7 @@ export const validateBinding = (binding: KubeObject, namespaced: boolean): Field
 }
 
 /** The reference is for life: another role could be given to subjects that were not meant for it. */
-export const roleRefErrors = (next: KubeObject, previous: KubeObject): FieldError[] => {
+const roleRefErrors = (next: KubeObject, previous: KubeObject): FieldError[] => {
   const { apiGroup, kind, name } = next.roleRef
   const before = previous.roleRef
   const changed = apiGroup !== before.apiGroup || kind !== before.kind || name !== before.name
@@ -100,9 +101,23 @@ export const roleRefErrors = (next: KubeObject, previous: KubeObject): FieldErro
     : []
 }
 
-export const defaultBinding = (binding: KubeObject): void => {
+const defaultBinding = (binding: KubeObject): void => {
   if (binding.roleRef && !binding.roleRef.apiGroup) binding.roleRef.apiGroup = rbacGroup
   for (const subject of binding.subjects ?? [])
     if (!subject.apiGroup && (subject.kind === 'User' || subject.kind === 'Group'))
       subject.apiGroup = rbacGroup
 }
+
+export const bindingStrategy = (namespaced: boolean): Strategy => ({
+  allowCreateOnUpdate: true,
+  validateName: pathSegmentName,
+  default: defaultBinding,
+  validate: (binding) => validateBinding(binding, namespaced),
+  metadataRevalidation: 'placed',
+  validateUpdate: (next, previous, _, metadata) => [
+    ...metadata.create(),
+    ...validateBinding(next, namespaced),
+    ...metadata.change(),
+    ...roleRefErrors(next, previous),
+  ],
+})
