@@ -6,12 +6,12 @@ import type { KubeObject } from '#api/object.js'
 
 const isOn = process.env.KUBE_CACHE_MUTATION_DETECTOR === 'true'
 
-const freeze = (value: unknown): void => {
+export const deepFreeze = (value: unknown): void => {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return
   Object.freeze(value)
-  for (const part of Object.values(value)) freeze(part)
+  for (const part of Object.values(value)) deepFreeze(part)
 }
 
 export const detectMutation = (object: KubeObject): void => {
-  if (isOn) freeze(object)
+  if (isOn) deepFreeze(object)
 }

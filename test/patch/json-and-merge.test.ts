@@ -3,6 +3,7 @@ import t from 'tap'
 import { ApiError } from '#api/errors.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
+import { deepFreeze } from '#cacher/mutation-detector.js'
 import { applyJsonPatch } from '#registry/patch/json.js'
 import { applyMergePatch } from '#registry/patch/merge.js'
 
@@ -18,10 +19,7 @@ const object = fc.dictionary(fc.string({ maxLength: 2 }), nested, {
   maxKeys: 5,
 }) as fc.Arbitrary<JsonObject>
 const freeze = <T>(value: T): T => {
-  if (value !== null && typeof value === 'object') {
-    Object.freeze(value)
-    for (const v of Object.values(value)) freeze(v)
-  }
+  deepFreeze(value)
   return value
 }
 const codeOf = (run: () => unknown): number => {

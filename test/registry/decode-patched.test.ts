@@ -2,6 +2,7 @@
 import t from 'tap'
 import { cloneJson } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject, ManagedFieldsEntry } from '#api/object.js'
+import { deepFreeze } from '#cacher/mutation-detector.js'
 import { kinds } from '#kinds/index.js'
 import { decodeObject } from '#registry/decode.js'
 import { decodePatched } from '#registry/decode-patched.js'
@@ -11,12 +12,6 @@ import { makeResourceTable } from '#registry/resource-table.js'
 import { startApiInMemory } from '../kinds/api-in-memory.js'
 
 const table = makeResourceTable(kinds)
-
-const freeze = (value: unknown): void => {
-  if (typeof value !== 'object' || value === null) return
-  Object.freeze(value)
-  for (const part of Object.values(value)) freeze(part)
-}
 
 const partsOf = ({ metadata: _own, ...parts }: KubeObject): JsonObject => parts
 
@@ -43,7 +38,7 @@ t.test('of every kind, patches of the metadata share all else with what is store
     const isShared = strategy.beginUpdate === undefined && strategy.canonicalize === undefined
     let before = created.object
     for (const count of ['1', '2', '3']) {
-      if (isShared) for (const part of Object.values(partsOf(before))) freeze(part)
+      if (isShared) for (const part of Object.values(partsOf(before))) deepFreeze(part)
       const { stored } = await store.update(ctx, name, (current) => {
         const patch = { metadata: { annotations: { count } } }
         const patched = applyMergePatch(current!, patch)
