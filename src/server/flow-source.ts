@@ -7,11 +7,6 @@ import { type ConditionDeps, keepDangling } from './flow-schema-conditions.js'
 
 const group = 'flowcontrol.apiserver.k8s.io'
 
-export interface FlowSource {
-  readonly schemas: () => readonly FlowSchema[]
-  stop(): Promise<void>
-}
-
 type Objects = Map<string, KubeObject>
 
 const levelOf = ({ spec }: KubeObject): string => spec.priorityLevelConfiguration.name
@@ -31,71 +26,81 @@ const ordered = (schemas: Objects, levels: Objects): FlowSchema[] =>
       rules: (schema.spec.rules ?? []) as FlowRule[],
     }))
 
-export const followFlowSchemas = async (
-  deps: Omit<FollowDeps, 'signal'> & Pick<ConditionDeps, 'fieldManagerOf'>,
-): Promise<FlowSource> => {
-  const stopping = new AbortController()
-  const { signal } = stopping
-  const { storeOf, clock, fieldManagerOf } = deps
-  const schemas: Objects = new Map()
-  const levels: Objects = new Map()
-  let made: readonly FlowSchema[] | undefined
-  const conditions: ConditionDeps = {
-    store: storeOf({ group, resource: 'flowschemas' })!,
-    fieldManagerOf,
-    context: () =>
-      internalContext({ now: clock.now(), caller: { signal }, stores: () => undefined }),
-  }
-  const judge = async (which: (schema: KubeObject) => boolean): Promise<void> => {
-    // At once: at a first start all are told, and what is written together costs one write of the store.
-    await Promise.all(
-      [...schemas.values()]
-        .filter(which)
-        .map((schema) => keepDangling(conditions, schema, levels.has(levelOf(schema)))),
-    )
+export type FlowSourceDeps = Omit<FollowDeps, 'signal'> & Pick<ConditionDeps, 'fieldManagerOf'>
+
+export class FlowSource {
+  readonly #deps: FlowSourceDeps
+  readonly #stopping = new AbortController()
+  readonly #schemas: Objects = new Map()
+  readonly #levels: Objects = new Map()
+  readonly #followed: Promise<void>[] = []
+  #ordered: readonly FlowSchema[] | undefined
+
+  constructor(deps: FlowSourceDeps) {
+    this.#deps = deps
   }
 
-  const follow = (
+  /** Resolves when all are known; levels first, because a schema is told about its own. */
+  async start(): Promise<void> {
+    await this.#follow('prioritylevelconfigurations', this.#levels, ({ metadata }) => {
+      return (schema) => levelOf(schema) === metadata.name
+    })
+    await this.#follow('flowschemas', this.#schemas, ({ metadata }) => {
+      return (schema) => schema.metadata.name === metadata.name
+    })
+  }
+
+  /** In order of precedence. */
+  readonly schemas = (): readonly FlowSchema[] => {
+    this.#ordered ??= ordered(this.#schemas, this.#levels)
+    return this.#ordered
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    await Promise.all(this.#followed)
+  }
+
+  /** `concerns` tells which schemas may have to be told something else when that object changes. */
+  async #follow(
     resource: string,
     objects: Objects,
     concerns: (object: KubeObject) => (schema: KubeObject) => boolean,
-  ): Promise<{ done: Promise<void> }> =>
-    followObjects(
-      { ...deps, signal },
+  ): Promise<void> {
+    const { done } = await followObjects(
+      { ...this.#deps, signal: this.#stopping.signal },
       { group, resource },
       {
         replace: (all) => {
           objects.clear()
           for (const object of all) objects.set(object.metadata.name!, object)
-          made = undefined
-          // At first no schema is known before all levels are.
-          return judge(() => true)
+          this.#ordered = undefined
+          return this.#judge(() => true)
         },
         changed: (type, object) => {
           if (type === 'DELETED') objects.delete(object.metadata.name!)
           else objects.set(object.metadata.name!, object)
-          made = undefined
-          return judge(concerns(object))
+          this.#ordered = undefined
+          return this.#judge(concerns(object))
         },
       },
     )
+    this.#followed.push(done)
+  }
 
-  const followed = [
-    await follow('prioritylevelconfigurations', levels, ({ metadata }) => {
-      return (schema) => levelOf(schema) === metadata.name
-    }),
-    await follow('flowschemas', schemas, ({ metadata }) => {
-      return (schema) => schema.metadata.name === metadata.name
-    }),
-  ]
-  return {
-    schemas: () => {
-      made ??= ordered(schemas, levels)
-      return made
-    },
-    stop: async () => {
-      stopping.abort()
-      await Promise.all(followed.map(({ done }) => done))
-    },
+  /** At once: at a first start all are told, and what is written together costs one write of the store. */
+  async #judge(which: (schema: KubeObject) => boolean): Promise<void> {
+    const { storeOf, clock, fieldManagerOf } = this.#deps
+    const caller = { signal: this.#stopping.signal }
+    const conditions: ConditionDeps = {
+      store: storeOf({ group, resource: 'flowschemas' })!,
+      fieldManagerOf,
+      context: () => internalContext({ now: clock.now(), caller, stores: () => undefined }),
+    }
+    await Promise.all(
+      [...this.#schemas.values()]
+        .filter(which)
+        .map((schema) => keepDangling(conditions, schema, this.#levels.has(levelOf(schema)))),
+    )
   }
 }

@@ -18,12 +18,10 @@ const identityLabel = 'apiserver.kubernetes.io/identity'
 const identity = 'kube-apiserver'
 
 export interface IdentityLeaseDeps {
-  readonly stores: RequestContext['stores']
+  readonly storeOf: RequestContext['stores']
   readonly clock: Clock
   readonly log: (message: string, error?: unknown) => void
   readonly hostname: string
-  /** Where other servers of the cluster find this one: `192.0.2.2:6443`. */
-  readonly peerAddress: string
 }
 
 /** Expired Leases of servers are taken away. */
@@ -48,28 +46,68 @@ const forget = async (store: Store, ctx: RequestContext): Promise<void> => {
 }
 
 /**
- * Holds the Lease until it is stopped: it then expires. A server whose Lease cannot be written (the name of the machine
- * may be no label) serves all the same, and tries again at each renewal, as upstream.
+ * Is held until it is stopped, and then expires. A server whose Lease cannot be written (the name of the machine may be
+ * no label) serves all the same, and tries again at each renewal, as upstream.
  */
-export const holdIdentityLease = async ({
-  stores,
-  clock,
-  log,
-  hostname,
-  peerAddress,
-}: IdentityLeaseDeps): Promise<{ stop(): Promise<void> }> => {
-  const store = stores({ group: 'coordination.k8s.io', resource: 'leases' })
-  if (store === undefined) throw new Error('no store for leases')
-  const caller = new AbortController()
-  const hash = createHash('sha256').update(`${hostname} ${peerAddress}`).digest('hex')
-  const name = `apiserver-${hash.slice(0, 26)}`
-  const holderIdentity = `${name}_${randomIds.uid()}`
-  const leaseOf = (now: number, current?: KubeObject): KubeObject => {
-    const { object } = decodeObject(store.definition, {
+export class IdentityLease {
+  readonly #deps: IdentityLeaseDeps
+  readonly #store: Store
+  readonly #stopping = new AbortController()
+  #working: Promise<void> = Promise.resolve()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(deps: IdentityLeaseDeps) {
+    const store = deps.storeOf({ group: 'coordination.k8s.io', resource: 'leases' })
+    if (store === undefined) throw new Error('no store for leases')
+    this.#deps = deps
+    this.#store = store
+  }
+
+  /** `peerAddress` is where other servers of the cluster find this one: `192.0.2.2:6443`. */
+  async hold(peerAddress: string): Promise<void> {
+    const { hostname } = this.#deps
+    const hash = createHash('sha256').update(`${hostname} ${peerAddress}`).digest('hex')
+    const name = `apiserver-${hash.slice(0, 26)}`
+    const holder = { name, holderIdentity: `${name}_${randomIds.uid()}`, peerAddress }
+    await this.#tick(holder)
+    this.#timer = setInterval(() => {
+      this.#working = this.#working.then(() => this.#tick(holder))
+    }, limits.identityLeaseRenewMs)
+    this.#timer.unref()
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer)
+    this.#stopping.abort()
+    await this.#working
+  }
+
+  async #tick(holder: Holder): Promise<void> {
+    try {
+      await this.#renew(holder)
+      await forget(this.#store, this.#context())
+    } catch (error) {
+      if (!this.#stopping.signal.aborted)
+        this.#deps.log('the identity Lease was not renewed', error)
+    }
+  }
+
+  async #renew(holder: Holder): Promise<void> {
+    const ctx = this.#context()
+    await this.#store.update(ctx, holder.name, (current) => {
+      const object = this.#leaseOf(holder, ctx.now)
+      return current === undefined
+        ? object
+        : { ...current, metadata: { ...current.metadata }, spec: object.spec }
+    })
+  }
+
+  #leaseOf({ name, holderIdentity, peerAddress }: Holder, now: number): KubeObject {
+    const { object } = decodeObject(this.#store.definition, {
       metadata: {
         name,
         namespace,
-        labels: { [identityLabel]: identity, 'kubernetes.io/hostname': hostname },
+        labels: { [identityLabel]: identity, 'kubernetes.io/hostname': this.#deps.hostname },
         annotations: { 'kubernetes.io/peer-advertise-address': peerAddress },
       },
       spec: {
@@ -78,35 +116,18 @@ export const holdIdentityLease = async ({
         renewTime: formatMicroTime(now),
       },
     })
-    return current === undefined
-      ? object
-      : { ...current, metadata: { ...current.metadata }, spec: object.spec }
+    return object
   }
-  const contextAt = (now: number): RequestContext =>
-    internalContext({ stores, now, caller }, namespace)
-  const renew = async (): Promise<void> => {
-    const now = clock.now()
-    await store.update(contextAt(now), name, (current) => leaseOf(now, current))
+
+  #context(): RequestContext {
+    const { storeOf, clock } = this.#deps
+    return internalContext({ stores: storeOf, now: clock.now(), caller: this.#stopping }, namespace)
   }
-  let working: Promise<void> = Promise.resolve()
-  const tick = async (): Promise<void> => {
-    try {
-      await renew()
-      await forget(store, contextAt(clock.now()))
-    } catch (error) {
-      if (!caller.signal.aborted) log('the identity Lease was not renewed', error)
-    }
-  }
-  await tick()
-  const timer = setInterval(() => {
-    working = working.then(tick)
-  }, limits.identityLeaseRenewMs)
-  timer.unref()
-  return {
-    stop: async () => {
-      clearInterval(timer)
-      caller.abort()
-      await working
-    },
-  }
+}
+
+interface Holder {
+  /** Of the Lease. */
+  readonly name: string
+  readonly holderIdentity: string
+  readonly peerAddress: string
 }

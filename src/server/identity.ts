@@ -25,10 +25,8 @@ import {
   loadCredentials,
   type ServerCredentials,
 } from './credentials.js'
-import type { ServerOptions } from './options.js'
+import { bindAddressOf, type ServerOptions, serviceClusterIpRangeOf } from './options.js'
 import { firstServiceAddress } from './service-range.js'
-
-const defaultServiceRange = '10.0.0.0/24'
 
 const dataDirOf = (options: ServerOptions): string | undefined => {
   if (options.dataDir !== undefined) return options.dataDir
@@ -96,11 +94,11 @@ export const credentialsDirectory = (options: ServerOptions): string | undefined
 }
 
 export const credentialsOf = (options: ServerOptions, clock: Clock): ServerCredentials => {
-  const serviceIp = firstServiceAddress(options.serviceClusterIpRange ?? defaultServiceRange)
+  const serviceIp = firstServiceAddress(serviceClusterIpRangeOf(options))
   return loadCredentials({
     clock,
     directory: credentialsDirectory(options),
-    names: servingNames(options.bindAddress ?? '127.0.0.1', serviceIp),
+    names: servingNames(bindAddressOf(options), serviceIp),
     adminToken: options.adminToken,
     serving: readPair(options.tlsCertFile, options.tlsPrivateKeyFile),
     proxyClient: readPair(options.proxyClientCertFile, options.proxyClientKeyFile),

@@ -62,3 +62,8 @@ export interface ServerOptions {
   logLevel?: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
   clock?: Clock
 }
+
+export const bindAddressOf = ({ bindAddress }: ServerOptions): string => bindAddress ?? '127.0.0.1'
+
+export const serviceClusterIpRangeOf = ({ serviceClusterIpRange }: ServerOptions): string =>
+  serviceClusterIpRange ?? '10.0.0.0/24'

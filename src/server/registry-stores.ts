@@ -1,6 +1,6 @@
 /** Opens the storage and keeps one store for each served version of each resource of the table. */
 import type { Clock } from '#api/clock.js'
-import { type Cacher, makeCacher } from '#cacher/cacher.js'
+import { makeCacher } from '#cacher/cacher.js'
 import { convertStorage } from '#crd/convert-storage.js'
 import { readThrough } from '#crd/read-through.js'
 import { limits } from '#limits'
@@ -42,11 +42,14 @@ export const openRegistryStores = async (
   const { storage, table, admission, fieldManagerOf, clock, steadyClock, log } = options
   const driver =
     typeof storage === 'string' ? await openStorage(storage, { clock: steadyClock }) : storage
-  const cacher: Cacher = await makeCacher({
-    driver,
-    clock: steadyClock,
-    log,
-    readForeign: storedProtobufReader(table),
+  const closeDriver = async (): Promise<void> => {
+    if (typeof storage === 'string') await driver.close()
+  }
+  const readForeign = storedProtobufReader(table)
+  const making = makeCacher({ driver, clock: steadyClock, log, readForeign })
+  const cacher = await making.catch(async (error) => {
+    await closeDriver()
+    throw error
   })
   const statuses = componentStatuses(() =>
     driver.health({ timeoutMs: limits.componentProbeTimeoutMs }),
@@ -76,7 +79,7 @@ export const openRegistryStores = async (
     backupText: () => backupText(driver),
     close: async () => {
       await cacher.close()
-      if (typeof storage === 'string') await driver.close()
+      await closeDriver()
     },
   }
 }

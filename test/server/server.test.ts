@@ -132,6 +132,18 @@ t.test('a server that cannot tell of itself leaves nothing open', async (t) => {
   t.equal((await call(next, { path: '/healthz' })).text, 'ok', 'the store can be had')
 })
 
+t.test('a server that cannot make what every cluster has leaves nothing open', async (t) => {
+  const storage = `level:${t.testdir()}/db`
+  const failing = createServer({
+    storage,
+    serviceClusterIpRange: '10.0.0.0/24,garbage',
+    logLevel: 'silent',
+  })
+  await t.rejects(failing, { message: /garbage/ })
+  const next = await startServer(t, { storage })
+  t.equal((await call(next, { path: '/healthz' })).text, 'ok', 'the store can be had')
+})
+
 t.test('garbage on the port is refused and hurts nobody', async (t) => {
   const server = await startServer(t)
   const port = Number(new URL(server.url).port)

@@ -1,0 +1,65 @@
+/** What follows stored objects inside of the API server for as long as it runs. */
+import { hostname } from 'node:os'
+import type { GroupResource } from '#api/group-version.js'
+import { type CustomResources, startCustomResources } from '#crd/lifecycle.js'
+import { Aggregator } from '#src/aggregator/aggregator.js'
+import { CustomApiServices } from '#src/aggregator/custom-api-services.js'
+import { FlowSource } from './flow-source.js'
+import { followKeptConfigMaps } from './follow-config-maps.js'
+import { IdentityLease } from './identity-lease.js'
+import type { ServerState } from './server-state.js'
+import type { StartedParts } from './started-parts.js'
+
+export interface Controllers {
+  readonly flows: FlowSource
+  readonly customResources: CustomResources
+  readonly aggregator: Aggregator
+  /** Held once the server listens. */
+  readonly lease: IdentityLease
+}
+
+/** Each has read what it follows when this resolves. */
+export const startControllers = async (
+  state: ServerState,
+  started: StartedParts,
+): Promise<Controllers> => {
+  const { stores, clock, log, table, trust, credentials, fieldManagerOf, postStartHooks } = state
+  const storeOf = (resource: GroupResource) => stores.ofResource(resource)
+  const follow = { storeOf, clock, log }
+  const flows = new FlowSource({ ...follow, fieldManagerOf })
+  started.defer(() => flows.stop())
+  await flows.start()
+  postStartHooks.finish(
+    'generic-apiserver-start-informers',
+    'priority-and-fairness-config-consumer',
+  )
+  const customResources = await startCustomResources({ ...follow, table })
+  started.defer(() => customResources.stop())
+  postStartHooks.finish(
+    'start-apiextensions-informers',
+    'start-apiextensions-controllers',
+    'crd-informer-synced',
+  )
+  const aggregator = new Aggregator({ ...follow, proxyClient: credentials.proxyClient })
+  started.defer(() => aggregator.stop())
+  await aggregator.start()
+  postStartHooks.finish(
+    'start-kube-aggregator-informers',
+    'apiservice-status-local-available-controller',
+    'apiservice-status-remote-available-controller',
+    'apiservice-registration-controller',
+    'apiservice-discovery-controller',
+  )
+  const customApiServices = new CustomApiServices({ ...follow, table, services: aggregator })
+  started.defer(() => customApiServices.stop())
+  postStartHooks.finish('kube-apiserver-autoregistration', 'autoregister-completion')
+  const configMaps = await followKeptConfigMaps(trust, follow)
+  started.defer(() => configMaps.stop())
+  postStartHooks.finish(
+    'start-cluster-authentication-info-controller',
+    'start-legacy-token-tracking-controller',
+  )
+  const lease = new IdentityLease({ ...follow, hostname: hostname() })
+  started.defer(() => lease.stop())
+  return { flows, customResources, aggregator, lease }
+}

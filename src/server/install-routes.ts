@@ -1,0 +1,94 @@
+/** What the port serves, in the order in which it is looked at. */
+import type { FastifyInstance } from 'fastify'
+import { packageVersion } from '#api/package-version.js'
+import type { OpenRequests } from '#filters/open-requests.js'
+import { limits } from '#limits'
+import { describeSchema, fieldDocsVersion } from '#openapi/field-docs.js'
+import type { ApiDeps } from '#routes/api-deps.js'
+import { installBackup } from '#routes/backup.js'
+import { installDiscovery } from '#routes/discovery.js'
+import { HealthResults } from '#routes/health-results.js'
+import { installHealthz } from '#routes/healthz.js'
+import { installApi } from '#routes/installer.js'
+import { installMetrics } from '#routes/metrics.js'
+import { installOpenApi } from '#routes/openapi.js'
+import { installOpenId } from '#routes/openid.js'
+import type { RequestMetrics } from '#routes/request-metrics.js'
+import { installRoot } from '#routes/root.js'
+import { makeConnect } from '#routes/verbs/connect.js'
+import { installVersion } from '#routes/version.js'
+import { installZPages } from '#routes/z-pages.js'
+import { proxyAggregated } from '#src/aggregator/proxy.js'
+import { buildInfo, buildLabels, componentVersions } from './build-info.js'
+import type { Controllers } from './controllers.js'
+import { healthChecks } from './health-checks.js'
+import type { ServerOptions } from './options.js'
+import type { ServerState } from './server-state.js'
+import { routeUpgrades } from './upgrades.js'
+
+export interface Served {
+  readonly state: ServerState
+  readonly controllers: Controllers
+  readonly openRequests: OpenRequests
+  readonly requests: RequestMetrics
+  /** Once the server listens. */
+  readonly url: () => string
+}
+
+/** What tells about the server itself. */
+const installStatus = (app: FastifyInstance, served: Served, options: ServerOptions): void => {
+  const { state, controllers, openRequests, requests } = served
+  const { stores, logger } = state
+  const checks = healthChecks({
+    stores,
+    openRequests,
+    postStartHooks: state.postStartHooks,
+    healthTimeoutMs: options.etcdHealthcheckTimeoutMs ?? limits.healthCheckTimeoutMs,
+    readyTimeoutMs: options.etcdReadycheckTimeoutMs ?? limits.healthCheckTimeoutMs,
+  })
+  const results = new HealthResults()
+  const warn = (about: object, problem: string): void => logger.warn(about, problem)
+  installHealthz(app, checks, { warn, results })
+  installRoot(app, state.table, checks)
+  installBackup(app, () => stores.backupText())
+  installMetrics(app, {
+    requests,
+    health: results,
+    inFlight: () => openRequests.running,
+    build: buildLabels(),
+    apiServices: controllers.aggregator,
+  })
+  installVersion(app, buildInfo())
+  const startedAt = state.clock.now()
+  installZPages(app, { startedAt, ...componentVersions(), flags: options.flags ?? {} })
+}
+
+export const installRoutes = (
+  app: FastifyInstance,
+  served: Served,
+  options: ServerOptions,
+): void => {
+  const { table, stores, clock, fieldManagerOf, logger, access, credentials } = served.state
+  const { aggregator, customResources } = served.controllers
+  const upgradeOf = routeUpgrades(app)
+  // Before every route: what another server answers for is no business of theirs.
+  const find = (path: string) => aggregator.find(path)
+  proxyAggregated(app, { find, backends: aggregator.backends, upgradeOf })
+  installStatus(app, served, options)
+  installDiscovery(app, table, aggregator)
+  installOpenApi(app, {
+    source: table,
+    remote: aggregator,
+    build: `${packageVersion()} ${fieldDocsVersion()}`,
+    describe: describeSchema,
+  })
+  const report: ApiDeps['report'] = (about, message) => logger.error(about, message)
+  const api = { table, stores, clock, fieldManagerOf, report }
+  installApi(app, {
+    ...api,
+    connect: makeConnect({ kubeletClient: credentials.kubeletClient, upgradeOf }, api),
+    authorizeCreate: access.authorizeCreate,
+    lookAgain: customResources.lookAgain,
+  })
+  installOpenId(app, access.tokens, served.url)
+}

@@ -1,0 +1,114 @@
+/** What a server knows and stores: everything that controllers and routes share. */
+import pino, { type Logger } from 'pino'
+import { makeAdmission } from '#admission/chain.js'
+import { type Clock, steadyClock, systemClock } from '#api/clock.js'
+import { customResourceDefinition } from '#crd/definition-kind.js'
+import { kinds } from '#kinds/index.js'
+import type { FieldManager } from '#registry/field-manager/field-manager.js'
+import { makeFieldManagers } from '#registry/field-manager/make-field-managers.js'
+import type { ResourceDefinition } from '#registry/resource-definition.js'
+import { makeResourceTable, type ResourceTable } from '#registry/resource-table.js'
+import { type Access, makeAccess } from './access.js'
+import { answerExpressions, authorizeSigner } from './admission-authorizers.js'
+import { type BootstrapDeps, ensureBootstrap } from './bootstrap.js'
+import type { ClientTrust } from './bootstrap-config-maps.js'
+import type { ServerCredentials } from './credentials.js'
+import { clientAuthorities, credentialsOf, requestHeaderOptions } from './identity.js'
+import { type ServerOptions, serviceClusterIpRangeOf } from './options.js'
+import { PostStartHooks } from './post-start-hooks.js'
+import { openRegistryStores, type RegistryStores } from './registry-stores.js'
+import type { StartedParts } from './started-parts.js'
+
+export interface ServerState {
+  readonly clock: Clock
+  readonly logger: Logger
+  /** Warns. */
+  readonly log: (message: string, error?: unknown) => void
+  readonly credentials: ServerCredentials
+  readonly trust: ClientTrust
+  readonly access: Access
+  readonly table: ResourceTable
+  readonly fieldManagerOf: (definition: ResourceDefinition) => FieldManager
+  readonly stores: RegistryStores
+  readonly postStartHooks: PostStartHooks
+}
+
+const admissionOf = (options: ServerOptions, { authorizer }: Access, table: ResourceTable) =>
+  makeAdmission({
+    disabled: options.disableAdmissionPlugins,
+    authorizeSigner: authorizeSigner(authorizer),
+    authorize: answerExpressions(authorizer),
+    equivalentsOf: (definition) => table.equivalentsOf(definition),
+    resourceOfKind: (kind) => {
+      const row = table.byKind(kind)
+      return row === undefined ? undefined : { ...row.gvr, namespaced: row.namespaced }
+    },
+  })
+
+export const bootstrapDeps = (
+  options: ServerOptions,
+  { stores, clock }: Pick<ServerState, 'stores' | 'clock'>,
+): BootstrapDeps => ({
+  stores: (resource) => stores.ofResource(resource),
+  now: clock.now(),
+  caller: new AbortController(),
+  serviceClusterIpRange: serviceClusterIpRangeOf(options),
+})
+
+/** With the objects that every cluster has. Files that the options name are read before anything is opened. */
+export const openServerState = async (
+  options: ServerOptions,
+  started: StartedParts,
+): Promise<ServerState> => {
+  const clock = options.clock ?? systemClock
+  const logger = pino(
+    { level: options.logLevel ?? 'warn' },
+    pino.destination({ dest: 2, sync: true }),
+  )
+  const log = (message: string, error?: unknown) => logger.warn({ err: error }, message)
+  const credentials = credentialsOf(options, clock)
+  const trust = {
+    authorities: clientAuthorities(options, credentials.caPem),
+    requestHeader: requestHeaderOptions(options, credentials),
+  }
+  const access = makeAccess(options, credentials, clock)
+  const table = makeResourceTable(access.withAccess([...kinds, customResourceDefinition]))
+  const fieldManagerOf = makeFieldManagers(table)
+  const stores = await openRegistryStores({
+    storage: options.storage ?? 'memory:',
+    table,
+    admission: admissionOf(options, access, table),
+    fieldManagerOf,
+    clock,
+    steadyClock: options.clock ?? steadyClock,
+    log,
+  })
+  started.defer(() => stores.close())
+  access.connect(stores)
+  const postStartHooks = new PostStartHooks()
+  postStartHooks.finish(
+    'start-apiserver-admission-initializer',
+    'storage-object-count-tracker-hook',
+    'storage-readiness',
+  )
+  await ensureBootstrap(bootstrapDeps(options, { stores, clock }), trust)
+  postStartHooks.finish(
+    'start-system-namespaces-controller',
+    'rbac/bootstrap-roles',
+    'scheduling/bootstrap-system-priority-classes',
+    'priority-and-fairness-config-producer',
+    'start-kubernetes-service-cidr-controller',
+  )
+  return {
+    clock,
+    logger,
+    log,
+    credentials,
+    trust,
+    access,
+    table,
+    fieldManagerOf,
+    stores,
+    postStartHooks,
+  }
+}
