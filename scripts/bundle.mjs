@@ -1,6 +1,6 @@
 // The program as three files in dist/bundle: the command line, the server, the kubelet. Loading hundreds of small modules is
 // most of a start-up. They are CommonJS, because that starts sooner, and because V8 keeps compiled code of scripts but not of
-// modules (src/server/compiled-bundle.ts).
+// modules (src/commands/compiled-bundle.ts).
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

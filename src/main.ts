@@ -2,9 +2,9 @@
 /** The command line: the only reader of process.argv, and of process.env but for the cache's detector of mutations. */
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { runCommandLine } from '#server/command-line.js'
-import { CompiledBundle } from '#server/compiled-bundle.js'
-import type { Machine, ServerModule } from '#server/machine.js'
+import { runCommandLine } from '#commands/command-line.js'
+import { CompiledBundle } from '#commands/compiled-bundle.js'
+import type { Machine, ServerModule } from '#commands/machine.js'
 
 const stop = new AbortController()
 

@@ -38,6 +38,8 @@ const layerOf = (file: string): string => {
     ['src/filters/', 'access'],
     ['src/client/', 'client'],
     ['src/timeline/', 'process'],
+    ['src/commands/', 'commands'],
+    ['src/main.ts', 'commands'],
     ['src/', 'server'],
     ['routes/', 'routes'],
     ['storage/', 'storage'],
@@ -52,6 +54,17 @@ const layerOf = (file: string): string => {
   return layers.find(([prefix]) => file.startsWith(prefix))?.[1] ?? 'none'
 }
 
+const belowServer = [
+  'api',
+  'cel',
+  'storage',
+  'openapi',
+  'cacher',
+  'registry',
+  'kinds',
+  'crd',
+] as const
+
 const mayImport: Record<string, readonly string[]> = {
   api: ['api'],
   storage: ['api', 'storage'],
@@ -63,6 +76,8 @@ const mayImport: Record<string, readonly string[]> = {
   crd: ['api', 'cel', 'openapi', 'cacher', 'registry', 'crd'],
   routes: ['api', 'openapi', 'cacher', 'registry', 'routes'],
   access: ['api', 'cacher', 'registry', 'access'],
+  // Of client-go's there are the work queue and names of errors.
+  server: [...belowServer, 'routes', 'access', 'client', 'server'],
   client: ['api', 'client'],
   process: ['api', 'client', 'process'],
 }

@@ -2,8 +2,8 @@
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { parseFlags } from '#api/flags.js'
+import { serveFlags, serverOptionsOf } from '#commands/serve-flags.js'
 import { PostStartHooks } from '#server/post-start-hooks.js'
-import { serveFlags, serverOptionsOf } from '#server/serve-flags.js'
 import { call, startServer } from './start-server.js'
 
 t.test('/statusz and /flagz have a form for people and two for programs', async (t) => {

@@ -6,10 +6,10 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import path from 'node:path'
 import type { Flags } from '#api/flags.js'
 import { whenAborted } from '#client/backoff.js'
-import { credentialsDirectory, credentialsOf } from '../identity.js'
-import type { ExitCode, Machine } from '../machine.js'
-import { serverOptionsOf } from '../serve-flags.js'
+import { credentialsDirectory, credentialsOf } from '#server/identity.js'
+import type { ExitCode, Machine } from './machine.js'
 import { announce, startServer } from './serve.js'
+import { serverOptionsOf } from './serve-flags.js'
 
 const restartDelayMinMs = 500
 const restartDelayMaxMs = 30_000

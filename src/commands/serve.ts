@@ -2,9 +2,9 @@
 
 import type { Flags } from '#api/flags.js'
 import { whenAborted } from '#client/backoff.js'
-import type { Server } from '../create-server.js'
-import type { ExitCode, Machine } from '../machine.js'
-import { serverOptionsOf } from '../serve-flags.js'
+import type { Server } from '#server/create-server.js'
+import type { ExitCode, Machine } from './machine.js'
+import { serverOptionsOf } from './serve-flags.js'
 
 /** One line that says what to do about it, for what goes wrong most often at a start. */
 const explain = (error: unknown, flags: Flags): string => {

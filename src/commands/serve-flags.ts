@@ -11,10 +11,10 @@ import {
   UsageError,
   verbosityFlag,
 } from '#api/flags.js'
+import type { AuthorizationMode, ServerOptions } from '#server/options.js'
+import { firstServiceAddress } from '#server/service-range.js'
 import { admissionPluginNames } from './admission-plugin-names.js'
 import { configFlag } from './config-file.js'
-import type { AuthorizationMode, ServerOptions } from './options.js'
-import { firstServiceAddress } from './service-range.js'
 
 const file = (value: string): string | undefined =>
   existsSync(value) ? undefined : 'there is no such file'

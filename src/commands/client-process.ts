@@ -4,7 +4,7 @@
  */
 import { packageRoot } from '#api/package-root.js'
 import type { ProcessSpec, runProcess as RunProcess } from '#client/run-process.js'
-import type { ExitCode, Machine } from '../machine.js'
+import type { ExitCode, Machine } from './machine.js'
 import { keepHeapSmall } from './small-heap.js'
 
 export interface ClientProcess {

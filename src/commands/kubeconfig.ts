@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { type Flag, type Flags, helpFlag } from '#api/flags.js'
-import type { ExitCode, Machine } from '../machine.js'
+import type { ExitCode, Machine } from './machine.js'
 
 export const kubeconfigFlags: readonly Flag[] = [
   { name: 'data-dir', type: 'string', default: '.kubelevel', help: 'data dir of the server' },

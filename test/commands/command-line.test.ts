@@ -7,7 +7,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { resources } from '#client/resources.js'
-import { clientOf, startServer } from './start-server.js'
+import { clientOf, startServer } from '../server/start-server.js'
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-cli-'))

@@ -1,5 +1,5 @@
-import type { Server } from './create-server.js'
-import type { ServerOptions } from './options.js'
+import type { Server } from '#server/create-server.js'
+import type { ServerOptions } from '#server/options.js'
 
 /** The API server's code, loaded by those commands alone that run one. */
 export interface ServerModule {

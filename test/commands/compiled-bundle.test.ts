@@ -4,7 +4,7 @@ import path from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t, { type Test } from 'tap'
-import { CompiledBundle } from '#server/compiled-bundle.js'
+import { CompiledBundle } from '#commands/compiled-bundle.js'
 import { temporaryDirectory } from '#test/storage/level-fixture.js'
 
 const bundleSaying = (word: string): string =>

@@ -1,7 +1,7 @@
 /** `kubelevel kubelet`: runs Pods as processes of this machine. The folder is imported when the command runs. */
 import { type Flag, type Flags, helpFlag, portProblem, verbosityFlag } from '#api/flags.js'
 import { readKubeconfigOfFlag } from '#client/kubeconfig-flag.js'
-import type { ExitCode, Machine } from '../machine.js'
+import type { ExitCode, Machine } from './machine.js'
 import { keepHeapSmall } from './small-heap.js'
 
 export const kubeletFlags: readonly Flag[] = [

@@ -13,7 +13,7 @@ import {
 } from '#storage/backup.js'
 import { type StorageDriver, StorageError } from '#storage/driver.js'
 import { openStorage } from '#storage/open.js'
-import type { ExitCode, Machine } from '../machine.js'
+import type { ExitCode, Machine } from './machine.js'
 
 const dataDirFlag: Flag = {
   name: 'data-dir',

@@ -9,7 +9,7 @@ const churn = `
   const spaces = (await import('node:v8')).getHeapSpaceStatistics()
   process.stdout.write(String(spaces.find((space) => space.space_name === 'new_space').space_size))
 `
-const module = new URL('../../src/server/commands/small-heap.js', import.meta.url).href
+const module = new URL('../../src/commands/small-heap.js', import.meta.url).href
 const nurseryAfter = (first: string): number =>
   Number(
     execFileSync(process.execPath, ['--input-type=module', '-e', `${first}\n${churn}`], {

@@ -17,15 +17,15 @@ import {
   restoreFlags,
   verifyCommand,
   verifyFlags,
-} from './commands/backup.js'
-import { clientProcesses, runClientProcess } from './commands/client-process.js'
-import { kubeconfigFlags, printKubeconfig } from './commands/kubeconfig.js'
-import { kubelet, kubeletFlags } from './commands/kubelet.js'
-import { serve } from './commands/serve.js'
-import { up } from './commands/up.js'
+} from './backup.js'
+import { clientProcesses, runClientProcess } from './client-process.js'
 import { configFlag, configPathOf, readConfigFile } from './config-file.js'
+import { kubeconfigFlags, printKubeconfig } from './kubeconfig.js'
+import { kubelet, kubeletFlags } from './kubelet.js'
 import type { ExitCode, Machine } from './machine.js'
+import { serve } from './serve.js'
 import { kubeconfigPathOf, serveFlags } from './serve-flags.js'
+import { up } from './up.js'
 import { ignoredFlags } from './upstream-flags.js'
 
 interface Command {
