@@ -4,6 +4,7 @@ import { type ApiError, badRequest, conflict, failure } from '#api/errors.js'
 import { formatGroupVersion } from '#api/group-version.js'
 import { isJsonObject, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
+import { whenKnown } from '#api/when-known.js'
 import { decodeMade } from '#registry/decode.js'
 import { decodePatched } from '#registry/decode-patched.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
@@ -95,9 +96,9 @@ export const applyChange = (call: PatchCall, deps: ApiDeps, owners: ViewOwners |
       `error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${goKindOf(patchObject)} into Go value of type map[string]interface {}`,
     )
   const isScaleOfCustom = definition.isCustom && body !== definition
-  const merge = (live: KubeObject | undefined): KubeObject => {
+  const merge = (live: KubeObject | undefined): KubeObject | Promise<KubeObject> => {
     if (isScaleOfCustom) refuseOwnerless(live, body)
-    const merged = fieldManager.apply({
+    const merging = fieldManager.apply({
       live,
       manager: options.fieldManager,
       subresource: target.subresource,
@@ -105,6 +106,9 @@ export const applyChange = (call: PatchCall, deps: ApiDeps, owners: ViewOwners |
       patch: patchObject,
       force: options.force ?? false,
     })
+    return whenKnown(merging, (merged) => finish(merged, live))
+  }
+  const finish = (merged: KubeObject, live: KubeObject | undefined): KubeObject => {
     const isKept = definition.isCustom && sameButOwners(merged, live)
     if (isScaleOfCustom && !isKept)
       throw notConverted(merged, body, patchObject, noScaleOfCustom(body))
@@ -124,9 +128,8 @@ export const applyChange = (call: PatchCall, deps: ApiDeps, owners: ViewOwners |
     return next
   }
   if (view !== undefined) return throughView(target, view, ctx, merge, owners)
-  return (current: KubeObject | undefined): KubeObject => {
+  return (current: KubeObject | undefined): KubeObject | Promise<KubeObject> => {
     const live = current && (definition.convert?.fromStorage(current) ?? current)
-    const next = merge(live)
-    return definition.convert?.toStorage(next) ?? next
+    return whenKnown(merge(live), (next) => definition.convert?.toStorage(next) ?? next)
   }
 }

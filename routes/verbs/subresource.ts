@@ -25,7 +25,9 @@ export const createThroughSubresource: VerbHandler = async (target, request, rep
   })
   matchNamespace(body.metadata, definition.namespaced ? (target.namespace ?? '') : '')
   const tracked =
-    deps.fieldManagerOf === undefined ? body : trackNew(target, body, ctx, deps.fieldManagerOf)
+    deps.fieldManagerOf === undefined
+      ? body
+      : await trackNew(target, body, ctx, deps.fieldManagerOf)
   await store.admitCreate(ctx, name, tracked)
   const { code, object } = await view.create({ name, body: tracked, store }, ctx)
   return sendValue(request, reply, object, { code, negotiated })

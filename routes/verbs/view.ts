@@ -61,12 +61,14 @@ export const throughView =
     else if (resourceVersion === undefined) delete result.metadata.resourceVersion
     else result.metadata.resourceVersion = resourceVersion
     if (owners !== undefined) {
-      const managedFields = owners.keep(shown, changed, current)
+      const managedFields = await owners.keep(shown, changed, current)
       if (managedFields === undefined) delete result.metadata.managedFields
       else result.metadata.managedFields = managedFields
     }
     return result
   }
+
+type OwnersEntries = KubeObject['metadata']['managedFields']
 
 /**
  * Who owns what through a view. What was sent counts, before the view takes its part of it; of a view whose kind is not
@@ -78,7 +80,19 @@ export interface ViewOwners {
     shown: KubeObject,
     changed: KubeObject,
     parent: KubeObject,
-  ): KubeObject['metadata']['managedFields']
+  ): OwnersEntries | Promise<OwnersEntries>
+}
+
+/** As ReplicasPaths: every version of a custom resource has a place of its own for them, or none. */
+const replicasPathOf = (
+  { gvk, isCustom, versions }: ResourceDefinition,
+  apiVersion: string,
+): readonly string[] | undefined => {
+  const parsed = parseGroupVersion(apiVersion)
+  if (parsed?.group !== gvk.group) return undefined
+  if (!isCustom) return ['f:spec', 'f:replicas']
+  const version = versions?.get(parsed.version)
+  return version && (version.replicasPath ?? []).map((field) => `f:${field}`)
 }
 
 /** Undefined when there is no view or nobody tracks. */
@@ -107,9 +121,7 @@ export const ownersOfView = (
       show: (read) => read,
       keep: track,
     }
-  const path = (view.replicasPath ?? ['spec', 'replicas']).map((field) => `f:${field}`)
-  const pathOf = (apiVersion: string) =>
-    parseGroupVersion(apiVersion)?.group === definition.gvk.group ? path : undefined
+  const pathOf = (apiVersion: string) => replicasPathOf(definition, apiVersion)
   return {
     show: (read, { metadata }) => {
       const managedFields = ownersOfScale(metadata.managedFields, pathOf)
@@ -117,10 +129,10 @@ export const ownersOfView = (
         ? read
         : { ...read, metadata: { ...read.metadata, managedFields } }
     },
-    keep: (shown, changed, { metadata }) =>
+    keep: async (shown, changed, { metadata }) =>
       ownersOfScaled({
         parent: metadata.managedFields,
-        scale: track(shown, changed),
+        scale: await track(shown, changed),
         apiVersion: formatGroupVersion(definition.gvk),
         pathOf,
       }),
@@ -128,15 +140,15 @@ export const ownersOfView = (
 }
 
 /** Who sent what of an object that is answered and not stored: it shows its managedFields all the same. */
-export const trackNew = (
+export const trackNew = async (
   target: Target,
   body: KubeObject,
   ctx: RequestContext,
   fieldManagerOf: NonNullable<ApiDeps['fieldManagerOf']>,
-): KubeObject => {
+): Promise<KubeObject> => {
   const fieldManager = fieldManagerOf(definitionOfBody(target), target.subresource)
   if (fieldManager === undefined) return body
-  const managedFields = fieldManager.trackUpdate({
+  const managedFields = await fieldManager.trackUpdate({
     live: undefined,
     next: body,
     manager: ctx.fieldManager || ctx.userAgent,

@@ -19,7 +19,9 @@ export const createVirtual: VerbHandler = async (target, request, reply, deps) =
   wipeSystemFields(body.metadata)
   matchNamespace(body.metadata, definition.namespaced ? (target.namespace ?? '') : '')
   const tracked =
-    deps.fieldManagerOf === undefined ? body : trackNew(target, body, ctx, deps.fieldManagerOf)
+    deps.fieldManagerOf === undefined
+      ? body
+      : await trackNew(target, body, ctx, deps.fieldManagerOf)
   await store.admitCreate(ctx, tracked.metadata.name ?? '', tracked)
   const object = await definition.strategy.createInstead!({ body: tracked, store }, ctx)
   return sendObject(target, request, reply, object as KubeObject, { code: 201, negotiated })

@@ -14,6 +14,9 @@ import type { CustomResourceDefinition } from './definition.js'
 /** Yields a private object in the version that is asked for. Throws an ApiError. */
 export type Converter = (object: KubeObject, apiVersion: string) => Promise<KubeObject>
 
+/** Not the request has a deadline but the client that sends it, and Go says so. */
+const ofClient = ' (Client.Timeout exceeded while awaiting headers)'
+
 interface ConversionAnswer {
   readonly uid?: string
   readonly result?: { readonly status?: string; readonly message?: string }
@@ -87,6 +90,10 @@ const restoreMetadata = (given: KubeObject, converted: KubeObject): ObjectMeta =
   return metadata
 }
 
+/** What there is before an object is created, of which no webhook is asked. */
+const isEmpty = (object: KubeObject): boolean =>
+  Object.keys(object).every((field) => field === 'apiVersion' || field === 'kind')
+
 /** `findService` as in ReviewCall. */
 export const webhookConverter = (
   { spec }: CustomResourceDefinition,
@@ -107,7 +114,9 @@ export const webhookConverter = (
       timeoutSeconds: limits.conversionTimeoutSeconds,
       findService,
     }).catch((error: Error) => {
-      throw new Error(`failed: ${error.message}`)
+      throw new Error(
+        `failed: ${error.message.replace(/: context deadline exceeded$/, `$&${ofClient}`)}`,
+      )
     })
     const objects = objectsOf(answer.response as ConversionAnswer | undefined, { uid, version })
     if (objects.length !== 1) throw new Error(`returned ${objects.length} objects, expected 1`)
@@ -125,10 +134,11 @@ export const webhookConverter = (
 
   return async (object, desired) => {
     if (object.apiVersion === desired) return object
+    if (isEmpty(object)) return { ...object, apiVersion: desired }
     try {
       return await ask(object, desired)
     } catch (error) {
-      const from = `${spec.group}/${versionOf(object.apiVersion ?? '')}, Kind=${object.kind}`
+      const from = `${spec.group}/${versionOf(object.apiVersion ?? '')}, Kind=${object.kind ?? ''}`
       const message = `conversion webhook for ${from} ${(error as Error).message}`
       throw failure({ code: 500, message })
     }

@@ -41,11 +41,16 @@ const enter = (
   return { type: 'DELETED', stored: gone, revision }
 }
 
-/** A few at a time: a webhook is somebody's small server. */
+/** A few at a time: a webhook is somebody's small server. Rejects with what the first item in order failed with. */
 const mapFew = async <T, R>(items: readonly T[], map: (item: T) => Promise<R>): Promise<R[]> => {
   const results: R[] = []
-  for (let at = 0; at < items.length; at += limits.conversionsAtOnceMax)
-    results.push(...(await Promise.all(items.slice(at, at + limits.conversionsAtOnceMax).map(map))))
+  for (let at = 0; at < items.length; at += limits.conversionsAtOnceMax) {
+    const few = items.slice(at, at + limits.conversionsAtOnceMax)
+    for (const outcome of await Promise.allSettled(few.map(map))) {
+      if (outcome.status === 'rejected') throw outcome.reason
+      results.push(outcome.value)
+    }
+  }
   return results
 }
 

@@ -4,7 +4,12 @@ import { forbidden } from '#api/errors.js'
 import { compareVersions } from '#api/group-version.js'
 import { cloneJson, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
-import type { ResourceDefinition, StoredConversion, Verb } from '#registry/resource-definition.js'
+import type {
+  ResourceDefinition,
+  SiblingVersion,
+  StoredConversion,
+  Verb,
+} from '#registry/resource-definition.js'
 import { storagePrefixOf } from '#registry/resource-table.js'
 import { applyDefaults, dropNulls, hasDefaults } from './apply-defaults.js'
 import { customTable } from './columns.js'
@@ -14,7 +19,7 @@ import { type CustomResourceDefinition, type DefinitionVersion, isTrue } from '.
 import { coerceEmbedded, dropInvalidEmbedded } from './embedded.js'
 import { compileJsonPath } from './json-path.js'
 import { prune } from './prune.js'
-import { scaleSubresource } from './scale.js'
+import { namesIn, scaleSubresource } from './scale.js'
 import type { StructuralSchema } from './structural-schema.js'
 
 const verbs: readonly Verb[] = [
@@ -113,6 +118,16 @@ const conversionOf = (
   }
 }
 
+const siblingOf = (version: DefinitionVersion): SiblingVersion => {
+  const { subresources, served, storage } = version
+  const path = subresources?.scale?.specReplicasPath
+  return {
+    structuralSchema: schemaOf(version) as JsonObject,
+    hasStatus: subresources?.status !== undefined && (served || storage),
+    ...(path === undefined ? {} : { replicasPath: namesIn(path) }),
+  }
+}
+
 /** `definition` has accepted names and is established. `convert` where a webhook converts. */
 export const customRows = (
   definition: CustomResourceDefinition,
@@ -138,6 +153,7 @@ export const customRows = (
     const version = versions.find(({ name }) => `${group}/${name}` === object.apiVersion)
     return shownBy(object, schemaOf(version ?? storage))
   }
+  const siblings = new Map(versions.map((version) => [version.name, siblingOf(version)]))
   return versions
     .filter((version) => version.served)
     .map((version): ResourceDefinition => {
@@ -182,7 +198,7 @@ export const customRows = (
         onRead: mayDiffer ? show : undefined,
         ...(storage.served ? { storageVersionHash } : {}),
         deprecationWarning: deprecationWarningOf(version, versions, { group, kind: names.kind }),
-        versions: versions.map(({ name }) => name),
+        versions: siblings,
         isTerminating: isTrue(definition, 'Terminating'),
         strategy: customStrategy(version, isDeleted ? refuse : undefined),
         returnsDeletedObject: false,

@@ -10,7 +10,8 @@ import type { DefinitionVersion } from './definition.js'
 
 export type ScalePaths = NonNullable<NonNullable<DefinitionVersion['subresources']>['scale']>
 
-const namesIn = (path: string): string[] => path.split('.').slice(1)
+/** Fields on the way of a simple JSON path. */
+export const namesIn = (path: string): string[] => path.split('.').slice(1)
 
 const valueAt = (object: JsonValue, path: string): JsonValue | undefined => {
   let at: JsonValue | undefined = object
@@ -132,7 +133,6 @@ export const scaleSubresource = (paths: ScalePaths): Subresource => {
     verbs: ['get', 'patch', 'update'],
     style: 'view',
     table: scaleTable(true),
-    replicasPath: namesIn(specPath),
     read: (parent) => toScale(parent, 0),
     readForWrite: (parent) => toScale(parent, noReplicas),
     refuseRead: (parent) =>

@@ -110,7 +110,8 @@ export const create = async (
   object: KubeObject,
 ): Promise<StoredObject> => {
   receiveNewObject(object, deps.definition, ctx)
-  track(deps, object, undefined, ctx)
+  const tracking = track(deps, object, undefined, ctx)
+  if (tracking !== undefined) await tracking
   const name = object.metadata.name ?? ''
   const mutating = admit(deps, 'mutate', { operation: 'CREATE', ctx, name, object })
   if (mutating !== undefined) await mutating

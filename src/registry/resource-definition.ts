@@ -181,8 +181,6 @@ export interface Subresource {
   readonly style: 'view' | 'create' | 'connect'
   /** Other apiVersions that a body of `kind` may come in. */
   readonly acceptedApiVersions?: readonly string[]
-  /** scale: the fields that lead to the parent's replicas, for their owners. Default: spec, replicas. */
-  readonly replicasPath?: readonly string[]
   /** view: what GET shows of the stored parent. Missing: the parent itself. */
   read?(parent: KubeObject): KubeObject
   /** view: its table, where that is not the parent's. */
@@ -226,6 +224,15 @@ export interface StoredConversion {
   fromStorage(object: KubeObject): Promise<KubeObject>
 }
 
+/** A version of a custom resource as the other ones know it. */
+export interface SiblingVersion {
+  readonly structuralSchema: JsonObject
+  /** Whether there is a status subresource to write to. */
+  readonly hasStatus: boolean
+  /** Fields on the way to the replicas that a scale sets: `['spec', 'replicas']`. */
+  readonly replicasPath?: readonly string[]
+}
+
 export interface ResourceDefinition {
   readonly gvr: GroupVersionResource
   readonly gvk: GroupVersionKind
@@ -259,8 +266,8 @@ export interface ResourceDefinition {
    * yields the strict errors, `unknown field "spec.x"`.
    */
   readonly conform?: (object: KubeObject) => string[]
-  /** Custom resources: all versions of the definition, those that are not served among them. */
-  readonly versions?: readonly string[]
+  /** Custom resources: all versions of the definition by name, those that are not served among them. */
+  readonly versions?: ReadonlyMap<string, SiblingVersion>
   /**
    * Custom resources: the defaults alone, for what an apply or an admission made. What of it has no place in the schema
    * is validated and stored with the rest, and not shown to anybody who reads it.

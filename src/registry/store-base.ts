@@ -131,18 +131,21 @@ export const track = (
   next: KubeObject,
   live: KubeObject | undefined,
   ctx: RequestContext,
-): void => {
+): void | Promise<void> => {
   if (fieldManager === undefined) return
   const view = (object: KubeObject): KubeObject => definition.convert?.fromStorage(object) ?? object
-  const managedFields = fieldManager.trackUpdate({
+  const tracking = fieldManager.trackUpdate({
     next: view(next),
     live: live === undefined ? undefined : view(live),
     manager: ctx.fieldManager || ctx.userAgent,
     subresource: ctx.subresource,
     now: ctx.now,
   })
-  if (managedFields === undefined) delete next.metadata.managedFields
-  else next.metadata.managedFields = managedFields
+  const keep = (managedFields: Awaited<typeof tracking>): void => {
+    if (managedFields === undefined) delete next.metadata.managedFields
+    else next.metadata.managedFields = managedFields
+  }
+  return whenKnown(tracking, keep)
 }
 
 /** The answer of a dry run: what would be read. */

@@ -60,8 +60,8 @@ export const keepDangling = async (
   const { definition } = store
   const ctx = { ...context(), subresource: 'status' }
   const { name } = schema.metadata
-  const apply = (live: KubeObject | undefined): KubeObject => {
-    const merged = fieldManagerOf(definition).apply({
+  const apply = async (live: KubeObject | undefined): Promise<KubeObject> => {
+    const merged = await fieldManagerOf(definition).apply({
       live,
       manager,
       subresource: 'status',

@@ -10,18 +10,21 @@
  * The parts: field-set.ts (sets of paths, in their wire form), shared-sets.ts and set-results.ts (what is equal is one
  * object, and what was computed of it is not computed again), field-type.ts (how lists and maps of a type merge),
  * compare.ts, to-field-set.ts, merge-typed.ts and validate-typed.ts (walks over values of a type), updater.ts (owners
- * through a write), managed-fields.ts (owners on the wire). Sets, types and walks come from structured-merge-diff, what
- * is around them from apimachinery, pkg/util/managedfields.
+ * through a write), versions.ts and custom-versions.ts (owners in another version), awaited-conversions.ts (where a
+ * webhook converts for them), managed-fields.ts (owners on the wire), check-patch.ts. Sets, types and walks come from
+ * structured-merge-diff, what is around them from apimachinery, pkg/util/managedfields.
  */
 import { formatTime } from '#api/clock.js'
-import { badRequest, failure } from '#api/errors.js'
+import { failure } from '#api/errors.js'
 import { givenEmpty } from '#api/given-empty.js'
-import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
-import { isJsonObject } from '#api/json-object.js'
-import type { JsonObject, JsonValue, KubeObject, ManagedFieldsEntry } from '#api/object.js'
+import { formatGroupVersion } from '#api/group-version.js'
+import type { JsonObject, KubeObject, ManagedFieldsEntry } from '#api/object.js'
 import type { ResourceDefinition } from '../resource-definition.js'
+import { withConversions } from './awaited-conversions.js'
 import { capOwners } from './cap-owners.js'
+import { checkPatch, describeObject } from './check-patch.js'
 import { conflictStatus } from './conflict-status.js'
+import { versionsOfCustom } from './custom-versions.js'
 import { emptySet, hasPath, isEmptySet, setOfPath, union as unite } from './field-set.js'
 import { fieldsOfLastApplied, withLastApplied } from './last-applied.js'
 import { TypeMismatch } from './list-item.js'
@@ -46,7 +49,7 @@ import {
   withSet,
 } from './updater.js'
 import { mismatchOf } from './validate-typed.js'
-import { makeVersions, zeroObjectOf } from './versions.js'
+import { versionsOfKind, zeroObjectOf } from './versions.js'
 
 export interface Change {
   /** The stored object in the request's version; undefined on create. */
@@ -62,15 +65,20 @@ export interface Change {
 export interface FieldManager {
   /**
    * The managedFields that `next` must be stored with; undefined for none. Never throws: what cannot be tracked
-   * (managedFields that lie) is left out, as upstream does.
+   * (managedFields that lie, a conversion that fails) is left out, as upstream does. A promise only where a webhook has
+   * to convert.
    */
-  trackUpdate(change: Change & { readonly next: KubeObject }): ManagedFieldsEntry[] | undefined
+  trackUpdate(
+    change: Change & { readonly next: KubeObject },
+  ): ManagedFieldsEntry[] | undefined | Promise<ManagedFieldsEntry[] | undefined>
   /**
    * Server-side apply: yields the merged object, to be decoded, defaulted and validated like an update. Throws ApiError:
    * 400 for a patch that carries what it may not, 409 for conflicts, 422 for managedFields that lie, 500 for what does
-   * not fit the schema. `live` undefined creates.
+   * not fit the schema or cannot be converted. `live` undefined creates. A promise as above.
    */
-  apply(change: Change & { readonly patch: JsonObject; readonly force: boolean }): KubeObject
+  apply(
+    change: Change & { readonly patch: JsonObject; readonly force: boolean },
+  ): KubeObject | Promise<KubeObject>
 }
 
 export interface FieldManagerDeps {
@@ -83,26 +91,37 @@ export interface FieldManagerDeps {
 interface Scope {
   readonly definition: ResourceDefinition
   readonly apiVersion: string
-  readonly versions: (subresource: string) => Versions
+  readonly versions: Versions
 }
 
 export const makeFieldManager = ({ definition, versionOf }: FieldManagerDeps): FieldManager => {
-  const bySubresource = new Map<string, Versions>()
-  const scope: Scope = {
+  const { isCustom, conversion } = definition
+  const bySubresource = new Map<string, Scope>()
+  const scopeOf = (versions: Versions): Scope => ({
     definition,
     apiVersion: formatGroupVersion(definition.gvk),
-    versions: (subresource) => {
-      let versions = bySubresource.get(subresource)
-      if (versions === undefined) {
-        versions = makeVersions(definition, versionOf, subresource)
-        bySubresource.set(subresource, versions)
-      }
-      return versions
-    },
+    versions,
+  })
+  const scopeAt = (subresource: string): Scope => {
+    let scope = bySubresource.get(subresource)
+    if (scope === undefined) {
+      const versions = isCustom
+        ? versionsOfCustom(definition, subresource)
+        : versionsOfKind(definition, versionOf, subresource)
+      scope = scopeOf(versions)
+      bySubresource.set(subresource, scope)
+    }
+    return scope
   }
+  const inScope = <T>(subresource: string, work: (scope: Scope) => T): T | Promise<T> =>
+    isCustom && conversion?.isNominal === false
+      ? withConversions(conversion.convert, (convert) =>
+          work(scopeOf(versionsOfCustom(definition, subresource, convert))),
+        )
+      : work(scopeAt(subresource))
   return {
-    trackUpdate: (change) => trackUpdate(scope, change),
-    apply: (change) => apply(scope, change),
+    trackUpdate: (change) => inScope(change.subresource, (scope) => trackUpdate(scope, change)),
+    apply: (change) => inScope(change.subresource, (scope) => apply(scope, change)),
   }
 }
 
@@ -209,7 +228,7 @@ const trackOwners = (
   const { definition, apiVersion } = scope
   // The schema of a custom resource may have changed since: what does not fit it cannot be tracked.
   if (definition.schemaName === undefined && definition.structuralSchema !== undefined) {
-    const type = scope.versions(subresource).typeOf(apiVersion)!
+    const type = scope.versions.typeOf(apiVersion)!
     for (const object of live === undefined ? [next] : [live, next]) {
       const mismatch = mismatchOf(untracked(object), type, { allowDuplicates: true })
       if (mismatch !== undefined) throw new CannotConvert(mismatch)
@@ -217,7 +236,7 @@ const trackOwners = (
   }
   const { owners, changed } = ownersAfterUpdate(
     {
-      versions: scope.versions(subresource),
+      versions: scope.versions,
       live: untracked(live ?? zeroObjectOf(definition)),
       apiVersion,
       owners: before,
@@ -245,53 +264,17 @@ const trackOwners = (
   return owners
 }
 
-/** `<namespace>/<name>; <group>/<version>, Kind=<kind>`, as upstream names an object in its errors. */
-const describe = (object: JsonObject, { gvk }: ResourceDefinition): string => {
-  const metadata = isJsonObject(object.metadata) ? object.metadata : {}
-  // What is no text is read as none.
-  const textOf = (value: JsonValue | undefined) => (typeof value === 'string' ? value : '')
-  return `${textOf(metadata.namespace)}/${textOf(metadata.name)}; ${formatGroupVersion({ group: `${gvk.group}`, version: gvk.version }).replace(/^(?=[^/]*$)/, '/')}, Kind=${gvk.kind}`
-}
-
-const printKind = (patch: JsonObject): string => {
-  const apiVersion = typeof patch.apiVersion === 'string' ? patch.apiVersion : ''
-  const gv = parseGroupVersion(apiVersion)
-  // An apiVersion that cannot be read takes the kind along.
-  if (gv === undefined) return '/, Kind='
-  return `${gv.group}/${gv.version}, Kind=${typeof patch.kind === 'string' ? patch.kind : ''}`
-}
-
-const checkPatch = (scope: Scope, patch: JsonObject, type: Parameters<typeof mismatchOf>[1]) => {
-  const { definition, apiVersion } = scope
-  if (patch.apiVersion !== apiVersion || patch.kind !== definition.gvk.kind) {
-    throw badRequest(`invalid object type: ${printKind(patch)}`)
-  }
-  const metadata = patch.metadata
-  const entries = isJsonObject(metadata) ? metadata.managedFields : undefined
-  // A list of anything but entries is none to upstream's accessor.
-  if (Array.isArray(entries) && entries.every(isJsonObject)) {
-    throw badRequest('metadata.managedFields must be nil')
-  }
-  const mismatch = mismatchOf(patch, type, { allowDuplicates: false })
-  if (mismatch !== undefined) {
-    throw failure({
-      code: 500,
-      message: `failed to create typed patch object (${describe(patch, definition)}): ${mismatch}`,
-    })
-  }
-}
-
 const apply = (
   scope: Scope,
   change: Change & { patch: JsonObject; force: boolean },
 ): KubeObject => {
   const { definition, apiVersion } = scope
   const { patch, force, manager, subresource, now } = change
-  const type = scope.versions(subresource).typeOf(apiVersion)!
+  const type = scope.versions.typeOf(apiVersion)!
   const live = change.live ?? zeroObjectOf(definition)
   const bare = withManagedFields(live, undefined)
   const owners = ownersBeforeApply(scope, change, bare)
-  checkPatch(scope, patch, type)
+  checkPatch(definition, patch, type)
   // What is stored of a built-in kind was decoded by its type; the schema of a custom one may have changed since.
   const mismatch =
     definition.schemaName === undefined
@@ -300,7 +283,7 @@ const apply = (
   if (mismatch !== undefined) {
     throw failure({
       code: 500,
-      message: `failed to create typed live object (${describe(bare, definition)}): ${mismatch}`,
+      message: `failed to create typed live object (${describeObject(bare, definition)}): ${mismatch}`,
     })
   }
   const applier: Owner = {
@@ -314,7 +297,7 @@ const apply = (
   const identity = identityOf(applier)
   const attempt = (forced: boolean): Applied =>
     ownersAfterApply(
-      { versions: scope.versions(subresource), live: bare, apiVersion, owners },
+      { versions: scope.versions, live: bare, apiVersion, owners },
       {
         patch,
         applier: { ...applier, time: owners.get(identity)?.time },
@@ -356,7 +339,7 @@ const ownersBeforeApply = (scope: Scope, change: Change, live: KubeObject): Owne
     )
   } catch (error) {
     if (!(error instanceof CannotConvert || error instanceof TypeMismatch)) throw error
-    const object = describe(live, scope.definition)
+    const object = describeObject(live, scope.definition)
     throw failure({
       code: 500,
       message: `failed to create manager for existing fields: failed to convert new object (${object}) to smd typed: ${error.message}`,

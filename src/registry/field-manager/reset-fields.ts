@@ -42,12 +42,16 @@ const byMain: Readonly<Record<string, FieldSet>> = {
   'certificates.k8s.io/certificatesigningrequests': union(spec, status),
 }
 
+/** Of a custom resource with a status. */
+export const resetFieldsOfCustom = (subresource: string): FieldSet =>
+  subresource === '' ? status : subresource === 'status' ? metadataAndSpec : emptySet
+
 export const resetFieldsOf = (
-  resource: { group: string; resource: string; hasStatus: boolean; isCustom: boolean },
+  resource: { group: string; resource: string; hasStatus: boolean },
   subresource: string,
 ): FieldSet => {
   const key = `${resource.group}/${resource.resource}`
   if (subresource === '') return byMain[key] ?? (resource.hasStatus ? status : emptySet)
-  if (subresource === 'status') return resource.isCustom ? metadataAndSpec : (byStatus[key] ?? spec)
+  if (subresource === 'status') return byStatus[key] ?? spec
   return bySubresource[`${key}/${subresource}`] ?? emptySet
 }

@@ -6,6 +6,7 @@ import type { ManagedFieldsEntry } from '#api/object.js'
 import { difference, type FieldSet, hasPath, isEmptySet, setOfPath } from './field-set.js'
 import {
   BadManagedFields,
+  type Owner,
   type Owners,
   readManagedFields,
   writeManagedFields,
@@ -14,7 +15,10 @@ import {
 const scaleVersion = 'autoscaling/v1'
 const replicasInScale: FieldSet = setOfPath('f:spec', 'f:replicas')
 
-/** Where replicas are in the parent, by its apiVersion: path elements such as `['f:spec', 'f:replicas']`. */
+/**
+ * Where replicas are in the parent, by its apiVersion: path elements such as `['f:spec', 'f:replicas']`. Empty for a
+ * version that has no scale, undefined for one that is not known, whose owners go.
+ */
 export type ReplicasPaths = (apiVersion: string) => readonly string[] | undefined
 
 const read = (entries: readonly ManagedFieldsEntry[] | undefined): Owners => {
@@ -26,6 +30,9 @@ const read = (entries: readonly ManagedFieldsEntry[] | undefined): Owners => {
   }
 }
 
+const isOwned = (owner: Owner, path: readonly string[]): boolean =>
+  path.length > 0 && hasPath(owner.set, path)
+
 /** managedFields of the Scale that a parent with these managedFields shows. */
 export const ownersOfScale = (
   parent: readonly ManagedFieldsEntry[] | undefined,
@@ -34,7 +41,7 @@ export const ownersOfScale = (
   const owners: Owners = new Map()
   for (const [identity, owner] of read(parent)) {
     const path = pathOf(owner.apiVersion)
-    if (path === undefined || !hasPath(owner.set, path)) continue
+    if (path === undefined || !isOwned(owner, path)) continue
     const { entry: _entry, ...rest } = owner
     owners.set(identity, { ...rest, apiVersion: scaleVersion, set: replicasInScale })
   }
@@ -56,7 +63,7 @@ export const ownersOfScaled = (options: {
   for (const [identity, owner] of read(options.parent)) {
     const path = pathOf(owner.apiVersion)
     if (path === undefined) continue
-    if (!hasPath(owner.set, path)) owners.set(identity, owner)
+    if (!isOwned(owner, path)) owners.set(identity, owner)
     else if (scale.delete(identity)) owners.set(identity, owner)
     else {
       const left = difference(owner.set, setOfPath(...path))

@@ -64,17 +64,17 @@ const filtered = (comparison: Comparison, reset: FieldSet): Comparison =>
       }
 
 const compareIn = (
-  { versions, live, apiVersion: own }: Write,
+  { versions, live }: Write,
   next: JsonObject,
   apiVersion: string,
 ): Comparison | undefined => {
   const type = versions.typeOf(apiVersion)
   if (type === undefined) return undefined
   const before = converting('failed to convert old object', () =>
-    inVersion(versions, live, own, apiVersion),
+    inVersion(versions, live, apiVersion),
   )
   const after = converting('failed to convert new object', () =>
-    inVersion(versions, next, own, apiVersion),
+    inVersion(versions, next, apiVersion),
   )
   if (before === undefined || after === undefined) return undefined
   return filtered(compareObjects(before, after, type), versions.resetFields(apiVersion))
@@ -191,55 +191,59 @@ const prune = (
   const type = versions.typeOf(last.apiVersion)
   if (isEmptySet(last.set) || type === undefined) return merged
   const converted = converting('failed to convert merged object to last applied version', () =>
-    inVersion(versions, merged, apiVersion, last.apiVersion),
+    inVersion(versions, merged, last.apiVersion),
   )
   if (converted === undefined) return merged
   const lastNamed = withNamedFields(last.set, type)
-  let pruned = removeFields(converted, lastNamed, type)
-  pruned = converting('failed add back owned items', () =>
-    addBackOwned(versions, converted, pruned, last.apiVersion, owners),
+  const pruned = converting('failed add back owned items', () =>
+    addBackOwned(versions, converted, removeFields(converted, lastNamed, type), owners),
   )
-  const prunedNamed = withNamedFields(fieldSetOf(pruned, type), type)
+  const notBack =
+    'failed add back dangling items: failed to convert pruned object to last applied version'
+  const back = converting(notBack, () => inVersion(versions, pruned, last.apiVersion))
+  if (back === undefined) return merged
+  const prunedNamed = withNamedFields(fieldSetOf(back, type), type)
   const mergedNamed = withNamedFields(fieldSetOf(converted, type), type)
   // Only what the applier had claimed may go: what became dangling by its leaving stays.
   const gone = intersection(difference(mergedNamed, prunedNamed), lastNamed)
   const result = isEmptySet(gone) ? converted : removeFields(converted, gone, type)
-  return inVersion(versions, result, last.apiVersion, apiVersion) ?? merged
+  return inVersion(versions, result, apiVersion) ?? merged
 }
 
 const inVersion = (
   versions: Versions,
   object: JsonObject,
-  from: string,
-  to: string,
-): JsonObject | undefined => (from === to ? object : versions.convert(object, to))
+  apiVersion: string,
+): JsonObject | undefined =>
+  object.apiVersion === apiVersion ? object : versions.convert(object, apiVersion)
 
-/** Puts back what other owners, in whichever version, still hold. */
+/**
+ * Puts back what other owners, in whichever version, still hold. What is carried from one version to the next stays as
+ * that one made it (merge/update.go, addBackOwnedItems).
+ */
 const addBackOwned = (
   versions: Versions,
   merged: JsonObject,
   pruned: JsonObject,
-  apiVersion: string,
   owners: Owners,
 ): JsonObject => {
   const managed = new Map<string, FieldSet>()
-  const inOrder = [...owners.values()].sort(
-    (a, b) => Number(b.apiVersion === apiVersion) - Number(a.apiVersion === apiVersion),
-  )
-  for (const owner of inOrder) {
-    managed.set(owner.apiVersion, union(managed.get(owner.apiVersion) ?? emptySet, owner.set))
+  const isHere = (owner: Owner) => Number(owner.apiVersion === merged.apiVersion)
+  for (const { apiVersion, set } of [...owners.values()].sort((a, b) => isHere(b) - isHere(a))) {
+    managed.set(apiVersion, union(managed.get(apiVersion) ?? emptySet, set))
   }
-  let result = pruned
+  let [whole, part] = [merged, pruned]
   for (const [version, set] of managed) {
     const type = versions.typeOf(version)
     const at = (what: string) => `failed to convert ${what} object at version ${version}`
-    const whole = converting(at('merged'), () => inVersion(versions, merged, apiVersion, version))
-    const part = converting(at('pruned'), () => inVersion(versions, result, apiVersion, version))
-    if (type === undefined || whole === undefined || part === undefined) continue
-    const kept = union(withNamedFields(fieldSetOf(part, type), type), withNamedFields(set, type))
+    const nextWhole = converting(at('merged'), () => inVersion(versions, whole, version))
+    const nextPart = converting(at('pruned'), () => inVersion(versions, part, version))
+    if (type === undefined || nextWhole === undefined || nextPart === undefined) continue
+    whole = nextWhole
+    const left = withNamedFields(fieldSetOf(nextPart, type), type)
+    const kept = union(left, withNamedFields(set, type))
     const gone = difference(withNamedFields(fieldSetOf(whole, type), type), kept)
-    const back = isEmptySet(gone) ? whole : removeFields(whole, gone, type)
-    result = inVersion(versions, back, version, apiVersion) ?? result
+    part = isEmptySet(gone) ? whole : removeFields(whole, gone, type)
   }
-  return result
+  return part
 }

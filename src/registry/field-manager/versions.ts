@@ -7,20 +7,24 @@ import type { ResourceDefinition } from '../resource-definition.js'
 import { deducedType, type FieldType, fieldTypeOf, fieldTypeOfStructural } from './field-type.js'
 import { resetFieldsOf } from './reset-fields.js'
 import { CannotConvert, type Versions } from './updater.js'
-import { mismatchOf } from './validate-typed.js'
 
 const typesOfStructural = new WeakMap<JsonObject, FieldType>()
 
-export const typeOfDefinition = (definition: ResourceDefinition): FieldType => {
-  if (definition.schemaName !== undefined) return fieldTypeOf(definition.schemaName)
-  const schema = definition.structuralSchema
-  if (schema === undefined) return deducedType
+export const typeOfSchema = (schema: JsonObject): FieldType => {
   let type = typesOfStructural.get(schema)
   if (type === undefined) {
     type = fieldTypeOfStructural(schema)
     typesOfStructural.set(schema, type)
   }
   return type
+}
+
+export const typeOfDefinition = ({
+  schemaName,
+  structuralSchema,
+}: ResourceDefinition): FieldType => {
+  if (schemaName !== undefined) return fieldTypeOf(schemaName)
+  return structuralSchema === undefined ? deducedType : typeOfSchema(structuralSchema)
 }
 
 const zeros = new WeakMap<ResourceDefinition, KubeObject>()
@@ -47,31 +51,20 @@ export const zeroObjectOf = (definition: ResourceDefinition): KubeObject => {
   return zero
 }
 
-/** The same under another name, when the schema of that version knows all of it. Throws CannotConvert. */
-const renamed = (object: JsonObject, apiVersion: string, to: ResourceDefinition): JsonObject => {
-  const converted = { ...object, apiVersion }
-  const mismatch = mismatchOf(converted, typeOfDefinition(to), { allowDuplicates: true })
-  if (mismatch !== undefined) throw new CannotConvert(mismatch)
-  return converted
-}
-
-/** Upstream's converter of custom resources knows the versions of their definition, and says so of all others. Throws CannotConvert. */
-const checkVersion = (
-  { gvk }: ResourceDefinition,
-  versions: readonly string[],
-  apiVersion: string,
-): void => {
-  const { group, version } = parseGroupVersion(apiVersion) ?? { group: '', version: apiVersion }
-  if (group !== gvk.group)
+/** Owners may have claimed what says of which kind an object is, and take it away. Throws CannotConvert. */
+const checkConvertible = (object: JsonObject, apiVersion: string): void => {
+  if (!object.kind)
+    throw new CannotConvert(`Object 'Kind' is missing in 'unstructured object has no kind'`)
+  if (!object.apiVersion)
     throw new CannotConvert(
-      `${formatGroupVersion(gvk)}, Kind=${gvk.kind} is unstructured and is not suitable for converting to ${JSON.stringify(apiVersion)}`,
+      `Object 'apiVersion' is missing in 'unstructured object has no version'`,
     )
-  if (!versions.includes(version))
-    throw new CannotConvert(`request to convert CR to an invalid group/version: ${apiVersion}`)
+  if (parseGroupVersion(apiVersion) === undefined)
+    throw new CannotConvert(`unexpected GroupVersion string: ${apiVersion}`)
 }
 
-/** `versionOf` finds the same resource in another version, by apiVersion. */
-export const makeVersions = (
+/** Of a built-in kind. `versionOf` finds the same resource in another version, by apiVersion. */
+export const versionsOfKind = (
   definition: ResourceDefinition,
   versionOf: (apiVersion: string) => ResourceDefinition | undefined,
   subresource: string,
@@ -86,12 +79,10 @@ export const makeVersions = (
       return found === undefined ? undefined : typeOfDefinition(found)
     },
     convert: (object, apiVersion) => {
+      checkConvertible(object, apiVersion)
       const from = find(object.apiVersion as string)
       const to = find(apiVersion)
-      if (to === undefined && definition.versions !== undefined)
-        checkVersion(definition, definition.versions, apiVersion)
       if (from === undefined || to === undefined) return undefined
-      if (to.conversion?.isNominal === true) return renamed(object, apiVersion, to)
       const given = object as KubeObject
       const stored = from.convert?.toStorage(given) ?? given
       return to.convert?.fromStorage(stored) ?? stored

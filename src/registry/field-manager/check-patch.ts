@@ -1,0 +1,49 @@
+/** What an apply is sent, and how upstream names it in its errors. */
+import { badRequest, failure } from '#api/errors.js'
+import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
+import { isJsonObject } from '#api/json-object.js'
+import type { JsonObject, JsonValue } from '#api/object.js'
+import type { ResourceDefinition } from '../resource-definition.js'
+import type { FieldType } from './field-type.js'
+import { mismatchOf } from './validate-typed.js'
+
+/** `<namespace>/<name>; <group>/<version>, Kind=<kind>`, as upstream names an object in its errors. */
+export const describeObject = (object: JsonObject, { gvk }: ResourceDefinition): string => {
+  const metadata = isJsonObject(object.metadata) ? object.metadata : {}
+  // What is no text is read as none.
+  const textOf = (value: JsonValue | undefined) => (typeof value === 'string' ? value : '')
+  return `${textOf(metadata.namespace)}/${textOf(metadata.name)}; ${formatGroupVersion({ group: `${gvk.group}`, version: gvk.version }).replace(/^(?=[^/]*$)/, '/')}, Kind=${gvk.kind}`
+}
+
+const printKind = (patch: JsonObject): string => {
+  const apiVersion = typeof patch.apiVersion === 'string' ? patch.apiVersion : ''
+  const gv = parseGroupVersion(apiVersion)
+  // An apiVersion that cannot be read takes the kind along.
+  if (gv === undefined) return '/, Kind='
+  return `${gv.group}/${gv.version}, Kind=${typeof patch.kind === 'string' ? patch.kind : ''}`
+}
+
+/** Throws ApiError: 400 for what an applied configuration may not say, 500 for what does not fit its schema. */
+export const checkPatch = (
+  definition: ResourceDefinition,
+  patch: JsonObject,
+  type: FieldType,
+): void => {
+  const apiVersion = formatGroupVersion(definition.gvk)
+  if (patch.apiVersion !== apiVersion || patch.kind !== definition.gvk.kind) {
+    throw badRequest(`invalid object type: ${printKind(patch)}`)
+  }
+  const metadata = patch.metadata
+  const entries = isJsonObject(metadata) ? metadata.managedFields : undefined
+  // A list of anything but entries is none to upstream's accessor.
+  if (Array.isArray(entries) && entries.every(isJsonObject)) {
+    throw badRequest('metadata.managedFields must be nil')
+  }
+  const mismatch = mismatchOf(patch, type, { allowDuplicates: false })
+  if (mismatch !== undefined) {
+    throw failure({
+      code: 500,
+      message: `failed to create typed patch object (${describeObject(patch, definition)}): ${mismatch}`,
+    })
+  }
+}
