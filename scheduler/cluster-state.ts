@@ -3,14 +3,20 @@
 import type { KubeObject } from '#api/object.js'
 import { keyOf, type ObjectStore } from '#client/object-store.js'
 import type { Node, Pod } from '#client/pod.js'
+import type { Filter } from './filter.js'
 import { NodeInfo } from './node-info.js'
 
 /** What one decision looks at. */
 export interface ClusterView {
-  nodes: Iterable<NodeInfo>
+  /** All that are there, in the order in which they are looked at. */
+  nodes: readonly NodeInfo[]
   namespaceLabels(namespace: string): Record<string, string>
-  /** What the claims of the Pod that is decided about rule out. */
-  volumeProblem?(info: NodeInfo): { reason: string; hopeless: boolean } | undefined
+  /** Pods of at least the priority of the one that is decided about that made room for themselves on the node. */
+  nominatedTo(info: NodeInfo): readonly Pod[]
+  /** Why the claims of the Pod let it go nowhere yet, in upstream's words. */
+  claimProblem?: string | undefined
+  /** What its claims rule out. */
+  volumeFilter?: Filter | undefined
 }
 
 export class ClusterState {
@@ -57,36 +63,20 @@ export class ClusterState {
     return this.#infos.get(nodeName)
   }
 
-  /**
-   * Nodes for one decision, each time beginning at another so that equals take turns. Room that others of at least
-   * this priority made for themselves counts as taken.
-   */
-  viewFor(pod: Pod): { nodes: NodeInfo[]; view: ClusterView } {
+  /** For one decision; the nodes begin each time at another so that equals take turns. */
+  viewFor(pod: Pod): ClusterView {
     const all = [...this.#infos.values()].filter((info) => info.node !== undefined)
     const start = all.length === 0 ? 0 : this.#turn++ % all.length
-    const nodes = [...all.slice(start), ...all.slice(0, start)].map((info) =>
-      this.#withNominated(info, pod),
+    const nominated = [...this.#nominated.values()].filter(
+      ({ metadata, spec }) =>
+        metadata.uid !== pod.metadata.uid && (spec.priority ?? 0) >= (pod.spec.priority ?? 0),
     )
     return {
-      nodes,
-      view: {
-        nodes,
-        namespaceLabels: (name) => this.#namespaces.get(name)?.metadata.labels ?? {},
-      },
+      nodes: [...all.slice(start), ...all.slice(0, start)],
+      namespaceLabels: (name) => this.#namespaces.get(name)?.metadata.labels ?? {},
+      nominatedTo: ({ node }) =>
+        nominated.filter(({ status }) => status.nominatedNodeName === node!.metadata.name),
     }
-  }
-
-  #withNominated(info: NodeInfo, pod: Pod): NodeInfo {
-    const others = [...this.#nominated.values()].filter(
-      (other) =>
-        other.status.nominatedNodeName === info.node!.metadata.name &&
-        keyOf(other) !== keyOf(pod) &&
-        (other.spec.priority ?? 0) >= (pod.spec.priority ?? 0),
-    )
-    if (others.length === 0) return info
-    const copy = info.without(new Set())
-    for (const other of others) copy.addPod(other)
-    return copy
   }
 
   #info(name: string): NodeInfo {

@@ -1,18 +1,23 @@
 /** One decision, pure: a Pod and the nodes as they are → where it goes, or why nowhere. */
-import type { Pod } from '#client/pod.js'
+import type { Node, Pod } from '#client/pod.js'
 import type { ClusterView } from './cluster-state.js'
-import { allowedNames, notAllowed, type Refusal, refuse } from './filters.js'
+import { type Filters, type Refusal, refuse } from './filter.js'
+import { filtersFor } from './filters.js'
 import type { NodeInfo } from './node-info.js'
+import { allowedNames, notAllowed } from './requested-nodes.js'
 import { pickBest } from './scores.js'
 
 export interface Refused {
   info: NodeInfo
   refusal: Refusal
 }
-export type Decision = { node: string } | { node: undefined; refused: Refused[]; message: string }
+export type Decision =
+  | { node: string }
+  /** `refused` is told of each node that was looked at: of none, when it was known before that no node can do. */
+  | { node: undefined; refused: Refused[]; filters: Filters; message: string }
 
 /** `1 Insufficient cpu, 2 node(s) were unschedulable`: sorted as texts, as upstream prints them. */
-export const countReasons = (reasons: Iterable<readonly string[]>): string => {
+const countReasons = (reasons: Iterable<readonly string[]>): string => {
   const counts = new Map<string, number>()
   for (const list of reasons)
     for (const reason of list) counts.set(reason, (counts.get(reason) ?? 0) + 1)
@@ -21,33 +26,46 @@ export const countReasons = (reasons: Iterable<readonly string[]>): string => {
     .sort()
     .join(', ')
 }
+/** Upstream: FitError. */
+export const fitMessage = (reasons: readonly (readonly string[])[]): string =>
+  `0/${reasons.length} nodes are available: ${countReasons(reasons)}.`
 
-const conflicting: Refusal = { reasons: ['pod affinity terms conflict'], hopeless: true }
+const nameOf = (node: Node | undefined): string => node!.metadata.name!
 
-export const decide = (pod: Pod, nodes: readonly NodeInfo[], view: ClusterView): Decision => {
-  if (nodes.length === 0)
-    return { node: undefined, refused: [], message: 'no nodes available to schedule pods' }
-  const refused: Refused[] = []
-  const candidates: NodeInfo[] = []
+const nowhere = (message: string): Decision => ({
+  node: undefined,
+  refused: [],
+  filters: [],
+  message,
+})
+
+/** What is known before any node is looked at: upstream's PreFilter, in the order of its plugins. */
+const problemOf = (allowed: ReadonlySet<string> | undefined, view: ClusterView) =>
+  allowed?.size === 0 ? 'pod affinity terms conflict' : view.claimProblem
+
+export const decide = (pod: Pod, view: ClusterView): Decision => {
+  if (view.nodes.length === 0) return nowhere('no nodes available to schedule pods')
   const allowed = allowedNames(pod)
-  if (allowed?.size === 0)
-    return {
-      node: undefined,
-      refused: nodes.map((info) => ({ info, refusal: conflicting })),
-      message: `0/${nodes.length} nodes are available: pod affinity terms conflict.`,
-    }
-  for (const info of nodes) {
-    const isAllowed = allowed?.has(info.node!.metadata.name!) ?? true
-    const refusal = isAllowed ? refuse(pod, info, view) : notAllowed
-    if (refusal === undefined) candidates.push(info)
+  const problem = problemOf(allowed, view)
+  // Upstream's plugins for preemption have no state then, and what they say of that is shown.
+  if (problem !== undefined)
+    return nowhere(`0/${view.nodes.length} nodes are available: ${problem}. not found`)
+  const filters = filtersFor(pod, view)
+  const look = (info: NodeInfo) => refuse(filters, info, view.nominatedTo(info))
+  // Where room was made for the Pod, or volumes, it goes when it can, be the node one of those that it names or not.
+  const nominated = view.nodes.find(({ node }) => nameOf(node) === pod.status?.nominatedNodeName)
+  if (nominated !== undefined && look(nominated) === undefined)
+    return { node: nameOf(nominated.node) }
+  const refused: Refused[] = []
+  const fitting: NodeInfo[] = []
+  for (const info of view.nodes) {
+    const isLookedAt = info === nominated || (allowed?.has(nameOf(info.node)) ?? true)
+    const refusal = isLookedAt ? look(info) : notAllowed
+    if (refusal === undefined) fitting.push(info)
     else refused.push({ info, refusal })
   }
-  const best = pickBest(pod, candidates, view)
-  if (best !== undefined) return { node: best.node!.metadata.name! }
-  const reasons = countReasons(refused.map((r) => r.refusal.reasons))
-  return {
-    node: undefined,
-    refused,
-    message: `0/${nodes.length} nodes are available: ${reasons}.`,
-  }
+  const best = pickBest(pod, fitting, view)
+  if (best !== undefined) return { node: nameOf(best.node) }
+  const message = fitMessage(refused.map(({ refusal }) => refusal.reasons))
+  return { node: undefined, refused, filters, message }
 }

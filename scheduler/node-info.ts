@@ -2,7 +2,7 @@
 import { addAmounts, type MilliAmounts, parseAmounts, parseMilli } from '#client/amount.js'
 import { keyOf } from '#client/object-store.js'
 import type { Node, Pod } from '#client/pod.js'
-import { podRequests } from '#client/pod-requests.js'
+import { type AskingPod, podRequests } from '#client/pod-requests.js'
 
 export interface HostPort {
   ip: string
@@ -10,14 +10,18 @@ export interface HostPort {
   port: number
 }
 
-export const hostPortsOf = (pod: Pod): HostPort[] =>
-  [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].flatMap((container) =>
-    (container.ports ?? [])
-      .filter((p) => (p.hostPort ?? 0) > 0)
-      .map((p) => ({
-        ip: p.hostIP || '0.0.0.0',
-        protocol: p.protocol ?? 'TCP',
-        port: p.hostPort!,
+/** Init containers that end before the others begin hold no port. */
+export const hostPortsOf = ({ spec }: Pod): HostPort[] =>
+  [
+    ...(spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always'),
+    ...spec.containers,
+  ].flatMap(({ ports = [] }) =>
+    ports
+      .filter(({ hostPort = 0 }) => hostPort > 0)
+      .map(({ hostIP, hostPort, protocol = 'TCP' }) => ({
+        ip: hostIP || '0.0.0.0',
+        protocol,
+        port: hostPort!,
       })),
   )
 
@@ -32,7 +36,7 @@ const placeholder: MilliAmounts = new Map([
   ['cpu', parseMilli('100m')],
   ['memory', parseMilli('200Mi')],
 ])
-export const placeholderRequests = (pod: Pod): MilliAmounts => podRequests(pod, placeholder)
+export const placeholderRequests = (pod: AskingPod): MilliAmounts => podRequests(pod, placeholder)
 export const amountOf = (amounts: ReadonlyMap<string, bigint>, name: string): bigint =>
   amounts.get(name) ?? 0n
 
@@ -70,11 +74,10 @@ export class NodeInfo {
     addAmounts(this.placeholders, placeholderRequests(known), -1n)
   }
 
-  /** The same node without some pods: preemption asks what would be if they went. */
-  without(keys: ReadonlySet<string>): NodeInfo {
+  copy(): NodeInfo {
     const copy = new NodeInfo()
     copy.setNode(this.node)
-    for (const [key, pod] of this.pods) if (!keys.has(key)) copy.addPod(pod)
+    for (const pod of this.pods.values()) copy.addPod(pod)
     return copy
   }
 }

@@ -1,28 +1,11 @@
 /** Pods that want to be near others or away from them, where near is a node label's equal value. */
-import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
+import { matchesSelector } from '#api/label-selector.js'
 import type { Pod, PodAffinityTerm } from '#client/pod.js'
 import type { ClusterView } from './cluster-state.js'
 import type { NodeInfo } from './node-info.js'
 
-const withLabelKeys = (term: PodAffinityTerm, owner: Pod): LabelSelector | undefined => {
-  if (term.labelSelector === undefined) return undefined
-  const labels = owner.metadata.labels ?? {}
-  const extra = (keys: string[] | undefined, operator: string) =>
-    (keys ?? [])
-      .filter((key) => Object.hasOwn(labels, key))
-      .map((key) => ({ key, operator, values: [labels[key]!] }))
-  return {
-    ...term.labelSelector,
-    matchExpressions: [
-      ...(term.labelSelector.matchExpressions ?? []),
-      ...extra(term.matchLabelKeys, 'In'),
-      ...extra(term.mismatchLabelKeys, 'NotIn'),
-    ],
-  }
-}
-
 /** Whether `pod` is one of those that `owner`'s term speaks of. */
-const termMatchesPod = (
+export const termMatchesPod = (
   term: PodAffinityTerm,
   owner: Pod,
   pod: Pod,
@@ -37,62 +20,17 @@ const termMatchesPod = (
     (listed.length === 0 &&
       term.namespaceSelector === undefined &&
       namespace === owner.metadata.namespace)
-  return inNamespace && matchesSelector(withLabelKeys(term, owner), pod.metadata.labels)
+  return inNamespace && matchesSelector(term.labelSelector, pod.metadata.labels)
 }
 
-const topologyOf = (info: NodeInfo, key: string): string | undefined =>
+export const topologyOf = (info: NodeInfo, key: string): string | undefined =>
   info.node?.metadata.labels?.[key]
 
-const required = (pod: Pod, side: 'podAffinity' | 'podAntiAffinity'): PodAffinityTerm[] =>
-  pod.spec.affinity?.[side]?.requiredDuringSchedulingIgnoredDuringExecution ?? []
-
-/** Whether a pod that the term speaks of runs in the same domain as `info`. */
-const hasNear = (term: PodAffinityTerm, owner: Pod, info: NodeInfo, view: ClusterView): boolean => {
-  const domain = topologyOf(info, term.topologyKey)
-  if (domain === undefined) return false
-  for (const other of view.nodes) {
-    if (topologyOf(other, term.topologyKey) !== domain) continue
-    for (const pod of other.pods.values()) if (termMatchesPod(term, owner, pod, view)) return true
-  }
-  return false
-}
-
-const hasAnywhere = (term: PodAffinityTerm, owner: Pod, view: ClusterView): boolean => {
-  for (const other of view.nodes)
-    for (const pod of other.pods.values()) if (termMatchesPod(term, owner, pod, view)) return true
-  return false
-}
-
-export const satisfiesAffinity = (pod: Pod, info: NodeInfo, view: ClusterView): boolean => {
-  const terms = required(pod, 'podAffinity')
-  if (terms.every((term) => hasNear(term, pod, info, view))) return true
-  // The first of a group that wants to be together has nobody to be near to: it may begin anywhere that has the key.
-  return (
-    terms.every((term) => topologyOf(info, term.topologyKey) !== undefined) &&
-    terms.every((t) => !hasAnywhere(t, pod, view) && termMatchesPod(t, pod, pod, view))
-  )
-}
-
-export const satisfiesAntiAffinity = (pod: Pod, info: NodeInfo, view: ClusterView): boolean =>
-  required(pod, 'podAntiAffinity').every((term) => !hasNear(term, pod, info, view))
-
-/** Pods that run already may not want the new one near. */
-export const satisfiesOthersAntiAffinity = (
+export const requiredTerms = (
   pod: Pod,
-  info: NodeInfo,
-  view: ClusterView,
-): boolean => {
-  for (const other of view.nodes) {
-    for (const running of other.pods.values()) {
-      for (const term of required(running, 'podAntiAffinity')) {
-        const domain = topologyOf(other, term.topologyKey)
-        if (domain === undefined || domain !== topologyOf(info, term.topologyKey)) continue
-        if (termMatchesPod(term, running, pod, view)) return false
-      }
-    }
-  }
-  return true
-}
+  side: 'podAffinity' | 'podAntiAffinity',
+): PodAffinityTerm[] =>
+  pod.spec.affinity?.[side]?.requiredDuringSchedulingIgnoredDuringExecution ?? []
 
 interface Wish {
   term: PodAffinityTerm
@@ -116,7 +54,7 @@ const hardWeight = 1
 /** What a Pod that runs wishes of those that come. */
 const wishesOf = (running: Pod): Wish[] => [
   ...preferred(running),
-  ...required(running, 'podAffinity').map((term) => ({ term, weight: hardWeight })),
+  ...requiredTerms(running, 'podAffinity').map((term) => ({ term, weight: hardWeight })),
 ]
 
 /**

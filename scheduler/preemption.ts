@@ -2,131 +2,83 @@
  * Makes room for a Pod of higher priority: on each node that others fill, the fewest and least important of them that
  * have to go. Victims end gracefully; the Pod comes back when they are gone. Upstream: defaultpreemption.
  */
-import { parseTime } from '#api/clock.js'
-import { isEmptySelector, type LabelSelector, matchesSelector } from '#api/label-selector.js'
-import type { KubeObject } from '#api/object.js'
-import { keyOf } from '#client/object-store.js'
-import type { Pod } from '#client/pod.js'
+import { conditionOf, isTerminating, type Pod } from '#client/pod.js'
 import type { ClusterView } from './cluster-state.js'
-import type { Refused } from './decide.js'
-import { refuse } from './filters.js'
-import type { NodeInfo } from './node-info.js'
+import { type Decision, fitMessage } from './decide.js'
+import { type Budget, compareVictims, priorityOf, type Victims, victimsOn } from './victims.js'
 
 export interface Preemption {
   node: string
   victims: Pod[]
 }
-export interface Budget extends KubeObject {
-  spec: { selector?: LabelSelector }
-  status: { disruptionsAllowed?: number; disruptedPods?: Record<string, string> }
+export interface NoPreemption {
+  node: undefined
+  /** Why nobody is sent away, as it is added to the decision's message. */
+  message: string
+  /** What room the Pod had made for itself is still kept for it. */
+  keepsNomination: boolean
+}
+type Refusing = Extract<Decision, { node: undefined }>
+
+export const preemptionReason = 'PreemptionByScheduler'
+
+/** Sent away by us before, and still ending. */
+const endsForPreemption = (pod: Pod): boolean => {
+  const target = conditionOf(pod, 'DisruptionTarget')
+  return isTerminating(pod) && target?.status === 'True' && target.reason === preemptionReason
 }
 
-const priorityOf = (pod: Pod): number => pod.spec.priority ?? 0
+/** Who made room already waits for it rather than ask for more, unless the node has become one where it cannot go. */
+const waitsForVictims = (pod: Pod, { refused }: Refusing): boolean => {
+  const nominated = refused.find(
+    ({ info }) => info.node!.metadata.name === pod.status?.nominatedNodeName,
+  )
+  if (nominated === undefined || nominated.refusal.hopeless) return false
+  return [...nominated.info.pods.values()].some(
+    (other) => priorityOf(other) < priorityOf(pod) && endsForPreemption(other),
+  )
+}
 
-/** More important first: priority, then who has run longer. */
-const byImportance = (a: Pod, b: Pod): number =>
-  priorityOf(b) - priorityOf(a) ||
-  (a.status.startTime ?? '9').localeCompare(b.status.startTime ?? '9')
+const ineligible = (pod: Pod, decision: Refusing): string | undefined => {
+  if (pod.spec.preemptionPolicy === 'Never') return 'not eligible due to preemptionPolicy=Never.'
+  return waitsForVictims(pod, decision)
+    ? 'not eligible due to a terminating pod on the nominated node.'
+    : undefined
+}
 
-const viewWith = (view: ClusterView, changed: NodeInfo): ClusterView => ({
-  ...view,
-  nodes: [...view.nodes].map((info) =>
-    info.node?.metadata.name === changed.node?.metadata.name ? changed : info,
-  ),
+const none = (why: string, keepsNomination: boolean): NoPreemption => ({
+  node: undefined,
+  message: ` no new claims to deallocate, preemption: ${why}`,
+  keepsNomination,
 })
 
-/** Those whose going would break a budget's promise, taken one after the other. */
-const guardedBy = (budgets: readonly Budget[], pods: readonly Pod[]): Set<Pod> => {
-  const left = new Map(budgets.map((b) => [b, b.status?.disruptionsAllowed ?? 0]))
-  const guarded = new Set<Pod>()
-  for (const pod of pods)
-    for (const budget of budgets) {
-      const { selector } = budget.spec
-      if (budget.metadata.namespace !== pod.metadata.namespace || isEmptySelector(selector))
-        continue
-      if (!matchesSelector(selector, pod.metadata.labels)) continue
-      // Its end is granted and counted already.
-      if (budget.status?.disruptedPods?.[pod.metadata.name!] !== undefined) continue
-      left.set(budget, left.get(budget)! - 1)
-      if (left.get(budget)! < 0) guarded.add(pod)
-    }
-  return guarded
-}
-
-interface Victims {
-  pods: Pod[]
-  /** Among them those that a budget guards. */
-  violations: number
-}
-
-/** Takes all lesser Pods away, then gives back as many as fit: guarded ones first, then the important ones. */
-const victimsOn = (
-  pod: Pod,
-  info: NodeInfo,
-  view: ClusterView,
-  budgets: readonly Budget[],
-): Victims | undefined => {
-  const lesser = [...info.pods.values()].filter((p) => priorityOf(p) < priorityOf(pod))
-  if (lesser.length === 0) return undefined
-  const trial = info.without(new Set(lesser.map(keyOf)))
-  const trialView = viewWith(view, trial)
-  if (refuse(pod, trial, trialView) !== undefined) return undefined
-  lesser.sort(byImportance)
-  const guarded = guardedBy(budgets, lesser)
-  const victims: Victims = { pods: [], violations: 0 }
-  const inOrder = [
-    ...lesser.filter((p) => guarded.has(p)),
-    ...lesser.filter((p) => !guarded.has(p)),
-  ]
-  for (const candidate of inOrder) {
-    trial.addPod(candidate)
-    if (refuse(pod, trial, trialView) === undefined) continue
-    trial.removePod(keyOf(candidate))
-    victims.pods.push(candidate)
-    if (guarded.has(candidate)) victims.violations++
-  }
-  victims.pods.sort(byImportance)
-  return victims
-}
-
-/**
- * Lower compares as better: broken budgets, highest victim's priority, their sum, their number; at last the node whose
- * most important victim has run for the shortest time.
- */
-const cost = ({ pods, violations }: Victims): number[] => {
-  const highest = Math.max(...pods.map(priorityOf))
-  const started = pods
-    .filter((p) => priorityOf(p) === highest)
-    .map((p) => parseTime(p.status.startTime ?? '') || 0)
-  return [
-    violations,
-    highest,
-    pods.reduce((sum, v) => sum + priorityOf(v) + 2 ** 31, 0),
-    pods.length,
-    -Math.min(...started),
-  ]
-}
-const compare = (a: number[], b: number[]): number => {
-  for (const [i, value] of a.entries()) if (value !== b[i]) return value - b[i]!
-  return 0
-}
-
-/** The node where least is lost, or undefined when no victims would help. */
+/** The node where least is lost, or why no victims would help. */
 export const findPreemption = (
   pod: Pod,
-  refused: readonly Refused[],
+  decision: Refusing,
   view: ClusterView,
   budgets: readonly Budget[] = [],
-): Preemption | undefined => {
-  if (pod.spec.preemptionPolicy === 'Never') return undefined
-  let best: { preemption: Preemption; cost: number[] } | undefined
-  for (const { info, refusal } of refused) {
-    if (refusal.hopeless) continue
-    const victims = victimsOn(pod, info, view, budgets)
-    if (victims === undefined || victims.pods.length === 0) continue
-    const preemption = { node: info.node!.metadata.name!, victims: victims.pods }
-    const found = { preemption, cost: cost(victims) }
-    if (best === undefined || compare(found.cost, best.cost) < 0) best = found
+): Preemption | NoPreemption => {
+  // Nobody was looked at: either there are no nodes, or something else has to come first.
+  if (decision.refused.length === 0)
+    return { node: undefined, message: '', keepsNomination: view.nodes.length > 0 }
+  const why = ineligible(pod, decision)
+  if (why !== undefined) return none(why, true)
+  const reasons: string[][] = []
+  let best: { node: string; victims: Victims } | undefined
+  for (const { info, refusal } of decision.refused) {
+    if (refusal.hopeless) {
+      reasons.push(['Preemption is not helpful for scheduling'])
+      continue
+    }
+    const victims = victimsOn(pod, info, { view, filters: decision.filters, budgets })
+    if ('reasons' in victims) reasons.push(victims.reasons)
+    else if (
+      victims.pods.length > 0 &&
+      (best === undefined || compareVictims(victims, best.victims) < 0)
+    )
+      best = { node: info.node!.metadata.name!, victims }
   }
-  return best?.preemption
+  if (best !== undefined) return { node: best.node, victims: best.victims.pods }
+  return none(fitMessage(reasons), false)
 }

@@ -16,13 +16,13 @@ import { type Condition, conditionOf, isPodTerminal, type Node, type Pod } from 
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import { ClusterState, type ClusterView } from './cluster-state.js'
-import { countReasons, type Decision, decide, type Refused } from './decide.js'
-import type { NodeInfo } from './node-info.js'
+import { decide } from './decide.js'
 import { PendingPods } from './pending-pods.js'
-import { type Budget, findPreemption, type Preemption } from './preemption.js'
+import { findPreemption, type Preemption, preemptionReason } from './preemption.js'
 import { awaitsResourceClaim } from './resource-claims.js'
+import type { Budget } from './victims.js'
 import { VolumeBinding } from './volume-binding.js'
-import type { ClaimFindings } from './volumes.js'
+import type { ClaimFindings } from './volume-claims.js'
 
 export interface SchedulerDeps {
   client: Client
@@ -115,9 +115,9 @@ export class Scheduler {
   }
 
   #podWaits(pod: Pod, key: string): void {
-    this.#state.nominate(pod)
     const mine = (pod.spec.schedulerName ?? 'default-scheduler') === this.#deps.schedulerName
     const gated = (pod.spec.schedulingGates ?? []).length > 0
+    if (mine && !gated) this.#state.nominate(pod)
     if (!mine || gated || pod.metadata.deletionTimestamp !== undefined) this.#pending.remove(key)
     else if (!this.#busy.has(key)) this.#pending.put(pod)
   }
@@ -129,38 +129,30 @@ export class Scheduler {
       return
     }
     const claims = this.#volumes.inspect(pod)
-    const { nodes, view: cluster } = this.#state.viewFor(pod)
-    if (claims.problem !== undefined) {
-      this.#pending.failed(pod, { park: true })
-      // Upstream stops before its plugins for preemption have a state, and shows what they say of that.
-      const message = `0/${nodes.length} nodes are available: ${claims.problem}. not found`
-      this.#own(pod, this.#reportFailure(pod, message))
-      return
+    const cluster = this.#state.viewFor(pod)
+    const view: ClusterView = {
+      ...cluster,
+      claimProblem: claims.problem,
+      volumeFilter: this.#volumes.filter(pod, claims, cluster.nodes),
     }
-    const problems = this.#volumes.problems(pod, claims, nodes)
-    const view = problems === undefined ? cluster : { ...cluster, volumeProblem: problems }
-    const decision = this.#decide(pod, nodes, view)
-    if (decision.node !== undefined && claims.waiting.length > 0) {
+    const decision = decide(pod, view)
+    if (decision.node === undefined) {
+      this.#pending.failed(pod, { park: true })
+      const found = findPreemption(pod, decision, view, this.#budgets.store.list())
+      this.#own(
+        pod,
+        found.node === undefined
+          ? this.#reportFailure(pod, decision.message + found.message, found.keepsNomination)
+          : this.#preempt(pod, found, decision.message),
+      )
+    } else if (claims.waiting.length > 0) {
       // The volumes are made for this node; when they are bound the Pod is looked at again.
       this.#pending.waits(pod)
       this.#own(pod, this.#bindVolumes(pod, claims, decision.node))
-      return
-    }
-    if (decision.node !== undefined) {
+    } else {
       this.#state.setPod(pod, decision.node)
       this.#own(pod, this.#bind(pod, decision.node))
-      return
     }
-    this.#pending.failed(pod, { park: true })
-    const preemption = this.#mayPreempt(pod)
-      ? findPreemption(pod, decision.refused, view, this.#budgets.store.list())
-      : undefined
-    this.#own(
-      pod,
-      preemption === undefined
-        ? this.#reportFailure(pod, decision.message + preemptionText(pod, decision.refused))
-        : this.#preempt(pod, preemption, decision.message),
-    )
   }
 
   /** The work belongs to the loop: it counts as busy until it ended, and its failure is a retry. */
@@ -175,17 +167,6 @@ export class Scheduler {
         if (now !== undefined) this.#podChanged(now)
         this.#idle?.()
       })
-  }
-
-  /** Where room was made for it, or volumes, it goes when it still can. */
-  #decide(pod: Pod, nodes: readonly NodeInfo[], view: ClusterView): Decision {
-    const nominated = pod.status?.nominatedNodeName
-    const kept = nodes.filter((info) => nominated && info.node!.metadata.name === nominated)
-    if (kept.length > 0) {
-      const decision = decide(pod, kept, view)
-      if (decision.node !== undefined) return decision
-    }
-    return decide(pod, nodes, view)
   }
 
   /** Where the Pod is expected is told first, as binding volumes may take long. */
@@ -229,30 +210,19 @@ export class Scheduler {
     }
   }
 
-  async #reportFailure(pod: Pod, message: string): Promise<void> {
+  async #reportFailure(pod: Pod, message: string, keepsNomination: boolean): Promise<void> {
     this.#deps.recorder.event(pod, 'Warning', 'FailedScheduling', message, {
       action: 'Scheduling',
     })
     const known = conditionOf(pod, 'PodScheduled')
-    if (known?.status === 'False' && known.reason === 'Unschedulable' && known.message === message)
-      return
+    const isKnown =
+      known?.status === 'False' && known.reason === 'Unschedulable' && known.message === message
+    const gaveUp = Boolean(pod.status?.nominatedNodeName) && !keepsNomination
+    if (isKnown && !gaveUp) return
     await this.#patchStatus(pod, {
       conditions: [this.#condition(pod, 'PodScheduled', 'False', 'Unschedulable', message)],
+      ...(gaveUp ? { nominatedNodeName: null } : {}),
     })
-  }
-
-  /** Victims of an earlier round still end on the chosen node: wait for them, do not ask for more. */
-  #mayPreempt(pod: Pod): boolean {
-    const nominated = pod.status?.nominatedNodeName
-    if (!nominated) return true
-    const info = this.#state.info(nominated)
-    for (const other of info?.pods.values() ?? [])
-      if (
-        other.metadata.deletionTimestamp !== undefined &&
-        (other.spec.priority ?? 0) < (pod.spec.priority ?? 0)
-      )
-        return false
-    return true
   }
 
   async #preempt(pod: Pod, { node, victims }: Preemption, message: string): Promise<void> {
@@ -274,7 +244,7 @@ export class Scheduler {
     try {
       await this.#patchStatus(victim, {
         conditions: [
-          this.#condition(victim, 'DisruptionTarget', 'True', 'PreemptionByScheduler', message),
+          this.#condition(victim, 'DisruptionTarget', 'True', preemptionReason, message),
         ],
       })
       await client.delete(
@@ -329,18 +299,3 @@ export class Scheduler {
 const isWorthATry = (node: Node, previous: Node): boolean =>
   JSON.stringify([node.spec, node.metadata.labels, node.status.allocatable]) !==
   JSON.stringify([previous.spec, previous.metadata.labels, previous.status.allocatable])
-
-/** What upstream adds to the message when nobody can be sent away. */
-const preemptionText = (pod: Pod, refused: readonly Refused[]): string => {
-  if (refused.length === 0) return ''
-  if (pod.spec.preemptionPolicy === 'Never')
-    return ' no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never.'
-  const reasons = countReasons(
-    refused.map((r) => [
-      r.refusal.hopeless
-        ? 'Preemption is not helpful for scheduling'
-        : 'No preemption victims found for incoming pod',
-    ]),
-  )
-  return ` no new claims to deallocate, preemption: 0/${refused.length} nodes are available: ${reasons}.`
-}

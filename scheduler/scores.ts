@@ -14,9 +14,12 @@ type Score = (pod: Pod, candidates: readonly NodeInfo[], view: ClusterView) => n
 
 const resourceNames = ['cpu', 'memory'] as const
 
-/** A container that asks for nothing counts as a little, so that such Pods are spread too. */
-const leastAllocated: Score = (pod, candidates) => {
-  const asked = placeholderRequests(pod)
+/**
+ * A container that asks for nothing counts as a little, so that such Pods are spread too. What the Pod asks for as a
+ * whole does not count here, as upstream's scorer is made without that feature.
+ */
+const leastAllocated: Score = ({ spec }, candidates) => {
+  const asked = placeholderRequests({ spec: { ...spec, resources: {} } })
   return candidates.map((info) => {
     const shares = resourceNames.flatMap((name) => {
       const offered = amountOf(info.allocatable, name)

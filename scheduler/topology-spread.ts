@@ -1,5 +1,5 @@
 /** topologySpreadConstraints: how unevenly the Pods of a selector may lie over the values of a node label. */
-import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
+import { isEmptySelector, type LabelSelector, matchesSelector } from '#api/label-selector.js'
 import { podWantsNode } from '#client/node-affinity.js'
 import { type Pod, type TopologySpreadConstraint, untoleratedTaint } from '#client/pod.js'
 import type { ClusterView } from './cluster-state.js'
@@ -8,7 +8,7 @@ import type { NodeInfo } from './node-info.js'
 type Matches = (pod: Pod) => boolean
 
 /** Labels whose values the incoming Pod gives are as if they stood in the selector. */
-const selectorOf = (
+export const selectorOf = (
   { labelSelector, matchLabelKeys = [] }: TopologySpreadConstraint,
   pod: Pod,
 ): LabelSelector | undefined => {
@@ -19,8 +19,10 @@ const selectorOf = (
   return { ...labelSelector, matchLabels: { ...labelSelector.matchLabels, ...matchLabels } }
 }
 
-const matcherOf = (constraint: TopologySpreadConstraint, pod: Pod): Matches => {
+/** A constraint of an empty selector counts nobody. */
+export const matcherOf = (constraint: TopologySpreadConstraint, pod: Pod): Matches => {
   const selector = selectorOf(constraint, pod)
+  if (isEmptySelector(selector)) return () => false
   return (other) =>
     other.metadata.namespace === pod.metadata.namespace &&
     other.metadata.deletionTimestamp === undefined &&
@@ -28,55 +30,21 @@ const matcherOf = (constraint: TopologySpreadConstraint, pod: Pod): Matches => {
 }
 
 /** Whether the Pods of a node count: nodeAffinityPolicy (Honor unless said) and nodeTaintsPolicy (Ignore unless said). */
-const counts = (constraint: TopologySpreadConstraint, pod: Pod, { node }: NodeInfo): boolean => {
+export const countsFor = (
+  constraint: TopologySpreadConstraint,
+  pod: Pod,
+  { node }: NodeInfo,
+): boolean => {
   if (node === undefined) return false
   if (constraint.nodeAffinityPolicy !== 'Ignore' && !podWantsNode(pod, node)) return false
   if (constraint.nodeTaintsPolicy !== 'Honor') return true
   return untoleratedTaint(node, pod.spec.tolerations) === undefined
 }
 
-const countOn = (info: NodeInfo, matches: Matches): number => {
+export const countOn = (info: NodeInfo, matches: Matches): number => {
   let count = 0
   for (const other of info.pods.values()) if (matches(other)) count++
   return count
-}
-
-/** Matching Pods for each value of the key, over the nodes that have all keys and count. */
-const countDomains = (
-  constraint: TopologySpreadConstraint,
-  keys: readonly string[],
-  pod: Pod,
-  view: ClusterView,
-): Map<string, number> => {
-  const domains = new Map<string, number>()
-  const matches = matcherOf(constraint, pod)
-  for (const info of view.nodes) {
-    const labels = info.node?.metadata.labels ?? {}
-    if (!keys.every((key) => Object.hasOwn(labels, key)) || !counts(constraint, pod, info)) continue
-    const domain = labels[constraint.topologyKey]!
-    domains.set(domain, (domains.get(domain) ?? 0) + countOn(info, matches))
-  }
-  return domains
-}
-
-export const spreadProblem = (
-  pod: Pod,
-  info: NodeInfo,
-  view: ClusterView,
-): 'missing label' | 'skew' | undefined => {
-  const hard = (pod.spec.topologySpreadConstraints ?? []).filter(
-    (c) => c.whenUnsatisfiable === 'DoNotSchedule',
-  )
-  const keys = hard.map((c) => c.topologyKey)
-  for (const constraint of hard) {
-    const domain = info.node?.metadata.labels?.[constraint.topologyKey]
-    if (domain === undefined) return 'missing label'
-    const domains = countDomains(constraint, keys, pod, view)
-    const least = domains.size < (constraint.minDomains ?? 1) ? 0 : Math.min(...domains.values())
-    const self = matchesSelector(selectorOf(constraint, pod), pod.metadata.labels) ? 1 : 0
-    if ((domains.get(domain) ?? 0) + self - least > constraint.maxSkew) return 'skew'
-  }
-  return undefined
 }
 
 const hostname = 'kubernetes.io/hostname'
@@ -118,7 +86,7 @@ export const spreadScores = (
             topologyKey: c.topologyKey,
             maxSkew: c.maxSkew,
             matches: matcherOf(c, pod),
-            counts: (info) => counts(c, pod, info),
+            counts: (info) => countsFor(c, pod, info),
           }))
       : defaultWishes(pod)
   if (wishes.length === 0) return undefined

@@ -9,23 +9,22 @@ import { keyOf } from '#client/object-store.js'
 import {
   boundByController,
   type Claim,
-  claimNames,
   claimReference,
   type StorageClass,
   selectedNode,
   type Volume,
 } from '#client/persistent-volume.js'
-import type { Pod } from '#client/pod.js'
+import type { Node, Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
+import type { Filter } from './filter.js'
 import type { NodeInfo } from './node-info.js'
-import { type CsiNode, volumeLimits } from './volume-limits.js'
-import {
-  type ClaimFindings,
-  inspectClaims,
-  type VolumeStores,
-  volumeProblem,
-  volumesOnNode,
-} from './volumes.js'
+import { type CsiDriver, type CsiStorageCapacity, hasCapacity } from './storage-capacity.js'
+import { type ClaimFindings, inspectClaims, type VolumeStores } from './volume-claims.js'
+import { volumeFilter } from './volume-filter.js'
+import { type Attachment, type CsiNode, volumeLimits } from './volume-limits.js'
+import { type Storage, volumesOnNode } from './waiting-claims.js'
+
+const byNode = 'node'
 
 export class VolumeBinding {
   readonly #client: Client
@@ -33,6 +32,9 @@ export class VolumeBinding {
   readonly #volumes: Informer<Volume>
   readonly #classes: Informer<StorageClass>
   readonly #csiNodes: Informer<CsiNode>
+  readonly #drivers: Informer<CsiDriver>
+  readonly #capacities: Informer<CsiStorageCapacity>
+  readonly #attachments: Informer<Attachment>
   /** Promises under way, which the watch does not show yet: volume → key of the claim. */
   readonly #promises = new Map<string, string>()
 
@@ -43,8 +45,14 @@ export class VolumeBinding {
     this.#volumes = informers.for<Volume>(resources.persistentVolumes)
     this.#classes = informers.for<StorageClass>(resources.storageClasses)
     this.#csiNodes = informers.for<CsiNode>(resources.csiNodes)
-    for (const informer of [this.#claims, this.#volumes, this.#classes, this.#csiNodes])
+    this.#drivers = informers.for<CsiDriver>(resources.csiDrivers)
+    this.#capacities = informers.for<CsiStorageCapacity>(resources.csiStorageCapacities)
+    this.#attachments = informers.for<Attachment>(resources.volumeAttachments)
+    this.#attachments.store.addIndex(byNode, ({ spec }) => [spec.nodeName])
+    const all = [this.#claims, this.#volumes, this.#classes, this.#csiNodes, this.#drivers]
+    for (const informer of [...all, this.#capacities])
       informer.handle({ onAdd: changed, onUpdate: changed })
+    this.#attachments.handle({ onDelete: changed })
   }
 
   get #stores(): VolumeStores {
@@ -60,24 +68,30 @@ export class VolumeBinding {
   }
 
   /** What rules nodes out for the Pod; `nodes` are all, with what runs on them. */
-  problems(pod: Pod, findings: ClaimFindings, nodes: readonly NodeInfo[]) {
-    const { waiting, bound, exclusive } = findings
-    if (waiting.length + bound.length + exclusive.length === 0) return undefined
-    const used = new Set<string>()
-    if (exclusive.length > 0)
-      for (const info of nodes)
-        for (const other of info.pods.values())
-          if (other.metadata.namespace === pod.metadata.namespace && keyOf(other) !== keyOf(pod))
-            for (const name of claimNames(other)) used.add(name)
-    const volumes = waiting.length > 0 ? this.#free(findings) : []
-    const isTooMany = volumeLimits(pod, this.#stores, (name) => this.#csiNodes.store.get(name))
-    return (info: NodeInfo) =>
-      volumeProblem(findings, {
-        volumes,
-        node: info.node!,
-        usesClaim: (name) => used.has(name),
-        hasTooMany: isTooMany?.(info) ?? false,
-      })
+  filter(pod: Pod, findings: ClaimFindings, nodes: readonly NodeInfo[]): Filter | undefined {
+    const storage = this.#storage(findings)
+    const bindingProblem = (node: Node): string | undefined => {
+      const found = volumesOnNode(findings.waiting, node, storage)
+      return typeof found === 'string' ? found : undefined
+    }
+    const isTooMany = volumeLimits(pod, this.#stores, {
+      csiNode: (name) => this.#csiNodes.store.get(name),
+      attachmentsTo: (node) => this.#attachments.store.byIndex(byNode, node),
+    })
+    return volumeFilter(pod, { findings, isTooMany, bindingProblem }, nodes)
+  }
+
+  #storage(findings: ClaimFindings): Storage {
+    return {
+      volumes: findings.waiting.length > 0 ? this.#free(findings) : [],
+      hasCapacity: (claim, { provisioner }, node) =>
+        hasCapacity(
+          claim,
+          node,
+          this.#drivers.store.get(provisioner),
+          this.#capacities.store.list(),
+        ),
+    }
   }
 
   #free({ waiting }: ClaimFindings): Volume[] {
@@ -90,8 +104,9 @@ export class VolumeBinding {
 
   /** The claims are bound by the controller of volumes after this. */
   async bind(findings: ClaimFindings, { node }: NodeInfo): Promise<void> {
-    const chosen = volumesOnNode(findings, this.#free(findings), node!)
-    for (const [claim, volume] of chosen ?? []) {
+    const chosen = volumesOnNode(findings.waiting, node!, this.#storage(findings))
+    if (typeof chosen === 'string') return
+    for (const [claim, volume] of chosen) {
       if (volume === undefined) await this.#selectNode(claim, node!.metadata.name!)
       else if (volume.spec.claimRef?.uid !== claim.metadata.uid) await this.#promise(claim, volume)
     }

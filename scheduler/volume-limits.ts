@@ -1,9 +1,9 @@
 /** How many volumes of a CSI driver a node can have attached. Upstream: the plugin NodeVolumeLimits. */
 import type { KubeObject } from '#api/object.js'
-import { type Claim, claimNames } from '#client/persistent-volume.js'
+import { type Claim, claimNames, classOf, type Volume } from '#client/persistent-volume.js'
 import type { Pod } from '#client/pod.js'
 import type { NodeInfo } from './node-info.js'
-import type { VolumeStores } from './volumes.js'
+import type { VolumeStores } from './volume-claims.js'
 
 export interface CsiNode extends KubeObject {
   spec: { drivers?: { name: string; allocatable?: { count?: number } }[] | null }
@@ -17,11 +17,12 @@ const driverAndVolume = (
   { volumes, classes }: VolumeStores,
 ): [driver: string, volume: string] | undefined => {
   const { namespace, name } = claim.metadata
-  if (claim.spec.volumeName) {
-    const csi = volumes.get(claim.spec.volumeName)?.spec.csi
+  const volume = volumes.get(claim.spec.volumeName ?? '')
+  if (volume !== undefined) {
+    const { csi } = volume.spec
     return csi && [csi.driver, csi.volumeHandle ?? '']
   }
-  const storageClass = classes.get(claim.spec.storageClassName ?? '')
+  const storageClass = classes.get(classOf(claim))
   // One that is still to be made counts, too.
   return storageClass && [storageClass.provisioner, `${namespace}/${name}`]
 }
@@ -36,27 +37,53 @@ const addVolumes = (found: CsiVolumes, pod: Pod, stores: VolumeStores): void => 
   }
 }
 
+export interface Attachment extends KubeObject {
+  spec: { attacher: string; nodeName: string; source: { persistentVolumeName?: string } }
+}
+
+/** Those that are attached to the node though no Pod there has them. */
+const countForgotten = (
+  driver: string,
+  known: ReadonlySet<string>,
+  attached: readonly Attachment[],
+  volumes: VolumeStores['volumes'],
+): number => {
+  const handles = attached.flatMap(({ spec }): string[] => {
+    const csi: Volume['spec']['csi'] = volumes.get(spec.source.persistentVolumeName ?? '')?.spec.csi
+    return spec.attacher === driver && csi !== undefined ? [csi.volumeHandle ?? ''] : []
+  })
+  return new Set(handles.filter((handle) => !known.has(handle))).size
+}
+
+export interface NodeVolumes {
+  csiNode(name: string): CsiNode | undefined
+  attachmentsTo(node: string): readonly Attachment[]
+}
+
 /** Says of a node whether the Pod's volumes are too many for it; undefined when it has none that count. */
 export const volumeLimits = (
   pod: Pod,
   stores: VolumeStores,
-  csiNode: (name: string) => CsiNode | undefined,
+  { csiNode, attachmentsTo }: NodeVolumes,
 ): ((info: NodeInfo) => boolean) | undefined => {
   const wanted: CsiVolumes = new Map()
   addVolumes(wanted, pod, stores)
   if (wanted.size === 0) return undefined
   return (info) => {
-    const drivers = csiNode(info.node!.metadata.name!)?.spec.drivers ?? []
+    const { name } = info.node!.metadata
+    const drivers = csiNode(name!)?.spec.drivers ?? []
     const limited = drivers.filter(
       ({ name, allocatable }) => allocatable?.count !== undefined && wanted.has(name),
     )
     if (limited.length === 0) return false
-    const attached: CsiVolumes = new Map()
-    for (const other of info.pods.values()) addVolumes(attached, other, stores)
-    return limited.some(({ name, allocatable }) => {
-      const before = attached.get(name) ?? new Set()
-      const more = [...wanted.get(name)!].filter((volume) => !before.has(volume))
-      return more.length > 0 && before.size + more.length > allocatable!.count!
+    const used: CsiVolumes = new Map()
+    for (const other of info.pods.values()) addVolumes(used, other, stores)
+    const attached = attachmentsTo(name!)
+    return limited.some(({ name: driver, allocatable }) => {
+      const before = used.get(driver) ?? new Set()
+      const more = [...wanted.get(driver)!].filter((volume) => !before.has(volume)).length
+      const forgotten = countForgotten(driver, before, attached, stores.volumes)
+      return more > 0 && before.size + forgotten + more > allocatable!.count!
     })
   }
 }

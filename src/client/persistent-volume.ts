@@ -43,6 +43,7 @@ export interface StorageClass extends KubeObject {
   parameters?: Record<string, string>
   reclaimPolicy?: string
   volumeBindingMode?: string
+  allowedTopologies?: { matchLabelExpressions?: { key: string; values: string[] }[] }[]
 }
 
 export const waitsForConsumer = (storageClass: StorageClass | undefined): boolean =>
@@ -67,10 +68,18 @@ export const claimNameOf = (pod: ClaimingPod, volume: PodVolume): string | undef
 export const claimNames = (pod: ClaimingPod): string[] =>
   (pod.spec.volumes ?? []).flatMap((volume) => claimNameOf(pod, volume) ?? [])
 
-const sizeOf = (text: string | undefined): bigint => parseMilli(text ?? '0')
-const classOf = (o: Claim | Volume): string =>
-  o.spec.storageClassName ??
+const sizeOf = ({ spec }: Claim | Volume): bigint => {
+  const { capacity, resources } = spec as Partial<Volume['spec'] & Claim['spec']>
+  return parseMilli((capacity ?? resources?.requests)?.storage ?? '0')
+}
+/** By what volumes have and claims ask for: the smaller first. */
+export const compareSizes = (a: Claim | Volume, b: Claim | Volume): number => {
+  const difference = sizeOf(a) - sizeOf(b)
+  return difference < 0n ? -1 : difference > 0n ? 1 : 0
+}
+export const classOf = (o: Claim | Volume): string =>
   o.metadata.annotations?.['volume.beta.kubernetes.io/storage-class'] ??
+  o.spec.storageClassName ??
   ''
 
 const isFor = (volume: Volume, claim: Claim): boolean =>
@@ -78,19 +87,14 @@ const isFor = (volume: Volume, claim: Claim): boolean =>
   volume.spec.claimRef?.namespace === claim.metadata.namespace &&
   (!volume.spec.claimRef?.uid || volume.spec.claimRef.uid === claim.metadata.uid)
 
+const isFree = ({ spec, status }: Volume): boolean =>
+  spec.claimRef === undefined && status?.phase === 'Available'
+
 const fits = (volume: Volume, claim: Claim): boolean =>
-  volume.metadata.deletionTimestamp === undefined &&
   classOf(volume) === classOf(claim) &&
-  (volume.spec.volumeMode ?? 'Filesystem') === (claim.spec.volumeMode ?? 'Filesystem') &&
   (claim.spec.accessModes ?? []).every((mode) => (volume.spec.accessModes ?? []).includes(mode)) &&
   (claim.spec.selector === undefined ||
-    matchesSelector(claim.spec.selector, volume.metadata.labels)) &&
-  sizeOf(volume.spec.capacity?.storage) >= sizeOf(claim.spec.resources?.requests?.storage)
-
-const bySize = (a: Volume, b: Volume): number => {
-  const difference = sizeOf(a.spec.capacity?.storage) - sizeOf(b.spec.capacity?.storage)
-  return difference < 0n ? -1 : difference > 0n ? 1 : 0
-}
+    matchesSelector(claim.spec.selector, volume.metadata.labels))
 
 /** The volume that names the claim, or that the claim names. */
 export const promisedVolume = (claim: Claim, volumes: readonly Volume[]): Volume | undefined => {
@@ -100,12 +104,27 @@ export const promisedVolume = (claim: Claim, volumes: readonly Volume[]): Volume
   return named !== undefined && (free || isFor(named, claim)) ? named : undefined
 }
 
-/** The volume that is already promised to the claim, else the smallest free one that fits. */
-export const findVolume = (claim: Claim, volumes: readonly Volume[]): Volume | undefined =>
-  promisedVolume(claim, volumes) ??
-  (claim.spec.volumeName
-    ? undefined
-    : volumes.filter((v) => v.spec.claimRef === undefined && fits(v, claim)).sort(bySize)[0])
+/** Volumes of the right size and mode, be they promised or free. */
+const isUsable = (volume: Volume, claim: Claim): boolean =>
+  volume.metadata.deletionTimestamp === undefined &&
+  (volume.spec.volumeMode ?? 'Filesystem') === (claim.spec.volumeMode ?? 'Filesystem') &&
+  compareSizes(volume, claim) >= 0
+
+/**
+ * The volume that is already promised to the claim, else the smallest free one that fits. A promised one that does not
+ * suit rules all others out. Upstream: FindMatchingVolume.
+ */
+export const findVolume = (
+  claim: Claim,
+  volumes: readonly Volume[],
+  suits: (volume: Volume) => boolean = () => true,
+): Volume | undefined => {
+  const usable = volumes.filter((v) => isUsable(v, claim))
+  const promised = promisedVolume(claim, usable)
+  if (promised !== undefined) return suits(promised) ? promised : undefined
+  if (claim.spec.volumeName) return undefined
+  return usable.filter((v) => isFree(v) && fits(v, claim) && suits(v)).sort(compareSizes)[0]
+}
 
 export const claimReference = (claim: Claim) => ({
   kind: 'PersistentVolumeClaim',

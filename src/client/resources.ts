@@ -67,6 +67,12 @@ export const resources = {
     'ResourceClaimTemplate',
   ),
   csiDrivers: cluster('storage.k8s.io', 'v1', 'csidrivers', 'CSIDriver'),
+  csiStorageCapacities: namespaced(
+    'storage.k8s.io',
+    'v1',
+    'csistoragecapacities',
+    'CSIStorageCapacity',
+  ),
   volumeAttachments: cluster('storage.k8s.io', 'v1', 'volumeattachments', 'VolumeAttachment'),
   csiNodes: cluster('storage.k8s.io', 'v1', 'csinodes', 'CSINode'),
   storageClasses: cluster('storage.k8s.io', 'v1', 'storageclasses', 'StorageClass'),

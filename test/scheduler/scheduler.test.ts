@@ -4,51 +4,14 @@ import type { KubeObject } from '#api/object.js'
 import { formatMilli, parseMilli } from '#client/amount.js'
 import { keyOf, ObjectStore } from '#client/object-store.js'
 import type { Claim, StorageClass, Volume } from '#client/persistent-volume.js'
-import type { Node, Pod, PodSpec } from '#client/pod.js'
+import type { Pod } from '#client/pod.js'
 import { podRequests } from '#client/pod-requests.js'
 import { resources } from '#client/resources.js'
-import { decide } from '#scheduler/decide.js'
-import { refuse } from '#scheduler/filters.js'
-import { NodeInfo } from '#scheduler/node-info.js'
 import { PendingPods } from '#scheduler/pending-pods.js'
-import { findPreemption } from '#scheduler/preemption.js'
-import { inspectClaims, volumesOnNode } from '#scheduler/volumes.js'
+import { inspectClaims } from '#scheduler/volume-claims.js'
+import { volumesOnNode } from '#scheduler/waiting-claims.js'
 import { startCluster, until } from '../controllers/cluster.js'
-
-const node = (
-  name: string,
-  extra: { spec?: Node['spec']; labels?: Record<string, string>; cpu?: string } = {},
-): Node => ({
-  kind: 'Node',
-  apiVersion: 'v1',
-  metadata: { name, labels: { 'kubernetes.io/hostname': name, ...extra.labels } },
-  spec: extra.spec ?? {},
-  status: { allocatable: { cpu: extra.cpu ?? '4', memory: '8Gi', pods: '110' } },
-})
-const pod = (
-  name: string,
-  spec: Partial<PodSpec> = {},
-  labels: Record<string, string> = {},
-): Pod => ({
-  kind: 'Pod',
-  apiVersion: 'v1',
-  metadata: { name, namespace: 'ns', uid: name, labels, creationTimestamp: '2026-01-01T00:00:00Z' },
-  spec: { containers: [{ name: 'c' }], ...spec },
-  status: {},
-})
-const cpu = (amount: string): Partial<PodSpec> => ({
-  containers: [{ name: 'c', resources: { requests: { cpu: amount } } }],
-})
-const info = (of: Node, ...pods: Pod[]): NodeInfo => {
-  const result = new NodeInfo()
-  result.setNode(of)
-  for (const p of pods) result.addPod(p)
-  return result
-}
-const viewOf = (nodes: NodeInfo[]) => ({ nodes, namespaceLabels: () => ({ team: 'a' }) })
-const choose = (p: Pod, ...nodes: NodeInfo[]) => decide(p, nodes, viewOf(nodes))
-const why = (p: Pod, n: NodeInfo, ...others: NodeInfo[]) =>
-  refuse(p, n, viewOf([n, ...others]))?.reasons.join('; ')
+import { choose, cpu, info, node, pod, why } from './small-cluster.js'
 
 t.test('each filter refuses in upstream words, and lets pass what tolerates or matches', (t) => {
   const toleration = { key: 'k', operator: 'Exists' }
@@ -79,6 +42,11 @@ t.test('each filter refuses in upstream words, and lets pass what tolerates or m
   const ports = { containers: [{ name: 'c', ports: [{ containerPort: 80, hostPort: 80 }] }] }
   const taken = info(node('n'), pod('other', ports))
   t.equal(why(pod('p', ports), taken), "node(s) didn't have free ports for the requested pod ports")
+  const initPorts = (restartPolicy?: string) => ({
+    initContainers: [{ name: 'i', restartPolicy, ports: ports.containers[0]!.ports }],
+  })
+  t.equal(why(pod('p', initPorts()), taken), undefined, 'what ends at first holds no port')
+  t.match(why(pod('p', initPorts('Always')), taken), /free ports/)
   t.equal(why(pod('p', { nodeName: 'm' }), plain), "node(s) didn't match the requested node name")
   t.end()
 })
@@ -118,6 +86,73 @@ t.test('affinity and anti-affinity look at whole domains, and at what others wan
   t.end()
 })
 
+t.test('a Pod is one to be near to only when all required terms speak of it', (t) => {
+  const inZone = (name: string, z: string, ...pods: Pod[]) =>
+    info(node(name, { labels: { zone: z } }), ...pods)
+  const term = (matchLabels: Record<string, string>) => ({
+    labelSelector: { matchLabels },
+    topologyKey: 'zone',
+  })
+  const near = {
+    affinity: {
+      podAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: [
+          term({ app: 'db' }),
+          term({ tier: 'back' }),
+        ],
+      },
+    },
+  }
+  const halves = inZone('a', 'a', pod('db', {}, { app: 'db' }), pod('b', {}, { tier: 'back' }))
+  const whole = inZone('b', 'b', pod('both', {}, { app: 'db', tier: 'back' }))
+  t.match(why(pod('web', near), halves, whole), /pod affinity rules/)
+  t.equal(why(pod('web', near), whole, halves), undefined)
+  const first = pod('first', near, { app: 'db', tier: 'back' })
+  t.equal(why(first, halves), undefined, 'nobody is there that all speak of: it may begin')
+  t.match(why(first, halves, whole), /pod affinity rules/)
+  t.end()
+})
+
+t.test('a constraint of an empty selector counts nobody', (t) => {
+  const spread = {
+    topologySpreadConstraints: [
+      {
+        maxSkew: 1,
+        topologyKey: 'kubernetes.io/hostname',
+        whenUnsatisfiable: 'DoNotSchedule',
+        labelSelector: {},
+      },
+    ],
+  }
+  t.equal(why(pod('p', spread), info(node('a'), pod('x'), pod('y')), info(node('b'))), undefined)
+  t.end()
+})
+
+t.test('the nominated node comes first, and is told of even when the Pod names others', (t) => {
+  const named = {
+    affinity: {
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: {
+          nodeSelectorTerms: [
+            { matchFields: [{ key: 'metadata.name', operator: 'In', values: ['b'] }] },
+          ],
+        },
+      },
+    },
+  }
+  const nodes = [info(node('a')), info(node('b')), info(node('c'))]
+  const nominated = pod('p', cpu('1'))
+  nominated.status.nominatedNodeName = 'c'
+  t.match(choose(nominated, ...nodes), { node: 'c' })
+  const torn = pod('p', { ...named, ...cpu('5') })
+  torn.status.nominatedNodeName = 'c'
+  t.match(choose(torn, ...nodes), {
+    message:
+      "0/3 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector, 1 node(s) didn't satisfy plugin(s) [NodeAffinity].",
+  })
+  t.end()
+})
+
 t.test('the message counts reasons over nodes', (t) => {
   const decision = choose(
     pod('p', cpu('3')),
@@ -152,56 +187,6 @@ t.test('whatever comes in whatever order, no node is ever given more than it has
   t.end()
 })
 
-t.test('preemption takes the fewest and least important, and only where that helps', (t) => {
-  const at = (name: string, priority: number, amount: string) =>
-    pod(name, { ...cpu(amount), priority })
-  const a = info(node('a'), at('a-low', 1, '2'), at('a-mid', 5, '2'))
-  const b = info(node('b'), at('b-mid', 5, '4'))
-  const c = info(node('c', { spec: { unschedulable: true } }), at('c-low', 0, '4'))
-  const nodes = [a, b, c]
-  const vip = at('vip', 10, '2')
-  const decision = decide(vip, nodes, viewOf(nodes))
-  if (decision.node !== undefined) throw new Error('must not fit')
-  const found = findPreemption(vip, decision.refused, viewOf(nodes))
-  t.same([found?.node, found?.victims.map((v) => v.metadata.name)], ['a', ['a-low']])
-  const same = at('same', 1, '2')
-  t.equal(findPreemption(same, decision.refused, viewOf(nodes)), undefined)
-  t.equal(
-    findPreemption(
-      { ...vip, spec: { ...vip.spec, preemptionPolicy: 'Never' } },
-      decision.refused,
-      viewOf(nodes),
-    ),
-    undefined,
-  )
-  t.end()
-})
-
-t.test('preemption breaks no budget where it can be helped', (t) => {
-  const at = (name: string, app: string) =>
-    ({ ...pod(name, { ...cpu('4'), priority: 1 }, { app }), status: {} }) as Pod
-  const nodes = [info(node('a'), at('a-1', 'guarded')), info(node('b'), at('b-1', 'plain'))]
-  const vip = pod('vip', { ...cpu('2'), priority: 10 })
-  const decision = decide(vip, nodes, viewOf(nodes))
-  if (decision.node !== undefined) throw new Error('must not fit')
-  const budget = (app: string, disruptionsAllowed: number) => ({
-    kind: 'PodDisruptionBudget',
-    apiVersion: 'policy/v1',
-    metadata: { name: app, namespace: 'ns' },
-    spec: { selector: { matchLabels: { app } } },
-    status: { disruptionsAllowed },
-  })
-  const victims = (...budgets: ReturnType<typeof budget>[]) =>
-    findPreemption(vip, decision.refused, viewOf(nodes), budgets)?.victims.map(
-      (v) => v.metadata.name,
-    )
-  t.same(victims(budget('guarded', 0)), ['b-1'])
-  t.same(victims(budget('plain', 0)), ['a-1'])
-  t.same(victims(budget('plain', 0), budget('guarded', 1)), ['a-1'], 'one may go')
-  t.equal(victims(budget('plain', 0), budget('guarded', 0))?.length, 1, 'if need be, any')
-  t.end()
-})
-
 t.test('who names its node is told of the others in one word, and claims decide too', (t) => {
   const named = (...values: string[]) => ({
     affinity: {
@@ -233,7 +218,7 @@ t.test('who names its node is told of the others in one word, and claims decide 
       capacity: { storage },
       nodeAffinity: zone(z),
     },
-    status: {},
+    status: { phase: 'Available' },
   })
   const waiting = ['one', 'two'].map((name) => ({
     storageClass: {
@@ -256,11 +241,18 @@ t.test('who names its node is told of the others in one word, and claims decide 
   }))
   const volumes = [volume('a1', '2Gi', 'a'), volume('a2', '1Gi', 'a'), volume('b1', '5Gi', 'b')]
   const chosen = (z: string) => {
-    const found = volumesOnNode({ waiting }, volumes, node('n', { labels: { zone: z } }))
-    return found && [...found.values()].map((v) => v?.metadata.name)
+    const found = volumesOnNode(waiting, node('n', { labels: { zone: z } }), {
+      volumes,
+      hasCapacity: () => true,
+    })
+    return typeof found === 'string' ? found : [...found.values()].map((v) => v?.metadata.name)
   }
   t.same(chosen('a'), ['a2', 'a1'], 'the smallest that fits, each to one claim')
-  t.equal(chosen('b'), undefined, 'one volume is not enough for two claims')
+  t.equal(
+    chosen('b'),
+    "node(s) didn't find available persistent volumes to bind",
+    'one volume is not enough for two claims',
+  )
   t.end()
 })
 
@@ -329,12 +321,16 @@ t.test('claims hold a Pod back until they are bound, or until its node is known'
     problem: undefined,
     waiting: [{ claim: { metadata: { name: 'c' } } }],
   })
-  stores.claims.set('ns/c', object({ spec: { volumeName: 'pv' }, status: { phase: 'Bound' } }))
+  stores.claims.set('ns/c', {
+    ...object<Claim>({ spec: { volumeName: 'pv' }, status: { phase: 'Bound' } }),
+    metadata: { name: 'c', annotations: { 'pv.kubernetes.io/bind-completed': 'yes' } },
+  })
+  t.equal(inspectClaims(p, stores).problem, 'persistentvolume "pv" not found')
   stores.volumes.set(
     'pv',
     object({ spec: { nodeAffinity: { required: { nodeSelectorTerms: [] } } } }),
   )
-  t.match(inspectClaims(p, stores).bound, [{ spec: { nodeAffinity: Object } }])
+  t.match(inspectClaims(p, stores).bound, [{ volume: { spec: { nodeAffinity: Object } } }])
   t.end()
 })
 
@@ -370,9 +366,19 @@ t.test(
       await make(`p${i}`, {})
       if (i === 20 || i === 40) await scheduler.killAndRestart()
     }
-    await make('gated', { schedulingGates: [{ name: 'example.com/wait' }] })
+    const gates = [{ name: 'example.com/wait' }]
+    await make('gated', { schedulingGates: gates })
     await make('foreign', { schedulerName: 'other' })
-    await make('elsewhere', { nodeSelector: { nowhere: 'true' } })
+    await make('elsewhere', { nodeSelector: { nowhere: 'true' }, schedulingGates: gates })
+    const elsewhere = { namespace, name: 'elsewhere' }
+    await client.patch(
+      resources.pods,
+      elsewhere,
+      { status: { nominatedNodeName: 'n1' } },
+      { type: 'merge', subresource: 'status' },
+    )
+    const open = { spec: { schedulingGates: null } }
+    await client.patch(resources.pods, elsewhere, open, { type: 'merge' })
     const list = async () => (await client.list<Pod>(resources.pods, { namespace })).items
     await until(async () => (await list()).filter((p) => p.spec.nodeName).length === amount)
     const pods = await list()
@@ -380,15 +386,13 @@ t.test(
       t.ok(pods.filter((p) => p.spec.nodeName === name).length <= 40, 'nodes are not overfilled')
     await until(async () => {
       const failed = (await list()).find((p) => p.metadata.name === 'elsewhere')
-      return failed?.status.conditions?.some((c) => c.reason === 'Unschedulable')
+      return (
+        failed?.status.conditions?.some((c) => c.reason === 'Unschedulable') &&
+        failed.status.nominatedNodeName === undefined
+      )
     })
     t.equal((await list()).find((p) => p.metadata.name === 'gated')!.spec.nodeName, undefined)
-    await client.patch(
-      resources.pods,
-      { namespace, name: 'gated' },
-      { spec: { schedulingGates: null } },
-      { type: 'merge' },
-    )
+    await client.patch(resources.pods, { namespace, name: 'gated' }, open, { type: 'merge' })
     await until(async () => (await list()).find((p) => p.metadata.name === 'gated')?.spec.nodeName)
     t.equal((await list()).find((p) => p.metadata.name === 'foreign')!.spec.nodeName, undefined)
   },

@@ -6,8 +6,15 @@ import type { Claim, StorageClass, Volume } from '#client/persistent-volume.js'
 import type { Node, Pod } from '#client/pod.js'
 import { imageLocality } from '#scheduler/image-locality.js'
 import { NodeInfo } from '#scheduler/node-info.js'
-import { type CsiNode, volumeLimits } from '#scheduler/volume-limits.js'
-import { inspectClaims, volumeProblem } from '#scheduler/volumes.js'
+import {
+  type CsiDriver,
+  type CsiStorageCapacity,
+  hasCapacity,
+} from '#scheduler/storage-capacity.js'
+import { type ClaimFindings, inspectClaims } from '#scheduler/volume-claims.js'
+import { volumeFilter } from '#scheduler/volume-filter.js'
+import { type Attachment, type CsiNode, volumeLimits } from '#scheduler/volume-limits.js'
+import { volumesOnNode } from '#scheduler/waiting-claims.js'
 
 const object = <T extends KubeObject>(
   name: string,
@@ -45,22 +52,25 @@ const storesWith = (
   }
   for (const [name, { spec = {}, labels = {} }] of Object.entries(volumes)) {
     stores.volumes.set(`pv-${name}`, object(`pv-${name}`, { spec }, labels))
-    const bound = { spec: { volumeName: `pv-${name}` }, status: { phase: 'Bound' } }
-    stores.claims.set(`ns/${name}`, object(name, bound))
+    const bound = object<Claim>(name, { spec: { volumeName: `pv-${name}` }, status: {} })
+    bound.metadata.annotations = { 'pv.kubernetes.io/bind-completed': 'yes' }
+    stores.claims.set(`ns/${name}`, bound)
   }
   return stores
 }
+
+const bindingProblem = () => undefined
+const refusalOf = (pod: Pod, findings: ClaimFindings, ...nodes: [NodeInfo, ...NodeInfo[]]) =>
+  volumeFilter(pod, { findings, bindingProblem }, nodes)?.refuse(nodes[0])
 
 t.test('a volume of another zone rules a node out, one of several zones does not', (t) => {
   const zone = 'topology.kubernetes.io/zone'
   const old = 'failure-domain.beta.kubernetes.io/zone'
   const reason = (volume: Record<string, string>, labels: Record<string, string>) => {
     const findings = inspectClaims(podWith('p', ['a']), storesWith({ a: { labels: volume } }))
-    const { node } = info('n', labels)
-    const usesClaim = () => false
-    return volumeProblem(findings, { volumes: [], node: node!, usesClaim, hasTooMany: false })
+    return refusalOf(podWith('p', ['a']), findings, info('n', labels))
   }
-  const refused = { reason: 'node(s) had no available volume zone', hopeless: true }
+  const refused = { reasons: ['node(s) had no available volume zone'], hopeless: true }
   t.same(reason({ [zone]: 'a' }, { [zone]: 'b' }), refused)
   t.equal(reason({ [zone]: 'a__b' }, { [zone]: 'b' }), undefined)
   t.equal(reason({ [old]: 'b' }, { [zone]: 'b' }), undefined, 'the old label is the new one')
@@ -75,14 +85,149 @@ t.test('a node takes no more volumes of a driver than it says', (t) => {
   const drivers = [{ name: 'd.io', allocatable: { count: 2 } }]
   const csiNode = (name: string) =>
     name === 'n' ? (object(name, { spec: { drivers } }) as CsiNode) : undefined
+  const attached = [
+    ['pv-c', 'n'],
+    ['pv-a', 'n'],
+    ['pv-b', 'other'],
+  ].map(([persistentVolumeName, nodeName]) =>
+    object<Attachment>('va', {
+      spec: { attacher: 'd.io', nodeName, source: { persistentVolumeName } },
+    }),
+  )
+  let attachments: Attachment[] = []
+  const attachmentsTo = (to: string) => attachments.filter(({ spec }) => spec.nodeName === to)
   const isTooMany = (claims: string[], node: NodeInfo) =>
-    volumeLimits(podWith('p', claims), stores, csiNode)?.(node)
+    volumeLimits(podWith('p', claims), stores, { csiNode, attachmentsTo })?.(node)
   const busy = info('n', {}, [], [podWith('q', ['a'])])
   t.equal(isTooMany(['b'], busy), false)
   t.equal(isTooMany(['b', 'c'], busy), true)
   t.equal(isTooMany(['b', 'same'], busy), false, 'what is attached already is no more')
   t.equal(isTooMany(['a', 'b', 'c'], info('other')), false, 'a node that names no limit')
   t.equal(isTooMany([], busy), undefined)
+  attachments = attached
+  t.equal(isTooMany(['b'], busy), true, 'what is still attached though no Pod has it counts')
+  t.equal(isTooMany(['a'], busy), false, 'once, if a Pod has it')
+  t.end()
+})
+
+t.test('what is wrong with claims is told as the plugins find it, one after the other', (t) => {
+  const stores = storesWith({ a: {}, b: {} })
+  const problem = (...claims: string[]) => inspectClaims(podWith('p', claims), stores).problem
+  stores.claims.set(
+    'ns/lost',
+    object('lost', { spec: { volumeName: 'x' }, status: { phase: 'Lost' } }),
+  )
+  t.equal(problem('a', 'b'), undefined)
+  t.match(problem('lost', 'a'), /"lost" bound to non-existent persistentvolume "x"/)
+  t.equal(problem('lost', 'nowhere'), 'persistentvolumeclaim "nowhere" not found', 'before others')
+  stores.volumes.delete('pv-b')
+  t.equal(problem('a', 'b'), 'persistentvolume "pv-b" not found')
+  const own = {
+    ...podWith('p', []),
+    spec: { containers: [], volumes: [{ name: 'v', ephemeral: {} }] },
+  }
+  const ownProblem = () => inspectClaims(own, stores).problem
+  const wait = 'waiting for ephemeral volume controller to create the persistentvolumeclaim "p-v"'
+  t.equal(ownProblem(), wait)
+  stores.claims.set('ns/p-v', object('p-v', { spec: {}, status: {} }))
+  t.equal(ownProblem(), 'PVC ns/p-v was not created for pod ns/p (pod is not owner)')
+  t.end()
+})
+
+t.test('volumes for waiting claims come where the class allows and the driver has room', (t) => {
+  const claim = (name: string, storage: string, annotations = {}) => {
+    const result = object<Claim>(name, {
+      spec: { storageClassName: 'c', resources: { requests: { storage } } },
+    })
+    return { ...result, metadata: { ...result.metadata, annotations } }
+  }
+  const at = (zone: string) => info(`n-${zone}`, { zone }).node!
+  const allowedTopologies = [{ matchLabelExpressions: [{ key: 'zone', values: ['a', 'b'] }] }]
+  const storageClass = object<StorageClass>('c', { provisioner: 'd.io', allowedTopologies })
+  const driver = object<CsiDriver>('d.io', { spec: { storageCapacity: true } })
+  const capacities = [
+    object<CsiStorageCapacity>('cap', {
+      storageClassName: 'c',
+      nodeTopology: { matchLabels: { zone: 'a' } },
+      capacity: '2Gi',
+    }),
+  ]
+  const place = (zone: string, ...claims: Claim[]) => {
+    const waiting = claims.map((c) => ({ claim: c, storageClass }))
+    const found = volumesOnNode(waiting, at(zone), {
+      volumes: [],
+      hasCapacity: (c, _class, node) => hasCapacity(c, node, driver, capacities),
+    })
+    return typeof found === 'string' ? found : found.size
+  }
+  const unbound = "node(s) didn't find available persistent volumes to bind"
+  t.equal(place('a', claim('x', '2Gi'), claim('y', '1Gi')), 2)
+  t.equal(place('a', claim('x', '3Gi')), 'node(s) did not have enough free storage')
+  t.equal(place('b', claim('x', '1Gi')), 'node(s) did not have enough free storage')
+  t.equal(place('c', claim('x', '1Gi')), unbound, 'the class does not allow it')
+  const chosen = { 'volume.kubernetes.io/selected-node': 'n-b' }
+  t.equal(place('a', claim('x', '1Gi', chosen)), unbound, 'it was promised to another node')
+  t.end()
+})
+
+t.test(
+  'the smallest claim chooses first, and a promised volume elsewhere rules others out',
+  (t) => {
+    const claim = (name: string, storage: string) =>
+      object<Claim>(name, { spec: { storageClassName: 'c', resources: { requests: { storage } } } })
+    const storageClass = object<StorageClass>('c', { provisioner: 'kubernetes.io/no-provisioner' })
+    const volume = (name: string, storage: string, spec = {}) =>
+      object<Volume>(name, {
+        spec: { storageClassName: 'c', capacity: { storage }, ...spec },
+        status: { phase: 'Available' },
+      })
+    const place = (claims: Claim[], volumes: Volume[]) => {
+      const waiting = claims.map((c) => ({ claim: c, storageClass }))
+      const found = volumesOnNode(waiting, info('n', { zone: 'a' }).node!, {
+        volumes,
+        hasCapacity: () => true,
+      })
+      return typeof found === 'string' ? 'none' : [...found.values()].map((v) => v?.metadata.name)
+    }
+    const both = [claim('large', '2Gi'), claim('small', '1Gi')]
+    t.same(place(both, [volume('v2', '2Gi'), volume('v3', '3Gi')]), ['v2', 'v3'])
+    const released = { ...volume('old', '1Gi'), status: { phase: 'Released' } }
+    t.equal(place([claim('small', '1Gi')], [released]), 'none')
+    const zone = (values: string[]) => ({
+      required: {
+        nodeSelectorTerms: [{ matchExpressions: [{ key: 'zone', operator: 'In', values }] }],
+      },
+    })
+    const promised = { claimRef: { namespace: 'ns', name: 'small' }, nodeAffinity: zone(['b']) }
+    t.equal(
+      place([claim('small', '1Gi')], [volume('p', '1Gi', promised), volume('v', '1Gi')]),
+      'none',
+    )
+    t.end()
+  },
+)
+
+t.test('disks of old kinds are mounted once on a node, unless both only read', (t) => {
+  const withDisk = (name: string, disk: object) =>
+    ({ ...podWith(name, []), spec: { containers: [], volumes: [{ name: 'd', ...disk }] } }) as Pod
+  const gce = (readOnly?: boolean) => ({ gcePersistentDisk: { pdName: 'd', readOnly } })
+  const rbd = (...monitors: string[]) => ({ rbd: { monitors, pool: 'rbd', image: 'i' } })
+  const clash = (a: object, b: object): boolean => {
+    const p = withDisk('p', a)
+    const node = info('n', {}, [], [withDisk('q', b)])
+    const refusal = refusalOf(p, { waiting: [], bound: [], exclusive: [] }, node)
+    if (refusal !== undefined)
+      t.same(refusal, { reasons: ['node(s) had no available disk'], hopeless: false })
+    return refusal !== undefined
+  }
+  t.ok(clash(gce(), gce(true)))
+  t.notOk(clash(gce(true), gce(true)))
+  t.ok(clash(rbd('m1', 'm2'), rbd('m2')))
+  t.notOk(clash(rbd('m1'), rbd('m2')), 'another cluster of disks')
+  t.ok(
+    clash({ awsElasticBlockStore: { volumeID: 'v' } }, { awsElasticBlockStore: { volumeID: 'v' } }),
+  )
+  t.notOk(clash({ iscsi: { iqn: 'a' } }, { iscsi: { iqn: 'b' } }))
   t.end()
 })
 

@@ -1,0 +1,73 @@
+/** What rules nodes out for one Pod: filters made ready for it, and what they would say if other Pods came or went. */
+import { keyOf } from '#client/object-store.js'
+import type { Pod } from '#client/pod.js'
+import type { NodeInfo } from './node-info.js'
+
+export interface Refusal {
+  reasons: string[]
+  /** Nothing would change if other Pods left, so that preemption need not look at the node. */
+  hopeless: boolean
+}
+export const hopeless = (reason: string): Refusal => ({ reasons: [reason], hopeless: true })
+export const curable = (reason: string): Refusal => ({ reasons: [reason], hopeless: false })
+
+/** One filter, made ready for one Pod: what it needs to know of all nodes is counted already. */
+export interface Filter {
+  refuse(info: NodeInfo): Refusal | undefined
+  /** A copy whose counts change alone. What has no counts is its own copy. */
+  clone?(): Filter
+  /** Another Pod came to the node (1) or left it (-1). */
+  count?(other: Pod, info: NodeInfo, by: 1 | -1): void
+}
+
+/** In their order; the first that refuses is the one that is told of. */
+export type Filters = readonly Filter[]
+
+const firstRefusal = (filters: Filters, info: NodeInfo): Refusal | undefined => {
+  for (const filter of filters) {
+    const refusal = filter.refuse(info)
+    if (refusal !== undefined) return refusal
+  }
+  return undefined
+}
+
+/** A node as it would be, and what filters would have counted. */
+export class Trial {
+  readonly info: NodeInfo
+  readonly #filters: Filters
+
+  constructor(filters: Filters, info: NodeInfo) {
+    this.#filters = filters.map((filter) => filter.clone?.() ?? filter)
+    this.info = info.copy()
+  }
+  add(pod: Pod): void {
+    this.info.addPod(pod)
+    for (const filter of this.#filters) filter.count?.(pod, this.info, 1)
+  }
+  remove(pod: Pod): void {
+    this.info.removePod(keyOf(pod))
+    for (const filter of this.#filters) filter.count?.(pod, this.info, -1)
+  }
+  /** As `refuse` below. */
+  refuse(nominated: readonly Pod[]): Refusal | undefined {
+    return refuse(this.#filters, this.info, nominated)
+  }
+}
+
+/**
+ * Why the node does not do. `nominated` made room for themselves on it: the Pod has to fit beside them, and, as they
+ * may end up elsewhere, without them too. Upstream: RunFilterPluginsWithNominatedPods.
+ */
+export const refuse = (
+  filters: Filters,
+  info: NodeInfo,
+  nominated: readonly Pod[],
+): Refusal | undefined => {
+  if (nominated.length > 0) {
+    const trial = new Trial(filters, info)
+    for (const pod of nominated) trial.add(pod)
+    const refusal = trial.refuse([])
+    if (refusal !== undefined) return refusal
+  }
+  return firstRefusal(filters, info)
+}

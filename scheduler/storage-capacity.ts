@@ -1,0 +1,34 @@
+/** Whether a driver that tells how much storage it has could still make a volume for a node. */
+import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
+import type { KubeObject } from '#api/object.js'
+import { parseMilli } from '#client/amount.js'
+import { type Claim, classOf } from '#client/persistent-volume.js'
+import type { Node } from '#client/pod.js'
+
+export interface CsiDriver extends KubeObject {
+  spec: { storageCapacity?: boolean }
+}
+export interface CsiStorageCapacity extends KubeObject {
+  storageClassName: string
+  nodeTopology?: LabelSelector
+  capacity?: string
+  maximumVolumeSize?: string
+}
+
+/** Upstream: hasEnoughCapacity. */
+export const hasCapacity = (
+  claim: Claim,
+  { metadata }: Node,
+  driver: CsiDriver | undefined,
+  capacities: readonly CsiStorageCapacity[],
+): boolean => {
+  const wanted = claim.spec.resources?.requests?.storage
+  if (wanted === undefined || driver?.spec.storageCapacity !== true) return true
+  return capacities.some(
+    ({ storageClassName, nodeTopology, capacity, maximumVolumeSize = capacity }) =>
+      storageClassName === classOf(claim) &&
+      maximumVolumeSize !== undefined &&
+      parseMilli(maximumVolumeSize) >= parseMilli(wanted) &&
+      matchesSelector(nodeTopology, metadata.labels),
+  )
+}

@@ -1,0 +1,58 @@
+/** Nodes and Pods as the scheduler's decisions see them, and the decisions. */
+import type { Node, Pod, PodSpec } from '#client/pod.js'
+import type { ClusterView } from '#scheduler/cluster-state.js'
+import { decide } from '#scheduler/decide.js'
+import { refuse } from '#scheduler/filter.js'
+import { filtersFor } from '#scheduler/filters.js'
+import { NodeInfo } from '#scheduler/node-info.js'
+import { findPreemption } from '#scheduler/preemption.js'
+import type { Budget } from '#scheduler/victims.js'
+
+export const node = (
+  name: string,
+  extra: { spec?: Node['spec']; labels?: Record<string, string>; cpu?: string } = {},
+): Node => ({
+  kind: 'Node',
+  apiVersion: 'v1',
+  metadata: { name, labels: { 'kubernetes.io/hostname': name, ...extra.labels } },
+  spec: extra.spec ?? {},
+  status: { allocatable: { cpu: extra.cpu ?? '4', memory: '8Gi', pods: '110' } },
+})
+export const pod = (
+  name: string,
+  spec: Partial<PodSpec> = {},
+  labels: Record<string, string> = {},
+): Pod => ({
+  kind: 'Pod',
+  apiVersion: 'v1',
+  metadata: { name, namespace: 'ns', uid: name, labels, creationTimestamp: '2026-01-01T00:00:00Z' },
+  spec: { containers: [{ name: 'c' }], ...spec },
+  status: {},
+})
+export const cpu = (amount: string): Partial<PodSpec> => ({
+  containers: [{ name: 'c', resources: { requests: { cpu: amount } } }],
+})
+export const info = (of: Node, ...pods: Pod[]): NodeInfo => {
+  const result = new NodeInfo()
+  result.setNode(of)
+  for (const p of pods) result.addPod(p)
+  return result
+}
+export const viewOf = (nodes: NodeInfo[], parts: Partial<ClusterView> = {}): ClusterView => ({
+  nodes,
+  namespaceLabels: () => ({ team: 'a' }),
+  nominatedTo: () => [],
+  ...parts,
+})
+export const choose = (p: Pod, ...nodes: NodeInfo[]) => decide(p, viewOf(nodes))
+/** Why `p` cannot go to `n`, in a cluster of all these. */
+export const why = (p: Pod, n: NodeInfo, ...others: NodeInfo[]) =>
+  refuse(filtersFor(p, viewOf([n, ...others])), n, [])?.reasons.join('; ')
+/** Who would have to go for `p`, after it fitted nowhere. */
+export const preempt = (p: Pod, view: ClusterView, budgets: Budget[] = []) => {
+  const decision = decide(p, view)
+  if (decision.node !== undefined) throw new Error(`fits on ${decision.node}`)
+  return findPreemption(p, decision, view, budgets)
+}
+export const victimsOf = (found: ReturnType<typeof preempt>): string[] | undefined =>
+  found.node === undefined ? undefined : found.victims.map((v) => v.metadata.name!)
