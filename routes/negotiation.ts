@@ -176,7 +176,7 @@ export const isPretty = (asked: boolean, url: string, userAgent: string): boolea
 }
 
 /** Go's mime.ParseMediaType wants a value for each parameter; one semicolon at the end is let pass. */
-const isMediaType = /^[^;]*(?:;\s*[^\s;=]+\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;="]+)\s*)*;?\s*$/
+const isMediaType = /^[^;]*(?:;\s*[^\s;=]+\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;="]+)\s*)*(?:;\s*)?$/
 
 /** The media type of a request's body; undefined when it is none that is known. `''` is JSON. */
 export const inputMediaType = (

@@ -52,6 +52,8 @@ export const limits = {
   fieldManagerLengthMax: 128,
   /** Decimal exponent of a quantity: 10^exponent is computed, and what no machine has must not cost one its memory. */
   quantityExponentMax: 400,
+  /** Characters of a quantity: upstream reckons with as many digits as there are, 16 s with 50,000. */
+  quantityLengthMax: 1_000,
   /** Texts of quantities whose meaning is kept, and their characters. */
   quantitiesKept: 1_000,
   quantityLengthKeptMax: 24,

@@ -1,4 +1,5 @@
 /** The arithmetic of RBAC rules. Upstream: pkg/apis/rbac/v1/evaluation_helpers.go, component-helpers/auth/rbac/validation. */
+import { trimRight } from '#api/trim-right.js'
 import { serviceAccountUsername, type UserInfo } from '#api/user-info.js'
 import type { Attributes } from './authorizer.js'
 
@@ -23,7 +24,7 @@ const hasOrAll = (list: readonly string[] = none, wanted: string): boolean =>
 const urlMatches = (pattern: string, path: string): boolean =>
   pattern === '*' ||
   pattern === path ||
-  (pattern.endsWith('*') && path.startsWith(pattern.replace(/\*+$/, '')))
+  (pattern.endsWith('*') && path.startsWith(trimRight(pattern, '*')))
 
 /** `*` is every resource, `x/scale` with a star for x that subresource of every resource. */
 const resourceMatches = (rule: PolicyRule, resource: string, subresource: string): boolean =>

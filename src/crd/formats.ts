@@ -23,7 +23,8 @@ const isDateTime = (text: string): boolean => {
 }
 
 /** Leading zeros are no matter, as they were none to older releases of Go. */
-const withoutZeros = (text: string): string => text.replace(/(^|[.:])0+(?=\d+\.|\d+$)/g, '$1')
+const withoutZeros = (text: string): string =>
+  text.replace(/(^|[.:])0+(?=(?:0|[1-9]\d*)(?:\.|$))/g, '$1')
 const isSloppyIp = (text: string): boolean => {
   const plain = text.includes('.') ? withoutZeros(text) : text
   return isIPv4(plain) || (isIPv6(plain) && !plain.includes('%'))
@@ -52,7 +53,7 @@ const wordUnits = [
 const isUnit = (word: string): boolean =>
   wordUnits.some((row) => row.includes(word) || word.startsWith(row.at(-1)!))
 const hasWordDuration = (text: string): boolean =>
-  [...text.matchAll(/\d+\s*([A-Za-zµ]+)/g)].some((m) => isUnit(m[1]!.toLowerCase()))
+  [...text.matchAll(/(?<!\d)\d+\s*([A-Za-zµ]+)/g)].some((m) => isUnit(m[1]!.toLowerCase()))
 
 const isUrl = (text: string): boolean => {
   const url = parseUrl(text)

@@ -90,12 +90,12 @@ const parseUnion = (text: string): Step | undefined => {
 }
 
 const parseFilter = (text: string): Step | undefined => {
-  const m = /^\s*@((?:[^=!<>"']|"[^"]*"|'[^']*')*?)\s*(?:(==|!=|<=|>=|<|>)\s*(.+?)\s*)?$/.exec(text)
+  const m = /^\s*@((?:[^=!<>"']|"[^"]*"|'[^']*')*)(?:(==|!=|<=|>=|<|>)(.+))?$/.exec(text)
   if (m === null) return undefined
   const left = parseSteps(m[1]!.trim())
   if (left === undefined) return undefined
   if (m[2] === undefined) return { type: 'filter', left, operator: 'exists', right: undefined }
-  const literal = m[3]!
+  const literal = m[3]!.trim()
   if (literal.startsWith('@')) {
     const right = parseSteps(literal.slice(1))
     return right === undefined ? undefined : { type: 'filter', left, operator: m[2], right }

@@ -1,5 +1,7 @@
 /** Reads PKCS #10 requests (RFC 2986): enough to check that one is there and whom it names. */
 
+import { pemBlock } from '#api/pem.js'
+
 interface Element {
   tag: number
   content: Buffer
@@ -63,11 +65,11 @@ export const parseCertificateRequest = (
   base64: string,
 ): CertificateRequest | { readonly error: string } => {
   const pem = Buffer.from(base64, 'base64').toString('latin1')
-  const block =
-    /-----BEGIN CERTIFICATE REQUEST-----\s([\s\S]*?)-----END CERTIFICATE REQUEST-----/.exec(pem)
-  if (block === null) return { error: 'PEM block type must be CERTIFICATE REQUEST' }
+  const block = pemBlock(pem, 'CERTIFICATE REQUEST')
+  if (block === undefined || !/^\s/.test(block))
+    return { error: 'PEM block type must be CERTIFICATE REQUEST' }
   try {
-    const der = Buffer.from(block[1]!.replace(/^[A-Za-z-]+:.*$/gm, ''), 'base64')
+    const der = Buffer.from(block.replace(/^[A-Za-z-]+:.*$/gm, ''), 'base64')
     const info = readSequence(readSequence(der).content)
     const version = readElement(info.content)
     const name = readSequence(version.rest)

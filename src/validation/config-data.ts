@@ -110,8 +110,11 @@ export const validateSecretUpdate = (
   ...validateSecret(next),
 ]
 
-const hasPem = (base64: string): boolean =>
-  /-----BEGIN [^-]+-----[\s\S]*-----END /.test(Buffer.from(base64, 'base64').toString('latin1'))
+const hasPem = (base64: string): boolean => {
+  const text = Buffer.from(base64, 'base64').toString('latin1')
+  const begin = /-----BEGIN [^-]+-----/.exec(text)
+  return begin !== null && text.includes('-----END ', begin.index + begin[0].length)
+}
 
 /** A TLS secret whose halves Go's crypto/tls could not read. */
 export const secretWarnings = (secret: KubeObject): string[] => {

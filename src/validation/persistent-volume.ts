@@ -1,5 +1,6 @@
 /** Volumes, alone and inline in attachments (kubernetes, core/validation: ValidatePersistentVolumeSpec). */
 
+import { posix } from 'node:path'
 import {
   child,
   type FieldError,
@@ -126,7 +127,7 @@ const specErrors = (path: string, spec: Fields, name: string): FieldError[] => {
   const isInline = name === ''
   const modes: string[] = spec.accessModes ?? []
   const policy: string = spec.persistentVolumeReclaimPolicy ?? ''
-  const isRoot = /^\/+(\.?\/+)*\.?$/.test(spec.hostPath?.path ?? '')
+  const isRoot = posix.normalize(spec.hostPath?.path ?? '') === '/'
   return [
     ...(isInline ? inlineErrors(path, spec) : []),
     ...(modes.length === 0 ? [required(at('accessModes'))] : []),

@@ -38,6 +38,12 @@ t.test('texts come out in the form that the reference prints', async (t) => {
     t.throws(() => parseQuantity(text), { message: "unable to parse quantity's suffix" }, text)
 })
 
+t.test('a text too long to reckon with is refused, however it goes on', async (t) => {
+  const zeros = '0'.repeat(20_000)
+  for (const text of [`${zeros}!`, `1${zeros}`, `0.${zeros}1`, `1${zeros}Ki`])
+    t.throws(() => parseQuantity(text), { constructor: QuantityError, message: /must match/ })
+})
+
 t.test('a canonical text is the same quantity, and its own canonical text', async (t) => {
   const suffix = fc.constantFrom('', 'n', 'u', 'm', 'k', 'M', 'G', 'Ki', 'Mi', 'Gi', 'e3', 'E-2')
   fc.assert(

@@ -25,7 +25,7 @@ const powers: Readonly<Record<string, number>> = { Ki: 10, Mi: 20, Gi: 30, Ti: 4
 /** By the number of digits that were written (apimachinery, resource.ParseQuantity). */
 const isSmallText = (text: string): boolean => {
   const [, whole = '', fraction = '', suffix = ''] =
-    /^[+-]?0*(\d*)(?:\.(\d*))?(.*)$/.exec(text) ?? []
+    /^[+-]?0*([1-9]\d*)?(?:\.(\d*))?(.*)$/s.exec(text) ?? []
   const power = powers[suffix]
   if (power === undefined) return whole.length + fraction.length <= 18
   return fraction === '' && 14 - whole.length - Math.floor((power * 3) / 10) >= 0

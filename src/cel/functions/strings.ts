@@ -107,8 +107,14 @@ const quote = (text: string): string =>
     .join('')}"`
 
 /** What unicode.IsSpace takes for blank. */
-const trim = (text: string): string =>
-  text.replace(/^[\s\u0085]+|[\s\u0085]+$/gu, (blank) => blank.replace(/[^\ufeff]/g, ''))
+const isBlank = (character: string): boolean => /[^\S\ufeff]|\u0085/.test(character)
+
+const trim = (text: string): string => {
+  let [start, end] = [0, text.length]
+  while (start < end && isBlank(text[start]!)) start++
+  while (end > start && isBlank(text[end - 1]!)) end--
+  return text.slice(start, end)
+}
 
 const pattern = (text: string, prefix: string): RE2JS => {
   try {

@@ -10,6 +10,7 @@ import {
   required,
 } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
+import { pemBlock } from '#api/pem.js'
 import { defineKind, type RequestContext } from '#registry/resource-definition.js'
 import { parseCertificateRequest } from '#validation/certificate-request.js'
 import { validSignerName } from './signer-name.js'
@@ -161,7 +162,7 @@ const certificateErrors = (next: KubeObject, previous: KubeObject): FieldError[]
   if (now === before) return []
   if (before !== '') return [forbidden(path, 'updates may not modify existing certificate content')]
   const pem = Buffer.from(now!, 'base64').toString('latin1')
-  return /-----BEGIN CERTIFICATE-----[\s\S]*-----END CERTIFICATE-----/.test(pem)
+  return pemBlock(pem, 'CERTIFICATE') !== undefined
     ? []
     : [invalid(path, '<certificate data>', 'must contain at least one CERTIFICATE PEM block')]
 }

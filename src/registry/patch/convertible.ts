@@ -83,7 +83,7 @@ const problemOfBytes = (value: JsonValue): string | undefined => {
 
 const problemOfQuantity = (value: JsonValue): string | undefined => {
   if (typeof value === 'number' || typeof value === 'bigint') return undefined
-  const pattern = /^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$/
+  const pattern = /^[+-]?[0-9.]+(?:[eEinumkKMGTP]+[-+]?[0-9]*|[-+][0-9]*)?$/
   if (typeof value === 'string' && pattern.test(value)) return undefined
   return "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 }

@@ -31,7 +31,12 @@ const knownFields = new Set([
   'spec.host',
 ])
 
-const subscripted = /^(.*)\['(.*)'\]$/
+/** `metadata.labels['app']` in two; undefined for what has no subscript (upstream's SplitMaybeSubscriptedPath). */
+const splitSubscript = (fieldPath: string): { path: string; key: string } | undefined => {
+  const open = fieldPath.indexOf("['")
+  if (open < 1 || !fieldPath.endsWith("']") || open > fieldPath.length - 4) return undefined
+  return { path: fieldPath.slice(0, open), key: fieldPath.slice(open + 2, -2) }
+}
 
 const subscriptErrors = (path: string, field: string, key: string): FieldError[] => {
   // The keys of annotations are checked in lower case.
@@ -51,11 +56,11 @@ export const validFieldRef = (
     return [
       invalid(at, fieldPath, `error converting fieldPath: unsupported pod version: ${apiVersion}`),
     ]
-  const match = subscripted.exec(fieldPath)
-  const plain = match?.[1] ?? fieldPath
-  if (match !== null && ['metadata.annotations', 'metadata.labels'].includes(plain))
-    return subscriptErrors(path, plain, match[2]!)
-  if (match !== null)
+  const subscripted = splitSubscript(fieldPath)
+  const plain = subscripted?.path ?? fieldPath
+  if (subscripted !== undefined && ['metadata.annotations', 'metadata.labels'].includes(plain))
+    return subscriptErrors(path, plain, subscripted.key)
+  if (subscripted !== undefined)
     return [
       invalid(
         at,

@@ -3,6 +3,7 @@ import { child, index } from '#api/field-error.js'
 import { isGiven } from '#api/given-empty.js'
 import type { Fields } from '#api/object.js'
 import { isWholeQuantity, parseQuantity } from '#api/quantity.js'
+import { trimRight } from '#api/trim-right.js'
 
 const gone = (deprecated: string, since: string): string =>
   `deprecated in ${deprecated}, non-functional in ${since}+`
@@ -27,7 +28,7 @@ interface Placed {
 }
 
 const placed = (path: string | undefined, source = ''): Placed => ({
-  path: (path ?? '').replace(/\/+$/, ''),
+  path: trimRight(path ?? '', '/'),
   source,
 })
 

@@ -1,0 +1,106 @@
+/**
+ * Texts that a backtracking matcher would be lost in for minutes or years: each is judged like any other. What takes
+ * them comes from clients, and while it is looked at nobody else is answered.
+ */
+import t from 'tap'
+import type { Attributes } from '#authz/authorizer.js'
+import { ruleAllows } from '#authz/rbac-rules.js'
+import { matchesFormat } from '#crd/formats.js'
+import { compileJsonPath } from '#crd/json-path.js'
+import { makeRuleChecker } from '#crd/rules/check-rules.js'
+import type { StructuralSchema } from '#crd/structural-schema.js'
+import { problemOf } from '#registry/patch/convertible.js'
+import { inputMediaType } from '#routes/negotiation.js'
+import { parseCertificateRequest } from '#validation/certificate-request.js'
+import { secretWarnings } from '#validation/config-data.js'
+import { validInlineVolume } from '#validation/persistent-volume.js'
+import { validFieldRef, volumeFields } from '#validation/pod/field-references.js'
+import { externalSources } from '#validation/pod/volume-sources.js'
+import { volumeWarnings } from '#validation/pod/volume-warnings.js'
+
+const million = 1_000_000
+const zeros = '0'.repeat(million)
+const blanks = ' '.repeat(million)
+const base64 = (text: string): string => Buffer.from(text).toString('base64')
+
+t.test('of headers and rules of access', async (t) => {
+  t.equal(inputMediaType(`application/json;a=b${blanks}"`), undefined)
+  t.equal(inputMediaType(`application/json;a=b${blanks};`), 'json')
+  const stars = '*'.repeat(million)
+  const rule = { verbs: ['get'], nonResourceURLs: [`/${stars}x*`, '/logs/**'] }
+  const asked = (path: string) => ({ verb: 'get', isResourceRequest: false, path }) as Attributes
+  t.notOk(ruleAllows(asked('/y'), rule))
+  t.ok(ruleAllows(asked('/logs/a'), rule))
+})
+
+t.test('of volumes and references', async (t) => {
+  const recycled = (path: string) =>
+    validInlineVolume('spec', {
+      accessModes: ['ReadWriteOnce'],
+      persistentVolumeReclaimPolicy: 'Recycle',
+      hostPath: { path },
+    }).some(({ body }) => body.includes("may not be 'recycle' for a hostPath mount of '/'"))
+  t.notOk(recycled(`${'/'.repeat(64)}x`))
+  t.ok(recycled('/./'))
+
+  const iscsi = (iqn: string) =>
+    externalSources.iscsi!('iscsi', { targetPortal: 'p', iqn, lun: 0 }).map(({ body }) => body)
+  t.match(iscsi('iqn.0000-00.q'.repeat(200_000)).join(), /must be valid format/)
+  t.same(iscsi('iqn, iqn.2001-04.com.example:storage:x'), [])
+  t.match(iscsi('iqn.2001-04.com.example:a b').join(), /must be valid format/)
+
+  const reference = (fieldPath: string) =>
+    validFieldRef('fieldRef', { apiVersion: 'v1', fieldPath }, volumeFields).length === 0
+  t.notOk(reference("['".repeat(million)))
+  t.ok(reference("metadata.labels['a']"))
+  t.notOk(reference("['a']"))
+
+  t.same(
+    volumeWarnings('v', [{ name: 'v', secret: { items: [{ path: `${'/'.repeat(million)}x` }] } }]),
+    [],
+  )
+})
+
+t.test('of certificates', async (t) => {
+  const begin = (label: string) => base64(`-----BEGIN ${label}-----\n`.repeat(100_000))
+  t.match(parseCertificateRequest(begin('CERTIFICATE REQUEST')), {
+    error: 'PEM block type must be CERTIFICATE REQUEST',
+  })
+  const data = { 'tls.crt': begin('CERTIFICATE'), 'tls.key': begin('KEY') }
+  const secret = { kind: 'Secret', apiVersion: 'v1', metadata: {}, type: 'kubernetes.io/tls', data }
+  t.match(secretWarnings(secret as never), [/failed to find any PEM data in certificate/])
+})
+
+t.test('of custom resources', async (t) => {
+  t.notOk(matchesFormat(`${zeros}x.1.1.1`, 'ipv4'))
+  t.ok(matchesFormat('010.001.0.000', 'ipv4'))
+  t.notOk(matchesFormat(zeros, 'duration'))
+  t.ok(matchesFormat('3 weeks', 'duration'))
+  t.equal(compileJsonPath(`.a[?(@${blanks}!)]`), undefined)
+  t.same(
+    compileJsonPath('.a[?(@.b == "c")].d')?.({
+      a: [
+        { b: 'c', d: 1 },
+        { b: 'x', d: 2 },
+      ],
+    }),
+    [1],
+  )
+  t.match(problemOf(`${zeros}!`, 'io.k8s.apimachinery.pkg.api.resource.Quantity'), /must match/)
+})
+
+t.test('in expressions', async (t) => {
+  const rule = {
+    rule: "self.trim() != '' && (!self.startsWith('0') || double(self) != 1.0)",
+    message: 'm',
+  }
+  const schema = { type: 'string', 'x-kubernetes-validations': [rule] } as StructuralSchema
+  const said = (text: string) =>
+    makeRuleChecker({ type: 'object', properties: { s: schema } })!
+      .check({ s: text }, undefined)
+      .map(({ body }) => body)
+  t.same(said(`x${blanks}x`), [])
+  t.equal(said(' \u0085\u00a0').length, 1)
+  t.same(said('\ufeff'), [])
+  t.match(said(`${zeros}x`).join().slice(-200), /conversion|invalid|double/)
+})
