@@ -196,6 +196,15 @@ t.test(
   },
 )
 
+t.test('a test file waits for nothing between its tests: tap ends when it has none left', (t) => {
+  const waits = /^t\.test\([\s\S]*^(?:const [^=\n]*= )?await (?!t\.test\()/m
+  t.same(
+    files.filter((file) => file.endsWith('.test.ts') && waits.test(text.get(file)!)),
+    [],
+  )
+  t.end()
+})
+
 t.test('every file is imported by another one or is an entry point', (t) => {
   const imported = new Set<string>()
   for (const [file, source] of text) {

@@ -44,6 +44,8 @@ const whoAmI = (credentials: Partial<Call>): Call => ({
   ...credentials,
 })
 
+const server = await startServer(t, { clientCaFile: caFile, tokenAuthFile: tokenFile })
+
 t.test('certificates and keys that are none are refused by the name of their file', async (t) => {
   const keyFile = path.join(folder, 'ca.key')
   writeFileSync(keyFile, clientCa.keyPem)
@@ -66,8 +68,6 @@ t.test('certificates and keys that are none are refused by the name of their fil
   for (const [options, message] of mistakes)
     await t.rejects(createServer({ storage: 'memory:', port: 0, ...options }), { message })
 })
-
-const server = await startServer(t, { clientCaFile: caFile, tokenAuthFile: tokenFile })
 
 t.test('tokens of the file and client certificates say who somebody is', async (t) => {
   const user = async (credentials: Partial<Call>) =>
