@@ -23,13 +23,16 @@ export interface BoundReference {
   readonly uid: string
 }
 
+/** Of a Pod whose Node is not there, the name alone is known. */
+export type NodeReference = Pick<BoundReference, 'name'> & Partial<BoundReference>
+
 /** What a token says beside the standard claims. */
 export interface ServiceAccountClaims {
   readonly namespace: string
   readonly serviceaccount: BoundReference
   readonly pod?: BoundReference
   readonly secret?: BoundReference
-  readonly node?: BoundReference
+  readonly node?: NodeReference
 }
 
 export interface IssueRequest {
@@ -48,7 +51,7 @@ export interface ReferenceReader {
   exists(
     resource: 'serviceaccounts' | 'pods' | 'secrets' | 'nodes',
     namespace: string,
-    reference: BoundReference,
+    reference: NodeReference,
   ): Promise<boolean>
   /** Undefined when there is none, or it is being deleted. */
   tokenSecret(namespace: string, name: string): Promise<TokenSecret | undefined>
@@ -211,13 +214,10 @@ export class ServiceAccountTokens {
       return undefined
     if (node !== undefined && pod === undefined && !(await references.exists('nodes', '', node)))
       return undefined
-    const bound = (kind: string, reference: BoundReference | undefined) =>
-      reference === undefined
-        ? {}
-        : {
-            [`${extraPrefix}${kind}-name`]: [reference.name],
-            [`${extraPrefix}${kind}-uid`]: [reference.uid],
-          }
+    const bound = (kind: string, reference: NodeReference | undefined) => ({
+      ...(reference && { [`${extraPrefix}${kind}-name`]: [reference.name] }),
+      ...(reference?.uid && { [`${extraPrefix}${kind}-uid`]: [reference.uid] }),
+    })
     return {
       name: serviceAccountUsername(namespace, serviceaccount.name),
       uid: serviceaccount.uid,

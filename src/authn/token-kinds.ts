@@ -1,13 +1,17 @@
 /** TokenReview, SelfSubjectReview and the token subresource of ServiceAccounts: answered, never stored. */
 import { formatTime } from '#api/clock.js'
-import { badRequest, conflict, invalid, notFound } from '#api/errors.js'
+import { ApiError, badRequest, conflict, invalid, notFound } from '#api/errors.js'
 import { invalid as invalidField } from '#api/field-error.js'
 import { parseGroupVersion } from '#api/group-version.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import type { UserInfo } from '#api/user-info.js'
 import type { KindDefinition, RequestContext, Subresource } from '#registry/resource-definition.js'
 import { validTokenSeconds } from '#validation/number.js'
-import type { BoundReference, ServiceAccountTokens } from './service-account-tokens.js'
+import type {
+  BoundReference,
+  NodeReference,
+  ServiceAccountTokens,
+} from './service-account-tokens.js'
 
 const group = 'authentication.k8s.io'
 
@@ -104,12 +108,14 @@ const boundResources: Readonly<Record<string, 'pods' | 'secrets' | 'nodes'>> = {
   Node: 'nodes',
 }
 
+type BoundClaim = { readonly [kind: string]: BoundReference } | { readonly node?: NodeReference }
+
 /** The claim for what the token is bound to. Throws notFound, or badRequest for what a token cannot be bound to. */
 const boundClaim = async (
   bound: BoundObject | undefined | null,
   account: KubeObject,
   ctx: RequestContext,
-): Promise<Record<string, BoundReference>> => {
+): Promise<BoundClaim> => {
   if (bound === undefined || bound === null) return {}
   const { kind = '', name = '', apiVersion = '' } = bound
   // Only the group is compared upstream: any version of the core group will do, and none.
@@ -140,19 +146,17 @@ const boundClaim = async (
   return { pod: reference, ...(await nodeClaim(object, ctx)) }
 }
 
-const nodeClaim = async (
-  pod: KubeObject,
-  ctx: RequestContext,
-): Promise<Record<string, BoundReference>> => {
+const nodeClaim = async (pod: KubeObject, ctx: RequestContext): Promise<BoundClaim> => {
   const name = pod.spec?.nodeName as string | undefined
   const store = ctx.stores({ group: '', resource: 'nodes' })
   if (!name || store === undefined) return {}
   try {
     const { object } = await store.get({ ...ctx, namespace: undefined }, name)
     return { node: { name, uid: object.metadata.uid! } }
-  } catch {
-    // A Pod may outlive its Node: the claim then lacks the node.
-    return {}
+  } catch (error) {
+    // A Pod may outlive its Node, or be ahead of it: the claim then has its name alone.
+    if (error instanceof ApiError && error.code === 404) return { node: { name } }
+    throw error
   }
 }
 

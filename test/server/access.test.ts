@@ -204,6 +204,30 @@ t.test('a review is shown as its metadata alone to who asks for that', async (t)
   )
 })
 
+t.test(
+  'a token bound to a Pod names the Node of the Pod, also one that is not there',
+  async (t) => {
+    const inDefault = '/api/v1/namespaces/default'
+    await create(`${inDefault}/serviceaccounts`, { metadata: { name: 'runner' } })
+    const containers = [{ name: 'c', image: 'c' }]
+    const spec = { serviceAccountName: 'runner', nodeName: 'nowhere', containers }
+    const pod = await create(`${inDefault}/pods`, { metadata: { name: 'placed' }, spec })
+    const made = await create(`${inDefault}/serviceaccounts/runner/token`, {
+      spec: { boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name: 'placed' } },
+    })
+    const me = await call(server, whoAmI({ token: made.body.status.token }))
+    const { extra } = me.body.status.userInfo
+    t.strictSame(
+      Object.fromEntries(Object.entries(extra).filter(([name]) => /\/(node|pod)-/.test(name))),
+      {
+        'authentication.kubernetes.io/node-name': ['nowhere'],
+        'authentication.kubernetes.io/pod-name': ['placed'],
+        'authentication.kubernetes.io/pod-uid': [pod.body.metadata.uid],
+      },
+    )
+  },
+)
+
 t.test('a ServiceAccount token works until its account is gone', async (t) => {
   const accounts = '/api/v1/namespaces/default/serviceaccounts'
   await create(accounts, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'bot' } })
