@@ -84,6 +84,34 @@ t.test('owners that were written here are handed on, others are decoded', (t) =>
   t.end()
 })
 
+t.test('where a status alone changes, the defaults write into no spec that is stored', (t) => {
+  const definition = table.byKind({ group: '', version: 'v1', kind: 'Pod' })!
+  const limits = { cpu: '1', memory: '1Gi', 'hugepages-2Mi': '2Mi' }
+  const container = { image: 'a', ports: [{ containerPort: 80 }], resources: { limits } }
+  const { object } = decodeObject(definition, {
+    metadata: { name: 'a', namespace: 'b' },
+    spec: {
+      hostNetwork: true,
+      resources: { limits: { cpu: '2' } },
+      containers: [{ name: 'a', ...container }],
+      initContainers: [{ name: 'b', ...container }],
+    },
+    status: {},
+  })
+  deepFreeze(object.spec)
+  let stored = object
+  for (const phase of ['Pending', 'Running', 'Failed']) {
+    stored = decodePatched(
+      definition,
+      applyMergePatch(stored, { status: { phase } }),
+      stored,
+    ).object
+    t.equal(stored.status.phase, phase)
+    t.equal(stored.spec, object.spec)
+  }
+  t.end()
+})
+
 t.test('what a patch changes is decoded and gets its defaults, again and again', async (t) => {
   const api = await startApiInMemory()
   t.teardown(() => api.close())

@@ -13,13 +13,16 @@ import { type ResourceList, roundResourceList } from './resource-lists.js'
 const requestsFromLimits = (container: Fields): void => {
   const limits: ResourceList | undefined = container.resources?.limits
   if (limits === undefined) return
-  container.resources.requests = { ...limits, ...container.resources.requests }
+  const requests: ResourceList | undefined = container.resources.requests
+  // Nothing is written where nothing is missing: the spec may be one that is stored.
+  if (requests && Object.keys(limits).every((name) => requests[name] !== undefined)) return
+  container.resources.requests = { ...limits, ...requests }
 }
 
-const fill = (list: ResourceList | undefined, amounts: Amounts): ResourceList | undefined => {
-  const filled = { ...Object.fromEntries([...amounts].map(([n, q]) => [n, q.text])), ...list }
-  return Object.keys(filled).length === 0 ? undefined : filled
-}
+const fill = (list: ResourceList | undefined, amounts: Amounts): ResourceList => ({
+  ...Object.fromEntries([...amounts].map(([name, quantity]) => [name, quantity.text])),
+  ...list,
+})
 
 const only = (amounts: Amounts, keep: (name: string) => boolean): Amounts =>
   new Map([...amounts].filter(([name]) => keep(name)))
@@ -28,8 +31,9 @@ const defaultPodLevelResources = (spec: Fields): void => {
   const { resources } = spec
   if (resources === undefined) return
   const set = (field: 'limits' | 'requests', amounts: Amounts): void => {
-    const filled = fill(resources[field], amounts)
-    if (filled !== undefined) resources[field] = filled
+    const list: ResourceList | undefined = resources[field]
+    if ([...amounts.keys()].every((name) => list?.[name] !== undefined)) return
+    resources[field] = fill(list, amounts)
   }
   if (resources.limits || resources.requests)
     set(
