@@ -1,6 +1,7 @@
 /** One pass over a Pod that should run: admission, volumes, sandbox, then what its containers need. */
 import { parseTime } from '#api/clock.js'
 import type { PodFacts } from './downward.js'
+import { ImagePulls } from './image-pulls.js'
 import { type ContainerKill, type KillDeps, killContainer } from './kill-container.js'
 import { type ContainerSpec, findContainer, formatPod, isEphemeral, type Pod } from './pod.js'
 import { computeActions, type PodActions } from './pod-actions.js'
@@ -42,6 +43,7 @@ export class PodSync {
   readonly #context: PodContext
   readonly #host: PodHost
   readonly #backoff: RestartBackoff
+  readonly #pulls: ImagePulls
   readonly #startProblems = new Map<string, ContainerProblem>()
   /** Containers that are being ended while the Pod goes on. */
   readonly kills = new Map<string, ContainerKill>()
@@ -55,6 +57,7 @@ export class PodSync {
     this.#context = context
     this.#host = host
     this.#backoff = new RestartBackoff(context.backoff)
+    this.#pulls = new ImagePulls(context.clock, context.backoff)
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -226,7 +229,7 @@ export class PodSync {
       if (old.name === spec.name && old.attempt < attempt - 1) await runtime.removeContainer(old.id)
     }
     try {
-      const deps = { ...this.#host.killDeps(), reader, volumes }
+      const deps = { ...this.#host.killDeps(), reader, volumes, pulls: this.#pulls }
       const { id, hookFailure } = await startContainer(deps, request)
       const container = this.#host.containers().find((candidate) => candidate.id === id)
       if (hookFailure === undefined || !container) return
@@ -234,9 +237,10 @@ export class PodSync {
       await this.#kill(container, spec, 'FailedPostStartHook', this.#grace())
       throw new StartError('PostStartHookError', hookFailure)
     } catch (error) {
-      const { reason, message } = error as StartError
+      const { reason, message, retryMs } = error as StartError
       this.#startProblems.set(spec.name, { reason: reason ?? 'CreateContainerError', message })
-      this.#retry()
+      if (retryMs === undefined) this.#retry()
+      else this.#host.wakeIn(retryMs)
     }
   }
 

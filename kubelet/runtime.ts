@@ -137,18 +137,15 @@ export class StartError extends Error {
   readonly reason: string
   /** What the event says. */
   readonly told: string
-  constructor(reason: string, message: string, told = message) {
+  /** When trying again makes sense; missing: soon, and then less and less often. */
+  readonly retryMs: number | undefined
+  constructor(reason: string, message: string, more: { told?: string; retryMs?: number } = {}) {
     super(message)
     this.name = 'StartError'
     this.reason = reason
-    this.told = told
+    this.told = more.told ?? message
+    this.retryMs = more.retryMs
   }
-}
-
-export interface ImageResult {
-  readonly imageId: string
-  /** True when it was on the node already. */
-  readonly present: boolean
 }
 
 /** As in a Node's status. */
@@ -179,8 +176,10 @@ export interface ContainerRuntime {
   stopSandbox(id: string): Promise<void>
   removeSandbox(id: string): Promise<void>
 
-  /** Makes sure that the image is there. Throws StartError with ErrImagePull. */
-  pullImage(image: string, policy: string): Promise<ImageResult>
+  /** The id of an image that is there. */
+  findImage(image: string): Promise<string | undefined>
+  /** Yields its id; the signal ends it, as failed. */
+  pullImage(image: string, signal: AbortSignal): Promise<string>
   /** The images that are there, the largest first. */
   images(): Promise<readonly NodeImage[]>
   createContainer(sandbox: Sandbox, config: ContainerConfig): Promise<string>

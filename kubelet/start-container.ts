@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { PodFacts } from './downward.js'
 import { expand, makeEnvironment } from './environment.js'
+import type { ImagePulls } from './image-pulls.js'
 import type { KillDeps } from './kill-container.js'
 import type { ObjectReader } from './object-reader.js'
 import type { ContainerSpec } from './pod.js'
@@ -14,6 +15,7 @@ import type { Volumes } from './volumes.js'
 export interface StartDeps extends KillDeps {
   readonly reader: ObjectReader
   readonly volumes: Volumes
+  readonly pulls: ImagePulls
 }
 
 export interface StartRequest {
@@ -29,30 +31,17 @@ export interface StartRequest {
 export const hashOf = ({ name, image = '' }: ContainerSpec): string =>
   createHash('sha256').update(`${name}\0${image}`).digest('hex').slice(0, 8)
 
-const pull = async ({ runtime, event }: StartDeps, spec: ContainerSpec) => {
-  const { image = '', imagePullPolicy = 'IfNotPresent', name } = spec
-  if (!runtime.hasImages) {
-    event(
-      'Normal',
-      'Pulled',
-      `Container image "${image}" needs no pull: the runtime runs commands of this host`,
-      name,
-    )
-    return { imageId: image, present: true }
-  }
-  if (imagePullPolicy === 'Always') event('Normal', 'Pulling', `Pulling image "${image}"`, name)
-  const result = await runtime.pullImage(image, imagePullPolicy).catch((error: StartError) => {
-    const { reason, message } = error
-    if (reason === 'ErrImageNeverPull') event('Warning', reason, message, name)
-    else event('Warning', 'Failed', `Failed to pull image "${image}": ${message}`, name)
-    // What follows names the reason alone.
-    throw new StartError(reason, message, reason)
-  })
-  const message = result.present
-    ? `Container image "${image}" already present on machine and can be accessed by the pod`
-    : `Successfully pulled image "${image}"`
-  event('Normal', 'Pulled', message, name)
-  return result
+/** Yields the image's id. */
+const pull = async (deps: StartDeps, { spec, signal }: StartRequest): Promise<string> => {
+  const { image = '', name } = spec
+  if (deps.runtime.hasImages) return deps.pulls.ensure(deps, spec, signal)
+  deps.event(
+    'Normal',
+    'Pulled',
+    `Container image "${image}" needs no pull: the runtime runs commands of this host`,
+    name,
+  )
+  return image
 }
 
 const limitsOf = ({ resources }: ContainerSpec) => {
@@ -65,7 +54,7 @@ const limitsOf = ({ resources }: ContainerSpec) => {
 
 const create = async (deps: StartDeps, request: StartRequest): Promise<string> => {
   const { facts, sandbox, spec, attempt } = request
-  const { imageId } = await pull(deps, spec)
+  const imageId = await pull(deps, request)
   const env = await makeEnvironment(facts, spec, deps.reader)
   const hasCommand = (spec.command?.length ?? 0) > 0
   if (!hasCommand && !deps.runtime.hasImages) {
@@ -119,7 +108,7 @@ const asStartError = (error: unknown): StartError =>
 
 /**
  * Yields the container's id, and how its postStart hook failed: then it has to be ended again. Throws StartError, whose
- * event has been recorded.
+ * event has been recorded, unless the Pod's end came in between.
  */
 export const startContainer = async (
   deps: StartDeps,
@@ -136,7 +125,7 @@ export const startContainer = async (
     return { id, hookFailure: await runPostStart(deps, request, id) }
   } catch (error) {
     const startError = asStartError(error)
-    deps.event('Warning', 'Failed', `Error: ${startError.told}`, name)
+    if (!request.signal.aborted) deps.event('Warning', 'Failed', `Error: ${startError.told}`, name)
     throw startError
   }
 }

@@ -1,5 +1,6 @@
 /** gRPC to a container runtime's socket. Loaded when `--container-runtime-endpoint` is given and never else. */
 import {
+  type ClientUnaryCall,
   credentials,
   type Client as GrpcClient,
   type GrpcObject,
@@ -15,9 +16,9 @@ const callTimeoutMs = 120_000
 
 type Method = (
   request: object,
-  options: { deadline: number },
+  options: { deadline?: number },
   done: (error: ServiceError | null, answer: unknown) => void,
-) => void
+) => ClientUnaryCall
 
 export class CriClient {
   readonly #runtime: GrpcClient
@@ -43,24 +44,41 @@ export class CriClient {
 
   /** Rejects with the runtime's own message. */
   call<T>(method: string, request: object = {}, extraMs = 0): Promise<T> {
-    return this.#call(this.#runtime, method, request, extraMs)
+    return this.#call(this.#runtime, method, request, this.#deadline(extraMs))
   }
   callImages<T>(method: string, request: object): Promise<T> {
-    return this.#call(this.#images, method, request, 0)
+    return this.#call(this.#images, method, request, this.#deadline(0))
+  }
+  /** How long an image takes nobody knows, and the runtime gives up one that makes no progress. */
+  pull<T>(request: object, signal: AbortSignal): Promise<T> {
+    return this.#call(this.#images, 'PullImage', request, {}, signal)
   }
   close(): void {
     this.#runtime.close()
     this.#images.close()
   }
 
-  #call<T>(client: GrpcClient, method: string, request: object, extraMs: number): Promise<T> {
-    const options = { deadline: this.#now() + callTimeoutMs + extraMs }
+  #deadline(extraMs: number): { deadline: number } {
+    return { deadline: this.#now() + callTimeoutMs + extraMs }
+  }
+
+  #call<T>(
+    client: GrpcClient,
+    method: string,
+    request: object,
+    options: { deadline?: number },
+    signal?: AbortSignal,
+  ): Promise<T> {
     return new Promise((resolve, reject) => {
       const run = (client as unknown as Record<string, Method>)[method]!
-      run.call(client, request, options, (error, answer) => {
+      const cancel = () => call.cancel()
+      const call = run.call(client, request, options, (error, answer) => {
+        signal?.removeEventListener('abort', cancel)
         if (error) reject(new Error(error.details || error.message))
         else resolve(answer as T)
       })
+      signal?.addEventListener('abort', cancel, { once: true })
+      if (signal?.aborted) cancel()
     })
   }
 }

@@ -11,7 +11,6 @@ import {
   type ContainerConfig,
   type ContainerRuntime,
   type ContainerUsage,
-  type ImageResult,
   type LogOptions,
   type NodeImage,
   type Sandbox,
@@ -151,24 +150,17 @@ export class CriRuntime implements ContainerRuntime {
     await this.#relist()
   }
 
-  async pullImage(image: string, policy: string): Promise<ImageResult> {
+  async findImage(image: string): Promise<string | undefined> {
+    const status = await this.#client.callImages<{ image: { id: string } | null }>('ImageStatus', {
+      image: { image },
+    })
+    return status.image?.id
+  }
+
+  async pullImage(image: string, signal: AbortSignal): Promise<string> {
     const spec = { image: { image } }
-    const status = await this.#client.callImages<{ image: { id: string } | null }>(
-      'ImageStatus',
-      spec,
-    )
-    const id = status.image?.id
-    if (id && policy !== 'Always') return { imageId: id, present: true }
-    if (policy === 'Never') {
-      const message = `Container image "${image}" is not present with pull policy of Never`
-      throw new StartError('ErrImageNeverPull', message)
-    }
-    try {
-      const { image_ref } = await this.#client.callImages<{ image_ref: string }>('PullImage', spec)
-      return { imageId: image_ref, present: false }
-    } catch (error) {
-      throw new StartError('ErrImagePull', (error as Error).message)
-    }
+    const { image_ref } = await this.#client.pull<{ image_ref: string }>(spec, signal)
+    return image_ref
   }
 
   async images(): Promise<readonly NodeImage[]> {

@@ -15,7 +15,6 @@ import {
   type ContainerConfig,
   type ContainerRuntime,
   type ContainerUsage,
-  type ImageResult,
   type LogOptions,
   type NodeImage,
   type Sandbox,
@@ -178,8 +177,11 @@ export class ProcessRuntime implements ContainerRuntime {
     this.#files.removeSandbox(id)
   }
 
-  async pullImage(image: string): Promise<ImageResult> {
-    return { imageId: image, present: true }
+  async findImage(image: string): Promise<string> {
+    return image
+  }
+  async pullImage(image: string): Promise<string> {
+    return image
   }
 
   async images(): Promise<readonly NodeImage[]> {
