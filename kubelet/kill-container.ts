@@ -76,8 +76,10 @@ const runPreStop = async (
   const handler = spec?.lifecycle?.preStop
   if (!spec || !handler || options.graceSeconds <= 0 || container.state !== 'running') return
   const hook = runHook(deps.target(container.id, spec), handler, gone).then((outcome) => {
+    // What would have been answered to a container that is gone nobody knows; a command has ended with it.
+    if (outcome.ok || (gone.aborted && handler.httpGet)) return
     // A failure is named without its text, which may hold secrets.
-    if (!outcome.ok) deps.event('Warning', 'FailedPreStopHook', 'PreStopHook failed', spec.name)
+    deps.event('Warning', 'FailedPreStopHook', 'PreStopHook failed', spec.name)
   })
   await Promise.race([hook, whenAborted(deadline.passed)])
 }

@@ -100,7 +100,7 @@ const restarting = ({ pod, containers }: StatusInput, phase: PodPhase): Finding 
   }
 }
 
-/** The kubelet's conditions, then those of others as they are. */
+/** The conditions of others as they are, then the kubelet's (upstream: mergePodStatus). */
 export const makeConditions = (
   input: StatusInput,
   phase: PodPhase,
@@ -132,5 +132,5 @@ export const makeConditions = (
       ...finding,
     }
   })
-  return [...own, ...conditionsOfOthers(pod)]
+  return [...conditionsOfOthers(pod), ...own]
 }

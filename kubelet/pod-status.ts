@@ -4,6 +4,7 @@
  */
 import { formatTime } from '#api/clock.js'
 import { mayRestartAll } from '#api/container-restart.js'
+import { byName, withinShare } from './normalize-status.js'
 import {
   type ContainerSpec,
   type ContainerStateStatus,
@@ -278,9 +279,11 @@ export const makePodStatus = (input: StatusInput): PodStatus => {
     hostIPs: [{ ip: nodeAddress }],
     ...(ips.length > 0 ? { podIP: ips[0], podIPs: ips.map((ip) => ({ ip })) } : {}),
     startTime: previous.startTime ?? formatTime(now),
-    ...(inits.length > 0 ? { initContainerStatuses: last.inits } : {}),
-    containerStatuses: last.mains,
-    ...(ephemerals.length > 0 ? { ephemeralContainerStatuses: ephemerals } : {}),
+    ...(inits.length > 0 ? { initContainerStatuses: withinShare(pod, last.inits) } : {}),
+    containerStatuses: withinShare(pod, byName(last.mains)),
+    ...(ephemerals.length > 0
+      ? { ephemeralContainerStatuses: withinShare(pod, byName(ephemerals)) }
+      : {}),
     ...(previous.qosClass ? { qosClass: previous.qosClass } : {}),
   }
 }

@@ -2,6 +2,7 @@
 import http from 'node:http'
 import https from 'node:https'
 import net from 'node:net'
+import type { Readable } from 'node:stream'
 import { hostInUrl } from '#api/host-in-url.js'
 import { sleep } from '#client/backoff.js'
 import { limits } from '#limits'
@@ -29,6 +30,16 @@ const resolvePort = (container: ContainerSpec, port: number | string): number =>
   return container.ports?.find(({ name }) => name === port)?.containerPort ?? 0
 }
 
+const collectOf = (stream: Readable | undefined): readonly Buffer[] => {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  stream?.on('data', (chunk: Buffer) => {
+    if (bytes < limits.handlerOutputBytesMax) chunks.push(chunk)
+    bytes += chunk.length
+  })
+  return chunks
+}
+
 const runCommand = async (
   { runtime, containerId }: HandlerTarget,
   command: readonly string[],
@@ -36,12 +47,8 @@ const runCommand = async (
   timeoutSeconds?: number,
 ): Promise<Outcome> => {
   const session = runtime.exec(containerId, command, { stdin: false, tty: false })
-  let output = ''
-  const collect = (chunk: Buffer) => {
-    if (output.length < limits.handlerOutputBytesMax) output += chunk.toString('utf8')
-  }
-  session.stdout?.on('data', collect)
-  session.stderr?.on('data', collect)
+  const stdout = collectOf(session.stdout)
+  const stderr = collectOf(session.stderr)
   const kill = () => session.kill()
   signal.addEventListener('abort', kill, { once: true })
   try {
@@ -49,7 +56,10 @@ const runCommand = async (
     const code = await session.done
     if (signal.aborted)
       return failed(`command timed out: "${command.join(' ')}" timed out after ${timeoutSeconds}s`)
-    return code === 0 ? ok : failed(output.slice(0, limits.handlerOutputBytesMax))
+    if (code === 0) return ok
+    // In this order, whichever was said first (upstream: RunInContainer).
+    const output = Buffer.concat([...stdout, ...stderr]).subarray(0, limits.handlerOutputBytesMax)
+    return failed(output.toString('utf8'))
   } finally {
     signal.removeEventListener('abort', kill)
   }

@@ -63,7 +63,11 @@ const statusPatch = (before: PodStatus, next: PodStatus): Record<string, unknown
     (one) => isOwnCondition(one) && !next.conditions?.some(({ type }) => type === one.type),
   )
   conditions.push(...dropped.map(({ type }) => ({ type, $patch: 'delete' })))
-  if (conditions.length > 0) patch.conditions = conditions
+  if (conditions.length > 0) {
+    patch.conditions = conditions
+    // A merge would leave in front whatever was there first.
+    patch['$setElementOrder/conditions'] = (next.conditions ?? []).map(({ type }) => ({ type }))
+  }
   return Object.keys(patch).length === 0 ? undefined : patch
 }
 

@@ -251,6 +251,8 @@ export const limits = {
   /** Bytes of a termination message, and of one taken from the log; upstream's MaxContainerTerminationMessageLength and …LogLength. */
   terminationMessageBytesMax: 4_096,
   terminationLogBytesMax: 2_048,
+  /** Bytes of all termination messages of a Pod, which its containers share; upstream's MaxPodTerminationMessageLogLength. */
+  podTerminationMessageBytesMax: 12 * 1024,
   /** Bytes of a container's log, beyond which it is moved aside once and begins anew; upstream's containerLogMaxSize. */
   containerLogBytesMax: 10 * 1024 * 1024,
   /** Bytes that a slow client may leave in a kubelet's hands before its command's output waits. */

@@ -129,6 +129,27 @@ t.test('how Pods end', async (t) => {
     t.same(asked, ['/bye kube-lifecycle/1.36', '/bye kube-lifecycle/1.36'])
   })
 
+  await t.test('a request that its container did not live to hear answered has not', async (t) => {
+    const server = http.createServer(() => {})
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    t.teardown(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const { port } = server.address() as AddressInfo
+    const preStop = { httpGet: { host: '127.0.0.1', port } }
+    await node.run('unheard', { ...polite, lifecycle: { preStop } })
+    await node.ready('unheard')
+    // Whatever is told of the first Pod is there by the time that this one's has been.
+    await node.run('heeded', { ...polite, lifecycle: { preStop: { tcpSocket: { port: 1 } } } })
+    await node.ready('heeded')
+    await node.delete('unheard', 1)
+    await node.gone('unheard')
+    await node.delete('heeded', 1)
+    await told('heeded', 'FailedPreStopHook')
+    t.notOk((await reasonsOf('unheard')).includes('FailedPreStopHook'))
+  })
+
   await t.test(
     'a hook that nobody runs, and one that its container outlived, have failed',
     async () => {
@@ -239,6 +260,41 @@ t.test('how Pods end', async (t) => {
     t.same(ends(all), [0, 1, 0])
     t.match(all[2]!.lastState.terminated, { exitCode: 137, reason: 'RestartingAllContainers' })
   })
+  await t.test('statuses are in the order of names, other conditions come first', async (t) => {
+    const sidecar = { name: 'z', image, ...polite, restartPolicy: 'Always' }
+    await node.run('sorted', polite, {
+      initContainers: [sidecar, { ...sidecar, name: 'y' }],
+      containers: ['c', 'a', 'b'].map((name) => ({ name, image, ...polite })),
+    })
+    await node.ready('sorted')
+    await node.client.patch(
+      resources.pods,
+      { namespace: 'default', name: 'sorted' },
+      { status: { conditions: [{ type: 'example.com/mine', status: 'True' }] } },
+      { type: 'strategic', subresource: 'status' },
+    )
+    const over = node.until('sorted', isOver)
+    await node.delete('sorted', 5)
+    const { status } = await over
+    const namesOf = (statuses: ContainerStatus[] | undefined) => statuses!.map(({ name }) => name)
+    t.same(namesOf(status!.containerStatuses), ['a', 'b', 'c'])
+    t.same(namesOf(status!.initContainerStatuses), ['z', 'y'])
+    t.same(status!.conditions!.map(({ type }) => type).slice(0, 2), [
+      'example.com/mine',
+      'PodReadyToStartContainers',
+    ])
+    await node.gone('sorted')
+  })
+
+  await t.test('a probe that failed says its output, then its errors', async (t) => {
+    const exec = { command: ['sh', '-c', 'echo wrong >&2; sleep 0.2; echo asked; exit 1'] }
+    await node.run('outspoken', { ...polite, readinessProbe: { exec, timeoutSeconds: 5 } })
+    await told('outspoken', 'Unhealthy')
+    const event = (await node.events('outspoken')).find(({ reason }) => reason === 'Unhealthy')
+    t.equal(event!.message, 'Readiness probe failed: asked\nwrong\n')
+    await node.delete('outspoken', 0)
+  })
+
   await t.test('a probe that took too long says how long it had', async (t) => {
     const exec = { command: ['sleep', '8106.5'] }
     await node.run('slow', { ...polite, readinessProbe: { exec, timeoutSeconds: 1 } })

@@ -265,6 +265,14 @@ t.test('a container says why it ended in its file, or by its log when it failed'
   const lines = (await runOnce('failed', byLog(3)))!.trimEnd().split('\n')
   t.same([lines.length, lines[0], lines.at(-1)], [80, 'line 21', 'line 100'])
   t.equal(await runOnce('fine', byLog(0)), undefined)
+  const four = ['a', 'b', 'c', 'd'].map((name) => ({ name, image: 'none.example/main', ...long }))
+  await node.run('four', {}, { restartPolicy: 'Never', containers: four })
+  const { status } = await node.until('four', (pod) => pod.status?.phase === 'Failed')
+  t.same(
+    status!.containerStatuses!.map(({ state }) => state.terminated!.message!.length),
+    [3072, 3072, 3072, 3072],
+    'a Pod has room for three whole ones',
+  )
   await node.delete('long', 1)
   await node.gone('long')
 })
