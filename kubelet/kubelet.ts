@@ -2,17 +2,25 @@
 import path from 'node:path'
 import type { Clock } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
+import { sleep } from '#client/backoff.js'
 import type { Client } from '#client/client.js'
 import { isConflict, isNotFound, messageOf } from '#client/errors.js'
 import { createEventRecorder, type EventRecorder } from '#client/event-recorder.js'
 import { Informer } from '#client/informer.js'
 import type { Log } from '#client/log.js'
 import { resources } from '#client/resources.js'
+import { limits } from '#limits'
 import { refusalOf } from './admission.js'
 import { killPod } from './kill-pod.js'
 import { capacityOf, NodeReporter, nodeLabels } from './node.js'
+import {
+  endInGroups,
+  type ShutdownGrace,
+  shutdownGroups,
+  shutdownRefusal,
+} from './node-shutdown.js'
 import { createObjectReader, type Service } from './object-reader.js'
-import type { Pod } from './pod.js'
+import { isTerminalPhase, type Pod } from './pod.js'
 import type { PodContext } from './pod-context.js'
 import { PodWorker } from './pod-worker.js'
 import type { BackoffOptions } from './restart-backoff.js'
@@ -50,6 +58,7 @@ export class Kubelet {
   readonly #node: NodeReporter
   readonly #stop = new AbortController()
   #running: Promise<unknown> | undefined
+  #shuttingDown = false
 
   constructor(deps: KubeletDeps) {
     this.#deps = deps
@@ -73,6 +82,7 @@ export class Kubelet {
       runtimeVersion: () => `${runtime.name}://${runtime.version}`,
       images: () => runtime.images(),
       port: deps.port,
+      isShuttingDown: () => this.#shuttingDown,
     })
     this.#context = this.#makeContext()
   }
@@ -97,6 +107,7 @@ export class Kubelet {
       allocatable,
       backoff: this.#deps.backoff,
       admit: async (pod) => {
+        if (this.#shuttingDown) return shutdownRefusal
         const others = [...this.#workers.values()].map((worker) => worker.pod)
         const refusal = refusalOf(pod, others, {
           name: nodeName,
@@ -159,6 +170,29 @@ export class Kubelet {
     }
     await this.#running
     await this.#deps.runtime.close()
+  }
+
+  /** The node goes down for good: no Pod starts here any more, and those that run end as failed, and are said to have. */
+  async shutDown(grace: ShutdownGrace): Promise<void> {
+    const { log, nodeName } = this.#deps
+    this.#shuttingDown = true
+    const node = { kind: 'Node', apiVersion: 'v1', metadata: { name: nodeName, uid: nodeName } }
+    this.#events.event(node, 'Normal', 'NodeShutdown', 'Shutdown manager detected shutdown event')
+    this.#node
+      .report()
+      .catch((error) => log.warn({ error: messageOf(error) }, 'the node could not report'))
+    const active = [...this.#workers.values()].filter(
+      ({ pod }) => !isTerminalPhase(pod.status?.phase),
+    )
+    const ends = await endInGroups(shutdownGroups(active, grace), (worker, seconds) =>
+      worker.shutDown(seconds),
+    )
+    const told = async () => {
+      await Promise.all(ends)
+      await Promise.all([this.#writer.flush(), this.#events.flush()])
+    }
+    // Who was killed when the time was over has ended since.
+    await Promise.race([told(), sleep(limits.lastWordsMsMax)])
   }
 
   #see(pod: Pod): void {

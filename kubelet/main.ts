@@ -11,6 +11,7 @@ import type { Log } from '#client/log.js'
 import { limits } from '#limits'
 import { Kubelet } from './kubelet.js'
 import { leaseSecondsDefault } from './node.js'
+import type { ShutdownGrace } from './node-shutdown.js'
 import { type BackoffOptions, defaultBackoff } from './restart-backoff.js'
 import { defaultPodCidr } from './runtime/process/pod-address.js'
 import { ProcessRuntime } from './runtime/process/process-runtime.js'
@@ -36,6 +37,8 @@ export interface KubeletOptions {
   port?: number
   /** At the end leave every process running, as upstream's kubelet does; the next one adopts them. */
   leavePodsRunning?: boolean
+  /** The kubelet's end is the node's: its Pods end as failed, in this time. */
+  shutdownGrace?: ShutdownGrace
   /** Longest grace for Pods when the kubelet ends. */
   shutdownGraceSeconds?: number
   backoff?: BackoffOptions
@@ -110,6 +113,7 @@ export const runKubelet = async (options: KubeletOptions): Promise<void> => {
     await Promise.race([kubelet.start(), whenAborted(options.signal)])
     await whenAborted(options.signal)
   } finally {
+    if (options.shutdownGrace) await kubelet.shutDown(options.shutdownGrace)
     await kubelet.stop({
       graceSeconds: options.leavePodsRunning
         ? undefined

@@ -9,6 +9,7 @@ import { isAlreadyExists, isConflict, isNotFound, messageOf } from '#client/erro
 import type { Log } from '#client/log.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
+import { shutdownStatus } from './node-shutdown.js'
 import type { NodeImage } from './runtime.js'
 
 /** Upstream's nodeLeaseDurationSeconds, renewed after a quarter of it; the status in full at least every 5 minutes. */
@@ -33,6 +34,8 @@ export interface NodeOptions {
   readonly images: () => Promise<readonly NodeImage[]>
   /** Port of the kubelet's own server. */
   readonly port: () => number
+  /** The node goes down for good. */
+  readonly isShuttingDown: () => boolean
 }
 
 const machineFile = (file: string): string => {
@@ -81,8 +84,12 @@ interface Condition {
   lastTransitionTime?: string
 }
 
-const conditionsAt = (now: number, before: readonly Condition[]) =>
-  conditionTexts.map(([type, status, reason, message]) => {
+const shutdownText = ['Ready', 'False', 'KubeletNotReady', shutdownStatus] as const
+
+const conditionsAt = (now: number, before: readonly Condition[], isShuttingDown: boolean) =>
+  conditionTexts.map((usual) => {
+    const [type, status, reason, message] =
+      isShuttingDown && usual[0] === shutdownText[0] ? shutdownText : usual
     const last = before.find((condition) => condition.type === type)
     const since = last?.status === status ? last.lastTransitionTime : undefined
     return {
@@ -116,7 +123,7 @@ export class NodeReporter {
   }
 
   #status(before: readonly Condition[], images: readonly NodeImage[]) {
-    const { address, name, clock, port, runtimeVersion } = this.#options
+    const { address, name, clock, port, runtimeVersion, isShuttingDown } = this.#options
     const capacity = capacityOf()
     return {
       addresses: [
@@ -125,7 +132,7 @@ export class NodeReporter {
       ],
       capacity,
       allocatable: capacity,
-      conditions: conditionsAt(clock.now(), before),
+      conditions: conditionsAt(clock.now(), before, isShuttingDown()),
       images,
       daemonEndpoints: { kubeletEndpoint: { Port: port() } },
       nodeInfo: {
@@ -147,7 +154,7 @@ export class NodeReporter {
   async register(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
-        return await this.#report()
+        return await this.report()
       } catch (error) {
         this.#options.log.info({ error: messageOf(error) }, 'the Node is not registered yet')
         await sleep(retryMs, signal)
@@ -162,7 +169,7 @@ export class NodeReporter {
       try {
         await this.#renewLease()
         if (performance.now() >= statusDue || (await this.#needsReport())) {
-          await this.#report()
+          await this.report()
           statusDue = performance.now() + statusMs
         }
         await sleep(this.#options.leaseSeconds * 1000 * leaseRenewPart, signal)
@@ -186,7 +193,8 @@ export class NodeReporter {
     }
   }
 
-  async #report(): Promise<void> {
+  /** Says anew how the node is. */
+  async report(): Promise<void> {
     const node = await this.#ensure()
     this.#uid = node.metadata.uid
     const { client, name } = this.#options

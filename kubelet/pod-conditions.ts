@@ -1,6 +1,7 @@
 /** The conditions of a Pod that are the kubelet's to say; upstream: pkg/kubelet/status/generate.go. */
 import { formatTime } from '#api/clock.js'
 import { mayRestartAll } from '#api/container-restart.js'
+import { shutdownCondition } from './node-shutdown.js'
 import {
   type ContainerStatus,
   isSidecar,
@@ -86,6 +87,23 @@ const ownTypes = new Set([
 /** The kubelet's to say, and to take back. */
 export const isOwnCondition = ({ type }: PodCondition): boolean => ownTypes.has(type)
 
+/** What the kubelet writes: its own, and that it was the one who has ended the Pod. */
+export const isWrittenCondition = (condition: PodCondition): boolean =>
+  isOwnCondition(condition) ||
+  (condition.type === shutdownCondition.type && condition.reason === shutdownCondition.reason)
+
+/** Of others, with ours in place of theirs of its type once the Pod has ended for the node's shutdown. */
+const conditionsBeforeOwn = (input: StatusInput): PodCondition[] => {
+  const { pod, shutdown, stopped } = input
+  const others = conditionsOfOthers(pod)
+  if (!shutdown || !stopped) return others
+  const { type, ...finding } = shutdownCondition
+  const disruption = conditionOf(input, type, finding)
+  return others.some((one) => one.type === type)
+    ? others.map((one) => (one.type === type ? disruption : one))
+    : [...others, disruption]
+}
+
 export const conditionsOfOthers = (pod: Pod): PodCondition[] =>
   (pod.status?.conditions ?? []).filter((condition) => !isOwnCondition(condition))
 
@@ -100,13 +118,32 @@ const restarting = ({ pod, containers }: StatusInput, phase: PodPhase): Finding 
   }
 }
 
+/** As it stands now, since its status has last changed. */
+const conditionOf = (
+  { pod, previous, now }: StatusInput,
+  type: string,
+  finding: Finding,
+): PodCondition => {
+  const { generation } = pod.metadata
+  const isOfType = (condition: PodCondition) => condition.type === type
+  const last = previous.conditions?.find(isOfType) ?? pod.status?.conditions?.find(isOfType)
+  const same = last?.status === finding.status && last.lastTransitionTime
+  return {
+    type,
+    ...(generation === undefined ? {} : { observedGeneration: generation }),
+    lastProbeTime: null,
+    lastTransitionTime: same ? last.lastTransitionTime : formatTime(now),
+    ...finding,
+  }
+}
+
 /** The conditions of others as they are, then the kubelet's (upstream: mergePodStatus). */
 export const makeConditions = (
   input: StatusInput,
   phase: PodPhase,
   containerStatuses: readonly ContainerStatus[],
 ): PodCondition[] => {
-  const { pod, sandbox, previous, stopped, now } = input
+  const { pod, sandbox, stopped } = input
   const statuses = new Map(containerStatuses.map((status) => [status.name, status]))
   const before = pod.status?.conditions ?? []
   const containers = containersReady(pod, phase, statuses)
@@ -118,19 +155,6 @@ export const makeConditions = (
     PodScheduled: { status: 'True' },
     ...(mayRestartAll(pod.spec) ? { AllContainersRestarting: restarting(input, phase) } : {}),
   }
-  const { generation } = pod.metadata
-  const own = Object.entries(findings).map(([type, finding]): PodCondition => {
-    const last =
-      previous.conditions?.find((condition) => condition.type === type) ??
-      before.find((condition) => condition.type === type)
-    const same = last?.status === finding.status && last.lastTransitionTime
-    return {
-      type,
-      ...(generation === undefined ? {} : { observedGeneration: generation }),
-      lastProbeTime: null,
-      lastTransitionTime: same ? last.lastTransitionTime : formatTime(now),
-      ...finding,
-    }
-  })
-  return [...conditionsOfOthers(pod), ...own]
+  const own = Object.entries(findings).map(([type, finding]) => conditionOf(input, type, finding))
+  return [...conditionsBeforeOwn(input), ...own]
 }

@@ -4,6 +4,7 @@
  */
 import { formatTime } from '#api/clock.js'
 import { mayRestartAll } from '#api/container-restart.js'
+import { shutdownMessage, shutdownReason } from './node-shutdown.js'
 import { byName, withinShare } from './normalize-status.js'
 import {
   type ContainerSpec,
@@ -55,6 +56,8 @@ export interface StatusInput {
   readonly stopped: boolean
   /** Nothing of the Pod is left here: what is not known by now never will be. */
   readonly finished: boolean
+  /** It ends because the node goes down. */
+  readonly shutdown: boolean
   /** Set when the kubelet ended or refused the Pod. */
   readonly verdict: Verdict | undefined
   readonly nodeAddress: string
@@ -222,6 +225,15 @@ const phaseOfStatuses = (
       restartsAfter(input.pod, spec, exitCode),
   })
 
+/** A node that goes down fails its Pods, other than those that succeed in spite of that (generateAPIPodStatus). */
+const shutdownVerdict = (
+  { shutdown, stopped }: StatusInput,
+  computed: PodPhase,
+): Verdict | undefined =>
+  shutdown && stopped && computed !== 'Succeeded'
+    ? { phase: 'Failed', reason: shutdownReason, message: shutdownMessage }
+    : undefined
+
 /** Of a Pod that was turned away at the door there is nothing else to say. */
 const refusedStatus = ({ pod, previous, now }: StatusInput, verdict: Verdict): PodStatus => {
   const { generation } = pod.metadata
@@ -253,8 +265,8 @@ const ephemeralStatus = (input: StatusInput, spec: ContainerSpec): ContainerStat
 }
 
 export const makePodStatus = (input: StatusInput): PodStatus => {
-  const { pod, sandbox, verdict, nodeAddress, previous, now, stopped, finished } = input
-  if (verdict?.refused) return refusedStatus(input, verdict)
+  const { pod, sandbox, nodeAddress, previous, now, stopped, finished } = input
+  if (input.verdict?.refused) return refusedStatus(input, input.verdict)
   const inits = (pod.spec.initContainers ?? []).map((spec) => containerStatus(input, spec))
   const mains = pod.spec.containers.map((spec) => containerStatus(input, spec))
   const ephemerals = (pod.spec.ephemeralContainers ?? []).map((spec) =>
@@ -262,7 +274,9 @@ export const makePodStatus = (input: StatusInput): PodStatus => {
   )
   // A phase that is final stays: what runs after it would belong to nobody.
   const settled = isTerminalPhase(previous.phase) ? previous.phase : undefined
-  const wanted = settled ?? verdict?.phase ?? phaseOfStatuses(input, inits, mains)
+  const computed = phaseOfStatuses(input, inits, mains)
+  const verdict = input.verdict ?? shutdownVerdict(input, computed)
+  const wanted = settled ?? verdict?.phase ?? computed
   // Nobody is told of the end before the last container has stopped (upstream: mergePodStatus).
   const early = !settled && !stopped && isTerminalPhase(wanted)
   const phase = early ? (previous.phase ?? 'Pending') : wanted

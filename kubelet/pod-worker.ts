@@ -8,7 +8,7 @@ import { sleep } from '#client/backoff.js'
 import { limits } from '#limits'
 import type { PodFacts } from './downward.js'
 import type { KillDeps } from './kill-container.js'
-import { killPod, type PodKill } from './kill-pod.js'
+import { killPod } from './kill-pod.js'
 import {
   type ContainerSpec,
   type ContainerStatus,
@@ -23,6 +23,7 @@ import { hasEnded, runningContainers } from './pod-actions.js'
 import type { PodContext } from './pod-context.js'
 import { addressesOf, makePodStatus } from './pod-status.js'
 import { defaultGraceSeconds, type PodHost, PodSync } from './pod-sync.js'
+import { PodTermination, type TerminationHost } from './pod-termination.js'
 import { Prober } from './prober.js'
 import { waitsForItsTurn } from './restart-all.js'
 import type { HandlerTarget } from './run-handler.js'
@@ -45,12 +46,9 @@ export class PodWorker {
   #state: PodWorkerState = 'syncing'
   #status: PodStatus
   readonly #abort = new AbortController()
-  #podKill: PodKill | undefined
-  #graceSeconds = Number.POSITIVE_INFINITY
+  #termination: PodTermination | undefined
+  #shutdown: { readonly graceSeconds: number; readonly ended: () => void } | undefined
   #halting = false
-  /** No container runs any more, and its network is gone. */
-  #stopped = false
-  #killFailed = false
   /** All has been said. */
   #isSettled = false
   #busy = false
@@ -110,8 +108,8 @@ export class PodWorker {
     await Promise.race([this.#idle(), sleep(haltWaitMs)])
     const own = this.#pod.spec.terminationGracePeriodSeconds ?? defaultGraceSeconds
     const seconds = Math.min(graceSeconds, own)
-    this.#podKill?.shorten(seconds)
-    await this.#podKill?.done
+    this.#termination?.shorten(seconds)
+    await this.#termination?.tried
     const kill = killPod(this.#killDeps(), {
       pod: this.#pod,
       containers: this.#containers(),
@@ -119,6 +117,14 @@ export class PodWorker {
       halted: this.#state === 'syncing',
     })
     await kill.done
+  }
+
+  /** The node goes down for good: ends the Pod in this time. Resolves when none of its containers is left. */
+  shutDown(graceSeconds: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#shutdown = { graceSeconds, ended: resolve }
+      this.wake()
+    })
   }
 
   /** Asks for a pass. */
@@ -129,7 +135,7 @@ export class PodWorker {
       this.#abort.abort()
       for (const kill of this.#sync.kills.values()) kill.shorten(this.#wantedGrace())
     }
-    this.#shortenGrace()
+    this.#termination?.shorten(this.#wantedGrace())
     this.#again = true
     if (this.#busy) return
     this.#busy = true
@@ -168,9 +174,12 @@ export class PodWorker {
       if (this.#shouldEnd()) this.#beginTermination()
     }
     if (this.#state === 'terminating') this.#followProbes()
-    if (this.#state === 'terminated' && this.#gone) return this.#finish()
-    await this.#readMessages()
-    this.#publish()
+    if (this.#state === 'terminated' && this.#gone) await this.#finish()
+    else {
+      await this.#readMessages()
+      this.#publish()
+    }
+    if (this.#isStopped()) this.#shutdown?.ended()
   }
 
   #shouldEnd(): boolean {
@@ -181,6 +190,7 @@ export class PodWorker {
       isTerminalPhase(status?.phase) ||
       isTerminalPhase(this.#status.phase) ||
       this.#sync.verdict !== undefined ||
+      this.#shutdown !== undefined ||
       hasEnded(this.#pod, this.#containers())
     )
   }
@@ -191,15 +201,9 @@ export class PodWorker {
   #wantedGrace(): number {
     const { metadata, spec } = this.#pod
     const own = spec.terminationGracePeriodSeconds ?? defaultGraceSeconds
-    return Math.max(1, metadata.deletionGracePeriodSeconds ?? own)
-  }
-
-  #shortenGrace(): void {
-    if (this.#state !== 'terminating') return
-    const seconds = this.#wantedGrace()
-    if (seconds >= this.#graceSeconds) return
-    this.#graceSeconds = seconds
-    this.#podKill?.shorten(seconds)
+    const asked = [metadata.deletionGracePeriodSeconds, this.#shutdown?.graceSeconds]
+    const given = asked.filter((seconds) => seconds !== undefined)
+    return Math.max(1, given.length > 0 ? Math.min(...given) : own)
   }
 
   #beginTermination(): void {
@@ -207,48 +211,12 @@ export class PodWorker {
     this.#abort.abort()
     clearTimeout(this.#timer)
     this.#prober.quieten()
-    this.#graceSeconds = this.#wantedGrace()
-    void this.#terminate()
-  }
-
-  /** What a runtime cannot end is tried again: nobody may be told that it has ended before it has. */
-  async #terminate(): Promise<void> {
-    for (;;) {
-      try {
-        await this.#endContainers()
-        break
-      } catch (error) {
-        const { message } = error as Error
-        this.#context.log.warn({ pod: formatPod(this.#pod), error: message }, 'kill failed')
-        this.#event('Warning', 'FailedKillPod', `error killing pod: ${message}`)
-        this.#killFailed = true
-        this.wake()
-        await sleep(retryMs)
-        if (this.#halting) return
-      }
-    }
-    await this.#readMessages()
-    this.#stopped = true
-    this.wake()
-    await this.#context.volumeRemoval.remove(this.#pod.metadata.uid, this.#pod)
-    this.#state = 'terminated'
-    this.wake()
-  }
-
-  async #endContainers(): Promise<void> {
-    const { runtime } = this.#context
-    const containers = this.#containers()
-    const { kills } = this.#sync
-    this.#podKill = killPod(this.#killDeps(), {
-      pod: this.#pod,
-      containers: containers.filter(({ id }) => !kills.has(id)),
-      graceSeconds: this.#graceSeconds,
+    this.#termination = new PodTermination(this.#context, this.#asHost(), this.#wantedGrace())
+    void this.#termination.run().then(() => {
+      if (!this.#termination!.stopped) return
+      this.#state = 'terminated'
+      this.wake()
     })
-    await Promise.all([this.#podKill.done, ...[...kills.values()].map(({ done }) => done)])
-    // Ended ones are swept too: what they have left behind goes with the Pod.
-    await Promise.all(containers.map(({ id }) => runtime.stopContainer(id, { graceMs: 0 }).done))
-    this.#prober.stop()
-    for (const { id } of runtime.sandboxesOf(this.#pod.metadata.uid)) await runtime.stopSandbox(id)
   }
 
   async #finish(): Promise<void> {
@@ -288,8 +256,8 @@ export class PodWorker {
   #isAboutToStop(): boolean {
     return (
       this.#state === 'terminating' &&
-      !this.#stopped &&
-      !this.#killFailed &&
+      !this.#isStopped() &&
+      this.#termination?.failed !== true &&
       this.#containers().every(({ state }) => state === 'exited')
     )
   }
@@ -319,7 +287,8 @@ export class PodWorker {
       problems: this.#sync.problems,
       probes: this.#prober,
       ending: this.#state !== 'syncing',
-      stopped: this.#stopped,
+      stopped: this.#isStopped(),
+      shutdown: this.#shutdown !== undefined,
       finished: this.#state === 'terminated',
       verdict: this.#sync.verdict,
       nodeAddress,
@@ -328,11 +297,17 @@ export class PodWorker {
     })
   }
 
-  /** What the passes of a Pod that runs need of this. */
-  #asHost(): PodHost {
+  #isStopped(): boolean {
+    return this.#termination?.stopped === true
+  }
+
+  /** What the passes of a Pod that runs, and its end, need of this. */
+  #asHost(): PodHost & TerminationHost {
     const pod = () => this.#pod
     const prober = () => this.#prober
     const startTime = () => this.#status.startTime
+    const halting = () => this.#halting
+    const kills = () => this.#sync.kills
     return {
       get pod() {
         return pod()
@@ -343,7 +318,14 @@ export class PodWorker {
       get startTime() {
         return startTime()
       },
+      get halting() {
+        return halting()
+      },
+      get kills() {
+        return kills()
+      },
       containers: () => this.#containers(),
+      readMessages: () => this.#readMessages(),
       sandbox: () => this.#sandbox(),
       facts: () => this.#facts(),
       firstAttempt: (name) => {

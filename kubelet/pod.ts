@@ -99,7 +99,8 @@ export interface VolumeSpec {
   persistentVolumeClaim?: { claimName: string; readOnly?: boolean }
   [source: string]: unknown
 }
-export interface PodSpec extends Pick<AnyPodSpec, 'affinity' | 'overhead' | 'resources'> {
+export interface PodSpec
+  extends Pick<AnyPodSpec, 'affinity' | 'overhead' | 'priority' | 'resources'> {
   containers: ContainerSpec[]
   initContainers?: ContainerSpec[]
   ephemeralContainers?: ContainerSpec[]

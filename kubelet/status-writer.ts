@@ -10,7 +10,7 @@ import type { Log } from '#client/log.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import { isTerminalPhase, type Pod, type PodCondition, type PodStatus } from './pod.js'
-import { isOwnCondition } from './pod-conditions.js'
+import { isOwnCondition, isWrittenCondition } from './pod-conditions.js'
 
 const retryMinMs = 200
 const retryMaxMs = 10_000
@@ -53,12 +53,14 @@ const statusPatch = (before: PodStatus, next: PodStatus): Record<string, unknown
     const merges = key === 'podIPs' || key === 'hostIPs'
     patch[key] = merges ? [{ $patch: 'replace' }, ...(value as object[])] : value
   }
-  const conditions: object[] = (next.conditions ?? []).filter(isOwnCondition).flatMap((condition) =>
-    conditionPatch(
-      condition,
-      before.conditions?.find(({ type }) => type === condition.type),
-    ),
-  )
+  const conditions: object[] = (next.conditions ?? [])
+    .filter(isWrittenCondition)
+    .flatMap((condition) =>
+      conditionPatch(
+        condition,
+        before.conditions?.find(({ type }) => type === condition.type),
+      ),
+    )
   const dropped = (before.conditions ?? []).filter(
     (one) => isOwnCondition(one) && !next.conditions?.some(({ type }) => type === one.type),
   )
@@ -77,6 +79,7 @@ export class StatusWriter {
   readonly #entries = new Map<string, Entry>()
   readonly #queue: string[] = []
   readonly #queued = new Set<string>()
+  readonly #whenIdle: (() => void)[] = []
   #inFlight = 0
 
   constructor(client: Client, log: Log) {
@@ -104,6 +107,12 @@ export class StatusWriter {
     const entry = this.#entries.get(uid)
     if (entry) entry.gone = true
     this.#entries.delete(uid)
+  }
+
+  /** Resolves when nothing waits to be written that could be written now. */
+  async flush(): Promise<void> {
+    while (this.#inFlight > 0 || this.#queue.length > 0)
+      await new Promise<void>((resolve) => this.#whenIdle.push(resolve))
   }
 
   /** The API's object as of the last write, when that is newer than the given one. */
@@ -134,6 +143,8 @@ export class StatusWriter {
         this.#inFlight--
         entry.busy = false
         this.#next()
+        if (this.#inFlight === 0 && this.#queue.length === 0)
+          for (const resolve of this.#whenIdle.splice(0)) resolve()
       })
     }
   }

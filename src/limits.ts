@@ -267,6 +267,8 @@ export const limits = {
   sweepsMax: 5,
   /** Grace of Pods when their kubelet ends; `kubelevel up` waits ten seconds for its children. */
   shutdownGraceSecondsMax: 6,
+  /** A node that goes down waits so long for who was killed last, and for the statuses and Events that tell of it. */
+  lastWordsMsMax: 5_000,
   /** A cluster's range of Pod addresses is cut into at most 2 to this many parts; upstream's clusterSubnetMaxDiff. */
   rangeCutBitsMax: 16,
 } as const

@@ -1,5 +1,12 @@
 /** `kubelevel kubelet`: runs Pods as processes of this machine. The folder is imported when the command runs. */
-import { type Flag, type Flags, helpFlag, portProblem, verbosityFlag } from '#api/flags.js'
+import {
+  type Flag,
+  type Flags,
+  helpFlag,
+  portProblem,
+  UsageError,
+  verbosityFlag,
+} from '#api/flags.js'
 import { readKubeconfigOfFlag } from '#client/kubeconfig-flag.js'
 import type { ExitCode, Machine } from './machine.js'
 import { keepHeapSmall } from './small-heap.js'
@@ -43,12 +50,40 @@ export const kubeletFlags: readonly Flag[] = [
     type: 'boolean',
     help: 'at the end leave the processes of Pods running: the next kubelet adopts them',
   },
+  {
+    name: 'shutdown-grace-period',
+    type: 'duration',
+    help: 'the kubelet ends when its node goes down: its Pods end as failed, in this time (e.g. 30s)',
+  },
+  {
+    name: 'shutdown-grace-period-critical-pods',
+    type: 'duration',
+    default: '0s',
+    help: 'how much of it is for Pods of system-cluster-critical and system-node-critical, which end last',
+  },
   { ...verbosityFlag, help: 'log verbosity' },
   helpFlag,
 ]
 
+/** As upstream's settings of that name: whole seconds, and nothing at all unless given. */
+const readShutdownGrace = (flags: Flags) => {
+  const seconds = (flags.milliseconds('shutdown-grace-period') ?? 0) / 1000
+  const criticalSeconds = (flags.milliseconds('shutdown-grace-period-critical-pods') ?? 0) / 1000
+  if ([seconds, criticalSeconds].some((value) => value > 0 && value < 1))
+    throw new UsageError('--shutdown-grace-period and its part must be 1s or more')
+  if (criticalSeconds > seconds)
+    throw new UsageError(
+      '--shutdown-grace-period-critical-pods must not be longer than --shutdown-grace-period',
+    )
+  if (seconds === 0) return undefined
+  if (flags.boolean('leave-pods-running'))
+    throw new UsageError('--shutdown-grace-period ends Pods, --leave-pods-running does not')
+  return { seconds: Math.floor(seconds), criticalSeconds: Math.floor(criticalSeconds) }
+}
+
 export const kubelet = async (machine: Machine, flags: Flags): Promise<ExitCode> => {
   keepHeapSmall()
+  const shutdownGrace = readShutdownGrace(flags)
   const kubeconfig = flags.text('kubeconfig') ?? machine.env.KUBECONFIG ?? '.kubelevel/kubeconfig'
   // Here, where a UsageError is the class that the command line knows: the bundle of the kubelet has its own.
   const config = await readKubeconfigOfFlag(kubeconfig)
@@ -64,6 +99,7 @@ export const kubelet = async (machine: Machine, flags: Flags): Promise<ExitCode>
     podCidr: flags.text('pod-cidr'),
     port: flags.number('port'),
     nodeLeaseDurationSeconds: flags.number('node-lease-duration-seconds'),
+    ...(shutdownGrace ? { shutdownGrace } : {}),
     leavePodsRunning: flags.boolean('leave-pods-running'),
   })
   return 0

@@ -23,6 +23,13 @@ export const processesWith = (word: string): string[] =>
     .split('\n')
     .filter((line) => line.includes(word) && !line.startsWith('Z'))
 
+export interface NodeCondition {
+  readonly type: string
+  readonly status: string
+  readonly reason?: string
+  readonly message?: string
+}
+
 export interface TestNode {
   readonly client: Client
   readonly folder: string
@@ -32,6 +39,8 @@ export interface TestNode {
   /** The Pod once it is as asked. */
   until(name: string, holds: (pod: Pod) => boolean): Promise<Pod>
   ready(name: string): Promise<Pod>
+  /** The Node's condition Ready once it is as asked. */
+  untilNode(holds: (ready: NodeCondition | undefined) => boolean): Promise<NodeCondition>
   delete(name: string, gracePeriodSeconds?: number): Promise<KubeObject>
   gone(name: string): Promise<void>
   logs(name: string, query?: string): Promise<string>
@@ -39,7 +48,7 @@ export interface TestNode {
   /** Stops the server, does something, and starts it again on the same port. */
   serverAwayWhile(meanwhile: () => Promise<void>): Promise<void>
   /** Starts the kubelet as a process; resolves when its node is Ready. */
-  startProcess(nodeFlags?: readonly string[]): Promise<ChildProcess>
+  startProcess(nodeFlags?: readonly string[], flags?: readonly string[]): Promise<ChildProcess>
 }
 
 const isReady = (pod: Pod): boolean =>
@@ -126,13 +135,14 @@ export const startNode = async (
       await watching
     }
   }
-  const nodeIsReady = () =>
-    eventually('a Ready node', async () => {
+  const untilNode: TestNode['untilNode'] = (holds) =>
+    eventually('the Node', async () => {
       const node = await client.get(resources.nodes, { name: 'node-1' }).catch(() => undefined)
-      return node?.status?.conditions?.some(
-        (c: { type: string; status: string }) => c.type === 'Ready' && c.status === 'True',
-      )
+      const conditions: NodeCondition[] = node?.status?.conditions ?? []
+      const ready = conditions.find(({ type }) => type === 'Ready')
+      return holds(ready) && ready
     })
+  const nodeIsReady = () => untilNode((ready) => ready?.status === 'True')
   const node: TestNode = {
     client,
     folder,
@@ -148,6 +158,7 @@ export const startNode = async (
     get,
     until,
     ready: (name) => until(name, isReady),
+    untilNode,
     delete: (name, gracePeriodSeconds) =>
       client.delete(
         resources.pods,
@@ -176,7 +187,7 @@ export const startNode = async (
       await meanwhile()
       server = await startServer(port)
     },
-    startProcess: async (nodeFlags = []) => {
+    startProcess: async (nodeFlags = [], flags = []) => {
       const child = spawn(
         process.execPath,
         [
@@ -189,6 +200,7 @@ export const startNode = async (
           rootDir,
           '--node-name',
           'node-1',
+          ...flags,
           ...(endpoint ? ['--container-runtime-endpoint', endpoint] : []),
         ],
         { stdio: ['ignore', 'pipe', 'pipe'], cwd: folder },
