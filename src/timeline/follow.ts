@@ -1,11 +1,16 @@
-/** Tells how a Pod goes on until it is gone: its changes, its Events, and while nothing happens what it waits for. */
+/**
+ * Tells how a Pod goes on until it is gone: its changes, its Events and those of its owner, whether its Services find
+ * it, and while nothing happens what it waits for.
+ */
 import type { Clock } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import { Informer } from '#client/informer.js'
 import { silentLog } from '#client/log.js'
 import { type ResourceRef, resources } from '#client/resources.js'
-import { changesBetween, deletionAskedAt, describeEvent } from './timeline.js'
+import { type EndpointStates, endpointChanges, endpointsOf } from './endpoints.js'
+import { describeEvent, isAbout } from './events.js'
+import { changesBetween, deletionAskedAt } from './timeline.js'
 
 /** A Pod that was to go and shows nothing for so long is asked why. */
 const quietMs = 3_000
@@ -28,73 +33,124 @@ export interface FollowOptions {
 /** The same reason a second later is no news. */
 const withoutNumbers = (text: string): string => text.replace(/\d+/g, '')
 
-export const followPod = async (options: FollowOptions): Promise<void> => {
-  const { client, clock, pod, told, print, explain } = options
-  const { uid, name, namespace } = pod.metadata
-  const gone = new AbortController()
-  const signal = AbortSignal.any([options.signal, gone.signal])
-  const explained = new Set<string>()
-  let current = pod
-  let askedAt = deletionAskedAt(pod)
-  let lastAt = clock.now()
+class Follower {
+  readonly #options: FollowOptions
+  readonly #gone = new AbortController()
+  readonly #signal: AbortSignal
+  readonly #explained = new Set<string>()
+  #pod: KubeObject
+  #endpoints: EndpointStates = new Map()
+  #askedAt: number | undefined
+  #lastAt: number
 
-  const tell = (what: string): void => {
-    lastAt = clock.now()
-    options.tell({ at: lastAt, what }, askedAt ?? lastAt)
+  constructor(options: FollowOptions) {
+    this.#options = options
+    this.#signal = AbortSignal.any([options.signal, this.#gone.signal])
+    this.#pod = options.pod
+    this.#askedAt = deletionAskedAt(options.pod)
+    this.#lastAt = options.clock.now()
   }
-  const see = (next: KubeObject): void => {
-    if (next.metadata.uid !== uid) return
-    if (next.metadata.deletionTimestamp) askedAt ??= clock.now()
-    for (const what of changesBetween(current, next)) tell(what)
-    current = next
-  }
-  const seeEvent = (event: KubeObject): void => {
-    if (told.get(event.metadata.uid!) !== event.metadata.resourceVersion) tell(describeEvent(event))
-  }
-  const pods = new Informer({
-    client,
-    ref: resources.pods,
-    namespace: namespace!,
-    fieldSelector: `metadata.name=${name}`,
-    log: silentLog,
-  })
-  pods.handle({
-    onAdd: see,
-    onUpdate: see,
-    onDelete: (last) => {
-      if (last.metadata.uid !== uid) return
-      see(last)
-      tell('the object is gone')
-      gone.abort()
-    },
-  })
-  const events = new Informer({
-    client,
-    ref: options.events,
-    namespace: namespace!,
-    fieldSelector: `involvedObject.uid=${uid}`,
-    log: silentLog,
-  })
-  events.handle({ onAdd: seeEvent, onUpdate: seeEvent })
 
-  const sayWhy = async (): Promise<void> => {
-    if (!current.metadata.deletionTimestamp || clock.now() - lastAt < quietMs) return
-    for (const reason of await explain(current)) {
+  async run(): Promise<void> {
+    const pods = this.#followPod()
+    const slices = this.#followEndpoints()
+    const events = this.#subjects().map((uid) => this.#followEvents(uid))
+    // A server that does not answer now may the next time.
+    const timer = setInterval(() => void this.#sayWhy().catch(() => {}), lookMs)
+    const following = pods.run(this.#signal)
+    await Promise.race([pods.synced(), following])
+    const { name, namespace, uid } = this.#options.pod.metadata
+    // It may have gone before the first look.
+    if (pods.store.get(`${namespace}/${name}`)?.metadata.uid !== uid && !this.#signal.aborted)
+      this.#end()
+    await Promise.all([following, ...[slices, ...events].map((one) => one.run(this.#signal))])
+    clearInterval(timer)
+  }
+
+  #end(): void {
+    this.#tell('the object is gone')
+    this.#gone.abort()
+  }
+
+  #tell(what: string): void {
+    this.#lastAt = this.#options.clock.now()
+    this.#options.tell({ at: this.#lastAt, what }, this.#askedAt ?? this.#lastAt)
+  }
+
+  #informer(ref: ResourceRef, fieldSelector?: string): Informer {
+    const { client, pod } = this.#options
+    return new Informer({
+      client,
+      ref,
+      namespace: pod.metadata.namespace!,
+      log: silentLog,
+      ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    })
+  }
+
+  #followPod(): Informer {
+    const { uid, name } = this.#options.pod.metadata
+    const pods = this.#informer(resources.pods, `metadata.name=${name}`)
+    const see = (next: KubeObject) => this.#see(next)
+    pods.handle({
+      onAdd: see,
+      onUpdate: see,
+      onDelete: (last) => {
+        if (last.metadata.uid !== uid) return
+        see(last)
+        this.#end()
+      },
+    })
+    return pods
+  }
+
+  #see(next: KubeObject): void {
+    if (next.metadata.uid !== this.#pod.metadata.uid) return
+    if (next.metadata.deletionTimestamp) this.#askedAt ??= this.#options.clock.now()
+    for (const what of changesBetween(this.#pod, next)) this.#tell(what)
+    this.#pod = next
+  }
+
+  #followEndpoints(): Informer {
+    const slices = this.#informer(resources.endpointSlices)
+    const look = () => {
+      const before = this.#endpoints
+      this.#endpoints = endpointsOf(slices.store.list(), this.#pod.metadata.uid!)
+      for (const what of endpointChanges(before, this.#endpoints)) this.#tell(what)
+    }
+    slices.handle({ onAdd: look, onUpdate: look, onDelete: look })
+    return slices
+  }
+
+  /** Whose Events may be about the Pod: its own, and its controller's. */
+  #subjects(): string[] {
+    const { uid, ownerReferences = [] } = this.#options.pod.metadata
+    const owner = ownerReferences.find(({ controller }) => controller)
+    return owner ? [uid!, owner.uid] : [uid!]
+  }
+
+  #followEvents(subject: string): Informer {
+    const { told, events: ref } = this.#options
+    const events = this.#informer(ref, `involvedObject.uid=${subject}`)
+    const see = (event: KubeObject) => {
+      const isTold = told.get(event.metadata.uid!) === event.metadata.resourceVersion
+      if (!isTold && isAbout(event, this.#pod)) this.#tell(describeEvent(event, this.#pod))
+    }
+    events.handle({ onAdd: see, onUpdate: see })
+    return events
+  }
+
+  async #sayWhy(): Promise<void> {
+    const { clock, explain, print } = this.#options
+    if (!this.#pod.metadata.deletionTimestamp || clock.now() - this.#lastAt < quietMs) return
+    for (const reason of await explain(this.#pod)) {
       const known = withoutNumbers(reason)
-      if (explained.has(known) || signal.aborted) continue
-      explained.add(known)
+      if (this.#explained.has(known) || this.#signal.aborted) continue
+      this.#explained.add(known)
       print(reason)
     }
   }
-  // A server that does not answer now may the next time.
-  const timer = setInterval(() => void sayWhy().catch(() => {}), lookMs)
-  const following = pods.run(signal)
-  await Promise.race([pods.synced(), following])
-  // It may have gone before the first look.
-  if (pods.store.get(`${namespace}/${name}`)?.metadata.uid !== uid && !signal.aborted) {
-    tell('the object is gone')
-    gone.abort()
-  }
-  await Promise.all([following, events.run(signal)])
-  clearInterval(timer)
 }
+
+/** Resolves when the Pod is gone, or the signal fires. */
+export const followPod = (options: FollowOptions): Promise<void> => new Follower(options).run()

@@ -3,6 +3,7 @@ import type { KubeObject } from '#api/object.js'
 import { isNotFound } from '#client/errors.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import type { ProcessDeps, ProcessSpec } from '#client/run-process.js'
+import { isAbout } from './events.js'
 import { explainTerminating } from './explain.js'
 import { followPod } from './follow.js'
 import { deletionAskedAt, type Step, timelineOf } from './timeline.js'
@@ -36,19 +37,20 @@ export const formatStep = ({ at, what, exact }: Step, origin: number): string =>
   return `${clock}  ${offset.padStart(10)}  ${what}`
 }
 
-const findEvents = async ({ client }: Deps, { namespace, name }: TimelineOptions) => {
+/** Those about the Pod, or of the last of its name when it is gone. */
+const findEvents = async (
+  { client }: Deps,
+  { namespace, name }: TimelineOptions,
+  pod: KubeObject | undefined,
+): Promise<KubeObject[]> => {
   const { items } = await client.list(coreEvents, { namespace })
-  return items.filter(({ involvedObject: o }) => o?.kind === 'Pod' && o.name === name)
-}
-
-/** Those of the Pod itself, or of the last of its name when it is gone. */
-const ofOnePod = (events: KubeObject[], pod: KubeObject | undefined): KubeObject[] => {
-  const last = events.reduce<KubeObject | undefined>(
+  if (pod) return items.filter((event) => isAbout(event, pod))
+  const named = items.filter(({ involvedObject: o }) => o?.kind === 'Pod' && o.name === name)
+  const last = named.reduce<KubeObject | undefined>(
     (a, b) => (a && (a.lastTimestamp ?? '') > (b.lastTimestamp ?? '') ? a : b),
     undefined,
   )
-  const uid = pod?.metadata.uid ?? last?.involvedObject.uid
-  return events.filter(({ involvedObject }) => involvedObject.uid === uid)
+  return named.filter(({ involvedObject }) => involvedObject.uid === last?.involvedObject.uid)
 }
 
 const explain = async ({ client, clock }: Deps, pod: KubeObject): Promise<string[]> => {
@@ -63,7 +65,7 @@ const printPast = async (
   options: TimelineOptions,
   pod: KubeObject | undefined,
 ): Promise<Map<string, string> | undefined> => {
-  const events = ofOnePod(await findEvents(deps, options), pod)
+  const events = await findEvents(deps, options, pod)
   const steps = timelineOf(pod, events)
   if (steps.length === 0) return undefined
   const origin = (pod && deletionAskedAt(pod)) ?? steps[0]!.at

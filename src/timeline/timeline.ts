@@ -4,6 +4,8 @@
  */
 import { parseTime } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
+import { describeEnd, type Terminated } from './describe-end.js'
+import { describeEvent } from './events.js'
 
 export interface Step {
   /** Milliseconds since the epoch. */
@@ -20,30 +22,43 @@ interface ContainerStatus {
   state?: {
     running?: { startedAt?: string }
     waiting?: { reason?: string }
-    terminated?: { exitCode: number; reason?: string; startedAt?: string; finishedAt?: string }
+    terminated?: Terminated
   }
+  lastState?: { terminated?: Terminated }
+}
+
+interface Condition {
+  type: string
+  status: string
+  reason?: string
+  message?: string
+  lastTransitionTime?: string
 }
 
 const statusesOf = (pod: KubeObject): ContainerStatus[] => [
   ...(pod.status?.initContainerStatuses ?? []),
   ...(pod.status?.containerStatuses ?? []),
+  ...(pod.status?.ephemeralContainerStatuses ?? []),
 ]
 
 const seconds = (n: number): string => `${n} s`
-
-/** What an exit code says about how the container came to its end. */
-const describeExit = (exitCode: number): string => {
-  if (exitCode === 0) return 'ended by itself or obeyed the stop signal (exit code 0)'
-  if (exitCode === 137) return 'was killed with SIGKILL (exit code 137)'
-  if (exitCode === 143) return 'ended by SIGTERM (exit code 143)'
-  return `ended with exit code ${exitCode}`
-}
 
 /** When the delete was asked for: the timestamp on the object is when the grace is over. */
 export const deletionAskedAt = ({ metadata }: KubeObject): number | undefined =>
   metadata.deletionTimestamp === undefined
     ? undefined
     : parseTime(metadata.deletionTimestamp) - (metadata.deletionGracePeriodSeconds ?? 0) * 1000
+
+const conditionOf = (pod: KubeObject | undefined, type: string): Condition | undefined =>
+  pod?.status?.conditions?.find((condition: Condition) => condition.type === type)
+
+/** Who ends a Pod says so before it deletes it: evictions, taints, preemption, Pod garbage collection, its kubelet. */
+const disruptionOf = (pod: KubeObject | undefined): Condition | undefined => {
+  const condition = conditionOf(pod, 'DisruptionTarget')
+  return condition?.status === 'True' ? condition : undefined
+}
+const describeDisruption = ({ reason = '', message = '' }: Condition): string =>
+  `has to go: ${reason}${message === '' ? '' : ` (${message})`}`
 
 const objectSteps = (pod: KubeObject): Step[] => {
   const steps: Step[] = []
@@ -52,14 +67,15 @@ const objectSteps = (pod: KubeObject): Step[] => {
   }
   add(pod.metadata.creationTimestamp, 'created')
   add(pod.status?.startTime, `seen by the kubelet of node ${pod.spec?.nodeName}`)
-  for (const { name, state } of statusesOf(pod)) {
+  for (const { name, state, lastState } of statusesOf(pod)) {
     add(state?.running?.startedAt, `container ${name} started`)
-    add(state?.terminated?.startedAt, `container ${name} started`)
-    add(
-      state?.terminated?.finishedAt,
-      `container ${name} ${describeExit(state?.terminated?.exitCode ?? 0)}`,
-    )
+    for (const end of [lastState?.terminated, state?.terminated]) {
+      add(end?.startedAt, `container ${name} started`)
+      if (end) add(end.finishedAt, `container ${name} ${describeEnd(end)}`)
+    }
   }
+  const disruption = disruptionOf(pod)
+  if (disruption) add(disruption.lastTransitionTime, describeDisruption(disruption))
   const asked = deletionAskedAt(pod)
   if (asked !== undefined) {
     const grace = pod.metadata.deletionGracePeriodSeconds ?? 0
@@ -68,25 +84,15 @@ const objectSteps = (pod: KubeObject): Step[] => {
   return steps
 }
 
-/** What an Event says, and how often it has. */
-export const describeEvent = (event: KubeObject): string => {
-  const count = event.count ?? event.series?.count ?? 1
-  const often = count > 1 ? ` (${count} times, last now)` : ''
-  return `${event.reason}: ${event.message ?? event.note}${often}`
-}
-
-const eventSteps = (events: readonly KubeObject[]): Step[] =>
+const eventSteps = (pod: KubeObject | undefined, events: readonly KubeObject[]): Step[] =>
   events.flatMap((event) => {
     const time = event.eventTime ?? event.lastTimestamp ?? event.deprecatedLastTimestamp
-    return time ? [{ at: parseTime(time), what: describeEvent(event), exact: false }] : []
+    return time ? [{ at: parseTime(time), what: describeEvent(event, pod), exact: false }] : []
   })
 
 /** Steps in order; those of one second keep the order: object first, then its events. */
 export const timelineOf = (pod: KubeObject | undefined, events: readonly KubeObject[]): Step[] =>
-  [...(pod ? objectSteps(pod) : []), ...eventSteps(events)].sort((a, b) => a.at - b.at)
-
-const conditionOf = (pod: KubeObject | undefined, type: string): string | undefined =>
-  pod?.status?.conditions?.find((c: { type: string; status: string }) => c.type === type)?.status
+  [...(pod ? objectSteps(pod) : []), ...eventSteps(pod, events)].sort((a, b) => a.at - b.at)
 
 const containerChanges = (before: KubeObject | undefined, after: KubeObject): string[] => {
   const earlier = new Map(before ? statusesOf(before).map((s) => [s.name, s]) : [])
@@ -98,7 +104,7 @@ const containerChanges = (before: KubeObject | undefined, after: KubeObject): st
     }
     if (state?.running && !was?.state?.running) changes.push(`container ${name} runs`)
     if (state?.terminated && !was?.state?.terminated) {
-      changes.push(`container ${name} ${describeExit(state.terminated.exitCode)}`)
+      changes.push(`container ${name} ${describeEnd(state.terminated)}`)
     }
     const waiting = state?.waiting?.reason
     if (waiting && waiting !== was?.state?.waiting?.reason) {
@@ -106,6 +112,14 @@ const containerChanges = (before: KubeObject | undefined, after: KubeObject): st
     }
     return changes
   })
+}
+
+/** The kubelet deletes what has ended; who does it before that has forced it. */
+const describeLastDelete = (before: KubeObject | undefined): string => {
+  if (!before?.spec?.nodeName) return 'grace set to 0, no node has it: the object goes'
+  return ['Succeeded', 'Failed'].includes(before.status?.phase)
+    ? 'grace set to 0, all of it has ended: the object goes'
+    : 'grace set to 0 before all of it has ended (forced): the object goes'
 }
 
 const deletionChanges = (before: KubeObject | undefined, after: KubeObject): string[] => {
@@ -119,7 +133,7 @@ const deletionChanges = (before: KubeObject | undefined, after: KubeObject): str
   ) {
     changes.push(
       deletionGracePeriodSeconds === 0
-        ? 'grace set to 0: the object goes'
+        ? describeLastDelete(before)
         : `grace shortened to ${seconds(deletionGracePeriodSeconds)}`,
     )
   }
@@ -136,9 +150,12 @@ export const changesBetween = (before: KubeObject | undefined, after: KubeObject
   else if (before.spec?.nodeName !== after.spec?.nodeName) {
     changes.push(`bound to node ${after.spec?.nodeName}`)
   }
+  const disruption = disruptionOf(after)
+  if (disruption && disruption.reason !== disruptionOf(before)?.reason)
+    changes.push(describeDisruption(disruption))
   changes.push(...deletionChanges(before, after), ...containerChanges(before, after))
-  const ready = conditionOf(after, 'Ready')
-  if (before && ready !== conditionOf(before, 'Ready')) {
+  const ready = conditionOf(after, 'Ready')?.status
+  if (before && ready !== conditionOf(before, 'Ready')?.status) {
     changes.push(ready === 'True' ? 'ready' : 'not ready any more')
   }
   const phase = after.status?.phase

@@ -3,6 +3,9 @@ import t from 'tap'
 import { systemClock } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
 import { resources } from '#client/resources.js'
+import { describeEnd } from '#src/timeline/describe-end.js'
+import { endpointChanges, endpointsOf } from '#src/timeline/endpoints.js'
+import { describeEvent } from '#src/timeline/events.js'
 import { explainTerminating } from '#src/timeline/explain.js'
 import { formatStep, showTimeline } from '#src/timeline/main.js'
 import { changesBetween, timelineOf } from '#src/timeline/timeline.js'
@@ -63,11 +66,11 @@ t.test('the past of a Pod in the order of time, from its object and its events',
       [1, 'seen by the kubelet of node n'],
       [2, 'container c started'],
       [10, 'delete asked for, grace 30 s'],
-      [11, 'Killing: Stopping container c'],
+      [11, 'Killing: Stopping container c (first its preStop hook, then SIGTERM)'],
       [40, 'container c was killed with SIGKILL (exit code 137)'],
     ],
   )
-  t.equal(formatStep(steps[4]!, ms(10)), '10:00:11             +1s  Killing: Stopping container c')
+  t.match(formatStep(steps[4]!, ms(10)), /^10:00:11 {13}\+1s {2}Killing: Stopping container c /)
   t.end()
 })
 
@@ -88,7 +91,14 @@ t.test('a watched Pod: what is different from one state to the next', (t) => {
     'not ready any more',
     'phase Failed',
   ])
-  t.same(changesBetween(ended, last), ['grace set to 0: the object goes'])
+  t.same(changesBetween(ended, last), ['grace set to 0, all of it has ended: the object goes'])
+  const forced = podAt({ metadata: { ...deleted, deletionGracePeriodSeconds: 0 } })
+  t.same(changesBetween(running, forced), ['delete asked for, grace 0 s'])
+  t.same(changesBetween(asked, forced), [
+    'grace set to 0 before all of it has ended (forced): the object goes',
+  ])
+  const unbound = podAt({ metadata: deleted, spec: { nodeName: undefined } })
+  t.match(changesBetween(unbound, forced).at(-1), /^grace set to 0, no node has it/)
   t.same(changesBetween(running, running), [])
   t.same(
     changesBetween(
@@ -100,6 +110,103 @@ t.test('a watched Pod: what is different from one state to the next', (t) => {
   t.same(changesBetween(running, podAt({ restartCount: 1 })), [
     'container c starts again, for the 1. time',
   ])
+  t.end()
+})
+
+t.test('who ends a Pod, and why, is told before its end', (t) => {
+  const marked = podAt({})
+  const disruption = {
+    type: 'DisruptionTarget',
+    status: 'True',
+    reason: 'EvictionByEvictionAPI',
+    message: 'Eviction API: evicting',
+    lastTransitionTime: at(9),
+  }
+  marked.status.conditions.push(disruption)
+  const told = 'has to go: EvictionByEvictionAPI (Eviction API: evicting)'
+  t.same(changesBetween(podAt({}), marked), [told])
+  t.same(changesBetween(marked, marked), [])
+  const asked = { ...marked, metadata: { ...marked.metadata, ...deleted } }
+  t.same(changesBetween(podAt({}), asked), [told, 'delete asked for, grace 30 s'])
+  t.ok(timelineOf(marked, []).some((step) => step.at === ms(9) && step.what === told))
+  t.end()
+})
+
+t.test('how a container came to its end', (t) => {
+  for (const [exitCode, reason, told] of [
+    [0, 'Completed', 'ended by itself or obeyed the stop signal (exit code 0)'],
+    [137, 'Error', 'was killed with SIGKILL (exit code 137)'],
+    [137, 'OOMKilled', 'was killed for the memory that it took (OOMKilled, exit code 137)'],
+    [137, 'ContainerStatusUnknown', /^ended, and nobody knows how/],
+    [143, 'Error', 'ended by SIGTERM (exit code 143)'],
+    [130, 'Error', 'ended by SIGINT (exit code 130)'],
+    [128, 'StartError', /^could not be started/],
+    [3, 'Error', 'ended with exit code 3'],
+    [255, 'Error', 'ended with exit code 255'],
+  ] as const)
+    t.match(describeEnd({ exitCode, reason }), told)
+  const again = podAt({ restartCount: 1 })
+  again.status.containerStatuses[0].lastState = {
+    terminated: { exitCode: 3, startedAt: at(1), finishedAt: at(2) },
+  }
+  t.ok(timelineOf(again, []).some(({ what }) => what === 'container c ended with exit code 3'))
+  t.end()
+})
+
+t.test('what a kubelet does to stop a container, in its order', (t) => {
+  const containers = [
+    { name: 'plain' },
+    { name: 'hooked', lifecycle: { preStop: {}, stopSignal: 'SIGINT' } },
+  ]
+  const initContainers = [{ name: 'side', restartPolicy: 'Always', lifecycle: { preStop: {} } }]
+  const pod = podAt({ spec: { containers, initContainers } })
+  const killing = (name: string) =>
+    describeEvent(
+      {
+        kind: 'Event',
+        apiVersion: 'v1',
+        metadata: {},
+        involvedObject: { kind: 'Pod', uid: 'u', name: 'p' },
+        reason: 'Killing',
+        message: `Stopping container ${name}`,
+      },
+      pod,
+    )
+  t.equal(killing('plain'), 'Killing: Stopping container plain (SIGTERM)')
+  t.match(killing('hooked'), / \(first its preStop hook, then SIGINT\)$/)
+  t.match(
+    killing('side'),
+    / \(first its preStop hook, then the end of the containers it serves, then SIGTERM\)$/,
+  )
+  t.equal(killing('unknown'), 'Killing: Stopping container unknown')
+  t.end()
+})
+
+t.test('whether Services still find a Pod', (t) => {
+  const slice = (service: string, conditions: object, uid = 'u'): KubeObject => ({
+    kind: 'EndpointSlice',
+    apiVersion: 'discovery.k8s.io/v1',
+    metadata: { name: `${service}-x`, labels: { 'kubernetes.io/service-name': service } },
+    endpoints: [{ targetRef: { uid: 'other' } }, { targetRef: { uid }, conditions }],
+  })
+  const steps = [
+    [],
+    [slice('web', { ready: false, serving: false, terminating: false })],
+    [slice('web', {})],
+    [slice('web', { ready: false, serving: true, terminating: true }), slice('b', {}, 'v')],
+    [slice('web', { ready: false, serving: false, terminating: true })],
+    [],
+  ].map((slices) => endpointsOf(slices, 'u'))
+  t.same(
+    steps.slice(1).map((step, i) => endpointChanges(steps[i]!, step)),
+    [
+      ['service web: endpoint not ready'],
+      ['service web: endpoint ready'],
+      ['service web: endpoint terminating, no new connections, still serving'],
+      ['service web: endpoint terminating, no new connections, serving no more'],
+      ['service web: endpoint removed'],
+    ],
+  )
   t.end()
 })
 
@@ -134,22 +241,40 @@ t.test(
     const namespace = 'default'
     const name = 'p'
     const pod = await client.create<KubeObject>(resources.pods, {
-      metadata: { name, namespace, finalizers: ['x/y'] },
+      metadata: {
+        name,
+        namespace,
+        finalizers: ['x/y'],
+        ownerReferences: [
+          { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'r', uid: 'r-uid', controller: true },
+        ],
+      },
       spec: { nodeName: 'n', containers: [{ name: 'c', image: 'i' }] },
     })
-    const record = (reason: string) =>
+    const record = (reason: string, involvedObject = {}, message = 'said so') =>
       client.create(
         { ...resources.events, group: '' },
         {
           metadata: { generateName: 'p.', namespace },
-          involvedObject: { kind: 'Pod', apiVersion: 'v1', namespace, name, uid: pod.metadata.uid },
+          involvedObject: {
+            ...{ kind: 'Pod', apiVersion: 'v1', namespace, name, uid: pod.metadata.uid },
+            ...involvedObject,
+          },
           reason,
-          message: 'said so',
+          message,
           type: 'Normal',
           lastTimestamp: at(1),
         },
       )
     await record('Before')
+    const owner = { kind: 'ReplicaSet', apiVersion: 'apps/v1', name: 'r', uid: 'r-uid' }
+    const slice = (conditions: object) => ({
+      metadata: { name: 'web-x', namespace, labels: { 'kubernetes.io/service-name': 'web' } },
+      addressType: 'IPv4',
+      ports: [],
+      endpoints: [{ addresses: ['10.0.0.1'], conditions, targetRef: { uid: pod.metadata.uid } }],
+    })
+    await client.create(resources.endpointSlices, slice({ ready: true }))
     const lines: string[] = []
     const shown = (text: string) =>
       new Promise<void>((resolve) => {
@@ -164,10 +289,23 @@ t.test(
       { namespace, name, watch: true, print: (line) => lines.push(line) },
     )
     await shown('Before: said so')
+    await shown('service web: endpoint ready')
     await client.delete(resources.pods, { namespace, name }, { gracePeriodSeconds: 0 })
     await shown('Held by finalizers: x/y')
     await record('Meanwhile')
     await shown('Meanwhile: said so')
+    await record('SuccessfulDelete', owner, 'Deleted pod: another')
+    await record('SuccessfulDelete', owner, 'Deleted pod: p')
+    await shown('ReplicaSet r: SuccessfulDelete: Deleted pod: p')
+    await client.patch(
+      resources.endpointSlices,
+      { namespace, name: 'web-x' },
+      slice({ ready: false, serving: true, terminating: true }),
+      { type: 'merge' },
+    )
+    await shown('service web: endpoint terminating, no new connections, still serving')
+    await client.delete(resources.endpointSlices, { namespace, name: 'web-x' })
+    await shown('service web: endpoint removed')
     await client.patch(
       resources.pods,
       { namespace, name },
@@ -177,5 +315,6 @@ t.test(
     await showing
     t.match(lines.at(-1), /the object is gone$/)
     t.equal(lines.filter((line) => line.includes('Before')).length, 1, 'the past is told once')
+    t.notOk(lines.some((line) => line.includes('another')))
   },
 )

@@ -1,0 +1,49 @@
+/** Which Events are about a Pod, and what they say, with what the Pod says of how its containers end. Pure. */
+import type { KubeObject } from '#api/object.js'
+
+interface Container {
+  readonly name: string
+  readonly restartPolicy?: string
+  readonly lifecycle?: { readonly preStop?: object; readonly stopSignal?: string }
+}
+
+/** Its own, and those of others that name it: a controller that deletes a Pod says so of itself. */
+export const isAbout = (event: KubeObject, { metadata }: KubeObject): boolean => {
+  const { uid, kind } = event.involvedObject ?? {}
+  if (uid === metadata.uid) return true
+  const isOwner = (metadata.ownerReferences ?? []).some((owner) => owner.uid === uid)
+  if (kind === 'Pod' || !isOwner) return false
+  return String(event.message ?? '')
+    .split(/[^a-z0-9.-]+/)
+    .includes(metadata.name!)
+}
+
+const killed = /^Stopping container (.+)$/
+
+/** In which order what a kubelet does now comes. */
+const howItStops = (pod: KubeObject | undefined, message: string): string => {
+  const name = killed.exec(message)?.[1]
+  const isOf = (container: Container) => container.name === name
+  const sidecar: Container | undefined = (pod?.spec?.initContainers ?? []).find(isOf)
+  const main: Container | undefined = (pod?.spec?.containers ?? []).find(isOf)
+  const container = sidecar ?? main
+  if (!container) return ''
+  const signal = container.lifecycle?.stopSignal ?? 'SIGTERM'
+  const steps = [
+    ...(container.lifecycle?.preStop ? ['its preStop hook'] : []),
+    ...(sidecar?.restartPolicy === 'Always' ? ['the end of the containers it serves'] : []),
+    signal,
+  ]
+  return steps.length === 1 ? ` (${signal})` : ` (first ${steps.join(', then ')})`
+}
+
+/** What an Event says, and how often it has. */
+export const describeEvent = (event: KubeObject, pod?: KubeObject): string => {
+  const count = event.count ?? event.series?.count ?? 1
+  const often = count > 1 ? ` (${count} times, last now)` : ''
+  const message: string = event.message ?? event.note ?? ''
+  const { kind = 'Pod', name } = event.involvedObject ?? {}
+  const whose = kind === 'Pod' ? '' : `${kind} ${name}: `
+  const how = event.reason === 'Killing' ? howItStops(pod, message) : ''
+  return `${whose}${event.reason}: ${message}${how}${often}`
+}
