@@ -1,8 +1,9 @@
 /** The body of a PATCH: a JSON value, and what its text has of strict errors. */
 import { badRequest } from '#api/errors.js'
-import { JsonSyntaxError, type JsonTrace, parseWithTrace } from '#api/json.js'
+import { JsonSyntaxError, type JsonTrace, type ParsedJson, parseWithTrace } from '#api/json.js'
+import { parseAsWritten, parseFloatsAsWritten, readWritten } from '#api/json-as-written.js'
 import { isJsonObject } from '#api/json-object.js'
-import type { JsonValue } from '#api/object.js'
+import type { JsonObject, JsonValue } from '#api/object.js'
 import { textOf } from '#api/utf8.js'
 import { parseYaml, YamlSyntaxError } from '#registry/yaml.js'
 
@@ -10,7 +11,11 @@ export type PatchType = 'json' | 'merge' | 'strategic' | 'apply'
 
 export interface Patch {
   readonly type: PatchType
+  /** With what only its text tells (json-as-written.ts) if that counts for what comes out: then `hasWritten`. */
   readonly value: JsonValue
+  readonly hasWritten: boolean
+  /** With all that its text tells, as messages print it. */
+  readonly asWritten: () => JsonValue
   /** `duplicate field "data.k"`, `unknown field "from2"`: what the patch's own text has of strict errors. */
   readonly textErrors: readonly string[]
 }
@@ -64,19 +69,56 @@ const plainJsonOf = (text: string): JsonValue | undefined => {
   }
 }
 
-/** A number beyond a float64 is none for Go. */
-const refuseInfinite = (value: JsonValue, trace: JsonTrace | undefined): void => {
-  if (typeof value !== 'object' || value === null || trace === undefined) return
+/** A number beyond a float64 is none for Go: the first, as it is written. */
+const infiniteIn = (value: JsonValue, literals: JsonTrace['literals']): string | undefined => {
+  if (typeof value !== 'object' || value === null) return undefined
   for (const [key, item] of Object.entries(value)) {
-    if (typeof item === 'number' && !Number.isFinite(item)) {
-      const at = Array.isArray(value) ? Number(key) : key
-      const literal = trace.literals.get(value)?.get(at) ?? item
-      throw badRequest(
-        `error decoding patch: json: cannot unmarshal number ${literal} into Go value of type float64`,
-      )
-    }
-    refuseInfinite(item, trace)
+    if (typeof item === 'number' && !Number.isFinite(item))
+      return literals.get(value)?.get(Array.isArray(value) ? Number(key) : key) ?? String(item)
+    const found = infiniteIn(item, literals)
+    if (found !== undefined) return found
   }
+  return undefined
+}
+
+const refuseInfinite = (type: PatchType, { value, trace }: ParsedJson): void => {
+  const literal = trace && infiniteIn(value, trace.literals)
+  if (literal === undefined) return
+  const where = type === 'json' ? 'struct field jsonPatchOp.value' : 'value'
+  const text = `json: cannot unmarshal number ${literal} into Go ${where} of type float64`
+  throw badRequest(type === 'strategic' ? text : `error decoding patch: ${text}`)
+}
+
+/** An operation is found by what its path says, however it is written. */
+const operationsOf = (patch: JsonValue): JsonValue =>
+  Array.isArray(patch)
+    ? patch.map((operation) => {
+        if (!isJsonObject(operation) || !Object.hasOwn(operation, 'value')) return operation
+        const { value, ...rest } = operation
+        return { ...(readWritten(rest).value as JsonObject), value: value! }
+      })
+    : patch
+
+/** Texts count where a JSON patch compares them, byte by byte. */
+const comparesTexts = (value: JsonValue, text: string): boolean =>
+  /[\\<>&\u2028\u2029]/.test(text) &&
+  Array.isArray(value) &&
+  value.some((operation) => isJsonObject(operation) && operation.op === 'test')
+
+type Forms = Pick<Patch, 'value' | 'hasWritten' | 'asWritten'>
+
+const plain = (value: JsonValue): Forms => ({ value, hasWritten: false, asWritten: () => value })
+
+const formsOf = (type: PatchType, text: string, { value, trace }: ParsedJson): Forms => {
+  const hasLiterals = trace !== undefined && trace.literals.size > 0
+  if (type === 'strategic') {
+    const kept = hasLiterals ? parseFloatsAsWritten(text) : value
+    return { value: kept, hasWritten: hasLiterals, asWritten: () => kept }
+  }
+  const asWritten = () =>
+    type === 'json' ? operationsOf(parseAsWritten(text)) : parseAsWritten(text)
+  const counts = hasLiterals || (type === 'json' && comparesTexts(value, text))
+  return { value: counts ? asWritten() : value, hasWritten: counts, asWritten }
 }
 
 /** Throws 400. */
@@ -84,10 +126,10 @@ export const parsePatch = (type: PatchType, body: Buffer): Patch => {
   const text = textOf(body)
   if (type === 'apply') {
     const json = plainJsonOf(text)
-    if (json !== undefined) return { type, value: json, textErrors: [] }
+    if (json !== undefined) return { type, ...plain(json), textErrors: [] }
     try {
       const { value, duplicates } = parseYaml(body)
-      return { type, value, textErrors: duplicates }
+      return { type, ...plain(value), textErrors: duplicates }
     } catch (error) {
       if (error instanceof YamlSyntaxError)
         throw badRequest(`error decoding YAML: error converting YAML to JSON: ${error.message}`)
@@ -95,13 +137,14 @@ export const parsePatch = (type: PatchType, body: Buffer): Patch => {
     }
   }
   try {
-    const { value, trace } = parseWithTrace(text)
-    refuseInfinite(value, trace)
+    const parsed = parseWithTrace(text)
+    const { value, trace } = parsed
+    refuseInfinite(type, parsed)
     const keys = trace?.entries ?? new Map()
     const errors = type === 'json' ? jsonPatchErrors(value, keys) : duplicatesOf(value, keys, '')
     return {
       type,
-      value,
+      ...formsOf(type, text, parsed),
       textErrors: type === 'json' ? errors.map((e) => `json patch ${e}`) : errors,
     }
   } catch (error) {

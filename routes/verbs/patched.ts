@@ -3,6 +3,7 @@ import { ApiError, badRequest, internalError, invalid, problemOfDecoding } from 
 import { invalid as invalidField } from '#api/field-error.js'
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import { parseWithTrace } from '#api/json.js'
+import { readWritten } from '#api/json-as-written.js'
 import { isJsonObject, withKeysInOrder } from '#api/json-object.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
 import { type Decoded, decodeObject } from '#registry/decode.js'
@@ -138,41 +139,61 @@ const refuseOtherName = ({ target }: PatchCall, result: JsonValue): void => {
   if (typeof given === 'string') checkName(given, name)
 }
 
+const decodeText = (definition: ResourceDefinition, text: string): Decoded => {
+  const { value, trace } = parseWithTrace(text)
+  return decodeObject(definition, value, trace)
+}
+
 /** Of several problems upstream tells the first in its text, whose keys are in another order than ours. */
 const firstProblem = (definition: ResourceDefinition, text: string): string | undefined => {
   try {
-    decodeObject(definition, parseWithTrace(text).value)
+    decodeText(definition, text)
   } catch (error) {
     if (error instanceof ApiError && error.code === 400) return problemOfDecoding(error)
   }
   return undefined
 }
 
+const apply = (call: PatchCall, shown: KubeObject, patch: JsonValue): JsonValue => {
+  switch (call.patch().type) {
+    case 'json':
+      return applyJsonPatch(shown, patch)
+    case 'merge':
+      return applyMergePatch(shown, patch)
+    default:
+      return applyStrategicMergePatch(shown, patch, definitionOfBody(call.target).schemaName ?? '')
+  }
+}
+
+/** What messages show: a strategic patch itself, else what the patch made, with its scalars as they are written. */
+const printed = (call: PatchCall, shown: KubeObject): string => {
+  const { type, asWritten } = call.patch()
+  const patch = asWritten()
+  if (type === 'strategic') return goPrint(patch)
+  return patchedText(apply(call, shown, patch), shown, {
+    schemaName: definitionOfBody(call.target).schemaName,
+    sortsNew: type === 'merge',
+    touched: type === 'merge' ? patch : touchedByJsonPatch(patch),
+  })
+}
+
 export const patched = (call: PatchCall, shown: KubeObject): KubeObject => {
   const { target } = call
   const patch = call.patch()
   const definition = definitionOfBody(target)
-  const result =
-    patch.type === 'json'
-      ? applyJsonPatch(shown, patch.value)
-      : patch.type === 'merge'
-        ? applyMergePatch(shown, patch.value)
-        : applyStrategicMergePatch(shown, patch.value, definition.schemaName ?? '')
-  const text = (): string =>
-    patch.type === 'strategic'
-      ? goPrint(patch.value)
-      : patchedText(result, shown, {
-          schemaName: definition.schemaName,
-          sortsNew: patch.type === 'merge',
-          touched: patch.type === 'merge' ? patch.value : touchedByJsonPatch(patch.value),
-        })
+  const made = apply(call, shown, patch.value)
+  const { value: result, trace } = patch.hasWritten ? readWritten(made) : { value: made }
+  const text = (): string => printed(call, shown)
   const refuse = (problem: string): unknown => patchInvalid(text(), problem)
   refuseOtherName(call, result)
   if (patch.type !== 'strategic') refuseVersionless(call, result, text)
-  const decode = (value: JsonValue): Decoded =>
-    target.view === undefined
+  const decode = (value: JsonValue): Decoded => {
+    if (patch.type !== 'strategic' && trace !== undefined)
+      return decodeObject(definition, value, trace)
+    return target.view === undefined
       ? decodePatched(definition, value, shown)
       : decodeObject(definition, value)
+  }
   let decoded: Decoded
   if (patch.type === 'strategic') {
     decoded = convertPatched(result, definition, refuse, decode)
@@ -186,8 +207,7 @@ export const patched = (call: PatchCall, shown: KubeObject): KubeObject => {
       isOfType = true
       decoded = decode(own)
       // Several are told in the order of upstream's text.
-      if (decoded.strictErrors.length > 1)
-        decoded = decodeObject(definition, parseWithTrace(text()).value)
+      if (decoded.strictErrors.length > 1) decoded = decodeText(definition, text())
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 400) throw error
       const first = isOfType ? firstProblem(definition, text()) : undefined

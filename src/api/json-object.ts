@@ -36,7 +36,9 @@ export const jsonEqual = (a: unknown, b: unknown): boolean => {
     for (let i = 0; i < a.length; i++) if (!jsonEqual(a[i], b[i])) return false
     return true
   }
-  if (!isJsonObject(a) || !isJsonObject(b)) return false
+  if (!isJsonObject(a) || !isJsonObject(b))
+    // Two texts as they were written (json-as-written.ts).
+    return typeof a === 'symbol' && typeof b === 'symbol' && a.description === b.description
   const keys = Object.keys(a)
   if (keys.length !== Object.keys(b).length) return false
   for (const key of keys) {

@@ -2,16 +2,21 @@
 import type { JsonTrace, ParsedJson } from './json.js'
 import type { JsonObject, JsonValue } from './object.js'
 
+/** What stands for a scalar in the value that is read; `literal` is its text. */
+export type ReadScalar = (literal: string, value: string | number | bigint) => JsonValue
+
 const int64Max = 2n ** 63n - 1n
 const int64Min = -(2n ** 63n)
 
 class Reader {
   readonly #text: string
   #at = 0
+  readonly #readScalar: ReadScalar | undefined
   readonly trace: JsonTrace = { entries: new Map(), literals: new Map() }
 
-  constructor(text: string) {
+  constructor(text: string, readScalar?: ReadScalar) {
     this.#text = text
+    this.#readScalar = readScalar
   }
 
   value(container: object | undefined, key: string | number): JsonValue {
@@ -19,7 +24,7 @@ class Reader {
     const char = this.#text[this.#at]!
     if (char === '{') return this.#object()
     if (char === '[') return this.#array()
-    if (char === '"') return this.#string()
+    if (char === '"') return this.#textValue(container)
     if (char === 't') return this.#word(4, true)
     if (char === 'f') return this.#word(5, false)
     if (char === 'n') return this.#word(4, null)
@@ -78,6 +83,13 @@ class Reader {
     return text.replace(/\p{Surrogate}/gu, '\ufffd')
   }
 
+  #textValue(container: object | undefined): JsonValue {
+    const start = this.#at
+    const value = this.#string()
+    if (container === undefined || this.#readScalar === undefined) return value
+    return this.#readScalar(this.#text.slice(start, this.#at), value)
+  }
+
   #word<T>(length: number, value: T): T {
     this.#at += length
     return value
@@ -89,11 +101,12 @@ class Reader {
     const literal = this.#text.slice(start, this.#at)
     const value = Number(literal)
     const isInteger = !/[.eE]/.test(literal)
+    const big = isInteger && !Number.isSafeInteger(value) ? BigInt(literal) : undefined
+    const isInt64 = big !== undefined && big >= int64Min && big <= int64Max
+    if (container !== undefined && this.#readScalar !== undefined)
+      return this.#readScalar(literal, isInt64 ? big : value)
     if (isInteger && Number.isSafeInteger(value)) return value
-    if (isInteger) {
-      const big = BigInt(literal)
-      if (big >= int64Min && big <= int64Max) return big
-    }
+    if (isInt64) return big
     if (container !== undefined && literal !== String(value)) {
       const literals = this.trace.literals.get(container) ?? new Map<string | number, string>()
       this.trace.literals.set(container, literals.set(key, literal))
@@ -105,6 +118,10 @@ class Reader {
     while (' \t\r\n'.includes(this.#text[this.#at] ?? 'x')) this.#at++
   }
 }
+
+/** The value, with each scalar in an object or a list as `readScalar` has it. */
+export const parseScalars = (text: string, readScalar: ReadScalar): JsonValue =>
+  new Reader(text, readScalar).value(undefined, '')
 
 export const parseTraced = (text: string): ParsedJson => {
   const reader = new Reader(text)

@@ -116,14 +116,15 @@ const write = (value: unknown): string => {
 }
 
 const htmlCharacters = ['<', '>', '&', '\u2028', '\u2029']
-const escapeHtml = (char: string): string =>
+const escapeCharacter = (char: string): string =>
   `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-/** As upstream's encoder writes: BigInt as a number, and `<`, `>`, `&` escaped, as encoding/json does. */
-export const stringify = (value: unknown): string => {
-  const text = write(value)
+/** `<`, `>` and `&` of a JSON text escaped, as encoding/json does. */
+export const escapeHtml = (text: string): string =>
   // Five searches, each at the speed of memory, cost a tenth of what a pattern does.
-  return htmlCharacters.some((char) => text.includes(char))
-    ? text.replace(/[<>&\u2028\u2029]/g, escapeHtml)
+  htmlCharacters.some((char) => text.includes(char))
+    ? text.replace(/[<>&\u2028\u2029]/g, escapeCharacter)
     : text
-}
+
+/** As upstream's encoder writes: BigInt as a number, and HTML escaped. */
+export const stringify = (value: unknown): string => escapeHtml(write(value))

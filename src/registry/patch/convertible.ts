@@ -4,6 +4,8 @@
  */
 import { failure } from '#api/errors.js'
 import { invalid } from '#api/field-error.js'
+import { int64Of } from '#api/int64.js'
+import { writtenText } from '#api/json-as-written.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { goTypeName } from '#openapi/schemas.js'
@@ -82,7 +84,7 @@ const problemOfBytes = (value: JsonValue): string | undefined => {
 }
 
 const problemOfQuantity = (value: JsonValue): string | undefined => {
-  if (typeof value === 'number' || typeof value === 'bigint') return undefined
+  if (['int64', 'float64'].includes(goTypeOf(value))) return undefined
   const pattern = /^[+-]?[0-9.]+(?:[eEinumkKMGTP]+[-+]?[0-9]*|[-+][0-9]*)?$/
   if (typeof value === 'string' && pattern.test(value)) return undefined
   return "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -98,12 +100,21 @@ const problemOfScalar = (
   const isInteger = scalar === 'int32' || scalar === 'int64'
   if (given === 'int64' && (isInteger || scalar === 'float64')) return undefined
   if (given === 'int64' && scalar === 'string') return `cannot convert int64 to ${name}`
-  if (given === 'float64' && isInteger) return `cannot convert float64 to ${name}`
+  if (given === 'float64' && isInteger)
+    return Number.isInteger(Number(writtenText(value) ?? value))
+      ? undefined
+      : `cannot convert float64 to ${name}`
   return `unrecognized type: ${name === byte.name ? name : scalar}`
 }
 
 const isWhole = (value: JsonValue): value is number | bigint =>
   typeof value === 'bigint' || (typeof value === 'number' && Number.isInteger(value))
+
+/** A float beyond an int64 is the lowest of them on the processors that Kubernetes runs on. */
+const asInt64 = (value: number | bigint): bigint => {
+  const big = BigInt(value)
+  return BigInt.asIntN(64, big) === big ? big : -(2n ** 63n)
+}
 
 /** The converter lets integers overflow, where the decoder refuses them: a copy in which they have done so. */
 export const overflown = (value: JsonValue, schemaName: string): JsonValue =>
@@ -111,13 +122,14 @@ export const overflown = (value: JsonValue, schemaName: string): JsonValue =>
 
 const overflownValue = (value: JsonValue, type: GoType): JsonValue => {
   if (value === null) return null
-  if (type.form === 'scalar')
-    return type.scalar === 'int32' && isWhole(value)
-      ? Number(BigInt.asIntN(32, BigInt(value)))
-      : value
+  if (type.form === 'scalar') {
+    if (!isWhole(value)) return value
+    if (type.scalar === 'int64') return int64Of(asInt64(value))
+    return type.scalar === 'int32' ? Number(BigInt.asIntN(32, asInt64(value))) : value
+  }
   if (type.form === 'bytes')
     return Array.isArray(value)
-      ? value.map((item) => (isWhole(item) ? Number(BigInt.asUintN(8, BigInt(item))) : item))
+      ? value.map((item) => (isWhole(item) ? Number(BigInt.asUintN(8, asInt64(item))) : item))
       : value
   if (type.form === 'slice' && Array.isArray(value))
     return value.map((item) => overflownValue(item, type.item))

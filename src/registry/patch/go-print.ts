@@ -1,12 +1,18 @@
 /** Values as Go's fmt prints them with %v: the form in which upstream's patch errors show maps and lists. */
+import { formatDouble } from '#api/go-number.js'
+import { writtenText } from '#api/json-as-written.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
+
+/** Of a value whose type is float64. */
+const doubleOf = (value: JsonValue): number => Number(writtenText(value) ?? value)
 
 /** `map[a:1 b:[x y]]`; keys sorted, strings bare, null as `<nil>`. */
 export const goPrint = (value: JsonValue | undefined): string => {
   if (value === null || value === undefined) return '<nil>'
   if (Array.isArray(value)) return `[${value.map(goPrint).join(' ')}]`
-  if (!isJsonObject(value)) return String(value)
+  if (!isJsonObject(value))
+    return goTypeOf(value) === 'float64' ? formatDouble(doubleOf(value)) : String(value)
   const entries = Object.keys(value)
     .sort()
     .map((key) => `${key}:${goPrint(value[key])}`)
@@ -17,10 +23,10 @@ export const goPrint = (value: JsonValue | undefined): string => {
 export const goPrintAsText = (value: JsonValue | undefined): string => {
   if (typeof value === 'string') return value
   if (value === null || value === undefined) return '%!s(<nil>)'
-  return typeof value === 'object' ? goPrint(value) : `%!s(${goTypeOf(value)}=${value})`
+  return typeof value === 'object' ? goPrint(value) : `%!s(${goTypeOf(value)}=${goPrint(value)})`
 }
 
-/** What reflect.TypeOf says of a decoded JSON value. */
+/** What reflect.TypeOf says of a decoded JSON value. Of those as written (json-as-written.ts) only numbers come here. */
 export const goTypeOf = (value: JsonValue | undefined): string => {
   if (value === null || value === undefined) return '%!s(<nil>)'
   if (Array.isArray(value)) return '[]interface {}'

@@ -3,7 +3,7 @@
  * order, what it left alone keeps the order of its Go type.
  */
 
-import { stringify } from '#api/json.js'
+import { printWritten } from '#api/json-as-written.js'
 import { getOwn, isJsonObject, jsonEqual, setOwn, withKeysInOrder } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { goTypeName } from '#openapi/schemas.js'
@@ -48,12 +48,12 @@ const print = (
   const isObject = isJsonObject(after) && isJsonObject(before)
   if (isObject && isJsonObject(touched)) return printObject(after, before, touched, sortsNew)
   // A merge patch brings all but objects anew, even what is equal.
-  if (sortsNew && touched !== undefined) return stringify(withKeysInOrder(after))
-  if (before !== undefined && jsonEqual(after, before)) return stringify(before)
+  if (sortsNew && touched !== undefined) return printWritten(withKeysInOrder(after))
+  if (before !== undefined && jsonEqual(after, before)) return printWritten(before)
   if (isObject) return printObject(after, before, {}, sortsNew)
   if (Array.isArray(after) && Array.isArray(before) && !sortsNew)
     return printList(after, before, isJsonObject(touched) ? touched : {}, sortsNew)
-  return stringify(sortsNew ? withKeysInOrder(after) : after)
+  return printWritten(sortsNew ? withKeysInOrder(after) : after)
 }
 
 const printObject = (
@@ -104,7 +104,7 @@ const inGoOrder = (value: JsonValue, type: GoType): JsonValue => {
 }
 
 export const patchedText = (after: JsonValue, before: KubeObject, patch: PrintedPatch): string => {
-  if (!isJsonObject(after)) return stringify(after)
+  if (!isJsonObject(after)) return printWritten(after)
   const { schemaName, sortsNew, touched } = patch
   const shown =
     schemaName === undefined

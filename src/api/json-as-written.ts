@@ -1,0 +1,70 @@
+/**
+ * JSON in which a scalar remembers its text, where Go's encoder has another for it: `1.0`, `1e3`, `"\\u00e4"`. Upstream's
+ * patch libraries hand on, compare and print what a patch brings as it is written, and the decoder sees it so.
+ *
+ * Such a scalar is a symbol described by its text: merges take it for one value, look no further, and nothing that a
+ * client sends can be mistaken for it. It is never stored: `readWritten` turns it into what it says.
+ */
+import { escapeHtml, type JsonTrace, stringify } from './json.js'
+import { setOwn } from './json-object.js'
+import { parseScalars } from './json-traced.js'
+import type { JsonObject, JsonValue } from './object.js'
+
+const written = (literal: string): JsonValue => Symbol(literal) as unknown as JsonValue
+
+/** The text of a value that is one as written. */
+export const writtenText = (value: unknown): string | undefined =>
+  typeof value === 'symbol' ? value.description : undefined
+
+/** The text is known to be JSON of a bounded depth. */
+export const parseAsWritten = (text: string): JsonValue =>
+  parseScalars(text, (literal, value) =>
+    literal === stringify(value) ? (value as JsonValue) : written(literal),
+  )
+
+/** The same for numbers alone, and as Go's maps have them: what is counted exactly is an integer however it is written. */
+export const parseFloatsAsWritten = (text: string): JsonValue =>
+  parseScalars(text, (literal, value) => {
+    if (typeof value !== 'number' || literal === String(value)) return value as JsonValue
+    const isInteger = !/[.eE]/.test(literal) && Number.isSafeInteger(value)
+    return isInteger ? value : written(literal)
+  })
+
+/** `value` as it is read, and how its numbers were written. What has nothing written is shared. */
+export const readWritten = (value: JsonValue): { value: JsonValue; trace: JsonTrace } => {
+  const literals: JsonTrace['literals'] = new Map()
+  const read = (given: JsonValue): JsonValue => {
+    if (typeof given !== 'object' || given === null) return given
+    const entries: [string, JsonValue][] = []
+    const texts = new Map<string | number, string>()
+    let isSame = true
+    for (const [key, item] of Object.entries(given)) {
+      const literal = writtenText(item)
+      const own = literal === undefined ? read(item) : (JSON.parse(literal) as JsonValue)
+      if (literal !== undefined && typeof own === 'number')
+        texts.set(Array.isArray(given) ? Number(key) : key, literal)
+      isSame &&= own === item
+      entries.push([key, own])
+    }
+    if (isSame) return given
+    const copy: JsonValue = Array.isArray(given) ? entries.map(([, item]) => item) : {}
+    if (!Array.isArray(copy))
+      for (const [key, item] of entries) setOwn(copy as JsonObject, key, item)
+    if (texts.size > 0) literals.set(copy as object, texts)
+    return copy
+  }
+  const result = read(value)
+  return { value: result, trace: { entries: new Map(), literals } }
+}
+
+/** As Go's encoder prints raw JSON: as it was written, HTML escaped. */
+export const printWritten = (value: JsonValue): string => {
+  const literal = writtenText(value)
+  if (literal !== undefined) return escapeHtml(literal)
+  if (typeof value !== 'object' || value === null) return stringify(value)
+  if (Array.isArray(value)) return `[${value.map(printWritten).join(',')}]`
+  const fields = Object.entries(value).map(
+    ([key, item]) => `${stringify(key)}:${printWritten(item)}`,
+  )
+  return `{${fields.join(',')}}`
+}

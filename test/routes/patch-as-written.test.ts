@@ -1,0 +1,121 @@
+/** Numbers and texts of a patch count as they are written: upstream's patch libraries hand on raw JSON. */
+import t, { type Test } from 'tap'
+import { startApiServer } from './api-server.js'
+
+const types = {
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  json: 'application/json-patch+json',
+} as const
+
+const configMaps = '/api/v1/namespaces/x/configmaps'
+const autoscalers = '/apis/autoscaling/v1/namespaces/x/horizontalpodautoscalers'
+const scaleTargetRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'd' }
+
+const start = async (t: Test) => {
+  const { api } = await startApiServer(t)
+  await api.post(configMaps, { metadata: { name: 'c' }, data: { lt: 'a<b', ae: 'ä' } })
+  await api.post(autoscalers, { metadata: { name: 'h' }, spec: { scaleTargetRef, maxReplicas: 5 } })
+  const patch = (type: keyof typeof types, path: string, raw: string) =>
+    api.send('PATCH', `${path}?dryRun=All`, { raw, type: types[type] })
+  return { api, patch }
+}
+
+t.test('what is written as a float is no integer to the JSON decoder', async (t) => {
+  const { patch } = await start(t)
+  const bodies = {
+    merge: (n: string) => `{"spec":{"maxReplicas":${n}}}`,
+    json: (n: string) => `[{"op":"replace","path":"/spec/maxReplicas","value":${n}}]`,
+  }
+  for (const [type, body] of Object.entries(bodies))
+    for (const literal of ['1.0', '1e3', '1E0', '9223372036854775808']) {
+      const { code, body: status } = await patch(type as 'merge', `${autoscalers}/h`, body(literal))
+      t.equal(code, 422)
+      t.match(status.message, `"maxReplicas\\":${literal}`)
+      t.match(
+        status.message,
+        `cannot unmarshal number ${literal} into Go struct field HorizontalPodAutoscalerSpec.spec.maxReplicas of type int32`,
+      )
+    }
+  const whole = await patch('merge', `${autoscalers}/h`, '{"spec":{"maxReplicas":10}}')
+  t.equal(whole.body.spec.maxReplicas, 10)
+})
+
+t.test('a strategic patch takes whole floats for integers, and no number for a text', async (t) => {
+  const { patch } = await start(t)
+  const replicas = async (n: string) =>
+    (await patch('strategic', `${autoscalers}/h`, `{"spec":{"maxReplicas":${n}}}`)).body
+  t.equal((await replicas('1e3')).spec.maxReplicas, 1000)
+  t.equal((await replicas('4294967297.0')).spec.maxReplicas, 1, 'its last 32 bits')
+  t.match((await replicas('1e30')).message, 'spec.maxReplicas: Required value', 'none of its bits')
+  t.match((await replicas('1.5')).message, 'cannot convert float64 to int32')
+  const data = async (n: string) =>
+    (await patch('strategic', `${configMaps}/c`, `{"data":{"a":${n}}}`)).body.message
+  t.match(await data('1'), 'map[data:map[a:1]]": cannot convert int64 to string')
+  t.match(await data('1.0'), 'map[data:map[a:1]]": unrecognized type: string')
+  t.match(await data('2147483648.0'), 'map[a:2.147483648e+09]')
+  t.match(await data('0.0000001'), 'map[a:1e-07]')
+})
+
+t.test('messages print what a patch brought as it was written', async (t) => {
+  const { patch } = await start(t)
+  for (const [written, shown] of [
+    ['1.50', '1.50'],
+    ['["\\u00e4","<"]', '["\\u00e4","\\u003c"]'],
+    ['{"x":"\\/"}', '{"x":"\\/"}'],
+    ['-0', '-0'],
+  ]) {
+    const merged = await patch('merge', `${configMaps}/c`, `{"data":{"z":${written}}}`)
+    const added = await patch(
+      'json',
+      `${configMaps}/c`,
+      `[{"op":"add","path":"/d\\u0061ta/z","value":${written}}]`,
+    )
+    const quoted = JSON.stringify(`"z":${shown}`).slice(1, -1)
+    for (const { body } of [merged, added]) t.ok(body.message.includes(quoted), body.message)
+  }
+})
+
+t.test('a JSON patch tests texts byte by byte against what Go’s encoder writes', async (t) => {
+  const { patch } = await start(t)
+  const test = async (key: string, value: string, first = '') =>
+    (
+      await patch(
+        'json',
+        `${configMaps}/c`,
+        `[${first}{"op":"test","path":"/data/${key}","value":${value}}]`,
+      )
+    ).code
+  t.equal(await test('ae', '"ä"'), 200)
+  t.equal(await test('ae', '"\\u00e4"'), 422)
+  t.equal(await test('lt', '"a\\u003cb"'), 200)
+  t.equal(await test('lt', '"a<b"'), 422)
+  t.equal(await test('lt', '"a<b"', '{"op":"add","path":"/data/lt","value":"a<b"},'), 200)
+})
+
+t.test('what is written as no encoder would is stored as what it says', async (t) => {
+  const { api } = await start(t)
+  const raw =
+    '[{"op":"add","path":"/data/z","value":"\\u00e4<\\/"},{"op":"test","path":"/data/ae","value":"ä"}]'
+  await api.send('PATCH', `${configMaps}/c`, { raw, type: types.json })
+  t.equal((await api.get(`${configMaps}/c`)).body.data.z, 'ä</')
+  await api.post('/api/v1/namespaces/x/resourcequotas', { metadata: { name: 'q' } })
+  const hard = '{"spec":{"hard":{"requests.cpu":1e3}}}'
+  const path = '/api/v1/namespaces/x/resourcequotas/q'
+  const quota = await api.send('PATCH', path, { raw: hard, type: types.merge })
+  t.equal(quota.body.spec.hard['requests.cpu'], '1e3')
+})
+
+t.test('a number beyond a float64 is refused before anything is patched', async (t) => {
+  const { patch } = await start(t)
+  const found = 'json: cannot unmarshal number 1e400 into Go'
+  const merged = await patch('merge', `${configMaps}/c`, '{"a":[1e400]}')
+  t.equal(merged.body.message, `error decoding patch: ${found} value of type float64`)
+  const strategic = await patch('strategic', `${configMaps}/c`, '{"a":[1e400]}')
+  t.equal(strategic.body.message, `${found} value of type float64`)
+  const json = await patch('json', `${configMaps}/c`, '[{"op":"add","path":"/a","value":1e400}]')
+  t.equal(
+    json.body.message,
+    `error decoding patch: ${found} struct field jsonPatchOp.value of type float64`,
+  )
+})
