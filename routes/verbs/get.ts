@@ -5,15 +5,15 @@ import { whenKnown } from '#api/when-known.js'
 import type { ReadConsistency, StoredObject } from '#cacher/object-storage.js'
 import { requireVersion } from '#registry/list-options.js'
 import { Query } from '#registry/query.js'
-import type { VerbHandler } from '../api-deps.js'
+import type { Target, VerbHandler } from '../api-deps.js'
 import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
 import { sendObject, sendStored } from '../respond.js'
 import { hasTable } from './view.js'
 
-const consistencyOf = (query: Query): ReadConsistency => {
+const consistencyOf = (query: Query, { definition }: Target): ReadConsistency => {
   const text = query.text('resourceVersion')
-  if (text === '') return { kind: 'consistent' }
+  if (text === '' || definition.isNeverStored) return { kind: 'consistent' }
   const revision = requireVersion(text)
   return revision === 0 ? { kind: 'any' } : { kind: 'notOlderThan', revision }
 }
@@ -37,5 +37,5 @@ export const getObject: VerbHandler = (target, request, reply, deps) => {
       return sendObject(target, request, reply, view.read(stored.object), { code: 200, negotiated })
     return sendStored(target, request, reply, stored, { code: 200, negotiated })
   }
-  return whenKnown(target.store.get(ctx, target.name, consistencyOf(query)), send)
+  return whenKnown(target.store.get(ctx, target.name, consistencyOf(query, target)), send)
 }

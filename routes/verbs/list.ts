@@ -3,9 +3,14 @@ import { ApiError, expired } from '#api/errors.js'
 import type { ListMeta } from '#api/object.js'
 import type { ListPage } from '#cacher/object-storage.js'
 import { encodeContinue } from '#registry/continue-token.js'
-import { decodeListOptions, type ListRequest, listPosition } from '#registry/list-options.js'
+import {
+  decodeListOptions,
+  type ListPosition,
+  type ListRequest,
+  listPosition,
+} from '#registry/list-options.js'
 import { Query } from '#registry/query.js'
-import { checkFields, makeSelection } from '#registry/selection.js'
+import { knownFields, makeSelection } from '#registry/selection.js'
 import type { Target, VerbHandler } from '../api-deps.js'
 import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
@@ -46,16 +51,14 @@ export const listMetaOf = (
       : {}),
 })
 
-export const selectionOf = (target: Target, options: ListRequest, name?: string) => {
-  checkFields(target.definition, options.fields)
-  return makeSelection({
+export const selectionOf = (target: Target, options: ListRequest, name?: string) =>
+  makeSelection({
     definition: target.definition,
     namespace: target.namespace,
     labels: options.labels,
-    fields: options.fields,
+    fields: knownFields(target.definition, options.fields),
     ...(name === undefined ? {} : { name }),
   })
-}
 
 export const listObjects: VerbHandler = async (target, request, reply, deps) => {
   const negotiated = negotiateOutput(request, target.definition, { collection: true })
@@ -65,7 +68,9 @@ export const listObjects: VerbHandler = async (target, request, reply, deps) => 
   if (options.watch)
     return serveWatch(target, request, reply, { deps, negotiated, options, selection, query })
   const { prefix } = selection
-  const position = listPosition(options, selection)
+  const position: ListPosition = target.definition.isNeverStored
+    ? { consistency: { kind: 'consistent' } }
+    : listPosition(options, selection)
   // What is at hand is served whole: upstream's watch cache knows no pages. It compares the text: "00" is no "0".
   const isAtHand = position.consistency.kind === 'any' && options.resourceVersion === '0'
   const limit = isAtHand ? 0 : options.limit

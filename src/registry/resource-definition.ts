@@ -288,6 +288,8 @@ export interface ResourceDefinition {
    */
   readonly selectableFields?: Readonly<Record<string, (object: KubeObject) => string>>
   readonly ownFieldLabels?: boolean
+  /** Former names of such fields, which selectors may still use. */
+  readonly fieldAliases?: Readonly<Record<string, string>>
   /** The text for an unknown field label, of the few kinds that have one of their own. */
   readonly fieldLabelError?: (field: string) => string
   /** What a 404 calls the resource, where upstream does not use the plural. */
@@ -306,6 +308,8 @@ export interface ResourceDefinition {
   readonly isCustom: boolean
   /** Objects expire by themselves (Events). */
   readonly ttlSeconds?: number
+  /** Made anew for each reader: there is no version to ask for, and no page to go on with. */
+  readonly isNeverStored?: boolean
   readonly storageVersionHash?: string
 }
 
@@ -324,6 +328,7 @@ export interface KindDefinition {
   readonly storagePrefix?: string
   readonly selectableFields?: ResourceDefinition['selectableFields']
   readonly ownFieldLabels?: boolean
+  readonly fieldAliases?: ResourceDefinition['fieldAliases']
   readonly fieldLabelError?: ResourceDefinition['fieldLabelError']
   readonly notFoundAs?: string
   readonly cells?: ResourceDefinition['cells']
@@ -333,6 +338,7 @@ export interface KindDefinition {
   readonly fieldAnnotations?: readonly string[]
   readonly returnsDeletedObject?: boolean
   readonly ttlSeconds?: number
+  readonly isNeverStored?: boolean
   readonly deprecationWarning?: string
   /** A valid object: every kind earns its generic tests from it. */
   readonly sample: Partial<KubeObject>

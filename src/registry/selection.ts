@@ -2,6 +2,7 @@
 
 import { badRequest } from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'
+import { getOwn } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
 import type { FieldRequirement, LabelRequirement } from '#api/selectors.js'
 import { labelsRequired, matchesFields, matchesLabels } from '#api/selectors.js'
@@ -35,17 +36,18 @@ const takesMetadataField = (definition: ResourceDefinition, field: string): bool
   definition.namespaced ||
   !(definition.ownFieldLabels || definition.isCustom)
 
-/** Throws 400 for a field that this kind does not offer. */
-export const checkFields = (
+/** The requirements by the fields' own names. Throws 400 for a field that this kind does not offer. */
+export const knownFields = (
   definition: ResourceDefinition,
   fields: readonly FieldRequirement[],
-): void => {
-  for (const { field } of fields) {
-    if (Object.hasOwn(metadataFields, field) && takesMetadataField(definition, field)) continue
-    if (definition.selectableFields && Object.hasOwn(definition.selectableFields, field)) continue
-    throw badRequest(unknownFieldText(definition, field))
-  }
-}
+): readonly FieldRequirement[] =>
+  fields.map((requirement) => {
+    const field = getOwn(definition.fieldAliases, requirement.field) ?? requirement.field
+    const isMetadata = Object.hasOwn(metadataFields, field) && takesMetadataField(definition, field)
+    if (!isMetadata && getOwn(definition.selectableFields, field) === undefined)
+      throw badRequest(unknownFieldText(definition, field))
+    return { ...requirement, field }
+  })
 
 const fieldValue = (definition: ResourceDefinition, object: KubeObject, field: string): string =>
   (metadataFields[field] ?? definition.selectableFields?.[field])?.(object) ?? ''

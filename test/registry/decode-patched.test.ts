@@ -40,7 +40,7 @@ t.test('of every kind, patches of the metadata share all else with what is store
     for (const count of ['1', '2', '3']) {
       if (isShared) for (const part of Object.values(partsOf(before))) deepFreeze(part)
       const { stored } = await store.update(ctx, name, (current) => {
-        const patch = { metadata: { annotations: { count } } }
+        const patch = { metadata: { annotations: { count }, labels: null } }
         const patched = applyMergePatch(current!, patch)
         const plain = decodeObject(definition, cloneJson(patched))
         const shared = decodePatched(definition, patched, current!)

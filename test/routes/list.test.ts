@@ -194,3 +194,20 @@ t.test('what is made of many objects goes out as it is made, and shows the same'
     t.equal(table.rows[5].cells[0], 'm5')
   }
 })
+
+t.test('Pods are also selected by the former name of the field of their node', async (t) => {
+  const { api } = await startApiServer(t)
+  const path = '/api/v1/namespaces/x/pods'
+  for (const [name, nodeName] of Object.entries({ a: 'one', b: 'two', c: '' }))
+    await api.post(path, {
+      metadata: { name },
+      spec: { nodeName, containers: [{ name: 'c', image: 'i' }] },
+    })
+  const names = async (selector: string) => {
+    const { body } = await api.get(`${path}?fieldSelector=${encodeURIComponent(selector)}`)
+    return body.items?.map((pod: { metadata: object }) => pod.metadata) ?? body.message
+  }
+  t.match(await names('spec.host=two'), [{ name: 'b' }])
+  t.match(await names('spec.host!=two,spec.nodeName!='), [{ name: 'a' }])
+  t.match(await names('spec.Host=two'), 'field label not supported: spec.Host')
+})

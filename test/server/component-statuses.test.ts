@@ -31,6 +31,10 @@ t.test(
     const selected = await call(server, { path: `${path}?fieldSelector=metadata.name%3Detcd-0` })
     t.equal(selected.body.items.length, 1)
     t.strictSame((await call(server, { path: `${path}?labelSelector=a%3Db` })).body.items, [])
+    for (const query of ['resourceVersion=x', 'continue=x', 'continue=x&resourceVersion=5']) {
+      t.equal((await call(server, { path: `${path}?${query}` })).body.items.length, 3, query)
+      t.equal((await call(server, { path: `${path}/etcd-0?${query}` })).status, 200, query)
+    }
     t.match((await call(server, { path: `${path}/x` })).body, {
       code: 404,
       message: 'componentstatus "x" not found',

@@ -5,6 +5,7 @@ export default defineKind({
   group: '',
   version: 'v1',
   kind: 'ComponentStatus',
+  isNeverStored: true,
   notFoundAs: 'componentstatus',
   deprecationWarning: 'v1 ComponentStatus is deprecated in v1.19+',
   sample: { metadata: { name: 'sample' }, conditions: [{ type: 'Healthy', status: 'True' }] },

@@ -75,6 +75,7 @@ export default defineKind({
   version: 'v1',
   kind: 'Pod',
   ownFieldLabels: true,
+  fieldAliases: { 'spec.host': 'spec.nodeName' },
   selectableFields: {
     'spec.nodeName': (pod) => pod.spec?.nodeName ?? '',
     'spec.restartPolicy': (pod) => pod.spec?.restartPolicy ?? '',

@@ -31,6 +31,7 @@ export default defineKind({
       controller.spec = {}
     },
     default: writeDefaults,
+    defaultsMetadata: true,
     ...ownStatus('io.k8s.api.core.v1.ReplicationControllerStatus'),
     validate: validateReplicationController,
     validateUpdate: validateReplicationController,
