@@ -251,7 +251,7 @@ const routeFinder = (deps: ApiDeps) => {
       route = makeRoute(definition, { scope, subresource, name: parts[1] ?? '' }, deps)
       known.set(key, route)
     }
-    if (parts.length > 3 && route.view?.style !== 'connect') throw pathNotFound()
+    if (parts.length > 3 && subresource !== 'proxy') throw pathNotFound()
     return route
   }
 }

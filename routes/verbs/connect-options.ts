@@ -1,9 +1,10 @@
 /** What a connection is asked for, as admission sees it: PodExecOptions and its like, out of the query and the path. */
+import { badRequest } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import type { Target } from '../api-deps.js'
 
 /** Convert_Slice_string_To_bool: what is there is true, but for two words. */
-const isSet = (query: URLSearchParams, name: string): boolean => {
+export const isSet = (query: URLSearchParams, name: string): boolean => {
   const value = query.get(name)
   return value !== null && value.toLowerCase() !== 'false' && value !== '0'
 }
@@ -18,6 +19,20 @@ const streams = (query: URLSearchParams): object => {
   }
 }
 
+/** Convert_Slice_string_To_Slice_int32: each value is a list, and numbers are read as ports are. Throws 400. */
+const portsOf = (query: URLSearchParams): number[] =>
+  query
+    .getAll('ports')
+    .flatMap((list) => list.split(','))
+    .map((text) => {
+      const isNumber = /^\d+$/.test(text)
+      if (isNumber && Number(text) <= 65_535) return Number(text)
+      const why = isNumber ? 'value out of range' : 'invalid syntax'
+      throw badRequest(
+        `cannot convert to []int32: strconv.ParseUint: parsing ${JSON.stringify(text)}: ${why}`,
+      )
+    })
+
 const pathOf = (path: string): object => {
   const rest = decodeURIComponent(/\/proxy(\/.*)?$/.exec(path)?.[1] ?? '')
   return rest === '' ? {} : { path: rest }
@@ -27,13 +42,13 @@ const parts: Readonly<Record<string, (query: URLSearchParams, path: string) => o
   exec: (query) => ({ ...streams(query), command: query.getAll('command') }),
   attach: streams,
   portforward: (query) => {
-    const ports = query.getAll('ports').map(Number)
+    const ports = portsOf(query)
     return ports.length === 0 ? {} : { ports }
   },
   proxy: (_query, path) => pathOf(path),
 }
 
-/** Undefined for what is a read to admission: log. */
+/** Undefined for what is a read to admission: log. Throws 400. */
 export const connectOptionsOf = (
   { subresource, view }: Target,
   { searchParams, pathname }: URL,

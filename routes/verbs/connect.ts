@@ -25,7 +25,7 @@ import {
 } from '../forward.js'
 import { mediaTypes, negotiateLog } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
-import { connectOptionsOf } from './connect-options.js'
+import { connectOptionsOf, isSet } from './connect-options.js'
 import { logQuery } from './log-options.js'
 
 export interface ConnectDeps {
@@ -58,17 +58,15 @@ const containerOf = (pod: KubeObject, wanted: string | null): string => {
   const { containers, initContainers, ephemeralContainers } = pod.spec
   const { name } = pod.metadata
   const mains = namesOf(containers)
-  const inits = namesOf(initContainers)
-  const all = [...mains, ...inits, ...namesOf(ephemeralContainers)]
+  const all = [...namesOf(initContainers), ...mains, ...namesOf(ephemeralContainers)]
   if (wanted) {
     if (all.includes(wanted)) return wanted
     throw badRequest(`container ${wanted} is not valid for pod ${name}`)
   }
-  if (mains.length === 1 && inits.length === 0) return mains[0]!
   if (mains.length === 1) return mains[0]!
-  const choice = `choose one of: [${mains.join(' ')}]`
-  const init = inits.length > 0 ? ` or one of the init containers: [${inits.join(' ')}]` : ''
-  throw badRequest(`a container name must be specified for pod ${name}, ${choice}${init}`)
+  throw badRequest(
+    `a container name must be specified for pod ${name}, choose one of: [${all.join(' ')}]`,
+  )
 }
 
 interface NodeAddress {
@@ -88,6 +86,17 @@ const kubeletOf = async (c: Connection, nodeName: string): Promise<string> => {
   throw failure({ code: 500, message: `no preferred addresses found; known addresses: []` })
 }
 
+/** Upstream says of a Pod's node that is not there that it is no Pod. */
+const kubeletOfPod = async (c: Connection, nodeName: string): Promise<string> => {
+  try {
+    return await kubeletOf(c, nodeName)
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 404)
+      throw notFound({ group: '', resource: 'pods' }, nodeName)
+    throw error
+  }
+}
+
 const path = (...parts: string[]): string => parts.map((part) => encodeURIComponent(part)).join('/')
 
 const shownToNodes = ({ own }: Connection): Destination['tls'] => {
@@ -96,6 +105,7 @@ const shownToNodes = ({ own }: Connection): Destination['tls'] => {
 }
 
 const toKubelet = (c: Connection, base: string, rest: string, query: URLSearchParams) => {
+  query.sort()
   const text = query.toString()
   const url = new URL(`${base}/${rest}${text === '' ? '' : `?${text}`}`)
   return { url, tls: shownToNodes(c) } satisfies Destination
@@ -114,7 +124,7 @@ const log = async (c: Connection): Promise<unknown> => {
   negotiateLog(accept)
   // Nothing has run yet, so nothing was said: upstream answers with nothing at all.
   if (!nodeName) return reply.code(204).send()
-  const base = await kubeletOf(c, nodeName)
+  const base = await kubeletOfPod(c, nodeName)
   const rest = path('containerLogs', target.namespace ?? '', target.name, container)
   const destination = toKubelet(c, base, rest, query)
   return forwardLog(destination, request, reply)
@@ -137,14 +147,12 @@ const refusalOf = async (answer: IncomingMessage): Promise<Error> => {
 /** How the API names the streams, and how the kubelet does. */
 const streams = { stdin: 'input', stdout: 'output', stderr: 'error', tty: 'tty' } as const
 
-const isSet = (value: string | null): boolean => value === 'true' || value === '1'
-
 const session = async (c: Connection, kind: 'exec' | 'attach'): Promise<unknown> => {
   const pod = await read(c, 'pods', c.target.name)
   const container = containerOf(pod, c.query.get('container'))
   const query = new URLSearchParams()
   for (const [api, kubelet] of Object.entries(streams)) {
-    if (isSet(c.query.get(api))) query.set(kubelet, '1')
+    if (isSet(c.query, api)) query.set(kubelet, '1')
   }
   for (const word of c.query.getAll('command')) query.append('command', word)
   return upgrade(c, pod, (namespace, name) => path(kind, namespace, name, container), query)
@@ -165,9 +173,9 @@ const upgrade = async (
 ): Promise<unknown> => {
   const { namespace = '', name = '' } = pod.metadata
   if (!pod.spec.nodeName) throw badRequest(`pod ${name} does not have a host assigned`)
+  const base = await kubeletOfPod(c, pod.spec.nodeName)
   const asked = c.own.upgradeOf(c.request)
   if (!asked) throw badRequest('Upgrade request required')
-  const base = await kubeletOf(c, pod.spec.nodeName)
   const destination = toKubelet(c, base, restOf(namespace, name), query)
   return forwardUpgrade(destination, c.request, c.reply, asked, {
     refuse: async (answer) =>
@@ -276,9 +284,9 @@ export const makeConnect =
     if (!connect) throw pathNotFound()
     const url = new URL(request.raw.url ?? '/', 'https://server')
     const query = url.searchParams
+    if (connect !== log && query.has('dryRun')) throw badRequest('dryRun is not supported')
     const options = connectOptionsOf(target, url)
     if (options !== undefined) {
-      if (query.has('dryRun')) throw badRequest('dryRun is not supported')
       const ctx = makeContext(target, request, reply, deps)
       await target.store.admitConnect(ctx, target.name, options)
     }

@@ -38,6 +38,13 @@ t.test('a Service is reached through the Pods that its Endpoints name, and only 
     t.match((await call(server, { path })).body, { code, message }, target)
     t.equal((await call(server, { method: 'HEAD', path })).status, code, `HEAD ${target}`)
   }
+  for (const [subresource, code] of Object.entries({ log: 404, exec: 404, proxy: 400 }))
+    for (const method of ['GET', 'DELETE'])
+      t.equal(
+        (await call(server, { method, path: `${core}/pods/p/${subresource}/x` })).status,
+        code,
+        `${method} of what is below ${subresource}`,
+      )
   const path = `${core}/pods/p/log`
   const table = 'application/json;as=Table;v=v1;g=meta.k8s.io'
   for (const [accept, status, message] of [
@@ -51,4 +58,65 @@ t.test('a Service is reached through the Pods that its Endpoints name, and only 
     t.equal(answer.status, status, accept)
     if (message !== '') t.match(answer.body.message, message, accept)
   }
+})
+
+t.test('what logs and sessions are asked for is read before any kubelet is', async (t) => {
+  const server = await startServer(t, { disableAdmissionPlugins: ['ServiceAccount'] })
+  const container = (name: string) => ({ name, image: 'i' })
+  // Nobody listens at port 1.
+  const status = {
+    addresses: [{ type: 'InternalIP', address: '127.0.0.1' }],
+    daemonEndpoints: { kubeletEndpoint: { Port: 1 } },
+  }
+  await call(server, {
+    method: 'POST',
+    path: '/api/v1/nodes',
+    body: { metadata: { name: 'n' }, status },
+  })
+  const one = [container('c')]
+  for (const [name, spec] of Object.entries({
+    one: { nodeName: 'n', containers: one },
+    lost: { nodeName: 'gone', containers: one },
+    many: { initContainers: [container('i')], containers: [container('b'), container('a')] },
+  })) {
+    const body = { metadata: { name }, spec }
+    const { status } = await call(server, { method: 'POST', path: `${core}/pods`, body })
+    t.equal(status, 201)
+  }
+  const forbidden = 'stream: Forbidden: may not be specified'
+  const asked = (query: string) =>
+    `Get "https://127.0.0.1:1/containerLogs/default/one/c?${query}": dial tcp 127.0.0.1:1: connect: connection refused`
+  const noInteger = (text: string, why: string) => `strconv.ParseInt: parsing "${text}": ${why}`
+  const noPort = (text: string, why: string) =>
+    `cannot convert to []int32: strconv.ParseUint: parsing "${text}": ${why}`
+  const choice = 'a container name must be specified for pod many, choose one of: [i b a]'
+  const rows: [path: string, code: number, message: string][] = [
+    ['many/log', 400, choice],
+    ['many/exec?command=a', 400, choice],
+    ['lost/log', 404, 'pods "gone" not found'],
+    ['lost/exec?command=a', 404, 'pods "gone" not found'],
+    ['lost/portforward', 404, 'pods "gone" not found'],
+    ['one/portforward?ports=80,81', 400, 'Upgrade request required'],
+    ['none/portforward?ports=x', 400, noPort('x', 'invalid syntax')],
+    ['none/portforward?ports=80,70000', 400, noPort('70000', 'value out of range')],
+    ['none/log?stream=Stdout', 422, `PodLogOptions "none" is invalid: ${forbidden}`],
+    [
+      'none/log?tailLines=99999999999999999999',
+      400,
+      noInteger('99999999999999999999', 'value out of range'),
+    ],
+    [
+      'none/log?sinceTime=x',
+      400,
+      'parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"',
+    ],
+    ['one/log?previous=x&follow=0&timestamps', 500, asked('previous=true&timestamps=true')],
+    [
+      'one/log?sinceTime=&limitBytes=9007199254740993',
+      500,
+      asked('limitBytes=9007199254740993&sinceTime=0001-01-01T00%3A00%3A00Z'),
+    ],
+  ]
+  for (const [path, code, message] of rows)
+    t.match((await call(server, { path: `${core}/pods/${path}` })).body, { code, message }, path)
 })
