@@ -20,6 +20,7 @@ import { namespaceLifecycle } from './namespace-lifecycle.js'
 import { defaultTolerationSeconds, taintNodesByCondition } from './node-taints.js'
 import type { AdmissionPlugin } from './plugin.js'
 import { podPriority } from './pod-priority.js'
+import { nodeDeclaredFeatureValidator, podResizeValidator } from './pod-resize.js'
 import { podSecurity } from './pod-security.js'
 import { podTopologyLabels } from './pod-topology-labels.js'
 import type { ResourceOfKind } from './policy-input.js'
@@ -49,6 +50,8 @@ const pluginsFor = (authorize: AuthorizeSigner): readonly AdmissionPlugin[] => [
   certificateSubjectRestriction,
   defaultIngressClass,
   podTopologyLabels,
+  nodeDeclaredFeatureValidator,
+  podResizeValidator,
 ]
 
 export interface AdmissionOptions {

@@ -48,3 +48,118 @@ t.test('a resize of a Pod is held to limit ranges and quotas', async (t) => {
   const quota = await call(server, { path: at('resourcequotas/q') })
   t.equal(quota.body.status.used['limits.cpu'], '3')
 })
+
+t.test('a Pod on a node is resized as far as the node can, and knows how to', async (t) => {
+  const server = await startServer(t, {
+    storage: 'memory:',
+    disableAdmissionPlugins: ['ServiceAccount'],
+  })
+  const write = async (path: string, body: object) =>
+    t.equal((await call(server, { method: 'POST', path, body })).status, 201, path)
+  const allocatable = { cpu: '2', memory: '1Gi' }
+  const declaredFeatures = [
+    'InPlacePodLevelResourcesVerticalScaling',
+    'InPlacePodVerticalScalingInitContainers',
+  ]
+  const nodes = {
+    plain: { status: { allocatable } },
+    able: { status: { allocatable, declaredFeatures } },
+    windows: { labels: { 'kubernetes.io/os': 'windows' }, status: { allocatable } },
+  }
+  for (const [name, { status, ...more }] of Object.entries(nodes))
+    await write('/api/v1/nodes', { metadata: { name, ...more }, status })
+  const resources = { requests: { cpu: '1', memory: '1Gi' } }
+  const container = (name: string) => ({ name, image: 'i', resources })
+  const pods = '/api/v1/namespaces/default/pods'
+  for (const nodeName of ['', ...Object.keys(nodes), 'gone']) {
+    const initContainers = [container('init')]
+    const spec = { nodeName, initContainers, containers: [container('main')] }
+    await write(pods, { metadata: { name: `on-${nodeName || 'none'}` }, spec })
+  }
+  const asked = (requests: object) => [{ name: 'main', resources: { requests } }]
+  const init = (part: object) => ({ initContainers: [{ name: 'init', ...part }] })
+  const largerInit = init({ resources: { requests: { cpu: '2' } } })
+  const policy = [{ resourceName: 'cpu', restartPolicy: 'NotRequired' }]
+  const short = (what: string) => `node didn't have enough allocatable resources: ${what}`
+  const lacks = (feature: string) =>
+    `pod update requires features ${feature} which are not available on node "plain"`
+  const rows: [pod: string, spec: object, code: number, why: string][] = [
+    ['on-none', { containers: asked({ cpu: '9' }) }, 200, ''],
+    ['on-plain', { containers: asked({ cpu: '2' }) }, 200, ''],
+    [
+      'on-plain',
+      { containers: asked({ cpu: '2500m', memory: '2Gi' }) },
+      403,
+      short(
+        'cpu, requested: 2500, allocatable: 2000; memory, requested: 2147483648, allocatable: 1073741824',
+      ),
+    ],
+    ['on-plain', largerInit, 403, lacks('InPlacePodVerticalScalingInitContainers')],
+    ['on-plain', { resources }, 403, lacks('InPlacePodLevelResourcesVerticalScaling')],
+    ['on-able', { ...largerInit, resources: { requests: { cpu: '2' } } }, 200, ''],
+    [
+      'on-able',
+      init({ resources: { requests: { cpu: '3' } } }),
+      403,
+      short('cpu, requested: 3000, allocatable: 2000'),
+    ],
+    [
+      'on-windows',
+      { containers: asked({ cpu: '2' }) },
+      403,
+      'pod resize is only supported on linux nodes, node "windows" is "windows"',
+    ],
+    ['on-windows', {}, 200, ''],
+    ['on-gone', { containers: asked({ cpu: '2' }) }, 403, 'node "gone" not found'],
+    [
+      'on-plain',
+      { containers: [{ name: 'main', resizePolicy: policy }] },
+      422,
+      'spec: Forbidden: only cpu and memory resources are mutable',
+    ],
+    [
+      'on-plain',
+      init({ resizePolicy: policy }),
+      422,
+      'spec.initContainers[0]: Forbidden: only cpu and memory resources for init or sidecar containers are mutable',
+    ],
+    [
+      'on-plain',
+      init({ resources: { requests: { cpu: null } } }),
+      422,
+      'spec.initContainers[0].resources.requests: Forbidden: resource requests cannot be removed',
+    ],
+  ]
+  for (const [pod, spec, code, why] of rows) {
+    const { status, body } = await call(server, {
+      method: 'PATCH',
+      path: `${pods}/${pod}/resize?dryRun=All`,
+      body: { spec },
+      headers: { 'content-type': 'application/strategic-merge-patch+json' },
+    })
+    const told =
+      code === 403 ? `pods "${pod}" is forbidden: ${why}` : `Pod "${pod}" is invalid: ${why}`
+    t.equal(status, code, `${pod}: ${why}`)
+    if (code !== 200) t.equal(body.message, told)
+    if (why.startsWith('node didn')) t.strictSame(body.details.causes, [{ reason: 'NodeCapacity' }])
+  }
+  const restarts = [{ resourceName: 'cpu', restartPolicy: 'RestartContainer' }]
+  for (const [restartPolicy, code] of [
+    ['Always', 201],
+    ['Never', 422],
+  ] as const) {
+    const initContainers = [{ name: 'init', image: 'i', restartPolicy, resizePolicy: restarts }]
+    const spec = { initContainers, containers: [container('main')] }
+    const body = { metadata: { name: `init-${code}` }, spec }
+    const made = await call(server, { method: 'POST', path: pods, body })
+    t.equal(made.status, code)
+    if (code === 422)
+      t.match(made.body.details.causes, [
+        {
+          field: 'spec.initContainers[0].resizePolicy[0].restartPolicy',
+          message:
+            'Invalid value: "RestartContainer": must not be set to \'RestartContainer\' for non-sidecar initContainers',
+        },
+      ])
+  }
+})

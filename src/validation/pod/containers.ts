@@ -158,6 +158,23 @@ const restartErrors = (path: string, container: Fields): FieldError[] => {
 const initRestartErrors = (path: string, container: Fields): FieldError[] =>
   restartErrors(path, container).slice(0, container.restartPolicy === undefined ? 1 : undefined)
 
+/** What runs to its end is not started anew because its resources change. */
+const initResizeErrors = (path: string, { resizePolicy }: Fields): FieldError[] =>
+  each(
+    child(path, 'resizePolicy'),
+    resizePolicy as Fields[] | undefined,
+    ({ restartPolicy }, at) =>
+      restartPolicy === 'RestartContainer'
+        ? [
+            invalid(
+              child(at, 'restartPolicy'),
+              restartPolicy,
+              "must not be set to 'RestartContainer' for non-sidecar initContainers",
+            ),
+          ]
+        : [],
+  )
+
 export const validContainers = (path: string, pod: PodContext): FieldError[] => {
   const containers: Fields[] = pod.spec.containers ?? []
   if (containers.length === 0) return [required(path)]
@@ -194,7 +211,7 @@ export const validInitContainers = (path: string, pod: PodContext): FieldError[]
       ...hostPortConflicts(path, [container]),
       ...(container.restartPolicy === 'Always'
         ? validLifecycleAndProbes(at, container, pod.graceSeconds)
-        : withoutLifecycleAndProbes(at, container)),
+        : [...withoutLifecycleAndProbes(at, container), ...initResizeErrors(at, container)]),
     ]
   })
 }

@@ -18,30 +18,39 @@ const removals = (path: string, next: Fields = {}, previous: Fields = {}): Field
 const withoutResizable = (container: Fields): Fields => {
   const keep = (list: Fields | undefined): Fields =>
     Object.fromEntries(Object.entries(list ?? {}).filter(([name]) => !resizable.has(name)))
-  const { resources = {}, resizePolicy: _policy, ...rest } = container
+  const { resources = {}, ...rest } = container
   return {
     ...rest,
     resources: { limits: keep(resources.limits), requests: keep(resources.requests) },
   }
 }
 
+const restartsToResize = (container: Fields): boolean =>
+  !isSidecar(container) &&
+  ((container.resizePolicy ?? []) as Fields[]).some((p) => p.restartPolicy === 'RestartContainer')
+
 const listErrors = (field: string, next: Fields[], previous: Fields[]): FieldError[] =>
   previous.flatMap((old, i) => {
     const container = next[i]!
-    const isInit = field === 'initContainers'
-    if (isInit && !isSidecar(old))
-      return sameJson(container.resources, old.resources)
-        ? []
-        : [forbidden('spec', 'resources for non-sidecar init containers are immutable')]
-    const path = child(index(`spec.${field}`, i), 'resources')
-    const what = isInit
-      ? 'only cpu and memory resources for sidecar containers are mutable'
-      : 'only cpu and memory resources are mutable'
+    const path = index(`spec.${field}`, i)
+    const refusal =
+      field === 'initContainers'
+        ? forbidden(
+            path,
+            'only cpu and memory resources for init or sidecar containers are mutable',
+          )
+        : forbidden('spec', 'only cpu and memory resources are mutable')
     return [
-      ...removals(path, container.resources, old.resources),
-      ...(sameJson(withoutResizable(container), withoutResizable(old))
-        ? []
-        : [forbidden('spec', what)]),
+      ...removals(child(path, 'resources'), container.resources, old.resources),
+      ...(sameJson(withoutResizable(container), withoutResizable(old)) ? [] : [refusal]),
+      ...(field === 'initContainers' && restartsToResize(container)
+        ? [
+            forbidden(
+              path,
+              'non-sidecar init containers with a resize policy of RestartContainer cannot be resized',
+            ),
+          ]
+        : []),
     ]
   })
 

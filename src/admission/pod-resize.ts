@@ -1,0 +1,123 @@
+/** A Pod on a node is resized as far as its node can and knows how to (plugin/pkg/admission: podresize, nodedeclaredfeatures). */
+import { type ApiError, failure } from '#api/errors.js'
+import { semanticEqual } from '#api/json-object.js'
+import type { Fields, KubeObject } from '#api/object.js'
+import {
+  addQuantities,
+  compareQuantities,
+  parseQuantity,
+  type Quantity,
+  quantityMilliValue,
+  quantityValue,
+} from '#api/quantity.js'
+import type { AdmissionAttributes } from '#registry/admission.js'
+import { aggregateResources, isSidecar } from '#validation/pod/pod-level-resources.js'
+import { type AdmissionPlugin, findObject, isAbout, refuse } from './plugin.js'
+
+/** The pod's node, where the pod is on one and its spec changes. Throws 403 when there is no such node. */
+const nodeOfResized = async (attributes: AdmissionAttributes): Promise<KubeObject | undefined> => {
+  const wanted = {
+    group: '',
+    resource: 'pods',
+    subresource: 'resize',
+    operations: ['UPDATE'] as const,
+  }
+  if (!isAbout(attributes, wanted)) return undefined
+  const { spec } = attributes.object!
+  if (!spec.nodeName || semanticEqual(spec, attributes.oldObject!.spec)) return undefined
+  const node = await findObject(
+    attributes.ctx,
+    { group: '', resource: 'nodes' },
+    { name: spec.nodeName },
+  )
+  if (node === undefined)
+    throw refuse(attributes, `node ${JSON.stringify(spec.nodeName)} not found`)
+  return node
+}
+
+const resourcesOf = ({ spec }: KubeObject): Fields[] =>
+  ((spec.initContainers ?? []) as Fields[])
+    .filter((container) => !isSidecar(container))
+    .map(({ resources }) => resources)
+
+/** What a kubelet must say that it can, to change a running pod so; by name, as they are listed. */
+const needed: Readonly<Record<string, (next: KubeObject, previous: KubeObject) => boolean>> = {
+  InPlacePodLevelResourcesVerticalScaling: (next, previous) =>
+    !semanticEqual(next.spec.resources, previous.spec.resources),
+  InPlacePodVerticalScalingInitContainers: (next, previous) =>
+    !semanticEqual(resourcesOf(next), resourcesOf(previous)),
+}
+
+export const nodeDeclaredFeatureValidator: AdmissionPlugin = {
+  name: 'NodeDeclaredFeatureValidator',
+  resources: ['pods'],
+  validate: async (attributes) => {
+    const node = await nodeOfResized(attributes)
+    if (node === undefined) return
+    const { object, oldObject } = attributes
+    const declared: readonly string[] = node.status?.declaredFeatures ?? []
+    const missing = Object.keys(needed).filter(
+      (feature) => needed[feature]!(object!, oldObject!) && !declared.includes(feature),
+    )
+    if (missing.length === 0) return
+    throw refuse(
+      attributes,
+      `pod update requires features ${missing.join(', ')} which are not available on node ${JSON.stringify(node.metadata.name)}`,
+    )
+  },
+}
+
+const refuseFor = (attributes: AdmissionAttributes, why: string, cause: string): ApiError => {
+  const { code, reason, message, status } = refuse(attributes, why)
+  return failure({
+    code,
+    reason,
+    message,
+    details: { ...status.details, causes: [{ reason: cause }] },
+  })
+}
+
+const requestOf = ({ spec }: KubeObject, name: string): Quantity => {
+  const zero = parseQuantity('0')
+  const declared: string | undefined = spec.resources?.requests?.[name]
+  const asked = declared ? parseQuantity(declared) : aggregateResources(spec, 'requests').get(name)
+  return addQuantities(asked ?? zero, parseQuantity(spec.overhead?.[name] ?? '0'))
+}
+
+const shortOf = (pod: KubeObject, node: KubeObject): string[] => {
+  const allocatable: Readonly<Record<string, string>> = node.status?.allocatable ?? {}
+  return [
+    { name: 'cpu', valueOf: quantityMilliValue },
+    { name: 'memory', valueOf: quantityValue },
+  ].flatMap(({ name, valueOf }) => {
+    const wanted = requestOf(pod, name)
+    const there = parseQuantity(allocatable[name] ?? '0')
+    return compareQuantities(wanted, there) > 0
+      ? [`${name}, requested: ${valueOf(wanted)}, allocatable: ${valueOf(there)}`]
+      : []
+  })
+}
+
+export const podResizeValidator: AdmissionPlugin = {
+  name: 'PodResizeValidator',
+  resources: ['pods'],
+  validate: async (attributes) => {
+    const node = await nodeOfResized(attributes)
+    if (node === undefined) return
+    const os = node.metadata.labels?.['kubernetes.io/os'] ?? 'linux'
+    const name = JSON.stringify(node.metadata.name)
+    if (os !== 'linux')
+      throw refuseFor(
+        attributes,
+        `pod resize is only supported on linux nodes, node ${name} is ${JSON.stringify(os)}`,
+        'UnsupportedPlatform',
+      )
+    const short = shortOf(attributes.object!, node)
+    if (short.length > 0)
+      throw refuseFor(
+        attributes,
+        `node didn't have enough allocatable resources: ${short.join('; ')}`,
+        'NodeCapacity',
+      )
+  },
+}
