@@ -87,13 +87,13 @@ const requestOf = ({ spec }: KubeObject, name: string): Quantity => {
 const shortOf = (pod: KubeObject, node: KubeObject): string[] => {
   const allocatable: Readonly<Record<string, string>> = node.status?.allocatable ?? {}
   return [
-    { name: 'cpu', valueOf: quantityMilliValue },
-    { name: 'memory', valueOf: quantityValue },
-  ].flatMap(({ name, valueOf }) => {
+    { name: 'cpu', inUnits: quantityMilliValue },
+    { name: 'memory', inUnits: quantityValue },
+  ].flatMap(({ name, inUnits }) => {
     const wanted = requestOf(pod, name)
     const there = parseQuantity(allocatable[name] ?? '0')
     return compareQuantities(wanted, there) > 0
-      ? [`${name}, requested: ${valueOf(wanted)}, allocatable: ${valueOf(there)}`]
+      ? [`${name}, requested: ${inUnits(wanted)}, allocatable: ${inUnits(there)}`]
       : []
   })
 }
