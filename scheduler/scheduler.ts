@@ -12,7 +12,14 @@ import type { Informer } from '#client/informer.js'
 import type { InformerFactory } from '#client/informer-factory.js'
 import type { Log } from '#client/log.js'
 import { keyOf } from '#client/object-store.js'
-import { type Condition, conditionOf, isPodTerminal, type Node, type Pod } from '#client/pod.js'
+import {
+  type Condition,
+  conditionOf,
+  isPodTerminal,
+  type Node,
+  type Pod,
+  sinceWhen,
+} from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import { ClusterState, type ClusterView } from './cluster-state.js'
@@ -273,10 +280,7 @@ export class Scheduler {
       message,
       ...(pod.metadata.generation ? { observedGeneration: pod.metadata.generation } : {}),
       lastProbeTime: null,
-      lastTransitionTime:
-        known?.status === status && known.lastTransitionTime
-          ? known.lastTransitionTime
-          : formatTime(this.#deps.clock.now()),
+      lastTransitionTime: sinceWhen(known, status, formatTime(this.#deps.clock.now())),
     }
   }
 

@@ -1,6 +1,6 @@
 /** What a Deployment says of itself: counts and conditions, in upstream's words. Pure. */
 import { formatTime, parseTime } from '#api/clock.js'
-import type { Condition } from '#client/pod.js'
+import { type Condition, sinceWhen } from '#client/pod.js'
 import {
   type Deployment,
   type DeploymentStatus,
@@ -90,8 +90,7 @@ const put = (
   const known = conditions.find((c) => c.type === wanted.type)
   if (known?.status === wanted.status && known.reason === wanted.reason && !refresh)
     return [...conditions]
-  const lastTransitionTime =
-    known?.status === wanted.status && known.lastTransitionTime ? known.lastTransitionTime : now
+  const lastTransitionTime = sinceWhen(known, wanted.status, now)
   const { type, ...rest } = wanted
   const next: Condition = { type, ...rest, lastUpdateTime: now, lastTransitionTime }
   return known === undefined

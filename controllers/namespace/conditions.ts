@@ -1,5 +1,5 @@
 /** The five conditions of a terminating namespace (kubernetes, namespace/deletion/status_condition_utils.go). */
-import type { Condition } from '#client/pod.js'
+import { type Condition, sinceWhen } from '#client/pod.js'
 
 export interface Findings {
   /** Discovery failed, wholly or for some groups. */
@@ -108,10 +108,7 @@ export const namespaceConditions = (
     )
       continue
     changed = true
-    const lastTransitionTime =
-      previous?.status === next.status && previous.lastTransitionTime
-        ? previous.lastTransitionTime
-        : now
+    const lastTransitionTime = sinceWhen(previous, next.status, now)
     known.set(next.type, { ...next, lastTransitionTime })
   }
   return changed ? [...known.values()] : undefined

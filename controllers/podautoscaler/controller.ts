@@ -5,7 +5,7 @@ import type { KubeObject } from '#api/object.js'
 import { type DiscoveredResource, discoverKind } from '#client/discovery.js'
 import { isConflict, messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
-import type { Condition, Pod } from '#client/pod.js'
+import { type Condition, type Pod, sinceWhen } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
 import { updateStatus } from '../update-object.js'
@@ -234,13 +234,8 @@ class Autoscaler {
     const time = formatTime(clock.now())
     const known = new Map((hpa.status?.conditions ?? []).map((c) => [c.type, c]))
     for (const [type, why] of wanted) {
-      const before = known.get(type)
-      const isSame = before?.status === why.status && before.lastTransitionTime
-      known.set(type, {
-        type,
-        ...why,
-        lastTransitionTime: isSame ? before.lastTransitionTime! : time,
-      })
+      const lastTransitionTime = sinceWhen(known.get(type), why.status, time)
+      known.set(type, { type, ...why, lastTransitionTime })
     }
     const { lastScaleTime } = hpa.status ?? {}
     const shown = outcome?.rescaled ? time : lastScaleTime

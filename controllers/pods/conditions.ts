@@ -1,6 +1,6 @@
 /** Writes a condition into a Pod's status, and nothing else. */
 import { formatTime } from '#api/clock.js'
-import { type Condition, conditionOf, type Pod } from '#client/pod.js'
+import { type Condition, conditionOf, type Pod, sinceWhen } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import type { ControllerContext } from '../controller.js'
 
@@ -30,10 +30,7 @@ export const patchPodStatus = async (
         {
           ...condition,
           ...(generation && observed ? { observedGeneration: generation } : {}),
-          lastTransitionTime:
-            known?.status === condition.status && known.lastTransitionTime
-              ? known.lastTransitionTime
-              : formatTime(clock.now()),
+          lastTransitionTime: sinceWhen(known, condition.status, formatTime(clock.now())),
         },
       ]
     : undefined

@@ -171,6 +171,13 @@ export const conditionOf = (
   type: string,
 ): Condition | undefined => object.status?.conditions?.find((c) => c.type === type)
 
+/** Since when a condition has its status: what is known of that stays while the status does. Times are RFC 3339. */
+export const sinceWhen = (
+  known: Pick<Condition, 'status' | 'lastTransitionTime'> | undefined,
+  status: string,
+  now: string,
+): string => (known?.status === status && known.lastTransitionTime) || now
+
 export const isPodTerminal = (pod: Pod): boolean =>
   pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed'
 
