@@ -100,6 +100,12 @@ const normalise = (flag: Flag, value: string): string => {
   return /^(0|f|false)$/i.test(value) ? 'false' : value
 }
 
+interface OptionToken {
+  rawName: string
+  value?: string | undefined
+  inlineValue?: boolean | undefined
+}
+
 const readTokens = (args: readonly string[], known: ReadonlyMap<string, Flag>) =>
   parseArgs({
     args: [...args],
@@ -113,6 +119,10 @@ const readTokens = (args: readonly string[], known: ReadonlyMap<string, Flag>) =
       ]),
     ),
   }).tokens
+
+/** `-v=2` is `-v2` and `-v 2`, as for pflag; Node takes the sign for a part of the value. */
+const textOf = ({ rawName, value, inlineValue }: OptionToken): string | undefined =>
+  inlineValue && !rawName.startsWith('--') ? value?.replace(/^=/, '') : value
 
 /** The text after a flag, in the form of its type: each part of a list. Throws a UsageError. */
 const readParts = (flag: Flag, rawName: string, value: string): string[] => {
@@ -151,7 +161,7 @@ export const parseFlags = (
     const { name, rawName } = token
     const flag = known.get(name)
     if (flag === undefined) throw new UsageError(`unknown flag: ${rawName}`)
-    const value = token.value ?? (flag.type === 'boolean' ? 'true' : undefined)
+    const value = textOf(token) ?? (flag.type === 'boolean' ? 'true' : undefined)
     if (value === undefined) throw new UsageError(`flag needs an argument: ${rawName}`)
     if (!own.has(name)) {
       ignored.add(rawName)
