@@ -90,6 +90,8 @@ const sync = async (
   tools: Tools,
   set: DaemonSet,
 ): Promise<{ afterMs: number } | undefined> => {
+  // Its revisions own no Pods, so that what is left of it cannot be told any more. Upstream: syncDaemonSet.
+  if (set.metadata.deletionTimestamp !== undefined) return undefined
   const { informers, clock } = context
   await claimOwned(context, set, {
     ref: resources.daemonSets,

@@ -78,15 +78,17 @@ const sync = async (
   const namespace = quota.metadata.namespace!
   const within = <T extends KubeObject>(ref: ResourceRef): T[] =>
     informers.for<T>(ref).store.byIndex('namespace', namespace)
+  const others = hasScopes(quota) ? undefined : await countOthers(context, kinds, quota)
+  // After that, which may take long: until the first count is written, admission charges nothing.
   const pods = within<Pod>(resources.pods).filter((pod) => isInScope(quota, pod))
   const usage = sumUsage([
     ...pods.map(podUsage),
-    ...(hasScopes(quota)
+    ...(others === undefined
       ? []
       : [
           ...within(resources.services).map(serviceUsage),
           ...within(resources.persistentVolumeClaims).map(claimUsage),
-          await countOthers(context, kinds, quota),
+          others,
         ]),
   ])
   const hard = quota.spec.hard ?? {}
