@@ -22,12 +22,12 @@ import { updateStatus } from '../update-object.js'
 import {
   type BudgetStatus,
   budgetStatus,
-  countsForBudget,
   expectationOf,
   failedStatus,
   needsScale,
   type PodDisruptionBudget,
 } from './reconcile.js'
+import { followStaleTargets } from './stale-targets.js'
 
 const name = 'disruption-controller'
 /** Whom its events name. */
@@ -103,9 +103,7 @@ const sync = async (
   const pods = informers
     .for<Pod>(resources.pods)
     .store.byIndex('namespace', budget.metadata.namespace!)
-    .filter(
-      (pod) => matchesSelector(budget.spec.selector, pod.metadata.labels) && countsForBudget(pod),
-    )
+    .filter((pod) => matchesSelector(budget.spec.selector, pod.metadata.labels))
   if (pods.length === 0)
     recorder(component).event(budget, 'Normal', 'NoPods', 'No matching pods found')
   let scale = 0
@@ -171,10 +169,14 @@ export const disruptionController: Controller = {
             if (needsScale(budget)) queue.add(keyOf(budget))
         },
       })
-    return queueRun(
+    const runBudgets = queueRun(
       context,
       queue,
       syncStored(budgets, (budget) => sync(context, budget)),
     )
+    const runTargets = followStaleTargets(context)
+    return async (signal) => {
+      await Promise.all([runBudgets(signal), runTargets(signal)])
+    }
   },
 }

@@ -2,7 +2,7 @@
 import { formatTime, parseTime } from '#api/clock.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
-import { type Condition, isPodReady, isPodTerminal, type Pod } from '#client/pod.js'
+import { type Condition, isPodReady, type Pod, sinceWhen } from '#client/pod.js'
 import { scaled } from '../pods/scaled.js'
 
 export interface PodDisruptionBudget extends KubeObject {
@@ -44,7 +44,9 @@ export const expectationOf = (
     }
   if (typeof spec.minAvailable === 'string')
     return { expectedPods: scale, desiredHealthy: scaled(spec.minAvailable, scale, true) }
-  return { expectedPods: pods.length, desiredHealthy: spec.minAvailable ?? 0 }
+  // A budget that says nothing expects nobody, and so allows nothing.
+  if (spec.minAvailable === undefined) return { expectedPods: 0, desiredHealthy: 0 }
+  return { expectedPods: pods.length, desiredHealthy: spec.minAvailable }
 }
 
 export const needsScale = ({ spec }: PodDisruptionBudget): boolean =>
@@ -72,16 +74,14 @@ const stillDisrupted = (
 const condition = (
   budget: PodDisruptionBudget,
   wanted: Pick<Condition, 'status' | 'reason' | 'message'>,
-  now: number,
+  { now, generation }: { now: number; generation: number | undefined },
 ): Condition => {
   const known = budget.status?.conditions?.find((c) => c.type === 'DisruptionAllowed')
-  const same = known?.status === wanted.status
   return {
     type: 'DisruptionAllowed',
     ...wanted,
-    lastTransitionTime:
-      same && known.lastTransitionTime ? known.lastTransitionTime : formatTime(now),
-    observedGeneration: budget.metadata.generation ?? 0,
+    lastTransitionTime: sinceWhen(known, wanted.status, formatTime(now)),
+    ...(generation ? { observedGeneration: generation } : {}),
   }
 }
 
@@ -115,23 +115,27 @@ export const budgetStatus = (
           room > 0
             ? { status: 'True', reason: 'SufficientPods', message: '' }
             : { status: 'False', reason: 'InsufficientPods', message: '' },
-          now,
+          { now, generation: budget.metadata.generation },
         ),
       ],
     },
   }
 }
 
-/** Without a known size nothing is allowed: failing open would break the promise. */
+/** Without a known size nothing is allowed: failing open would break the promise. What was observed last stays. */
 export const failedStatus = (
   budget: PodDisruptionBudget,
   message: string,
   now: number,
 ): BudgetStatus => ({
+  observedGeneration: 0,
   ...budget.status,
   disruptionsAllowed: 0,
-  observedGeneration: budget.metadata.generation ?? 0,
-  conditions: [condition(budget, { status: 'False', reason: 'SyncFailed', message }, now)],
+  conditions: [
+    condition(
+      budget,
+      { status: 'False', reason: 'SyncFailed', message },
+      { now, generation: budget.status?.observedGeneration },
+    ),
+  ],
 })
-
-export const countsForBudget = (pod: Pod): boolean => !isPodTerminal(pod)

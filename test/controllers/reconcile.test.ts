@@ -17,7 +17,7 @@ import { dueTimes, formatInZone, parseSchedule } from '#controllers/cronjob/sche
 import { planDaemons } from '#controllers/daemonset/reconcile.js'
 import type { Deployment, OwnedSet } from '#controllers/deployment/deployment.js'
 import { proportionalScale, rollingStep } from '#controllers/deployment/rollout.js'
-import { budgetStatus, expectationOf } from '#controllers/disruption/reconcile.js'
+import { budgetStatus, expectationOf, failedStatus } from '#controllers/disruption/reconcile.js'
 import { reconcileSlices } from '#controllers/endpointslice/reconcile.js'
 import { formatIndexes, parseIndexes } from '#controllers/job/job.js'
 import { findDoomed } from '#controllers/pod-gc/reconcile.js'
@@ -355,6 +355,19 @@ t.test('a budget counts what is healthy and not promised away already', (t) => {
   t.equal(recheckMs, 90_000)
   const later = budgetStatus(budget, pods, expectationOf(budget, pods, 4), now + 120_000)
   t.match(later.status, { disruptionsAllowed: 1, disruptedPods: undefined })
+  const silent = { ...budget, spec: {} }
+  t.match(budgetStatus(silent, pods, expectationOf(silent, pods, 0), now).status, {
+    expectedPods: 0,
+    disruptionsAllowed: 0,
+  })
+  const never = failedStatus(budget, 'no scale', now)
+  t.match(never, { disruptionsAllowed: 0, observedGeneration: 0 }, 'this spec was not observed')
+  t.notOk('observedGeneration' in never.conditions![0]!)
+  const observed = { ...budget, status: { ...status, observedGeneration: 1 } }
+  t.match(failedStatus(observed, 'no scale', now), {
+    observedGeneration: 1,
+    conditions: [{ reason: 'SyncFailed', observedGeneration: 1 }],
+  })
   t.end()
 })
 
