@@ -90,6 +90,8 @@ export const limits = {
   yamlAliasesMax: 100,
   /** Keys and values of all annotations of one object; upstream's TotalAnnotationSizeLimitB. */
   annotationsBytesMax: 256 * 1024,
+  /** Controllers too many of one object that are told of: each is told with all owners. */
+  controllersToldMax: 10,
   /** Tries to find a free name for generateName; upstream's maxNameGenerationCreateAttempts. */
   generateNameAttemptsMax: 8,
   /** Characters of a generated name, whatever the kind allows; upstream's maxNameLength. */

@@ -1,7 +1,6 @@
 /** What the server itself writes into metadata, and what it takes out of a client's hands. */
 import { formatTime } from '#api/clock.js'
 import { badRequest } from '#api/errors.js'
-import { jsonEqual } from '#api/json-object.js'
 import type { KubeObject, ObjectMeta, OwnerReference } from '#api/object.js'
 import type { Ids } from './ids.js'
 import type { RequestContext } from './resource-definition.js'
@@ -43,6 +42,12 @@ const warningText = (uids: readonly string[], afterAdmission: boolean): string =
     afterAdmission ? ' after mutating admission happens' : ''
   }; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${uids.join(', ')}`
 
+/** The same for equal references; one object may have tens of thousands, which nobody compares with each other. */
+const ownerText = (reference: OwnerReference): string => {
+  const { apiVersion, kind, name, uid, controller, blockOwnerDeletion } = reference
+  return JSON.stringify([apiVersion, kind, name, uid, controller, blockOwnerDeletion])
+}
+
 /** Equal owner references are kept once, with a warning. */
 export const dedupOwnerReferences = (
   meta: ObjectMeta,
@@ -51,16 +56,16 @@ export const dedupOwnerReferences = (
 ): void => {
   const references = meta.ownerReferences
   if (references === undefined || references.length < 2) return
-  const kept: OwnerReference[] = []
+  const kept = new Map<string, OwnerReference>()
   const dropped: string[] = []
   for (const reference of references) {
-    const seen = kept.some((k) => jsonEqual(k, reference))
-    if (seen) dropped.push(reference.uid)
-    else kept.push(reference)
+    const text = ownerText(reference)
+    if (kept.has(text)) dropped.push(reference.uid)
+    else kept.set(text, reference)
   }
   if (dropped.length === 0) return
   ctx.warn(warningText(dropped, afterAdmission))
-  meta.ownerReferences = kept
+  meta.ownerReferences = [...kept.values()]
 }
 
 /** Upstream's field order, so that kind and apiVersion always are the same first bytes of the JSON. */

@@ -82,20 +82,15 @@ const validateOwnerReference = (reference: OwnerReference): FieldError[] => {
 
 const validateOwnerReferences = (references: OwnerReference[] = []): FieldError[] => {
   const errors: FieldError[] = []
-  let controller: string | undefined
+  const controllers: string[] = []
   for (const reference of references) {
     errors.push(...validateOwnerReference(reference))
-    if (reference.controller !== true) continue
-    const name = `${reference.kind}/${reference.name}`
-    if (controller === undefined) controller = name
-    else
-      errors.push(
-        invalid(
-          ownerPath,
-          references,
-          `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${name}`,
-        ),
-      )
+    if (reference.controller !== true || controllers.length > limits.controllersToldMax) continue
+    controllers.push(`${reference.kind}/${reference.name}`)
+    if (controllers.length === 1) continue
+    const found = `${controllers[0]} and ${controllers[controllers.length - 1]}`
+    const why = `Only one reference can have Controller set to true. Found "true" in references for ${found}`
+    errors.push(invalid(ownerPath, references, why))
   }
   return errors
 }

@@ -4,6 +4,7 @@ import { isGiven } from '#api/given-empty.js'
 import type { Fields } from '#api/object.js'
 import { isWholeQuantity, parseQuantity } from '#api/quantity.js'
 import { trimRight } from '#api/trim-right.js'
+import { limits } from '#limits'
 
 const gone = (deprecated: string, since: string): string =>
   `deprecated in ${deprecated}, non-functional in ${since}+`
@@ -43,13 +44,39 @@ const overlaps = (a: Placed, b: Placed): boolean =>
 const show = ({ path, source }: Placed): string =>
   source === '' ? `"${path}"` : `"${path}" (${source})`
 
-const overlapWarnings = (title: string, files: Placed[]): string[] =>
-  files.flatMap((file, i) =>
-    files
-      .slice(0, i)
-      .filter((other) => overlaps(file, other))
-      .map((other) => `${title}: overlapping paths: ${show(file)} with ${show(other)}`),
-  )
+/** Files that overlap with any other: sorted, those below a path follow it. */
+const overlapping = (files: readonly Placed[]): Placed[] => {
+  const sorted = files
+    .filter(({ path }) => path !== '')
+    .map((file) => ({ file, folder: `${file.path}/` }))
+    .sort((a, b) => (a.folder < b.folder ? -1 : a.folder > b.folder ? 1 : 0))
+  const found = new Set<Placed>()
+  let [above] = sorted
+  for (const entry of sorted.slice(1)) {
+    if (entry.folder.startsWith(above!.folder)) found.add(above!.file).add(entry.file)
+    else above = entry
+  }
+  return files.filter((file) => found.has(file))
+}
+
+/** Not more than an answer tells: a Pod may have tens of thousands of files, and each could overlap with each. */
+const overlapWarnings = (title: string, files: readonly Placed[]): string[] => {
+  const told = new Set<string>()
+  const seen: Placed[] = []
+  let runes = 0
+  for (const file of overlapping(files)) {
+    for (const other of seen) {
+      if (!overlaps(file, other)) continue
+      const warning = `${title}: overlapping paths: ${show(file)} with ${show(other)}`
+      if (!told.has(warning)) runes += Math.min(warning.length, limits.longWarningRunesMax)
+      told.add(warning)
+      if (runes > limits.warningsRunesMax) return [...told]
+    }
+    // Whoever comes a third time has nothing new to say.
+    if (seen.filter((other) => show(other) === show(file)).length < 2) seen.push(file)
+  }
+  return [...told]
+}
 
 const certificatePaths = {
   certificateChainPath: 'chain',

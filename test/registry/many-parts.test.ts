@@ -1,0 +1,46 @@
+/** Objects with tens of thousands of parts, each of which could be told with each: they cost as much as they are long. */
+import t from 'tap'
+import { volumeWarnings } from '#validation/pod/volume-warnings.js'
+import { startApiServer } from '../routes/api-server.js'
+
+const configMaps = '/api/v1/namespaces/x/configmaps'
+const many = <T>(part: (i: number) => T): T[] => Array.from({ length: 25_000 }, (_, i) => part(i))
+
+t.test('owners: equal ones are kept once, and of controllers too many some are told', async (t) => {
+  const { api } = await startApiServer(t)
+  const owner = (i: number) => ({ apiVersion: 'v1', kind: 'Pod', name: `p${i}`, uid: `u${i}` })
+  const create = (name: string, ownerReferences: object[]) =>
+    api.send('POST', configMaps, { body: { metadata: { name, ownerReferences } } })
+  const kept = await create('owned', [...many(owner), owner(7)])
+  t.equal(kept.code, 201)
+  t.equal(kept.body.metadata.ownerReferences.length, 25_000)
+  const refused = await create(
+    'ruled',
+    many((i) => ({ ...owner(i), controller: true })),
+  )
+  t.equal(refused.code, 422)
+  t.equal(refused.body.details.causes.length, 10)
+  t.match(refused.body.details.causes[9].message, /references for Pod\/p0 and Pod\/p10$/)
+})
+
+t.test(
+  'files: only those that overlap are told of, and not more than an answer holds',
+  async (t) => {
+    const warnings = (items: { path: string }[]) =>
+      volumeWarnings('volumes', [{ name: 'v', secret: { secretName: 's', items } }])
+    const told = (a: string, b: string) =>
+      `volume "v" (Secret "s"): overlapping paths: "${a}" with "${b}"`
+    const apart = many((i) => ({ path: `f${i}` }))
+    t.same(warnings([...apart, { path: 'f3/x/' }, { path: 'f1' }]), [
+      told('f3/x', 'f3'),
+      told('f1', 'f1'),
+    ])
+    t.same(warnings([{ path: 'a/b' }, { path: 'a-b' }, { path: 'a' }, { path: 'a/b/c' }]), [
+      told('a', 'a/b'),
+      told('a/b/c', 'a/b'),
+      told('a/b/c', 'a'),
+    ])
+    t.same(warnings(many(() => ({ path: 'same' }))), [told('same', 'same')])
+    t.ok(warnings(many((i) => ({ path: `a${'/a'.repeat(i % 50)}` }))).length < 200)
+  },
+)
