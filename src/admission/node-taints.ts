@@ -1,4 +1,5 @@
 /** Taints and tolerations that are there from the start (plugin/pkg/admission/{nodetaint,defaulttolerationseconds}). */
+import { copyWith } from '#api/copy-with.js'
 import type { KubeObject } from '#api/object.js'
 import { type AdmissionPlugin, isAbout } from './plugin.js'
 
@@ -54,6 +55,6 @@ export const defaultTolerationSeconds: AdmissionPlugin = {
       tolerationSeconds,
     }))
     // Of an update the spec may be the stored one.
-    pod.spec = { ...pod.spec, tolerations: [...(pod.spec.tolerations ?? []), ...added] }
+    pod.spec = copyWith(pod.spec, { tolerations: [...(pod.spec.tolerations ?? []), ...added] })
   },
 }

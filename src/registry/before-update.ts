@@ -1,4 +1,5 @@
 /** What happens to every object before it replaces a stored one (apiserver, rest/update.go). */
+import { copyWith } from '#api/copy-with.js'
 import { conflict, failure, invalid, modifiedMessage } from '#api/errors.js'
 import { invalid as invalidField } from '#api/field-error.js'
 import { hasGivenEmpty, holdsGivenEmpty } from '#api/given-empty.js'
@@ -60,8 +61,8 @@ const restoreMeta = (next: KubeObject, previous: KubeObject): void => {
   if (!meta.uid) meta.uid = was.uid
   if (was.creationTimestamp) meta.creationTimestamp = was.creationTimestamp
   if (was.deletionTimestamp !== undefined) meta.deletionTimestamp = was.deletionTimestamp
-  meta.deletionGracePeriodSeconds ??= was.deletionGracePeriodSeconds
-  if (meta.deletionGracePeriodSeconds === undefined) delete meta.deletionGracePeriodSeconds
+  if (was.deletionGracePeriodSeconds !== undefined)
+    meta.deletionGracePeriodSeconds ??= was.deletionGracePeriodSeconds
 }
 
 /**
@@ -122,7 +123,7 @@ export const keepAllButStatus = (
     if (field !== 'status' && field !== 'metadata') next[field] = previous[field]
   if (!definition.isCustom) return
   const { resourceVersion, managedFields } = next.metadata
-  next.metadata = { ...previous.metadata }
+  next.metadata = copyWith(previous.metadata)
   delete next.metadata.managedFields
   if (resourceVersion !== undefined) next.metadata.resourceVersion = resourceVersion
   if (managedFields !== undefined) next.metadata.managedFields = managedFields

@@ -30,11 +30,10 @@ const partOf = (value: JsonObject, stored: KubeObject, field: string): object | 
 /** The fields of both in upstream's order. */
 const inOrder = (decoded: KubeObject, kept: JsonObject, schemaName: string): KubeObject => {
   const object = {} as KubeObject
-  const { kind, apiVersion, ...rest } = decoded
-  const fields: JsonObject = { ...(rest as JsonObject), ...kept }
-  Object.assign(object, { kind, apiVersion })
-  for (const { name } of goFieldsOf(goTypeName(schemaName)))
-    if (fields[name] !== undefined) object[name] = fields[name]
+  for (const { name } of goFieldsOf(goTypeName(schemaName))) {
+    const value = kept[name] ?? decoded[name]
+    if (value !== undefined) object[name] = value
+  }
   keepGivenEmpty(object, decoded)
   return object
 }

@@ -1,4 +1,5 @@
 /** Turns a parsed body into an object of its kind: types checked, unknown fields pruned, defaults written. */
+import { copyWith } from '#api/copy-with.js'
 import { cannotBeHandled } from '#api/errors.js'
 import { forgetGivenEmpty, hasGivenEmpty, markGivenEmpty } from '#api/given-empty.js'
 import { formatGroupVersion, type GroupVersionKind } from '#api/group-version.js'
@@ -60,9 +61,10 @@ export const decodeType = (
 
 /** Go writes these two first; a body may leave them out. */
 const withType = (decoded: JsonObject, gvk: GroupVersionKind): JsonObject => {
-  const type = { kind: gvk.kind, apiVersion: formatGroupVersion(gvk) }
-  const isThere = decoded.kind === type.kind && decoded.apiVersion === type.apiVersion
-  return isThere ? decoded : { ...type, ...decoded, ...type }
+  const { kind } = gvk
+  const apiVersion = formatGroupVersion(gvk)
+  const isThere = decoded.kind === kind && decoded.apiVersion === apiVersion
+  return isThere ? decoded : Object.assign({ kind, apiVersion }, decoded, { kind, apiVersion })
 }
 
 /** Decodes a body by its schema, without the kind's own defaults. Throws an ApiError (400) as `decodeObject` does. */
@@ -97,8 +99,12 @@ const decodeCustomObject = (
     const metadata = decodeType(schemaNames.objectMeta, given, rewritten, 'metadata')
     // No Go type holds it: it is written, and so forgotten, at once.
     forgetGivenEmpty(metadata.value)
-    const type = { apiVersion: formatGroupVersion(gvk), kind: gvk.kind }
-    const object = { ...type, ...body, metadata: metadata.value }
+    const object = {
+      apiVersion: formatGroupVersion(gvk),
+      kind: gvk.kind,
+      ...body,
+      metadata: metadata.value,
+    }
     const strictErrors = [
       ...new Set([...duplicates, ...metadata.strictErrors, ...(conform?.(object) ?? [])]),
     ]
@@ -145,7 +151,7 @@ const readableMetadata = (metadata: JsonValue): JsonValue => {
 export const decodeMade = (definition: ResourceDefinition, value: JsonValue): Decoded => {
   if (definition.schemaName !== undefined) return decodeObject(definition, value)
   const { metadata = {}, ...content } = value as JsonObject
-  const readable = { ...content, metadata: readableMetadata(metadata) }
+  const readable = copyWith(content, { metadata: readableMetadata(metadata) })
   const { object } = decodeCustomObject(definition, readable, undefined, definition.fillDefaults)
   return { object, strictErrors: [] }
 }

@@ -1,4 +1,5 @@
 /** Collection deletes (apiserver, store.go DeleteCollection): page by page, in the order of the list, stopping at the first error. */
+import { copyWith } from '#api/copy-with.js'
 import { ApiError } from '#api/errors.js'
 import type { ListPage, StoredObject } from '#cacher/object-storage.js'
 import { limits } from '#limits'
@@ -49,7 +50,8 @@ const deletePage = async (
   for (const { object } of page.items) {
     if (ctx.caller.signal.aborted || failures.length > 0) break
     await new Promise<void>((decided) => {
-      const item = { ...ctx, namespace: object.metadata.namespace, inCollection: { decided } }
+      const { namespace } = object.metadata
+      const item = copyWith(ctx, { namespace, inCollection: { decided } })
       const done = deleteItem(store, item, object.metadata.name ?? '', options)
       writing.push(done.catch((error) => void failures.push(error)).then(decided))
     })

@@ -2,6 +2,7 @@
  * The delete path (apiserver, store.go Delete): graceful end and finalizers are an update,
  * what then is left to do is a removal. `deleted` is false when the object stays.
  */
+import { copyWith } from '#api/copy-with.js'
 import { notFound } from '#api/errors.js'
 import type { Int64 } from '#api/int64.js'
 import { cloneJson, jsonEqual } from '#api/json-object.js'
@@ -35,10 +36,8 @@ interface Deletion {
 }
 
 /** A delete changes nothing but metadata: all else is shared with what is stored. */
-const withOwnMetadata = (object: KubeObject): KubeObject => ({
-  ...object,
-  metadata: { ...object.metadata },
-})
+const withOwnMetadata = (object: KubeObject): KubeObject =>
+  copyWith(object, { metadata: copyWith(object.metadata) })
 
 const admitDelete = async (
   { deps, ctx, options }: Pick<Deletion, 'deps' | 'ctx' | 'options'>,
@@ -164,7 +163,7 @@ export const deleteGenerically = async (
 ): Promise<Deleted> => {
   const key = keyOf(deps.definition, ctx.namespace, name)
   return beginFromCache(deps, ctx, key, (stored, basis) => {
-    const options = { ...asked }
+    const options = copyWith(asked)
     const askedGraceSeconds = asked.gracePeriodSeconds
     const deletion: Deletion = { deps, ctx, name, options, askedGraceSeconds, basis }
     return deleteStored(deletion, existing(deps.definition, name, stored))

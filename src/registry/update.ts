@@ -2,6 +2,7 @@
  * Update, and with it patch, apply and the subresources that write their parent (apiserver, store.go Update):
  * compare-and-swap around `change`, the last finalizer that takes its object along, and no write when nothing changed.
  */
+import { copyWith } from '#api/copy-with.js'
 import { notFound } from '#api/errors.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
@@ -189,7 +190,8 @@ const once = async (attempt: Attempt, current: StoredObject | undefined): Promis
   const changed = change(current.object)
   let next = changed instanceof Promise ? await changed : changed
   // Who changes a status alone hands on the stored metadata, which watchers hold; the new version is written into it.
-  if (next.metadata === current.object.metadata) next = { ...next, metadata: { ...next.metadata } }
+  if (next.metadata === current.object.metadata)
+    next = { ...next, metadata: copyWith(next.metadata) }
   dedupOwnerReferences(next.metadata, ctx)
   const isTracked = options.managedFieldsTracked === true
   const tracking = isTracked ? undefined : track(deps, next, current.object, ctx)

@@ -14,7 +14,9 @@
  * webhook converts for them), managed-fields.ts (owners on the wire), check-patch.ts. Sets, types and walks come from
  * structured-merge-diff, what is around them from apimachinery, pkg/util/managedfields.
  */
+
 import { formatTime } from '#api/clock.js'
+import { copyWith } from '#api/copy-with.js'
 import { failure } from '#api/errors.js'
 import { givenEmpty } from '#api/given-empty.js'
 import { formatGroupVersion } from '#api/group-version.js'
@@ -151,14 +153,12 @@ export const withManagedFields = (
   object: KubeObject,
   entries: ManagedFieldsEntry[] | undefined,
 ): KubeObject => {
-  // Assigned: V8 takes long over what a literal defines anew behind a spread.
-  const result = { ...object }
+  const result = copyWith(object)
   if (entries === undefined) {
     const { managedFields: _old, ...metadata } = object.metadata ?? {}
     result.metadata = metadata
   } else {
-    result.metadata = { ...object.metadata }
-    result.metadata.managedFields = entries
+    result.metadata = copyWith(object.metadata, { managedFields: entries })
   }
   return result
 }

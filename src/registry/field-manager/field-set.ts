@@ -7,6 +7,7 @@
  * very argument when nothing did. Callers rely on that identity to skip work.
  * Source of the algebra: structured-merge-diff, fieldpath/set.go.
  */
+import { copyWith } from '#api/copy-with.js'
 import type { JsonObject } from '#api/object.js'
 import { compareElements } from './path-element.js'
 
@@ -53,7 +54,7 @@ export const union = (a: FieldSet, b: FieldSet): FieldSet => {
     const theirs = childOf(b, key)!
     const merged = mine === undefined ? theirs : unionNodes(mine, theirs)
     if (merged === mine) continue
-    result ??= { ...a }
+    result ??= copyWith(a)
     result[key] = merged
   }
   return result ?? a

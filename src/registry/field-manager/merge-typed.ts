@@ -2,6 +2,7 @@
  * Merging what is applied into what there is, and taking fields out again.
  * Source of the rules: structured-merge-diff, typed/merge.go and typed/remove.go.
  */
+import { copyWith } from '#api/copy-with.js'
 import { getOwn, isJsonObject, setOwn } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { indexEntries } from './compare.js'
@@ -43,7 +44,7 @@ const mergeFields = (map: MapType, live: JsonObject, patch: JsonObject): JsonObj
     const before = getOwn(live, key)
     const value = mergeValues(type, before, patch[key])
     if (value === undefined || value === before) continue
-    merged ??= { ...live }
+    merged ??= copyWith(live)
     setOwn(merged, key, value)
   }
   return merged ?? live

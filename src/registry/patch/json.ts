@@ -6,6 +6,7 @@
  * what stands before the first slash of a path does not count; `test` for null holds where there is nothing.
  * Every operation that fails, for whatever reason, is one 422.
  */
+import { copyWith } from '#api/copy-with.js'
 import { goKindOf } from '#api/decoder-texts.js'
 import { badRequest, failure } from '#api/errors.js'
 import { cloneJson, getOwn, isJsonObject, jsonEqual, setOwn } from '#api/json-object.js'
@@ -190,7 +191,7 @@ const decodeKey = (key: string): string => key.replace(/~[01]/g, (m) => (m === '
 /** The same container, or a copy of its own while it is shared with the document. */
 const ownOf = ({ own }: State, container: Container): Container => {
   if (own.has(container)) return container
-  const copy = Array.isArray(container) ? [...container] : { ...container }
+  const copy = Array.isArray(container) ? [...container] : copyWith(container)
   own.add(copy)
   return copy
 }

@@ -2,6 +2,7 @@
  * Lists of a strategic merge patch: merging by key or as sets, then the order. Entries that the patch names come in the
  * order of the patch, the others keep theirs, and an entry that is new goes in front of those that the patch leaves out.
  */
+import { copyWith } from '#api/copy-with.js'
 import { failure } from '#api/errors.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
@@ -110,7 +111,7 @@ const mergeEntries = (
     const at = positions.get(key)
     if (at !== undefined) {
       // Entries of the patch are merged in place, as all of it is.
-      const into = at < original.length ? { ...merged[at]! } : merged[at]!
+      const into = at < original.length ? copyWith(merged[at]!) : merged[at]!
       merged[at] = mergeMap(into, entry, field.type.element())
     } else {
       positions.set(key, merged.length)

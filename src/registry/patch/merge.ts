@@ -2,6 +2,7 @@
  * JSON merge patch (RFC 7386) as kube-apiserver applies it: pure, over plain JSON values.
  * Neither argument is changed; what the patch does not touch is shared with the document.
  */
+import { copyWith } from '#api/copy-with.js'
 import { goKindOf } from '#api/decoder-texts.js'
 import { badRequest } from '#api/errors.js'
 import { isJsonObject, setOwn } from '#api/json-object.js'
@@ -19,7 +20,7 @@ export const applyMergePatch = (document: JsonObject, patch: JsonValue): JsonObj
 }
 
 const mergeObjects = (target: JsonObject, patch: JsonObject): JsonObject => {
-  const merged: JsonObject = { ...target }
+  const merged = copyWith(target)
   for (const key of Object.keys(patch)) {
     const value = patch[key]!
     if (value === null) delete merged[key]

@@ -6,6 +6,7 @@
  * Upstream works on decoded Go maps in place, and its messages show the patch as it is after the merge; so the merge
  * here works in place as well, on copies of what it goes through; the rest of the document is shared with the result.
  */
+import { copyWith } from '#api/copy-with.js'
 import { goKindOf } from '#api/decoder-texts.js'
 import { badRequest, failure } from '#api/errors.js'
 import { cloneJson, getOwn, isJsonObject, setOwn } from '#api/json-object.js'
@@ -37,7 +38,7 @@ export const applyStrategicMergePatch = (
   }
   const type = patchTypeOf(schemaName)
   const consumed = cloneJson(patch)
-  const merged = mergeMap({ ...document }, consumed, type)
+  const merged = mergeMap(copyWith(document), consumed, type)
   checkConvertible(changed(merged, document), schemaName, () => goPrint(consumed))
   return merged
 }
@@ -159,7 +160,7 @@ const mergeField = (
     const merged =
       field.strategy === 'replace'
         ? value
-        : mergeMap({ ...(current as JsonObject) }, value, field.type)
+        : mergeMap(copyWith(current as JsonObject), value, field.type)
     setOwn(original, key, merged)
   } else setOwn(original, key, value)
 }
