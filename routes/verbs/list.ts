@@ -38,18 +38,17 @@ export const listMetaOf = (
   { definition }: Target,
   page: ListPage,
   { prefix, limit, isConverted }: { prefix: string; limit: number; isConverted: boolean },
-): ListMeta => ({
+): ListMeta => {
+  const { revision, nextKey, remaining } = page
+  const metadata: ListMeta = {}
   // What is made up for each reader has none.
-  ...(page.revision === 0 ? {} : { resourceVersion: String(page.revision) }),
-  ...(page.nextKey !== undefined && limit > 0
-    ? {
-        continue: encodeContinue({ revision: page.revision, startKey: page.nextKey }, prefix),
-        ...(page.remaining === undefined ? {} : { remainingItemCount: page.remaining }),
-      }
-    : definition.isCustom && !isConverted
-      ? { continue: '' }
-      : {}),
-})
+  if (revision !== 0) metadata.resourceVersion = String(revision)
+  if (nextKey !== undefined && limit > 0) {
+    metadata.continue = encodeContinue({ revision, startKey: nextKey }, prefix)
+    if (remaining !== undefined) metadata.remainingItemCount = remaining
+  } else if (definition.isCustom && !isConverted) metadata.continue = ''
+  return metadata
+}
 
 export const selectionOf = (target: Target, options: ListRequest, name?: string) =>
   makeSelection({

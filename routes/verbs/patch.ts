@@ -91,10 +91,10 @@ export const patchObject: VerbHandler = async (target, request, reply, deps) => 
     target.name,
     isApply ? applyChange(call, deps, owners) : changeOf(call, owners),
     {
-      ...hooksOfView(view),
       forceAllowCreate: isApply && target.subresource === '',
       managedFieldsTracked: isApply || owners !== undefined,
       authorizeCreate: () => deps.authorizeCreate?.(request, target),
+      ...hooksOfView(view),
     },
   )
   const code = created ? 201 : 200

@@ -1,4 +1,5 @@
 /** Subresources that show and write another form of their parent: scale, resize, ephemeralcontainers, finalize, approval. */
+import { copyWith } from '#api/copy-with.js'
 import { notFound } from '#api/errors.js'
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import { cloneJson } from '#api/json-object.js'
@@ -127,7 +128,7 @@ export const ownersOfView = (
       const managedFields = ownersOfScale(metadata.managedFields, pathOf)
       return managedFields === undefined
         ? read
-        : { ...read, metadata: { ...read.metadata, managedFields } }
+        : { ...read, metadata: copyWith(read.metadata, { managedFields }) }
     },
     keep: async (shown, changed, { metadata }) =>
       ownersOfScaled({

@@ -72,16 +72,17 @@ export const failure = (
   }
 }
 
-export const resourceDetails = (gr: GroupResource, name: string): StatusDetails => ({
-  ...(name === '' ? {} : { name }),
-  ...(gr.group === '' ? {} : { group: gr.group }),
-  ...(gr.resource === '' ? {} : { kind: gr.resource }),
-})
-const kindDetails = (gk: GroupKind, name: string): StatusDetails => ({
-  ...(name === '' ? {} : { name }),
-  ...(gk.group === '' ? {} : { group: gk.group }),
-  ...(gk.kind === '' ? {} : { kind: gk.kind }),
-})
+const detailsOf = (name: string, group: string, kind: string): StatusDetails => {
+  const details: StatusDetails = {}
+  if (name !== '') details.name = name
+  if (group !== '') details.group = group
+  if (kind !== '') details.kind = kind
+  return details
+}
+export const resourceDetails = ({ group, resource }: GroupResource, name: string): StatusDetails =>
+  detailsOf(name, group, resource)
+const kindDetails = ({ group, kind }: GroupKind, name: string): StatusDetails =>
+  detailsOf(name, group, kind)
 
 export const notFound = (gr: GroupResource, name: string): ApiError =>
   failure({
@@ -177,19 +178,14 @@ const aggregateMessage = (errors: readonly FieldError[]): string => {
 }
 
 /** 422: every cause is listed, the message names each different one once. */
-export const invalid = (gk: GroupKind, name: string, errors: readonly FieldError[]): ApiError =>
-  failure({
-    code: 422,
-    reason: 'Invalid',
-    message:
-      errors.length === 0
-        ? `${formatGroupKind(gk)} ${goQuote(name)} is invalid`
-        : `${formatGroupKind(gk)} ${goQuote(name)} is invalid: ${aggregateMessage(errors)}`,
-    details: {
-      ...kindDetails(gk, name),
-      ...(errors.length === 0 ? {} : { causes: causesOf(errors) }),
-    },
-  })
+export const invalid = (gk: GroupKind, name: string, errors: readonly FieldError[]): ApiError => {
+  const message = `${formatGroupKind(gk)} ${goQuote(name)} is invalid`
+  const details = kindDetails(gk, name)
+  if (errors.length === 0) return failure({ code: 422, reason: 'Invalid', message, details })
+  details.causes = causesOf(errors)
+  const why = aggregateMessage(errors)
+  return failure({ code: 422, reason: 'Invalid', message: `${message}: ${why}`, details })
+}
 
 export const badRequest = (message: string): ApiError =>
   failure({ code: 400, reason: 'BadRequest', message })

@@ -140,10 +140,10 @@ const list = (
   const pageOf = ({ items, more, isSame }: Selected): ListPage => {
     const last = items[items.length - 1]
     if (!more || last === undefined) return { items, revision, isSame }
-    const page = { items, revision, nextKey: `${last.key}\0` }
+    const nextKey = `${last.key}\0`
     return selection.matches === undefined
-      ? { ...page, remaining: cache.countAfter(selection, last.key) }
-      : page
+      ? { items, revision, nextKey, remaining: cache.countAfter(selection, last.key) }
+      : { items, revision, nextKey }
   }
   return whenKnown(cache.selectInTurns(selection, startKey, limit), pageOf)
 }

@@ -36,10 +36,15 @@ const schemaOf = (version: DefinitionVersion): StructuralSchema =>
   version.schema?.openAPIV3Schema ?? {}
 
 /** The root is no embedded object, whatever its schema says: its metadata is read by the registry. */
-const partsOf = (schema: StructuralSchema): StructuralSchema => ({
-  ...schema,
-  'x-kubernetes-embedded-resource': false,
-})
+const partsOf = (schema: StructuralSchema): StructuralSchema => {
+  let parts = knownParts.get(schema)
+  if (parts === undefined) {
+    parts = { ...schema, 'x-kubernetes-embedded-resource': false }
+    knownParts.set(schema, parts)
+  }
+  return parts
+}
+const knownParts = new WeakMap<StructuralSchema, StructuralSchema>()
 
 const conform = (object: KubeObject, schema: StructuralSchema): string[] => {
   const unknown = prune(object, schema)

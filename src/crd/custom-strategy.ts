@@ -1,5 +1,6 @@
 /** The strategy of a custom resource version: its schema validates, its status subresource splits writes. */
 
+import { copyWith } from '#api/copy-with.js'
 import type { FieldError } from '#api/field-error.js'
 import { getOwn, jsonEqual, withKeysInOrder } from '#api/json-object.js'
 import { dnsSubdomainName, isQualifiedName } from '#api/names.js'
@@ -19,13 +20,10 @@ import { validateValue } from './validate-value.js'
 const contentOf = (object: KubeObject): JsonObject => {
   const { metadata, ...content } = object
   const { name, generateName } = metadata
-  return {
-    ...content,
-    metadata: {
-      ...(name === undefined ? {} : { name }),
-      ...(generateName === undefined ? {} : { generateName }),
-    },
-  }
+  const named: JsonObject = {}
+  if (name !== undefined) named.name = name
+  if (generateName !== undefined) named.generateName = generateName
+  return copyWith(content as JsonObject, { metadata: named })
 }
 
 /** What generation counts: with a status subresource everything but metadata and status, else all but metadata. */
@@ -38,10 +36,12 @@ const hasNewContent = (next: KubeObject, previous: KubeObject, hasStatus: boolea
 /** Upstream writes unstructured JSON with its keys in order; metadata's own order is the encoder's. */
 const sortKeys = (object: KubeObject): void => {
   const { managedFields } = object.metadata
-  for (const key of Object.keys(object).sort()) {
+  const keys = Object.keys(object).filter((key) => key !== 'metadata')
+  const sorted = keys.toSorted()
+  const isInOrder = sorted.every((key, i) => key === keys[i])
+  for (const key of sorted) {
     const value = object[key]
-    if (key === 'metadata') continue
-    delete object[key]
+    if (!isInOrder) delete object[key]
     object[key] = withKeysInOrder(value as JsonValue)
   }
   if (managedFields !== undefined)

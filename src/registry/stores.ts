@@ -26,11 +26,12 @@ export const makeStores = ({ table, storageOf, fieldManagerOf, ...deps }: Stores
   const of = (definition: ResourceDefinition): Store => {
     let store = stores.get(definition)
     if (store === undefined) {
+      const storage = storageOf(definition)
       store = makeStore({
-        ...deps,
         definition,
-        storage: storageOf(definition),
+        storage,
         fieldManager: fieldManagerOf?.(definition),
+        ...deps,
       })
       stores.set(definition, store)
     }

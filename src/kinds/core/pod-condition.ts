@@ -1,5 +1,6 @@
 /** Conditions of a pod's status, as upstream's podutil.UpdatePodCondition sets them. */
 import { formatTime } from '#api/clock.js'
+import { copyWith } from '#api/copy-with.js'
 import type { KubeObject } from '#api/object.js'
 
 export interface PodCondition {
@@ -24,5 +25,5 @@ export const setPodCondition = (pod: KubeObject, condition: PodCondition, now: n
   }
   if (at < 0) conditions.push(next)
   else conditions[at] = next
-  pod.status = { ...pod.status, conditions }
+  pod.status = copyWith(pod.status ?? {}, { conditions })
 }

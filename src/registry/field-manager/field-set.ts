@@ -88,17 +88,22 @@ export const recursiveDifference = (a: FieldSet, b: FieldSet): FieldSet => subtr
 
 const subtract = (a: FieldSet, b: FieldSet, recursive: boolean): FieldSet => {
   if (isEmptySet(b)) return a
-  let result: FieldSet | undefined
+  let changed: Map<string, FieldSet | undefined> | undefined
   for (const key in b) {
     const mine = childOf(a, key)
     if (mine === undefined || key === '.') continue
     const left = subtractNode(mine, childOf(b, key)!, recursive)
     if (left === mine) continue
-    result ??= { ...a }
-    if (left === undefined) delete result[key]
-    else result[key] = left
+    changed ??= new Map()
+    changed.set(key, left)
   }
-  return result ?? a
+  if (changed === undefined) return a
+  const result: FieldSet = {}
+  for (const key in a) {
+    const left = changed.has(key) ? changed.get(key) : childOf(a, key)
+    if (left !== undefined) result[key] = left
+  }
+  return result
 }
 
 const subtractNode = (a: FieldSet, b: FieldSet, recursive: boolean): FieldSet | undefined => {

@@ -2,6 +2,7 @@
  * Fields that a write to a resource or subresource puts back to what is stored, so that their writers never own them.
  * Source of the facts: GetResetFields of the strategies in kubernetes, pkg/registry.
  */
+import type { ResourceDefinition } from '../resource-definition.js'
 import { emptySet, type FieldSet, setOfPath, union } from './field-set.js'
 
 const spec = setOfPath('f:spec')
@@ -47,11 +48,11 @@ export const resetFieldsOfCustom = (subresource: string): FieldSet =>
   subresource === '' ? status : subresource === 'status' ? metadataAndSpec : emptySet
 
 export const resetFieldsOf = (
-  resource: { group: string; resource: string; hasStatus: boolean },
+  { gvr, hasStatus }: Pick<ResourceDefinition, 'gvr' | 'hasStatus'>,
   subresource: string,
 ): FieldSet => {
-  const key = `${resource.group}/${resource.resource}`
-  if (subresource === '') return byMain[key] ?? (resource.hasStatus ? status : emptySet)
+  const key = `${gvr.group}/${gvr.resource}`
+  if (subresource === '') return byMain[key] ?? (hasStatus ? status : emptySet)
   if (subresource === 'status') return byStatus[key] ?? spec
   return bySubresource[`${key}/${subresource}`] ?? emptySet
 }

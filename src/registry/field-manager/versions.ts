@@ -72,7 +72,7 @@ export const versionsOfKind = (
   const own = formatGroupVersion(definition.gvk)
   const find = (apiVersion: string): ResourceDefinition | undefined =>
     apiVersion === own ? definition : versionOf(apiVersion)
-  const reset = resetFieldsOf({ ...definition.gvr, ...definition }, subresource)
+  const reset = resetFieldsOf(definition, subresource)
   return {
     typeOf: (apiVersion) => {
       const found = find(apiVersion)
