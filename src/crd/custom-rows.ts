@@ -4,13 +4,13 @@ import { forbidden } from '#api/errors.js'
 import { compareVersions } from '#api/group-version.js'
 import { cloneJson, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
+import { storagePrefixOf } from '#registry/built-in-rows.js'
 import type {
   ResourceDefinition,
   SiblingVersion,
   StoredConversion,
   Verb,
 } from '#registry/resource-definition.js'
-import { storagePrefixOf } from '#registry/resource-table.js'
 import { applyDefaults, dropNulls, hasDefaults } from './apply-defaults.js'
 import { customTable } from './columns.js'
 import type { Converter } from './convert-by-webhook.js'

@@ -1,29 +1,13 @@
-/**
- * The resource table: every served version of every resource, built-in rows first, custom ones as CRDs come and go.
- * Built-in rows are the facts of openapi/data, merged with what a kind's file decides for itself.
- */
+/** The resource table: every served version of every resource, built-in rows first, custom ones as CRDs come and go. */
 import assert from 'node:assert'
 import {
   type GroupResource,
   type GroupVersionKind,
   type GroupVersionResource,
-  groupVersionPath,
   kindKey,
 } from '#api/group-version.js'
-import {
-  type DiscoveredResource,
-  type DiscoveredSubresource,
-  discovery,
-  schemaNameOfKind,
-  tableColumns,
-} from '#openapi/schemas.js'
-import type {
-  KindDefinition,
-  ResourceDefinition,
-  Strategy,
-  Subresource,
-  Verb,
-} from './resource-definition.js'
+import { builtInRows } from './built-in-rows.js'
+import type { KindDefinition, ResourceDefinition } from './resource-definition.js'
 
 export interface ResourceTable extends Iterable<ResourceDefinition> {
   get(gvr: GroupVersionResource): ResourceDefinition | undefined
@@ -46,248 +30,97 @@ export interface TableChange {
 
 const keyOf = (gvr: GroupVersionResource): string => `${gvr.group}/${gvr.version}/${gvr.resource}`
 
-// kube-apiserver lays out its keys by resource alone, but for the groups of its two inner servers and these old names.
-const storagePrefixes: Readonly<Record<string, string>> = {
-  replicationcontrollers: '/registry/controllers',
-  endpoints: '/registry/services/endpoints',
-  services: '/registry/services/specs',
-  nodes: '/registry/minions',
-  ingresses: '/registry/ingress',
-}
-const groupsOfInnerServers = new Set(['apiextensions.k8s.io', 'apiregistration.k8s.io'])
+class Rows implements ResourceTable {
+  readonly #rows = new Map<string, ResourceDefinition>()
+  readonly #byKind = new Map<string, ResourceDefinition>()
+  readonly #listeners = new Set<(change: TableChange) => void>()
+  /** Answers of `ofResource`, good until the table changes. */
+  readonly #stored = new Map<string, Map<string, ResourceDefinition>>()
+  /** Rows by their storage, good until the table changes. */
+  readonly #byStorage = new Map<string, ResourceDefinition[]>()
 
-export const storagePrefixOf = (group: string, resource: string, isCustom = false): string =>
-  isCustom || groupsOfInnerServers.has(group)
-    ? `/registry/${group}/${resource}`
-    : (storagePrefixes[resource] ?? `/registry/${resource}`)
-
-// Those whose store upstream has ReturnDeletedObject.
-const kindsReturnedWhenDeleted = new Set([
-  '/Pod',
-  '/Service',
-  '/ServiceAccount',
-  '/PersistentVolume',
-  '/PersistentVolumeClaim',
-  '/PodTemplate',
-  '/ResourceQuota',
-  '/Namespace',
-  'storage.k8s.io/StorageClass',
-  'storage.k8s.io/CSIDriver',
-  'storage.k8s.io/CSINode',
-  'storage.k8s.io/VolumeAttachment',
-  'storage.k8s.io/VolumeAttributesClass',
-  'resource.k8s.io/DeviceClass',
-  'resource.k8s.io/ResourceClaim',
-  'resource.k8s.io/ResourceClaimTemplate',
-  'resource.k8s.io/ResourceSlice',
-])
-
-// An update of these must name the version it changes (upstream's AllowUnconditionalUpdate).
-const kindsWithoutUnconditionalUpdate = new Set([
-  'apiextensions.k8s.io/CustomResourceDefinition',
-  'admissionregistration.k8s.io/MutatingAdmissionPolicy',
-  'admissionregistration.k8s.io/MutatingAdmissionPolicyBinding',
-  'admissionregistration.k8s.io/MutatingWebhookConfiguration',
-  'admissionregistration.k8s.io/ValidatingAdmissionPolicy',
-  'admissionregistration.k8s.io/ValidatingAdmissionPolicyBinding',
-  'admissionregistration.k8s.io/ValidatingWebhookConfiguration',
-  'coordination.k8s.io/Lease',
-  'node.k8s.io/RuntimeClass',
-  'policy/PodDisruptionBudget',
-  'storage.k8s.io/CSIDriver',
-  'storage.k8s.io/CSINode',
-  'storage.k8s.io/CSIStorageCapacity',
-  'storage.k8s.io/VolumeAttachment',
-])
-
-// Several versions over one stored form: the one that loses nothing.
-const storageVersions: Readonly<Record<string, GroupVersionKind>> = {
-  'autoscaling/HorizontalPodAutoscaler': {
-    group: 'autoscaling',
-    version: 'v2',
-    kind: 'HorizontalPodAutoscaler',
-  },
-  'events.k8s.io/Event': { group: '', version: 'v1', kind: 'Event' },
-}
-
-const connectSubresources = new Set(['attach', 'exec', 'log', 'portforward', 'proxy'])
-
-const styleOf = (found: DiscoveredSubresource): Subresource['style'] => {
-  if (connectSubresources.has(found.subresource)) return 'connect'
-  return found.verbs.length === 1 && found.verbs[0] === 'create' ? 'create' : 'view'
-}
-
-const subresourcesOf = (
-  parent: GroupVersionKind,
-  row: DiscoveredResource,
-  own: KindDefinition['subresources'] = [],
-): Subresource[] =>
-  (row.subresources ?? [])
-    .filter((found) => found.subresource !== 'status')
-    .map((found) => ({
-      kind:
-        found.responseKind.version === ''
-          ? { ...parent, kind: found.responseKind.kind }
-          : found.responseKind,
-      verbs: found.verbs as Verb[],
-      style: styleOf(found),
-      ...own.find((o) => o.name === found.subresource),
-      name: found.subresource,
-    }))
-
-const storageVersionHashOf = (gvr: GroupVersionResource): string | undefined => {
-  const list = discovery().legacy[groupVersionPath(gvr)]?.resources as
-    | { name: string; storageVersionHash?: string }[]
-    | undefined
-  return list?.find((r) => r.name === gvr.resource)?.storageVersionHash
-}
-
-interface RowSource {
-  gvr: GroupVersionResource
-  found: DiscoveredResource
-  kinds: ReadonlyMap<string, KindDefinition>
-}
-
-const strategyOf = (
-  groupKind: string,
-  own: KindDefinition | undefined,
-  stored: KindDefinition | undefined,
-): Strategy => ({
-  ...(kindsWithoutUnconditionalUpdate.has(groupKind) ? { allowUnconditionalUpdate: false } : {}),
-  ...stored?.strategy,
-  ...own?.strategy,
-})
-
-const builtInRow = ({ gvr, found, kinds }: RowSource): ResourceDefinition => {
-  const gvk = { group: gvr.group, version: gvr.version, kind: found.responseKind.kind }
-  const groupKind = `${gvk.group}/${gvk.kind}`
-  const own = kinds.get(kindKey(gvk))
-  const storageVersion = own?.storageVersion ?? storageVersions[groupKind] ?? gvk
-  const stored = kinds.get(kindKey(storageVersion))
-  let schemaName: string | undefined | null = null
-  return {
-    gvr,
-    gvk,
-    listKind: `${gvk.kind}List`,
-    singular: found.singularResource,
-    namespaced: found.scope === 'Namespaced',
-    shortNames: found.shortNames ?? [],
-    categories: found.categories ?? [],
-    verbs: found.verbs as Verb[],
-    hasStatus: (found.subresources ?? []).some((s) => s.subresource === 'status'),
-    subresources: subresourcesOf(gvk, found, own?.subresources),
-    storagePrefix: own?.storagePrefix ?? storagePrefixOf(gvr.group, gvr.resource),
-    storedAsJson: groupsOfInnerServers.has(gvr.group),
-    storageVersion,
-    convert: own?.convert,
-    /** Looked up with the first object: a start on existing data reads no schemas. */
-    get schemaName() {
-      if (schemaName === null) schemaName = schemaNameOfKind(gvk)
-      return schemaName
-    },
-    strategy: strategyOf(groupKind, own, stored === own ? undefined : stored),
-    returnsDeletedObject: own?.returnsDeletedObject ?? kindsReturnedWhenDeleted.has(groupKind),
-    selectableFields: own?.selectableFields,
-    ownFieldLabels: own?.ownFieldLabels,
-    fieldAliases: own?.fieldAliases,
-    fieldLabelError: own?.fieldLabelError,
-    isNeverStored: own?.isNeverStored,
-    notFoundAs: own?.notFoundAs,
-    columns: tableColumns()[keyOf(gvr)] ?? tableColumns()[keyOf(gvr).slice(1)] ?? [],
-    cells: own?.cells ?? stored?.cells,
-    repeatsTableHeader: own?.repeatsTableHeader,
-    hasTableOfStatus: own?.hasTableOfStatus,
-    rowConditions: own?.rowConditions,
-    fieldAnnotations: own?.fieldAnnotations,
-    isCustom: false,
-    ttlSeconds: own?.ttlSeconds ?? stored?.ttlSeconds,
-    storageVersionHash: storageVersionHashOf(gvr),
-    deprecationWarning: own?.deprecationWarning,
+  constructor(builtIn: readonly ResourceDefinition[]) {
+    for (const row of builtIn) this.#insert(row)
   }
-}
 
-const builtInRows = (kinds: ReadonlyMap<string, KindDefinition>): ResourceDefinition[] => {
-  const groups = [...discovery().api.items, ...discovery().apis.items]
-  return groups.flatMap((group) =>
-    group.versions.flatMap(({ version, resources }) =>
-      resources.map((found) =>
-        builtInRow({
-          gvr: { group: group.metadata.name ?? '', version, resource: found.resource },
-          found,
-          kinds,
-        }),
-      ),
-    ),
-  )
+  [Symbol.iterator](): Iterator<ResourceDefinition> {
+    return this.#rows.values()
+  }
+
+  get(gvr: GroupVersionResource): ResourceDefinition | undefined {
+    return this.#rows.get(keyOf(gvr))
+  }
+
+  byKind(gvk: GroupVersionKind): ResourceDefinition | undefined {
+    return this.#byKind.get(kindKey(gvk))
+  }
+
+  ofResource(wanted: GroupResource): ResourceDefinition | undefined {
+    const { group, resource } = wanted
+    // By one name after the other: each admission plugin asks on each write, and putting a key together costs more.
+    const known = this.#stored.get(group)?.get(resource)
+    if (known !== undefined) return known
+    const found = this.#findStored(wanted)
+    if (found === undefined) return undefined
+    const ofGroup = this.#stored.get(group)
+    if (ofGroup === undefined) this.#stored.set(group, new Map([[resource, found]]))
+    else ofGroup.set(resource, found)
+    return found
+  }
+
+  equivalentsOf({ storagePrefix }: ResourceDefinition): readonly ResourceDefinition[] {
+    if (this.#byStorage.size === 0)
+      for (const row of this.#rows.values()) {
+        const rowsThere = this.#byStorage.get(row.storagePrefix)
+        if (rowsThere === undefined) this.#byStorage.set(row.storagePrefix, [row])
+        else rowsThere.push(row)
+      }
+    return this.#byStorage.get(storagePrefix) ?? []
+  }
+
+  add(definition: ResourceDefinition): void {
+    this.#insert(definition)
+    this.#tell({ type: 'added', definition })
+  }
+
+  remove(gvr: GroupVersionResource): void {
+    const definition = this.#rows.get(keyOf(gvr))
+    if (definition === undefined) return
+    this.#rows.delete(keyOf(gvr))
+    const key = kindKey(definition.gvk)
+    if (this.#byKind.get(key) === definition) this.#byKind.delete(key)
+    this.#tell({ type: 'removed', definition })
+  }
+
+  onChange(listener: (change: TableChange) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  #findStored({ group, resource }: GroupResource): ResourceDefinition | undefined {
+    for (const row of this.#rows.values())
+      if (row.gvr.group === group && row.gvr.resource === resource)
+        return this.byKind(row.storageVersion) ?? row
+    return undefined
+  }
+
+  #insert(definition: ResourceDefinition): void {
+    this.#rows.set(keyOf(definition.gvr), definition)
+    this.#byKind.set(kindKey(definition.gvk), definition)
+  }
+
+  #tell(change: TableChange): void {
+    this.#stored.clear()
+    this.#byStorage.clear()
+    for (const listener of [...this.#listeners]) listener(change)
+  }
 }
 
 /** `kinds` is src/kinds/index.ts; the registry knows none of them by name. */
 export const makeResourceTable = (kinds: readonly KindDefinition[]): ResourceTable => {
-  const rows = new Map<string, ResourceDefinition>()
-  const byKind = new Map<string, ResourceDefinition>()
-  const listeners = new Set<(change: TableChange) => void>()
-  /** Answers of `ofResource`, good until the table changes. */
-  const stored = new Map<string, Map<string, ResourceDefinition>>()
-  /** Rows by their storage, good until the table changes. */
-  const byStorage = new Map<string, ResourceDefinition[]>()
-  const findStored = ({ group, resource }: GroupResource): ResourceDefinition | undefined => {
-    for (const row of rows.values())
-      if (row.gvr.group === group && row.gvr.resource === resource)
-        return byKind.get(kindKey(row.storageVersion)) ?? row
-    return undefined
-  }
-  const insert = (definition: ResourceDefinition): void => {
-    rows.set(keyOf(definition.gvr), definition)
-    byKind.set(kindKey(definition.gvk), definition)
-  }
-  const tell = (change: TableChange): void => {
-    stored.clear()
-    byStorage.clear()
-    for (const listener of [...listeners]) listener(change)
-  }
   const known = new Map(kinds.map((k) => [kindKey(k), k]))
   assert.strictEqual(known.size, kinds.length, 'a kind is listed twice in src/kinds/index.ts')
-  for (const row of builtInRows(known)) insert(row)
-  for (const key of known.keys()) assert(byKind.has(key), `${key} is no kind of this API`)
-  return {
-    [Symbol.iterator]: () => rows.values(),
-    get: (gvr) => rows.get(keyOf(gvr)),
-    byKind: (gvk) => byKind.get(kindKey(gvk)),
-    ofResource: (wanted) => {
-      const { group, resource } = wanted
-      // By one name after the other: each admission plugin asks on each write, and putting a key together costs more.
-      const known = stored.get(group)?.get(resource)
-      if (known !== undefined) return known
-      const found = findStored(wanted)
-      if (found === undefined) return undefined
-      const ofGroup = stored.get(group)
-      if (ofGroup === undefined) stored.set(group, new Map([[resource, found]]))
-      else ofGroup.set(resource, found)
-      return found
-    },
-    equivalentsOf: ({ storagePrefix }) => {
-      if (byStorage.size === 0)
-        for (const row of rows.values()) {
-          const rowsThere = byStorage.get(row.storagePrefix)
-          if (rowsThere === undefined) byStorage.set(row.storagePrefix, [row])
-          else rowsThere.push(row)
-        }
-      return byStorage.get(storagePrefix) ?? []
-    },
-    add: (definition) => {
-      insert(definition)
-      tell({ type: 'added', definition })
-    },
-    remove: (gvr) => {
-      const definition = rows.get(keyOf(gvr))
-      if (definition === undefined) return
-      rows.delete(keyOf(gvr))
-      if (byKind.get(kindKey(definition.gvk)) === definition) byKind.delete(kindKey(definition.gvk))
-      tell({ type: 'removed', definition })
-    },
-    onChange: (listener) => {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
-  }
+  const table = new Rows(builtInRows(known))
+  for (const kind of kinds) assert(table.byKind(kind), `${kindKey(kind)} is no kind of this API`)
+  return table
 }
