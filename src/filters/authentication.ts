@@ -26,19 +26,17 @@ const accept = (
   request.kube.user = user ?? anonymousUser
 }
 
-/**
- * Who was let in last on a connection, by the header shown: clients send the same one each time. Only of answers given
- * at once, which never change while the server runs (authenticator.ts); what can be revoked is looked up each time.
- */
-const settled = new WeakMap<object, { authorization: string | undefined; user: UserInfo }>()
-
-export const authentication =
-  (
-    authenticator: Authenticator,
-    allowAnonymous: boolean,
-    certificates: CertificateReader,
-  ): Filter =>
-  (request, reply) => {
+export const authentication = (
+  authenticator: Authenticator,
+  allowAnonymous: boolean,
+  certificates: CertificateReader,
+): Filter => {
+  /**
+   * Who was let in last on a connection, by the header shown: clients send the same one each time. Only of answers given
+   * at once, which never change while the server runs (authenticator.ts); what can be revoked is looked up each time.
+   */
+  const settled = new WeakMap<object, { authorization: string | undefined; user: UserInfo }>()
+  return (request, reply) => {
     const { authorization } = request.headers
     if (authorization !== undefined && spacedToken.test(authorization))
       reply.header('warning', spacedTokenWarning)
@@ -63,3 +61,4 @@ export const authentication =
     if (!certificates.isFrontProxy(request))
       settled.set(socket, { authorization, user: request.kube.user })
   }
+}
