@@ -18,24 +18,44 @@ export interface ListenerOptions {
   report: Report
 }
 
-export const makeListener = ({
-  serving,
-  clientAuthorities,
-  report,
-}: ListenerOptions): FastifyInstance => {
-  const sendError = errorSender(report)
+const tlsOptions = ({ serving, clientAuthorities }: ListenerOptions) => ({
+  allowHTTP1: true,
+  cert: serving.certPem,
+  key: serving.keyPem,
+  ca: [...clientAuthorities],
+  // Any certificate may be shown; who shows a wrong one is told so by a 401 and not by a broken handshake.
+  requestCert: true,
+  rejectUnauthorized: false,
+  settings: { maxConcurrentStreams: 1000, enableConnectProtocol: true },
+})
+
+/** Of Node's answer and of Fastify's for HTTP/2 what is needed for one before there is a request. */
+interface PlainResponse {
+  statusCode: number
+  setHeader(name: string, value: string): void
+  end(text: string): void
+}
+
+const refuseBadUrl = (_path: string, _request: unknown, response: PlainResponse): void => {
+  response.statusCode = 400
+  response.setHeader('content-type', 'text/plain; charset=utf-8')
+  response.end('400 Bad Request')
+}
+
+/** An HTTP/2 server reads these from itself alone when it speaks HTTP/1.1. Go bounds the bytes of headers, not their number. */
+const http1Bounds = {
+  maxHeaderSize: limits.requestHeaderBytesMax,
+  maxHeadersCount: 0,
+  requireHostHeader: true,
+  keepAliveTimeout: limits.keepAliveTimeoutMs,
+  headersTimeout: limits.requestHeadersTimeoutMs,
+}
+
+export const makeListener = (options: ListenerOptions): FastifyInstance => {
+  const sendError = errorSender(options.report)
   const app = fastify({
     http2: true,
-    https: {
-      allowHTTP1: true,
-      cert: serving.certPem,
-      key: serving.keyPem,
-      ca: [...clientAuthorities],
-      // Any certificate may be shown; who shows a wrong one is told so by a 401 and not by a broken handshake.
-      requestCert: true,
-      rejectUnauthorized: false,
-      settings: { maxConcurrentStreams: 1000, enableConnectProtocol: true },
-    } as object,
+    https: tlsOptions(options),
     // Fastify's default would send GOAWAY to a client that only watches.
     http2SessionTimeout: 0,
     // Whoever has something to say has our logger: one of Fastify's own would listen to every answer.
@@ -50,22 +70,7 @@ export const makeListener = ({
     },
     return503OnClosing: false,
     forceCloseConnections: true,
-    routerOptions: {
-      maxParamLength: 1024,
-      onBadUrl: (
-        _path: string,
-        _request: unknown,
-        response: {
-          statusCode: number
-          setHeader(name: string, value: string): void
-          end(text: string): void
-        },
-      ) => {
-        response.statusCode = 400
-        response.setHeader('content-type', 'text/plain; charset=utf-8')
-        response.end('400 Bad Request')
-      },
-    },
+    routerOptions: { maxParamLength: 1024, onBadUrl: refuseBadUrl },
     rewriteUrl: (request: { url?: string }) => cleanTarget(request.url ?? '/'),
     clientErrorHandler: refuseUnreadable,
     frameworkErrors: sendError,
@@ -80,13 +85,6 @@ export const makeListener = ({
   )
   app.setErrorHandler(sendError)
   app.server.on('connect', refuseTunnel)
-  // An HTTP/2 server reads these from itself alone when it speaks HTTP/1.1. Go bounds the bytes of headers, not their number.
-  Object.assign(app.server, {
-    maxHeaderSize: limits.requestHeaderBytesMax,
-    maxHeadersCount: 0,
-    requireHostHeader: true,
-    keepAliveTimeout: limits.keepAliveTimeoutMs,
-    headersTimeout: limits.requestHeadersTimeoutMs,
-  })
+  Object.assign(app.server, http1Bounds)
   return app
 }
