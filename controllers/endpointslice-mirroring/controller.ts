@@ -54,6 +54,20 @@ const tell = (context: ControllerContext, endpoints: Endpoints, plan: MirrorPlan
     )
 }
 
+/** `source` is undefined when nothing is to be mirrored any more. */
+const mirror = async (
+  context: ControllerContext,
+  source: Endpoints | undefined,
+  mirrored: readonly MirroredSlice[],
+): Promise<void> => {
+  if (source !== undefined) {
+    const plan = planMirror(source, mirrored)
+    tell(context, source, plan)
+    await write(context, plan)
+  } else if (mirrored.length > 0)
+    await write(context, { create: [], update: [], delete: [...mirrored] })
+}
+
 export const endpointSliceMirroringController: Controller = {
   name: 'endpointslice-mirroring-controller',
   start(context) {
@@ -89,13 +103,8 @@ export const endpointSliceMirroringController: Controller = {
         isMirrored(source) &&
         service !== undefined &&
         !service.spec.selector
-      if (!wanted && mirrored.length === 0) return
       try {
-        if (wanted) {
-          const plan = planMirror(source, mirrored)
-          tell(context, source, plan)
-          await write(context, plan)
-        } else await write(context, { create: [], update: [], delete: [...mirrored] })
+        await mirror(context, wanted ? source : undefined, mirrored)
       } catch (error) {
         const { namespace } = splitKey(key)
         if (isNamespaceTerminating(error) || isNotFound(error))

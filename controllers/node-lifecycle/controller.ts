@@ -12,6 +12,7 @@ import {
   type Taint,
 } from '#client/pod.js'
 import { resources } from '#client/resources.js'
+import type { WorkQueue } from '#client/work-queue.js'
 import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
 import { patchPodStatus } from '../pods/conditions.js'
 import { podsOfNodes } from '../pods/pods-of-nodes.js'
@@ -169,6 +170,27 @@ class NodeLifecycle {
   }
 }
 
+/** Nodes that come and go are told of, and those that change are looked at. */
+const follow = (
+  nodes: Informer<Node>,
+  lifecycle: NodeLifecycle,
+  queue: WorkQueue<string>,
+): void => {
+  const enqueue = ({ metadata }: Node): void => queue.add(metadata.name!)
+  nodes.handle({
+    onAdd(node) {
+      enqueue(node)
+      const what = `Registered Node ${node.metadata.name} in Controller`
+      lifecycle.event(node, 'RegisteredNode', what)
+    },
+    onUpdate: enqueue,
+    onDelete(node) {
+      lifecycle.forget(node.metadata.name!)
+      lifecycle.event(node, 'RemovingNode', `Removing Node ${node.metadata.name} from Controller`)
+    },
+  })
+}
+
 export const nodeLifecycleController: Controller = {
   name: 'node-lifecycle-controller',
   start(context) {
@@ -177,21 +199,7 @@ export const nodeLifecycleController: Controller = {
     informers.for<KubeObject>(resources.leases)
     const lifecycle = new NodeLifecycle(context)
     const queue = newQueue()
-    nodes.handle({
-      onAdd(node) {
-        queue.add(node.metadata.name!)
-        lifecycle.event(
-          node,
-          'RegisteredNode',
-          `Registered Node ${node.metadata.name} in Controller`,
-        )
-      },
-      onUpdate: (node) => queue.add(node.metadata.name!),
-      onDelete(node) {
-        lifecycle.forget(node.metadata.name!)
-        lifecycle.event(node, 'RemovingNode', `Removing Node ${node.metadata.name} from Controller`)
-      },
-    })
+    follow(nodes, lifecycle, queue)
     const run = queueRun(context, queue, async (name) => {
       const node = nodes.store.get(name)
       if (node === undefined) return

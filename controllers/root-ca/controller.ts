@@ -3,12 +3,35 @@ import type { KubeObject } from '#api/object.js'
 import { isAlreadyExists, isNamespaceTerminating, isNotFound } from '#client/errors.js'
 import { Informer } from '#client/informer.js'
 import { resources } from '#client/resources.js'
-import { type Controller, newQueue, queueRun } from '../controller.js'
+import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
 
 const name = 'kube-root-ca.crt'
 const description = {
   'kubernetes.io/description':
     'Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.',
+}
+
+/** Unless it is there with nothing else in it, or its namespace goes. */
+const publish = async (
+  { client }: ControllerContext,
+  maps: Informer<KubeObject>,
+  namespace: string,
+  ca: string,
+): Promise<void> => {
+  const map = maps.store.get(`${namespace}/${name}`)
+  if (map?.data?.['ca.crt'] === ca && Object.keys(map.data).length === 1) return
+  try {
+    const data = { 'ca.crt': ca }
+    const metadata = { name, namespace, annotations: description }
+    maps.observe(
+      map === undefined
+        ? await client.create(resources.configMaps, { metadata, data })
+        : await client.update(resources.configMaps, { ...map, data }),
+    )
+  } catch (error) {
+    if (isAlreadyExists(error) || isNamespaceTerminating(error) || isNotFound(error)) return
+    throw error
+  }
 }
 
 export const rootCaController: Controller = {
@@ -34,21 +57,8 @@ export const rootCaController: Controller = {
     const run = queueRun(context, queue, async (namespace) => {
       const known = namespaces.store.get(namespace)
       if (ca === undefined || known === undefined) return
-      if (known.metadata.deletionTimestamp !== undefined) return
-      const map = maps.store.get(`${namespace}/${name}`)
-      if (map?.data?.['ca.crt'] === ca && Object.keys(map.data).length === 1) return
-      try {
-        const data = { 'ca.crt': ca }
-        const metadata = { name, namespace, annotations: description }
-        maps.observe(
-          map === undefined
-            ? await client.create(resources.configMaps, { metadata, data })
-            : await client.update(resources.configMaps, { ...map, data }),
-        )
-      } catch (error) {
-        if (isAlreadyExists(error) || isNamespaceTerminating(error) || isNotFound(error)) return
-        throw error
-      }
+      if (known.metadata.deletionTimestamp === undefined)
+        await publish(context, maps, namespace, ca)
     })
     return async (signal) => {
       const watching = maps.run(signal)
