@@ -267,8 +267,9 @@ export class Kubelet {
         target: () => {
           throw new Error('a Pod that nobody knows has no hooks')
         },
-        event: (type, reason, message) => {
-          if (subject) this.#events.event(subject, type, reason, message)
+        event: (type, reason, message, name) => {
+          const fieldPath = `spec.containers{${name}}`
+          if (subject) this.#events.event(subject, type, reason, message, { fieldPath })
         },
       },
       {

@@ -74,7 +74,7 @@ export class PodSync {
 
   async #run(signal: AbortSignal): Promise<void> {
     const { runtime, clock } = this.#context
-    this.#checkDeadline()
+    if (this.#isOverdue()) return
     const facts = this.#host.facts()
     if (this.#volumesAt === undefined || this.#refreshIsDue(facts)) {
       if (!(await this.#prepareVolumes(facts))) return
@@ -136,18 +136,19 @@ export class PodSync {
     return true
   }
 
-  #checkDeadline(): void {
+  #isOverdue(): boolean {
     const seconds = this.#host.pod.spec.activeDeadlineSeconds
     const started = this.#host.startTime
-    if (seconds === undefined || started === undefined) return
+    if (seconds === undefined || started === undefined) return false
     const left = parseTime(started) + seconds * 1000 - this.#context.clock.now()
     if (left > 0) {
       this.#host.wakeIn(left)
-      return
+      return false
     }
     const message = 'Pod was active on the node longer than the specified deadline'
     this.verdict = { phase: 'Failed', reason: 'DeadlineExceeded', message }
     this.#host.event('Normal', 'DeadlineExceeded', message)
+    return true
   }
 
   #refreshIsDue(facts: PodFacts): boolean {

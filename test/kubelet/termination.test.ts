@@ -248,6 +248,32 @@ t.test('what runs for a Pod that the API does not know any more is ended', async
   await node.delete('p', 0)
   await node.startProcess()
   await eventually('the end of the orphan', () => processesWith('8107.5').length === 0)
+  const killing = await eventually('its event', async () =>
+    (await node.events('p')).find(({ reason }) => reason === 'Killing'),
+  )
+  t.equal(killing.involvedObject.fieldPath, 'spec.containers{main}')
+})
+
+t.test('a Pod whose deadline passed while no kubelet was there starts nothing', async (t) => {
+  const node = await startNode(t, { kubelet: 'process' })
+  await node.run('late', script('exec sleep 8109.5'), { activeDeadlineSeconds: 1 })
+  await node.client.patch(
+    resources.pods,
+    { namespace: 'default', name: 'late' },
+    { status: { startTime: '2026-01-01T00:00:00Z' } },
+    { type: 'merge', subresource: 'status' },
+  )
+  await node.startProcess()
+  const { status } = await node.until('late', (pod) => pod.status?.phase === 'Failed')
+  t.equal(status!.reason, 'DeadlineExceeded')
+  // By the time that the kubelet has told of this one, it has told of all that came before.
+  await node.run('next', script('exec sleep 8109.5'))
+  await node.ready('next')
+  await eventually('its events', async () =>
+    (await node.events('next')).some(({ reason }) => reason === 'Started'),
+  )
+  const told = (await node.events('late')).map(({ reason }) => reason)
+  t.same(told, ['DeadlineExceeded'])
 })
 
 t.test(
