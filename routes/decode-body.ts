@@ -1,8 +1,7 @@
 /** From the bytes of a body to a decoded object, with upstream's texts for everything that can be wrong with it. */
 import type { FastifyRequest } from 'fastify'
 import { goKindOf, noKindText, noObjectText } from '#api/decoder-texts.js'
-import { badRequest, cannotBeHandled, invalid, unsupportedMediaType } from '#api/errors.js'
-import { invalid as invalidField } from '#api/field-error.js'
+import { badRequest, cannotBeHandled, unsupportedMediaType } from '#api/errors.js'
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import type { JsonTrace } from '#api/json.js'
 import { JsonSyntaxError, parseWithTrace, stringify } from '#api/json.js'
@@ -17,7 +16,6 @@ import type { RequestContext, ResourceDefinition } from '#registry/resource-defi
 import type { ResourceTable } from '#registry/resource-table.js'
 import { parseYaml, YamlSyntaxError } from '#registry/yaml.js'
 import { isFormerVersion } from './former-versions.js'
-import { checkName } from './identity.js'
 import { inputMediaType, mediaTypes } from './negotiation.js'
 
 const noBytes = Buffer.alloc(0)
@@ -105,8 +103,6 @@ interface TypeCheck {
   accepted?: readonly string[]
   /** The scheme of custom resources has one Scale, and says nothing else of all others. */
   isScaleOfCustom?: boolean
-  /** The name in the URL, which upstream's check of a custom resource's kind comes after. */
-  nameInUrl?: string | undefined
   /** The body as it came; a patched document has none. */
   body?: Buffer
 }
@@ -139,7 +135,7 @@ export const checkType = (
   value: JsonValue,
   { gvk, isCustom }: ResourceDefinition,
   table: ResourceTable,
-  { unrecognized = badRequest, accepted = [], body, isScaleOfCustom, nameInUrl }: TypeCheck = {},
+  { unrecognized = badRequest, accepted = [], body, isScaleOfCustom }: TypeCheck = {},
 ): void => {
   if (value === null) {
     if (isCustom && body !== undefined) throw unrecognized(`Object 'Kind' is missing in '${body}'`)
@@ -164,6 +160,8 @@ export const checkType = (
   const kind = given.kind || gvk.kind
   const apiVersion = given.apiVersion || expected
   if (kind === gvk.kind && (apiVersion === expected || accepted.includes(apiVersion))) return
+  // Another kind of their version is what validation refuses.
+  if (isCustom && apiVersion === expected) return
   const gv = parseGroupVersion(apiVersion)
   if (isScaleOfCustom)
     throw badRequest(
@@ -178,13 +176,6 @@ export const checkType = (
     `${apiVersion} ${kind}` === 'v1 List' ||
     (kind === gvk.kind && isFormerVersion(gv, gvk))
   if (!known) throw cannotBeHandled({ ...gv, kind }, noKindText(kind, apiVersion), gvk.kind)
-  if (kind !== gvk.kind && isCustom && apiVersion === expected) {
-    const { name } = (value.metadata ?? {}) as { name?: string }
-    if (nameInUrl !== undefined) checkName(name ?? '', nameInUrl)
-    throw invalid({ group: gvk.group, kind }, name ?? '', [
-      invalidField('kind', kind, `must be ${gvk.kind}`),
-    ])
-  }
   if (kind !== gvk.kind && !isCustom)
     throw cannotBeHandled(
       { ...gv, kind },
@@ -208,14 +199,12 @@ export const decodeBody = (
     fieldValidation,
     accepted,
     isScaleOfCustom = false,
-    nameInUrl,
   }: {
     ctx: RequestContext
     table: ResourceTable
     fieldValidation: string
     accepted?: readonly string[] | undefined
     isScaleOfCustom?: boolean
-    nameInUrl?: string
   },
 ): KubeObject => {
   const mediaType = inputTypeOf(request)
@@ -234,7 +223,6 @@ export const decodeBody = (
     accepted,
     body,
     isScaleOfCustom,
-    nameInUrl,
   })
   const { object, strictErrors } = decodeObject(definition, parsed.value, parsed.trace)
   const errors = [...parsed.textErrors, ...strictErrors]

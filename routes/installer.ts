@@ -111,6 +111,23 @@ const connect: VerbHandler = (target, request, reply, deps) => {
   return deps.connect(target, request, reply)
 }
 
+const refuseNameless: VerbHandler = () => {
+  throw badRequest('name must be provided')
+}
+
+/**
+ * The server of custom resources looks at the verb alone, not at the path: HEAD is a get, a POST creates what its body
+ * names wherever it is sent, and a collection is an object without a name (apiextensions, customresource_handler.go).
+ */
+const addByVerb = ({ scope, subresource }: Shape, found: Map<string, VerbHandler>): void => {
+  const get = found.get('GET')
+  if (get !== undefined) found.set('HEAD', get)
+  if (subresource !== '') return
+  if (scope === 'object') found.set('POST', createObject)
+  if (scope === 'collection')
+    for (const method of ['PUT', 'PATCH']) found.set(method, refuseNameless)
+}
+
 const handlersByMethod = (shape: Shape): ReadonlyMap<string, VerbHandler> => {
   const { definition, scope, subresource, view } = shape
   const found = new Map<string, VerbHandler>()
@@ -130,8 +147,7 @@ const handlersByMethod = (shape: Shape): ReadonlyMap<string, VerbHandler> => {
     for (const [method, own] of Object.entries(viewHandlers))
       add(method, verbs.includes(own!.verb) ? own!.handler : undefined)
   }
-  // The server of custom resources looks at the verb, which is that of GET (apiextensions, customresource_handler.go).
-  if (definition.isCustom) add('HEAD', found.get('GET'))
+  if (definition.isCustom) addByVerb(shape, found)
   return found
 }
 
@@ -251,7 +267,8 @@ const routeFinder = (deps: ApiDeps) => {
       route = makeRoute(definition, { scope, subresource, name: parts[1] ?? '' }, deps)
       known.set(key, route)
     }
-    if (parts.length > 3 && subresource !== 'proxy') throw pathNotFound()
+    const goesOn = definition.isCustom || subresource === 'proxy'
+    if (parts.length > 3 && !goesOn) throw pathNotFound()
     return route
   }
 }

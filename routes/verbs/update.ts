@@ -22,7 +22,6 @@ export const updateObject: VerbHandler = async (target, request, reply, deps) =>
       table: deps.table,
       ...options,
       isScaleOfCustom: definition.isCustom && body !== definition,
-      nameInUrl: target.name,
     })
     checkIdentity(sent, target)
     return view === undefined ? (definition.convert?.toStorage(sent) ?? sent) : sent

@@ -1,7 +1,7 @@
 /** MutatingAdmissionPolicies and their bindings (apiserver, pkg/admission/plugin/policy/mutating). */
-import { type ApiError, failure, resourceDetails } from '#api/errors.js'
+import { ApiError, failure, internalError, resourceDetails } from '#api/errors.js'
 import { formatGroupVersion } from '#api/group-version.js'
-import { cloneJson, jsonEqual } from '#api/json-object.js'
+import { jsonEqual } from '#api/json-object.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import { whenKnown } from '#api/when-known.js'
 import { type PolicyNames, results } from '#cel/policy-environment.js'
@@ -29,10 +29,9 @@ import {
   type PolicyMeans,
   paramsOf,
   requestOf,
-  seenByPolicy,
 } from './policy-input.js'
 import { type Reinvocation, reinvocationOf } from './reinvocation.js'
-import { replaceContent, type VersionedRequest, writeBack } from './versioned-request.js'
+import { inVersion, replaceContent, type VersionedRequest, writeBack } from './versioned-request.js'
 
 const group = 'admissionregistration.k8s.io'
 const policies = { group, resource: 'mutatingadmissionpolicies' }
@@ -77,8 +76,8 @@ const compiledPolicy = compiledOnce((policy) => {
 /** One policy, bound, with one of its parameters. */
 interface Invocation extends BoundPolicy {
   readonly param: KubeObject | null
-  /** The one that the policy's rules name. */
-  readonly version: ResourceDefinition
+  /** The request in the version that the policy's rules name, one for all policies that do. */
+  readonly seen: VersionedRequest
 }
 
 interface Problem {
@@ -89,6 +88,22 @@ interface Problem {
   readonly reason?: string
 }
 
+/** In each version there is one copy of the object, which is not that of the request (VersionedAttributes). */
+const versionsOf = (attributes: AdmissionAttributes) => {
+  const known = new Map<ResourceDefinition, VersionedRequest>()
+  return async (version: ResourceDefinition): Promise<VersionedRequest> => {
+    let seen = known.get(version)
+    if (seen === undefined) {
+      const { object, ...rest } = await inVersion(attributes, version).catch((error: Error) => {
+        throw new Misconfigured(error.message)
+      })
+      seen = { ...rest, object: object && { ...object } }
+      known.set(version, seen)
+    }
+    return seen
+  }
+}
+
 const collect = async (
   attributes: AdmissionAttributes,
   bound: readonly BoundPolicy[],
@@ -96,12 +111,14 @@ const collect = async (
 ): Promise<{ invocations: Invocation[]; problems: Problem[] }> => {
   const invocations: Invocation[] = []
   const problems: Problem[] = []
+  const seenIn = versionsOf(attributes)
   for (const pair of bound) {
     try {
       const version = await meantVersion(attributes, pair, means)
       if (version === undefined) continue
+      const seen = await seenIn(version)
       const params = await paramsOf(attributes, pair, means)
-      invocations.push(...params.map((param) => ({ ...pair, param, version })))
+      invocations.push(...params.map((param) => ({ ...pair, param, seen })))
     } catch (error) {
       if (!(error instanceof Misconfigured)) throw error
       const { policy } = pair
@@ -120,6 +137,7 @@ interface Outcome {
   readonly isInvoked: boolean
   /** Something was applied, even if that changed nothing. */
   readonly isMutated: boolean
+  readonly hasChanged: boolean
 }
 
 const keyOf = ({ policy, binding, param }: Invocation): string =>
@@ -148,9 +166,9 @@ const mutateOnce = async (
   authorize: Authorize,
   reinvocation: Reinvocation,
 ): Promise<Outcome> => {
-  const { policy, param, version } = invocation
-  const seen = await seenByPolicy(attributes, version, invocation)
+  const { policy, param, seen } = invocation
   const { object } = seen
+  const before = { ...object }
   const { conditions, variables, mutations } = compiledPolicy(policy)
   const namespaceObject = await namespaceOf(attributes)
   const request = requestOf(seen)
@@ -165,7 +183,12 @@ const mutateOnce = async (
     problems.push({ ...invocation, message: error.message, reason: 'Invalid' })
   }
   let isMutated = false
-  const outcome = (isInvoked: boolean): Outcome => ({ problems, isInvoked, isMutated })
+  const outcome = (isInvoked: boolean): Outcome => ({
+    problems,
+    isInvoked,
+    isMutated,
+    hasChanged: isMutated && !jsonEqual(before as JsonObject, object as JsonObject),
+  })
   try {
     if (!(await conditionsHold(conditions, activation()))) return outcome(false)
   } catch (error) {
@@ -186,7 +209,6 @@ const mutateOnce = async (
       note(error)
     }
   }
-  if (isMutated) await writeBack(seen)
   return outcome(true)
 }
 
@@ -214,7 +236,20 @@ const denial = (attributes: AdmissionAttributes, problems: readonly Problem[]): 
   })
 }
 
-const contentOf = ({ object }: AdmissionAttributes): JsonObject => cloneJson(object ?? {})
+/** Upstream keeps what was made in the version of the policy that came last, if anything was made in it at all. */
+const keepLast = async (
+  last: VersionedRequest | undefined,
+  mutated: ReadonlySet<VersionedRequest>,
+  reinvocation: Reinvocation,
+): Promise<void> => {
+  if (last === undefined || !mutated.has(last)) return
+  // Even mutations that change nothing make the policies before them be asked again.
+  reinvocation.mutated()
+  await writeBack(last).catch((error: unknown) => {
+    if (!(error instanceof ApiError)) throw error
+    throw internalError(`failed to convert object: ${error.message}`)
+  })
+}
 
 const runRound = async (
   attributes: AdmissionAttributes,
@@ -224,25 +259,19 @@ const runRound = async (
   const reinvocation = reinvocationOf(attributes, 'policies')
   reinvocation.begin(attributes)
   const problems: Problem[] = []
-  let isMutated = false
+  const mutated = new Set<VersionedRequest>()
+  let last: VersionedRequest | undefined
   for (const invocation of invocations) {
-    const before = contentOf(attributes)
-    const outcome = await mutateOnce(attributes, invocation, authorize, reinvocation).catch(
-      (error: unknown): Outcome => {
-        if (!(error instanceof Misconfigured)) throw error
-        const problem = { ...invocation, message: error.message }
-        return { problems: [problem], isInvoked: false, isMutated: false }
-      },
-    )
+    const { policy, seen } = invocation
+    const outcome = await mutateOnce(attributes, invocation, authorize, reinvocation)
     problems.push(...outcome.problems)
-    isMutated ||= outcome.isMutated
+    if (outcome.isMutated) mutated.add(seen)
     if (!outcome.isInvoked) continue
-    const hasChanged = outcome.isMutated && !jsonEqual(contentOf(attributes), before)
-    const { reinvocationPolicy } = invocation.policy.spec
-    reinvocation.asked(keyOf(invocation), reinvocationPolicy, hasChanged)
+    if (seen.object !== undefined) last = seen
+    const { reinvocationPolicy } = policy.spec
+    reinvocation.asked(keyOf(invocation), reinvocationPolicy, outcome.hasChanged)
   }
-  // Even mutations that change nothing make the policies before them be asked again.
-  if (isMutated) reinvocation.mutated()
+  await keepLast(last, mutated, reinvocation)
   reinvocation.end(attributes)
   return problems
 }

@@ -1,5 +1,7 @@
 /** A request in the version that a rule names: its objects are converted, and back when they were changed (apiserver, pkg/admission/conversion.go). */
-import { formatGroupVersion } from '#api/group-version.js'
+import { failure } from '#api/errors.js'
+import { goQuote } from '#api/go-quote.js'
+import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import { bodyDefinition } from '#registry/body-definition.js'
@@ -76,7 +78,22 @@ export const replaceContent = (object: KubeObject, next: KubeObject): void => {
   Object.assign(object, content)
 }
 
-/** Brings what was changed in the rule's version back to the object that came in. */
+/** Upstream's converter of custom resources knows the versions of their definition, and refuses what is of none. */
+const checkVersion = (
+  { apiVersion, kind = '' }: KubeObject,
+  { gvk, versions }: ResourceDefinition,
+) => {
+  const { group, version } = parseGroupVersion(apiVersion ?? '') ?? { group: '', version: '' }
+  const fail = (message: string) => failure({ code: 500, message })
+  if (group !== gvk.group)
+    throw fail(
+      `${group}/${version}, Kind=${kind} is unstructured and is not suitable for converting to ${goQuote(formatGroupVersion(gvk))}`,
+    )
+  if (versions?.has(version) !== true)
+    throw fail(`request to convert CR from an invalid group/version: ${apiVersion}`)
+}
+
+/** Brings what was changed in the rule's version back to the object that came in. Rejects with an ApiError (500). */
 export const writeBack = async ({
   object,
   definition,
@@ -84,7 +101,9 @@ export const writeBack = async ({
 }: VersionedRequest): Promise<void> => {
   const target = original.object
   if (object === undefined || target === undefined || object === target) return
-  const apiVersion = target.apiVersion
+  const { apiVersion } = target
+  if (object.apiVersion === apiVersion) return replaceContent(target, object)
+  if (original.definition.isCustom) checkVersion(object, original.definition)
   const next = await convert(object, definition, { definition: original.definition, apiVersion })
   const isCustom = original.definition.isCustom
   replaceContent(target, isCustom ? decodeMade(original.definition, next).object : next)

@@ -205,7 +205,7 @@ export const customRows = (
         deprecationWarning: deprecationWarningOf(version, versions, { group, kind: names.kind }),
         versions: siblings,
         isTerminating: isTrue(definition, 'Terminating'),
-        strategy: customStrategy(version, isDeleted ? refuse : undefined),
+        strategy: customStrategy(version, names.kind, isDeleted ? refuse : undefined),
         returnsDeletedObject: false,
         selectableFields: selectableFields(version),
         ownFieldLabels: true,

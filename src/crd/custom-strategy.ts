@@ -1,7 +1,7 @@
 /** The strategy of a custom resource version: its schema validates, its status subresource splits writes. */
 
 import { copyWith } from '#api/copy-with.js'
-import type { FieldError } from '#api/field-error.js'
+import { type FieldError, invalid } from '#api/field-error.js'
 import { getOwn, jsonEqual, withKeysInOrder } from '#api/json-object.js'
 import { dnsSubdomainName, isQualifiedName } from '#api/names.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
@@ -75,6 +75,7 @@ const finalizerWarnings = ({ metadata }: KubeObject, had: readonly string[]): st
 
 export const customStrategy = (
   version: DefinitionVersion,
+  kind: string,
   refuseCreate?: (object: KubeObject) => Error,
 ): Strategy => {
   const schema = withKnownFormats(version.schema?.openAPIV3Schema ?? {})
@@ -98,11 +99,17 @@ export const customStrategy = (
       : [...errors, ...rules.check(content, before)]
   }
 
+  /** What is of another kind is asked nothing else that its schema says. */
+  const kindErrors = (object: KubeObject): FieldError[] =>
+    object.kind === kind ? [] : [invalid('kind', object.kind, `must be ${kind}`)]
+
   const checkNew = (object: KubeObject): FieldError[] => {
     const content = contentOf(object) as JsonValue
+    const wrongKind = kindErrors(object)
     const errors = [
-      ...validateValue(content, schema, ''),
-      ...validateScaled(object, scale, 'all'),
+      ...(wrongKind.length > 0
+        ? wrongKind
+        : [...validateValue(content, schema, ''), ...validateScaled(object, scale, 'all')]),
       ...validateEmbedded(content, schema, ''),
       ...validateListSets(content, schema, ''),
     ]
@@ -121,9 +128,14 @@ export const customStrategy = (
     const content = contentOf(next) as JsonValue
     const old = contentOf(previous) as JsonValue
     const correlated = correlate(next, previous)
+    const wrongKind = kindErrors(next)
     const errors = [
-      ...validateValue(content, schema, '', correlated),
-      ...validateScaled(next, scale, 'all'),
+      ...(wrongKind.length > 0
+        ? wrongKind
+        : [
+            ...validateValue(content, schema, '', correlated),
+            ...validateScaled(next, scale, 'all'),
+          ]),
       ...validateEmbedded(content, schema, ''),
       ...listErrors(content, old),
     ]

@@ -1,8 +1,11 @@
 /** A path of field names such as `.spec.a['b.c']`, followed through a schema (upstream's cel.ValidFieldPath). */
+import { child, index } from '#api/field-error.js'
 import { getOwn } from '#api/json-object.js'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 
 export interface FieldPath {
+  /** As errors show it: `spec.a.b.c`, and `spec.m[key]` where a map has keys. */
+  readonly shown: string
   readonly names: readonly string[]
   readonly schema: StructuralSchema
 }
@@ -20,6 +23,7 @@ export const followFieldPath = (
 ): FieldPath | string => {
   const tokens = tokensOf(path)
   const names: string[] = []
+  let shown = ''
   let schema: StructuralSchema | undefined = root
   const ended = 'unexpected end of JSON path'
   for (let i = 0; i < tokens.length; ) {
@@ -31,6 +35,7 @@ export const followFieldPath = (
     if (token === '[' && !/^'.*'$/s.test(written))
       return `expected single quoted string but got ${written}`
     const name = token === '[' ? written.slice(1, -1).replace(/\\(.)/g, '$1') : written
+    shown = schema.properties === undefined ? index(shown, name) : child(shown, name)
     schema =
       schema.properties === undefined ? valueSchemaOf(schema) : getOwn(schema.properties, name)
     if (schema === undefined) return nowhere
@@ -40,5 +45,5 @@ export const followFieldPath = (
     if (end === undefined) return ended
     if (end !== ']') return `expected ] but got ${end}`
   }
-  return { names, schema }
+  return { names, shown, schema }
 }

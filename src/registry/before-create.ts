@@ -10,7 +10,7 @@ import {
 } from './object-meta.js'
 import type { RequestContext, ResourceDefinition } from './resource-definition.js'
 import { parseResourceVersion } from './resource-version.js'
-import { validateMetaOnCreate } from './validate-object-meta.js'
+import { kindShown, validateMetaOnCreate } from './validate-object-meta.js'
 
 /** Takes system fields out of the client's hands and puts the object into the request's namespace. */
 export const receiveNewObject = (
@@ -53,7 +53,7 @@ export const beforeCreate = (object: KubeObject, { definition, ctx }: Creation):
     ...validateMetaOnCreate(meta, definition),
     ...(strategy.validate?.(object, ctx) ?? []),
   ]
-  if (errors.length > 0) throw invalid(definition.storageVersion, meta.name ?? '', errors)
+  if (errors.length > 0) throw invalid(kindShown(object, definition), meta.name ?? '', errors)
   for (const text of strategy.warningsOnCreate?.(object, ctx) ?? []) ctx.warn(text)
   strategy.canonicalize?.(object)
 }

@@ -8,7 +8,7 @@ import type { KubeObject } from '#api/object.js'
 import { matchNamespace } from './object-meta.js'
 import type { RequestContext, ResourceDefinition, Strategy } from './resource-definition.js'
 import { parseResourceVersion, parseUintMessage } from './resource-version.js'
-import { validateMetaOnUpdate } from './validate-object-meta.js'
+import { kindShown, validateMetaOnUpdate } from './validate-object-meta.js'
 
 export interface UpdateHooks {
   readonly definition: ResourceDefinition
@@ -102,7 +102,7 @@ export const beforeUpdate = (
   const repeats = mayBumpGeneration ? metadataRevalidation : statusMetadataRevalidation
   const { errors, again } = validateMetaOnUpdate(meta, previous.metadata, definition, repeats)
   errors.push(...(hooks.validateUpdate?.(next, previous, ctx, again) ?? []))
-  if (errors.length > 0) throw invalid(definition.storageVersion, meta.name ?? '', errors)
+  if (errors.length > 0) throw invalid(kindShown(next, definition), meta.name ?? '', errors)
   for (const text of hooks.warningsOnUpdate?.(next, previous, ctx) ?? []) ctx.warn(text)
   definition.strategy.canonicalize?.(next)
 }

@@ -14,9 +14,13 @@ const column = (
   format = '',
 ): TableColumn => ({ name, type, format, priority: 0, describedBy })
 
-const cells = ({ metadata, spec, status }: KubeObject, now: number): unknown[] => [
+const cellsOf = (
+  { metadata, spec, status }: KubeObject,
+  now: number,
+  noReplicas: 0 | null,
+): unknown[] => [
   metadata.name,
-  spec?.replicas ?? 0,
+  spec?.replicas ?? noReplicas,
   status?.replicas ?? 0,
   !metadata.creationTimestamp
     ? '<unknown>'
@@ -30,5 +34,6 @@ export const scaleTable = (isCustom: boolean): Pick<ResourceDefinition, 'columns
     column('Available', 'integer', `${autoscaling}.ScaleStatus.replicas`),
     column('Age', isCustom ? 'date' : 'string', `${schemaNames.objectMeta}.creationTimestamp`),
   ],
-  cells,
+  // Columns of custom resources are read off the JSON, which leaves zero replicas out.
+  cells: (scale, now) => cellsOf(scale, now, isCustom ? null : 0),
 })

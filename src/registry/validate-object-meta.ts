@@ -22,7 +22,7 @@ import {
   type NameRule,
   pathSegmentName,
 } from '#api/names.js'
-import type { ManagedFieldsEntry, ObjectMeta, OwnerReference } from '#api/object.js'
+import type { KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from '#api/object.js'
 import { limits } from '#limits'
 import type {
   MetadataChecks,
@@ -238,6 +238,12 @@ const nameRuleOf = (definition: ResourceDefinition): NameRule =>
   definition.strategy.validateName ?? dnsSubdomainName
 
 /** On create, the strategy's own check of metadata comes first; the generic one runs only when nothing else failed. */
+/** What a Status about an invalid object calls its kind: a custom one is what it says that it is. */
+export const kindShown = (
+  { kind = '' }: KubeObject,
+  { storageVersion, isCustom }: ResourceDefinition,
+): { group: string; kind: string } => (isCustom ? { ...storageVersion, kind } : storageVersion)
+
 export const validateMetaOnCreate = (
   meta: ObjectMeta,
   definition: ResourceDefinition,

@@ -19,10 +19,13 @@ const open = { 'x-kubernetes-preserve-unknown-fields': true }
 /** What changing `spec.it` from one value to another, or nothing but `spec.other`, is answered with. */
 const update = (it: object, from: unknown, to: unknown) => {
   const schema = object({ spec: object({ it, other: int }) }) as StructuralSchema
-  const { validateUpdate } = customStrategy({
-    ...{ name: 'v1', served: true, storage: true },
-    schema: { openAPIV3Schema: schema },
-  })
+  const { validateUpdate } = customStrategy(
+    {
+      ...{ name: 'v1', served: true, storage: true },
+      schema: { openAPIV3Schema: schema },
+    },
+    'Thing',
+  )
   const thing = (spec: object, resourceVersion: string): KubeObject => ({
     ...{ apiVersion: 'e.com/v1', kind: 'Thing', spec },
     metadata: { name: 'a', uid: 'u', resourceVersion },
@@ -146,16 +149,19 @@ t.test('a rule cannot look at what does not fit its schema', (t) => {
 })
 
 t.test('what scale reads has to be what it reads', (t) => {
-  const { validate } = customStrategy({
-    ...{ name: 'v1', served: true, storage: true },
-    schema: { openAPIV3Schema: { type: 'object', ...open } },
-    subresources: {
-      scale: {
-        ...{ specReplicasPath: '.spec.n', statusReplicasPath: '.status.n' },
-        labelSelectorPath: '.status.l',
+  const { validate } = customStrategy(
+    {
+      ...{ name: 'v1', served: true, storage: true },
+      schema: { openAPIV3Schema: { type: 'object', ...open } },
+      subresources: {
+        scale: {
+          ...{ specReplicasPath: '.spec.n', statusReplicasPath: '.status.n' },
+          labelSelectorPath: '.status.l',
+        },
       },
     },
-  })
+    'Thing',
+  )
   const says = (content: object): string[] => {
     const thing = { apiVersion: 'e.com/v1', kind: 'Thing', metadata: { name: 'a' }, ...content }
     const ctx = {} as RequestContext

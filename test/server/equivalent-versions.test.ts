@@ -293,3 +293,91 @@ t.test('a webhook is sent the version of its rule, and its patch comes back', as
     memory: { averageUtilization: 70 },
   })
 })
+
+t.test('a policy may say that an object is what it is not', async (t) => {
+  const { post, bind, define } = await start(t)
+  await define()
+  const mutate = (name: string, one: object, expression: string) =>
+    bind('mutatingadmission', name, {
+      reinvocationPolicy: 'Never',
+      matchConstraints: { resourceRules: [one] },
+      matchConditions: [{ name: 'only', expression: `object.metadata.name == '${name}'` }],
+      mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression } }],
+    })
+  const replace = (field: string, value: string) =>
+    `[JSONPatch{op: 'replace', path: '/${field}', value: ${value}}]`
+  const ofThings = rule(group, '*', 'things')
+  const ofMaps = rule('', 'v1', 'configmaps')
+  const failed = (message: string) => ({
+    code: 500,
+    message: `Internal error occurred: ${message}`,
+  })
+  const unfit = (kind: string) =>
+    `failed to convert object: ${kind}, Kind=Thing is unstructured and is not suitable for converting to "${group}/v1"`
+  const cases: [name: string, one: object, expression: string, answer: object][] = [
+    [
+      'kind',
+      ofThings,
+      replace('kind', "'Other'"),
+      {
+        code: 422,
+        message: `Other.${group} "kind" is invalid: kind: Invalid value: "Other": must be Thing`,
+      },
+    ],
+    ['group', ofThings, replace('apiVersion', "'apps/v1'"), failed(unfit('apps/v1'))],
+    ['none', ofThings, "[JSONPatch{op: 'remove', path: '/apiVersion'}]", failed(unfit('/'))],
+    [
+      'version',
+      ofThings,
+      replace('apiVersion', `'${group}/v9'`),
+      failed(
+        `failed to convert object: request to convert CR from an invalid group/version: ${group}/v9`,
+      ),
+    ],
+    [
+      'number',
+      ofThings,
+      replace('apiVersion', '5'),
+      failed(
+        "couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .apiVersion of type string",
+      ),
+    ],
+    [
+      'map',
+      ofMaps,
+      replace('kind', "'Secret2'"),
+      failed(
+        'no kind "Secret2" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"',
+      ),
+    ],
+  ]
+  for (const [name, one, expression, answer] of cases) {
+    await mutate(name, one, expression)
+    const [path, body] =
+      one === ofMaps
+        ? ['/api/v1/namespaces/default/configmaps', { metadata: { name } }]
+        : [things('v1'), thing('v1', name)]
+    t.match((await post(path as string, body as object)).body, answer, name)
+  }
+})
+
+t.test('of policies that name several versions the last one counts', async (t) => {
+  const { post, bind, define } = await start(t)
+  await define()
+  for (const v of ['v1', 'v2'])
+    await bind('mutatingadmission', v, {
+      reinvocationPolicy: 'Never',
+      matchConstraints: { resourceRules: [rule(group, v, 'things')] },
+      mutations: [
+        {
+          patchType: 'ApplyConfiguration',
+          applyConfiguration: {
+            expression: `Object{metadata: Object.metadata{labels: Object.metadata.labels{by${v}: 'yes'}}}`,
+          },
+        },
+      ],
+    })
+  const { body } = await post(things('v1'), thing('v1', 'both'))
+  // Each works on a copy of its own, and which of them is last, upstream leaves open.
+  t.equal(Object.keys(body.metadata.labels).length, 1)
+})

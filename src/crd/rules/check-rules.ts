@@ -1,7 +1,6 @@
 /** Evaluates the validation rules of a schema on an object: compiled at first use, kept with the definition. */
 
-import type { FieldError, FieldErrorType } from '#api/field-error.js'
-import { printValue } from '#api/field-error.js'
+import { child, type FieldError, type FieldErrorType, printValue } from '#api/field-error.js'
 import { getOwn, isJsonObject } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
 import { once } from '#api/once.js'
@@ -9,6 +8,7 @@ import { CostExceeded } from '#cel/evaluation.js'
 import { CelError, type CelValue, Optional } from '#cel/values.js'
 import { limits } from '#limits'
 import { type Correlated, oldItemsOf } from '../correlation.js'
+import { followFieldPath } from '../field-path.js'
 import { type StructuralSchema, type ValidationRule, valueSchemaOf } from '../structural-schema.js'
 import { celValue } from './cel-types.js'
 import {
@@ -318,7 +318,9 @@ const failed = (compiled: CompiledRule, place: Place, variables: Variables): Fie
   const { rule } = compiled
   const { schema, budget } = place
   const { fieldPath, reason = 'FieldValueInvalid' } = rule
-  const path = `${place.path}${fieldPath ?? ''}`.replace(/^\./, '')
+  const field = followFieldPath(schema, fieldPath ?? '')
+  const path =
+    typeof field === 'string' || field.shown === '' ? place.path : child(place.path, field.shown)
   let text: string
   try {
     // A message knows the old value as such, whatever its rule takes it for.

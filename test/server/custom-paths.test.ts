@@ -1,0 +1,94 @@
+/** Custom resources answer by the verb, and for what their bodies say that they are. The texts are v1.36.3's. */
+import t, { type Test } from 'tap'
+import { definitionOf, versionOf } from './definition-body.js'
+import { call, startServer } from './start-server.js'
+
+const group = 'paths.example.com'
+const things = (rest = '') => `/apis/${group}/v1/namespaces/default/things${rest && `/${rest}`}`
+
+const start = async (t: Test) => {
+  const server = await startServer(t)
+  const spec = {
+    type: 'object',
+    properties: {
+      a: { type: 'string' },
+      'b-c': { type: 'string' },
+      m: { type: 'object', additionalProperties: { type: 'string' } },
+      replicas: { type: 'integer' },
+    },
+    'x-kubernetes-validations': [
+      { rule: "!has(self.a) || self.a != 'one'", fieldPath: "['b-c']" },
+      { rule: "!has(self.a) || self.a != 'two'", fieldPath: '.m.key' },
+    ],
+  }
+  const status = { type: 'object', properties: { replicas: { type: 'integer' } } }
+  const scale = { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' }
+  const version = versionOf(
+    'v1',
+    { type: 'object', properties: { spec, status } },
+    { subresources: { status: {}, scale } },
+  )
+  const names = { plural: 'things', kind: 'Thing' }
+  await call(server, {
+    method: 'POST',
+    path: '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
+    body: definitionOf({ group, scope: 'Namespaced', names, versions: [version] }),
+  })
+  while ((await call(server, { path: things() })).status !== 200);
+  return (method: string, path: string, body?: object, headers: Record<string, string> = {}) =>
+    call(server, { method, path, headers, ...(body === undefined ? {} : { body }) })
+}
+
+const thing = (name: string, spec: object = {}, kind = 'Thing') => ({
+  apiVersion: `${group}/v1`,
+  kind,
+  metadata: { name },
+  spec,
+})
+
+t.test('the verb counts, wherever a request is sent', async (t) => {
+  const send = await start(t)
+  t.equal((await send('POST', things('elsewhere'), thing('a'))).status, 201)
+  t.equal((await send('GET', things('a'))).status, 200, 'it has the name of the body')
+  const merge = { 'content-type': 'application/merge-patch+json' }
+  for (const [method, headers] of [
+    ['PUT', {}],
+    ['PATCH', merge],
+  ] as const) {
+    const { status, body } = await send(method, things(), thing('a'), headers)
+    t.strictSame([status, body.message], [400, 'name must be provided'])
+  }
+  t.equal((await send('GET', things('a/status/more'))).body.metadata.name, 'a')
+  t.equal((await send('POST', things('a/status/more'), {})).status, 405)
+})
+
+t.test('another kind is what validation refuses', async (t) => {
+  const send = await start(t)
+  const message = `Other.${group} "a" is invalid: kind: Invalid value: "Other": must be Thing`
+  t.match((await send('POST', things(), thing('a', {}, 'Other'))).body, { code: 422, message })
+  t.equal((await send('PUT', things('a'), thing('a', {}, 'Other'))).status, 404)
+  const { metadata } = (await send('POST', things(), thing('a'))).body
+  const other = thing('a', {}, 'Other')
+  const versionless = await send('PUT', things('a'), other)
+  t.match(versionless.body.details.causes, [{ field: 'metadata.resourceVersion' }])
+  const { resourceVersion } = metadata
+  const put = { ...other, metadata: { ...other.metadata, resourceVersion } }
+  t.match((await send('PUT', things('a'), put)).body, { code: 422, message })
+})
+
+t.test('a table of a scale is read off its JSON, which has no zero replicas', async (t) => {
+  const send = await start(t)
+  await send('POST', things(), thing('a', { replicas: 0 }))
+  const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io'
+  const { body } = await send('GET', things('a/scale'), undefined, { accept })
+  t.strictSame(body.rows[0].cells.slice(0, 3), ['a', null, 0])
+})
+
+t.test('the field of a rule is shown as fields and map keys are', async (t) => {
+  const send = await start(t)
+  for (const [a, field] of [
+    ['one', 'spec.b-c'],
+    ['two', 'spec.m[key]'],
+  ] as const)
+    t.match((await send('POST', things(), thing(a, { a }))).body.details.causes, [{ field }])
+})
