@@ -8,19 +8,13 @@ export class MadeObject implements StoredObject {
   readonly key: string
   readonly revision: number
   readonly object: KubeObject
-  readonly isStale: boolean
   #text: ObjectText | undefined
 
   /** `revision` is 0 for what was never written. */
-  constructor(
-    { key, revision }: Pick<StoredObject, 'key' | 'revision'>,
-    object: KubeObject,
-    { isStale = false } = {},
-  ) {
+  constructor({ key, revision }: Pick<StoredObject, 'key' | 'revision'>, object: KubeObject) {
     this.key = key
     this.revision = revision
     this.object = object
-    this.isStale = isStale
   }
 
   get text(): ObjectText {

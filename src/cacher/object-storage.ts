@@ -19,8 +19,6 @@ export interface StoredObject {
   readonly text: ObjectText
   /** Revision of the write that made this version: the number behind resourceVersion. */
   readonly revision: number
-  /** True when it shows differently than it is stored (a changed schema): a write is due even without a change. */
-  readonly isStale?: boolean
   /** True when nobody has written it since it was created. */
   readonly isAsCreated?: boolean
 }
@@ -143,6 +141,11 @@ export interface ObjectStorage {
     object: KubeObject,
     options?: { ttlSeconds?: number },
   ): Promise<StoredObject>
+  /**
+   * Whether an object that shows as `current` does would be stored as that one is: where it would not, a write is due even
+   * without a change. Missing: it would. Rejects where a conversion fails.
+   */
+  readonly isStoredAlike?: (current: StoredObject, object: KubeObject) => boolean | Promise<boolean>
   /** An object that is not written, as it would be read if it were. Missing: as it is. */
   readonly asRead?: (object: KubeObject) => KubeObject | Promise<KubeObject>
   /** Removes exactly `expected`; yields its last state with the revision of the delete. */

@@ -48,7 +48,7 @@ const checkIdentity = (given: KubeObject, converted: KubeObject): void => {
     ['namespace', 'namespace'],
     ['uid', 'UID'],
   ] as const) {
-    const had = given.metadata[field] ?? ''
+    const had = given.metadata?.[field] ?? ''
     const has = meta[field] ?? ''
     if (had !== has)
       throw new Error(`returned invalid object: must have the same ${said}: ${had} != ${has}`)
@@ -63,9 +63,14 @@ const aggregate = (errors: readonly FieldError[]): string => {
 /** Of metadata a webhook may change labels and annotations alone. */
 const restoreMetadata = (given: KubeObject, converted: KubeObject): ObjectMeta => {
   const invalid = (why: string) => new Error(`returned invalid metadata: ${why}`)
-  const metadata = cloneJson(given.metadata)
+  const said = converted.metadata as JsonValue | undefined
+  if (said === undefined) throw invalid('missing metadata in converted object')
+  if (!isJsonObject(said))
+    throw invalid(`invalid metadata of type ${goTypeOf(said)} in converted object`)
+  // Without its own what field owners ask about may be.
+  const metadata: ObjectMeta = cloneJson(given.metadata ?? {})
   for (const field of ['labels', 'annotations'] as const) {
-    const wanted = converted.metadata[field] as JsonValue | undefined
+    const wanted = said[field]
     if (wanted === undefined || wanted === null) {
       delete metadata[field]
       continue

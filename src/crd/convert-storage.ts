@@ -16,6 +16,7 @@ import {
   WriteConflict,
 } from '#cacher/object-storage.js'
 import { limits } from '#limits'
+import { sameContent } from '#registry/object-meta.js'
 import type { StoredConversion } from '#registry/resource-definition.js'
 
 type Selected = Map<string, StoredObject>
@@ -56,7 +57,7 @@ const mapFew = async <T, R>(items: readonly T[], map: (item: T) => Promise<R>): 
 
 export const convertStorage = (
   storage: ObjectStorage,
-  { toStorage, fromStorage, storedAs }: StoredConversion,
+  { toStorage, fromStorage }: StoredConversion,
 ): ObjectStorage => {
   const shown = new WeakMap<StoredObject, Promise<StoredObject>>()
   const storedBehind = new WeakMap<StoredObject, StoredObject>()
@@ -65,8 +66,7 @@ export const convertStorage = (
     const object = await fromStorage(stored.object)
     if (object === stored.object) return stored
     object.metadata.resourceVersion = String(stored.revision)
-    const isStale = stored.isStale === true || stored.object.apiVersion !== storedAs
-    const found = new MadeObject(stored, object, { isStale })
+    const found = new MadeObject(stored, object)
     storedBehind.set(found, stored)
     return found
   }
@@ -134,6 +134,12 @@ export const convertStorage = (
       writing(async () => storage.create(key, await toStorage(object), options)),
     update: (expected, object, options) =>
       writing(async () => storage.update(behind(expected), await toStorage(object), options)),
+    // Conversion there and back may lose something, and what is written is what upstream compares.
+    isStoredAlike: async (current, object) => {
+      const stored = behind(current)
+      const written = await toStorage(object)
+      return storage.isStoredAlike?.(stored, written) ?? sameContent(written, stored.object)
+    },
     asRead: async (object) => {
       const stored = await toStorage(object)
       return fromStorage((await storage.asRead?.(stored)) ?? stored)

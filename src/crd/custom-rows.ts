@@ -115,7 +115,6 @@ const conversionOf = (
     return converted
   }
   return {
-    storedAs,
     isNominal: convert === rename,
     convert,
     toStorage: (object) => to(object, storedAs),

@@ -35,7 +35,6 @@ const hasNewContent = (next: KubeObject, previous: KubeObject, hasStatus: boolea
 
 /** Upstream writes unstructured JSON with its keys in order; metadata's own order is the encoder's. */
 const sortKeys = (object: KubeObject): void => {
-  const { managedFields } = object.metadata
   const keys = Object.keys(object).filter((key) => key !== 'metadata')
   const sorted = keys.toSorted()
   const isInOrder = sorted.every((key, i) => key === keys[i])
@@ -44,8 +43,6 @@ const sortKeys = (object: KubeObject): void => {
     if (!isInOrder) delete object[key]
     object[key] = withKeysInOrder(value as JsonValue)
   }
-  if (managedFields !== undefined)
-    object.metadata.managedFields = withKeysInOrder(managedFields) as typeof managedFields
 }
 
 /** Where one of these is wrong, rules could not be evaluated. */

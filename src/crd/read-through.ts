@@ -15,6 +15,7 @@ import {
   type StoredObject,
   WriteConflict,
 } from '#cacher/object-storage.js'
+import { sameContent } from '#registry/object-meta.js'
 
 type Show = (object: KubeObject) => KubeObject
 
@@ -27,7 +28,7 @@ export const readThrough = (storage: ObjectStorage, show: Show): ObjectStorage =
     let found = shown.get(stored)
     if (found === undefined) {
       const object = show(stored.object)
-      found = object === stored.object ? stored : new MadeObject(stored, object, { isStale: true })
+      found = object === stored.object ? stored : new MadeObject(stored, object)
       shown.set(stored, found)
       storedBehind.set(found, stored)
     }
@@ -80,6 +81,7 @@ export const readThrough = (storage: ObjectStorage, show: Show): ObjectStorage =
     create: (key, object, options) => writing(storage.create(key, object, options)),
     update: (expected, object, options) =>
       writing(storage.update(behind(expected), object, options)),
+    isStoredAlike: (current, object) => sameContent(object, behind(current).object),
     asRead: show,
     delete: (expected) => writing(storage.delete(behind(expected))),
     watch: (options) =>

@@ -1,6 +1,7 @@
 /** What the server itself writes into metadata, and what it takes out of a client's hands. */
 import { formatTime } from '#api/clock.js'
 import { badRequest } from '#api/errors.js'
+import { jsonEqual } from '#api/json-object.js'
 import type { KubeObject, ObjectMeta, OwnerReference } from '#api/object.js'
 import type { Ids } from './ids.js'
 import type { RequestContext } from './resource-definition.js'
@@ -74,8 +75,13 @@ export const inFieldOrder = (object: KubeObject): KubeObject => {
   return { kind, apiVersion, metadata: metadataInFieldOrder(metadata), ...rest }
 }
 
+/** What differs is mostly in the metadata, so that it is looked at first. The resourceVersion does not count. */
+export const sameContent = (a: KubeObject, b: KubeObject): boolean =>
+  jsonEqual(metadataInFieldOrder(a.metadata), metadataInFieldOrder(b.metadata)) &&
+  jsonEqual({ ...a, metadata: null }, { ...b, metadata: null })
+
 /** Without what Go leaves out, and without the resourceVersion, which storage adds. */
-export const metadataInFieldOrder = (metadata: ObjectMeta): ObjectMeta => {
+const metadataInFieldOrder = (metadata: ObjectMeta): ObjectMeta => {
   const {
     name,
     generateName,

@@ -214,8 +214,6 @@ export interface TableColumn {
 
 /** Between one version of an object and what is stored. Neither changes its argument. */
 export interface StoredConversion {
-  /** apiVersion of what is written. */
-  readonly storedAs: string
   /** Nothing but the apiVersion differs, and what a version's schema does not know. */
   readonly isNominal: boolean
   /** To any version of the resource; what that one does not know stays, as admission sees it. */

@@ -4,7 +4,6 @@
  */
 import { copyWith } from '#api/copy-with.js'
 import { notFound } from '#api/errors.js'
-import { jsonEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
 import { type StoredObject, WriteConflict } from '#cacher/object-storage.js'
 import {
@@ -17,7 +16,7 @@ import { type Basis, beginFromCache } from './begin-from-cache.js'
 import { createOnce } from './create.js'
 import { forgetEmpty } from './decode.js'
 import { keepManagedFieldsTimes } from './field-manager/times.js'
-import { dedupOwnerReferences, matchNamespace, metadataInFieldOrder } from './object-meta.js'
+import { dedupOwnerReferences, matchNamespace, sameContent } from './object-meta.js'
 import { checkPreconditions } from './preconditions.js'
 import type { RequestContext, Strategy } from './resource-definition.js'
 import type { UpdateOptions } from './store.js'
@@ -47,15 +46,16 @@ interface Attempt {
   readonly basis: Basis
 }
 
-/** What differs is mostly in the metadata, so that it is looked at first. */
-const sameContent = (a: KubeObject, b: KubeObject): boolean =>
-  jsonEqual(metadataInFieldOrder(a.metadata), metadataInFieldOrder(b.metadata)) &&
-  jsonEqual({ ...a, metadata: null }, { ...b, metadata: null })
-
-/** Something is stored that is not what is shown: even an update without a change writes. */
-const isWriteDue = (current: StoredObject, { strategy }: StoreDeps['definition']): boolean =>
-  current.isStale === true ||
-  (current.isAsCreated === true && strategy.isFilledOnRead?.(current.object) === true)
+/** Nothing would be stored that is not stored already. What is stored may not be what is shown. */
+const isUnchanged = (
+  { storage, definition: { strategy } }: StoreDeps,
+  next: KubeObject,
+  current: StoredObject,
+): boolean | Promise<boolean> => {
+  const { isAsCreated, object } = current
+  if (isAsCreated === true && strategy.isFilledOnRead?.(object) === true) return false
+  return sameContent(next, object) && (storage.isStoredAlike?.(current, next) ?? true)
+}
 
 const checkStored = (attempt: Attempt, current: StoredObject | undefined): void => {
   const { deps, ctx, name, options } = attempt
@@ -146,7 +146,8 @@ const writeNext = async (
         created: false,
       }
     dropUnstored(next)
-    if (!isWriteDue(current, definition) && sameContent(next, current.object))
+    const unchanged = isUnchanged(deps, next, current)
+    if (unchanged instanceof Promise ? await unchanged : unchanged)
       return { stored: current, created: false }
     const { ttlSeconds } = definition
     attempt.basis.isCurrent = true

@@ -64,7 +64,7 @@ t.test('what patches add to', async (t) => {
 })
 
 t.test('custom resources with their keys in order', async (t) => {
-  const { canonicalize } = customStrategy({ name: 'v1', served: true, storage: true })
+  const { canonicalize } = customStrategy({ name: 'v1', served: true, storage: true }, 'A')
   const [before, last] = names
     .map((name) => {
       const metadata = { name }

@@ -84,6 +84,14 @@ t.test('a table of a scale is read off its JSON, which has no zero replicas', as
   t.strictSame(body.rows[0].cells.slice(0, 3), ['a', null, 0])
 })
 
+t.test('metadata alone has the order of its Go type', async (t) => {
+  const send = await start(t)
+  await send('POST', things(), thing('a'))
+  const accept = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io'
+  const { text } = await send('GET', `${things('a')}?pretty=false`, undefined, { accept })
+  t.match(text, /"managedFields":\[\{"manager":/)
+})
+
 t.test('the field of a rule is shown as fields and map keys are', async (t) => {
   const send = await start(t)
   for (const [a, field] of [

@@ -181,3 +181,26 @@ t.test(
     t.match(patched.body, { a: 'given', metadata: { labels: { l: 'x' } } })
   },
 )
+
+t.test('a write that changes nothing is one where less would be stored', async (t) => {
+  const { server, create } = await start(t)
+  const versions = [version('v1', false, ['a']), version('v2', true, ['a', 'b'])]
+  const send = async (v: string, body: object = {}) => {
+    const headers = merge
+    const answer = await call(server, { method: 'PATCH', path: path(v, 'x'), headers, body })
+    return answer.body.metadata.resourceVersion
+  }
+  await call(server, {
+    method: 'PATCH',
+    path: `${crds}/notes.${group}`,
+    headers: merge,
+    body: { spec: { versions } },
+  })
+  const { body } = await create('v2', 'x', { a: '1', b: '2' })
+  const { resourceVersion } = body.metadata
+  t.equal(await send('v2'), resourceVersion)
+  const less = await send('v1')
+  t.not(less, resourceVersion, 'what v1 does not know goes')
+  t.equal(await send('v1'), less)
+  t.notOk('b' in (await call(server, { path: path('v2', 'x') })).body)
+})
