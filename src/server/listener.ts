@@ -26,6 +26,8 @@ const tlsOptions = ({ serving, clientAuthorities }: ListenerOptions) => ({
   // Any certificate may be shown; who shows a wrong one is told so by a 401 and not by a broken handshake.
   requestCert: true,
   rejectUnauthorized: false,
+  // Go's net/http holds a handshake to the time of the headers; Node would wait for two minutes.
+  handshakeTimeout: limits.requestHeadersTimeoutMs,
   settings: { maxConcurrentStreams: 1000, enableConnectProtocol: true },
 })
 

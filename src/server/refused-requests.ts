@@ -34,7 +34,9 @@ const answerTo = ({ code, reason }: ParserError): string => {
 }
 
 export const refuseUnreadable = (error: ParserError, socket: Socket): void => {
-  if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
+  // Who did not finish the handshake can be told nothing: an answer would wait for it, and the socket with it.
+  const isUntold = error.code === 'ECONNRESET' || error.code === 'ERR_TLS_HANDSHAKE_TIMEOUT'
+  if (isUntold || socket.destroyed || !socket.writable) {
     socket.destroy()
     return
   }
