@@ -10,7 +10,7 @@ import type { KubeObject } from '#api/object.js'
 import { type StoredObject, WriteConflict } from '#cacher/object-storage.js'
 import { limits } from '#limits'
 import { beforeCreate, identify, receiveNewObject, refuseResourceVersion } from './before-create.js'
-import { forgetEmpty } from './decode.js'
+import { asStored } from './decode.js'
 import { dedupOwnerReferences, matchNamespace } from './object-meta.js'
 import type { RequestContext } from './resource-definition.js'
 import {
@@ -46,15 +46,15 @@ const nameTaken = (
     : alreadyExists(definition.gvr, name)
 }
 
-/** Writes an object that passed everything; `object` is given away. */
+/** Writes an object that passed everything; `passed` is given away. */
 const writeNew = async (
   deps: StoreDeps,
   ctx: RequestContext,
   key: string,
-  object: KubeObject,
+  passed: KubeObject,
 ): Promise<StoredObject> => {
   const { storage, definition } = deps
-  forgetEmpty(definition, object)
+  const object = asStored(definition, passed)
   if (ctx.dryRun) {
     const current = await write(deps, 'create', () => storage.get(key, consistent))
     if (current !== undefined) throw nameTaken(deps, object, current)

@@ -6,11 +6,12 @@ import { formatGroupVersion, type GroupVersionKind } from '#api/group-version.js
 import type { JsonTrace } from '#api/json.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
-import { goTypeName, schemaNames } from '#openapi/schemas.js'
+import { goTypeName, schemaNameOfKind, schemaNames } from '#openapi/schemas.js'
 import { type Decode, decoderOf } from './decode/compile.js'
 import { copyUnstructured } from './decode/custom-object.js'
 import { forgetEmptyListsOf } from './decode/empty-lists.js'
 import { DecodeError, explain } from './decode/explain.js'
+import { inGoOrder } from './decode/go-order.js'
 import { type GoType, goTypeOfKey } from './decode/go-type.js'
 import { withRepeatedKeys } from './decode/repeated-keys.js'
 import { canonicalTime } from './decode/times.js'
@@ -159,20 +160,37 @@ export const decodeMade = (definition: ResourceDefinition, value: JsonValue): De
 /** What Go has where nothing was given: the fields that are always written, with their zero. A new object each time. */
 export const emptyOf = (schemaName: string): JsonObject => decodeType(schemaName, {}).value
 
+/** The name in openapi/data/go-fields.json of the struct that is stored; undefined of custom resources. */
+const storedStruct = ({ schemaName, convert, storageVersion }: ResourceDefinition) => {
+  const stored = convert === undefined ? schemaName : schemaNameOfKind(storageVersion)
+  return stored === undefined || schemaName === undefined ? undefined : goTypeName(stored)
+}
+
 /**
  * What storage does to what is empty: it is null from here on where it must be written (JSON keeps it), else nothing, and
  * defaults fill in for that as they do for all that is read. In place; what is shared with `stored` is so already.
  */
-export const forgetEmpty = (
+const forgetEmpty = (
   definition: ResourceDefinition,
+  struct: string,
   object: KubeObject,
   stored?: KubeObject,
 ): void => {
-  if (definition.schemaName === undefined) return
   if (hasGivenEmpty(object)) {
     forgetGivenEmpty(object)
     definition.strategy.default?.(object)
   }
-  if (!definition.storedAsJson)
-    forgetEmptyListsOf(goTypeName(definition.schemaName), object, stored)
+  if (!definition.storedAsJson) forgetEmptyListsOf(struct, object, stored)
+}
+
+/** The object as it is read once it is stored: `object` is given away, and may share parts with what is stored now. */
+export const asStored = (
+  definition: ResourceDefinition,
+  object: KubeObject,
+  stored?: KubeObject,
+): KubeObject => {
+  const struct = storedStruct(definition)
+  if (struct === undefined) return object
+  forgetEmpty(definition, struct, object, stored)
+  return inGoOrder(struct, object, stored)
 }

@@ -14,7 +14,7 @@ import {
 } from './before-update.js'
 import { type Basis, beginFromCache } from './begin-from-cache.js'
 import { createOnce } from './create.js'
-import { forgetEmpty } from './decode.js'
+import { asStored } from './decode.js'
 import { keepManagedFieldsTimes } from './field-manager/times.js'
 import { dedupOwnerReferences, matchNamespace, sameContent } from './object-meta.js'
 import { checkPreconditions } from './preconditions.js'
@@ -119,24 +119,24 @@ const removeWith = async (
 
 const writeNext = async (
   attempt: Attempt,
-  next: KubeObject,
+  changed: KubeObject,
   current: StoredObject,
 ): Promise<Updated> => {
   const { deps, ctx, key } = attempt
   const { definition, storage } = deps
-  const beginning = definition.strategy.beginUpdate?.(next, current.object, ctx)
+  const beginning = definition.strategy.beginUpdate?.(changed, current.object, ctx)
   const reservation = beginning && (await beginning)
   try {
-    beforeUpdate(next, current.object, hooksOf(attempt))
+    beforeUpdate(changed, current.object, hooksOf(attempt))
     const validating = admit(deps, 'validate', {
       operation: 'UPDATE',
       ctx,
       name: attempt.name,
-      object: attempt.options.admittedAs?.read(next) ?? next,
+      object: attempt.options.admittedAs?.read(changed) ?? changed,
       oldObject: attempt.options.admittedAs?.read(current.object) ?? current.object,
     })
     if (validating !== undefined) await validating
-    forgetEmpty(definition, next, current.object)
+    const next = asStored(definition, changed, current.object)
     if (isToBeRemoved(next, current.object, definition.strategy))
       return await removeWith(attempt, next, current)
     next.metadata = keepManagedFieldsTimes(next, current.object, sameContent).metadata

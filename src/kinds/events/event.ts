@@ -3,6 +3,7 @@ import { type FieldError, invalid, required } from '#api/field-error.js'
 import { dnsSubdomainName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { limits } from '#limits'
+import { inGoOrder } from '#registry/decode/go-order.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { immutable, sameJson } from '#validation/immutable.js'
 import { eventErrors, eventStrategy } from '../core/event.js'
@@ -112,7 +113,7 @@ export default defineKind({
       if (!event.reportingInstance) delete event.reportingInstance
       if (event.note === undefined) delete event.note
       if (Object.keys(event.regarding ?? {}).length === 0) event.regarding = {}
-      return event
+      return inGoOrder('events.v1.Event', event)
     },
   },
   strategy: {
