@@ -1,5 +1,6 @@
 /** Who gets in, as whom, and to what. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import https from 'node:https'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t from 'tap'
@@ -275,4 +276,39 @@ t.test('readers beyond the limit are sent away with a hint when to come back', a
     t.equal(answer.text, 'Too many requests, please try again later.\n')
   }
   t.ok(answers.some(({ status }) => status === 200))
+})
+
+t.test("each request of a front proxy's connection is whose its headers say", async (t) => {
+  // One authority for both: the proxy is a client of its own name, too.
+  const trusting = await startServer(t, { clientCaFile: caFile, requestheaderClientCaFile: caFile })
+  const { hostname, port } = new URL(trusting.url)
+  const { path: reviews, body } = whoAmI({})
+  const agent = new https.Agent({
+    keepAlive: true,
+    maxSockets: 1,
+    ca: trusting.caPem,
+    ...certificateOf(clientCa, 'front-proxy-client'),
+  })
+  t.teardown(() => agent.destroy())
+  let connections = 0
+  const nameOf = (headers: Record<string, string>): Promise<string | undefined> =>
+    new Promise((resolve, reject) => {
+      const options = { hostname, port, path: reviews, method: 'POST', agent }
+      const request = https.request(
+        { ...options, headers: { 'content-type': 'application/json', ...headers } },
+        async (response) => {
+          const parts = await response.toArray()
+          resolve(JSON.parse(parts.join('')).status?.userInfo?.username)
+        },
+      )
+      if (!request.reusedSocket)
+        request.once('socket', (s) => s.once('secureConnect', () => connections++))
+      request.on('error', reject)
+      request.end(JSON.stringify(body))
+    })
+  t.equal(await nameOf({}), 'front-proxy-client')
+  t.equal(await nameOf({ 'x-remote-user': 'alice' }), 'alice')
+  t.equal(await nameOf({ 'x-remote-user': 'bob' }), 'bob')
+  t.equal(await nameOf({}), 'front-proxy-client')
+  t.equal(connections, 1, 'on one connection')
 })
