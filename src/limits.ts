@@ -186,6 +186,8 @@ export const limits = {
   /** Request line and headers; Go's DefaultMaxHeaderBytes. */
   requestHeaderBytesMax: 1024 * 1024,
   requestHeadersTimeoutMs: 32_000,
+  /** How long a connection that was refused is still read: net/http's rstAvoidanceDelay. */
+  resetAvoidanceMs: 500,
   keepAliveTimeoutMs: 90_000,
   /** A draining server waits this long for requests that it accepted. */
   drainTimeoutMs: 10_000,

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { methodNotAllowed } from '#api/errors.js'
+import { limits } from '#limits'
 
 interface ParserError extends Error {
   code?: string
@@ -33,14 +34,21 @@ const answerTo = ({ code, reason }: ParserError): string => {
   return plain('400 Bad Request')
 }
 
+const answered = new WeakSet<Socket>()
+
+/** Parsers complain of all that follows, too: once is answered, and the rest is read away as Go does (closeWriteAndWait). */
 export const refuseUnreadable = (error: ParserError, socket: Socket): void => {
+  if (answered.has(socket)) return
   // Who did not finish the handshake can be told nothing: an answer would wait for it, and the socket with it.
   const isUntold = error.code === 'ECONNRESET' || error.code === 'ERR_TLS_HANDSHAKE_TIMEOUT'
   if (isUntold || socket.destroyed || !socket.writable) {
     socket.destroy()
     return
   }
+  answered.add(socket)
   socket.end(answerTo(error))
+  // What comes to a closed socket resets the connection, and the client may lose the answer.
+  setTimeout(() => socket.destroy(), limits.resetAvoidanceMs).unref()
 }
 
 /** CONNECT asks for a tunnel, of which there are none. */

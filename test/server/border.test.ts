@@ -1,4 +1,5 @@
 /** What a client sees of the HTTP server itself, byte by byte: targets, headers and requests that Go reads in its own way. */
+import { once } from 'node:events'
 import http2 from 'node:http2'
 import tls from 'node:tls'
 import t, { type Test } from 'tap'
@@ -84,6 +85,25 @@ t.test('what the parser cannot read is answered in Go’s words', async (t) => {
   t.match(unknown, /^HTTP\/1.1 405 Method Not Allowed\r\n.*"reason":"MethodNotAllowed"/s)
   const tunnel = await exchange(server, 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n')
   t.match(tunnel, /^HTTP\/1.1 405 /)
+})
+
+t.test('who goes on sending what is refused still reads the answer', async (t) => {
+  const server = await startServer(t)
+  const { hostname, port } = new URL(server.url)
+  const socket = tls.connect({ host: hostname, port: Number(port), ca: server.caPem })
+  await once(socket, 'secureConnect')
+  const closed = new Promise((resolve) => socket.once('close', resolve))
+  socket.on('error', () => undefined)
+  let answer = ''
+  socket.on('data', (bytes) => {
+    answer += bytes
+  })
+  socket.write(`GET /?x=${'y'.repeat(1_100_000)}`)
+  const more = Buffer.alloc(65_536, 'y')
+  for (let sent = 0; sent < 64 && answer === ''; sent++)
+    await new Promise((resolve) => socket.write(more, resolve))
+  await closed
+  t.match(answer, /^HTTP\/1.1 431 /)
 })
 
 t.test('answers say under which flow schema they fell, and refusals are no page', async (t) => {
