@@ -40,7 +40,8 @@ t.test('LevelDB passes, killed when it enters a system call', { skip }, async (t
 
 t.test('planted in LevelDB and caught at a system call: head apart', { skip }, async (t) => {
   const random = seededRandom(seed)
-  const options = { seed, random, kills: 40, plant: 'head apart' }
+  // Every other sync stands between what was written and its head; of all calls hardly one in twenty does.
+  const options = { seed, random, kills: 40, plant: 'head apart', only: 'fdatasync' } as const
   const { problems } = await playDeadlyCalls(t, options)
   t.ok(problems.length > 0)
   t.comment(problems[0])

@@ -83,12 +83,16 @@ const deadlyCalls = [
   { name: 'unlink', last: 4 },
 ] as const
 
-/** Killed at one system call after the other, with strace. `hits`: how many of the calls came. */
-export const playDeadlyCalls = async (t: Pick<Test, 'teardown'>, options: Kills) => {
-  const { random } = options
+/** Killed at one system call after the other, with strace; at those of one name with `only`. `hits`: how many came. */
+export const playDeadlyCalls = async (
+  t: Pick<Test, 'teardown'>,
+  options: Kills & { readonly only?: (typeof deadlyCalls)[number]['name'] },
+) => {
+  const { random, only } = options
+  const deadly = deadlyCalls.filter(({ name }) => only === undefined || name === only)
   const calls: (DeadlyCall & { hit: boolean })[] = []
   const crashes = await playDeaths(t, options, async (args) => {
-    const { name, last } = deadlyCalls[Math.floor(random() * deadlyCalls.length)]!
+    const { name, last } = deadly[Math.floor(random() * deadly.length)]!
     const call = { name, when: 1 + Math.floor(random() * last) }
     const { lines, hit } = await writeUntilCall(writer, args, call)
     calls.push({ ...call, hit })
