@@ -51,7 +51,11 @@ export class WatchCursor {
     let delay = retryMinMs
     try {
       while (!signal.aborted) {
-        if (this.#watch === undefined && this.#error === undefined) await this.#open()
+        // What was said while a stream was awaited woke nobody: between a look and the pause nothing is awaited.
+        if (this.#watch === undefined && this.#error === undefined && !this.#broken) {
+          await this.#open()
+          continue
+        }
         const batch = this.#batches.shift()
         if (batch !== undefined) {
           delay = retryMinMs
@@ -59,6 +63,7 @@ export class WatchCursor {
         } else if (this.#error !== undefined) throw this.#error
         else if (this.#broken) {
           this.#drop()
+          this.#broken = false
           await this.#pause(delay)
           delay = Math.min(delay * 2, retryMaxMs)
         } else await this.#pause()
@@ -114,15 +119,17 @@ export class WatchCursor {
     const { api, keys } = this.#host
     const ending = AbortSignal.any([this.#options.signal, this.#ended.signal])
     const watch = await api.watch(ending).catch(() => undefined)
-    if (watch === undefined) return
-    if (ending.aborted) {
-      watch.stream.cancel()
+    if (watch === undefined) {
+      this.#broken = true
       return
     }
     const { stream } = watch
+    if (ending.aborted) {
+      cancel(stream)
+      return
+    }
     this.#watch = watch
     this.#heardAt = performance.now()
-    this.#broken = false
     const own = (handle: () => void) => {
       if (this.#watch === watch) handle()
     }
@@ -189,10 +196,7 @@ export class WatchCursor {
   #drop(): void {
     const { stream } = this.#watch ?? {}
     this.#watch = undefined
-    if (stream === undefined) return
-    // A cancelled stream says so, once it is nobody's.
-    stream.on('error', () => {})
-    stream.cancel()
+    if (stream !== undefined) cancel(stream)
   }
 
   #pause(ms?: number): Promise<void> {
@@ -205,4 +209,10 @@ export class WatchCursor {
       }
     })
   }
+}
+
+/** A cancelled stream says so as an error, once it is nobody's. */
+const cancel = (stream: EtcdWatch['stream']): void => {
+  stream.on('error', () => {})
+  stream.cancel()
 }

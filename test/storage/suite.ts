@@ -1,5 +1,6 @@
 /** What every storage driver must do: the cases of storage/driver.ts and of upstream's apiserver/pkg/storage/testing. */
 
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Test } from 'tap'
 import {
   type KeyValue,
@@ -263,15 +264,29 @@ const watches = async (t: Test, { open }: DriverFixture) => {
     },
   )
 
-  await t.test('an aborted watch ends', async (t) => {
+  await t.test('an aborted watch ends, however far its opening has come', async (t) => {
     const driver = await open(t)
-    const controller = new AbortController()
-    const ended = (async () => {
-      for await (const _ of driver.watch({ prefix: '/', signal: controller.signal }));
-      return 'ended'
-    })()
-    setTimeout(() => controller.abort(), 10)
-    t.equal(await ended, 'ended')
+    for (const turns of [...Array(60).keys(), 300]) {
+      const controller = new AbortController()
+      const { signal } = controller
+      const ended = (async () => {
+        for await (const _ of driver.watch({ prefix: '/', signal }));
+        return 'ended'
+      })()
+      for (let turn = 0; turn < turns; turn++) await nextTurn()
+      controller.abort()
+      t.equal(await ended, 'ended', `aborted after ${turns} turns of the event loop`)
+    }
+  })
+
+  await t.test('a watch ends with Closed, however far its opening has come', async (t) => {
+    for (const turns of [0, 1, 2, 4, 8, 16, 32]) {
+      const driver = await open(t)
+      const live = code(take(driver, { prefix: '/' }, 1))
+      for (let turn = 0; turn < turns; turn++) await nextTurn()
+      await driver.close()
+      t.equal(await live, 'Closed', `closed after ${turns} turns of the event loop`)
+    }
   })
 }
 
