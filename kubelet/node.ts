@@ -7,6 +7,7 @@ import { sleep } from '#client/backoff.js'
 import type { Client } from '#client/client.js'
 import { isAlreadyExists, isConflict, isNotFound, messageOf } from '#client/errors.js'
 import type { Log } from '#client/log.js'
+import { sinceWhen } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import { shutdownStatus } from './node-shutdown.js'
@@ -91,12 +92,11 @@ const conditionsAt = (now: number, before: readonly Condition[], isShuttingDown:
     const [type, status, reason, message] =
       isShuttingDown && usual[0] === shutdownText[0] ? shutdownText : usual
     const last = before.find((condition) => condition.type === type)
-    const since = last?.status === status ? last.lastTransitionTime : undefined
     return {
       type,
       status,
       lastHeartbeatTime: formatTime(now),
-      lastTransitionTime: since ?? formatTime(now),
+      lastTransitionTime: sinceWhen(last, status, formatTime(now)),
       reason,
       message,
     }

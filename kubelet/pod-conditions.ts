@@ -1,6 +1,7 @@
 /** The conditions of a Pod that are the kubelet's to say; upstream: pkg/kubelet/status/generate.go. */
 import { formatTime } from '#api/clock.js'
 import { mayRestartAll } from '#api/container-restart.js'
+import { sinceWhen } from '#client/pod.js'
 import { shutdownCondition } from './node-shutdown.js'
 import {
   type ContainerStatus,
@@ -127,12 +128,11 @@ const conditionOf = (
   const { generation } = pod.metadata
   const isOfType = (condition: PodCondition) => condition.type === type
   const last = previous.conditions?.find(isOfType) ?? pod.status?.conditions?.find(isOfType)
-  const same = last?.status === finding.status && last.lastTransitionTime
   return {
     type,
     ...(generation === undefined ? {} : { observedGeneration: generation }),
     lastProbeTime: null,
-    lastTransitionTime: same ? last.lastTransitionTime : formatTime(now),
+    lastTransitionTime: sinceWhen(last, finding.status, formatTime(now)),
     ...finding,
   }
 }

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { systemClock } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
 import { type Client, createClient } from '#client/client.js'
 import { isNotFound } from '#client/errors.js'
@@ -8,8 +7,8 @@ import { Informer } from '#client/informer.js'
 import { silentLog } from '#client/log.js'
 import { isPodReady, type Pod } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
-import { runControllerManager } from '#controllers/main.js'
 import { pretendNode, startCluster, until } from './cluster.js'
+import { manage } from './in-process.js'
 
 const podSpec = (extra: object = {}) => ({
   terminationGracePeriodSeconds: 1,
@@ -328,18 +327,8 @@ t.test(
     const node = await pretendNode(t, client, 'n1')
     // Were it alone, all nodes would be lost, and then nobody is given up.
     await pretendNode(t, client, 'n2')
-    const stop = new AbortController()
-    const manager = runControllerManager({
-      client: createClient(client.config, 'kube-controller-manager'),
-      clock: systemClock,
-      log: silentLog,
-      signal: stop.signal,
-      hostname: 'test',
+    manage(t, createClient(client.config, 'kube-controller-manager'), {
       settings: { nodeMonitorGracePeriodMs: 4_000, nodeMonitorPeriodMs: 100, podGcPeriodMs: 100 },
-    })
-    t.teardown(async () => {
-      stop.abort()
-      await manager
     })
     const toleration = (seconds: number) => ({
       nodeName: 'n1',

@@ -1,13 +1,11 @@
 /** What the garbage collector may not decide while it cannot see every dependent. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { systemClock } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
 import { Client, type ObjectList, type RawRequest, type WatchOptions } from '#client/client.js'
-import { silentLog } from '#client/log.js'
 import { type ResourceRef, resources } from '#client/resources.js'
-import { runControllerManager } from '#controllers/main.js'
 import { startCluster, until } from './cluster.js'
+import { manage } from './in-process.js'
 
 /** Its first question for what kinds there are fails, Secrets come late, and can be cut off. */
 class BadNetwork extends Client {
@@ -62,20 +60,8 @@ t.test('an orphaning owner goes when its dependents have been seen, not before',
   await make('before')
   await remove('before')
   const network = new BadNetwork(client.config, 'kube-controller-manager')
-  const stop = new AbortController()
-  const manager = runControllerManager({
-    client: network,
-    clock: systemClock,
-    log: silentLog,
-    signal: stop.signal,
-    hostname: 'test',
-    controllers: ['garbage-collector-controller'],
-  })
-  t.teardown(async () => {
-    stop.abort()
-    await manager
-    network.close()
-  })
+  t.teardown(() => network.close())
+  manage(t, network, { controllers: ['garbage-collector-controller'] })
   await until(async () => (await ownersLeft()) === 0)
 
   network.cutSecrets()

@@ -4,10 +4,8 @@ import os from 'node:os'
 import path from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
-import { systemClock } from '#api/clock.js'
 import type { KubeObject } from '#api/object.js'
 import { isNotFound } from '#client/errors.js'
-import { silentLog } from '#client/log.js'
 import { isPodActive, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { type DaemonSet, planDaemons } from '#controllers/daemonset/reconcile.js'
@@ -24,11 +22,11 @@ import {
   trackingFinalizer,
 } from '#controllers/job/job.js'
 import { planPods } from '#controllers/job/plan-pods.js'
-import { runControllerManager } from '#controllers/main.js'
 import type { StatefulSet } from '#controllers/statefulset/identity.js'
 import { claimOwners } from '#controllers/statefulset/retention.js'
 import { clientOf, startServer } from '../server/start-server.js'
 import { until } from './cluster.js'
+import { manage } from './in-process.js'
 
 t.test('each index has its tries, wherever the counter dies on the way', (t) => {
   const choices = fc.array(fc.boolean(), { minLength: 60, maxLength: 60 })
@@ -214,19 +212,9 @@ t.test(
     writeFileSync(keyFile, serviceAccountKey)
     const server = await startServer(t, { serviceAccountSigningKeyFile: keyFile })
     const client = await clientOf(t, server)
-    const stop = new AbortController()
-    const managing = runControllerManager({
-      client,
-      clock: systemClock,
-      log: silentLog,
-      signal: stop.signal,
-      hostname: 'test',
+    manage(t, client, {
       controllers: ['serviceaccount-token-controller', 'endpointslice-mirroring-controller'],
       settings: { serviceAccountKey },
-    })
-    t.teardown(async () => {
-      stop.abort()
-      await managing
     })
     const namespace = 'default'
     await client.create(resources.serviceAccounts, { metadata: { name: 'bot', namespace } })

@@ -7,6 +7,7 @@ import type { JsonTrace } from '#api/json.js'
 import { isJsonObject, setOwn } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { schemaNames } from '#openapi/schemas.js'
+import { compiledStructs } from '../compiled-structs.js'
 import { isInt32, isUint8, readCustom, zeroCustom } from './custom.js'
 import { type GoField, type GoType, goFieldsOf } from './go-type.js'
 
@@ -237,21 +238,7 @@ const compileStruct = (key: string): Decode => {
   }
 }
 
-const structs = new Map<string, Decode>()
-
-const structDecoder = (key: string): Decode => {
-  let decode = structs.get(key)
-  if (decode === undefined) {
-    // Schemas of schemas contain themselves: the name is taken before the fields are compiled.
-    let compiled: Decode | undefined
-    decode = (value, state) => {
-      compiled ??= compileStruct(key)
-      return compiled(value, state)
-    }
-    structs.set(key, decode)
-  }
-  return decode
-}
+const structDecoder = compiledStructs(compileStruct)
 
 const customDecoder = (type: Extract<GoType, { form: 'custom' }>): Decode => {
   const read = readCustom[type.custom]

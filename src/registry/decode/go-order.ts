@@ -5,6 +5,7 @@
 import { copyWith } from '#api/copy-with.js'
 import { isJsonObject, setOwn } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject, ObjectMeta } from '#api/object.js'
+import { compiledStructs } from '../compiled-structs.js'
 import { type GoType, goFieldsOf } from './go-type.js'
 
 /** The very same value when all in it has its place. What is given may be shared and is not changed. */
@@ -79,27 +80,13 @@ const arrangeStruct = (key: string): ArrangeFields => {
   }
 }
 
-const structs = new Map<string, ArrangeFields>()
-
-const structArranger = (key: string): ArrangeFields => {
-  let arrange = structs.get(key)
-  if (arrange === undefined) {
-    // Schemas of schemas contain themselves: the name is taken before the fields are compiled.
-    let compiled: ArrangeFields | undefined
-    arrange = (value, stays) => {
-      compiled ??= arrangeStruct(key)
-      return compiled(value, stays)
-    }
-    structs.set(key, arrange)
-  }
-  return arrange
-}
+const structArranger = compiledStructs(arrangeStruct)
 
 const arrangerOf = (type: GoType): Arrange | undefined => {
   switch (type.form) {
     case 'struct': {
       const arrange = structArranger(type.key)
-      return (value) => arrange(value)
+      return (value) => arrange(value, undefined)
     }
     case 'map':
       return arrangeMap(arrangerOf(type.value))

@@ -6,6 +6,7 @@
 import { stringify } from '#api/json.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { schemaNames } from '#openapi/schemas.js'
+import { compiledStructs } from '../compiled-structs.js'
 import {
   type CustomType,
   type GoField,
@@ -193,21 +194,7 @@ const compilePlan = ({ fields, embedded }: MessagePlan): Write => {
   }
 }
 
-const structs = new Map<string, Write>()
-
-const structWriter = (key: string): Write => {
-  let write = structs.get(key)
-  if (write === undefined) {
-    // Schemas of schemas contain themselves: the name is taken before the fields are compiled.
-    let compiled: Write | undefined
-    write = (writer, object) => {
-      compiled ??= compilePlan(messagePlanOf(key))
-      compiled(writer, object)
-    }
-    structs.set(key, write)
-  }
-  return write
-}
+const structWriter = compiledStructs((key) => compilePlan(messagePlanOf(key)))
 
 const shared = new ProtobufWriter()
 

@@ -1,0 +1,22 @@
+/**
+ * What is compiled of each Go struct, by its name and when it is first used. Schemas of schemas contain themselves: the
+ * name is taken before the fields are compiled.
+ */
+export const compiledStructs = <Value, Context, Result>(
+  compile: (key: string) => (value: Value, context: Context) => Result,
+): ((key: string) => (value: Value, context: Context) => Result) => {
+  type Run = (value: Value, context: Context) => Result
+  const structs = new Map<string, Run>()
+  return (key) => {
+    let run = structs.get(key)
+    if (run === undefined) {
+      let compiled: Run | undefined
+      run = (value, context) => {
+        compiled ??= compile(key)
+        return compiled(value, context)
+      }
+      structs.set(key, run)
+    }
+    return run
+  }
+}
