@@ -123,6 +123,11 @@ export interface StateAtHand {
   list(prefix: string): readonly StoredObject[]
 }
 
+export interface WriteOptions {
+  /** After which the store itself removes the object. */
+  readonly ttlSeconds?: number
+}
+
 export interface ObjectStorage {
   /** For stores that nobody else writes to: what is here is what a consistent read finds. */
   readonly atHand?: StateAtHand
@@ -134,13 +139,9 @@ export interface ObjectStorage {
   /** A promise only where it has to wait. */
   list(options: ListOptions): ListPage | Promise<ListPage>
   /** Writes a new object; WriteConflict when the key is taken. `object` is taken over: the caller must not touch it again. */
-  create(key: string, object: KubeObject, options?: { ttlSeconds?: number }): Promise<StoredObject>
+  create(key: string, object: KubeObject, options?: WriteOptions): Promise<StoredObject>
   /** Replaces exactly `expected`; WriteConflict when another version is stored. */
-  update(
-    expected: StoredObject,
-    object: KubeObject,
-    options?: { ttlSeconds?: number },
-  ): Promise<StoredObject>
+  update(expected: StoredObject, object: KubeObject, options?: WriteOptions): Promise<StoredObject>
   /**
    * Whether an object that shows as `current` does would be stored as that one is: where it would not, a write is due even
    * without a change. Missing: it would. Rejects where a conversion fails.

@@ -79,6 +79,13 @@ export const conditionOf = (
 export const isTrue = (definition: CustomResourceDefinition, type: string): boolean =>
   conditionOf(definition, type)?.status === 'True'
 
+export const schemaOf = (version: DefinitionVersion): StructuralSchema =>
+  version.schema?.openAPIV3Schema ?? {}
+
+/** Of a definition that was validated: it has exactly one. */
+export const storageVersionOf = ({ spec }: CustomResourceDefinition): DefinitionVersion =>
+  spec.versions.find(({ storage }) => storage)!
+
 /** What upstream's internal form holds at the top where all versions share it. */
 export type VersionPart =
   | 'schema'

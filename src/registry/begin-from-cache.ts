@@ -47,5 +47,5 @@ export const beginFromCache = async <T>(
   return outcome as T
 }
 
-const cachedVersion = ({ atHand, get }: ObjectStorage, key: string) =>
-  atHand === undefined ? get(key, { kind: 'any' }) : atHand.get(key)
+const cachedVersion = (storage: ObjectStorage, key: string) =>
+  storage.atHand === undefined ? storage.get(key, { kind: 'any' }) : storage.atHand.get(key)

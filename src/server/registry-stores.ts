@@ -1,8 +1,8 @@
 /** Opens the storage and keeps one store for each served version of each resource of the table. */
 import type { Clock } from '#api/clock.js'
 import { makeCacher } from '#cacher/cacher.js'
-import { convertStorage } from '#crd/convert-storage.js'
-import { readThrough } from '#crd/read-through.js'
+import { ConvertedStorage } from '#crd/converted-storage.js'
+import { ShownStorage } from '#crd/shown-storage.js'
 import { limits } from '#limits'
 import type { Admission } from '#registry/admission.js'
 import { storedProtobufReader } from '#registry/decode/stored-protobuf.js'
@@ -61,8 +61,8 @@ export const openRegistryStores = async (
       fields: definition.selectableFields,
     })
     const { onRead, conversion } = definition
-    const shown = onRead === undefined ? resource : readThrough(resource, onRead)
-    return conversion === undefined ? shown : convertStorage(shown, conversion)
+    const shown = onRead === undefined ? resource : new ShownStorage(resource, onRead)
+    return conversion === undefined ? shown : new ConvertedStorage(shown, conversion)
   }
   const stores = makeStores({
     table,

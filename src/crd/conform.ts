@@ -1,0 +1,49 @@
+/** Makes an object what the schema of its version says: pruned, without nulls, with defaults. */
+import { cloneJson, jsonEqual } from '#api/json-object.js'
+import type { KubeObject } from '#api/object.js'
+import { applyDefaults, dropNulls, hasDefaults } from './apply-defaults.js'
+import { coerceEmbedded, dropInvalidEmbedded } from './embedded.js'
+import { prune } from './prune.js'
+import type { StructuralSchema } from './structural-schema.js'
+
+/** The root is no embedded object, whatever its schema says: its metadata is read by the registry. */
+const partsOf = (schema: StructuralSchema): StructuralSchema => {
+  let parts = knownParts.get(schema)
+  if (parts === undefined) {
+    parts = { ...schema, 'x-kubernetes-embedded-resource': false }
+    knownParts.set(schema, parts)
+  }
+  return parts
+}
+const knownParts = new WeakMap<StructuralSchema, StructuralSchema>()
+
+/** Yields the paths that the schema does not know, which are pruned. */
+const fit = (object: KubeObject, schema: StructuralSchema): string[] => {
+  const unknown = prune(object, schema)
+  dropNulls(object, schema)
+  applyDefaults(object, schema)
+  return unknown
+}
+
+/** Of what a client sent; yields a sentence about each field that the schema does not know. */
+export const conform = (object: KubeObject, schema: StructuralSchema): string[] => {
+  const unknown = fit(object, schema)
+  coerceEmbedded(object, partsOf(schema))
+  return unknown.map((path) => `unknown field ${JSON.stringify(path)}`)
+}
+
+/** A stored object as `schema` shows it; the same one when that changes nothing. */
+export const shownBy = (object: KubeObject, schema: StructuralSchema): KubeObject => {
+  const copy = cloneJson(object)
+  fit(copy, schema)
+  dropInvalidEmbedded(copy, partsOf(schema))
+  return jsonEqual(copy, object) ? object : copy
+}
+
+/** False where everything that is stored shows as it is. */
+export const mayShowOtherwise = (schema: StructuralSchema): boolean =>
+  hasDefaults(schema) || !preservesAll(schema)
+
+const preservesAll = (schema: StructuralSchema): boolean =>
+  schema['x-kubernetes-preserve-unknown-fields'] === true &&
+  Object.keys(schema.properties ?? {}).length === 0

@@ -1,0 +1,36 @@
+/** How the objects of one version of a custom resource are stored in another. */
+import { cloneJson } from '#api/json-object.js'
+import type { KubeObject } from '#api/object.js'
+import type { StoredConversion } from '#registry/resource-definition.js'
+import { dropNulls } from './apply-defaults.js'
+import type { Converter } from './convert-by-webhook.js'
+import { type DefinitionVersion, schemaOf } from './definition.js'
+import { prune } from './prune.js'
+
+/** Strategy None: what is written in one version is read in another under its apiVersion. */
+export const rename: Converter = async (object, apiVersion) =>
+  object.apiVersion === apiVersion ? object : { ...cloneJson(object), apiVersion }
+
+/** What a conversion made is seen through the schema of its version. */
+export const conversionOf = (
+  convert: Converter,
+  apiVersion: string,
+  versions: readonly DefinitionVersion[],
+): StoredConversion => {
+  const group = apiVersion.slice(0, apiVersion.indexOf('/'))
+  const storedAs = `${group}/${versions.find((v) => v.storage)!.name}`
+  const to = async (object: KubeObject, wanted: string): Promise<KubeObject> => {
+    const converted = await convert(object, wanted)
+    if (converted === object) return object
+    const version = versions.find(({ name }) => `${group}/${name}` === wanted)!
+    prune(converted, schemaOf(version))
+    dropNulls(converted, schemaOf(version))
+    return converted
+  }
+  return {
+    isNominal: convert === rename,
+    convert,
+    toStorage: (object) => to(object, storedAs),
+    fromStorage: (object) => to(object, apiVersion),
+  }
+}

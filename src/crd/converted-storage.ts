@@ -1,0 +1,205 @@
+/**
+ * The storage of one version of a custom resource whose versions a webhook converts: its readers and writers know
+ * objects in that version alone. What was converted once is kept with what is stored, so that the webhook is asked once
+ * a version of an object, however many read it.
+ */
+import type { KubeObject } from '#api/object.js'
+import { MadeObject } from '#cacher/made-object.js'
+import {
+  type ListOptions,
+  type ListPage,
+  type ObjectEvent,
+  type ObjectEventBatch,
+  type ObjectStorage,
+  type ObjectWatchOptions,
+  type ReadConsistency,
+  type Selection,
+  type StoredObject,
+  WriteConflict,
+  type WriteOptions,
+} from '#cacher/object-storage.js'
+import { limits } from '#limits'
+import { sameContent } from '#registry/object-meta.js'
+import type { StoredConversion } from '#registry/resource-definition.js'
+
+type Matches = NonNullable<Selection['matches']>
+type Selected = Map<string, StoredObject>
+
+/** The event as a watcher sees it whose selector is `matches`; undefined when it sees nothing of it. */
+const enter = (
+  selected: Selected,
+  event: ObjectEvent,
+  matches: Matches,
+): ObjectEvent | undefined => {
+  const { stored, revision } = event
+  const had = selected.get(stored.key)
+  if (event.type !== 'DELETED' && matches(stored)) {
+    selected.set(stored.key, stored)
+    return { ...event, type: had === undefined ? 'ADDED' : 'MODIFIED' }
+  }
+  selected.delete(stored.key)
+  if (had === undefined) return undefined
+  if (event.type === 'DELETED') return event
+  // What left the selection is shown as it was before, at the version of the update (apiserver, etcd3/watcher.go).
+  const metadata = { ...had.object.metadata, resourceVersion: String(revision) }
+  const gone = new MadeObject({ key: had.key, revision }, { ...had.object, metadata })
+  return { type: 'DELETED', stored: gone, revision }
+}
+
+/** A few at a time: a webhook is somebody's small server. Rejects with what the first item in order failed with. */
+const mapFew = async <T, R>(items: readonly T[], map: (item: T) => Promise<R>): Promise<R[]> => {
+  const results: R[] = []
+  for (let at = 0; at < items.length; at += limits.conversionsAtOnceMax) {
+    const few = items.slice(at, at + limits.conversionsAtOnceMax)
+    for (const outcome of await Promise.allSettled(few.map(map))) {
+      if (outcome.status === 'rejected') throw outcome.reason
+      results.push(outcome.value)
+    }
+  }
+  return results
+}
+
+/** Without the selector, which speaks of the version that is asked for. */
+const unselected = ({ prefix, key }: Selection): Selection =>
+  key === undefined ? { prefix } : { prefix, key }
+
+export class ConvertedStorage implements ObjectStorage {
+  readonly #storage: ObjectStorage
+  readonly #conversion: StoredConversion
+  readonly #shown = new WeakMap<StoredObject, Promise<StoredObject>>()
+  readonly #storedBehind = new WeakMap<StoredObject, StoredObject>()
+
+  constructor(storage: ObjectStorage, conversion: StoredConversion) {
+    this.#storage = storage
+    this.#conversion = conversion
+  }
+
+  async get(key: string, consistency: ReadConsistency): Promise<StoredObject | undefined> {
+    const stored = await this.#storage.get(key, consistency)
+    return stored && this.#show(stored)
+  }
+
+  async list(options: ListOptions): Promise<ListPage> {
+    const { matches } = options.selection
+    if (matches !== undefined) return this.#select(options, matches)
+    const page = await this.#storage.list(options)
+    return { ...page, items: await mapFew(page.items, (item) => this.#show(item)) }
+  }
+
+  create(key: string, object: KubeObject, options?: WriteOptions): Promise<StoredObject> {
+    return this.#write(async () =>
+      this.#storage.create(key, await this.#conversion.toStorage(object), options),
+    )
+  }
+
+  update(
+    expected: StoredObject,
+    object: KubeObject,
+    options?: WriteOptions,
+  ): Promise<StoredObject> {
+    return this.#write(async () => {
+      const written = await this.#conversion.toStorage(object)
+      return this.#storage.update(this.#behind(expected), written, options)
+    })
+  }
+
+  delete(expected: StoredObject): Promise<StoredObject> {
+    return this.#write(() => this.#storage.delete(this.#behind(expected)))
+  }
+
+  /** Conversion there and back may lose something, and what is written is what upstream compares. */
+  async isStoredAlike(current: StoredObject, object: KubeObject): Promise<boolean> {
+    const stored = this.#behind(current)
+    const written = await this.#conversion.toStorage(object)
+    return this.#storage.isStoredAlike?.(stored, written) ?? sameContent(written, stored.object)
+  }
+
+  async asRead(object: KubeObject): Promise<KubeObject> {
+    const stored = await this.#conversion.toStorage(object)
+    return this.#conversion.fromStorage((await this.#storage.asRead?.(stored)) ?? stored)
+  }
+
+  async *watch(options: ObjectWatchOptions): AsyncIterable<ObjectEventBatch> {
+    const { selection } = options
+    const { matches } = selection
+    const batches = this.#storage.watch({ ...options, selection: unselected(selection) })
+    if (matches === undefined) {
+      for await (const batch of batches) yield this.#showBatch(batch)
+      return
+    }
+    const selected = await this.#selectedBefore(options, matches)
+    for await (const batch of batches) {
+      const shown = await this.#showBatch(batch)
+      yield { ...shown, events: shown.events.flatMap((e) => enter(selected, e, matches) ?? []) }
+    }
+  }
+
+  currentRevision(): number {
+    return this.#storage.currentRevision()
+  }
+
+  /** What is stored, as this version shows it. */
+  #show(stored: StoredObject): Promise<StoredObject> {
+    let shown = this.#shown.get(stored)
+    if (shown === undefined) {
+      shown = this.#convert(stored)
+      this.#shown.set(stored, shown)
+      // The next reader asks the webhook again.
+      shown.catch(() => this.#shown.delete(stored))
+    }
+    return shown
+  }
+
+  async #convert(stored: StoredObject): Promise<StoredObject> {
+    const object = await this.#conversion.fromStorage(stored.object)
+    if (object === stored.object) return stored
+    object.metadata.resourceVersion = String(stored.revision)
+    const shown = new MadeObject(stored, object)
+    this.#storedBehind.set(shown, stored)
+    return shown
+  }
+
+  async #showBatch(batch: ObjectEventBatch): Promise<ObjectEventBatch> {
+    const events = await mapFew(
+      batch.events,
+      async (event): Promise<ObjectEvent> => ({ ...event, stored: await this.#show(event.stored) }),
+    )
+    return { ...batch, events }
+  }
+
+  #behind(shown: StoredObject): StoredObject {
+    return this.#storedBehind.get(shown) ?? shown
+  }
+
+  async #write(write: () => Promise<StoredObject>): Promise<StoredObject> {
+    try {
+      return await this.#show(await write())
+    } catch (error) {
+      if (!(error instanceof WriteConflict) || error.current === undefined) throw error
+      throw new WriteConflict(await this.#show(error.current))
+    }
+  }
+
+  /** A selector is tried on what was converted. */
+  async #select(options: ListOptions, matches: Matches): Promise<ListPage> {
+    const selection = unselected(options.selection)
+    const page = await this.#storage.list({ ...options, selection, limit: 0 })
+    const items = (await mapFew(page.items, (item) => this.#show(item))).filter(matches)
+    const { limit } = options
+    if (limit === 0 || items.length <= limit) return { items, revision: page.revision }
+    const kept = items.slice(0, limit)
+    return { items: kept, revision: page.revision, nextKey: `${kept.at(-1)!.key}\0` }
+  }
+
+  /** What a watch with a selector starts from; nothing where its first events tell. */
+  async #selectedBefore(
+    { selection, after, sendInitialEvents }: ObjectWatchOptions,
+    matches: Matches,
+  ): Promise<Selected> {
+    if (after === 'any' || sendInitialEvents === true) return new Map()
+    const consistency: ReadConsistency =
+      typeof after === 'number' ? { kind: 'exact', revision: after } : { kind: 'consistent' }
+    const { items } = await this.#select({ selection, consistency, limit: 0 }, matches)
+    return new Map(items.map((item) => [item.key, item]))
+  }
+}
