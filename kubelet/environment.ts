@@ -89,7 +89,7 @@ export const makeEnvironment = async (
 ): Promise<Map<string, string>> => {
   const { pod } = facts
   const values = new Map<string, string>([['HOSTNAME', pod.spec.hostname ?? pod.metadata.name]])
-  for (const [name, value] of await reader.serviceVariables(pod)) values.set(name, value)
+  for (const [name, value] of reader.serviceVariables(pod)) values.set(name, value)
   await addEnvFrom(values, pod.metadata.namespace, container, reader)
   for (const variable of container.env ?? []) {
     const value = variable.valueFrom

@@ -19,12 +19,13 @@ import {
   shutdownGroups,
   shutdownRefusal,
 } from './node-shutdown.js'
-import { createObjectReader, type Service } from './object-reader.js'
+import { createObjectReader } from './object-reader.js'
 import { isTerminalPhase, type Pod } from './pod.js'
 import type { PodContext } from './pod-context.js'
 import { PodWorker } from './pod-worker.js'
 import type { BackoffOptions } from './restart-backoff.js'
 import type { Container, ContainerRuntime } from './runtime.js'
+import type { Service } from './service-variables.js'
 import { StatusWriter } from './status-writer.js'
 import { VolumeRemoval } from './volume-removal.js'
 import { Volumes } from './volumes.js'

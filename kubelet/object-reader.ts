@@ -6,17 +6,16 @@ import type { Informer } from '#client/informer.js'
 import type { Claim, Volume } from '#client/persistent-volume.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import type { Pod } from './pod.js'
+import { type Service, serviceVariables } from './service-variables.js'
 
 export interface DataObject extends KubeObject {
   data?: Record<string, string>
   binaryData?: Record<string, string>
   immutable?: boolean
 }
-export interface Service extends KubeObject {
-  spec: { clusterIP?: string; ports?: { name?: string; port: number; protocol?: string }[] }
-}
 export interface ServiceAccountToken {
   readonly token: string
+  /** Milliseconds since the epoch. */
   readonly expiresAt: number
 }
 export interface ClaimedVolume {
@@ -28,7 +27,7 @@ export interface ObjectReader {
   configMap(namespace: string, name: string): Promise<DataObject | undefined>
   secret(namespace: string, name: string): Promise<DataObject | undefined>
   /** The variables by which a container finds the Services of its namespace. */
-  serviceVariables(pod: Pod): Promise<[string, string][]>
+  serviceVariables(pod: Pod): [name: string, value: string][]
   /** The claim, and the volume that it is bound to. */
   claimedVolume(namespace: string, claim: string): Promise<ClaimedVolume>
   token(pod: Pod, audience: string | undefined, seconds: number): Promise<ServiceAccountToken>
@@ -37,32 +36,70 @@ export interface ObjectReader {
 /** Many Pods of one set ask for the same object at the same moment; later ones want its new content. */
 const keptMs = 1_000
 
-const envName = (name: string): string => name.toUpperCase().replaceAll('-', '_')
+/** Undefined instead of a 404. */
+const found = async <T extends KubeObject>(answer: Promise<T>): Promise<T | undefined> => {
+  try {
+    return await answer
+  } catch (error) {
+    if (isNotFound(error)) return undefined
+    throw error
+  }
+}
 
-const variablesOf = ({ metadata, spec }: Service): [string, string][] => {
-  const [first] = spec.ports ?? []
-  const ip = spec.clusterIP
-  if (!first || !ip || ip === 'None') return []
-  const name = envName(metadata.name!)
-  const variables: [string, string][] = [
-    [`${name}_SERVICE_HOST`, ip],
-    [`${name}_SERVICE_PORT`, String(first.port)],
-  ]
-  for (const port of spec.ports ?? []) {
-    if (port.name) variables.push([`${name}_SERVICE_PORT_${envName(port.name)}`, `${port.port}`])
+class RecentReads {
+  readonly #client: Client
+  readonly #kept = new Map<string, { at: number; object: Promise<DataObject | undefined> }>()
+
+  constructor(client: Client) {
+    this.#client = client
   }
-  variables.push([`${name}_PORT`, `tcp://${ip}:${first.port}`])
-  for (const { port, protocol = 'TCP' } of spec.ports ?? []) {
-    const prefix = `${name}_PORT_${port}_${protocol}`
-    const scheme = protocol.toLowerCase()
-    variables.push(
-      [prefix, `${scheme}://${ip}:${port}`],
-      [`${prefix}_PROTO`, scheme],
-      [`${prefix}_PORT`, String(port)],
-      [`${prefix}_ADDR`, ip],
-    )
+
+  read(ref: ResourceRef, namespace: string, name: string): Promise<DataObject | undefined> {
+    const key = `${ref.resource}/${namespace}/${name}`
+    const now = performance.now()
+    for (const [old, { at }] of this.#kept) if (now - at >= keptMs) this.#kept.delete(old)
+    const known = this.#kept.get(key)
+    if (known) return known.object
+    const object = found(this.#client.get<DataObject>(ref, { namespace, name }))
+    object.catch(() => this.#kept.delete(key))
+    this.#kept.set(key, { at: now, object })
+    return object
   }
-  return variables
+}
+
+const readClaimedVolume = async (
+  client: Client,
+  namespace: string,
+  name: string,
+): Promise<ClaimedVolume> => {
+  const { persistentVolumeClaims, persistentVolumes } = resources
+  const claim = await found(client.get<Claim>(persistentVolumeClaims, { namespace, name }))
+  const volumeName = claim?.spec.volumeName
+  if (!volumeName) return { claim, volume: undefined }
+  return { claim, volume: await found(client.get<Volume>(persistentVolumes, { name: volumeName })) }
+}
+
+const requestToken = async (
+  client: Client,
+  { metadata, spec }: Pod,
+  audience: string | undefined,
+  expirationSeconds: number,
+): Promise<ServiceAccountToken> => {
+  const { namespace, name, uid } = metadata
+  const request = {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'TokenRequest',
+    metadata: { namespace },
+    spec: {
+      expirationSeconds,
+      ...(audience ? { audiences: [audience] } : {}),
+      boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name, uid },
+    },
+  }
+  const account = spec.serviceAccountName || 'default'
+  const at = { namespace, name: account, subresource: 'token' }
+  const { status } = await client.create(resources.serviceAccounts, request, at)
+  return { token: status.token, expiresAt: Date.parse(status.expirationTimestamp) }
 }
 
 export const createObjectReader = ({
@@ -72,68 +109,12 @@ export const createObjectReader = ({
   client: Client
   services: Informer<Service>
 }): ObjectReader => {
-  const kept = new Map<string, { at: number; value: Promise<DataObject | undefined> }>()
-  const found = <T extends KubeObject>(answer: Promise<T>): Promise<T | undefined> =>
-    answer.catch((error) => {
-      if (isNotFound(error)) return undefined
-      throw error
-    })
-  const read = (ref: ResourceRef, namespace: string, name: string) => {
-    const key = `${ref.resource}/${namespace}/${name}`
-    const now = performance.now()
-    const known = kept.get(key)
-    if (known && now - known.at < keptMs) return known.value
-    for (const [old, { at }] of kept) if (now - at >= keptMs) kept.delete(old)
-    const value = found(client.get<DataObject>(ref, { namespace, name }))
-    value.catch(() => kept.delete(key))
-    kept.set(key, { at: now, value })
-    return value
-  }
+  const recent = new RecentReads(client)
   return {
-    configMap: (namespace, name) => read(resources.configMaps, namespace, name),
-    secret: (namespace, name) => read(resources.secrets, namespace, name),
-    serviceVariables: async (pod) => {
-      const { namespace } = pod.metadata
-      const all = services.store.list()
-      const variables = all
-        .filter(
-          ({ metadata }) => metadata.namespace === 'default' && metadata.name === 'kubernetes',
-        )
-        .flatMap(variablesOf)
-      if (pod.spec.enableServiceLinks === false) return variables
-      const own = all.filter(({ metadata }) => metadata.namespace === namespace)
-      return [...variables, ...own.flatMap(variablesOf)]
-    },
-    claimedVolume: async (namespace, name) => {
-      const claim = await found(
-        client.get<Claim>(resources.persistentVolumeClaims, { namespace, name }),
-      )
-      const volumeName = claim?.spec.volumeName
-      const volume = volumeName
-        ? await found(client.get<Volume>(resources.persistentVolumes, { name: volumeName }))
-        : undefined
-      return { claim, volume }
-    },
-    token: async ({ metadata, spec }, audience, expirationSeconds) => {
-      const { namespace, name, uid } = metadata
-      const answer = await client.create(
-        resources.serviceAccounts,
-        {
-          apiVersion: 'authentication.k8s.io/v1',
-          kind: 'TokenRequest',
-          metadata: { namespace },
-          spec: {
-            expirationSeconds,
-            ...(audience ? { audiences: [audience] } : {}),
-            boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name, uid },
-          },
-        },
-        { namespace, name: spec.serviceAccountName || 'default', subresource: 'token' },
-      )
-      return {
-        token: answer.status.token,
-        expiresAt: Date.parse(answer.status.expirationTimestamp),
-      }
-    },
+    configMap: (namespace, name) => recent.read(resources.configMaps, namespace, name),
+    secret: (namespace, name) => recent.read(resources.secrets, namespace, name),
+    serviceVariables: (pod) => serviceVariables(services.store.list(), pod),
+    claimedVolume: (namespace, name) => readClaimedVolume(client, namespace, name),
+    token: (pod, audience, seconds) => requestToken(client, pod, audience, seconds),
   }
 }

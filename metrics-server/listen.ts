@@ -1,4 +1,6 @@
 /** The metrics server's own HTTPS port. */
+import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import https from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { TLSSocket } from 'node:tls'
@@ -40,45 +42,55 @@ const makeCertificate = (name: string, now: number) => {
   }
 }
 
+/** Never throws: what goes wrong is told as a Status. */
+const respond = async (
+  request: IncomingMessage,
+  response: ServerResponse,
+  options: ListenOptions,
+): Promise<void> => {
+  const { log, name, trust } = options
+  const send = (code: number, body: unknown): void => {
+    response.writeHead(code, { 'content-type': 'application/json' })
+    response.end(`${JSON.stringify(body)}\n`)
+  }
+  try {
+    if (!isFrontProxy(request.socket as TLSSocket, trust)) throw unauthorized()
+    const { pathname, searchParams: query } = new URL(request.url ?? '/', `https://${name}`)
+    const { method = 'GET', headers } = request
+    const accept = headers.accept ?? ''
+    send(200, await answer({ method, path: pathname, query, accept }, options))
+  } catch (error) {
+    if (!(error instanceof ApiError)) log.warn({ error: String(error) }, 'request failed')
+    const { code, status } =
+      error instanceof ApiError ? error : internalError((error as Error).message)
+    send(code, status)
+  }
+}
+
 export const listen = async (options: ListenOptions): Promise<Listening> => {
-  const { address, clock, log, name, trust } = options
+  const { address, clock, name, port, trust } = options
   const { ca, own } = makeCertificate(name, clock.now())
-  const server = https.createServer({
+  const tls = {
     cert: own.certPem,
     key: own.keyPem,
     ca: trust.authority,
     requestCert: true,
     rejectUnauthorized: false,
-  })
-  server.on('request', async (request, response) => {
-    const send = (code: number, body: unknown): void => {
-      response.writeHead(code, { 'content-type': 'application/json' })
-      response.end(`${JSON.stringify(body)}\n`)
-    }
-    try {
-      if (!isFrontProxy(request.socket as TLSSocket, trust)) throw unauthorized()
-      const { pathname, searchParams: query } = new URL(request.url ?? '/', `https://${name}`)
-      const { method = 'GET', headers } = request
-      const accept = headers.accept ?? ''
-      send(200, await answer({ method, path: pathname, query, accept }, options))
-    } catch (error) {
-      if (!(error instanceof ApiError)) log.warn({ error: String(error) }, 'request failed')
-      const { code, status } =
-        error instanceof ApiError ? error : internalError((error as Error).message)
-      send(code, status)
-    }
-  })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(options.port, address, resolve)
-  })
+  }
+  const server = https.createServer(
+    tls,
+    (request, response) => void respond(request, response, options),
+  )
+  server.listen(port, address)
+  await once(server, 'listening')
   return {
     port: (server.address() as AddressInfo).port,
     caPem: ca.certPem,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+    close: async () => {
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+    },
   }
 }

@@ -4,6 +4,8 @@
  */
 import type { KubeObject } from '#api/object.js'
 import { isAlreadyExists, isNotFound } from '#client/errors.js'
+import type { Informer } from '#client/informer.js'
+import type { ObjectStore } from '#client/object-store.js'
 import { type Claim, claimNames, type Volume } from '#client/persistent-volume.js'
 import { conditionOf, isNodeReady, isPodTerminal, type Node, type Pod } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
@@ -56,16 +58,18 @@ class AttachDetach {
   }
 
   /** Puts the names of Nodes whose volumes may have to change into the queue. */
-  watch(queue: WorkQueue<string>): void {
-    const { informers } = this.#context
-    const nodes = informers.for<Node>(resources.nodes)
-    const all = (): void => {
-      for (const name of nodes.store.keys()) queue.add(name)
-    }
+  watch(queue: WorkQueue): void {
+    this.#watchPods(queue)
+    this.#watchNodes(queue)
+    this.#watchAttachments(queue)
+    this.#watchVolumes(queue)
+  }
+
+  #watchPods(queue: WorkQueue): void {
     const look = (pod: Pod): void => {
       if (pod.spec.nodeName && usesClaims(pod)) queue.add(pod.spec.nodeName)
     }
-    informers.for<Pod>(resources.pods).handle({
+    this.#informer<Pod>(resources.pods).handle({
       onAdd: look,
       onDelete: look,
       onUpdate(next, previous) {
@@ -75,14 +79,20 @@ class AttachDetach {
         if (!isSame) look(next)
       },
     })
-    nodes.handle({
+  }
+
+  #watchNodes(queue: WorkQueue): void {
+    this.#informer<Node>(resources.nodes).handle({
       onAdd: (node) => queue.add(node.metadata.name!),
       onDelete: (node) => queue.add(node.metadata.name!),
       onUpdate(next, previous) {
         if (signature(next) !== signature(previous)) queue.add(next.metadata.name!)
       },
     })
-    informers.for<VolumeAttachment>(resources.volumeAttachments).handle({
+  }
+
+  #watchAttachments(queue: WorkQueue): void {
+    this.#informer<VolumeAttachment>(resources.volumeAttachments).handle({
       onAdd: ({ spec }) => queue.add(spec.nodeName),
       onUpdate: (next, previous) => {
         this.#tellOutcome(next, previous)
@@ -91,20 +101,33 @@ class AttachDetach {
       onDelete: ({ metadata }) => {
         this.#unwantedSince.delete(metadata.name!)
         // Its volume may be waited for on another node.
-        all()
+        this.#addAllNodes(queue)
       },
     })
-    informers.for<Claim>(resources.persistentVolumeClaims).handle({
+  }
+
+  /** Which Nodes want a volume that changes is not known before each is looked at. */
+  #watchVolumes(queue: WorkQueue): void {
+    const all = (): void => this.#addAllNodes(queue)
+    this.#informer<Claim>(resources.persistentVolumeClaims).handle({
       onUpdate(next, previous) {
         if (next.status?.phase !== previous.status?.phase) all()
       },
     })
-    informers.for<Volume>(resources.persistentVolumes).handle({ onAdd: all })
-    informers.for<KubeObject>(resources.csiDrivers).handle({ onAdd: all, onUpdate: all })
+    this.#informer<Volume>(resources.persistentVolumes).handle({ onAdd: all })
+    this.#informer(resources.csiDrivers).handle({ onAdd: all, onUpdate: all })
   }
 
-  #store<T extends KubeObject>(ref: ResourceRef) {
-    return this.#context.informers.for<T>(ref).store
+  #addAllNodes(queue: WorkQueue): void {
+    for (const name of this.#store<Node>(resources.nodes).keys()) queue.add(name)
+  }
+
+  #informer<T extends KubeObject>(ref: ResourceRef): Informer<T> {
+    return this.#context.informers.for<T>(ref)
+  }
+
+  #store<T extends KubeObject>(ref: ResourceRef): ObjectStore<T> {
+    return this.#informer<T>(ref).store
   }
 
   /** The volume of a claim, if it is one that has to be attached. */
@@ -165,8 +188,7 @@ class AttachDetach {
 
   /** False while another node has the volume. */
   async #attach(nodeName: string, { name, volume, pods }: Wanted): Promise<boolean> {
-    const { client, informers } = this.#context
-    const attachments = informers.for<VolumeAttachment>(resources.volumeAttachments)
+    const attachments = this.#informer<VolumeAttachment>(resources.volumeAttachments)
     const volumeName = volume.metadata.name!
     const elsewhere = attachments.store.byIndex('volume', volumeName)
     const others = elsewhere.map(({ spec }) => spec.nodeName).filter((other) => other !== nodeName)
@@ -180,7 +202,7 @@ class AttachDetach {
     const source = { persistentVolumeName: volumeName }
     try {
       attachments.observe(
-        await client.create<VolumeAttachment>(resources.volumeAttachments, {
+        await this.#context.client.create<VolumeAttachment>(resources.volumeAttachments, {
           metadata: { name },
           spec: { attacher: volume.spec.csi!.driver, nodeName, source },
         }),
@@ -229,10 +251,9 @@ class AttachDetach {
     for (const { name } of kept) names.delete(name)
     const volumesAttached = [...kept, ...[...names].map((name) => ({ name, devicePath: '' }))]
     if (names.size === 0 && kept.length === before.length) return
-    const { client, informers } = this.#context
     try {
-      informers.for<Node>(resources.nodes).observe(
-        await client.patch<Node>(
+      this.#informer<Node>(resources.nodes).observe(
+        await this.#context.client.patch<Node>(
           resources.nodes,
           { name: node.metadata.name! },
           {

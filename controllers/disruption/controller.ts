@@ -32,6 +32,8 @@ import { followStaleTargets } from './stale-targets.js'
 const name = 'disruption-controller'
 /** Whom its events name. */
 const component = 'controllermanager'
+/** After what cannot be counted is looked at again. */
+const retryMs = 5_000
 const known: Record<string, ResourceRef> = {
   ReplicaSet: resources.replicaSets,
   Deployment: resources.deployments,
@@ -95,47 +97,54 @@ const write = async (
   await updateStatus(context, resources.podDisruptionBudgets, budget, status)
 }
 
+const tell = (
+  { recorder }: ControllerContext,
+  budget: PodDisruptionBudget,
+  [type, reason, message]: readonly ['Normal' | 'Warning', string, string],
+): void => recorder(component).event(budget, type, reason, message)
+
+/** How many Pods the controllers of these want; 0 where the budget does not ask. */
+const wantedScale = async (
+  context: ControllerContext,
+  budget: PodDisruptionBudget,
+  pods: readonly Pod[],
+): Promise<number> => {
+  if (!needsScale(budget)) return 0
+  const { scale, unmanaged } = await scaleOf(context, pods)
+  const selector = printLabelSelector(budget.spec.selector)
+  const message = `Pods selected by this PodDisruptionBudget (selector: ${selector}) were found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to an integer value.`
+  if (unmanaged) tell(context, budget, ['Warning', 'UnmanagedPods', message])
+  return scale
+}
+
+const fail = async (
+  context: ControllerContext,
+  budget: PodDisruptionBudget,
+  why: string,
+): Promise<{ afterMs: number }> => {
+  const message = `Failed to calculate the number of expected pods: ${why}`
+  tell(context, budget, ['Warning', 'CalculateExpectedPodCountFailed', message])
+  await write(context, budget, failedStatus(budget, why, context.clock.now()))
+  return { afterMs: retryMs }
+}
+
 const sync = async (
   context: ControllerContext,
   budget: PodDisruptionBudget,
 ): Promise<{ afterMs: number } | undefined> => {
-  const { clock, informers, recorder } = context
-  const pods = informers
+  const pods = context.informers
     .for<Pod>(resources.pods)
     .store.byIndex('namespace', budget.metadata.namespace!)
     .filter((pod) => matchesSelector(budget.spec.selector, pod.metadata.labels))
-  if (pods.length === 0)
-    recorder(component).event(budget, 'Normal', 'NoPods', 'No matching pods found')
-  let scale = 0
+  if (pods.length === 0) tell(context, budget, ['Normal', 'NoPods', 'No matching pods found'])
+  let scale: number
   try {
-    if (needsScale(budget)) {
-      const sizes = await scaleOf(context, pods)
-      scale = sizes.scale
-      if (sizes.unmanaged)
-        recorder(component).event(
-          budget,
-          'Warning',
-          'UnmanagedPods',
-          `Pods selected by this PodDisruptionBudget (selector: ${printLabelSelector(budget.spec.selector)}) were found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to an integer value.`,
-        )
-    }
+    scale = await wantedScale(context, budget, pods)
   } catch (error) {
-    const message = messageOf(error)
-    recorder(component).event(
-      budget,
-      'Warning',
-      'CalculateExpectedPodCountFailed',
-      `Failed to calculate the number of expected pods: ${message}`,
-    )
-    await write(context, budget, failedStatus(budget, message, clock.now()))
-    return { afterMs: 5_000 }
+    return fail(context, budget, messageOf(error))
   }
-  const { status, recheckMs } = budgetStatus(
-    budget,
-    pods,
-    expectationOf(budget, pods, scale),
-    clock.now(),
-  )
+  const expectation = expectationOf(budget, pods, scale)
+  const { status, recheckMs } = budgetStatus(budget, pods, expectation, context.clock.now())
   await write(context, budget, status)
   return recheckMs === undefined ? undefined : { afterMs: recheckMs }
 }

@@ -1,11 +1,13 @@
 /** Keeps the EndpointSlices of every Service with a selector; upstream's endpointslice-controller. */
 import type { KubeObject } from '#api/object.js'
 import { isNamespaceTerminating, isNotFound } from '#client/errors.js'
+import type { Informer } from '#client/informer.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import type { Controller, ControllerContext } from '../controller.js'
 import type { Service } from './endpoint.js'
+import { OwnWrites } from './own-writes.js'
 import { PacedQueue } from './paced-queue.js'
 import {
   type EndpointSlice,
@@ -18,109 +20,110 @@ import {
 import { podsOfService, servicesOfPods } from './services-of-pods.js'
 import { TriggerTimes, withTriggerTime } from './trigger-time.js'
 
-/**
- * The slices as this controller has written them: the news of its own writes need no look at all Pods of the Service.
- * Upstream's EndpointSliceTracker.
- */
-class OwnWrites {
-  readonly #versions = new Map<string, string | undefined>()
+const serviceKey = ({ metadata }: EndpointSlice): string =>
+  `${metadata.namespace}/${metadata.labels?.[serviceNameLabel] ?? ''}`
 
-  note({ metadata }: EndpointSlice): void {
-    this.#versions.set(metadata.uid!, metadata.resourceVersion)
-  }
-  forget({ metadata }: EndpointSlice): void {
-    this.#versions.delete(metadata.uid!)
-  }
-  includes({ metadata }: EndpointSlice): boolean {
-    return this.#versions.get(metadata.uid!) === metadata.resourceVersion
-  }
-}
+class EndpointSlices {
+  readonly #context: ControllerContext
+  readonly #services: Informer<Service>
+  readonly #pods: Informer<Pod>
+  readonly #slices: Informer<EndpointSlice>
+  readonly #nodes: Informer<KubeObject>
+  readonly #triggerTimes = new TriggerTimes()
+  readonly #own = new OwnWrites()
 
-const writeActions = async (
-  { client, informers }: ControllerContext,
-  own: OwnWrites,
-  actions: ReturnType<typeof reconcileSlices>,
-  triggerTime: string | undefined,
-): Promise<void> => {
-  const dated = <T extends EndpointSlice | NewSlice>(slice: T): T => ({
-    ...slice,
-    metadata: {
-      ...slice.metadata,
-      annotations: withTriggerTime(slice.metadata.annotations, triggerTime),
-    },
-  })
-  const informer = informers.for<EndpointSlice>(resources.endpointSlices)
-  const written = (slice: EndpointSlice): void => {
-    own.note(slice)
-    informer.observe(slice)
-  }
-  // Changes first, and all at once: proxies wait for them when a Pod has to go.
-  await Promise.all([
-    ...actions.update.map(async (slice) =>
-      written(await client.update(resources.endpointSlices, dated(slice))),
-    ),
-    ...actions.create.map(async (slice) =>
-      written(await client.create<EndpointSlice>(resources.endpointSlices, dated(slice))),
-    ),
-  ])
-  for (const slice of actions.delete) {
-    const { namespace, name, uid, resourceVersion } = slice.metadata
-    const answer = await client.delete(
-      resources.endpointSlices,
-      { namespace, name: name! },
-      { preconditions: { uid, resourceVersion } },
+  constructor(context: ControllerContext) {
+    const { informers } = context
+    this.#context = context
+    this.#services = informers.for(resources.services)
+    this.#pods = informers.for(resources.pods)
+    this.#slices = informers.for(resources.endpointSlices)
+    this.#nodes = informers.for(resources.nodes)
+    this.#slices.store.addIndex('service', (slice) =>
+      slice.metadata.labels?.[managedByLabel] === managedBy ? [serviceKey(slice)] : [],
     )
-    informer.observeDelete(slice, answer)
+  }
+
+  /** Puts the keys of Services whose slices may have to change into the queue. */
+  watch(queue: PacedQueue): void {
+    this.#services.handle({ onDelete: (service) => this.#triggerTimes.forget(keyOf(service)) })
+    servicesOfPods({ services: this.#services, pods: this.#pods }, (key) => queue.add(key))
+    this.#slices.handle({
+      onDelete: (slice) => {
+        this.#own.forget(slice)
+        queue.add(serviceKey(slice))
+      },
+      onUpdate: (slice) => {
+        if (!this.#own.includes(slice)) queue.add(serviceKey(slice))
+      },
+    })
+  }
+
+  /** Yields how many Pods it looked at. */
+  async sync(key: string): Promise<number> {
+    const service = this.#services.store.get(key)
+    // Without a Service the garbage collector takes its slices.
+    if (service === undefined || service.metadata.deletionTimestamp !== undefined) return 0
+    const pods = podsOfService(service, this.#pods)
+    if (pods === undefined) return 0
+    const actions = reconcileSlices({
+      service,
+      pods,
+      slices: this.#slices.store.byIndex('service', keyOf(service)),
+      node: (name) => this.#nodes.store.get(name),
+    })
+    try {
+      await this.#write(actions, this.#triggerTimes.take(service, pods))
+    } catch (error) {
+      if (!isNamespaceTerminating(error) && !isNotFound(error)) throw error
+    }
+    return pods.length
+  }
+
+  async #write(
+    actions: ReturnType<typeof reconcileSlices>,
+    triggerTime: string | undefined,
+  ): Promise<void> {
+    const { client } = this.#context
+    const dated = <T extends EndpointSlice | NewSlice>(slice: T): T => ({
+      ...slice,
+      metadata: {
+        ...slice.metadata,
+        annotations: withTriggerTime(slice.metadata.annotations, triggerTime),
+      },
+    })
+    const { endpointSlices } = resources
+    // Changes first, and all at once: proxies wait for them when a Pod has to go.
+    await Promise.all([
+      ...actions.update.map(async (slice) =>
+        this.#written(await client.update(endpointSlices, dated(slice))),
+      ),
+      ...actions.create.map(async (slice) =>
+        this.#written(await client.create<EndpointSlice>(endpointSlices, dated(slice))),
+      ),
+    ])
+    for (const slice of actions.delete) {
+      const { namespace, name, uid, resourceVersion } = slice.metadata
+      const options = { preconditions: { uid, resourceVersion } }
+      const answer = await client.delete(endpointSlices, { namespace, name: name! }, options)
+      this.#slices.observeDelete(slice, answer)
+    }
+  }
+
+  #written(slice: EndpointSlice): void {
+    this.#own.note(slice)
+    this.#slices.observe(slice)
   }
 }
 
 export const endpointSliceController: Controller = {
   name: 'endpointslice-controller',
   start(context) {
-    const { informers } = context
-    const services = informers.for<Service>(resources.services)
-    const pods = informers.for<Pod>(resources.pods)
-    const slices = informers.for<EndpointSlice>(resources.endpointSlices)
-    const nodes = informers.for<KubeObject>(resources.nodes)
     // Upstream never rests here (endpointUpdatesBatchPeriod is 0): proxies wait for this write when a Pod is deleted.
     // 5 ms for 500 endpoints is enough for Pods that start together to be told together.
     const queue = new PacedQueue({ restMsPerEndpoint: 0.01 })
-    const triggerTimes = new TriggerTimes()
-    services.handle({ onDelete: (service) => triggerTimes.forget(keyOf(service)) })
-    const serviceKey = (slice: EndpointSlice) =>
-      `${slice.metadata.namespace}/${slice.metadata.labels?.[serviceNameLabel] ?? ''}`
-    slices.store.addIndex('service', (slice) =>
-      slice.metadata.labels?.[managedByLabel] === managedBy ? [serviceKey(slice)] : [],
-    )
-    servicesOfPods({ services, pods }, (key) => queue.add(key))
-    const own = new OwnWrites()
-    slices.handle({
-      onDelete: (slice) => {
-        own.forget(slice)
-        queue.add(serviceKey(slice))
-      },
-      onUpdate: (slice) => {
-        if (!own.includes(slice)) queue.add(serviceKey(slice))
-      },
-    })
-    return queue.run(context.log, async (key) => {
-      const service = services.store.get(key)
-      // Without a Service the garbage collector takes its slices.
-      if (service === undefined || service.metadata.deletionTimestamp !== undefined) return 0
-      const chosen = podsOfService(service, pods)
-      if (chosen === undefined) return 0
-      const actions = reconcileSlices({
-        service,
-        pods: chosen,
-        slices: slices.store.byIndex('service', keyOf(service)),
-        node: (name) => nodes.store.get(name),
-      })
-      try {
-        await writeActions(context, own, actions, triggerTimes.take(service, chosen))
-      } catch (error) {
-        if (!isNamespaceTerminating(error) && !isNotFound(error)) throw error
-      }
-      return chosen.length
-    })
+    const slices = new EndpointSlices(context)
+    slices.watch(queue)
+    return queue.run(context.log, (key) => slices.sync(key))
   },
 }

@@ -26,6 +26,40 @@ export const withTarget = (
   return put(conditions, { type: target, status: 'True', reason, message }, formatTime(now))
 }
 
+/** What of a Job is decided, as far as its status tells. */
+type Decided = Pick<JobStatus, 'startTime' | 'completionTime'> & { conditions: Condition[] }
+
+/** A Job starts, and starts again after it was suspended; one that ends is not suspended any more. */
+const decideStart = (
+  { spec }: Job,
+  { conditions = [], startTime, completionTime }: JobStatus,
+  ending: Ending | undefined,
+  time: string,
+): Decided => {
+  if (spec.suspend && ending === undefined)
+    return { conditions: put(conditions, suspended, time), startTime: undefined, completionTime }
+  if (conditions.some((c) => c.type === 'Suspended' && c.status === 'True'))
+    return { conditions: put(conditions, resumed, time), startTime: time, completionTime }
+  return { conditions, startTime: spec.suspend ? startTime : (startTime ?? time), completionTime }
+}
+
+/** The target is told at once, the last word only when `isQuiet`: nothing runs or is to be counted any more. */
+const decideEnd = (
+  decided: Decided,
+  ending: Ending,
+  { now, isQuiet }: { now: number; isQuiet: boolean },
+): Decided => {
+  const time = formatTime(now)
+  const { type, reason, message } = ending
+  const conditions = withTarget(decided.conditions, ending, now)
+  if (!isQuiet) return { ...decided, conditions }
+  return {
+    startTime: decided.startTime,
+    completionTime: type === 'Complete' ? (decided.completionTime ?? time) : decided.completionTime,
+    conditions: put(conditions, { type, status: 'True', reason, message }, time),
+  }
+}
+
 /** The status as it should be: counts of what runs, conditions of what is decided. */
 export const jobStatus = (
   job: Job,
@@ -33,46 +67,28 @@ export const jobStatus = (
   pods: readonly Pod[],
   { now, ending }: { now: number; ending: Ending | undefined },
 ): JobStatus => {
-  const time = formatTime(now)
   const active = pods.filter(isPodActive)
   const terminating = pods.filter(isEnding).length
-  let conditions = counted.conditions ?? []
-  let { startTime, completionTime } = counted
-  if (job.spec.suspend && ending === undefined) {
-    conditions = put(conditions, suspended, time)
-    startTime = undefined
-  } else if (conditions.some((c) => c.type === 'Suspended' && c.status === 'True')) {
-    conditions = put(conditions, resumed, time)
-    startTime = time
-  }
-  if (!job.spec.suspend) startTime ??= time
-  if (ending !== undefined) {
-    const { type, reason, message } = ending
-    conditions = withTarget(conditions, ending, now)
-    // The last word is only said when nothing runs any more.
-    const quiet =
-      active.length === 0 && terminating === 0 && isEmpty(counted.uncountedTerminatedPods)
-    if (quiet) {
-      conditions = put(conditions, { type, status: 'True', reason, message }, time)
-      if (type === 'Complete') completionTime ??= time
-    }
-  }
-  const optional = {
+  const { succeeded, failed, completedIndexes, failedIndexes, uncountedTerminatedPods } = counted
+  const isQuiet = active.length === 0 && terminating === 0 && isEmpty(uncountedTerminatedPods)
+  const started = decideStart(job, counted, ending, formatTime(now))
+  const { conditions, startTime, completionTime } =
+    ending === undefined ? started : decideEnd(started, ending, { now, isQuiet })
+  const leftOutWhenEmpty = {
     active: active.length,
-    succeeded: counted.succeeded,
-    failed: counted.failed,
+    succeeded,
+    failed,
     startTime,
     completionTime,
-    completedIndexes: counted.completedIndexes,
+    completedIndexes,
   }
-  const { failedIndexes: failures } = counted
   return {
-    ...Object.fromEntries(Object.entries(optional).filter(([, v]) => v)),
-    ...(failures === undefined ? {} : { failedIndexes: failures }),
+    ...Object.fromEntries(Object.entries(leftOutWhenEmpty).filter(([, value]) => value)),
+    ...(failedIndexes === undefined ? {} : { failedIndexes }),
     ...(conditions.length > 0 ? { conditions } : {}),
     ready: active.filter(isPodReady).length,
     terminating,
-    uncountedTerminatedPods: counted.uncountedTerminatedPods ?? {},
+    uncountedTerminatedPods: uncountedTerminatedPods ?? {},
   }
 }
 

@@ -18,78 +18,82 @@ const counted = (entries: readonly { text: string; count: number }[]): string =>
     .sort()
     .join(', ')
 
-type Row = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>
-const row = (type: string, status: string, reason: string, message: string): Row => ({
-  type,
-  status,
-  reason,
-  message,
-})
+interface Check {
+  readonly type: string
+  /** Reason and message where nothing is wrong. */
+  readonly fine: readonly [reason: string, message: string]
+  /** Missing: nothing can be. */
+  readonly wrong?: {
+    readonly reason: string
+    /** Undefined where nothing is wrong. */
+    message(findings: Findings): string | undefined
+  }
+}
 
-const rows = (f: Findings): Row[] => [
-  f.discoveryError === undefined
-    ? row(
-        'NamespaceDeletionDiscoveryFailure',
-        'False',
-        'ResourcesDiscovered',
-        'All resources successfully discovered',
-      )
-    : row(
-        'NamespaceDeletionDiscoveryFailure',
-        'True',
-        'DiscoveryFailed',
-        `Discovery failed for some groups, 1 failing: ${f.discoveryError}`,
-      ),
-  row(
-    'NamespaceDeletionGroupVersionParsingFailure',
-    'False',
-    'ParsedGroupVersions',
-    'All legacy kube types successfully parsed',
-  ),
-  f.contentErrors.length === 0
-    ? row(
-        'NamespaceDeletionContentFailure',
-        'False',
-        'ContentDeleted',
-        'All content successfully deleted, may be waiting on finalization',
-      )
-    : row(
-        'NamespaceDeletionContentFailure',
-        'True',
-        'ContentDeletionFailed',
-        `Failed to delete all resource types, ${f.contentErrors.length} remaining: ${[...f.contentErrors].sort().join(', ')}`,
-      ),
-  f.remaining.length === 0
-    ? row(
-        'NamespaceContentRemaining',
-        'False',
-        'ContentRemoved',
-        'All content successfully removed',
-      )
-    : row(
-        'NamespaceContentRemaining',
-        'True',
-        'SomeResourcesRemain',
-        `Some resources are remaining: ${counted(
-          f.remaining.map((r) => ({ text: `${r.resource} has`, count: r.count })),
-        )}`,
-      ),
-  f.finalizers.length === 0
-    ? row(
-        'NamespaceFinalizersRemaining',
-        'False',
-        'ContentHasNoFinalizers',
-        'All content-preserving finalizers finished',
-      )
-    : row(
-        'NamespaceFinalizersRemaining',
-        'True',
-        'SomeFinalizersRemain',
-        `Some content in the namespace has finalizers remaining: ${counted(
-          f.finalizers.map((r) => ({ text: `${r.finalizer} in`, count: r.count })),
-        )}`,
-      ),
+const checks: readonly Check[] = [
+  {
+    type: 'NamespaceDeletionDiscoveryFailure',
+    fine: ['ResourcesDiscovered', 'All resources successfully discovered'],
+    wrong: {
+      reason: 'DiscoveryFailed',
+      message: ({ discoveryError }) =>
+        discoveryError === undefined
+          ? undefined
+          : `Discovery failed for some groups, 1 failing: ${discoveryError}`,
+    },
+  },
+  {
+    type: 'NamespaceDeletionGroupVersionParsingFailure',
+    fine: ['ParsedGroupVersions', 'All legacy kube types successfully parsed'],
+  },
+  {
+    type: 'NamespaceDeletionContentFailure',
+    fine: ['ContentDeleted', 'All content successfully deleted, may be waiting on finalization'],
+    wrong: {
+      reason: 'ContentDeletionFailed',
+      message: ({ contentErrors: errors }) =>
+        errors.length === 0
+          ? undefined
+          : `Failed to delete all resource types, ${errors.length} remaining: ${[...errors].sort().join(', ')}`,
+    },
+  },
+  {
+    type: 'NamespaceContentRemaining',
+    fine: ['ContentRemoved', 'All content successfully removed'],
+    wrong: {
+      reason: 'SomeResourcesRemain',
+      message: ({ remaining }) =>
+        remaining.length === 0
+          ? undefined
+          : `Some resources are remaining: ${counted(
+              remaining.map(({ resource, count }) => ({ text: `${resource} has`, count })),
+            )}`,
+    },
+  },
+  {
+    type: 'NamespaceFinalizersRemaining',
+    fine: ['ContentHasNoFinalizers', 'All content-preserving finalizers finished'],
+    wrong: {
+      reason: 'SomeFinalizersRemain',
+      message: ({ finalizers }) =>
+        finalizers.length === 0
+          ? undefined
+          : `Some content in the namespace has finalizers remaining: ${counted(
+              finalizers.map(({ finalizer, count }) => ({ text: `${finalizer} in`, count })),
+            )}`,
+    },
+  },
 ]
+
+const resultOf = (
+  { type, fine, wrong }: Check,
+  findings: Findings,
+): Pick<Condition, 'type' | 'status' | 'reason' | 'message'> => {
+  const message = wrong?.message(findings)
+  return wrong === undefined || message === undefined
+    ? { type, status: 'False', reason: fine[0], message: fine[1] }
+    : { type, status: 'True', reason: wrong.reason, message }
+}
 
 /** The conditions as they should be, or undefined when nothing differs. */
 export const namespaceConditions = (
@@ -99,7 +103,8 @@ export const namespaceConditions = (
 ): Condition[] | undefined => {
   const known = new Map(current.map((c) => [c.type, c]))
   let changed = false
-  for (const next of rows(findings)) {
+  for (const check of checks) {
+    const next = resultOf(check, findings)
     const previous = known.get(next.type)
     if (
       previous?.status === next.status &&

@@ -45,7 +45,7 @@ interface Observed {
  */
 export const runAsLeader = async (options: LeaderElectionOptions): Promise<void> => {
   const { log, signal } = options
-  const elector = createElector(options)
+  const elector = new Elector(options)
   while (!signal.aborted && !(await elector.tryHold()))
     await sleep(options.retryPeriodMs ?? retryPeriodDefaultMs, signal)
   if (signal.aborted) return
@@ -109,26 +109,54 @@ export const runElected = (
   })
 }
 
-type Elector = ReturnType<typeof createElector>
+class Elector {
+  readonly #options: LeaderElectionOptions
+  readonly #durationMs: number
+  /** The Lease of another holder as it was seen last, and since when. */
+  #observed: Observed | undefined
 
-const createElector = (options: LeaderElectionOptions) => {
-  const { client, clock, log, namespace, name, identity } = options
-  const durationMs = options.leaseDurationMs ?? leaseDurationDefaultMs
-  let observed: Observed | undefined
+  constructor(options: LeaderElectionOptions) {
+    this.#options = options
+    this.#durationMs = options.leaseDurationMs ?? leaseDurationDefaultMs
+  }
 
-  const specOf = (previous: KubeObject | undefined, now: number) => {
-    const mine = previous?.spec?.holderIdentity === identity
-    const transitions: number = previous?.spec?.leaseTransitions ?? 0
-    return {
-      holderIdentity: identity,
-      leaseDurationSeconds: Math.max(1, Math.round(durationMs / 1000)),
-      acquireTime: mine ? previous.spec.acquireTime : formatMicroTime(now),
-      renewTime: formatMicroTime(now),
-      leaseTransitions: previous === undefined || mine ? transitions : transitions + 1,
+  /** True when the Lease is ours now, taken or renewed. */
+  async tryHold(): Promise<boolean> {
+    try {
+      return await this.#hold()
+    } catch (error) {
+      this.#options.log.debug({ error: messageOf(error) }, 'leader lease was not written')
+      return false
     }
   }
 
-  const readLease = async (): Promise<KubeObject | undefined> => {
+  /** Lets the next one begin at once instead of after the lease's duration. */
+  async release(): Promise<void> {
+    try {
+      const lease = await this.#read()
+      if (lease?.spec?.holderIdentity !== this.#options.identity) return
+      const spec = { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1 }
+      await this.#options.client.update(resources.leases, { ...lease, spec })
+    } catch (error) {
+      this.#options.log.debug({ error: messageOf(error) }, 'leader lease was not released')
+    }
+  }
+
+  async #hold(): Promise<boolean> {
+    const { client, clock, namespace, name, identity, onEvent } = this.#options
+    const lease = await this.#read()
+    if (lease !== undefined && this.#isHeldByOther(lease)) return false
+    const spec = this.#specAfter(lease, clock.now())
+    const written =
+      lease === undefined
+        ? await client.create(resources.leases, { metadata: { name, namespace }, spec })
+        : await client.update(resources.leases, { ...lease, spec })
+    if (lease?.spec?.holderIdentity !== identity) onEvent?.(written, `${identity} became leader`)
+    return true
+  }
+
+  async #read(): Promise<KubeObject | undefined> {
+    const { client, namespace, name } = this.#options
     try {
       return await client.get(resources.leases, { namespace, name })
     } catch (error) {
@@ -137,47 +165,25 @@ const createElector = (options: LeaderElectionOptions) => {
     }
   }
 
-  const isHeldByOther = (lease: KubeObject): boolean => {
+  #isHeldByOther(lease: KubeObject): boolean {
     const holder: string = lease.spec?.holderIdentity ?? ''
-    if (holder === '' || holder === identity) return false
+    if (holder === '' || holder === this.#options.identity) return false
     const record = JSON.stringify(lease.spec)
-    if (observed?.record !== record) observed = { record, atMs: performance.now() }
-    const seconds: number = lease.spec.leaseDurationSeconds ?? durationMs / 1000
-    return performance.now() - observed.atMs < seconds * 1000
+    if (this.#observed?.record !== record) this.#observed = { record, atMs: performance.now() }
+    const seconds: number = lease.spec.leaseDurationSeconds ?? this.#durationMs / 1000
+    return performance.now() - this.#observed.atMs < seconds * 1000
   }
 
-  const hold = async (): Promise<boolean> => {
-    const lease = await readLease()
-    if (lease !== undefined && isHeldByOther(lease)) return false
-    const spec = specOf(lease, clock.now())
-    const written =
-      lease === undefined
-        ? await client.create(resources.leases, { metadata: { name, namespace }, spec })
-        : await client.update(resources.leases, { ...lease, spec })
-    if (lease?.spec?.holderIdentity !== identity)
-      options.onEvent?.(written, `${identity} became leader`)
-    return true
-  }
-
-  return {
-    async tryHold(): Promise<boolean> {
-      try {
-        return await hold()
-      } catch (error) {
-        log.debug({ error: messageOf(error) }, 'leader lease was not written')
-        return false
-      }
-    },
-    /** Lets the next one begin at once instead of after the lease's duration. */
-    async release(): Promise<void> {
-      try {
-        const lease = await readLease()
-        if (lease?.spec?.holderIdentity !== identity) return
-        const spec = { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1 }
-        await client.update(resources.leases, { ...lease, spec })
-      } catch (error) {
-        log.debug({ error: messageOf(error) }, 'leader lease was not released')
-      }
-    },
+  #specAfter(previous: KubeObject | undefined, now: number) {
+    const { identity } = this.#options
+    const isOurs = previous?.spec?.holderIdentity === identity
+    const transitions: number = previous?.spec?.leaseTransitions ?? 0
+    return {
+      holderIdentity: identity,
+      leaseDurationSeconds: Math.max(1, Math.round(this.#durationMs / 1000)),
+      acquireTime: isOurs ? previous.spec.acquireTime : formatMicroTime(now),
+      renewTime: formatMicroTime(now),
+      leaseTransitions: previous === undefined || isOurs ? transitions : transitions + 1,
+    }
   }
 }
