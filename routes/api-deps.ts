@@ -7,11 +7,14 @@ import type { ResourceDefinition, Subresource } from '#registry/resource-definit
 import type { ResourceTable } from '#registry/resource-table.js'
 import type { Store } from '#registry/store.js'
 import type { Stores } from '#registry/stores.js'
+import type { YamlAnswer } from '#registry/yaml-reader.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** The Content-Type header as it came; empty when there was none. */
     bodyType: string
+    /** What a large body of YAML says, which was read before the handler looks at it. */
+    yaml: YamlAnswer | undefined
   }
 }
 

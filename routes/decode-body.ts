@@ -14,14 +14,10 @@ import { ProtobufError, ProtobufMessageError } from '#registry/decode/protobuf-r
 import { decodeObject } from '#registry/decode.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
-import { parseYaml, YamlSyntaxError } from '#registry/yaml.js'
+import { YamlSyntaxError } from '#registry/yaml.js'
 import { isFormerVersion } from './former-versions.js'
 import { inputMediaType, mediaTypes } from './negotiation.js'
-
-const noBytes = Buffer.alloc(0)
-
-export const bodyOf = (request: FastifyRequest): Buffer =>
-  Buffer.isBuffer(request.body) ? request.body : noBytes
+import { bodyOf, yamlOf } from './request-body.js'
 
 const summaryLength = 30
 
@@ -43,13 +39,13 @@ export interface ParsedBody {
 
 /** Throws `refuse(message)`. */
 export const parseText = (
-  body: Buffer,
+  request: FastifyRequest,
   mediaType: 'json' | 'yaml',
   refuse: (message: string) => Error,
 ): ParsedBody => {
   if (mediaType === 'yaml') {
     try {
-      const { value, duplicates } = parseYaml(body)
+      const { value, duplicates } = yamlOf(request)
       // Upstream decodes the JSON that it makes of it, whose keys are in order.
       return { value: withKeysInOrder(value), textErrors: duplicates }
     } catch (error) {
@@ -58,7 +54,7 @@ export const parseText = (
     }
   }
   try {
-    const { value, trace } = parseWithTrace(textOf(body))
+    const { value, trace } = parseWithTrace(textOf(bodyOf(request)))
     return { value, trace, textErrors: [] }
   } catch (error) {
     if (error instanceof JsonSyntaxError)
@@ -217,7 +213,7 @@ export const decodeBody = (
   const parsed =
     mediaType === 'protobuf'
       ? parseProtobuf(body, definition, unrecognized)
-      : parseText(body, mediaType, unrecognized)
+      : parseText(request, mediaType, unrecognized)
   checkType(parsed.value, definition, table, {
     unrecognized,
     accepted,

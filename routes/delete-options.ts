@@ -13,7 +13,8 @@ import { decodeType } from '#registry/decode.js'
 import type { Query } from '#registry/query.js'
 import type { DeleteOptions } from '#registry/resource-definition.js'
 import { checkDeleteOptions } from '#registry/validate-options.js'
-import { bodyOf, inputTypeOf, type ParsedBody, parseText, typeMetaOf } from './decode-body.js'
+import { inputTypeOf, type ParsedBody, parseText, typeMetaOf } from './decode-body.js'
+import { bodyOf } from './request-body.js'
 
 const fromQuery = (query: Query): DeleteOptions => {
   const options: DeleteOptions = {}
@@ -108,7 +109,7 @@ const parseProtobuf = (body: Buffer): ParsedBody => {
 const fromBody = (request: FastifyRequest, body: Buffer): DeleteOptions => {
   const mediaType = inputTypeOf(request)
   const { value, trace } =
-    mediaType === 'protobuf' ? parseProtobuf(body) : parseText(body, mediaType, badRequest)
+    mediaType === 'protobuf' ? parseProtobuf(body) : parseText(request, mediaType, badRequest)
   checkOptionsKind(value, body)
   try {
     const { kind, apiVersion, ...options } = decodeType(schemaName, value, trace).value

@@ -25,8 +25,10 @@ import { PlainTextError } from '#api/plain-text-error.js'
 import type { RequestInfo } from '#api/request-info.js'
 import type { ResourceDefinition, Subresource, Verb } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
+import { YamlReader } from '#registry/yaml-reader.js'
 import type { ApiDeps, VerbHandler } from './api-deps.js'
 import { refuseUnknown } from './not-found.js'
+import { readLargeYaml } from './request-body.js'
 import { warnOfDeprecation } from './request-context.js'
 import { createObject } from './verbs/create.js'
 import { deleteObject } from './verbs/delete.js'
@@ -277,10 +279,10 @@ const routeFinder = (deps: ApiDeps) => {
 const isLegacyWatch = ({ verb, path }: RequestInfo): boolean =>
   verb === 'watch' && /^\/(?:api|apis\/[^/]+)\/[^/]+\/watch\//.test(path)
 
-const serve = (deps: ApiDeps): RouteHandlerMethod => {
+const serve = (deps: ApiDeps, yaml: YamlReader): RouteHandlerMethod => {
   const { lookAgain } = deps
   const answer = answerWith(deps)
-  return (request, reply) => {
+  const answerRead = (request: FastifyRequest, reply: FastifyReply): unknown => {
     const { info } = request.kube
     const { apiGroup: group, resource } = info
     const found = findDefinition(info, deps)
@@ -290,6 +292,17 @@ const serve = (deps: ApiDeps): RouteHandlerMethod => {
           answer(findDefinition(info, deps), request, reply),
         )
       : answer(found, request, reply)
+  }
+  return function (request, reply) {
+    const reading = readLargeYaml(request, yaml)
+    return reading === undefined
+      ? answerRead.call(this, request, reply)
+      : watchLate(
+          reading.then(() => answerRead.call(this, request, reply)),
+          request,
+          reply,
+          deps,
+        )
   }
 }
 
@@ -355,7 +368,10 @@ const hideContentType = (app: FastifyInstance): void => {
 /** Serves every resource of the table, now and as rows come and go. */
 export const installApi = (app: FastifyInstance, deps: ApiDeps): void => {
   hideContentType(app)
-  const handler = serve(deps)
+  app.decorateRequest('yaml', undefined)
+  const yaml = new YamlReader()
+  app.addHook('onClose', () => yaml.end())
+  const handler = serve(deps, yaml)
   for (const url of ['/api/:version/*', '/apis/:group/:version/*'])
     app.route({ method: anyMethod, url, handler })
   refuseUnknown(app, handler)

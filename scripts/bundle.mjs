@@ -1,4 +1,5 @@
-// The program as three files in dist/bundle: the command line, the server, the kubelet. Loading hundreds of small modules is
+// The program as three files in dist/bundle: the command line, the server, the kubelet; and the thread of the server's that
+// reads large YAML. Loading hundreds of small modules is
 // most of a start-up. They are CommonJS, because that starts sooner, and because V8 keeps compiled code of scripts but not of
 // modules (src/commands/compiled-bundle.ts).
 import { spawn } from 'node:child_process'
@@ -64,6 +65,11 @@ await build({
   ...options,
   entryPoints: { kubelet: 'dist/kubelet/main.js' },
   outExtension: { '.js': '.cjs' },
+  external,
+})
+await build({
+  ...options,
+  entryPoints: { 'yaml-thread': 'dist/src/registry/yaml-thread.js' },
   external,
 })
 writeFileSync(path.join(folder, 'package.json'), '{ "type": "commonjs" }\n')

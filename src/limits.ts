@@ -86,6 +86,11 @@ export const limits = {
   jsonDepthMax: 1_000,
   /** Unknown and duplicate fields of one body that are told; sigs.k8s.io/json collects no more. */
   strictErrorsMax: 100,
+  /** YAML up to this size is read at once, which takes some 20 ms; larger one in a thread of its own. */
+  yamlAtOnceBytesMax: 8 * 1024,
+  /** Heap of that thread: what the least kind of 3 MiB takes, a million empty lists. It goes when none has come for a while. */
+  yamlThreadMegabytesMax: 1_536,
+  yamlThreadIdleMs: 10_000,
   /** Aliases that one YAML body may resolve. */
   yamlAliasesMax: 100,
   /** Keys and values of all annotations of one object; upstream's TotalAnnotationSizeLimitB. */

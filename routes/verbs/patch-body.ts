@@ -1,11 +1,13 @@
 /** The body of a PATCH: a JSON value, and what its text has of strict errors. */
+import type { FastifyRequest } from 'fastify'
 import { badRequest } from '#api/errors.js'
 import { JsonSyntaxError, type JsonTrace, type ParsedJson, parseWithTrace } from '#api/json.js'
 import { parseAsWritten, parseFloatsAsWritten, readWritten } from '#api/json-as-written.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { textOf } from '#api/utf8.js'
-import { parseYaml, YamlSyntaxError } from '#registry/yaml.js'
+import { YamlSyntaxError } from '#registry/yaml.js'
+import { bodyOf, yamlOf } from '../request-body.js'
 
 export type PatchType = 'json' | 'merge' | 'strategic' | 'apply'
 
@@ -55,19 +57,6 @@ const jsonPatchErrors = (
       : [],
   ),
 ]
-
-/** YAML that is JSON without anything peculiar, which is what most clients send; the YAML parser is many times slower. */
-const plainJsonOf = (text: string): JsonValue | undefined => {
-  // What no UTF-8 was, or names half a character, is no YAML.
-  if (!text.startsWith('{') || text.includes('\ufffd') || text.includes('\\u')) return undefined
-  try {
-    const { value, trace } = parseWithTrace(text)
-    return trace === undefined ? value : undefined
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) return undefined
-    throw error
-  }
-}
 
 /** A number beyond a float64 is none for Go: the first, as it is written. */
 const infiniteIn = (value: JsonValue, literals: JsonTrace['literals']): string | undefined => {
@@ -122,13 +111,10 @@ const formsOf = (type: PatchType, text: string, { value, trace }: ParsedJson): F
 }
 
 /** Throws 400. */
-export const parsePatch = (type: PatchType, body: Buffer): Patch => {
-  const text = textOf(body)
+export const parsePatch = (type: PatchType, request: FastifyRequest): Patch => {
   if (type === 'apply') {
-    const json = plainJsonOf(text)
-    if (json !== undefined) return { type, ...plain(json), textErrors: [] }
     try {
-      const { value, duplicates } = parseYaml(body)
+      const { value, duplicates } = yamlOf(request)
       return { type, ...plain(value), textErrors: duplicates }
     } catch (error) {
       if (error instanceof YamlSyntaxError)
@@ -136,6 +122,7 @@ export const parsePatch = (type: PatchType, body: Buffer): Patch => {
       throw error
     }
   }
+  const text = textOf(bodyOf(request))
   try {
     const parsed = parseWithTrace(text)
     const { value, trace } = parsed

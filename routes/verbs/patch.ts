@@ -3,9 +3,9 @@ import type { FastifyRequest } from 'fastify'
 import { failure, notFound, unsupportedMediaType } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import type { Target, VerbHandler } from '../api-deps.js'
-import { bodyOf } from '../decode-body.js'
 import { checkIdentity } from '../identity.js'
 import { negotiateOutput } from '../negotiation.js'
+import { applyType } from '../request-body.js'
 import { makeContext } from '../request-context.js'
 import { sendObject, sendStored } from '../respond.js'
 import { patchOptionsOf } from '../write-options.js'
@@ -18,7 +18,7 @@ const patchTypes: Readonly<Record<string, PatchType>> = {
   'application/json-patch+json': 'json',
   'application/merge-patch+json': 'merge',
   'application/strategic-merge-patch+json': 'strategic',
-  'application/apply-patch+yaml': 'apply',
+  [applyType]: 'apply',
 }
 const namesOfTypes = Object.keys(patchTypes)
 
@@ -79,7 +79,7 @@ export const patchObject: VerbHandler = async (target, request, reply, deps) => 
     target,
     ctx,
     patch: () => {
-      parsed ??= parsePatch(type, bodyOf(request))
+      parsed ??= parsePatch(type, request)
       return parsed
     },
     options,

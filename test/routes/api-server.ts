@@ -10,6 +10,7 @@ import { KubeRequest } from '#filters/kube-request.js'
 import { parseRequestInfo } from '#filters/request-info.js'
 import { kinds } from '#kinds/index.js'
 import { limits } from '#limits'
+import { makeFieldManagers } from '#registry/field-manager/make-field-managers.js'
 import { randomIds } from '#registry/ids.js'
 import { makeResourceTable } from '#registry/resource-table.js'
 import { makeStores } from '#registry/stores.js'
@@ -67,7 +68,7 @@ export const startApiServer = async (
     request.kube = new KubeRequest(info, clock.now(), admin, reply.raw)
     done()
   })
-  installApi(app, { table, stores, clock })
+  installApi(app, { table, stores, clock, fieldManagerOf: makeFieldManagers(table) })
   await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
   const url = `http://127.0.0.1:${port}`

@@ -1,0 +1,56 @@
+/** The body of a request as bytes, and what it says where it is YAML. */
+import type { FastifyRequest } from 'fastify'
+import { JsonSyntaxError, parseWithTrace } from '#api/json.js'
+import { textOf } from '#api/utf8.js'
+import { limits } from '#limits'
+import { type ParsedYaml, parseYaml } from '#registry/yaml.js'
+import type { YamlReader } from '#registry/yaml-reader.js'
+import { inputMediaType } from './negotiation.js'
+
+const noBytes = Buffer.alloc(0)
+
+export const bodyOf = (request: FastifyRequest): Buffer =>
+  Buffer.isBuffer(request.body) ? request.body : noBytes
+
+export const applyType = 'application/apply-patch+yaml'
+
+const isApply = ({ bodyType }: FastifyRequest): boolean =>
+  (bodyType.split(';')[0] ?? '').trim() === applyType
+
+/** An apply that is JSON without anything peculiar, which is what most clients send; the YAML parser is many times slower. */
+const plainJsonOf = (request: FastifyRequest): ParsedYaml | undefined => {
+  const body = bodyOf(request)
+  if (body[0] !== 0x7b || !isApply(request)) return undefined
+  const text = textOf(body)
+  // What no UTF-8 was, or names half a character, is no YAML.
+  if (text.includes('\ufffd') || text.includes('\\u')) return undefined
+  try {
+    const { value, trace } = parseWithTrace(text)
+    return trace === undefined ? { value, duplicates: [] } : undefined
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) return undefined
+    throw error
+  }
+}
+
+/** Reads what is too large to be read at once, so that yamlOf has it at hand. */
+export const readLargeYaml = (
+  request: FastifyRequest,
+  reader: YamlReader,
+): Promise<void> | undefined => {
+  const body = bodyOf(request)
+  if (body.length <= limits.yamlAtOnceBytesMax) return undefined
+  if (!isApply(request) && inputMediaType(request.bodyType) !== 'yaml') return undefined
+  request.yaml = plainJsonOf(request)
+  if (request.yaml !== undefined) return undefined
+  return reader.read(body, request.kube.signal).then((answer) => {
+    request.yaml = answer
+  })
+}
+
+/** Throws YamlSyntaxError. */
+export const yamlOf = (request: FastifyRequest): ParsedYaml => {
+  const { yaml } = request
+  if (yaml instanceof Error) throw yaml
+  return yaml ?? plainJsonOf(request) ?? parseYaml(bodyOf(request))
+}
