@@ -1,6 +1,7 @@
 /** Writes answers of one object: stored bytes as they are where that will do, other forms made from the object. */
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type ApiError, failure } from '#api/errors.js'
 import { stringify } from '#api/json.js'
 import type { JsonObject, KubeObject, ListMeta } from '#api/object.js'
 import type { StoredObject } from '#cacher/object-storage.js'
@@ -93,6 +94,16 @@ export const goTypeOf = (
   return `*${group === '' ? 'core' : group}.${kind}`
 }
 
+const notAList = ({ definition, view }: Target, kind: string): ApiError => {
+  // Upstream's Unstructured says of itself that it is a list, and finds out that it has no items when it is read as one.
+  if (definition.isCustom && view === undefined)
+    return failure({ code: 500, message: 'content is not a list' })
+  const goType = definition.isCustom ? `*v1.${kind}` : goTypeOf(definition, kind, view?.kind.group)
+  return notAcceptableConversion(
+    `you requested PartialObjectMetadataList, but the requested object is not a list (${goType})`,
+  )
+}
+
 /** An object that is no row of storage, in the form that was asked for. */
 export const sendObject = (
   target: Target,
@@ -107,10 +118,7 @@ export const sendObject = (
   const { convert, convertVersion } = negotiated
   if (convert === undefined || object.kind === 'Status')
     return sendValue(request, reply, object, { code, negotiated })
-  if (convert === 'PartialObjectMetadataList')
-    throw notAcceptableConversion(
-      `you requested PartialObjectMetadataList, but the requested object is not a list (${goTypeOf(definition, object.kind, view?.kind.group)})`,
-    )
+  if (convert === 'PartialObjectMetadataList') throw notAList(target, object.kind)
   const value =
     convert === 'PartialObjectMetadata'
       ? partialObjectMetadata(object, convertVersion, definition)

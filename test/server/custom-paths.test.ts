@@ -84,6 +84,18 @@ t.test('a table of a scale is read off its JSON, which has no zero replicas', as
   t.strictSame(body.rows[0].cells.slice(0, 3), ['a', null, 0])
 })
 
+t.test('one custom object is not a list, which only reading it as one tells', async (t) => {
+  const send = await start(t)
+  await send('POST', things(), thing('a', { replicas: 1 }))
+  const accept = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io'
+  for (const path of ['a', 'a/status']) {
+    const { body } = await send('GET', things(path), undefined, { accept })
+    t.strictSame([body.code, body.message, body.reason], [500, 'content is not a list', undefined])
+  }
+  const { body } = await send('GET', things('a/scale'), undefined, { accept })
+  t.match(body, { code: 406, message: /the requested object is not a list \(\*v1\.Scale\)$/ })
+})
+
 t.test('metadata alone has the order of its Go type', async (t) => {
   const send = await start(t)
   await send('POST', things(), thing('a'))
