@@ -4,7 +4,6 @@ import { podWantsNode } from '#client/node-affinity.js'
 import type { Amounts } from '#client/pod.js'
 import { podRequests } from '#client/pod-requests.js'
 import { isTerminalPhase, type Pod } from './pod.js'
-import type { Refusal } from './pod-context.js'
 
 /** Resources that are looked at, with how many thousandths one unit of the message has. */
 const units = { cpu: 1n, memory: 1000n, 'ephemeral-storage': 1000n } as const
@@ -14,6 +13,12 @@ export interface NodeFacts {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
   readonly allocatable: Amounts
+}
+
+/** Why a node does not run a Pod: both stand in its status. */
+export interface Refusal {
+  readonly reason: string
+  readonly message: string
 }
 
 /** Why the node cannot take the Pod; `others` are those that it has. */

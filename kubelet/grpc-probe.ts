@@ -10,7 +10,7 @@ import {
 } from '@grpc/grpc-js'
 import { fromJSON } from '@grpc/proto-loader'
 import { hostInUrl } from '#api/host-in-url.js'
-import type { Outcome } from './run-handler.js'
+import { failed, type Outcome, ok } from './outcome.js'
 
 const messages = {
   nested: {
@@ -71,7 +71,7 @@ export const askGrpc = (question: GrpcQuestion, signal: AbortSignal): Promise<Ou
   const within = `within ${timeoutSeconds}s`
   let late = `timeout: failed to connect service "${address}" ${within}: context deadline exceeded`
   return new Promise<Outcome>((resolve) => {
-    const fail = (message: string) => resolve({ ok: false, message })
+    const fail = (message: string) => resolve(failed(message))
     signal.addEventListener('abort', () => fail(late), { once: true })
     if (signal.aborted) fail(late)
     client.waitForReady(Number.POSITIVE_INFINITY, (error) => {
@@ -80,7 +80,7 @@ export const askGrpc = (question: GrpcQuestion, signal: AbortSignal): Promise<Ou
       const { Check } = client as unknown as { Check: Check }
       Check.call(client, { service }, (refusal, answer) => {
         if (refusal) fail(failureOf(refusal))
-        else if (answer?.status === 'SERVING') resolve({ ok: true })
+        else if (answer?.status === 'SERVING') resolve(ok)
         else fail(`service unhealthy (responded with "${answer?.status}")`)
       })
     })

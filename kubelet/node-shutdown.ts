@@ -3,8 +3,8 @@
  * share of the time. Upstream: pkg/kubelet/nodeshutdown/nodeshutdown_manager.go.
  */
 import { sleep } from '#client/backoff.js'
+import type { Refusal } from './admission.js'
 import type { Pod, PodCondition } from './pod.js'
-import type { Refusal } from './pod-context.js'
 
 export interface ShutdownGrace {
   /** For all Pods together. */

@@ -11,9 +11,9 @@ import {
   type Probe,
   restartsAfter,
 } from './pod.js'
-import type { ContainerProblem } from './pod-status.js'
 import { formatDuration } from './restart-backoff.js'
 import type { Container } from './runtime.js'
+import type { ContainerProblem } from './status-input.js'
 
 export interface ActionInput {
   readonly pod: Pod

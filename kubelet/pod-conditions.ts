@@ -10,8 +10,8 @@ import {
   type PodCondition,
   type PodPhase,
 } from './pod.js'
-import type { StatusInput } from './pod-status.js'
 import { asksForAll } from './restart-all.js'
+import type { StatusInput } from './status-input.js'
 
 type Finding = Pick<PodCondition, 'status' | 'reason' | 'message'>
 

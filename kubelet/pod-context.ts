@@ -2,6 +2,7 @@
 import type { Clock } from '#api/clock.js'
 import type { EventRecorder } from '#client/event-recorder.js'
 import type { Log } from '#client/log.js'
+import type { Refusal } from './admission.js'
 import type { ObjectReader } from './object-reader.js'
 import type { Pod } from './pod.js'
 import type { BackoffOptions } from './restart-backoff.js'
@@ -9,11 +10,6 @@ import type { ContainerRuntime } from './runtime.js'
 import type { StatusWriter } from './status-writer.js'
 import type { VolumeRemoval } from './volume-removal.js'
 import type { Volumes } from './volumes.js'
-
-export interface Refusal {
-  readonly reason: string
-  readonly message: string
-}
 
 export interface PodContext {
   readonly runtime: ContainerRuntime

@@ -23,48 +23,7 @@ import { conditionsOfOthers, makeConditions } from './pod-conditions.js'
 import { phaseOf } from './pod-phase.js'
 import { removedStatus, waitsForItsTurn } from './restart-all.js'
 import type { Container, Sandbox } from './runtime.js'
-
-export interface ContainerProblem {
-  readonly reason: string
-  readonly message: string
-}
-
-/** Why the kubelet itself ends a Pod, or never starts it. */
-export interface Verdict {
-  readonly phase: PodPhase
-  readonly reason: string
-  readonly message: string
-  /** It was not admitted. */
-  readonly refused?: true
-}
-
-export interface StatusInput {
-  readonly pod: Pod
-  readonly runtimeName: string
-  readonly sandbox: Sandbox | undefined
-  /** Oldest first. */
-  readonly containers: readonly Container[]
-  /** Why a container that should run does not: CrashLoopBackOff and the like. */
-  readonly problems: ReadonlyMap<string, ContainerProblem>
-  readonly probes: {
-    isReady(containerId: string, container: ContainerSpec): boolean
-    isStarted(containerId: string, container: ContainerSpec): boolean
-  }
-  /** True once the Pod will never run again: its phase is then the final one as soon as all have stopped. */
-  readonly ending: boolean
-  /** No container of it runs any more, and none will. */
-  readonly stopped: boolean
-  /** Nothing of the Pod is left here: what is not known by now never will be. */
-  readonly finished: boolean
-  /** It ends because the node goes down. */
-  readonly shutdown: boolean
-  /** Set when the kubelet ended or refused the Pod. */
-  readonly verdict: Verdict | undefined
-  readonly nodeAddress: string
-  /** What was said last; the API's status for a kubelet that has just started. */
-  readonly previous: PodStatus
-  readonly now: number
-}
+import type { StatusInput, Verdict } from './status-input.js'
 
 const terminated = (container: Container, runtimeName: string): ContainerStateStatus => ({
   terminated: {

@@ -6,12 +6,12 @@ import { type ContainerKill, type KillDeps, killContainer } from './kill-contain
 import { type ContainerSpec, findContainer, formatPod, isEphemeral, type Pod } from './pod.js'
 import { computeActions, type PodActions } from './pod-actions.js'
 import type { PodContext } from './pod-context.js'
-import type { ContainerProblem, Verdict } from './pod-status.js'
 import type { Prober } from './prober.js'
 import { asksForAll, inOrderOfRemoval } from './restart-all.js'
 import { RestartBackoff } from './restart-backoff.js'
 import { type Container, type Sandbox, StartError } from './runtime.js'
 import { hashOf, type StartRequest, startContainer } from './start-container.js'
+import type { ContainerProblem, Verdict } from './status-input.js'
 import { Volumes } from './volumes.js'
 
 /** What the worker of the Pod lends to its passes. */

@@ -3,8 +3,9 @@
  * that a new container begins anew. Upstream: pkg/kubelet/prober/worker.go.
  */
 import type { Clock } from '#api/clock.js'
+import type { Outcome } from './outcome.js'
 import type { ContainerSpec, Probe } from './pod.js'
-import { type HandlerTarget, type Outcome, runProbe } from './run-handler.js'
+import { type HandlerTarget, runProbe } from './run-handler.js'
 import type { Container } from './runtime.js'
 
 export type ProbeKind = 'startup' | 'liveness' | 'readiness'

@@ -6,6 +6,7 @@ import type { Readable } from 'node:stream'
 import { hostInUrl } from '#api/host-in-url.js'
 import { sleep } from '#client/backoff.js'
 import { limits } from '#limits'
+import { failed, type Outcome, ok } from './outcome.js'
 import type { ContainerSpec, Handler, HttpGetAction, Probe } from './pod.js'
 import type { ContainerRuntime } from './runtime.js'
 
@@ -16,14 +17,8 @@ export interface HandlerTarget {
   readonly podIp: string
 }
 
-/** `message` says why it failed, in upstream's words. */
-export type Outcome = { readonly ok: true } | { readonly ok: false; readonly message: string }
-
 /** As kubelets call themselves when they probe. */
 const minorVersion = '1.36'
-
-const ok: Outcome = { ok: true }
-const failed = (message: string): Outcome => ({ ok: false, message })
 
 const resolvePort = (container: ContainerSpec, port: number | string): number => {
   if (typeof port === 'number' || /^\d+$/.test(port)) return Number(port)

@@ -1,8 +1,22 @@
 /** The metrics in prom-client's registry. Loaded when somebody scrapes, and prom-client with it. */
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { HealthResults } from './health-results.js'
-import type { MetricSources } from './metrics.js'
-import { durationBuckets, type RequestMetrics } from './request-metrics.js'
+import { durationBuckets, type Labels, type RequestMetrics } from './request-metrics.js'
+
+/** Of APIServices: which cannot be used now, and how often each ceased to be. */
+export interface ApiServiceFigures {
+  unavailable(): readonly { name: string; isUnavailable: boolean }[]
+  unavailableTotals(): readonly { name: string; reason: string; value: number }[]
+}
+
+export interface MetricSources {
+  readonly requests: RequestMetrics
+  readonly health: HealthResults
+  /** Requests that run now. */
+  readonly inFlight: () => { reading: number; mutating: number }
+  readonly build: Labels
+  readonly apiServices: ApiServiceFigures
+}
 
 type Value = { value: number; labels: Record<string, string>; metricName?: string }
 

@@ -1,30 +1,13 @@
 /** /metrics in Prometheus' text form, written by prom-client. */
-
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Registry } from 'prom-client'
 import { once } from '#api/once.js'
-import type { HealthResults } from './health-results.js'
-import type { Labels, RequestMetrics } from './request-metrics.js'
+import type { MetricSources } from './metric-registry.js'
 import { acceptsGzip } from './send-bytes.js'
 
 const compress = promisify(gzip)
-
-/** Of APIServices: which cannot be used now, and how often each ceased to be. */
-export interface ApiServiceFigures {
-  unavailable(): readonly { name: string; isUnavailable: boolean }[]
-  unavailableTotals(): readonly { name: string; reason: string; value: number }[]
-}
-
-export interface MetricSources {
-  readonly requests: RequestMetrics
-  readonly health: HealthResults
-  /** Requests that run now. */
-  readonly inFlight: () => { reading: number; mutating: number }
-  readonly build: Labels
-  readonly apiServices: ApiServiceFigures
-}
 
 const startedAt = String(Math.round(performance.timeOrigin / 1000))
 

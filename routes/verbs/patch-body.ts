@@ -1,9 +1,10 @@
 /** The body of a PATCH: a JSON value, and what its text has of strict errors. */
 import type { FastifyRequest } from 'fastify'
 import { badRequest } from '#api/errors.js'
-import { JsonSyntaxError, type JsonTrace, type ParsedJson, parseWithTrace } from '#api/json.js'
+import { JsonSyntaxError, parseWithTrace } from '#api/json.js'
 import { parseAsWritten, parseFloatsAsWritten, readWritten } from '#api/json-as-written.js'
 import { isJsonObject } from '#api/json-object.js'
+import type { JsonTrace, ParsedJson } from '#api/json-traced.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { textOf } from '#api/utf8.js'
 import { YamlSyntaxError } from '#registry/yaml.js'

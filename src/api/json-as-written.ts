@@ -5,9 +5,9 @@
  * Such a scalar is a symbol described by its text: merges take it for one value, look no further, and nothing that a
  * client sends can be mistaken for it. It is never stored: `readWritten` turns it into what it says.
  */
-import { escapeHtml, type JsonTrace, stringify } from './json.js'
+import { escapeHtml, stringify } from './json.js'
 import { setOwn } from './json-object.js'
-import { parseScalars } from './json-traced.js'
+import { type JsonTrace, parseScalars } from './json-traced.js'
 import type { JsonObject, JsonValue } from './object.js'
 
 const written = (literal: string): JsonValue => Symbol(literal) as unknown as JsonValue

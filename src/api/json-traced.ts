@@ -1,6 +1,18 @@
 /** The slow way to read JSON: keeps what JSON.parse forgets. The text is known to be JSON of a bounded depth. */
-import type { JsonTrace, ParsedJson } from './json.js'
 import type { JsonObject, JsonValue } from './object.js'
+
+/** What JSON.parse forgets. Kept only for texts that have something of it. */
+export interface JsonTrace {
+  /** For each object with a key that came more than once: all entries as they came. */
+  readonly entries: Map<object, [string, JsonValue][]>
+  /** For each container with numbers that JavaScript writes in another way (`1.0`, `1e2`, `1e400`): how they were written. */
+  readonly literals: Map<object, Map<string | number, string>>
+}
+
+export interface ParsedJson {
+  readonly value: JsonValue
+  readonly trace: JsonTrace | undefined
+}
 
 /** What stands for a scalar in the value that is read; `literal` is its text. */
 export type ReadScalar = (literal: string, value: string | number | bigint) => JsonValue

@@ -4,24 +4,11 @@
  */
 import { limits } from '#limits'
 import { jsonSyntaxMessage } from './json-syntax.js'
-import { parseTraced } from './json-traced.js'
+import { type ParsedJson, parseTraced } from './json-traced.js'
 import type { JsonValue } from './object.js'
 
 /** The text is no JSON; the message is that of Go's decoder. */
 export class JsonSyntaxError extends Error {}
-
-/** What JSON.parse forgets. Kept only for texts that have something of it. */
-export interface JsonTrace {
-  /** For each object with a key that came more than once: all entries as they came. */
-  readonly entries: Map<object, [string, JsonValue][]>
-  /** For each container with numbers that JavaScript writes in another way (`1.0`, `1e2`, `1e400`): how they were written. */
-  readonly literals: Map<object, Map<string | number, string>>
-}
-
-export interface ParsedJson {
-  readonly value: JsonValue
-  readonly trace: JsonTrace | undefined
-}
 
 const quote = 0x22
 const backslash = 0x5c

@@ -15,7 +15,7 @@ import type { ObjectStorage, ObjectWatchOptions } from './object-storage.js'
 import { Progress } from './progress.js'
 import { ResourceCache } from './resource-cache.js'
 import type { SelectableFields } from './resource-indexes.js'
-import { makeResourceStorage } from './resource-storage.js'
+import { type FollowedStore, makeResourceStorage } from './resource-storage.js'
 import { makeWorkingSets, type ReadForeign, type WorkingSets } from './stored-version.js'
 import { UnclaimedObjects } from './unclaimed-objects.js'
 import { Change } from './watch-event.js'
@@ -60,7 +60,7 @@ export const makeCacher = async (options: CacherOptions): Promise<Cacher> => {
   return cacher
 }
 
-export class WatchCache implements Cacher {
+class WatchCache implements Cacher, FollowedStore {
   readonly driver: StorageDriver
   readonly sets: WorkingSets
   readonly writer: ObjectWriter
@@ -134,12 +134,10 @@ export class WatchCache implements Cacher {
     await this.#following
   }
 
-  /** Resolves when every change up to `revision` is here. Without `timeoutMs` it waits as long as it takes. */
   waitFor(revision: number, timeoutMs?: number): Promise<void> {
     return this.#progress.waitFor(revision, timeoutMs)
   }
 
-  /** Resolves when a write that is done has come back; an event of a shared store may be held up on its way. */
   follow(revision: number): Promise<void> {
     if (!this.driver.shared) return this.waitFor(revision)
     return this.waitFor(revision, limits.consistentReadWaitMs).catch((error) => {
@@ -147,7 +145,6 @@ export class WatchCache implements Cacher {
     })
   }
 
-  /** Resolves when every write that was acknowledged before this call is here. */
   fresh(): Promise<void> | undefined {
     if (!this.driver.shared) {
       if (this.#progress.failure !== undefined) throw this.#progress.failure
@@ -156,7 +153,6 @@ export class WatchCache implements Cacher {
     return this.#askHead()
   }
 
-  /** What all watchers of a resource share. */
   watchSource(cache: ResourceCache): WatchSource {
     return {
       cache,

@@ -1,9 +1,8 @@
 /** The object storage of one resource over the watch cache: which reads memory answers and which the driver. */
 import { whenKnown } from '#api/when-known.js'
 import { limits } from '#limits'
-import { StorageError } from '#storage/driver.js'
-import type { WatchCache } from './cacher.js'
-import { listFromDriver, versionOf } from './direct-storage.js'
+import { type StorageDriver, StorageError } from '#storage/driver.js'
+import { listFromDriver, type ObjectWriter, versionOf } from './direct-storage.js'
 import type {
   ListOptions,
   ListPage,
@@ -12,18 +11,34 @@ import type {
   StoredObject,
 } from './object-storage.js'
 import type { ResourceCache, Selected } from './resource-cache.js'
-import type { StoredVersion } from './stored-version.js'
-import { Watcher } from './watcher.js'
+import type { StoredVersion, WorkingSets } from './stored-version.js'
+import { Watcher, type WatchSource } from './watcher.js'
+
+/** What the resources of one store share: the driver and how far the cache has followed it. */
+export interface FollowedStore {
+  readonly driver: StorageDriver
+  readonly sets: WorkingSets
+  readonly writer: ObjectWriter
+  currentRevision(): number
+  /** Resolves when every change up to `revision` is here. Without `timeoutMs` it waits as long as it takes. */
+  waitFor(revision: number, timeoutMs?: number): Promise<void>
+  /** Resolves when a write that is done has come back; an event of a shared store may be held up on its way. */
+  follow(revision: number): Promise<void>
+  /** Resolves when every write that was acknowledged before this call is here; undefined when it is already. */
+  fresh(): Promise<void> | undefined
+  /** What all watchers of a resource share. */
+  watchSource(cache: ResourceCache): WatchSource
+}
 
 const none: readonly StoredObject[] = []
 
-export const makeResourceStorage = (cacher: WatchCache, cache: ResourceCache): ObjectStorage => {
-  const { writer } = cacher
-  const source = cacher.watchSource(cache)
+export const makeResourceStorage = (store: FollowedStore, cache: ResourceCache): ObjectStorage => {
+  const { writer } = store
+  const source = store.watchSource(cache)
 
   /** The version that readers and watchers share; another one only when it was already overwritten. */
   const shared = async (written: StoredVersion): Promise<StoredObject> => {
-    await cacher.follow(written.revision)
+    await store.follow(written.revision)
     const found = cache.get(written.key)
     const version = found?.revision === written.revision ? found : written
     // Bytes that came back from a store of others are not those that were sent.
@@ -33,32 +48,32 @@ export const makeResourceStorage = (cacher: WatchCache, cache: ResourceCache): O
   }
 
   return {
-    atHand: cacher.driver.shared
+    atHand: store.driver.shared
       ? undefined
       : {
           get: (key) => {
-            void cacher.fresh()
+            void store.fresh()
             return cache.get(key)
           },
           list: (prefix) => {
-            void cacher.fresh()
+            void store.fresh()
             return cache.size === 0 ? none : cache.select({ prefix }, '', 0).items
           },
         },
     get: (key, consistency) => {
-      const ready = reach(cacher, consistency)
+      const ready = reach(store, consistency)
       if (ready === undefined) return cache.get(key)
       return isReached(ready, consistency).then((reached) =>
-        reached ? cache.get(key) : getFromDriver(cacher, key),
+        reached ? cache.get(key) : getFromDriver(store, key),
       )
     },
     list: (options) => {
-      const ready = reach(cacher, options.consistency)
-      if (ready === undefined) return listPrepared(cacher, cache, options)
+      const ready = reach(store, options.consistency)
+      if (ready === undefined) return listPrepared(store, cache, options)
       return isReached(ready, options.consistency).then((reached) =>
         reached
-          ? listPrepared(cacher, cache, options)
-          : listFromDriver(cacher.driver, options, cacher.sets),
+          ? listPrepared(store, cache, options)
+          : listFromDriver(store.driver, options, store.sets),
       )
     },
     create: async (key, object, options) =>
@@ -67,27 +82,27 @@ export const makeResourceStorage = (cacher: WatchCache, cache: ResourceCache): O
       shared(await writer.update(expected, object, options?.ttlSeconds)),
     delete: async (expected) => {
       const last = await writer.delete(expected)
-      await cacher.follow(last.revision)
+      await store.follow(last.revision)
       return last
     },
     watch: (options) => new Watcher(source, options),
-    currentRevision: () => cacher.currentRevision(),
+    currentRevision: () => store.currentRevision(),
     lastChange: () => cache.lastChange,
   }
 }
 
 /** Undefined when the cache is there already: a read that need not wait should not. */
-const reach = (cacher: WatchCache, consistency: ReadConsistency): Promise<void> | undefined => {
+const reach = (store: FollowedStore, consistency: ReadConsistency): Promise<void> | undefined => {
   switch (consistency.kind) {
     case 'consistent':
-      return cacher.fresh()
+      return store.fresh()
     case 'any':
       return undefined
     case 'notOlderThan':
     case 'exact':
-      return consistency.revision <= cacher.currentRevision()
+      return consistency.revision <= store.currentRevision()
         ? undefined
-        : cacher.waitFor(consistency.revision, limits.futureRevisionWaitMs)
+        : store.waitFor(consistency.revision, limits.futureRevisionWaitMs)
   }
 }
 
@@ -104,7 +119,7 @@ const isReached = async (ready: Promise<void>, { kind }: ReadConsistency): Promi
 }
 
 const getFromDriver = async (
-  { driver, sets }: WatchCache,
+  { driver, sets }: FollowedStore,
   key: string,
 ): Promise<StoredObject | undefined> => {
   const { kv } = await driver.get(key)
@@ -113,30 +128,26 @@ const getFromDriver = async (
 
 /** Once the indexes are there that it can use. */
 const listPrepared = (
-  cacher: WatchCache,
+  store: FollowedStore,
   cache: ResourceCache,
   options: ListOptions,
 ): ListPage | Promise<ListPage> => {
   const preparing = cache.prepare(options.selection)
   return preparing === undefined
-    ? list(cacher, cache, options)
-    : preparing.then(() => list(cacher, cache, options))
+    ? list(store, cache, options)
+    : preparing.then(() => list(store, cache, options))
 }
 
 const list = (
-  cacher: WatchCache,
+  store: FollowedStore,
   cache: ResourceCache,
   { selection, consistency, limit, startKey = '' }: ListOptions,
 ): ListPage | Promise<ListPage> => {
   const exact = consistency.kind === 'exact' ? consistency.revision : undefined
   if (exact !== undefined && exact < cache.lastChange) {
-    return listFromDriver(
-      cacher.driver,
-      { selection, limit, startKey, revision: exact },
-      cacher.sets,
-    )
+    return listFromDriver(store.driver, { selection, limit, startKey, revision: exact }, store.sets)
   }
-  const revision = exact ?? cacher.currentRevision()
+  const revision = exact ?? store.currentRevision()
   const pageOf = ({ items, more, isSame }: Selected): ListPage => {
     const last = items[items.length - 1]
     if (!more || last === undefined) return { items, revision, isSame }

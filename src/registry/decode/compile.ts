@@ -3,8 +3,8 @@
  * round trip through the Go struct does. What is not well-formed only raises `state.problem`; explain.ts finds the words.
  */
 import { noteGivenEmpty } from '#api/given-empty.js'
-import type { JsonTrace } from '#api/json.js'
 import { isJsonObject, setOwn } from '#api/json-object.js'
+import type { JsonTrace } from '#api/json-traced.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { schemaNames } from '#openapi/schemas.js'
 import { compiledStructs } from '../compiled-structs.js'

@@ -2,7 +2,7 @@
  * The body of a custom resource before its schema looks at it: a private copy of unstructured JSON, of which only the
  * metadata has a Go type.
  */
-import type { JsonTrace } from '#api/json.js'
+import type { JsonTrace } from '#api/json-traced.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { DecodeError } from './explain.js'
 

@@ -3,8 +3,8 @@
  * type in the words of Go's decoder, and what strict validation refuses.
  */
 import { goKindOf } from '#api/decoder-texts.js'
-import type { JsonTrace } from '#api/json.js'
 import { isJsonObject } from '#api/json-object.js'
+import type { JsonTrace } from '#api/json-traced.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { limits } from '#limits'
 import { canonicalBase64 } from './compile.js'

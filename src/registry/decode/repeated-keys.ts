@@ -2,8 +2,9 @@
  * What Go's decoder makes of a key that comes more than once: each value is read into what the one before it left there.
  * Structs and maps are merged, lists item by item; the entries of a map begin anew.
  */
-import type { JsonTrace } from '#api/json.js'
+
 import { isJsonObject, setOwn } from '#api/json-object.js'
+import type { JsonTrace } from '#api/json-traced.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { type GoField, type GoType, goFieldsOf } from './go-type.js'
 

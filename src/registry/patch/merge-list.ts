@@ -6,18 +6,11 @@ import { copyWith } from '#api/copy-with.js'
 import { failure } from '#api/errors.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
+import { patchDirective, removeDirectives } from './directives.js'
 import { goPrint, goTypeOf } from './go-print.js'
 import type { PatchField } from './patch-type.js'
-import {
-  badPatchType,
-  cannotMerge,
-  mergeList,
-  mergeMap,
-  noMergeKey,
-  patchDirective,
-  removeDirectives,
-  wrongType,
-} from './strategic.js'
+import { mergeList, mergeMap } from './strategic.js'
+import { badPatchType, cannotMerge, noMergeKey, wrongType } from './strategic-errors.js'
 
 export const mergeSlice = (
   original: JsonValue[],

@@ -8,18 +8,21 @@
  */
 import { copyWith } from '#api/copy-with.js'
 import { goKindOf } from '#api/decoder-texts.js'
-import { badRequest, failure } from '#api/errors.js'
+import { badRequest } from '#api/errors.js'
 import { cloneJson, getOwn, isJsonObject, setOwn } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { checkConvertible } from './convertible.js'
-import { goPrint, goPrintAsText, goTypeOf } from './go-print.js'
+import {
+  deleteFromListPrefix,
+  patchDirective,
+  removeDirectives,
+  retainKeysDirective,
+  setElementOrderPrefix,
+} from './directives.js'
+import { goPrint, goTypeOf } from './go-print.js'
 import { mergeSlice, orderBySetElementOrder } from './merge-list.js'
 import { type PatchField, type PatchType, patchTypeOf } from './patch-type.js'
-
-export const patchDirective = '$patch'
-const retainKeysDirective = '$retainKeys'
-const deleteFromListPrefix = '$deleteFromPrimitiveList'
-const setElementOrderPrefix = '$setElementOrder'
+import { badPatchType, cannotMerge, wrongType } from './strategic-errors.js'
 
 /**
  * Yields the patched document, still to be decoded and defaulted. `schemaName` is the type of the document.
@@ -49,18 +52,6 @@ const changed = (merged: JsonObject, document: JsonObject): JsonObject => {
     if (merged[key] !== document[key]) setOwn(parts, key, merged[key]!)
   return parts
 }
-
-/** A patch whose directives cannot be followed: upstream has no reason for it, only a text. */
-export const cannotMerge = (message: string) => failure({ code: 500, message })
-
-export const noMergeKey = (entry: JsonObject, mergeKey: string) =>
-  cannotMerge(`map: ${goPrint(entry)} does not contain declared merge key: ${mergeKey}`)
-
-export const badPatchType = (directive: JsonValue | undefined, patch: JsonObject) =>
-  cannotMerge(`unknown patch type: ${goPrintAsText(directive)} in map: ${goPrint(patch)}`)
-
-export const wrongType = (expected: JsonValue, actual: JsonValue | undefined) =>
-  cannotMerge(`expected a ${goTypeOf(expected)}, but received a ${goTypeOf(actual)}`)
 
 /** Changes and yields `original`, but nothing under it; uses up `patch`. */
 export const mergeMap = (original: JsonObject, patch: JsonObject, type: PatchType): JsonObject => {
@@ -191,21 +182,6 @@ const discardNulls = (value: JsonValue): void => {
       else discardNulls(value[key]!)
     }
   }
-}
-
-/** Undefined for an object that is a directive. */
-export const removeDirectives = (value: JsonValue): JsonValue | undefined => {
-  if (Array.isArray(value)) {
-    return value.map(removeDirectives).filter((entry): entry is JsonValue => entry !== undefined)
-  }
-  if (!isJsonObject(value)) return value
-  if (Object.hasOwn(value, patchDirective)) return undefined
-  for (const key of Object.keys(value)) {
-    const kept = removeDirectives(value[key]!)
-    if (kept === undefined) delete value[key]
-    else setOwn(value, key, kept)
-  }
-  return value
 }
 
 const lookUp = (type: PatchType, key: string): PatchField => {
