@@ -1,6 +1,6 @@
 /** What upstream answers where no route is: plain text, not a Status. */
 import type { FastifyInstance, FastifyReply, RouteHandlerMethod } from 'fastify'
-import { methodNotAllowed } from '#api/errors.js'
+import { methodNotAllowed, pathNotFound } from '#api/errors.js'
 
 export const sendNotFound = (reply: FastifyReply): FastifyReply =>
   reply
@@ -17,7 +17,9 @@ export const refuseUnknown = (app: FastifyInstance, refuseApi: RouteHandlerMetho
   app.setNotFoundHandler(function (request, reply) {
     const info = request.kube?.info
     if (info?.isResourceRequest) return refuseApi.call(this, request, reply)
-    if (/^\/version(?:\/|$)/.test(info?.path ?? '')) throw methodNotAllowed()
+    const path = info?.path ?? ''
+    if (/^\/version\/?$/.test(path)) throw methodNotAllowed()
+    if (path.startsWith('/version/')) throw pathNotFound()
     return sendNotFound(reply)
   })
 }

@@ -29,7 +29,6 @@ export const deleteObjects: VerbHandler = async (target, request, reply, deps) =
   })
   const metadata = listMetaOf(target, page, {
     prefix: selection.prefix,
-    limit: list.limit || page.items.length,
     isConverted: negotiated.convert !== undefined,
   })
   return sendList(target, request, reply, { page, metadata }, negotiated)

@@ -37,13 +37,13 @@ const withInconsistentContinue = (
 export const listMetaOf = (
   { definition }: Target,
   page: ListPage,
-  { prefix, limit, isConverted }: { prefix: string; limit: number; isConverted: boolean },
+  { prefix, isConverted }: { prefix: string; isConverted: boolean },
 ): ListMeta => {
   const { revision, nextKey, remaining } = page
   const metadata: ListMeta = {}
   // What is made up for each reader has none.
   if (revision !== 0) metadata.resourceVersion = String(revision)
-  if (nextKey !== undefined && limit > 0) {
+  if (nextKey !== undefined) {
     metadata.continue = encodeContinue({ revision, startKey: nextKey }, prefix)
     if (remaining !== undefined) metadata.remainingItemCount = remaining
   } else if (definition.isCustom && !isConverted) metadata.continue = ''
@@ -84,7 +84,6 @@ export const listObjects: VerbHandler = async (target, request, reply, deps) => 
   }
   const metadata = listMetaOf(target, page, {
     prefix,
-    limit,
     isConverted: negotiated.convert !== undefined,
   })
   return sendList(target, request, reply, { page, metadata }, negotiated)

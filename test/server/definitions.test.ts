@@ -402,3 +402,41 @@ t.test('a deprecated version says so with every answer, of what it has not, too'
   t.equal(warning, `299 - "${group}/v1 Widget is deprecated"`)
   t.equal(await told(`${widgets}/none/scale`), warning)
 })
+
+const specOf = (a: object) => ({
+  type: 'object',
+  properties: {
+    spec: { type: 'object', properties: { a } },
+    status: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+  },
+})
+const ownersOf = ({ metadata }: { metadata: { managedFields?: { fieldsV1: object }[] } }) =>
+  metadata.managedFields?.map(({ fieldsV1 }) => fieldsV1)
+
+t.test('who creates owns the status, unless that is a subresource', async (t) => {
+  const { send } = await startWithWidgets(t)
+  const plain = versionOf('v1', specOf({ type: 'string' }))
+  const split = { ...plain, subresources: { status: {} } }
+  const widget = { apiVersion: `${group}/v1`, kind: 'Widget', metadata: { name: 'a' } }
+  const body = { ...widget, spec: { a: 'x' }, status: { s: 1 } }
+  const ofSpec = { 'f:spec': { '.': {}, 'f:a': {} } }
+  for (const [version, owned] of [
+    [plain, { ...ofSpec, 'f:status': { '.': {}, 'f:s': {} } }],
+    [split, ofSpec],
+  ] as const) {
+    await send('PATCH', `${definitions}/widgets.${group}`, { spec: { versions: [version] } })
+    t.same(ownersOf((await send('POST', widgets, body)).body), [owned])
+    await send('DELETE', `${widgets}/a`)
+  }
+})
+
+t.test('what does not fit its schema any more has no owners after an update', async (t) => {
+  const { send, setSchema } = await startWithWidgets(t)
+  await setSchema(specOf({ type: 'string' }))
+  const widget = { apiVersion: `${group}/v1`, kind: 'Widget', metadata: { name: 'a' } }
+  await send('POST', widgets, { ...widget, spec: { a: 'x' } })
+  await setSchema(specOf({ type: 'object', properties: { b: { type: 'string' } } }))
+  const { status, body } = await send('PATCH', `${widgets}/a`, { metadata: { labels: { l: '1' } } })
+  t.equal(status, 200, 'what was wrong before may stay so')
+  t.equal(ownersOf(body), undefined)
+})

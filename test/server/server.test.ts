@@ -277,3 +277,15 @@ t.test('what may take no time at all is late before anybody asks who sent it', a
   t.equal((await call(server, write)).status, 504)
   t.equal((await call(server, { path: `${configMaps}/late` })).status, 404, 'nothing was written')
 })
+
+t.test('at /version every other method is refused, and nothing is below it', async (t) => {
+  const server = await startServer(t)
+  for (const method of ['POST', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND']) {
+    const ask = (path: string) => call(server, { method, path })
+    for (const path of ['/version', '/version/'])
+      t.match(await ask(path), { status: 405, body: { reason: 'MethodNotAllowed' } }, method)
+    for (const path of ['/version/x', '/version/x/y'])
+      t.match(await ask(path), { status: 404, body: { reason: 'NotFound', details: {} } }, method)
+    t.match(await ask('/versionx'), { status: 404, text: '404 page not found\n' }, method)
+  }
+})
