@@ -171,7 +171,8 @@ export const forbidden = (gr: GroupResource, name: string, why: string): ApiErro
 const causesOf = (errors: readonly FieldError[]): StatusCause[] =>
   errors.map((e) => ({ reason: e.type, message: e.body, field: e.field }))
 
-const aggregateMessage = (errors: readonly FieldError[]): string => {
+/** Field errors in one text, each different one once. */
+export const aggregateMessage = (errors: readonly FieldError[]): string => {
   const messages = [...new Set(errors.map((e) => `${e.field}: ${e.body}`))]
   if (messages.length === 1) return messages[0]!
   return `[${messages.join(', ')}]`

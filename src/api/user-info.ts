@@ -1,3 +1,5 @@
+import { isDns1123Label, isDns1123Subdomain } from './names.js'
+
 /** Who asks. Made by an authenticator, replaced by impersonation, read by authorizers, admission and audit. */
 export interface UserInfo {
   readonly name: string
@@ -22,11 +24,15 @@ export const serviceAccountGroups = (namespace: string): string[] => [
   `system:serviceaccounts:${namespace}`,
 ]
 
-/** Undefined for who is no ServiceAccount. */
+/** Undefined for who is no ServiceAccount: one has names that a namespace and an account may have. */
 export const splitServiceAccountUsername = (
   username: string,
 ): { namespace: string; name: string } | undefined => {
   if (!username.startsWith(serviceAccountPrefix)) return undefined
   const [namespace, name, ...rest] = username.slice(serviceAccountPrefix.length).split(':')
-  return namespace && name && rest.length === 0 ? { namespace, name } : undefined
+  const isName =
+    rest.length === 0 &&
+    isDns1123Label(namespace ?? '').length === 0 &&
+    isDns1123Subdomain(name ?? '').length === 0
+  return isName ? { namespace: namespace!, name: name! } : undefined
 }

@@ -1,4 +1,5 @@
 /** The arithmetic of RBAC rules. Upstream: pkg/apis/rbac/v1/evaluation_helpers.go, component-helpers/auth/rbac/validation. */
+import { goQuote } from '#api/go-quote.js'
 import { trimRight } from '#api/trim-right.js'
 import { serviceAccountUsername, type UserInfo } from '#api/user-info.js'
 import type { Attributes } from './authorizer.js'
@@ -56,8 +57,7 @@ export const subjectApplies = (user: UserInfo, subject: Subject, namespace: stri
   return home !== '' && user.name === serviceAccountUsername(home, subject.name)
 }
 
-export const quoted = (list: readonly string[]): string =>
-  `[${list.map((item) => JSON.stringify(item)).join(' ')}]`
+export const quoted = (list: readonly string[]): string => `[${list.map(goQuote).join(' ')}]`
 
 /** `{APIGroups:[""], Resources:["pods"], Verbs:["get"]}` */
 export const describeRule = (rule: PolicyRule): string => {

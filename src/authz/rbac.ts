@@ -37,7 +37,8 @@ interface Grant {
 
 export interface RulesOfUser {
   readonly rules: readonly PolicyRule[]
-  readonly problem?: string | undefined
+  /** Of bindings whose role could not be read. */
+  readonly errors: readonly Error[]
 }
 
 /** In order of the bindings, cluster-wide ones first; a binding to a role that is missing has its error. */
@@ -56,14 +57,11 @@ const describeGrant = (binding: Binding, subject: Subject): string => {
     : `RoleBinding ${JSON.stringify(`${binding.name}/${binding.namespace}`)} of ${role}`
 }
 
-const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error)
+const errorsOf = (grants: Grants): Error[] => grants.filter((grant) => grant instanceof Error)
 
-/** What is wrong with the bindings, in one text; undefined when nothing is. */
-const problemOf = (grants: Grants): string | undefined => {
-  const errors = grants.filter((grant) => grant instanceof Error)
-  if (errors.length === 0) return undefined
-  const texts = [...new Set(errors.map(({ message }) => message))]
+/** Several messages in one text, each once, as Go's aggregates print them; undefined for none. */
+export const aggregate = (messages: readonly string[]): string | undefined => {
+  const texts = [...new Set(messages)]
   return texts.length > 1 ? `[${texts.join(', ')}]` : texts[0]
 }
 
@@ -71,7 +69,7 @@ const decide = (attributes: Attributes, grants: Grants): Decision => {
   for (const grant of grants)
     if (!(grant instanceof Error) && grant.rules.some((rule) => ruleAllows(attributes, rule)))
       return grant.decision
-  const problem = problemOf(grants)
+  const problem = aggregate(errorsOf(grants).map(({ message }) => message))
   return problem === undefined ? noOpinion : { decision: 'no opinion', reason: `RBAC: ${problem}` }
 }
 
@@ -129,7 +127,7 @@ export class RbacAuthorizer implements Authorizer {
         const rules = await this.#source.rules(binding.roleRef, binding.namespace)
         grants.push({ rules, decision: { decision: 'allow', reason } })
       } catch (error) {
-        grants.push(new Error(messageOf(error)))
+        grants.push(error instanceof Error ? error : new Error(String(error)))
       }
     }
     return grants
@@ -140,11 +138,11 @@ export class RbacAuthorizer implements Authorizer {
     return whenKnown(grants, (known) => decide(attributes, known))
   }
 
-  /** Every rule that a user has in a namespace; `problem` tells of roles that are missing. */
+  /** Every rule that a user has in a namespace. */
   async rulesFor(user: UserInfo, namespace: string): Promise<RulesOfUser> {
     const grants = await this.#grantsOf(user, namespace)
     const rules = grants.flatMap((grant) => (grant instanceof Error ? [] : grant.rules))
-    return { rules, problem: problemOf(grants) }
+    return { rules, errors: errorsOf(grants) }
   }
 
   rulesOf(ref: RoleRef, namespace: string): Promise<readonly PolicyRule[]> {

@@ -5,7 +5,7 @@ import type { JsonObject, KubeObject } from '#api/object.js'
 import type { UserInfo } from '#api/user-info.js'
 import type { KindDefinition, RequestContext } from '#registry/resource-definition.js'
 import type { Attributes, Authorizer } from './authorizer.js'
-import type { RulesOfUser } from './rbac.js'
+import { aggregate, type RulesOfUser } from './rbac.js'
 import type { PolicyRule } from './rbac-rules.js'
 import { type ReviewSelectors, selectorComplaints, selectorErrors } from './review-selectors.js'
 
@@ -161,17 +161,20 @@ const ruleJson = ({ verbs = [], apiGroups, resources, resourceNames }: PolicyRul
 /** Every rule of a user in a namespace, for `kubectl auth can-i --list`. */
 export type RulesFor = (user: UserInfo, namespace: string) => Promise<RulesOfUser>
 
-const rulesStatus = ({ rules, problem }: RulesOfUser): JsonObject => ({
-  resourceRules: rules.filter((rule) => rule.resources?.length).map(ruleJson),
-  nonResourceRules: rules
-    .filter((rule) => rule.nonResourceURLs?.length)
-    .map(({ verbs = [], nonResourceURLs = [] }) => ({
-      verbs: [...verbs],
-      nonResourceURLs: [...nonResourceURLs],
-    })),
-  incomplete: false,
-  ...(problem === undefined ? {} : { evaluationError: problem }),
-})
+const rulesStatus = ({ rules, errors }: RulesOfUser): JsonObject => {
+  const problem = aggregate(errors.map(({ message }) => message))
+  return {
+    resourceRules: rules.filter((rule) => rule.resources?.length).map(ruleJson),
+    nonResourceRules: rules
+      .filter((rule) => rule.nonResourceURLs?.length)
+      .map(({ verbs = [], nonResourceURLs = [] }) => ({
+        verbs: [...verbs],
+        nonResourceURLs: [...nonResourceURLs],
+      })),
+    incomplete: false,
+    ...(problem === undefined ? {} : { evaluationError: problem }),
+  }
+}
 
 export const authorizationKinds = (
   authorizer: Authorizer,

@@ -3,7 +3,8 @@
  * Rules and texts: upstream's pkg/endpoints/filters/impersonation.
  */
 import type { FastifyRequest } from 'fastify'
-import { type ApiError, badRequest } from '#api/errors.js'
+import { type ApiError, aggregateMessage, badRequest } from '#api/errors.js'
+import { goQuote } from '#api/go-quote.js'
 import { isDns1123Subdomain } from '#api/names.js'
 import {
   anonymousUser,
@@ -14,11 +15,14 @@ import {
 import { headerValues, unescapeKey } from '#authn/header-values.js'
 import { type Attributes, type Authorizer, attributesOf } from '#authz/authorizer.js'
 import { limits } from '#limits'
+import { validDomainPrefixedPath } from '#validation/formats.js'
 import { refusedByFilter, unsniffed } from './authorization.js'
 import type { Filter, KubeRequest } from './kube-request.js'
 
 const extraPrefix = 'impersonate-extra-'
 const nodePrefix = 'system:node:'
+/** So many checks of a kind are first asked for as one, of constrained modes. */
+const manyChecks = 4
 /** The verb `impersonate` on users, groups and the rest, as it has always been. */
 const legacyMode = 'legacy'
 
@@ -158,30 +162,68 @@ const subjectOf = (asker: UserInfo, wanted: Wanted, mode: string): Attributes =>
   return resourceAttributes(asker, verb, { group, resource: 'nodes', name })
 }
 
-/** What has to be allowed, in upstream's order. */
-const checksOf = (asker: UserInfo, wanted: Wanted, mode: string): Attributes[] => {
-  const subject = subjectOf(asker, wanted, mode)
-  const { verb, apiGroup } = subject
-  const ask = (what: Parameters<typeof resourceAttributes>[2]) =>
-    resourceAttributes(asker, verb, what)
-  const checks = [subject]
-  if (wanted.uid !== '')
-    checks.push(ask({ group: authentication, resource: 'uids', name: wanted.uid }))
-  for (const name of wanted.groups) checks.push(ask({ group: apiGroup, resource: 'groups', name }))
-  for (const [subresource, list] of Object.entries(wanted.extra))
-    for (const name of list)
-      checks.push(ask({ group: authentication, resource: 'userextras', subresource, name }))
-  return checks
+/** One question of a mode, or several of a kind. */
+interface Step {
+  readonly checks: readonly Attributes[]
+  /** Asked first where there are many checks: whoever may impersonate all need not be asked for each. */
+  readonly wildcard?: Attributes
+  /** What constrained modes never allow, whatever the rules say. */
+  readonly outright?: { readonly about: Attributes; readonly why: string }
 }
 
-/** What constrained modes never allow, whatever the rules say. */
-const forbiddenOutright = (asker: UserInfo, wanted: Wanted, mode: string): ApiError | undefined => {
-  if (mode === legacyMode || !wanted.groups.includes('system:masters')) return undefined
-  const what = { group: authentication, resource: 'groups', name: 'system:masters' }
-  return refusedByFilter(
-    resourceAttributes(asker, `impersonate:${mode}`, what),
-    'impersonating the system:masters group is not allowed',
+type Ask = (what: Parameters<typeof resourceAttributes>[2]) => Attributes
+
+const groupsStep = (groups: readonly string[], group: string, ask: Ask): Step => {
+  const about = (name: string) => ask({ group, resource: 'groups', name })
+  const checks = groups.map(about)
+  if (group === '') return { checks }
+  const refuse = (name: string, why: string): Step => ({
+    checks,
+    outright: { about: about(name), why },
+  })
+  if (groups.includes('')) return refuse('', 'impersonating the empty string group is not allowed')
+  if (groups.includes('system:masters'))
+    return refuse('system:masters', 'impersonating the system:masters group is not allowed')
+  return groups.length < manyChecks ? { checks } : { checks, wildcard: about('*') }
+}
+
+/** Why a constrained mode does not take such extras. */
+const extraProblem = (extra: Wanted['extra']): string | undefined => {
+  for (const [key, values] of Object.entries(extra)) {
+    if (key === '') return 'impersonating the empty string key in extra is not allowed'
+    const errors = validDomainPrefixedPath('extra.key', key)
+    if (errors.length > 0)
+      return `impersonating an invalid key in extra is not allowed: ${aggregateMessage(errors)}`
+    if (key !== key.toLowerCase())
+      return `impersonating a non-lowercase key in extra is not allowed: ${goQuote(key)}`
+    if (values.includes('')) return 'impersonating the empty string value in extra is not allowed'
+  }
+  return undefined
+}
+
+const extraStep = (extra: Wanted['extra'], isLegacy: boolean, ask: Ask): Step => {
+  const about = (subresource: string, name: string) =>
+    ask({ group: authentication, resource: 'userextras', subresource, name })
+  const checks = Object.entries(extra).flatMap(([key, values]) =>
+    values.map((value) => about(key, value)),
   )
+  if (isLegacy) return { checks }
+  const why = extraProblem(extra)
+  if (why !== undefined) return { checks, outright: { about: about('', ''), why } }
+  return checks.length < manyChecks ? { checks } : { checks, wildcard: about('*', '*') }
+}
+
+/** What has to be allowed, in upstream's order. */
+const stepsOf = (asker: UserInfo, wanted: Wanted, mode: string): Step[] => {
+  const subject = subjectOf(asker, wanted, mode)
+  const ask: Ask = (what) => resourceAttributes(asker, subject.verb, what)
+  const uids = wanted.uid === '' ? [] : [wanted.uid]
+  return [
+    { checks: [subject] },
+    { checks: uids.map((name) => ask({ group: authentication, resource: 'uids', name })) },
+    groupsStep(wanted.groups, subject.apiGroup, ask),
+    extraStep(wanted.extra, mode === legacyMode, ask),
+  ]
 }
 
 /** Which mode a user got through with last: it is tried first, and its refusal is the one that is told. */
@@ -211,6 +253,18 @@ export const impersonation = (authorizer: Authorizer): Filter => {
   }
 }
 
+const refusalOfStep = async (authorizer: Authorizer, step: Step): Promise<ApiError | undefined> => {
+  const { checks, wildcard, outright } = step
+  if (outright !== undefined) return refusedByFilter(outright.about, outright.why)
+  if (wildcard !== undefined && (await authorizer.authorize(wildcard)).decision === 'allow')
+    return undefined
+  for (const check of checks) {
+    const { decision, reason } = await authorizer.authorize(check)
+    if (decision !== 'allow') return refusedByFilter(check, reason)
+  }
+  return undefined
+}
+
 /** Why a mode refuses; undefined when it allows. */
 const refusalOf = async (
   authorizer: Authorizer,
@@ -220,12 +274,12 @@ const refusalOf = async (
 ): Promise<ApiError | undefined> => {
   const own = attributesOf(user, info)
   const on = { ...own, verb: `impersonate-on:${mode}:${own.verb}` }
-  const checks = checksOf(user, wanted, mode)
-  for (const check of mode === legacyMode ? checks : [on, ...checks]) {
-    const { decision, reason } = await authorizer.authorize(check)
-    if (decision !== 'allow') return refusedByFilter(check, reason)
+  const steps = stepsOf(user, wanted, mode)
+  for (const step of mode === legacyMode ? steps : [{ checks: [on] }, ...steps]) {
+    const refusal = await refusalOfStep(authorizer, step)
+    if (refusal !== undefined) return refusal
   }
-  return forbiddenOutright(user, wanted, mode)
+  return undefined
 }
 
 const impersonateAs = async (

@@ -165,7 +165,7 @@ export const makeAccess = (
   const known = staticTokenAuthenticator(staticTokens(options, credentials.adminToken))
   const rulesFor = async (user: UserInfo, namespace: string) =>
     options.authorizationModes?.includes('AlwaysAllow')
-      ? { rules: fullAuthority }
+      ? { rules: fullAuthority, errors: [] }
       : rbac.rulesFor(user, namespace)
   const authorizeAll = async (attributes: Attributes): Promise<void> => {
     const { decision, reason } = await authorizer.authorize(attributes)

@@ -1,6 +1,7 @@
 /** Roles and bindings as they are stored. */
 import type { Clock } from '#api/clock.js'
-import { ApiError, notFound } from '#api/errors.js'
+import { ApiError, failure, notFound } from '#api/errors.js'
+import { goQuote } from '#api/go-quote.js'
 import type { KubeObject } from '#api/object.js'
 import type { Binding, RoleSource } from '#authz/rbac.js'
 import type { PolicyRule } from '#authz/rbac-rules.js'
@@ -53,7 +54,7 @@ export const rbacSource = ({ storeOf, clock }: RbacSourceDeps): RoleSource => {
     roleBindings: (namespace) => bindings('rolebindings', namespace),
     rules: async ({ kind, name }, namespace) => {
       if (kind !== 'Role' && kind !== 'ClusterRole')
-        throw new Error(`unsupported role reference kind: ${JSON.stringify(kind)}`)
+        throw failure({ code: 500, message: `unsupported role reference kind: ${goQuote(kind)}` })
       const store = storeOf(kind === 'Role' ? 'roles' : 'clusterroles')
       const ctx = context(kind === 'Role' ? namespace : undefined)
       try {

@@ -31,6 +31,23 @@ export const validFullyQualifiedName = (path: string, name: string): FieldError[
   return plain.split('.').flatMap((label) => validDnsLabel(path, label))
 }
 
+const pathFormat = String.raw`[A-Za-z0-9/\-._~%!$&'()*+,;=:]+`
+const pathPattern = new RegExp(`^${pathFormat}$`)
+const pathMessage = regexMessage('Invalid path', pathFormat)
+
+/** IsDomainPrefixedPath of apimachinery. */
+export const validDomainPrefixedPath = (path: string, value: string): FieldError[] => {
+  if (value === '') return [required(path)]
+  const slash = value.indexOf('/')
+  const [domain, rest] = [value.slice(0, Math.max(slash, 0)), value.slice(slash + 1)]
+  if (domain === '' || rest === '')
+    return [invalid(path, value, 'must be a domain-prefixed path (such as "acme.io/foo")')]
+  return [
+    ...validDnsSubdomain(path, domain),
+    ...(pathPattern.test(rest) ? [] : [invalid(path, rest, pathMessage)]),
+  ]
+}
+
 export const inRange = (low: number, high: number): string =>
   `must be between ${low} and ${high}, inclusive`
 export const int32Max = 2 ** 31 - 1

@@ -10,7 +10,7 @@ import {
 import { pathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
-import { validDnsLabel, validDnsSubdomain } from '#validation/formats.js'
+import { validDnsLabel, validDnsSubdomain, validDomainPrefixedPath } from '#validation/formats.js'
 import { immutable } from '#validation/immutable.js'
 
 const scopes = ['Cluster', 'Namespace']
@@ -18,31 +18,10 @@ const controllerLengthMax = 250
 
 const controllerErrors = (controller: string): FieldError[] => {
   const path = 'spec.controller'
-  if (controller === '') return [required(path)]
+  const isLong = Buffer.byteLength(controller) > controllerLengthMax
   return [
-    ...(Buffer.byteLength(controller) > controllerLengthMax
-      ? [tooLong(path, controllerLengthMax)]
-      : []),
-    ...domainPathErrors(path, controller),
-  ]
-}
-
-const domainPathErrors = (path: string, controller: string): FieldError[] => {
-  const slash = controller.indexOf('/')
-  const [domain, rest] = [controller.slice(0, slash), controller.slice(slash + 1)]
-  if (slash <= 0 || rest === '')
-    return [invalid(path, controller, 'must be a domain-prefixed path (such as "acme.io/foo")')]
-  return [
-    ...validDnsSubdomain(path, domain),
-    ...(/^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/.test(rest)
-      ? []
-      : [
-          invalid(
-            path,
-            rest,
-            "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')",
-          ),
-        ]),
+    ...(isLong ? [tooLong(path, controllerLengthMax)] : []),
+    ...validDomainPrefixedPath(path, controller),
   ]
 }
 

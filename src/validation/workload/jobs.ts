@@ -10,10 +10,10 @@ import {
   tooLong,
 } from '#api/field-error.js'
 import { givenEmpty } from '#api/given-empty.js'
-import { isDns1123Label, regexMessage } from '#api/names.js'
+import { isDns1123Label } from '#api/names.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import type { MetadataChecks } from '#registry/resource-definition.js'
-import { validDnsSubdomain } from '../formats.js'
+import { validDomainPrefixedPath } from '../formats.js'
 import { immutable } from '../immutable.js'
 import { internalForm } from '../internal-form.js'
 import { validLabelSelector } from '../label-selector.js'
@@ -36,25 +36,11 @@ const completionModes = ['NonIndexed', 'Indexed']
 const replacements = ['Failed', 'TerminatingOrFailed']
 
 const managedByLengthMax = 63
-const pathFormat = String.raw`[A-Za-z0-9/\-._~%!$&'()*+,;=:]+`
 
-/** IsDomainPrefixedPath of apimachinery, and a length. */
 const managedByErrors = (at: string, name: string | undefined): FieldError[] => {
   if (name === undefined) return []
-  if (name === '') return [required(at)]
-  const slash = name.indexOf('/')
-  const host = name.slice(0, Math.max(slash, 0))
-  const path = name.slice(slash + 1)
   const long = name.length > managedByLengthMax ? [tooLong(at, managedByLengthMax)] : []
-  if (host === '' || path === '')
-    return [invalid(at, name, 'must be a domain-prefixed path (such as "acme.io/foo")'), ...long]
-  return [
-    ...validDnsSubdomain(at, host),
-    ...(new RegExp(`^${pathFormat}$`).test(path)
-      ? []
-      : [invalid(at, path, regexMessage('Invalid path', pathFormat))]),
-    ...long,
-  ]
+  return [...validDomainPrefixedPath(at, name), ...long]
 }
 
 const indexedErrors = (path: string, spec: Fields): FieldError[] => {

@@ -1,0 +1,131 @@
+/** Who writes roles and bindings gives away no more than they hold, and who impersonates is whom they may be. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import t from 'tap'
+import { call, startServer } from './start-server.js'
+
+const folder = mkdtempSync(path.join(tmpdir(), 'kubelevel-escalation-'))
+t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+const tokenAuthFile = path.join(folder, 'tokens.csv')
+writeFileSync(tokenAuthFile, 'alicetoken,alice,1\nbobtoken,bob,2\ncaroltoken,carol,3\n')
+const server = await startServer(t, { tokenAuthFile })
+
+const group = 'rbac.authorization.k8s.io'
+const inDefault = `/apis/${group}/v1/namespaces/default`
+const clusterWide = `/apis/${group}/v1`
+const post = (path: string, body: unknown, token?: string) =>
+  call(server, { method: 'POST', path, body, ...(token === undefined ? {} : { token }) })
+const grant = async (user: string, name: string, rules: object[]): Promise<void> => {
+  await post(`${clusterWide}/clusterroles`, { metadata: { name }, rules })
+  const roleRef = { apiGroup: group, kind: 'ClusterRole', name }
+  const subjects = [{ kind: 'User', name: user }]
+  await post(`${clusterWide}/clusterrolebindings`, { metadata: { name }, roleRef, subjects })
+}
+const patch = (path: string, body: unknown, token: string) =>
+  call(server, {
+    method: 'PATCH',
+    path,
+    body,
+    token,
+    headers: { 'content-type': 'application/merge-patch+json' },
+  })
+
+t.test('a writer of roles without their rights may change their finalizers alone', async (t) => {
+  await grant('alice', 'writer', [
+    { apiGroups: [group], resources: ['*'], verbs: ['create', 'patch'] },
+  ])
+  const rules = [{ apiGroups: [''], resources: ['pods'], verbs: ['get'] }]
+  await post(`${inDefault}/roles`, { metadata: { name: 'pods' }, rules })
+  const role = `${inDefault}/roles/pods`
+  t.equal((await patch(role, { metadata: { finalizers: ['a/b'] } }, 'alicetoken')).status, 200)
+  t.match((await patch(role, { metadata: { labels: { a: 'b' } } }, 'alicetoken')).body, {
+    code: 403,
+    message: /is attempting to grant RBAC permissions not currently held:\n.*Verbs:\["get"\]}$/,
+  })
+  const binding = { roleRef: { apiGroup: group, kind: 'Role', name: 'pods' } }
+  await post(`${inDefault}/rolebindings`, { metadata: { name: 'pods' }, ...binding })
+  const labelled = { metadata: { labels: { a: 'b' } } }
+  t.equal((await patch(`${inDefault}/rolebindings/pods`, labelled, 'alicetoken')).status, 403)
+})
+
+t.test('a refusal tells which roles of the writer could not be read', async (t) => {
+  const subjects = [{ kind: 'User', name: 'alice' }]
+  for (const name of ['none', 'nothing']) {
+    const roleRef = { apiGroup: group, kind: 'Role', name }
+    await post(`${inDefault}/rolebindings`, { metadata: { name }, roleRef, subjects })
+  }
+  const missing = (resource: string) =>
+    ['none', 'nothing'].map((name) => `${resource}.${group} "${name}" not found`).join(', ')
+  const rules = [{ apiGroups: [''], resources: ['pods'], verbs: ['get'] }]
+  const role = await post(`${inDefault}/roles`, { metadata: { name: 'x' }, rules }, 'alicetoken')
+  t.ok(role.body.message.endsWith(`}; resolution errors: [[${missing('roles')}]]`))
+  const roleRef = { apiGroup: group, kind: 'Role', name: 'pods' }
+  const body = { metadata: { name: 'x' }, roleRef }
+  const bound = await post(`${inDefault}/rolebindings`, body, 'alicetoken')
+  t.ok(bound.body.message.endsWith(`}; resolution errors: [[${missing('rolebindings')}]]`))
+})
+
+t.test('to bind what is no role takes more than the right to bind', async (t) => {
+  const all = [{ apiGroups: [group], resources: ['*'], verbs: ['create', 'bind'] }]
+  await grant('bob', 'binder', all)
+  const bind = async (roleRef: object) =>
+    (await post(`${inDefault}/rolebindings`, { metadata: { name: 'y' }, roleRef }, 'bobtoken')).body
+  const unsupported = await bind({ apiGroup: group, kind: 'Group', name: 'pods' })
+  t.match(unsupported, { code: 500, message: 'unsupported role reference kind: "Group"' })
+  t.notOk('reason' in unsupported)
+  t.match(await bind({ apiGroup: 'x', kind: 'Role', name: 'pods' }), { code: 403 })
+  t.match(await bind({ apiGroup: group, kind: 'Role', name: 'pods' }), { kind: 'RoleBinding' })
+})
+
+t.test('constrained modes of impersonation never take what upstream never allows', async (t) => {
+  await grant('carol', 'constrained', [
+    { apiGroups: ['*'], resources: ['*'], verbs: ['impersonate-on:user-info:create'] },
+    {
+      apiGroups: ['authentication.k8s.io'],
+      resources: ['users', 'groups', 'userextras/*'],
+      verbs: ['impersonate:user-info'],
+    },
+    {
+      apiGroups: ['authentication.k8s.io'],
+      resources: ['userextras'],
+      verbs: ['impersonate:user-info'],
+    },
+  ])
+  const as = async (headers: Record<string, string>) => {
+    const answer = await call(server, {
+      method: 'POST',
+      path: '/apis/authentication.k8s.io/v1/selfsubjectreviews',
+      body: {},
+      token: 'caroltoken',
+      headers: { 'impersonate-user': 'eve', ...headers },
+    })
+    return answer.body.status?.userInfo?.username ?? answer.body.message
+  }
+  t.equal(await as({ 'impersonate-group': 'devs' }), 'eve')
+  t.match(await as({ 'impersonate-group': '' }), /impersonating the empty string group is not/)
+  t.match(
+    await as({ 'impersonate-group': 'system:masters' }),
+    /system:masters group is not allowed/,
+  )
+  t.match(await as({ 'impersonate-extra-': 'v' }), /empty string key in extra is not allowed$/)
+  t.match(
+    await as({ 'impersonate-extra-scopes': 'v' }),
+    /"userextras" .*: impersonating an invalid key in extra is not allowed: extra.key: Invalid value: "scopes": must be a domain-prefixed path/,
+  )
+  t.match(
+    await as({ 'impersonate-extra-acme.io%2F%41': 'v' }),
+    /impersonating a non-lowercase key in extra is not allowed: "acme.io\/A"$/,
+  )
+  t.match(await as({ 'impersonate-extra-acme.io%2Fa': '' }), /empty string value in extra is not/)
+})
+
+t.test('who has no name of a ServiceAccount is none', async (t) => {
+  const me = await call(server, {
+    method: 'POST',
+    path: '/apis/authentication.k8s.io/v1/selfsubjectreviews',
+    body: {},
+    headers: { 'impersonate-user': 'system:serviceaccount:Default:x' },
+  })
+  t.strictSame(me.body.status.userInfo.groups, ['system:authenticated'])
+})
