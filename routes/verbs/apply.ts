@@ -84,17 +84,21 @@ const decodeMerged = (
   ).object
 }
 
+/** Read once there is something to apply it to: where nothing is and nothing may be made, it does not count. */
+const patchObjectOf = (call: PatchCall): JsonObject => {
+  const patchObject = call.patch().value ?? {}
+  if (isJsonObject(patchObject)) return patchObject
+  throw badRequest(
+    `error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${goKindOf(patchObject)} into Go value of type map[string]interface {}`,
+  )
+}
+
 export const applyChange = (call: PatchCall, deps: ApiDeps, owners: ViewOwners | undefined) => {
   const { target, ctx, options } = call
   const { definition, view, name } = target
   const body = definitionOfBody(target)
   const fieldManager = deps.fieldManagerOf?.(body, target.subresource)
   if (fieldManager === undefined) throw badRequest('server-side apply is switched off')
-  const patchObject = call.patch().value ?? {}
-  if (!isJsonObject(patchObject))
-    throw badRequest(
-      `error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${goKindOf(patchObject)} into Go value of type map[string]interface {}`,
-    )
   const isScaleOfCustom = definition.isCustom && body !== definition
   const merge = (live: KubeObject | undefined): KubeObject | Promise<KubeObject> => {
     if (isScaleOfCustom) refuseOwnerless(live, body)
@@ -103,12 +107,13 @@ export const applyChange = (call: PatchCall, deps: ApiDeps, owners: ViewOwners |
       manager: options.fieldManager,
       subresource: target.subresource,
       now: ctx.now,
-      patch: patchObject,
+      patch: patchObjectOf(call),
       force: options.force ?? false,
     })
     return whenKnown(merging, (merged) => finish(merged, live))
   }
   const finish = (merged: KubeObject, live: KubeObject | undefined): KubeObject => {
+    const patchObject = patchObjectOf(call)
     const isKept = definition.isCustom && sameButOwners(merged, live)
     if (isScaleOfCustom && !isKept)
       throw notConverted(merged, body, patchObject, noScaleOfCustom(body))

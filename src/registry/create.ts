@@ -83,8 +83,9 @@ export const createOnce = async (
   const { definition, ids } = deps
   const creation = { definition, ctx, ids }
   identify(object, creation)
-  const beginning = definition.strategy.beginCreate?.(object, ctx)
-  const reservation = beginning && (await beginning)
+  // Only the main resource's storage allocates and checks: a status may create a Service, too, which has no address then.
+  const beginning = ctx.subresource === '' && definition.strategy.beginCreate?.(object, ctx)
+  const reservation = beginning ? await beginning : undefined
   try {
     beforeCreate(object, creation)
     const name = object.metadata.name ?? ''

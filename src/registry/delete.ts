@@ -10,6 +10,7 @@ import type { KubeObject } from '#api/object.js'
 import { type StoredObject, WriteConflict } from '#cacher/object-storage.js'
 import { beforeDelete, markAsDeleting } from './before-delete.js'
 import { type Basis, beginFromCache } from './begin-from-cache.js'
+import { asStored } from './decode.js'
 import { emptyObject } from './empty-object.js'
 import { checkPreconditions } from './preconditions.js'
 import { deletionFinalizers } from './propagation.js'
@@ -212,8 +213,9 @@ export const makeDeletable = (deps: StoreDeps): DeletableStore => ({
       let current = existing(deps.definition, name, stored)
       for (;;) {
         ctx.caller.signal.throwIfAborted()
-        const object = cloneJson(current.object)
-        await change(object, current)
+        const copy = cloneJson(current.object)
+        await change(copy, current)
+        const object = asStored(deps.definition, copy, current.object)
         const expected = current
         if (jsonEqual(object, expected.object)) return expected
         if (ctx.dryRun) return unwritten(current.key, object, String(current.revision))

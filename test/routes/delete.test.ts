@@ -436,6 +436,20 @@ t.test('a pod that ends gets no node; a bound one keeps its own', async (t) => {
   t.match(bound.body.message, /pod q is already assigned to node "n1"/)
 })
 
+t.test('what a binding and an eviction write into a pod stands where Go writes it', async (t) => {
+  const { api } = await start(t)
+  const target = { kind: 'Node', name: 'n2' }
+  const binding = { metadata: { name: 'p', labels: { a: 'b' } }, target }
+  await api.post(pods, pod('p', {}, { nodeName: undefined, schedulerName: 's' }))
+  await api.post(`${pods}/p/binding`, binding)
+  await api.post(`${pods}/p/eviction`, { metadata: { name: 'p' } })
+  const { spec, status } = (await api.get(`${pods}/p`)).body
+  const order = (object: object, ...fields: string[]) =>
+    Object.keys(object).filter((field) => fields.includes(field))
+  t.same(order(spec, 'nodeName', 'schedulerName'), ['nodeName', 'schedulerName'])
+  t.same(Object.keys(status), ['phase', 'conditions', 'qosClass'])
+})
+
 t.test('an eviction may ask for a dry run twice, but not differently', async (t) => {
   const { api } = await start(t)
   await api.post(pods, pod('p'))

@@ -225,9 +225,10 @@ const allocateChangedIps = async (
   if (errors.length > 0) refuse(service, errors)
   const wasHeadless = before.type !== 'ExternalName' && before.clusterIPs?.[0] === 'None'
   if (wasHeadless || spec.clusterIPs?.[0] === 'None') return []
-  const kept = before.type === 'ExternalName' ? [] : (before.clusterIPs ?? [])
-  // The first address is for life: a different one is for validation to refuse, not to be allocated.
-  if (kept[0] !== undefined && spec.clusterIPs?.[0] !== kept[0]) return []
+  if (before.type === 'ExternalName') return allocateIps(service, ctx, ranges, [])
+  const kept = before.clusterIPs ?? []
+  // One that was made by way of its status has no address, and is given none later. The first address is for life: a different one is for validation to refuse, not to be allocated.
+  if (kept[0] === undefined || spec.clusterIPs?.[0] !== kept[0]) return []
   return allocateIps(service, ctx, ranges, kept)
 }
 
