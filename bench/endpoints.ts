@@ -90,7 +90,7 @@ const seen = (holds: () => boolean): Promise<void> =>
 
 /** A node that nobody hears of would be lost, and its Pods not ready, in the middle of it all. */
 const keepNode = async (): Promise<NodeJS.Timeout> => {
-  const node = await client.create<KubeObject>(resources.nodes, { metadata: { name: nodeName } })
+  const node = await client.create(resources.nodes, { metadata: { name: nodeName } })
   const status = { conditions: [ready] }
   await client.update(resources.nodes, { ...node, status }, { subresource: 'status' })
   const at = { namespace: 'kube-node-lease', name: nodeName }
@@ -102,7 +102,7 @@ const keepNode = async (): Promise<NodeJS.Timeout> => {
 }
 
 const createPod = async (n: number): Promise<void> => {
-  const pod = await client.create<KubeObject>(resources.pods, {
+  const pod = await client.create(resources.pods, {
     metadata: { name: podName(n), namespace, labels },
     spec: { nodeName, containers: [{ name: 'app', image: 'registry.example/app:1' }] },
   })

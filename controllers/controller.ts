@@ -69,7 +69,7 @@ export const workersDefault = 5
 /** A queue of keys with its workers. */
 export const queueRun = (
   context: ControllerContext,
-  queue: WorkQueue<string>,
+  queue: WorkQueue,
   sync: (key: string) => SyncResult,
   workers = workersDefault,
 ): Run => {
@@ -97,13 +97,10 @@ export const syncStored = <T extends KubeObject>(
   }
 }
 
-export const newQueue = (): WorkQueue<string> => new WorkQueue<string>()
+export const newQueue = (): WorkQueue => new WorkQueue<string>()
 
 /** Puts the key of every object of the informer into the queue, whatever happens to it. */
-export const enqueueOwn = <T extends KubeObject>(
-  informer: Informer<T>,
-  queue: WorkQueue<string>,
-): void => {
+export const enqueueOwn = <T extends KubeObject>(informer: Informer<T>, queue: WorkQueue): void => {
   informer.handle({
     onAdd: (object) => queue.add(keyOf(object)),
     onUpdate: (object) => queue.add(keyOf(object)),
@@ -118,7 +115,7 @@ export const controllerRefOf = (object: KubeObject) =>
 export const enqueueOwner = <T extends KubeObject>(
   informer: Informer<T>,
   kind: ResourceRef,
-  queue: WorkQueue<string>,
+  queue: WorkQueue,
   /** Called for objects without a controller, which somebody may want to adopt. */
   orphan?: (object: T) => void,
 ): void => {

@@ -9,7 +9,7 @@ export const metadataInformer = (
   { client, log }: ControllerContext,
   ref: ResourceRef,
   keep: readonly (keyof KubeObject['metadata'])[],
-): Informer<KubeObject> =>
+): Informer =>
   new Informer<KubeObject>({
     client,
     log,

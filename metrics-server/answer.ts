@@ -91,11 +91,9 @@ const get = async (
   deps: Answering,
 ): Promise<JsonObject> => {
   const shown = at.namespace === undefined ? at.name : `${at.namespace}/${at.name}`
-  const object = await deps.client
-    .get<KubeObject>(ref, at, { metadataOnly: true })
-    .catch((error) => {
-      throw isNotFound(error) ? notFound({ group: '', resource: ref.resource }, shown) : error
-    })
+  const object = await deps.client.get(ref, at, { metadataOnly: true }).catch((error) => {
+    throw isNotFound(error) ? notFound({ group: '', resource: ref.resource }, shown) : error
+  })
   const measured = measure(object, deps)
   if (measured === undefined) throw notFound({ group, resource: kind.toLowerCase() }, shown)
   return wantsTable(accept) ? tableOf([measured]) : measured.object

@@ -18,7 +18,7 @@ export interface FrontProxyTrust {
 /** Rejects when the API server tells of no front proxy. */
 export const readFrontProxyTrust = async (client: Client): Promise<FrontProxyTrust> => {
   const at = { namespace: 'kube-system', name: 'extension-apiserver-authentication' }
-  const { data = {} } = await client.get<KubeObject>(resources.configMaps, at)
+  const { data = {} } = await client.get(resources.configMaps, at)
   const authority = data['requestheader-client-ca-file'] as string | undefined
   if (!authority) throw new Error(`${at.namespace}/${at.name} has no requestheader-client-ca-file`)
   return { authority, allowedNames: JSON.parse(data['requestheader-allowed-names'] ?? '[]') }

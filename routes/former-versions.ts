@@ -1,4 +1,4 @@
-/** Versions that upstream still knows by type but serves no longer, or not by default: a body in one is no riddle. */
+/** Versions that upstream serves no longer, or not by default, but whose types it knows: bodies in them are decoded. */
 
 const byGroup: Readonly<Record<string, readonly string[]>> = {
   apps: ['v1beta1', 'v1beta2'],

@@ -1,4 +1,4 @@
-/** What upstream answers where no route is: plain text, not a Status. */
+/** What upstream answers where no route is: plain text, and a Status only for paths of resources and below /version. */
 import type { FastifyInstance, FastifyReply, RouteHandlerMethod } from 'fastify'
 import { methodNotAllowed, pathNotFound } from '#api/errors.js'
 

@@ -24,10 +24,10 @@ export class ClusterState {
   readonly #nodeOfPod = new Map<string, string>()
   /** Pods that made room for themselves and wait for it, by key. */
   readonly #nominated = new Map<string, Pod>()
-  readonly #namespaces: ObjectStore<KubeObject>
+  readonly #namespaces: ObjectStore
   #turn = 0
 
-  constructor(namespaces: ObjectStore<KubeObject>) {
+  constructor(namespaces: ObjectStore) {
     this.#namespaces = namespaces
   }
 

@@ -47,7 +47,7 @@ export class Scheduler {
   readonly #pending: PendingPods
   readonly #volumes: VolumeBinding
   readonly #budgets: Informer<Budget>
-  readonly #resourceClaims: Informer<KubeObject>
+  readonly #resourceClaims: Informer
   /** Pods whose binding or preemption is under way. */
   readonly #busy = new Set<string>()
   /** Bound by us, not yet seen bound on the watch: key → uid. */
@@ -64,7 +64,7 @@ export class Scheduler {
     const unpark = (): void => this.#pending.unparkAll()
     this.#volumes = new VolumeBinding(deps.client, informers, unpark)
     this.#budgets = informers.for<Budget>(resources.podDisruptionBudgets)
-    this.#resourceClaims = informers.for<KubeObject>(resources.resourceClaims)
+    this.#resourceClaims = informers.for(resources.resourceClaims)
     this.#resourceClaims.handle({ onAdd: unpark, onUpdate: unpark })
     informers.for<Node>(resources.nodes).handle({
       onAdd: (node) => this.#nodeChanged(node),

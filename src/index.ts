@@ -1,3 +1,8 @@
-/** The API for embedders: a Kubernetes API server in your process, as many as you like. */
+/**
+ * The API for embedders: `createServer(options)` starts a Kubernetes API server in this process, as many as you like.
+ *
+ *     await using server = await createServer({ storage: 'level:/var/lib/demo' })
+ *     writeFileSync('kubeconfig', server.kubeconfig)
+ */
 export { createServer, type Server } from '#server/create-server.js'
 export type { AuthorizationMode, ServerOptions } from '#server/options.js'

@@ -171,7 +171,7 @@ export const disruptionController: Controller = {
     })
     // A size that changes changes what is expected.
     for (const ref of [resources.replicaSets, resources.statefulSets, resources.deployments])
-      informers.for<KubeObject>(ref).handle({
+      informers.for(ref).handle({
         onUpdate(next, previous) {
           if (next.spec?.replicas === previous.spec?.replicas) return
           for (const budget of budgets.store.byIndex('namespace', next.metadata.namespace!))

@@ -28,7 +28,7 @@ class EndpointSlices {
   readonly #services: Informer<Service>
   readonly #pods: Informer<Pod>
   readonly #slices: Informer<EndpointSlice>
-  readonly #nodes: Informer<KubeObject>
+  readonly #nodes: Informer
   readonly #triggerTimes = new TriggerTimes()
   readonly #own = new OwnWrites()
 

@@ -28,7 +28,7 @@ const makeClaim = async (
   pod: Pod,
   volume: EphemeralVolume,
 ): Promise<void> => {
-  const claims = informers.for<KubeObject>(resources.persistentVolumeClaims)
+  const claims = informers.for(resources.persistentVolumeClaims)
   const { namespace } = pod.metadata
   const name = claimNameOf(pod, volume)!
   const known = claims.store.get(`${namespace}/${name}`)
@@ -62,7 +62,7 @@ export const ephemeralVolumeController: Controller = {
   start(context) {
     const { informers, recorder } = context
     const pods = informers.for<Pod>(resources.pods)
-    const claims = informers.for<KubeObject>(resources.persistentVolumeClaims)
+    const claims = informers.for(resources.persistentVolumeClaims)
     const queue = newQueue()
     pods.handle({
       onAdd(pod) {

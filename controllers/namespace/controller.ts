@@ -79,7 +79,7 @@ const syncNamespace = async (
 export const namespaceController: Controller = {
   name: 'namespace-controller',
   start(context) {
-    const namespaces = context.informers.for<KubeObject>(resources.namespaces)
+    const namespaces = context.informers.for(resources.namespaces)
     const queue = newQueue()
     const look = (namespace: KubeObject): void => {
       if (namespace.metadata.deletionTimestamp !== undefined && ownFinalizerHolds(namespace))
@@ -87,7 +87,7 @@ export const namespaceController: Controller = {
     }
     namespaces.handle({ onAdd: look, onUpdate: look })
     // The last Pod of a terminating namespace is what it waits for most often.
-    context.informers.for<KubeObject>(resources.pods).handle({
+    context.informers.for(resources.pods).handle({
       onDelete(pod) {
         const namespace = namespaces.store.get(pod.metadata.namespace!)
         if (namespace !== undefined) look(namespace)

@@ -62,7 +62,7 @@ class NodeLifecycle {
   #isAlive(node: Node): boolean {
     const { informers, settings } = this.#context
     const name = node.metadata.name!
-    const lease = informers.for<KubeObject>(resources.leases).store.get(`${leaseNamespace}/${name}`)
+    const lease = informers.for(resources.leases).store.get(`${leaseNamespace}/${name}`)
     const ready = conditionOf(node, 'Ready')
     // Our own verdict leaves both as they are.
     const sign = `${lease?.spec?.renewTime ?? ''} ${ready?.lastHeartbeatTime ?? ''}`
@@ -171,11 +171,7 @@ class NodeLifecycle {
 }
 
 /** Nodes that come and go are told of, and those that change are looked at. */
-const follow = (
-  nodes: Informer<Node>,
-  lifecycle: NodeLifecycle,
-  queue: WorkQueue<string>,
-): void => {
+const follow = (nodes: Informer<Node>, lifecycle: NodeLifecycle, queue: WorkQueue): void => {
   const enqueue = ({ metadata }: Node): void => queue.add(metadata.name!)
   nodes.handle({
     onAdd(node) {
@@ -196,7 +192,7 @@ export const nodeLifecycleController: Controller = {
   start(context) {
     const { informers, log } = context
     const nodes = informers.for<Node>(resources.nodes)
-    informers.for<KubeObject>(resources.leases)
+    informers.for(resources.leases)
     const lifecycle = new NodeLifecycle(context)
     const queue = newQueue()
     follow(nodes, lifecycle, queue)

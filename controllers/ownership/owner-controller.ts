@@ -29,7 +29,7 @@ export interface OwnerKind<T extends KubeObject> {
   prepare(
     context: ControllerContext,
     owners: Informer<T>,
-    queue: WorkQueue<string>,
+    queue: WorkQueue,
   ): (owner: T) => Promise<{ afterMs: number } | undefined>
 }
 
@@ -38,7 +38,7 @@ export const ownerController = <T extends KubeObject>(kind: OwnerKind<T>): Contr
   name: kind.name,
   start(context) {
     const owners = context.informers.for<T>(kind.ref)
-    const owned = context.informers.for<KubeObject>(kind.owned)
+    const owned = context.informers.for(kind.owned)
     const queue = newQueue()
     enqueueOwn(owners, queue)
     enqueueOwner(owned, kind.ref, queue, (object) => {

@@ -47,7 +47,7 @@ export const claimProtectionController: Controller = {
   name: 'persistentvolumeclaim-protection-controller',
   start(context) {
     const { informers } = context
-    const claims = informers.for<KubeObject>(resources.persistentVolumeClaims)
+    const claims = informers.for(resources.persistentVolumeClaims)
     const pods = informers.for<Pod>(resources.pods)
     pods.store.addIndex('claim', (pod) =>
       // A Pod that no node has taken uses nothing yet. One that is over still does while its object is there.

@@ -8,10 +8,7 @@ import type { WorkQueue } from '#client/work-queue.js'
 import { controllerRefOf } from '../controller.js'
 
 /** A Pod whose claim went away may need another. */
-export const enqueuePodOfLostClaim = (
-  claims: Informer<KubeObject>,
-  queue: WorkQueue<string>,
-): void => {
+export const enqueuePodOfLostClaim = (claims: Informer, queue: WorkQueue): void => {
   claims.handle({
     onDelete(claim) {
       const owner = controllerRefOf(claim)

@@ -47,7 +47,7 @@ class ClaimMaker {
     this.#context = context
   }
   get #claims() {
-    return this.#context.informers.for<KubeObject>(resources.resourceClaims)
+    return this.#context.informers.for(resources.resourceClaims)
   }
 
   async sync(pod: Pod): Promise<void> {
@@ -102,7 +102,7 @@ class ClaimMaker {
     }
     const { blockOwnerDeletion: _none, ...owner } = ownerReference(resources.pods, pod)
     const { metadata } = template.spec
-    const created = await client.create<KubeObject>(resources.resourceClaims, {
+    const created = await client.create(resources.resourceClaims, {
       metadata: {
         generateName: generateNameFor(pod.metadata.name!, claim.name),
         namespace,
@@ -145,7 +145,7 @@ export const resourceClaimController: Controller = {
   start(context) {
     const { informers } = context
     const pods = informers.for<Pod>(resources.pods)
-    const claims = informers.for<KubeObject>(resources.resourceClaims)
+    const claims = informers.for(resources.resourceClaims)
     const maker = new ClaimMaker(context)
     const queue = newQueue()
     const look = (pod: Pod): void => {

@@ -125,7 +125,7 @@ export const resourceQuotaController: Controller = {
       },
     })
     for (const ref of [resources.services, resources.persistentVolumeClaims])
-      informers.for<KubeObject>(ref).handle({ onDelete: recount, onUpdate: recount })
+      informers.for(ref).handle({ onDelete: recount, onUpdate: recount })
     const run = queueRun(
       context,
       queue,

@@ -6,7 +6,7 @@ import type { ControllerContext } from '../controller.js'
 import { metadataInformer } from '../metadata-informer.js'
 
 interface Followed {
-  informer: Informer<KubeObject>
+  informer: Informer
   stop: AbortController
   running: Promise<void>
 }

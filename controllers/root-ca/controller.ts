@@ -14,7 +14,7 @@ const description = {
 /** Unless it is there with nothing else in it, or its namespace goes. */
 const publish = async (
   { client }: ControllerContext,
-  maps: Informer<KubeObject>,
+  maps: Informer,
   namespace: string,
   ca: string,
 ): Promise<void> => {
@@ -39,7 +39,7 @@ export const rootCaController: Controller = {
   start(context) {
     const { informers, client, log, settings } = context
     const ca = settings.rootCa ?? client.config.ca
-    const namespaces = informers.for<KubeObject>(resources.namespaces)
+    const namespaces = informers.for(resources.namespaces)
     // Only these of all ConfigMaps: others' contents are none of our memory's business.
     const maps = new Informer<KubeObject>({
       client,

@@ -10,8 +10,8 @@ export const serviceAccountController: Controller = {
   name: 'serviceaccount-controller',
   start(context) {
     const { informers, client } = context
-    const namespaces = informers.for<KubeObject>(resources.namespaces)
-    const accounts = informers.for<KubeObject>(resources.serviceAccounts)
+    const namespaces = informers.for(resources.namespaces)
+    const accounts = informers.for(resources.serviceAccounts)
     const queue = newQueue()
     namespaces.handle({
       onAdd: (namespace) => queue.add(namespace.metadata.name!),

@@ -83,7 +83,7 @@ const accountOf = async (
   { client, informers }: ControllerContext,
   secret: Secret,
 ): Promise<KubeObject | undefined> => {
-  const { store } = informers.for<KubeObject>(resources.serviceAccounts)
+  const { store } = informers.for(resources.serviceAccounts)
   const uid = secret.metadata.annotations?.[uidAnnotation]
   const fits = (account: KubeObject): boolean => !uid || account.metadata.uid === uid
   const known = store.get(accountKey(secret))
@@ -108,7 +108,7 @@ export const serviceAccountTokenController: Controller = {
     const { informers, settings } = context
     if (settings.serviceAccountKey === undefined) return async () => {}
     const secrets = informers.for<Secret>(resources.secrets)
-    const accounts = informers.for<KubeObject>(resources.serviceAccounts)
+    const accounts = informers.for(resources.serviceAccounts)
     const queue = newQueue()
     secrets.store.addIndex('account', (secret) => (isToken(secret) ? [accountKey(secret)] : []))
     enqueueOwn(secrets, queue)

@@ -82,7 +82,7 @@ const createPod = async (
 
 const createClaims = async (sync: Sync, ordinal: number): Promise<void> => {
   const { context, set } = sync
-  const informer = context.informers.for<KubeObject>(resources.persistentVolumeClaims)
+  const informer = context.informers.for(resources.persistentVolumeClaims)
   for (const wanted of statefulClaims(set, ordinal)) {
     const name = wanted.metadata.name
     const known = informer.store.get(`${set.metadata.namespace}/${name}`)
@@ -105,7 +105,7 @@ const createClaims = async (sync: Sync, ordinal: number): Promise<void> => {
 }
 
 const claimsOf = ({ context, set }: Sync, pod: Pod): KubeObject[] => {
-  const { store } = context.informers.for<KubeObject>(resources.persistentVolumeClaims)
+  const { store } = context.informers.for(resources.persistentVolumeClaims)
   return (set.spec.volumeClaimTemplates ?? [])
     .map((t) => store.get(`${set.metadata.namespace}/${claimName(set, t, ordinalOf(set, pod))}`))
     .filter((claim) => claim !== undefined)
@@ -150,7 +150,7 @@ const perform = async (sync: Sync, action: Action): Promise<void> => {
 
 const claimState = ({ context, set }: Sync) => {
   const pods = context.informers.for<Pod>(resources.pods).store
-  const { store } = context.informers.for<KubeObject>(resources.persistentVolumeClaims)
+  const { store } = context.informers.for(resources.persistentVolumeClaims)
   return (ordinal: number): ClaimState => {
     const claims = (set.spec.volumeClaimTemplates ?? []).map((template) =>
       store.get(`${set.metadata.namespace}/${claimName(set, template, ordinal)}`),
@@ -257,7 +257,7 @@ export const statefulSetController = ownerController<StatefulSet>({
       'controller.kubernetes.io/hash',
     )
     // A claim that went away frees its ordinal.
-    context.informers.for<KubeObject>(resources.persistentVolumeClaims).handle({
+    context.informers.for(resources.persistentVolumeClaims).handle({
       onDelete(gone) {
         for (const set of sets.store.byIndex('namespace', gone.metadata.namespace!))
           if ((set.spec.volumeClaimTemplates ?? []).length > 0) queue.add(keyOf(set))

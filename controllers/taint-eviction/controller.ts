@@ -26,7 +26,7 @@ class TaintEviction {
   }
 
   /** Puts the keys of Pods that may have to go, or to stay after all, into the queue. */
-  watch(queue: WorkQueue<string>): void {
+  watch(queue: WorkQueue): void {
     const { informers } = this.#context
     const look = (node: Node): void => {
       for (const pod of this.#podsOfNode(node.metadata.name!)) queue.add(keyOf(pod))

@@ -72,15 +72,14 @@ const takeInput = (socket: WebSocket, session: Session, data: RawData): void => 
   switch (message[0]) {
     case channels.stdin:
       if (session.stdin) take(socket, session.stdin, payload)
-      return
+      break
     case channels.close:
       // v5: a channel that will carry no more; only stdin has an end.
       if (payload[0] === channels.stdin) session.stdin?.end()
-      return
+      break
     case channels.resize: {
       const { Width, Height } = JSON.parse(payload.toString('utf8'))
       session.resize(Number(Width), Number(Height))
-      return
     }
   }
 }

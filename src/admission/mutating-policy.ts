@@ -187,7 +187,7 @@ const mutateOnce = async (
     problems,
     isInvoked,
     isMutated,
-    hasChanged: isMutated && !jsonEqual(before as JsonObject, object as JsonObject),
+    hasChanged: isMutated && !jsonEqual(before, object),
   })
   try {
     if (!(await conditionsHold(conditions, activation()))) return outcome(false)

@@ -3,7 +3,7 @@
  * patch libraries hand on, compare and print what a patch brings as it is written, and the decoder sees it so.
  *
  * Such a scalar is a symbol described by its text: merges take it for one value, look no further, and nothing that a
- * client sends can be mistaken for it. It is never stored: `readWritten` turns it into what it says.
+ * client sends can be mistaken for it. It is never stored: `readWritten` turns it into the value that its text stands for.
  */
 import { escapeHtml, stringify } from './json.js'
 import { setOwn } from './json-object.js'
@@ -18,14 +18,12 @@ export const writtenText = (value: unknown): string | undefined =>
 
 /** The text is known to be JSON of a bounded depth. */
 export const parseAsWritten = (text: string): JsonValue =>
-  parseScalars(text, (literal, value) =>
-    literal === stringify(value) ? (value as JsonValue) : written(literal),
-  )
+  parseScalars(text, (literal, value) => (literal === stringify(value) ? value : written(literal)))
 
 /** The same for numbers alone, and as Go's maps have them: what is counted exactly is an integer however it is written. */
 export const parseFloatsAsWritten = (text: string): JsonValue =>
   parseScalars(text, (literal, value) => {
-    if (typeof value !== 'number' || literal === String(value)) return value as JsonValue
+    if (typeof value !== 'number' || literal === String(value)) return value
     const isInteger = !/[.eE]/.test(literal) && Number.isSafeInteger(value)
     return isInteger ? value : written(literal)
   })
@@ -48,9 +46,8 @@ export const readWritten = (value: JsonValue): { value: JsonValue; trace: JsonTr
     }
     if (isSame) return given
     const copy: JsonValue = Array.isArray(given) ? entries.map(([, item]) => item) : {}
-    if (!Array.isArray(copy))
-      for (const [key, item] of entries) setOwn(copy as JsonObject, key, item)
-    if (texts.size > 0) literals.set(copy as object, texts)
+    if (!Array.isArray(copy)) for (const [key, item] of entries) setOwn(copy, key, item)
+    if (texts.size > 0) literals.set(copy, texts)
     return copy
   }
   const result = read(value)

@@ -1,6 +1,6 @@
 /**
- * What was made of a text, kept for whoever brings the same text again. When there is no room left all of it goes: those
- * who say a handful of things never fill it, and whoever says more would find little there in any order.
+ * A cache of what was made of a text. When it is full it is emptied: where only a handful of texts come it never fills,
+ * and where many come, letting go of the oldest first would not make it more useful.
  */
 export class Kept<T> {
   readonly #max: number

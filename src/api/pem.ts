@@ -1,4 +1,4 @@
-/** PEM blocks in text of clients: each end is looked for once, however many beginnings there are. */
+/** PEM blocks in text that clients sent. Searched with indexOf: a pattern could be made to backtrack. */
 
 /** What is between the lines of the first block with this label; undefined when there is none. */
 export const pemBlock = (text: string, label: string): string | undefined => {

@@ -1,4 +1,4 @@
-/** `text` without the `character`s it ends with; a pattern would begin anew at each of many that do not end it. */
+/** `text` without the `character`s at its end. Linear: `/x+$/` would try again at each run of them inside the text. */
 export const trimRight = (text: string, character: string): string => {
   let end = text.length
   while (text[end - 1] === character) end--

@@ -1,4 +1,4 @@
-/** Long work in turns: others have theirs in between. */
+/** Long work cut into turns of the event loop, so that other requests are served in between. */
 import { setImmediate } from 'node:timers/promises'
 import { limits } from '#limits'
 
@@ -20,7 +20,7 @@ export class Turn {
   }
 }
 
-/** Undefined when they were done in this turn. `atOnce`: so many visits cost so little that nobody need look at the clock. */
+/** Undefined when all were done in this turn. The clock is looked at after every `atOnce` visits. */
 export const eachInTurns = <T>(
   items: readonly T[],
   visit: (item: T) => void,

@@ -1,4 +1,4 @@
-/** Goes on at once with what is at hand: who has to wait for nothing makes no promises on the way. */
+/** `use(value)` at once where the value is there, else when its promise resolves: what need not wait makes no promise. */
 export const whenKnown = <T, R>(
   value: T | Promise<T>,
   use: (value: T) => R | Promise<R>,

@@ -1,4 +1,4 @@
-/** Who asks. */
+/** Authenticators: credentials in, a user out. */
 import type { UserInfo } from '#api/user-info.js'
 
 export interface Credentials {

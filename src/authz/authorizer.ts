@@ -1,4 +1,4 @@
-/** Whether someone may. */
+/** Authorizers: a user and what is asked for in; allow, deny or no opinion out. */
 import type { RequestInfo } from '#api/request-info.js'
 import type { UserInfo } from '#api/user-info.js'
 

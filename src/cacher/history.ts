@@ -1,4 +1,4 @@
-/** Rings in the order of their changes, with the time of each: what is too old or too much goes from the front. */
+/** All changes that the rings of the resources hold, oldest first: when they are too old or too many the oldest are dropped. */
 import { limits } from '#limits'
 import { EventLog } from '#storage/event-log.js'
 import type { ResourceCache } from './resource-cache.js'

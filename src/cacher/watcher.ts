@@ -115,7 +115,7 @@ export class Watcher implements AsyncIterableIterator<ObjectEventBatch>, Waiter 
     return pending
   }
 
-  #end = () => {
+  readonly #end = () => {
     if (this.#ended) return
     this.#ended = true
     this.#initial = undefined
@@ -130,7 +130,7 @@ export class Watcher implements AsyncIterableIterator<ObjectEventBatch>, Waiter 
       while (this.#cold !== undefined && !this.#ended) {
         const { value, done: over } = await this.#cold.next()
         if (over) break
-        const batch = value as ObjectEventBatch
+        const batch = value
         this.#cursor = Math.max(this.#cursor, batch.revision)
         if (this.#cursor >= this.#source.cache.floor) this.#leaveHistory()
         if (batch.events.length > 0) return { value: batch, done: false }

@@ -97,7 +97,7 @@ export const up = async (machine: Machine, flags: Flags, kubeconfig: string): Pr
     'kubectl get nodes',
     'kubectl apply -f examples/web.yaml',
     'kubectl delete pod web-0',
-    'kubelevel timeline web-0',
+    'npx kubelevel timeline web-0',
   ])
   machine.server.started()
   await whenAborted(machine.stopSignal)

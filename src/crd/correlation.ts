@@ -12,7 +12,7 @@ const identityOf = (item: JsonValue, keys: readonly string[]): string | undefine
   if (!isJsonObject(item)) return undefined
   const values = keys.map((key) => getOwn(item, key))
   const isKnown = values.every((v) => v !== undefined && v !== null && typeof v !== 'object')
-  return isKnown ? stringify(values as JsonValue) : undefined
+  return isKnown ? stringify(values) : undefined
 }
 
 /** Finds the old item of each: by its keys in a list of type map, else there is none. */

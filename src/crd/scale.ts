@@ -43,7 +43,7 @@ const accessorError = (names: readonly string[], value: JsonValue, wanted: strin
 
 /** What is at a path (unstructured.NestedFieldNoCopy). */
 const nestedAt = (object: KubeObject, names: readonly string[]): Found => {
-  let at: JsonValue = object as JsonObject
+  let at: JsonValue = object
   for (const [i, name] of names.entries()) {
     if (at === null) return {}
     if (!isJsonObject(at))

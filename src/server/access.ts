@@ -1,6 +1,6 @@
 /**
- * Everything about who asks and what they may, put together. The kinds of reviews need it before there is a resource
- * table, and it reads roles and accounts from the stores that come after: `connect` closes that circle.
+ * Authentication and authorization of one server. The kinds of reviews need it before there is a resource table, while it
+ * reads roles and accounts from stores that are made from that table: `connect` hands it the stores when they are there.
  */
 import { readFileSync } from 'node:fs'
 import type { FastifyRequest } from 'fastify'

@@ -10,15 +10,22 @@ import { makePort } from './port.js'
 import { bootstrapDeps, openServerState, type ServerState } from './server-state.js'
 import { StartedParts } from './started-parts.js'
 
+/** A server that listens. */
 export interface Server {
-  /** `https://127.0.0.1:6443` */
+  /** Where it listens: `https://127.0.0.1:6443`. */
   readonly url: string
-  /** Text of a kubeconfig for the admin. */
+  /** A kubeconfig (YAML text) for the admin, with the CA, a client certificate and the token inline. */
   readonly kubeconfig: string
+  /** Bearer token of the admin, who is in the group system:masters. */
   readonly adminToken: string
+  /** PEM of the CA that signed the serving certificate. */
   readonly caPem: string
-  /** Answers what it accepted, ends watches, closes the storage. */
+  /**
+   * Takes no more requests, answers those that it took, ends watches, closes the storage that it opened. Nothing of the
+   * server is left in the process then. Calling it again yields the same promise.
+   */
   close(): Promise<void>
+  /** The same as `close`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -59,7 +66,11 @@ const start = async (
   return { url, kubeconfig, adminToken, caPem }
 }
 
-/** A server that cannot start leaves nothing open. */
+/**
+ * Starts a server; resolves when it takes requests. Rejects, with nothing left open, when it cannot start: with a
+ * StorageError where the store cannot be opened (`code`: Corrupt, Locked, Unavailable, …), with the system's error where the
+ * port is taken or a file cannot be read, and with an Error that says what is wrong with the options.
+ */
 export const createServer = async (options: ServerOptions = {}): Promise<Server> => {
   const started = new StartedParts()
   try {

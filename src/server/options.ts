@@ -1,15 +1,15 @@
-/** What an embedder or the command line may decide about a server. */
+/** What an embedder or the command line may decide about a server. Every option may be left out. */
 import type { Clock } from '#api/clock.js'
 import type { StorageDriver } from '#storage/driver.js'
 
 export type AuthorizationMode = 'AlwaysAllow' | 'AlwaysDeny' | 'RBAC'
 
 export interface ServerOptions {
-  /** `memory:` (default), `level:DIR`, or a driver; a driver that was handed in is not closed by the server. */
+  /** `memory:` (default), `level:DIR`, `etcd:URL[,URL…]`, or a driver; a driver that was handed in is not closed by the server. */
   storage?: string | StorageDriver
-  /** 0 (default) takes a free one. */
+  /** TCP port. Default 0: a free one, which `Server.url` names. */
   port?: number
-  /** Default 127.0.0.1. */
+  /** IP address to listen on. Default 127.0.0.1. */
   bindAddress?: string
   /** Holds certificates and keys, and the objects under `level:`. Default: the directory of `level:DIR`. */
   dataDir?: string
@@ -37,29 +37,36 @@ export interface ServerOptions {
   adminToken?: string
   /** In order; the first allow or deny counts. Default ['RBAC']. */
   authorizationModes?: readonly AuthorizationMode[]
+  /** Whether requests without credentials are those of system:anonymous. Default true; false answers them with 401. */
   anonymousAuth?: boolean
-  /** Names of admission plugins that are left out. */
+  /** Names of admission plugins that are left out, as kube-apiserver knows them: `ServiceAccount`. Default none. */
   disableAdmissionPlugins?: readonly string[]
-  /** Default 10.0.0.0/24, as upstream. */
+  /** CIDR that Services get their cluster IPs out of. Default 10.0.0.0/24, as upstream. */
   serviceClusterIpRange?: string
+  /** `iss` of ServiceAccount tokens. Default https://kubernetes.default.svc. */
   serviceAccountIssuer?: string
   /** PEM files whose keys verify ServiceAccount tokens; the signing key is always among them. */
   serviceAccountKeyFiles?: readonly string[]
+  /** PEM file with the private key that signs them. Default: a key that is kept with the certificates. */
   serviceAccountSigningKeyFile?: string
+  /** `aud` of tokens that are meant for this API. Default: the issuer. */
   apiAudiences?: readonly string[]
+  /** Reading requests that may run at once; more get a 429. Watches do not count. Default 400, 0 for no bound. */
   maxRequestsInFlight?: number
+  /** The same of writing requests. Default 200. */
   maxMutatingRequestsInFlight?: number
-  /** How long the health and the readiness check wait for storage. */
+  /** How long the storage check of /healthz and /livez, and that of /readyz, may take, in milliseconds. Default 2,000 each. */
   etcdHealthcheckTimeoutMs?: number
   etcdReadycheckTimeoutMs?: number
-  /** Global deadline of requests that are not long-running. */
+  /** Deadline of requests that are not long-running (watch, exec, …), in milliseconds. Default 60,000. */
   requestTimeoutMs?: number
-  /** What /flagz shows: values by the names of flags. Default none. */
+  /** What /flagz shows: values by the names of flags. Default: no flag. */
   flags?: Readonly<Record<string, string>>
   /** A kubeconfig for the admin is written here (0600). */
   kubeconfigOut?: string
   /** Default `warn`, to stderr. */
   logLevel?: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
+  /** Where the time comes from: `{ now: () => number }`, milliseconds since the epoch. Default: the machine's clock. */
   clock?: Clock
 }
 

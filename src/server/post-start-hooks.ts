@@ -1,4 +1,4 @@
-/** Upstream's poststarthook/… checks: what a server does at its start, each for what of it is done here, in upstream's order. */
+/** Upstream's poststarthook/… checks in its order: each holds once what it stands for has been done at the start of this server. */
 import type { HealthCheck } from '#routes/healthz.js'
 
 const names = [

@@ -20,7 +20,7 @@ export type Report = (about: { err: unknown; url: string }, message: string) => 
 
 export const errorSender =
   (report: Report) =>
-  (error: Error, request: FastifyRequest, reply: FastifyReply): void => {
+  (error: Error, request: FastifyRequest, reply: FastifyReply): void | Promise<void> => {
     if (reply.sent) return
     if (error instanceof PlainTextError) {
       reply
@@ -43,5 +43,5 @@ export const errorSender =
     // A webhook may have made up the code; HTTP knows none beyond.
     const code = Math.min(refusal.code, 599)
     const negotiated = negotiateError(request.headers.accept)
-    sendValue(request, reply, refusal.status, { code, negotiated })
+    return sendValue(request, reply, refusal.status, { code, negotiated })
   }

@@ -71,4 +71,4 @@ export class KeySpace {
 }
 
 /** Upstream's `path.Join("/", prefix)`, with the slash that ends it. */
-export const placeOf = (prefix: string): string => `${path.posix.join('/', prefix, '/')}`
+export const placeOf = (prefix: string): string => path.posix.join('/', prefix, '/')

@@ -158,7 +158,7 @@ t.test('a work queue holds a key once, never gives it to two, and comes back to 
 })
 
 t.test('indexes follow their objects', (t) => {
-  const store = new ObjectStore<KubeObject>()
+  const store = new ObjectStore()
   const labelled = (node: string) => ({ kind: 'Pod', apiVersion: 'v1', metadata: {}, node })
   store.set('a', labelled('n1'))
   store.addIndex('node', (o) => [o.node])

@@ -96,7 +96,7 @@ t.test(
     const attachments = async () => (await client.list(resources.volumeAttachments, {})).items
     const nodesWithIt = async () => (await attachments()).map(({ spec }) => spec.nodeName)
     const status = (ref: (typeof resources)['nodes'], name: string, fields: object) =>
-      client.patch<KubeObject>(
+      client.patch(
         ref,
         { name },
         { status: fields },

@@ -29,7 +29,7 @@ const losesSight = (client: Client, podName: string) => {
       if (lost.signal.aborted) throw new Error('connection refused')
       return client.watch(ref, {
         ...options,
-        signal: AbortSignal.any([options.signal!, lost.signal]),
+        signal: AbortSignal.any([options.signal, lost.signal]),
       })
     },
     delete(...args: Parameters<Client['delete']>) {

@@ -223,12 +223,12 @@ t.test(
       metadata: { ...at, annotations: { 'kubernetes.io/service-account.name': 'bot' } },
       type: 'kubernetes.io/service-account-token',
     })
-    const readToken = async () => (await client.get<KubeObject>(resources.secrets, at)).data?.token
+    const readToken = async () => (await client.get(resources.secrets, at)).data?.token
     await until(readToken)
     const token = Buffer.from(String(await readToken()), 'base64').toString()
     const whoIs = async () =>
       (
-        await client.create<KubeObject>(
+        await client.create(
           {
             group: 'authentication.k8s.io',
             version: 'v1',
@@ -261,7 +261,7 @@ t.test(
         .catch(() => client.patch(resources.endpoints, service, { subsets }, { type: 'merge' }))
     }
     const mirrored = async () =>
-      (await client.list<KubeObject>(resources.endpointSlices, { namespace })).items
+      (await client.list(resources.endpointSlices, { namespace })).items
         .filter((s) => s.metadata.labels?.['kubernetes.io/service-name'] === 'db')
         .map((s) =>
           [s.addressType, ...s.endpoints.flatMap((e: KubeObject) => e.addresses)].join(' '),

@@ -18,7 +18,7 @@ const makeImages = (present: boolean, pull: (signal: AbortSignal) => Promise<str
     },
     event: (type, reason, message) => events.push(`${type} ${reason} ${message}`),
   }
-  const pulls = new ImagePulls({ now: () => now } as never, { initialMs: 10_000, maxMs: 30_000 })
+  const pulls = new ImagePulls({ now: () => now }, { initialMs: 10_000, maxMs: 30_000 })
   return {
     events: () => events.splice(0),
     pass: (ms: number) => (now += ms),

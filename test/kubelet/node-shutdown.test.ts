@@ -78,11 +78,11 @@ t.test('Pods end by their priority, each group in its share of the time', (t) =>
     worker(2_000_001_000),
   ]
   const grace = { seconds: 30, criticalSeconds: 10 }
-  t.same(shutdownGroups([plain!, critical!, low!, high!], grace), [
+  t.same(shutdownGroups([plain, critical, low, high], grace), [
     { members: [plain, low, high], seconds: 20 },
     { members: [critical], seconds: 10 },
   ])
-  t.same(shutdownGroups([critical!], grace), [{ members: [critical], seconds: 10 }])
+  t.same(shutdownGroups([critical], grace), [{ members: [critical], seconds: 10 }])
   t.same(shutdownGroups([], grace), [])
   t.end()
 })

@@ -32,7 +32,7 @@ t.test('of every kind, patches of the metadata share all else with what is store
     const { gvk, gvr, namespaced, strategy } = definition
     const ctx = api.context(namespaced ? { namespace: 'default' } : {})
     const store = api.store(gvr.group, gvr.resource)
-    const { object } = decodeObject(definition, cloneJson(sample) as JsonValue)
+    const { object } = decodeObject(definition, cloneJson(sample))
     const created = await store.create(ctx, object)
     const name = created.object.metadata.name!
     const isShared = strategy.beginUpdate === undefined && strategy.canonicalize === undefined
@@ -127,7 +127,7 @@ t.test('what a patch changes is decoded and gets its defaults, again and again',
   for (const { sample, definition } of written.filter(({ definition: { gvk } }) =>
     ['Namespace', 'Secret', 'Pod'].includes(gvk.kind),
   )) {
-    const { object } = decodeObject(definition, cloneJson(sample) as JsonValue)
+    const { object } = decodeObject(definition, cloneJson(sample))
     const ctx = api.context(definition.namespaced ? { namespace: 'default' } : {})
     await api.store(definition.gvr.group, definition.gvr.resource).create(ctx, object)
     for (const count of ['1', '2']) await patch(definition, { metadata: { labels: { count } } })

@@ -26,7 +26,7 @@ const info = (name: string, labels = {}, images: object[] = [], pods: Pod[] = []
   result.setNode({
     ...object(name, { spec: {}, status: { images } }),
     metadata: { name, labels },
-  } as Node)
+  })
   for (const pod of pods) result.addPod(pod)
   return result
 }

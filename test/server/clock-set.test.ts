@@ -51,7 +51,7 @@ t.test('requests go on, Events stay, history is kept', async (t) => {
   const client = await clientOf(t, server)
   const namespace = 'default'
   const named = (name: string) => ({ metadata: { name, namespace } })
-  const { metadata } = await client.create<KubeObject>(resources.configMaps, named('first'))
+  const { metadata } = await client.create(resources.configMaps, named('first'))
   await client.create(resources.events, {
     ...named('seen'),
     eventTime: formatMicroTime(Date.now()),
@@ -83,7 +83,7 @@ t.test('requests go on, Events stay, history is kept', async (t) => {
   }
   t.equal((await client.list(resources.events, { namespace })).items.length, 1)
   const { resourceVersion } = metadata
-  for await (const event of client.watch<KubeObject>(resources.configMaps, {
+  for await (const event of client.watch(resources.configMaps, {
     namespace,
     resourceVersion,
     timeoutSeconds: 1,
@@ -140,7 +140,7 @@ t.test('nobody takes a Lease that is renewed, and no node is lost', async (t) =>
     await sleep(500)
     set.restore()
   }
-  const node = await client.get<KubeObject>(resources.nodes, at)
+  const node = await client.get(resources.nodes, at)
   stop.abort()
   await Promise.all([...runs, managing])
   t.equal(led.length, 1, led.join(', '))

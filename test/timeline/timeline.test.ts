@@ -240,7 +240,7 @@ t.test(
     const client = await clientOf(t, server)
     const namespace = 'default'
     const name = 'p'
-    const pod = await client.create<KubeObject>(resources.pods, {
+    const pod = await client.create(resources.pods, {
       metadata: {
         name,
         namespace,

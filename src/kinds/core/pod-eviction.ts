@@ -76,7 +76,7 @@ const isFinished = ({ status, metadata }: KubeObject): boolean =>
 const conditionOf = (
   { status }: KubeObject,
   type: string,
-): { status?: string; reason?: string; message?: string } | undefined =>
+): Record<'status' | 'reason' | 'message' | 'lastTransitionTime', string | undefined> | undefined =>
   (status?.conditions ?? []).find((c: { type: string }) => c.type === type)
 
 const isReady = (pod: KubeObject): boolean => conditionOf(pod, 'Ready')?.status === 'True'
@@ -118,9 +118,7 @@ const decrement = (budget: KubeObject, podName: string, now: number): KubeObject
   const time = formatTime(now)
   status.disruptionsAllowed -= 1
   if (status.disruptionsAllowed === 0) {
-    const before = conditionOf(budget, 'DisruptionAllowed') as
-      | { status?: string; lastTransitionTime?: string }
-      | undefined
+    const before = conditionOf(budget, 'DisruptionAllowed')
     const exhausted = {
       type: 'DisruptionAllowed',
       status: 'False',

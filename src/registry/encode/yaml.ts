@@ -13,7 +13,7 @@ const step = 2
 const longestSimpleKey = 128
 
 class YamlWriter {
-  #parts: string[] = []
+  readonly #parts: string[] = []
   #column = 0
   /** Whether white space was written last; whether nothing but indentation and indicators of this line was. */
   #isSpaced = true

@@ -1,6 +1,6 @@
 /**
- * A webhook's conversions for code that cannot wait: it runs up to a conversion that is not known yet, which is awaited,
- * and runs again from the start. It must do the same each time.
+ * Conversions by a webhook for code that is synchronous. It is run until it needs a conversion whose result is not known
+ * yet; that one is awaited, and the code is run again from its start. So it must do the same in every run.
  */
 import type { KubeObject } from '#api/object.js'
 import type { StoredConversion } from '../resource-definition.js'

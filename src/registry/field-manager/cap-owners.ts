@@ -1,4 +1,4 @@
-/** At most ten owners by update: the oldest are merged, version by version, into one that nobody is. */
+/** At most ten owners by update: the oldest are merged, version by version, into the made-up manager `ancient-changes`. */
 import { limits } from '#limits'
 import { union } from './field-set.js'
 import { identityOf, type Owner, type Owners, secondsOf } from './managed-fields.js'

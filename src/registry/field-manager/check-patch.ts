@@ -12,7 +12,8 @@ export const describeObject = (object: JsonObject, { gvk }: ResourceDefinition):
   const metadata = isJsonObject(object.metadata) ? object.metadata : {}
   // What is no text is read as none.
   const textOf = (value: JsonValue | undefined) => (typeof value === 'string' ? value : '')
-  return `${textOf(metadata.namespace)}/${textOf(metadata.name)}; ${formatGroupVersion({ group: `${gvk.group}`, version: gvk.version }).replace(/^(?=[^/]*$)/, '/')}, Kind=${gvk.kind}`
+  const apiVersion = `${gvk.group}/${gvk.version}`
+  return `${textOf(metadata.namespace)}/${textOf(metadata.name)}; ${apiVersion}, Kind=${gvk.kind}`
 }
 
 const printKind = (patch: JsonObject): string => {

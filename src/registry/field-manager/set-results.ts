@@ -1,6 +1,6 @@
 /**
- * The algebra of field-set.ts with its last results kept: what is made from one template is written in the same way
- * again and again, so that the same shared sets meet (shared-sets.ts). Their result is shared too, and meets the next.
+ * The algebra of field-set.ts with its last results kept. Objects made from one template are written in the same way
+ * again and again, so the same shared sets (shared-sets.ts) come as arguments; results are shared sets too.
  */
 
 import type { FieldSet } from './field-set.js'

@@ -1,9 +1,9 @@
 /**
- * Sets in the making, and one object for all sets that are equal: what is made from one template has the same fields,
- * so that its set is found by walking over them, not built. A shared set is sorted, frozen, and equal to another shared
- * one only when it is the same object; so comparing, sorting and printing it is done once.
+ * One object for all field sets that are equal. Objects made from one template have the same fields, so their set is
+ * looked up instead of built. A shared set is sorted and frozen, and two shared sets are equal only when they are the same
+ * object; so each is sorted and printed once, and comparing two is comparing identities.
  *
- * Sets are found in a tree of steps: each step adds one child to what the steps before it made.
+ * Sets are looked up in a tree of steps: each step adds one child to what the steps before it made.
  */
 import { limits } from '#limits'
 import { type FieldSet, leaf, sortedKeysOf } from './field-set.js'
