@@ -143,10 +143,10 @@ export class StatusWriter {
         this.#inFlight--
         entry.busy = false
         this.#next()
-        if (this.#inFlight === 0 && this.#queue.length === 0)
-          for (const resolve of this.#whenIdle.splice(0)) resolve()
       })
     }
+    if (this.#inFlight === 0 && this.#queue.length === 0)
+      for (const resolve of this.#whenIdle.splice(0)) resolve()
   }
 
   async #write(uid: string, entry: Entry): Promise<void> {

@@ -1,5 +1,5 @@
 /** How the bytes of an answer go out: at once, compressed for who takes it, or bit by bit when they are many. */
-import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { OutgoingHttpHeaders } from 'node:http'
 import type { Writable } from 'node:stream'
 import { promisify } from 'node:util'
 import { constants, createGzip, gzip } from 'node:zlib'
@@ -75,17 +75,16 @@ interface Beginning {
  * the processor's cache. What a client leaves behind is not used again: Node may still hold it.
  */
 const writeSegments = async (
-  response: ServerResponse,
+  { kube }: FastifyRequest,
   to: Writable,
   body: ListBody,
   beginning?: Beginning,
 ): Promise<void> => {
-  let isGone = response.destroyed
+  let isGone = false
   let goOn = (): void => {}
-  response.on('close', () => {
+  kube.whenOver(() => {
     isGone = true
     goOn()
-    if (to !== response) to.destroy()
   })
   await nextTurn()
   const segment = beginning?.segment ?? takeSegment()
@@ -133,9 +132,10 @@ export const sendSegments = async (
     const packer = createGzip({ level: constants.Z_BEST_SPEED })
     const { raw } = writeHead(reply, packed)
     packer.pipe(raw)
-    return writeSegments(raw, packer, body, beginning).catch(breakOff)
+    request.kube.whenOver(() => packer.destroy())
+    return writeSegments(request, packer, body, beginning).catch(breakOff)
   }
   const headers = body.length === undefined ? {} : { 'content-length': body.length }
   const { raw } = writeHead(reply, headers)
-  return writeSegments(raw, raw, body, beginning).catch(breakOff)
+  return writeSegments(request, raw, body, beginning).catch(breakOff)
 }

@@ -56,10 +56,10 @@ export const serveLogs = async ({
     gone.signal,
   )
   for await (const chunk of bytes) {
+    if (gone.signal.aborted) return
     // A reader that does not read holds up the file, not our memory.
     if (!response.write(chunk))
-      await Promise.race([once(response, 'drain'), once(response, 'close')])
-    if (gone.signal.aborted) return
+      await once(response, 'drain', { signal: gone.signal }).catch(() => {})
   }
   response.end()
 }

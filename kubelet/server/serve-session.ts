@@ -131,6 +131,8 @@ export const serveSession = (upgraded: Upgraded): void => {
     if (error instanceof HttpError) throw error
     problem = (error as Error).message
   }
+  // Whoever hangs up before there is a WebSocket ends the command, too.
+  socket.once('close', () => session?.kill())
   sockets.handleUpgrade(request, socket, head, (webSocket) => {
     if (session) {
       void run(webSocket, session, path.query)

@@ -52,7 +52,7 @@ const begin = (request: FastifyRequest, reply: FastifyReply, now: number, ended:
   reply.header('audit-id', request.headers['audit-id'] || request.id)
   reply.header('cache-control', 'no-cache, private')
   raw.on('error', ignoreError)
-  raw.on('close', () => ended(request, raw.statusCode))
+  kube.whenOver(() => ended(request, raw.statusCode))
 }
 
 /** Told of every request when its answer is done, or its client gone. */

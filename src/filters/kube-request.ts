@@ -14,6 +14,8 @@ export class KubeRequest {
   /** What the client allows for its answer, where that is less than the server does. */
   timeoutMs: number | undefined
   readonly #reply: FastifyReply['raw']
+  #isOver = false
+  readonly #whenOver: (() => void)[] = []
   #abort: AbortController | undefined
   #aborted: Error | undefined
 
@@ -22,6 +24,19 @@ export class KubeRequest {
     this.now = now
     this.user = user
     this.#reply = reply
+    reply.once('close', () => {
+      this.#isOver = true
+      for (const listener of this.#whenOver) listener()
+    })
+  }
+
+  /**
+   * Calls back when the answer is sent or the client gone, at once if that was before: who is told after a wait, by the
+   * answer's 'close', may wait for ever.
+   */
+  whenOver(listener: () => void): void {
+    if (this.#isOver) listener()
+    else this.#whenOver.push(listener)
   }
 
   /**
@@ -33,11 +48,9 @@ export class KubeRequest {
       const abort = new AbortController()
       this.#abort = abort
       if (this.#aborted !== undefined) abort.abort(this.#aborted)
-      else if (this.#reply.destroyed) abort.abort()
-      else
-        this.#reply.once('close', () => {
-          if (!this.#reply.writableFinished) abort.abort()
-        })
+      this.whenOver(() => {
+        if (!this.#reply.writableFinished) abort.abort()
+      })
     }
     return this.#abort.signal
   }

@@ -76,12 +76,12 @@ export class OpenRequests {
     else if (this.#draining) request.abort(new Error('the server is shutting down'))
     if (kind !== undefined && request.timeoutMs !== undefined)
       this.#endSoon(entry, request.timeoutMs)
-    reply.raw.on('close', () => this.#remove(entry))
+    request.whenOver(() => this.#remove(entry))
   }
 
   #endSoon({ request, reply }: Entry, timeoutMs: number): void {
     const timer = setTimeout(() => answerLate(request, reply), timeoutMs)
-    reply.raw.on('close', () => clearTimeout(timer))
+    request.whenOver(() => clearTimeout(timer))
   }
 
   #remove(entry: Entry): void {

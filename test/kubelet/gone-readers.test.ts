@@ -1,0 +1,90 @@
+/** Who leaves a kubelet's server early holds nothing there: what says so may have happened before anybody listens. */
+import { once } from 'node:events'
+import http from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import t, { type Test } from 'tap'
+import { systemClock } from '#api/clock.js'
+import { createClient } from '#client/client.js'
+import type { Kubelet } from '#kubelet/kubelet.js'
+import type { Pod } from '#kubelet/pod.js'
+import { serveLogs } from '#kubelet/server/serve-logs.js'
+import { serveSession } from '#kubelet/server/serve-session.js'
+import { StatusWriter } from '#kubelet/status-writer.js'
+
+const pod = { metadata: { name: 'p', namespace: 'n', uid: 'u' }, spec: {} } as unknown as Pod
+const container = { id: 'i', name: 'c', state: 'running' }
+
+const kubeletWith = (runtime: object): Kubelet =>
+  ({
+    pods: [pod],
+    runtime: { containersOf: () => [container], ...runtime },
+  }) as unknown as Kubelet
+
+const pathOf = (kind: string) => ({
+  kind,
+  namespace: 'n',
+  pod: 'p',
+  container: 'c',
+  query: new URLSearchParams('follow=true&command=x'),
+})
+
+const listen = async (t: Test, server: http.Server): Promise<number> => {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  return (server.address() as AddressInfo).port
+}
+
+t.test('a log whose next piece comes when its reader has left is let go of', async (t) => {
+  const left = new AbortController()
+  async function* logs() {
+    yield Buffer.from('one')
+    await once(left.signal, 'abort')
+    yield Buffer.alloc(1024 * 1024)
+  }
+  const kubelet = kubeletWith({ logs })
+  let served: Promise<void> | undefined
+  const server = http.createServer((request, response) => {
+    response.once('close', () => setImmediate(() => left.abort()))
+    served = serveLogs({ kubelet, clock: systemClock, path: pathOf('logs'), request, response })
+  })
+  const port = await listen(t, server)
+  const request = http.get({ port, host: '127.0.0.1', agent: false })
+  const [answer] = await once(request, 'response')
+  await once(answer, 'data')
+  request.destroy()
+  await served
+  t.ok(left.signal.aborted)
+})
+
+t.test('a session whose client gets no WebSocket is ended', async (t) => {
+  const ended = new AbortController()
+  const done = once(ended.signal, 'abort').then(() => 137)
+  const exec = () => ({ done, kill: () => ended.abort(), resize: () => {} })
+  const server = http.createServer()
+  server.on('upgrade', (request, socket, head) =>
+    serveSession({
+      kubelet: kubeletWith({ exec }),
+      path: pathOf('exec'),
+      request,
+      socket: socket as never,
+      head,
+    }),
+  )
+  const port = await listen(t, server)
+  const socket = connect(port, '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  // A WebSocket without its key.
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+  socket.resume()
+  t.equal(await done, 137)
+})
+
+t.test('nobody waits for the status of a Pod that was forgotten before it was told', async (t) => {
+  const client = createClient({ server: 'http://127.0.0.1:9', namespace: '' }, 'test')
+  t.teardown(() => client.close())
+  const writer = new StatusWriter(client, {} as never)
+  writer.set(pod, { phase: 'Running' }, false)
+  writer.forget('u')
+  await writer.flush()
+})

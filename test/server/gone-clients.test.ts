@@ -1,0 +1,53 @@
+/** Clients that leave while the server still looks who they are. */
+import { once } from 'node:events'
+import http2 from 'node:http2'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import tls from 'node:tls'
+import t from 'tap'
+import type { Server } from '#src/index.js'
+import { eventually } from '../eventually.js'
+import { call, startServer } from './start-server.js'
+
+const serviceAccounts = '/api/v1/namespaces/default/serviceaccounts'
+const pods = '/api/v1/namespaces/default/pods'
+
+/** Tokens that nobody has shown yet: each takes a moment to be verified. */
+const freshTokens = async (server: Server, count: number): Promise<string[]> => {
+  await call(server, { method: 'POST', path: serviceAccounts, body: { metadata: { name: 'a' } } })
+  const ask = async (i: number): Promise<string> => {
+    const body = { spec: { expirationSeconds: 600 + i } }
+    const path = `${serviceAccounts}/a/token`
+    return (await call(server, { method: 'POST', path, body })).body.status.token
+  }
+  return Promise.all(Array.from({ length: count }, (_, i) => ask(i)))
+}
+
+/** The one that asks counts. */
+const onlyThisOne = async (server: Server): Promise<boolean> => {
+  const { text } = await call(server, { path: '/metrics' })
+  return text.includes('apiserver_current_inflight_requests{request_kind="readOnly"} 1\n')
+}
+
+t.test('who leaves while its token is verified is in flight no more', async (t) => {
+  const server = await startServer(t)
+  const { hostname: host, port } = new URL(server.url)
+  const tokens = await freshTokens(server, 30)
+  for (const token of tokens.splice(0, 20)) {
+    const socket = tls.connect({ host, port: Number(port), ca: server.caPem })
+    await once(socket, 'secureConnect')
+    socket.write(`GET ${pods} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`, () =>
+      socket.destroy(),
+    )
+    await once(socket, 'close')
+  }
+  await eventually('nobody in flight', () => onlyThisOne(server))
+  const session = http2.connect(server.url, { ca: server.caPem })
+  t.teardown(() => session.destroy())
+  for (const token of tokens) {
+    const stream = session.request({ ':path': pods, authorization: `Bearer ${token}` })
+    await nextTurn()
+    stream.close(http2.constants.NGHTTP2_CANCEL)
+    await once(stream, 'close')
+  }
+  await eventually('nobody in flight over HTTP/2', () => onlyThisOne(server))
+})
