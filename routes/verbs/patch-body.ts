@@ -4,13 +4,13 @@ import { badRequest } from '#api/errors.js'
 import { JsonSyntaxError, parseWithTrace } from '#api/json.js'
 import { parseAsWritten, parseFloatsAsWritten, readWritten } from '#api/json-as-written.js'
 import { isJsonObject } from '#api/json-object.js'
-import type { JsonTrace, ParsedJson } from '#api/json-traced.js'
+import type { ParsedJson } from '#api/json-traced.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { textOf } from '#api/utf8.js'
 import { YamlSyntaxError } from '#registry/yaml.js'
+import type { FieldValidation } from '../decode-body.js'
 import { bodyOf, yamlOf } from '../request-body.js'
-
-export type PatchType = 'json' | 'merge' | 'strategic' | 'apply'
+import { checkPatch, type PatchType, undecodable } from './check-patch.js'
 
 export interface Patch {
   readonly type: PatchType
@@ -59,26 +59,6 @@ const jsonPatchErrors = (
   ),
 ]
 
-/** A number beyond a float64 is none for Go: the first, as it is written. */
-const infiniteIn = (value: JsonValue, literals: JsonTrace['literals']): string | undefined => {
-  if (typeof value !== 'object' || value === null) return undefined
-  for (const [key, item] of Object.entries(value)) {
-    if (typeof item === 'number' && !Number.isFinite(item))
-      return literals.get(value)?.get(Array.isArray(value) ? Number(key) : key) ?? String(item)
-    const found = infiniteIn(item, literals)
-    if (found !== undefined) return found
-  }
-  return undefined
-}
-
-const refuseInfinite = (type: PatchType, { value, trace }: ParsedJson): void => {
-  const literal = trace && infiniteIn(value, trace.literals)
-  if (literal === undefined) return
-  const where = type === 'json' ? 'struct field jsonPatchOp.value' : 'value'
-  const text = `json: cannot unmarshal number ${literal} into Go ${where} of type float64`
-  throw badRequest(type === 'strategic' ? text : `error decoding patch: ${text}`)
-}
-
 /** An operation is found by what its path says, however it is written. */
 const operationsOf = (patch: JsonValue): JsonValue =>
   Array.isArray(patch)
@@ -94,6 +74,10 @@ const comparesTexts = (value: JsonValue, text: string): boolean =>
   /[\\<>&\u2028\u2029]/.test(text) &&
   Array.isArray(value) &&
   value.some((operation) => isJsonObject(operation) && operation.op === 'test')
+
+/** What applying it says of a text that is no JSON. */
+const unreadable = (type: PatchType, problem: string): Error =>
+  badRequest(type === 'merge' ? 'Invalid JSON Patch' : problem)
 
 type Forms = Pick<Patch, 'value' | 'hasWritten' | 'asWritten'>
 
@@ -111,8 +95,12 @@ const formsOf = (type: PatchType, text: string, { value, trace }: ParsedJson): F
   return { value: counts ? asWritten() : value, hasWritten: counts, asWritten }
 }
 
-/** Throws 400. */
-export const parsePatch = (type: PatchType, request: FastifyRequest): Patch => {
+/** Throws 400. Strict errors are looked for unless `fieldValidation` is Ignore: then the patch is not decoded by itself. */
+export const parsePatch = (
+  type: PatchType,
+  request: FastifyRequest,
+  fieldValidation: FieldValidation,
+): Patch => {
   if (type === 'apply') {
     try {
       const { value, duplicates } = yamlOf(request)
@@ -124,10 +112,11 @@ export const parsePatch = (type: PatchType, request: FastifyRequest): Patch => {
     }
   }
   const text = textOf(bodyOf(request))
+  const isDecoded = type === 'strategic' || fieldValidation !== 'Ignore'
   try {
     const parsed = parseWithTrace(text)
     const { value, trace } = parsed
-    refuseInfinite(type, parsed)
+    if (isDecoded) checkPatch(type, parsed)
     const keys = trace?.entries ?? new Map()
     const errors = type === 'json' ? jsonPatchErrors(value, keys) : duplicatesOf(value, keys, '')
     return {
@@ -137,9 +126,7 @@ export const parsePatch = (type: PatchType, request: FastifyRequest): Patch => {
     }
   } catch (error) {
     if (error instanceof JsonSyntaxError)
-      throw badRequest(
-        type === 'strategic' ? error.message : `error decoding patch: ${error.message}`,
-      )
+      throw isDecoded ? undecodable(type, error.message) : unreadable(type, error.message)
     throw error
   }
 }

@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { failure, notFound, unsupportedMediaType } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import type { Target, VerbHandler } from '../api-deps.js'
+import { fieldValidationOf } from '../decode-body.js'
 import { checkIdentity } from '../identity.js'
 import { negotiateOutput } from '../negotiation.js'
 import { applyType } from '../request-body.js'
@@ -10,7 +11,8 @@ import { makeContext } from '../request-context.js'
 import { sendObject, sendStored } from '../respond.js'
 import { patchOptionsOf } from '../write-options.js'
 import { applyChange } from './apply.js'
-import { type Patch, type PatchType, parsePatch } from './patch-body.js'
+import type { PatchType } from './check-patch.js'
+import { type Patch, parsePatch } from './patch-body.js'
 import { type PatchCall, patched } from './patched.js'
 import { hasTable, hooksOfView, ownersOfView, throughView, type ViewOwners } from './view.js'
 
@@ -79,7 +81,7 @@ export const patchObject: VerbHandler = async (target, request, reply, deps) => 
     target,
     ctx,
     patch: () => {
-      parsed ??= parsePatch(type, request)
+      parsed ??= parsePatch(type, request, fieldValidationOf(options.fieldValidation))
       return parsed
     },
     options,

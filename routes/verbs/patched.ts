@@ -11,7 +11,7 @@ import { decodePatched } from '#registry/decode-patched.js'
 import { overflown, problemOf } from '#registry/patch/convertible.js'
 import { goPrint } from '#registry/patch/go-print.js'
 import { applyJsonPatch } from '#registry/patch/json.js'
-import { applyMergePatch } from '#registry/patch/merge.js'
+import { applyMergePatch, replaceByMergePatch } from '#registry/patch/merge.js'
 import { patchedText, touchedByJsonPatch } from '#registry/patch/patched-text.js'
 import { applyStrategicMergePatch } from '#registry/patch/strategic.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
@@ -159,7 +159,7 @@ const apply = (call: PatchCall, shown: KubeObject, patch: JsonValue): JsonValue 
     case 'json':
       return applyJsonPatch(shown, patch)
     case 'merge':
-      return applyMergePatch(shown, patch)
+      return isJsonObject(patch) ? applyMergePatch(shown, patch) : replaceByMergePatch(patch)
     default:
       return applyStrategicMergePatch(shown, patch, definitionOfBody(call.target).schemaName ?? '')
   }

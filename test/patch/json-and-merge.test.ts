@@ -5,7 +5,7 @@ import { jsonEqual } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { deepFreeze } from '#cacher/mutation-detector.js'
 import { applyJsonPatch } from '#registry/patch/json.js'
-import { applyMergePatch } from '#registry/patch/merge.js'
+import { applyMergePatch, replaceByMergePatch } from '#registry/patch/merge.js'
 
 // Without lists: what is null in a list that takes the place of an object stays, and goes when it comes a second time.
 const { value: nested } = fc.letrec<{ value: JsonValue }>((tie) => ({
@@ -127,16 +127,14 @@ t.test(
     )
     t.equal(
       codeOf(() => applyJsonPatch({}, [{ op: 1 }])),
-      400,
+      422,
     )
-    t.equal(
-      codeOf(() => applyMergePatch({}, [])),
-      400,
-    )
-    t.equal(
-      codeOf(() => applyMergePatch({}, null)),
-      400,
-    )
+    for (const patch of [null, 'x', 1])
+      t.equal(
+        codeOf(() => replaceByMergePatch(patch)),
+        400,
+      )
+    t.same(replaceByMergePatch([null, { a: null }]), [null, {}])
     const add = { op: 'add', path: '/x', value: 1 }
     t.equal(
       codeOf(() => applyJsonPatch({}, Array(10_000).fill(add))),

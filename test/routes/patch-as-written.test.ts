@@ -16,8 +16,11 @@ const start = async (t: Test) => {
   const { api } = await startApiServer(t)
   await api.post(configMaps, { metadata: { name: 'c' }, data: { lt: 'a<b', ae: 'ä' } })
   await api.post(autoscalers, { metadata: { name: 'h' }, spec: { scaleTargetRef, maxReplicas: 5 } })
-  const patch = (type: keyof typeof types, path: string, raw: string) =>
-    api.send('PATCH', `${path}?dryRun=All`, { raw, type: types[type] })
+  const patch = (type: keyof typeof types, path: string, raw: string, validation = 'Warn') =>
+    api.send('PATCH', `${path}?dryRun=All&fieldValidation=${validation}`, {
+      raw,
+      type: types[type],
+    })
   return { api, patch }
 }
 
@@ -118,4 +121,51 @@ t.test('a number beyond a float64 is refused before anything is patched', async 
     json.body.message,
     `error decoding patch: ${found} struct field jsonPatchOp.value of type float64`,
   )
+})
+
+t.test('without field validation a patch is not decoded before it is applied', async (t) => {
+  const { patch } = await start(t)
+  const rejected = 'the server rejected our request due to an error in our request'
+  const unmarshal = 'json: cannot unmarshal'
+  const noPatch = 'Invalid JSON Patch'
+  const cases: [type: 'json' | 'merge', body: string, warned: string, ignored: string][] = [
+    ['json', '{', 'unexpected end of JSON input', 'unexpected end of JSON input'],
+    [
+      ...(['json', '3'] as const),
+      `${unmarshal} number into Go value of type []handlers.jsonPatchOp`,
+      `${unmarshal} number into Go value of type jsonpatch.Patch`,
+    ],
+    [
+      ...(['json', '[1]'] as const),
+      `${unmarshal} number into Go value of type handlers.jsonPatchOp`,
+      `${unmarshal} number into Go value of type jsonpatch.Operation`,
+    ],
+    [
+      ...(['json', '[{"op":1}]'] as const),
+      `${unmarshal} number into Go struct field jsonPatchOp.op of type string`,
+      rejected,
+    ],
+    ['merge', '{', 'unexpected end of JSON input', noPatch],
+    ['merge', '{} x', "invalid character 'x' after top-level value", noPatch],
+    ['merge', '3', `${unmarshal} number into Go value of type map[string]interface {}`, noPatch],
+  ]
+  const path = `${configMaps}/c`
+  for (const [type, body, warned, ignored] of cases) {
+    const warn = await patch(type, path, body)
+    t.strictSame([warn.code, warn.body.message], [400, `error decoding patch: ${warned}`], body)
+    const ignore = await patch(type, path, body, 'Ignore')
+    t.equal(ignore.body.message, ignored, body)
+  }
+  t.equal((await patch('merge', path, '{"bogus":1e400}', 'Ignore')).code, 200)
+  const list = await patch('merge', path, '[null,{"a":null}]', 'Ignore')
+  t.equal(list.code, 422)
+  t.match(
+    list.body.message,
+    /^ "" is invalid: patch: Invalid value: "\[null,\{\}\]": couldn't get version\/kind; json parse error: json: cannot unmarshal array /,
+  )
+  const infinite = '[{"op":"add","path":"/data/x","value":1e400}]'
+  t.match((await patch('json', path, infinite, 'Ignore')).body, {
+    code: 422,
+    message: /"x\\":1e400/,
+  })
 })

@@ -53,26 +53,14 @@ const rejected = () =>
     details: {},
   })
 
-const cannotDecode = (what: string) =>
-  badRequest(`error decoding patch: json: cannot unmarshal ${what}`)
+const cannotDecode = (value: JsonValue, type: string) =>
+  badRequest(`json: cannot unmarshal ${goKindOf(value)} into Go value of type jsonpatch.${type}`)
 
 const checkOperations = (patch: JsonValue): JsonObject[] => {
   if (patch === null) return []
-  if (!Array.isArray(patch)) {
-    throw cannotDecode(`${goKindOf(patch)} into Go value of type []handlers.jsonPatchOp`)
-  }
+  if (!Array.isArray(patch)) throw cannotDecode(patch, 'Patch')
   for (const operation of patch) {
-    if (operation === null) continue
-    if (!isJsonObject(operation)) {
-      throw cannotDecode(`${goKindOf(operation)} into Go value of type handlers.jsonPatchOp`)
-    }
-    for (const field of ['op', 'path', 'from']) {
-      const value = getOwn(operation, field)
-      if (value === undefined || value === null || typeof value === 'string') continue
-      throw cannotDecode(
-        `${goKindOf(value)} into Go struct field jsonPatchOp.${field} of type string`,
-      )
-    }
+    if (operation !== null && !isJsonObject(operation)) throw cannotDecode(operation, 'Operation')
   }
   if (patch.length > limits.jsonPatchOperationsMax) {
     throw failure({

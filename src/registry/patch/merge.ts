@@ -3,23 +3,17 @@
  * Neither argument is changed; what the patch does not touch is shared with the document.
  */
 import { copyWith } from '#api/copy-with.js'
-import { goKindOf } from '#api/decoder-texts.js'
 import { badRequest } from '#api/errors.js'
 import { isJsonObject, setOwn } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 
-/** Throws 400 for a patch that is no object (null has a text of its own; the rest is the decoder's). */
-export const applyMergePatch = (document: JsonObject, patch: JsonValue): JsonObject => {
-  if (patch === null) throw badRequest('Invalid JSON Patch')
-  if (!isJsonObject(patch)) {
-    throw badRequest(
-      `error decoding patch: json: cannot unmarshal ${goKindOf(patch)} into Go value of type map[string]interface {}`,
-    )
-  }
-  return mergeObjects(document, patch)
+/** What a patch that is no object makes of any document: a list takes its place. Throws 400 for anything else. */
+export const replaceByMergePatch = (patch: JsonValue): JsonValue => {
+  if (!Array.isArray(patch)) throw badRequest('Invalid JSON Patch')
+  return withoutNulls(patch)
 }
 
-const mergeObjects = (target: JsonObject, patch: JsonObject): JsonObject => {
+export const applyMergePatch = (target: JsonObject, patch: JsonObject): JsonObject => {
   const merged = copyWith(target)
   for (const key of Object.keys(patch)) {
     const value = patch[key]!
@@ -31,7 +25,7 @@ const mergeObjects = (target: JsonObject, patch: JsonObject): JsonObject => {
 
 const mergeValue = (current: JsonValue | undefined, patch: JsonValue): JsonValue => {
   if (!isJsonObject(current)) return withoutNulls(patch)
-  return isJsonObject(patch) ? mergeObjects(current, patch) : patch
+  return isJsonObject(patch) ? applyMergePatch(current, patch) : patch
 }
 
 /** Null removes, so nulls in what is new have nothing to remove; those that are list entries are values and stay. */
