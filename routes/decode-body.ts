@@ -11,7 +11,7 @@ import { textOf } from '#api/utf8.js'
 import { schemaNameOfKind } from '#openapi/schemas.js'
 import { hasProtobuf, protobufToJson } from '#registry/decode/protobuf.js'
 import { ProtobufError, ProtobufMessageError } from '#registry/decode/protobuf-reader.js'
-import { decodeObject } from '#registry/decode.js'
+import { decodeObject, saidGvk } from '#registry/decode.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
 import { YamlSyntaxError } from '#registry/yaml.js'
@@ -156,33 +156,52 @@ export const checkType = (
   const kind = given.kind || gvk.kind
   const apiVersion = given.apiVersion || expected
   if (kind === gvk.kind && (apiVersion === expected || accepted.includes(apiVersion))) return
-  // Another kind of their version is what validation refuses.
-  if (isCustom && apiVersion === expected) return
   const gv = parseGroupVersion(apiVersion)
   if (isScaleOfCustom)
     throw badRequest(
       'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"',
     )
   if (gv === undefined) throw unrecognized(`unexpected GroupVersion string: ${apiVersion}`)
+  // Another version of theirs is refused once it is decoded, another kind by validation.
+  if (isCustom) return
   const known =
-    isCustom ||
     table.byKind({ ...gv, kind }) !== undefined ||
     schemaNameOfKind({ ...gv, kind }) !== undefined ||
     // The one kind that the API's documents do not name.
     `${apiVersion} ${kind}` === 'v1 List' ||
     (kind === gvk.kind && isFormerVersion(gv, gvk))
   if (!known) throw cannotBeHandled({ ...gv, kind }, noKindText(kind, apiVersion), gvk.kind)
-  if (kind !== gvk.kind && !isCustom)
+  if (kind !== gvk.kind)
     throw cannotBeHandled(
       { ...gv, kind },
       `converting (${gv.version}.${kind}) to (${goAlias(gvk.group)}.${gvk.kind}): unknown conversion`,
       gvk.kind,
     )
-  throw badRequest(
-    apiVersion !== expected
-      ? `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`
-      : `the kind in the data (${kind}) does not match the expected kind (${gvk.kind})`,
+  throw otherVersion(apiVersion, expected)
+}
+
+const otherVersion = (apiVersion: string, expected: string): Error =>
+  badRequest(
+    `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`,
   )
+
+const reportStrictErrors = (
+  textErrors: readonly string[],
+  fieldErrors: readonly string[],
+  fieldValidation: string,
+  { warn, refuse }: { warn(error: string): void; refuse(problem: string): Error },
+): void => {
+  const errors = [...textErrors, ...fieldErrors]
+  const validation = fieldValidationOf(fieldValidation)
+  if (errors.length === 0 || validation === 'Ignore') return
+  if (validation === 'Warn') {
+    for (const error of errors) warn(error)
+    return
+  }
+  // Of the text itself all lines are one error, as Go's decoder gives them; each is a warning of its own.
+  const text = textErrors.join('\n  ')
+  const all = text === '' ? fieldErrors : [`yaml: unmarshal errors:\n  ${text}`, ...fieldErrors]
+  throw refuse(`strict decoding error: ${all.join(', ')}`)
 }
 
 /** Throws 400 and 415. Unknown fields are warned of or refused, as `fieldValidation` says. */
@@ -221,21 +240,13 @@ export const decodeBody = (
     isScaleOfCustom,
   })
   const { object, strictErrors } = decodeObject(definition, parsed.value, parsed.trace)
-  const errors = [...parsed.textErrors, ...strictErrors]
-  if (errors.length === 0) return object
-  switch (fieldValidationOf(fieldValidation)) {
-    case 'Warn':
-      for (const error of errors) ctx.warn(error)
-      break
-    case 'Strict': {
-      // Of the text itself all lines are one error, as Go's decoder gives them; each is a warning of its own.
-      const text = parsed.textErrors.join('\n  ')
-      const all =
-        text === '' ? strictErrors : [`yaml: unmarshal errors:\n  ${text}`, ...strictErrors]
-      throw cannotBeHandled(definition.gvk, `strict decoding error: ${all.join(', ')}`)
-    }
-    case 'Ignore':
-      break
-  }
+  const gvk = definition.isCustom ? saidGvk(parsed.value, definition.gvk) : definition.gvk
+  reportStrictErrors(parsed.textErrors, strictErrors, fieldValidation, {
+    warn: (error) => ctx.warn(error),
+    refuse: (problem) => cannotBeHandled(gvk, problem, kind),
+  })
+  const expected = formatGroupVersion(definition.gvk)
+  if (definition.isCustom && object.apiVersion !== expected)
+    throw otherVersion(String(object.apiVersion), expected)
   return object
 }

@@ -35,7 +35,7 @@ import { deleteObject } from './verbs/delete.js'
 import { deleteObjects } from './verbs/delete-collection.js'
 import { getObject } from './verbs/get.js'
 import { listObjects } from './verbs/list.js'
-import { hasPatchRoute, patchObject } from './verbs/patch.js'
+import { hasPatchRoute, patchObject, patchTypeOf } from './verbs/patch.js'
 import { createThroughSubresource } from './verbs/subresource.js'
 import { updateObject } from './verbs/update.js'
 import { createVirtual } from './verbs/virtual.js'
@@ -113,7 +113,9 @@ const connect: VerbHandler = (target, request, reply, deps) => {
   return deps.connect(target, request, reply)
 }
 
-const refuseNameless: VerbHandler = () => {
+const refuseNameless: VerbHandler = (target, request) => {
+  // The type of a patch is looked at before its name.
+  if (request.method === 'PATCH') patchTypeOf(request, target)
   throw badRequest('name must be provided')
 }
 

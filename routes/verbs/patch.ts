@@ -31,8 +31,8 @@ const typeCalled = (name: string): PatchType | undefined =>
 export const hasPatchRoute = ({ bodyType }: FastifyRequest): boolean =>
   bodyType.split(',').some((one) => typeCalled((one.split(';')[0] ?? '').trim()) !== undefined)
 
-/** Built-in routes refuse a type that no route knows in go-restful's words; the rest is apiserver's. */
-const patchTypeOf = (request: FastifyRequest, { definition }: Target): PatchType => {
+/** Throws 415. Built-in routes refuse a type that no route knows in go-restful's words; the rest is apiserver's. */
+export const patchTypeOf = (request: FastifyRequest, { definition }: Target): PatchType => {
   const found = typeCalled((request.bodyType.split(';')[0] ?? '').trim())
   if (definition.isCustom) {
     const accepted = namesOfTypes.filter((name) => patchTypes[name] !== 'strategic')

@@ -7,6 +7,7 @@ import {
   type GroupVersionKind,
   type GroupVersionResource,
   kindKey,
+  parseGroupVersion,
 } from '#api/group-version.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import { storagePrefixOf } from '#registry/built-in-rows.js'
@@ -26,6 +27,7 @@ import {
 } from './definition.js'
 import { compileJsonPath } from './json-path.js'
 import { namesIn, scaleSubresource } from './scale.js'
+import type { StructuralSchema } from './structural-schema.js'
 
 const verbs: readonly Verb[] = [
   'delete',
@@ -113,6 +115,21 @@ const converterOf = (definition: CustomResourceDefinition): Converter | undefine
   return hasOtherVersions ? rename : undefined
 }
 
+/**
+ * What an object is held against is the version that it says to be of, wherever it was sent: of one that there is not
+ * nothing is known. Another kind is left as it is, for validation to refuse (customresource_handler.go, schemaCoercer).
+ */
+const schemaOfObject = (
+  { group, versions }: CustomResourceDefinition['spec'],
+  kind: string,
+  object: KubeObject,
+): StructuralSchema | undefined => {
+  const gv = parseGroupVersion(object.apiVersion ?? '')
+  if (gv?.group !== group || object.kind !== kind) return undefined
+  const version = versions.find(({ name }) => name === gv.version)
+  return version === undefined ? {} : schemaOf(version)
+}
+
 /** What the rows of all versions have in common. */
 const sharedParts = (definition: CustomResourceDefinition) => {
   const { group, versions, scope } = definition.spec
@@ -165,7 +182,10 @@ export const customRows = (
         applyDefaults(object, schema)
         return []
       },
-      conform: (object) => conform(object, schema),
+      conform: (object) => {
+        const own = schemaOfObject(definition.spec, kind, object)
+        return own === undefined ? [] : conform(object, own)
+      },
       deprecationWarning: deprecationWarningOf(version, versions, gvk),
       strategy: customStrategy(version, kind, isDeleted ? terminating(gvr) : undefined),
       returnsDeletedObject: false,

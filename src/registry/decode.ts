@@ -2,7 +2,7 @@
 import { copyWith } from '#api/copy-with.js'
 import { cannotBeHandled } from '#api/errors.js'
 import { forgetGivenEmpty, hasGivenEmpty, markGivenEmpty } from '#api/given-empty.js'
-import { formatGroupVersion, type GroupVersionKind } from '#api/group-version.js'
+import { formatGroupVersion, type GroupVersionKind, parseGroupVersion } from '#api/group-version.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonTrace } from '#api/json-traced.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
@@ -85,6 +85,13 @@ export const decodeBuiltIn = (
   }
 }
 
+/** What a custom object says to be, which may be another version or kind than that of its path. */
+export const saidGvk = (value: JsonValue, { group, version, kind }: GroupVersionKind) => {
+  const said = isJsonObject(value) ? value : {}
+  const gv = typeof said.apiVersion === 'string' ? parseGroupVersion(said.apiVersion) : undefined
+  return { ...(gv ?? { group, version }), kind: typeof said.kind === 'string' ? said.kind : kind }
+}
+
 const decodeCustomObject = (
   definition: ResourceDefinition,
   value: JsonValue,
@@ -112,7 +119,7 @@ const decodeCustomObject = (
     return { object, strictErrors }
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error
-    throw cannotBeHandled(gvk, error.message)
+    throw cannotBeHandled(saidGvk(value, gvk), error.message, gvk.kind)
   }
 }
 

@@ -58,6 +58,8 @@ t.test('the verb counts, wherever a request is sent', async (t) => {
     const { status, body } = await send(method, things(), thing('a'), headers)
     t.strictSame([status, body.message], [400, 'name must be provided'])
   }
+  const strategic = { 'content-type': 'application/strategic-merge-patch+json' }
+  t.equal((await send('PATCH', things(), {}, strategic)).status, 415, 'the type before the name')
   t.equal((await send('GET', things('a/status/more'))).body.metadata.name, 'a')
   t.equal((await send('POST', things('a/status/more'), {})).status, 405)
 })

@@ -204,3 +204,51 @@ t.test('a write that changes nothing is one where less would be stored', async (
   t.equal(await send('v1'), less)
   t.notOk('b' in (await call(server, { path: path('v2', 'x') })).body)
 })
+
+t.test(
+  'a body is held against the version that it says to be of, wherever it is sent',
+  async (t) => {
+    const { server } = await start(t)
+    const send = (fieldValidation: string, apiVersion: string, kind = 'Note') =>
+      call(server, {
+        method: 'POST',
+        path: `${path('v2')}?fieldValidation=${fieldValidation}`,
+        body: { apiVersion, kind, metadata: { name: 'x', finalizers: ['f/f'] }, a: '1', b: '2' },
+      })
+    const cases: [apiVersion: string, unknown: string | undefined][] = [
+      [`${group}/v1`, 'unknown field "b"'],
+      [`${group}/v3`, 'unknown field "a", unknown field "b"'],
+      ['elsewhere/v1', undefined],
+    ]
+    for (const [said, unknown] of cases) {
+      const warned = await send('Warn', said)
+      const other = `the API version in the data (${said}) does not match the expected API version (${group}/v2)`
+      t.strictSame([warned.status, warned.body.message], [400, other])
+      const warnings = unknown?.split(', ').map((one) => `299 - ${JSON.stringify(one)}`)
+      t.equal(warned.headers.warning, warnings?.join(', '))
+      const { message } = (await send('Strict', said)).body
+      const version = said.split('/')[1]
+      t.equal(
+        message,
+        unknown === undefined
+          ? other
+          : `Note in version "${version}" cannot be handled as a Note: strict decoding error: ${unknown}`,
+      )
+    }
+    const kind = await send('Strict', `${group}/v2`, 'Other')
+    t.match(kind.body.message, 'kind: Invalid value: "Other": must be Note')
+  },
+)
+
+t.test('what cannot be decoded is told of the kind that it says to be', async (t) => {
+  const { server } = await start(t)
+  const body = { apiVersion: `${group}/v1`, kind: 'Other', metadata: { finalizers: 'x' } }
+  const { status, body: answer } = await call(server, { method: 'POST', path: path('v1'), body })
+  t.strictSame(
+    [status, answer.message],
+    [
+      400,
+      'Other in version "v1" cannot be handled as a Note: json: cannot unmarshal string into Go struct field ObjectMeta.finalizers of type []string',
+    ],
+  )
+})
