@@ -4,7 +4,6 @@
  * nobody is asked again; whoever comes past it is let in by nothing.
  */
 import type { TLSSocket } from 'node:tls'
-import type { KubeObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import { resources } from '#client/resources.js'
 

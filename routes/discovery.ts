@@ -151,42 +151,43 @@ const checkRoute = (request: FastifyRequest): void => {
   if (!fitsRoute(request.headers.accept, mediaTypes)) throw notAcceptableRoute(mediaTypes)
 }
 
-export const installDiscovery = (
-  app: FastifyInstance,
-  source: DiscoverySource,
-  remote: RemoteSource,
-): void => {
-  const documents = new Documents(source, remote)
+type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
 
-  const root =
-    (name: 'api' | 'apis', legacy: (request: FastifyRequest) => JsonObject) =>
-    async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-      if (name === 'api') checkRoute(request)
-      // Wherever it stands in the header, the aggregated document is preferred.
-      const aggregated = negotiate(request, isAggregated)
-      if (aggregated !== undefined)
-        return sendAggregated(request, reply, {
-          found: documents.aggregated(name),
-          form: aggregated,
-        })
-      const form = negotiate(request)
-      if (form === undefined) throw notAcceptable(mediaTypes)
-      return send(reply, form, legacy(request))
-    }
+const sendPlain = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  document: JsonObject,
+): Promise<FastifyReply> => {
+  const form = negotiate(request)
+  if (form === undefined) throw notAcceptable(mediaTypes)
+  return send(reply, form, document)
+}
 
-  const group = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const found = documents.named((request.params as Params).group)
-    if (found === undefined || found.group === '') return sendNotFound(reply)
-    const form = negotiate(request)
-    if (form === undefined) throw notAcceptable(mediaTypes)
-    return send(reply, form, groupDocument(found))
+/** /api or /apis: the aggregated document wherever the header asks for it, even behind others; else `plain`. */
+const rootOf =
+  (documents: Documents, name: 'api' | 'apis', plain: (r: FastifyRequest) => JsonObject): Handler =>
+  async (request, reply) => {
+    if (name === 'api') checkRoute(request)
+    const form = negotiate(request, isAggregated)
+    if (form === undefined) return sendPlain(request, reply, plain(request))
+    return sendAggregated(request, reply, { found: documents.aggregated(name), form })
   }
 
-  const version = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const { group: name = '', version: wanted } = request.params as Params
-    const found = documents.named(name)
+const groupOf =
+  (documents: Documents): Handler =>
+  async (request, reply) => {
+    const found = documents.named((request.params as Params).group)
+    if (found === undefined || found.group === '') return sendNotFound(reply)
+    return sendPlain(request, reply, groupDocument(found))
+  }
+
+const versionOf =
+  (documents: Documents): Handler =>
+  async (request, reply) => {
+    const { group = '', version } = request.params as Params
+    const found = documents.named(group)
     if (found === undefined) return sendNotFound(reply)
-    const rows = found.versions.find((v) => v.version === wanted)?.rows
+    const rows = found.versions.find((v) => v.version === version)?.rows
     if (rows === undefined) {
       // An unknown version of a custom group has no route at all upstream; of a built-in one it ends inside its server.
       if (found.versions.every((v) => v.rows.every((row) => row.isCustom)))
@@ -194,24 +195,26 @@ export const installDiscovery = (
       throw pathNotFound()
     }
     if (rows.some((row) => !row.isCustom)) checkRoute(request)
-    const form = negotiate(request)
-    if (form === undefined) throw notAcceptable(mediaTypes)
-    return send(reply, form, resourceList({ group: name, version: wanted }, rows))
+    return sendPlain(request, reply, resourceList({ group, version }, rows))
   }
 
-  const routes: [
-    string,
-    (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>,
-  ][] = [
-    ['/api', root('api', (request) => coreVersions(addressOf(request)))],
-    ['/apis', root('apis', () => groupList(documents.groups.filter((g) => g.group !== '')))],
-    ['/api/:version', version],
-    ['/apis/:group', group],
-    ['/apis/:group/:version', version],
-  ]
+export const installDiscovery = (
+  app: FastifyInstance,
+  source: DiscoverySource,
+  remote: RemoteSource,
+): void => {
+  const documents = new Documents(source, remote)
+  const namedGroups = () => documents.groups.filter(({ group }) => group !== '')
+  const routes: Readonly<Record<string, Handler>> = {
+    '/api': rootOf(documents, 'api', (request) => coreVersions(addressOf(request))),
+    '/apis': rootOf(documents, 'apis', () => groupList(namedGroups())),
+    '/api/:version': versionOf(documents),
+    '/apis/:group': groupOf(documents),
+    '/apis/:group/:version': versionOf(documents),
+  }
   // No group is without a name here, that of core is /api.
   app.all('/apis//*', (_request, reply) => sendNotFound(reply))
-  for (const [url, handler] of routes) {
+  for (const [url, handler] of Object.entries(routes)) {
     app.all(url, handler)
     app.all(`${url}/`, handler)
   }

@@ -1,6 +1,5 @@
 /** The cluster as decisions see it: nodes with their Pods, those included that were just bound (assumed). */
 
-import type { KubeObject } from '#api/object.js'
 import { keyOf, type ObjectStore } from '#client/object-store.js'
 import type { Node, Pod } from '#client/pod.js'
 import type { Filter } from './filter.js'

@@ -1,5 +1,3 @@
-/** ResourceClaims that a Pod names. Devices are not allocated here. */
-import type { KubeObject } from '#api/object.js'
 import type { ObjectStore } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 

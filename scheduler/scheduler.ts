@@ -4,7 +4,6 @@
  */
 import type { Clock } from '#api/clock.js'
 import { formatTime } from '#api/clock.js'
-import type { KubeObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import { isNotFound, messageOf } from '#client/errors.js'
 import type { EventRecorder } from '#client/event-recorder.js'

@@ -2,7 +2,7 @@
 import { formatGroupResource, groupOf } from '#api/group-version.js'
 import { jsonEqual } from '#api/json-object.js'
 import { matchesSelector, printLabelSelector } from '#api/label-selector.js'
-import type { KubeObject, OwnerReference } from '#api/object.js'
+import type { OwnerReference } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import { discoverKind } from '#client/discovery.js'
 import { isNotFound, messageOf } from '#client/errors.js'

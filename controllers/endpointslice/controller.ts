@@ -1,5 +1,3 @@
-/** Keeps the EndpointSlices of every Service with a selector; upstream's endpointslice-controller. */
-import type { KubeObject } from '#api/object.js'
 import { isNamespaceTerminating, isNotFound } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'
 import { keyOf } from '#client/object-store.js'

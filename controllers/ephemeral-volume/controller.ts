@@ -1,5 +1,5 @@
 /** Makes the claims that Pods describe in their own volumes; upstream's ephemeral-volume-controller. */
-import type { KubeObject, ObjectMeta } from '#api/object.js'
+import type { ObjectMeta } from '#api/object.js'
 import { isNamespaceTerminating, messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import { claimNameOf } from '#client/persistent-volume.js'

@@ -1,5 +1,3 @@
-/** Notices nodes that went silent and says so by conditions and taints; upstream's node-lifecycle-controller. */
-import type { KubeObject } from '#api/object.js'
 import { sleep } from '#client/backoff.js'
 import { isConflict, isNotFound, messageOf } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'

@@ -1,5 +1,3 @@
-/** What the makers of claims that Pods describe have in common, be they for volumes or for devices. */
-import type { KubeObject } from '#api/object.js'
 import { isNamespaceTerminating, messageOf } from '#client/errors.js'
 import type { EventRecorder } from '#client/event-recorder.js'
 import type { Informer } from '#client/informer.js'

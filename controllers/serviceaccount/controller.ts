@@ -1,5 +1,3 @@
-/** Every namespace has a ServiceAccount `default`; upstream's serviceaccount-controller. */
-import type { KubeObject } from '#api/object.js'
 import { isAlreadyExists, isNamespaceTerminating, isNotFound } from '#client/errors.js'
 import { resources } from '#client/resources.js'
 import { type Controller, newQueue, queueRun } from '../controller.js'

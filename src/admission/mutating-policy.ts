@@ -2,7 +2,7 @@
 import { ApiError, failure, internalError, resourceDetails } from '#api/errors.js'
 import { formatGroupVersion } from '#api/group-version.js'
 import { jsonEqual } from '#api/json-object.js'
-import type { JsonObject, KubeObject } from '#api/object.js'
+import type { KubeObject } from '#api/object.js'
 import { whenKnown } from '#api/when-known.js'
 import { type PolicyNames, results } from '#cel/policy-environment.js'
 import { limits } from '#limits'

@@ -8,7 +8,7 @@
 import { escapeHtml, stringify } from './json.js'
 import { setOwn } from './json-object.js'
 import { type JsonTrace, parseScalars } from './json-traced.js'
-import type { JsonObject, JsonValue } from './object.js'
+import type { JsonValue } from './object.js'
 
 const written = (literal: string): JsonValue => Symbol(literal) as unknown as JsonValue
 

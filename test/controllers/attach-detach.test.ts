@@ -1,6 +1,5 @@
 /** Volumes follow their Pods from node to node, and never leave one that uses them. */
 import t from 'tap'
-import type { KubeObject } from '#api/object.js'
 import type { Volume } from '#client/persistent-volume.js'
 import type { Node, Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { KubeObject } from '#api/object.js'
 import { ObjectStore } from '#client/object-store.js'
 import type { Claim, StorageClass, Volume } from '#client/persistent-volume.js'
-import type { Node, Pod } from '#client/pod.js'
+import type { Pod } from '#client/pod.js'
 import { imageLocality } from '#scheduler/image-locality.js'
 import { NodeInfo } from '#scheduler/node-info.js'
 import {
