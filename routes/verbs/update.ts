@@ -1,5 +1,6 @@
 /** PUT of an object, its status, or a view of it. */
 import type { KubeObject } from '#api/object.js'
+import { dedupOwnerReferences } from '#registry/object-meta.js'
 import type { VerbHandler } from '../api-deps.js'
 import { decodeBody, inputTypeOf } from '../decode-body.js'
 import { checkIdentity } from '../identity.js'
@@ -24,6 +25,7 @@ export const updateObject: VerbHandler = async (target, request, reply, deps) =>
       isScaleOfCustom: definition.isCustom && body !== definition,
     })
     checkIdentity(sent, target)
+    dedupOwnerReferences(sent.metadata, ctx)
     return view === undefined ? (definition.convert?.toStorage(sent) ?? sent) : sent
   }
   let first: KubeObject | undefined = receive()

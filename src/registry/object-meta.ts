@@ -49,7 +49,7 @@ const ownerText = (reference: OwnerReference): string => {
   return JSON.stringify([apiVersion, kind, name, uid, controller, blockOwnerDeletion])
 }
 
-/** Equal owner references are kept once, with a warning. */
+/** Equal owner references are kept once, with a warning: of a body before and after mutating admission, of a patch only after. */
 export const dedupOwnerReferences = (
   meta: ObjectMeta,
   ctx: RequestContext,

@@ -174,7 +174,6 @@ const createInstead = async (attempt: Attempt): Promise<Updated> => {
   resourceVersionOf(next)
   if (!ctx.dryRun) delete next.metadata.resourceVersion
   matchNamespace(next.metadata, definition.namespaced ? (ctx.namespace ?? '') : '')
-  dedupOwnerReferences(next.metadata, ctx)
   if (options.managedFieldsTracked !== true) await track(deps, next, undefined, ctx)
   await admit(deps, 'mutate', { operation: 'CREATE', ctx, name, object: next })
   dedupOwnerReferences(next.metadata, ctx, true)
@@ -193,7 +192,6 @@ const once = async (attempt: Attempt, current: StoredObject | undefined): Promis
   // Who changes a status alone hands on the stored metadata, which watchers hold; the new version is written into it.
   if (next.metadata === current.object.metadata)
     next = { ...next, metadata: copyWith(next.metadata) }
-  dedupOwnerReferences(next.metadata, ctx)
   const isTracked = options.managedFieldsTracked === true
   const tracking = isTracked ? undefined : track(deps, next, current.object, ctx)
   if (tracking !== undefined) await tracking

@@ -44,6 +44,29 @@ t.test('of subresources only status and scale are shown as Tables', async (t) =>
   t.same(scale.rows[0].cells.slice(0, 3), ['r', 3, 0])
 })
 
+t.test(
+  'equal owners are kept once: those of a body at once, those of a patch after admission',
+  async (t) => {
+    const { api } = await startApiServer(t)
+    const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'o', uid: 'u' }
+    const metadata = { name: 'a', ownerReferences: [owner, owner] }
+    const path = `${configMaps}/a`
+    const raw = JSON.stringify({ metadata })
+    const found = (when: string) =>
+      `299 - ".metadata.ownerReferences contains duplicate entries${when}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: u"`
+    const after = ' after mutating admission happens'
+    for (const [method, at, type, when] of [
+      ['POST', configMaps, 'application/json', ''],
+      ['PUT', path, 'application/json', ''],
+      ['PATCH', path, 'application/merge-patch+json', after],
+    ] as const) {
+      const { headers, body } = await api.send(method, at, { raw, type })
+      t.equal(headers.warning, found(when), method)
+      t.same(body.metadata.ownerReferences, [owner], method)
+    }
+  },
+)
+
 t.test('versions up to 2^64 are versions of the future', async (t) => {
   const { api } = await startApiServer(t)
   await api.post(configMaps, { metadata: { name: 'a' } })
