@@ -2,9 +2,9 @@
 import { type ApiError, failure } from '#api/errors.js'
 
 export interface Clause {
-  /** As it was sent, but for `*`, which is everything: upstream compares it letter by letter. */
+  /** The media type as it was sent, since upstream compares it letter by letter; `*` alone stands for everything. */
   readonly type: string
-  /** Without `q`; one without a value counts as not given. */
+  /** All but `q`. A parameter without a value counts as not given. */
   readonly parameters: ReadonlyMap<string, string>
   readonly quality: number
 }
@@ -30,7 +30,7 @@ const parseClause = (text: string): Clause | undefined => {
   }
 }
 
-/** Goautoneg's order is none: a type that says more goes before one that is liked better, and the other way round. */
+/** Goautoneg's comparison, which is no total order: the more specific of two types and the one of higher quality both go first. */
 const goesBefore = (a: Clause, b: Clause): boolean =>
   a.quality > b.quality ||
   (!a.type.startsWith('*/') && b.type.startsWith('*/')) ||

@@ -189,7 +189,7 @@ const versionOf =
     if (found === undefined) return sendNotFound(reply)
     const rows = found.versions.find((v) => v.version === version)?.rows
     if (rows === undefined) {
-      // An unknown version of a custom group has no route at all upstream; of a built-in one it ends inside its server.
+      // Upstream has no route for an unknown version of a custom group (text); one of a built-in group gets a Status.
       if (found.versions.every((v) => v.rows.every((row) => row.isCustom)))
         return sendNotFound(reply)
       throw pathNotFound()

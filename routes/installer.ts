@@ -175,10 +175,10 @@ const groupIsBuiltIn = ({ table }: ApiDeps, group: string): boolean => {
   return false
 }
 
-/** What the server of custom resources hands on to nobody: text, not a Status. */
+/** Upstream's custom resources server is the last in the chain: what it does not know is answered with text, not a Status. */
 const pageNotFound = (): PlainTextError => new PlainTextError(404, '404 page not found\n')
 
-/** Empty where the path has a segment for a namespace and nothing in it. */
+/** Undefined for a path without a segment for the namespace; '' where that segment is empty (`/namespaces//pods`). */
 const namespaceOf = (
   { namespace, path }: RequestInfo,
   { namespaced }: ResourceDefinition,
@@ -192,7 +192,7 @@ const isWrongScope = (definition: ResourceDefinition, info: RequestInfo): boolea
     : info.namespace !== '' &&
       !(definition.gvk.kind === 'Namespace' && info.parts[1] === info.namespace)
 
-/** Go's router takes an empty segment where a parameter stands, which then is missing; elsewhere it makes no path. */
+/** Go's router lets a parameter (the namespace, the name) be an empty segment; an empty segment anywhere else matches no path. */
 const hasStrayEmptySegment = ({ path, resource }: RequestInfo, isCustom: boolean): boolean =>
   path.includes('//') &&
   (isCustom || path.replace('/namespaces//', '/').replace(`/${resource}//`, '/').includes('//'))

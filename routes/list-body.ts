@@ -49,7 +49,7 @@ interface ListFrame {
   readonly form: ItemForm
 }
 
-/** How the bytes of items become those of a list. */
+/** What stands around each item of a list, and which of its own bytes are left out. */
 interface ItemForm {
   /** Bytes left out at the start of each. */
   readonly skipped: number
@@ -67,10 +67,10 @@ const frameInJson = ([head, end]: Frame, form: Partial<ItemForm> = {}): ListFram
   form: { ...wholeItems, hasCommas: true, ...form },
 })
 
-/** So long that several fill a segment nearly. */
+/** Small against a segment, so that segments are filled nearly to the end. */
 const pieceBytes = 16 * 1024
 
-/** Of items with what is between them. */
+/** A list whose items are in one piece already, commas included. */
 const listOfJoined = (frame: Frame, bytes: Buffer): ListBody => {
   const pieces: Buffer[] = []
   for (let at = 0; at < bytes.length; at += pieceBytes)
@@ -100,7 +100,7 @@ export const listInJson = (
   const listOf = (around: Frame, lengths: readonly number[]): ListBody =>
     listOfKnown(frameInJson(around, form), lengths, (i) => textOfItem(stored[i]!))
   if (isSame === true) {
-    // What is the same as before is likely to be asked for once more.
+    // The very array of an earlier list: the same list is likely to be asked for once more.
     const join = (): Buffer => listOf(['', ''], stored.map(lengthOf)).bytes()
     const bytes = joined.get(stored, join)
     if (bytes !== undefined) return listOfJoined(frame, bytes)
@@ -109,7 +109,7 @@ export const listInJson = (
   return whenKnown(known, (lengths) => listOf(frame, lengths))
 }
 
-/** Items are made one by one as the list goes out, and kept by nobody: how long the whole is shows in the end only. */
+/** A list whose items are made one by one while it is sent, and not kept: its length is not known before its end. */
 export const listOfMade = <T>(
   frame: Frame,
   items: readonly T[],

@@ -16,6 +16,6 @@ export const formatDouble = (value: number): string => {
   return String(value)
 }
 
-/** `%v` of a number out of JSON: what has no fraction and is counted exactly was read as an integer. */
+/** `%v` of a number out of JSON: upstream's decoder reads whole numbers that fit as int64, all others as float64. */
 export const goNumber = (value: number): string =>
   Number.isSafeInteger(value) ? String(value) : formatDouble(value)

@@ -20,7 +20,7 @@ export const writtenText = (value: unknown): string | undefined =>
 export const parseAsWritten = (text: string): JsonValue =>
   parseScalars(text, (literal, value) => (literal === stringify(value) ? value : written(literal)))
 
-/** The same for numbers alone, and as Go's maps have them: what is counted exactly is an integer however it is written. */
+/** The same for numbers alone, as Go's maps hold them: a whole number that fits an int64 is one, however it was written. */
 export const parseFloatsAsWritten = (text: string): JsonValue =>
   parseScalars(text, (literal, value) => {
     if (typeof value !== 'number' || literal === String(value)) return value

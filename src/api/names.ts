@@ -55,7 +55,7 @@ const labelValue = rule(
 
 const byteLength = (text: string): number => Buffer.byteLength(text)
 
-/** What fits a rule is ASCII, so that its length is that of its bytes. */
+/** A text that fits the pattern is ASCII: its length is its number of bytes. */
 const fits = (value: string, { pattern }: Rule, lengthMax: number): boolean =>
   value.length <= lengthMax && pattern.test(value)
 

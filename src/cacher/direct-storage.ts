@@ -18,7 +18,7 @@ import { Change } from './watch-event.js'
 const openingBrace = 0x7b
 const lineEnd = 0x0a
 
-/** Go's encoder ends its JSON with a line end, which is no part of ours. */
+/** JSON that kube-apiserver stored ends in a line end; ours does not. */
 const withoutLineEnd = (value: Buffer): Buffer =>
   value[value.length - 1] === lineEnd ? value.subarray(0, -1) : value
 
@@ -64,7 +64,7 @@ export const listFromDriver = async (
   }
 }
 
-/** One name is one question, and its page the only one (apiserver, store.go ListPredicate: not recursive). */
+/** A list that can only find one key is a get of that key, and never has a next page (apiserver, store.go ListPredicate). */
 const listKeyFromDriver = async (
   driver: StorageDriver,
   { selection, startKey, revision }: Omit<ListOptions, 'consistency'> & { revision?: number },
@@ -116,7 +116,7 @@ interface Written {
 export class ObjectWriter {
   readonly #driver: StorageDriver
   readonly #sets: WorkingSets
-  /** By their values: what is on its way, and what nobody has taken since. */
+  /** Objects whose write has not come back as an event, and those that nobody has taken since, by their stored bytes. */
   readonly #written = new Map<Buffer, Written>()
 
   constructor(driver: StorageDriver, sets: WorkingSets) {
@@ -124,7 +124,7 @@ export class ObjectWriter {
     this.#sets = sets
   }
 
-  /** Whoever holds the version of `value` first has the object that was encoded, which spares decoding it. */
+  /** Gives away the object that `value` was encoded from, once: who makes the version of `value` need not decode it. */
   take(value: Buffer): Written | undefined {
     const written = this.#written.get(value)
     // The value lives on: left here, the object would be held for as long.

@@ -78,7 +78,7 @@ export const encodeObject = (object: KubeObject, before?: Encoded): Encoded => {
   return encodeParts(`${opening}${comma}${after}}`, object, opening.length, before)
 }
 
-/** Shorter texts are made as fast as they are found. */
+/** Shorter texts are encoded as fast as they could be looked up. */
 const placedLengthMin = 256
 /** A long text is written by itself: put together with others it would be copied once more. */
 const aloneLengthMin = 1024
@@ -155,7 +155,7 @@ const textOfSet = (set: object): string => {
   return text
 }
 
-/** No text between quotes holds this: its quotes would be escaped. */
+/** Cannot occur inside of a JSON string, where its quotes would be escaped. */
 const setPlace = '"fieldsV1":0'
 
 const encodeManagedFields = (entries: readonly ManagedFieldsEntry[]): string =>
@@ -193,7 +193,7 @@ export const withRevision = (
   return new ObjectText(anew, placeOfRevision(anew, anew.length), revision)
 }
 
-/** How `encodeObject` goes on up to the labels. What it does not expect there, it leaves to the decoder. */
+/** What `encodeObject` writes up to the labels. A value that begins in another way is left to the decoder. */
 const labelled = new RegExp(
   `${beginning.source.slice(0, -'(.)'.length)}(?:,?"generation":\\d+)?(?:,?"creationTimestamp":(?:"[^"]*"|null))?(?:,?"deletionTimestamp":"[^"]*")?(?:,?"deletionGracePeriodSeconds":-?\\d+)?(?:,?"labels":(\\{[ -z|~]*\\}))?(?!,?"labels":)`,
 )

@@ -78,7 +78,7 @@ export class ResourceCache {
     if (entry !== undefined) this.#indexes.set(entry, current)
     this.#ring.append(change)
     this.#lastChange = change.revision
-    // Clearing a map makes another.
+    // `clear` of a large Map allocates a new table, even where it is empty.
     if (this.#shared.size > 0) this.#shared.clear()
     if (this.#waiters.size > 0) this.#flush ??= setImmediate(() => this.#tell())
   }
@@ -152,7 +152,7 @@ export class ResourceCache {
     return events.length === 0 ? undefined : { revision: upTo, events }
   }
 
-  /** Brings about what `select` is quick with; undefined when there is nothing to wait for. */
+  /** Makes the indexes that make `select` quick; undefined when they are there, or none applies. */
   prepare(selection: Selection): Promise<unknown> | undefined {
     return selection.key === undefined ? this.#indexes.prepare(selection) : undefined
   }

@@ -41,7 +41,7 @@ export class ResourceIndexes {
     this.#objects = objects
   }
 
-  /** An object was written, or is gone. Of one that cannot be read nobody knows where it belongs: who asks is told. */
+  /** An object was written, or is gone. Where it cannot be decoded its index is dropped, so that whoever asks by it makes it anew and is told. */
   set(entry: Entry<StoredVersion>, current: StoredVersion | undefined): void {
     for (const [name, { values, read }] of this.#indexes)
       try {
@@ -106,7 +106,7 @@ export class ResourceIndexes {
       }
   }
 
-  /** Others have their turn in between; what is written meanwhile is told to the index like to all others. */
+  /** Made in turns of the event loop; writes that come meanwhile are told to this index as to all others. */
   #make(name: string, read: ReadValue): void {
     const values = new ValueIndex<StoredVersion>()
     const entries = this.#objects.all()

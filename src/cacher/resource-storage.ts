@@ -126,7 +126,7 @@ const getFromDriver = async (
   return kv && versionOf(kv, sets)
 }
 
-/** Once the indexes are there that it can use. */
+/** Waits until the indexes that the selection can use have been made. */
 const listPrepared = (
   store: FollowedStore,
   cache: ResourceCache,

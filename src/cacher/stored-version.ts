@@ -41,7 +41,7 @@ class WorkingSet {
     if (this.#held.delete(version)) this.#bytes -= version.size
   }
 
-  /** More than is needed at once: each look for the oldest passes over the places of those that are gone. */
+  /** How much is dropped at once: finding the oldest entry of a Set costs a pass over the slots of removed ones. */
   #makeRoom(): void {
     for (const oldest of this.#held) {
       if (this.#bytes <= this.#bytesMax * keptPart || this.#held.size === 1) break
@@ -78,7 +78,7 @@ export interface Shown {
   readonly labels: Readonly<Record<string, string>>
 }
 
-/** Read out of the bytes where they can be: an object is decoded for no labels. */
+/** Labels are read out of the bytes where that is possible, so that a selector does not decode objects. */
 const labelsIn = (value: Buffer, shown: Shown): Readonly<Record<string, string>> =>
   labelsOf(value) ?? shown.object.metadata.labels ?? noLabels
 
@@ -137,7 +137,7 @@ export class StoredVersion implements StoredObject {
     return this.#object!
   }
 
-  /** For who passes over many objects once: what is decoded here is not kept, and pushes nothing out that is. */
+  /** For a pass over many objects: what is decoded here is not kept, and so pushes nothing out of the working set. */
   get inPassing(): Shown {
     return this.#object !== undefined ? this : new Passing(this.value, this.revision)
   }

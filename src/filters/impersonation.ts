@@ -21,7 +21,7 @@ import type { Filter, KubeRequest } from './kube-request.js'
 
 const extraPrefix = 'impersonate-extra-'
 const nodePrefix = 'system:node:'
-/** So many checks of a kind are first asked for as one, of constrained modes. */
+/** From so many checks of one kind on, constrained modes ask first for all of them in one check, with a wildcard. */
 const manyChecks = 4
 /** The verb `impersonate` on users, groups and the rest, as it has always been. */
 const legacyMode = 'legacy'

@@ -11,7 +11,7 @@ export interface InFlight {
   mutating: number
 }
 
-/** A Status that was never told its kind, under the type that Go guesses (filters/timeout.go). */
+/** Upstream's timeout filter writes a Status without kind and apiVersion, and leaves its media type to Go's guess (filters/timeout.go). */
 export const lateError = (): PlainTextError => {
   const { metadata, status, message, reason, code } = timeout(
     'request did not complete within the allotted timeout',
@@ -129,7 +129,7 @@ export class OpenRequests {
     })
   }
 
-  /** Whoever is told of one may end it: the next is known before. */
+  /** The next entry is looked up before an entry is yielded: the caller may remove that one. */
   *#entries(): Generator<Entry, void> {
     for (let entry = this.#first; entry !== undefined; ) {
       const { after } = entry

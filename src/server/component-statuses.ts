@@ -19,7 +19,7 @@ interface Health {
 
 type Ask = () => Promise<Health>
 
-/** Whose certificate it is does not matter: it is asked on this machine, and nothing is told to it. */
+/** Certificates are not checked: the process is asked on this machine, and no secret is sent to it. */
 const askHealthz = (port: number) => (): Promise<Health> =>
   new Promise((resolve) => {
     const url = `https://127.0.0.1:${port}/healthz`
