@@ -50,6 +50,7 @@ export const killPod = (deps: KillDeps, options: PodKillOptions): PodKill => {
         : {}),
       ...(halted ? { halted } : {}),
     })
+    // A failure is told by `done` below.
     void kill.done.finally(() => ended.get(container.id)!.end()).catch(() => {})
     return kill
   })

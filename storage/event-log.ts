@@ -1,7 +1,7 @@
 /** A window of events in revision order, dropped from its old end: readers keep a revision as their cursor. */
 
 export class EventLog<E extends { readonly revision: number }> {
-  #events: E[] = []
+  #events: (E | undefined)[] = []
   #first = 0
   #bytes = 0
   readonly #sizeOf: (event: E) => number
@@ -33,6 +33,7 @@ export class EventLog<E extends { readonly revision: number }> {
     return low - this.#first
   }
 
+  /** `index` is below `length`. */
   at(index: number): E {
     return this.#events[this.#first + index]!
   }
@@ -47,7 +48,7 @@ export class EventLog<E extends { readonly revision: number }> {
     if (this.length === 0) return undefined
     const event = this.#events[this.#first]!
     // The slot is cleared so that the event can be collected before the array is cut.
-    this.#events[this.#first] = undefined as unknown as E
+    this.#events[this.#first] = undefined
     this.#first++
     this.#bytes -= this.#sizeOf(event)
     if (this.#first > 1024 && this.#first * 2 > this.#events.length) {

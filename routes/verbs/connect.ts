@@ -245,6 +245,7 @@ interface EndpointAddress {
 /** Upstream's isValidAddress: who writes Endpoints must not make the server a way to any address, only to Pods. */
 const isOfPod = async (c: Connection, { ip, targetRef }: EndpointAddress): Promise<boolean> => {
   if (targetRef === undefined || targetRef.namespace !== c.target.namespace) return false
+  // A Pod that cannot be read vouches for no address.
   const pod = await read(c, 'pods', targetRef.name ?? '').catch(() => undefined)
   const ips: { ip?: string }[] = pod?.status?.podIPs ?? []
   return ips.some((one) => one.ip === ip)

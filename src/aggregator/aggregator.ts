@@ -300,6 +300,7 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
     } finally {
       this.#tell()
     }
+    // A server without OpenAPI v3, or one that fails to tell, is served without its documents.
     remote.openApi = await readOpenApiIndex(this.backends, remote.service).catch(() => new Map())
     this.#tell()
     return { afterMs: limits.aggregatedDiscoveryIntervalMs }

@@ -38,6 +38,7 @@ export interface StructuralSchema {
   anyOf?: StructuralSchema[]
   oneOf?: StructuralSchema[]
   not?: StructuralSchema
+  title?: string
   description?: string
   'x-kubernetes-preserve-unknown-fields'?: boolean
   'x-kubernetes-int-or-string'?: boolean

@@ -168,14 +168,13 @@ const falseWords = [
 
 const nested = (s: StructuralSchema, path: string, skipsAnyOf = false): FieldError[] => {
   const errors: FieldError[] = []
-  const words = s as unknown as Record<string, unknown>
   for (const word of emptyWords)
-    if (words[word]) errors.push(forbidden(child(path, word), 'must be empty to be structural'))
+    if (s[word]) errors.push(forbidden(child(path, word), 'must be empty to be structural'))
   for (const word of undefinedWords)
-    if (words[word] !== undefined && words[word] !== null)
+    if (s[word] !== undefined && s[word] !== null)
       errors.push(forbidden(child(path, word), 'must be undefined to be structural'))
   for (const word of falseWords)
-    if (words[word] === true)
+    if (s[word] === true)
       errors.push(forbidden(child(path, word), 'must be false to be structural'))
   if ((s['x-kubernetes-list-map-keys'] ?? []).length > 0)
     errors.push(

@@ -60,6 +60,7 @@ const makeTokens = (
     try {
       return (await storeOf('', resource).get(ctx, name, { kind: 'any' })).object
     } catch {
+      // A token that names what is gone, or cannot be read, is not valid (upstream: 401 for every error of its getters).
       return undefined
     }
   }

@@ -112,6 +112,7 @@ export class WatchCursor {
   #writeFence(): void {
     const { key: first } = this.#host.keys.range(this.prefix, this.prefix)
     const key = Buffer.concat([first, Buffer.from(fenceSuffix)])
+    // Where it cannot be written the next look tries again.
     this.#host.api.call('KV', 'Put', { key, value: Buffer.alloc(0) }, writeCall).catch(() => {})
   }
 

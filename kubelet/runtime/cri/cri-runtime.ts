@@ -105,6 +105,7 @@ export class CriRuntime implements ContainerRuntime {
 
   async close(): Promise<void> {
     clearInterval(this.#timer)
+    // Whoever began the look is told of its failure, here and in #relist.
     await this.#relisting?.catch(() => {})
     this.#client.close()
   }
