@@ -209,13 +209,14 @@ const mustBeServed = (
   info: RequestInfo,
   deps: ApiDeps,
 ): ResourceDefinition => {
-  const { apiGroup: group, resource, parts } = info
-  if (info.isResourceRequest && parts.length === 1 && /^(?:proxy|watch)$/.test(resource))
-    throw new PlainTextError(
-      500,
-      `Internal Server Error: ${JSON.stringify(info.path)}: failed to create RequestInfo: unable to determine kind and namespace from url, ${info.path}\n`,
-    )
-  if (definition === undefined || hasStrayEmptySegment(info, definition.isCustom)) {
+  const { apiGroup: group } = info
+  // Proxies are known to be asked for in the path, as they once were, and nothing more.
+  const isFormerProxy = info.verb === 'proxy'
+  if (
+    definition === undefined ||
+    isFormerProxy ||
+    hasStrayEmptySegment(info, definition.isCustom)
+  ) {
     const asked = info.isResourceRequest ? group : (info.path.split('/')[2] ?? '')
     const isLegacy = info.path.startsWith('/api/')
     if (!isLegacy && !groupIsBuiltIn(deps, asked)) throw pageNotFound()

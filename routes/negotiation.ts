@@ -160,8 +160,10 @@ export const negotiateOutput = (
  * A log is text whatever comes out, but upstream's writer of answers, which streams it, wants a type that it could make
  * an object of: `text/plain` alone is refused. Throws 406.
  */
-export const negotiateLog = (accept = ''): void => {
-  if (accept !== '' && negotiateTableless(accept) === undefined) throw notAcceptable(mediaTypes)
+export const negotiateLog = (accept = ''): Negotiated => {
+  const found = accept === '' ? fallback : negotiateTableless(accept)
+  if (found === undefined) throw notAcceptable(mediaTypes)
+  return found
 }
 
 const humans = /^(?:curl|Wget|Mozilla\/5\.0)/

@@ -117,14 +117,16 @@ const log = async (c: Connection): Promise<unknown> => {
   const { target, request, reply } = c
   const { accept } = request.headers
   if (!fitsRoute(accept, logTypes)) throw notAcceptable(logTypes)
+  const { convert } = negotiateLog(accept)
   const query = logQuery(target.name, c.query)
   const pod = await read(c, 'pods', target.name)
   const container = containerOf(pod, c.query.get('container'))
   const { nodeName } = pod.spec
-  negotiateLog(accept)
+  const base = nodeName ? await kubeletOfPod(c, nodeName) : undefined
+  if (convert === 'PartialObjectMetadata')
+    throw failure({ code: 500, message: 'object does not implement the Object interfaces' })
   // Nothing has run yet, so nothing was said: upstream answers with nothing at all.
-  if (!nodeName) return reply.code(204).send()
-  const base = await kubeletOfPod(c, nodeName)
+  if (base === undefined) return reply.code(204).send()
   const rest = path('containerLogs', target.namespace ?? '', target.name, container)
   const destination = toKubelet(c, base, rest, query)
   return forwardLog(destination, request, reply)

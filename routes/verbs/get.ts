@@ -14,7 +14,7 @@ import { hasTable } from './view.js'
 const consistencyOf = (query: Query, { definition }: Target): ReadConsistency => {
   const text = query.text('resourceVersion')
   if (text === '' || definition.isNeverStored) return { kind: 'consistent' }
-  const revision = requireVersion(text)
+  const revision = requireVersion(text, definition.gvr)
   return revision === 0 ? { kind: 'any' } : { kind: 'notOlderThan', revision }
 }
 

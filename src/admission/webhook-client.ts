@@ -108,8 +108,23 @@ const messages: Readonly<Record<number, string>> = {
   504: 'the server was unable to return a response in the time allotted, but may still be processing the request',
 }
 
-/** NewGenericServerResponse of apimachinery: what a client says of an answer that is no success. */
+/** What a Status in the body says, whatever the code means. */
+const statusText = (text: string): string | undefined => {
+  let value: JsonValue
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  if (!isJsonObject(value) || value.kind !== 'Status' || value.status !== 'Failure')
+    return undefined
+  return (value.apiVersion ?? 'v1') === 'v1' ? String(value.message ?? '') : undefined
+}
+
+/** What a client says of an answer that is no success: client-go's Result.Error, NewGenericServerResponse of apimachinery. */
 const refusalText = ({ code, type, text }: Reply): string => {
+  const status = statusText(text)
+  if (status !== undefined) return status
   const said =
     type === '' || type.startsWith('text/')
       ? text.slice(0, limits.webhookAnswerShownBytesMax).trim()

@@ -1,6 +1,6 @@
 /** Mutating and validating webhooks (apiserver, pkg/admission/plugin/webhook). */
 import { randomUUID } from 'node:crypto'
-import { ApiError } from '#api/errors.js'
+import { ApiError, forbidden } from '#api/errors.js'
 import type { GroupResource } from '#api/group-version.js'
 import { Kept } from '#api/kept.js'
 import type { KubeObject } from '#api/object.js'
@@ -25,7 +25,7 @@ import {
   type MatchCondition,
 } from './cel.js'
 import type { MatchRule } from './match-rule.js'
-import { type AdmissionPlugin, listObjects, refuse } from './plugin.js'
+import { type AdmissionPlugin, listObjects } from './plugin.js'
 import { namespaceOf } from './policy-input.js'
 import { reinvocationOf } from './reinvocation.js'
 import { admissionRequest, matchesRequest } from './request-match.js'
@@ -87,7 +87,7 @@ const seenBy = async (
     return hold ? seen : undefined
   } catch (error) {
     if (webhook.failurePolicy === 'Ignore') return undefined
-    throw refuse(attributes, (error as Error).message)
+    throw forbidden(attributes.resource, attributes.name, (error as Error).message)
   }
 }
 

@@ -115,6 +115,7 @@ export const customResourceDefinition = defineKind({
   group: 'apiextensions.k8s.io',
   version: 'v1',
   kind: 'CustomResourceDefinition',
+  hasTableOfStatus: false,
   strategy: {
     allowUnconditionalUpdate: false,
     knownFinalizerNames: false,

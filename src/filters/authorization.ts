@@ -18,9 +18,12 @@ const forbiddenMessage = (a: Attributes): string => {
 
 const inHtml: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
 
-/** What a client may have put into the message must not look like HTML. */
+/** What a client may have put into a message must not look like HTML. */
+export const withoutMarkup = (text: string): string =>
+  text.replace(/[&<>]/g, (char) => inHtml[char]!)
+
 export const forbiddenError = (a: Attributes, reason: string): ApiError => {
-  const message = forbiddenMessage(a).replace(/[&<>]/g, (char) => inHtml[char]!)
+  const message = withoutMarkup(forbiddenMessage(a))
   return forbidden(
     { group: a.apiGroup, resource: a.resource },
     a.name,

@@ -5,18 +5,20 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '#api/clock.js'
+import { goQuote } from '#api/go-quote.js'
+import { PlainTextError } from '#api/plain-text-error.js'
 import { anonymousUser } from '#api/user-info.js'
 import type { Authenticator } from '#authn/authenticator.js'
 import type { CertificateReader } from '#authn/client-certificate.js'
 import type { Authorizer } from '#authz/authorizer.js'
 import { authentication } from './authentication.js'
-import { authorization } from './authorization.js'
+import { authorization, withoutMarkup } from './authorization.js'
 import { type FlowSchema, flowSchemas } from './flow-schemas.js'
 import { impersonation } from './impersonation.js'
 import { type Filter, KubeRequest } from './kube-request.js'
 import { type InFlightLimits, maxInFlight } from './max-in-flight.js'
 import type { OpenRequests } from './open-requests.js'
-import { parseRequestInfo } from './request-info.js'
+import { isUndetermined, parseRequestInfo } from './request-info.js'
 import { requestTimeout } from './request-timeout.js'
 
 export interface ChainDeps {
@@ -43,6 +45,12 @@ export const filterChain = (deps: ChainDeps): readonly Filter[] => [
 /** A client that left in the middle is no error of ours; the answer's 'close' follows. */
 const ignoreError = (): void => {}
 
+/** Answered before anybody is asked who they are (WithRequestInfo). */
+const undetermined = (url: string): PlainTextError => {
+  const why = `failed to create RequestInfo: unable to determine kind and namespace from url, ${url}`
+  return new PlainTextError(500, withoutMarkup(`Internal Server Error: ${goQuote(url)}: ${why}\n`))
+}
+
 const begin = (request: FastifyRequest, reply: FastifyReply, now: number, ended: Ended): void => {
   const { raw } = reply
   const info = parseRequestInfo(request.method, request.raw.url ?? '/')
@@ -50,9 +58,10 @@ const begin = (request: FastifyRequest, reply: FastifyReply, now: number, ended:
   request.kube = kube
   // A client may bring the id under which its request is traced (WithAuditInit).
   reply.header('audit-id', request.headers['audit-id'] || request.id)
-  reply.header('cache-control', 'no-cache, private')
   raw.on('error', ignoreError)
   kube.whenOver(() => ended(request, raw.statusCode))
+  if (isUndetermined(info)) throw undetermined(request.raw.url ?? '/')
+  reply.header('cache-control', 'no-cache, private')
 }
 
 /** Told of every request when its answer is done, or its client gone. */
@@ -67,7 +76,6 @@ export const installChain = (
 ): void => {
   app.decorateRequest('kube', null as unknown as KubeRequest)
   app.addHook('onRequest', (request, reply, done) => {
-    begin(request, reply, clock.now(), ended)
     const runFrom = (start: number): void => {
       for (let i = start; i < filters.length; i++) {
         const waiting = filters[i]!(request, reply)
@@ -80,6 +88,7 @@ export const installChain = (
     }
     const proceed = (start: number): void => {
       try {
+        if (start === 0) begin(request, reply, clock.now(), ended)
         runFrom(start)
       } catch (error) {
         done(error as Error)

@@ -74,6 +74,10 @@ export const parseRequestInfo = (method: string, url: string): RequestInfo => {
   })
 }
 
+/** A verb and nothing that it could be for: upstream knows no RequestInfo of that. */
+export const isUndetermined = ({ isResourceRequest, parts }: RequestInfo): boolean =>
+  isResourceRequest && parts.length === 1 && pathVerbs.has(parts[0]!)
+
 /** What lies between slashes, those around the path left out. By hand: for a new text `split` is a call out of JavaScript. */
 const segmentsOf = (path: string): string[] => {
   let start = 0

@@ -49,10 +49,12 @@ export const beforeCreate = (object: KubeObject, { definition, ctx }: Creation):
   if (countsGenerations(object, definition)) meta.generation = 1
   strategy.dropDisabled?.(object)
   strategy.prepareForCreate?.(object, ctx)
-  const errors = [
-    ...validateMetaOnCreate(meta, definition),
-    ...(strategy.validate?.(object, ctx) ?? []),
-  ]
+  const own = strategy.validate?.(object, ctx) ?? []
+  // A kind that checks no metadata itself leaves that to the generic check, which comes once its own has found nothing.
+  const errors =
+    strategy.metadataRevalidation === 'none' && own.length > 0
+      ? own
+      : [...validateMetaOnCreate(meta, definition), ...own]
   if (errors.length > 0) throw invalid(kindShown(object, definition), meta.name ?? '', errors)
   for (const text of strategy.warningsOnCreate?.(object, ctx) ?? []) ctx.warn(text)
   strategy.canonicalize?.(object)

@@ -13,7 +13,7 @@ import { StorageError } from '#storage/driver.js'
 const futureRetrySeconds = 1
 
 /** Upstream keeps no watch cache of events, and it is the cache that asks to try again. */
-const hasCache = ({ resource }: GroupResource): boolean => resource !== 'events'
+export const hasCache = ({ resource }: GroupResource): boolean => resource !== 'events'
 
 interface Failed {
   readonly resource: GroupResource

@@ -1,8 +1,9 @@
 /** ListOptions: decoded from the query, defaulted and validated as upstream does (meta/internalversion). */
 
-import { badRequest, failure, invalid as invalidObject } from '#api/errors.js'
+import { type ApiError, badRequest, failure, invalid as invalidObject } from '#api/errors.js'
 import { type FieldError, forbidden, notSupported } from '#api/field-error.js'
 import { goQuote } from '#api/go-quote.js'
+import type { GroupResource } from '#api/group-version.js'
 import {
   type FieldRequirement,
   type LabelRequirement,
@@ -12,6 +13,7 @@ import {
 } from '#api/selectors.js'
 import type { ReadConsistency, Selection } from '#cacher/object-storage.js'
 import { decodeContinue } from './continue-token.js'
+import { hasCache } from './interpret-storage-error.js'
 import type { Query } from './query.js'
 import { parseResourceVersion, parseUintMessage } from './resource-version.js'
 
@@ -124,11 +126,15 @@ export const decodeListOptions = (query: Query, { watch = false } = {}): ListReq
 const versionMessage = (text: string): string =>
   `resourceVersion: Invalid value: ${goQuote(text)}: ${parseUintMessage(text)}`
 
-/** For get and watch: a bad version is a 500 without a reason. */
-export const requireVersion = (text: string): number => {
+const unreadVersion = (text: string): ApiError =>
+  badRequest(`invalid resource version: ${versionMessage(text)}`)
+
+/** For get and watch: a bad version is a 500 without a reason, but for a get that no cache answers. */
+export const requireVersion = (text: string, got?: GroupResource): number => {
   const revision = parseResourceVersion(text)
-  if (revision === undefined) throw failure({ code: 500, message: versionMessage(text) })
-  return revision
+  if (revision !== undefined) return revision
+  if (got !== undefined && !hasCache(got)) throw unreadVersion(text)
+  throw failure({ code: 500, message: versionMessage(text) })
 }
 
 export interface ListPosition {
@@ -152,8 +158,7 @@ export const listPosition = (
   }
   if (resourceVersion === '') return { consistency: { kind: 'consistent' } }
   const revision = parseResourceVersion(resourceVersion)
-  if (revision === undefined)
-    throw badRequest(`invalid resource version: ${versionMessage(resourceVersion)}`)
+  if (revision === undefined) throw unreadVersion(resourceVersion)
   if (revision === 0) return { consistency: { kind: 'any' } }
   // A limit with a version but without a match means that version, as before resourceVersionMatch existed: of a range of
   // objects, not of the one that a name chooses (apiserver, storage/util.go ValidateListOptions).

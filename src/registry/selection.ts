@@ -3,6 +3,7 @@
 import { badRequest } from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'
 import { getOwn } from '#api/json-object.js'
+import { isPathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import type { FieldRequirement, LabelRequirement } from '#api/selectors.js'
 import { labelsRequired, matchesFields, matchesLabels } from '#api/selectors.js'
@@ -62,6 +63,10 @@ const prefixOf = (definition: ResourceDefinition, namespace: string | undefined)
 export const exactName = (fields: readonly FieldRequirement[]): string | undefined =>
   fields.find((f) => f.field === 'metadata.name' && f.operator === '=')?.value
 
+/** What no object can be called chooses none, but is no key to look up either. */
+const isOneName = (name: string | undefined): boolean =>
+  name !== undefined && name !== '' && isPathSegmentName(name).length === 0
+
 export const makeSelection = (request: SelectionRequest): Selection => {
   const { definition, labels, fields } = request
   const exactNamespace =
@@ -69,7 +74,7 @@ export const makeSelection = (request: SelectionRequest): Selection => {
     fields.find((f) => f.field === 'metadata.namespace' && f.operator === '=')?.value
   const prefix = prefixOf(definition, request.namespace)
   const name = request.name ?? exactName(fields)
-  const hasKey = name !== undefined && name !== '' && (!definition.namespaced || exactNamespace)
+  const hasKey = isOneName(name) && (!definition.namespaced || exactNamespace)
   const fieldEquals = new Map(
     fields
       .filter((f) => f.operator === '=' && !Object.hasOwn(metadataFields, f.field))

@@ -14,8 +14,7 @@ import { validQualifiedName } from '#validation/formats.js'
 import { commonPolicyErrors, policyStrategy, sampleConstraints } from './admission-policy.js'
 import { expressionErrors, namesOfPolicy } from './expressions.js'
 
-const reasons = ['Forbidden', 'Invalid', 'RequestEntityTooLarge', 'Unauthorized']
-const shownReasons = ['Forbidden', 'Invalid', 'RequestEntityTooLarge']
+const reasons = ['Forbidden', 'Invalid', 'RequestEntityTooLarge']
 
 interface Validation {
   expression?: string
@@ -45,7 +44,7 @@ const validationErrors = (validation: Validation, path: string, names: PolicyNam
       errors.push(invalid(child(path, 'message'), message, 'must not contain line breaks'))
   }
   if (reason !== undefined && !reasons.includes(reason))
-    errors.push(notSupported(child(path, 'reason'), reason, shownReasons))
+    errors.push(notSupported(child(path, 'reason'), reason, reasons))
   return errors
 }
 

@@ -9,6 +9,7 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
+import { pathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { pemBlock } from '#api/pem.js'
 import { defineKind, type RequestContext } from '#registry/resource-definition.js'
@@ -220,6 +221,8 @@ export default defineKind({
     },
   ],
   strategy: {
+    // Any name will do that a path can hold: kubelets ask under names of their own.
+    validateName: pathSegmentName,
     statusMetadataRevalidation: 'full',
     generation: 'none',
     prepareForCreate: (object, { user }) => {

@@ -1,0 +1,103 @@
+/** Requests that few clients make, answered as kube-apiserver 1.36.3 answered them. */
+import t from 'tap'
+import { call, startServer } from './start-server.js'
+
+const server = await startServer(t)
+const get = (path: string, accept = 'application/json') =>
+  call(server, { path, headers: { accept } })
+const post = (path: string, body: unknown) => call(server, { method: 'POST', path, body })
+const table = 'application/json;as=Table;v=v1;g=meta.k8s.io'
+const partial = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io'
+const inDefault = '/api/v1/namespaces/default'
+
+t.test('a verb in the path without anything to do is known before its sender', async (t) => {
+  const answer = await call(server, { path: '/apis/apps/v1/watch?a=1&b', token: 'none' })
+  t.equal(answer.status, 500)
+  t.equal(
+    answer.text,
+    'Internal Server Error: "/apis/apps/v1/watch?a=1&amp;b": failed to create RequestInfo: unable to determine kind and namespace from url, /apis/apps/v1/watch?a=1&amp;b\n',
+  )
+  t.equal(answer.headers['x-content-type-options'], 'nosniff')
+  t.ok(answer.headers['audit-id'])
+  t.equal(answer.headers['cache-control'], undefined)
+})
+
+t.test('nothing is served below the former proxies', async (t) => {
+  for (const method of ['GET', 'POST', 'DELETE']) {
+    const path = '/api/v1/proxy/namespaces/default'
+    t.match((await call(server, { method, path })).body, { code: 404, reason: 'NotFound' }, method)
+  }
+})
+
+t.test('what is asked of a log is looked at before the Pod', async (t) => {
+  t.equal((await get(`${inDefault}/pods/none/log`)).status, 404)
+  t.equal((await get(`${inDefault}/pods/none/log`, table)).status, 406)
+  t.equal((await get(`${inDefault}/pods/none/log`, 'text/plain')).status, 406)
+  const containers = [{ name: 'c', image: 'i' }]
+  await post(`${inDefault}/serviceaccounts`, { metadata: { name: 'default' } })
+  t.equal(
+    (await post(`${inDefault}/pods`, { metadata: { name: 'p' }, spec: { containers } })).status,
+    201,
+  )
+  t.equal((await get(`${inDefault}/pods/p/log`)).status, 204)
+  t.match((await get(`${inDefault}/pods/p/log`, partial)).body, {
+    code: 500,
+    message: 'object does not implement the Object interfaces',
+  })
+})
+
+t.test('the status of a definition has no table', async (t) => {
+  const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+  t.equal((await get(`${definitions}/none/status`, table)).status, 406)
+  t.equal((await get(`${definitions}/none`, table)).status, 404)
+})
+
+t.test(
+  'a version that cannot be read is the fault of who asks where no cache is asked',
+  async (t) => {
+    const message =
+      'resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax'
+    t.match((await get(`${inDefault}/events/e?resourceVersion=x`)).body, {
+      code: 400,
+      reason: 'BadRequest',
+      message: `invalid resource version: ${message}`,
+    })
+    t.match((await get(`${inDefault}/configmaps/e?resourceVersion=x`)).body, { code: 500, message })
+  },
+)
+
+t.test('a list of what no object can be called waits as any list does', async (t) => {
+  const list = async (name: string) => {
+    const query = `resourceVersion=999999999&limit=3&fieldSelector=metadata.name%3D${name}`
+    return (await get(`/api/v1/nodes?${query}`)).headers['retry-after']
+  }
+  t.equal(await list('..'), '1')
+})
+
+t.test('kinds that check no metadata themselves tell their own errors first', async (t) => {
+  const causes = async (path: string, body: unknown): Promise<string[]> =>
+    (await post(path, body)).body.details.causes.map(({ field }: { field: string }) => field)
+  const about = { involvedObject: { namespace: 'other' } }
+  t.strictSame(await causes(`${inDefault}/events`, about), ['involvedObject.namespace'])
+  t.strictSame(await causes(`${inDefault}/events`, { involvedObject: { namespace: 'default' } }), [
+    'metadata.name',
+  ])
+  const labels = { '/': 'x' }
+  const budget = (spec: object) => ({ metadata: { name: 'b', labels }, spec })
+  const budgets = '/apis/policy/v1/namespaces/default/poddisruptionbudgets'
+  t.strictSame(await causes(budgets, budget({ minAvailable: 1, maxUnavailable: 1 })), ['spec'])
+  t.strictSame(
+    [...new Set(await causes(budgets, budget({ minAvailable: 1 })))],
+    ['metadata.labels'],
+  )
+})
+
+t.test('a request for a certificate may have any name that a path can hold', async (t) => {
+  const requests = '/apis/certificates.k8s.io/v1/certificatesigningrequests'
+  const refused = await post(requests, { metadata: { name: 'Node_1' } })
+  t.notMatch(refused.body.message, /metadata\.name/)
+  t.match(
+    (await post(requests, { metadata: { name: 'a/b' } })).body.message,
+    /may not contain '\/'/,
+  )
+})
