@@ -14,14 +14,8 @@ import {
   Uint,
 } from '../values.js'
 
-/** What is wrong with a clause; `index` is the argument that does not fit, if it is one. */
-export class FormatError extends CelError {
-  readonly index: number | undefined
-  constructor(message: string, index?: number) {
-    super(message)
-    this.index = index
-  }
-}
+/** What is wrong with a clause, or with the argument for it. */
+export class FormatError extends CelError {}
 
 const complaints: Readonly<Record<string, string>> = {
   b: 'only integers and bools can be formatted as binary, was given',

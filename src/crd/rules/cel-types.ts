@@ -253,7 +253,7 @@ const kindOf = (schema: StructuralSchema): ListKind | undefined => {
 export const celValue = (
   value: JsonValue,
   schema: StructuralSchema,
-  isResource = false,
+  isResource: boolean,
 ): CelValue => {
   if (Array.isArray(value) && isOfType(schema, 'array')) {
     const { items = {} } = schema
