@@ -1,4 +1,5 @@
 /** GET of a collection: a list, or a watch when the query says so. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, expired } from '#api/errors.js'
 import type { ListMeta } from '#api/object.js'
 import type { ListPage } from '#cacher/object-storage.js'
@@ -15,7 +16,7 @@ import type { Target, VerbHandler } from '../api-deps.js'
 import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
 import { sendList } from '../send-list.js'
-import { serveWatch } from './watch.js'
+import { serveWatch, type WatchCall } from './watch.js'
 
 const continueExpiredText =
   'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.'
@@ -59,13 +60,24 @@ export const selectionOf = (target: Target, options: ListRequest, name?: string)
     ...(name === undefined ? {} : { name }),
   })
 
-export const listObjects: VerbHandler = async (target, request, reply, deps) => {
+/** Not itself a function that waits: each that does holds what it knows for as long as a watch goes on. */
+export const listObjects: VerbHandler = (target, request, reply, deps) => {
   const negotiated = negotiateOutput(request, target.definition, { collection: true })
   const query = new Query(request.raw.url ?? '')
   const options = decodeListOptions(query)
   const selection = selectionOf(target, options)
-  if (options.watch)
-    return serveWatch(target, request, reply, { deps, negotiated, options, selection, query })
+  const call = { deps, negotiated, options, selection }
+  return options.watch
+    ? serveWatch(target, request, reply, { ...call, includeObject: query.text('includeObject') })
+    : serveList(target, request, reply, call)
+}
+
+const serveList = async (
+  target: Target,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { deps, negotiated, options, selection }: Omit<WatchCall, 'includeObject'>,
+): Promise<void> => {
   const { prefix } = selection
   const position: ListPosition = target.definition.isNeverStored
     ? { consistency: { kind: 'consistent' } }

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Clock } from '#api/clock.js'
 import { stringify } from '#api/json.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import type { Status } from '#api/status.js'
@@ -57,7 +58,7 @@ export interface FrameOptions {
   readonly includeObject: string
   /** Whether each frame is to be a chunk of HTTP/1.1. */
   readonly asChunks: boolean
-  readonly now: () => number
+  readonly clock: Clock
 }
 
 /** Turns events, bookmarks and errors into frames of one form. */
@@ -183,7 +184,7 @@ export class FrameMaker {
         definition: this.#target.definition,
         apiVersion: this.#options.negotiated.convertVersion,
         includeObject,
-        now: this.#options.now(),
+        now: this.#options.clock.now(),
       },
       { columns },
     )

@@ -16,5 +16,6 @@ export const watchLegacy: VerbHandler = (target, request, reply, deps) => {
   if (name !== '' && options.fields.length > 0 && exactName(options.fields) !== name)
     throw badRequest("fieldSelector metadata.name doesn't match requested name")
   const selection = selectionOf(target, options, name === '' ? undefined : name)
-  return serveWatch(target, request, reply, { deps, negotiated, options, selection, query })
+  const includeObject = query.text('includeObject')
+  return serveWatch(target, request, reply, { deps, negotiated, options, selection, includeObject })
 }

@@ -11,8 +11,7 @@ import type { ObjectEventBatch, Selection } from '#cacher/object-storage.js'
 import { limits } from '#limits'
 import { interpretStorageError } from '#registry/interpret-storage-error.js'
 import { type ListRequest, requireVersion } from '#registry/list-options.js'
-import type { Query } from '#registry/query.js'
-import type { RequestContext } from '#registry/resource-definition.js'
+import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { parseIncludeObject } from '#registry/table-printer.js'
 import type { ApiDeps, Target } from '../api-deps.js'
 import { type Negotiated, streamNotAcceptable, streamTypeOf } from '../negotiation.js'
@@ -24,7 +23,8 @@ export interface WatchCall {
   readonly negotiated: Negotiated
   readonly options: ListRequest
   readonly selection: Selection
-  readonly query: Query
+  /** The `includeObject` parameter, for Tables. */
+  readonly includeObject: string
 }
 
 const startOf = ({ resourceVersion, sendInitialEvents }: ListRequest): number | 'now' | 'any' => {
@@ -39,33 +39,45 @@ const timeoutMsOf = ({ timeoutSeconds }: ListRequest): number =>
     ? timeoutSeconds * 1000
     : limits.watchTimeoutMinMs + randomInt(limits.watchTimeoutMinMs)
 
-const refusalOf = (error: unknown, target: Target, after: number | string): Error =>
+/**
+ * What a watch holds for as long as it goes on: there may be thousands that nothing happens to, so nothing of the request
+ * that only its beginning needs.
+ */
+interface OpenWatch {
+  readonly definition: ResourceDefinition
+  readonly batches: AsyncIterator<ObjectEventBatch>
+  readonly stream: FrameStream
+  readonly maker: FrameMaker
+  readonly bookmarks: boolean
+  /** PartialObjectMetadataList was asked for. */
+  readonly wantsLists: boolean
+  readonly after: number | 'now' | 'any'
+  readonly signal: AbortSignal
+  end(): void
+}
+
+const refusalOf = (error: unknown, { definition, after }: OpenWatch): Error =>
   interpretStorageError(error, {
-    resource: target.definition.gvr,
+    resource: definition.gvr,
     operation: 'watch',
     asked: typeof after === 'number' ? after : 0,
   })
 
-const isShown = (batch: ObjectEventBatch, { allowWatchBookmarks }: ListRequest): boolean =>
-  batch.events.length > 0 || allowWatchBookmarks
-
 const writeBatch = (
-  stream: FrameStream,
-  maker: FrameMaker,
-  batch: ObjectEventBatch,
-  bookmarks: boolean,
+  { stream, maker, bookmarks }: OpenWatch,
+  { events, isInitial, initialEventsEnd, revision }: ObjectEventBatch,
 ): void => {
-  const { events, isInitial } = batch
   const parts = []
   if (events.length > 0) parts.push(isInitial ? maker.initialEvents(events) : maker.events(events))
-  const isEnd = batch.initialEventsEnd === true
-  if (bookmarks && (isEnd || batch.events.length === 0))
-    parts.push(maker.bookmark(batch.revision, isEnd))
+  const isEnd = initialEventsEnd === true
+  if (bookmarks && (isEnd || events.length === 0)) parts.push(maker.bookmark(revision, isEnd))
   if (parts.length > 0) stream.write(parts.length === 1 ? parts[0]! : Buffer.concat(parts))
 }
 
 /** A moment for the events of the last objects, which went just before their definition. */
 const lastEventsMs = 100
+
+const nothing = (): void => {}
 
 /** A custom resource definition that goes takes the watches of its objects along. */
 const stopWithDefinition = (
@@ -73,7 +85,7 @@ const stopWithDefinition = (
   { table }: ApiDeps,
   stop: () => void,
 ): (() => void) => {
-  if (!definition.isCustom) return () => {}
+  if (!definition.isCustom) return nothing
   const { group, version, resource } = definition.gvr
   return table.onChange(({ type, definition: { gvr } }) => {
     const same = gvr.group === group && gvr.version === version && gvr.resource === resource
@@ -81,46 +93,20 @@ const stopWithDefinition = (
   })
 }
 
-interface OpenWatch {
-  readonly target: Target
-  readonly ctx: RequestContext
-  readonly call: WatchCall
-  readonly stream: FrameStream
-  readonly maker: FrameMaker
-  readonly after: number | 'now' | 'any'
-  readonly timeoutMs: number
-  readonly signal: AbortSignal
-}
-
 /** Writes what happens, or the error that it ends with, until the signal fires. */
-const writeEvents = async ({
-  target,
-  ctx,
-  call: { negotiated, options, selection },
-  stream,
-  maker,
-  after,
-  timeoutMs,
-  signal,
-}: OpenWatch): Promise<void> => {
-  // A negative time is over before it begins.
-  if ((options.timeoutSeconds ?? 0) < 0) return
+const writeEvents = async (watch: OpenWatch): Promise<void> => {
+  const { batches, stream, signal } = watch
+  // A function's own: `for await` would hold the last batch, and all that it shows, for as long as nothing happens.
+  const write = ({ done, value: batch }: IteratorResult<ObjectEventBatch>): boolean => {
+    if (done === true || signal.aborted) return false
+    // No single object is a list: upstream fails at the first frame and ends the stream without a word.
+    if (watch.wantsLists && (batch.events.length > 0 || watch.bookmarks)) return false
+    writeBatch(watch, batch)
+    return true
+  }
   try {
-    const sendInitialEvents = options.sendInitialEvents === true
-    const watch = { selection, after, sendInitialEvents, timeoutMs, signal }
-    const batches = target.store.watch(ctx, watch)[Symbol.asyncIterator]()
-    // A function's own: `for await` would hold the last batch, and all that it shows, for as long as nothing happens.
-    const writeNext = async (): Promise<boolean> => {
-      const { done, value: batch } = await batches.next()
-      if (done === true || signal.aborted) return false
-      // No single object is a list: upstream fails at the first frame and ends the stream without a word.
-      if (negotiated.convert === 'PartialObjectMetadataList' && isShown(batch, options))
-        return false
-      writeBatch(stream, maker, batch, options.allowWatchBookmarks)
-      return true
-    }
     try {
-      while (await writeNext()) {
+      while (await batches.next().then(write)) {
         const drained = stream.drained(signal)
         if (drained !== undefined) await drained
       }
@@ -129,11 +115,13 @@ const writeEvents = async ({
     }
   } catch (error) {
     // A list that was to begin with a version from the future ends with that error, even if its time was too short.
-    const refusal = refusalOf(error, target, after)
+    const refusal = refusalOf(error, watch)
     const isTooNew = refusal instanceof ApiError && refusal.code === 504
     if (signal.aborted && !(isTooNew && stream.isOpen)) return
     if (!(refusal instanceof ApiError)) throw refusal
-    stream.write(maker.error(refusal.status))
+    stream.write(watch.maker.error(refusal.status))
+  } finally {
+    watch.end()
   }
 }
 
@@ -150,40 +138,53 @@ const openStream = (reply: FastifyReply, negotiated: Negotiated): FrameStream =>
 const ended = new Error('the watch has ended')
 
 /** Throws before the stream is opened: 406, 500. */
-export const serveWatch = async (
+export const serveWatch = (
   target: Target,
   request: FastifyRequest,
   reply: FastifyReply,
-  call: WatchCall,
-): Promise<unknown> => {
-  const { options, negotiated, deps } = call
-  if (!target.definition.verbs.includes('watch'))
-    throw methodNotSupported(target.definition.gvr, 'watch')
+  { options, negotiated, deps, selection, includeObject }: WatchCall,
+): Promise<void> | undefined => {
+  const { definition } = target
+  if (!definition.verbs.includes('watch')) throw methodNotSupported(definition.gvr, 'watch')
   const after = startOf(options)
-  parseIncludeObject(negotiated.convert === 'Table' ? call.query.text('includeObject') : '')
+  parseIncludeObject(negotiated.convert === 'Table' ? includeObject : '')
   if (!negotiated.streams) throw streamNotAcceptable()
   const ctx = makeContext(target, request, reply, deps)
   const { kube } = request
+  const { raw } = reply
   // Of the client that left, of the server that shuts down, and of our own end.
   const { signal } = kube
+  const stream = openStream(reply, negotiated)
+  // A negative time is over before it begins.
+  if ((options.timeoutSeconds ?? 0) < 0) {
+    raw.end()
+    return undefined
+  }
   const stop = (): void => kube.abort(ended)
   const timeoutMs = Math.min(timeoutMsOf(options), limits.timerMsMax)
   const timer = setTimeout(stop, timeoutMs)
   const unfollow = stopWithDefinition(target, deps, stop)
-  const stream = openStream(reply, negotiated)
-  const maker = new FrameMaker(target, {
-    negotiated,
-    includeObject: call.query.text('includeObject'),
-    asChunks: stream.takesChunks,
-    now: () => deps.clock.now(),
+  const sendInitialEvents = options.sendInitialEvents === true
+  const watch = { selection, after, sendInitialEvents, timeoutMs, signal }
+  return writeEvents({
+    definition,
+    batches: target.store.watch(ctx, watch)[Symbol.asyncIterator](),
+    stream,
+    maker: new FrameMaker(target, {
+      negotiated,
+      includeObject,
+      asChunks: stream.takesChunks,
+      clock: deps.clock,
+    }),
+    bookmarks: options.allowWatchBookmarks,
+    wantsLists: negotiated.convert === 'PartialObjectMetadataList',
+    after,
+    signal,
+    end: () => {
+      clearTimeout(timer)
+      unfollow()
+      stop()
+      raw.end()
+    },
   })
-  try {
-    await writeEvents({ target, ctx, call, stream, maker, after, timeoutMs, signal })
-  } finally {
-    clearTimeout(timer)
-    unfollow()
-    stop()
-    reply.raw.end()
-  }
-  return reply
 }

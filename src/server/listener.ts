@@ -11,6 +11,8 @@ const noCompiler = (): never => {
   throw new Error('API routes have no schemas: bodies are decoded by the registry')
 }
 
+const noQuery: Readonly<Record<string, string>> = {}
+
 export interface ListenerOptions {
   serving: CertificatePair
   /** PEM; client certificates of these are verified. */
@@ -72,7 +74,12 @@ export const makeListener = (options: ListenerOptions): FastifyInstance => {
     },
     return503OnClosing: false,
     forceCloseConnections: true,
-    routerOptions: { maxParamLength: 1024, onBadUrl: refuseBadUrl },
+    routerOptions: {
+      maxParamLength: 1024,
+      onBadUrl: refuseBadUrl,
+      // Handlers read the query as Go does (src/registry/query.ts): nobody looks at Fastify's.
+      querystringParser: () => noQuery,
+    },
     rewriteUrl: (request: { url?: string }) => cleanTarget(request.url ?? '/'),
     clientErrorHandler: refuseUnreadable,
     frameworkErrors: sendError,

@@ -7,7 +7,7 @@ export class OpenSockets {
   constructor(server: Pick<Server, 'on'>) {
     server.on('connection', (socket: Socket) => {
       this.#open.add(socket)
-      socket.once('close', () => this.#open.delete(socket))
+      socket.on('close', () => this.#open.delete(socket))
     })
   }
 
