@@ -3,8 +3,9 @@
  * Upstream: pkg/kubelet/images/image_manager.go.
  */
 import type { Clock } from '#api/clock.js'
+import { parseImageName } from './image-name.js'
 import type { ContainerSpec } from './pod.js'
-import type { BackoffOptions } from './restart-backoff.js'
+import { type BackoffOptions, formatDuration } from './restart-backoff.js'
 import { type ContainerRuntime, StartError } from './runtime.js'
 
 export interface ImagePullDeps {
@@ -16,6 +17,43 @@ interface Failure {
   readonly delayMs: number
   readonly at: number
   readonly why: string
+}
+
+/** An image that may not be pulled yet is told of again after this; upstream's backOffPeriod. */
+const againMs = 10_000
+
+const fullNameOf = (deps: ImagePullDeps, { image = '', name }: ContainerSpec): string => {
+  const parsed = parseImageName(image)
+  if ('image' in parsed) return parsed.image
+  const message = `Failed to apply default image tag "${image}": ${parsed.problem}`
+  deps.event('Warning', 'InspectFailed', message, name)
+  throw new StartError('InvalidImageName', message, { told: 'InvalidImageName' })
+}
+
+const find = async (deps: ImagePullDeps, { name }: ContainerSpec, image: string) => {
+  try {
+    return await deps.runtime.findImage(image)
+  } catch (error) {
+    // Upstream names the image by what it did not get.
+    const message = `Failed to inspect image "": ${(error as Error).message}`
+    deps.event('Warning', 'InspectFailed', message, name)
+    throw new StartError('ImageInspectError', message, { told: 'ImageInspectError' })
+  }
+}
+
+/** Errors that a runtime names by their first word, with what is told of them (evalCRIPullErr). */
+const namedFailures = {
+  RegistryUnavailable: 'the registry is unavailable',
+  SignatureValidationFailed: 'the signature validation failed',
+} as const
+
+const pullFailure = (image: string, message: string): StartError => {
+  for (const [reason, why] of Object.entries(namedFailures)) {
+    if (!message.startsWith(reason)) continue
+    const text = `image pull failed for ${image} because ${why}${message.slice(reason.length)}`
+    return new StartError(reason, text, { told: reason })
+  }
+  return new StartError('ErrImagePull', message, { told: 'ErrImagePull' })
 }
 
 export class ImagePulls {
@@ -30,32 +68,46 @@ export class ImagePulls {
 
   /** Yields the image's id. Throws StartError; what it was about has been told, but for the error itself. */
   async ensure(deps: ImagePullDeps, spec: ContainerSpec, signal: AbortSignal): Promise<string> {
-    const { image = '', imagePullPolicy = 'IfNotPresent', name } = spec
-    const found = imagePullPolicy === 'Always' ? undefined : await deps.runtime.findImage(image)
+    const { image: asked = '', imagePullPolicy = 'IfNotPresent', name } = spec
+    const image = fullNameOf(deps, spec)
+    const found = imagePullPolicy === 'Always' ? undefined : await find(deps, spec, image)
     if (found !== undefined) {
-      const told = `Container image "${image}" already present on machine and can be accessed by the pod`
+      const told = `Container image "${asked}" already present on machine and can be accessed by the pod`
       deps.event('Normal', 'Pulled', told, name)
-      return found
+      return found.id
     }
     if (imagePullPolicy === 'Never') {
-      const message = `Container image "${image}" is not present with pull policy of Never`
+      const message = `Container image "${asked}" is not present with pull policy of Never`
       deps.event('Warning', 'ErrImageNeverPull', message, name)
       throw new StartError('ErrImageNeverPull', message, { told: 'ErrImageNeverPull' })
     }
     this.#holdBack(deps, spec)
-    deps.event('Normal', 'Pulling', `Pulling image "${image}"`, name)
+    deps.event('Normal', 'Pulling', `Pulling image "${asked}"`, name)
+    return this.#pull(deps, spec, { image, signal })
+  }
+
+  async #pull(
+    deps: ImagePullDeps,
+    { image: asked = '', name }: ContainerSpec,
+    { image, signal }: { image: string; signal: AbortSignal },
+  ): Promise<string> {
+    const from = this.#clock.now()
     try {
       const id = await deps.runtime.pullImage(image, signal)
-      this.#failures.delete(image)
-      deps.event('Normal', 'Pulled', `Successfully pulled image "${image}"`, name)
+      this.#failures.delete(asked)
+      const took = formatDuration(this.#clock.now() - from)
+      const { sizeBytes = 0 } = (await deps.runtime.findImage(image)) ?? {}
+      const told = `Successfully pulled image "${asked}" in ${took} (${took} including waiting). Image size: ${sizeBytes} bytes.`
+      deps.event('Normal', 'Pulled', told, name)
       return id
     } catch (error) {
       const { message } = error as Error
       // Ended with its Pod: nothing has failed. Upstream waits for it, as long as that may take.
       if (signal.aborted) throw new StartError('ErrImagePull', message)
-      deps.event('Warning', 'Failed', `Failed to pull image "${image}": ${message}`, name)
-      this.#remember(image, `ErrImagePull: ${message}`)
-      throw new StartError('ErrImagePull', message, { told: 'ErrImagePull' })
+      deps.event('Warning', 'Failed', `Failed to pull image "${asked}": ${message}`, name)
+      const failure = pullFailure(asked, message)
+      this.#remember(asked, `${failure.reason}: ${failure.message}`)
+      throw failure
     }
   }
 
@@ -67,7 +119,7 @@ export class ImagePulls {
     deps.event('Normal', 'BackOff', message, name)
     throw new StartError('ImagePullBackOff', `${message}: ${failure.why}`, {
       told: 'ImagePullBackOff',
-      retryMs: leftMs,
+      retryMs: Math.min(leftMs, againMs),
     })
   }
 

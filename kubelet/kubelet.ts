@@ -104,6 +104,7 @@ export class Kubelet {
       volumes,
       volumeRemoval: new VolumeRemoval({ volumes, events: this.#events, log, signal }),
       writer: this.#writer,
+      seccompFolder: path.join(rootDir, 'seccomp'),
       nodeAddress,
       allocatable,
       backoff: this.#deps.backoff,

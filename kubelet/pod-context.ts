@@ -20,6 +20,8 @@ export interface PodContext {
   readonly volumes: Volumes
   readonly volumeRemoval: VolumeRemoval
   readonly writer: StatusWriter
+  /** Where profiles of seccomp lie. */
+  readonly seccompFolder: string
   readonly nodeAddress: string
   readonly allocatable: Readonly<Record<string, string>>
   readonly backoff: BackoffOptions

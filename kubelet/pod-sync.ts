@@ -10,6 +10,7 @@ import type { Prober } from './prober.js'
 import { asksForAll, inOrderOfRemoval } from './restart-all.js'
 import { RestartBackoff } from './restart-backoff.js'
 import { type Container, type Sandbox, StartError } from './runtime.js'
+import { makeSandboxConfig } from './sandbox-config.js'
 import { hashOf, type StartRequest, startContainer } from './start-container.js'
 import type { ContainerProblem, Verdict } from './status-input.js'
 import { Volumes } from './volumes.js'
@@ -34,7 +35,7 @@ export interface PodHost {
 /** Volumes and containers that could not be made are tried again after this, doubling. */
 const retryMs = { first: 500, last: 60_000 }
 /** What ConfigMap and Secret volumes show is at most this old; upstream's sync frequency. */
-const refreshMs = 60_000
+const resyncMs = 60_000
 /** A start that takes longer is told of while it goes on. */
 const slowStartMs = 100
 export const defaultGraceSeconds = 30
@@ -49,6 +50,7 @@ export class PodSync {
   readonly kills = new Map<string, ContainerKill>()
   problems: ReadonlyMap<string, ContainerProblem> = new Map()
   verdict: Verdict | undefined
+  readonly #backoffToldAt = new Map<string, number>()
   #admitted = false
   #volumesAt: number | undefined
   #failures = 0
@@ -82,6 +84,7 @@ export class PodSync {
     }
     if (signal.aborted) return
     const sandbox = this.#host.sandbox() ?? (await this.#makeSandbox())
+    if (!sandbox) return
     const asking = this.#host.containers().find((one) => asksForAll(this.#host.pod, one))
     if (asking) {
       // Upstream has no back-off here, and the pace of its passes instead.
@@ -100,7 +103,7 @@ export class PodSync {
       backoff: (name, finishedAt) => this.#backoff.next(name, finishedAt, clock.now()),
     })
     await this.#carryOut(actions, sandbox, signal)
-    if (actions.waitMs !== undefined) this.#host.wakeIn(actions.waitMs)
+    if (actions.waitMs !== undefined) this.#host.wakeIn(Math.min(actions.waitMs, resyncMs))
   }
 
   /** Without grace, and one after the other, as upstream. */
@@ -153,7 +156,7 @@ export class PodSync {
 
   #refreshIsDue(facts: PodFacts): boolean {
     if (!Volumes.changes(facts)) return false
-    const dueIn = this.#volumesAt! + refreshMs - this.#context.clock.now()
+    const dueIn = this.#volumesAt! + resyncMs - this.#context.clock.now()
     if (dueIn > 0) this.#host.wakeIn(dueIn)
     return dueIn <= 0
   }
@@ -169,28 +172,24 @@ export class PodSync {
     }
   }
 
-  async #makeSandbox(): Promise<Sandbox> {
-    const { metadata, spec } = this.#host.pod
+  async #makeSandbox(): Promise<Sandbox | undefined> {
+    const { metadata } = this.#host.pod
     const { runtime } = this.#context
     const before = runtime.sandboxesOf(metadata.uid)
     for (const { id } of before) await runtime.removeSandbox(id)
-    return runtime.runSandbox({
-      pod: { uid: metadata.uid, namespace: metadata.namespace, name: metadata.name },
-      attempt: before.length === 0 ? 0 : Math.max(...before.map(({ attempt }) => attempt)) + 1,
-      hostname: spec.hostname ?? metadata.name,
-      hostNetwork: spec.hostNetwork === true,
-      labels: metadata.labels ?? {},
-      annotations: metadata.annotations ?? {},
-    })
+    const attempt = Math.max(-1, ...before.map((one) => one.attempt)) + 1
+    try {
+      return await runtime.runSandbox(makeSandboxConfig(this.#host.pod, attempt))
+    } catch (error) {
+      const message = `Failed to create pod sandbox: ${(error as Error).message}`
+      this.#host.event('Warning', 'FailedCreatePodSandBox', message)
+      this.#retry()
+      return undefined
+    }
   }
 
   async #carryOut(actions: PodActions, sandbox: Sandbox, signal: AbortSignal): Promise<void> {
-    for (const [name, { reason, message }] of actions.problems) {
-      if (reason !== 'CrashLoopBackOff' || this.problems.get(name)?.reason === reason) continue
-      const text = `Back-off restarting failed container ${name} in pod ${formatPod(this.#host.pod)}`
-      this.#host.event('Warning', 'BackOff', text, name)
-      this.#context.log.debug({ pod: formatPod(this.#host.pod), message }, 'container backs off')
-    }
+    for (const name of actions.problems.keys()) this.#tellBackoff(name)
     for (const { container, spec, message, probe } of actions.kill) {
       const seconds = probe?.terminationGracePeriodSeconds ?? this.#grace()
       void this.#kill(container, spec, message, seconds)
@@ -202,6 +201,16 @@ export class PodSync {
     }
     if (this.#startProblems.size === 0) this.#failures = 0
     this.problems = new Map([...actions.problems, ...this.#startProblems])
+  }
+
+  /** When it begins, and then as often as upstream looks at the Pod. */
+  #tellBackoff(name: string): void {
+    const now = this.#context.clock.now()
+    const toldAt = this.#backoffToldAt.get(name)
+    if (this.problems.has(name) && toldAt !== undefined && now - toldAt < resyncMs) return
+    this.#backoffToldAt.set(name, now)
+    const text = `Back-off restarting failed container ${name} in pod ${formatPod(this.#host.pod)}`
+    this.#host.event('Warning', 'BackOff', text, name)
   }
 
   /** Resolves, whatever happens, when it has been tried. */
@@ -224,13 +233,13 @@ export class PodSync {
 
   async #start(request: StartRequest): Promise<void> {
     const { spec, attempt } = request
-    const { runtime, reader, volumes } = this.#context
+    const { runtime, reader, volumes, seccompFolder } = this.#context
     // One ended container of each name is kept, for its log and its last state.
     for (const old of this.#host.containers()) {
       if (old.name === spec.name && old.attempt < attempt - 1) await runtime.removeContainer(old.id)
     }
     try {
-      const deps = { ...this.#host.killDeps(), reader, volumes, pulls: this.#pulls }
+      const deps = { ...this.#host.killDeps(), reader, volumes, seccompFolder, pulls: this.#pulls }
       const { id, hookFailure } = await startContainer(deps, request)
       const container = this.#host.containers().find((candidate) => candidate.id === id)
       if (hookFailure === undefined || !container) return

@@ -48,6 +48,40 @@ export interface VolumeMount {
   subPath?: string
   subPathExpr?: string
 }
+/** Of seccomp or AppArmor. */
+export interface ProfileChoice {
+  type: 'RuntimeDefault' | 'Unconfined' | 'Localhost'
+  localhostProfile?: string
+}
+export interface SeLinuxOptions {
+  user?: string
+  role?: string
+  type?: string
+  level?: string
+}
+/** What a Pod may say for all of its containers. */
+interface CommonSecurityContext {
+  runAsUser?: number | undefined
+  runAsGroup?: number | undefined
+  runAsNonRoot?: boolean | undefined
+  seLinuxOptions?: SeLinuxOptions | undefined
+  seccompProfile?: ProfileChoice
+  appArmorProfile?: ProfileChoice
+}
+export interface ContainerSecurityContext extends CommonSecurityContext {
+  capabilities?: { add?: string[]; drop?: string[] }
+  privileged?: boolean
+  readOnlyRootFilesystem?: boolean
+  allowPrivilegeEscalation?: boolean
+  procMount?: string
+}
+export interface PodSecurityContext extends CommonSecurityContext {
+  supplementalGroups?: number[]
+  supplementalGroupsPolicy?: string
+  fsGroup?: number
+  fsGroupChangePolicy?: string
+  sysctls?: { name: string; value: string }[]
+}
 export interface ContainerSpec extends RestartableContainer {
   name: string
   image?: string
@@ -68,6 +102,7 @@ export interface ContainerSpec extends RestartableContainer {
   tty?: boolean
   terminationMessagePath?: string
   terminationMessagePolicy?: string
+  securityContext?: ContainerSecurityContext
   /** Of an ephemeral container: whose processes it sees. */
   targetContainerName?: string
 }
@@ -111,6 +146,10 @@ export interface PodSpec
   nodeName?: string
   nodeSelector?: Record<string, string>
   hostNetwork?: boolean
+  hostPID?: boolean
+  hostIPC?: boolean
+  shareProcessNamespace?: boolean
+  securityContext?: PodSecurityContext
   hostname?: string
   subdomain?: string
   serviceAccountName?: string

@@ -35,12 +35,12 @@ export class RestartBackoff {
   }
 }
 
-/** As Go prints a duration of whole seconds. */
+/** As Go prints a duration of whole milliseconds. */
 export const formatDuration = (ms: number): string => {
-  const seconds = Math.round(ms / 1000)
-  if (ms < 1000) return `${ms}ms`
-  const minutes = Math.floor(seconds / 60)
+  if (ms > 0 && ms < 1000) return `${ms}ms`
+  const seconds = `${(ms % 60_000) / 1000}s`
+  const minutes = Math.floor(ms / 60_000)
   const hours = Math.floor(minutes / 60)
-  if (hours > 0) return `${hours}h${minutes % 60}m${seconds % 60}s`
-  return minutes > 0 ? `${minutes}m${seconds % 60}s` : `${seconds}s`
+  if (hours > 0) return `${hours}h${minutes % 60}m${seconds}`
+  return minutes > 0 ? `${minutes}m${seconds}` : seconds
 }

@@ -5,6 +5,7 @@
  * a kubelet that was killed finds what it started, and how what has ended ended.
  */
 import type { Readable, Writable } from 'node:stream'
+import type { SeLinuxOptions } from './pod.js'
 
 export interface PodIdentity {
   readonly uid: string
@@ -22,11 +23,58 @@ export interface Sandbox {
   readonly createdAt: number
 }
 
+/** Whose each of them is: the host's, the Pod's or one of the container's own. */
+export interface Namespaces {
+  readonly network: 'pod' | 'node'
+  readonly pid: 'pod' | 'container' | 'node'
+  readonly ipc: 'pod' | 'node'
+}
+
+export interface SecurityProfile {
+  readonly type: 'RuntimeDefault' | 'Unconfined' | 'Localhost'
+  /** Of a Localhost one: a file for seccomp, a name for AppArmor. */
+  readonly localhostRef?: string
+}
+
+export interface SandboxSecurity {
+  readonly namespaces: Namespaces
+  readonly runAsUser: number | undefined
+  readonly runAsGroup: number | undefined
+  readonly supplementalGroups: readonly number[]
+  /** Only these: what the image says of its user's groups does not count. */
+  readonly strictGroups: boolean
+  readonly seLinuxOptions: SeLinuxOptions | undefined
+  readonly seccomp: SecurityProfile
+  readonly privileged: boolean
+}
+
+export interface ContainerSecurity extends SandboxSecurity {
+  /** Instead of `runAsUser`: the image's user, where that is no number. */
+  readonly runAsUserName: string
+  readonly readOnlyRootFilesystem: boolean
+  readonly noNewPrivileges: boolean
+  readonly capabilities: { readonly add?: string[]; readonly drop?: string[] } | undefined
+  readonly procIsUnmasked: boolean
+  readonly appArmor: SecurityProfile | undefined
+}
+
+/** Whom an image runs as: one of the two, or neither, for root. */
+export interface ImageUser {
+  readonly uid: number | undefined
+  readonly userName: string
+}
+
+export interface RuntimeImage extends ImageUser {
+  readonly id: string
+  readonly sizeBytes: number
+}
+
 export interface SandboxConfig {
   readonly pod: PodIdentity
   readonly attempt: number
   readonly hostname: string
-  readonly hostNetwork: boolean
+  readonly security: SandboxSecurity
+  readonly sysctls: Readonly<Record<string, string>>
   readonly labels: Readonly<Record<string, string>>
   readonly annotations: Readonly<Record<string, string>>
 }
@@ -52,6 +100,7 @@ export interface ContainerConfig {
   readonly mounts: readonly Mount[]
   readonly stdin: boolean
   readonly tty: boolean
+  readonly security: ContainerSecurity
   /** Digest of the container's spec: a container that runs with another one is replaced. */
   readonly hash: string
   /** A container of the same Pod whose processes this one sees; missing: its own alone. */
@@ -176,13 +225,14 @@ export interface ContainerRuntime {
   stopSandbox(id: string): Promise<void>
   removeSandbox(id: string): Promise<void>
 
-  /** The id of an image that is there. */
-  findImage(image: string): Promise<string | undefined>
+  /** An image that is there. */
+  findImage(image: string): Promise<RuntimeImage | undefined>
   /** Yields its id; the signal ends it, as failed. */
   pullImage(image: string, signal: AbortSignal): Promise<string>
   /** The images that are there, the largest first. */
   images(): Promise<readonly NodeImage[]>
-  createContainer(sandbox: Sandbox, config: ContainerConfig): Promise<string>
+  /** `pod` is what its sandbox was made of. */
+  createContainer(sandbox: Sandbox, config: ContainerConfig, pod: SandboxConfig): Promise<string>
   /** Throws StartError when the command cannot be started. */
   startContainer(id: string): Promise<void>
   stopContainer(id: string, options: StopOptions): Stop

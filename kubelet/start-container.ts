@@ -8,7 +8,15 @@ import type { ObjectReader } from './object-reader.js'
 import type { ContainerSpec } from './pod.js'
 import { amountOf } from './resource-amount.js'
 import { runHook } from './run-handler.js'
-import { type Sandbox, StartError } from './runtime.js'
+import {
+  type ContainerConfig,
+  type ContainerSecurity,
+  type ImageUser,
+  type Sandbox,
+  StartError,
+} from './runtime.js'
+import { makeSandboxConfig } from './sandbox-config.js'
+import { containerSecurityOf } from './security.js'
 import { makeTerminationFile } from './termination-message.js'
 import type { Volumes } from './volumes.js'
 
@@ -16,6 +24,8 @@ export interface StartDeps extends KillDeps {
   readonly reader: ObjectReader
   readonly volumes: Volumes
   readonly pulls: ImagePulls
+  /** Where profiles of seccomp lie. */
+  readonly seccompFolder: string
 }
 
 export interface StartRequest {
@@ -52,10 +62,22 @@ const limitsOf = ({ resources }: ContainerSpec) => {
   }
 }
 
+const root: ImageUser = { uid: 0, userName: '' }
+
+const securityOf = async (
+  { runtime, seccompFolder }: StartDeps,
+  { facts, spec }: StartRequest,
+): Promise<ContainerSecurity> => {
+  const image = runtime.hasImages ? await runtime.findImage(spec.image ?? '') : undefined
+  const user = runtime.hasImages ? (image ?? root) : undefined
+  return containerSecurityOf(facts.pod, spec, { user, seccompFolder })
+}
+
 const create = async (deps: StartDeps, request: StartRequest): Promise<string> => {
   const { facts, sandbox, spec, attempt } = request
   const imageId = await pull(deps, request)
   const env = await makeEnvironment(facts, spec, deps.reader)
+  const security = await securityOf(deps, request)
   const hasCommand = (spec.command?.length ?? 0) > 0
   if (!hasCommand && !deps.runtime.hasImages) {
     const message =
@@ -68,7 +90,7 @@ const create = async (deps: StartDeps, request: StartRequest): Promise<string> =
     .containersOf(uid)
     .findLast(({ name, state }) => name === spec.targetContainerName && state === 'running')
   const termination = await makeTerminationFile(folder, spec, attempt)
-  return deps.runtime.createContainer(sandbox, {
+  const config: ContainerConfig = {
     name: spec.name,
     attempt,
     image: spec.image ?? '',
@@ -80,11 +102,17 @@ const create = async (deps: StartDeps, request: StartRequest): Promise<string> =
     mounts: [...deps.volumes.mountsOf(facts, spec), termination],
     stdin: spec.stdin === true,
     tty: spec.tty === true,
+    security,
     hash: hashOf(spec),
     ...(target ? { targetId: target.id } : {}),
     ...(spec.lifecycle?.stopSignal ? { stopSignal: spec.lifecycle.stopSignal } : {}),
     resources: limitsOf(spec),
-  })
+  }
+  return deps.runtime.createContainer(
+    sandbox,
+    config,
+    makeSandboxConfig(facts.pod, sandbox.attempt),
+  )
 }
 
 /** Runs the hook of a container that has just started; why it failed when the container has to go for it. */

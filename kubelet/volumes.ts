@@ -20,6 +20,8 @@ import {
   type VolumeSpec,
 } from './pod.js'
 import type { Mount } from './runtime.js'
+import { commonUserOf } from './security.js'
+import { giveToGroup, giveToUser, isGroups } from './volume-ownership.js'
 
 /** A volume could not be made; upstream's FailedMount. */
 class VolumeError extends Error {}
@@ -27,6 +29,7 @@ class VolumeError extends Error {}
 interface VolumeFile {
   readonly content: Buffer
   readonly mode: number
+  readonly user?: number | undefined
 }
 type Files = Map<string, VolumeFile>
 
@@ -154,8 +157,12 @@ export class Volumes {
   async #prepareOne(facts: PodFacts, volume: VolumeSpec): Promise<void> {
     const folder = this.#folder(facts.pod.metadata.uid, volume.name)
     if (volume.hostPath) return prepareHostPath(volume.hostPath)
+    const { fsGroup } = facts.pod.spec.securityContext ?? {}
     if (volume.emptyDir) {
-      await mkdir(folder, { recursive: true })
+      const isNew = (await mkdir(folder, { recursive: true })) !== undefined
+      // Whoever its containers run as; a mask of ours must not be in the way.
+      if (isNew) await chmod(folder, 0o777)
+      if (!(await isGroups(folder, fsGroup))) await giveToGroup(folder, fsGroup)
       return
     }
     const claim = claimNameOf(facts.pod, volume)
@@ -165,11 +172,13 @@ export class Volumes {
       const source = Object.keys(volume).find((key) => key !== 'name') ?? 'none'
       throw new VolumeError(`volume "${volume.name}": source ${source} is not supported here`)
     }
-    await writeAtomically(folder, files, this.#options.now())
+    const now = this.#options.now()
+    await writeAtomically(folder, files, { now, fsGroup })
   }
 
   /** Of volumes only those that are a folder of this host can be had. */
-  async #prepareClaim({ pod }: PodFacts, { name }: VolumeSpec, claimName: string): Promise<void> {
+  async #prepareClaim({ pod }: PodFacts, source: VolumeSpec, claimName: string): Promise<void> {
+    const { name, persistentVolumeClaim } = source
     const { namespace, uid } = pod.metadata
     const { claim, volume } = await this.#options.reader.claimedVolume(namespace, claimName)
     if (claim === undefined) throw new VolumeError(`persistentvolumeclaim "${claimName}" not found`)
@@ -188,7 +197,16 @@ export class Volumes {
         `volume "${name}": persistentvolume "${spec.volumeName}" is no folder of this host`,
       )
     prepareHostPath(folder)
-    this.#claimed.set(`${uid}/${name}`, folder.path)
+    const { fsGroup, fsGroupChangePolicy } = pod.spec.securityContext ?? {}
+    const key = `${uid}/${name}`
+    // Nobody owns a hostPath but its host; a local volume is given once, when the Pod comes to it.
+    const isGiven = persistentVolumeClaim?.readOnly === true || this.#claimed.has(key)
+    if (volume.spec.local && !isGiven) {
+      const suffices = fsGroupChangePolicy === 'OnRootMismatch'
+      if (!suffices || !(await isGroups(folder.path, fsGroup)))
+        await giveToGroup(folder.path, fsGroup)
+    }
+    this.#claimed.set(key, folder.path)
   }
 
   async #filesOf(facts: PodFacts, volume: VolumeSpec): Promise<Files | undefined> {
@@ -232,7 +250,9 @@ export class Volumes {
     if (downwardAPI) addDownward(files, facts, downwardAPI.items, mode)
     if (serviceAccountToken) {
       const content = Buffer.from(await this.#token(facts, serviceAccountToken))
-      files.set(serviceAccountToken.path, { content, mode: 0o600 })
+      const user = commonUserOf(facts.pod)
+      const isGiven = (user ?? facts.pod.spec.securityContext?.fsGroup) !== undefined
+      files.set(serviceAccountToken.path, { content, mode: isGiven ? 0o600 : mode, user })
     }
   }
 
@@ -278,20 +298,26 @@ const linkTarget = (link: string): string => {
   }
 }
 
-const writeAtomically = async (folder: string, files: Files, now: number): Promise<void> => {
+const writeAtomically = async (
+  folder: string,
+  files: Files,
+  { now, fsGroup }: { now: number; fsGroup: number | undefined },
+): Promise<void> => {
   const data = path.join(folder, '..data')
   const before = linkTarget(data)
   const digest = digestOf(files)
   if (before.endsWith(`.${digest}`)) return
   const version = `..${now}.${digest}`
   await mkdir(path.join(folder, version), { recursive: true })
-  for (const [name, { content, mode }] of files) {
+  for (const [name, { content, mode, user }] of files) {
     // Normalised below the volume: the API refuses `..`, and a file outside would be worse than none.
     const file = path.join(folder, version, path.posix.join('/', name))
     await mkdir(path.dirname(file), { recursive: true })
     await writeFile(file, content)
     await chmod(file, mode)
+    if (user !== undefined) await giveToUser(file, user)
   }
+  await giveToGroup(folder, fsGroup, { readOnly: true })
   // One is left when a kubelet was killed between the two.
   await rm(`${data}_tmp`, { force: true })
   await symlink(version, `${data}_tmp`)

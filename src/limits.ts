@@ -257,6 +257,8 @@ export const limits = {
   statusWritesMax: 16,
   /** Bytes kept of what a probe or a hook said; upstream's maxRespBodyLength. */
   handlerOutputBytesMax: 10 * 1024,
+  /** Characters of an image's name without registry, tag and digest; distribution's RepositoryNameTotalLengthMax. */
+  imageNameLengthMax: 255,
   /** Bytes of a termination message, and of one taken from the log; upstream's MaxContainerTerminationMessageLength and …LogLength. */
   terminationMessageBytesMax: 4_096,
   terminationLogBytesMax: 2_048,

@@ -38,6 +38,8 @@ function linkage(file: string): string {
 }
 
 export const imageName = 'kubelevel.test/busybox:1'
+/** The same, run as somebody else: by number, and by name. */
+export const userImageNames = { 1000: 'kubelevel.test/user:1', web: 'kubelevel.test/web:1' }
 const applets = [
   'sh',
   'sleep',
@@ -49,14 +51,22 @@ const applets = [
   'test',
   'touch',
   'hostname',
+  'grep',
+  'id',
+  'ls',
+  'mount',
+  'readlink',
 ]
 
-/** A `docker save` archive with one layer. */
+/** A `docker save` archive of images with one layer. */
 const makeImage = (folder: string): string => {
   const root = path.join(folder, 'rootfs')
   const image = path.join(folder, 'image')
   mkdirSync(path.join(root, 'bin'), { recursive: true })
   mkdirSync(path.join(root, 'tmp'))
+  mkdirSync(path.join(root, 'etc'))
+  writeFileSync(path.join(root, 'etc/passwd'), 'web:x:1001:1001::/:/bin/sh\n')
+  writeFileSync(path.join(root, 'etc/group'), 'web:x:1001:\nextra:x:1002:web\n')
   mkdirSync(image)
   copyFileSync(busybox!, path.join(root, 'bin/busybox'))
   for (const name of applets) symlinkSync('busybox', path.join(root, 'bin', name))
@@ -64,14 +74,17 @@ const makeImage = (folder: string): string => {
   execFileSync('tar', ['-C', root, '-cf', layer, '.'])
   const digest = createHash('sha256').update(readFileSync(layer)).digest('hex')
   const architecture = process.arch === 'x64' ? 'amd64' : process.arch
-  const config = {
-    architecture,
-    os: 'linux',
-    config: { Env: ['PATH=/bin'], Cmd: ['sleep', '1000000'] },
-    rootfs: { type: 'layers', diff_ids: [`sha256:${digest}`] },
-  }
-  const manifest = [{ Config: 'config.json', RepoTags: [imageName], Layers: ['layer.tar'] }]
-  writeFileSync(path.join(image, 'config.json'), JSON.stringify(config))
+  const manifest = Object.entries({ '': imageName, ...userImageNames }).map(([User, tag], i) => {
+    const Config = `config-${i}.json`
+    const config = {
+      architecture,
+      os: 'linux',
+      config: { Env: ['PATH=/bin'], Cmd: ['sleep', '1000000'], User },
+      rootfs: { type: 'layers', diff_ids: [`sha256:${digest}`] },
+    }
+    writeFileSync(path.join(image, Config), JSON.stringify(config))
+    return { Config, RepoTags: [tag], Layers: ['layer.tar'] }
+  })
   writeFileSync(path.join(image, 'manifest.json'), JSON.stringify(manifest))
   const archive = path.join(folder, 'image.tar')
   execFileSync('tar', ['-C', image, '-cf', archive, '.'])

@@ -84,13 +84,48 @@ t.test('Pods as containers', { skip: containerdMissing }, async (t) => {
     }
   })
 
-  t.test('an image that is not there and may not be pulled', async (t) => {
-    await node.run('p', { image: 'none.example/x:1', imagePullPolicy: 'Never' })
-    const pod = await node.until(
-      'p',
-      ({ status }) => status?.containerStatuses?.[0]?.state.waiting?.reason === 'ErrImageNeverPull',
+  t.test('why a container has no image', async (t) => {
+    const images = {
+      never: { image: 'none.example/x:1', imagePullPolicy: 'Never' },
+      invalid: { image: 'None.example/X:1' },
+      refused: { image: '127.0.0.1:1/x' },
+    }
+    const waiting: Readonly<Record<keyof typeof images, { reason: string; message: RegExp }>> = {
+      never: { reason: 'ErrImageNeverPull', message: /is not present with pull policy of Never$/ },
+      invalid: {
+        reason: 'InvalidImageName',
+        message:
+          /^Failed to apply default image tag "None.example\/X:1": couldn't parse image name/,
+      },
+      refused: {
+        reason: 'ImagePullBackOff',
+        message:
+          /^Back-off pulling image "127.0.0.1:1\/x": ErrImagePull: failed to pull and unpack image "127.0.0.1:1\/x:latest"/,
+      },
+    }
+    for (const [name, container] of Object.entries(images)) {
+      await node.run(name, container)
+      const wanted = waiting[name as keyof typeof images]
+      const pod = await node.until(
+        name,
+        ({ status }) => status?.containerStatuses?.[0]?.state.waiting?.reason === wanted.reason,
+      )
+      t.match(stateOf(pod).waiting?.message, wanted.message)
+      await node.delete(name)
+      await node.gone(name)
+    }
+  })
+
+  t.test('why a Pod has no sandbox', async () => {
+    const sysctls = [{ name: 'kernel.shm_rmid_forced', value: 'nonsense' }]
+    await node.run('p', inImage('sleep 1'), { securityContext: { sysctls } })
+    await eventually('its event', async () =>
+      (await node.events('p')).some(
+        ({ reason, message }) =>
+          reason === 'FailedCreatePodSandBox' &&
+          message.startsWith('Failed to create pod sandbox: rpc error: code = Unknown desc = '),
+      ),
     )
-    t.match(stateOf(pod).waiting?.message, /is not present with pull policy of Never/)
     await node.delete('p')
     await node.gone('p')
   })

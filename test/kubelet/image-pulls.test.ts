@@ -3,24 +3,43 @@ import t from 'tap'
 import { type ImagePullDeps, ImagePulls } from '#kubelet/image-pulls.js'
 import type { StartError } from '#kubelet/runtime.js'
 
-const image = 'registry.example/app:1'
-const spec = (imagePullPolicy: string) => ({ name: 'main', image, imagePullPolicy })
+const pinned = 'registry.example/app:1'
 const { signal } = new AbortController()
 
 /** `pull` is what the runtime does when it is asked for an image that it has not. */
-const makeImages = (present: boolean, pull: (signal: AbortSignal) => Promise<string>) => {
+const makeImages = (
+  present: boolean | Error,
+  pull: (signal: AbortSignal) => Promise<string>,
+  image = pinned,
+) => {
   const events: string[] = []
+  const asked: string[] = []
+  const spec = (imagePullPolicy: string) => ({ name: 'main', image, imagePullPolicy })
   let now = 0
+  let pulled = false
   const deps: ImagePullDeps = {
     runtime: {
-      findImage: async () => (present ? 'sha256:1' : undefined),
-      pullImage: (_, ended) => pull(ended),
+      findImage: async (name) => {
+        asked.push(name)
+        if (present instanceof Error) throw present
+        return present || pulled
+          ? { id: 'sha256:1', sizeBytes: 7, uid: undefined, userName: '' }
+          : undefined
+      },
+      pullImage: async (name, ended) => {
+        asked.push(name)
+        const id = await pull(ended)
+        now += 1_250
+        pulled = true
+        return id
+      },
     },
     event: (type, reason, message) => events.push(`${type} ${reason} ${message}`),
   }
   const pulls = new ImagePulls({ now: () => now }, { initialMs: 10_000, maxMs: 30_000 })
   return {
     events: () => events.splice(0),
+    asked: () => asked.splice(0),
     pass: (ms: number) => (now += ms),
     ensure: (policy: string, ended = signal) =>
       pulls.ensure(deps, spec(policy), ended).catch((error: StartError) => ({
@@ -40,8 +59,8 @@ t.test('an image is pulled when it is not there, or always', async (t) => {
     const images = makeImages(present, async () => 'sha256:2')
     t.equal(await images.ensure(policy), 'sha256:2')
     t.same(images.events(), [
-      `Normal Pulling Pulling image "${image}"`,
-      `Normal Pulled Successfully pulled image "${image}"`,
+      `Normal Pulling Pulling image "${pinned}"`,
+      `Normal Pulled Successfully pulled image "${pinned}" in 1.25s (1.25s including waiting). Image size: 7 bytes.`,
     ])
   }
   const there = makeImages(true, refused)
@@ -59,18 +78,44 @@ t.test('an image that could not be pulled is left alone for longer and longer', 
       retryMs: undefined,
     })
     t.same(images.events(), [
-      `Normal Pulling Pulling image "${image}"`,
-      `Warning Failed Failed to pull image "${image}": connection refused`,
+      `Normal Pulling Pulling image "${pinned}"`,
+      `Warning Failed Failed to pull image "${pinned}": connection refused`,
     ])
     images.pass(1_000)
-    t.match(await images.ensure('Always'), {
-      reason: 'ImagePullBackOff',
-      message: `Back-off pulling image "${image}": ErrImagePull: connection refused`,
-      retryMs: waitMs - 1_000,
-    })
-    t.same(images.events(), [`Normal BackOff Back-off pulling image "${image}"`])
-    images.pass(waitMs - 1_000)
+    // Told of again every 10 s while it lasts.
+    for (let leftMs = waitMs - 1_000; leftMs > 0; leftMs -= 10_000) {
+      const retryMs = Math.min(leftMs, 10_000)
+      t.match(await images.ensure('Always'), {
+        reason: 'ImagePullBackOff',
+        message: `Back-off pulling image "${pinned}": ErrImagePull: connection refused`,
+        retryMs,
+      })
+      t.same(images.events(), [`Normal BackOff Back-off pulling image "${pinned}"`])
+      images.pass(retryMs)
+    }
   }
+})
+
+t.test('what is no name of an image, or cannot be looked at, is not pulled', async (t) => {
+  const nameless = makeImages(false, refused, 'Registry/App')
+  const message =
+    'Failed to apply default image tag "Registry/App": couldn\'t parse image name "Registry/App": invalid reference format: repository name (App) must be lowercase'
+  t.match(await nameless.ensure('Always'), { reason: 'InvalidImageName', message })
+  t.same(nameless.events(), [`Warning InspectFailed ${message}`])
+  const hidden = makeImages(new Error('no answer'), refused)
+  t.match(await hidden.ensure('IfNotPresent'), { reason: 'ImageInspectError' })
+  t.same(hidden.events(), ['Warning InspectFailed Failed to inspect image "": no answer'])
+  const tagless = makeImages(false, refused, 'app')
+  await tagless.ensure('IfNotPresent')
+  t.same(tagless.asked(), ['app:latest', 'app:latest'], 'the runtime is asked by its tag')
+})
+
+t.test('errors that a runtime names have reasons of their own', async (t) => {
+  const away = makeImages(false, () => Promise.reject(new Error('RegistryUnavailable: 503')))
+  t.match(await away.ensure('Always'), {
+    reason: 'RegistryUnavailable',
+    message: `image pull failed for ${pinned} because the registry is unavailable: 503`,
+  })
 })
 
 t.test('a pull that ends with its Pod has not failed', async (t) => {
@@ -86,5 +131,5 @@ t.test('a pull that ends with its Pod has not failed', async (t) => {
   await new Promise(setImmediate)
   end.abort()
   t.match(await pull, { message: 'cancelled' })
-  t.same(images.events(), [`Normal Pulling Pulling image "${image}"`])
+  t.same(images.events(), [`Normal Pulling Pulling image "${pinned}"`])
 })

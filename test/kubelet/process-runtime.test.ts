@@ -5,12 +5,17 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { systemClock } from '#api/clock.js'
+import type { Pod } from '#kubelet/pod.js'
 import { ProcessRuntime } from '#kubelet/runtime/process/process-runtime.js'
 import { startShim } from '#kubelet/runtime/process/shim.js'
 import type { Container, ContainerConfig, LogOptions } from '#kubelet/runtime.js'
+import { makeSandboxConfig } from '#kubelet/sandbox-config.js'
+import { containerSecurityOf } from '#kubelet/security.js'
 import { eventually } from '../eventually.js'
 
 const pod = { uid: 'u-1', namespace: 'default', name: 'p' }
+const podObject: Pod = { kind: 'Pod', apiVersion: 'v1', metadata: pod, spec: { containers: [] } }
+const podConfig = makeSandboxConfig(podObject, 0)
 const allOfLog: LogOptions = {
   follow: false,
   timestamps: false,
@@ -45,16 +50,7 @@ const startRuntime = async (t: Test, root?: string) => {
     await runtime.close()
     rmSync(folder, { recursive: true, force: true })
   })
-  const sandbox =
-    runtime.sandboxes()[0] ??
-    (await runtime.runSandbox({
-      pod,
-      attempt: 0,
-      hostname: 'p',
-      hostNetwork: false,
-      labels: {},
-      annotations: {},
-    }))
+  const sandbox = runtime.sandboxes()[0] ?? (await runtime.runSandbox(podConfig))
   const create = (script: string, config: Partial<ContainerConfig> = {}) =>
     runtime.createContainer(sandbox, {
       name: 'c',
@@ -69,6 +65,11 @@ const startRuntime = async (t: Test, root?: string) => {
       stdin: false,
       tty: false,
       hash: 'h',
+      security: containerSecurityOf(
+        podObject,
+        { name: 'c' },
+        { user: undefined, seccompFolder: '' },
+      ),
       ...config,
     })
   const start = async (script: string, config: Partial<ContainerConfig> = {}) => {

@@ -7,12 +7,38 @@ import {
   loadPackageDefinition,
   type ServiceClientConstructor,
   type ServiceError,
+  status,
 } from '@grpc/grpc-js'
 import { fromJSON } from '@grpc/proto-loader'
 import { criDescriptor } from './cri-types.js'
 
 /** Longest a runtime may take for anything but a stop, which takes its grace longer. */
 const callTimeoutMs = 120_000
+
+/** Codes by their names in Go, which are told to users. */
+const goNameOf = (code: number): string =>
+  code === status.CANCELLED
+    ? 'Canceled'
+    : (status[code] ?? '')
+        .toLowerCase()
+        .replaceAll(/(?:^|_)(.)/g, (_, first) => first.toUpperCase())
+
+/** The message is the runtime's own. */
+export class CriError extends Error {
+  readonly #code: number
+  constructor({ code, details, message }: ServiceError) {
+    super(details || message)
+    this.#code = code
+  }
+  /** As Go prints it. */
+  get goText(): string {
+    return `rpc error: code = ${goNameOf(this.#code)} desc = ${this.message}`
+  }
+  /** The same without a code that says nothing. */
+  get pullText(): string {
+    return this.#code === status.UNKNOWN ? this.message : this.goText
+  }
+}
 
 type Method = (
   request: object,
@@ -42,7 +68,7 @@ export class CriClient {
     this.#now = now
   }
 
-  /** Rejects with the runtime's own message. */
+  /** Rejects with CriError. */
   call<T>(method: string, request: object = {}, extraMs = 0): Promise<T> {
     return this.#call(this.#runtime, method, request, this.#deadline(extraMs))
   }
@@ -74,7 +100,7 @@ export class CriClient {
       const cancel = () => call.cancel()
       const call = run.call(client, request, options, (error, answer) => {
         signal?.removeEventListener('abort', cancel)
-        if (error) reject(new Error(error.details || error.message))
+        if (error) reject(new CriError(error))
         else resolve(answer as T)
       })
       signal?.addEventListener('abort', cancel, { once: true })

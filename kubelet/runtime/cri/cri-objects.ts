@@ -7,6 +7,7 @@ import type {
   Sandbox,
   SandboxConfig,
 } from '../../runtime.js'
+import { containerSecurity, sandboxSecurity } from './cri-security.js'
 
 export const labelNames = {
   node: 'kubelevel.io/node',
@@ -18,7 +19,6 @@ export const labelNames = {
 const annotationNames = {
   hash: 'io.kubernetes.container.hash',
 } as const
-const namespaceModes = { pod: 0, container: 1, node: 2, target: 3 } as const
 const cpuPeriodUs = 100_000
 
 export interface CriContainer {
@@ -113,28 +113,21 @@ const podLabels = (pod: PodIdentity, node: string): Record<string, string> => ({
   [labelNames.uid]: pod.uid,
 })
 
-const namespaceOptions = (hostNetwork: boolean, targetId?: string) => ({
-  network: hostNetwork ? namespaceModes.node : namespaceModes.pod,
-  pid: targetId ? namespaceModes.target : namespaceModes.container,
-  ...(targetId ? { target_id: targetId } : {}),
-  ipc: namespaceModes.pod,
-})
-
 export const sandboxConfigOf = (
-  { pod, attempt, hostname, hostNetwork, labels, annotations }: SandboxConfig,
+  { pod, attempt, hostname, security, sysctls, labels, annotations }: SandboxConfig,
   { node, logFolder }: { node: string; logFolder: string },
 ) => ({
   metadata: { name: pod.name, uid: pod.uid, namespace: pod.namespace, attempt },
-  hostname: hostNetwork ? '' : hostname,
+  hostname: security.namespaces.network === 'node' ? '' : hostname,
   log_directory: logFolder,
   labels: { ...labels, ...podLabels(pod, node) },
   annotations,
-  linux: { security_context: { namespace_options: namespaceOptions(hostNetwork) } },
+  linux: { security_context: sandboxSecurity(security), sysctls },
 })
 
 export const containerConfigOf = (
   config: ContainerConfig,
-  { pod, node, hostNetwork }: { pod: PodIdentity; node: string; hostNetwork: boolean },
+  { pod, node }: { pod: PodIdentity; node: string },
 ) => {
   const { cpuMillis, memoryBytes } = config.resources ?? {}
   return {
@@ -164,7 +157,7 @@ export const containerConfigOf = (
           : {}),
         ...(memoryBytes ? { memory_limit_in_bytes: memoryBytes } : {}),
       },
-      security_context: { namespace_options: namespaceOptions(hostNetwork, config.targetId) },
+      security_context: containerSecurity(config.security, config.targetId),
     },
   }
 }

@@ -13,6 +13,7 @@ import {
   type ContainerUsage,
   type LogOptions,
   type NodeImage,
+  type RuntimeImage,
   type Sandbox,
   type SandboxConfig,
   type Session,
@@ -21,7 +22,7 @@ import {
   type Stop,
   type StopOptions,
 } from '../../runtime.js'
-import { CriClient } from './cri-client.js'
+import { CriClient, type CriError } from './cri-client.js'
 import { readCriLog } from './cri-log.js'
 import {
   type CriContainer,
@@ -49,6 +50,9 @@ export interface CriRuntimeOptions {
 }
 
 interface CriImage {
+  readonly id: string
+  readonly uid: { readonly value: number } | null
+  readonly username: string
   readonly repo_tags: readonly string[]
   readonly repo_digests: readonly string[]
   readonly size: number
@@ -130,10 +134,11 @@ export class CriRuntime implements ContainerRuntime {
     const logFolder = this.#logFolder(config.pod.uid)
     mkdirSync(logFolder, { recursive: true, mode: 0o700 })
     const request = { config: sandboxConfigOf(config, { node: nodeName, logFolder }) }
-    const { pod_sandbox_id: id } = await this.#client.call<{ pod_sandbox_id: string }>(
-      'RunPodSandbox',
-      request,
-    )
+    const { pod_sandbox_id: id } = await this.#client
+      .call<{ pod_sandbox_id: string }>('RunPodSandbox', request)
+      .catch((error: CriError) => {
+        throw new Error(error.goText)
+      })
     await this.#relist()
     const sandbox = this.#sandboxes.get(id)
     if (!sandbox) throw new Error(`sandbox ${id} is gone`)
@@ -151,16 +156,22 @@ export class CriRuntime implements ContainerRuntime {
     await this.#relist()
   }
 
-  async findImage(image: string): Promise<string | undefined> {
-    const status = await this.#client.callImages<{ image: { id: string } | null }>('ImageStatus', {
+  async findImage(image: string): Promise<RuntimeImage | undefined> {
+    const status = await this.#client.callImages<{ image: CriImage | null }>('ImageStatus', {
       image: { image },
     })
-    return status.image?.id
+    if (!status.image) return undefined
+    const { id, size, uid, username } = status.image
+    return { id, sizeBytes: size, uid: uid?.value, userName: username }
   }
 
   async pullImage(image: string, signal: AbortSignal): Promise<string> {
     const spec = { image: { image } }
-    const { image_ref } = await this.#client.pull<{ image_ref: string }>(spec, signal)
+    const { image_ref } = await this.#client
+      .pull<{ image_ref: string }>(spec, signal)
+      .catch((error: CriError) => {
+        throw new Error(error.pullText)
+      })
     return image_ref
   }
 
@@ -174,19 +185,18 @@ export class CriRuntime implements ContainerRuntime {
       .sort((a, b) => b.sizeBytes - a.sizeBytes)
   }
 
-  async createContainer(sandbox: Sandbox, config: ContainerConfig): Promise<string> {
+  async createContainer(
+    sandbox: Sandbox,
+    config: ContainerConfig,
+    podConfig: SandboxConfig,
+  ): Promise<string> {
     const { pod } = sandbox
     const node = this.#options.nodeName
-    // A sandbox of the host's network has no address of its own.
-    const hostNetwork = sandbox.ips.length === 0
-    const settings = { pod, attempt: sandbox.attempt, hostname: pod.name, hostNetwork }
+    const logFolder = this.#logFolder(pod.uid)
     const answer = await this.#client.call<{ container_id: string }>('CreateContainer', {
       pod_sandbox_id: sandbox.id,
-      config: containerConfigOf(config, { pod, node, hostNetwork }),
-      sandbox_config: sandboxConfigOf(
-        { ...settings, labels: {}, annotations: {} },
-        { node, logFolder: this.#logFolder(pod.uid) },
-      ),
+      config: containerConfigOf(config, { pod, node }),
+      sandbox_config: sandboxConfigOf(podConfig, { node, logFolder }),
     })
     await this.#relist()
     return answer.container_id

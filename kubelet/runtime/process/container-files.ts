@@ -18,8 +18,8 @@ export interface ContainerRecord {
   readonly id: string
   readonly sandboxId: string
   readonly pod: PodIdentity
-  /** Without env, which may hold secrets: it goes to the process and nowhere else. */
-  readonly config: Omit<ContainerConfig, 'env'>
+  /** Without env, which may hold secrets: it goes to the process and nowhere else. Nothing isolates it either. */
+  readonly config: Omit<ContainerConfig, 'env' | 'security'>
   readonly createdAt: number
   readonly bootId: string
 }

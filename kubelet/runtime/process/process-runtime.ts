@@ -17,6 +17,7 @@ import {
   type ContainerUsage,
   type LogOptions,
   type NodeImage,
+  type RuntimeImage,
   type Sandbox,
   type SandboxConfig,
   type Session,
@@ -145,7 +146,7 @@ export class ProcessRuntime implements ContainerRuntime {
   async runSandbox(config: SandboxConfig): Promise<Sandbox> {
     const { podCidr, nodeAddress, clock } = this.#options
     const own =
-      this.#ownAddresses && !config.hostNetwork
+      this.#ownAddresses && config.security.namespaces.network === 'pod'
         ? pickAddress(podCidr, config.pod.uid, (address) => this.#addresses.has(address))
         : undefined
     const sandbox: Sandbox = {
@@ -177,10 +178,12 @@ export class ProcessRuntime implements ContainerRuntime {
     this.#files.removeSandbox(id)
   }
 
-  async findImage(image: string): Promise<string> {
+  async findImage(image: string): Promise<RuntimeImage> {
+    return { id: image, sizeBytes: 0, uid: undefined, userName: '' }
+  }
+  async pullImage(image: string): Promise<string> {
     return image
   }
-  readonly pullImage = this.findImage
 
   async images(): Promise<readonly NodeImage[]> {
     return []
@@ -188,7 +191,7 @@ export class ProcessRuntime implements ContainerRuntime {
 
   async createContainer(sandbox: Sandbox, config: ContainerConfig): Promise<string> {
     const id = randomBytes(16).toString('hex')
-    const { env, ...rest } = config
+    const { env, security: _, ...rest } = config
     const record = {
       id,
       sandboxId: sandbox.id,
