@@ -20,7 +20,7 @@ import {
   shutdownRefusal,
 } from './node-shutdown.js'
 import { createObjectReader } from './object-reader.js'
-import { isTerminalPhase, type Pod } from './pod.js'
+import { isTerminalPhase, type Pod, type PodStatus } from './pod.js'
 import type { PodContext } from './pod-context.js'
 import { PodWorker } from './pod-worker.js'
 import type { BackoffOptions } from './restart-backoff.js'
@@ -129,6 +129,10 @@ export class Kubelet {
   /** Pods that this node knows. */
   get pods(): readonly Pod[] {
     return [...this.#workers.values()].map((worker) => worker.pod)
+  }
+  /** What is said of a Pod, be it on its way to the API yet. */
+  statusOf(podUid: string): PodStatus {
+    return this.#workers.get(podUid)?.status ?? {}
   }
   get nodeName(): string {
     return this.#deps.nodeName

@@ -81,6 +81,9 @@ export class PodWorker {
   get pod(): Pod {
     return this.#pod
   }
+  get status(): PodStatus {
+    return this.#status
+  }
   get state(): PodWorkerState {
     return this.#state
   }

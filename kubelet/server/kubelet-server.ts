@@ -97,7 +97,7 @@ export const startKubeletServer = async (options: KubeletServerOptions): Promise
   server.on('upgrade', (request, socket, head) => {
     const refuse = (code: number, message: string) =>
       socket.end(
-        `HTTP/1.1 ${code} Refused\r\ncontent-type: text/plain\r\ncontent-length: ${Buffer.byteLength(message)}\r\nconnection: close\r\n\r\n${message}`,
+        `HTTP/1.1 ${code} Refused\r\ncontent-type: text/plain; charset=utf-8\r\nx-content-type-options: nosniff\r\ncontent-length: ${Buffer.byteLength(message)}\r\nconnection: close\r\n\r\n${message}`,
       )
     socket.on('error', (error) => log.debug({ error: error.message }, 'stream ended'))
     if (!may(socket as Socket)) return refuse(401, 'Unauthorized')

@@ -36,16 +36,21 @@ export class HttpError extends Error {
   }
 }
 
-export const findPod = (kubelet: Kubelet, { namespace, pod }: RequestPath): Pod => {
+/** `missing` is what is said of one that is not here. */
+export const findPod = (
+  kubelet: Kubelet,
+  { namespace, pod }: RequestPath,
+  missing = 'pod does not exist',
+): Pod => {
   const found = kubelet.pods.find(
     ({ metadata }) => metadata.namespace === namespace && metadata.name === pod,
   )
-  if (!found) throw new HttpError(404, `pod ${pod}_${namespace} does not exist`)
+  if (!found) throw new HttpError(404, missing)
   return found
 }
 
-/** Runs of the named container that are still known, oldest first. */
-export const findRuns = (kubelet: Kubelet, path: RequestPath): readonly Container[] =>
+/** The named container's run that goes on. */
+export const findRunning = (kubelet: Kubelet, path: RequestPath): Container | undefined =>
   kubelet.runtime
     .containersOf(findPod(kubelet, path).metadata.uid)
-    .filter(({ name }) => name === path.container)
+    .findLast(({ name, state }) => name === path.container && state === 'running')

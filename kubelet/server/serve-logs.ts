@@ -1,6 +1,9 @@
 /** GET /containerLogs/NAMESPACE/POD/CONTAINER */
 import { once } from 'node:events'
-import { findPod, findRuns, HttpError, type Served } from './pod-request.js'
+import type { Kubelet } from '../kubelet.js'
+import { findContainer, type PodStatus, statusesOf } from '../pod.js'
+import type { Container } from '../runtime.js'
+import { findPod, HttpError, type RequestPath, type Served } from './pod-request.js'
 
 const numberOf = (query: URLSearchParams, name: string): number | undefined => {
   const text = query.get(name)
@@ -16,38 +19,58 @@ const sinceTimeOf = (query: URLSearchParams, now: number): number | undefined =>
   return time ? Date.parse(time) : undefined
 }
 
-export const serveLogs = async ({
-  kubelet,
-  clock,
-  path,
-  request,
-  response,
-}: Served): Promise<void> => {
-  const { query, container: name, pod } = path
-  const runs = findRuns(kubelet, path)
-  const previous = isSet(query, 'previous')
-  const run = previous ? runs.filter(({ state }) => state === 'exited').at(-1) : runs.at(-1)
-  const latestHasEnded = runs.at(-1)?.state === 'exited'
-  // Of a container that waits to start again the ended run is the current one.
-  const wanted = previous && latestHasEnded ? runs.at(-2) : run
-  if (!wanted) {
-    findPod(kubelet, path)
-    throw previous
-      ? new HttpError(400, `previous terminated container "${name}" in pod "${pod}" not found`)
-      : new HttpError(
-          400,
-          `container "${name}" in pod "${pod}" is waiting to start: ContainerCreating`,
-        )
+/** Errors that stand for themselves; any other reason is told as it is (validateContainerLogStatus). */
+const waitingFor: Readonly<Record<string, string>> = {
+  ErrImagePull: "image can't be pulled",
+  ImagePullBackOff: 'trying and failing to pull image',
+}
+
+/** Of which of its runs the container's log is asked for: by what its status says, as upstream. */
+const runIdOf = (status: PodStatus, { container: name, pod, query }: RequestPath): string => {
+  const said = statusesOf(status).find((one) => one.name === name)
+  const where = `container "${name}" in pod "${pod}"`
+  if (!said) throw new HttpError(400, `${where} is not available`)
+  const { running, terminated, waiting } = said.state
+  const before = said.lastState.terminated
+  if (isSet(query, 'previous')) {
+    if (!before?.containerID) throw new HttpError(400, `previous terminated ${where} not found`)
+    return before.containerID
   }
+  if (running && said.containerID) return said.containerID
+  if (terminated || before) {
+    const id = terminated?.containerID || before?.containerID
+    if (!id) throw new HttpError(400, `${where} is terminated`)
+    return id
+  }
+  const reason = waiting?.reason ?? ''
+  throw new HttpError(400, `${where} is waiting to start: ${waitingFor[reason] ?? reason}`)
+}
+
+const findRun = (kubelet: Kubelet, path: RequestPath): Container => {
+  const { container: name, pod: podName } = path
+  const pod = findPod(kubelet, path, `pod "${podName}" does not exist`)
+  if (!findContainer(pod, name))
+    throw new HttpError(404, `container "${name}" not found in pod "${podName}"`)
+  const { uid } = pod.metadata
+  const id = runIdOf(kubelet.statusOf(uid), path)
+  const run = kubelet.runtime.containersOf(uid).find((one) => id.endsWith(`//${one.id}`))
+  if (!run) throw new HttpError(400, `unable to retrieve container logs for ${id}`)
+  return run
+}
+
+export const serveLogs = async (served: Served): Promise<void> => {
+  const { kubelet, clock, path, request, response } = served
+  const { query } = path
+  const run = findRun(kubelet, path)
   const gone = new AbortController()
   response.once('close', () => gone.abort())
   request.resume()
   response.writeHead(200, { 'content-type': 'text/plain' })
   response.flushHeaders()
   const bytes = kubelet.runtime.logs(
-    wanted,
+    run,
     {
-      follow: isSet(query, 'follow') && !previous,
+      follow: isSet(query, 'follow'),
       timestamps: isSet(query, 'timestamps'),
       tailLines: numberOf(query, 'tailLines'),
       sinceTime: sinceTimeOf(query, clock.now()),

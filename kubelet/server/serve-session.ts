@@ -2,9 +2,9 @@
 import type { Readable } from 'node:stream'
 import { type RawData, type WebSocket, WebSocketServer } from 'ws'
 import { sleep } from '#client/backoff.js'
-import type { Session } from '../runtime.js'
+import type { Container, Session } from '../runtime.js'
 import { sendAll, take } from './flow-control.js'
-import { findRuns, HttpError, type Upgraded } from './pod-request.js'
+import { findRunning, HttpError, type Upgraded } from './pod-request.js'
 
 const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const
 const protocols = ['v5.channel.k8s.io', 'v4.channel.k8s.io', 'channel.k8s.io'] as const
@@ -42,12 +42,21 @@ const failureOf = (message: string) => ({
   code: 500,
 })
 
-const open = ({ kubelet, path }: Upgraded): Session => {
-  const { query, kind, container, pod } = path
-  const run = findRuns(kubelet, path).at(-1)
-  if (run?.state !== 'running') {
-    throw new HttpError(500, `unable to upgrade connection: container not found ("${container}")`)
-  }
+/** The run to speak to; an ended one is none. What is said of it comes after the client's own words. */
+const findRun = ({ kubelet, path }: Upgraded): Container => {
+  const { kind, container, pod, namespace } = path
+  const run = findRunning(kubelet, path)
+  if (run) return run
+  throw new HttpError(
+    500,
+    kind === 'exec'
+      ? `container not found ("${container}")`
+      : `container ${container} not found in pod ${pod}_${namespace}`,
+  )
+}
+
+const open = ({ kubelet, path }: Upgraded, run: Container): Session => {
+  const { query, kind, pod } = path
   const options = { stdin: isSet(query, 'input'), tty: isSet(query, 'tty') }
   if (kind === 'attach') return kubelet.runtime.attach(run.id, options)
   const command = query.getAll('command')
@@ -84,7 +93,11 @@ const takeInput = (socket: WebSocket, session: Session, data: RawData): void => 
   }
 }
 
-const run = async (socket: WebSocket, session: Session, query: URLSearchParams): Promise<void> => {
+const serve = async (
+  socket: WebSocket,
+  session: Session,
+  query: URLSearchParams,
+): Promise<void> => {
   socket.on('message', (data) => {
     try {
       takeInput(socket, session, data)
@@ -118,13 +131,15 @@ const run = async (socket: WebSocket, session: Session, query: URLSearchParams):
 /** What a runtime says before the command runs is told on the error channel: the client has upgraded by then. */
 export const serveSession = (upgraded: Upgraded): void => {
   const { request, socket, head, path } = upgraded
+  // Who is refused a WebSocket asks again with SPDY, and tells what is said then.
+  const run = findRun(upgraded)
   if (request.headers.upgrade?.toLowerCase() !== 'websocket') {
     throw new HttpError(400, 'unable to upgrade: only WebSocket is served')
   }
   let session: Session | undefined
   let problem = ''
   try {
-    session = open(upgraded)
+    session = open(upgraded, run)
     if (!isSet(path.query, 'output')) session.stdout?.on('data', () => {})
     if (!isSet(path.query, 'error')) session.stderr?.on('data', () => {})
   } catch (error) {
@@ -135,7 +150,7 @@ export const serveSession = (upgraded: Upgraded): void => {
   socket.once('close', () => session?.kill())
   sockets.handleUpgrade(request, socket, head, (webSocket) => {
     if (session) {
-      void run(webSocket, session, path.query)
+      void serve(webSocket, session, path.query)
       return
     }
     const message = `failed to exec in container: ${problem}`

@@ -179,11 +179,15 @@ const upgrade = async (
   const asked = c.own.upgradeOf(c.request)
   if (!asked) throw badRequest('Upgrade request required')
   const destination = toKubelet(c, base, restOf(namespace, name), query)
+  // What a kubelet refuses is handed on as it says it.
   return forwardUpgrade(destination, c.request, c.reply, asked, {
-    refuse: async (answer) =>
-      failure({ code: answer.statusCode ?? 500, message: await refusalText(answer) }),
+    refuse: ({ statusCode: code = 500 }) =>
+      code < 400 ? Promise.resolve(notUpgraded(code)) : undefined,
   })
 }
+
+const notUpgraded = (code: number): Error =>
+  failure({ code: 500, message: `invalid upgrade response: status code ${code}` })
 
 /** `name`, `name:port` or `scheme:name:port`; throws what upstream says of anything else. */
 const splitTarget = (

@@ -129,6 +129,21 @@ t.test('through the server to a container', async (t) => {
     t.match(await tunnel(node, port, ask), /path \/x$/)
   })
 
+  t.test('an ended container is not there, however it is asked for', async (t) => {
+    await node.run('over', script('exit 0'), { restartPolicy: 'Never' })
+    await node.until('over', ({ status }) => status?.phase === 'Succeeded')
+    const refused = {
+      exec: 'container not found ("main")',
+      attach: 'container main not found in pod over_default',
+    }
+    for (const upgrade of ['websocket', 'SPDY/3.1'])
+      for (const [kind, body] of Object.entries(refused))
+        t.same(await refusal(node, `over/${kind}?stdout=true&command=true`, upgrade), {
+          code: 500,
+          body,
+        })
+  })
+
   t.test('what cannot be connected is refused as upstream does', async (t) => {
     const get = (rest: string) =>
       node.client.request({ method: 'GET', path: `/api/v1/namespaces/default/pods/${rest}` })
@@ -145,6 +160,31 @@ t.test('through the server to a container', async (t) => {
     await t.rejects(get('none/log'), { code: 404, message: 'pods "none" not found' })
   })
 })
+
+/** How an upgrade is refused. */
+const refusal = (node: TestNode, rest: string, upgrade: string) => {
+  const { config } = node.client
+  const request = https.request(`${config.server}/api/v1/namespaces/default/pods/${rest}`, {
+    method: 'POST',
+    ca: config.ca,
+    headers: {
+      authorization: `Bearer ${config.token}`,
+      connection: 'Upgrade',
+      upgrade,
+      'sec-websocket-version': '13',
+      'sec-websocket-key': Buffer.from('0123456789abcdef').toString('base64'),
+      'sec-websocket-protocol': 'v5.channel.k8s.io',
+    },
+  })
+  request.end()
+  return new Promise<{ code: number | undefined; body: string }>((resolve, reject) => {
+    request.once('upgrade', () => reject(new Error('upgraded')))
+    request.once('response', async (answer) => {
+      resolve({ code: answer.statusCode, body: (await answer.toArray()).join('').trim() })
+    })
+    request.once('error', reject)
+  })
+}
 
 /** One request through the SPDY tunnel that kubectl opens; yields all that came back on the data stream. */
 const tunnel = async (node: TestNode, port: number, ask: string): Promise<string> => {

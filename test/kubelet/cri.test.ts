@@ -116,6 +116,27 @@ t.test('Pods as containers', { skip: containerdMissing }, async (t) => {
     }
   })
 
+  t.test('a log gives the bytes that were written, with a time a line', async (t) => {
+    const parts = 20_000
+    const text = `printf 'a\\377b\\n'; printf '%0${parts}d\\n' 7; echo up; trap 'exit 0' TERM; while :; do sleep 0.1; done`
+    await node.run('p', inImage(text))
+    await up(node, 'p')
+    const read = async (query: string): Promise<Buffer> => {
+      const path = `/api/v1/namespaces/default/pods/p/log${query}`
+      const chunks: Buffer[] = []
+      for await (const chunk of await node.client.stream({ method: 'GET', path }))
+        chunks.push(chunk)
+      return Buffer.concat(chunks)
+    }
+    const long = `${'7'.padStart(parts, '0')}\n`
+    t.same(await read(''), Buffer.from(`a\xffb\n${long}up\n`, 'latin1'))
+    const lines = (await read('?timestamps=true')).toString('latin1').trimEnd().split('\n')
+    t.equal(lines.length, 3)
+    for (const line of lines) t.match(line, /^\d{4}-\d\d-\d\dT[\d:.]+Z (a.b|0+7|up)$/)
+    await node.delete('p')
+    await node.gone('p')
+  })
+
   t.test('why a Pod has no sandbox', async () => {
     const sysctls = [{ name: 'kernel.shm_rmid_forced', value: 'nonsense' }]
     await node.run('p', inImage('sleep 1'), { securityContext: { sysctls } })

@@ -69,7 +69,8 @@ t.test(
 
 t.test('a container that keeps failing backs off, and OnFailure ends with success', async (t) => {
   const node = await startNode(t)
-  await node.run('loop', script('echo try; exit 1'))
+  const tries = path.join(node.folder, 'tries')
+  await node.run('loop', script(`echo >>${tries}; wc -l <${tries}; exit 1`))
   const loop = await node.until(
     'loop',
     (pod) =>
@@ -79,7 +80,17 @@ t.test('a container that keeps failing backs off, and OnFailure ends with succes
   t.match(main(loop).lastState.terminated, { exitCode: 1 })
   t.match(main(loop).state.waiting?.message, /^back-off .* restarting failed container=main pod=/)
   t.equal(loop.status!.phase, 'Running')
-  t.equal(await node.logs('loop', '?previous=true'), 'try\n')
+  const count = `${loop.status!.containerStatuses![0]!.restartCount + 1}\n`
+  t.equal(await node.logs('loop'), count, 'the last run, while it waits for the next')
+  t.equal(await node.logs('loop', '?previous=true'), count)
+  await node.run('none', { ...script('exit 0'), envFrom: [{ configMapRef: { name: 'none' } }] })
+  await node.until(
+    'none',
+    ({ status }) => status?.containerStatuses?.[0]?.state.waiting?.message !== undefined,
+  )
+  await t.rejects(node.logs('none'), {
+    message: 'container "main" in pod "none" is waiting to start: CreateContainerConfigError',
+  })
   const flag = path.join(node.folder, 'flag')
   const once = script(`test -e ${flag} || { touch ${flag}; exit 1; }`)
   await node.run('retry', once, { restartPolicy: 'OnFailure' })

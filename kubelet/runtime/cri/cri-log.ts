@@ -3,15 +3,41 @@ import { type LogSource, readLog } from '../../log-reader.js'
 import type { LogOptions } from '../../runtime.js'
 
 const newline = 10
+const space = 32
+const partTag = 80 // P
 
-/** The text of a line, or undefined for one that is older than wanted. */
-const readLine = (line: Buffer, { timestamps, sinceTime }: LogOptions): Buffer | undefined => {
-  const text = line.toString('utf8')
-  const [time = '', , tag = 'F'] = text.split(' ', 3)
-  if (sinceTime !== undefined && Date.parse(time) < sinceTime) return undefined
-  const at = text.indexOf(' ', text.indexOf(' ', time.length + 1) + 1) + 1
-  const content = text.slice(at, tag.startsWith('P') ? -1 : undefined)
-  return Buffer.from(timestamps ? `${time} ${content}` : content)
+interface Entry {
+  readonly time: string
+  /** Bytes, whatever they mean; with its newline, but for a part of a line that goes on. */
+  readonly text: Buffer
+}
+
+const readEntry = (line: Buffer): Entry => {
+  const afterTime = line.indexOf(space) + 1
+  const tagAt = line.indexOf(space, afterTime) + 1
+  const textAt = line.indexOf(space, tagAt) + 1
+  const isPart = line[tagAt] === partTag
+  return {
+    time: line.toString('latin1', 0, afterTime - 1),
+    text: line.subarray(textAt, isPart ? -1 : undefined),
+  }
+}
+
+/** Puts the time before each line, and not before what goes on with one. */
+class Writer {
+  readonly #options: LogOptions
+  #atLineStart = true
+
+  constructor(options: LogOptions) {
+    this.#options = options
+  }
+
+  write({ time, text }: Entry): Buffer[] {
+    const { timestamps, sinceTime } = this.#options
+    const stamp = timestamps && this.#atLineStart ? [Buffer.from(`${time} `)] : []
+    this.#atLineStart = text.length === 0 || text.at(-1) === newline
+    return sinceTime !== undefined && Date.parse(time) < sinceTime ? [] : [...stamp, text]
+  }
 }
 
 export async function* readCriLog(
@@ -20,6 +46,7 @@ export async function* readCriLog(
   signal: AbortSignal,
 ): AsyncIterable<Buffer> {
   const whole = { ...options, timestamps: false, sinceTime: undefined, limitBytes: undefined }
+  const writer = new Writer(options)
   let rest = Buffer.alloc(0)
   let left = options.limitBytes ?? Number.POSITIVE_INFINITY
   for await (const chunk of readLog(source, whole, signal)) {
@@ -27,8 +54,7 @@ export async function* readCriLog(
     const parts: Buffer[] = []
     let start = 0
     for (let at = bytes.indexOf(newline); at >= 0; at = bytes.indexOf(newline, start)) {
-      const line = readLine(bytes.subarray(start, at + 1), options)
-      if (line) parts.push(line)
+      parts.push(...writer.write(readEntry(bytes.subarray(start, at + 1))))
       start = at + 1
     }
     rest = Buffer.from(bytes.subarray(start))
