@@ -272,6 +272,8 @@ export const limits = {
   commandInputBytesMax: 1024 * 1024,
   /** A frame of SPDY longer than this is no frame of a client of ours. */
   spdyFrameBytesMax: 1024 * 1024,
+  /** A client that has upgraded opens its streams within this time; upstream's DefaultStreamCreationTimeout. */
+  spdyStreamsWaitMsMax: 30_000,
   /** No shim takes longer from its start to its first line, however busy the machine. */
   shimClaimMsMax: 3_600_000,
   /** Looks for what a container left behind: it may fork meanwhile, so another one until nothing is found. */

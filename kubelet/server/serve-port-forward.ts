@@ -1,14 +1,17 @@
 /**
- * Port forwarding. kubectl tunnels SPDY/3.1 through a WebSocket (`SPDY/3.1+portforward.k8s.io`): a pair of streams, an
- * error and a data one, for each connection. Other clients speak v4.channel.k8s.io: two channels for each port.
+ * Port forwarding. kubectl tunnels SPDY/3.1 through a WebSocket (`SPDY/3.1+portforward.k8s.io`), or speaks it on the
+ * connection itself: a pair of streams, an error and a data one, for each connection. Other clients speak
+ * v4.channel.k8s.io: two channels for each port.
  */
 import net from 'node:net'
 import { type RawData, type WebSocket, WebSocketServer } from 'ws'
-import { sendAll, take } from './flow-control.js'
+import { type Peer, sendAll, take } from './flow-control.js'
 import { findPod, HttpError, type Upgraded } from './pod-request.js'
 import { SpdyServer, type SpdyStream } from './spdy.js'
+import { spdyName, upgradeToSpdy } from './upgrade-to-spdy.js'
 
 const channelProtocol = 'v4.channel.k8s.io'
+const spdyProtocol = 'portforward.k8s.io'
 const tunnelProtocol = 'SPDY/3.1+portforward.k8s.io'
 /** ws refuses a protocol whose name holds a slash: inside it goes by this one. */
 const tunnelAlias = 'spdy-tunnel'
@@ -55,7 +58,7 @@ const forwardChannels = (socket: WebSocket, host: string, ports: readonly number
 
 /** One connection: data goes both ways, what went wrong goes on the error stream, and both end together. */
 const forwardStreams = (
-  socket: WebSocket,
+  socket: Peer,
   { host, port }: { host: string; port: number },
   { data, error }: { data: SpdyStream; error: SpdyStream },
 ): void => {
@@ -81,25 +84,29 @@ const forwardStreams = (
   data.onReset = () => connection.destroy()
 }
 
-const forwardTunnel = (socket: WebSocket, host: string): void => {
-  /** The first stream of each pair, by the number of its connection. */
+/** Pairs up the streams of a client as it opens them: the first of each pair waits for the other. */
+const pairStreams = (peerOf: () => Peer, host: string): ((stream: SpdyStream) => void) => {
   const waiting = new Map<string, SpdyStream>()
+  return (stream) => {
+    const request = stream.headers.get('requestid') ?? ''
+    const other = waiting.get(request)
+    if (!other) {
+      waiting.set(request, stream)
+      return
+    }
+    waiting.delete(request)
+    const isData = stream.headers.get('streamtype') === 'data'
+    const [data, error] = isData ? [stream, other] : [other, stream]
+    forwardStreams(peerOf(), { host, port: Number(data.headers.get('port')) }, { data, error })
+  }
+}
+
+const forwardTunnel = (socket: WebSocket, host: string): void => {
   const server = new SpdyServer(
     (bytes) => {
       if (socket.readyState === socket.OPEN) socket.send(bytes)
     },
-    (stream) => {
-      const request = stream.headers.get('requestid') ?? ''
-      const other = waiting.get(request)
-      if (!other) {
-        waiting.set(request, stream)
-        return
-      }
-      waiting.delete(request)
-      const isData = stream.headers.get('streamtype') === 'data'
-      const [data, error] = isData ? [stream, other] : [other, stream]
-      forwardStreams(socket, { host, port: Number(data.headers.get('port')) }, { data, error })
-    },
+    pairStreams(() => socket, host),
   )
   socket.on('message', (raw: RawData) => {
     server.receive(raw as Buffer).catch(() => socket.close(1002, 'not SPDY'))
@@ -107,7 +114,13 @@ const forwardTunnel = (socket: WebSocket, host: string): void => {
   socket.on('close', () => server.close())
 }
 
-export const servePortForward = ({ kubelet, path, request, socket, head }: Upgraded): void => {
+const forwardSpdy = (upgraded: Upgraded, host: string): void => {
+  const onStream = pairStreams(() => client.peer, host)
+  const client = upgradeToSpdy(upgraded, spdyProtocol, { onStream, onClose: () => {} })
+}
+
+export const servePortForward = (upgraded: Upgraded): void => {
+  const { kubelet, path, request, socket, head } = upgraded
   const pod = findPod(kubelet, path)
   const host = kubelet.runtime.sandboxesOf(pod.metadata.uid).at(-1)?.ips[0]
   if (!host) throw new HttpError(500, 'unable to forward port because pod is not running')
@@ -115,10 +128,11 @@ export const servePortForward = ({ kubelet, path, request, socket, head }: Upgra
   if (ports.some((port) => !Number.isInteger(port) || port < 1 || port > 65_535)) {
     throw new HttpError(400, 'a port must be a number from 1 to 65535')
   }
-  const offered = request.headers['sec-websocket-protocol']
-  if (request.headers.upgrade?.toLowerCase() !== 'websocket') {
-    throw new HttpError(400, 'unable to upgrade: only WebSocket is served')
+  if (request.headers.upgrade === spdyName) {
+    forwardSpdy(upgraded, host)
+    return
   }
+  const offered = request.headers['sec-websocket-protocol']
   if (offered) {
     request.headers['sec-websocket-protocol'] = offered.replace(tunnelProtocol, tunnelAlias)
   }

@@ -1,6 +1,9 @@
 /** Every generator and command of the real kubectl, against the whole process tree. */
 import { execFile } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
@@ -141,6 +144,37 @@ t.test('every command of kubectl', { skip: kubectlMissing }, async (t) => {
   })
 
   await t.test('get in each form, describe, exec, events, auth', (t) => askAll(t, questions))
+
+  await t.test('exec, cp and port-forward over SPDY, as older clients speak', async (t) => {
+    const variables = ['KUBECTL_REMOTE_COMMAND_WEBSOCKETS', 'KUBECTL_PORT_FORWARD_WEBSOCKETS']
+    for (const name of variables) process.env[name] = 'false'
+    t.teardown(() => {
+      for (const name of variables) delete process.env[name]
+    })
+    t.equal(await k('exec one -- echo inside'), 'inside\n')
+    await t.rejects(kubectl('exec', 'one', '--', 'sh', '-c', 'echo bad >&2; exit 7'), {
+      code: 7,
+      stderr: /^bad\ncommand terminated with exit code 7/,
+    })
+    await t.rejects(k('exec one -- nonesuch'), /executable file not found in \$PATH/)
+    const bytes = randomBytes(3_000_000)
+    const there = path.join(tree.folder, 'large')
+    writeFileSync(there, bytes)
+    await k(`cp ${there} one:${tree.folder}/taken`)
+    await k(`cp one:${tree.folder}/taken ${tree.folder}/given`)
+    t.ok(readFileSync(path.join(tree.folder, 'given')).equals(bytes))
+    const echo = http.createServer((request, response) => response.end(`asked ${request.url}`))
+    const address = await k('get pod one -o jsonpath={.status.podIP}')
+    await new Promise<void>((resolve) => echo.listen(0, address, resolve))
+    t.teardown(() => echo.close())
+    const { port } = echo.address() as AddressInfo
+    const said = tree.follow('port-forward', 'pod/one', `:${port}`)
+    const from = await eventually('the port', () => /127\.0\.0\.1:(\d+) ->/.exec(said())?.[1])
+    for (const word of ['first', 'second']) {
+      const answer = await fetch(`http://127.0.0.1:${from}/${word}`)
+      t.equal(await answer.text(), `asked /${word}`)
+    }
+  })
 
   await t.test('debug, cp and replace', async (t) => {
     const there = path.join(tree.folder, 'there')

@@ -1,5 +1,5 @@
 /** How Pods live: what their containers see, in which order they start, when they start again, what status says. */
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData } from '@grpc/grpc-js'
 import t from 'tap'
@@ -268,6 +268,11 @@ t.test('a container says why it ended in its file, or by its log when it failed'
   const words = 'head -c 5000 /dev/zero | tr "\\0" x >"$CONTAINER_ROOT/last/words"; exit 1'
   const long = { ...script(words), terminationMessagePath: '/last/words' }
   t.equal(await runOnce('long', long), 'x'.repeat(4096), 'its end, of what is too long')
+  const usual = script('echo bye >/dev/termination-log; echo "$WHERE" >&2; exit 1')
+  const env = [{ name: 'WHERE', value: '/dev/termination-log' }]
+  t.equal(await runOnce('usual', { ...usual, env }), 'bye\n')
+  t.notOk(existsSync('/dev/termination-log'), "the host's stays as it is")
+  t.match(await node.logs('usual'), /\/containers\/main\/0\n$/)
   const logged = 'for i in $(seq 100); do echo line $i; done'
   const byLog = (code: number) => ({
     ...script(`${logged}; exit ${code}`),

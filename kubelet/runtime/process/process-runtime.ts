@@ -4,11 +4,10 @@
  */
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { type FSWatcher, mkdirSync, statSync, symlinkSync, watch, writeFileSync } from 'node:fs'
+import { type FSWatcher, statSync, watch, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import type { Clock } from '#api/clock.js'
-import { makeFolders } from '#api/make-folders.js'
 import { type LogSource, readLog } from '../../log-reader.js'
 import {
   type Container,
@@ -38,6 +37,7 @@ import { attachSession, killMarked, startSession } from './session.js'
 import { newSession, startShim, writeShim } from './shim.js'
 import { stopProcess } from './stop-container.js'
 import { Sweeper } from './sweeper.js'
+import { makeWorkFolder, withOwnFiles } from './work-folder.js'
 
 /** Reports come from a watch on one folder; this is how often it is checked that none was lost. */
 const relistIntervalMs = 2_000
@@ -200,15 +200,16 @@ export class ProcessRuntime implements ContainerRuntime {
       createdAt: this.#options.clock.now(),
       bootId: this.#bootId,
     }
-    this.#makeWorkFolder(id, config)
+    makeWorkFolder(this.#files.workFolder(id), config.mounts)
     if (config.stdin) execFileSync('mkfifo', ['-m', '600', `${this.#files.prefix(id)}.stdin`])
     // There from the beginning: whoever follows the log may come before the first byte.
     writeFileSync(this.#files.log(id), '', { mode: 0o600 })
     this.#files.writeRecord(record)
     const container = this.#add(new ProcessContainer(record, this.#files))
+    const own = withOwnFiles(config.mounts)
     container.env = {
       ...this.#options.baseEnv,
-      ...Object.fromEntries(env),
+      ...Object.fromEntries(env.map(([name, value]) => [name, own(value)])),
       CONTAINER_ROOT: this.#files.workFolder(id),
       [markerName]: id,
     }
@@ -218,7 +219,7 @@ export class ProcessRuntime implements ContainerRuntime {
   async startContainer(id: string): Promise<void> {
     const container = this.#find(id)
     const { config } = container.record
-    const words = [...config.command, ...config.args]
+    const words = [...config.command, ...config.args].map(withOwnFiles(config.mounts))
     const command = config.command.length === 0 ? pauseCommand : words
     const workingDir = config.workingDir ?? this.#files.workFolder(id)
     const env = container.env ?? {}
@@ -286,8 +287,9 @@ export class ProcessRuntime implements ContainerRuntime {
     const { config } = container.record
     const workingDir = config.workingDir ?? this.#files.workFolder(id)
     const env = container.env ?? environmentOf(container.view.pid) ?? { ...this.#options.baseEnv }
-    findCommand(command[0] ?? '', env.PATH ?? '', workingDir)
-    return startSession({ containerId: id, command, env, workingDir }, options)
+    const words = command.map(withOwnFiles(config.mounts))
+    findCommand(words[0] ?? '', env.PATH ?? '', workingDir)
+    return startSession({ containerId: id, command: words, env, workingDir }, options)
   }
 
   attach(id: string, { stdin }: SessionOptions): Session {
@@ -351,22 +353,6 @@ export class ProcessRuntime implements ContainerRuntime {
   #addSandbox(sandbox: Sandbox): void {
     this.#sandboxes.set(sandbox.id, sandbox)
     for (const address of sandbox.ips) this.#addresses.add(address)
-  }
-
-  /** The working folder, in which every mount of the container appears under its path: the host is not touched. */
-  #makeWorkFolder(id: string, { mounts }: ContainerConfig): void {
-    const folder = this.#files.workFolder(id)
-    mkdirSync(folder, { mode: 0o755 })
-    for (const { hostPath, containerPath } of mounts) {
-      const link = path.join(folder, containerPath)
-      if (path.relative(folder, link).startsWith('..') || link === folder) continue
-      makeFolders(path.dirname(link))
-      try {
-        symlinkSync(hostPath, link)
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-      }
-    }
   }
 
   #refresh(id: string): void {
