@@ -20,6 +20,8 @@ export interface ActionInput {
   readonly containers: readonly Container[]
   hashOf(spec: ContainerSpec): string
   failedProbe(containerId: string): { kind: string; probe: Probe } | undefined
+  /** Ended to be started again, and not looked at since. */
+  wasKilled(containerId: string): boolean
   isStarted(containerId: string, spec: ContainerSpec): boolean
   /** 0, or more when runs of this container are known whose records are gone. */
   firstAttempt(name: string): number
@@ -33,12 +35,17 @@ export interface PodActions {
   readonly problems: Map<string, ContainerProblem>
   /** Look again after this long. */
   waitMs: number | undefined
+  /** No main container is left that goes on or starts again: the Pod has to end. */
+  nothingStays: boolean
 }
 
 type Verdict = 'fine' | 'busy'
 
 const latestOf = (containers: readonly Container[], name: string): Container | undefined =>
   containers.findLast((container) => container.name === name)
+
+const runBefore = ({ containers }: ActionInput, { name, attempt }: Container) =>
+  containers.findLast((container) => container.name === name && container.attempt < attempt)
 
 /** A container that should run: 'fine' while it does and has started, 'busy' while something is under way. */
 const keepRunning = (input: ActionInput, actions: PodActions, spec: ContainerSpec): Verdict => {
@@ -51,7 +58,7 @@ const keepRunning = (input: ActionInput, actions: PodActions, spec: ContainerSpe
   if (latest.state === 'running' || latest.state === 'created') {
     const failed = input.failedProbe(latest.id)
     if (failed) {
-      const message = `Container ${spec.name} failed ${failed.kind} probe, will be restarted`
+      const message = probeMessage(pod, spec, failed.kind)
       actions.kill.push({ container: latest, spec, message, probe: failed.probe })
       return 'busy'
     }
@@ -67,15 +74,25 @@ const keepRunning = (input: ActionInput, actions: PodActions, spec: ContainerSpe
   return 'busy'
 }
 
+const restartsOnFailure = ({ spec }: Pod, { restartPolicy = spec.restartPolicy }: ContainerSpec) =>
+  restartPolicy !== 'Never'
+
+const probeMessage = (pod: Pod, spec: ContainerSpec, kind: string): string => {
+  if (isSidecar(spec)) return `Init container ${spec.name} failed ${kind} probe`
+  const then = restartsOnFailure(pod, spec) ? ', will be restarted' : ''
+  return `Container ${spec.name} failed ${kind} probe${then}`
+}
+
 const restart = (
   input: ActionInput,
   actions: PodActions,
   spec: ContainerSpec,
   latest: Container,
 ): void => {
-  const { waitMs, delayMs } = latest.halted
-    ? { waitMs: 0, delayMs: 0 }
-    : input.backoff(spec.name, latest.finishedAt)
+  // Upstream ends a container and starts it again in one pass: what holds it back is the end before that.
+  const ended = input.wasKilled(latest.id) ? runBefore(input, latest) : latest
+  const { waitMs, delayMs } =
+    latest.halted || !ended ? { waitMs: 0, delayMs: 0 } : input.backoff(spec.name, ended.finishedAt)
   if (waitMs <= 0) {
     actions.start.push({ spec, attempt: latest.attempt + 1 })
     return
@@ -105,7 +122,13 @@ const initialize = (input: ActionInput, actions: PodActions): boolean => {
 
 export const computeActions = (input: ActionInput): PodActions => {
   const { pod, containers } = input
-  const actions: PodActions = { start: [], kill: [], problems: new Map(), waitMs: undefined }
+  const actions: PodActions = {
+    start: [],
+    kill: [],
+    problems: new Map(),
+    waitMs: undefined,
+    nothingStays: false,
+  }
   // These need not wait for the Pod to be initialized.
   for (const spec of pod.spec.ephemeralContainers ?? []) {
     const attempt = input.firstAttempt(spec.name)
@@ -118,7 +141,16 @@ export const computeActions = (input: ActionInput): PodActions => {
     }
   } else if (!initialize(input, actions)) return actions
   for (const spec of pod.spec.containers) keepRunning(input, actions, spec)
-  return actions
+  if (pod.spec.containers.some((spec) => stays(input, spec))) return actions
+  return { ...actions, start: [], kill: [], nothingStays: true }
+}
+
+/** Whether a main container goes on, or starts again. */
+const stays = ({ pod, containers, failedProbe }: ActionInput, spec: ContainerSpec): boolean => {
+  const latest = latestOf(containers, spec.name)
+  if (latest?.state !== 'exited')
+    return !latest || !failedProbe(latest.id) || restartsOnFailure(pod, spec)
+  return latest.halted || restartsAfter(pod, spec, latest.exitCode)
 }
 
 /** True when nothing of the Pod will run again, so that it can be wound up. */

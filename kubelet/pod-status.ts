@@ -193,6 +193,13 @@ const shutdownVerdict = (
     ? { phase: 'Failed', reason: shutdownReason, message: shutdownMessage }
     : undefined
 
+/** Why it has ended was said by an earlier kubelet: the reason stays with its phase. */
+const keptVerdict = ({ previous }: StatusInput): Verdict | undefined => {
+  const { phase, reason = '', message = '' } = previous
+  if (!phase || !isTerminalPhase(phase) || (!reason && !message)) return undefined
+  return { phase, reason, message }
+}
+
 /** Of a Pod that was turned away at the door there is nothing else to say. */
 const refusedStatus = ({ pod, previous, now }: StatusInput, verdict: Verdict): PodStatus => {
   const { generation } = pod.metadata
@@ -234,13 +241,13 @@ export const makePodStatus = (input: StatusInput): PodStatus => {
   // A phase that is final stays: what runs after it would belong to nobody.
   const settled = isTerminalPhase(previous.phase) ? previous.phase : undefined
   const computed = phaseOfStatuses(input, inits, mains)
-  const verdict = input.verdict ?? shutdownVerdict(input, computed)
+  const verdict = input.verdict ?? shutdownVerdict(input, computed) ?? keptVerdict(input)
   const wanted = settled ?? verdict?.phase ?? computed
   // Nobody is told of the end before the last container has stopped (upstream: mergePodStatus).
   const early = !settled && !stopped && isTerminalPhase(wanted)
   const phase = early ? (previous.phase ?? 'Pending') : wanted
-  const known = sandbox ? addressesOf(pod, sandbox, nodeAddress) : undefined
-  const ips = known ?? previous.podIPs?.map(({ ip }) => ip) ?? []
+  const known = sandbox ? addressesOf(pod, sandbox, nodeAddress) : []
+  const ips = known.length > 0 ? known : (previous.podIPs?.map(({ ip }) => ip) ?? [])
   const { generation } = pod.metadata
   const last = finished ? locateAll(pod, inits, mains) : { inits, mains }
   return {

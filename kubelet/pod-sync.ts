@@ -3,7 +3,14 @@ import { parseTime } from '#api/clock.js'
 import type { PodFacts } from './downward.js'
 import { ImagePulls } from './image-pulls.js'
 import { type ContainerKill, type KillDeps, killContainer } from './kill-container.js'
-import { type ContainerSpec, findContainer, formatPod, isEphemeral, type Pod } from './pod.js'
+import {
+  type ContainerSpec,
+  findContainer,
+  formatPod,
+  isEphemeral,
+  isTerminalPhase,
+  type Pod,
+} from './pod.js'
 import { computeActions, type PodActions } from './pod-actions.js'
 import type { PodContext } from './pod-context.js'
 import type { Prober } from './prober.js'
@@ -51,6 +58,10 @@ export class PodSync {
   problems: ReadonlyMap<string, ContainerProblem> = new Map()
   verdict: Verdict | undefined
   readonly #backoffToldAt = new Map<string, number>()
+  /** Containers that were ended to be started again, until that is looked at. */
+  readonly #killed = new Set<string>()
+  #nothingStays = false
+  #telling: NodeJS.Timeout | undefined
   #admitted = false
   #volumesAt: number | undefined
   #failures = 0
@@ -62,21 +73,31 @@ export class PodSync {
     this.#pulls = new ImagePulls(context.clock, context.backoff)
   }
 
+  /** The Pod has to end. */
+  get isOver(): boolean {
+    return this.verdict !== undefined || this.#nothingStays
+  }
+
   async run(signal: AbortSignal): Promise<void> {
     if (!(await this.#admit())) return
     // Upstream says first that containers are created. Here that is one write less for whatever starts at once.
-    const isFirst = this.#host.startTime === undefined
-    const telling = isFirst ? setTimeout(this.#host.statusToTell(), slowStartMs) : undefined
+    if (this.#host.startTime === undefined) this.#tellIfSlow()
     try {
       await this.#run(signal)
     } finally {
-      clearTimeout(telling)
+      clearTimeout(this.#telling)
     }
+  }
+
+  /** What is to be said now, unless there is more to say soon. */
+  #tellIfSlow(): void {
+    clearTimeout(this.#telling)
+    this.#telling = setTimeout(this.#host.statusToTell(), slowStartMs)
   }
 
   async #run(signal: AbortSignal): Promise<void> {
     const { runtime, clock } = this.#context
-    if (this.#isOverdue()) return
+    if (this.checkDeadline()) return
     const facts = this.#host.facts()
     if (this.#volumesAt === undefined || this.#refreshIsDue(facts)) {
       if (!(await this.#prepareVolumes(facts))) return
@@ -99,9 +120,13 @@ export class PodSync {
       hashOf,
       firstAttempt: (name) => this.#host.firstAttempt(name),
       failedProbe: (id) => (this.kills.has(id) ? undefined : this.#host.prober.failedProbe(id)),
+      wasKilled: (id) => this.#killed.has(id),
       isStarted: (id, spec) => this.#host.prober.isStarted(id, spec),
       backoff: (name, finishedAt) => this.#backoff.next(name, finishedAt, clock.now()),
     })
+    for (const { id, state } of this.#host.containers())
+      if (state === 'exited') this.#killed.delete(id)
+    this.#nothingStays = actions.nothingStays
     await this.#carryOut(actions, sandbox, signal)
     if (actions.waitMs !== undefined) this.#host.wakeIn(Math.min(actions.waitMs, resyncMs))
   }
@@ -139,18 +164,23 @@ export class PodSync {
     return true
   }
 
-  #isOverdue(): boolean {
-    const seconds = this.#host.pod.spec.activeDeadlineSeconds
+  /** Past its deadline the Pod has failed, also when that passes while it ends (activeDeadlineHandler). */
+  checkDeadline(): boolean {
+    const { spec, status } = this.#host.pod
+    const seconds = spec.activeDeadlineSeconds
     const started = this.#host.startTime
-    if (seconds === undefined || started === undefined) return false
+    if (seconds === undefined || started === undefined || isTerminalPhase(status?.phase))
+      return false
     const left = parseTime(started) + seconds * 1000 - this.#context.clock.now()
     if (left > 0) {
       this.#host.wakeIn(left)
       return false
     }
-    const message = 'Pod was active on the node longer than the specified deadline'
-    this.verdict = { phase: 'Failed', reason: 'DeadlineExceeded', message }
-    this.#host.event('Normal', 'DeadlineExceeded', message)
+    if (this.verdict === undefined) {
+      const message = 'Pod was active on the node longer than the specified deadline'
+      this.verdict = { phase: 'Failed', reason: 'DeadlineExceeded', message }
+      this.#host.event('Normal', 'DeadlineExceeded', message)
+    }
     return true
   }
 
@@ -179,7 +209,9 @@ export class PodSync {
     for (const { id } of before) await runtime.removeSandbox(id)
     const attempt = Math.max(-1, ...before.map((one) => one.attempt)) + 1
     try {
-      return await runtime.runSandbox(makeSandboxConfig(this.#host.pod, attempt))
+      const sandbox = await runtime.runSandbox(makeSandboxConfig(this.#host.pod, attempt))
+      this.#tellIfSlow()
+      return sandbox
     } catch (error) {
       const message = `Failed to create pod sandbox: ${(error as Error).message}`
       this.#host.event('Warning', 'FailedCreatePodSandBox', message)
@@ -192,6 +224,7 @@ export class PodSync {
     for (const name of actions.problems.keys()) this.#tellBackoff(name)
     for (const { container, spec, message, probe } of actions.kill) {
       const seconds = probe?.terminationGracePeriodSeconds ?? this.#grace()
+      this.#killed.add(container.id)
       void this.#kill(container, spec, message, seconds)
     }
     this.#startProblems.clear()

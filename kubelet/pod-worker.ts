@@ -47,6 +47,7 @@ export class PodWorker {
   #status: PodStatus
   readonly #abort = new AbortController()
   #termination: PodTermination | undefined
+  #atEnd: readonly Container[] | undefined
   #shutdown: { readonly graceSeconds: number; readonly ended: () => void } | undefined
   #halting = false
   /** All has been said. */
@@ -192,7 +193,7 @@ export class PodWorker {
       metadata.deletionTimestamp !== undefined ||
       isTerminalPhase(status?.phase) ||
       isTerminalPhase(this.#status.phase) ||
-      this.#sync.verdict !== undefined ||
+      this.#sync.isOver ||
       this.#shutdown !== undefined ||
       hasEnded(this.#pod, this.#containers())
     )
@@ -211,6 +212,8 @@ export class PodWorker {
 
   #beginTermination(): void {
     this.#state = 'terminating'
+    this.#atEnd = this.#containers()
+    this.#sync.checkDeadline()
     this.#abort.abort()
     clearTimeout(this.#timer)
     this.#prober.quieten()
@@ -243,7 +246,11 @@ export class PodWorker {
   }
 
   #sandbox(): Sandbox | undefined {
-    return this.#context.runtime.sandboxesOf(this.#pod.metadata.uid).find(({ ready }) => ready)
+    return this.#sandboxes().find(({ ready }) => ready)
+  }
+
+  #sandboxes(): readonly Sandbox[] {
+    return this.#context.runtime.sandboxesOf(this.#pod.metadata.uid)
   }
 
   /** What was said last of a container, be it by an earlier kubelet. */
@@ -251,8 +258,15 @@ export class PodWorker {
     return statusesOf(this.#status).find((status) => status.name === name)
   }
 
+  /** While it ends, containers are shown as they were when that began, until all is over (SyncTerminatingPod). */
+  #shown(): readonly Container[] {
+    const isOver = this.#isStopped() || this.#termination?.failed === true
+    return (isOver ? undefined : this.#atEnd) ?? this.#containers()
+  }
+
   #followProbes(): void {
-    this.#prober.follow(runningContainers(this.#pod, this.#containers()))
+    const asked = this.#isAboutToStop() ? [] : this.#shown()
+    this.#prober.follow(runningContainers(this.#pod, asked))
   }
 
   /** Between its last container's end and the last word on it: the moment is not worth a write, unless it lasts. */
@@ -267,6 +281,7 @@ export class PodWorker {
 
   #publish(): void {
     if (this.#gone || this.#isAboutToStop()) return
+    if (this.#isStopped()) this.#sync.checkDeadline()
     // The last word stands.
     this.#tell(this.#isSettled ? this.#status : this.#makeStatus())
     this.#isSettled = this.#state === 'terminated'
@@ -282,11 +297,12 @@ export class PodWorker {
     return makePodStatus({
       pod: writer.newest(this.#pod),
       runtimeName: runtime.name,
-      sandbox: this.#sandbox(),
-      containers: this.#containers().map((container) => {
-        const message = [container.message, this.#messages.of(container.id)].filter(Boolean)
-        return { ...container, message: message.join(': ') }
-      }),
+      // One that has been stopped still tells which address the Pod had.
+      sandbox: this.#sandbox() ?? this.#sandboxes().at(-1),
+      containers: this.#shown().map((container) => ({
+        ...container,
+        message: this.#messages.with(container),
+      })),
       problems: this.#sync.problems,
       probes: this.#prober,
       ending: this.#state !== 'syncing',

@@ -153,7 +153,9 @@ export const startContainer = async (
     return { id, hookFailure: await runPostStart(deps, request, id) }
   } catch (error) {
     const startError = asStartError(error)
-    if (!request.signal.aborted) deps.event('Warning', 'Failed', `Error: ${startError.told}`, name)
+    // One that the runtime could not start may be why the Pod ends.
+    if (!request.signal.aborted || startError.reason === 'RunContainerError')
+      deps.event('Warning', 'Failed', `Error: ${startError.told}`, name)
     throw startError
   }
 }

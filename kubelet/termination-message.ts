@@ -86,8 +86,9 @@ export class TerminationMessages {
     this.#context = context
   }
 
-  of(containerId: string): string | undefined {
-    return this.#said.get(containerId)
+  /** Behind what the runtime says of its end. */
+  with({ id, message }: Container): string {
+    return [message, this.#said.get(id)].filter(Boolean).join(': ')
   }
 
   /** `statusOf` tells what was known of a container by its name, be it to an earlier kubelet. */
@@ -104,7 +105,7 @@ export class TerminationMessages {
       if (state !== 'exited' || !spec || this.#said.has(id)) continue
       try {
         const said = await readTerminationMessage(runtime, folder, { spec, container })
-        this.#said.set(id, said ?? saidBefore(id, statusOf(name)))
+        this.#said.set(id, said ?? saidBefore(container, statusOf(name)))
       } catch (error) {
         log.warn({ pod: formatPod(pod), error: (error as Error).message }, 'no termination message')
         this.#said.set(id, '')
@@ -114,7 +115,12 @@ export class TerminationMessages {
 }
 
 /** Read by an earlier kubelet, and gone since with the Pod's folder. */
-const saidBefore = (id: string, status: ContainerStatus | undefined): string => {
+const saidBefore = (
+  { id, message: ofRuntime }: Container,
+  status: ContainerStatus | undefined,
+): string => {
   const ends = [status?.state.terminated, status?.lastState.terminated]
-  return ends.find((end) => end?.containerID?.endsWith(`//${id}`))?.message ?? ''
+  const told = ends.find((end) => end?.containerID?.endsWith(`//${id}`))?.message ?? ''
+  if (ofRuntime === '' || !told.startsWith(ofRuntime)) return told
+  return told.slice(`${ofRuntime}: `.length)
 }

@@ -1,5 +1,6 @@
 /** The stories of termination with real containers: containerd, runc, a CNI network, an image made here. */
 import http from 'node:http'
+import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { resources } from '#client/resources.js'
 import type { Pod } from '#kubelet/pod.js'
@@ -134,6 +135,27 @@ t.test('Pods as containers', { skip: containerdMissing }, async (t) => {
     t.equal(lines.length, 3)
     for (const line of lines) t.match(line, /^\d{4}-\d\d-\d\dT[\d:.]+Z (a.b|0+7|up)$/)
     await node.delete('p')
+    await node.gone('p')
+  })
+
+  t.test('while its image is pulled a Pod has its address, and may be deleted', async (t) => {
+    const registry = http.createServer(() => {})
+    await new Promise<void>((resolve) => registry.listen(0, '127.0.0.1', resolve))
+    t.teardown(() => {
+      registry.closeAllConnections()
+      registry.close()
+    })
+    const { port } = registry.address() as AddressInfo
+    await node.run('p', { image: `127.0.0.1:${port}/slow:1` })
+    const pulling = await node.until('p', ({ status }) => status?.podIP !== undefined)
+    t.equal(stateOf(pulling).waiting?.reason, 'ContainerCreating')
+    t.match(
+      pulling.status!.conditions!.find(({ type }) => type === 'PodReadyToStartContainers'),
+      { status: 'True' },
+    )
+    await node.delete('p', 5)
+    const over = await node.until('p', ({ status }) => status?.phase === 'Failed')
+    t.equal(over.status!.podIP, pulling.status!.podIP)
     await node.gone('p')
   })
 

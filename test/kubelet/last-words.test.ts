@@ -43,6 +43,68 @@ t.test('how Pods end', async (t) => {
     t.same(ends(over.status!.initContainerStatuses), [0])
   })
 
+  await t.test('while a Pod ends, it is shown as it was when that began', async (t) => {
+    const sidecar = { name: 'side', image, restartPolicy: 'Always', ...trap('sleep 0.7; exit 0') }
+    await node.run('beside', polite, { initContainers: [sidecar] })
+    await node.ready('beside')
+    await eventually('the traps', async () =>
+      (
+        await Promise.all(['main', 'side'].map((name) => node.logs('beside', `?container=${name}`)))
+      ).every((log) => log !== ''),
+    )
+    const said: string[] = []
+    const over = node.until('beside', (pod) => {
+      const { phase, containerStatuses, initContainerStatuses } = pod.status!
+      const states = [...containerStatuses!, ...initContainerStatuses!].map(({ state }) =>
+        Object.keys(state).join(),
+      )
+      said.push([phase, conditionsOf(pod).Ready![0], ...states].join(' '))
+      return isOver(pod)
+    })
+    await node.delete('beside', 10)
+    await over
+    t.same(
+      [...new Set(said)],
+      ['Running True running running', 'Succeeded False terminated terminated'],
+    )
+  })
+
+  await t.test('a Pod whose deadline passes while it ends has failed for that', async (t) => {
+    await node.run('overdue', trap('sleep 2; exit 0'), { activeDeadlineSeconds: 2 })
+    await node.ready('overdue')
+    await eventually('its trap', async () => (await node.logs('overdue')) !== '')
+    await node.delete('overdue', 20)
+    const { status } = await node.until('overdue', isOver)
+    t.match(status, { phase: 'Failed', reason: 'DeadlineExceeded' })
+    t.same(ends(status!.containerStatuses), [0])
+    await told('overdue', 'DeadlineExceeded')
+  })
+
+  await t.test('a probe that nobody starts the container again for ends its Pod', async (t) => {
+    const never = { exec: { command: ['false'] }, periodSeconds: 1, failureThreshold: 1 }
+    await node.run('unborn', { ...polite, startupProbe: never }, { restartPolicy: 'Never' })
+    await node.until('unborn', isOver)
+    await told('unborn', 'Killing')
+    const killing = (await node.events('unborn')).filter(({ reason }) => reason === 'Killing')
+    t.same(
+      killing.map(({ message }) => message),
+      ['Stopping container main'],
+    )
+  })
+
+  await t.test('what a probe has ended starts again at once', async (t) => {
+    const reasons = new Set<string | undefined>()
+    const livenessProbe = { exec: { command: ['false'] }, periodSeconds: 1, failureThreshold: 1 }
+    await node.run('unwell', { ...polite, livenessProbe })
+    await node.until('unwell', ({ status }) => {
+      const [main] = status?.containerStatuses ?? []
+      reasons.add(main?.state.waiting?.reason)
+      return main?.restartCount === 2
+    })
+    t.notOk(reasons.has('CrashLoopBackOff'))
+    await node.delete('unwell', 0)
+  })
+
   await t.test('what never had its turn goes on waiting', async (t) => {
     const inits = ['first', 'second'].map((name) => ({ name, image, ...trap('exit 4') }))
     await node.run('waiting', polite, { initContainers: inits })
@@ -322,4 +384,34 @@ t.test('how Pods end', async (t) => {
     })
     await node.gone('mirror')
   })
+})
+
+t.test('why a Pod has ended is told once, and by the next kubelet too', async (t) => {
+  const node = await startNode(t, { kubelet: 'process' })
+  const first = await node.startProcess()
+  await node.run('late', polite, { activeDeadlineSeconds: 1 })
+  await node.run('missing', { command: ['/no/such/file'] }, { restartPolicy: 'Never' })
+  const names = ['late', 'missing']
+  const told = async () => {
+    const pods = await Promise.all(names.map((name) => node.until(name, isOver)))
+    return pods.map(({ status }) => ({
+      reason: status!.reason,
+      message: status!.message,
+      ends: status!.containerStatuses!.map(({ state }) => state.terminated),
+    }))
+  }
+  const before = await told()
+  t.equal(before[0]!.reason, 'DeadlineExceeded')
+  t.match(before[1]!.ends[0], { reason: 'StartError', message: /no such file or directory$/ })
+  await eventually('its event', async () =>
+    (await node.events('missing')).some(({ message }) => /^Error: .*no such file/.test(message)),
+  )
+  first.kill('SIGKILL')
+  await node.startProcess()
+  // By the time that this one is ready, what there is to say of the others has been said.
+  await node.run('next', polite)
+  await node.ready('next')
+  t.same(await told(), before)
+  await node.delete('next', 1)
+  await node.gone('next')
 })
