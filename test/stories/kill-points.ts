@@ -3,7 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { resources } from '#client/resources.js'
 import { eventually } from '../eventually.js'
 import { ClusterProcesses, type ProcessName } from './processes.js'
-import { type Step, type Story, stories } from './stories.js'
+import { stories } from './stories.js'
+import type { Step, Story } from './story.js'
 import { World } from './world.js'
 
 export interface KillPoint {

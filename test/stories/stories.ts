@@ -1,48 +1,18 @@
 /** The stories of how Pods die, each with the steps at which a process may be killed. Data and what a user does. */
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
-import type { ProcessName } from './processes.js'
+import { containerStories } from './stories-of-containers.js'
+import {
+  isBound,
+  isFinal,
+  isGoing,
+  isGone,
+  recorded,
+  type Step,
+  type Story,
+  uidsOf,
+} from './story.js'
 import type { World } from './world.js'
-
-export interface Step {
-  readonly name: string
-  /** True from the moment at which the step can be seen. */
-  holds(world: World): boolean
-  /** Killed here in the one pass that CI makes. */
-  readonly ci?: ProcessName
-  /** The second kubelet does not run here: the story has killed it. */
-  readonly lostIsDown?: boolean
-}
-
-export interface Story {
-  readonly name: string
-  /** In the order in which they come about. */
-  readonly steps: readonly Step[]
-  /** Needs the second node. */
-  readonly twoNodes?: boolean
-  /** Names that may run twice because somebody has deleted their Pod by force. */
-  readonly mayRunTwice?: boolean
-  /** Takes minutes: not in CI. */
-  readonly long?: boolean
-  /** Does it all, waits for the end, and says what is wrong. */
-  play(world: World): Promise<readonly string[]>
-}
-
-const isGoing = (world: World, name: string): boolean =>
-  world.pod(name)?.metadata.deletionTimestamp !== undefined
-const isBound = (world: World, name: string): boolean => Boolean(world.pod(name)?.spec.nodeName)
-const isFinal = (world: World, name: string): boolean =>
-  ['Succeeded', 'Failed'].includes(world.pod(name)?.status?.phase ?? '')
-/** A Pod of the name has been there and is not any more. */
-const isGone = (world: World, name: string): boolean =>
-  world.pod(name) === undefined &&
-  [...world.everyPod.values()].some(({ metadata }) => metadata.name === name)
-const uidsOf = (world: World, name: string): string[] =>
-  [...world.everyPod.values()]
-    .filter(({ metadata }) => metadata.name === name)
-    .map(({ metadata }) => metadata.uid!)
-const recorded = (world: World, file: string, word: string): boolean =>
-  world.record(file).includes(word)
 
 const obeys = 'echo term >>"$RECORDS/life"; sleep 0.3; exit 0'
 const ignores = 'echo term >>"$RECORDS/life"'
@@ -194,22 +164,24 @@ const isTainted = (world: World): boolean =>
   world.node('node-lost')?.spec.taints?.some((t: { effect: string }) => t.effect === 'NoExecute') ??
   false
 
+/** Of a Pod for the second node, which tolerates little. */
+const awaySpec = (world: World) =>
+  world.podSpec(obeys, {
+    nodeSelector: { 'kubernetes.io/hostname': 'node-lost' },
+    tolerations: [
+      {
+        key: 'node.kubernetes.io/unreachable',
+        operator: 'Exists',
+        effect: 'NoExecute',
+        tolerationSeconds: 1,
+      },
+    ],
+  })
+
 /** A Pod on the second node whose kubelet is then killed. */
 const loseNode = async (world: World): Promise<void> => {
   await world.until('the second node', () => isNodeReady(world, 'True') && !isTainted(world))
-  await world.create(resources.pods, 'away', {
-    spec: world.podSpec(obeys, {
-      nodeSelector: { 'kubernetes.io/hostname': 'node-lost' },
-      tolerations: [
-        {
-          key: 'node.kubernetes.io/unreachable',
-          operator: 'Exists',
-          effect: 'NoExecute',
-          tolerationSeconds: 1,
-        },
-      ],
-    }),
-  })
+  await world.create(resources.pods, 'away', { spec: awaySpec(world) })
   await world.until('away', () => world.isReady('away'))
   await world.until('its trap', () => world.record('starts').length === 1)
   await world.cluster.end('lost')
@@ -301,6 +273,47 @@ const nodeDeleted: Story = {
     world.cluster.launch('lost')
     await world.until('the node', () => isNodeReady(world, 'True'))
     return []
+  },
+}
+
+const uidAway = (world: World) => uidsOf(world, 'db-0')[0]
+
+/** At most one of an identity: nobody takes the place of who may still run (kubernetes#34160). */
+const lostIdentity: Story = {
+  name: '4 StatefulSet on a node that is lost',
+  twoNodes: true,
+  steps: [
+    { name: 'ready', holds: (w) => w.isReady('db-0'), lostIsDown: true },
+    {
+      name: 'Terminating',
+      holds: (w) => isGoing(w, 'db-0'),
+      lostIsDown: true,
+      ci: 'controller-manager',
+    },
+    { name: 'SIGTERM', holds: (w) => recorded(w, 'life', 'term'), ci: 'lost' },
+    { name: 'made again', holds: (w) => uidsOf(w, 'db-0').length > 1, ci: 'server' },
+  ],
+  play: async (world) => {
+    await world.until('the second node', () => isNodeReady(world, 'True') && !isTainted(world))
+    const { spec } = statefulSet(world, 1)
+    await world.create(resources.statefulSets, 'db', {
+      spec: { ...spec, template: { ...spec.template, spec: awaySpec(world) } },
+    })
+    await world.until('db-0', () => world.isReady('db-0'))
+    await world.until('its trap', () => world.record('starts').length === 1)
+    await world.cluster.end('lost')
+    await world.until('Terminating', () => isGoing(world, 'db-0'))
+    world.cluster.launch('lost')
+    let wrong: string[] = []
+    await world.until('the replacement', () => {
+      if (uidsOf(world, 'db-0').length > 1 && !world.gonePods.has(uidAway(world)!))
+        wrong = ['a second db-0 came before the first had gone']
+      return uidsOf(world, 'db-0').length > 1 && world.isReady('db-0')
+    })
+    await world.patch(resources.statefulSets, 'db', { spec: { replicas: 0 } })
+    await world.until('no members', () => world.pods().length === 0)
+    await world.delete(resources.statefulSets, 'db')
+    return wrong
   },
 }
 
@@ -533,6 +546,7 @@ export const stories: readonly Story[] = [
   shorter,
   identities,
   lostNode,
+  lostIdentity,
   outOfService,
   nodeDeleted,
   foreground,
@@ -540,4 +554,5 @@ export const stories: readonly Story[] = [
   namespaceEnds,
   evicted,
   forcefulOperator,
+  ...containerStories,
 ]
