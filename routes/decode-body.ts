@@ -243,7 +243,7 @@ export const decodeBody = (
   const gvk = definition.isCustom ? saidGvk(parsed.value, definition.gvk) : definition.gvk
   reportStrictErrors(parsed.textErrors, strictErrors, fieldValidation, {
     warn: (error) => ctx.warn(error),
-    refuse: (problem) => cannotBeHandled(gvk, problem, kind),
+    refuse: (problem) => cannotBeHandled(gvk, problem),
   })
   const expected = formatGroupVersion(definition.gvk)
   if (definition.isCustom && object.apiVersion !== expected)

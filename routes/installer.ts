@@ -12,6 +12,7 @@ import type {
   FastifyRequest,
   HTTPMethods,
   RouteHandlerMethod,
+  RouteOptions,
 } from 'fastify'
 import {
   ApiError,
@@ -29,7 +30,7 @@ import type { Store } from '#registry/store.js'
 import { YamlReader } from '#registry/yaml-reader.js'
 import type { ApiDeps, VerbHandler } from './api-deps.js'
 import { refuseUnknown } from './not-found.js'
-import { readLargeYaml } from './request-body.js'
+import { readLargeYaml, tooLarge } from './request-body.js'
 import { warnOfDeprecation } from './request-context.js'
 import { createObject } from './verbs/create.js'
 import { deleteObject } from './verbs/delete.js'
@@ -371,6 +372,14 @@ const hideContentType = (app: FastifyInstance): void => {
   })
 }
 
+/** Upstream reads a body last: what else is wrong with the request is told before it is too large. */
+const refuseSizeLast = (handler: RouteHandlerMethod): RouteOptions['errorHandler'] =>
+  function (error, request, reply) {
+    if (error.code !== 'FST_ERR_CTP_BODY_TOO_LARGE') throw error
+    request.body = tooLarge
+    return handler.call(this, request, reply) as never
+  }
+
 /** Serves every resource of the table, now and as rows come and go. */
 export const installApi = (app: FastifyInstance, deps: ApiDeps): void => {
   hideContentType(app)
@@ -381,6 +390,6 @@ export const installApi = (app: FastifyInstance, deps: ApiDeps): void => {
   app.addHook('onClose', async () => turn.end())
   const handler = serve(deps, yaml, turn)
   for (const url of ['/api/:version/*', '/apis/:group/:version/*'])
-    app.route({ method: anyMethod, url, handler })
+    app.route({ method: anyMethod, url, handler, errorHandler: refuseSizeLast(handler) })
   refuseUnknown(app, handler)
 }

@@ -1,5 +1,6 @@
 /** The body of a request as bytes, and what it says where it is YAML. */
 import type { FastifyRequest } from 'fastify'
+import { requestEntityTooLarge } from '#api/errors.js'
 import { JsonSyntaxError, parseWithTrace } from '#api/json.js'
 import { textOf } from '#api/utf8.js'
 import { limits } from '#limits'
@@ -9,8 +10,14 @@ import { inputMediaType } from './negotiation.js'
 
 const noBytes = Buffer.alloc(0)
 
-export const bodyOf = (request: FastifyRequest): Buffer =>
-  Buffer.isBuffer(request.body) ? request.body : noBytes
+/** In the place of a body that was not read to its end. */
+export const tooLarge = Symbol('too large')
+
+/** Throws 413. */
+export const bodyOf = ({ body }: FastifyRequest): Buffer => {
+  if (body === tooLarge) throw requestEntityTooLarge(limits.requestBodyBytesMax)
+  return Buffer.isBuffer(body) ? body : noBytes
+}
 
 export const applyType = 'application/apply-patch+yaml'
 
@@ -38,8 +45,8 @@ export const readLargeYaml = (
   request: FastifyRequest,
   reader: YamlReader,
 ): Promise<void> | undefined => {
-  const body = bodyOf(request)
-  if (body.length <= limits.yamlAtOnceBytesMax) return undefined
+  const { body } = request
+  if (!Buffer.isBuffer(body) || body.length <= limits.yamlAtOnceBytesMax) return undefined
   if (!isApply(request) && inputMediaType(request.bodyType) !== 'yaml') return undefined
   request.yaml = plainJsonOf(request)
   if (request.yaml !== undefined) return undefined

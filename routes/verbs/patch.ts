@@ -6,7 +6,7 @@ import type { Target, VerbHandler } from '../api-deps.js'
 import { fieldValidationOf } from '../decode-body.js'
 import { checkIdentity } from '../identity.js'
 import { negotiateOutput } from '../negotiation.js'
-import { applyType } from '../request-body.js'
+import { applyType, bodyOf } from '../request-body.js'
 import { makeContext } from '../request-context.js'
 import { sendObject, sendStored } from '../respond.js'
 import { patchOptionsOf } from '../write-options.js'
@@ -73,6 +73,8 @@ export const patchObject: VerbHandler = async (target, request, reply, deps) => 
   const type = patchTypeOf(request, target)
   const { definition, store, view } = target
   const negotiated = negotiateOutput(request, definition, { table: hasTable(target) })
+  // One that is too large is refused whether there is something to patch or not.
+  bodyOf(request)
   const isApply = type === 'apply'
   const options = patchOptionsOf(request, isApply)
   const ctx = makeContext(target, request, reply, deps, options)

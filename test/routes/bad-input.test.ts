@@ -20,6 +20,23 @@ t.test('a body beyond 3 MiB is 413, one just below it is read', async (t) => {
   t.equal((await post(api, body(3 * 1024 * 1024 - 1024))).code, 201)
 })
 
+t.test('what else is wrong with a request is told before the size of its body', async (t) => {
+  const { api } = await startApiServer(t)
+  const raw = `{"data":{"k":"${'x'.repeat(3 * 1024 * 1024)}"}}`
+  const codeOf = async (method: string, path: string, type: string) =>
+    (await api.send(method, path, { raw, type })).code
+  const json = 'application/json'
+  const merge = 'application/merge-patch+json'
+  t.equal(await codeOf('POST', configMaps, 'text/plain'), 415)
+  t.equal(await codeOf('PATCH', `${configMaps}/a`, json), 415)
+  t.equal(await codeOf('POST', `${configMaps}/a`, json), 405)
+  t.equal(await codeOf('POST', '/api/v1/namespaces/x/nosuch', json), 404)
+  t.equal(await codeOf('GET', configMaps, json), 200)
+  t.equal(await codeOf('PATCH', `${configMaps}/nosuch`, merge), 413)
+  t.equal(await codeOf('PUT', `${configMaps}/nosuch`, json), 413)
+  t.equal(await codeOf('DELETE', `${configMaps}/nosuch`, json), 413)
+})
+
 t.test('nesting of 100,000 levels is refused in JSON, YAML and patches', async (t) => {
   const { api } = await startApiServer(t)
   const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`

@@ -209,11 +209,11 @@ t.test(
   'a body is held against the version that it says to be of, wherever it is sent',
   async (t) => {
     const { server } = await start(t)
-    const send = (fieldValidation: string, apiVersion: string, kind = 'Note') =>
+    const send = (fieldValidation: string, apiVersion: string, kind = 'Note', metadata = {}) =>
       call(server, {
         method: 'POST',
         path: `${path('v2')}?fieldValidation=${fieldValidation}`,
-        body: { apiVersion, kind, metadata: { name: 'x', finalizers: ['f/f'] }, a: '1', b: '2' },
+        body: { apiVersion, kind, metadata: { name: 'x', ...metadata }, a: '1', b: '2' },
       })
     const cases: [apiVersion: string, unknown: string | undefined][] = [
       [`${group}/v1`, 'unknown field "b"'],
@@ -237,6 +237,11 @@ t.test(
     }
     const kind = await send('Strict', `${group}/v2`, 'Other')
     t.match(kind.body.message, 'kind: Invalid value: "Other": must be Note')
+    const strict = await send('Strict', `${group}/v2`, 'Other', { bogus: 1 })
+    t.equal(
+      strict.body.message,
+      'Other in version "v2" cannot be handled as a Other: strict decoding error: unknown field "metadata.bogus"',
+    )
   },
 )
 
