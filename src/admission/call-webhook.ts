@@ -121,6 +121,25 @@ interface DenialStatus {
   readonly details?: StatusDetails | null
 }
 
+/** As Go writes what it read of them. */
+const detailsOf = (given: StatusDetails): StatusDetails => {
+  const { name, group, kind, uid, causes, retryAfterSeconds } = given
+  const shown: StatusDetails = {
+    ...(name ? { name } : {}),
+    ...(group ? { group } : {}),
+    ...(kind ? { kind } : {}),
+    ...(uid ? { uid } : {}),
+  }
+  if (causes?.length)
+    shown.causes = causes.map(({ reason, message, field }) => ({
+      ...(reason ? { reason } : {}),
+      ...(message ? { message } : {}),
+      ...(field ? { field } : {}),
+    }))
+  if (retryAfterSeconds) shown.retryAfterSeconds = retryAfterSeconds
+  return shown
+}
+
 /** The Status is the webhook's own, except that a refusal is always one (webhook/errors/statuserror.go). */
 export const webhookDenied = (webhook: Webhook, { status }: WebhookAnswer): ApiError => {
   const who = `admission webhook ${goQuote(webhook.name)} denied the request`
@@ -131,7 +150,7 @@ export const webhookDenied = (webhook: Webhook, { status }: WebhookAnswer): ApiE
     code: Math.max(code, 400),
     ...(reason === '' ? {} : { reason }),
     message: `${who}${why}`,
-    ...(details === undefined || details === null ? {} : { details }),
+    ...(details === undefined || details === null ? {} : { details: detailsOf(details) }),
   })
 }
 

@@ -16,6 +16,7 @@ interface Hook {
   readonly name: string
   readonly failurePolicy?: string
   readonly reinvocationPolicy?: string
+  readonly matchConditions?: readonly object[]
 }
 
 const register = async (
@@ -136,4 +137,36 @@ t.test('a validating webhook may not patch; its warnings are handed on', async (
   t.equal((await create('a')).headers.warning, '299 - "careful"')
   answer = patchOf([])
   t.match((await create('b')).body.message, 'validating webhook may not return response.patch')
+})
+
+t.test('a webhook that refuses to answer says why in a Status', async (t) => {
+  let refusal: object = { kind: 'Status', apiVersion: 'v1', status: 'Failure', message: 'gone' }
+  const { create } = await start(t, 'validating', [{ name: 'w' }], () => ({ refusal }))
+  const failed =
+    'Internal error occurred: failed calling webhook "w.example.com": failed to call webhook:'
+  t.equal((await create('a')).body.message, `${failed} gone`)
+  refusal = { ...refusal, status: 'Success' }
+  const { message } = (await create('a')).body
+  t.equal(message, `${failed} the server could not find the requested resource`)
+})
+
+t.test("details of a webhook's Status are written as Go writes them", async (t) => {
+  const causes = [{ field: 'f', message: 'm', reason: 'r' }]
+  const details = { causes, other: 1, name: 'n' }
+  const denied = { allowed: false, status: { details } }
+  const { create } = await start(t, 'validating', [{ name: 'w' }], () => denied)
+  t.match(
+    (await create('a')).text,
+    '"details":{"name":"n","causes":[{"reason":"r","message":"m","field":"f"}]}',
+  )
+})
+
+t.test('a condition that fails for one of a collection names none', async (t) => {
+  const server = await startServer(t)
+  const webhook = await startWebhook(t, () => ({ allowed: true }))
+  await call(server, { method: 'POST', path: maps, body: { metadata: { name: 'a' } } })
+  const matchConditions = [{ name: 'c', expression: 'oldObject.metadata.labels.none == "x"' }]
+  await register(server, 'validating', webhook, [{ name: 'w', matchConditions }])
+  const { body } = await call(server, { method: 'DELETE', path: maps })
+  t.match(body.message, /^configmaps is forbidden: expression /)
 })

@@ -15,6 +15,7 @@ export interface WebhookServer {
 
 const life = { notBeforeMs: Date.UTC(2020, 0), notAfterMs: Date.UTC(2100, 0) }
 
+/** What `answer` yields is the response of the review; its `refusal` is a body of its own, with a 404. */
 export const startWebhook = async (
   t: Test,
   answer: (review: Review, path: string) => object,
@@ -36,13 +37,10 @@ export const startWebhook = async (
       reviews.push(review)
       const { kind, apiVersion, request: asked } = review
       response.setHeader('content-type', 'application/json')
-      response.end(
-        JSON.stringify({
-          kind,
-          apiVersion,
-          response: { uid: asked.uid, ...answer(review, request.url!.split('?')[0]!) },
-        }),
-      )
+      const given = answer(review, request.url!.split('?')[0]!)
+      if ('refusal' in given) response.statusCode = 404
+      const answered = { kind, apiVersion, response: { uid: asked.uid, ...given } }
+      response.end(JSON.stringify('refusal' in given ? given.refusal : answered))
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
