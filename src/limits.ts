@@ -194,6 +194,8 @@ export const limits = {
   /** How long a connection that was refused is still read: net/http's rstAvoidanceDelay. */
   resetAvoidanceMs: 500,
   keepAliveTimeoutMs: 90_000,
+  /** How often a session of HTTP/2 is looked at: who was silent since the last look is asked, and has until the next to answer. */
+  sessionLookMs: 30_000,
   /** A draining server waits this long for requests that it accepted. */
   drainTimeoutMs: 10_000,
   /** Transactions that one LevelDB batch may merge (group commit), and their bytes. */

@@ -1,4 +1,5 @@
 /** What the filters learned of a request: `request.kube` for every later filter and handler. */
+import type { Http2Stream } from 'node:http2'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RequestInfo } from '#api/request-info.js'
 import type { UserInfo } from '#api/user-info.js'
@@ -24,10 +25,18 @@ export class KubeRequest {
     this.now = now
     this.user = user
     this.#reply = reply
-    reply.once('close', () => {
-      this.#isOver = true
-      for (const listener of this.#whenOver) listener()
-    })
+    // A stream of HTTP/2 may have been reset before anybody is told that it began.
+    if ((reply as { stream?: Http2Stream }).stream?.destroyed) this.#isOver = true
+    else
+      reply.once('close', () => {
+        this.#isOver = true
+        for (const listener of this.#whenOver) listener()
+      })
+  }
+
+  /** Whether the answer is sent or the client gone. */
+  get isOver(): boolean {
+    return this.#isOver
   }
 
   /**

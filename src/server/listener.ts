@@ -1,8 +1,10 @@
 /** The port: Fastify over TLS with HTTP/1.1 and HTTP/2, set up as a Kubernetes API needs it. */
 import { randomUUID } from 'node:crypto'
+import type { Http2SecureServer } from 'node:http2'
 import fastify, { type FastifyInstance } from 'fastify'
 import { limits } from '#limits'
 import type { CertificatePair } from './credentials.js'
+import { endSilentSessions } from './http2-sessions.js'
 import { refuseTunnel, refuseUnreadable } from './refused-requests.js'
 import { cleanTarget } from './request-target.js'
 import { errorSender, type Report } from './send-error.js'
@@ -94,6 +96,7 @@ export const makeListener = (options: ListenerOptions): FastifyInstance => {
   )
   app.setErrorHandler(sendError)
   app.server.on('connect', refuseTunnel)
+  endSilentSessions(app.server as unknown as Http2SecureServer)
   Object.assign(app.server, http1Bounds)
   return app
 }

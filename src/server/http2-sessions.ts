@@ -1,0 +1,52 @@
+/**
+ * Ends sessions of HTTP/2 that nobody uses, as Go's server does, and those on which nothing is heard. When nghttp2 has
+ * refused what a client sent it wants to read no more, and Node does not, either: it would never learn that the client is
+ * gone, and sixty bytes from anybody would hold a socket for ever.
+ */
+import type { Http2SecureServer, ServerHttp2Session } from 'node:http2'
+import { limits } from '#limits'
+
+interface Heard {
+  bytes: number
+  isAsked: boolean
+  streams: number
+  /** Since when it has no stream (of performance.now). */
+  idleSince: number
+}
+
+const look = (session: ServerHttp2Session, heard: Heard): void => {
+  if (heard.streams === 0 && performance.now() - heard.idleSince >= limits.keepAliveTimeoutMs)
+    session.close()
+  const { bytesRead } = session.socket
+  if (bytesRead !== heard.bytes) {
+    heard.bytes = bytesRead
+    heard.isAsked = false
+  } else if (heard.isAsked) session.destroy()
+  else {
+    // Whoever is there answers, also while it takes nothing of what is sent.
+    heard.isAsked = true
+    session.ping(() => {})
+  }
+}
+
+export const endSilentSessions = (server: Http2SecureServer): void => {
+  const sessions = new Map<ServerHttp2Session, Heard>()
+  server.on('session', (session) => {
+    const heard: Heard = { bytes: -1, isAsked: false, streams: 0, idleSince: performance.now() }
+    sessions.set(session, heard)
+    session.once('close', () => sessions.delete(session))
+    session.on('stream', (stream) => {
+      if (stream.destroyed) return
+      heard.streams++
+      stream.once('close', () => {
+        heard.streams--
+        heard.idleSince = performance.now()
+      })
+    })
+  })
+  const looking = setInterval(() => {
+    for (const [session, heard] of sessions) if (!session.destroyed) look(session, heard)
+  }, limits.sessionLookMs)
+  looking.unref()
+  server.once('close', () => clearInterval(looking))
+}

@@ -1,0 +1,96 @@
+/** Sessions of HTTP/2 of which nobody would hear any more. */
+import { once } from 'node:events'
+import http2 from 'node:http2'
+import tls from 'node:tls'
+import t, { type Test } from 'tap'
+import { limits } from '#limits'
+import type { Server } from '#src/index.js'
+import { eventually } from '../eventually.js'
+import { call, startServer } from './start-server.js'
+
+const pods = '/api/v1/namespaces/default/pods'
+
+const frame = (type: number, flags: number, stream: number, payload = Buffer.alloc(0)): Buffer => {
+  const head = Buffer.alloc(9)
+  head.writeUIntBE(payload.length, 0, 3)
+  head[3] = type
+  head[4] = flags
+  head.writeUInt32BE(stream, 5)
+  return Buffer.concat([head, payload])
+}
+const preface = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(4, 0, 0)])
+/** After each of these nghttp2 reads no more. */
+const offences = {
+  'data of no stream': frame(0, 0, 0, Buffer.from('x')),
+  'headers that cannot be read': frame(1, 5, 1, Buffer.alloc(8, 0xff)),
+  'a frame beyond all bounds': Buffer.from('ffffff000000000000', 'hex'),
+  'the rest of no headers': frame(9, 4, 1),
+  'a ping of seven bytes': frame(6, 0, 0, Buffer.alloc(7)),
+}
+
+/** Sockets of this process that somebody has connected to it. */
+const accepted = (): number => {
+  const { _getActiveHandles } = process as unknown as { _getActiveHandles(): object[] }
+  return _getActiveHandles.call(process).filter((handle) => 'bytesRead' in handle).length
+}
+
+const start = async (t: Test): Promise<Server> => {
+  const { sessionLookMs, keepAliveTimeoutMs } = limits
+  t.teardown(() => Object.assign(limits, { sessionLookMs, keepAliveTimeoutMs }))
+  Object.assign(limits, { sessionLookMs: 200 })
+  return startServer(t)
+}
+
+t.test('a client that breaks the protocol and leaves holds no socket', async (t) => {
+  const server = await start(t)
+  const { hostname: host, port } = new URL(server.url)
+  const before = accepted()
+  for (const bytes of Object.values(offences)) {
+    const options = { host, port: Number(port), ca: server.caPem, ALPNProtocols: ['h2'] }
+    const socket = tls.connect(options).resume()
+    await once(socket, 'secureConnect')
+    socket.write(preface)
+    // The server's own settings have come: it has seen ours.
+    await once(socket, 'data')
+    socket.write(bytes, () => socket.destroy())
+    await once(socket, 'close')
+  }
+  await eventually('no socket is left', () => accepted() <= before)
+})
+
+t.test('who resets all that it asks for holds no place among those in flight', async (t) => {
+  const server = await start(t)
+  const before = accepted()
+  const session = http2.connect(server.url, { ca: server.caPem })
+  session.on('error', () => {})
+  await once(session, 'connect')
+  for (let i = 0; i < 3_000 && !session.destroyed; i++) {
+    const authorization = `Bearer ${server.adminToken}`
+    const stream = session.request({ ':path': pods, authorization })
+    stream.on('error', () => {})
+    stream.close(http2.constants.NGHTTP2_CANCEL)
+  }
+  session.destroy()
+  await eventually('no socket is left', () => accepted() <= before)
+  const { text } = await call(server, { path: '/metrics' })
+  t.match(text, 'apiserver_current_inflight_requests{request_kind="readOnly"} 1\n')
+})
+
+t.test('a session that is used stays, and one without streams is told to go', async (t) => {
+  const server = await start(t)
+  const session = http2.connect(server.url, { ca: server.caPem })
+  t.teardown(() => session.destroy())
+  const closed = once(session, 'close')
+  const gone = once(session, 'goaway')
+  const authorization = `Bearer ${server.adminToken}`
+  const watch = session.request({ ':path': `${pods}?watch=1`, authorization })
+  await once(watch, 'response')
+  Object.assign(limits, { keepAliveTimeoutMs: 300 })
+  let pings = 0
+  session.on('ping', () => pings++)
+  await eventually('it was asked some times', () => pings > 4)
+  t.notOk(session.closed)
+  watch.close()
+  await gone
+  await closed
+})
