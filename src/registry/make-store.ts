@@ -1,6 +1,7 @@
 /** Puts the generic store of one resource together (apiserver, pkg/registry/generic/registry/store.go). */
 import { whenKnown } from '#api/when-known.js'
 import type { ListPage } from '#cacher/object-storage.js'
+import { admitAll } from './admission.js'
 import { create } from './create.js'
 import { deleteGenerically, makeDeletable } from './delete.js'
 import { deleteCollection } from './delete-collection.js'
@@ -73,6 +74,8 @@ export const makeStore = (deps: StoreDeps): Store => {
         ? deleteGenerically(deps, ctx, name, options)
         : own({ name, options: { ...options }, store: deletable }, ctx)
     },
+    deleteAdmitted: (ctx, name, options) =>
+      deleteGenerically({ ...deps, admission: admitAll }, ctx, name, options),
     changeStored: deletable.changeStored,
     admitCreate: (ctx, name, object) => admitAlone({ operation: 'CREATE', ctx, name, object }),
     admitConnect: (ctx, name, object) => admitAlone({ operation: 'CONNECT', ctx, name, object }),

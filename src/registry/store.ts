@@ -68,6 +68,8 @@ export interface Store {
     options?: UpdateOptions,
   ): Promise<{ stored: StoredObject; created: boolean }>
   delete(ctx: RequestContext, name: string, options: DeleteOptions): Promise<Deleted>
+  /** The delete that follows from what was admitted already, an eviction: nobody is asked again. */
+  deleteAdmitted(ctx: RequestContext, name: string, options: DeleteOptions): Promise<Deleted>
   /**
    * A change that the server makes by itself, without validation: `change` gets a private copy. Nothing is written under
    * dry run, or when nothing changed. On a conflict `change` runs again.

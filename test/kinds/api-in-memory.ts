@@ -5,6 +5,7 @@ import type { JsonValue, KubeObject } from '#api/object.js'
 import { makeCacher } from '#cacher/cacher.js'
 import { kinds } from '#kinds/index.js'
 import type { Admission } from '#registry/admission.js'
+import { admitAll } from '#registry/admission.js'
 import { decodeObject } from '#registry/decode.js'
 import { randomIds } from '#registry/ids.js'
 import { makeStore } from '#registry/make-store.js'
@@ -13,7 +14,6 @@ import { makeResourceTable } from '#registry/resource-table.js'
 import type { Store } from '#registry/store.js'
 import type { StorageDriver } from '#storage/driver.js'
 import { openMemory } from '#storage/memory/memory-driver.js'
-import { admitAll } from '../admit-all.js'
 
 interface Call {
   namespace?: string

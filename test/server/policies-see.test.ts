@@ -165,3 +165,18 @@ t.test('what is wrong with a policy or its binding denies, whatever its actions'
   await policy('validating', 'ignore', about('ignore', ignored), warn)
   t.equal((await create('ignore')).kind, 'ConfigMap')
 })
+
+t.test('an eviction is admitted as one, and its delete is not admitted again', async (t) => {
+  const { send, policy } = await start(t)
+  await send('POST', at('serviceaccounts'), { metadata: { name: 'default' } })
+  const spec = { nodeName: 'n1', containers: [{ name: 'c', image: 'i' }] }
+  await send('POST', at('pods'), { metadata: { name: 'p' }, spec })
+  const resourceRules = [{ ...rule('pods'), operations: ['DELETE', 'UPDATE'] }]
+  await policy('validating', 'pods', {
+    matchConstraints: { resourceRules },
+    validations: [{ expression: 'false' }],
+  })
+  t.equal((await send('DELETE', at('pods/p'))).code, 422)
+  t.equal((await send('POST', at('pods/p/eviction'), { metadata: { name: 'p' } })).code, 201)
+  t.ok((await send('GET', at('pods/p'))).metadata.deletionTimestamp)
+})

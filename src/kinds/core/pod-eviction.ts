@@ -209,7 +209,7 @@ const remove = async ({ store, ctx, name, options }: Eviction): Promise<void> =>
         },
       }
   }
-  await store.delete({ ...ctx, subresource: '', dryRun }, name, asked)
+  await store.deleteAdmitted({ ...ctx, subresource: '', dryRun }, name, asked)
 }
 
 const withVersion = (options: DeleteOptions, pod: KubeObject): DeleteOptions => ({
