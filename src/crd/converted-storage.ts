@@ -120,17 +120,14 @@ export class ConvertedStorage implements ObjectStorage {
   }
 
   async *watch(options: ObjectWatchOptions): AsyncIterable<ObjectEventBatch> {
-    const { selection } = options
-    const { matches } = selection
-    const batches = this.#storage.watch({ ...options, selection: unselected(selection) })
-    if (matches === undefined) {
-      for await (const batch of batches) yield this.#showBatch(batch)
-      return
-    }
-    const selected = await this.#selectedBefore(options, matches)
-    for await (const batch of batches) {
+    const { matches } = options.selection
+    const selected = matches && (await this.#selectedBefore(options, matches))
+    const selection = unselected(options.selection)
+    for await (const batch of this.#storage.watch({ ...options, selection })) {
       const shown = await this.#showBatch(batch)
-      yield { ...shown, events: shown.events.flatMap((e) => enter(selected, e, matches) ?? []) }
+      if (matches === undefined || selected === undefined) yield shown
+      else
+        yield { ...shown, events: shown.events.flatMap((e) => enter(selected, e, matches) ?? []) }
     }
   }
 

@@ -78,10 +78,9 @@ export class ShownStorage implements ObjectStorage {
     return sameContent(object, this.#behind(current).object)
   }
 
-  async *watch(options: ObjectWatchOptions): AsyncIterable<ObjectEventBatch> {
+  watch(options: ObjectWatchOptions): AsyncIterable<ObjectEventBatch> {
     const selection = this.#selectShown(options.selection)
-    for await (const batch of this.#storage.watch({ ...options, selection }))
-      yield { ...batch, events: batch.events.map((event) => this.#showEvent(event)) }
+    return this.#showBatches(this.#storage.watch({ ...options, selection }))
   }
 
   currentRevision(): number {
@@ -108,6 +107,12 @@ export class ShownStorage implements ObjectStorage {
       this.#shownEvents.set(event, shown)
     }
     return shown
+  }
+
+  /** Apart from `watch`, so that a watch from 'now' begins when it is asked for, not with the first look at it. */
+  async *#showBatches(batches: AsyncIterable<ObjectEventBatch>): AsyncIterable<ObjectEventBatch> {
+    for await (const batch of batches)
+      yield { ...batch, events: batch.events.map((event) => this.#showEvent(event)) }
   }
 
   #behind(shown: StoredObject): StoredObject {
