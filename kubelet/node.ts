@@ -51,6 +51,9 @@ const architectures: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '3
 const architecture = architectures[process.arch] ?? process.arch
 const operatingSystem = process.platform === 'win32' ? 'windows' : process.platform
 
+/** What schedulers and API servers ask of a kubelet before they rely on it; in order. */
+const declaredFeatures = ['ExtendWebSocketsToKubelet', 'RestartAllContainersOnContainerExits']
+
 /** cpu, memory, pods, as quantities. */
 export const capacityOf = (): Record<string, string> => ({
   cpu: String(os.cpus().length || 1),
@@ -147,6 +150,7 @@ export class NodeReporter {
         kubeletVersion,
         kubeProxyVersion: '',
       },
+      declaredFeatures,
     }
   }
 

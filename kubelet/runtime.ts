@@ -107,7 +107,12 @@ export interface ContainerConfig {
   readonly targetId?: string
   /** As in `SIGUSR1`; missing: the image's, else SIGTERM. */
   readonly stopSignal?: string
-  readonly resources?: { readonly cpuMillis?: number; readonly memoryBytes?: number }
+  /** Limits, where there are any, and the part of the processor's time that it asks for. */
+  readonly resources: {
+    readonly cpuRequestMillis: number
+    readonly cpuMillis?: number
+    readonly memoryBytes?: number
+  }
 }
 
 export type ContainerState = 'created' | 'running' | 'exited' | 'unknown'

@@ -5,7 +5,7 @@ import { expand, makeEnvironment } from './environment.js'
 import type { ImagePulls } from './image-pulls.js'
 import type { KillDeps } from './kill-container.js'
 import type { ObjectReader } from './object-reader.js'
-import type { ContainerSpec } from './pod.js'
+import type { ContainerSpec, Pod } from './pod.js'
 import { amountOf } from './resource-amount.js'
 import { runHook } from './run-handler.js'
 import {
@@ -54,9 +54,12 @@ const pull = async (deps: StartDeps, { spec, signal }: StartRequest): Promise<st
   return image
 }
 
-const limitsOf = ({ resources }: ContainerSpec) => {
-  const { cpu, memory } = resources?.limits ?? {}
+/** Of a limit that the container does not have, that of its Pod counts; a limit stands for a missing request. */
+const resourcesOf = (pod: Pod, { resources }: ContainerSpec): ContainerConfig['resources'] => {
+  const { cpu, memory } = { ...pod.spec.resources?.limits, ...resources?.limits }
+  const request = resources?.requests?.cpu ?? cpu
   return {
+    cpuRequestMillis: Math.round(amountOf(request ?? 0) * 1000),
     ...(cpu === undefined ? {} : { cpuMillis: Math.round(amountOf(cpu) * 1000) }),
     ...(memory === undefined ? {} : { memoryBytes: Math.round(amountOf(memory)) }),
   }
@@ -106,7 +109,7 @@ const create = async (deps: StartDeps, request: StartRequest): Promise<string> =
     hash: hashOf(spec),
     ...(target ? { targetId: target.id } : {}),
     ...(spec.lifecycle?.stopSignal ? { stopSignal: spec.lifecycle.stopSignal } : {}),
-    resources: limitsOf(spec),
+    resources: resourcesOf(facts.pod, spec),
   }
   return deps.runtime.createContainer(
     sandbox,

@@ -99,7 +99,7 @@ export interface PodSpec {
   containers: Container[]
   initContainers?: Container[]
   overhead?: Amounts
-  resources?: { requests?: Amounts }
+  resources?: { limits?: Amounts; requests?: Amounts }
   hostNetwork?: boolean
   hostname?: string
   subdomain?: string

@@ -32,10 +32,14 @@ t.test('Pods as containers', { skip: containerdMissing }, async (t) => {
   const node = await startNode(t, { kubelet: 'process', endpoint })
   let kubelet = await node.startProcess()
 
-  t.test('the node says which images it has', async (t) => {
+  t.test('the node says which images it has, and what it can do', async (t) => {
     const { status } = await node.client.get(resources.nodes, { name: 'node-1' })
     const image = status.images.find(({ names }: { names: string[] }) => names.includes(imageName))
     t.ok(image?.sizeBytes > 0)
+    t.same(status.declaredFeatures, [
+      'ExtendWebSocketsToKubelet',
+      'RestartAllContainersOnContainerExits',
+    ])
   })
 
   t.test('an own address, own files, probes inside, log and exit code', async (t) => {
@@ -83,6 +87,24 @@ t.test('Pods as containers', { skip: containerdMissing }, async (t) => {
       await node.delete(name)
       await node.gone(name)
     }
+  })
+
+  t.test('a container gets the time and the room that its Pod asks for it', async (t) => {
+    const ofTree = ['cpu/cpu.shares', 'cpu/cpu.cfs_quota_us', 'memory/memory.limit_in_bytes']
+    const read = (files: readonly string[]) => files.map((file) => `cat /sys/fs/cgroup/${file}`)
+    const text = `{ ${read(ofTree).join('; ')}; } 2>/dev/null || { ${read(['cpu.weight', 'cpu.max', 'memory.max']).join('; ')}; }`
+    await node.run(
+      'sized',
+      {
+        ...inImage(text),
+        resources: { requests: { cpu: '500m' }, limits: { cpu: '750m', memory: '64Mi' } },
+      },
+      { restartPolicy: 'Never' },
+    )
+    await node.until('sized', ({ status }) => status?.phase === 'Succeeded')
+    t.match(await node.logs('sized'), /^(512\n75000|20\n75000 100000)\n67108864\n$/)
+    await node.delete('sized')
+    await node.gone('sized')
   })
 
   t.test('why a container has no image', async (t) => {

@@ -65,6 +65,7 @@ const startRuntime = async (t: Test, root?: string) => {
       stdin: false,
       tty: false,
       hash: 'h',
+      resources: { cpuRequestMillis: 0 },
       security: containerSecurityOf(
         podObject,
         { name: 'c' },

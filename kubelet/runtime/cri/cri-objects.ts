@@ -20,6 +20,10 @@ const annotationNames = {
   hash: 'io.kubernetes.container.hash',
 } as const
 const cpuPeriodUs = 100_000
+const cpuShares = { ofOne: 1024, min: 2, max: 262_144 } as const
+/** As the kernel counts them (cm.MilliCPUToShares). */
+const sharesOf = (millis: number): number =>
+  Math.min(cpuShares.max, Math.max(cpuShares.min, Math.floor((millis * cpuShares.ofOne) / 1000)))
 
 export interface CriContainer {
   id: string
@@ -129,7 +133,7 @@ export const containerConfigOf = (
   config: ContainerConfig,
   { pod, node }: { pod: PodIdentity; node: string },
 ) => {
-  const { cpuMillis, memoryBytes } = config.resources ?? {}
+  const { cpuRequestMillis, cpuMillis, memoryBytes } = config.resources
   return {
     metadata: { name: config.name, attempt: config.attempt },
     image: { image: config.imageId },
@@ -152,6 +156,7 @@ export const containerConfigOf = (
     stop_signal: signalNumber(config.stopSignal),
     linux: {
       resources: {
+        cpu_shares: sharesOf(cpuRequestMillis),
         ...(cpuMillis
           ? { cpu_period: cpuPeriodUs, cpu_quota: (cpuMillis * cpuPeriodUs) / 1000 }
           : {}),

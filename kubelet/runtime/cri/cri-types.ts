@@ -72,6 +72,7 @@ const messages: Readonly<Record<string, Fields>> = {
   LinuxContainerResources: {
     cpu_period: ['int64', 1],
     cpu_quota: ['int64', 2],
+    cpu_shares: ['int64', 3],
     memory_limit_in_bytes: ['int64', 4],
   },
   LinuxContainerSecurityContext: {
