@@ -11,12 +11,21 @@ import { serveLogs } from '#kubelet/server/serve-logs.js'
 import { serveSession } from '#kubelet/server/serve-session.js'
 import { StatusWriter } from '#kubelet/status-writer.js'
 
-const pod = { metadata: { name: 'p', namespace: 'n', uid: 'u' }, spec: {} } as unknown as Pod
+const pod = {
+  metadata: { name: 'p', namespace: 'n', uid: 'u' },
+  spec: { containers: [{ name: 'c' }] },
+} as unknown as Pod
+const status = {
+  containerStatuses: [
+    { name: 'c', containerID: 'process://i', state: { running: {} }, lastState: {} },
+  ],
+}
 const container = { id: 'i', name: 'c', state: 'running' }
 
 const kubeletWith = (runtime: object): Kubelet =>
   ({
     pods: [pod],
+    statusOf: () => status,
     runtime: { containersOf: () => [container], ...runtime },
   }) as unknown as Kubelet
 
