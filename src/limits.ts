@@ -11,8 +11,10 @@ export const limits = {
   /** How long the Lease of a server lasts, upstream's hour; it is renewed three times in it, not every 10 s: an idle disk may sleep. */
   identityLeaseSeconds: 3600,
   identityLeaseRenewMs: 20 * 60 * 1000,
-  /** Rest before the server's own watch of its objects starts again after a failure. */
+  /** Rest before the server's own watch of its objects starts again after a failure, or a write of its start. */
   retryMs: 1_000,
+  /** How long a start tries to make what every cluster has; upstream's, of its bootstrap hooks. */
+  bootstrapMs: 30_000,
   /** Objects that a conversion webhook is asked for at once. */
   conversionsAtOnceMax: 16,
   /** Largest request body; upstream's MaxRequestBodyBytes. */

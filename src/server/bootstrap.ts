@@ -20,6 +20,7 @@ import {
   keptConfigMaps,
 } from './bootstrap-config-maps.js'
 import { firstServiceAddress } from './service-range.js'
+import { untilStored } from './until-stored.js'
 
 export interface ObjectDeps {
   readonly stores: RequestContext['stores']
@@ -116,7 +117,7 @@ const writeStatus = async (
 }
 
 /** Yields what is there, or undefined when it was made now. */
-const ensure = async (
+const ensure = (
   deps: ObjectDeps,
   path: string,
   body: JsonObject,
@@ -125,14 +126,20 @@ const ensure = async (
   const metadata = body.metadata as { name: string; namespace?: string }
   const internal = internalContext(deps, metadata.namespace)
   const ctx = { ...internal, fieldManager: managers[path] ?? internal.fieldManager }
-  const existing = await readOrNone(store, ctx, metadata.name)
-  if (existing !== undefined) return existing
-  const { object } = decodeObject(store.definition, cloneJson(body))
-  const created = await createUnlessTaken(store, ctx, object)
-  const conditions = (body.status as JsonObject | undefined)?.conditions
-  if (created && conditions !== undefined && store.definition.hasStatus)
-    await writeStatus(store, ctx, metadata.name, cloneJson(body.status as JsonObject))
-  return created ? undefined : readOrNone(store, ctx, metadata.name)
+  // What a try made whose answer got lost is ours to complete.
+  let wasTried = false
+  return untilStored(deps.caller, async () => {
+    const existing = await readOrNone(store, ctx, metadata.name)
+    if (existing !== undefined && !wasTried) return existing
+    const { object } = decodeObject(store.definition, cloneJson(body))
+    const isOurs = wasTried
+    wasTried = true
+    const created = (await createUnlessTaken(store, ctx, object)) || isOurs
+    const conditions = (body.status as JsonObject | undefined)?.conditions
+    if (created && conditions !== undefined && store.definition.hasStatus)
+      await writeStatus(store, ctx, metadata.name, cloneJson(body.status as JsonObject))
+    return created ? undefined : readOrNone(store, ctx, metadata.name)
+  })
 }
 
 /** Makes it, or puts right what it says. */
@@ -142,11 +149,13 @@ export const keepConfigMap = async (deps: ObjectDeps, map: KeptConfigMap): Promi
   const existing = await ensure(deps, configMapsPath, { metadata, data: dataFor(undefined)! })
   if (existing === undefined || dataFor(dataOf(existing)) === undefined) return
   const ctx = internalContext(deps, metadata.namespace)
-  await storeOf(deps, configMapsPath).update(ctx, name, (current) => {
-    const data = dataFor(dataOf(current!))
-    const kept = { ...current!, metadata: { ...current!.metadata } }
-    return data === undefined ? kept : { ...kept, data }
-  })
+  await untilStored(deps.caller, () =>
+    storeOf(deps, configMapsPath).update(ctx, name, (current) => {
+      const data = dataFor(dataOf(current!))
+      const kept = { ...current!, metadata: { ...current!.metadata } }
+      return data === undefined ? kept : { ...kept, data }
+    }),
+  )
 }
 
 /**
@@ -198,11 +207,13 @@ const publish = async (
   if (existing === undefined || fields.every((field) => jsonEqual(existing[field], body[field])))
     return
   const wanted = Object.fromEntries(fields.map((field) => [field, body[field]]))
-  await storeOf(deps, path).update(internalContext(deps, 'default'), 'kubernetes', (current) => ({
-    ...current!,
-    metadata: { ...current!.metadata },
-    ...cloneJson(wanted as JsonObject),
-  }))
+  await untilStored(deps.caller, () =>
+    storeOf(deps, path).update(internalContext(deps, 'default'), 'kubernetes', (current) => ({
+      ...current!,
+      metadata: { ...current!.metadata },
+      ...cloneJson(wanted as JsonObject),
+    })),
+  )
 }
 
 /** Once the server listens: where clients inside of the cluster find it. */

@@ -9,6 +9,7 @@ import { bindAddressOf, type ServerOptions } from './options.js'
 import { makePort } from './port.js'
 import { bootstrapDeps, openServerState, type ServerState } from './server-state.js'
 import { StartedParts } from './started-parts.js'
+import { untilStored } from './until-stored.js'
 
 /** A server that listens. */
 export interface Server {
@@ -46,7 +47,7 @@ const publish = async (
     'start-kube-apiserver-identity-lease-controller',
     'start-kube-apiserver-identity-lease-garbage-collector',
   )
-  await repairAddresses(deps)
+  await untilStored(deps.caller, () => repairAddresses(deps))
   postStartHooks.finish('start-service-ip-repair-controllers')
 }
 

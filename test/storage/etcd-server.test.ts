@@ -8,6 +8,7 @@ import { issueCertificate } from '#api/x509.js'
 import type { Server, ServerOptions } from '#src/index.js'
 import { EtcdApi, readCall } from '#storage/etcd/api.js'
 import type { RangeResponse } from '#storage/etcd/messages.js'
+import { layCable } from '../histories/cable.js'
 import { type Answer, call, startServer } from '../server/start-server.js'
 import { type Etcd, hasEtcd, startEtcd } from './etcd-fixture.js'
 import { temporaryDirectory } from './level-fixture.js'
@@ -112,6 +113,29 @@ const away = (t: Test, etcd: Etcd) =>
     await ready(server)
     t.equal((await call(server, { path: `${maps}/meanwhile` })).status, 200)
   })
+
+const shaky = (t: Test, etcd: Etcd) =>
+  t.test(
+    'a connection that breaks again and again while a server starts ends no start',
+    async (t) => {
+      const cable = await layCable(t, etcd.url)
+      let hasStarted = false
+      const starting = serverOn(t, { ...etcd, url: cable.url }, 'prefix=shaky/').finally(() => {
+        hasStarted = true
+      })
+      for (let cuts = 0; cuts < 8 && !hasStarted; cuts++) {
+        await pause(100)
+        cable.cut()
+        await pause(50)
+        cable.mend()
+      }
+      const server = await starting
+      await ready(server)
+      const written = await call(server, { path: '/apis/apiregistration.k8s.io/v1/apiservices' })
+      for (const { status } of written.body.items)
+        t.match(status.conditions, [{ type: 'Available' }])
+    },
+  )
 
 const replicas = (t: Test, etcd: Etcd) =>
   t.test('two servers on one etcd: written on one, read on the other at once', async (t) => {
@@ -253,6 +277,7 @@ if (!hasEtcd) {
   const etcd = await startEtcd(t)
   await layout(t, etcd)
   await away(t, etcd)
+  await shaky(t, etcd)
   await replicas(t, etcd)
   await compacted(t, etcd)
   await unreadable(t, etcd)
