@@ -23,7 +23,7 @@ import {
   groupRows,
   resourceList,
 } from './discovery-documents.js'
-import { mediaTypes, notAcceptable } from './negotiation.js'
+import { fitsStream, mediaTypes, notAcceptable } from './negotiation.js'
 import { sendNotFound } from './not-found.js'
 import { inProtobuf, metaInProtobuf } from './protobuf.js'
 import type { RemoteSource } from './remote-versions.js'
@@ -56,6 +56,10 @@ const isAggregated = ({ parameters }: Clause): boolean =>
 
 const isPlain = (clause: Clause): boolean => !asksForKind(clause)
 
+/** No document of discovery belongs to a version of the server. */
+const fits = (clause: Clause, form: Form): boolean =>
+  !clause.parameters.get('sv') && fitsStream(clause, contentTypes[form])
+
 /** The form of the first clause of the Accept header that is `wanted`. */
 const negotiate = (
   request: FastifyRequest,
@@ -63,7 +67,7 @@ const negotiate = (
 ): Form | undefined => {
   for (const clause of parseAccept(request.headers.accept)) {
     const form = formOf(clause.type)
-    if (form !== undefined && wanted(clause)) return form
+    if (form !== undefined && wanted(clause) && fits(clause, form)) return form
   }
   return undefined
 }

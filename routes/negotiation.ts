@@ -44,14 +44,19 @@ const matches = (clause: Clause, mediaType: string): boolean =>
 
 const conversions = new Set(['Table', 'PartialObjectMetadata', 'PartialObjectMetadataList'])
 
+/** Whether what the clause says of streams can be met in this media type. */
+export const fitsStream = ({ parameters }: Clause, mediaType: string): boolean => {
+  const stream = parameters.get('stream') ?? ''
+  return stream === '' || (stream === 'watch' && mediaType !== yaml)
+}
+
 /** Undefined: this clause cannot be served in this media type. */
 const negotiateClause = (clause: Clause, mediaType: MediaType): Negotiated | undefined => {
   const { parameters } = clause
   const kind = parameters.get('as')
   const group = parameters.get('g')
   const version = parameters.get('v')
-  const stream = parameters.get('stream') ?? ''
-  if (stream !== '' && (stream !== 'watch' || mediaType === yaml)) return undefined
+  if (!fitsStream(clause, mediaType)) return undefined
   const serverVersion = parameters.get('sv') ?? ''
   if (serverVersion !== '' && serverVersion !== 'v1') return undefined
   if (asksForKind(clause)) {

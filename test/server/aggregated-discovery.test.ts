@@ -15,6 +15,11 @@ t.test('the aggregated document comes in every form, wherever Accept names it', 
     [`text/html, ${as('application/json')}`, 'application/json', '{"kind":"APIGroupDiscoveryList"'],
     ['application/json', 'application/json', '{"kind":"APIGroupList"'],
     [as('application/json', 'v9'), 'application/json', ''],
+    [`${as('application/json')};stream=other`, 'application/json', ''],
+    ['application/json;stream=watch', 'application/json', '{"kind":"APIGroupList"'],
+    ['application/json;stream=other, application/yaml', 'application/yaml', 'apiVersion: v1\n'],
+    ['application/yaml;stream=watch', 'application/yaml', ''],
+    ['application/json;sv=v1', 'application/json', ''],
   ]
   for (const [accept, type, beginning] of cases) {
     const answer = await call(server, { path: '/apis', headers: { accept } })
