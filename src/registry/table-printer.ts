@@ -2,7 +2,8 @@
 
 import { badRequest } from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'
-import type { JsonObject, KubeObject, ListMeta } from '#api/object.js'
+import { withKeysInOrder } from '#api/json-object.js'
+import type { JsonObject, JsonValue, KubeObject, ListMeta } from '#api/object.js'
 import { metadataInOrder } from '#cacher/object-bytes.js'
 import { docOfField } from '#openapi/field-docs.js'
 import type { ResourceDefinition } from './resource-definition.js'
@@ -61,6 +62,14 @@ const cellsOf = (object: KubeObject, { definition, now }: TableRequest): unknown
     ...(definition.columns.length > 1 ? [object.metadata.creationTimestamp ?? zeroTime] : []),
   ]
 
+/** Custom objects are maps to Go, built-in ones structs. */
+const wholeObject = (object: KubeObject, { isCustom }: ResourceDefinition): JsonValue => {
+  const { metadata } = object
+  return isCustom
+    ? withKeysInOrder(object as unknown as JsonValue)
+    : ({ ...object, metadata: metadataInOrder(metadata) } as unknown as JsonValue)
+}
+
 const rowOf = (object: KubeObject, request: TableRequest): JsonObject => {
   const { includeObject, apiVersion, definition } = request
   const conditions = definition.rowConditions?.(object)
@@ -71,7 +80,7 @@ const rowOf = (object: KubeObject, request: TableRequest): JsonObject => {
       includeObject === 'None'
         ? null
         : includeObject === 'Object'
-          ? { ...object, metadata: metadataInOrder(object.metadata) }
+          ? wholeObject(object, definition)
           : partialObjectMetadata(object, apiVersion, definition),
   } as JsonObject
 }

@@ -106,6 +106,16 @@ t.test('metadata alone has the order of its Go type', async (t) => {
   t.match(text, /"managedFields":\[\{"manager":/)
 })
 
+t.test('the whole object of a row has its keys in order', async (t) => {
+  const send = await start(t)
+  await send('POST', things(), thing('a'))
+  const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io'
+  const { body } = await send('GET', `${things()}?includeObject=Object`, undefined, { accept })
+  const { object } = body.rows[0]
+  for (const one of [object, object.metadata, object.metadata.managedFields[0]])
+    t.strictSame(Object.keys(one), Object.keys(one).sort())
+})
+
 t.test('the field of a rule is shown as fields and map keys are', async (t) => {
   const send = await start(t)
   for (const [a, field] of [

@@ -19,7 +19,36 @@ t.test('a Service that its status makes has no address, and gets none later', as
   t.equal(labelled.status, 200)
   t.notOk('clusterIP' in labelled.body.spec)
   t.ok(labelled.body.spec.ports[0].nodePort > 0)
+  const { metadata } = labelled.body
+  const again = await put(`${services}/a`, { metadata, spec: { ports: [{ port: 81 }] } })
+  t.notOk('clusterIPs' in again.body.spec)
 })
+
+t.test(
+  'what an apply finds wrong with what is stored is told with its path, after its kind',
+  async (t) => {
+    const server = await startServer(t)
+    const accounts = '/api/v1/namespaces/default/serviceaccounts'
+    const send = (method: string, path: string, body: object, type: string) =>
+      call(server, { method, path, body, headers: { 'content-type': type } })
+    await send('POST', accounts, { metadata: { name: 'a' }, secrets: [{}] }, 'application/json')
+    const none = { metadata: { managedFields: [{}] } }
+    await send('PATCH', `${accounts}/a`, none, 'application/merge-patch+json')
+    const apply = async (apiVersion: string) => {
+      const body = { apiVersion, kind: 'ServiceAccount', metadata: { name: 'a' } }
+      const path = `${accounts}/a?fieldManager=m`
+      return (await send('PATCH', path, body, 'application/apply-patch+yaml')).body
+    }
+    t.match(await apply('v9'), {
+      code: 400,
+      message: 'invalid object type: /v9, Kind=ServiceAccount',
+    })
+    t.match(await apply('v1'), {
+      code: 500,
+      message: /to smd typed: \.secrets: element 0: associative/,
+    })
+  },
+)
 
 t.test('an apply that cannot be read is not looked at where nothing may be made', async (t) => {
   const server = await startServer(t)

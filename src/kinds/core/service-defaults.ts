@@ -75,8 +75,9 @@ const inheritNodePorts = (next: ServiceSpec, previous: ServiceSpec): void => {
 export const inheritAllocated = (next: ServiceSpec, previous: ServiceSpec): void => {
   if (needsClusterIp(previous) && needsClusterIp(next)) {
     if (!next.clusterIP && previous.clusterIP) next.clusterIP = previous.clusterIP
-    if ((next.clusterIPs ?? []).length === 0 && next.clusterIP === previous.clusterIP)
-      next.clusterIPs = [...(previous.clusterIPs ?? [])]
+    const { clusterIPs } = previous
+    if (clusterIPs && !next.clusterIPs?.length && next.clusterIP === previous.clusterIP)
+      next.clusterIPs = [...clusterIPs]
   }
   if (needsNodePort(previous) && needsNodePort(next)) inheritNodePorts(next, previous)
   if (needsHealthCheck(previous) && needsHealthCheck(next) && !next.healthCheckNodePort)

@@ -24,16 +24,18 @@ const printKind = (patch: JsonObject): string => {
   return `${gv.group}/${gv.version}, Kind=${typeof patch.kind === 'string' ? patch.kind : ''}`
 }
 
+/** Comes before all else. Throws ApiError (400). */
+export const checkKind = ({ gvk }: ResourceDefinition, patch: JsonObject): void => {
+  if (patch.apiVersion !== formatGroupVersion(gvk) || patch.kind !== gvk.kind)
+    throw badRequest(`invalid object type: ${printKind(patch)}`)
+}
+
 /** Throws ApiError: 400 for what an applied configuration may not say, 500 for what does not fit its schema. */
 export const checkPatch = (
   definition: ResourceDefinition,
   patch: JsonObject,
   type: FieldType,
 ): void => {
-  const apiVersion = formatGroupVersion(definition.gvk)
-  if (patch.apiVersion !== apiVersion || patch.kind !== definition.gvk.kind) {
-    throw badRequest(`invalid object type: ${printKind(patch)}`)
-  }
   const metadata = patch.metadata
   const entries = isJsonObject(metadata) ? metadata.managedFields : undefined
   // A list of anything but entries is none to upstream's accessor.

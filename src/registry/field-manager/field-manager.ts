@@ -24,7 +24,7 @@ import type { JsonObject, KubeObject, ManagedFieldsEntry } from '#api/object.js'
 import type { ResourceDefinition } from '../resource-definition.js'
 import { withConversions } from './awaited-conversions.js'
 import { capOwners } from './cap-owners.js'
-import { checkPatch, describeObject } from './check-patch.js'
+import { checkKind, checkPatch, describeObject } from './check-patch.js'
 import { conflictStatus } from './conflict-status.js'
 import { versionsOfCustom } from './custom-versions.js'
 import { emptySet, hasPath, isEmptySet, setOfPath, union as unite } from './field-set.js'
@@ -273,6 +273,7 @@ const apply = (
   const type = scope.versions.typeOf(apiVersion)!
   const live = change.live ?? zeroObjectOf(definition)
   const bare = withManagedFields(live, undefined)
+  checkKind(definition, patch)
   const owners = ownersBeforeApply(scope, change, bare)
   checkPatch(definition, patch, type)
   // What is stored of a built-in kind was decoded by its type; the schema of a custom one may have changed since.
@@ -340,9 +341,11 @@ const ownersBeforeApply = (scope: Scope, change: Change, live: KubeObject): Owne
   } catch (error) {
     if (!(error instanceof CannotConvert || error instanceof TypeMismatch)) throw error
     const object = describeObject(live, scope.definition)
+    const type = scope.versions.typeOf(scope.apiVersion)!
+    const why = mismatchOf(live, type, { allowDuplicates: true }) ?? error.message
     throw failure({
       code: 500,
-      message: `failed to create manager for existing fields: failed to convert new object (${object}) to smd typed: ${error.message}`,
+      message: `failed to create manager for existing fields: failed to convert new object (${object}) to smd typed: ${why}`,
     })
   }
 }
