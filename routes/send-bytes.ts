@@ -4,7 +4,7 @@ import type { Writable } from 'node:stream'
 import { promisify } from 'node:util'
 import { constants, createGzip, gzip } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { nextTurn } from '#api/turns.js'
+import { readingPhase } from '#api/turns.js'
 import { limits } from '#limits'
 import type { ListBody } from './list-body.js'
 
@@ -86,10 +86,12 @@ const writeSegments = async (
     isGone = true
     goOn()
   })
-  await nextTurn()
   const segment = beginning?.segment ?? takeSegment()
-  for (let bytes = beginning?.bytes; !isGone; bytes = undefined) {
+  for (let bytes = beginning?.bytes; ; bytes = undefined) {
     bytes ??= body.next(segment)
+    // It is told in another phase that the one before is on its way, in which none may be written (shared-turn.ts).
+    await readingPhase()
+    if (isGone) return
     if (body.isOver) {
       to.end(bytes, () => giveBack(segment))
       return

@@ -1,9 +1,18 @@
 /** Long work cut into turns of the event loop, so that other requests are served in between. */
 import { setImmediate } from 'node:timers/promises'
 import { limits } from '#limits'
+import { SharedTurn } from './shared-turn.js'
 
-/** Resolves when this turn of the event loop is over. */
-export const nextTurn = (): Promise<void> => setImmediate()
+const shared = new SharedTurn()
+
+/** Resolves in the phase of the event loop in which sockets are read, where large answers have to be written. */
+export const readingPhase = (): Promise<void> => shared.begins()
+
+/** Resolves when this turn of the event loop is over and others have had theirs, in the phase in which sockets are read. */
+export const nextTurn = async (): Promise<void> => {
+  await setImmediate()
+  await readingPhase()
+}
 
 /** How long this turn has gone on. */
 export class Turn {

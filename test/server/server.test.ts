@@ -82,16 +82,21 @@ const sender = `
   const https = require('node:https')
   const agent = new https.Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false })
   const headers = { authorization: 'Bearer ' + token, 'content-type': 'application/json' }
-  const post = (n) => new Promise((resolve) => {
-    const body = JSON.stringify({ metadata: { name: 'large-' + n }, data: { text: 'x'.repeat(100_000) } })
-    const request = https.request(url, { agent, method: 'POST', headers }, (response) => {
+  const send = (method, path, body) => new Promise((resolve) => {
+    const request = https.request(url + path, { agent, method, headers }, (response) => {
       response.resume().on('end', () => resolve(response.statusCode))
     })
     request.on('error', (error) => resolve(error.message)).end(body)
   })
+  const large = (name, length) => JSON.stringify({ metadata: { name }, data: { text: 'x'.repeat(length) } })
   const outcomes = async () => {
     const all = []
-    for (let n = 0; n < 30; n++) all.push(await post(n))
+    for (let n = 0; n < 30; n++) all.push(await send('POST', '', large('large-' + n, 100_000)))
+    for (let n = 0; n < 60; n++) {
+      await send('GET', '?limit=' + (1 + n % 30))
+      all.push(await send('POST', '', large('larger', 900_000)))
+      await send('DELETE', '/larger')
+    }
     return all
   }
   outcomes().then((all) => parentPort.postMessage(all))`
