@@ -86,16 +86,10 @@ const writeSegments = async (
     isGone = true
     goOn()
   })
+  await readingPhase()
   const segment = beginning?.segment ?? takeSegment()
-  for (let bytes = beginning?.bytes; ; bytes = undefined) {
-    bytes ??= body.next(segment)
-    // It is told in another phase that the one before is on its way, in which none may be written (shared-turn.ts).
-    await readingPhase()
-    if (isGone) return
-    if (body.isOver) {
-      to.end(bytes, () => giveBack(segment))
-      return
-    }
+  let bytes = beginning?.bytes ?? body.next(segment)
+  while (!isGone && !body.isOver) {
     await new Promise<void>((resolve) => {
       goOn = resolve
       // A stream of HTTP/2 that is reset says so here first, while parts of the segment may still be on their way.
@@ -104,7 +98,11 @@ const writeSegments = async (
         resolve()
       })
     })
+    bytes = body.next(segment)
+    // That the one before is on its way is told in another phase, in which the last may not be written (shared-turn.ts).
+    if (body.isOver) await readingPhase()
   }
+  if (!isGone) to.end(bytes, () => giveBack(segment))
 }
 
 /** A list goes out bit by bit, as the client takes it. */
