@@ -23,8 +23,8 @@ import {
   pathNotFound,
 } from '#api/errors.js'
 import { PlainTextError } from '#api/plain-text-error.js'
+import { readingPhase } from '#api/reading-phase.js'
 import type { RequestInfo } from '#api/request-info.js'
-import { SharedTurn } from '#api/shared-turn.js'
 import type { ResourceDefinition, Subresource, Verb } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
 import { YamlReader } from '#registry/yaml-reader.js'
@@ -288,7 +288,7 @@ const isLegacyWatch = ({ verb, path }: RequestInfo): boolean =>
  * Writes that one turn of the event loop brings in are handled in the next, one right after the other: each goes through so
  * much code that it costs a quarter more where reading from the next socket comes between them.
  */
-const serve = (deps: ApiDeps, yaml: YamlReader, turn: SharedTurn): RouteHandlerMethod => {
+const serve = (deps: ApiDeps, yaml: YamlReader): RouteHandlerMethod => {
   const { lookAgain } = deps
   const answer = answerWith(deps)
   const answerRead = (request: FastifyRequest, reply: FastifyReply): unknown => {
@@ -304,7 +304,7 @@ const serve = (deps: ApiDeps, yaml: YamlReader, turn: SharedTurn): RouteHandlerM
   }
   return (request, reply) => {
     const ready =
-      readLargeYaml(request, yaml) ?? (request.method === 'GET' ? undefined : turn.begins())
+      readLargeYaml(request, yaml) ?? (request.method === 'GET' ? undefined : readingPhase())
     const answered =
       ready === undefined
         ? answerRead(request, reply)
@@ -386,9 +386,7 @@ export const installApi = (app: FastifyInstance, deps: ApiDeps): void => {
   app.decorateRequest('yaml', undefined)
   const yaml = new YamlReader()
   app.addHook('onClose', () => yaml.end())
-  const turn = new SharedTurn()
-  app.addHook('onClose', async () => turn.end())
-  const handler = serve(deps, yaml, turn)
+  const handler = serve(deps, yaml)
   for (const url of ['/api/:version/*', '/apis/:group/:version/*'])
     app.route({ method: anyMethod, url, handler, errorHandler: refuseSizeLast(handler) })
   refuseUnknown(app, handler)

@@ -4,7 +4,7 @@ import type { Writable } from 'node:stream'
 import { promisify } from 'node:util'
 import { constants, createGzip, gzip } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { readingPhase } from '#api/turns.js'
+import { readingPhase } from '#api/reading-phase.js'
 import { limits } from '#limits'
 import type { ListBody } from './list-body.js'
 
@@ -99,7 +99,7 @@ const writeSegments = async (
       })
     })
     bytes = body.next(segment)
-    // That the one before is on its way is told in another phase, in which the last may not be written (shared-turn.ts).
+    // That the one before is on its way is told in another phase, in which the last may not be written (reading-phase.ts).
     if (body.isOver) await readingPhase()
   }
   if (!isGone) to.end(bytes, () => giveBack(segment))

@@ -1,18 +1,10 @@
 /** Long work cut into turns of the event loop, so that other requests are served in between. */
 import { setImmediate } from 'node:timers/promises'
 import { limits } from '#limits'
-import { SharedTurn } from './shared-turn.js'
+import { readingPhase } from './reading-phase.js'
 
-const shared = new SharedTurn()
-
-/** Resolves in the phase of the event loop in which sockets are read, where large answers have to be written. */
-export const readingPhase = (): Promise<void> => shared.begins()
-
-/** Resolves when this turn of the event loop is over and others have had theirs, in the phase in which sockets are read. */
-export const nextTurn = async (): Promise<void> => {
-  await setImmediate()
-  await readingPhase()
-}
+/** Resolves when this turn of the event loop is over. */
+export const nextTurn = (): Promise<void> => setImmediate()
 
 /** How long this turn has gone on. */
 export class Turn {
@@ -22,9 +14,10 @@ export class Turn {
     return performance.now() - this.#since >= limits.turnMsMax
   }
 
-  /** Resolves in the next one. */
+  /** Resolves when others have had theirs, where an answer may be written. */
   async next(): Promise<void> {
     await nextTurn()
+    await readingPhase()
     this.#since = performance.now()
   }
 }
