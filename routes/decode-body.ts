@@ -185,23 +185,24 @@ const otherVersion = (apiVersion: string, expected: string): Error =>
     `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`,
   )
 
-const reportStrictErrors = (
-  textErrors: readonly string[],
-  fieldErrors: readonly string[],
+/** Warns of errors that only strict decoding finds, or throws `refuse()`, as `fieldValidation` says. */
+export const reportStrictErrors = (
+  errors: readonly string[],
   fieldValidation: string,
-  { warn, refuse }: { warn(error: string): void; refuse(problem: string): Error },
+  { warn }: Pick<RequestContext, 'warn'>,
+  refuse: () => Error,
 ): void => {
-  const errors = [...textErrors, ...fieldErrors]
+  if (errors.length === 0) return
   const validation = fieldValidationOf(fieldValidation)
-  if (errors.length === 0 || validation === 'Ignore') return
-  if (validation === 'Warn') {
-    for (const error of errors) warn(error)
-    return
-  }
-  // Of the text itself all lines are one error, as Go's decoder gives them; each is a warning of its own.
+  if (validation === 'Warn') for (const error of errors) warn(error)
+  if (validation === 'Strict') throw refuse()
+}
+
+/** Of the text itself all lines are one error, as Go's decoder gives them; each is a warning of its own. */
+const strictProblem = (textErrors: readonly string[], fieldErrors: readonly string[]): string => {
   const text = textErrors.join('\n  ')
   const all = text === '' ? fieldErrors : [`yaml: unmarshal errors:\n  ${text}`, ...fieldErrors]
-  throw refuse(`strict decoding error: ${all.join(', ')}`)
+  return `strict decoding error: ${all.join(', ')}`
 }
 
 /** Throws 400 and 415. Unknown fields are warned of or refused, as `fieldValidation` says. */
@@ -240,13 +241,12 @@ export const decodeBody = (
     isScaleOfCustom,
   })
   const { object, strictErrors } = decodeObject(definition, parsed.value, parsed.trace)
-  const gvk = definition.isCustom ? saidGvk(parsed.value, definition.gvk) : definition.gvk
-  reportStrictErrors(parsed.textErrors, strictErrors, fieldValidation, {
-    warn: (error) => ctx.warn(error),
-    refuse: (problem) => cannotBeHandled(gvk, problem),
+  reportStrictErrors([...parsed.textErrors, ...strictErrors], fieldValidation, ctx, () => {
+    const gvk = definition.isCustom ? saidGvk(parsed.value, definition.gvk) : definition.gvk
+    return cannotBeHandled(gvk, strictProblem(parsed.textErrors, strictErrors))
   })
+  if (!definition.isCustom) return object
   const expected = formatGroupVersion(definition.gvk)
-  if (definition.isCustom && object.apiVersion !== expected)
-    throw otherVersion(String(object.apiVersion), expected)
+  if (object.apiVersion !== expected) throw otherVersion(String(object.apiVersion), expected)
   return object
 }

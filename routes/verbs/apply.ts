@@ -9,7 +9,7 @@ import { decodeMade } from '#registry/decode.js'
 import { decodePatched } from '#registry/decode-patched.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import type { ApiDeps } from '../api-deps.js'
-import { fieldValidationOf } from '../decode-body.js'
+import { reportStrictErrors } from '../decode-body.js'
 import { checkIdentity } from '../identity.js'
 import { convertPatched, type PatchCall } from './patched.js'
 import { definitionOfBody, throughView, type ViewOwners } from './view.js'
@@ -17,13 +17,11 @@ import { definitionOfBody, throughView, type ViewOwners } from './view.js'
 /** The text of an apply: its duplicate keys are looked at after the merge. */
 const reportDuplicates = ({ options, patch, ctx }: PatchCall): void => {
   const { textErrors } = patch()
-  if (textErrors.length === 0) return
-  const validation = fieldValidationOf(options.fieldValidation)
-  if (validation === 'Warn') for (const error of textErrors) ctx.warn(error)
-  if (validation === 'Strict')
-    throw badRequest(
+  reportStrictErrors(textErrors, options.fieldValidation, ctx, () =>
+    badRequest(
       `error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  ${textErrors.join('\n  ')}`,
-    )
+    ),
+  )
 }
 
 const sameButOwners = (a: KubeObject, b: KubeObject | undefined): boolean => {

@@ -18,7 +18,7 @@ import type { RequestContext, ResourceDefinition } from '#registry/resource-defi
 import type { ResourceTable } from '#registry/resource-table.js'
 import type { WriteOptions } from '#registry/validate-options.js'
 import type { Target } from '../api-deps.js'
-import { checkType, fieldValidationOf } from '../decode-body.js'
+import { checkType, reportStrictErrors } from '../decode-body.js'
 import { checkName } from '../identity.js'
 import type { Patch } from './patch-body.js'
 import { definitionOfBody } from './view.js'
@@ -67,22 +67,14 @@ export const convertPatched = (
   return decoded
 }
 
-const reportStrictErrors = (
-  call: PatchCall,
+const reportErrors = (
+  { options, ctx }: PatchCall,
   errors: readonly string[],
   shown: () => string,
-): void => {
-  if (errors.length === 0) return
-  switch (fieldValidationOf(call.options.fieldValidation)) {
-    case 'Warn':
-      for (const error of errors) call.ctx.warn(error)
-      break
-    case 'Strict':
-      throw patchInvalid(shown(), `strict decoding error: ${errors.join(', ')}`)
-    case 'Ignore':
-      break
-  }
-}
+): void =>
+  reportStrictErrors(errors, options.fieldValidation, ctx, () =>
+    patchInvalid(shown(), `strict decoding error: ${errors.join(', ')}`),
+  )
 
 /**
  * A document without an apiVersion is read as a kind of upstream's internal version, whose fields have no names in
@@ -95,7 +87,7 @@ const refuseVersionless = (call: PatchCall, result: JsonValue, text: () => strin
     .filter((key) => key !== 'kind' && key !== 'apiVersion')
     .sort()
     .map((key) => `unknown field ${JSON.stringify(key)}`)
-  reportStrictErrors(call, unknown, text)
+  reportErrors(call, unknown, text)
   throw badRequest(
     `the name of the object (${name} based on URL) was undeterminable: name must be provided`,
   )
@@ -214,6 +206,6 @@ export const patched = (call: PatchCall, shown: KubeObject): KubeObject => {
       throw refuse(first ?? problemOfDecoding(error))
     }
   }
-  reportStrictErrors(call, [...patch.textErrors, ...decoded.strictErrors], text)
+  reportErrors(call, [...patch.textErrors, ...decoded.strictErrors], text)
   return decoded.object
 }
