@@ -61,7 +61,7 @@ let onSlice = () => {}
 const followPods = async (): Promise<void> => {
   for await (const { object } of client.watch(resources.pods, { namespace, signal: stop.signal })) {
     const { name, deletionTimestamp } = object.metadata
-    if (deletionTimestamp && !going.has(name!)) going.set(name!, performance.now())
+    if (deletionTimestamp && !going.has(name)) going.set(name, performance.now())
   }
 }
 const followSlices = async (): Promise<void> => {
@@ -72,7 +72,7 @@ const followSlices = async (): Promise<void> => {
   }
   for await (const { object } of client.watch(resources.endpointSlices, options)) {
     const endpoints: KubeObject[] = object.endpoints ?? []
-    readyIn.set(object.metadata.name!, endpoints.filter((e) => e.conditions?.ready).length)
+    readyIn.set(object.metadata.name, endpoints.filter((e) => e.conditions?.ready).length)
     for (const { conditions, targetRef } of endpoints)
       if (conditions?.terminating && targetRef && !terminating.has(targetRef.name))
         terminating.set(targetRef.name, performance.now())

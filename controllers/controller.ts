@@ -1,7 +1,7 @@
 /** What every controller is made of: handlers on shared informers that put keys into a queue, and a sync for a key. */
 import type { Clock } from '#api/clock.js'
 import { groupOf } from '#api/group-version.js'
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import { isNamespaceTerminating, isNotFound } from '#client/errors.js'
 import type { EventRecorder } from '#client/event-recorder.js'
@@ -80,7 +80,7 @@ export const queueRun = (
  * The sync of a key as the sync of the object that has it. Nothing is left to do when the object went away meanwhile,
  * or when its namespace goes: that one takes everything with it.
  */
-export const syncStored = <T extends KubeObject>(
+export const syncStored = <T extends PersistedObject>(
   { store }: Informer<T>,
   sync: (object: T) => SyncResult,
 ): ((key: string) => Promise<{ afterMs: number } | undefined>) => {
@@ -100,7 +100,10 @@ export const syncStored = <T extends KubeObject>(
 export const newQueue = (): WorkQueue => new WorkQueue<string>()
 
 /** Puts the key of every object of the informer into the queue, whatever happens to it. */
-export const enqueueOwn = <T extends KubeObject>(informer: Informer<T>, queue: WorkQueue): void => {
+export const enqueueOwn = <T extends PersistedObject>(
+  informer: Informer<T>,
+  queue: WorkQueue,
+): void => {
   informer.handle({
     onAdd: (object) => queue.add(keyOf(object)),
     onUpdate: (object) => queue.add(keyOf(object)),
@@ -108,11 +111,11 @@ export const enqueueOwn = <T extends KubeObject>(informer: Informer<T>, queue: W
   })
 }
 
-export const controllerRefOf = (object: KubeObject) =>
+export const controllerRefOf = (object: PersistedObject) =>
   object.metadata.ownerReferences?.find((owner) => owner.controller)
 
 /** Puts the key of what controls a changed object into the queue; both, when it changed hands. */
-export const enqueueOwner = <T extends KubeObject>(
+export const enqueueOwner = <T extends PersistedObject>(
   informer: Informer<T>,
   kind: ResourceRef,
   queue: WorkQueue,

@@ -1,12 +1,12 @@
 /** Deletes exactly the object that was seen, and nothing that took its name since. */
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import type { DeleteRequestOptions } from '#client/client.js'
 import { isNotFound } from '#client/errors.js'
 import type { ResourceRef } from '#client/resources.js'
 import type { ControllerContext } from './controller.js'
 
 /** The informer knows of it at once. False: it was gone already. */
-export const deleteObject = async <T extends KubeObject>(
+export const deleteObject = async <T extends PersistedObject>(
   { client, informers }: Pick<ControllerContext, 'client' | 'informers'>,
   ref: ResourceRef,
   object: T,
@@ -16,7 +16,7 @@ export const deleteObject = async <T extends KubeObject>(
   try {
     const answer = await client.delete(
       ref,
-      { ...(namespace ? { namespace } : {}), name: name! },
+      { ...(namespace ? { namespace } : {}), name: name },
       { ...options, preconditions: { uid } },
     )
     informers.for<T>(ref).observeDelete(object, answer)

@@ -1,23 +1,23 @@
 /** Follows a kind for what all kinds have: names, owners, finalizers. */
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import { Informer } from '#client/informer.js'
 import type { ResourceRef } from '#client/resources.js'
 import type { ControllerContext } from './controller.js'
 
-/** Not one of the shared ones: who makes it runs it. `keep` names the metadata that is kept. */
-export const metadataInformer = (
+/** Not one of the shared ones: who makes it runs it. `keep` names what is kept beside the object's identity. */
+export const metadataInformer = <T extends PersistedObject>(
   { client, log }: ControllerContext,
   ref: ResourceRef,
-  keep: readonly (keyof KubeObject['metadata'])[],
-): Informer =>
-  new Informer<KubeObject>({
+  keep: readonly (keyof PersistedObject['metadata'])[] = [],
+): Informer<T> =>
+  new Informer<T>({
     client,
     log,
     ref,
     metadataOnly: true,
-    transform: ({ kind, apiVersion, metadata }) => ({
-      kind,
-      apiVersion,
-      metadata: Object.fromEntries(keep.map((field) => [field, metadata[field]])),
-    }),
+    transform: ({ kind, apiVersion, metadata }) => {
+      const { name, namespace, uid, resourceVersion } = metadata
+      const kept = Object.fromEntries(keep.map((field) => [field, metadata[field]]))
+      return { kind, apiVersion, metadata: { name, namespace, uid, resourceVersion, ...kept } } as T
+    },
   })

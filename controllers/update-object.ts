@@ -1,11 +1,11 @@
 /** Writes what a controller has changed, and lets the informer know of it at once. */
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import type { ResourceRef } from '#client/resources.js'
 import type { ControllerContext } from './controller.js'
 
 type Writing = Pick<ControllerContext, 'client' | 'informers'>
 
-const update = async <T extends KubeObject>(
+const update = async <T extends PersistedObject>(
   { client, informers }: Writing,
   ref: ResourceRef,
   object: T,
@@ -17,14 +17,14 @@ const update = async <T extends KubeObject>(
 }
 
 /** Refused with 409 when somebody wrote meanwhile. */
-export const updateObject = <T extends KubeObject>(
+export const updateObject = <T extends PersistedObject>(
   writing: Writing,
   ref: ResourceRef,
   object: T,
 ): Promise<T> => update(writing, ref, object)
 
 /** The same for the status alone. */
-export const updateStatus = <T extends KubeObject>(
+export const updateStatus = <T extends PersistedObject>(
   writing: Writing,
   ref: ResourceRef,
   object: T,

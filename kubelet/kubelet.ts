@@ -1,11 +1,14 @@
 /** The agent: the Pods of one node, each with a worker; what runs here and is nobody's Pod is ended. */
 import path from 'node:path'
 import type { Clock } from '#api/clock.js'
-import type { KubeObject } from '#api/object.js'
 import { sleep } from '#client/backoff.js'
 import type { Client } from '#client/client.js'
 import { isConflict, isNotFound, messageOf } from '#client/errors.js'
-import { createEventRecorder, type EventRecorder } from '#client/event-recorder.js'
+import {
+  createEventRecorder,
+  type EventRecorder,
+  type EventSubject,
+} from '#client/event-recorder.js'
 import { Informer } from '#client/informer.js'
 import type { Log } from '#client/log.js'
 import { resources } from '#client/resources.js'
@@ -262,7 +265,7 @@ export class Kubelet {
   async #removeOrphan(uid: string, containers: readonly Container[]): Promise<void> {
     const { runtime } = this.#deps
     const known = containers[0]?.pod
-    const subject: KubeObject | undefined = known && {
+    const subject: EventSubject | undefined = known && {
       kind: 'Pod',
       apiVersion: 'v1',
       metadata: { ...known },

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import os from 'node:os'
 import { type Clock, formatMicroTime, formatTime } from '#api/clock.js'
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import { sleep } from '#client/backoff.js'
 import type { Client } from '#client/client.js'
 import { isAlreadyExists, isConflict, isNotFound, messageOf } from '#client/errors.js'
@@ -214,7 +214,7 @@ export class NodeReporter {
     )
   }
 
-  async #ensure(): Promise<KubeObject> {
+  async #ensure(): Promise<PersistedObject> {
     const { client, name } = this.#options
     const wanted = nodeLabels(name)
     try {

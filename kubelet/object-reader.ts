@@ -1,5 +1,5 @@
 /** ConfigMaps, Secrets, Services and tokens that Pods name: read when needed, kept for a moment. */
-import type { KubeObject } from '#api/object.js'
+import type { NamespacedObject, PersistedObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import { isNotFound } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'
@@ -8,7 +8,7 @@ import { type ResourceRef, resources } from '#client/resources.js'
 import type { Pod } from './pod.js'
 import { type Service, serviceVariables } from './service-variables.js'
 
-export interface DataObject extends KubeObject {
+export interface DataObject extends NamespacedObject {
   data?: Record<string, string>
   binaryData?: Record<string, string>
   immutable?: boolean
@@ -37,7 +37,7 @@ export interface ObjectReader {
 const keptMs = 1_000
 
 /** Undefined instead of a 404. */
-const found = async <T extends KubeObject>(answer: Promise<T>): Promise<T | undefined> => {
+const found = async <T extends PersistedObject>(answer: Promise<T>): Promise<T | undefined> => {
   try {
     return await answer
   } catch (error) {

@@ -1,6 +1,6 @@
 /** The fields of Pods and their statuses that the kubelet reads and writes; all else passes through untouched. */
 import { type RestartableContainer, shouldRestart } from '#api/container-restart.js'
-import type { KubeObject, ObjectMeta } from '#api/object.js'
+import type { NamespacedObject } from '#api/object.js'
 import type { Amounts, PodSpec as AnyPodSpec } from '#client/pod.js'
 
 export interface HttpGetAction {
@@ -208,8 +208,7 @@ export interface PodStatus {
   ephemeralContainerStatuses?: ContainerStatus[]
   qosClass?: string
 }
-export interface Pod extends KubeObject {
-  metadata: ObjectMeta & { name: string; namespace: string; uid: string }
+export interface Pod extends NamespacedObject {
   spec: PodSpec
   status?: PodStatus
 }

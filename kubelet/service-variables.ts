@@ -1,8 +1,8 @@
 /** The variables by which a container finds the Services of its namespace; upstream: pkg/kubelet/envvars/envvars.go. */
-import type { KubeObject } from '#api/object.js'
+import type { NamespacedObject } from '#api/object.js'
 import type { Pod } from './pod.js'
 
-export interface Service extends KubeObject {
+export interface Service extends NamespacedObject {
   spec: { clusterIP?: string; ports?: ServicePort[] }
 }
 interface ServicePort {
@@ -30,7 +30,7 @@ const variablesOf = ({ metadata, spec }: Service): Variable[] => {
   const { clusterIP: ip, ports = [] } = spec
   const [first] = ports
   if (!first || !ip || ip === 'None') return []
-  const name = envName(metadata.name!)
+  const name = envName(metadata.name)
   const named = ports.flatMap((port): Variable[] =>
     port.name ? [[`${name}_SERVICE_PORT_${envName(port.name)}`, `${port.port}`]] : [],
   )

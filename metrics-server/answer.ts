@@ -1,7 +1,7 @@
 /** What the API answers to a request of somebody who may ask. */
 import type { Clock } from '#api/clock.js'
 import { methodNotAllowed, notFound, pathNotFound } from '#api/errors.js'
-import type { JsonObject, KubeObject } from '#api/object.js'
+import type { JsonObject, PersistedObject } from '#api/object.js'
 import type { Client, ListOptions } from '#client/client.js'
 import { isNotFound } from '#client/errors.js'
 import { type ResourceRef, resources } from '#client/resources.js'
@@ -35,7 +35,7 @@ export interface Asked {
 interface Subject {
   readonly kind: Kind
   readonly ref: ResourceRef
-  readonly measure: (object: KubeObject, deps: Answering) => Metrics | undefined
+  readonly measure: (object: PersistedObject, deps: Answering) => Metrics | undefined
 }
 
 const subjects: Readonly<Record<string, Subject>> = {
@@ -43,7 +43,7 @@ const subjects: Readonly<Record<string, Subject>> = {
     kind: 'NodeMetrics',
     ref: resources.nodes,
     measure: (node, { store, clock }) => {
-      const usage = store.node(node.metadata.name!)
+      const usage = store.node(node.metadata.name)
       return usage && nodeMetrics(node, usage, clock.now())
     },
   },
@@ -51,7 +51,7 @@ const subjects: Readonly<Record<string, Subject>> = {
     kind: 'PodMetrics',
     ref: resources.pods,
     measure: (pod, { store, clock }) => {
-      const usages = store.pod(pod.metadata.namespace!, pod.metadata.name!)
+      const usages = store.pod(pod.metadata.namespace!, pod.metadata.name)
       return usages && podMetrics(pod, usages, clock.now())
     },
   },

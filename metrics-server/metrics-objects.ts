@@ -1,6 +1,6 @@
 /** metrics.k8s.io/v1beta1 as upstream's metrics-server shows it: objects, lists, tables, discovery. */
 import { formatTime } from '#api/clock.js'
-import type { JsonObject, KubeObject } from '#api/object.js'
+import type { JsonObject, PersistedObject } from '#api/object.js'
 import { formatQuantity } from '#api/quantity.js'
 import type { Usage } from './usage.js'
 
@@ -30,13 +30,18 @@ const durationText = (ms: number): string => {
   return minutes > 0 ? `${minutes}m${seconds}` : seconds
 }
 
-const head = (kind: Kind, { metadata }: KubeObject, { atMs, windowMs }: Usage, now: number) => {
+const head = (
+  kind: Kind,
+  { metadata }: PersistedObject,
+  { atMs, windowMs }: Usage,
+  now: number,
+) => {
   const { name, namespace, labels } = metadata
   return {
     kind,
     apiVersion,
     metadata: {
-      name: name!,
+      name: name,
       ...(namespace === undefined ? {} : { namespace }),
       creationTimestamp: formatTime(now),
       ...(labels === undefined ? {} : { labels }),
@@ -52,7 +57,7 @@ export interface Metrics {
   readonly total: Usages
 }
 
-export const nodeMetrics = (node: KubeObject, usage: Usage, now: number): Metrics => {
+export const nodeMetrics = (node: PersistedObject, usage: Usage, now: number): Metrics => {
   const total = usages(usage.cpuNano, usage.memoryBytes)
   return { object: { ...head('NodeMetrics', node, usage, now), usage: { ...total } }, total }
 }
@@ -62,7 +67,7 @@ const sum = (list: readonly Usage[], of: 'cpuNano' | 'memoryBytes'): bigint =>
 
 /** `byContainer` is not empty; the Pod's time is that of its oldest figure. */
 export const podMetrics = (
-  pod: KubeObject,
+  pod: PersistedObject,
   byContainer: ReadonlyMap<string, Usage>,
   now: number,
 ): Metrics => {

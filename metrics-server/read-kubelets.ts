@@ -41,7 +41,7 @@ const readNode = async (options: ReadingOptions, name: string): Promise<void> =>
 const readAll = async (options: ReadingOptions): Promise<boolean> => {
   const { client, store, signal } = options
   const { items } = await client.list(resources.nodes, { metadataOnly: true, signal })
-  const names = items.map(({ metadata }) => metadata.name!)
+  const names = items.map(({ metadata }) => metadata.name)
   store.keepNodes(new Set(names))
   const waiting = [...names]
   const work = async (): Promise<void> => {

@@ -31,7 +31,7 @@ export class ClusterState {
   }
 
   setNode(node: Node): void {
-    this.#info(node.metadata.name!).setNode(node)
+    this.#info(node.metadata.name).setNode(node)
   }
   removeNode(name: string): void {
     const info = this.#infos.get(name)

@@ -30,7 +30,7 @@ const countReasons = (reasons: Iterable<readonly string[]>): string => {
 export const fitMessage = (reasons: readonly (readonly string[])[]): string =>
   `0/${reasons.length} nodes are available: ${countReasons(reasons)}.`
 
-const nameOf = (node: Node | undefined): string => node!.metadata.name!
+const nameOf = (node: Node | undefined): string => node!.metadata.name
 
 const nowhere = (message: string): Decision => ({
   node: undefined,

@@ -11,7 +11,7 @@ export const termMatchesPod = (
   pod: Pod,
   view: ClusterView,
 ): boolean => {
-  const namespace = pod.metadata.namespace!
+  const namespace = pod.metadata.namespace
   const listed = term.namespaces ?? []
   const inNamespace =
     listed.includes(namespace) ||

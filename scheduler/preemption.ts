@@ -77,7 +77,7 @@ export const findPreemption = (
       victims.pods.length > 0 &&
       (best === undefined || compareVictims(victims, best.victims) < 0)
     )
-      best = { node: info.node!.metadata.name!, victims }
+      best = { node: info.node!.metadata.name, victims }
   }
   if (best !== undefined) return { node: best.node, victims: best.victims.pods }
   return none(fitMessage(reasons), false)

@@ -71,7 +71,7 @@ export class Scheduler {
         if (isWorthATry(node, previous)) this.#nodeChanged(node)
         else this.#state.setNode(node)
       },
-      onDelete: (node) => this.#state.removeNode(node.metadata.name!),
+      onDelete: (node) => this.#state.removeNode(node.metadata.name),
     })
     informers.for<Pod>(resources.pods).handle({
       onAdd: (pod) => this.#podChanged(pod),
@@ -194,10 +194,10 @@ export class Scheduler {
           metadata: { name, namespace, uid },
           target: { kind: 'Node', name: node },
         },
-        { name: name!, subresource: 'binding' },
+        { name: name, subresource: 'binding' },
       )
       const seen = this.#deps.informers.for<Pod>(resources.pods).store.get(keyOf(pod))
-      if (seen?.spec.nodeName === undefined) this.#assumed.set(keyOf(pod), uid!)
+      if (seen?.spec.nodeName === undefined) this.#assumed.set(keyOf(pod), uid)
       this.#pending.remove(keyOf(pod))
       recorder.event(
         pod,
@@ -255,7 +255,7 @@ export class Scheduler {
       })
       await client.delete(
         resources.pods,
-        { namespace: victim.metadata.namespace, name: victim.metadata.name! },
+        { namespace: victim.metadata.namespace, name: victim.metadata.name },
         { preconditions: { uid: victim.metadata.uid } },
       )
     } catch (error) {
@@ -288,7 +288,7 @@ export class Scheduler {
     try {
       await this.#deps.client.patch(
         resources.pods,
-        { namespace, name: name! },
+        { namespace, name: name },
         { metadata: { uid }, status },
         { type: 'strategic', subresource: 'status' },
       )

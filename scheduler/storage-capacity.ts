@@ -1,14 +1,14 @@
 /** Whether a driver that tells how much storage it has could still make a volume for a node. */
 import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
-import type { KubeObject } from '#api/object.js'
+import type { NamespacedObject, PersistedObject } from '#api/object.js'
 import { parseMilli } from '#client/amount.js'
 import { type Claim, classOf } from '#client/persistent-volume.js'
 import type { Node } from '#client/pod.js'
 
-export interface CsiDriver extends KubeObject {
+export interface CsiDriver extends PersistedObject {
   spec: { storageCapacity?: boolean }
 }
-export interface CsiStorageCapacity extends KubeObject {
+export interface CsiStorageCapacity extends NamespacedObject {
   storageClassName: string
   nodeTopology?: LabelSelector
   capacity?: string

@@ -1,13 +1,13 @@
 /** Who would have to leave a node for a Pod of higher priority, and how much that costs. Upstream: SelectVictimsOnNode. */
 import { parseTime } from '#api/clock.js'
 import { isEmptySelector, type LabelSelector, matchesSelector } from '#api/label-selector.js'
-import type { KubeObject } from '#api/object.js'
+import type { NamespacedObject } from '#api/object.js'
 import type { Pod } from '#client/pod.js'
 import type { ClusterView } from './cluster-state.js'
 import { type Filters, type Refusal, Trial } from './filter.js'
 import type { NodeInfo } from './node-info.js'
 
-export interface Budget extends KubeObject {
+export interface Budget extends NamespacedObject {
   spec: { selector?: LabelSelector }
   status: { disruptionsAllowed?: number; disruptedPods?: Record<string, string> }
 }
@@ -30,7 +30,7 @@ const guardedBy = (budgets: readonly Budget[], pods: readonly Pod[]): Set<Pod> =
         continue
       if (!matchesSelector(selector, pod.metadata.labels)) continue
       // Its end is granted and counted already.
-      if (budget.status?.disruptedPods?.[pod.metadata.name!] !== undefined) continue
+      if (budget.status?.disruptedPods?.[pod.metadata.name] !== undefined) continue
       left.set(budget, left.get(budget)! - 1)
       if (left.get(budget)! < 0) guarded.add(pod)
     }

@@ -97,7 +97,7 @@ export class VolumeBinding {
   #free({ waiting }: ClaimFindings): Volume[] {
     const own = new Set(waiting.map(({ claim }) => keyOf(claim)))
     return this.#volumes.store.list().filter(({ metadata }) => {
-      const promisedTo = this.#promises.get(metadata.name!)
+      const promisedTo = this.#promises.get(metadata.name)
       return promisedTo === undefined || own.has(promisedTo)
     })
   }
@@ -107,13 +107,13 @@ export class VolumeBinding {
     const chosen = volumesOnNode(findings.waiting, node!, this.#storage(findings))
     if (typeof chosen === 'string') return
     for (const [claim, volume] of chosen) {
-      if (volume === undefined) await this.#selectNode(claim, node!.metadata.name!)
+      if (volume === undefined) await this.#selectNode(claim, node!.metadata.name)
       else if (volume.spec.claimRef?.uid !== claim.metadata.uid) await this.#promise(claim, volume)
     }
   }
 
   async #promise(claim: Claim, volume: Volume): Promise<void> {
-    const name = volume.metadata.name!
+    const name = volume.metadata.name
     this.#promises.set(name, keyOf(claim))
     try {
       const annotations = { ...volume.metadata.annotations, [boundByController]: 'yes' }
@@ -134,7 +134,7 @@ export class VolumeBinding {
     const { namespace, name, uid, resourceVersion } = metadata
     await this.#client.patch(
       resources.persistentVolumeClaims,
-      { namespace, name: name! },
+      { namespace, name: name },
       { metadata: { uid, resourceVersion, annotations: { [selectedNode]: node } } },
       { type: 'merge' },
     )

@@ -1,11 +1,11 @@
 /** How many volumes of a CSI driver a node can have attached. Upstream: the plugin NodeVolumeLimits. */
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import { type Claim, claimNames, classOf, type Volume } from '#client/persistent-volume.js'
 import type { Pod } from '#client/pod.js'
 import type { NodeInfo } from './node-info.js'
 import type { VolumeStores } from './volume-claims.js'
 
-export interface CsiNode extends KubeObject {
+export interface CsiNode extends PersistedObject {
   spec: { drivers?: { name: string; allocatable?: { count?: number } }[] | null }
 }
 
@@ -37,7 +37,7 @@ const addVolumes = (found: CsiVolumes, pod: Pod, stores: VolumeStores): void => 
   }
 }
 
-export interface Attachment extends KubeObject {
+export interface Attachment extends PersistedObject {
   spec: { attacher: string; nodeName: string; source: { persistentVolumeName?: string } }
 }
 
@@ -71,14 +71,14 @@ export const volumeLimits = (
   if (wanted.size === 0) return undefined
   return (info) => {
     const { name } = info.node!.metadata
-    const drivers = csiNode(name!)?.spec.drivers ?? []
+    const drivers = csiNode(name)?.spec.drivers ?? []
     const limited = drivers.filter(
       ({ name, allocatable }) => allocatable?.count !== undefined && wanted.has(name),
     )
     if (limited.length === 0) return false
     const used: CsiVolumes = new Map()
     for (const other of info.pods.values()) addVolumes(used, other, stores)
-    const attached = attachmentsTo(name!)
+    const attached = attachmentsTo(name)
     return limited.some(({ name: driver, allocatable }) => {
       const before = used.get(driver) ?? new Set()
       const more = [...wanted.get(driver)!].filter((volume) => !before.has(volume)).length

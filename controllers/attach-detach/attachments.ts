@@ -1,10 +1,10 @@
 /** Which volumes have to be attached to a node, and which may leave it. Pure; upstream: pkg/controller/volume/attachdetach. */
 import { createHash } from 'node:crypto'
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import type { Volume } from '#client/persistent-volume.js'
 import type { Node, Pod } from '#client/pod.js'
 
-export interface VolumeAttachment extends KubeObject {
+export interface VolumeAttachment extends PersistedObject {
   spec: { attacher: string; nodeName: string; source: { persistentVolumeName?: string } }
   status?: { attached?: boolean; attachError?: { message?: string; time?: string } }
 }

@@ -2,7 +2,7 @@
  * Asks CSI drivers by VolumeAttachments to attach the volumes of Pods to their nodes and to detach them again, and tells
  * each node what it has; upstream's persistentvolume-attach-detach-controller. Volumes that are folders need none of it.
  */
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import { isAlreadyExists, isNotFound } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'
 import type { ObjectStore } from '#client/object-store.js'
@@ -83,10 +83,10 @@ class AttachDetach {
 
   #watchNodes(queue: WorkQueue): void {
     this.#informer<Node>(resources.nodes).handle({
-      onAdd: (node) => queue.add(node.metadata.name!),
-      onDelete: (node) => queue.add(node.metadata.name!),
+      onAdd: (node) => queue.add(node.metadata.name),
+      onDelete: (node) => queue.add(node.metadata.name),
       onUpdate(next, previous) {
-        if (signature(next) !== signature(previous)) queue.add(next.metadata.name!)
+        if (signature(next) !== signature(previous)) queue.add(next.metadata.name)
       },
     })
   }
@@ -99,7 +99,7 @@ class AttachDetach {
         queue.add(next.spec.nodeName)
       },
       onDelete: ({ metadata }) => {
-        this.#unwantedSince.delete(metadata.name!)
+        this.#unwantedSince.delete(metadata.name)
         // Its volume may be waited for on another node.
         this.#addAllNodes(queue)
       },
@@ -122,11 +122,11 @@ class AttachDetach {
     for (const name of this.#store<Node>(resources.nodes).keys()) queue.add(name)
   }
 
-  #informer<T extends KubeObject>(ref: ResourceRef): Informer<T> {
+  #informer<T extends PersistedObject>(ref: ResourceRef): Informer<T> {
     return this.#context.informers.for<T>(ref)
   }
 
-  #store<T extends KubeObject>(ref: ResourceRef): ObjectStore<T> {
+  #store<T extends PersistedObject>(ref: ResourceRef): ObjectStore<T> {
     return this.#informer<T>(ref).store
   }
 
@@ -139,7 +139,7 @@ class AttachDetach {
     const volume = this.#store<Volume>(resources.persistentVolumes).get(claim.spec.volumeName)
     if (volume?.spec.csi === undefined || volume.spec.claimRef?.uid !== claim.metadata.uid)
       return undefined
-    const driver = this.#store<KubeObject>(resources.csiDrivers).get(volume.spec.csi.driver)
+    const driver = this.#store<PersistedObject>(resources.csiDrivers).get(volume.spec.csi.driver)
     // A driver that nobody has described may need it.
     return driver?.spec?.attachRequired === false ? undefined : volume
   }
@@ -149,7 +149,7 @@ class AttachDetach {
     for (const pod of this.#podsOfNode(node)) {
       if (isPodTerminal(pod)) continue
       for (const claim of claimNames(pod)) {
-        const volume = this.#volumeOf(pod.metadata.namespace!, claim)
+        const volume = this.#volumeOf(pod.metadata.namespace, claim)
         if (volume === undefined) continue
         const name = attachmentName(volume, node)
         const entry = wanted.get(name) ?? { name, volume, pods: [] }
@@ -167,7 +167,7 @@ class AttachDetach {
       'node',
       nodeName,
     )
-    const known = new Set(there.map(({ metadata }) => metadata.name!))
+    const known = new Set(there.map(({ metadata }) => metadata.name))
     let waits = false
     const refused = new Set<string>()
     for (const entry of wanted.values())
@@ -177,7 +177,7 @@ class AttachDetach {
     const leaving = new Set<VolumeAttachment>()
     for (const attachment of there) {
       const { name } = attachment.metadata
-      if (wanted.has(name!)) this.#unwantedSince.delete(name!)
+      if (wanted.has(name)) this.#unwantedSince.delete(name)
       else if (this.#mayLeave(attachment, node)) leaving.add(attachment)
       else waits = true
     }
@@ -189,7 +189,7 @@ class AttachDetach {
   /** False while another node has the volume. */
   async #attach(nodeName: string, { name, volume, pods }: Wanted): Promise<boolean> {
     const attachments = this.#informer<VolumeAttachment>(resources.volumeAttachments)
-    const volumeName = volume.metadata.name!
+    const volumeName = volume.metadata.name
     const elsewhere = attachments.store.byIndex('volume', volumeName)
     const others = elsewhere.map(({ spec }) => spec.nodeName).filter((other) => other !== nodeName)
     if (!isShared(volume) && others.length > 0) {
@@ -223,7 +223,7 @@ class AttachDetach {
     )
     // What others have made for volumes that we do not know is theirs.
     if (volume?.spec.csi === undefined) return false
-    const name = attachment.metadata.name!
+    const name = attachment.metadata.name
     const now = this.#context.clock.now()
     if (!this.#unwantedSince.has(name)) this.#unwantedSince.set(name, now)
     const isReady = node !== undefined && isNodeReady(node)
@@ -255,7 +255,7 @@ class AttachDetach {
       this.#informer<Node>(resources.nodes).observe(
         await this.#context.client.patch<Node>(
           resources.nodes,
-          { name: node.metadata.name! },
+          { name: node.metadata.name },
           {
             metadata: { uid: node.metadata.uid },
             status: { volumesAttached: volumesAttached.length > 0 ? volumesAttached : null },
@@ -275,7 +275,7 @@ class AttachDetach {
 
   /** What its driver says of an attachment is told to the Pods that wait for it. */
   #tellOutcome({ metadata, spec, status }: VolumeAttachment, before: VolumeAttachment): void {
-    const entry = this.#wantedOn(spec.nodeName).get(metadata.name!)
+    const entry = this.#wantedOn(spec.nodeName).get(metadata.name)
     if (entry === undefined) return
     const volume = JSON.stringify(spec.source.persistentVolumeName ?? '')
     if (status?.attached && !before.status?.attached)

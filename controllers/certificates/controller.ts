@@ -81,8 +81,8 @@ const controllerOf = (
     const requests = context.informers.for<SigningRequest>(ref)
     const queue = newQueue()
     requests.handle({
-      onAdd: (request) => queue.add(request.metadata.name!),
-      onUpdate: (request) => queue.add(request.metadata.name!),
+      onAdd: (request) => queue.add(request.metadata.name),
+      onUpdate: (request) => queue.add(request.metadata.name),
     })
     return queueRun(context, queue, async (key) => {
       const request = requests.store.get(key)
@@ -108,7 +108,7 @@ export const certificateControllers: readonly Controller[] = [
     if (left > 0) return { afterMs: left }
     await context.client.delete(
       ref,
-      { name: request.metadata.name! },
+      { name: request.metadata.name },
       { preconditions: { uid: request.metadata.uid } },
     )
     return undefined

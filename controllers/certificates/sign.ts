@@ -1,10 +1,10 @@
 /** Signs what a CertificateSigningRequest asks for, if its signer's rules allow it. */
 import { createHash, createPrivateKey, randomBytes, sign, X509Certificate } from 'node:crypto'
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import { der } from '#api/x509.js'
 import { type CertificateRequest, parseCertificateRequest, readElements } from './pkcs10.js'
 
-export interface SigningRequest extends KubeObject {
+export interface SigningRequest extends PersistedObject {
   spec: {
     /** PEM in base64. */
     request: string

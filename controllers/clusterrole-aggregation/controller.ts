@@ -1,13 +1,13 @@
 /** Fills ClusterRoles that are made of others by label; upstream's clusterrole-aggregation-controller. */
 import { jsonEqual } from '#api/json-object.js'
 import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
-import type { JsonValue, KubeObject } from '#api/object.js'
+import type { JsonValue, PersistedObject } from '#api/object.js'
 import { isNotFound } from '#client/errors.js'
 import { resources } from '#client/resources.js'
 import { type Controller, newQueue, queueRun } from '../controller.js'
 import { updateObject } from '../update-object.js'
 
-interface ClusterRole extends KubeObject {
+interface ClusterRole extends PersistedObject {
   aggregationRule?: { clusterRoleSelectors?: LabelSelector[] }
   rules?: JsonValue[] | null
 }
@@ -19,7 +19,7 @@ export const aggregatedRules = (role: ClusterRole, roles: readonly ClusterRole[]
     const chosen = roles
       .filter((r) => r.metadata.name !== role.metadata.name)
       .filter((r) => matchesSelector(selector, r.metadata.labels))
-      .sort((a, b) => (a.metadata.name! < b.metadata.name! ? -1 : 1))
+      .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
     for (const rule of chosen.flatMap((r) => r.rules ?? []))
       if (!rules.some((known) => jsonEqual(known, rule))) rules.push(rule)
   }
@@ -34,7 +34,7 @@ export const clusterRoleAggregationController: Controller = {
     const queue = newQueue()
     const all = (): void => {
       for (const role of roles.store.list())
-        if (role.aggregationRule !== undefined) queue.add(role.metadata.name!)
+        if (role.aggregationRule !== undefined) queue.add(role.metadata.name)
     }
     roles.handle({ onAdd: all, onUpdate: all, onDelete: all })
     return queueRun(context, queue, async (name) => {

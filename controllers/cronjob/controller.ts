@@ -1,7 +1,7 @@
 /** Starts Jobs by the clock; upstream's cronjob-controller. */
 import { formatTime, parseTime } from '#api/clock.js'
 import { jsonEqual } from '#api/json-object.js'
-import type { KubeObject, ObjectMeta } from '#api/object.js'
+import type { NamespacedObject, ObjectMeta } from '#api/object.js'
 import { isAlreadyExists, isNamespaceTerminating, messageOf } from '#client/errors.js'
 import { resources } from '#client/resources.js'
 import {
@@ -20,7 +20,7 @@ import { ownerReference } from '../ownership/claim.js'
 import { updateStatus } from '../update-object.js'
 import { dueTimes, formatInZone, parseSchedule, type Schedule } from './schedule.js'
 
-interface CronJob extends KubeObject {
+interface CronJob extends NamespacedObject {
   spec: {
     schedule: string
     timeZone?: string
@@ -84,7 +84,7 @@ class CronSync {
   #jobs(): Job[] {
     return this.#context.informers
       .for<Job>(resources.jobs)
-      .store.byIndex('namespace', this.#cron.metadata.namespace!)
+      .store.byIndex('namespace', this.#cron.metadata.namespace)
       .filter((job) => controllerRefOf(job)?.uid === this.#cron.metadata.uid)
   }
 
@@ -102,7 +102,7 @@ class CronSync {
   }
 
   #noteJobs(jobs: readonly Job[]): void {
-    const known = new Map(jobs.map((j) => [j.metadata.uid!, j]))
+    const known = new Map(jobs.map((j) => [j.metadata.uid, j]))
     const active = (this.#status.active ?? []).filter(({ uid, name }) => {
       const job = known.get(uid ?? '')
       if (job === undefined) this.#event('Normal', 'MissingJob', `Active job went missing: ${name}`)
@@ -119,10 +119,10 @@ class CronSync {
     const listed = new Set(active.map((entry) => entry.uid))
     const unlisted = jobs.filter((j) => !isFinished(j) && !listed.has(j.metadata.uid))
     // One that was made just before we were killed is not listed yet.
-    const forgotten = unlisted.filter((job) => this.#isOwnName(job.metadata.name!))
+    const forgotten = unlisted.filter((job) => this.#isOwnName(job.metadata.name))
     this.#status.active = [...active, ...forgotten.map(referenceTo)]
     for (const { metadata } of unlisted)
-      if (!this.#isOwnName(metadata.name!))
+      if (!this.#isOwnName(metadata.name))
         this.#event(
           'Warning',
           'UnexpectedJob',
@@ -139,7 +139,7 @@ class CronSync {
 
   #isOwnName(job: string): boolean {
     const { name } = this.#cron.metadata
-    return job.startsWith(`${name}-`) && /^\d+$/.test(job.slice(name!.length + 1))
+    return job.startsWith(`${name}-`) && /^\d+$/.test(job.slice(name.length + 1))
   }
 
   async #tidyHistory(jobs: readonly Job[]): Promise<void> {

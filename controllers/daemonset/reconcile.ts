@@ -1,7 +1,7 @@
 /** A DaemonSet and the nodes → where Pods are missing, where they have to go, and what the status says. Pure. */
 import { jsonEqual } from '#api/json-object.js'
 import type { LabelSelector } from '#api/label-selector.js'
-import type { KubeObject } from '#api/object.js'
+import type { NamespacedObject } from '#api/object.js'
 import { podWantsNode } from '#client/node-affinity.js'
 import {
   type Condition,
@@ -17,7 +17,7 @@ import { isPodAvailable } from '../pods/availability.js'
 import type { NewPod, PodTemplate } from '../pods/pod-control.js'
 import { revisionLabel } from '../pods/revisions.js'
 
-export interface DaemonSet extends KubeObject {
+export interface DaemonSet extends NamespacedObject {
   spec: {
     selector: LabelSelector
     template: PodTemplate
@@ -193,16 +193,16 @@ export const planDaemons = (observed: Observed): DaemonPlan => {
   if (set.metadata.deletionTimestamp !== undefined) return plan
   const byNode = podsByNode(pods)
   for (const node of nodes) {
-    const here = byNode.get(node.metadata.name!) ?? []
+    const here = byNode.get(node.metadata.name) ?? []
     const { shouldRun, shouldContinue } = wantsNode(set, node)
-    if (shouldRun && here.length === 0) plan.create.push(node.metadata.name!)
+    if (shouldRun && here.length === 0) plan.create.push(node.metadata.name)
     else if (!shouldContinue) plan.delete.push(...here.filter((p) => !isTerminating(p)))
     else keepOne(observed, sortOutNode(here, observed), plan)
     const replaces = allowsSurge(set) && shouldRun && here.length > 0
     // The one that ends need not be waited for where two may be.
-    if (replaces && here.every(isTerminating)) plan.create.push(node.metadata.name!)
+    if (replaces && here.every(isTerminating)) plan.create.push(node.metadata.name)
   }
-  const known = new Set(nodes.map((n) => n.metadata.name!))
+  const known = new Set(nodes.map((n) => n.metadata.name))
   // A Pod that still waits for a node that is gone would wait for ever.
   for (const pod of pods)
     if (!pod.spec.nodeName && !known.has(targetNodeOf(pod)) && !isTerminating(pod))
@@ -242,7 +242,7 @@ export const daemonStatus = (
     numberAvailable: 0,
   }
   for (const node of nodes) {
-    const here = byNode.get(node.metadata.name!) ?? []
+    const here = byNode.get(node.metadata.name) ?? []
     if (!wantsNode(set, node).shouldRun) {
       if (here.length > 0) counts.numberMisscheduled++
       continue

@@ -31,7 +31,7 @@ const statesOf = (observed: Observed): { states: NodeState[]; desired: number } 
   const states: NodeState[] = []
   let desired = 0
   for (const node of observed.nodes) {
-    const name = node.metadata.name!
+    const name = node.metadata.name
     const wanted = wantsNode(observed.set, node).shouldRun
     if (wanted) desired++
     if (!wanted && !byNode.has(name)) continue

@@ -179,7 +179,7 @@ const cleanUp = async (sync: Sync, newSet: OwnedSet | undefined): Promise<void> 
     const { namespace, name, uid, resourceVersion } = set.metadata
     await context.client.delete(
       resources.replicaSets,
-      { namespace, name: name! },
+      { namespace, name: name },
       { preconditions: { uid, resourceVersion } },
     )
   }
@@ -198,7 +198,7 @@ const isComplete = ({ deployment }: Sync, newSet: OwnedSet): boolean => {
 /** Whether Pods of an older template still run: a recreate waits for the last of them. */
 const oldPodsRun = ({ context, sets }: Sync, newSet: OwnedSet | undefined): boolean => {
   const olds = new Set(
-    sets.filter((s) => s.metadata.uid !== newSet?.metadata.uid).map((s) => s.metadata.uid!),
+    sets.filter((s) => s.metadata.uid !== newSet?.metadata.uid).map((s) => s.metadata.uid),
   )
   return context.informers
     .for<Pod>(resources.pods)

@@ -1,7 +1,7 @@
 /** Types and small facts of Deployments and their ReplicaSets. */
 import { jsonEqual } from '#api/json-object.js'
 import type { LabelSelector } from '#api/label-selector.js'
-import type { KubeObject } from '#api/object.js'
+import type { NamespacedObject, PersistedObject } from '#api/object.js'
 import type { Condition } from '#client/pod.js'
 import type { PodTemplate } from '../pods/pod-control.js'
 import { scaled } from '../pods/scaled.js'
@@ -9,7 +9,7 @@ import type { ReplicaSetStatus } from '../replicaset/reconcile.js'
 
 export type IntOrPercent = number | string
 
-export interface Deployment extends KubeObject {
+export interface Deployment extends NamespacedObject {
   spec: {
     replicas?: number
     selector: LabelSelector
@@ -36,7 +36,7 @@ export interface DeploymentStatus {
   collisionCount?: number
   conditions?: Condition[]
 }
-export interface OwnedSet extends KubeObject {
+export interface OwnedSet extends NamespacedObject {
   spec: {
     replicas?: number
     minReadySeconds?: number
@@ -54,7 +54,7 @@ export const maxAnnotation = 'deployment.kubernetes.io/max-replicas'
 
 export const replicasOf = (object: { spec: { replicas?: number } }): number =>
   object.spec.replicas ?? 1
-export const revisionOf = (object: KubeObject): number =>
+export const revisionOf = (object: PersistedObject): number =>
   Number(object.metadata.annotations?.[revisionAnnotation] ?? 0) || 0
 export const sumReplicas = (sets: readonly OwnedSet[]): number =>
   sets.reduce((sum, set) => sum + replicasOf(set), 0)
@@ -72,7 +72,7 @@ const withoutHash = (template: PodTemplate): unknown => {
 export const isSameTemplate = (a: PodTemplate, b: PodTemplate): boolean =>
   jsonEqual(withoutHash(a), withoutHash(b))
 
-const byAge = (a: KubeObject, b: KubeObject): number =>
+const byAge = (a: PersistedObject, b: PersistedObject): number =>
   (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '') ||
   (a.metadata.name ?? '').localeCompare(b.metadata.name ?? '')
 
@@ -83,7 +83,7 @@ export const findNewSet = (
 ): OwnedSet | undefined =>
   [...sets].sort(byAge).find((s) => isSameTemplate(s.spec.template, deployment.spec.template))
 
-export const sortByAge = <T extends KubeObject>(objects: readonly T[]): T[] =>
+export const sortByAge = <T extends PersistedObject>(objects: readonly T[]): T[] =>
   [...objects].sort(byAge)
 
 /** Fenceposts of a rolling update; both zero would never move, so one may then be missing. */

@@ -1,5 +1,5 @@
 /** The ReplicaSet of the present template: its name, labels, revision and annotations. */
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import { resources } from '#client/resources.js'
 import { ownerReference } from '../ownership/claim.js'
 import { templateHash } from '../pods/hash.js'
@@ -105,7 +105,7 @@ export const newSetAnnotations = (
   return annotations
 }
 
-export const differs = (set: KubeObject, annotations: Record<string, string>): boolean => {
+export const differs = (set: PersistedObject, annotations: Record<string, string>): boolean => {
   const now = set.metadata.annotations ?? {}
   return Object.entries(annotations).some(([key, value]) => now[key] !== value)
 }

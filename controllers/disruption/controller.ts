@@ -2,7 +2,7 @@
 import { formatGroupResource, groupOf } from '#api/group-version.js'
 import { jsonEqual } from '#api/json-object.js'
 import { matchesSelector, printLabelSelector } from '#api/label-selector.js'
-import type { OwnerReference } from '#api/object.js'
+import type { NamespacedObject, OwnerReference } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import { discoverKind } from '#client/discovery.js'
 import { isNotFound, messageOf } from '#client/errors.js'
@@ -78,7 +78,7 @@ const scaleOf = async (
     if (owner === undefined) unmanaged = true
     else if (!seen.has(owner.uid)) {
       seen.add(owner.uid)
-      const size = await sizeOf(client, pod.metadata.namespace!, owner)
+      const size = await sizeOf(client, pod.metadata.namespace, owner)
       if (size === undefined) throw new Error(`found no controllers for pod "${pod.metadata.name}"`)
       sizes.set(size.uid, size.replicas)
     }
@@ -134,7 +134,7 @@ const sync = async (
 ): Promise<{ afterMs: number } | undefined> => {
   const pods = context.informers
     .for<Pod>(resources.pods)
-    .store.byIndex('namespace', budget.metadata.namespace!)
+    .store.byIndex('namespace', budget.metadata.namespace)
     .filter((pod) => matchesSelector(budget.spec.selector, pod.metadata.labels))
   if (pods.length === 0) tell(context, budget, ['Normal', 'NoPods', 'No matching pods found'])
   let scale: number
@@ -158,7 +158,7 @@ export const disruptionController: Controller = {
     const queue = newQueue()
     enqueueOwn(budgets, queue)
     const podChanged = (pod: Pod): void => {
-      for (const budget of budgets.store.byIndex('namespace', pod.metadata.namespace!))
+      for (const budget of budgets.store.byIndex('namespace', pod.metadata.namespace))
         if (matchesSelector(budget.spec.selector, pod.metadata.labels)) queue.add(keyOf(budget))
     }
     pods.handle({
@@ -171,10 +171,10 @@ export const disruptionController: Controller = {
     })
     // A size that changes changes what is expected.
     for (const ref of [resources.replicaSets, resources.statefulSets, resources.deployments])
-      informers.for(ref).handle({
+      informers.for<NamespacedObject>(ref).handle({
         onUpdate(next, previous) {
           if (next.spec?.replicas === previous.spec?.replicas) return
-          for (const budget of budgets.store.byIndex('namespace', next.metadata.namespace!))
+          for (const budget of budgets.store.byIndex('namespace', next.metadata.namespace))
             if (needsScale(budget)) queue.add(keyOf(budget))
         },
       })

@@ -1,11 +1,11 @@
 /** How many Pods of a budget may be disrupted. Pure (kubernetes, controller/disruption). */
 import { formatTime, parseTime } from '#api/clock.js'
 import type { LabelSelector } from '#api/label-selector.js'
-import type { KubeObject } from '#api/object.js'
+import type { NamespacedObject } from '#api/object.js'
 import { type Condition, isPodReady, type Pod, sinceWhen } from '#client/pod.js'
 import { scaled } from '../pods/scaled.js'
 
-export interface PodDisruptionBudget extends KubeObject {
+export interface PodDisruptionBudget extends NamespacedObject {
   spec: {
     selector?: LabelSelector
     minAvailable?: number | string
@@ -61,11 +61,11 @@ const stillDisrupted = (
   const disrupted: Record<string, string> = {}
   let recheckMs: number | undefined
   for (const pod of pods) {
-    const at = budget.status?.disruptedPods?.[pod.metadata.name!]
+    const at = budget.status?.disruptedPods?.[pod.metadata.name]
     if (at === undefined || pod.metadata.deletionTimestamp !== undefined) continue
     const left = parseTime(at) + disruptionTimeoutMs - now
     if (left <= 0) continue
-    disrupted[pod.metadata.name!] = at
+    disrupted[pod.metadata.name] = at
     recheckMs = Math.min(recheckMs ?? left, left)
   }
   return { disrupted, recheckMs }
@@ -96,7 +96,7 @@ export const budgetStatus = (
     (pod) =>
       isPodReady(pod) &&
       pod.metadata.deletionTimestamp === undefined &&
-      !Object.hasOwn(disrupted, pod.metadata.name!),
+      !Object.hasOwn(disrupted, pod.metadata.name),
   ).length
   const { desiredHealthy, expectedPods } = expectation
   const room = expectedPods <= 0 ? 0 : Math.max(0, healthy - desiredHealthy)

@@ -1,5 +1,5 @@
 /** A Service and its Pods → the subsets of its Endpoints object (kubernetes, controller/endpoint). */
-import type { KubeObject } from '#api/object.js'
+import type { NamespacedObject } from '#api/object.js'
 import { isPodReady, isPodTerminal, type Pod } from '#client/pod.js'
 import { limits } from '#limits'
 import {
@@ -33,7 +33,7 @@ export interface EndpointSubset {
   notReadyAddresses?: EndpointAddress[]
   ports?: SubsetPort[]
 }
-export interface Endpoints extends KubeObject {
+export interface Endpoints extends NamespacedObject {
   subsets?: EndpointSubset[]
 }
 
@@ -75,7 +75,7 @@ export const reconcileSubsets = (
     { ready: EndpointAddress[]; not: EndpointAddress[]; ports: EndpointPort[] }
   >()
   let count = 0
-  for (const pod of [...pods].sort((a, b) => (a.metadata.uid! < b.metadata.uid! ? -1 : 1))) {
+  for (const pod of [...pods].sort((a, b) => (a.metadata.uid < b.metadata.uid ? -1 : 1))) {
     const ip = podIps(pod).find((address) => addressTypeOf(address) === family)
     if (ip === undefined || !isEligible(pod, service)) continue
     const ports = endpointPorts(service, pod)

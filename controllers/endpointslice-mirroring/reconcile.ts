@@ -4,7 +4,7 @@
  */
 import { isIP } from 'node:net'
 import { jsonEqual } from '#api/json-object.js'
-import type { KubeObject, ObjectMeta } from '#api/object.js'
+import type { NamespacedObject, ObjectMeta } from '#api/object.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import type { EndpointSubset, Endpoints } from '../endpoints/reconcile.js'
@@ -22,7 +22,7 @@ interface MirroredEndpoint {
   nodeName?: string
   targetRef?: unknown
 }
-export interface MirroredSlice extends KubeObject {
+export interface MirroredSlice extends NamespacedObject {
   addressType: string
   endpoints: MirroredEndpoint[] | null
   ports: EndpointPort[] | null
@@ -54,7 +54,7 @@ const metadataFor = (endpoints: Endpoints): ObjectMeta => ({
   namespace: endpoints.metadata.namespace,
   labels: {
     ...endpoints.metadata.labels,
-    [serviceNameLabel]: endpoints.metadata.name!,
+    [serviceNameLabel]: endpoints.metadata.name,
     [managedByLabel]: mirroredBy,
   },
   annotations: Object.fromEntries(
@@ -137,11 +137,11 @@ export const planMirror = (endpoints: Endpoints, slices: readonly MirroredSlice[
       jsonEqual(slice.metadata.labels ?? {}, metadata.labels) &&
       jsonEqual(slice.metadata.annotations ?? {}, metadata.annotations)
     if (isRight) continue
-    const { name, uid, resourceVersion } = slice.metadata
+    const { name, namespace, uid, resourceVersion } = slice.metadata
     plan.update.push({
       ...slice,
       ...group,
-      metadata: { ...metadata, name, uid, resourceVersion },
+      metadata: { ...metadata, name, namespace, uid, resourceVersion },
     })
   }
   for (const unused of existing.values()) plan.delete.push(...unused)

@@ -1,5 +1,5 @@
 /** What a Pod is in an EndpointSlice (kubernetes, endpointslice/utils.go podToEndpoint). */
-import type { KubeObject } from '#api/object.js'
+import type { NamespacedObject, PersistedObject } from '#api/object.js'
 import { isPodReady, isPodTerminal, type Node, type Pod } from '#client/pod.js'
 
 export type AddressType = 'IPv4' | 'IPv6'
@@ -34,7 +34,7 @@ export interface ServicePort {
   appProtocol?: string
   targetPort?: number | string
 }
-export interface Service extends KubeObject {
+export interface Service extends NamespacedObject {
   spec: {
     selector?: Record<string, string>
     type?: string
@@ -94,7 +94,7 @@ export const endpointOf = (
   pod: Pod,
   service: Service,
   addresses: string[],
-  node: Node | KubeObject | undefined,
+  node: Node | PersistedObject | undefined,
 ): Endpoint => {
   const serving = isPodReady(pod)
   const terminating = pod.metadata.deletionTimestamp !== undefined

@@ -8,12 +8,12 @@ export class OwnWrites {
   readonly #versions = new Map<string, string | undefined>()
 
   note({ metadata }: EndpointSlice): void {
-    this.#versions.set(metadata.uid!, metadata.resourceVersion)
+    this.#versions.set(metadata.uid, metadata.resourceVersion)
   }
   forget({ metadata }: EndpointSlice): void {
-    this.#versions.delete(metadata.uid!)
+    this.#versions.delete(metadata.uid)
   }
   includes({ metadata }: EndpointSlice): boolean {
-    return this.#versions.get(metadata.uid!) === metadata.resourceVersion
+    return this.#versions.get(metadata.uid) === metadata.resourceVersion
   }
 }

@@ -3,7 +3,7 @@
  * untouched, what changed is changed where it is, new endpoints fill up slices that have room.
  */
 import { jsonEqual } from '#api/json-object.js'
-import type { KubeObject, ObjectMeta } from '#api/object.js'
+import type { NamespacedObject, ObjectMeta, PersistedObject } from '#api/object.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
@@ -23,7 +23,7 @@ import {
 } from './endpoint.js'
 import { inSliceOrder } from './port-order.js'
 
-export interface EndpointSlice extends KubeObject {
+export interface EndpointSlice extends NamespacedObject {
   addressType: string
   endpoints: Endpoint[] | null
   ports: EndpointPort[] | null
@@ -44,7 +44,7 @@ export interface SliceObservation {
   service: Service
   pods: readonly Pod[]
   slices: readonly EndpointSlice[]
-  node(name: string): KubeObject | undefined
+  node(name: string): PersistedObject | undefined
 }
 
 export const managedBy = 'endpointslice-controller.k8s.io'
@@ -99,7 +99,7 @@ const sliceLabels = (service: Service): Record<string, string> => {
   return {
     ...own,
     ...(service.spec.clusterIP === 'None' ? { [headlessLabel]: '' } : {}),
-    [serviceNameLabel]: service.metadata.name!,
+    [serviceNameLabel]: service.metadata.name,
     [managedByLabel]: managedBy,
   }
 }
@@ -120,7 +120,7 @@ const newSlice = (
   ports: group.ports,
 })
 
-const withMeta = (slice: EndpointSlice, service: Service): ObjectMeta => ({
+const withMeta = (slice: EndpointSlice, service: Service): EndpointSlice['metadata'] => ({
   ...slice.metadata,
   labels: sliceLabels(service),
   ownerReferences: [ownerReference(resources.services, service)],

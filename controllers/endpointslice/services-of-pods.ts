@@ -13,7 +13,7 @@ export const podsOfService = (
   const { selector, type } = spec
   if (!selector || type === 'ExternalName') return undefined
   return pods.store
-    .byIndex('namespace', metadata.namespace!)
+    .byIndex('namespace', metadata.namespace)
     .filter((pod) => matchesLabels(selector, pod.metadata.labels))
 }
 
@@ -34,7 +34,7 @@ export const servicesOfPods = (
   changed: (serviceKey: string) => void,
 ): void => {
   const tell = (pod: Pod, except?: Record<string, string>): void => {
-    for (const service of services.store.byIndex('namespace', pod.metadata.namespace!)) {
+    for (const service of services.store.byIndex('namespace', pod.metadata.namespace)) {
       const { selector } = service.spec
       if (!selector || !matchesLabels(selector, pod.metadata.labels)) continue
       if (except !== undefined && matchesLabels(selector, except)) continue

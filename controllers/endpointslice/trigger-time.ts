@@ -2,7 +2,7 @@
  * What the change that endpoints show began with: a Pod that became ready or not, or the Service itself. Whoever programs
  * a network can tell from the annotation how late it is. Upstream: TriggerTimeTracker.
  */
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import { keyOf } from '#client/object-store.js'
 import { conditionOf, type Pod } from '#client/pod.js'
 
@@ -13,15 +13,15 @@ export class TriggerTimes {
   readonly #known = new Map<string, Map<string, string>>()
 
   /** The earliest change since the last call; of a Service that is new, its creation. */
-  take(service: KubeObject, pods: readonly Pod[]): string | undefined {
+  take(service: PersistedObject, pods: readonly Pod[]): string | undefined {
     const before = this.#known.get(keyOf(service))
     const times = new Map<string, string>()
     let earliest: string | undefined
     for (const pod of pods) {
       const time = conditionOf(pod, 'Ready')?.lastTransitionTime
       if (!time) continue
-      times.set(pod.metadata.name!, time)
-      const isNew = time > (before?.get(pod.metadata.name!) ?? '')
+      times.set(pod.metadata.name, time)
+      const isNew = time > (before?.get(pod.metadata.name) ?? '')
       if (isNew && (earliest === undefined || time < earliest)) earliest = time
     }
     this.#known.set(keyOf(service), times)

@@ -1,5 +1,5 @@
 /** Decides about one node of the graph with a fresh look at the server (kubernetes, garbagecollector.go attemptToDeleteItem). */
-import type { KubeObject, OwnerReference } from '#api/object.js'
+import type { OwnerReference, PersistedObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import type { DiscoveredResource } from '#client/discovery.js'
 import { isConflict, isNotFound } from '#client/errors.js'
@@ -89,7 +89,7 @@ export class Collector {
   }
 
   /** The owner exists although the watch has not shown it yet: the watch will. */
-  #meet(node: GraphNode, latest: KubeObject): void {
+  #meet(node: GraphNode, latest: PersistedObject): void {
     this.#deps.graph.seen({
       ...latest,
       apiVersion: node.identity.apiVersion,
@@ -112,7 +112,7 @@ export class Collector {
   }
 
   /** The object now, if it still is the one of that uid. */
-  async #readLive({ identity }: GraphNode): Promise<KubeObject | undefined> {
+  async #readLive({ identity }: GraphNode): Promise<PersistedObject | undefined> {
     const resource = this.#resource(identity)
     // A cluster-scoped dependent cannot have an owner in a namespace: nothing to look up.
     if (resource.namespaced && identity.namespace === '') return undefined
@@ -146,7 +146,7 @@ export class Collector {
   async #liveOwner(
     node: GraphNode,
     reference: OwnerReference,
-  ): Promise<KubeObject | undefined | 'invalid'> {
+  ): Promise<PersistedObject | undefined | 'invalid'> {
     const resource = this.#resource(reference)
     const namespace = resource.namespaced ? node.identity.namespace : ''
     if (resource.namespaced && namespace === '') return 'invalid'
@@ -166,7 +166,7 @@ export class Collector {
   }
 
   /** Lets a foreground owner go when nobody blocks it; else sees to those that do. */
-  async #finishForeground(node: GraphNode, latest: KubeObject): Promise<void> {
+  async #finishForeground(node: GraphNode, latest: PersistedObject): Promise<void> {
     if (!(latest.metadata.finalizers ?? []).includes(foregroundFinalizer)) return
     const uid = node.identity.uid
     const blocking = [...node.dependents].filter((d) =>
@@ -177,13 +177,13 @@ export class Collector {
       if (!dependent.deletingDependents) this.#deps.again(dependent)
   }
 
-  async #deleteInForeground(node: GraphNode, latest: KubeObject): Promise<void> {
+  async #deleteInForeground(node: GraphNode, latest: PersistedObject): Promise<void> {
     // A circle: somebody below waits in foreground too, and would wait for us for ever.
     if ([...node.dependents].some((d) => d.deletingDependents)) await this.#unblock(node, latest)
     await this.#delete(node, latest, 'Foreground')
   }
 
-  async #unblock(node: GraphNode, latest: KubeObject): Promise<void> {
+  async #unblock(node: GraphNode, latest: PersistedObject): Promise<void> {
     const ownerReferences = (latest.metadata.ownerReferences ?? []).map((o) => ({
       ...o,
       blockOwnerDeletion: false,
@@ -194,7 +194,7 @@ export class Collector {
 
   async #delete(
     { identity }: GraphNode,
-    latest: KubeObject,
+    latest: PersistedObject,
     propagationPolicy: 'Background' | 'Foreground' | 'Orphan',
   ): Promise<void> {
     const resource = this.#resource(identity)
@@ -211,7 +211,8 @@ export class Collector {
       if (!isConflict(error)) throw error
       // Somebody wrote to it meanwhile; only who owns it matters here.
       const now = await this.#deps.client.get(resource, this.#at(identity), { metadataOnly: true })
-      const references = (object: KubeObject) => JSON.stringify(object.metadata.ownerReferences)
+      const references = (object: PersistedObject) =>
+        JSON.stringify(object.metadata.ownerReferences)
       if (now.metadata.uid !== uid || references(now) !== references(latest)) throw error
       await remove(undefined)
     }
@@ -219,7 +220,7 @@ export class Collector {
 
   async #dropOwners(
     node: GraphNode,
-    latest: KubeObject,
+    latest: PersistedObject,
     out: readonly OwnerReference[],
   ): Promise<void> {
     const gone = new Set(out.map((o) => o.uid))
@@ -227,7 +228,7 @@ export class Collector {
     await this.#patchMeta(node, latest, { ownerReferences })
   }
 
-  #patchMeta(node: GraphNode, latest: KubeObject, metadata: object): Promise<KubeObject> {
+  #patchMeta(node: GraphNode, latest: PersistedObject, metadata: object): Promise<PersistedObject> {
     const { identity } = node
     const { uid, resourceVersion } = latest.metadata
     return this.#deps.client.patch(
@@ -257,7 +258,7 @@ export class Collector {
   }
 }
 
-const policyOf = (object: KubeObject): 'Background' | 'Foreground' | 'Orphan' => {
+const policyOf = (object: PersistedObject): 'Background' | 'Foreground' | 'Orphan' => {
   const finalizers = object.metadata.finalizers ?? []
   if (finalizers.includes(orphanFinalizer)) return 'Orphan'
   return finalizers.includes(foregroundFinalizer) ? 'Foreground' : 'Background'

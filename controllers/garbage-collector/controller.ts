@@ -36,15 +36,7 @@ interface Monitor {
 }
 
 /** Ownership needs no more of an object than this. */
-const ownershipFields = [
-  'name',
-  'namespace',
-  'uid',
-  'resourceVersion',
-  'ownerReferences',
-  'finalizers',
-  'deletionTimestamp',
-] as const
+const ownershipFields = ['ownerReferences', 'finalizers', 'deletionTimestamp'] as const
 
 const isEvent = (r: DiscoveredResource): boolean => r.resource === 'events'
 const isMonitored = (r: DiscoveredResource): boolean =>
@@ -167,9 +159,9 @@ class GarbageCollector {
       onAdd: (object) => this.#graph.seen(object),
       onUpdate: (next, previous) => this.#graph.seen(next, previous),
       onDelete: (last) => {
-        const node = this.#graph.get(last.metadata.uid!)
+        const node = this.#graph.get(last.metadata.uid)
         if (node !== undefined) this.#collector.noteGone(node.identity)
-        this.#graph.gone(last.metadata.uid!)
+        this.#graph.gone(last.metadata.uid)
       },
     })
     if (resource.group === crds.group && resource.resource === crds.resource) {

@@ -3,7 +3,7 @@
  * server was asked for them. Upstream: GraphBuilder.
  */
 import { groupOf } from '#api/group-version.js'
-import type { KubeObject, OwnerReference } from '#api/object.js'
+import type { OwnerReference, PersistedObject } from '#api/object.js'
 
 /** What a reference points at, with the namespace it is looked up in. */
 export interface Identity {
@@ -37,17 +37,17 @@ export interface Attention {
   foreignOwner(dependent: GraphNode, reference: OwnerReference): void
 }
 
-const identityOf = (object: KubeObject): Identity => ({
+const identityOf = (object: PersistedObject): Identity => ({
   apiVersion: object.apiVersion,
   kind: object.kind,
-  name: object.metadata.name!,
-  uid: object.metadata.uid!,
+  name: object.metadata.name,
+  uid: object.metadata.uid,
   namespace: object.metadata.namespace ?? '',
 })
 
-const isTerminating = (object: KubeObject): boolean =>
+const isTerminating = (object: PersistedObject): boolean =>
   object.metadata.deletionTimestamp !== undefined
-const waitsFor = (object: KubeObject, finalizer: string): boolean =>
+const waitsFor = (object: PersistedObject, finalizer: string): boolean =>
   isTerminating(object) && (object.metadata.finalizers ?? []).includes(finalizer)
 
 /** The graph may hold one uid under several names when a dependent names its owner wrongly: the seen one wins. */
@@ -67,12 +67,12 @@ export class Graph {
   }
 
   /** An object was added or changed. */
-  seen(object: KubeObject, previous?: KubeObject): void {
-    const known = this.#nodes.get(object.metadata.uid!)
+  seen(object: PersistedObject, previous?: PersistedObject): void {
+    const known = this.#nodes.get(object.metadata.uid)
     if (known === undefined) this.#insert(object)
     else this.#change(known, object)
     if (!waitedBefore(previous, orphanFinalizer) && waitsFor(object, orphanFinalizer))
-      this.#attention.orphan(this.#nodes.get(object.metadata.uid!)!)
+      this.#attention.orphan(this.#nodes.get(object.metadata.uid)!)
   }
 
   /** An object is gone, or was found not to exist. */
@@ -89,7 +89,7 @@ export class Graph {
     }
   }
 
-  #insert(object: KubeObject): void {
+  #insert(object: PersistedObject): void {
     const node: GraphNode = {
       identity: identityOf(object),
       owners: object.metadata.ownerReferences ?? [],
@@ -104,7 +104,7 @@ export class Graph {
     // At a start, an owner may have gone while nobody watched: virtual owners are asked for, and that tells.
   }
 
-  #change(node: GraphNode, object: KubeObject): void {
+  #change(node: GraphNode, object: PersistedObject): void {
     const wasVirtual = node.virtual
     node.virtual = false
     node.identity = identityOf(object)
@@ -179,7 +179,7 @@ export class Graph {
   }
 }
 
-const waitedBefore = (previous: KubeObject | undefined, finalizer: string): boolean =>
+const waitedBefore = (previous: PersistedObject | undefined, finalizer: string): boolean =>
   previous !== undefined && waitsFor(previous, finalizer)
 
 /** A reference has to name what its uid belongs to. */

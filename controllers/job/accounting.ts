@@ -61,13 +61,13 @@ export const account = (job: Job, pods: readonly Pod[]): Accounting => {
     if (verdict.action === 'FailJob') failJob ??= verdict.message
     const counts = countsAsFailure(verdict) && (!isIndexed(job) || hasIndex(job, pod))
     if (!waiting.has(pod)) {
-      if (counts) failed.add(pod.metadata.uid!)
+      if (counts) failed.add(pod.metadata.uid)
       release.push(pod)
     } else if (counts) kept++
   }
   for (const pod of pods.filter(isTracked))
     if (hasSucceeded(pod)) {
-      if (!isIndexed(job)) succeeded.add(pod.metadata.uid!)
+      if (!isIndexed(job)) succeeded.add(pod.metadata.uid)
       release.push(pod)
     } else if (isMet && isEnding(pod)) release.push(pod)
     else if (hasFailed(job, pod) || (isLost && isEnding(pod))) noteFailure(pod)
@@ -89,7 +89,7 @@ const lists = (succeeded: ReadonlySet<string>, failed: ReadonlySet<string>) => (
 
 /** Second half: what was noted and has lost its finalizer (or is gone) is counted. */
 export const countReleased = (status: JobStatus, pods: readonly Pod[]): JobStatus => {
-  const held = new Set(pods.filter(isTracked).map((pod) => pod.metadata.uid!))
+  const held = new Set(pods.filter(isTracked).map((pod) => pod.metadata.uid))
   const split = (uids: readonly string[] = []) => ({
     wait: new Set(uids.filter((uid) => held.has(uid))),
     counted: uids.filter((uid) => !held.has(uid)).length,

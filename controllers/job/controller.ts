@@ -88,7 +88,7 @@ const release = async ({ client, informers }: ControllerContext, pod: Pod): Prom
   try {
     const answer = await client.patch<Pod>(
       resources.pods,
-      { namespace, name: name! },
+      { namespace, name: name },
       {
         metadata: {
           uid,
@@ -226,7 +226,7 @@ const startOrphans = (context: ControllerContext): Run => {
   /** A Job that goes on takes it back, with its finalizer. */
   const isWanted = (pod: Pod): boolean =>
     store
-      .byIndex('namespace', pod.metadata.namespace!)
+      .byIndex('namespace', pod.metadata.namespace)
       .some(
         (job) =>
           job.metadata.deletionTimestamp === undefined &&
@@ -247,7 +247,7 @@ const startOrphans = (context: ControllerContext): Run => {
   pods.handle({ onAdd: look, onUpdate: look })
   context.informers.for<Job>(resources.jobs).handle({
     onDelete(job) {
-      for (const pod of pods.store.byIndex('namespace', job.metadata.namespace!)) look(pod)
+      for (const pod of pods.store.byIndex('namespace', job.metadata.namespace)) look(pod)
     },
   })
   return queueRun(

@@ -2,11 +2,11 @@
 
 import { parseTime } from '#api/clock.js'
 import type { LabelSelector } from '#api/label-selector.js'
-import type { KubeObject, ObjectMeta } from '#api/object.js'
+import type { NamespacedObject, ObjectMeta } from '#api/object.js'
 import { type Condition, conditionOf, isPodTerminal, isTerminating, type Pod } from '#client/pod.js'
 import type { PodTemplate } from '../pods/pod-control.js'
 
-export interface Job extends KubeObject {
+export interface Job extends NamespacedObject {
   spec: {
     parallelism?: number
     completions?: number

@@ -1,6 +1,6 @@
 /** Empties a terminating namespace, says how far it is, and lets it go; upstream's namespace-controller. */
 import { formatTime } from '#api/clock.js'
-import type { KubeObject } from '#api/object.js'
+import type { NamespacedObject, PersistedObject } from '#api/object.js'
 import { type Discovered, discover } from '#client/discovery.js'
 import { isConflict, isNotFound, messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
@@ -14,14 +14,14 @@ const finalizerName = 'kubernetes'
 const firstLookMs = 100
 const workers = 10
 
-const ownFinalizerHolds = (namespace: KubeObject): boolean =>
+const ownFinalizerHolds = (namespace: PersistedObject): boolean =>
   (namespace.spec?.finalizers ?? []).includes(finalizerName)
 
 const writeConditions = async (
   { client, clock }: ControllerContext,
-  namespace: KubeObject,
+  namespace: PersistedObject,
   result: EmptyResult,
-): Promise<KubeObject> => {
+): Promise<PersistedObject> => {
   const conditions = namespaceConditions(
     namespace.status?.conditions ?? [],
     result,
@@ -32,7 +32,10 @@ const writeConditions = async (
   return client.update(resources.namespaces, { ...namespace, status }, { subresource: 'status' })
 }
 
-const finalize = async ({ client }: ControllerContext, namespace: KubeObject): Promise<void> => {
+const finalize = async (
+  { client }: ControllerContext,
+  namespace: PersistedObject,
+): Promise<void> => {
   const finalizers = namespace.spec.finalizers.filter((f: string) => f !== finalizerName)
   const spec = { ...namespace.spec, finalizers }
   await client.update(resources.namespaces, { ...namespace, spec }, { subresource: 'finalize' })
@@ -81,15 +84,15 @@ export const namespaceController: Controller = {
   start(context) {
     const namespaces = context.informers.for(resources.namespaces)
     const queue = newQueue()
-    const look = (namespace: KubeObject): void => {
+    const look = (namespace: PersistedObject): void => {
       if (namespace.metadata.deletionTimestamp !== undefined && ownFinalizerHolds(namespace))
         queue.addAfter(keyOf(namespace), firstLookMs)
     }
     namespaces.handle({ onAdd: look, onUpdate: look })
     // The last Pod of a terminating namespace is what it waits for most often.
-    context.informers.for(resources.pods).handle({
+    context.informers.for<NamespacedObject>(resources.pods).handle({
       onDelete(pod) {
-        const namespace = namespaces.store.get(pod.metadata.namespace!)
+        const namespace = namespaces.store.get(pod.metadata.namespace)
         if (namespace !== undefined) look(namespace)
       },
     })

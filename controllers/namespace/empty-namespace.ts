@@ -1,7 +1,7 @@
 /** Deletes what is in a namespace: Pods first and alone, then everything else (kubernetes, namespaced_resources_deleter.go). */
 
 import { parseTime } from '#api/clock.js'
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import type { DiscoveredResource } from '#client/discovery.js'
 import { isMethodNotAllowed, isNotFound, messageOf } from '#client/errors.js'
@@ -16,7 +16,7 @@ export interface EmptyResult extends Findings {
 const finalizerEstimateSeconds = 15
 
 interface ResourceResult {
-  remaining: KubeObject[]
+  remaining: PersistedObject[]
   error?: string
 }
 
@@ -33,7 +33,7 @@ const deleteAll = async (
   client: Client,
   resource: DiscoveredResource,
   namespace: string,
-): Promise<KubeObject[]> => {
+): Promise<PersistedObject[]> => {
   const options = { propagationPolicy: 'Background' as const }
   let oneByOne = !resource.verbs.includes('deletecollection')
   if (!oneByOne)
@@ -49,7 +49,7 @@ const deleteAll = async (
     await ignoreGone(
       client.delete(
         resource,
-        { namespace, name: metadata.name! },
+        { namespace, name: metadata.name },
         { ...options, preconditions: { uid: metadata.uid } },
       ),
     )
@@ -63,7 +63,7 @@ const isPods = ({ group, resource }: DiscoveredResource): boolean =>
 const unexplained = (
   resource: DiscoveredResource,
   namespace: string,
-  { remaining, now }: { remaining: readonly KubeObject[]; now: number },
+  { remaining, now }: { remaining: readonly PersistedObject[]; now: number },
 ): string | undefined => {
   const isExplained = remaining.some(
     ({ metadata }) =>
@@ -93,7 +93,7 @@ const emptyOne = async (
 /** The longest grace of Pods that are ending; other things take as long as their finalizers. */
 const estimateOf = (
   resource: DiscoveredResource,
-  remaining: readonly KubeObject[],
+  remaining: readonly PersistedObject[],
   now: number,
 ) => {
   if (remaining.length === 0) return 0
@@ -110,7 +110,7 @@ const estimateOf = (
 
 const label = (r: DiscoveredResource): string => `${r.resource}.${r.group}`
 
-const countFinalizers = (objects: readonly KubeObject[]): Findings['finalizers'] => {
+const countFinalizers = (objects: readonly PersistedObject[]): Findings['finalizers'] => {
   const counts = new Map<string, number>()
   for (const { metadata } of objects)
     for (const finalizer of metadata.finalizers ?? [])
@@ -150,7 +150,7 @@ export const emptyNamespace = async ({
     finalizers: [],
     estimateSeconds: 0,
   }
-  const left: KubeObject[] = []
+  const left: PersistedObject[] = []
   for (const resource of deletable) {
     if (resource === pods) continue
     const { remaining, error } = await emptyOne(client, resource, { namespace, now })

@@ -33,7 +33,7 @@ const assign = async (
     nodes.observe(
       await context.client.patch<Node>(
         resources.nodes,
-        { name: name! },
+        { name: name },
         { metadata: { uid }, spec },
         { type: 'strategic' },
       ),
@@ -56,7 +56,7 @@ export const nodeIpamController: Controller = {
     const nodes = context.informers.for<Node>(resources.nodes)
     const queue = newQueue()
     const look = (node: Node): void => {
-      if ((node.spec.podCIDRs ?? []).length === 0) queue.add(node.metadata.name!)
+      if ((node.spec.podCIDRs ?? []).length === 0) queue.add(node.metadata.name)
     }
     nodes.handle({ onAdd: look, onUpdate: look })
     const sync = async (name: string): Promise<void> => {

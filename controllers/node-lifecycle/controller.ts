@@ -59,7 +59,7 @@ class NodeLifecycle {
   /** Whether there was a sign of life recently enough. */
   #isAlive(node: Node): boolean {
     const { informers, settings } = this.#context
-    const name = node.metadata.name!
+    const name = node.metadata.name
     const lease = informers.for(resources.leases).store.get(`${leaseNamespace}/${name}`)
     const ready = conditionOf(node, 'Ready')
     // Our own verdict leaves both as they are.
@@ -105,7 +105,7 @@ class NodeLifecycle {
     }
     // While nothing was heard of anybody, silence meant nothing.
     if (change === 'left') for (const heard of this.#heard.values()) heard.atMs = now
-    for (const node of nodes) if (awaitsEviction(node)) this.#awaiting.add(node.metadata.name!)
+    for (const node of nodes) if (awaitsEviction(node)) this.#awaiting.add(node.metadata.name)
   }
 
   async #keepPods(node: Node): Promise<void> {
@@ -141,7 +141,7 @@ class NodeLifecycle {
   async #markPods(node: Node): Promise<void> {
     const { recorder } = this.#context
     if (conditionOf(node, 'Ready') === undefined) return
-    for (const pod of this.#podsOfNode(node.metadata.name!)) {
+    for (const pod of this.#podsOfNode(node.metadata.name)) {
       if (!isPodReady(pod)) continue
       recorder(this.#component).event(pod, 'Warning', 'NodeNotReady', 'Node is not ready')
       const { reason = '', message = '' } = conditionOf(pod, 'Ready')!
@@ -170,7 +170,7 @@ class NodeLifecycle {
 
 /** Nodes that come and go are told of, and those that change are looked at. */
 const follow = (nodes: Informer<Node>, lifecycle: NodeLifecycle, queue: WorkQueue): void => {
-  const enqueue = ({ metadata }: Node): void => queue.add(metadata.name!)
+  const enqueue = ({ metadata }: Node): void => queue.add(metadata.name)
   nodes.handle({
     onAdd(node) {
       enqueue(node)
@@ -179,7 +179,7 @@ const follow = (nodes: Informer<Node>, lifecycle: NodeLifecycle, queue: WorkQueu
     },
     onUpdate: enqueue,
     onDelete(node) {
-      lifecycle.forget(node.metadata.name!)
+      lifecycle.forget(node.metadata.name)
       lifecycle.event(node, 'RemovingNode', `Removing Node ${node.metadata.name} from Controller`)
     },
   })

@@ -1,16 +1,16 @@
 /** Owner references of what a controller makes, and the claim on what it finds. */
 import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
-import type { KubeObject, OwnerReference } from '#api/object.js'
+import type { OwnerReference, PersistedObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import { isInvalid, isNotFound } from '#client/errors.js'
 import { apiVersionOf, type ResourceRef } from '#client/resources.js'
 import { controllerRefOf } from '../controller.js'
 
-export const ownerReference = (ref: ResourceRef, owner: KubeObject): OwnerReference => ({
+export const ownerReference = (ref: ResourceRef, owner: PersistedObject): OwnerReference => ({
   apiVersion: apiVersionOf(ref),
   kind: ref.kind,
-  name: owner.metadata.name!,
-  uid: owner.metadata.uid!,
+  name: owner.metadata.name,
+  uid: owner.metadata.uid,
   controller: true,
   blockOwnerDeletion: true,
 })
@@ -19,7 +19,7 @@ export interface ClaimOptions<T> {
   client: Client
   /** Of the owner. */
   ref: ResourceRef
-  owner: KubeObject
+  owner: PersistedObject
   selector: LabelSelector | undefined
   /** Of the objects. */
   objectRef: ResourceRef
@@ -28,7 +28,7 @@ export interface ClaimOptions<T> {
 
 type Claim = 'mine' | 'adopt' | 'release' | 'other'
 
-const claimOf = (object: KubeObject, { owner, selector }: ClaimOptions<never>): Claim => {
+const claimOf = (object: PersistedObject, { owner, selector }: ClaimOptions<never>): Claim => {
   const controller = controllerRefOf(object)
   const matches = matchesSelector(selector, object.metadata.labels)
   if (controller !== undefined) {
@@ -46,7 +46,7 @@ const claimOf = (object: KubeObject, { owner, selector }: ClaimOptions<never>): 
  * Those of the objects that belong to the owner: who has lost its labels is let go, who has them and no controller is
  * taken in. Upstream: ControllerRefManager.
  */
-export const claim = async <T extends KubeObject>(
+export const claim = async <T extends PersistedObject>(
   objects: readonly T[],
   options: ClaimOptions<T>,
 ): Promise<T[]> => {
@@ -68,7 +68,7 @@ export const claim = async <T extends KubeObject>(
 const isOwnerLive = async ({ client, ref, owner }: ClaimOptions<never>): Promise<boolean> => {
   const { namespace, name, uid } = owner.metadata
   try {
-    const live = await client.get(ref, { namespace, name: name! }, { metadataOnly: true })
+    const live = await client.get(ref, { namespace, name: name }, { metadataOnly: true })
     return live.metadata.uid === uid && live.metadata.deletionTimestamp === undefined
   } catch (error) {
     if (isNotFound(error)) return false
@@ -76,7 +76,7 @@ const isOwnerLive = async ({ client, ref, owner }: ClaimOptions<never>): Promise
   }
 }
 
-const patchOwner = async <T extends KubeObject>(
+const patchOwner = async <T extends PersistedObject>(
   object: T,
   options: ClaimOptions<T>,
   what: 'adopt' | 'release',
@@ -88,7 +88,7 @@ const patchOwner = async <T extends KubeObject>(
   try {
     const patched = await client.patch<T>(
       objectRef,
-      { namespace, name: name! },
+      { namespace, name: name },
       { metadata: { uid, resourceVersion, ownerReferences } },
       { type: 'merge' },
     )

@@ -1,6 +1,6 @@
 /** What the controllers of kinds that own others have in common: when they are woken, and which objects are theirs. */
 import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
-import type { KubeObject } from '#api/object.js'
+import type { NamespacedObject } from '#api/object.js'
 import type { Informer } from '#client/informer.js'
 import { keyOf } from '#client/object-store.js'
 import type { ResourceRef } from '#client/resources.js'
@@ -18,7 +18,7 @@ import {
 } from '../controller.js'
 import { claim } from './claim.js'
 
-export interface OwnerKind<T extends KubeObject> {
+export interface OwnerKind<T extends NamespacedObject> {
   /** As in `--controllers`. */
   name: string
   ref: ResourceRef
@@ -34,15 +34,15 @@ export interface OwnerKind<T extends KubeObject> {
 }
 
 /** Woken by its own objects, by what they own, and by objects without a controller that a selector takes. */
-export const ownerController = <T extends KubeObject>(kind: OwnerKind<T>): Controller => ({
+export const ownerController = <T extends NamespacedObject>(kind: OwnerKind<T>): Controller => ({
   name: kind.name,
   start(context) {
     const owners = context.informers.for<T>(kind.ref)
-    const owned = context.informers.for(kind.owned)
+    const owned = context.informers.for<NamespacedObject>(kind.owned)
     const queue = newQueue()
     enqueueOwn(owners, queue)
     enqueueOwner(owned, kind.ref, queue, (object) => {
-      for (const owner of owners.store.byIndex('namespace', object.metadata.namespace!))
+      for (const owner of owners.store.byIndex('namespace', object.metadata.namespace))
         if (matchesSelector(kind.selectorOf(owner), object.metadata.labels)) queue.add(keyOf(owner))
     })
     const sync = syncStored(owners, kind.prepare(context, owners, queue))
@@ -51,17 +51,17 @@ export const ownerController = <T extends KubeObject>(kind: OwnerKind<T>): Contr
 })
 
 /** The objects of the owner's namespace that name it as their controller; our own writes are among them at once. */
-export const ownedBy = <T extends KubeObject>(
+export const ownedBy = <T extends NamespacedObject>(
   { informers }: ControllerContext,
-  owner: KubeObject,
+  owner: NamespacedObject,
   owned: ResourceRef,
 ): T[] =>
   informers
     .for<T>(owned)
-    .store.byIndex('namespace', owner.metadata.namespace!)
+    .store.byIndex('namespace', owner.metadata.namespace)
     .filter((object) => controllerRefOf(object)?.uid === owner.metadata.uid)
 
-export interface ClaimOwned<T extends KubeObject> {
+export interface ClaimOwned<T extends NamespacedObject> {
   /** Of the owner. */
   ref: ResourceRef
   owned: ResourceRef
@@ -70,13 +70,13 @@ export interface ClaimOwned<T extends KubeObject> {
 }
 
 /** Adopts and releases objects of the namespace; yields those that are the owner's now. */
-export const claimOwned = <T extends KubeObject>(
+export const claimOwned = <T extends NamespacedObject>(
   { client, informers }: ControllerContext,
-  owner: KubeObject,
+  owner: NamespacedObject,
   { ref, owned, selector, isCandidate = () => true }: ClaimOwned<T>,
 ): Promise<T[]> => {
   const informer = informers.for<T>(owned)
-  const candidates = informer.store.byIndex('namespace', owner.metadata.namespace!)
+  const candidates = informer.store.byIndex('namespace', owner.metadata.namespace)
   return claim(candidates.filter(isCandidate), {
     client,
     ref,

@@ -76,7 +76,7 @@ const answer = async (context: ControllerContext, claim: Claim, volume: Volume):
     current = await updateObject(context, resources.persistentVolumeClaims, {
       ...claim,
       metadata: { ...claim.metadata, annotations },
-      spec: { ...claim.spec, volumeName: volume.metadata.name! },
+      spec: { ...claim.spec, volumeName: volume.metadata.name },
     })
   }
   if (current.status?.phase === 'Bound') return

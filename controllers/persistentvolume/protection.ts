@@ -1,5 +1,5 @@
 /** Lets go of claims and volumes that are deleted and no longer used (kubernetes, controller/volume/pv{,c}protection). */
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import { isNotFound } from '#client/errors.js'
 import { claimNames, type Volume } from '#client/persistent-volume.js'
 import { isPodTerminal, type Pod } from '#client/pod.js'
@@ -24,7 +24,7 @@ interface Protection {
 /** What lives has the finalizer; what is deleted loses it once nobody uses it. */
 const protect = async (
   { client, informers }: ControllerContext,
-  object: KubeObject | undefined,
+  object: PersistedObject | undefined,
   { ref, finalizer, isUsed }: Protection,
 ): Promise<void> => {
   if (object === undefined) return

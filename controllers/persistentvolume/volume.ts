@@ -58,7 +58,7 @@ export const hostPathVolume = (
       claimRef: claimReference(claim),
       hostPath: { path: `${root}/${claim.metadata.namespace}/${name}`, type: 'DirectoryOrCreate' },
       persistentVolumeReclaimPolicy: storageClass.reclaimPolicy ?? 'Delete',
-      storageClassName: storageClass.metadata.name!,
+      storageClassName: storageClass.metadata.name,
       volumeMode: claim.spec.volumeMode ?? 'Filesystem',
     },
   }

@@ -27,7 +27,7 @@ class PodGarbageCollector {
       informers
         .for<Node>(resources.nodes)
         .store.list()
-        .map((n) => [n.metadata.name!, n]),
+        .map((n) => [n.metadata.name, n]),
     )
     const doomed = findDoomed({
       pods,
@@ -41,21 +41,19 @@ class PodGarbageCollector {
   async #absentNodes(pods: readonly Pod[], nodes: ReadonlyMap<string, Node>): Promise<Set<string>> {
     const { client, clock } = this.#context
     const now = clock.now()
-    const named = new Set(
-      pods.map((p) => p.spec.nodeName).filter((n) => n !== undefined && n !== ''),
-    )
+    const named = new Set(pods.flatMap(({ spec }) => spec.nodeName || []))
     for (const name of this.#missing.keys())
       if (nodes.has(name) || !named.has(name)) this.#missing.delete(name)
     const absent = new Set<string>()
     for (const name of named) {
-      if (nodes.has(name!)) continue
-      const since = this.#missing.get(name!) ?? now
-      this.#missing.set(name!, since)
+      if (nodes.has(name)) continue
+      const since = this.#missing.get(name) ?? now
+      this.#missing.set(name, since)
       if (now - since < quarantineMs) continue
       try {
-        await client.get(resources.nodes, { name: name! })
+        await client.get(resources.nodes, { name: name })
       } catch (error) {
-        if (isNotFound(error)) absent.add(name!)
+        if (isNotFound(error)) absent.add(name)
       }
     }
     return absent

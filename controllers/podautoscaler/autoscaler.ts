@@ -1,6 +1,6 @@
 /** Types of HorizontalPodAutoscalers. */
 import type { LabelSelector } from '#api/label-selector.js'
-import type { KubeObject } from '#api/object.js'
+import type { NamespacedObject } from '#api/object.js'
 import type { Condition } from '#client/pod.js'
 
 export interface ScalingRules {
@@ -32,7 +32,7 @@ export interface MetricSpec {
   pods?: { metric: MetricIdentifier; target: MetricTarget }
   external?: { metric: MetricIdentifier; target: MetricTarget }
 }
-export interface HorizontalPodAutoscaler extends KubeObject {
+export interface HorizontalPodAutoscaler extends NamespacedObject {
   spec: {
     scaleTargetRef: { apiVersion: string; kind: string; name: string }
     minReplicas?: number

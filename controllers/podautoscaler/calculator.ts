@@ -59,7 +59,7 @@ const groupPods = ({ pods, now }: Round, { resource, samples }: Measurement): Gr
   // Samples of Pods that are no longer listed count too, as upstream has it.
   for (const [name, { value }] of samples) groups.used.set(name, value)
   for (const pod of pods) {
-    const name = pod.metadata.name!
+    const name = pod.metadata.name
     const sample = samples.get(name)
     if (pod.metadata.deletionTimestamp !== undefined || pod.status?.phase === 'Failed')
       groups.used.delete(name)
@@ -171,7 +171,7 @@ export const propose = (round: Round, measurement: Measurement): Proposal => {
   const requests =
     averageUtilization === undefined
       ? undefined
-      : new Map(pods.map((pod) => [pod.metadata.name!, requestOf(pod, measurement)]))
+      : new Map(pods.map((pod) => [pod.metadata.name, requestOf(pod, measurement)]))
   const targetMilli = parseMilli(averageValue ?? '0')
   const ratioOf =
     requests === undefined

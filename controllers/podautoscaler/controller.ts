@@ -1,7 +1,7 @@
 /** Sizes workloads by metrics of their Pods, of other objects and from outside; upstream's horizontal-pod-autoscaler-controller. */
 import { formatTime } from '#api/clock.js'
 import { jsonEqual } from '#api/json-object.js'
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import { type DiscoveredResource, discoverKind } from '#client/discovery.js'
 import { isConflict, messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
@@ -63,7 +63,7 @@ class Autoscaler {
   async sync(hpa: HorizontalPodAutoscaler): Promise<void> {
     const conditions = new Map<string, Why>()
     let target: DiscoveredResource
-    let scale: KubeObject
+    let scale: PersistedObject
     try {
       target = await discoverKind(this.#context.client, hpa.spec.scaleTargetRef)
       scale = await this.#context.client.get(target, scaleOf(hpa), { subresource: 'scale' })
@@ -88,7 +88,7 @@ class Autoscaler {
   async #size(
     hpa: HorizontalPodAutoscaler,
     target: DiscoveredResource,
-    scale: KubeObject,
+    scale: PersistedObject,
     conditions: Map<string, Why>,
   ): Promise<Outcome> {
     const current: number = scale.spec?.replicas ?? 0
@@ -139,7 +139,7 @@ class Autoscaler {
 
   async #measure(
     hpa: HorizontalPodAutoscaler,
-    scale: KubeObject,
+    scale: PersistedObject,
     current: number,
     conditions: Map<string, Why>,
   ): Promise<Measured> {
@@ -147,9 +147,9 @@ class Autoscaler {
     const measured = await measureAll({
       client,
       hpa,
-      namespace: hpa.metadata.namespace!,
+      namespace: hpa.metadata.namespace,
       labelSelector: scale.status?.selector ?? '',
-      pods: informers.for<Pod>(resources.pods).store.byIndex('namespace', hpa.metadata.namespace!),
+      pods: informers.for<Pod>(resources.pods).store.byIndex('namespace', hpa.metadata.namespace),
       current,
       shown: scale.status?.replicas ?? 0,
       tolerances: tolerancesOf(hpa),
@@ -175,7 +175,7 @@ class Autoscaler {
     at: {
       hpa: HorizontalPodAutoscaler
       target: DiscoveredResource
-      scale: KubeObject
+      scale: PersistedObject
       memory: Memory
       conditions: Map<string, Why>
     },
@@ -210,11 +210,11 @@ class Autoscaler {
   async #putScale(
     target: DiscoveredResource,
     hpa: HorizontalPodAutoscaler,
-    scale: KubeObject,
+    scale: PersistedObject,
     replicas: number,
   ): Promise<void> {
     const { client } = this.#context
-    const put = (from: KubeObject): Promise<unknown> =>
+    const put = (from: PersistedObject): Promise<unknown> =>
       client.update(target, { ...from, spec: { ...from.spec, replicas } }, { subresource: 'scale' })
     try {
       await put(scale)
@@ -256,7 +256,7 @@ class Autoscaler {
 }
 
 const scaleOf = ({ metadata, spec }: HorizontalPodAutoscaler) => ({
-  namespace: metadata.namespace!,
+  namespace: metadata.namespace,
   name: spec.scaleTargetRef.name,
 })
 

@@ -1,14 +1,14 @@
 /** What Pods and their containers use, from metrics.k8s.io. */
 import { parseTime } from '#api/clock.js'
 import { durationMs } from '#api/duration.js'
-import type { KubeObject } from '#api/object.js'
+import type { NamespacedObject } from '#api/object.js'
 import { parseMilli } from '#client/amount.js'
 import type { Client } from '#client/client.js'
 import type { ResourceRef } from '#client/resources.js'
 import type { Sample } from './calculator.js'
 import { clientMessage } from './metrics-error.js'
 
-interface PodMetrics extends KubeObject {
+interface PodMetrics extends NamespacedObject {
   timestamp: string
   window: string
   containers: { name: string; usage: Record<string, string> }[]
@@ -48,7 +48,7 @@ export const fetchResourceSamples = async (
       container === undefined ? containers : containers.filter((c) => c.name === container)
     // A container that has no figure makes the Pod one without figures.
     if (chosen.length === 0 || chosen.some((c) => c.usage[resource] === undefined)) continue
-    samples.set(metadata.name!, {
+    samples.set(metadata.name, {
       value: chosen.reduce((sum, c) => sum + parseMilli(c.usage[resource]!), 0n),
       atMs: parseTime(timestamp),
       windowMs: durationMs(window),

@@ -1,5 +1,5 @@
 /** Makes and ends the Pods of an owner, tells the informer at once, and records what was done on the owner. */
-import type { KubeObject, ObjectMeta } from '#api/object.js'
+import type { ObjectMeta, PersistedObject } from '#api/object.js'
 import { isNamespaceTerminating, messageOf } from '#client/errors.js'
 import type { EventRecorder } from '#client/event-recorder.js'
 import type { Pod, PodSpec } from '#client/pod.js'
@@ -22,7 +22,7 @@ export interface NewPod {
 export const podFromTemplate = (
   template: PodTemplate,
   ref: ResourceRef,
-  owner: KubeObject,
+  owner: PersistedObject,
   extra: { name?: string; generateName?: string } = {},
 ): NewPod => ({
   metadata: {
@@ -50,7 +50,7 @@ export class PodControl {
     return this.#recorder
   }
 
-  async create(pod: NewPod, owner: KubeObject): Promise<Pod> {
+  async create(pod: NewPod, owner: PersistedObject): Promise<Pod> {
     const { client, informers } = this.#context
     try {
       const created = await client.create<Pod>(resources.pods, { ...pod })
@@ -75,7 +75,7 @@ export class PodControl {
   }
 
   /** An ordinary graceful delete of exactly this Pod; one that is gone already is fine. */
-  async delete(pod: Pod, owner: KubeObject): Promise<void> {
+  async delete(pod: Pod, owner: PersistedObject): Promise<void> {
     try {
       if (!(await deleteObject(this.#context, resources.pods, pod))) return
     } catch (error) {

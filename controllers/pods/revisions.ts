@@ -1,7 +1,7 @@
 /** ControllerRevisions: the templates that a StatefulSet or DaemonSet has had, in order. */
 import { canonicalJson, jsonEqual } from '#api/json-object.js'
 import type { LabelSelector } from '#api/label-selector.js'
-import type { KubeObject } from '#api/object.js'
+import type { NamespacedObject } from '#api/object.js'
 import { isAlreadyExists } from '#client/errors.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import { type ControllerContext, controllerRefOf } from '../controller.js'
@@ -11,11 +11,11 @@ import { updateObject } from '../update-object.js'
 import { revisionHash } from './hash.js'
 import type { PodTemplate } from './pod-control.js'
 
-export interface ControllerRevision extends KubeObject {
+export interface ControllerRevision extends NamespacedObject {
   data: { spec: { template: PodTemplate & { $patch?: string } } }
   revision: number
 }
-export interface Revisioned extends KubeObject {
+export interface Revisioned extends NamespacedObject {
   spec: {
     selector: LabelSelector
     template: PodTemplate
@@ -63,17 +63,14 @@ export class RevisionHistory {
 
   /** All revisions of the owner, oldest first. */
   async list(owner: Revisioned): Promise<ControllerRevision[]> {
-    const found = await claim(
-      this.#informer.store.byIndex('namespace', owner.metadata.namespace!),
-      {
-        client: this.#context.client,
-        ref: this.#ref,
-        owner,
-        selector: owner.spec.selector,
-        objectRef: resources.controllerRevisions,
-        observe: (revision: ControllerRevision) => this.#informer.observe(revision),
-      },
-    )
+    const found = await claim(this.#informer.store.byIndex('namespace', owner.metadata.namespace), {
+      client: this.#context.client,
+      ref: this.#ref,
+      owner,
+      selector: owner.spec.selector,
+      objectRef: resources.controllerRevisions,
+      observe: (revision: ControllerRevision) => this.#informer.observe(revision),
+    })
     return found.sort(byRevision)
   }
 

@@ -2,7 +2,7 @@
 import { formatTime } from '#api/clock.js'
 import { jsonEqual } from '#api/json-object.js'
 import { matchesLabels } from '#api/label-selector.js'
-import type { KubeObject } from '#api/object.js'
+import type { NamespacedObject } from '#api/object.js'
 import { type Condition, isPodActive, isPodReady, isPodTerminal, type Pod } from '#client/pod.js'
 import { limits } from '#limits'
 import { isPodAvailable } from '../pods/availability.js'
@@ -19,7 +19,7 @@ export interface ReplicaSetStatus {
   conditions?: Condition[]
 }
 /** ReplicaSet and ReplicationController; their selectors differ. */
-export interface ReplicaSet extends KubeObject {
+export interface ReplicaSet extends NamespacedObject {
   spec: {
     replicas?: number
     minReadySeconds?: number

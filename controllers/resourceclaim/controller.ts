@@ -2,7 +2,7 @@
  * Makes the ResourceClaims that Pods describe by a template, names them in the Pod's status, and removes them when the
  * Pod has ended; upstream's resourceclaim-controller. Devices are allocated by schedulers that know them.
  */
-import type { KubeObject, ObjectMeta } from '#api/object.js'
+import type { NamespacedObject, ObjectMeta, PersistedObject } from '#api/object.js'
 import { messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import { isPodTerminal, type Pod, type PodSpec, type PodStatus } from '#client/pod.js'
@@ -20,7 +20,7 @@ import { deleteObject } from '../delete-object.js'
 import { ownerReference } from '../ownership/claim.js'
 import { enqueuePodOfLostClaim, orTellOf } from '../pods/claims-of-pods.js'
 
-interface ClaimTemplate extends KubeObject {
+interface ClaimTemplate extends NamespacedObject {
   spec: { metadata?: ObjectMeta; spec: unknown }
 }
 
@@ -66,9 +66,9 @@ class ClaimMaker {
     if (made.length > 0) await this.#tellPod(pod, made)
   }
 
-  #ownClaims(pod: Pod): KubeObject[] {
+  #ownClaims(pod: Pod): PersistedObject[] {
     return this.#claims.store
-      .byIndex('namespace', pod.metadata.namespace!)
+      .byIndex('namespace', pod.metadata.namespace)
       .filter((claim) => controllerRefOf(claim)?.uid === pod.metadata.uid)
   }
 
@@ -85,7 +85,7 @@ class ClaimMaker {
     return name === known?.resourceClaimName ? undefined : name
   }
 
-  async #make(pod: Pod, claim: PodClaim): Promise<KubeObject> {
+  async #make(pod: Pod, claim: PodClaim): Promise<PersistedObject> {
     const { client } = this.#context
     const { namespace } = pod.metadata
     const templateName = claim.resourceClaimTemplateName!
@@ -104,7 +104,7 @@ class ClaimMaker {
     const { metadata } = template.spec
     const created = await client.create(resources.resourceClaims, {
       metadata: {
-        generateName: generateNameFor(pod.metadata.name!, claim.name),
+        generateName: generateNameFor(pod.metadata.name, claim.name),
         namespace,
         labels: { ...metadata?.labels },
         annotations: { ...metadata?.annotations, [claimAnnotation]: claim.name },
@@ -125,7 +125,7 @@ class ClaimMaker {
       metadata: { name, namespace, uid },
       status: { resourceClaimStatuses },
     }
-    await this.#context.client.patch(resources.pods, { namespace, name: name! }, body, {
+    await this.#context.client.patch(resources.pods, { namespace, name: name }, body, {
       type: 'apply',
       subresource: 'status',
       fieldManager,

@@ -1,6 +1,6 @@
 /** Recounts what ResourceQuotas limit, mostly when things go; upstream's resourcequota-controller. */
 import { jsonEqual } from '#api/json-object.js'
-import type { KubeObject } from '#api/object.js'
+import type { NamespacedObject, PersistedObject } from '#api/object.js'
 import type { MilliAmounts } from '#client/amount.js'
 import { type DiscoveredResource, discover } from '#client/discovery.js'
 import { keyOf } from '#client/object-store.js'
@@ -63,7 +63,7 @@ const countOthers = async (
   for (const name of names) {
     const resource = countedResource(name, discovered)
     if (resource === undefined) continue
-    const count = await kinds.countIn(quota.metadata.namespace!, resource)
+    const count = await kinds.countIn(quota.metadata.namespace, resource)
     usage.set(name, BigInt(count) * 1000n)
   }
   return usage
@@ -75,8 +75,8 @@ const sync = async (
   quota: ResourceQuota,
 ): Promise<{ afterMs: number } | undefined> => {
   const { informers } = context
-  const namespace = quota.metadata.namespace!
-  const within = <T extends KubeObject>(ref: ResourceRef): T[] =>
+  const namespace = quota.metadata.namespace
+  const within = <T extends PersistedObject>(ref: ResourceRef): T[] =>
     informers.for<T>(ref).store.byIndex('namespace', namespace)
   const others = hasScopes(quota) ? undefined : await countOthers(context, kinds, quota)
   // After that, which may take long: until the first count is written, admission charges nothing.
@@ -104,8 +104,8 @@ export const resourceQuotaController: Controller = {
     const { informers } = context
     const quotas = informers.for<ResourceQuota>(resources.resourceQuotas)
     const queue = newQueue()
-    const recount = (object: KubeObject): void => {
-      for (const quota of quotas.store.byIndex('namespace', object.metadata.namespace!))
+    const recount = (object: NamespacedObject): void => {
+      for (const quota of quotas.store.byIndex('namespace', object.metadata.namespace))
         queue.add(keyOf(quota))
     }
     const hardOf = ({ spec }: ResourceQuota): string => JSON.stringify(spec.hard ?? {})

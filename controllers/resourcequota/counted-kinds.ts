@@ -1,26 +1,25 @@
 /** The kinds that quotas count by number, each followed from when a quota names it. */
-import type { KubeObject } from '#api/object.js'
+import type { NamespacedObject } from '#api/object.js'
 import type { DiscoveredResource } from '#client/discovery.js'
 import type { Informer } from '#client/informer.js'
 import type { ControllerContext } from '../controller.js'
 import { metadataInformer } from '../metadata-informer.js'
 
 interface Followed {
-  informer: Informer
+  informer: Informer<NamespacedObject>
   stop: AbortController
   running: Promise<void>
 }
 
 /** Counting needs no more of an object than this. */
-const countedFields = ['name', 'namespace', 'uid', 'resourceVersion'] as const
 const keyOfKind = ({ group, resource }: DiscoveredResource): string => `${resource}.${group}`
 
 export class CountedKinds {
   readonly #context: ControllerContext
-  readonly #onDelete: (object: KubeObject) => void
+  readonly #onDelete: (object: NamespacedObject) => void
   readonly #followed = new Map<string, Followed>()
 
-  constructor(context: ControllerContext, onDelete: (object: KubeObject) => void) {
+  constructor(context: ControllerContext, onDelete: (object: NamespacedObject) => void) {
     this.#context = context
     this.#onDelete = onDelete
   }
@@ -53,8 +52,8 @@ export class CountedKinds {
     const known = this.#followed.get(keyOfKind(resource))
     if (known !== undefined) return known
     const stop = new AbortController()
-    const informer = metadataInformer(this.#context, resource, countedFields)
-    informer.store.addIndex('namespace', (object) => [object.metadata.namespace!])
+    const informer = metadataInformer<NamespacedObject>(this.#context, resource)
+    informer.store.addIndex('namespace', (object) => [object.metadata.namespace])
     informer.handle({ onDelete: this.#onDelete })
     const followed = { informer, stop, running: informer.run(stop.signal) }
     this.#followed.set(keyOfKind(resource), followed)

@@ -1,5 +1,5 @@
 /** What counts against a ResourceQuota. Pure. */
-import type { KubeObject } from '#api/object.js'
+import type { NamespacedObject, PersistedObject } from '#api/object.js'
 import {
   addAmounts,
   familyOf,
@@ -10,7 +10,7 @@ import {
 import { isPodTerminal, type Pod } from '#client/pod.js'
 import { podRequests } from '#client/pod-requests.js'
 
-export interface ResourceQuota extends KubeObject {
+export interface ResourceQuota extends NamespacedObject {
   spec: {
     hard?: Record<string, string>
     scopes?: string[]
@@ -54,7 +54,7 @@ export const podUsage = (pod: Pod): MilliAmounts => {
   return used
 }
 
-export const serviceUsage = (service: KubeObject): MilliAmounts => {
+export const serviceUsage = (service: PersistedObject): MilliAmounts => {
   const ports = BigInt(service.spec?.ports?.length ?? 0) * one
   const type = service.spec?.type
   return new Map([
@@ -70,7 +70,7 @@ export const serviceUsage = (service: KubeObject): MilliAmounts => {
   ])
 }
 
-export const claimUsage = (claim: KubeObject): MilliAmounts => {
+export const claimUsage = (claim: PersistedObject): MilliAmounts => {
   const storage = parseAmounts(claim.spec?.resources?.requests).get('storage') ?? 0n
   const used: MilliAmounts = new Map([
     ['count/persistentvolumeclaims', one],

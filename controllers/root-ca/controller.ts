@@ -1,5 +1,5 @@
 /** Every namespace has the CA of the API server as a ConfigMap; upstream's root-ca-certificate-publisher-controller. */
-import type { KubeObject } from '#api/object.js'
+import type { NamespacedObject } from '#api/object.js'
 import { isAlreadyExists, isNamespaceTerminating, isNotFound } from '#client/errors.js'
 import { Informer } from '#client/informer.js'
 import { resources } from '#client/resources.js'
@@ -14,7 +14,7 @@ const description = {
 /** Unless it is there with nothing else in it, or its namespace goes. */
 const publish = async (
   { client }: ControllerContext,
-  maps: Informer,
+  maps: Informer<NamespacedObject>,
   namespace: string,
   ca: string,
 ): Promise<void> => {
@@ -25,7 +25,7 @@ const publish = async (
     const metadata = { name, namespace, annotations: description }
     maps.observe(
       map === undefined
-        ? await client.create(resources.configMaps, { metadata, data })
+        ? await client.create<NamespacedObject>(resources.configMaps, { metadata, data })
         : await client.update(resources.configMaps, { ...map, data }),
     )
   } catch (error) {
@@ -41,7 +41,7 @@ export const rootCaController: Controller = {
     const ca = settings.rootCa ?? client.config.ca
     const namespaces = informers.for(resources.namespaces)
     // Only these of all ConfigMaps: others' contents are none of our memory's business.
-    const maps = new Informer<KubeObject>({
+    const maps = new Informer<NamespacedObject>({
       client,
       log,
       ref: resources.configMaps,
@@ -49,10 +49,10 @@ export const rootCaController: Controller = {
     })
     const queue = newQueue()
     namespaces.handle({
-      onAdd: (namespace) => queue.add(namespace.metadata.name!),
-      onUpdate: (namespace) => queue.add(namespace.metadata.name!),
+      onAdd: (namespace) => queue.add(namespace.metadata.name),
+      onUpdate: (namespace) => queue.add(namespace.metadata.name),
     })
-    const mapChanged = (map: KubeObject): void => queue.add(map.metadata.namespace!)
+    const mapChanged = (map: NamespacedObject): void => queue.add(map.metadata.namespace)
     maps.handle({ onUpdate: mapChanged, onDelete: mapChanged })
     const run = queueRun(context, queue, async (namespace) => {
       const known = namespaces.store.get(namespace)

@@ -1,3 +1,4 @@
+import type { NamespacedObject } from '#api/object.js'
 import { isAlreadyExists, isNamespaceTerminating, isNotFound } from '#client/errors.js'
 import { resources } from '#client/resources.js'
 import { type Controller, newQueue, queueRun } from '../controller.js'
@@ -9,13 +10,13 @@ export const serviceAccountController: Controller = {
   start(context) {
     const { informers, client } = context
     const namespaces = informers.for(resources.namespaces)
-    const accounts = informers.for(resources.serviceAccounts)
+    const accounts = informers.for<NamespacedObject>(resources.serviceAccounts)
     const queue = newQueue()
     namespaces.handle({
-      onAdd: (namespace) => queue.add(namespace.metadata.name!),
-      onUpdate: (namespace) => queue.add(namespace.metadata.name!),
+      onAdd: (namespace) => queue.add(namespace.metadata.name),
+      onUpdate: (namespace) => queue.add(namespace.metadata.name),
     })
-    accounts.handle({ onDelete: (account) => queue.add(account.metadata.namespace!) })
+    accounts.handle({ onDelete: (account) => queue.add(account.metadata.namespace) })
     return queueRun(context, queue, async (namespace) => {
       const known = namespaces.store.get(namespace)
       if (known === undefined || known.metadata.deletionTimestamp !== undefined) return

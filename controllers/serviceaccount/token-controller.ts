@@ -3,7 +3,7 @@
  * account is gone; upstream's serviceaccount-token-controller. New accounts get none: kubelets ask for tokens.
  */
 import { createHash, createPrivateKey, createPublicKey } from 'node:crypto'
-import type { KubeObject } from '#api/object.js'
+import type { NamespacedObject, PersistedObject } from '#api/object.js'
 import { isConflict, isNotFound } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import { resources } from '#client/resources.js'
@@ -18,7 +18,7 @@ import {
 import { deleteObject } from '../delete-object.js'
 import { updateObject } from '../update-object.js'
 
-interface Secret extends KubeObject {
+interface Secret extends NamespacedObject {
   type?: string
   data?: Record<string, string>
 }
@@ -29,12 +29,16 @@ const uidAnnotation = 'kubernetes.io/service-account.uid'
 const legacyIssuer = 'kubernetes/serviceaccount'
 const claim = (name: string): string => `${legacyIssuer}/${name}`
 
-const accountKey = ({ metadata }: KubeObject): string =>
+const accountKey = ({ metadata }: PersistedObject): string =>
   `${metadata.namespace}/${metadata.annotations?.[nameAnnotation] ?? ''}`
 const isToken = (secret: Secret): boolean =>
   secret.type === tokenType && Boolean(secret.metadata.annotations?.[nameAnnotation])
 
-const signToken = async (keyPem: string, account: KubeObject, secret: Secret): Promise<string> => {
+const signToken = async (
+  keyPem: string,
+  account: PersistedObject,
+  secret: Secret,
+): Promise<string> => {
   const { SignJWT } = await import('jose')
   const key = createPrivateKey(keyPem)
   const der = createPublicKey(key).export({ type: 'spki', format: 'der' })
@@ -59,20 +63,20 @@ const base64 = (text: string): string => Buffer.from(text).toString('base64')
 
 const fill = async (
   context: ControllerContext,
-  account: KubeObject,
+  account: PersistedObject,
   secret: Secret,
 ): Promise<void> => {
   const { settings } = context
   const data: Record<string, string> = { ...secret.data }
   if (settings.rootCa !== undefined) data['ca.crt'] = base64(settings.rootCa)
-  data.namespace ||= base64(secret.metadata.namespace!)
+  data.namespace ||= base64(secret.metadata.namespace)
   data.token ||= base64(await signToken(settings.serviceAccountKey!, account, secret))
   const isRight = Object.entries(data).every(([key, value]) => secret.data?.[key] === value)
   if (isRight) return
   const annotations = {
     ...secret.metadata.annotations,
-    [nameAnnotation]: account.metadata.name!,
-    [uidAnnotation]: account.metadata.uid!,
+    [nameAnnotation]: account.metadata.name,
+    [uidAnnotation]: account.metadata.uid,
   }
   const metadata = { ...secret.metadata, annotations }
   await updateObject(context, resources.secrets, { ...secret, metadata, data })
@@ -82,10 +86,10 @@ const fill = async (
 const accountOf = async (
   { client, informers }: ControllerContext,
   secret: Secret,
-): Promise<KubeObject | undefined> => {
+): Promise<PersistedObject | undefined> => {
   const { store } = informers.for(resources.serviceAccounts)
   const uid = secret.metadata.annotations?.[uidAnnotation]
-  const fits = (account: KubeObject): boolean => !uid || account.metadata.uid === uid
+  const fits = (account: PersistedObject): boolean => !uid || account.metadata.uid === uid
   const known = store.get(accountKey(secret))
   if (known !== undefined && fits(known)) return known
   // What the watch has not told yet must not cost a token.

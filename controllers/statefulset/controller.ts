@@ -1,6 +1,6 @@
 /** Keeps StatefulSets; upstream's statefulset-controller. */
 import { jsonEqual } from '#api/json-object.js'
-import type { KubeObject } from '#api/object.js'
+import type { NamespacedObject, PersistedObject } from '#api/object.js'
 import { isAlreadyExists, isConflict, isNamespaceTerminating, messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
@@ -104,7 +104,7 @@ const createClaims = async (sync: Sync, ordinal: number): Promise<void> => {
   }
 }
 
-const claimsOf = ({ context, set }: Sync, pod: Pod): KubeObject[] => {
+const claimsOf = ({ context, set }: Sync, pod: Pod): PersistedObject[] => {
   const { store } = context.informers.for(resources.persistentVolumeClaims)
   return (set.spec.volumeClaimTemplates ?? [])
     .map((t) => store.get(`${set.metadata.namespace}/${claimName(set, t, ordinalOf(set, pod))}`))
@@ -201,7 +201,7 @@ const writeStatus = async (
       if (!isConflict(error) || tries <= 1) throw error
     }
     const { namespace, name } = set.metadata
-    const at = { namespace, name: name! }
+    const at = { namespace, name: name }
     current = await context.client.get<StatefulSet>(resources.statefulSets, at)
     if (current.metadata.uid !== set.metadata.uid) return
   }
@@ -223,7 +223,7 @@ const syncSet = async (
   const { revision, collisionCount } = await history.current(set, revisions)
   const all = [...revisions.filter((r) => r.metadata.uid !== revision.metadata.uid), revision]
   const sync: Sync = { context, set, revisions: all }
-  const updateRevision = revision.metadata.name!
+  const updateRevision = revision.metadata.name
   const observe = (): Observed => ({
     set,
     pods: ownedBy<Pod>(context, set, resources.pods),
@@ -239,7 +239,7 @@ const syncSet = async (
     await writeStatus(context, set, status)
   if (failed !== undefined) throw failed
   const used = new Set([updateRevision, after.currentRevision, ...after.pods.map(revisionOfPod)])
-  const idle = all.filter((r) => !used.has(r.metadata.name!))
+  const idle = all.filter((r) => !used.has(r.metadata.name))
   await history.truncate(set, idle, idle.length)
   const afterMs = nextAvailabilityMs(after.pods, set.spec.minReadySeconds ?? 0, after.now)
   return afterMs === undefined ? undefined : { afterMs }
@@ -257,9 +257,9 @@ export const statefulSetController = ownerController<StatefulSet>({
       'controller.kubernetes.io/hash',
     )
     // A claim that went away frees its ordinal.
-    context.informers.for(resources.persistentVolumeClaims).handle({
+    context.informers.for<NamespacedObject>(resources.persistentVolumeClaims).handle({
       onDelete(gone) {
-        for (const set of sets.store.byIndex('namespace', gone.metadata.namespace!))
+        for (const set of sets.store.byIndex('namespace', gone.metadata.namespace))
           if ((set.spec.volumeClaimTemplates ?? []).length > 0) queue.add(keyOf(set))
       },
     })

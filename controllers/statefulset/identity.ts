@@ -1,12 +1,17 @@
 /** Names of a StatefulSet's Pods and claims, and the Pods themselves. */
 import type { LabelSelector } from '#api/label-selector.js'
-import type { KubeObject } from '#api/object.js'
+import type { KubeObject, NamespacedObject, ObjectMeta } from '#api/object.js'
 import type { Condition, Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { type NewPod, type PodTemplate, podFromTemplate } from '../pods/pod-control.js'
 import { revisionLabel } from '../pods/revisions.js'
 
-export interface StatefulSet extends KubeObject {
+/** Not an object itself: it has a name, and nothing that the API server gives. */
+interface ClaimTemplate extends KubeObject {
+  metadata: ObjectMeta & { name: string }
+}
+
+export interface StatefulSet extends NamespacedObject {
   spec: {
     replicas?: number
     selector: LabelSelector
@@ -17,7 +22,7 @@ export interface StatefulSet extends KubeObject {
       type?: string
       rollingUpdate?: { partition?: number; maxUnavailable?: number | string }
     }
-    volumeClaimTemplates?: KubeObject[]
+    volumeClaimTemplates?: ClaimTemplate[]
     minReadySeconds?: number
     revisionHistoryLimit?: number
     ordinals?: { start?: number }
@@ -48,8 +53,8 @@ export const podName = (set: StatefulSet, ordinal: number): string =>
 /** -1 for a Pod whose name is not one of the set's. */
 export const ordinalOf = (set: StatefulSet, pod: Pod): number => {
   const prefix = `${set.metadata.name}-`
-  const rest = pod.metadata.name!.slice(prefix.length)
-  return pod.metadata.name!.startsWith(prefix) && /^\d+$/.test(rest) ? Number(rest) : -1
+  const rest = pod.metadata.name.slice(prefix.length)
+  return pod.metadata.name.startsWith(prefix) && /^\d+$/.test(rest) ? Number(rest) : -1
 }
 
 /** Whether the Pod is one of those that the size asks for. */
@@ -58,7 +63,7 @@ export const isInRange = (set: StatefulSet, pod: Pod): boolean => {
   return index >= 0 && index < (set.spec.replicas ?? 1)
 }
 
-export const claimName = (set: StatefulSet, template: KubeObject, ordinal: number): string =>
+export const claimName = (set: StatefulSet, template: ClaimTemplate, ordinal: number): string =>
   `${template.metadata.name}-${podName(set, ordinal)}`
 
 /** Pods with the same name share everything that makes an identity: name, host name, claims, labels. */
@@ -73,11 +78,11 @@ export const statefulPod = (
     generateName: `${set.metadata.name}-`,
   })
   const templates = set.spec.volumeClaimTemplates ?? []
-  const own = new Set(templates.map((t) => t.metadata.name!))
+  const own = new Set(templates.map((t) => t.metadata.name))
   const volumes = [
     ...(pod.spec.volumes ?? []).filter((v) => !own.has(v.name)),
     ...templates.map((t) => ({
-      name: t.metadata.name!,
+      name: t.metadata.name,
       persistentVolumeClaim: { claimName: claimName(set, t, ordinal) },
     })),
   ]

@@ -3,14 +3,14 @@
  * the set is controlled by the set; one that is to go with a Pod beyond the size, by that Pod. Upstream:
  * isClaimOwnerUpToDate and updateClaimOwnerRefForSetAndPod.
  */
-import type { KubeObject, OwnerReference } from '#api/object.js'
+import type { OwnerReference, PersistedObject } from '#api/object.js'
 import type { Pod } from '#client/pod.js'
 import { apiVersionOf, type ResourceRef, resources } from '#client/resources.js'
 import { ownerReference } from '../ownership/claim.js'
 import type { StatefulSet } from './identity.js'
 
 const names =
-  (ref: ResourceRef, owner: KubeObject) =>
+  (ref: ResourceRef, owner: PersistedObject) =>
   (o: OwnerReference): boolean =>
     o.kind === ref.kind && o.apiVersion === apiVersionOf(ref) && o.name === owner.metadata.name
 
@@ -21,7 +21,7 @@ const deletes = (set: StatefulSet): { withSet: boolean; whenScaled: boolean } =>
 
 /** The owner references as they should be, or undefined when nothing is to change. */
 export const claimOwners = (
-  claim: KubeObject,
+  claim: PersistedObject,
   { set, pod, inRange }: { set: StatefulSet; pod: Pod; inRange: boolean },
 ): OwnerReference[] | undefined => {
   const owners = claim.metadata.ownerReferences ?? []
@@ -49,6 +49,6 @@ export const claimOwners = (
 }
 
 /** The claim belongs to the Pod that had this name before and will go with it: nobody may take it over. */
-export const isLeftBehind = (claim: KubeObject, set: StatefulSet, podName: string): boolean =>
+export const isLeftBehind = (claim: PersistedObject, set: StatefulSet, podName: string): boolean =>
   deletes(set).whenScaled &&
   (claim.metadata.ownerReferences ?? []).some((o) => o.kind === 'Pod' && o.name === podName)

@@ -29,7 +29,7 @@ class TaintEviction {
   watch(queue: WorkQueue): void {
     const { informers } = this.#context
     const look = (node: Node): void => {
-      for (const pod of this.#podsOfNode(node.metadata.name!)) queue.add(keyOf(pod))
+      for (const pod of this.#podsOfNode(node.metadata.name)) queue.add(keyOf(pod))
     }
     informers.for<Node>(resources.nodes).handle({
       onAdd: look,

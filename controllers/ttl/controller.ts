@@ -42,9 +42,9 @@ export const ttlController: Controller = {
     nodes.handle({
       onAdd(node) {
         look()
-        queue.add(node.metadata.name!)
+        queue.add(node.metadata.name)
       },
-      onUpdate: (node) => queue.add(node.metadata.name!),
+      onUpdate: (node) => queue.add(node.metadata.name),
       onDelete: look,
     })
     return queueRun(
@@ -56,7 +56,7 @@ export const ttlController: Controller = {
         try {
           const patch = { metadata: { uid: metadata.uid, annotations: { [annotation]: wanted } } }
           nodes.observe(
-            await client.patch<Node>(resources.nodes, { name: metadata.name! }, patch, {
+            await client.patch<Node>(resources.nodes, { name: metadata.name }, patch, {
               type: 'merge',
             }),
           )

@@ -78,7 +78,7 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
         replace: (objects) => this.#replace(objects as APIService[]),
         changed: (type, object) =>
           type === 'DELETED'
-            ? this.#forget(object.metadata.name!)
+            ? this.#forget(object.metadata.name)
             : this.#know(object as APIService),
       },
     )
@@ -169,7 +169,7 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
   }
 
   #know(service: APIService): void {
-    const name = service.metadata.name!
+    const name = service.metadata.name
     const before = this.#all.get(name)
     this.#all.set(name, service)
     for (const listener of this.#serviceListeners) listener(name)

@@ -2,9 +2,9 @@
 import { formatTime } from '#api/clock.js'
 import { groupVersionPath } from '#api/group-version.js'
 import { jsonEqual } from '#api/json-object.js'
-import type { KubeObject } from '#api/object.js'
+import type { KubeObject, PersistedObject } from '#api/object.js'
 
-export interface APIService extends KubeObject {
+export interface APIService extends PersistedObject {
   spec: {
     group?: string
     version: string

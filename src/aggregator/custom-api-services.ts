@@ -124,7 +124,7 @@ export class CustomApiServices {
     // Another server may have seen a definition that this one will see soon.
     if (await this.#isDefined(name)) return
     await this.#store
-      .delete(this.#context(), name, { preconditions: { uid: uid! } })
+      .delete(this.#context(), name, { preconditions: { uid: uid } })
       .catch((error) => {
         if (!isNotFound(error) && !isConflict(error)) throw error
       })

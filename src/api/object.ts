@@ -80,6 +80,16 @@ export interface KubeObject {
   [field: string]: any
 }
 
+/** An object that the API or storage gave: every object there has what the API server sees to before it is stored. */
+export interface PersistedObject extends KubeObject {
+  metadata: ObjectMeta & { name: string; uid: string; resourceVersion: string }
+}
+
+/** The same of a kind that lives in namespaces. */
+export interface NamespacedObject extends PersistedObject {
+  metadata: PersistedObject['metadata'] & { namespace: string }
+}
+
 /** A part of an object that its kind's code knows by heart: `spec`, a container, a volume. */
 // biome-ignore lint/suspicious/noExplicitAny: the types of the API are facts of openapi/data, not of TypeScript
 export type Fields = { [field: string]: any }

@@ -1,7 +1,7 @@
 /** Objects over HTTP: the verbs of the API, typed, for our own processes and tests. */
 import type { IncomingMessage } from 'node:http'
 import { ApiError } from '#api/errors.js'
-import type { KubeObject, ListMeta, ObjectMeta } from '#api/object.js'
+import type { ListMeta, ObjectMeta, PersistedObject } from '#api/object.js'
 import type { Status } from '#api/status.js'
 import { errorFromAnswer } from './errors.js'
 import type { ClientConfig } from './kubeconfig.js'
@@ -158,7 +158,7 @@ export class Client {
     return JSON.parse(await this.text(request)) as T
   }
 
-  get<T = KubeObject>(
+  get<T = PersistedObject>(
     ref: ResourceRef,
     at: ObjectAt,
     options: { metadataOnly?: boolean; subresource?: string } = {},
@@ -170,7 +170,10 @@ export class Client {
     })
   }
 
-  async list<T = KubeObject>(ref: ResourceRef, options: ListOptions = {}): Promise<ObjectList<T>> {
+  async list<T = PersistedObject>(
+    ref: ResourceRef,
+    options: ListOptions = {},
+  ): Promise<ObjectList<T>> {
     const list = await this.request<ObjectList<T>>({
       method: 'GET',
       path: resourcePath(ref, options),
@@ -183,7 +186,7 @@ export class Client {
   }
 
   /** Ends when the server ends it; throws ApiError for an ERROR event (410 among them). */
-  async *watch<T = KubeObject>(
+  async *watch<T = PersistedObject>(
     ref: ResourceRef,
     options: WatchOptions,
   ): AsyncGenerator<WatchEvent<T>> {
@@ -205,7 +208,7 @@ export class Client {
   }
 
   /** Posts to the resource of `at`, or to `name`'s subresource. */
-  create<T = KubeObject>(
+  create<T = PersistedObject>(
     ref: ResourceRef,
     object: { metadata: ObjectMeta; [field: string]: unknown },
     options: { name?: string; subresource?: string; namespace?: string } = {},
@@ -219,7 +222,7 @@ export class Client {
   }
 
   /** A PUT; with the resourceVersion in `object` it refuses to overwrite another's write. */
-  update<T extends { metadata: { name?: string; namespace?: string } }>(
+  update<T extends { metadata: { name: string; namespace?: string } }>(
     ref: ResourceRef,
     object: T,
     options: { subresource?: string } = {},
@@ -228,7 +231,7 @@ export class Client {
     return this.request({
       method: 'PUT',
       path: resourcePath(ref, {
-        name: name!,
+        name,
         ...(namespace ? { namespace } : {}),
         ...options,
       }),
@@ -236,7 +239,7 @@ export class Client {
     })
   }
 
-  patch<T = KubeObject>(
+  patch<T = PersistedObject>(
     ref: ResourceRef,
     at: ObjectAt,
     patch: unknown,
@@ -255,7 +258,11 @@ export class Client {
   }
 
   /** Answers with the object that stays, or with what the server sends for one that is gone. */
-  delete(ref: ResourceRef, at: ObjectAt, options: DeleteRequestOptions = {}): Promise<KubeObject> {
+  delete(
+    ref: ResourceRef,
+    at: ObjectAt,
+    options: DeleteRequestOptions = {},
+  ): Promise<PersistedObject> {
     return this.request({
       method: 'DELETE',
       path: resourcePath(ref, at),
@@ -267,7 +274,7 @@ export class Client {
     ref: ResourceRef,
     selection: ListOptions,
     options: DeleteRequestOptions = {},
-  ): Promise<ObjectList<KubeObject>> {
+  ): Promise<ObjectList<PersistedObject>> {
     return this.request({
       method: 'DELETE',
       path: resourcePath(ref, selection),

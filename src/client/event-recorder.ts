@@ -41,6 +41,9 @@ const coreEvents: ResourceRef = {
   namespaced: true,
 }
 
+interface EventBody extends KubeObject {
+  metadata: { name: string; namespace: string }
+}
 interface KnownEvent {
   namespace: string
   name: string
@@ -96,12 +99,12 @@ const makeAggregator = (clock: Clock): ((group: string, message: string) => bool
 }
 
 /** Creates an event, or raises the count of the one that was written under `key` before. */
-const makeWriter = (client: Client): ((key: string, body: KubeObject) => Promise<void>) => {
+const makeWriter = (client: Client): ((key: string, body: EventBody) => Promise<void>) => {
   const known = new Map<string, KnownEvent>()
-  const create = async (key: string, body: KubeObject): Promise<void> => {
-    const namespace = body.metadata.namespace!
+  const create = async (key: string, body: EventBody): Promise<void> => {
+    const { namespace, name } = body.metadata
     await client.create(coreEvents, body, { namespace })
-    known.set(key, { namespace, name: body.metadata.name!, count: 1 })
+    known.set(key, { namespace, name, count: 1 })
     evictOldest(known, limits.eventsKept)
   }
   return async (key, body) => {
@@ -173,7 +176,7 @@ export const createEventRecorder = ({
         limits.eventMessageLengthMax,
       )
       const key = combined ? group : [group, text, fieldPath].join('\n')
-      const body: KubeObject = {
+      const body: EventBody = {
         kind: 'Event',
         apiVersion: 'v1',
         metadata: {

@@ -1,6 +1,6 @@
 /** One informer a resource for all controllers of a process; what is namespaced has the index `namespace`. */
 import { setMaxListeners } from 'node:events'
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import { whenAborted } from './backoff.js'
 import type { Client } from './client.js'
 import { Informer } from './informer.js'
@@ -23,14 +23,14 @@ export class InformerFactory {
   }
 
   /** The shared informer; it runs from `start` on, or at once when started already. */
-  for<T extends KubeObject = KubeObject>(
+  for<T extends PersistedObject = PersistedObject>(
     ref: ResourceRef,
     { metadataOnly = false }: { metadataOnly?: boolean } = {},
   ): Informer<T> {
     const key = `${ref.group}/${ref.version}/${ref.resource}${metadataOnly ? '?metadata' : ''}`
     const known = this.#informers.get(key)
     if (known !== undefined) return known as unknown as Informer<T>
-    const informer = new Informer<KubeObject>({
+    const informer = new Informer<PersistedObject>({
       ...this.#options,
       ref,
       metadataOnly,

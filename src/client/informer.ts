@@ -5,7 +5,7 @@
  */
 
 import { ApiError } from '#api/errors.js'
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import { limits } from '#limits'
 import { Backoff, sleep } from './backoff.js'
 import type { Client } from './client.js'
@@ -48,13 +48,13 @@ const isOlder = (a: string | undefined, b: string | undefined): boolean => {
   return a.length === b.length ? a < b : a.length < b.length
 }
 
-const withoutManagedFields = <T extends KubeObject>(object: T): T => {
+const withoutManagedFields = <T extends PersistedObject>(object: T): T => {
   if (object.metadata.managedFields === undefined) return object
   const { managedFields: _dropped, ...metadata } = object.metadata
   return { ...object, metadata }
 }
 
-export class Informer<T extends KubeObject = KubeObject> {
+export class Informer<T extends PersistedObject = PersistedObject> {
   readonly store = new ObjectStore<T>()
   readonly ref: ResourceRef
   readonly #options: InformerOptions<T>
@@ -112,7 +112,7 @@ export class Informer<T extends KubeObject = KubeObject> {
   }
 
   /** `answer` is what our DELETE of `before` gave: an object that stays, or nothing that does. */
-  observeDelete(before: T, answer: KubeObject): void {
+  observeDelete(before: T, answer: PersistedObject): void {
     const { metadata } = answer
     const stays =
       answer.kind === this.ref.kind &&
@@ -257,11 +257,11 @@ export class Informer<T extends KubeObject = KubeObject> {
   }
 
   #markGone({ metadata }: T): void {
-    this.#gone.set(metadata.uid!, metadata.resourceVersion ?? '')
+    this.#gone.set(metadata.uid, metadata.resourceVersion ?? '')
     if (this.#gone.size > limits.goneObjectsKept) this.#gone.delete(this.#gone.keys().next().value!)
   }
   #isGone({ metadata }: T): boolean {
-    const goneAt = this.#gone.get(metadata.uid!)
+    const goneAt = this.#gone.get(metadata.uid)
     return goneAt !== undefined && !isOlder(goneAt, metadata.resourceVersion)
   }
 

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { type Clock, formatMicroTime } from '#api/clock.js'
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import { sleep } from './backoff.js'
 import type { Client } from './client.js'
 import { isNotFound, messageOf } from './errors.js'
@@ -26,7 +26,7 @@ export interface LeaderElectionOptions {
   signal: AbortSignal
   /** Runs while the Lease is held; its signal fires when it is lost or the process ends. */
   lead(signal: AbortSignal): Promise<void>
-  onEvent?(lease: KubeObject, message: string): void
+  onEvent?(lease: PersistedObject, message: string): void
 }
 
 /** client-go's. */
@@ -155,7 +155,7 @@ class Elector {
     return true
   }
 
-  async #read(): Promise<KubeObject | undefined> {
+  async #read(): Promise<PersistedObject | undefined> {
     const { client, namespace, name } = this.#options
     try {
       return await client.get(resources.leases, { namespace, name })
@@ -165,7 +165,7 @@ class Elector {
     }
   }
 
-  #isHeldByOther(lease: KubeObject): boolean {
+  #isHeldByOther(lease: PersistedObject): boolean {
     const holder: string = lease.spec?.holderIdentity ?? ''
     if (holder === '' || holder === this.#options.identity) return false
     const record = JSON.stringify(lease.spec)
@@ -174,7 +174,7 @@ class Elector {
     return performance.now() - this.#observed.atMs < seconds * 1000
   }
 
-  #specAfter(previous: KubeObject | undefined, now: number) {
+  #specAfter(previous: PersistedObject | undefined, now: number) {
     const { identity } = this.#options
     const isOurs = previous?.spec?.holderIdentity === identity
     const transitions: number = previous?.spec?.leaseTransitions ?? 0

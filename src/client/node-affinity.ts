@@ -2,14 +2,14 @@
 import { matchesLabels, matchesRequirement } from '#api/label-selector.js'
 import type { Node, NodeSelectorTerm, Pod, PodSpec } from './pod.js'
 
-type Labelled = Pick<Node, 'metadata'>
+type Labelled = { metadata: Pick<Node['metadata'], 'name' | 'labels'> }
 
 /** Requirements of one term are all to hold; a term without any matches no node. */
 const matchesTerm = (term: NodeSelectorTerm, node: Labelled): boolean => {
   const expressions = term.matchExpressions ?? []
   const fields = term.matchFields ?? []
   if (expressions.length + fields.length === 0) return false
-  const names = { 'metadata.name': node.metadata.name! }
+  const names = { 'metadata.name': node.metadata.name }
   return (
     expressions.every((r) => matchesRequirement(node.metadata.labels ?? {}, r)) &&
     fields.every((r) => matchesRequirement(names, r))

@@ -1,5 +1,5 @@
 /** What an informer knows: objects by key, with indexes. Its objects are shared: nobody may change them. */
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 
 /** `namespace/name`, or `name` for a cluster-scoped object. */
 export const keyOf = (object: { metadata: { namespace?: string; name?: string } }): string =>
@@ -21,7 +21,7 @@ interface Index<T> {
   readonly keys: Map<string, Set<string>>
 }
 
-export class ObjectStore<T extends KubeObject = KubeObject> {
+export class ObjectStore<T extends PersistedObject = PersistedObject> {
   readonly #objects = new Map<string, T>()
   readonly #indexes = new Map<string, Index<T>>()
 

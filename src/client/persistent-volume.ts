@@ -1,10 +1,10 @@
 /** Claims and volumes, and which volume fits a claim. Pure. */
 import { type LabelSelector, matchesSelector } from '#api/label-selector.js'
-import type { KubeObject } from '#api/object.js'
+import type { NamespacedObject, PersistedObject } from '#api/object.js'
 import { parseMilli } from './amount.js'
 import type { NodeSelectorTerm } from './pod.js'
 
-export interface Claim extends KubeObject {
+export interface Claim extends NamespacedObject {
   spec: {
     accessModes?: string[]
     volumeMode?: string
@@ -15,7 +15,7 @@ export interface Claim extends KubeObject {
   }
   status: { phase?: string; [field: string]: unknown }
 }
-export interface Volume extends KubeObject {
+export interface Volume extends PersistedObject {
   spec: {
     accessModes?: string[]
     volumeMode?: string
@@ -38,7 +38,7 @@ export interface Volume extends KubeObject {
   }
   status: { phase?: string; message?: string; reason?: string }
 }
-export interface StorageClass extends KubeObject {
+export interface StorageClass extends PersistedObject {
   provisioner: string
   parameters?: Record<string, string>
   reclaimPolicy?: string
@@ -129,8 +129,8 @@ export const findVolume = (
 export const claimReference = (claim: Claim) => ({
   kind: 'PersistentVolumeClaim',
   apiVersion: 'v1',
-  namespace: claim.metadata.namespace!,
-  name: claim.metadata.name!,
-  uid: claim.metadata.uid!,
-  resourceVersion: claim.metadata.resourceVersion!,
+  namespace: claim.metadata.namespace,
+  name: claim.metadata.name,
+  uid: claim.metadata.uid,
+  resourceVersion: claim.metadata.resourceVersion,
 })

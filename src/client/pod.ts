@@ -1,6 +1,6 @@
 /** The parts of Pods and Nodes that our processes read. */
 import type { LabelSelector } from '#api/label-selector.js'
-import type { KubeObject } from '#api/object.js'
+import type { NamespacedObject, PersistedObject } from '#api/object.js'
 
 export interface Condition {
   type: string
@@ -142,11 +142,11 @@ export interface PodStatus {
   initContainerStatuses?: ContainerStatus[]
   resourceClaimStatuses?: { name: string; resourceClaimName?: string }[]
 }
-export interface Pod extends KubeObject {
+export interface Pod extends NamespacedObject {
   spec: PodSpec
   status: PodStatus
 }
-export interface Node extends KubeObject {
+export interface Node extends PersistedObject {
   spec: {
     unschedulable?: boolean
     taints?: Taint[]

@@ -1,6 +1,6 @@
 /** A CustomResourceDefinition as it is stored. */
 import { jsonEqual } from '#api/json-object.js'
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import type { TableColumn } from '#registry/resource-definition.js'
 import type { WebhookClientConfig } from '#validation/webhook-client.js'
 import type { StructuralSchema } from './structural-schema.js'
@@ -46,7 +46,7 @@ export interface DefinitionCondition {
   message?: string
 }
 
-export interface CustomResourceDefinition extends KubeObject {
+export interface CustomResourceDefinition extends PersistedObject {
   spec: {
     group: string
     scope: string

@@ -75,7 +75,7 @@ export const release = async (
       }
     }
     try {
-      await store.update({ ...ctx, subresource: 'status' }, metadata.name!, change, {
+      await store.update({ ...ctx, subresource: 'status' }, metadata.name, change, {
         strategy: 'none',
       })
       return

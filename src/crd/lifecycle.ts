@@ -8,7 +8,7 @@ import { findService } from '#admission/find-service.js'
 import { ApiError } from '#api/errors.js'
 import type { GroupResource } from '#api/group-version.js'
 import { jsonEqual } from '#api/json-object.js'
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import { type FollowDeps, type Follower, followObjects } from '#registry/follow-objects.js'
 import { internalContext } from '#registry/internal-context.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
@@ -88,22 +88,22 @@ class Lifecycle implements Follower {
     return internalContext(base, namespace)
   }
 
-  replace(objects: readonly KubeObject[]): void {
+  replace(objects: readonly PersistedObject[]): void {
     const all = objects as readonly CustomResourceDefinition[]
     const names = new Set(all.map(({ metadata }) => metadata.name))
     for (const [name, { definition }] of [...this.#known])
       if (!names.has(name)) this.#forget(definition)
     for (const definition of all) this.#show(definition)
-    for (const { metadata } of all) this.#syncLater(metadata.name!)
+    for (const { metadata } of all) this.#syncLater(metadata.name)
   }
 
   /** What is served follows at once: another definition's turn may take as long as the store takes to write. */
-  changed(type: string, object: KubeObject): void {
+  changed(type: string, object: PersistedObject): void {
     const definition = object as CustomResourceDefinition
     if (type === 'DELETED') this.#forget(definition)
     else {
       this.#show(definition)
-      this.#syncLater(definition.metadata.name!)
+      this.#syncLater(definition.metadata.name)
     }
   }
 
@@ -125,7 +125,7 @@ class Lifecycle implements Follower {
 
   /** What is shown already is not undone by an event that comes late. */
   #isPast({ metadata }: CustomResourceDefinition): boolean {
-    const known = this.#known.get(metadata.name!)?.definition.metadata
+    const known = this.#known.get(metadata.name)?.definition.metadata
     return (
       known !== undefined &&
       known.uid === metadata.uid &&
@@ -136,7 +136,7 @@ class Lifecycle implements Follower {
   /** Brings the rows of a definition into the table as it is now. */
   #show(definition: CustomResourceDefinition): void {
     if (this.#isPast(definition)) return
-    const name = definition.metadata.name!
+    const name = definition.metadata.name
     const before = this.#known.get(name)
     // New names that clash with another's take nothing from those that were accepted.
     const isShown = isTrue(definition, 'Established')
@@ -157,14 +157,14 @@ class Lifecycle implements Follower {
   }
 
   #forget({ metadata, spec }: CustomResourceDefinition): void {
-    const name = metadata.name!
+    const name = metadata.name
     const known = this.#known.get(name)
     if (known?.definition.metadata.uid !== metadata.uid) return
     for (const { gvr } of known?.rows ?? []) this.#deps.table.remove(gvr)
     this.#known.delete(name)
     // Names that it held may now go to somebody who waits for them.
     for (const { definition } of this.#known.values())
-      if (definition.spec.group === spec.group) this.#syncLater(definition.metadata.name!)
+      if (definition.spec.group === spec.group) this.#syncLater(definition.metadata.name)
   }
 
   /** By name: when its turn comes, what counts is what the definition is by then. */
@@ -220,22 +220,20 @@ class Lifecycle implements Follower {
     if (jsonEqual(next, definition.status)) return undefined
     const store = this.#deps.storeOf(definitions)!
     const ctx = { ...this.#context(), subresource: 'status' }
-    const { stored } = await store.update(ctx, definition.metadata.name!, (current) => {
+    const { stored } = await store.update(ctx, definition.metadata.name, (current) => {
       const status = (current as CustomResourceDefinition).status!
       return { ...current!, status: change(status) }
     })
     const changed = stored.object as CustomResourceDefinition
     // Gone by now, or another of the same name.
-    if (
-      this.#known.get(definition.metadata.name!)?.definition.metadata.uid === changed.metadata.uid
-    )
+    if (this.#known.get(definition.metadata.name)?.definition.metadata.uid === changed.metadata.uid)
       this.#show(changed)
     return changed
   }
 
   /** Deletes the objects of a terminating definition, waits for their finalizers, then lets the definition go. */
   #empty(definition: CustomResourceDefinition): void {
-    const name = definition.metadata.name!
+    const name = definition.metadata.name
     if (this.#emptying.has(name)) return
     const work = this.#emptyOnce(definition)
       .catch((error) => this.#deps.log(`objects of ${name} could not be deleted`, error))

@@ -2,7 +2,8 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Clock } from '#api/clock.js'
 import type { GroupResource } from '#api/group-version.js'
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
+import type { StoredObject } from '#cacher/object-storage.js'
 import { limits } from '#limits'
 import { internalContext } from './internal-context.js'
 import type { Store } from './store.js'
@@ -17,8 +18,8 @@ export interface FollowDeps {
 /** What comes next waits for what a call returns. */
 export interface Follower {
   /** Everything there is: at first, and again when the watch broke off. */
-  replace(objects: readonly KubeObject[]): void | Promise<void>
-  changed(type: string, object: KubeObject): void | Promise<void>
+  replace(objects: readonly PersistedObject[]): void | Promise<void>
+  changed(type: string, object: PersistedObject): void | Promise<void>
 }
 
 /** Resolves when everything has been read; `done` when it has ended. Without a namespace they are of all. */
@@ -33,15 +34,16 @@ export const followObjects = async (
   const selection = { prefix: `${store.definition.storagePrefix}/${below}` }
   const context = () =>
     internalContext({ now: clock.now(), caller: { signal }, stores: () => undefined }, namespace)
+  const persisted = ({ object }: StoredObject) => object as PersistedObject
   const read = async (): Promise<number> => {
     const consistency = { kind: 'consistent' } as const
     const page = await store.list(context(), { selection, consistency, limit: 0 })
-    await follower.replace(page.items.map(({ object }) => object))
+    await follower.replace(page.items.map(persisted))
     return page.revision
   }
   const watch = async (after: number): Promise<void> => {
     for await (const { events } of store.watch(context(), { selection, after, signal }))
-      for (const { type, stored } of events) await follower.changed(type, stored.object)
+      for (const { type, stored } of events) await follower.changed(type, persisted(stored))
   }
   const keep = async (first: number): Promise<void> => {
     let revision: number | undefined = first

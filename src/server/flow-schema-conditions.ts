@@ -5,7 +5,7 @@
 import { formatTime } from '#api/clock.js'
 import { ApiError } from '#api/errors.js'
 import { formatGroupVersion } from '#api/group-version.js'
-import type { KubeObject } from '#api/object.js'
+import type { KubeObject, PersistedObject } from '#api/object.js'
 import { decodeObject } from '#registry/decode.js'
 import type { FieldManager } from '#registry/field-manager/field-manager.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
@@ -52,7 +52,7 @@ const isSaid = ({ status }: KubeObject, { type, ...wanted }: Condition): boolean
 /** Writes only when the schema, as it was seen, says something else. One that is gone by now needs no condition. */
 export const keepDangling = async (
   { store, fieldManagerOf, context }: ConditionDeps,
-  schema: KubeObject,
+  schema: PersistedObject,
   levelExists: boolean,
 ): Promise<void> => {
   const condition = danglingCondition(schema.spec.priorityLevelConfiguration.name, levelExists)
@@ -69,7 +69,7 @@ export const keepDangling = async (
       patch: {
         apiVersion: formatGroupVersion(definition.gvk),
         kind: definition.gvk.kind,
-        metadata: { name: name! },
+        metadata: { name: name },
         status: { conditions: [{ ...condition, lastTransitionTime: formatTime(ctx.now) }] },
       },
       force: true,
@@ -77,7 +77,7 @@ export const keepDangling = async (
     return decodeObject(definition, merged).object
   }
   try {
-    await store.update(ctx, name!, apply, { managedFieldsTracked: true })
+    await store.update(ctx, name, apply, { managedFieldsTracked: true })
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 404) throw error
   }

@@ -1,5 +1,5 @@
 /** Flow schemas and priority levels as they are stored: read once, then followed; schemas are told whether their level is there. */
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import type { FlowRule, FlowSchema } from '#filters/flow-schemas.js'
 import { type FollowDeps, followObjects } from '#registry/follow-objects.js'
 import { internalContext } from '#registry/internal-context.js'
@@ -7,9 +7,9 @@ import { type ConditionDeps, keepDangling } from './flow-schema-conditions.js'
 
 const group = 'flowcontrol.apiserver.k8s.io'
 
-type Objects = Map<string, KubeObject>
+type Objects = Map<string, PersistedObject>
 
-const levelOf = ({ spec }: KubeObject): string => spec.priorityLevelConfiguration.name
+const levelOf = ({ spec }: PersistedObject): string => spec.priorityLevelConfiguration.name
 
 /** A schema whose priority level is not there takes no part. */
 const ordered = (schemas: Objects, levels: Objects): FlowSchema[] =>
@@ -18,11 +18,11 @@ const ordered = (schemas: Objects, levels: Objects): FlowSchema[] =>
     .sort(
       (a, b) =>
         a.spec.matchingPrecedence - b.spec.matchingPrecedence ||
-        (a.metadata.name! < b.metadata.name! ? -1 : 1),
+        (a.metadata.name < b.metadata.name ? -1 : 1),
     )
     .map((schema) => ({
-      uid: schema.metadata.uid!,
-      priorityLevelUid: levels.get(levelOf(schema))!.metadata.uid!,
+      uid: schema.metadata.uid,
+      priorityLevelUid: levels.get(levelOf(schema))!.metadata.uid,
       rules: (schema.spec.rules ?? []) as FlowRule[],
     }))
 
@@ -65,7 +65,7 @@ export class FlowSource {
   async #follow(
     resource: string,
     objects: Objects,
-    concerns: (object: KubeObject) => (schema: KubeObject) => boolean,
+    concerns: (object: PersistedObject) => (schema: PersistedObject) => boolean,
   ): Promise<void> {
     const { done } = await followObjects(
       { ...this.#deps, signal: this.#stopping.signal },
@@ -73,13 +73,13 @@ export class FlowSource {
       {
         replace: (all) => {
           objects.clear()
-          for (const object of all) objects.set(object.metadata.name!, object)
+          for (const object of all) objects.set(object.metadata.name, object)
           this.#ordered = undefined
           return this.#judge(() => true)
         },
         changed: (type, object) => {
-          if (type === 'DELETED') objects.delete(object.metadata.name!)
-          else objects.set(object.metadata.name!, object)
+          if (type === 'DELETED') objects.delete(object.metadata.name)
+          else objects.set(object.metadata.name, object)
           this.#ordered = undefined
           return this.#judge(concerns(object))
         },
@@ -89,7 +89,7 @@ export class FlowSource {
   }
 
   /** At once: at a first start all are told, and what is written together costs one write of the store. */
-  async #judge(which: (schema: KubeObject) => boolean): Promise<void> {
+  async #judge(which: (schema: PersistedObject) => boolean): Promise<void> {
     const { storeOf, clock, fieldManagerOf } = this.#deps
     const caller = { signal: this.#stopping.signal }
     const conditions: ConditionDeps = {

@@ -1,5 +1,5 @@
 /** Whether traffic still finds a Pod: what the EndpointSlices of its Services say of it. Pure. */
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 
 interface Endpoint {
   readonly conditions?: { ready?: boolean; serving?: boolean; terminating?: boolean }
@@ -19,11 +19,11 @@ const describe = ({ conditions = {} }: Endpoint): string => {
   return `endpoint terminating, no new connections${serving ? ', still serving' : ', serving no more'}`
 }
 
-export const endpointsOf = (slices: readonly KubeObject[], podUid: string): EndpointStates => {
+export const endpointsOf = (slices: readonly PersistedObject[], podUid: string): EndpointStates => {
   const found = new Map<string, string>()
   for (const { metadata, endpoints } of slices) {
     const endpoint = ((endpoints ?? []) as Endpoint[]).find((one) => one.targetRef?.uid === podUid)
-    if (endpoint) found.set(metadata.labels?.[serviceLabel] ?? metadata.name!, describe(endpoint))
+    if (endpoint) found.set(metadata.labels?.[serviceLabel] ?? metadata.name, describe(endpoint))
   }
   return found
 }

@@ -1,5 +1,5 @@
 /** Which Events are about a Pod, and what they say, with what the Pod says of how its containers end. Pure. */
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 
 interface Container {
   readonly name: string
@@ -8,20 +8,20 @@ interface Container {
 }
 
 /** Its own, and those of others that name it: a controller that deletes a Pod says so of itself. */
-export const isAbout = (event: KubeObject, { metadata }: KubeObject): boolean => {
+export const isAbout = (event: PersistedObject, { metadata }: PersistedObject): boolean => {
   const { uid, kind } = event.involvedObject ?? {}
   if (uid === metadata.uid) return true
   const isOwner = (metadata.ownerReferences ?? []).some((owner) => owner.uid === uid)
   if (kind === 'Pod' || !isOwner) return false
   return String(event.message ?? '')
     .split(/[^a-z0-9.-]+/)
-    .includes(metadata.name!)
+    .includes(metadata.name)
 }
 
 const killed = /^Stopping container (.+)$/
 
 /** In which order what a kubelet does now comes. */
-const howItStops = (pod: KubeObject | undefined, message: string): string => {
+const howItStops = (pod: PersistedObject | undefined, message: string): string => {
   const name = killed.exec(message)?.[1]
   const isOf = (container: Container) => container.name === name
   const sidecar: Container | undefined = (pod?.spec?.initContainers ?? []).find(isOf)
@@ -38,7 +38,7 @@ const howItStops = (pod: KubeObject | undefined, message: string): string => {
 }
 
 /** What an Event says, and how often it has. */
-export const describeEvent = (event: KubeObject, pod?: KubeObject): string => {
+export const describeEvent = (event: PersistedObject, pod?: PersistedObject): string => {
   const count = event.count ?? event.series?.count ?? 1
   const often = count > 1 ? ` (${count} times, last now)` : ''
   const message: string = event.message ?? event.note ?? ''

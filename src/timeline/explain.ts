@@ -1,11 +1,11 @@
 /** Why a Pod is still there although it was to go. Pure. */
 import { parseTime } from '#api/clock.js'
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 
 export interface Situation {
-  readonly pod: KubeObject
+  readonly pod: PersistedObject
   /** The Node that the Pod is bound to; undefined when there is none of that name. */
-  readonly node: KubeObject | undefined
+  readonly node: PersistedObject | undefined
   readonly now: number
 }
 
@@ -25,7 +25,10 @@ const killSeconds = 4
 
 const terminalPhases = ['Succeeded', 'Failed']
 
-const nodeTrouble = (pod: KubeObject, node: KubeObject | undefined): string | undefined => {
+const nodeTrouble = (
+  pod: PersistedObject,
+  node: PersistedObject | undefined,
+): string | undefined => {
   const name = pod.spec?.nodeName
   if (!name) return undefined
   const help =
@@ -36,12 +39,12 @@ const nodeTrouble = (pod: KubeObject, node: KubeObject | undefined): string | un
   return `Its node ${name} is not Ready (${ready?.reason ?? 'never reported'}): nobody can say that its containers have ended. ${help}`
 }
 
-const runningContainers = (pod: KubeObject): string[] =>
+const runningContainers = (pod: PersistedObject): string[] =>
   (pod.status?.containerStatuses ?? [])
     .filter((c: { state?: { running?: object } }) => c.state?.running)
     .map(({ name }: { name: string }) => name)
 
-const graceText = (pod: KubeObject, now: number): string => {
+const graceText = (pod: PersistedObject, now: number): string => {
   const running = runningContainers(pod)
   const { deletionGracePeriodSeconds: grace = 0, deletionTimestamp } = pod.metadata
   const leftMs = parseTime(deletionTimestamp!) - now

@@ -3,7 +3,7 @@
  * it, and while nothing happens what it waits for.
  */
 import type { Clock } from '#api/clock.js'
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import { Informer } from '#client/informer.js'
 import { silentLog } from '#client/log.js'
@@ -20,13 +20,13 @@ export interface FollowOptions {
   readonly client: Client
   readonly clock: Clock
   readonly signal: AbortSignal
-  readonly pod: KubeObject
+  readonly pod: PersistedObject
   /** Events that have been told, by uid, with their resourceVersion. */
   readonly told: ReadonlyMap<string, string>
   readonly events: ResourceRef
   /** `origin` is when the delete was asked for, or `at` as long as it was not. */
   tell(step: { at: number; what: string }, origin: number): void
-  explain(pod: KubeObject): Promise<readonly string[]>
+  explain(pod: PersistedObject): Promise<readonly string[]>
   print(line: string): void
 }
 
@@ -38,7 +38,7 @@ class Follower {
   readonly #gone = new AbortController()
   readonly #signal: AbortSignal
   readonly #explained = new Set<string>()
-  #pod: KubeObject
+  #pod: PersistedObject
   #endpoints: EndpointStates = new Map()
   #askedAt: number | undefined
   #lastAt: number
@@ -82,7 +82,7 @@ class Follower {
     return new Informer({
       client,
       ref,
-      namespace: pod.metadata.namespace!,
+      namespace: pod.metadata.namespace,
       log: silentLog,
       ...(fieldSelector === undefined ? {} : { fieldSelector }),
     })
@@ -91,7 +91,7 @@ class Follower {
   #followPod(): Informer {
     const { uid, name } = this.#options.pod.metadata
     const pods = this.#informer(resources.pods, `metadata.name=${name}`)
-    const see = (next: KubeObject) => this.#see(next)
+    const see = (next: PersistedObject) => this.#see(next)
     pods.handle({
       onAdd: see,
       onUpdate: see,
@@ -104,7 +104,7 @@ class Follower {
     return pods
   }
 
-  #see(next: KubeObject): void {
+  #see(next: PersistedObject): void {
     if (next.metadata.uid !== this.#pod.metadata.uid) return
     if (next.metadata.deletionTimestamp) this.#askedAt ??= this.#options.clock.now()
     for (const what of changesBetween(this.#pod, next)) this.#tell(what)
@@ -115,7 +115,7 @@ class Follower {
     const slices = this.#informer(resources.endpointSlices)
     const look = () => {
       const before = this.#endpoints
-      this.#endpoints = endpointsOf(slices.store.list(), this.#pod.metadata.uid!)
+      this.#endpoints = endpointsOf(slices.store.list(), this.#pod.metadata.uid)
       for (const what of endpointChanges(before, this.#endpoints)) this.#tell(what)
     }
     slices.handle({ onAdd: look, onUpdate: look, onDelete: look })
@@ -126,14 +126,14 @@ class Follower {
   #subjects(): string[] {
     const { uid, ownerReferences = [] } = this.#options.pod.metadata
     const owner = ownerReferences.find(({ controller }) => controller)
-    return owner ? [uid!, owner.uid] : [uid!]
+    return owner ? [uid, owner.uid] : [uid]
   }
 
   #followEvents(subject: string): Informer {
     const { told, events: ref } = this.#options
     const events = this.#informer(ref, `involvedObject.uid=${subject}`)
-    const see = (event: KubeObject) => {
-      const isTold = told.get(event.metadata.uid!) === event.metadata.resourceVersion
+    const see = (event: PersistedObject) => {
+      const isTold = told.get(event.metadata.uid) === event.metadata.resourceVersion
       if (!isTold && isAbout(event, this.#pod)) this.#tell(describeEvent(event, this.#pod))
     }
     events.handle({ onAdd: see, onUpdate: see })

@@ -1,5 +1,5 @@
 /** `kubelevel timeline POD`: how a Pod lived and died, and what holds it up while it is Terminating. */
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import { isNotFound } from '#client/errors.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import type { ProcessDeps, ProcessSpec } from '#client/run-process.js'
@@ -41,19 +41,19 @@ export const formatStep = ({ at, what, exact }: Step, origin: number): string =>
 const findEvents = async (
   { client }: Deps,
   { namespace, name }: TimelineOptions,
-  pod: KubeObject | undefined,
-): Promise<KubeObject[]> => {
+  pod: PersistedObject | undefined,
+): Promise<PersistedObject[]> => {
   const { items } = await client.list(coreEvents, { namespace })
   if (pod) return items.filter((event) => isAbout(event, pod))
   const named = items.filter(({ involvedObject: o }) => o?.kind === 'Pod' && o.name === name)
-  const last = named.reduce<KubeObject | undefined>(
+  const last = named.reduce<PersistedObject | undefined>(
     (a, b) => (a && (a.lastTimestamp ?? '') > (b.lastTimestamp ?? '') ? a : b),
     undefined,
   )
   return named.filter(({ involvedObject }) => involvedObject.uid === last?.involvedObject.uid)
 }
 
-const explain = async ({ client, clock }: Deps, pod: KubeObject): Promise<string[]> => {
+const explain = async ({ client, clock }: Deps, pod: PersistedObject): Promise<string[]> => {
   const nodeName = pod.spec?.nodeName
   const node = nodeName ? await getOr(client.get(resources.nodes, { name: nodeName })) : undefined
   return explainTerminating({ pod, node, now: clock.now() })
@@ -63,7 +63,7 @@ const explain = async ({ client, clock }: Deps, pod: KubeObject): Promise<string
 const printPast = async (
   deps: Deps,
   options: TimelineOptions,
-  pod: KubeObject | undefined,
+  pod: PersistedObject | undefined,
 ): Promise<Map<string, string> | undefined> => {
   const events = await findEvents(deps, options, pod)
   const steps = timelineOf(pod, events)
@@ -72,7 +72,7 @@ const printPast = async (
   for (const step of steps) options.print(formatStep(step, origin))
   if (!pod) options.print('The Pod is gone.')
   else for (const line of await explain(deps, pod)) options.print(line)
-  return new Map(events.map(({ metadata }) => [metadata.uid!, metadata.resourceVersion!]))
+  return new Map(events.map(({ metadata }) => [metadata.uid, metadata.resourceVersion]))
 }
 
 /** Throws when neither the Pod nor an event of it is there. */

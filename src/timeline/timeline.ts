@@ -3,7 +3,7 @@
  * states that a watch has shown one after the other. Pure: times come with what is handed in.
  */
 import { parseTime } from '#api/clock.js'
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import { describeEnd, type Terminated } from './describe-end.js'
 import { describeEvent } from './events.js'
 
@@ -35,7 +35,7 @@ interface Condition {
   lastTransitionTime?: string
 }
 
-const statusesOf = (pod: KubeObject): ContainerStatus[] => [
+const statusesOf = (pod: PersistedObject): ContainerStatus[] => [
   ...(pod.status?.initContainerStatuses ?? []),
   ...(pod.status?.containerStatuses ?? []),
   ...(pod.status?.ephemeralContainerStatuses ?? []),
@@ -44,23 +44,23 @@ const statusesOf = (pod: KubeObject): ContainerStatus[] => [
 const seconds = (n: number): string => `${n} s`
 
 /** When the delete was asked for: the timestamp on the object is when the grace is over. */
-export const deletionAskedAt = ({ metadata }: KubeObject): number | undefined =>
+export const deletionAskedAt = ({ metadata }: PersistedObject): number | undefined =>
   metadata.deletionTimestamp === undefined
     ? undefined
     : parseTime(metadata.deletionTimestamp) - (metadata.deletionGracePeriodSeconds ?? 0) * 1000
 
-const conditionOf = (pod: KubeObject | undefined, type: string): Condition | undefined =>
+const conditionOf = (pod: PersistedObject | undefined, type: string): Condition | undefined =>
   pod?.status?.conditions?.find((condition: Condition) => condition.type === type)
 
 /** Who ends a Pod says so before it deletes it: evictions, taints, preemption, Pod garbage collection, its kubelet. */
-const disruptionOf = (pod: KubeObject | undefined): Condition | undefined => {
+const disruptionOf = (pod: PersistedObject | undefined): Condition | undefined => {
   const condition = conditionOf(pod, 'DisruptionTarget')
   return condition?.status === 'True' ? condition : undefined
 }
 const describeDisruption = ({ reason = '', message = '' }: Condition): string =>
   `has to go: ${reason}${message === '' ? '' : ` (${message})`}`
 
-const objectSteps = (pod: KubeObject): Step[] => {
+const objectSteps = (pod: PersistedObject): Step[] => {
   const steps: Step[] = []
   const add = (time: string | null | undefined, what: string) => {
     if (time) steps.push({ at: parseTime(time), what, exact: false })
@@ -84,17 +84,23 @@ const objectSteps = (pod: KubeObject): Step[] => {
   return steps
 }
 
-const eventSteps = (pod: KubeObject | undefined, events: readonly KubeObject[]): Step[] =>
+const eventSteps = (pod: PersistedObject | undefined, events: readonly PersistedObject[]): Step[] =>
   events.flatMap((event) => {
     const time = event.eventTime ?? event.lastTimestamp ?? event.deprecatedLastTimestamp
     return time ? [{ at: parseTime(time), what: describeEvent(event, pod), exact: false }] : []
   })
 
 /** Steps in order; those of one second keep the order: object first, then its events. */
-export const timelineOf = (pod: KubeObject | undefined, events: readonly KubeObject[]): Step[] =>
+export const timelineOf = (
+  pod: PersistedObject | undefined,
+  events: readonly PersistedObject[],
+): Step[] =>
   [...(pod ? objectSteps(pod) : []), ...eventSteps(pod, events)].sort((a, b) => a.at - b.at)
 
-const containerChanges = (before: KubeObject | undefined, after: KubeObject): string[] => {
+const containerChanges = (
+  before: PersistedObject | undefined,
+  after: PersistedObject,
+): string[] => {
   const earlier = new Map(before ? statusesOf(before).map((s) => [s.name, s]) : [])
   return statusesOf(after).flatMap(({ name, state, restartCount = 0 }) => {
     const was = earlier.get(name)
@@ -115,14 +121,14 @@ const containerChanges = (before: KubeObject | undefined, after: KubeObject): st
 }
 
 /** The kubelet deletes what has ended; who does it before that has forced it. */
-const describeLastDelete = (before: KubeObject | undefined): string => {
+const describeLastDelete = (before: PersistedObject | undefined): string => {
   if (!before?.spec?.nodeName) return 'grace set to 0, no node has it: the object goes'
   return ['Succeeded', 'Failed'].includes(before.status?.phase)
     ? 'grace set to 0, all of it has ended: the object goes'
     : 'grace set to 0 before all of it has ended (forced): the object goes'
 }
 
-const deletionChanges = (before: KubeObject | undefined, after: KubeObject): string[] => {
+const deletionChanges = (before: PersistedObject | undefined, after: PersistedObject): string[] => {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = after.metadata
   const changes: string[] = []
   if (deletionTimestamp && !before?.metadata.deletionTimestamp) {
@@ -144,7 +150,10 @@ const deletionChanges = (before: KubeObject | undefined, after: KubeObject): str
 }
 
 /** What is different between two states that a watch has shown, in the order in which it came about. */
-export const changesBetween = (before: KubeObject | undefined, after: KubeObject): string[] => {
+export const changesBetween = (
+  before: PersistedObject | undefined,
+  after: PersistedObject,
+): string[] => {
   const changes: string[] = []
   if (before === undefined) changes.push(`first seen: ${after.status?.phase ?? 'Pending'}`)
   else if (before.spec?.nodeName !== after.spec?.nodeName) {

@@ -102,7 +102,7 @@ t.test('what quotas count grows with updates, and is not given back by them', as
     'all that the quota bounds of Pods is named',
   )
   const write = { namespace: 'n', subresource: 'status' }
-  await api.replace('v1/resourcequotas', 'cpu', (q) => (q.status!.used.pods = '0'), write)
+  await api.replace('v1/resourcequotas', 'cpu', (q) => (q.status.used.pods = '0'), write)
   t.equal((await create('v1/pods', pod({ containers: sized('2') }))).code, 201)
   await fill('ending', { pods: '0' }, { pods: '0' }, { scopes: ['Terminating'] })
   t.match(

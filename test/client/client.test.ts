@@ -1,7 +1,7 @@
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import type { KubeObject } from '#api/object.js'
+import type { KubeObject, PersistedObject } from '#api/object.js'
 import { createClient } from '#client/client.js'
 import { createEventRecorder } from '#client/event-recorder.js'
 import { Informer } from '#client/informer.js'
@@ -12,6 +12,7 @@ import { ObjectStore } from '#client/object-store.js'
 import { resources } from '#client/resources.js'
 import { createTransport } from '#client/transport.js'
 import { WorkQueue, work } from '#client/work-queue.js'
+import { storedMetadata } from '../stored-metadata.js'
 
 type Handler = (request: http.IncomingMessage, answer: http.ServerResponse, body: string) => void
 
@@ -159,7 +160,12 @@ t.test('a work queue holds a key once, never gives it to two, and comes back to 
 
 t.test('indexes follow their objects', (t) => {
   const store = new ObjectStore()
-  const labelled = (node: string) => ({ kind: 'Pod', apiVersion: 'v1', metadata: {}, node })
+  const labelled = (node: string) => ({
+    kind: 'Pod',
+    apiVersion: 'v1',
+    metadata: storedMetadata(),
+    node,
+  })
   store.set('a', labelled('n1'))
   store.addIndex('node', (o) => [o.node])
   store.set('b', labelled('n1'))
@@ -211,7 +217,7 @@ t.test('one of two leads; the other follows when it lets go', async (t) => {
       else json(answer, 404, { kind: 'Status', code: 404, reason: 'NotFound' })
       return
     }
-    const next = JSON.parse(body) as KubeObject
+    const next = JSON.parse(body) as PersistedObject
     const stale = lease && next.metadata.resourceVersion !== lease.metadata.resourceVersion
     if (stale || (request.method === 'POST' && lease))
       return json(answer, 409, { kind: 'Status', code: 409, reason: 'Conflict' })
@@ -350,7 +356,7 @@ t.test('who writes sees its own write, and no late answer brings back what is go
   const stop = new AbortController()
   const running = informer.run(stop.signal)
   await waitFor(() => stream !== undefined)
-  const typed = (o: object) => ({ kind: 'Pod', apiVersion: 'v1', ...o }) as KubeObject
+  const typed = (o: object) => ({ kind: 'Pod', apiVersion: 'v1', ...o }) as PersistedObject
   informer.observe(typed(pod('b', '7')))
   stream!.write(event('ADDED', pod('b', '6')))
   stream!.write(event('ADDED', pod('c', '8')))

@@ -10,19 +10,20 @@ import {
   takenBy,
   unmountWaitMs,
 } from '#controllers/attach-detach/attachments.js'
+import { storedMetadata } from '../stored-metadata.js'
 import { startCluster, until } from './cluster.js'
 
 const volume = {
   kind: 'PersistentVolume',
   apiVersion: 'v1',
-  metadata: { name: 'pv' },
+  metadata: storedMetadata({ name: 'pv' }),
   spec: { accessModes: ['ReadWriteOnce'], csi: { driver: 'd.io', volumeHandle: 'h-one' } },
   status: {},
 } as unknown as Volume
 const nodeWith = (spec: object, volumesInUse: string[] = []): Node => ({
   kind: 'Node',
   apiVersion: 'v1',
-  metadata: { name: 'n' },
+  metadata: storedMetadata({ name: 'n' }),
   spec,
   status: { volumesInUse },
 })

@@ -153,13 +153,13 @@ export const pretendNode = async (
     if (!isNotFound(error) && !isConflict(error) && !stop.signal.aborted) throw error
   }
   const runPod = async (pod: Pod): Promise<void> => {
-    const uids = running.get(pod.metadata.name!) ?? new Set()
-    running.set(pod.metadata.name!, uids.add(pod.metadata.uid!))
+    const uids = running.get(pod.metadata.name) ?? new Set()
+    running.set(pod.metadata.name, uids.add(pod.metadata.uid))
     most = Math.max(most, uids.size)
     await client
       .patch(
         resources.pods,
-        { namespace: pod.metadata.namespace, name: pod.metadata.name! },
+        { namespace: pod.metadata.namespace, name: pod.metadata.name },
         {
           metadata: { uid: pod.metadata.uid },
           status: {
@@ -184,11 +184,11 @@ export const pretendNode = async (
   }
   const endPod = async (pod: Pod): Promise<void> => {
     await sleep(options.dyingMs ?? 30)
-    running.get(pod.metadata.name!)?.delete(pod.metadata.uid!)
+    running.get(pod.metadata.name)?.delete(pod.metadata.uid)
     await client
       .delete(
         resources.pods,
-        { namespace: pod.metadata.namespace, name: pod.metadata.name! },
+        { namespace: pod.metadata.namespace, name: pod.metadata.name },
         { gracePeriodSeconds: 0, preconditions: { uid: pod.metadata.uid } },
       )
       .catch(ignoreGone)
@@ -201,7 +201,7 @@ export const pretendNode = async (
     })
   }
   const look = (pod: Pod): void => {
-    const uid = pod.metadata.uid!
+    const uid = pod.metadata.uid
     if (pod.metadata.deletionTimestamp !== undefined) once(`end ${uid}`, () => endPod(pod))
     else once(`run ${uid}`, () => runPod(pod))
   }
@@ -214,7 +214,7 @@ export const pretendNode = async (
   informer.handle({
     onAdd: look,
     onUpdate: look,
-    onDelete: (pod) => running.get(pod.metadata.name!)?.delete(pod.metadata.uid!),
+    onDelete: (pod) => running.get(pod.metadata.name)?.delete(pod.metadata.uid),
   })
   const watching = informer.run(stop.signal)
   t.teardown(async () => {

@@ -21,7 +21,7 @@ const template = (image: string, extra: object = {}) => ({
 })
 const selector = { matchLabels: { app: 'web' } }
 const names = async (client: Client, ref: ResourceRef, namespace: string) =>
-  (await client.list(ref, { namespace })).items.map((o) => o.metadata.name!).sort()
+  (await client.list(ref, { namespace })).items.map((o) => o.metadata.name).sort()
 const isGone = async (work: Promise<unknown>): Promise<boolean> => {
   try {
     await work
@@ -128,7 +128,7 @@ t.test(
     const stop = new AbortController()
     const runs = [resources.pods, resources.secrets].map((ref) => {
       const informer = new Informer({ client, ref, namespace, log: silentLog })
-      informer.handle({ onDelete: (o) => order.push(o.metadata.name!) })
+      informer.handle({ onDelete: (o) => order.push(o.metadata.name) })
       return { informer, run: informer.run(stop.signal) }
     })
     await Promise.all(runs.map((r) => r.informer.synced()))
@@ -191,7 +191,7 @@ t.test('a rollout never falls below its minimum and ends, though everyone is kil
   const stop = new AbortController()
   const pods = new Informer<Pod>({ client, ref: resources.pods, namespace, log: silentLog })
   const note = (pod: Pod, gone = false): void => {
-    ready.set(pod.metadata.uid!, !gone && !pod.metadata.deletionTimestamp && isPodReady(pod))
+    ready.set(pod.metadata.uid, !gone && !pod.metadata.deletionTimestamp && isPodReady(pod))
     if (pods.hasSynced) least = Math.min(least, [...ready.values()].filter(Boolean).length)
   }
   pods.handle({ onAdd: (p) => note(p), onUpdate: (p) => note(p), onDelete: (p) => note(p, true) })
@@ -254,7 +254,7 @@ t.test('a StatefulSet never runs two Pods of one name, and shrinks from the top'
     const victim = (await readyPods())[0]
     if (victim !== undefined)
       await client
-        .delete(resources.pods, { namespace, name: victim.metadata.name! })
+        .delete(resources.pods, { namespace, name: victim.metadata.name })
         .catch(() => undefined)
     await manager.killAndRestart()
   }

@@ -6,6 +6,7 @@ import { conditionOf, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import type { PodDisruptionBudget } from '#controllers/disruption/reconcile.js'
 import { staleAt } from '#controllers/disruption/stale-targets.js'
+import { storedMetadata } from '../stored-metadata.js'
 import { until } from './cluster.js'
 import { startControllers } from './in-process.js'
 
@@ -65,7 +66,7 @@ t.test(
       staleAt({
         kind: 'Pod',
         apiVersion: 'v1',
-        metadata: {},
+        metadata: storedMetadata({}),
         spec: { containers: [] },
         status: {
           conditions: [{ ...mark(0, reason), lastTransitionTime: '2026-01-01T00:00:00Z' }],

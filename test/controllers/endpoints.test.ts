@@ -3,6 +3,7 @@ import t from 'tap'
 import type { Pod } from '#client/pod.js'
 import { type EndpointPort, endpointOf, type Service } from '#controllers/endpointslice/endpoint.js'
 import { inSliceOrder, inSubsetOrder } from '#controllers/endpointslice/port-order.js'
+import { storedMetadata } from '../stored-metadata.js'
 
 t.test('ports come in the order in which kube-controller-manager 1.36 wrote them', (t) => {
   const port = (name: string, number: number, protocol = 'TCP', appProtocol?: string) =>
@@ -35,7 +36,7 @@ t.test('ready endpoints hint at where their traffic should come from', (t) => {
   const node = (labels: Record<string, string>) => ({
     kind: 'Node',
     apiVersion: 'v1',
-    metadata: { name: 'n1', labels },
+    metadata: storedMetadata({ name: 'n1', labels }),
   })
   const zoned = { 'topology.kubernetes.io/zone': 'z1' }
   const hints = (
@@ -43,7 +44,10 @@ t.test('ready endpoints hint at where their traffic should come from', (t) => {
     status = 'True',
     labels: object = zoned,
   ) => {
-    const service = { metadata: { name: 's' }, spec: { trafficDistribution } } as Service
+    const service = {
+      metadata: storedMetadata({ name: 's' }),
+      spec: { trafficDistribution },
+    } as Service
     return endpointOf(pod(status), service, ['10.0.0.1'], node({ ...labels })).hints
   }
   const forZones = [{ name: 'z1' }]

@@ -41,9 +41,7 @@ t.test('an orphaning owner goes when its dependents have been seen, not before',
   await createNamespace(namespace)
   const make = async (name: string) => {
     const owner = await client.create(resources.configMaps, { metadata: { name, namespace } })
-    const ownerReferences = [
-      { apiVersion: 'v1', kind: 'ConfigMap', name, uid: owner.metadata.uid! },
-    ]
+    const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name, uid: owner.metadata.uid }]
     await client.create(resources.secrets, { metadata: { name, namespace, ownerReferences } })
   }
   const remove = (name: string) =>
@@ -85,7 +83,7 @@ t.test('an owner in another namespace is told of', async (t) => {
   await createNamespace('there')
   const at = { name: 'owner', namespace: 'there' }
   const owner = await client.create(resources.configMaps, { metadata: at })
-  const uid = owner.metadata.uid!
+  const uid = owner.metadata.uid
   const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid }]
   spawn('controller-manager', '--controllers=garbage-collector-controller')
   await until(async () => {

@@ -4,16 +4,17 @@ import type { Pod } from '#client/pod.js'
 import { account } from '#controllers/job/accounting.js'
 import { type Job, trackingFinalizer } from '#controllers/job/job.js'
 import { runningCounts } from '#controllers/job/status.js'
+import { storedMetadata } from '../stored-metadata.js'
 
 const pod = (name: string, phase: string, isTerminating: boolean): Pod => ({
   kind: 'Pod',
   apiVersion: 'v1',
-  metadata: {
+  metadata: storedMetadata({
     name,
     uid: name,
     finalizers: [trackingFinalizer],
     ...(isTerminating ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {}),
-  },
+  }),
   spec: { containers: [] },
   status: { phase },
 })
@@ -21,7 +22,7 @@ const job = (conditions: object[]): Job =>
   ({
     kind: 'Job',
     apiVersion: 'batch/v1',
-    metadata: { name: 'j' },
+    metadata: storedMetadata({ name: 'j' }),
     spec: { podReplacementPolicy: 'Failed', template: { spec: { containers: [] } } },
     status: { conditions },
   }) as unknown as Job

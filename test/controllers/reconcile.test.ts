@@ -32,6 +32,7 @@ import { type ClaimState, planStatefulSet } from '#controllers/statefulset/recon
 import { evictionTime } from '#controllers/taint-eviction/reconcile.js'
 import { ttlStep } from '#controllers/ttl/controller.js'
 import { limits } from '#limits'
+import { storedMetadata } from '../stored-metadata.js'
 
 const ready: Condition = { type: 'Ready', status: 'True' }
 const pod = (
@@ -40,13 +41,13 @@ const pod = (
 ): Pod => ({
   kind: 'Pod',
   apiVersion: 'v1',
-  metadata: {
+  metadata: storedMetadata({
     name,
     namespace: 'ns',
     uid: name,
     creationTimestamp: '2026-01-01T00:00:00Z',
     ...fields.metadata,
-  },
+  }),
   spec: { containers: [{ name: 'c' }], ...fields.spec },
   status: { phase: 'Running', conditions: [ready], podIP: '10.0.0.1', ...fields.status },
 })
@@ -56,7 +57,7 @@ t.test('slices hold each Pod once, are never too long, and change no more than t
   const service = {
     kind: 'Service',
     apiVersion: 'v1',
-    metadata: { name: 'web', namespace: 'ns', uid: 's' },
+    metadata: storedMetadata({ name: 'web', namespace: 'ns', uid: 's' }),
     spec: { selector: { app: 'web' }, ports: [{ port: 80 }], clusterIP: '10.0.0.9' },
   }
   const node = () => undefined
@@ -79,7 +80,7 @@ t.test('slices hold each Pod once, are never too long, and change no more than t
               kind: 'EndpointSlice',
               apiVersion: 'discovery.k8s.io/v1',
               ...s,
-              metadata: { ...s.metadata, name: `web-${serial++}` },
+              metadata: storedMetadata({ ...s.metadata, name: `web-${serial++}` }),
             })),
           ]
           const uids = slices.flatMap((s) => (s.endpoints ?? []).map((e) => e.targetRef.uid!))
@@ -104,19 +105,19 @@ t.test('slices hold each Pod once, are never too long, and change no more than t
 const set = (name: string, replicas: number, available: number, max?: number): OwnedSet => ({
   kind: 'ReplicaSet',
   apiVersion: 'apps/v1',
-  metadata: {
+  metadata: storedMetadata({
     name,
     uid: name,
     creationTimestamp: `2026-01-01T00:00:0${name.length}Z`,
     annotations: max === undefined ? {} : { 'deployment.kubernetes.io/max-replicas': String(max) },
-  },
+  }),
   spec: { replicas, selector: {}, template: { spec: { containers: [] } } },
   status: { replicas, availableReplicas: available },
 })
 const deployment = (replicas: number, maxSurge: number, maxUnavailable: number): Deployment => ({
   kind: 'Deployment',
   apiVersion: 'apps/v1',
-  metadata: { name: 'd' },
+  metadata: storedMetadata({ name: 'd' }),
   spec: {
     replicas,
     selector: {},
@@ -194,7 +195,7 @@ t.test('a StatefulSet does one thing at a time, in order; a parallel one all at 
       set: {
         kind: 'StatefulSet',
         apiVersion: 'apps/v1',
-        metadata: { name: 'db', namespace: 'ns', ...extra },
+        metadata: storedMetadata({ name: 'db', namespace: 'ns', ...extra }),
         spec: { replicas: 3, selector: {}, template: { spec: { containers: [] } }, ...spec },
         status: {},
       },
@@ -275,7 +276,7 @@ t.test('pod GC takes what has no node to end it, and nothing else', (t) => {
     {
       kind: 'Node',
       apiVersion: 'v1',
-      metadata: { name },
+      metadata: storedMetadata({ name }),
       spec: { taints: taint ? [{ key: taint, effect: 'NoExecute' }] : [] },
       status: { conditions: [{ type: 'Ready', status }] },
     },
@@ -338,7 +339,7 @@ t.test('a budget counts what is healthy and not promised away already', (t) => {
   const budget = {
     kind: 'PodDisruptionBudget',
     apiVersion: 'policy/v1',
-    metadata: { name: 'b', generation: 2 },
+    metadata: storedMetadata({ name: 'b', generation: 2 }),
     spec: { maxUnavailable: '30%' },
     status: { disruptedPods: { b: '2026-01-01T00:00:00Z' } } as never,
   }
@@ -375,7 +376,7 @@ t.test('daemons run where the set wants them, one a node', (t) => {
   const node = (name: string, spec = {}) => ({
     kind: 'Node',
     apiVersion: 'v1',
-    metadata: { name },
+    metadata: storedMetadata({ name }),
     spec,
     status: {},
   })
@@ -385,7 +386,7 @@ t.test('daemons run where the set wants them, one a node', (t) => {
     set: {
       kind: 'DaemonSet',
       apiVersion: 'apps/v1',
-      metadata: { name: 'd' },
+      metadata: storedMetadata({ name: 'd' }),
       spec: { selector: {}, template: { spec: { containers: [] } } },
       status: {},
     },
@@ -570,7 +571,7 @@ t.test('aggregated roles hold each rule once', (t) => {
   const role = (name: string, labels: Record<string, string>, verbs: string[]) => ({
     kind: 'ClusterRole',
     apiVersion: 'rbac.authorization.k8s.io/v1',
-    metadata: { name, labels },
+    metadata: storedMetadata({ name, labels }),
     rules: [{ verbs }],
   })
   const sum = {
@@ -631,7 +632,7 @@ t.test(
     const request = (pem: Buffer, signerName: string): SigningRequest => ({
       kind: 'CertificateSigningRequest',
       apiVersion: 'certificates.k8s.io/v1',
-      metadata: { name: 'r' },
+      metadata: storedMetadata({ name: 'r' }),
       spec: {
         request: pem.toString('base64'),
         signerName: `kubernetes.io/${signerName}`,

@@ -4,7 +4,7 @@ import os from 'node:os'
 import path from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import { isNotFound } from '#client/errors.js'
 import { isPodActive, type Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
@@ -25,6 +25,7 @@ import { planPods } from '#controllers/job/plan-pods.js'
 import type { StatefulSet } from '#controllers/statefulset/identity.js'
 import { claimOwners } from '#controllers/statefulset/retention.js'
 import { clientOf, startServer } from '../server/start-server.js'
+import { storedMetadata } from '../stored-metadata.js'
 import { until } from './cluster.js'
 import { manage } from './in-process.js'
 
@@ -127,7 +128,7 @@ t.test('a surging DaemonSet has a working Pod on every node at every step of an 
         const nodes = names.map((name) => ({
           kind: 'Node',
           apiVersion: 'v1',
-          metadata: { name },
+          metadata: storedMetadata({ name }),
           spec: {},
           status: {},
         }))
@@ -183,7 +184,7 @@ t.test('claims of a StatefulSet go with whom its policy says, and with nobody el
       spec: { persistentVolumeClaimRetentionPolicy: { whenDeleted, whenScaled } },
     } as unknown as StatefulSet
     const pod = { metadata: { name: 'db-0', uid: 'pod' } } as Pod
-    const claim = { metadata: { ownerReferences: present } } as KubeObject
+    const claim = { metadata: { ownerReferences: present } } as PersistedObject
     return claimOwners(claim, { set, pod, inRange })?.map((o) => `${o.kind} ${o.uid}`)
   }
   const ofSet = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'db', controller: true }
@@ -264,7 +265,7 @@ t.test(
       (await client.list(resources.endpointSlices, { namespace })).items
         .filter((s) => s.metadata.labels?.['kubernetes.io/service-name'] === 'db')
         .map((s) =>
-          [s.addressType, ...s.endpoints.flatMap((e: KubeObject) => e.addresses)].join(' '),
+          [s.addressType, ...s.endpoints.flatMap((e: PersistedObject) => e.addresses)].join(' '),
         )
         .sort()
         .join('; ')

@@ -4,11 +4,12 @@ import type { Node } from '#client/pod.js'
 import { settingsDefault } from '#controllers/flags.js'
 import { awaitsEviction, nodeTaints, oldLabels } from '#controllers/node-lifecycle/reconcile.js'
 import { Zones, zoneOf } from '#controllers/node-lifecycle/zones.js'
+import { storedMetadata } from '../stored-metadata.js'
 
 const node = (status: string, zone: string, more: Record<string, string> = {}): Node => ({
   kind: 'Node',
   apiVersion: 'v1',
-  metadata: { name: 'n', labels: { 'topology.kubernetes.io/zone': zone, ...more } },
+  metadata: storedMetadata({ name: 'n', labels: { 'topology.kubernetes.io/zone': zone, ...more } }),
   spec: {},
   status: { conditions: [{ type: 'Ready', status }] },
 })

@@ -377,7 +377,7 @@ t.test('how Pods end', async (t) => {
         namespace: 'default',
         annotations: { 'kubernetes.io/config.mirror': 'x' },
         ownerReferences: [
-          { apiVersion: 'v1', kind: 'Node', name: 'node-1', uid: uid!, controller: true },
+          { apiVersion: 'v1', kind: 'Node', name: 'node-1', uid: uid, controller: true },
         ],
       },
       spec: { nodeName: 'node-1', containers: [{ name: 'main', image, ...polite }] },

@@ -12,9 +12,15 @@ import type { Container, ContainerConfig, LogOptions } from '#kubelet/runtime.js
 import { makeSandboxConfig } from '#kubelet/sandbox-config.js'
 import { containerSecurityOf } from '#kubelet/security.js'
 import { eventually } from '../eventually.js'
+import { storedMetadata } from '../stored-metadata.js'
 
 const pod = { uid: 'u-1', namespace: 'default', name: 'p' }
-const podObject: Pod = { kind: 'Pod', apiVersion: 'v1', metadata: pod, spec: { containers: [] } }
+const podObject: Pod = {
+  kind: 'Pod',
+  apiVersion: 'v1',
+  metadata: storedMetadata(pod),
+  spec: { containers: [] },
+}
 const podConfig = makeSandboxConfig(podObject, 0)
 const allOfLog: LogOptions = {
   follow: false,

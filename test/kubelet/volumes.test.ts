@@ -5,6 +5,7 @@ import path from 'node:path'
 import t from 'tap'
 import type { ObjectReader } from '#kubelet/object-reader.js'
 import { Volumes } from '#kubelet/volumes.js'
+import { storedMetadata } from '../stored-metadata.js'
 
 t.test(
   'a kubelet that was killed while it wrote a volume is no hindrance to the next',
@@ -19,7 +20,7 @@ t.test(
       pod: {
         kind: 'Pod',
         apiVersion: 'v1',
-        metadata: { name: 'p', namespace: 'default', uid: 'u' },
+        metadata: storedMetadata({ name: 'p', namespace: 'default', uid: 'u' }),
         spec: { containers: [], volumes: [{ name: 'v', configMap: { name: 'm' } }] },
       },
       podIps: [],

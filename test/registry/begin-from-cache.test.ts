@@ -185,7 +185,7 @@ const behind: Record<
     await here.create(pods, pod('p'), call)
     silent()
     await there.store('', 'pods').changeStored(there.context(call), 'p', (object) => {
-      object.spec!.nodeName = 'n'
+      object.spec.nodeName = 'n'
     })
     const { body } = await here.delete(pods, 'p', call)
     t.match(body.metadata, { deletionTimestamp: String, deletionGracePeriodSeconds: 30 })

@@ -4,6 +4,7 @@ import type { Pod } from '#client/pod.js'
 import { decide } from '#scheduler/decide.js'
 import { inspectClaims } from '#scheduler/volume-claims.js'
 import { volumeFilter } from '#scheduler/volume-filter.js'
+import { storedMetadata } from '../stored-metadata.js'
 import { cpu, info, node, pod, preempt, victimsOf, viewOf } from './small-cluster.js'
 
 const at = (name: string, priority: number, amount: string): Pod =>
@@ -36,7 +37,7 @@ t.test('preemption breaks no budget where it can be helped', (t) => {
   const budget = (app: string, disruptionsAllowed: number) => ({
     kind: 'PodDisruptionBudget',
     apiVersion: 'policy/v1',
-    metadata: { name: app, namespace: 'ns' },
+    metadata: storedMetadata({ name: app, namespace: 'ns' }),
     spec: { selector: { matchLabels: { app } } },
     status: { disruptionsAllowed },
   })
@@ -136,15 +137,21 @@ t.test('a claim that only one Pod may use is won from a lesser Pod, wherever tha
   const claim = {
     kind: 'PersistentVolumeClaim',
     apiVersion: 'v1',
-    metadata: {
+    metadata: storedMetadata({
       name: 'c',
       namespace: 'ns',
       annotations: { 'pv.kubernetes.io/bind-completed': 'yes' },
-    },
+    }),
     spec: { volumeName: 'pv', accessModes: ['ReadWriteOncePod'] },
     status: { phase: 'Bound' },
   }
-  const volume = { kind: 'PersistentVolume', apiVersion: 'v1', metadata: {}, spec: {}, status: {} }
+  const volume = {
+    kind: 'PersistentVolume',
+    apiVersion: 'v1',
+    metadata: storedMetadata({}),
+    spec: {},
+    status: {},
+  }
   const only = <T>(value: T) => ({ get: () => value })
   const stores = { claims: only(claim), volumes: only(volume), classes: only(undefined) }
   const nodes = [info(node('a'), pod('user', { volumes, priority: 1 })), info(node('b'))]

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import { formatMilli, parseMilli } from '#client/amount.js'
 import { keyOf, ObjectStore } from '#client/object-store.js'
 import type { Claim, StorageClass, Volume } from '#client/persistent-volume.js'
@@ -11,6 +11,7 @@ import { PendingPods } from '#scheduler/pending-pods.js'
 import { inspectClaims } from '#scheduler/volume-claims.js'
 import { volumesOnNode } from '#scheduler/waiting-claims.js'
 import { startCluster, until } from '../controllers/cluster.js'
+import { storedMetadata } from '../stored-metadata.js'
 import { choose, cpu, info, node, pod, why } from './small-cluster.js'
 
 t.test('each filter refuses in upstream words, and lets pass what tolerates or matches', (t) => {
@@ -211,7 +212,7 @@ t.test('who names its node is told of the others in one word, and claims decide 
   const volume = (name: string, storage: string, z: string) => ({
     kind: 'PersistentVolume',
     apiVersion: 'v1',
-    metadata: { name },
+    metadata: storedMetadata({ name }),
     spec: {
       storageClassName: 'local',
       accessModes: ['ReadWriteOnce'],
@@ -224,13 +225,13 @@ t.test('who names its node is told of the others in one word, and claims decide 
     storageClass: {
       kind: 'StorageClass',
       apiVersion: 'storage.k8s.io/v1',
-      metadata: { name: 'local' },
+      metadata: storedMetadata({ name: 'local' }),
       provisioner: 'kubernetes.io/no-provisioner',
     },
     claim: {
       kind: 'PersistentVolumeClaim',
       apiVersion: 'v1',
-      metadata: { name, namespace: 'ns', uid: name },
+      metadata: storedMetadata({ name, namespace: 'ns', uid: name }),
       spec: {
         storageClassName: 'local',
         accessModes: ['ReadWriteOnce'],
@@ -308,8 +309,8 @@ t.test('claims hold a Pod back until they are bound, or until its node is known'
     classes: new ObjectStore<StorageClass>(),
   }
   const p = pod('p', { volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'c' } }] })
-  const object = <T extends KubeObject>(fields: object) =>
-    ({ kind: '', apiVersion: '', metadata: { name: 'c' }, ...fields }) as T
+  const object = <T extends PersistedObject>(fields: object) =>
+    ({ kind: '', apiVersion: '', metadata: storedMetadata({ name: 'c' }), ...fields }) as T
   t.equal(inspectClaims(p, stores).problem, 'persistentvolumeclaim "c" not found')
   stores.claims.set(
     'ns/c',
@@ -323,7 +324,10 @@ t.test('claims hold a Pod back until they are bound, or until its node is known'
   })
   stores.claims.set('ns/c', {
     ...object<Claim>({ spec: { volumeName: 'pv' }, status: { phase: 'Bound' } }),
-    metadata: { name: 'c', annotations: { 'pv.kubernetes.io/bind-completed': 'yes' } },
+    metadata: storedMetadata({
+      name: 'c',
+      annotations: { 'pv.kubernetes.io/bind-completed': 'yes' },
+    }),
   })
   t.equal(inspectClaims(p, stores).problem, 'persistentvolume "pv" not found')
   stores.volumes.set(

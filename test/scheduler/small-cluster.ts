@@ -7,6 +7,7 @@ import { filtersFor } from '#scheduler/filters.js'
 import { NodeInfo } from '#scheduler/node-info.js'
 import { findPreemption } from '#scheduler/preemption.js'
 import type { Budget } from '#scheduler/victims.js'
+import { storedMetadata } from '../stored-metadata.js'
 
 export const node = (
   name: string,
@@ -14,7 +15,7 @@ export const node = (
 ): Node => ({
   kind: 'Node',
   apiVersion: 'v1',
-  metadata: { name, labels: { 'kubernetes.io/hostname': name, ...extra.labels } },
+  metadata: storedMetadata({ name, labels: { 'kubernetes.io/hostname': name, ...extra.labels } }),
   spec: extra.spec ?? {},
   status: { allocatable: { cpu: extra.cpu ?? '4', memory: '8Gi', pods: '110' } },
 })
@@ -25,7 +26,13 @@ export const pod = (
 ): Pod => ({
   kind: 'Pod',
   apiVersion: 'v1',
-  metadata: { name, namespace: 'ns', uid: name, labels, creationTimestamp: '2026-01-01T00:00:00Z' },
+  metadata: storedMetadata({
+    name,
+    namespace: 'ns',
+    uid: name,
+    labels,
+    creationTimestamp: '2026-01-01T00:00:00Z',
+  }),
   spec: { containers: [{ name: 'c' }], ...spec },
   status: {},
 })
@@ -55,4 +62,4 @@ export const preempt = (p: Pod, view: ClusterView, budgets: Budget[] = []) => {
   return findPreemption(p, decision, view, budgets)
 }
 export const victimsOf = (found: ReturnType<typeof preempt>): string[] | undefined =>
-  found.node === undefined ? undefined : found.victims.map((v) => v.metadata.name!)
+  found.node === undefined ? undefined : found.victims.map((v) => v.metadata.name)

@@ -1,6 +1,6 @@
 /** What volumes and images say about nodes, in kube-scheduler's words. */
 import t from 'tap'
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import { ObjectStore } from '#client/object-store.js'
 import type { Claim, StorageClass, Volume } from '#client/persistent-volume.js'
 import type { Pod } from '#client/pod.js'
@@ -15,17 +15,24 @@ import { type ClaimFindings, inspectClaims } from '#scheduler/volume-claims.js'
 import { volumeFilter } from '#scheduler/volume-filter.js'
 import { type Attachment, type CsiNode, volumeLimits } from '#scheduler/volume-limits.js'
 import { volumesOnNode } from '#scheduler/waiting-claims.js'
+import { storedMetadata } from '../stored-metadata.js'
 
-const object = <T extends KubeObject>(
+const object = <T extends PersistedObject>(
   name: string,
   fields: object,
   labels: Record<string, string> = {},
-) => ({ kind: '', apiVersion: '', metadata: { name, namespace: 'ns', labels }, ...fields }) as T
+) =>
+  ({
+    kind: '',
+    apiVersion: '',
+    metadata: storedMetadata({ name, namespace: 'ns', labels }),
+    ...fields,
+  }) as T
 const info = (name: string, labels = {}, images: object[] = [], pods: Pod[] = []): NodeInfo => {
   const result = new NodeInfo()
   result.setNode({
     ...object(name, { spec: {}, status: { images } }),
-    metadata: { name, labels },
+    metadata: storedMetadata({ name, labels }),
   })
   for (const pod of pods) result.addPod(pod)
   return result

@@ -136,7 +136,7 @@ const held: Story = {
 const replaced: Story = {
   name: '8 Job that replaces what has ended',
   steps: [
-    { name: 'ready', holds: (w) => w.pods().some(({ metadata }) => w.isReady(metadata.name!)) },
+    { name: 'ready', holds: (w) => w.pods().some(({ metadata }) => w.isReady(metadata.name)) },
     {
       name: 'SIGTERM',
       holds: (w) => recorded(w, 'life', 'term'),

@@ -330,7 +330,7 @@ const waitsForDependents = (
   object?.metadata.deletionTimestamp !== undefined &&
   (object.metadata.finalizers ?? []).includes('foregroundDeletion')
 const readyPods = (world: World): number =>
-  world.pods().filter(({ metadata }) => world.isReady(metadata.name!)).length
+  world.pods().filter(({ metadata }) => world.isReady(metadata.name)).length
 
 const foreground: Story = {
   name: '5 owners in foreground',
@@ -392,7 +392,7 @@ const orphaned: Story = {
   play: async (world) => {
     await world.create(resources.deployments, 'shop', deployment(world, 2))
     await world.until('two Pods', () => readyPods(world) === 2)
-    const uids = world.pods().map(({ metadata }) => metadata.uid!)
+    const uids = world.pods().map(({ metadata }) => metadata.uid)
     await world.delete(resources.deployments, 'shop', { propagationPolicy: 'Orphan' })
     await world.until('no Deployment', () => world.deployment('shop') === undefined)
     // Whether they are ready says nothing: a node that could not reach the server for long may be taken for lost.
@@ -404,7 +404,7 @@ const orphaned: Story = {
     if (left.length > 2) wrong.push('orphans were replaced')
     const [set] = world.replicaSets()
     if (!set) return ['the ReplicaSet went with its orphaning owner']
-    await world.delete(resources.replicaSets, set.metadata.name!, {
+    await world.delete(resources.replicaSets, set.metadata.name, {
       propagationPolicy: 'Background',
     })
     await world.until('no Pods', () => world.pods().length === 0)
@@ -476,7 +476,7 @@ const evicted: Story = {
     })
     await world.create(resources.deployments, 'shop', deployment(world, 2))
     await world.until('two Pods', () => readyPods(world) === 2)
-    const name = world.pods()[0]!.metadata.name!
+    const name = world.pods()[0]!.metadata.name
     const at = { namespace: world.namespace, name }
     const evict = async (): Promise<boolean> => {
       try {

@@ -39,6 +39,6 @@ export const isGone = (world: World, name: string): boolean =>
 export const uidsOf = (world: World, name: string): string[] =>
   [...world.everyPod.values()]
     .filter(({ metadata }) => metadata.name === name)
-    .map(({ metadata }) => metadata.uid!)
+    .map(({ metadata }) => metadata.uid)
 export const recorded = (world: World, file: string, word: string): boolean =>
   world.record(file).includes(word)

@@ -3,7 +3,7 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError } from '#api/errors.js'
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import type { Client } from '#client/client.js'
 import { isAlreadyExists, isConflict, isNotFound } from '#client/errors.js'
 import { Informer } from '#client/informer.js'
@@ -65,8 +65,8 @@ export class World {
         ...(ref.namespaced ? { namespace: this.namespace } : {}),
       })
       this.#informers.set(name, informer)
-      const changed = (object: KubeObject) => {
-        if (name === 'pods') this.everyPod.set(object.metadata.uid!, object as Pod)
+      const changed = (object: PersistedObject) => {
+        if (name === 'pods') this.everyPod.set(object.metadata.uid, object as Pod)
         this.onChange()
       }
       informer.handle({
@@ -78,7 +78,7 @@ export class World {
         onDelete: (object) => {
           changed(object)
           if (name === 'pods') {
-            this.gonePods.add(object.metadata.uid!)
+            this.gonePods.add(object.metadata.uid)
             this.onPod('deleted', object as Pod)
           }
           this.onChange()
@@ -100,7 +100,7 @@ export class World {
 
   // ---- what is seen
 
-  #find(what: Watched, name: string): KubeObject | undefined {
+  #find(what: Watched, name: string): PersistedObject | undefined {
     const { namespaced } = watched[what]
     return this.#informers.get(what)!.store.get(namespaced ? `${this.namespace}/${name}` : name)
   }
@@ -110,19 +110,19 @@ export class World {
   pods(): Pod[] {
     return this.#informers.get('pods')!.store.list() as Pod[]
   }
-  set(name: string): KubeObject | undefined {
+  set(name: string): PersistedObject | undefined {
     return this.#find('sets', name)
   }
-  deployment(name: string): KubeObject | undefined {
+  deployment(name: string): PersistedObject | undefined {
     return this.#find('deployments', name)
   }
-  replicaSets(): KubeObject[] {
+  replicaSets(): PersistedObject[] {
     return this.#informers.get('replicaSets')!.store.list()
   }
-  node(name: string): KubeObject | undefined {
+  node(name: string): PersistedObject | undefined {
     return this.#find('nodes', name)
   }
-  namespaceObject(): KubeObject | undefined {
+  namespaceObject(): PersistedObject | undefined {
     return this.#find('namespaces', this.namespace)
   }
   /** Endpoints of all slices, by the uid of their Pod. */

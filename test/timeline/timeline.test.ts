@@ -1,7 +1,7 @@
 /** What `kubelevel timeline` says of Pods: past and watched, and why they are stuck. */
 import t from 'tap'
 import { systemClock } from '#api/clock.js'
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import { resources } from '#client/resources.js'
 import { describeEnd } from '#src/timeline/describe-end.js'
 import { endpointChanges, endpointsOf } from '#src/timeline/endpoints.js'
@@ -10,6 +10,7 @@ import { explainTerminating } from '#src/timeline/explain.js'
 import { formatStep, showTimeline } from '#src/timeline/main.js'
 import { changesBetween, timelineOf } from '#src/timeline/timeline.js'
 import { clientOf, startServer } from '../server/start-server.js'
+import { storedMetadata } from '../stored-metadata.js'
 
 const at = (second: number) => `2026-11-21T10:00:${String(second).padStart(2, '0')}Z`
 const ms = (second: number) => Date.parse(at(second))
@@ -20,10 +21,16 @@ const podAt = (fields: {
   state?: object
   spec?: object
   restartCount?: number
-}): KubeObject => ({
+}): PersistedObject => ({
   kind: 'Pod',
   apiVersion: 'v1',
-  metadata: { name: 'p', namespace: 'd', uid: 'u', creationTimestamp: at(0), ...fields.metadata },
+  metadata: storedMetadata({
+    name: 'p',
+    namespace: 'd',
+    uid: 'u',
+    creationTimestamp: at(0),
+    ...fields.metadata,
+  }),
   spec: { nodeName: 'n', containers: [{ name: 'c', lifecycle: { preStop: {} } }], ...fields.spec },
   status: {
     phase: fields.phase ?? 'Running',
@@ -40,18 +47,18 @@ const podAt = (fields: {
 })
 const deleted = { deletionTimestamp: at(40), deletionGracePeriodSeconds: 30 }
 const killed = { terminated: { exitCode: 137, startedAt: at(2), finishedAt: at(40) } }
-const node = (ready: string): KubeObject => ({
+const node = (ready: string): PersistedObject => ({
   kind: 'Node',
   apiVersion: 'v1',
-  metadata: { name: 'n' },
+  metadata: storedMetadata({ name: 'n' }),
   status: { conditions: [{ type: 'Ready', status: ready, reason: 'NodeStatusUnknown' }] },
 })
 
 t.test('the past of a Pod in the order of time, from its object and its events', (t) => {
-  const event = (reason: string, second: number): KubeObject => ({
+  const event = (reason: string, second: number): PersistedObject => ({
     kind: 'Event',
     apiVersion: 'v1',
-    metadata: {},
+    metadata: storedMetadata({}),
     reason,
     message: 'Stopping container c',
     lastTimestamp: at(second),
@@ -165,7 +172,7 @@ t.test('what a kubelet does to stop a container, in its order', (t) => {
       {
         kind: 'Event',
         apiVersion: 'v1',
-        metadata: {},
+        metadata: storedMetadata({}),
         involvedObject: { kind: 'Pod', uid: 'u', name: 'p' },
         reason: 'Killing',
         message: `Stopping container ${name}`,
@@ -183,10 +190,13 @@ t.test('what a kubelet does to stop a container, in its order', (t) => {
 })
 
 t.test('whether Services still find a Pod', (t) => {
-  const slice = (service: string, conditions: object, uid = 'u'): KubeObject => ({
+  const slice = (service: string, conditions: object, uid = 'u'): PersistedObject => ({
     kind: 'EndpointSlice',
     apiVersion: 'discovery.k8s.io/v1',
-    metadata: { name: `${service}-x`, labels: { 'kubernetes.io/service-name': service } },
+    metadata: storedMetadata({
+      name: `${service}-x`,
+      labels: { 'kubernetes.io/service-name': service },
+    }),
     endpoints: [{ targetRef: { uid: 'other' } }, { targetRef: { uid }, conditions }],
   })
   const steps = [
@@ -211,7 +221,7 @@ t.test('whether Services still find a Pod', (t) => {
 })
 
 t.test('why a Pod is stuck in Terminating', (t) => {
-  const why = (pod: KubeObject, on: KubeObject | undefined, second = 15) =>
+  const why = (pod: PersistedObject, on: PersistedObject | undefined, second = 15) =>
     explainTerminating({ pod, node: on, now: ms(second) }).join(' ')
   const asked = podAt({ metadata: deleted })
   t.equal(why(podAt({}), node('True')), '', 'nobody has asked for it')

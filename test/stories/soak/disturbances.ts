@@ -1,6 +1,6 @@
 /** What happens to StatefulSets in a soak, drawn by weight: faults of processes, and users. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { KubeObject } from '#api/object.js'
+import type { PersistedObject } from '#api/object.js'
 import { isPodTerminal, type Pod } from '#client/pod.js'
 import type { Random } from '#client/random.js'
 import { resources } from '#client/resources.js'
@@ -66,7 +66,7 @@ export class Disturbances {
       pod.metadata.deletionTimestamp === undefined && JSON.stringify(pod).includes('CrashLoop')
     const whole = async () => {
       for (const pod of this.#world.pods())
-        if (waitsLong(pod)) await this.#world.delete(resources.pods, pod.metadata.name!)
+        if (waitsLong(pod)) await this.#world.delete(resources.pods, pod.metadata.name)
       return members().every((name) => this.#world.isReady(name))
     }
     await eventually('both sets', whole, timeoutMs).catch((error) => {
@@ -182,7 +182,7 @@ export class Disturbances {
     )
     const forced = here()
     for (const { metadata } of forced)
-      await this.#world.delete(resources.pods, metadata.name!, { gracePeriodSeconds: 0 })
+      await this.#world.delete(resources.pods, metadata.name, { gracePeriodSeconds: 0 })
     await sleep(4_000 * this.#random())
     cluster.launch('lost')
     return `forced ${forced.length} Pods of a node without power`
@@ -212,23 +212,23 @@ export class Disturbances {
     if (!pod) return 'skipped a delete'
     const gracePeriodSeconds = this.#any([1, 2, 5, undefined])
     const options = gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }
-    await this.#world.delete(resources.pods, pod.metadata.name!, options)
+    await this.#world.delete(resources.pods, pod.metadata.name, options)
     return `deleted ${pod.metadata.name} with ${gracePeriodSeconds ?? 'its own'} s`
   }
 
   async #shorten(): Promise<string> {
     const pod = this.#pick(this.#world.pods().filter((p) => !isPodTerminal(p)))
     if (!pod) return 'skipped a shorter delete'
-    await this.#world.delete(resources.pods, pod.metadata.name!, { gracePeriodSeconds: 60 })
+    await this.#world.delete(resources.pods, pod.metadata.name, { gracePeriodSeconds: 60 })
     await sleep(500 * this.#random())
-    await this.#world.delete(resources.pods, pod.metadata.name!, { gracePeriodSeconds: 1 })
+    await this.#world.delete(resources.pods, pod.metadata.name, { gracePeriodSeconds: 1 })
     return `shortened ${pod.metadata.name}`
   }
 
   async #force(): Promise<string> {
     const pod = this.#pick(this.#world.pods())
     if (!pod) return 'skipped force'
-    await this.#world.delete(resources.pods, pod.metadata.name!, { gracePeriodSeconds: 0 })
+    await this.#world.delete(resources.pods, pod.metadata.name, { gracePeriodSeconds: 0 })
     return `planted force on ${pod.metadata.name}`
   }
 
@@ -282,7 +282,7 @@ export class Disturbances {
       terminationGracePeriodSeconds: 3,
       tolerations: [toleration('unreachable'), toleration('not-ready')],
     })
-    const set: Pick<KubeObject, 'spec'> = {
+    const set: Pick<PersistedObject, 'spec'> = {
       spec: {
         replicas,
         podManagementPolicy,

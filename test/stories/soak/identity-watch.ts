@@ -72,7 +72,7 @@ export class IdentityWatch {
   /** Nobody may be told that a Pod is gone before it is. */
   #gone({ metadata }: Pod): void {
     const name = `${metadata.namespace}/${metadata.name}`
-    if (this.#uids().get(name)?.has(metadata.uid!))
+    if (this.#uids().get(name)?.has(metadata.uid))
       this.#complain(`${name} ${metadata.uid} was forgotten while it ran`)
   }
 }
