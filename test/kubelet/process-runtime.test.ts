@@ -161,6 +161,15 @@ t.test('a command that is not there is an error of the start with exit code 128'
   t.match(container, { state: 'exited', exitCode: 128, reason: 'StartError' })
 })
 
+t.test('what is too long to be started is an error of the start, too', async (t) => {
+  const { start, get, runtime } = await startRuntime(t)
+  const endless = 'x'.repeat(4 * 1024 * 1024)
+  const error = { reason: 'RunContainerError', message: 'spawn E2BIG' }
+  await t.rejects(start('', { args: [endless] }), error)
+  const container = get(runtime.containers()[0]!.id)
+  t.match(container, { state: 'exited', exitCode: 128, reason: 'StartError' })
+})
+
 t.test('SIGTERM first, and a process that obeys it is never killed', async (t) => {
   const { start, ended, runtime, log, until } = await startRuntime(t)
   const id = await start('trap "echo bye; exit 7" TERM; echo up; while :; do sleep 0.05; done')
@@ -261,16 +270,19 @@ t.test('a shim that comes after its kubelet was killed and followed starts nothi
   await first.close()
   const second = await startRuntime(t, first.folder)
   t.same(second.runtime.containers(), [], 'what was never started is forgotten')
-  const late = startShim({
-    shim: path.join(first.folder, 'shim.sh'),
-    state: path.join(first.folder, 'state', id),
-    log: path.join(first.folder, 'logs', `${id}.log`),
-    input: '/dev/null',
-    command: ['sleep', '7356'],
-    env: process.env,
-    workingDir: first.folder,
-  })
-  const ending = new Promise((resolve) => late.once('exit', resolve))
+  const late = startShim(
+    {
+      shim: path.join(first.folder, 'shim.sh'),
+      state: path.join(first.folder, 'state', id),
+      log: path.join(first.folder, 'logs', `${id}.log`),
+      input: '/dev/null',
+      command: ['sleep', '7356'],
+      env: process.env,
+      workingDir: first.folder,
+    },
+    (error) => t.fail(error.message),
+  )
+  const ending = new Promise((resolve) => late?.once('exit', resolve))
   t.equal(await ending, 0)
   t.equal(alive('sleep 7356'), 0)
 })

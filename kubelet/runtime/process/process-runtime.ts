@@ -232,21 +232,22 @@ export class ProcessRuntime implements ContainerRuntime {
       throw error
     }
     container.starting = true
-    const shim = startShim({
-      shim: this.#shim,
-      state: this.#files.prefix(id),
-      log: this.#files.log(id),
-      input: config.stdin ? `${this.#files.prefix(id)}.stdin` : '/dev/null',
-      command: [...this.#session, ...passOddNames(env), ...command],
-      env,
-      workingDir,
-    })
     let timer: NodeJS.Timeout | undefined
     const failed = new Promise<never>((_, reject) => {
-      shim.once('error', (error) => {
+      const shim = {
+        shim: this.#shim,
+        state: this.#files.prefix(id),
+        log: this.#files.log(id),
+        input: config.stdin ? `${this.#files.prefix(id)}.stdin` : '/dev/null',
+        command: [...this.#session, ...passOddNames(env), ...command],
+        env,
+        workingDir,
+      }
+      startShim(shim, (error) => {
         if (this.#files.claim(id)) this.#files.writeExit(id, 128, 'StartError', error.message)
-        this.#refresh(id)
+        // Before it is seen that the container is not what it was: that would pass for a start.
         reject(new StartError('RunContainerError', error.message))
+        this.#refresh(id)
       })
       timer = setTimeout(
         () => reject(new StartError('RunContainerError', 'the container did not start in time')),
@@ -256,7 +257,7 @@ export class ProcessRuntime implements ContainerRuntime {
     failed.catch(() => {})
     const started = container.until(() => container.view.state !== 'created')
     // The error of a late timer would be kept, with its stack, for as long as the shim lives.
-    await Promise.race([started, failed]).finally(() => clearTimeout(timer))
+    await Promise.race([failed, started]).finally(() => clearTimeout(timer))
   }
 
   stopContainer(id: string, options: StopOptions): Stop {

@@ -95,7 +95,8 @@ export const attachSession = (
           stdio: ['pipe', 'ignore', 'ignore'],
         })
   writer?.on('error', () => {})
-  writer?.stdin.on('error', () => {
+  // There is none when there were no descriptors for it.
+  writer?.stdin?.on('error', () => {
     // The container has ended.
   })
   return {

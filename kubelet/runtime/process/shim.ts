@@ -60,15 +60,26 @@ export interface ShimOptions {
   readonly workingDir: string
 }
 
-export const startShim = (options: ShimOptions): ChildProcess => {
+/** `failed` is called when the system would not start it; undefined when it said so at once. */
+export const startShim = (
+  options: ShimOptions,
+  failed: (error: Error) => void,
+): ChildProcess | undefined => {
   const { shim, state, log, input, command, env, workingDir } = options
-  const child = spawn('/bin/sh', [shim, state, log, input, ...command], {
-    cwd: workingDir,
-    env,
-    detached: true,
-    stdio: 'ignore',
-  })
-  // The kubelet must be able to end while its containers run.
-  child.unref()
-  return child
+  try {
+    const child = spawn('/bin/sh', [shim, state, log, input, ...command], {
+      cwd: workingDir,
+      env,
+      detached: true,
+      stdio: 'ignore',
+    })
+    child.once('error', failed)
+    // The kubelet must be able to end while its containers run.
+    child.unref()
+    return child
+  } catch (error) {
+    // Node throws what is neither a missing file nor a lack of descriptors or processes: arguments that are too long.
+    failed(error as Error)
+    return undefined
+  }
 }
