@@ -27,17 +27,25 @@ const same = (value: CelValue): CelValue => value
 
 const overflow = (): CelError => new CelError('integer overflow')
 
-const parseInteger = (text: string): bigint | undefined =>
-  /^[+-]?\d+$/.test(text) ? BigInt(text.replace('+', '')) : undefined
+/** Digits of what no 64 bits hold any more: to make a number of a million of them would take seconds. */
+const digitsMax = 20
+
+const parseDigits = (text: string): bigint | undefined => {
+  if (!/^\d+$/.test(text)) return undefined
+  const from = text.search(/[1-9]/)
+  if (from < 0) return 0n
+  return text.length - from > digitsMax ? undefined : BigInt(text.slice(from))
+}
 
 const stringToInt = (text: string): bigint => {
-  const value = parseInteger(text)
+  const size = parseDigits(/^[+-]/.test(text) ? text.slice(1) : text)
+  const value = size !== undefined && text.startsWith('-') ? -size : size
   if (value === undefined || BigInt.asIntN(64, value) !== value) throw failed(text, 'int')
   return value
 }
 
 const stringToUint = (text: string): Uint => {
-  const value = /^\d+$/.test(text) ? BigInt(text) : undefined
+  const value = parseDigits(text)
   if (value === undefined || BigInt.asUintN(64, value) !== value) throw failed(text, 'uint')
   return new Uint(value)
 }

@@ -20,6 +20,14 @@ const fail = (why: string): never => {
   throw new CelError(why)
 }
 
+/** strconv.ParseUint of digits. */
+const unsigned = (digits: string): bigint => {
+  const value = digits.length > 20 ? undefined : BigInt(digits)
+  if (value === undefined || BigInt.asUintN(64, value) !== value)
+    return fail(`strconv.ParseUint: parsing ${JSON.stringify(digits)}: value out of range`)
+  return value
+}
+
 const numberNames = ['major', 'minor', 'patch']
 
 const readNumber = (text: string, place: number): bigint => {
@@ -37,7 +45,7 @@ const readNumber = (text: string, place: number): bigint => {
     return fail(
       `${name[0]!.toUpperCase()}${name.slice(1)} number must not contain leading zeroes ${shown}`,
     )
-  return BigInt(text)
+  return unsigned(text)
 }
 
 const checkPreRelease = (part: string): void => {
@@ -46,6 +54,7 @@ const checkPreRelease = (part: string): void => {
   if (/^\d+$/.test(part)) {
     if (part.length > 1 && part.startsWith('0'))
       fail(`Numeric PreRelease version must not contain leading zeroes ${shown}`)
+    unsigned(part)
   } else if (!/^[0-9A-Za-z-]+$/.test(part))
     fail(`Invalid character(s) found in prerelease ${shown}`)
 }
@@ -128,7 +137,7 @@ export const semverFunctions: Implementations = {
   semver_is_greater_than: (a: Semver, b: Semver) => compare(a, b) > 0,
   semver_is_less_than: (a: Semver, b: Semver) => compare(a, b) < 0,
   semver_compare_to: (a: Semver, b: Semver) => BigInt(compare(a, b)),
-  semver_major: ({ numbers }: Semver) => numbers[0],
-  semver_minor: ({ numbers }: Semver) => numbers[1],
-  semver_patch: ({ numbers }: Semver) => numbers[2],
+  semver_major: ({ numbers }: Semver) => BigInt.asIntN(64, numbers[0]),
+  semver_minor: ({ numbers }: Semver) => BigInt.asIntN(64, numbers[1]),
+  semver_patch: ({ numbers }: Semver) => BigInt.asIntN(64, numbers[2]),
 }
