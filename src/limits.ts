@@ -26,6 +26,8 @@ export const limits = {
   celTreeNodesMax: 200_000,
   /** Characters of a text that one CEL function makes: what reading it as often as it may cost allows. */
   celTextCharactersMax: 10_000_000,
+  /** Digits of a number that 64 bits may hold: to make one of a million of them takes seconds. */
+  uint64DigitsMax: 20,
   /** Cost of one evaluation of one CEL expression; upstream's PerCallLimit. */
   celCallCostMax: 1_000_000,
   /** Cost of all CEL rules on one object, or of all expressions of one policy binding; upstream's RuntimeCELCostBudget. */

@@ -1,5 +1,6 @@
 /** `int(…)`, `string(…)` and the like (cel-go, common/types, ConvertToType). */
 import { formatDouble } from '#api/go-number.js'
+import { limits } from '#limits'
 import type { Implementations } from '../evaluation.js'
 import {
   formatDuration,
@@ -27,14 +28,11 @@ const same = (value: CelValue): CelValue => value
 
 const overflow = (): CelError => new CelError('integer overflow')
 
-/** Digits of what no 64 bits hold any more: to make a number of a million of them would take seconds. */
-const digitsMax = 20
-
 const parseDigits = (text: string): bigint | undefined => {
   if (!/^\d+$/.test(text)) return undefined
   const from = text.search(/[1-9]/)
   if (from < 0) return 0n
-  return text.length - from > digitsMax ? undefined : BigInt(text.slice(from))
+  return text.length - from > limits.uint64DigitsMax ? undefined : BigInt(text.slice(from))
 }
 
 const stringToInt = (text: string): bigint => {

@@ -1,4 +1,5 @@
 /** Semantic versions (apiserver, pkg/cel/library/semverlib.go; github.com/blang/semver's messages). */
+import { limits } from '#limits'
 import type { Implementations } from '../evaluation.js'
 import { CelError, KubernetesValue, order } from '../values.js'
 
@@ -22,7 +23,7 @@ const fail = (why: string): never => {
 
 /** strconv.ParseUint of digits. */
 const unsigned = (digits: string): bigint => {
-  const value = digits.length > 20 ? undefined : BigInt(digits)
+  const value = digits.length > limits.uint64DigitsMax ? undefined : BigInt(digits)
   if (value === undefined || BigInt.asUintN(64, value) !== value)
     return fail(`strconv.ParseUint: parsing ${JSON.stringify(digits)}: value out of range`)
   return value
