@@ -51,6 +51,7 @@ export class KubeRequest {
   /**
    * Aborted when the client is gone, the deadline passed or the server shuts down. Made at first use: most requests
    * never ask. The answer's 'close' comes when it is sent, too: then nobody listens, and an abort would cost its error.
+   * That we have ended it counts, not that it is finished: a stream of HTTP/2 is finished as well when its client resets it.
    */
   get signal(): AbortSignal {
     if (this.#abort === undefined) {
@@ -58,7 +59,7 @@ export class KubeRequest {
       this.#abort = abort
       if (this.#aborted !== undefined) abort.abort(this.#aborted)
       this.whenOver(() => {
-        if (!this.#reply.writableFinished) abort.abort()
+        if (!this.#reply.writableEnded) abort.abort()
       })
     }
     return this.#abort.signal

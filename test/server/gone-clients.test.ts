@@ -51,3 +51,36 @@ t.test('who leaves while its token is verified is in flight no more', async (t) 
   }
   await eventually('nobody in flight over HTTP/2', () => onlyThisOne(server))
 })
+
+t.test('a watch holds nothing any more when its client has left, however it left', async (t) => {
+  const server = await startServer(t)
+  const path = '/api/v1/namespaces/default/configmaps?watch=1'
+  const headers = { ':path': path, authorization: `Bearer ${server.adminToken}` }
+  // Each watch has a timer that ends it, at the earliest in half an hour.
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+  const connect = async () => {
+    const session = http2.connect(server.url, { ca: server.caPem })
+    t.teardown(() => session.destroy())
+    const streams = Array.from({ length: 20 }, () => session.request(headers))
+    await Promise.all(streams.map((stream) => once(stream.resume(), 'response')))
+    return { session, streams }
+  }
+  const before = timers()
+  const reset = await connect()
+  t.ok(timers() >= before + 20)
+  for (const stream of reset.streams) stream.close(http2.constants.NGHTTP2_CANCEL)
+  await eventually('no watch of streams that were reset', () => timers() < before + 10)
+  const { session } = await connect()
+  session.destroy()
+  await eventually('no watch of a session that went', () => timers() < before + 10)
+  const { hostname: host, port } = new URL(server.url)
+  for (let i = 0; i < 20; i++) {
+    const socket = tls.connect({ host, port: Number(port), ca: server.caPem })
+    await once(socket, 'secureConnect')
+    const { authorization } = headers
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\n\r\n`)
+    await once(socket, 'data')
+    socket.destroy()
+  }
+  await eventually('no watch of sockets that closed', () => timers() < before + 10)
+})
