@@ -10,7 +10,7 @@ import type { InformerFactory } from '#client/informer-factory.js'
 import type { Log } from '#client/log.js'
 import { keyOf } from '#client/object-store.js'
 import type { ResourceRef } from '#client/resources.js'
-import { type SyncResult, WorkQueue, work } from '#client/work-queue.js'
+import { type SyncResult, WorkQueue, type WorkQueueOptions, work } from '#client/work-queue.js'
 
 /** Settings that upstream has flags for; milliseconds and counts. */
 export interface ControllerSettings {
@@ -97,7 +97,7 @@ export const syncStored = <T extends PersistedObject>(
   }
 }
 
-export const newQueue = (): WorkQueue => new WorkQueue<string>()
+export const newQueue = (options?: WorkQueueOptions): WorkQueue => new WorkQueue<string>(options)
 
 /** Puts the key of every object of the informer into the queue, whatever happens to it. */
 export const enqueueOwn = <T extends PersistedObject>(

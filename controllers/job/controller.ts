@@ -39,6 +39,8 @@ import { type NewIndex, planPods } from './plan-pods.js'
 import { jobStatus, runningCounts, withTarget } from './status.js'
 
 const component = 'job-controller'
+/** Upstream's DefaultJobApiBackOff and MaxJobApiBackOff: Pods that a quota refuses are not tried for at once. */
+const backoff = { backoffBaseMs: 1000, backoffMaxMs: 60_000 }
 const builtInManager = 'kubernetes.io/job-controller'
 
 const withIndex = (pod: NewPod, job: Job, index: number, before: Pod | undefined): NewPod => {
@@ -131,13 +133,15 @@ class JobSync {
   async run(): Promise<{ afterMs: number } | undefined> {
     if (this.#job.metadata.deletionTimestamp !== undefined || isFinished(this.#job)) {
       await inParallel(this.#pods().filter(isTracked), (pod) => release(this.#context, pod))
-      if (!isFinished(this.#job)) await this.#write(runningCounts(this.#job, this.#pods()))
+      const { status = {} } = this.#job
+      if (!isFinished(this.#job)) await this.#write(runningCounts(status, this.#pods()))
       return undefined
     }
     await claimOwned(this.#context, this.#job, {
       ref: resources.jobs,
       owned: resources.pods,
       selector: this.#job.spec.selector,
+      finalizer: trackingFinalizer,
     })
     let accounting = account(this.#job, this.#pods())
     // Pods finish while others are let go: one that is over but not noted would look like one that is missing.
@@ -146,8 +150,7 @@ class JobSync {
       const ending = endingOf(this.#job, accounting.noted, this.#pods(), { now, ...accounting })
       const conditions = this.#job.status?.conditions ?? []
       await this.#write({
-        ...this.#job.status,
-        ...accounting.noted,
+        ...runningCounts(accounting.noted, this.#pods()),
         ...(ending === undefined ? {} : { conditions: withTarget(conditions, ending, now) }),
       })
       await inParallel(accounting.release, (pod) => release(this.#context, pod))
@@ -209,6 +212,7 @@ const jobs = ownerController<Job>({
   ref: resources.jobs,
   owned: resources.pods,
   selectorOf: (job) => job.spec.selector,
+  backoff,
   prepare(context) {
     const control = new PodControl(context, component)
     return async (job) => {

@@ -92,8 +92,8 @@ export const jobStatus = (
   }
 }
 
-/** The status of a Job that is deleted: nothing is counted or decided any more, but it tells what still runs. */
-export const runningCounts = ({ status = {} }: Job, pods: readonly Pod[]): JobStatus => {
+/** The same status with what runs now: of a Job that is deleted, and of one whose finished Pods are noted. */
+export const runningCounts = (status: JobStatus, pods: readonly Pod[]): JobStatus => {
   const { active: _before, ...rest } = status
   const active = pods.filter(isPodActive)
   return {

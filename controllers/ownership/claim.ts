@@ -24,6 +24,8 @@ export interface ClaimOptions<T> {
   /** Of the objects. */
   objectRef: ResourceRef
   observe(object: T): void
+  /** What is taken in gets it, in the same patch. */
+  finalizer?: string | undefined
 }
 
 type Claim = 'mine' | 'adopt' | 'release' | 'other'
@@ -76,6 +78,14 @@ const isOwnerLive = async ({ client, ref, owner }: ClaimOptions<never>): Promise
   }
 }
 
+const guarded = (
+  { metadata: { finalizers = [] } }: PersistedObject,
+  { finalizer }: ClaimOptions<never>,
+): { finalizers?: string[] } =>
+  finalizer === undefined || finalizers.includes(finalizer)
+    ? {}
+    : { finalizers: [...finalizers, finalizer] }
+
 const patchOwner = async <T extends PersistedObject>(
   object: T,
   options: ClaimOptions<T>,
@@ -84,12 +94,15 @@ const patchOwner = async <T extends PersistedObject>(
   const { client, ref, owner, objectRef } = options
   const { namespace, name, uid, resourceVersion } = object.metadata
   const others = (object.metadata.ownerReferences ?? []).filter((o) => o.uid !== owner.metadata.uid)
-  const ownerReferences = what === 'adopt' ? [...others, ownerReference(ref, owner)] : others
+  const changes =
+    what === 'adopt'
+      ? { ownerReferences: [...others, ownerReference(ref, owner)], ...guarded(object, options) }
+      : { ownerReferences: others }
   try {
     const patched = await client.patch<T>(
       objectRef,
-      { namespace, name: name },
-      { metadata: { uid, resourceVersion, ownerReferences } },
+      { namespace, name },
+      { metadata: { uid, resourceVersion, ...changes } },
       { type: 'merge' },
     )
     options.observe(patched)

@@ -4,7 +4,7 @@ import type { NamespacedObject } from '#api/object.js'
 import type { Informer } from '#client/informer.js'
 import { keyOf } from '#client/object-store.js'
 import type { ResourceRef } from '#client/resources.js'
-import type { WorkQueue } from '#client/work-queue.js'
+import type { WorkQueue, WorkQueueOptions } from '#client/work-queue.js'
 import { whileSeeing } from '../blind.js'
 import {
   type Controller,
@@ -25,6 +25,8 @@ export interface OwnerKind<T extends NamespacedObject> {
   /** What it owns: Pods, or the sets that own them. */
   owned: ResourceRef
   selectorOf(owner: T): LabelSelector | undefined
+  /** How long it waits after a sync that failed; client-go's default when it is not given. */
+  backoff?: WorkQueueOptions
   /** Registers what else wakes it, and gives the sync of one owner. */
   prepare(
     context: ControllerContext,
@@ -39,7 +41,7 @@ export const ownerController = <T extends NamespacedObject>(kind: OwnerKind<T>):
   start(context) {
     const owners = context.informers.for<T>(kind.ref)
     const owned = context.informers.for<NamespacedObject>(kind.owned)
-    const queue = newQueue()
+    const queue = newQueue(kind.backoff)
     enqueueOwn(owners, queue)
     enqueueOwner(owned, kind.ref, queue, (object) => {
       for (const owner of owners.store.byIndex('namespace', object.metadata.namespace))
@@ -67,13 +69,14 @@ export interface ClaimOwned<T extends NamespacedObject> {
   owned: ResourceRef
   selector: LabelSelector | undefined
   isCandidate?(object: T): boolean
+  finalizer?: string
 }
 
 /** Adopts and releases objects of the namespace; yields those that are the owner's now. */
 export const claimOwned = <T extends NamespacedObject>(
   { client, informers }: ControllerContext,
   owner: NamespacedObject,
-  { ref, owned, selector, isCandidate = () => true }: ClaimOwned<T>,
+  { ref, owned, selector, isCandidate = () => true, finalizer }: ClaimOwned<T>,
 ): Promise<T[]> => {
   const informer = informers.for<T>(owned)
   const candidates = informer.store.byIndex('namespace', owner.metadata.namespace)
@@ -83,6 +86,7 @@ export const claimOwned = <T extends NamespacedObject>(
     owner,
     selector,
     objectRef: owned,
+    finalizer,
     observe: (object: T) => informer.observe(object),
   })
 }

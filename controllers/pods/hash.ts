@@ -1,7 +1,7 @@
 /**
- * Short names for contents. FNV and the alphabet are upstream's; what is hashed for a template is its canonical JSON
- * where upstream has a dump of Go's memory, so that our labels differ from those of a Go controller for equal
- * templates. Nothing compares them: controllers find what they made by comparing templates.
+ * Short names for contents. FNV and the alphabet are upstream's, and so are the names of a StatefulSet's revisions. What
+ * is hashed for a template is its canonical JSON where upstream has a dump of Go's memory, so that our labels differ from
+ * those of a Go controller for equal templates. Nothing compares them: controllers find what they made by comparing templates.
  */
 import { canonicalJson } from '#api/json-object.js'
 
@@ -21,14 +21,23 @@ const alphabet = 'bcdfghjklmnpqrstvwxz2456789'
 export const safeEncode = (text: string): string =>
   [...text].map((c) => alphabet[c.charCodeAt(0) % alphabet.length]).join('')
 
-/** The collision count only counts when there was a collision. */
-const withCollisions = (text: string, collisionCount: number | undefined): Uint8Array =>
-  Buffer.from(collisionCount ? `${text}${collisionCount}` : text)
+/** The `pod-template-hash` of a template. The collision count only counts when there was a collision. */
+export const templateHash = (template: unknown, collisionCount?: number): string => {
+  const text = canonicalJson(template)
+  const bytes = Buffer.from(collisionCount ? `${text}${collisionCount}` : text)
+  return safeEncode(String(fnv32(bytes, '1a')))
+}
 
-/** The `pod-template-hash` of a template. */
-export const templateHash = (template: unknown, collisionCount?: number): string =>
-  safeEncode(String(fnv32(withCollisions(canonicalJson(template), collisionCount), '1a')))
+/** What Go's JSON escapes in texts. */
+const escapedByGo = /[<>&\u2028\u2029]/g
+const goEscape = (c: string): string => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-/** The name suffix of a ControllerRevision with these bytes. */
-export const revisionHash = (data: unknown, collisionCount?: number): string =>
-  safeEncode(String(fnv32(withCollisions(canonicalJson(data), collisionCount))))
+/**
+ * The name suffix of a StatefulSet's ControllerRevision, as upstream's HashControllerRevision makes it: of the bytes
+ * as Go writes them and of the collisions, 0 included. Who changes from one controller manager to the other finds
+ * revisions by the names that they have.
+ */
+export const revisionHash = (data: unknown, collisionCount = 0): string => {
+  const text = canonicalJson(data).replace(escapedByGo, goEscape)
+  return safeEncode(String(fnv32(Buffer.from(`${text}${collisionCount}`))))
+}

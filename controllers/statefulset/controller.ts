@@ -14,7 +14,10 @@ import { type ControllerRevision, RevisionHistory, templateOf } from '../pods/re
 import { updateObject, updateStatus } from '../update-object.js'
 import {
   claimName,
+  hasItsLabels,
+  identified,
   isInRange,
+  mountsItsClaims,
   ordinalOf,
   podName,
   type StatefulSet,
@@ -125,6 +128,22 @@ const ownClaims = async (sync: Sync, pod: Pod): Promise<boolean> => {
   return changed
 }
 
+/** Upstream's UpdateStatefulPod. */
+const keepPod = async (sync: Sync, pod: Pod): Promise<void> => {
+  const { context, set } = sync
+  const isWhole = hasItsLabels(pod) && mountsItsClaims(set, pod)
+  try {
+    if (!mountsItsClaims(set, pod)) await createClaims(sync, ordinalOf(set, pod))
+    const changed = await ownClaims(sync, pod)
+    if (!isWhole) await updateObject(context, resources.pods, identified(set, pod))
+    if (changed || !isWhole) tellOfPod(sync, 'Update', pod.metadata.name)
+  } catch (error) {
+    // Somebody wrote meanwhile: the next round sees what.
+    if (!isConflict(error)) tellOfPod(sync, 'Update', pod.metadata.name, error)
+    throw error
+  }
+}
+
 const deletePod = async (
   sync: Sync,
   { pod, why }: Extract<Action, { do: 'delete' }>,
@@ -143,9 +162,8 @@ const deletePod = async (
 const perform = async (sync: Sync, action: Action): Promise<void> => {
   if (action.do === 'create') await createPod(sync, action)
   else if (action.do === 'claims') await createClaims(sync, action.ordinal)
-  else if (action.do === 'own') {
-    if (await ownClaims(sync, action.pod)) tellOfPod(sync, 'Update', action.pod.metadata.name)
-  } else await deletePod(sync, action)
+  else if (action.do === 'keep') await keepPod(sync, action.pod)
+  else await deletePod(sync, action)
 }
 
 const claimState = ({ context, set }: Sync) => {
@@ -219,11 +237,16 @@ const syncSet = async (
     selector: set.spec.selector,
     isCandidate: (pod) => ordinalOf(set, pod) >= 0,
   })
+  const isEnding = set.metadata.deletionTimestamp !== undefined
   const revisions = await history.list(set)
-  const { revision, collisionCount } = await history.current(set, revisions)
-  const all = [...revisions.filter((r) => r.metadata.uid !== revision.metadata.uid), revision]
+  // The garbage collector may have let go of the revisions, or ended them: a set that ends has the last one that it told of.
+  const { revision, collisionCount } = isEnding
+    ? { revision: undefined, collisionCount: set.status?.collisionCount }
+    : await history.current(set, revisions)
+  const older = revisions.filter((r) => r.metadata.uid !== revision?.metadata.uid)
+  const all = revision === undefined ? older : [...older, revision]
   const sync: Sync = { context, set, revisions: all }
-  const updateRevision = revision.metadata.name
+  const updateRevision = revision?.metadata.name ?? set.status?.updateRevision ?? ''
   const observe = (): Observed => ({
     set,
     pods: ownedBy<Pod>(context, set, resources.pods),
@@ -240,7 +263,7 @@ const syncSet = async (
   if (failed !== undefined) throw failed
   const used = new Set([updateRevision, after.currentRevision, ...after.pods.map(revisionOfPod)])
   const idle = all.filter((r) => !used.has(r.metadata.name))
-  await history.truncate(set, idle, idle.length)
+  if (!isEnding) await history.truncate(set, idle, idle.length)
   const afterMs = nextAvailabilityMs(after.pods, set.spec.minReadySeconds ?? 0, after.now)
   return afterMs === undefined ? undefined : { afterMs }
 }

@@ -66,6 +66,54 @@ export const isInRange = (set: StatefulSet, pod: Pod): boolean => {
 export const claimName = (set: StatefulSet, template: ClaimTemplate, ordinal: number): string =>
   `${template.metadata.name}-${podName(set, ordinal)}`
 
+/** The ordinal's claims, each by the name of its template, before the other volumes. */
+const withClaims = (
+  set: StatefulSet,
+  ordinal: number,
+  volumes: readonly { name: string }[] = [],
+): { name: string }[] => {
+  const templates = set.spec.volumeClaimTemplates ?? []
+  const own = new Set(templates.map((t) => t.metadata.name))
+  return [
+    ...templates.map((t) => ({
+      name: t.metadata.name,
+      persistentVolumeClaim: { claimName: claimName(set, t, ordinal) },
+    })),
+    ...volumes.filter((v) => !own.has(v.name)),
+  ]
+}
+
+const identityLabels = (set: StatefulSet, ordinal: number): Record<string, string> => ({
+  [podNameLabel]: podName(set, ordinal),
+  [podIndexLabel]: String(ordinal),
+})
+
+/** Upstream's identityMatches: a Pod that was made before there was a label of its index goes without one. */
+export const hasItsLabels = (pod: Pod): boolean =>
+  pod.metadata.labels?.[podNameLabel] === pod.metadata.name
+
+/** Upstream's storageMatches. */
+export const mountsItsClaims = (set: StatefulSet, pod: Pod): boolean =>
+  (set.spec.volumeClaimTemplates ?? []).every((template) =>
+    pod.spec.volumes?.some(
+      ({ name, persistentVolumeClaim }) =>
+        name === template.metadata.name &&
+        persistentVolumeClaim?.claimName === claimName(set, template, ordinalOf(set, pod)),
+    ),
+  )
+
+/** The Pod with what makes it the set's; the API does not let claims be added to one that is there, and says so. */
+export const identified = (set: StatefulSet, pod: Pod): Pod => {
+  const ordinal = ordinalOf(set, pod)
+  const labels = { ...pod.metadata.labels, ...identityLabels(set, ordinal) }
+  const volumes = withClaims(set, ordinal, pod.spec.volumes)
+  return {
+    ...pod,
+    metadata: { ...pod.metadata, ...(hasItsLabels(pod) ? {} : { labels }) },
+    spec: { ...pod.spec, ...(mountsItsClaims(set, pod) ? {} : { volumes }) },
+  }
+}
+
 /** Pods with the same name share everything that makes an identity: name, host name, claims, labels. */
 export const statefulPod = (
   set: StatefulSet,
@@ -77,22 +125,13 @@ export const statefulPod = (
     name,
     generateName: `${set.metadata.name}-`,
   })
-  const templates = set.spec.volumeClaimTemplates ?? []
-  const own = new Set(templates.map((t) => t.metadata.name))
-  const volumes = [
-    ...(pod.spec.volumes ?? []).filter((v) => !own.has(v.name)),
-    ...templates.map((t) => ({
-      name: t.metadata.name,
-      persistentVolumeClaim: { claimName: claimName(set, t, ordinal) },
-    })),
-  ]
+  const volumes = withClaims(set, ordinal, pod.spec.volumes)
   return {
     metadata: {
       ...pod.metadata,
       labels: {
         ...pod.metadata.labels,
-        [podNameLabel]: name,
-        [podIndexLabel]: String(ordinal),
+        ...identityLabels(set, ordinal),
         [revisionLabel]: revision,
       },
     },

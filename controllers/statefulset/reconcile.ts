@@ -13,7 +13,7 @@ import { isPodAvailable } from '../pods/availability.js'
 import { revisionLabel } from '../pods/revisions.js'
 import { scaled } from '../pods/scaled.js'
 import { counted } from '../replicaset/reconcile.js'
-import { ordinalOf, type StatefulSet } from './identity.js'
+import { hasItsLabels, ordinalOf, type StatefulSet } from './identity.js'
 
 /** Of an ordinal's claims: one is stale when it still belongs to a Pod that is gone. */
 export type ClaimState = 'ready' | 'missing' | 'terminating' | 'stale'
@@ -29,8 +29,8 @@ export interface Observed {
 export type Action =
   | { do: 'create'; ordinal: number; revision: string }
   | { do: 'claims'; ordinal: number }
-  /** Gives its claims to whom the retention policy says. */
-  | { do: 'own'; pod: Pod }
+  /** Sees to what makes it the set's: its labels, its claims and who owns them. */
+  | { do: 'keep'; pod: Pod }
   | { do: 'delete'; pod: Pod; why: 'scale' | 'update' | 'failed' }
 
 export const revisionOfPod = (pod: Pod): string => pod.metadata.labels?.[revisionLabel] ?? ''
@@ -80,10 +80,6 @@ const revisionFor = (
     ? currentRevision
     : updateRevision
 
-const own = ({ observed }: Round, pod: Pod, actions: Action[]): void => {
-  if ((observed.set.spec.volumeClaimTemplates ?? []).length > 0) actions.push({ do: 'own', pod })
-}
-
 /** True: this round ends here, what follows has to wait. */
 const growOne = (round: Round, index: number, actions: Action[]): boolean => {
   const { observed } = round
@@ -106,8 +102,9 @@ const growOne = (round: Round, index: number, actions: Action[]): boolean => {
   }
   if (pod.status?.phase === 'Pending' && claims === 'missing')
     actions.push({ do: 'claims', ordinal })
-  if (!round.isHealthy(pod)) return ordered
-  own(round, pod, actions)
+  if (ordered && !round.isHealthy(pod)) return true
+  if (!hasItsLabels(pod) || (set.spec.volumeClaimTemplates ?? []).length > 0)
+    actions.push({ do: 'keep', pod })
   return false
 }
 

@@ -1,10 +1,14 @@
-/** How Pods of a Job are counted. */
+/** How Pods of a Job are counted, and what they carry for it. */
 import t from 'tap'
+import type { KubeObject } from '#api/object.js'
 import type { Pod } from '#client/pod.js'
+import { resources } from '#client/resources.js'
 import { account } from '#controllers/job/accounting.js'
 import { type Job, trackingFinalizer } from '#controllers/job/job.js'
 import { runningCounts } from '#controllers/job/status.js'
 import { storedMetadata } from '../stored-metadata.js'
+import { until } from './cluster.js'
+import { startControllers } from './in-process.js'
 
 const pod = (name: string, phase: string, isTerminating: boolean): Pod => ({
   kind: 'Pod',
@@ -37,13 +41,110 @@ t.test('once a Job has failed, Pods that are ending count as failed and are let 
 })
 
 t.test('a Job that is deleted goes on telling what runs, and counts nothing more', (t) => {
-  const deleted = { ...job([]), status: { active: 2, ready: 2, failed: 1 } } as unknown as Job
+  const status = { active: 2, ready: 2, failed: 1 }
   const pods = [pod('up', 'Running', false), pod('ending', 'Running', true)]
-  t.same(runningCounts(deleted, pods), { active: 1, failed: 1, ready: 0, terminating: 1 })
-  t.same(runningCounts(deleted, [pod('over', 'Failed', true)]), {
+  t.same(runningCounts(status, pods), { active: 1, failed: 1, ready: 0, terminating: 1 })
+  t.same(runningCounts(status, [pod('over', 'Failed', true)]), {
     failed: 1,
     ready: 0,
     terminating: 0,
   })
   t.end()
+})
+
+const namespace = 'default'
+const startJob = async (
+  t: Parameters<typeof startControllers>[0],
+  hard: object = { pods: '9' },
+) => {
+  const controllers = ['job-controller', 'serviceaccount-controller', 'resourcequota-controller']
+  const client = await startControllers(t, controllers)
+  const get = <T>(ref: (typeof resources)[keyof typeof resources], name: string) =>
+    client.get<T & KubeObject>(ref, { namespace, name }).catch(() => undefined)
+  await until(() => get(resources.serviceAccounts, 'default'))
+  await client.create(resources.resourceQuotas, {
+    metadata: { name: 'q', namespace },
+    spec: { hard },
+  })
+  await until(async () => (await get<KubeObject>(resources.resourceQuotas, 'q'))?.status?.hard)
+  const labels = { work: 'yes' }
+  await client.create(resources.jobs, {
+    metadata: { name: 'j', namespace },
+    spec: {
+      manualSelector: true,
+      selector: { matchLabels: labels },
+      backoffLimit: 0,
+      template: {
+        metadata: { labels },
+        spec: { restartPolicy: 'Never', containers: [{ name: 'main', image: 'x' }] },
+      },
+    },
+  })
+  const pods = async () => (await client.list<Pod>(resources.pods, { namespace })).items
+  return { client, pods }
+}
+
+t.test('a Pod that comes back to its Job is tracked again', async (t) => {
+  const { client, pods } = await startJob(t)
+  await until(async () => (await pods()).length > 0)
+  const { name } = (await pods())[0]!.metadata
+  const at = { namespace, name: name! }
+  const label = (work: string) =>
+    client.patch(resources.pods, at, { metadata: { labels: { work } } }, { type: 'merge' })
+  const { metadata } = await client.get<Pod>(resources.pods, at)
+  await label('no')
+  await until(async () => (await client.get(resources.pods, at)).metadata.finalizers === undefined)
+  // Else its successor is taken for it, and one of the two is one too many.
+  await client.patch(
+    resources.jobs,
+    { namespace, name: 'j' },
+    { spec: { parallelism: 2 } },
+    {
+      type: 'merge',
+    },
+  )
+  await label('yes')
+  const owners = async () => (await client.get<Pod>(resources.pods, at)).metadata.ownerReferences
+  await until(async () => (await owners())?.[0]?.uid === metadata.ownerReferences?.[0]?.uid)
+  t.same((await client.get(resources.pods, at)).metadata.finalizers, [trackingFinalizer])
+})
+
+t.test('a finished Pod that is noted is not told of as one that runs', async (t) => {
+  const { client, pods } = await startJob(t)
+  await until(async () => (await pods()).length > 0)
+  const seen: Job['status'][] = []
+  const watching = new AbortController()
+  const watched = (async () => {
+    const from = { namespace, resourceVersion: '0', signal: watching.signal }
+    for await (const { object } of client.watch<Job>(resources.jobs, from)) seen.push(object.status)
+  })().catch(() => {})
+  t.teardown(async () => {
+    watching.abort()
+    await watched
+  })
+  await until(() => seen.some((status) => status?.active === 1))
+  await client.patch(
+    resources.pods,
+    { namespace, name: (await pods())[0]!.metadata.name! },
+    { status: { phase: 'Failed' } },
+    { type: 'merge', subresource: 'status' },
+  )
+  const noted = () => seen.filter((status) => status?.uncountedTerminatedPods?.failed)
+  await until(() => seen.some((status) => status?.failed === 1))
+  t.same(
+    noted().map(({ active = 0, uncountedTerminatedPods: u }) => [active, u?.failed?.length]),
+    [[0, 1]],
+  )
+})
+
+t.test('what a quota refuses is tried for again after seconds', async (t) => {
+  const { client } = await startJob(t, { pods: '0' })
+  const refusals = async () =>
+    (await client.list<KubeObject>(resources.events, { namespace })).items
+      .filter(({ reason }) => reason === 'FailedCreate')
+      .map(({ metadata }) => Date.parse(metadata.creationTimestamp!))
+      .sort((a, b) => a - b)
+  await until(async () => (await refusals()).length >= 4)
+  const [first, , , fourth] = await refusals()
+  t.ok(fourth! - first! >= 1000, 'no busy machine makes it sooner')
 })

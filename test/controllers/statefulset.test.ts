@@ -1,0 +1,165 @@
+/** What a StatefulSet leaves behind and takes back; each expectation was seen with kube-controller-manager 1.36. */
+import t from 'tap'
+import type { KubeObject } from '#api/object.js'
+import type { Client } from '#client/client.js'
+import type { Pod } from '#client/pod.js'
+import { resources } from '#client/resources.js'
+import { revisionHash } from '#controllers/pods/hash.js'
+import type { ControllerRevision } from '#controllers/pods/revisions.js'
+import type { StatefulSet } from '#controllers/statefulset/identity.js'
+import { until } from './cluster.js'
+import { startControllers } from './in-process.js'
+
+const namespace = 'default'
+const labels = { app: 'db' }
+const set = { name: 'db', namespace }
+const first = { name: 'db-0', namespace }
+
+const start = async (
+  t: Parameters<typeof startControllers>[0],
+  ...more: string[]
+): Promise<Client> => {
+  const controllers = ['statefulset-controller', 'serviceaccount-controller', ...more]
+  const client = await startControllers(t, controllers)
+  // Without it no Pod is let in.
+  const account = { namespace, name: 'default' }
+  await until(() => client.get(resources.serviceAccounts, account).catch(() => undefined))
+  return client
+}
+const createSet = (client: Client, spec: object = {}): Promise<KubeObject> =>
+  client.create(resources.statefulSets, {
+    metadata: set,
+    spec: {
+      serviceName: 'db',
+      replicas: 1,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers: [{ name: 'main', image: 'x' }] } },
+      ...spec,
+    },
+  })
+const getPod = (client: Client): Promise<Pod | undefined> =>
+  client.get<Pod>(resources.pods, first).catch(() => undefined)
+const revisions = async (client: Client) =>
+  (await client.list<ControllerRevision>(resources.controllerRevisions, { namespace })).items
+
+t.test('revisions have the names that they have upstream', (t) => {
+  const template = (image: string) => ({
+    spec: {
+      template: {
+        $patch: 'replace',
+        metadata: { labels: { app: 'a' } },
+        spec: {
+          containers: [
+            {
+              image,
+              imagePullPolicy: 'Always',
+              name: 'main',
+              resources: {},
+              terminationMessagePath: '/dev/termination-log',
+              terminationMessagePolicy: 'File',
+            },
+          ],
+          dnsPolicy: 'ClusterFirst',
+          restartPolicy: 'Always',
+          schedulerName: 'default-scheduler',
+          securityContext: {},
+          terminationGracePeriodSeconds: 0,
+        },
+      },
+    },
+  })
+  t.equal(revisionHash(template('x')), '847b87b5bd')
+  t.equal(revisionHash(template('y'), 0), '85748f78cf')
+  t.not(revisionHash(template('x'), 1), '847b87b5bd')
+  t.end()
+})
+
+t.test('a Pod that lost the labels of its identity gets them back', async (t) => {
+  const client = await start(t)
+  // Pods that are not ready keep theirs only where nobody waits for them.
+  await createSet(client, { podManagementPolicy: 'Parallel' })
+  await until(() => getPod(client))
+  const identity = {
+    'statefulset.kubernetes.io/pod-name': 'db-0',
+    'apps.kubernetes.io/pod-index': '0',
+  }
+  const lost = Object.fromEntries(Object.keys(identity).map((label) => [label, null]))
+  await client.patch(resources.pods, first, { metadata: { labels: lost } }, { type: 'merge' })
+  await until(
+    async () =>
+      (await getPod(client))?.metadata.labels?.['statefulset.kubernetes.io/pod-name'] !== undefined,
+  )
+  t.match((await getPod(client))?.metadata.labels, identity)
+})
+
+t.test('a Pod that is taken in without its claims is told of as one that cannot be', async (t) => {
+  const client = await start(t)
+  await client.create(resources.pods, {
+    metadata: { ...first, labels },
+    spec: { containers: [{ name: 'main', image: 'x' }] },
+  })
+  const claim = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } }
+  await createSet(client, {
+    podManagementPolicy: 'Parallel',
+    volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: claim }],
+  })
+  const told = async () =>
+    (await client.list<KubeObject>(resources.events, { namespace })).items.find(
+      ({ reason }) => reason === 'FailedUpdate',
+    )?.note as string | undefined
+  await until(told)
+  t.match(
+    await told(),
+    /^Update Pod db-0 in StatefulSet db failed error: Pod "db-0" is invalid: spec: Forbidden: /,
+  )
+  const at = { namespace, name: 'data-db-0' }
+  t.ok(await client.get(resources.persistentVolumeClaims, at), 'the claim is there for the next')
+})
+
+t.test('a set that goes without its Pods makes no revision any more', async (t) => {
+  const client = await start(t, 'garbage-collector-controller')
+  const seen: string[] = []
+  const watching = new AbortController()
+  const watched = (async () => {
+    const from = { namespace, resourceVersion: '0', signal: watching.signal }
+    for await (const { type, object } of client.watch(resources.controllerRevisions, from))
+      if (type === 'ADDED') seen.push(object.metadata.uid!)
+  })().catch(() => {})
+  t.teardown(async () => {
+    watching.abort()
+    await watched
+  })
+  await createSet(client)
+  const known = async () =>
+    (await client.get<StatefulSet>(resources.statefulSets, set)).status?.updateRevision
+  await until(async () => (await getPod(client)) && (await known()))
+  // Held until the controller has looked at it with its revision let go.
+  await client.patch(
+    resources.statefulSets,
+    set,
+    { metadata: { finalizers: ['example.com/hold'] } },
+    { type: 'merge' },
+  )
+  await client.delete(resources.statefulSets, set, { propagationPolicy: 'Orphan' })
+  await until(async () => (await revisions(client))[0]?.metadata.ownerReferences === undefined)
+  const status = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] }
+  await client.patch(resources.pods, first, { status }, { type: 'merge', subresource: 'status' })
+  await client.patch(
+    resources.statefulSets,
+    set,
+    { metadata: { annotations: { look: 'again' } } },
+    { type: 'merge' },
+  )
+  await client.patch(
+    resources.statefulSets,
+    set,
+    { metadata: { finalizers: null } },
+    { type: 'merge' },
+  )
+  await createSet(client)
+  await until(async () =>
+    (await revisions(client)).every(({ metadata }) => metadata.ownerReferences !== undefined),
+  )
+  t.equal((await revisions(client)).length, 1, 'the next set takes it over')
+  t.equal(seen.length, 1, 'and none was made meanwhile')
+})
