@@ -63,6 +63,9 @@ const isTimedOut = (deployment: Deployment, next: DeploymentStatus, now: number)
   return parseTime(condition.lastUpdateTime ?? '') + seconds * 1000 < now
 }
 
+const hasDeadline = ({ spec }: Deployment): boolean =>
+  (spec.progressDeadlineSeconds ?? noDeadline) !== noDeadline
+
 /** Milliseconds until the deadline has to be looked at again. */
 export const msUntilDeadline = (deployment: Deployment, now: number): number | undefined => {
   const seconds = deployment.spec.progressDeadlineSeconds ?? noDeadline
@@ -80,7 +83,7 @@ interface Wanted {
   message: string
 }
 
-/** Keeps a condition that says the same, unless it is to be marked as fresh. */
+/** Keeps a condition that says the same, unless it is to be marked as fresh; what is said last stands last. */
 const put = (
   conditions: readonly Condition[],
   wanted: Wanted,
@@ -93,9 +96,7 @@ const put = (
   const lastTransitionTime = sinceWhen(known, wanted.status, now)
   const { type, ...rest } = wanted
   const next: Condition = { type, ...rest, lastUpdateTime: now, lastTransitionTime }
-  return known === undefined
-    ? [...conditions, next]
-    : conditions.map((c) => (c === known ? next : c))
+  return [...conditions.filter((c) => c !== known), next]
 }
 
 const progressOf = (
@@ -104,8 +105,7 @@ const progressOf = (
   next: DeploymentStatus,
   now: number,
 ): { wanted: Wanted; refresh: boolean } | undefined => {
-  if (deployment.spec.paused) return undefined
-  if ((deployment.spec.progressDeadlineSeconds ?? noDeadline) === noDeadline) return undefined
+  if (deployment.spec.paused || !hasDeadline(deployment)) return undefined
   const subject = newSet
     ? `ReplicaSet "${newSet.metadata.name}"`
     : `Deployment "${deployment.metadata.name}"`
@@ -153,6 +153,7 @@ const availability = (deployment: Deployment, next: DeploymentStatus): Wanted =>
 
 /** Pausing stops the progress clock; resuming starts it anew. */
 const pausing = (deployment: Deployment): Wanted | undefined => {
+  if (!hasDeadline(deployment)) return undefined
   const known = progressing(deployment.status)
   if (known?.reason === 'ProgressDeadlineExceeded') return undefined
   const isPaused = known?.reason === 'DeploymentPaused'
@@ -187,6 +188,9 @@ export const deploymentStatus = (
   const pause = pausing(deployment)
   if (pause !== undefined) conditions = put(conditions, pause, time)
   conditions = put(conditions, availability(deployment, next), time)
+  // A paused one is told of by upstream's syncStatusOnly, which looks at no progress.
+  if (!deployment.spec.paused && !hasDeadline(deployment))
+    conditions = conditions.filter((c) => c.type !== 'Progressing')
   const progress = progressOf(deployment, newSet, next, now)
   if (progress !== undefined) conditions = put(conditions, progress.wanted, time, progress.refresh)
   conditions = withReplicaFailure(conditions, newSet, all, time)

@@ -17,6 +17,7 @@ import { dueTimes, formatInZone, parseSchedule } from '#controllers/cronjob/sche
 import { planDaemons } from '#controllers/daemonset/reconcile.js'
 import type { Deployment, OwnedSet } from '#controllers/deployment/deployment.js'
 import { proportionalScale, rollingStep } from '#controllers/deployment/rollout.js'
+import { deploymentStatus } from '#controllers/deployment/status.js'
 import { budgetStatus, expectationOf, failedStatus } from '#controllers/disruption/reconcile.js'
 import { reconcileSlices } from '#controllers/endpointslice/reconcile.js'
 import { formatIndexes, parseIndexes } from '#controllers/job/job.js'
@@ -172,6 +173,35 @@ t.test('a rolling update keeps its two bounds at every step and comes to an end'
   t.end()
 })
 
+t.test(
+  'of a Deployment, what changed last is told last, and no progress without a deadline',
+  (t) => {
+    const told = (d: Deployment, replicas: number) => {
+      const newSet = set('new', replicas, replicas)
+      newSet.status.replicas = replicas
+      return deploymentStatus(d, newSet, [newSet], { now: 0 }).conditions!
+    }
+    const made = { type: 'Progressing', status: 'True', reason: 'NewReplicaSetCreated' } as const
+    const d = { ...deployment(2, 0, 1), status: { conditions: [made] } } as Deployment
+    d.spec.progressDeadlineSeconds = 600
+    const up = told(d, 2)
+    t.same(
+      up.map(({ type, reason }) => `${type} ${reason}`),
+      ['Available MinimumReplicasAvailable', 'Progressing NewReplicaSetAvailable'],
+    )
+    t.same(
+      told({ ...d, status: { conditions: up } }, 0).map(({ type, status }) => `${type} ${status}`),
+      ['Progressing True', 'Available False'],
+    )
+    delete d.spec.progressDeadlineSeconds
+    t.same(
+      told({ ...d, status: { conditions: up } }, 2).map(({ type }) => type),
+      ['Available'],
+    )
+    t.end()
+  },
+)
+
 t.test('scaling in the middle of a rollout keeps the proportion of its sets', (t) => {
   const sizes = (d: Deployment, ...sets: OwnedSet[]) =>
     Object.fromEntries(
@@ -208,8 +238,20 @@ t.test('a StatefulSet does one thing at a time, in order; a parallel one all at 
   const member = (i: number, fields: Parameters<typeof pod>[1] = {}, revision = 'new') =>
     pod(`db-${i}`, {
       ...fields,
-      metadata: { labels: { 'controller-revision-hash': revision }, ...fields?.metadata },
+      metadata: {
+        labels: {
+          'controller-revision-hash': revision,
+          'statefulset.kubernetes.io/pod-name': `db-${i}`,
+        },
+        ...fields?.metadata,
+      },
     })
+  const stranger = member(0, {
+    metadata: { labels: { 'controller-revision-hash': 'new' } },
+    status: { conditions: [] },
+  })
+  t.same(stateful({}, [stranger]), [], 'one that is not ready is waited for')
+  t.same(stateful({ podManagementPolicy: 'Parallel', replicas: 1 }, [stranger]), ['keep db-0'])
   t.same(stateful({}, []), ['create 0'])
   t.same(stateful({}, [], {}, 'missing'), ['claims 0', 'create 0'])
   t.same(stateful({}, [], {}, 'terminating'), ['claims 0'], 'which tells why no Pod comes')
