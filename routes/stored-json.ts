@@ -87,6 +87,6 @@ const partialOpening = (apiVersion: string): Buffer => {
 /** Items of built-in lists carry neither kind nor apiVersion. */
 export const itemOf = (definition: ResourceDefinition, object: KubeObject): unknown => {
   if (definition.isCustom) return object
-  const { kind: _kind, apiVersion: _apiVersion, ...rest } = object
-  return rest
+  const { kind: _kind, apiVersion: _apiVersion, metadata, ...rest } = object
+  return { metadata: metadataInOrder(metadata), ...rest }
 }

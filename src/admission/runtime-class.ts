@@ -1,6 +1,7 @@
 /** What a runtime class asks of its pods (kubernetes, plugin/pkg/admission/runtimeclass). */
 import { failure } from '#api/errors.js'
 import { isGiven } from '#api/given-empty.js'
+import { pathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { compareQuantities, parseQuantity } from '#api/quantity.js'
 import { whenKnown } from '#api/when-known.js'
@@ -22,8 +23,14 @@ const classOf = (
 ): KubeObject | undefined | Promise<KubeObject | undefined> => {
   const name = attributes.object!.spec?.runtimeClassName
   if (name === undefined || name === null) return undefined
-  // Upstream asks the API for what its lister does not have, and its client asks for no name.
+  // Upstream asks the API for what its lister does not have, and its client asks for no such name.
   if (name === '') throw failure({ code: 500, message: 'resource name may not be empty' })
+  const malformed = pathSegmentName(name, false)
+  if (malformed.length > 0)
+    throw failure({
+      code: 500,
+      message: `invalid resource name ${JSON.stringify(name)}: [${malformed.join(' ')}]`,
+    })
   return whenKnown(findObject(attributes.ctx, runtimeClasses, { name }), (found) => {
     if (found === undefined)
       throw refuse(attributes, `pod rejected: RuntimeClass "${name}" not found`)

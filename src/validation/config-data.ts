@@ -1,9 +1,10 @@
 /** ConfigMaps and Secrets (kubernetes, pkg/apis/core/validation). */
 
 import { type FieldError, forbidden, index, invalid, required, tooLong } from '#api/field-error.js'
+import { givenEmpty } from '#api/given-empty.js'
 import { JsonSyntaxError, parse } from '#api/json.js'
 import { jsonEqual } from '#api/json-object.js'
-import type { KubeObject } from '#api/object.js'
+import type { JsonValue, KubeObject } from '#api/object.js'
 import { limits } from '#limits'
 import type { MetadataChecks } from '#registry/resource-definition.js'
 import { validConfigKey } from './formats.js'
@@ -40,7 +41,10 @@ const immutableErrors = (
   fields: readonly string[],
 ): FieldError[] => {
   if (previous.immutable !== true) return []
-  const changed = fields.filter((field) => !jsonEqual(next[field] ?? {}, previous[field] ?? {}))
+  // Upstream's reflect.DeepEqual: a map without entries is not the map that is missing.
+  const given = (object: KubeObject, field: string): JsonValue =>
+    object[field] ?? givenEmpty(object, field) ?? null
+  const changed = fields.filter((field) => !jsonEqual(given(next, field), given(previous, field)))
   return [...(next.immutable === true ? [] : ['immutable']), ...changed].map((field) =>
     forbidden(field, immutableMessage),
   )

@@ -12,6 +12,12 @@ export const sameJson = (a: unknown, b: unknown): boolean => {
   return semanticEqual(plain(a), plain(b))
 }
 
+const isNil = (value: unknown): boolean => value === undefined || value === null
+
+/** Pointers to structs: one to a struct of nothing is not nil. */
+export const samePointer = (a: unknown, b: unknown): boolean =>
+  isNil(a) === isNil(b) && sameJson(a, b)
+
 export const immutableMessage = 'field is immutable'
 /** `type` is that of the field, if upstream prints its internal form. */
 export const immutable = (
@@ -19,8 +25,12 @@ export const immutable = (
   next: unknown,
   previous: unknown,
   type?: string,
-): FieldError[] => {
-  if (sameJson(next, previous)) return []
+): FieldError[] => (sameJson(next, previous) ? [] : changed(path, next, type))
+
+export const immutablePointer: typeof immutable = (path, next, previous, type) =>
+  samePointer(next, previous) ? [] : changed(path, next, type)
+
+const changed = (path: string, next: unknown, type: string | undefined): FieldError[] => {
   const isPart = type !== undefined && typeof next === 'object' && next !== null
   return [invalid(path, isPart ? internalForm(type, next) : (next ?? null), immutableMessage)]
 }

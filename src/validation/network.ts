@@ -83,6 +83,13 @@ export const parseCidr = (cidr: string): Cidr | undefined => {
   return { family, base: (ipToBigInt(ip) / size) * size, prefixBits, size }
 }
 
+/** As older releases read it, leading zeros and all. */
+export const parseCidrSloppily = (cidr: string): Cidr | undefined => {
+  const [ip = '', bits = '', ...rest] = cidr.split('/')
+  const plainBits = bits.replace(/^0+(?=\d)/, '')
+  return parseCidr([withoutLeadingZeros(ip) ?? ip, plainBits, ...rest].join('/'))
+}
+
 const isIn = ({ base, size }: Cidr, value: bigint): boolean => value >= base && value < base + size
 
 export const cidrContains = (cidr: Cidr, ip: string): boolean =>
@@ -90,12 +97,9 @@ export const cidrContains = (cidr: Cidr, ip: string): boolean =>
 
 export const cidrMessages = (text: string): string[] => {
   const cidr = parseCidr(text)
-  const [ip = '', bits = ''] = text.split('/')
+  const [ip = ''] = text.split('/')
   if (cidr === undefined) {
-    const plain = withoutLeadingZeros(ip) ?? ip
-    const plainBits = bits.replace(/^0+(?=\d)/, '')
-    const onlyZeros =
-      parseCidr(`${plain}/${plainBits}`) !== undefined && text.split('/').length === 2
+    const onlyZeros = parseCidrSloppily(text) !== undefined
     return [onlyZeros ? 'must not have leading 0s in IP or prefix length' : cidrMessage]
   }
   if (isMapped(ip)) return ['must not have an IPv4-mapped IPv6 address']
@@ -152,15 +156,20 @@ const specialRangesOf = (family: IpFamily) => {
   return ranges
 }
 
-/** Addresses that mean something on every machine can be no endpoint and no external address. */
-export const nonSpecialIp = (path: string, ip: string): FieldError[] => {
+/**
+ * Addresses that mean something on every machine can be no endpoint and no external address (core/validation:
+ * ValidateEndpointIP, which reads leading zeros as older releases did).
+ */
+export const nonSpecialIp = (path: string, text: string): FieldError[] => {
+  const ip = withoutLeadingZeros(text) ?? text
+  if (isIP(ip) === 0 || ip.includes('%')) return [invalid(path, text, 'must be a valid IP address')]
   const family = familyOf(ip)
   const value = ipToBigInt(ip)
   const found = specialRangesOf(family)
     .filter(({ range }) => isIn(range, value))
     .map(({ message }) => message)
-  if (value === 0n) found.unshift(`may not be unspecified (${ip})`)
-  return found.map((message) => invalid(path, ip, message))
+  if (value === 0n) found.unshift(`may not be unspecified (${text})`)
+  return found.map((message) => invalid(path, text, message))
 }
 
 export const portMessage = 'must be between 1 and 65535, inclusive'

@@ -41,9 +41,10 @@ export const notMoreThanAll = (path: string, value: number | string | undefined)
     ? [invalid(path, value, 'must not be greater than 100%')]
     : []
 
-/** What is no percentage counts as none. */
+/** A text that is neither a number nor a percentage counts as none. */
 export const isNone = (value: number | string): boolean =>
-  typeof value === 'number' ? value === 0 : !isPercent(value) || Number.parseInt(value, 10) === 0
+  Number(typeof value === 'string' && isPercent(value) ? value.slice(0, -1) : value) === 0 ||
+  (typeof value === 'string' && !isPercent(value) && !/^[-+]?\d+$/.test(value))
 
 /** How long a token of a ServiceAccount is asked to live. */
 export const validTokenSeconds = (path: string, seconds: number): FieldError[] => {

@@ -24,6 +24,11 @@ const writeDefaults = ({ metadata, spec }: KubeObject): void => {
     updateStrategy.rollingUpdate.maxUnavailable ??= 1
     updateStrategy.rollingUpdate.maxSurge ??= 0
   }
+  // The internal type has no pointers here.
+  if (updateStrategy.rollingUpdate) {
+    updateStrategy.rollingUpdate.maxUnavailable ??= 0
+    updateStrategy.rollingUpdate.maxSurge ??= 0
+  }
   spec.revisionHistoryLimit ??= 10
 }
 

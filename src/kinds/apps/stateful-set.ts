@@ -1,6 +1,8 @@
+import { child, index } from '#api/field-error.js'
 import { dnsLabelName } from '#api/names.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { claimSpecWarnings } from '#validation/pod/volume-warnings.js'
 import {
   validateStatefulSet,
   validateStatefulSetStatus,
@@ -38,6 +40,12 @@ const writeDefaults = ({ spec }: KubeObject): void => {
   spec.revisionHistoryLimit ??= 10
 }
 
+/** Upstream's paths to the specs of claims are these two. */
+const claimWarnings = ({ spec }: KubeObject, pathOf: (at: string) => string): string[] =>
+  ((spec.volumeClaimTemplates ?? []) as Fields[]).flatMap((claim, i) =>
+    claimSpecWarnings(pathOf(index('spec.volumeClaimTemplates', i)), claim.spec),
+  )
+
 const historyWarnings = ({ spec }: KubeObject): string[] =>
   spec.revisionHistoryLimit < 0
     ? [
@@ -62,9 +70,14 @@ export default defineKind({
     ...ownStatus('io.k8s.api.apps.v1.StatefulSetStatus'),
     validate: validateStatefulSet,
     validateUpdate: validateStatefulSetUpdate,
-    warningsOnCreate: (set) => [...templateWarnings(set), ...historyWarnings(set)],
+    warningsOnCreate: (set) => [
+      ...templateWarnings(set),
+      ...claimWarnings(set, (at) => at),
+      ...historyWarnings(set),
+    ],
     warningsOnUpdate: (next, previous) => [
       ...templateWarningsOnUpdate(next, previous),
+      ...claimWarnings(next, (at) => child(at, 'Spec')),
       ...historyWarnings(next),
     ],
     status: { ...specStays(), validateUpdate: validateStatefulSetStatus },

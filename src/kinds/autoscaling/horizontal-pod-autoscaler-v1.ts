@@ -3,9 +3,11 @@
  * (kubernetes, pkg/apis/autoscaling/v1/conversion.go).
  */
 import type { KubeObject } from '#api/object.js'
+import { inGoOrder } from '#registry/decode/go-order.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { horizontalPodAutoscalerCells } from '../table/autoscaler-cells.js'
-import { fromOldForm, type Metric, toOldForm } from './metrics.js'
+import { fromOldForm, toOldForm } from './metric-forms.js'
+import type { Metric } from './metrics.js'
 
 const prefix = 'autoscaling.alpha.kubernetes.io/'
 const keys = ['metrics', 'behavior', 'conditions', 'current-metrics'] as const
@@ -62,9 +64,7 @@ const conditionText = (conditions: Metric[]): string =>
 
 const annotationsOf = ({ spec, status }: KubeObject): Partial<Record<Key, string>> => {
   const metrics: Metric[] = spec?.metrics ?? []
-  // The first of them is what the plain field shows.
-  const cpu = metrics.find(isCpuUtilization)
-  const others = metrics.filter((m) => m !== cpu)
+  const others = metrics.filter((metric) => !isCpuUtilization(metric))
   const current: Metric[] = status?.currentMetrics ?? []
   const conditions: Metric[] = status?.conditions ?? []
   return {
@@ -87,10 +87,13 @@ const fromV2 = (object: KubeObject): KubeObject => {
   )
   const target = metrics.find(isCpuUtilization)?.resource.target.averageUtilization
   const current = (currentMetrics ?? []).find(
-    (m: Metric) => m.type === 'Resource' && m.resource?.name === 'cpu',
-  )?.resource.current?.averageUtilization
+    (m: Metric) =>
+      m.type === 'Resource' &&
+      m.resource?.name === 'cpu' &&
+      m.resource.current?.averageUtilization !== undefined,
+  )?.resource.current.averageUtilization
   const all = { ...object.metadata.annotations, ...annotations }
-  return {
+  return inGoOrder('autoscaling.v1.HorizontalPodAutoscaler', {
     ...object,
     apiVersion: 'autoscaling/v1',
     metadata:
@@ -105,7 +108,7 @@ const fromV2 = (object: KubeObject): KubeObject => {
       ...status,
       ...(current === undefined ? {} : { currentCPUUtilizationPercentage: current }),
     },
-  }
+  })
 }
 
 const parsed = (text: string | undefined): Metric[] | Metric | undefined => {
@@ -120,6 +123,8 @@ const parsed = (text: string | undefined): Metric[] | Metric | undefined => {
 const toV2 = (object: KubeObject): KubeObject => {
   const { targetCPUUtilizationPercentage: target, ...spec } = object.spec ?? {}
   const { currentCPUUtilizationPercentage: current, ...status } = object.status ?? {}
+  // v2 does not write a zero.
+  if (status.currentReplicas === 0) delete status.currentReplicas
   const given = object.metadata.annotations ?? {}
   const own = new Set(keys.map((key) => prefix + key))
   const annotations = Object.fromEntries(Object.entries(given).filter(([key]) => !own.has(key)))
@@ -147,7 +152,7 @@ const toV2 = (object: KubeObject): KubeObject => {
     metadata: Object.keys(annotations).length === 0 ? metadata : { ...metadata, annotations },
     spec: {
       ...spec,
-      metrics: [...(target === undefined ? [] : [cpu('target', target)]), ...others],
+      metrics: [...others, ...(target === undefined ? [] : [cpu('target', target)])],
       ...(behavior === undefined ? {} : { behavior }),
     },
     status: { ...status, currentMetrics, ...(conditions === undefined ? {} : { conditions }) },

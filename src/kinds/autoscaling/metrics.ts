@@ -1,4 +1,4 @@
-/** Metric specifications of autoscalers: what they may be, and their older form in annotations of autoscaling/v1. */
+/** Metric specifications of autoscalers: what they may be. */
 import {
   child,
   type FieldError,
@@ -189,85 +189,4 @@ export const metricErrors = (metric: Metric, path: string): FieldError[] => {
         forbidden(child(path, fieldOf(name)), 'must populate the given metric source only'),
       ),
   ]
-}
-
-const defined = (object: Metric): Metric =>
-  Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined))
-
-/** A current value is no pointer in the old form. */
-const zeroOf = (which: 'target' | 'current'): string | undefined =>
-  which === 'current' ? '0' : undefined
-
-/** `which` is target for specifications, current for statuses. */
-export const toOldForm = (metric: Metric, which: 'target' | 'current'): Metric => {
-  const field = fieldOf(metric.type)
-  const { name, container, metric: id, describedObject, [which]: values = {} } = metric[field] ?? {}
-  const utilization = `${which}AverageUtilization`
-  const average = `${which}AverageValue`
-  const plain = `${which}Value`
-  const withId = { metricName: id?.name, selector: id?.selector }
-  const old: Readonly<Record<string, () => Metric>> = {
-    Resource: () => ({
-      name,
-      [utilization]: values.averageUtilization,
-      [average]: values.averageValue ?? zeroOf(which),
-    }),
-    ContainerResource: () => ({
-      name,
-      [utilization]: values.averageUtilization,
-      [average]: values.averageValue ?? zeroOf(which),
-      container,
-    }),
-    Pods: () => ({ ...withId, [average]: values.averageValue }),
-    Object: () => ({
-      target: describedObject,
-      ...withId,
-      [plain]: values.value ?? '0',
-      averageValue: values.averageValue,
-    }),
-    External: () => ({
-      metricName: id?.name,
-      metricSelector: id?.selector,
-      [plain]: values.value,
-      [average]: values.averageValue,
-    }),
-  }
-  return { type: metric.type, [field]: defined(old[metric.type]?.() ?? {}) }
-}
-
-const valuesOf = (source: Metric, which: 'target' | 'current'): Metric => {
-  const averageUtilization = source[`${which}AverageUtilization`]
-  const averageValue = source[`${which}AverageValue`] ?? source.averageValue
-  const value = averageValue === undefined ? source[`${which}Value`] : undefined
-  const type =
-    averageUtilization !== undefined
-      ? 'Utilization'
-      : averageValue !== undefined
-        ? 'AverageValue'
-        : 'Value'
-  return defined({
-    ...(which === 'target' ? { type } : {}),
-    averageUtilization,
-    averageValue,
-    value,
-  })
-}
-
-export const fromOldForm = (old: Metric, which: 'target' | 'current'): Metric => {
-  const field = fieldOf(old.type ?? '')
-  const source: Metric = old[field] ?? {}
-  const selector = source.selector ?? source.metricSelector
-  return {
-    type: old.type,
-    [field]: defined({
-      name: source.name,
-      container: source.container,
-      describedObject: field === 'object' ? source.target : undefined,
-      metric:
-        source.metricName === undefined
-          ? undefined
-          : defined({ name: source.metricName, selector }),
-      [which]: valuesOf(source, which),
-    }),
-  }
 }

@@ -8,6 +8,7 @@ import {
 import { dropDisabledOfPodSpec } from '../pods/pod-spec-defaults.js'
 import { ownStatus, specStays } from '../status.js'
 import { defaultTemplate } from '../workloads/pod-template.js'
+import { defaultFailurePolicy } from './job-spec.js'
 
 export default defineKind({
   group: 'batch',
@@ -19,6 +20,7 @@ export default defineKind({
     dropDisabled: ({ spec }) => dropDisabledOfPodSpec(spec?.jobTemplate?.spec?.template?.spec),
     default: ({ spec }: KubeObject) => {
       defaultTemplate(spec.jobTemplate.spec?.template)
+      defaultFailurePolicy(spec.jobTemplate.spec)
       spec.concurrencyPolicy ??= 'Allow'
       spec.suspend ??= false
       spec.successfulJobsHistoryLimit ??= 3

@@ -2,6 +2,12 @@
 import { jsonEqual } from '#api/json-object.js'
 import type { Fields, KubeObject } from '#api/object.js'
 
+/** The template of a cron job gets this default of jobs and no other. */
+export const defaultFailurePolicy = (spec: Fields | undefined): void => {
+  for (const rule of spec?.podFailurePolicy?.rules ?? [])
+    for (const pattern of rule.onPodConditions ?? []) pattern.status ||= 'True'
+}
+
 export const defaultJobSpec = (spec: Fields): void => {
   if (spec.completions === undefined && spec.parallelism === undefined) spec.completions = 1
   spec.parallelism ??= 1
@@ -12,8 +18,7 @@ export const defaultJobSpec = (spec: Fields): void => {
   spec.podReplacementPolicy ??=
     spec.podFailurePolicy === undefined ? 'TerminatingOrFailed' : 'Failed'
   spec.manualSelector ??= false
-  for (const rule of spec.podFailurePolicy?.rules ?? [])
-    for (const pattern of rule.onPodConditions ?? []) pattern.status ||= 'True'
+  defaultFailurePolicy(spec)
 }
 
 const uidLabel = 'batch.kubernetes.io/controller-uid'

@@ -1,8 +1,8 @@
-import { child, type FieldError, index, invalid, required } from '#api/field-error.js'
+import { child, type FieldError, index, required } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { validDnsLabel, validDnsSubdomain, validQualifiedName } from '#validation/formats.js'
-import { ipMessages, nonSpecialIp, validIp, validPort, validProtocol } from '#validation/network.js'
+import { nonSpecialIp, validIp, validPort, validProtocol } from '#validation/network.js'
 
 interface Address {
   ip?: string
@@ -23,14 +23,13 @@ interface Subset {
 
 const addressErrors = ({ ip = '', hostname, nodeName }: Address, path: string): FieldError[] => {
   const at = child(path, 'ip')
-  const wellFormed = ipMessages(ip).length === 0
   return [
     ...validIp(at, ip),
     ...(hostname ? validDnsLabel(child(path, 'hostname'), hostname) : []),
     // Where Go has a pointer, the empty text is one to be checked.
     ...(nodeName === undefined ? [] : validDnsSubdomain(child(path, 'nodeName'), nodeName)),
     // Upstream looks at it a second time, in shorter words.
-    ...(wellFormed ? nonSpecialIp(at, ip) : [invalid(at, ip, 'must be a valid IP address')]),
+    ...nonSpecialIp(at, ip),
   ]
 }
 

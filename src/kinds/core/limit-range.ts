@@ -130,9 +130,12 @@ const itemErrors = (item: LimitItem, path: string): FieldError[] => {
       ),
     )
   errors.push(...named('maxLimitRequestRatio'))
-  const names = new Set(fields.flatMap((field) => Object.keys(item[field] ?? {})))
+  // What a Pod may not have is not compared.
+  const { default: _limit, defaultRequest: _request, ...bounds } = item
+  const compared: LimitItem = item.type === 'Pod' ? bounds : item
+  const names = new Set(fields.flatMap((field) => Object.keys(compared[field] ?? {})))
   for (const name of names)
-    errors.push(...orderErrors(item, name, path), ...ratioErrors(item, name, path))
+    errors.push(...orderErrors(compared, name, path), ...ratioErrors(compared, name, path))
   return errors
 }
 
@@ -141,10 +144,9 @@ const validate = ({ spec = {} }: KubeObject): FieldError[] => {
   return ((spec.limits ?? []) as LimitItem[]).flatMap((item, i) => {
     const path = index('spec.limits', i)
     const at = child(path, 'type')
-    const malformed = typeErrors(item.type, at)
-    if (seen.has(item.type)) return [...malformed, duplicate(at, item.type)]
+    const repeated = seen.has(item.type) ? [duplicate(at, item.type)] : []
     seen.add(item.type)
-    return [...malformed, ...itemErrors(item, path)]
+    return [...typeErrors(item.type, at), ...repeated, ...itemErrors(item, path)]
   })
 }
 

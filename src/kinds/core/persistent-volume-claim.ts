@@ -1,8 +1,8 @@
 import type { KubeObject } from '#api/object.js'
-import { isWholeQuantity, parseQuantity } from '#api/quantity.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { validateClaimStatus, validateClaimUpdate } from '#validation/persistent-volume-claim.js'
 import { validClaimSpec } from '#validation/pod/claim-spec.js'
+import { claimSpecWarnings } from '#validation/pod/volume-warnings.js'
 import { roundResourceList } from '../pods/resource-lists.js'
 import { defaultClaimSpec } from '../pods/volume-defaults.js'
 
@@ -29,13 +29,7 @@ const normalizeDataSource = ({ spec }: KubeObject, previous?: KubeObject): void 
     spec.dataSource = { ...dataSourceRef }
 }
 
-const warnings = ({ spec }: KubeObject): string[] => {
-  const storage = spec?.resources?.requests?.storage
-  if (storage === undefined || isWholeQuantity(parseQuantity(String(storage)))) return []
-  return [
-    `spec.resources.requests[storage]: fractional byte value ${JSON.stringify(storage)} is invalid, must be an integer`,
-  ]
-}
+const warnings = ({ spec }: KubeObject): string[] => claimSpecWarnings('spec', spec)
 
 export default defineKind({
   group: '',

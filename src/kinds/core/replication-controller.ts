@@ -9,13 +9,17 @@ import { ownStatus, specStays } from '../status.js'
 import { defaultTemplate, dropDisabledOfTemplate } from '../workloads/pod-template.js'
 import { scale } from '../workloads/scale.js'
 
+const isNothing = (map: object | undefined): boolean => Object.keys(map ?? {}).length === 0
+
+const statusKeepsSpec = specStays()
+
 const writeDefaults = (controller: KubeObject): void => {
   const { spec, metadata } = controller
   defaultTemplate(spec.template)
   const labels = spec.template?.metadata?.labels
   if (labels === undefined) return
-  spec.selector ??= { ...labels }
-  metadata.labels ??= { ...labels }
+  if (isNothing(spec.selector)) spec.selector = { ...labels }
+  if (isNothing(metadata.labels)) metadata.labels = { ...labels }
 }
 
 export default defineKind({
@@ -39,7 +43,14 @@ export default defineKind({
     // Upstream warns of the old template, not of the new one.
     warningsOnUpdate: (next, previous) =>
       next.metadata.generation === previous.metadata.generation ? [] : templateWarnings(previous),
-    status: { ...specStays(), validateUpdate: validateReplicaCounts },
+    status: {
+      prepareForUpdate: (next, previous, ctx) => {
+        statusKeepsSpec.prepareForUpdate?.(next, previous, ctx)
+        // Upstream defaults what it reads from the storage: the template is back, and its labels.
+        writeDefaults(next)
+      },
+      validateUpdate: validateReplicaCounts,
+    },
     defaultGarbageCollection: 'orphan',
   },
   sample: {

@@ -1,16 +1,12 @@
 import { child, type FieldError, index, invalid, required } from '#api/field-error.js'
 import { givenEmpty } from '#api/given-empty.js'
 import type { KubeObject } from '#api/object.js'
-import { isWholeQuantity, parseQuantity } from '#api/quantity.js'
+import { compareQuantities, parseQuantity } from '#api/quantity.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { immutableMessage, sameJson } from '#validation/immutable.js'
 import { internalForm } from '#validation/internal-form.js'
-import { nonNegativeQuantity } from '#validation/number.js'
-import {
-  isCountedResource,
-  isQuotaResource,
-  validQuotaResourceName,
-} from '#validation/resource-name.js'
+import { validAmount } from '#validation/pod/resources.js'
+import { isQuotaResource, validQuotaResourceName } from '#validation/resource-name.js'
 import { roundResourceList } from '../pods/resource-lists.js'
 import { ownStatus } from '../status.js'
 
@@ -24,9 +20,7 @@ const scopes = new Set([
   'CrossNamespacePodAffinity',
   'VolumeAttributesClass',
 ])
-const computeResources =
-  /^(?:pods|count\/pods|(?:(?:requests|limits)\.)?(?:cpu|memory|ephemeral-storage))$/
-const bestEffortResources = /^(?:pods|count\/pods)$/
+const computeResources = /^(?:pods|(?:(?:requests|limits)\.)?(?:cpu|memory))$/
 const existsOnlyScopes = new Set([
   'Terminating',
   'NotTerminating',
@@ -34,10 +28,10 @@ const existsOnlyScopes = new Set([
   'NotBestEffort',
   'CrossNamespacePodAffinity',
 ])
-const claimResources = /(?:^|\/)(?:persistentvolumeclaims|requests\.storage)$/
+const claimResources = /^(?:persistentvolumeclaims|requests\.storage)$/
 
 const appliesTo = (scope: string, resource: string): boolean => {
-  if (scope === 'BestEffort') return bestEffortResources.test(resource)
+  if (scope === 'BestEffort') return resource === 'pods'
   if (scope === 'VolumeAttributesClass') return claimResources.test(resource)
   return computeResources.test(resource)
 }
@@ -48,17 +42,10 @@ const misapplied = (scope: string, hard: Quantities): string[] =>
     ? Object.keys(hard).filter((name) => isQuotaResource(name) && !appliesTo(scope, name))
     : []
 
-const quantityErrors = (path: string, name: string, quantity: string): FieldError[] => {
-  const errors = nonNegativeQuantity(path, quantity)
-  if (isCountedResource(name) && !isWholeQuantity(parseQuantity(quantity)))
-    errors.push(invalid(path, quantity, 'must be an integer'))
-  return errors
-}
-
 const quantitiesErrors = (path: string, quantities: Quantities | undefined): FieldError[] =>
   Object.entries(quantities ?? {}).flatMap(([name, quantity]) => {
     const at = index(path, name)
-    return [...validQuotaResourceName(at, name), ...quantityErrors(at, name, quantity)]
+    return [...validQuotaResourceName(at, name), ...validAmount(at, name, quantity)]
   })
 
 const isConflicting = (names: ReadonlySet<string>): boolean =>
@@ -151,6 +138,21 @@ const validate = ({ spec = {} }: KubeObject): FieldError[] => [
   ...selectorErrors(spec),
 ]
 
+/** Requests that are bounded higher than limits. */
+const warnings = ({ spec }: KubeObject): string[] => {
+  const hard: Quantities = spec?.hard ?? {}
+  return ['cpu', 'memory', 'storage', 'ephemeral-storage'].flatMap((resource) => {
+    const mayBeBare = resource === 'cpu' || resource === 'memory'
+    const requests = `requests.${resource}`
+    const name = hard[requests] === undefined && mayBeBare ? resource : requests
+    const request = hard[name]
+    const limit = hard[`limits.${resource}`]
+    if (request === undefined || limit === undefined) return []
+    if (compareQuantities(parseQuantity(request), parseQuantity(limit)) <= 0) return []
+    return [`ResourceQuota ${name} (${request}) should be less than limits.${resource} (${limit})`]
+  })
+}
+
 const statusErrors = ({ status }: KubeObject): FieldError[] => [
   ...quantitiesErrors('status.hard', status?.hard),
   ...quantitiesErrors('status.used', status?.used),
@@ -168,6 +170,7 @@ export default defineKind({
       for (const list of [spec?.hard, status?.hard, status?.used]) roundResourceList(list)
     },
     validate,
+    warningsOnCreate: warnings,
     validateUpdate: (next, previous) => {
       const [now, was] = [next, previous].map(({ spec }) => new Set<string>(spec?.scopes))
       return [

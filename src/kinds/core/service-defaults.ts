@@ -41,17 +41,17 @@ export const normalizeClusterIps = (next: ServiceSpec, previous?: ServiceSpec): 
     if (next.clusterIP && (next.clusterIPs ?? []).length === 0) next.clusterIPs = [next.clusterIP]
     return
   }
-  const isNewIp = next.clusterIP && next.clusterIP !== previous.clusterIP
-  if (isNewIp && (next.clusterIPs ?? []).length === 0) next.clusterIPs = [next.clusterIP!]
-  else if (sameList(previous.clusterIPs, next.clusterIPs)) {
-    if (previous.clusterIP && !next.clusterIP) next.clusterIPs = []
-    else if (next.clusterIP && next.clusterIP !== previous.clusterIP)
-      next.clusterIPs = [next.clusterIP]
-  } else if ((previous.clusterIP ?? '') === (next.clusterIP ?? '')) {
-    const cleared = (previous.clusterIPs ?? []).length > 0 && (next.clusterIPs ?? []).length === 0
-    if (cleared) next.clusterIP = ''
-    else if (next.clusterIPs?.[0] !== next.clusterIP) next.clusterIP = next.clusterIPs?.[0] ?? ''
+  const before = previous.clusterIP ?? ''
+  const after = next.clusterIP ?? ''
+  const isUnset = (next.clusterIPs ?? []).length === 0
+  if (before === after) {
+    // A client that does not know the list left it out.
+    if (isUnset && (previous.clusterIPs ?? []).length > 0) next.clusterIPs = previous.clusterIPs!
+    return
   }
+  if (!sameList(previous.clusterIPs, next.clusterIPs)) return
+  if (after === '') delete next.clusterIPs
+  else next.clusterIPs = [after]
 }
 
 const nodePortsOf = (spec: ServiceSpec): Set<number> =>
@@ -76,8 +76,7 @@ export const inheritAllocated = (next: ServiceSpec, previous: ServiceSpec): void
   if (needsClusterIp(previous) && needsClusterIp(next)) {
     if (!next.clusterIP && previous.clusterIP) next.clusterIP = previous.clusterIP
     const { clusterIPs } = previous
-    if (clusterIPs && !next.clusterIPs?.length && next.clusterIP === previous.clusterIP)
-      next.clusterIPs = [...clusterIPs]
+    if (clusterIPs && !next.clusterIPs?.length) next.clusterIPs = [...clusterIPs]
   }
   if (needsNodePort(previous) && needsNodePort(next)) inheritNodePorts(next, previous)
   if (needsHealthCheck(previous) && needsHealthCheck(next) && !next.healthCheckNodePort)

@@ -69,15 +69,11 @@ const addressErrors = (address: string, path: string, type: string, list: string
   if (!addressTypes.includes(type)) return []
   if (type === 'FQDN') return validFullyQualifiedName(path, address)
   if (ipMessages(address).length > 0) return validIp(path, address)
-  if (familyOf(address) !== type)
-    return [
-      invalid(
-        list,
-        address,
-        type === 'IPv4' ? 'must be an IPv4 address' : 'must be an IPv6 address',
-      ),
-    ]
-  return nonSpecialIp(path, address)
+  const article = `must be an ${type} address`
+  return [
+    ...(familyOf(address) === type ? [] : [invalid(list, address, article)]),
+    ...nonSpecialIp(path, address),
+  ]
 }
 
 type Check = (path: string, value: string) => FieldError[]

@@ -1,12 +1,13 @@
 /** The events of events.k8s.io are stored in the core form: the same objects under other names. */
 import { type FieldError, invalid, required } from '#api/field-error.js'
 import { dnsSubdomainName } from '#api/names.js'
-import type { KubeObject } from '#api/object.js'
+import type { Fields, KubeObject } from '#api/object.js'
 import { limits } from '#limits'
 import { inGoOrder } from '#registry/decode/go-order.js'
 import { defineKind } from '#registry/resource-definition.js'
-import { immutable, sameJson } from '#validation/immutable.js'
+import { immutable, immutablePointer, samePointer } from '#validation/immutable.js'
 import { eventErrors, eventStrategy } from '../core/event.js'
+import { eventCells } from '../table/core-cells.js'
 
 /** Name here, name in the core form. */
 const renamed: readonly (readonly [string, string])[] = [
@@ -29,6 +30,10 @@ const fromCore = new Map(renamed.map(([here, there]) => [there, here]))
 
 /** Fields that Go always writes, of one form or of the other. */
 const always = { source: {}, firstTimestamp: null, lastTimestamp: null, eventTime: null }
+
+/** The core form leaves a count of zero out. */
+const withoutZero = ({ count, ...series }: Fields): Fields =>
+  count ? { count, ...series } : series
 
 const seriesErrors = ({ series }: KubeObject): FieldError[] => [
   ...(series && (series.count ?? 0) < 2
@@ -77,12 +82,26 @@ const immutableFields: readonly (readonly [string, unknown, string?])[] = [
 
 const updateErrors = (next: KubeObject, previous: KubeObject): FieldError[] => [
   ...eventErrors(next, controllerField),
-  ...(sameJson(next.series ?? null, previous.series ?? null) ? [] : seriesErrors(next)),
+  ...(samePointer(next.series, previous.series) ? [] : seriesErrors(next)),
   ...immutableFields.flatMap(([field, missing, type]) => {
     const stored = field === controllerField ? 'reportingComponent' : field
-    return immutable(field, next[stored] ?? missing, previous[stored] ?? missing, type)
+    const check = field === 'related' ? immutablePointer : immutable
+    return check(field, next[stored] ?? missing, previous[stored] ?? missing, type)
   }),
 ]
+
+/** What has the core form already stays as it is. */
+const toCoreEvent = (object: KubeObject): KubeObject => {
+  const core = rename(object, 'v1', toCore)
+  if (core.series) core.series = withoutZero(core.series)
+  return {
+    ...always,
+    involvedObject: {},
+    reportingComponent: '',
+    reportingInstance: '',
+    ...core,
+  }
+}
 
 export default defineKind({
   group: 'events.k8s.io',
@@ -91,17 +110,9 @@ export default defineKind({
   ttlSeconds: limits.eventTtlSeconds,
   storageVersion: { group: '', version: 'v1', kind: 'Event' },
   storagePrefix: '/registry/events',
+  cells: (event, now) => eventCells(toCoreEvent(event), now),
   convert: {
-    toStorage: (object) => {
-      const core = rename(object, 'v1', toCore)
-      return {
-        ...always,
-        involvedObject: {},
-        reportingComponent: '',
-        reportingInstance: '',
-        ...core,
-      }
-    },
+    toStorage: toCoreEvent,
     fromStorage: (object) => {
       const { involvedObject = {}, message, reportingComponent, ...rest } = object
       const event = rename(
@@ -109,6 +120,7 @@ export default defineKind({
         'events.k8s.io/v1',
         fromCore,
       )
+      if (event.series) event.series = { count: 0, lastObservedTime: null, ...event.series }
       if (!event.reportingController) delete event.reportingController
       if (!event.reportingInstance) delete event.reportingInstance
       if (event.note === undefined) delete event.note

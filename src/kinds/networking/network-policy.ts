@@ -13,13 +13,7 @@ import type { LabelSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { validLabelSelector } from '#validation/label-selector.js'
-import {
-  cidrMessages,
-  parseCidr,
-  validCidr,
-  validPort,
-  validPortOrName,
-} from '#validation/network.js'
+import { parseCidrSloppily, validCidr, validPort, validPortOrName } from '#validation/network.js'
 
 const protocols = ['TCP', 'UDP', 'SCTP']
 const policyTypes = ['Ingress', 'Egress']
@@ -69,20 +63,23 @@ const portErrors = ({ protocol, port, endPort }: Port, path: string): FieldError
 const blockErrors = (block: NonNullable<Peer['ipBlock']>, path: string): FieldError[] => {
   const { cidr = '', except = [] } = block
   if (cidr === '') return [required(child(path, 'cidr'))]
-  const whole = parseCidr(cidr)
-  if (cidrMessages(cidr).length > 0) return validCidr(child(path, 'cidr'), cidr)
-  return except.flatMap((text, i) => {
+  const errors = validCidr(child(path, 'cidr'), cidr)
+  const whole = parseCidrSloppily(cidr)
+  if (whole === undefined) return errors
+  const exceptErrors = except.flatMap((text, i) => {
     const at = index(child(path, 'except'), i)
-    const part = parseCidr(text)
-    if (part === undefined || cidrMessages(text).length > 0) return validCidr(at, text)
+    const malformed = validCidr(at, text)
+    const part = parseCidrSloppily(text)
+    if (part === undefined) return malformed
     const inside =
-      whole !== undefined &&
       part.family === whole.family &&
       part.base >= whole.base &&
       part.base + part.size <= whole.base + whole.size &&
       part.prefixBits > whole.prefixBits
-    return inside ? [] : [invalid(at, text, 'must be a strict subset of `cidr`')]
+    const subset = inside ? [] : [invalid(at, text, 'must be a strict subset of `cidr`')]
+    return [...malformed, ...subset]
   })
+  return [...errors, ...exceptErrors]
 }
 
 const peerErrors = (peer: Peer, path: string): FieldError[] => {

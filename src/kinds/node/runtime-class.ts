@@ -5,18 +5,8 @@ import { validDnsLabel } from '#validation/formats.js'
 import { immutable } from '#validation/immutable.js'
 import { internalForm } from '#validation/internal-form.js'
 import { validLabels } from '#validation/label-selector.js'
-import { nonNegativeQuantity } from '#validation/number.js'
-import { validContainerResourceName } from '#validation/resource-name.js'
+import { validOverhead } from '#validation/pod/resources.js'
 import { type Toleration, validTolerations } from '#validation/toleration.js'
-
-const overheadErrors = (
-  overhead: { podFixed?: Record<string, string> } | undefined,
-): FieldError[] =>
-  Object.entries(overhead?.podFixed ?? {}).flatMap(([name, quantity]) => {
-    const path = `overhead.limits[${name}]`
-    const named = validContainerResourceName(path, name)
-    return [...named, ...nonNegativeQuantity(path, quantity)]
-  })
 
 const tolerationsAt = child('scheduling', 'tolerations')
 
@@ -37,7 +27,7 @@ const validate = (object: KubeObject): FieldError[] => {
   const { scheduling } = object
   return [
     ...(handler === '' ? [required('handler')] : validDnsLabel('handler', handler)),
-    ...overheadErrors(object.overhead),
+    ...(object.overhead ? validOverhead('overhead', object.overhead.podFixed ?? {}) : []),
     ...validLabels(child('scheduling', 'nodeSelector'), scheduling?.nodeSelector),
     ...validTolerations(tolerationsAt, scheduling?.tolerations ?? []),
     ...repeatedErrors(scheduling?.tolerations ?? []),

@@ -36,14 +36,9 @@ export const ephemeralContainers: View = {
     ),
 }
 
-const resizeContainers = (
-  previous: Fields[] | undefined,
-  next: Fields[] | undefined,
-): Fields[] | undefined => {
-  if (previous === undefined || next === undefined) return next
-  // Another order, number or name is left for validation to refuse.
-  if (previous.length !== next.length || previous.some((c, i) => c.name !== next[i]!.name))
-    return next
+const resizeContainers = (previous: Fields[], next: Fields[]): Fields[] => {
+  // Another order or name is left for validation to refuse.
+  if (previous.some((container, i) => container.name !== next[i]!.name)) return next
   return previous.map((container, i) =>
     withoutUndefined({
       ...container,
@@ -53,19 +48,20 @@ const resizeContainers = (
   )
 }
 
+/** Undefined when containers were added or removed, which is left for validation to refuse, too. */
+const resized = (previous: Fields, next: Fields): Fields | undefined => {
+  const spec: Fields = { ...previous, resources: next.resources }
+  for (const field of ['containers', 'initContainers']) {
+    const [before, after] = [previous[field] ?? [], next[field] ?? []]
+    if (before.length !== after.length) return undefined
+    if (before.length > 0) spec[field] = resizeContainers(before, after)
+  }
+  return withoutUndefined(spec)
+}
+
 export const resize: View = {
   name: 'resize',
   style: 'view',
   validateUpdate: validateResize,
-  write: (parent, next) =>
-    withSpec(
-      parent,
-      withoutUndefined({
-        ...parent.spec,
-        containers: resizeContainers(parent.spec.containers, next.spec.containers),
-        initContainers: resizeContainers(parent.spec.initContainers, next.spec.initContainers),
-        resources: next.spec.resources,
-      }),
-      next,
-    ),
+  write: (parent, next) => withSpec(parent, resized(parent.spec, next.spec) ?? next.spec, next),
 }

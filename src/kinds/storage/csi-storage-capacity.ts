@@ -2,7 +2,7 @@ import type { FieldError } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { validDnsSubdomain } from '#validation/formats.js'
-import { immutable } from '#validation/immutable.js'
+import { immutable, immutablePointer } from '#validation/immutable.js'
 import { validLabelSelector } from '#validation/label-selector.js'
 import { nonNegativeQuantity } from '#validation/number.js'
 
@@ -29,7 +29,7 @@ export default defineKind({
       ...metadata.create(),
       ...validate(next),
       ...metadata.change(),
-      ...immutable('nodeTopology', next.nodeTopology, previous.nodeTopology),
+      ...immutablePointer('nodeTopology', next.nodeTopology, previous.nodeTopology),
       ...immutable('storageClassName', next.storageClassName, previous.storageClassName),
     ],
   },

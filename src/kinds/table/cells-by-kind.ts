@@ -26,7 +26,6 @@ const cellsByKind: Readonly<Record<string, Cells>> = {
   Endpoints: core.endpointsCells,
   Node: core.nodeCells,
   Event: core.eventCells,
-  'Event.events.k8s.io': core.eventCells,
   Namespace: core.namespaceCells,
   Secret: core.secretCells,
   ServiceAccount: nameAndAge,

@@ -101,7 +101,7 @@ export const nodeCells: Cells = (node, now) => {
   ]
 }
 
-/** Reads the core form; an event of events.k8s.io is stored in it. */
+/** Reads the core form. */
 export const eventCells: Cells = (event, now) => {
   const firstSeen = event.firstTimestamp
     ? since(event.firstTimestamp, now)

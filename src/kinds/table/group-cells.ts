@@ -226,14 +226,13 @@ const policyCells =
       age(object, now),
     ]
   }
+/** Which namespace parameters are in cannot be told from the binding alone. */
 const policyBindingCells: Cells = (object, now) => {
   const ref = object.spec?.paramRef
-  const name = (): string =>
-    ref.name
-      ? ref.namespace
-        ? `${ref.namespace}/${ref.name}`
-        : ref.name
-      : printLabelSelector(ref.selector ?? {})
+  const name = (): string => {
+    if (ref.name) return `${ref.namespace || '*'}/${ref.name}`
+    return ref.selector ? printLabelSelector(ref.selector) : '<unset>'
+  }
   return [
     object.metadata.name,
     object.spec?.policyName ?? '',

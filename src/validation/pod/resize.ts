@@ -75,11 +75,10 @@ export const validateResize = (next: KubeObject, previous: KubeObject): FieldErr
             ),
           )
   }
-  if (moved.length > 0) return [...errors, ...moved]
-  const qos = podQos(next.spec)
-  const before: string = previous.status?.qosClass ?? qos
-  if (qos !== before)
+  const before: string = previous.status?.qosClass ?? podQos(previous.spec)
+  if (podQos(next.spec) !== before)
     errors.push(invalid('spec', before, 'Pod QOS Class may not change as a result of resizing'))
+  if (moved.length > 0) return [...errors, ...moved]
   return [
     ...errors,
     ...listErrors(

@@ -4,7 +4,6 @@ import {
   duplicate,
   type FieldError,
   forbidden,
-  index,
   invalid,
   notFound,
   required,
@@ -13,6 +12,7 @@ import { isGiven } from '#api/given-empty.js'
 import type { Fields } from '#api/object.js'
 import { compareQuantities, isWholeQuantity, parseQuantity } from '#api/quantity.js'
 import { each, eachEntry } from '../each.js'
+import { validDnsLabel } from '../formats.js'
 import { nonNegativeMessage } from '../number.js'
 import {
   isCountedResource,
@@ -106,9 +106,16 @@ const claimErrors = (
   return each(path, claims, ({ name = '', request = '' }, at): FieldError[] => {
     if (name === '') return [required(at)]
     const errors: FieldError[] = []
-    const key = request === '' ? name : `${name}/${request}`
-    if (seen.has(key)) errors.push(duplicate(at, key))
-    seen.add(key)
+    if (seen.has(name)) errors.push(duplicate(at, name))
+    else {
+      if (request !== '') errors.push(...validDnsLabel(child(at, 'request'), request))
+      const key = request === '' ? name : `${name}/${request}`
+      // The whole claim overlaps with each request of it that was named before.
+      const overlapping = [...seen].filter((one) => request === '' && one.startsWith(`${name}/`))
+      if (seen.has(key)) errors.push(duplicate(at, key))
+      else errors.push(...overlapping.map(() => duplicate(at, name)))
+      seen.add(key)
+    }
     if (!podClaims.has(name)) {
       const names = [...podClaims].filter((claim) => claim !== '').sort()
       const which = names.length === 0 ? ' which is empty' : `: ${names.join(', ')}`
@@ -159,8 +166,6 @@ export const validPodResources = (
   ...claimErrors(child(path, 'claims'), requirements.claims, podClaims),
 ]
 
-export const validOverhead = (path: string, overhead: ResourceList): FieldError[] =>
-  eachEntry(child(path, 'limits'), overhead, (key, text) => {
-    const at = index(child(path, 'limits'), key)
-    return [...validContainerResourceName(at, key), ...validAmount(at, key, text)]
-  })
+/** As the limits of a container. */
+export const validOverhead = (path: string, limits: ResourceList): FieldError[] =>
+  requirementErrors(path, { limits }, validContainerResourceName)

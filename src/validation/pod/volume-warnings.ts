@@ -123,14 +123,20 @@ const fileWarnings = (volume: Fields): string[] => {
   ]
 }
 
-const claimWarnings = (path: string, volume: Fields): string[] => {
-  const at = child(path, 'ephemeral', 'volumeClaimTemplate', 'spec', 'resources', 'requests')
-  const storage: string | undefined =
-    volume.ephemeral?.volumeClaimTemplate?.spec?.resources?.requests?.storage
-  return storage === undefined || isWholeQuantity(parseQuantity(storage))
-    ? []
-    : [`${index(at, 'storage')}: fractional byte value "${storage}" is invalid, must be an integer`]
-}
+/** Storage is counted in whole bytes. */
+export const claimSpecWarnings = (path: string, spec: Fields | undefined): string[] =>
+  ['requests', 'limits'].flatMap((list) => {
+    const storage: string | undefined = spec?.resources?.[list]?.storage
+    if (storage === undefined || isWholeQuantity(parseQuantity(storage))) return []
+    const at = index(child(path, 'resources', list), 'storage')
+    return [`${at}: fractional byte value "${storage}" is invalid, must be an integer`]
+  })
+
+const claimWarnings = (path: string, { ephemeral }: Fields): string[] =>
+  claimSpecWarnings(
+    child(path, 'ephemeral', 'volumeClaimTemplate', 'spec'),
+    ephemeral?.volumeClaimTemplate?.spec,
+  )
 
 export const volumeWarnings = (path: string, volumes: Fields[] = []): string[] => [
   ...volumes.flatMap((volume, i) => [

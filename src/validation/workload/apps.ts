@@ -8,6 +8,7 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
+import { keepGivenEmpty } from '#api/given-empty.js'
 import { semanticEqual } from '#api/json-object.js'
 import type { Fields, JsonValue, KubeObject } from '#api/object.js'
 import { validDnsLabel } from '../formats.js'
@@ -48,9 +49,7 @@ const rollingDeployment = ({ maxUnavailable, maxSurge }: Fields): FieldError[] =
   return [
     ...validIntOrPercent(unavailableAt, maxUnavailable),
     ...validIntOrPercent(child(path, 'maxSurge'), maxSurge),
-    ...(isNone(maxUnavailable) &&
-    isNone(maxSurge) &&
-    [maxUnavailable, maxSurge].every((v) => v === 0 || /^\d+%$/.test(String(v)))
+    ...(isNone(maxUnavailable) && isNone(maxSurge)
       ? [invalid(unavailableAt, maxUnavailable, 'may not be 0 when `maxSurge` is 0')]
       : []),
     ...notMoreThanAll(unavailableAt, maxUnavailable),
@@ -232,14 +231,26 @@ const claimTemplates = (claims: Fields[] | undefined): FieldError[] =>
 
 const managements = ['OrderedReady', 'Parallel']
 
+/** Its template with the volumes of its claims, and without the names that the controller gives each pod. */
+const asPodsGetIt = ({ template, volumeClaimTemplates }: Fields): Fields => {
+  const { hostname: _ofPod, subdomain: _ofService, ...podSpec } = template.spec
+  const claims = new Map<string, Fields>()
+  for (const { metadata } of (volumeClaimTemplates ?? []) as Fields[]) {
+    const claimName: string = metadata?.name ?? ''
+    claims.set(claimName, { name: claimName, persistentVolumeClaim: { claimName } })
+  }
+  if (claims.size > 0) {
+    const own = ((podSpec.volumes ?? []) as Fields[]).filter(({ name }) => !claims.has(name ?? ''))
+    podSpec.volumes = [...claims.values(), ...own]
+  }
+  keepGivenEmpty(podSpec, template.spec)
+  return { ...template, spec: podSpec }
+}
+
 /** On an update what cannot change is not looked at. */
 const statefulSetErrors = ({ spec }: KubeObject, { isNew }: { isNew: boolean }): FieldError[] => {
   const { podManagementPolicy, selector, template, volumeClaimTemplates, serviceName } = spec
   const policy = 'spec.persistentVolumeClaimRetentionPolicy'
-  const volumes = ((volumeClaimTemplates ?? []) as Fields[]).map(({ metadata }) => ({
-    name: metadata?.name ?? '',
-    persistentVolumeClaim: { claimName: metadata?.name ?? '' },
-  }))
   return [
     ...(managements.includes(podManagementPolicy)
       ? []
@@ -267,7 +278,7 @@ const statefulSetErrors = ({ spec }: KubeObject, { isNew }: { isNew: boolean }):
           ...(selector && isEmpty(selector)
             ? []
             : templateLabelsErrors('spec.template', selector, template)),
-          ...validPodTemplate('spec.template', template, volumes),
+          ...validPodTemplate('spec.template', asPodsGetIt(spec)),
           // Upstream checks these twice.
           ...validTemplateMeta('spec.template', template),
         ]

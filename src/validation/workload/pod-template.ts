@@ -31,16 +31,11 @@ export const validTemplateMeta = (path: string, { metadata = {}, spec }: Fields)
 }
 
 /** `extraVolumes` are those that the template gets when pods are made of it. */
-export const validPodTemplate = (
-  path: string,
-  template: Fields,
-  extraVolumes: readonly Fields[] = [],
-): FieldError[] => {
+export const validPodTemplate = (path: string, template: Fields): FieldError[] => {
   const { spec } = template
-  const volumes = [...extraVolumes, ...(spec.volumes ?? [])]
   return [
     ...validTemplateMeta(path, template),
-    ...validPodSpec(child(path, 'spec'), volumes.length === 0 ? spec : { ...spec, volumes }),
+    ...validPodSpec(child(path, 'spec'), spec),
     ...profilesMatchAnnotations(child(path, 'spec'), template.metadata?.annotations, spec),
     ...(spec.ephemeralContainers?.length > 0
       ? [
