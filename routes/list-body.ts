@@ -67,18 +67,6 @@ const frameInJson = ([head, end]: Frame, form: Partial<ItemForm> = {}): ListFram
   form: { ...wholeItems, hasCommas: true, ...form },
 })
 
-/** Small against a segment, so that segments are filled nearly to the end. */
-const pieceBytes = 16 * 1024
-
-/** A list whose items are in one piece already, commas included. */
-const listOfJoined = (frame: Frame, bytes: Buffer): ListBody => {
-  const pieces: Buffer[] = []
-  for (let at = 0; at < bytes.length; at += pieceBytes)
-    pieces.push(bytes.subarray(at, at + pieceBytes))
-  const lengths = pieces.map((piece) => piece.length)
-  return listOfKnown(frameInJson(frame, { hasCommas: false }), lengths, (i) => pieces[i]!)
-}
-
 const joined = new JoinedLists()
 
 /** A list of objects that are shown as they are stored, or in another version. */
@@ -101,9 +89,9 @@ export const listInJson = (
     listOfKnown(frameInJson(around, form), lengths, (i) => textOfItem(stored[i]!))
   if (isSame === true) {
     // The very array of an earlier list: the same list is likely to be asked for once more.
-    const join = (): Buffer => listOf(['', ''], stored.map(lengthOf)).bytes()
+    const join = (): Buffer => bytesOf(listOf(['', ''], stored.map(lengthOf)))
     const bytes = joined.get(stored, join)
-    if (bytes !== undefined) return listOfJoined(frame, bytes)
+    if (bytes !== undefined) return new JoinedBody(frame, bytes)
   }
   const known = mapInTurns(stored, lengthOf, cheapItems)
   return whenKnown(known, (lengths) => listOf(frame, lengths))
@@ -114,7 +102,7 @@ export const listOfMade = <T>(
   frame: Frame,
   items: readonly T[],
   make: (item: T) => Copyable,
-): ListBody => new ListBody(frameInJson(frame), items.length, (i) => make(items[i]!), undefined)
+): ListBody => new MadeBody(frameInJson(frame), items.length, (i) => make(items[i]!), undefined)
 
 /** Items whose lengths are known: the list says before how long it is. */
 export const listOfKnown = (
@@ -128,11 +116,57 @@ export const listOfKnown = (
   let length = head.length + end.length + count * perItem
   if (form.hasCommas) length += Math.max(0, count - 1)
   for (const one of lengths) length += one
-  return new ListBody(frame, count, item, length)
+  return new MadeBody(frame, count, item, length)
 }
 
-export class ListBody {
+/** What is left to send of a list. */
+export interface ListBody {
   /** Bytes of the whole, where they are known. */
+  readonly length: number | undefined
+  /** Everything was handed over. */
+  readonly isOver: boolean
+  /** What comes next, about a segment: made in `room`, unless one item is larger or it is there already. */
+  next(room: Buffer): readonly Buffer[]
+}
+
+/** The whole at once. */
+export const bytesOf = (body: ListBody): Buffer => {
+  const room = Buffer.allocUnsafe(limits.listSegmentBytes)
+  const parts: Buffer[] = []
+  while (!body.isOver) parts.push(Buffer.concat(body.next(room)))
+  return Buffer.concat(parts)
+}
+
+/** A list whose items are in one piece already, commas included: they are sent from where they are. */
+class JoinedBody implements ListBody {
+  readonly length: number
+  readonly #head: Buffer
+  readonly #items: Buffer
+  readonly #end: Buffer
+  #next = 0
+  #isOver = false
+
+  constructor([head, end]: Frame, items: Buffer) {
+    this.#head = Buffer.from(head)
+    this.#items = items
+    this.#end = Buffer.from(end)
+    this.length = this.#head.length + items.length + this.#end.length
+  }
+
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  next(): readonly Buffer[] {
+    const start = this.#next
+    this.#next += limits.listSegmentBytes
+    this.#isOver = this.#next >= this.#items.length
+    const items = this.#items.subarray(start, this.#next)
+    return [...(start === 0 ? [this.#head] : []), items, ...(this.#isOver ? [this.#end] : [])]
+  }
+}
+
+class MadeBody implements ListBody {
   readonly length: number | undefined
   readonly #frame: ListFrame
   readonly #count: number
@@ -159,10 +193,10 @@ export class ListBody {
   }
 
   /**
-   * What comes next, in `room` unless one item is larger; no more than can be made in one turn. Items are put down from
-   * the last to the first: each is copied whole, and the one before it overwrites what the list leaves out of it.
+   * No more than can be made in one turn. Items are put down from the last to the first: each is copied whole, and the one
+   * before it overwrites what the list leaves out of it.
    */
-  next(room: Buffer): Buffer {
+  next(room: Buffer): readonly Buffer[] {
     const { head, end, form } = this.#frame
     const start = form.skipped
     const first = this.#next
@@ -194,20 +228,12 @@ export class ListBody {
     }
     if (!this.#begun) head.copy(target, start)
     this.#begun = true
-    return target.subarray(start, at)
+    return [target.subarray(start, at)]
   }
 
   /** Bytes that an item has in the list beyond its own: fewer where its beginning is left out. */
   #perItem(index: number): number {
     const { skipped, hasBraces, hasCommas } = this.#frame.form
     return (hasBraces ? 1 : 0) + (hasCommas && index > 0 ? 1 : 0) - skipped
-  }
-
-  /** The whole at once. */
-  bytes(): Buffer {
-    const room = Buffer.allocUnsafe(limits.listSegmentBytes)
-    const parts: Buffer[] = []
-    while (!this.isOver) parts.push(Buffer.from(this.next(room)))
-    return Buffer.concat(parts)
   }
 }

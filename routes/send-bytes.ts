@@ -66,7 +66,13 @@ const giveBack = (segment: Buffer): void => {
 /** What was made of a list to see how long it is. */
 interface Beginning {
   readonly segment: Buffer
-  readonly bytes: Buffer
+  readonly pieces: readonly Buffer[]
+}
+
+/** Writes all but the last, for the caller to go on with. */
+const writeFirst = (to: Writable, pieces: readonly Buffer[]): Buffer => {
+  for (let i = 0; i < pieces.length - 1; i++) to.write(pieces[i]!)
+  return pieces[pieces.length - 1]!
 }
 
 /**
@@ -88,21 +94,21 @@ const writeSegments = async (
   })
   await readingPhase()
   const segment = beginning?.segment ?? takeSegment()
-  let bytes = beginning?.bytes ?? body.next(segment)
+  let pieces = beginning?.pieces ?? body.next(segment)
   while (!isGone && !body.isOver) {
     await new Promise<void>((resolve) => {
       goOn = resolve
       // A stream of HTTP/2 that is reset says so here first, while parts of the segment may still be on their way.
-      to.write(bytes, (error) => {
+      to.write(writeFirst(to, pieces), (error) => {
         isGone ||= error !== undefined && error !== null
         resolve()
       })
     })
-    bytes = body.next(segment)
+    pieces = body.next(segment)
     // That the one before is on its way is told in another phase, in which the last may not be written (reading-phase.ts).
     if (body.isOver) await readingPhase()
   }
-  if (!isGone) to.end(bytes, () => giveBack(segment))
+  if (!isGone) to.end(writeFirst(to, pieces), () => giveBack(segment))
 }
 
 /** A list goes out bit by bit, as the client takes it. */
@@ -114,13 +120,13 @@ export const sendSegments = async (
   let beginning: Beginning | undefined
   if (body.length === undefined) {
     const segment = takeSegment()
-    const bytes = body.next(segment)
+    const pieces = body.next(segment)
     if (body.isOver) {
-      const whole = Buffer.from(bytes)
+      const whole = Buffer.concat(pieces)
       giveBack(segment)
       return sendBytes(request, reply, whole)
     }
-    beginning = { segment, bytes }
+    beginning = { segment, pieces }
   }
   // The answer has begun: that an item cannot be made is no Status any more.
   const breakOff = (error: Error): never => {

@@ -16,7 +16,7 @@ import {
   tableInParts,
 } from '#registry/table-printer.js'
 import type { Target } from './api-deps.js'
-import { type ListBody, listInJson, listOfMade } from './list-body.js'
+import { bytesOf, type ListBody, listInJson, listOfMade } from './list-body.js'
 import { type Negotiated, notAcceptableConversion, protobuf } from './negotiation.js'
 import { objectsInProtobuf, partialListInProtobuf } from './protobuf.js'
 import { goTypeOf, indent, isIndented, isJson, isProtobuf, sendValue } from './respond.js'
@@ -71,7 +71,7 @@ export const sendList = (
     reply.code(200).header('content-type', negotiated.mediaType)
     if (negotiated.mediaType === protobuf || !isIndented(negotiated, request))
       return sendSegments(request, reply, body)
-    return sendBytes(request, reply, Buffer.from(indent(body.bytes().toString().trimEnd())))
+    return sendBytes(request, reply, Buffer.from(indent(bytesOf(body).toString().trimEnd())))
   }
   return whenKnown(bodyOf(target, request, answer, negotiated), send)
 }

@@ -10,6 +10,7 @@ import { protobufToJson } from '#registry/decode/protobuf.js'
 import { ProtobufError, ProtobufMessageError } from '#registry/decode/protobuf-reader.js'
 import { decodeObject } from '#registry/decode.js'
 import { makeResourceTable } from '#registry/resource-table.js'
+import { bytesOf } from '#routes/list-body.js'
 import {
   frameInProtobuf,
   inProtobuf,
@@ -63,7 +64,7 @@ t.test(
           metadata,
           items: items.map(() => object),
         }
-        const made = (await objectsInProtobuf(definition, metadata, items)).bytes()
+        const made = bytesOf(await objectsInProtobuf(definition, metadata, items))
         t.ok(made.equals(inProtobuf(list)), `${items.length} of ${kind.kind}`)
       }
       t.ok(storedInProtobuf(definition, stored).equals(inProtobuf(object)), kind.kind)

@@ -25,7 +25,7 @@ const object = fc
 
 const allOf = (body: ListBody, room: Buffer): string => {
   const parts: Buffer[] = []
-  while (!body.isOver) parts.push(Buffer.from(body.next(room)))
+  while (!body.isOver) parts.push(Buffer.concat(body.next(room)))
   return Buffer.concat(parts).toString()
 }
 
