@@ -17,6 +17,7 @@ import { makeResourceTable } from '#registry/resource-table.js'
 import { makeStores } from '#registry/stores.js'
 import { installApi } from '#routes/installer.js'
 import { errorSender } from '#server/send-error.js'
+import type { StorageDriver } from '#storage/driver.js'
 import { openMemory } from '#storage/memory/memory-driver.js'
 import { ApiClient } from './api-client.js'
 
@@ -33,9 +34,11 @@ export interface TestServer {
 /** Closed with the test, as is who asks it. */
 export const startApiServer = async (
   test: Test,
-  { clock = systemClock }: { clock?: Clock } = {},
+  {
+    clock = systemClock,
+    driver = openMemory({ clock }),
+  }: { clock?: Clock; driver?: StorageDriver } = {},
 ): Promise<TestServer> => {
-  const driver = openMemory({ clock })
   const cacher = await makeCacher({ driver, clock })
   const table = makeResourceTable(kinds)
   const stores = makeStores({
