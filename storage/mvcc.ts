@@ -73,9 +73,6 @@ export class Mvcc {
   get historyBytes(): number {
     return this.#log.bytes
   }
-  get size(): number {
-    return this.#current.size
-  }
 
   get(key: string): KeyValue | undefined {
     return this.#current.get(key)

@@ -62,9 +62,6 @@ export class Graph {
   get(uid: string): GraphNode | undefined {
     return this.#nodes.get(uid)
   }
-  get size(): number {
-    return this.#nodes.size
-  }
 
   /** An object was added or changed. */
   seen(object: PersistedObject, previous?: PersistedObject): void {

@@ -1,7 +1,7 @@
 /** Who may approve and sign what (kubernetes, plugin/pkg/admission/certificates). */
 import type { KubeObject } from '#api/object.js'
 import type { UserInfo } from '#api/user-info.js'
-import type { AdmissionAttributes } from '#registry/admission.js'
+import type { AttributesOf } from '#registry/admission.js'
 import { parseCertificateRequest } from '#validation/certificate-request.js'
 import { type AdmissionPlugin, isAbout, refuse } from './plugin.js'
 
@@ -12,7 +12,7 @@ export const certificateSubjectRestriction: AdmissionPlugin = {
     const group = 'certificates.k8s.io'
     const resource = 'certificatesigningrequests'
     if (!isAbout(attributes, { group, resource, operations: ['CREATE'] })) return
-    const { spec } = attributes.object!
+    const { spec } = attributes.object
     if (spec.signerName !== 'kubernetes.io/kube-apiserver-client') return
     const request = parseCertificateRequest(spec.request ?? '')
     if (!('error' in request) && request.organizations.includes('system:masters'))
@@ -31,10 +31,10 @@ const requests = { group: 'certificates.k8s.io', resource: 'certificatesigningre
 /** The signer itself, or all of its domain. */
 const mayActFor = async (
   authorize: AuthorizeSigner,
-  { ctx, oldObject }: AdmissionAttributes,
+  { ctx, oldObject }: AttributesOf<'UPDATE'>,
   verb: string,
 ): Promise<boolean> => {
-  const name: string = oldObject!.spec?.signerName ?? ''
+  const name: string = oldObject.spec?.signerName ?? ''
   const domain = name.slice(0, name.indexOf('/'))
   return (await authorize(ctx.user, verb, name)) || (await authorize(ctx.user, verb, `${domain}/*`))
 }
@@ -48,7 +48,7 @@ export const certificateApproval = (authorize: AuthorizeSigner): AdmissionPlugin
     if (!(await mayActFor(authorize, attributes, 'approve')))
       throw refuse(
         attributes,
-        `user not permitted to approve requests with signerName ${JSON.stringify(attributes.oldObject!.spec?.signerName)}`,
+        `user not permitted to approve requests with signerName ${JSON.stringify(attributes.oldObject.spec?.signerName)}`,
       )
   },
 })
@@ -65,11 +65,11 @@ export const certificateSigning = (authorize: AuthorizeSigner): AdmissionPlugin 
   validate: async (attributes) => {
     if (!isAbout(attributes, { ...requests, subresource: 'status', operations: ['UPDATE'] })) return
     // Whoever changes neither the certificate nor the failure signs nothing.
-    if (issued(attributes.object!) === issued(attributes.oldObject!)) return
+    if (issued(attributes.object) === issued(attributes.oldObject)) return
     if (!(await mayActFor(authorize, attributes, 'sign')))
       throw refuse(
         attributes,
-        `user not permitted to sign requests with signerName ${JSON.stringify(attributes.oldObject!.spec?.signerName)}`,
+        `user not permitted to sign requests with signerName ${JSON.stringify(attributes.oldObject.spec?.signerName)}`,
       )
   },
 })

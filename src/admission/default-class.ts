@@ -35,7 +35,7 @@ export const defaultStorageClass: AdmissionPlugin = {
       operations: ['CREATE'] as const,
     }
     if (!isAbout(attributes, claims)) return
-    const claim = attributes.object!
+    const claim = attributes.object
     const named =
       claim.spec?.storageClassName !== undefined ||
       claim.metadata.annotations?.[betaClass] !== undefined
@@ -60,7 +60,7 @@ export const defaultIngressClass: AdmissionPlugin = {
   mutate: async (attributes) => {
     const group = 'networking.k8s.io'
     if (!isAbout(attributes, { group, resource: 'ingresses', operations: ['CREATE'] })) return
-    const ingress = attributes.object!
+    const ingress = attributes.object
     const named =
       ingress.spec?.ingressClassName !== undefined ||
       ingress.metadata.annotations?.['kubernetes.io/ingress.class'] !== undefined

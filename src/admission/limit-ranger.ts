@@ -2,7 +2,7 @@
 import type { KubeObject } from '#api/object.js'
 import { addQuantities, compareQuantities, parseQuantity, type Quantity } from '#api/quantity.js'
 import { whenKnown } from '#api/when-known.js'
-import type { AdmissionAttributes } from '#registry/admission.js'
+import type { AdmissionAttributes, WriteAttributes } from '#registry/admission.js'
 import { type AdmissionPlugin, isAbout, isPodCreate, listObjects, refuse } from './plugin.js'
 
 type Resources = Record<string, string>
@@ -205,7 +205,7 @@ const claimErrors = (claim: KubeObject, limitRange: KubeObject): string[] =>
   })
 
 /** Other updates of Pods cannot change what containers take. */
-const isPodSized = (attributes: AdmissionAttributes): boolean =>
+const isPodSized = (attributes: AdmissionAttributes): attributes is WriteAttributes =>
   isPodCreate(attributes) || isAbout(attributes, podResizes)
 
 const rangesFor = ({ ctx, namespace }: AdmissionAttributes) =>
@@ -217,13 +217,13 @@ export const limitRanger: AdmissionPlugin = {
   mutate: (attributes) => {
     if (!isPodSized(attributes)) return
     return whenKnown(rangesFor(attributes), (ranges) => {
-      for (const limitRange of ranges) fillPod(attributes.object!, limitRange)
+      for (const limitRange of ranges) fillPod(attributes.object, limitRange)
     })
   },
   validate: (attributes) => {
     const isClaim = isAbout(attributes, claimWrites)
     if (!isClaim && !isPodSized(attributes)) return
-    const object = attributes.object!
+    const { object } = attributes
     return whenKnown(rangesFor(attributes), (ranges) => {
       for (const limitRange of ranges) {
         const errors = isClaim ? claimErrors(object, limitRange) : podErrors(object, limitRange)

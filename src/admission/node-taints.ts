@@ -15,10 +15,10 @@ interface Taint {
 export const taintNodesByCondition: AdmissionPlugin = {
   name: 'TaintNodesByCondition',
   resources: ['nodes'],
-  mutate: ({ object, ...attributes }) => {
+  mutate: (attributes) => {
     const about = { group: '', resource: 'nodes', operations: ['CREATE'] as const }
-    if (!isAbout({ object, ...attributes }, about)) return
-    const node = object!
+    if (!isAbout(attributes, about)) return
+    const node = attributes.object
     node.spec ??= {}
     const taints: Taint[] = node.spec.taints ?? []
     if (taints.some((taint) => taint.key === notReady && taint.effect === 'NoSchedule')) return
@@ -45,7 +45,7 @@ export const defaultTolerationSeconds: AdmissionPlugin = {
   resources: ['pods'],
   mutate: (attributes) => {
     if (!isAbout(attributes, podWrites)) return
-    const pod = attributes.object!
+    const pod = attributes.object
     const missing = [notReady, unreachable].filter((key) => !tolerates(pod, key))
     if (missing.length === 0) return
     const added = missing.map((key) => ({

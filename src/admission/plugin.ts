@@ -2,7 +2,12 @@
 import { ApiError, forbidden } from '#api/errors.js'
 import type { GroupResource } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
-import type { AdmissionAttributes, AdmissionOperation } from '#registry/admission.js'
+import type {
+  AdmissionAttributes,
+  AdmissionOperation,
+  AttributesOf,
+  WriteAttributes,
+} from '#registry/admission.js'
 import { internalContext } from '#registry/internal-context.js'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
@@ -18,20 +23,25 @@ export interface AdmissionPlugin {
 }
 
 /** Whether the request is about this resource; `subresource` is the main one when left out. */
-export const isAbout = (
-  { resource, subresource, operation }: AdmissionAttributes,
-  wanted: GroupResource & { subresource?: string; operations: readonly AdmissionOperation[] },
-): boolean =>
-  resource.resource === wanted.resource &&
-  resource.group === wanted.group &&
-  subresource === (wanted.subresource ?? '') &&
-  wanted.operations.includes(operation)
+export const isAbout = <const O extends AdmissionOperation>(
+  attributes: AdmissionAttributes,
+  wanted: GroupResource & { subresource?: string; operations: readonly O[] },
+): attributes is AttributesOf<O> =>
+  attributes.resource.resource === wanted.resource &&
+  attributes.resource.group === wanted.group &&
+  attributes.subresource === (wanted.subresource ?? '') &&
+  (wanted.operations as readonly AdmissionOperation[]).includes(attributes.operation)
 
-export const isPodCreate = ({ resource, subresource, operation }: AdmissionAttributes): boolean =>
-  operation === 'CREATE' &&
-  resource.resource === 'pods' &&
-  resource.group === '' &&
-  subresource === ''
+export const isWrite = (attributes: AdmissionAttributes): attributes is WriteAttributes =>
+  attributes.operation === 'CREATE' || attributes.operation === 'UPDATE'
+
+export const isPodCreate = (
+  attributes: AdmissionAttributes,
+): attributes is AttributesOf<'CREATE'> =>
+  attributes.operation === 'CREATE' &&
+  attributes.resource.resource === 'pods' &&
+  attributes.resource.group === '' &&
+  attributes.subresource === ''
 
 export const namespaces = { group: '', resource: 'namespaces' }
 

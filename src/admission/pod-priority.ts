@@ -1,7 +1,7 @@
 /** The number behind a priority class (kubernetes, plugin/pkg/admission/priority). */
 import type { KubeObject } from '#api/object.js'
 import { whenKnown } from '#api/when-known.js'
-import type { AdmissionAttributes } from '#registry/admission.js'
+import type { AdmissionAttributes, AttributesOf } from '#registry/admission.js'
 import {
   type AdmissionPlugin,
   findObject,
@@ -48,14 +48,17 @@ const namedPriority = (
     return priorityOf(found)
   })
 
-const admitPod = (attributes: AdmissionAttributes): void | Promise<void> => {
-  const asked: string = attributes.object!.spec.priorityClassName ?? ''
+const admitPod = (attributes: AttributesOf<'CREATE'>): void | Promise<void> => {
+  const asked: string = attributes.object.spec.priorityClassName ?? ''
   const priority = asked === '' ? defaultPriority(attributes) : namedPriority(attributes, asked)
   return whenKnown(priority, (found) => setPriority(attributes, found))
 }
 
-const setPriority = (attributes: AdmissionAttributes, { name, value, policy }: Priority): void => {
-  const { spec } = attributes.object!
+const setPriority = (
+  attributes: AttributesOf<'CREATE'>,
+  { name, value, policy }: Priority,
+): void => {
+  const { spec } = attributes.object
   if (name !== '') spec.priorityClassName = name
   const tail = 'must not be provided in pod spec; priority admission controller computed'
   if (spec.priority !== undefined && spec.priority !== value)
@@ -78,14 +81,14 @@ export const podPriority: AdmissionPlugin = {
   mutate: (attributes) => {
     if (isPodCreate(attributes)) return admitPod(attributes)
     if (!isAbout(attributes, podUpdates)) return
-    const [next, previous] = [attributes.object!.spec, attributes.oldObject?.spec]
+    const [next, previous] = [attributes.object.spec, attributes.oldObject?.spec]
     if (previous?.priority !== undefined) next.priority ??= previous.priority
     if (previous?.preemptionPolicy !== undefined)
       next.preemptionPolicy ??= previous.preemptionPolicy
   },
   validate: (attributes) => {
     if (!isAbout(attributes, classWrites)) return
-    const { globalDefault, metadata } = attributes.object!
+    const { globalDefault, metadata } = attributes.object
     if (!globalDefault) return
     return whenKnown(listObjects(attributes.ctx, classes), (all) => {
       const other = all.find((c) => c.globalDefault && c.metadata.name !== metadata.name)

@@ -10,21 +10,23 @@ import {
   quantityMilliValue,
   quantityValue,
 } from '#api/quantity.js'
-import type { AdmissionAttributes } from '#registry/admission.js'
+import type { AdmissionAttributes, AttributesOf } from '#registry/admission.js'
 import { aggregateResources, isSidecar } from '#validation/pod/pod-level-resources.js'
 import { type AdmissionPlugin, findObject, isAbout, refuse } from './plugin.js'
 
+const resizes = {
+  group: '',
+  resource: 'pods',
+  subresource: 'resize',
+  operations: ['UPDATE'],
+} as const
+
 /** The pod's node, where the pod is on one and its spec changes. Throws 403 when there is no such node. */
-const nodeOfResized = async (attributes: AdmissionAttributes): Promise<KubeObject | undefined> => {
-  const wanted = {
-    group: '',
-    resource: 'pods',
-    subresource: 'resize',
-    operations: ['UPDATE'] as const,
-  }
-  if (!isAbout(attributes, wanted)) return undefined
-  const { spec } = attributes.object!
-  if (!spec.nodeName || semanticEqual(spec, attributes.oldObject!.spec)) return undefined
+const nodeOfResized = async (
+  attributes: AttributesOf<'UPDATE'>,
+): Promise<KubeObject | undefined> => {
+  const { spec } = attributes.object
+  if (!spec.nodeName || semanticEqual(spec, attributes.oldObject.spec)) return undefined
   const node = await findObject(
     attributes.ctx,
     { group: '', resource: 'nodes' },
@@ -52,12 +54,13 @@ export const nodeDeclaredFeatureValidator: AdmissionPlugin = {
   name: 'NodeDeclaredFeatureValidator',
   resources: ['pods'],
   validate: async (attributes) => {
+    if (!isAbout(attributes, resizes)) return
     const node = await nodeOfResized(attributes)
     if (node === undefined) return
     const { object, oldObject } = attributes
     const declared: readonly string[] = node.status?.declaredFeatures ?? []
     const missing = Object.keys(needed).filter(
-      (feature) => needed[feature]!(object!, oldObject!) && !declared.includes(feature),
+      (feature) => needed[feature]!(object, oldObject) && !declared.includes(feature),
     )
     if (missing.length === 0) return
     throw refuse(
@@ -102,6 +105,7 @@ export const podResizeValidator: AdmissionPlugin = {
   name: 'PodResizeValidator',
   resources: ['pods'],
   validate: async (attributes) => {
+    if (!isAbout(attributes, resizes)) return
     const node = await nodeOfResized(attributes)
     if (node === undefined) return
     const os = node.metadata.labels?.['kubernetes.io/os'] ?? 'linux'
@@ -112,7 +116,7 @@ export const podResizeValidator: AdmissionPlugin = {
         `pod resize is only supported on linux nodes, node ${name} is ${JSON.stringify(os)}`,
         'UnsupportedPlatform',
       )
-    const short = shortOf(attributes.object!, node)
+    const short = shortOf(attributes.object, node)
     if (short.length > 0)
       throw refuseFor(
         attributes,

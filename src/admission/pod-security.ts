@@ -4,7 +4,7 @@ import { type FieldError, invalid } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { whenKnown } from '#api/when-known.js'
 import { limits } from '#limits'
-import type { AdmissionAttributes } from '#registry/admission.js'
+import type { AdmissionAttributes, AttributesOf, WriteAttributes } from '#registry/admission.js'
 import {
   type AdmissionPlugin,
   findNamespace,
@@ -91,10 +91,10 @@ const warnOf = (attributes: AdmissionAttributes, pod: KubeObject, namespace: Kub
     )
 }
 
-const admitPod = (attributes: AdmissionAttributes): void | Promise<void> =>
+const admitPod = (attributes: WriteAttributes): void | Promise<void> =>
   whenKnown(findNamespace(attributes), (namespace) => {
     if (namespace === undefined) return
-    const pod = attributes.object!
+    const pod = attributes.object
     const enforced = levelOf(namespace, 'enforce')
     const found = judge(pod, enforced)
     if (found.length > 0)
@@ -111,21 +111,18 @@ interface Container {
 }
 
 /** Of what may be changed in a Pod only images and new containers have it judged again (upstream's isSignificantPodUpdate). */
-const isSignificant = ({ object, oldObject }: AdmissionAttributes): boolean => {
+const isSignificant = ({ object, oldObject }: AttributesOf<'UPDATE'>): boolean => {
   const differs = (field: 'containers' | 'initContainers'): boolean => {
-    const [next, previous]: Container[][] = [
-      object!.spec[field] ?? [],
-      oldObject!.spec[field] ?? [],
-    ]
+    const [next, previous]: Container[][] = [object.spec[field] ?? [], oldObject.spec[field] ?? []]
     return (
       next!.length !== previous!.length || next!.some((c, i) => c.image !== previous![i]!.image)
     )
   }
-  const debuggers: Container[] = oldObject!.spec.ephemeralContainers ?? []
+  const debuggers: Container[] = oldObject.spec.ephemeralContainers ?? []
   return (
     differs('containers') ||
     differs('initContainers') ||
-    ((object!.spec.ephemeralContainers ?? []) as Container[]).some(
+    ((object.spec.ephemeralContainers ?? []) as Container[]).some(
       ({ name, image }) => debuggers.find((d) => d.name === name)?.image !== image,
     )
   )
@@ -152,13 +149,16 @@ const oneOfEachOwnerFirst = (pods: readonly KubeObject[]): KubeObject[] => {
 }
 
 /** A stricter level is announced with what already runs against it. */
-const warnAboutExisting = async (attributes: AdmissionAttributes): Promise<void> => {
-  const [next, previous] = [attributes.object!, attributes.oldObject!]
+const warnAboutExisting = async (
+  { ctx }: AdmissionAttributes,
+  next: KubeObject,
+  previous: KubeObject,
+): Promise<void> => {
   const [wanted, before] = [levelOf(next, 'enforce'), levelOf(previous, 'enforce')]
   const isStricter = levels.indexOf(wanted.level) > levels.indexOf(before.level)
   if (!isStricter && wanted.version === before.version) return
   const name = next.metadata.name ?? ''
-  const pods = await listObjects(attributes.ctx, { group: '', resource: 'pods' }, name)
+  const pods = await listObjects(ctx, { group: '', resource: 'pods' }, name)
   const byReasons = new Map<string, string[]>()
   for (const pod of oneOfEachOwnerFirst(pods).slice(0, limits.podSecurityChecksMax)) {
     const reasons = judge(pod, wanted)
@@ -168,26 +168,26 @@ const warnAboutExisting = async (attributes: AdmissionAttributes): Promise<void>
       byReasons.set(reasons, [...(byReasons.get(reasons) ?? []), pod.metadata.name ?? ''])
   }
   if (byReasons.size === 0) return
-  const { warn } = attributes.ctx
-  warn(
+  ctx.warn(
     `existing pods in namespace ${JSON.stringify(name)} violate the new PodSecurity enforce level "${wanted.level}:${wanted.version}"`,
   )
   const lines = [...byReasons].map(([reasons, [first, ...rest]]) => {
     const others = rest.length === 1 ? ' (and 1 other pod)' : ` (and ${rest.length} other pods)`
     return `${first}${rest.length === 0 ? '' : others}: ${reasons}`
   })
-  for (const line of lines.sort()) warn(line)
+  for (const line of lines.sort()) ctx.warn(line)
 }
 
-const admitNamespace = async (attributes: AdmissionAttributes): Promise<void> => {
-  const [next, previous] = [attributes.object!, attributes.oldObject]
+const admitNamespace = async (attributes: WriteAttributes): Promise<void> => {
+  const { object: next, oldObject: previous } = attributes
   const errors = labelErrors(next)
   const same = (errors: FieldError[], others: FieldError[]): boolean =>
     JSON.stringify(errors) === JSON.stringify(others)
   // What was wrong before may stay, so that the rest can still be changed.
   if (errors.length > 0 && (previous === undefined || !same(errors, labelErrors(previous))))
     throw invalidObject({ group: '', kind: 'Namespace' }, next.metadata.name ?? '', errors)
-  if (previous !== undefined && errors.length === 0) await warnAboutExisting(attributes)
+  if (previous !== undefined && errors.length === 0)
+    await warnAboutExisting(attributes, next, previous)
 }
 
 const workloads: readonly (readonly [string, string])[] = [
@@ -202,11 +202,14 @@ const workloads: readonly (readonly [string, string])[] = [
 ]
 const writes = ['CREATE', 'UPDATE'] as const
 const namespaceWrites = { ...namespaces, operations: writes }
-const isPodUpdate = ({ resource, subresource, operation }: AdmissionAttributes): boolean =>
-  operation === 'UPDATE' &&
-  resource.group === '' &&
-  resource.resource === 'pods' &&
-  (subresource === '' || subresource === 'ephemeralcontainers' || subresource === 'resize')
+const isPodUpdate = (attributes: AdmissionAttributes): attributes is AttributesOf<'UPDATE'> =>
+  ['', 'ephemeralcontainers', 'resize'].some((subresource) =>
+    isAbout(attributes, { group: '', resource: 'pods', subresource, operations: ['UPDATE'] }),
+  )
+const isWorkloadWrite = (attributes: AdmissionAttributes): attributes is WriteAttributes =>
+  workloads.some(([group, resource]) =>
+    isAbout(attributes, { group, resource, operations: writes }),
+  )
 
 export const podSecurity: AdmissionPlugin = {
   name: 'PodSecurity',
@@ -216,10 +219,7 @@ export const podSecurity: AdmissionPlugin = {
       return admitPod(attributes)
     if (isAbout(attributes, namespaceWrites)) return admitNamespace(attributes)
     if (attributes.resource.resource === 'pods') return
-    const isWorkload = workloads.some(([group, resource]) =>
-      isAbout(attributes, { group, resource, operations: writes }),
-    )
-    const template = isWorkload ? templateOf(attributes.object!) : undefined
+    const template = isWorkloadWrite(attributes) ? templateOf(attributes.object) : undefined
     if (template === undefined) return
     return whenKnown(findNamespace(attributes), (namespace) => {
       if (namespace !== undefined) warnOf(attributes, template, namespace)

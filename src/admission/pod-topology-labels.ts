@@ -18,7 +18,7 @@ export const podTopologyLabels: AdmissionPlugin = {
   mutate: (attributes) => {
     const isBinding = isAbout(attributes, bindings)
     if (!isBinding && !isPodCreate(attributes)) return
-    const object = attributes.object!
+    const object = attributes.object
     const name: string = (isBinding ? object.target?.name : object.spec?.nodeName) ?? ''
     if (name === '') return
     return whenKnown(findObject(attributes.ctx, nodes, { name }), (node) => {

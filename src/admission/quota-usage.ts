@@ -2,7 +2,7 @@
 import { formatGroupResource, type GroupResource } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
 import { compareQuantities, parseQuantity, quantityValue } from '#api/quantity.js'
-import type { AdmissionAttributes } from '#registry/admission.js'
+import type { AdmissionAttributes, WriteAttributes } from '#registry/admission.js'
 import { isNativeResource } from '#validation/resource-name.js'
 import { podResizes, podUsage } from './limit-ranger.js'
 import { isAbout } from './plugin.js'
@@ -125,21 +125,20 @@ const resourceClaimUsage = ({ spec }: KubeObject): Usage => {
 
 /** Which writes of a kind a quota charges, which of a quota's resources are about the kind, and what an object uses of them. */
 export interface QuotaEvaluator {
-  charges(attributes: AdmissionAttributes): boolean
+  charges(attributes: WriteAttributes): boolean
   measures(name: string): boolean
   usage(object: KubeObject): Usage
 }
 
-const isMain = ({ subresource, operation }: AdmissionAttributes): boolean =>
-  subresource === '' && (operation === 'CREATE' || operation === 'UPDATE')
+const isMain = ({ subresource }: WriteAttributes): boolean => subresource === ''
 
 const pods: QuotaEvaluator = {
   charges: (attributes) => {
     if (isAbout(attributes, podResizes)) return true
     if (!isMain(attributes)) return false
     // An update counts only where it takes the Pod from one scope into another.
-    const { operation, object, oldObject } = attributes
-    return operation === 'CREATE' || isTerminating(object!) !== isTerminating(oldObject!)
+    const { object, oldObject } = attributes
+    return oldObject === undefined || isTerminating(object) !== isTerminating(oldObject)
   },
   measures: (name) =>
     podResources.has(name) ||

@@ -12,9 +12,9 @@ import {
 } from '#api/quantity.js'
 import { whenKnown } from '#api/when-known.js'
 import { limits } from '#limits'
-import type { AdmissionAttributes } from '#registry/admission.js'
+import type { WriteAttributes } from '#registry/admission.js'
 import { internalContext } from '#registry/internal-context.js'
-import { type AdmissionPlugin, isAboutNamespace, listObjects, refuse } from './plugin.js'
+import { type AdmissionPlugin, isAboutNamespace, isWrite, listObjects, refuse } from './plugin.js'
 import {
   evaluatorOf,
   isInScope,
@@ -45,13 +45,13 @@ const growth = (usage: Usage, before: Usage): Usage =>
 
 /** A Pod must say what it takes of what a quota bounds, and the quota must know how much is used of it. */
 const checkQuota = (
-  attributes: AdmissionAttributes,
+  attributes: WriteAttributes,
   quota: KubeObject,
   measured: readonly string[],
 ): void => {
   const { resource, object } = attributes
   const isPod = resource.group === '' && resource.resource === 'pods'
-  const missing = isPod ? unspecified(object!, measured) : {}
+  const missing = isPod ? unspecified(object, measured) : {}
   const texts = Object.keys(missing)
     .sort()
     .map((name) => `${name} for: ${missing[name]!.join(',')}`)
@@ -68,11 +68,7 @@ const checkQuota = (
 }
 
 /** The quota's new usage; undefined when nothing of the delta is bounded here. Throws when it does not fit. */
-const count = (
-  attributes: AdmissionAttributes,
-  quota: KubeObject,
-  delta: Usage,
-): Usage | undefined => {
+const count = (attributes: WriteAttributes, quota: KubeObject, delta: Usage): Usage | undefined => {
   const hard: Usage = quota.status?.hard ?? {}
   const used: Usage = quota.status?.used ?? {}
   const names = Object.keys(delta).filter((name) => hard[name] !== undefined)
@@ -96,7 +92,7 @@ const count = (
 }
 
 const charge = async (
-  attributes: AdmissionAttributes,
+  attributes: WriteAttributes,
   quota: KubeObject,
   delta: Usage,
 ): Promise<void> => {
@@ -121,23 +117,23 @@ const charge = async (
 }
 
 const chargeAll = async (
-  attributes: AdmissionAttributes,
+  attributes: WriteAttributes,
   evaluator: QuotaEvaluator,
   all: readonly KubeObject[],
 ): Promise<void> => {
-  const { object, oldObject, ctx, operation } = attributes
+  const { object, oldObject, ctx } = attributes
   const matching = all.filter((quota) => {
-    if (!isInScope(attributes, object!, quota)) return false
+    if (!isInScope(attributes, object, quota)) return false
     const measured = Object.keys(quota.status?.hard ?? {}).filter(evaluator.measures)
     if (measured.length > 0) checkQuota(attributes, quota, measured)
     return measured.length > 0
   })
   if (matching.length === 0) return
-  const usage = growth(evaluator.usage(object!), {})
-  const grown = operation === 'CREATE' ? usage : growth(usage, evaluator.usage(oldObject!))
+  const usage = growth(evaluator.usage(object), {})
+  const grown = oldObject === undefined ? usage : growth(usage, evaluator.usage(oldObject))
   const charges: { quota: KubeObject; delta: Usage }[] = []
   for (const quota of matching) {
-    const wasInScope = operation !== 'CREATE' && isInScope(attributes, oldObject!, quota)
+    const wasInScope = oldObject !== undefined && isInScope(attributes, oldObject, quota)
     const delta = wasInScope ? grown : usage
     if (count(attributes, quota, delta) !== undefined) charges.push({ quota, delta })
   }
@@ -149,8 +145,7 @@ export const resourceQuota: AdmissionPlugin = {
   name: 'ResourceQuota',
   validate: (attributes) => {
     if (attributes.namespace === '' || isAboutNamespace(attributes)) return
-    const { operation } = attributes
-    if (operation !== 'CREATE' && operation !== 'UPDATE') return
+    if (!isWrite(attributes)) return
     const evaluator = evaluatorOf(attributes.resource)
     if (!evaluator.charges(attributes)) return
     return whenKnown(listObjects(attributes.ctx, quotas, attributes.namespace), (all) =>

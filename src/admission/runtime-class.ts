@@ -5,7 +5,7 @@ import { pathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { compareQuantities, parseQuantity } from '#api/quantity.js'
 import { whenKnown } from '#api/when-known.js'
-import type { AdmissionAttributes } from '#registry/admission.js'
+import type { AttributesOf } from '#registry/admission.js'
 import { type AdmissionPlugin, findObject, isPodCreate, refuse } from './plugin.js'
 
 const runtimeClasses = { group: 'node.k8s.io', resource: 'runtimeclasses' }
@@ -19,9 +19,9 @@ const sameQuantities = (a: Quantities, b: Quantities): boolean =>
   )
 
 const classOf = (
-  attributes: AdmissionAttributes,
+  attributes: AttributesOf<'CREATE'>,
 ): KubeObject | undefined | Promise<KubeObject | undefined> => {
-  const name = attributes.object!.spec?.runtimeClassName
+  const name = attributes.object.spec?.runtimeClassName
   if (name === undefined || name === null) return undefined
   // Upstream asks the API for what its lister does not have, and its client asks for no such name.
   if (name === '') throw failure({ code: 500, message: 'resource name may not be empty' })
@@ -38,8 +38,8 @@ const classOf = (
   })
 }
 
-const setScheduling = (attributes: AdmissionAttributes, found: KubeObject): void => {
-  const { spec } = attributes.object!
+const setScheduling = (attributes: AttributesOf<'CREATE'>, found: KubeObject): void => {
+  const { spec } = attributes.object
   const { nodeSelector = {}, tolerations = [] } = found.scheduling ?? {}
   for (const [key, value] of Object.entries(nodeSelector))
     if (spec.nodeSelector?.[key] !== undefined && spec.nodeSelector[key] !== value)
@@ -55,8 +55,8 @@ const setScheduling = (attributes: AdmissionAttributes, found: KubeObject): void
   if (added.length > 0) spec.tolerations = [...(spec.tolerations ?? []), ...added]
 }
 
-const applyClass = (attributes: AdmissionAttributes, found: KubeObject): void => {
-  const { spec } = attributes.object!
+const applyClass = (attributes: AttributesOf<'CREATE'>, found: KubeObject): void => {
+  const { spec } = attributes.object
   const fixed: Quantities | undefined = found.overhead?.podFixed
   if (fixed !== undefined) {
     if (isGiven(spec, 'overhead') && !sameQuantities(spec.overhead ?? {}, fixed))
@@ -80,7 +80,7 @@ export const runtimeClass: AdmissionPlugin = {
   },
   validate: (attributes) => {
     if (!isPodCreate(attributes)) return
-    const { spec } = attributes.object!
+    const { spec } = attributes.object
     if (!isGiven(spec, 'overhead')) return
     const overhead: Quantities = spec.overhead ?? {}
     return whenKnown(classOf(attributes), (found) => {

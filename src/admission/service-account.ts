@@ -92,7 +92,7 @@ export const serviceAccount: AdmissionPlugin = {
   resources: ['pods'],
   mutate: (attributes) => {
     if (!isPodCreate(attributes)) return
-    const pod = attributes.object!
+    const pod = attributes.object
     if (pod.metadata.annotations?.[mirrorAnnotation] !== undefined) return
     const { spec } = pod
     if (!spec.serviceAccountName) {
@@ -109,7 +109,7 @@ export const serviceAccount: AdmissionPlugin = {
   },
   validate: (attributes) => {
     if (!isPodCreate(attributes)) return
-    const pod = attributes.object!
+    const pod = attributes.object
     const { spec } = pod
     if (pod.metadata.annotations?.[mirrorAnnotation] !== undefined) {
       if (spec.serviceAccountName)

@@ -11,10 +11,12 @@ const finalizers: Readonly<Record<string, string>> = {
 export const storageObjectInUseProtection: AdmissionPlugin = {
   name: 'StorageObjectInUseProtection',
   resources: ['persistentvolumes', 'persistentvolumeclaims', 'volumeattributesclasses'],
-  mutate: ({ operation, resource, subresource, object }) => {
+  mutate: (attributes) => {
+    const { resource } = attributes
     const finalizer = finalizers[`${resource.group}/${resource.resource}`]
-    if (operation !== 'CREATE' || subresource !== '' || finalizer === undefined) return
-    const { metadata } = object!
+    if (finalizer === undefined || !isAbout(attributes, { ...resource, operations: ['CREATE'] }))
+      return
+    const { metadata } = attributes.object
     if (metadata.finalizers?.includes(finalizer)) return
     metadata.finalizers = [...(metadata.finalizers ?? []), finalizer]
   },
@@ -30,7 +32,7 @@ export const persistentVolumeClaimResize: AdmissionPlugin = {
       operations: ['UPDATE'] as const,
     }
     if (!isAbout(attributes, claims)) return
-    const [next, previous] = [attributes.object!, attributes.oldObject!]
+    const [next, previous] = [attributes.object, attributes.oldObject]
     const size = (spec: typeof next.spec) =>
       parseQuantity(String(spec?.resources?.requests?.storage ?? '0'))
     if (compareQuantities(size(next.spec), size(previous.spec)) <= 0) return

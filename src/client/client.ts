@@ -44,7 +44,6 @@ export interface DeleteRequestOptions {
   gracePeriodSeconds?: number
   propagationPolicy?: 'Background' | 'Foreground' | 'Orphan'
   preconditions?: { uid?: string; resourceVersion?: string }
-  dryRun?: string[]
 }
 export type PatchType = 'merge' | 'json' | 'strategic' | 'apply'
 export interface PatchOptions {

@@ -3,7 +3,14 @@ import type { GroupVersionKind, GroupVersionResource } from '#api/group-version.
 import type { JsonObject, KubeObject } from '#api/object.js'
 import type { RequestContext, ResourceDefinition } from './resource-definition.js'
 
-export type AdmissionOperation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT'
+/** What is asked about: which objects there are follows from the operation. */
+export type AdmittedChange =
+  | { readonly operation: 'CREATE'; readonly object: KubeObject; readonly oldObject?: undefined }
+  | { readonly operation: 'CONNECT'; readonly object: KubeObject; readonly oldObject?: undefined }
+  | { readonly operation: 'UPDATE'; readonly object: KubeObject; readonly oldObject: KubeObject }
+  | { readonly operation: 'DELETE'; readonly object?: undefined; readonly oldObject: KubeObject }
+
+export type AdmissionOperation = AdmittedChange['operation']
 
 export interface AdmissionAttributes {
   readonly operation: AdmissionOperation
@@ -22,6 +29,13 @@ export interface AdmissionAttributes {
   options(): JsonObject
   readonly ctx: RequestContext
 }
+
+/** Those of some operations only. */
+export type AttributesOf<O extends AdmissionOperation> = AdmissionAttributes &
+  Extract<AdmittedChange, { readonly operation: O }>
+
+/** Something is to be written. */
+export type WriteAttributes = AttributesOf<'CREATE' | 'UPDATE'>
 
 /** Both throw an ApiError to refuse, and yield a promise only where they have to wait. */
 export interface Admission {

@@ -8,7 +8,7 @@ import type { JsonObject, KubeObject } from '#api/object.js'
 import { whenKnown } from '#api/when-known.js'
 import { MadeObject } from '#cacher/made-object.js'
 import type { ObjectStorage, ReadConsistency, StoredObject } from '#cacher/object-storage.js'
-import type { Admission, AdmissionOperation } from './admission.js'
+import type { Admission, AdmissionOperation, AdmittedChange } from './admission.js'
 import type { FieldManager } from './field-manager/field-manager.js'
 import type { Ids } from './ids.js'
 import { interpretingErrors } from './interpret-storage-error.js'
@@ -87,14 +87,7 @@ const optionsKinds: Readonly<Record<AdmissionOperation, string>> = {
 export const admit = (
   deps: StoreDeps,
   step: keyof Admission,
-  call: {
-    operation: AdmissionOperation
-    ctx: RequestContext
-    name: string
-    object?: KubeObject
-    oldObject?: KubeObject
-    options?: DeleteOptions
-  },
+  call: AdmittedChange & { ctx: RequestContext; name: string; options?: DeleteOptions },
 ): void | Promise<void> => {
   const { definition } = deps
   const { ctx } = call

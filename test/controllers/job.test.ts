@@ -88,7 +88,7 @@ t.test('a Pod that comes back to its Job is tracked again', async (t) => {
   const { client, pods } = await startJob(t)
   await until(async () => (await pods()).length > 0)
   const { name } = (await pods())[0]!.metadata
-  const at = { namespace, name: name! }
+  const at = { namespace, name: name }
   const label = (work: string) =>
     client.patch(resources.pods, at, { metadata: { labels: { work } } }, { type: 'merge' })
   const { metadata } = await client.get<Pod>(resources.pods, at)
@@ -125,7 +125,7 @@ t.test('a finished Pod that is noted is not told of as one that runs', async (t)
   await until(() => seen.some((status) => status?.active === 1))
   await client.patch(
     resources.pods,
-    { namespace, name: (await pods())[0]!.metadata.name! },
+    { namespace, name: (await pods())[0]!.metadata.name },
     { status: { phase: 'Failed' } },
     { type: 'merge', subresource: 'status' },
   )

@@ -123,7 +123,7 @@ t.test('a set that goes without its Pods makes no revision any more', async (t) 
   const watched = (async () => {
     const from = { namespace, resourceVersion: '0', signal: watching.signal }
     for await (const { type, object } of client.watch(resources.controllerRevisions, from))
-      if (type === 'ADDED') seen.push(object.metadata.uid!)
+      if (type === 'ADDED') seen.push(object.metadata.uid)
   })().catch(() => {})
   t.teardown(async () => {
     watching.abort()
