@@ -41,6 +41,15 @@ const known: Record<string, ResourceRef> = {
   ReplicationController: resources.replicationControllers,
 }
 
+const hasScale = async (
+  client: Client,
+  { group, version, resource }: ResourceRef,
+): Promise<boolean> => {
+  const path = group === '' ? `/api/${version}` : `/apis/${group}/${version}`
+  const list = await client.request<{ resources: { name: string }[] }>({ method: 'GET', path })
+  return list.resources.some(({ name }) => name === `${resource}/scale`)
+}
+
 /** What a controller wants, and whose wish that is; undefined when it is gone. */
 const sizeOf = async (
   client: Client,
@@ -49,7 +58,7 @@ const sizeOf = async (
 ): Promise<{ uid: string; replicas: number } | undefined> => {
   const ref = known[owner.kind]
   const isKnown = ref !== undefined && ref.group === groupOf(owner.apiVersion)
-  const found = isKnown ? ref : await discoverKind(client, owner)
+  const found = isKnown ? ref : await discoverKind(client, owner, 'version')
   const at = { namespace, name: owner.name }
   try {
     const object = await client.get(found, at, isKnown ? {} : { subresource: 'scale' })
@@ -60,7 +69,8 @@ const sizeOf = async (
     return { uid: owner.uid, replicas: object.spec?.replicas ?? (isKnown ? 1 : 0) }
   } catch (error) {
     if (!isNotFound(error)) throw error
-    if (isKnown) return undefined
+    // Either the owner is gone, or its kind has no scale.
+    if (isKnown || (await hasScale(client, found))) return undefined
     throw new Error(`${formatGroupResource(found)} does not implement the scale subresource`)
   }
 }

@@ -54,6 +54,8 @@ export class Collector {
   async attemptToDelete(node: GraphNode): Promise<void> {
     if (this.#deps.graph.get(node.identity.uid) !== node) return
     if (node.beingDeleted && !node.deletingDependents) return
+    // Named by a cluster-scoped dependent, which cannot have an owner in a namespace: nowhere to look, but the watch may show it.
+    if (node.identity.namespace === '' && this.#resource(node.identity).namespaced) return
     const latest = await this.#readLive(node)
     if (latest === undefined) {
       this.noteGone(node.identity)
@@ -114,8 +116,6 @@ export class Collector {
   /** The object now, if it still is the one of that uid. */
   async #readLive({ identity }: GraphNode): Promise<PersistedObject | undefined> {
     const resource = this.#resource(identity)
-    // A cluster-scoped dependent cannot have an owner in a namespace: nothing to look up.
-    if (resource.namespaced && identity.namespace === '') return undefined
     try {
       const object = await this.#deps.client.get(resource, this.#at(identity), {
         metadataOnly: true,

@@ -118,8 +118,9 @@ export class Graph {
 
   #attendMismatch(owner: GraphNode, dependent: GraphNode): void {
     const reference = dependent.owners.find((o) => o.uid === owner.identity.uid)
-    if (reference !== undefined && !matches(reference, owner, dependent))
-      this.#attention.delete(dependent)
+    if (reference === undefined || matches(reference, owner, dependent)) return
+    if (!isReachable(owner, dependent)) this.#attention.foreignOwner(dependent, reference)
+    this.#attention.delete(dependent)
   }
 
   #changeOwners(node: GraphNode, next: readonly OwnerReference[]): void {
@@ -167,7 +168,9 @@ export class Graph {
   }
 
   #unlink(node: GraphNode, reference: OwnerReference): void {
-    this.#nodes.get(reference.uid)?.dependents.delete(node)
+    const owner = this.#nodes.get(reference.uid)
+    owner?.dependents.delete(node)
+    if (owner?.virtual && owner.dependents.size === 0) this.#nodes.delete(reference.uid)
   }
 
   #attendForeground(node: GraphNode): void {

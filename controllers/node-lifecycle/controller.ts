@@ -158,10 +158,11 @@ class NodeLifecycle {
 
   /** `what` is missing for a change of its state, which upstream words in another way. */
   event(node: Node, reason: string, what: string | undefined): void {
-    const { name } = node.metadata
+    const { name, uid } = node.metadata
+    const subject = { apiVersion: 'v1', kind: 'Node', metadata: { name, uid } }
     const message =
       what === undefined ? `Node ${name} status is now: ${reason}` : `Node ${name} event: ${what}`
-    this.#context.recorder(this.#component).event(node, 'Normal', reason, message)
+    this.#context.recorder(this.#component).event(subject, 'Normal', reason, message)
   }
   forget(name: string): void {
     this.#heard.delete(name)

@@ -17,8 +17,8 @@ const taintsOf = (node: Node | undefined): string => JSON.stringify(node?.spec.t
 class TaintEviction {
   readonly #context: ControllerContext
   readonly #podsOfNode: (name: string) => readonly Pod[]
-  /** Pods that are to go later, and since when that is known. */
-  readonly #waiting = new Map<string, number>()
+  /** Pods that are to go later: since when that is known, and when. */
+  readonly #waiting = new Map<string, { sinceMs: number; atMs: number }>()
 
   constructor(context: ControllerContext) {
     this.#context = context
@@ -45,32 +45,41 @@ class TaintEviction {
           next.metadata.generation === previous.metadata.generation
         if (!isSame) queue.add(keyOf(next))
       },
-      onDelete: (pod) => this.#waiting.delete(keyOf(pod)),
+      onDelete: (pod) => this.#cancel(keyOf(pod)),
     })
   }
 
   async sync(key: string): Promise<{ afterMs: number } | undefined> {
     const { informers, clock } = this.#context
     const pod = informers.for<Pod>(resources.pods).store.get(key)
-    if (pod?.spec.nodeName === undefined || pod.metadata.deletionTimestamp !== undefined)
-      return undefined
+    if (pod?.spec.nodeName === undefined) return undefined
+    const waits = this.#waiting.get(key)
+    if (pod.metadata.deletionTimestamp !== undefined && waits === undefined) return undefined
     const node = informers.for<Node>(resources.nodes).store.get(pod.spec.nodeName)
     const now = clock.now()
-    const seenMs = this.#waiting.get(key)
-    const at = evictionTime(pod, node?.spec.taints ?? [], { now, seenMs })
+    // A node that goes takes back none of what its taints have set off.
+    const at =
+      node === undefined
+        ? waits?.atMs
+        : evictionTime(pod, node.spec.taints ?? [], { now, seenMs: waits?.sinceMs })
     if (at !== undefined && at > now) {
-      if (seenMs === undefined) this.#waiting.set(key, now)
+      this.#waiting.set(key, { sinceMs: waits?.sinceMs ?? now, atMs: at })
       return { afterMs: at - now }
     }
-    const hasWaited = this.#waiting.delete(key)
+    // One that goes at once, before its time, is told of as one that does not go then.
+    if (at === undefined || (waits !== undefined && now < waits.atMs)) this.#cancel(key)
+    this.#waiting.delete(key)
     if (at !== undefined) await this.#evict(pod)
-    else if (hasWaited) this.#tell(pod, `Cancelling deletion of Pod ${key}`)
     return undefined
+  }
+
+  #cancel(key: string): void {
+    if (this.#waiting.delete(key)) this.#tell(key, `Cancelling deletion of Pod ${key}`)
   }
 
   /** An ordinary graceful delete: only the node may say that the Pod has ended (kubernetes, controller/tainteviction). */
   async #evict(pod: Pod): Promise<void> {
-    this.#tell(pod, `Marking for deletion Pod ${keyOf(pod)}`)
+    this.#tell(keyOf(pod), `Marking for deletion Pod ${keyOf(pod)}`)
     try {
       await patchPodStatus(this.#context, pod, {
         condition: {
@@ -86,7 +95,10 @@ class TaintEviction {
     }
   }
 
-  #tell(pod: Pod, message: string): void {
+  /** Upstream knows the Pod by name alone here, so that its Events have no uid. */
+  #tell(key: string, message: string): void {
+    const [namespace = '', name = ''] = key.split('/')
+    const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { namespace, name } }
     this.#context.recorder(component).event(pod, 'Normal', 'TaintManagerEviction', message)
   }
 }

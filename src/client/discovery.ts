@@ -59,14 +59,19 @@ export const discover = async (client: Client): Promise<Discovered> => {
   return { resources: [...found.values()], stale }
 }
 
-/** The resource of a kind, in whatever version of its group is preferred; throws when the server has none. */
+/**
+ * The resource of a kind, in whatever version of its group is preferred; throws when the server has none, and tells what
+ * was asked for as upstream's RESTMapper does: a kind of a group, or of one version.
+ */
 export const discoverKind = async (
   client: Client,
   { apiVersion, kind }: { apiVersion: string; kind: string },
+  asked: 'group' | 'version' = 'group',
 ): Promise<DiscoveredResource> => {
   const group = groupOf(apiVersion)
   const { resources } = await discover(client)
   const found = resources.find((r) => r.group === group && r.kind === kind)
-  if (found === undefined) throw new Error(`no matches for kind "${kind}" in group "${group}"`)
-  return found
+  if (found !== undefined) return found
+  const where = asked === 'group' ? group : apiVersion
+  throw new Error(`no matches for kind "${kind}" in ${asked} "${where}"`)
 }

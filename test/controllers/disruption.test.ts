@@ -22,6 +22,78 @@ const makePod = async (client: Client, name: string, status: Pod['status']): Pro
 }
 
 t.test(
+  'a budget tells why it cannot count: the owner is gone, has no scale, or no such kind is there',
+  async (t) => {
+    const client = await startControllers(t, ['disruption-controller', 'serviceaccount-controller'])
+    await until(() =>
+      client.get(resources.serviceAccounts, { name: 'default', namespace }).catch(() => false),
+    )
+    const definition = (kind: string, subresources: object) => {
+      const plural = `${kind.toLowerCase()}s`
+      return {
+        metadata: { name: `${plural}.example.com` },
+        spec: {
+          group: 'example.com',
+          names: { kind, plural },
+          scope: 'Namespaced',
+          versions: [
+            {
+              name: 'v1',
+              served: true,
+              storage: true,
+              schema: { openAPIV3Schema: { type: 'object', properties: scaled } },
+              subresources,
+            },
+          ],
+        },
+      }
+    }
+    const numbers = { type: 'object', properties: { replicas: { type: 'integer' } } }
+    const scaled = { spec: numbers, status: numbers }
+    const scale = { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' }
+    const crds = { ...resources.pods, group: 'apiextensions.k8s.io', namespaced: false }
+    const definitions = {
+      ...crds,
+      resource: 'customresourcedefinitions',
+      kind: 'CustomResourceDefinition',
+    }
+    await client.create(definitions, definition('Big', { scale }))
+    await client.create(definitions, definition('Plain', {}))
+    const resource = (name: string) => ({ path: `/apis/example.com/v1/${name}`, method: 'GET' })
+    for (const name of ['bigs', 'plains'])
+      await until(() => client.request(resource(name)).catch(() => false))
+    const budgetOf = async (kind: string, apiVersion = 'example.com/v1') => {
+      const name = kind.toLowerCase()
+      const labels = { app: name }
+      const owner = { apiVersion, kind, name: 'gone', uid: 'none', controller: true }
+      await client.create(resources.pods, {
+        metadata: { name, namespace, labels, ownerReferences: [owner] },
+        spec: { containers: [{ name: 'c', image: 'i' }] },
+      })
+      await client.create(resources.podDisruptionBudgets, {
+        metadata: { name, namespace },
+        spec: { maxUnavailable: 1, selector: { matchLabels: labels } },
+      })
+      const conditions = async () =>
+        (await client.get<PodDisruptionBudget>(resources.podDisruptionBudgets, { name, namespace }))
+          .status?.conditions
+      await until(conditions)
+      const { reason, message } = (await conditions())![0]!
+      return [reason, message]
+    }
+    t.same(await budgetOf('Big'), ['SyncFailed', 'found no controllers for pod "big"'])
+    t.same(await budgetOf('Plain'), [
+      'SyncFailed',
+      'plains.example.com does not implement the scale subresource',
+    ])
+    t.same(await budgetOf('Nope', 'nope.example.com/v1'), [
+      'SyncFailed',
+      'no matches for kind "Nope" in version "nope.example.com/v1"',
+    ])
+  },
+)
+
+t.test(
   'what was to go two minutes ago and is there stays, a budget counts also what is finished',
   async (t) => {
     const client = await startControllers(t, ['disruption-controller', 'serviceaccount-controller'])
