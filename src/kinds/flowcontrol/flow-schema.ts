@@ -12,6 +12,7 @@ import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { validDnsLabel, validDnsSubdomain } from '#validation/formats.js'
 import { ownStatus } from '../status.js'
+import { mandatorySchemaErrors } from './mandatory.js'
 import { conditionsOnly } from './status.js'
 
 const precedenceMax = 10_000
@@ -161,7 +162,7 @@ const rulesErrors = (rules: Rules, path: string): FieldError[] => {
   ]
 }
 
-const validate = ({ spec = {} }: KubeObject): FieldError[] => {
+const validate = ({ metadata, spec = {} }: KubeObject): FieldError[] => {
   const precedence: number = spec.matchingPrecedence ?? 0
   const at = 'spec.matchingPrecedence'
   const method: string | undefined = spec.distinguisherMethod?.type
@@ -171,6 +172,9 @@ const validate = ({ spec = {} }: KubeObject): FieldError[] => {
     ...(precedence <= 0 ? [invalid(at, precedence, 'must be a positive value')] : []),
     ...(precedence > precedenceMax
       ? [invalid(at, precedence, `must not be greater than ${precedenceMax}`)]
+      : []),
+    ...(precedence === 1 && metadata.name !== 'exempt'
+      ? [invalid(at, 1, "only the schema named 'exempt' may have matchingPrecedence 1")]
       : []),
     ...(method === undefined || method === 'ByUser' || method === 'ByNamespace'
       ? []
@@ -198,8 +202,8 @@ export default defineKind({
       if (spec) spec.matchingPrecedence ||= 1_000
     },
     ...ownStatus('io.k8s.api.flowcontrol.v1.FlowSchemaStatus'),
-    validate,
-    validateUpdate: validate,
+    validate: (schema) => [...validate(schema), ...mandatorySchemaErrors(schema)],
+    validateUpdate: (schema) => [...validate(schema), ...mandatorySchemaErrors(schema)],
     status: conditionsOnly,
   },
   sample: {

@@ -3,6 +3,7 @@ import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { inRange } from '#validation/formats.js'
 import { ownStatus } from '../status.js'
+import { mandatoryLevelErrors } from './mandatory.js'
 import { conditionsOnly } from './status.js'
 
 const limitedPath = 'spec.limited'
@@ -130,8 +131,8 @@ export default defineKind({
       queuing.queueLengthLimit ||= 50
     },
     ...ownStatus('io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationStatus'),
-    validate,
-    validateUpdate: validate,
+    validate: (level) => [...validate(level), ...mandatoryLevelErrors(level)],
+    validateUpdate: (level) => [...validate(level), ...mandatoryLevelErrors(level)],
     status: conditionsOnly,
   },
   sample: {
