@@ -38,7 +38,7 @@ const blocksRules = new Set([
 /** The error of a status, which was checked on its own, at its place in the object. */
 const inStatus = (error: FieldError): FieldError => ({
   ...error,
-  field: error.field === '<nil>' ? 'status' : `status.${error.field}`,
+  field: error.field === '<nil>' || error.field === '' ? 'status' : `status.${error.field}`,
 })
 
 export class CustomValidator {

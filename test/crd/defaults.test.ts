@@ -32,6 +32,10 @@ t.test('a default is asked of what its schema says, formats and broken rules inc
   t.match(errorsOf({ type: 'boolean', default: true, ...broken }), [
     `${at} "boolean": rule compile error: compilation failed: ERROR: <input>:1:1: undeclared reference`,
   ])
+  const items = { 'x-kubernetes-preserve-unknown-fields': true }
+  t.strictSame(errorsOf({ type: 'array', items, default: [], ...broken }), [
+    `${at} "array": rule compiler initialization error: failed to convert to declType for CEL validation rules`,
+  ])
   t.end()
 })
 

@@ -182,3 +182,26 @@ t.test('what scale reads has to be what it reads', (t) => {
   ])
   t.end()
 })
+
+t.test('what is wrong with a status that is no object is told at the status', (t) => {
+  const schema = object({ status: { ...int, minimum: 5 } }) as StructuralSchema
+  const { status } = customStrategy(
+    {
+      ...{ name: 'v1', served: true, storage: true, subresources: { status: {} } },
+      schema: { openAPIV3Schema: schema },
+    },
+    'Thing',
+  )
+  const thing = (status: number): KubeObject => ({
+    ...{ apiVersion: 'e.com/v1', kind: 'Thing', status },
+    metadata: { name: 'a', uid: 'u', resourceVersion: '1' },
+  })
+  const ctx = { warn: () => undefined } as unknown as RequestContext
+  const metadata = { change: () => [], create: () => [] }
+  const errors = status!.validateUpdate!(thing(1), thing(7), ctx, metadata)
+  t.strictSame(
+    errors.map(({ field, body }) => `${field}: ${body}`),
+    ['status: Invalid value: 1:  in body should be greater than or equal to 5'],
+  )
+  t.end()
+})

@@ -45,12 +45,13 @@ t.test('admin access to devices needs a label of the namespace', async (t) => {
     claims,
     'b',
     (claim) => {
-      const result = { request: 'r', driver: 'd.example.com', pool: 'p', device: 'x' }
+      const result = { request: 'r', driver: 'd.example.com', pool: 'p', device: 'x y' }
       claim.status = { allocation: { devices: { results: [{ ...result, adminAccess: true }] } } }
     },
     { ...plain, subresource: 'status' },
   )
   t.match(allocated.body.details.causes, [
     { field: 'status.allocation.devices.results[0].adminAccess', message },
+    { field: 'status.allocation.devices.results[0].device' },
   ])
 })

@@ -58,11 +58,15 @@ const hasRulesInAll = (schema: StructuralSchema): boolean =>
 /** A rule, or why it does not compile: that is said of a default which it is asked of before the rule itself is looked at. */
 type Rule = CompiledRule | string
 
+/** Once for all rules of a place whose values have no type in CEL. */
+const noTypeProblem =
+  'rule compiler initialization error: failed to convert to declType for CEL validation rules'
+
 const compile = (rule: ValidationRule, place: RulePlace): Rule => {
   try {
     return compileRule(rule, place)
   } catch (error) {
-    if (error instanceof RuleError) return error.message
+    if (error instanceof RuleError) return `rule compile error: ${error.message}`
     throw error
   }
 }
@@ -79,7 +83,9 @@ export const makeRuleChecker = (
     if (found === undefined) {
       const written = rules['x-kubernetes-validations'] ?? []
       const place = written.length === 0 ? undefined : placeOf(at, isWhole)
-      found = place === undefined ? [] : written.map((rule) => compile(rule, place))
+      if (written.length === 0) found = []
+      else if (place === undefined) found = [noTypeProblem]
+      else found = written.map((rule) => compile(rule, place))
       compiled.set(rules, found)
     }
     return found
@@ -234,9 +240,7 @@ const evaluateHere = (place: Place, rules: readonly Rule[]): FieldError[] => {
   }
   return rules.flatMap((rule) => {
     if (budget.left < 0) return []
-    return typeof rule === 'string'
-      ? [wrong(place, `rule compile error: ${rule}`)]
-      : evaluate(rule, place, variables)
+    return typeof rule === 'string' ? [wrong(place, rule)] : evaluate(rule, place, variables)
   })
 }
 

@@ -7,6 +7,7 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
+import { givenEmpty } from '#api/given-empty.js'
 import {
   isDns1035Label,
   isDns1123Label,
@@ -162,8 +163,9 @@ const tlsErrors = (entries: Tls[]): FieldError[] =>
 
 const validateSpec = ({ spec = {} }: KubeObject): FieldError[] => {
   const rules: Rule[] = spec.rules ?? []
+  const printed = spec.rules ?? givenEmpty(spec, 'rules') ?? null
   if (rules.length === 0 && !spec.defaultBackend)
-    return [invalid('spec', null, 'either `defaultBackend` or `rules` must be specified')]
+    return [invalid('spec', printed, 'either `defaultBackend` or `rules` must be specified')]
   const name: string | undefined = spec.ingressClassName
   return [
     ...(spec.defaultBackend ? backendErrors(spec.defaultBackend, 'spec.defaultBackend') : []),

@@ -25,7 +25,9 @@ export default defineKind({
     // Who has it already, keeps it.
     beginUpdate: (next, previous, ctx) =>
       ctx.subresource === 'status' && adminResult(previous.status) === undefined
-        ? checkAdminAccess(next, ctx, adminResult(next.status))
+        ? checkAdminAccess(next, ctx, adminResult(next.status), () =>
+            validateClaimStatus(next, previous),
+          )
         : Promise.resolve(undefined),
     validate: ({ spec }) => validClaimSpec('spec', spec),
     validateUpdate: (next, previous) =>

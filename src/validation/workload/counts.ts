@@ -20,7 +20,7 @@ export const availableWithinReady = (status: Fields, ready = 'readyReplicas'): F
     ? [
         invalid(
           'status.availableReplicas',
-          status.availableReplicas,
+          status.availableReplicas ?? 0,
           `cannot be greater than ${ready}`,
         ),
       ]

@@ -77,13 +77,13 @@ const checkDescriptor = (text: string): void => {
 }
 
 export const isTimeZone = (name: string): boolean => {
-  if (name === 'UTC') return true
+  // Go knows these two without its database.
+  if (name === 'UTC' || name === 'Local') return true
   try {
     // Intl knows the same database, but is not strict about case.
     return (
       new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== '' &&
-      /^[A-Z]/.test(name) &&
-      name !== 'Local'
+      /^[A-Z]/.test(name)
     )
   } catch {
     return false
