@@ -3,6 +3,7 @@
  * object is made at first use and kept while it is in use: a `WorkingSet` lets go of what was not made recently, so
  * that memory follows the bytes stored and not the objects decoded.
  */
+import { copyWith } from '#api/copy-with.js'
 import { failure } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import { detectMutation } from './mutation-detector.js'
@@ -153,8 +154,7 @@ export class StoredVersion implements StoredObject {
   }
 
   get text(): ObjectText {
-    this.#place ??= this.#encoded?.revisionAt ?? placeOfRevision(this.value)
-    const place = this.#place
+    const place = this.#findPlace()
     if (place >= 0) return withRevision(this.value, this.revision, place)
     return this.#read(() => withRevision(this.value, this.revision, place))
   }
@@ -176,9 +176,22 @@ export class StoredVersion implements StoredObject {
     }
   }
 
-  /** The same state under another revision: what a watcher is shown when the object goes. */
+  /** The same state under another revision: what is shown of an object that goes. What is known of it is not found out anew. */
   at(revision: number): StoredVersion {
-    return new StoredVersion(this.key, this.value, revision, this.#sets)
+    const last = new StoredVersion(this.key, this.value, revision, this.#sets)
+    last.#isCurrent = false
+    last.#place = this.#findPlace()
+    const object = this.#object
+    if (object !== undefined) {
+      const metadata = copyWith(object.metadata, { resourceVersion: String(revision) })
+      last.#keepObject(copyWith(object, { metadata }))
+    }
+    return last
+  }
+
+  #findPlace(): number {
+    this.#place ??= this.#encoded?.revisionAt ?? placeOfRevision(this.value)
+    return this.#place
   }
 
   /** What somebody else left there and nobody can decode is told of as upstream tells it: a bare 500. */

@@ -77,6 +77,17 @@ for (const scheme of ['memory', 'level']) {
   }
 }
 
+t.test('the last state of an object that goes is the one before, not decoded anew', async (t) => {
+  const { pods } = await start(t)
+  const created = await pods.create(keyOf('a'), pod('a', 1))
+  const last = await pods.delete(created)
+  const { metadata, spec } = created.object
+  t.equal(last.object.spec, spec)
+  const resourceVersion = String(last.revision)
+  t.same(last.object, { ...created.object, metadata: { ...metadata, resourceVersion } })
+  t.same(JSON.parse(String(last.text)), last.object)
+})
+
 t.test('JSON is written once, with resourceVersion where upstream has it', async (t) => {
   const object = {
     ...pod('a', 1, 'x'),
