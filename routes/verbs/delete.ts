@@ -15,13 +15,12 @@ export const deleteObject: VerbHandler = async (target, request, reply, deps) =>
   const options = decodeDeleteOptions(request, new Query(request.raw.url ?? ''))
   const ctx = makeContext(target, request, reply, deps, { dryRun: options.dryRun ?? [] })
   warnOfDelete(definition, options, ctx)
-  const { stored, deleted, isAnswer } = await store.delete(ctx, name, options)
+  const { stored, deleted, uid, isAnswer } = await store.delete(ctx, name, options)
   if (!deleted || isAnswer || definition.returnsDeletedObject) {
     // 202 only for this old option, because older clients take it for a failure (handlers/delete.go).
     const code = !deleted && options.orphanDependents === false ? 202 : 200
     return sendStored(target, request, reply, stored, { code, negotiated })
   }
-  const { uid } = stored.object.metadata
   const details = {
     ...resourceDetails(definition.gvr, name),
     ...(uid === undefined ? {} : { uid }),

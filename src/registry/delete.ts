@@ -126,7 +126,8 @@ const remove = async (
   for (;;) {
     checkAgain(deletion, current)
     await admitDelete(deletion, current)
-    if (ctx.dryRun) return { stored: current, deleted: true }
+    const { uid } = current.object.metadata
+    if (ctx.dryRun) return { stored: current, deleted: true, uid }
     const expected = current
     const { isCurrent } = basis
     basis.isCurrent = true
@@ -134,16 +135,16 @@ const remove = async (
     try {
       const stored = await write(deps, 'delete', () => storage.delete(expected))
       await definition.strategy.afterDelete?.(stored.object, ctx)
-      return { stored, deleted: true }
+      return { stored, deleted: true, uid }
     } catch (error) {
       // What was decided of an old state, that nothing holds it, is decided anew.
       if (!(error instanceof WriteConflict) || !isCurrent) throw error
       const { current: found } = error
       const { written } = marked
-      if (written !== undefined && found?.object.metadata.uid !== written.object.metadata.uid) {
+      if (written !== undefined && found?.object.metadata.uid !== uid) {
         // Somebody else removed it between our two steps: that is what was asked for.
         await definition.strategy.afterDelete?.(written.object, ctx)
-        return { stored: written, deleted: true }
+        return { stored: written, deleted: true, uid }
       }
       if (found === undefined) throw notFound(definition.gvr, name)
       ctx.caller.signal.throwIfAborted()

@@ -62,6 +62,8 @@ export interface Deleted {
   stored: StoredObject
   /** False when finalizers or grace keep the object. */
   deleted: boolean
+  /** Of what is deleted. Beside it most answers show nothing of the object, which need not be decoded then. */
+  uid?: string | undefined
   /** `stored` is the answer, where other deletes of its kind answer a Status. */
   isAnswer?: true
 }
