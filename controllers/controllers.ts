@@ -34,6 +34,7 @@ import { statefulSetController } from './statefulset/controller.js'
 import { taintEvictionController } from './taint-eviction/controller.js'
 import { ttlController } from './ttl/controller.js'
 import { ttlAfterFinishedController } from './ttl-after-finished/controller.js'
+import { policyStatusController } from './validatingadmissionpolicy-status/controller.js'
 
 export const controllers: readonly Controller[] = [
   endpointSliceController,
@@ -68,4 +69,5 @@ export const controllers: readonly Controller[] = [
   clusterRoleAggregationController,
   podAutoscalerController,
   ...certificateControllers,
+  policyStatusController,
 ]

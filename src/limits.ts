@@ -39,6 +39,8 @@ export const limits = {
   celDefinitionEstimateMax: 100_000_000n,
   /** Policies, or conditions of webhooks, whose expressions are kept compiled. */
   celPoliciesKept: 1_000,
+  /** Kinds that one rule of a policy may match to be checked against, also those found twice; upstream's maxTypesToCheck. */
+  celKindsCheckedMax: 10,
   /** Bytes of a message that an expression makes; upstream's MaxEvaluatedMessageExpressionSizeBytes. */
   celMessageBytesMax: 5 * 1024,
   /** Cost of the selector of a device on one device; upstream's CELSelectorExpressionMaxCost. */

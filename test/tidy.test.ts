@@ -79,7 +79,8 @@ const mayImport: Record<string, readonly string[]> = {
   // Of client-go's there are the work queue and names of errors.
   server: [...belowServer, 'routes', 'access', 'client', 'server'],
   client: ['api', 'client'],
-  process: ['api', 'client', 'process'],
+  // CEL checks the expressions of policies for their status.
+  process: ['api', 'cel', 'client', 'process'],
 }
 
 const importsOf = (source: string): string[] =>

@@ -1,10 +1,10 @@
 /** Recounts what ResourceQuotas limit, mostly when things go; upstream's resourcequota-controller. */
 import { jsonEqual } from '#api/json-object.js'
-import type { NamespacedObject, PersistedObject } from '#api/object.js'
+import type { JsonValue, NamespacedObject, PersistedObject } from '#api/object.js'
 import type { MilliAmounts } from '#client/amount.js'
 import { type DiscoveredResource, discover } from '#client/discovery.js'
 import { keyOf } from '#client/object-store.js'
-import { isPodTerminal, type Pod } from '#client/pod.js'
+import type { Pod } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import {
   type Controller,
@@ -17,7 +17,9 @@ import { updateStatus } from '../update-object.js'
 import { CountedKinds } from './counted-kinds.js'
 import {
   claimUsage,
+  hasDeadline,
   hasScopes,
+  isCharged,
   isInScope,
   podUsage,
   type ResourceQuota,
@@ -81,8 +83,9 @@ const sync = async (
   const others = hasScopes(quota) ? undefined : await countOthers(context, kinds, quota)
   // After that, which may take long: until the first count is written, admission charges nothing.
   const pods = within<Pod>(resources.pods).filter((pod) => isInScope(quota, pod))
+  const now = context.clock.now()
   const usage = sumUsage([
-    ...pods.map(podUsage),
+    ...pods.map((pod) => podUsage(pod, now)),
     ...(others === undefined
       ? []
       : [
@@ -97,6 +100,17 @@ const sync = async (
     await updateStatus(context, resources.resourceQuotas, quota, status)
   return { afterMs: recountMs }
 }
+
+const containerResources = ({ status }: Pod): JsonValue =>
+  [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])].map(
+    ({ resources = null }) => resources,
+  )
+
+/** Whether an update may have made room in a quota: it ended the Pod, gave it another scope, or resized it. */
+const mayFree = (next: Pod, previous: Pod, now: number): boolean =>
+  (isCharged(previous, now) && !isCharged(next, now)) ||
+  hasDeadline(next) !== hasDeadline(previous) ||
+  !jsonEqual(containerResources(next), containerResources(previous))
 
 export const resourceQuotaController: Controller = {
   name: 'resourcequota-controller',
@@ -121,7 +135,7 @@ export const resourceQuotaController: Controller = {
     pods.handle({
       onDelete: recount,
       onUpdate(next, previous) {
-        if (isPodTerminal(next) !== isPodTerminal(previous)) recount(next)
+        if (mayFree(next, previous, context.clock.now())) recount(next)
       },
     })
     for (const ref of [resources.services, resources.persistentVolumeClaims])

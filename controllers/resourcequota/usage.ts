@@ -41,10 +41,24 @@ const limitsAsRequests = <T extends { resources?: { limits?: Record<string, stri
   resources: { requests: c.resources?.limits ?? {} },
 })
 
-/** A finished Pod takes up a name, but no machine. */
-export const podUsage = (pod: Pod): MilliAmounts => {
+/**
+ * Finished Pods take up no machine, and a Pod that should be gone twice over (its node is lost) must not keep others from
+ * taking its place.
+ */
+export const isCharged = (pod: Pod, now: number): boolean => {
+  if (isPodTerminal(pod)) return false
+  const { deletionTimestamp, deletionGracePeriodSeconds } = pod.metadata
+  if (deletionTimestamp === undefined || deletionGracePeriodSeconds === undefined) return true
+  return now <= Date.parse(deletionTimestamp) + deletionGracePeriodSeconds * 1000
+}
+
+/** Whether quotas that limit only Pods with, or without, a deadline count it. */
+export const hasDeadline = ({ spec }: Pod): boolean => (spec.activeDeadlineSeconds ?? -1) >= 0
+
+/** What is not charged still takes up a name. */
+export const podUsage = (pod: Pod, now: number): MilliAmounts => {
   const used: MilliAmounts = new Map([['count/pods', one]])
-  if (isPodTerminal(pod)) return used
+  if (!isCharged(pod, now)) return used
   used.set('pods', one)
   for (const [name, milli] of podRequests(pod)) {
     used.set(`requests.${name}`, milli)
@@ -88,8 +102,8 @@ export const claimUsage = (claim: PersistedObject): MilliAmounts => {
 
 const isBestEffort = (pod: Pod): boolean => podRequests(pod).size + limitsOf(pod).size === 0
 const scopes: Record<string, (pod: Pod, values: readonly string[], operator: string) => boolean> = {
-  Terminating: (pod) => (pod.spec.activeDeadlineSeconds ?? -1) >= 0,
-  NotTerminating: (pod) => (pod.spec.activeDeadlineSeconds ?? -1) < 0,
+  Terminating: hasDeadline,
+  NotTerminating: (pod) => !hasDeadline(pod),
   BestEffort: isBestEffort,
   NotBestEffort: (pod) => !isBestEffort(pod),
   CrossNamespacePodAffinity: (pod) =>

@@ -17,7 +17,7 @@ const { string, timestamp, int, dyn, bool } = types
 const strings = listOf(string)
 
 /** `request` and `namespaceObject`. */
-const structs: Readonly<Record<string, Fields>> = {
+export const structs: Readonly<Record<string, Fields>> = {
   'kubernetes.GroupVersionKind': fields(string, 'group version kind'),
   'kubernetes.GroupVersionResource': fields(string, 'group version resource'),
   'kubernetes.UserInfo': {
@@ -126,7 +126,7 @@ const environmentFor = (names: PolicyNames): Environment => {
 const keptKinds = new Set(
   'bool bytes double duration int list map null string timestamp uint'.split(' '),
 )
-const typeOfVariable = (type: Type): Type =>
+export const typeOfVariable = (type: Type): Type =>
   keptKinds.has(type.kind) ? { ...type, params: type.params.map(typeOfVariable) } : dyn
 
 export interface PolicyExpression {

@@ -43,7 +43,11 @@ const printProblems = (text: string, problems: readonly Problem[]): string => {
 
 /** An expression that does not compile; the message is upstream's text. */
 export class CompilationError extends Error {
+  /** The problems alone, each with its place in the text. */
+  readonly issues: string
   constructor(text: string, problems: readonly Problem[]) {
-    super(`compilation failed: ${printProblems(text, problems)}`)
+    const issues = printProblems(text, problems)
+    super(`compilation failed: ${issues}`)
+    this.issues = issues
   }
 }

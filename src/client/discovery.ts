@@ -6,8 +6,12 @@ import type { ResourceRef } from './resources.js'
 export interface DiscoveredResource extends ResourceRef {
   verbs: readonly string[]
 }
-export interface Discovered {
-  resources: DiscoveredResource[]
+export interface ServedResource extends DiscoveredResource {
+  /** `pod` beside `pods`. */
+  singular: string
+}
+export interface Discovered<T = DiscoveredResource> {
+  resources: T[]
   /** Group versions that could not be asked: `metrics.k8s.io/v1beta1`. */
   stale: string[]
 }
@@ -20,6 +24,7 @@ interface Document {
       freshness?: string
       resources?: {
         resource: string
+        singularResource?: string
         responseKind?: { kind: string }
         scope: string
         verbs: string[]
@@ -31,32 +36,41 @@ interface Document {
 const accept =
   'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json'
 
-/** Each resource in the first (preferred) of its versions that has it. */
-export const discover = async (client: Client): Promise<Discovered> => {
+/** Each resource in each of its versions, the preferred one first. */
+export const discoverVersions = async (client: Client): Promise<Discovered<ServedResource>> => {
   const documents = await Promise.all(
     ['/api', '/apis'].map((path) => client.request<Document>({ method: 'GET', path, accept })),
   )
-  const found = new Map<string, DiscoveredResource>()
+  const found: ServedResource[] = []
   const stale: string[] = []
   for (const item of documents.flatMap((d) => d.items)) {
     const group = item.metadata.name ?? ''
     for (const { version, freshness, resources = [] } of item.versions) {
       if (freshness === 'Stale') stale.push(`${group}/${version}`)
-      for (const r of resources) {
-        const key = `${group}/${r.resource}`
-        if (found.has(key)) continue
-        found.set(key, {
+      for (const r of resources)
+        found.push({
           group,
           version,
           resource: r.resource,
+          singular: r.singularResource ?? '',
           kind: r.responseKind?.kind ?? '',
           namespaced: r.scope === 'Namespaced',
           verbs: r.verbs,
         })
-      }
     }
   }
-  return { resources: [...found.values()], stale }
+  return { resources: found, stale }
+}
+
+/** Each resource in the first (preferred) of its versions that has it. */
+export const discover = async (client: Client): Promise<Discovered> => {
+  const { resources, stale } = await discoverVersions(client)
+  const first = new Map<string, DiscoveredResource>()
+  for (const found of resources) {
+    const key = `${found.group}/${found.resource}`
+    if (!first.has(key)) first.set(key, found)
+  }
+  return { resources: [...first.values()], stale }
 }
 
 /**

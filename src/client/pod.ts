@@ -127,6 +127,7 @@ export interface ContainerStatus {
     running?: { startedAt?: string }
     terminated?: { exitCode: number; finishedAt?: string; reason?: string; message?: string }
   }
+  resources?: { limits?: Amounts; requests?: Amounts }
 }
 export interface PodStatus {
   phase?: string

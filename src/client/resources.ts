@@ -84,6 +84,12 @@ export const resources = {
   ),
   apiServices: cluster('apiregistration.k8s.io', 'v1', 'apiservices', 'APIService'),
   clusterRoles: cluster('rbac.authorization.k8s.io', 'v1', 'clusterroles', 'ClusterRole'),
+  validatingAdmissionPolicies: cluster(
+    'admissionregistration.k8s.io',
+    'v1',
+    'validatingadmissionpolicies',
+    'ValidatingAdmissionPolicy',
+  ),
 } as const
 
 export const apiVersionOf = (ref: ResourceRef): string => formatGroupVersion(ref)

@@ -506,27 +506,29 @@ t.test('hashes and names are those of upstream', (t) => {
   t.end()
 })
 
-t.test('a quota counts what a Pod takes; a finished one only its name', (t) => {
-  const resources = { requests: { cpu: '500m', memory: '1Gi' }, limits: { cpu: '1' } }
-  const p = pod('p', { spec: { containers: [{ name: 'c', resources }] } })
-  const hard = { pods: '9', cpu: '4', memory: '4Gi', 'limits.cpu': '4', 'count/pods': '9' }
-  t.same(usedOf(hard, podUsage(p)), {
-    pods: '1',
-    cpu: '500m',
-    memory: '1Gi',
-    'limits.cpu': '1',
-    'count/pods': '1',
-  })
-  const done = { ...p, status: { phase: 'Failed' } }
-  t.same(usedOf(hard, podUsage(done)), {
-    pods: '0',
-    cpu: '0',
-    memory: '0',
-    'limits.cpu': '0',
-    'count/pods': '1',
-  })
-  t.end()
-})
+t.test(
+  'a quota counts what a Pod takes; of one that is finished or should be long gone only its name',
+  (t) => {
+    const resources = { requests: { cpu: '500m', memory: '1Gi' }, limits: { cpu: '1' } }
+    const p = pod('p', { spec: { containers: [{ name: 'c', resources }] } })
+    const hard = { pods: '9', cpu: '4', memory: '4Gi', 'limits.cpu': '4', 'count/pods': '9' }
+    t.same(usedOf(hard, podUsage(p, 0)), {
+      pods: '1',
+      cpu: '500m',
+      memory: '1Gi',
+      'limits.cpu': '1',
+      'count/pods': '1',
+    })
+    const onlyName = { pods: '0', cpu: '0', memory: '0', 'limits.cpu': '0', 'count/pods': '1' }
+    const done = { ...p, status: { phase: 'Failed' } }
+    t.same(usedOf(hard, podUsage(done, 0)), onlyName)
+    const ending = { deletionTimestamp: '2026-01-01T00:00:30Z', deletionGracePeriodSeconds: 30 }
+    const lost = { ...p, metadata: { ...p.metadata, ...ending } }
+    t.equal(usedOf(hard, podUsage(lost, Date.parse('2026-01-01T00:01:00Z'))).pods, '1')
+    t.same(usedOf(hard, podUsage(lost, Date.parse('2026-01-01T00:01:01Z'))), onlyName)
+    t.end()
+  },
+)
 
 t.test('an autoscaler follows its metrics, within tolerance and pace', (t) => {
   const now = Date.parse('2026-01-02T00:00:00Z')

@@ -10,7 +10,7 @@ import { limits } from '#limits'
 import { type Correlated, oldItemsOf } from '../correlation.js'
 import { followFieldPath } from '../field-path.js'
 import { type StructuralSchema, type ValidationRule, valueSchemaOf } from '../structural-schema.js'
-import { celValue } from './cel-types.js'
+import { celValue } from './cel-values.js'
 import {
   type CompiledRule,
   compileRule,

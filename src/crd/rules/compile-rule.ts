@@ -8,12 +8,12 @@ import {
   type Program,
   programOf,
 } from '#cel/compile.js'
-import type { Environment } from '#cel/environment.js'
+import { Environment } from '#cel/environment.js'
+import { type DeclaredType, declareType, sizeAt, structsOf } from '#cel/schema-types.js'
 import { CompilationError } from '#cel/source-errors.js'
 import { optionalOf, types } from '#cel/types.js'
 import { limits } from '#limits'
 import type { StructuralSchema, ValidationRule } from '../structural-schema.js'
-import { type DeclaredType, declareType, environmentOf, sizeAt } from './cel-types.js'
 
 export interface CompiledRule {
   readonly rule: ValidationRule
@@ -44,7 +44,7 @@ export const placeOf = (schema: StructuralSchema, isRoot: boolean): RulePlace | 
   const declared = declareType(schema, 'selfType', isResource)
   if (declared === undefined) return undefined
   const cardinalityMax = BigInt(Math.floor(limits.requestBodyBytesMax / (declared.bytesMin + 1)))
-  return { declared, base: environmentOf(declared), cardinalityMax }
+  return { declared, base: Environment.base.withTypes(structsOf(declared)), cardinalityMax }
 }
 
 const environmentFor = ({ declared, base }: RulePlace, isOptional: boolean): Environment =>

@@ -1,0 +1,58 @@
+/** Which kinds a policy matches by name: those that its expressions are checked against. */
+import type { GroupVersionKind } from '#api/group-version.js'
+import type { ServedResource } from '#client/discovery.js'
+import { limits } from '#limits'
+
+export interface ResourceRule {
+  readonly apiGroups?: readonly string[]
+  readonly apiVersions?: readonly string[]
+  readonly resources?: readonly string[]
+}
+
+/** Nothing of a rule is checked when a group or a version of it is a pattern. */
+const exact = (names: readonly string[] = []): readonly string[] =>
+  names.some((name) => name.includes('*')) ? [] : names.toSorted()
+
+const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+/** The core group stands for any, as where no group is named; resources may be named in the singular. */
+const kindsOf = (
+  all: readonly ServedResource[],
+  { group, version, resource }: { group: string; version: string; resource: string },
+): GroupVersionKind[] => {
+  const name = resource.toLowerCase()
+  return all.filter(
+    (found) =>
+      found.version === version &&
+      (group === '' || found.group === group) &&
+      (found.resource === name || found.singular === name),
+  )
+}
+
+/** By group, version and kind, each once. */
+export const matchedKinds = (
+  rules: readonly ResourceRule[],
+  all: readonly ServedResource[],
+): GroupVersionKind[] => {
+  const kinds = new Map<string, GroupVersionKind>()
+  const sorted = () =>
+    [...kinds.values()].sort(
+      (a, b) =>
+        compareText(a.group, b.group) ||
+        compareText(a.version, b.version) ||
+        compareText(a.kind, b.kind),
+    )
+  for (const rule of rules) {
+    // Subresources are passed over one by one.
+    const resources = (rule.resources ?? []).filter((name) => !/[*/]/.test(name)).sort()
+    let count = 0
+    for (const group of exact(rule.apiGroups))
+      for (const version of exact(rule.apiVersions))
+        for (const resource of resources)
+          for (const { kind, ...gv } of kindsOf(all, { group, version, resource })) {
+            kinds.set(`${gv.group}/${version}/${kind}`, { group: gv.group, version, kind })
+            if (++count === limits.celKindsCheckedMax) return sorted()
+          }
+  }
+  return sorted()
+}

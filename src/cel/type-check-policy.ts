@@ -1,0 +1,57 @@
+/**
+ * Expressions of a policy, checked against the types of what it matches: for the policy's status, not for admission
+ * (apiserver, pkg/admission/plugin/policy/validating/typechecking.go).
+ */
+import { checkExpression } from './compile.js'
+import { Environment } from './environment.js'
+import { structs, typeOfVariable } from './policy-environment.js'
+import { type DeclaredType, structsOf } from './schema-types.js'
+import { CompilationError } from './source-errors.js'
+import { structType, type Type, types } from './types.js'
+
+export interface PolicyTypes {
+  /** Of `object` and `oldObject`. */
+  readonly object: DeclaredType
+  /** Missing: the policy has no parameters; undefined type: nobody knows what they are. */
+  readonly params?: { readonly declared: DeclaredType | undefined }
+}
+
+export interface NamedExpression {
+  readonly name: string
+  readonly expression: string
+}
+
+const check = (env: Environment, text: string): { type: Type; issues?: string } => {
+  try {
+    return { type: checkExpression(env, text).type }
+  } catch (error) {
+    if (!(error instanceof CompilationError)) throw error
+    return { type: types.dyn, issues: error.issues }
+  }
+}
+
+/** What is wrong with an expression, or undefined. Variables that are wrong may be anything. */
+export const typeChecker = (
+  { object, params }: PolicyTypes,
+  variables: readonly NamedExpression[],
+): ((text: string) => string | undefined) => {
+  const declared = params?.declared
+  const root = Environment.base
+    .withTypes({ ...structs, ...structsOf(object), ...(declared && structsOf(declared)) })
+    .withVariables({
+      object: object.type,
+      oldObject: object.type,
+      ...(params && { params: declared?.type ?? types.dyn }),
+      request: structType('kubernetes.AdmissionRequest'),
+      namespaceObject: structType('kubernetes.Namespace'),
+      // Upstream declares `authorizer.requestResource` for admission alone.
+      authorizer: structType('kubernetes.authorization.Authorizer'),
+      variables: structType('kubernetes.variables'),
+    })
+  const known: Record<string, Type> = {}
+  const environment = () => root.withTypes({ 'kubernetes.variables': { ...known } })
+  for (const { name, expression } of variables)
+    known[name] = typeOfVariable(check(environment(), expression).type)
+  const env = environment()
+  return (text) => check(env, text).issues
+}

@@ -1,0 +1,110 @@
+/** CEL values of what a structural schema describes (apiserver, pkg/cel/common/values.go). */
+import { getOwn, isJsonObject } from '#api/json-object.js'
+import type { JsonValue } from '#api/object.js'
+import { fromJson, ObjectMap } from '#cel/json-values.js'
+import { celName, isEmbedded, propertiesOf, reserved } from '#cel/schema-types.js'
+import { parseDate, parseDuration, parseTimestamp } from '#cel/times.js'
+import { CelError, type CelValue, type ListKind, withListKind } from '#cel/values.js'
+import { goTypeOf } from '#registry/patch/go-print.js'
+import { type StructuralSchema, valueSchemaOf } from '../structural-schema.js'
+
+/** What an update may keep though its schema says otherwise, no rule can look at. */
+const misfit = (wanted: string, value: JsonValue): never => {
+  throw new CelError(`invalid data, expected ${wanted}, got ${goTypeOf(value)}`)
+}
+
+const isInteger = (value: JsonValue): value is number | bigint =>
+  typeof value === 'bigint' || Number.isSafeInteger(value)
+
+const scalar = (value: JsonValue, schema: StructuralSchema): CelValue => {
+  if (value === null) return null
+  if (schema['x-kubernetes-int-or-string'] === true) {
+    if (typeof value === 'string') return value
+    if (isInteger(value)) return BigInt(value)
+    throw new CelError('invalid data, expected XIntOrString value to be either a string or integer')
+  }
+  switch (schema.type) {
+    case 'object':
+      throw new CelError('invalid data, expected a map for the provided schema with type=object')
+    case 'array':
+      throw new CelError('invalid data, expected an array for the provided schema with type=array')
+    case 'number':
+      return typeof value === 'number' || typeof value === 'bigint'
+        ? Number(value)
+        : misfit('float', value)
+    case 'integer':
+      return isInteger(value) ? BigInt(value) : misfit('int', value)
+    case 'boolean':
+      return typeof value === 'boolean' ? value : misfit('bool', value)
+    case 'string':
+      return typeof value === 'string' ? text(value, schema.format) : misfit('string', value)
+    default:
+      return fromJson(value)
+  }
+}
+
+const text = (value: string, format: string | undefined): CelValue => {
+  if (format === 'date') return parseDate(value) ?? value
+  if (format === 'date-time') return parseTimestamp(value) ?? value
+  if (format === 'duration') return parseDuration(value) ?? value
+  return format === 'byte' ? Buffer.from(value, 'base64') : value
+}
+
+/** Of items that do not fit their schema nobody is told before a rule looks at them; here they are as they are. */
+const celItem = (value: JsonValue, schema: StructuralSchema): CelValue => {
+  try {
+    return celValue(value, schema, isEmbedded(schema))
+  } catch (error) {
+    if (error instanceof CelError) return fromJson(value)
+    throw error
+  }
+}
+
+const isOfType = (schema: StructuralSchema, type: 'array' | 'object'): boolean =>
+  schema.type === type || (schema.type ?? '') === ''
+
+/** How the items of a list are told apart; undefined for lists whose order counts. */
+const kindOf = (schema: StructuralSchema): ListKind | undefined => {
+  const type = schema['x-kubernetes-list-type']
+  if (type === 'set') return { keys: [] }
+  return type === 'map'
+    ? { keys: (schema['x-kubernetes-list-map-keys'] ?? []).map((key) => celName(key) ?? key) }
+    : undefined
+}
+
+/**
+ * A JSON value as CEL sees it under its schema: dates are timestamps, unknown fields are hidden. Throws CelError where it
+ * does not fit; what is inside of an object is looked at when a rule does.
+ */
+export const celValue = (
+  value: JsonValue,
+  schema: StructuralSchema,
+  isResource: boolean,
+): CelValue => {
+  if (Array.isArray(value) && isOfType(schema, 'array')) {
+    const { items = {} } = schema
+    const list = value.map((item) => celItem(item, items))
+    return withListKind(list, kindOf(schema))
+  }
+  if (!isJsonObject(value) || !isOfType(schema, 'object')) return scalar(value, schema)
+  const values = valueSchemaOf(schema)
+  if (values !== undefined && !isResource)
+    return new ObjectMap(value, (_key, inner) => celValue(inner, values, isEmbedded(values)))
+  const properties = propertiesOf(schema, isResource)
+  const named: Record<string, JsonValue> = {}
+  for (const [key, inner] of Object.entries(value)) {
+    const name = getOwn(properties, key) === undefined ? undefined : celName(key)
+    if (name !== undefined) named[name] = inner
+    if (name !== undefined && reserved.has(key)) named[key] = inner
+  }
+  const schemas = new Map(
+    Object.entries(properties).flatMap(([key, property]) => [
+      [celName(key), property] as const,
+      [key, property] as const,
+    ]),
+  )
+  return new ObjectMap(named, (name, inner) => {
+    const property = schemas.get(name)!
+    return celValue(inner, property, isEmbedded(property))
+  })
+}
