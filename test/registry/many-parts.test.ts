@@ -1,5 +1,6 @@
 /** Objects with tens of thousands of parts, each of which could be told with each: they cost as much as they are long. */
 import t from 'tap'
+import { conflictStatus } from '#registry/field-manager/conflict-status.js'
 import { volumeWarnings } from '#validation/pod/volume-warnings.js'
 import { startApiServer } from '../routes/api-server.js'
 
@@ -44,3 +45,33 @@ t.test(
     t.ok(warnings(many((i) => ({ path: `a${'/a'.repeat(i % 50)}` }))).length < 200)
   },
 )
+
+t.test('conflicts: of a million fields each is told, by owner', async (t) => {
+  const ownerOf = (manager: string) => ({
+    manager,
+    operation: 'Update' as const,
+    apiVersion: 'v1',
+    subresource: '',
+    set: new Map(),
+    time: undefined,
+  })
+  const [late, early] = [ownerOf('z'), ownerOf('a')]
+  const conflicts = Array.from({ length: 1_000_000 }, (_, i) => ({
+    owner: i % 2 === 0 ? late : early,
+    path: ['f:data', `f:k${i}`],
+  }))
+  const { message, details } = conflictStatus(conflicts as never).status
+  t.equal(details!.causes!.length, conflicts.length)
+  const lines = message!.split('\n')
+  t.same(
+    [lines[0], lines[1], lines[500_000], lines[500_001], lines.at(-1), lines.length],
+    [
+      'Apply failed with 1000000 conflicts: conflicts with "a" using v1:',
+      '- .data.k1',
+      '- .data.k999999',
+      'conflicts with "z" using v1:',
+      '- .data.k999998',
+      1_000_002,
+    ],
+  )
+})

@@ -99,7 +99,9 @@ const query = (url: GoUrl): EntryMap => {
     try {
       const key = decode(equals < 0 ? pair : pair.slice(0, equals))
       const value = equals < 0 ? '' : decode(pair.slice(equals + 1))
-      values.set(key, [...(values.get(key) ?? []), value])
+      const list = values.get(key)
+      if (list === undefined) values.set(key, [value])
+      else list.push(value)
     } catch {
       // Go leaves out what it cannot read.
     }

@@ -8,10 +8,14 @@ const keepObservedGenerations = (next: KubeObject, previous: KubeObject): void =
   next.status.observedGeneration ??= previous.status?.observedGeneration
   if (next.status.observedGeneration === undefined) delete next.status.observedGeneration
   const before = new Map<string, number[]>()
-  for (const { type, observedGeneration } of (previous.status?.conditions ?? []) as Fields[])
-    before.set(type, [...(before.get(type) ?? []), observedGeneration])
+  // From the last to the first, so that the first is what is taken out again first.
+  for (const { type, observedGeneration } of [...(previous.status?.conditions ?? [])].reverse()) {
+    const generations = before.get(type)
+    if (generations === undefined) before.set(type, [observedGeneration])
+    else generations.push(observedGeneration)
+  }
   for (const condition of (next.status.conditions ?? []) as Fields[]) {
-    const generation = before.get(condition.type)?.shift()
+    const generation = before.get(condition.type)?.pop()
     if (condition.observedGeneration === undefined && generation !== undefined)
       condition.observedGeneration = generation
   }

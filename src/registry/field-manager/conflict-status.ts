@@ -23,16 +23,22 @@ export const conflictStatus = (conflicts: readonly FieldConflict[]): ApiError =>
     const [cause] = causes
     return applyConflict(`Apply failed with 1 conflict: ${cause!.message}: ${cause!.field}`, causes)
   }
-  const byOwner = new Map<string, string[]>()
-  // Upstream sorts by its own encoding of the owner, a JSON object that begins with the manager's name.
-  const sorted = [...conflicts].sort((a, b) =>
-    sortKey(a.owner) < sortKey(b.owner) ? -1 : sortKey(a.owner) > sortKey(b.owner) ? 1 : 0,
-  )
-  for (const { owner, path } of sorted) {
-    const head = `conflicts with ${printOwner(owner)}:`
-    byOwner.set(head, [...(byOwner.get(head) ?? []), `- ${printPath(path)}`])
+  const pathsOfOwner = new Map<Owner, string[]>()
+  for (const [i, { owner }] of conflicts.entries()) {
+    const paths = pathsOfOwner.get(owner)
+    const line = `- ${causes[i]!.field}`
+    if (paths === undefined) pathsOfOwner.set(owner, [line])
+    else paths.push(line)
   }
-  const lines = [...byOwner].flatMap(([head, paths]) => [head, ...paths])
+  // Upstream sorts by its own encoding of the owner, a JSON object that begins with the manager's name.
+  const owners = [...pathsOfOwner].map(([owner, paths]) => ({ owner, paths, key: sortKey(owner) }))
+  owners.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
+  const byHead = new Map<string, string[][]>()
+  for (const { owner, paths } of owners) {
+    const head = `conflicts with ${printOwner(owner)}:`
+    byHead.set(head, [...(byHead.get(head) ?? []), paths])
+  }
+  const lines = [...byHead].flatMap(([head, groups]) => [head, ...groups.flat()])
   return applyConflict(`Apply failed with ${causes.length} conflicts: ${lines.join('\n')}`, causes)
 }
 
