@@ -1,6 +1,9 @@
 /** Objects with tens of thousands of parts, each of which could be told with each: they cost as much as they are long. */
 import t from 'tap'
+import { capOwners } from '#registry/field-manager/cap-owners.js'
 import { conflictStatus } from '#registry/field-manager/conflict-status.js'
+import { pathsOf, setOfPath } from '#registry/field-manager/field-set.js'
+import { identityOf, type Owner } from '#registry/field-manager/managed-fields.js'
 import { volumeWarnings } from '#validation/pod/volume-warnings.js'
 import { startApiServer } from '../routes/api-server.js'
 
@@ -45,6 +48,22 @@ t.test(
     t.ok(warnings(many((i) => ({ path: `a${'/a'.repeat(i % 50)}` }))).length < 200)
   },
 )
+
+t.test('owners by update: all but ten of a hundred thousand become one', async (t) => {
+  const owner = (i: number): [string, Owner] => {
+    const entry = { manager: `m${i}`, operation: 'Update', apiVersion: 'v1', subresource: '' }
+    const set = setOfPath('f:data', `f:k${i}`)
+    return [identityOf(entry as Owner), { ...entry, time: undefined, set } as Owner]
+  }
+  const owners = new Map(Array.from({ length: 100_000 }, (_, i) => owner(i)))
+  capOwners(owners)
+  const [ancient, ...others] = [...owners.values()].sort(
+    (a, b) => pathsOf(b.set).length - pathsOf(a.set).length,
+  )
+  t.match(ancient, { manager: 'ancient-changes', operation: 'Update', apiVersion: 'v1' })
+  t.equal(others.length, 9)
+  t.equal(pathsOf(ancient!.set).length, 100_000 - 9)
+})
 
 t.test('conflicts: of a million fields each is told, by owner', async (t) => {
   const ownerOf = (manager: string) => ({

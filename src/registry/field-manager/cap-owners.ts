@@ -1,6 +1,6 @@
 /** At most ten owners by update: the oldest are merged, version by version, into the made-up manager `ancient-changes`. */
 import { limits } from '#limits'
-import { union } from './field-set.js'
+import { type FieldSet, unionOfAll } from './field-set.js'
 import { identityOf, type Owner, type Owners, secondsOf } from './managed-fields.js'
 
 /** Changes `owners`. Source of the rule: apimachinery, pkg/util/managedfields/internal/capmanagers.go. */
@@ -13,8 +13,9 @@ export const capOwners = (owners: Owners): void => {
     ([a, ownerA], [b, ownerB]) => secondsOf(ownerA) - secondsOf(ownerB) || (a < b ? -1 : 1),
   )
   const firstOfVersion = new Map<string, [string, Owner]>()
+  const merged = new Map<string, { bucket: Owner; sets: FieldSet[] }>()
   for (const [identity, owner] of updaters) {
-    if (count <= limits.updateManagersMax) return
+    if (count <= limits.updateManagersMax) break
     const first = firstOfVersion.get(owner.apiVersion)
     if (first === undefined) {
       firstOfVersion.set(owner.apiVersion, [identity, owner])
@@ -29,13 +30,17 @@ export const capOwners = (owners: Owners): void => {
       set: owner.set,
     }
     const key = identityOf(bucket)
-    let before = owners.get(key)
-    if (before === undefined) {
-      owners.delete(first[0])
-      before = first[1]
+    let sets = merged.get(key)?.sets
+    if (sets === undefined) {
+      const before = owners.get(key)
+      if (before === undefined) owners.delete(first[0])
+      sets = [(before ?? first[1]).set]
     }
     owners.delete(identity)
-    owners.set(key, { ...bucket, set: union(owner.set, before.set) })
+    sets.push(owner.set)
+    merged.set(key, { bucket, sets })
     count--
   }
+  for (const [key, { bucket, sets }] of merged)
+    owners.set(key, { ...bucket, set: unionOfAll(sets) })
 }

@@ -60,6 +60,13 @@ export const union = (a: FieldSet, b: FieldSet): FieldSet => {
   return result ?? a
 }
 
+/** By halves: one after the other, what there is would be copied as often as there are sets. */
+export const unionOfAll = (sets: readonly FieldSet[]): FieldSet => {
+  if (sets.length <= 1) return sets[0] ?? emptySet
+  const middle = sets.length >> 1
+  return union(unionOfAll(sets.slice(0, middle)), unionOfAll(sets.slice(middle)))
+}
+
 const unionNodes = (a: FieldSet, b: FieldSet): FieldSet => {
   if (a === b) return a
   if (isEmptySet(a)) return memberWith(b)

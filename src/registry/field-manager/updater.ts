@@ -5,7 +5,7 @@
 import { jsonEqual } from '#api/json-object.js'
 import type { JsonObject } from '#api/object.js'
 import { type Comparison, compareObjects, nothingChanged } from './compare.js'
-import { emptySet, type FieldSet, isEmptySet, pathsOf } from './field-set.js'
+import { type FieldSet, isEmptySet, pathsOf, unionOfAll } from './field-set.js'
 import type { FieldType } from './field-type.js'
 import type { Owner, Owners } from './managed-fields.js'
 import { mergeObjects, removeFields } from './merge-typed.js'
@@ -227,13 +227,16 @@ const addBackOwned = (
   pruned: JsonObject,
   owners: Owners,
 ): JsonObject => {
-  const managed = new Map<string, FieldSet>()
+  const managed = new Map<string, FieldSet[]>()
   const isHere = (owner: Owner) => Number(owner.apiVersion === merged.apiVersion)
   for (const { apiVersion, set } of [...owners.values()].sort((a, b) => isHere(b) - isHere(a))) {
-    managed.set(apiVersion, union(managed.get(apiVersion) ?? emptySet, set))
+    const sets = managed.get(apiVersion)
+    if (sets === undefined) managed.set(apiVersion, [set])
+    else sets.push(set)
   }
   let [whole, part] = [merged, pruned]
-  for (const [version, set] of managed) {
+  for (const [version, sets] of managed) {
+    const set = unionOfAll(sets)
     const type = versions.typeOf(version)
     const at = (what: string) => `failed to convert ${what} object at version ${version}`
     const nextWhole = converting(at('merged'), () => inVersion(versions, whole, version))
