@@ -1,5 +1,7 @@
 /** The delete path over HTTP, rule by rule: options, preconditions, grace, finalizers, collections, evictions. */
 import t, { type Test } from 'tap'
+import { systemClock } from '#api/clock.js'
+import { openMemory } from '#storage/memory/memory-driver.js'
 import { startApiServer } from './api-server.js'
 
 const configMaps = '/api/v1/namespaces/x/configmaps'
@@ -161,6 +163,32 @@ t.test('the answer depends on the kind and on whether the object is gone', async
   const accepted = await api.delete(`${configMaps}/h?orphanDependents=false`)
   t.equal(accepted.code, 202, 'the one option that is answered with 202')
 })
+
+t.test(
+  'what an answer says of objects that are gone is not decoded from their bytes',
+  async (t) => {
+    const driver = openMemory({ clock: systemClock })
+    const txn = driver.txn.bind(driver)
+    const values = new Map<string, Buffer>()
+    driver.txn = (compares, [operation, ...more]) => {
+      if (operation?.type === 'put') values.set(operation.key, operation.value)
+      // From here on nobody can read them.
+      else values.get(operation!.key)?.fill('{')
+      return txn(compares, [operation!, ...more])
+    }
+    const { api } = await startApiServer(t, { driver })
+    const names = ['a', 'b', 'c']
+    // More than the decoded objects that are kept of what is overwritten.
+    const data = { text: 'x'.repeat(1_000_000) }
+    const made = []
+    for (const name of names) made.push(await api.post(configMaps, { metadata: { name }, data }))
+    const gone = await Promise.all(names.map((name) => api.delete(`${configMaps}/${name}`)))
+    t.same(
+      gone.map(({ body }) => body.details?.uid),
+      made.map(({ body }) => body.metadata.uid),
+    )
+  },
+)
 
 t.test('a precondition that does not hold is a conflict', async (t) => {
   const { api } = await start(t)
