@@ -277,39 +277,52 @@ class LevelDriver implements StorageDriver {
     for (const { resolve } of compactions) resolve()
   }
 
-  /** Events, removals and the head that counts them, for one batch. */
+  /** Events with the head that counts them, and removals, for one batch. */
   #prepare(plan: Plan, compactAt: number) {
+    const head = this.#headAfter(plan, compactAt)
     const writes: Write[] = []
     const expiries: number[] = []
-    let { live, digest } = this.#head
     const sizes = new Map<number, number>()
     for (const { revision } of plan.events) sizes.set(revision, (sizes.get(revision) ?? 0) + 1)
     for (const event of plan.events) {
-      const { revision, key, value: kv, previous } = event
+      const { revision, key, value: kv } = event
       const expiry = this.#upkeep.expiryOf(event)
       expiries.push(expiry)
       const levelKey = recordKey(revision, key)
-      const record = { revision, key, kv, events: sizes.get(revision)!, expiry }
+      const record = {
+        revision,
+        key,
+        kv,
+        events: sizes.get(revision)!,
+        expiry,
+        // Which of them is the last on disk is for LevelDB to say, which orders bytes.
+        head: revision === head.revision ? head : undefined,
+      }
       writes.push({ key: levelKey, value: encodeRecord(levelKey, record) })
+    }
+    const compacts = head.compacted > this.#head.compacted
+    if (compacts) this.#collectGarbage(head.compacted)
+    for (const key of this.#removals.splice(0, limits.removalsInBatchMax)) {
+      writes.push({ key })
+    }
+    if (compacts && plan.events.length === 0) writes.push({ key: headKey, value: encodeHead(head) })
+    return { writes, head, expiries }
+  }
+
+  #headAfter({ events, revision }: Plan, compactAt: number): Head {
+    let { live, digest } = this.#head
+    for (const { value, previous } of events) {
       if (previous !== undefined) {
         live--
         digest ^= keyDigest(previous)
       }
-      if (kv !== undefined) {
+      if (value !== undefined) {
         live++
-        digest ^= keyDigest(kv)
+        digest ^= keyDigest(value)
       }
     }
     const compacted = Math.max(this.#head.compacted, compactAt)
-    if (compacted > this.#head.compacted) this.#collectGarbage(compacted)
-    for (const key of this.#removals.splice(0, limits.removalsInBatchMax)) {
-      writes.push({ key })
-    }
-    const head = { revision: plan.revision, compacted, live, digest: digest >>> 0 }
-    if (writes.length > 0 || compacted > this.#head.compacted) {
-      writes.push({ key: headKey, value: encodeHead(head) })
-    }
-    return { writes, head, expiries }
+    return { revision, compacted, live, digest: digest >>> 0 }
   }
 
   /**

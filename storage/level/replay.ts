@@ -73,17 +73,38 @@ const readHead = async (
   acknowledged: number,
   startRevision: number,
 ): Promise<Head> => {
-  const bytes = await db.get(headKey)
-  if (bytes !== undefined) {
-    const head = decodeHead(bytes)
-    if (head === undefined) throw corrupt('the head record fails its checksum')
-    return head
-  }
+  const apart = await readHeadApart(db)
+  const last = await readLastHead(db)
+  // The one apart came after the events that it counts.
+  const newest = apart === undefined || (last?.revision ?? 0) > apart.revision ? last : apart
+  if (newest !== undefined) return newest
   const [first] = await db.keys({ limit: 1 }).all()
   if (first !== undefined || acknowledged > 0) throw corrupt('the head record is missing')
   const head = emptyHead(startRevision)
   await db.batch([{ type: 'put', key: headKey, value: encodeHead(head) }], { sync: true })
   return head
+}
+
+const readHeadApart = async (db: Database): Promise<Head | undefined> => {
+  const bytes = await db.get(headKey)
+  if (bytes === undefined) return undefined
+  const head = decodeHead(bytes)
+  if (head === undefined) throw corrupt('the head record fails its checksum')
+  return head
+}
+
+/** What the newest record says; one that is older than a compaction may have lost those behind it, and says nothing. */
+const readLastHead = async (db: Database): Promise<Head | undefined> => {
+  const newest = { gte: firstRecordKey, lt: recordKeysEnd, reverse: true, limit: 1 }
+  const [entry] = await db.iterator(newest).all()
+  return entry && checked(...entry).head
+}
+
+/** Throws StorageError Corrupt. */
+const checked = (levelKey: string, bytes: Buffer): Record => {
+  const record = decodeRecord(levelKey, bytes)
+  if (record === undefined) throw corrupt(`a record fails its checksum (${levelKey})`)
+  return record
 }
 
 class Player {
@@ -105,8 +126,7 @@ class Player {
   }
 
   play(levelKey: string, bytes: Buffer): void {
-    const record = decodeRecord(levelKey, bytes)
-    if (record === undefined) throw corrupt(`a record fails its checksum (${levelKey})`)
+    const record = checked(levelKey, bytes)
     if (record.revision <= this.#head.compacted) this.#playOld(record)
     else this.#playEvent(record)
   }

@@ -127,6 +127,18 @@ const play = async (driver: StorageDriver, step: Step): Promise<unknown> => {
   }
 }
 
+t.test('level opens again when the order of bytes makes another key the last', async (t) => {
+  const directory = temporaryDirectory(t)
+  const driver = await openStorage(`level:${directory}`, { clock: systemClock })
+  // Of these two, the text that is above is below as UTF-8.
+  const keys = ['/\u{1f600}', '/\uff5e']
+  t.same([...keys].sort(), keys)
+  await write(driver, ...keys.map((key) => put(key, '1')))
+  await driver.close()
+  const again = await openLevelIn(t, directory)
+  t.equal((await again.range({ prefix: '/' })).kvs.length, 2)
+})
+
 t.test('level does what memory does, whatever is done to it, reopened or not', async (t) => {
   const property = fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
     const directory = temporaryDirectory(t)

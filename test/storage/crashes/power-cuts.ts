@@ -15,7 +15,7 @@ import { readTrace, TracedDisk, tracedCalls, traceFlags } from './traced-disk.js
 const writer = fileURLToPath(new URL('../fixtures/crash-writer.js', import.meta.url))
 
 /** Faults of the writer's LevelDB: see there. */
-export const levelPlants = ['unsynced', 'head apart'] as const
+export const levelPlants = ['unsynced', 'batch in two'] as const
 
 export interface PowerCuts {
   readonly acknowledged: number
