@@ -86,13 +86,17 @@ export class Mvcc {
     const outcomes: PlannedOutcome[] = []
     let revision = this.#head
     for (const { compares, operations } of transactions) {
-      if (compares.some((c) => (look(c.key)?.modRevision ?? 0) !== c.modRevision)) {
-        outcomes.push({ succeeded: false, current: compares.map((c) => look(c.key)) })
+      const current = compares.map(({ key }) => look(key))
+      if (compares.some((c, i) => (current[i]?.modRevision ?? 0) !== c.modRevision)) {
+        outcomes.push({ succeeded: false, current })
         continue
       }
       const made: PlannedEvent[] = []
       for (const operation of operations) {
-        const event = planOperation(operation, look(operation.key), revision + 1)
+        // What is written was mostly compared, and each look among all keys waits for memory.
+        const at = compares.findIndex(({ key }) => key === operation.key)
+        const previous = at < 0 ? look(operation.key) : current[at]
+        const event = planOperation(operation, previous, revision + 1)
         if (event !== undefined) made.push(event)
       }
       // One order that a scan of the disk yields again.
