@@ -3,7 +3,7 @@
 import type { GroupVersionKind } from '#api/group-version.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
-import { schemaNameOfKind, schemas } from '#openapi/schemas.js'
+import { schemaNameOfKind, schemaNames, schemas } from '#openapi/schemas.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 
 /** `io.k8s.api.apps.v1.Deployment`; for a custom kind its group in reverse, `com.example.v1.Widget`. */
@@ -11,22 +11,31 @@ export const schemaNameOf = (gvk: GroupVersionKind): string =>
   schemaNameOfKind(gvk) ?? [...gvk.group.split('.').reverse(), gvk.version, gvk.kind].join('.')
 
 const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
-const objectMeta = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'
+const { objectMeta } = schemaNames
 const listMeta = 'io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta'
 
-const typed = { apiVersion: { type: 'string' }, kind: { type: 'string' } }
+/** Adds documentation to the schema of that name, where there is any. */
+type Describe = (name: string, schema: JsonObject) => JsonObject
+
+/** What every kind says of itself, documented as where all say it alike. */
+const typedProperties = (describe: Describe): JsonObject => {
+  const properties = { apiVersion: { type: 'string' }, kind: { type: 'string' } }
+  const { properties: described } = describe(schemaNames.status, { properties })
+  return described as JsonObject
+}
 
 /** What follows from the extensions of a structural schema, for readers who do not know them. */
-const spelledOut = (schema: JsonValue): JsonValue => {
+const spelledOut = (schema: JsonValue, typed: JsonObject): JsonValue => {
   if (!isJsonObject(schema)) return schema
+  const inner = (value: JsonValue) => spelledOut(value, typed)
   const { properties, items, additionalProperties } = schema
   const spelled: JsonObject = {
     ...schema,
-    ...(isJsonObject(properties) ? { properties: mapValues(properties, spelledOut) } : {}),
-    ...(items === undefined ? {} : { items: spelledOut(items) }),
+    ...(isJsonObject(properties) ? { properties: mapValues(properties, inner) } : {}),
+    ...(items === undefined ? {} : { items: inner(items) }),
     ...(additionalProperties === undefined
       ? {}
-      : { additionalProperties: spelledOut(additionalProperties) }),
+      : { additionalProperties: inner(additionalProperties) }),
   }
   if (schema['x-kubernetes-int-or-string'] === true)
     spelled.anyOf ??= [{ type: 'integer' }, { type: 'string' }]
@@ -42,9 +51,10 @@ const spelledOut = (schema: JsonValue): JsonValue => {
 const mapValues = (object: JsonObject, change: (value: JsonValue) => JsonValue): JsonObject =>
   Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value)]))
 
-const customSchemas = (row: ResourceDefinition): [string, JsonObject][] => {
+const customSchemas = (row: ResourceDefinition, describe: Describe): [string, JsonObject][] => {
   const name = schemaNameOf(row.gvk)
-  const own = spelledOut(row.structuralSchema ?? { type: 'object' }) as JsonObject
+  const typed = typedProperties(describe)
+  const own = spelledOut(row.structuralSchema ?? { type: 'object' }, typed) as JsonObject
   const { group, version, kind } = row.gvk
   const paths = Object.keys(row.selectableFields ?? {})
   const selectable: JsonObject =
@@ -94,13 +104,14 @@ const refsIn = (value: JsonValue, found: (name: string) => void): void => {
     else refsIn(member, found)
 }
 
-/** In order of names. `describe` adds documentation where there is any. */
+/** In order of names. */
 export const schemaClosure = (
   names: Iterable<string>,
   rows: Iterable<ResourceDefinition>,
-  describe: (name: string, schema: JsonObject) => JsonObject = (_name, schema) => schema,
+  describe: Describe = (_name, schema) => schema,
 ): Record<string, JsonObject> => {
-  const custom = new Map([...rows].filter((row) => row.isCustom).flatMap(customSchemas))
+  const customRows = [...rows].filter((row) => row.isCustom)
+  const custom = new Map(customRows.flatMap((row) => customSchemas(row, describe)))
   const closure = new Map<string, JsonObject>()
   const add = (name: string): void => {
     if (closure.has(name)) return

@@ -236,6 +236,9 @@ t.test('the OpenAPI document of a custom kind spells out what its extensions mea
   ])
   for (const one of [kind, list])
     t.same(one['x-kubernetes-selectable-fields'], [{ fieldPath: 'a' }])
+  // As upstream's conformance suite wants it of kubectl explain.
+  for (const one of [kind, kind.properties.parts.items, list])
+    t.match(one.properties.apiVersion.description, /^APIVersion defines/)
   const { get, put } = paths[`/apis/${group}/v1/namespaces/{namespace}/widgets/{name}`]
   t.ok(get.parameters.some(({ name }: { name: string }) => name === 'resourceVersion'))
   t.same(Object.keys(put.requestBody.content), ['application/json', 'application/yaml'])
