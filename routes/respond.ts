@@ -83,11 +83,14 @@ export const isProtobuf = ({ convert, mediaType }: Negotiated): boolean =>
 export const isIndented = (negotiated: Negotiated, request: FastifyRequest): boolean =>
   isPretty(negotiated.pretty, request.raw.url ?? '', userAgentOf(request))
 
-/** `core.PodList`; a subresource of another kind than its parent has a group of its own. */
+/**
+ * `core.PodList`: the internal type, which events of both groups share. A subresource of another kind than its parent has
+ * a group of its own.
+ */
 export const goTypeOf = (
   definition: ResourceDefinition,
   kind: string,
-  of: string = definition.gvr.group,
+  of: string = definition.storageVersion?.group ?? definition.gvr.group,
 ): string => {
   if (definition.isCustom) return `*unstructured.Unstructured${kind.endsWith('List') ? 'List' : ''}`
   const group = of.split('.')[0]

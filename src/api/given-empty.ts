@@ -42,6 +42,14 @@ export const keepGivenEmpty = (copy: object, original: object): void => {
 /** Whether the object is marked, or one of its own fields is noted. */
 export const hasGivenEmpty = (value: object): boolean => (value as Noted)[key] !== undefined
 
+/** A field that got another value than what was given. */
+export const forgetGivenEmptyField = (holder: object, field: string): void => {
+  const noted = holder as Noted
+  if (noted[key]?.[field] === undefined) return
+  const { [field]: _empty, ...others } = noted[key]
+  noted[key] = others
+}
+
 const forgetIn = (value: unknown): void => {
   if (typeof value !== 'object' || value === null) return
   if (hasGivenEmpty(value)) delete (value as Noted)[key]

@@ -106,3 +106,29 @@ t.test('what is stored has forgotten it, and has the defaults of nothing', async
   )
   t.same(again.body, before, 'so that an empty list is no change')
 })
+
+t.test(
+  'what a Pod update may change is not shown as changed when it was given as nothing',
+  async (t) => {
+    const api = await startApiInMemory()
+    t.teardown(api.close)
+    const containers = [{ name: 'c', image: 'i' }]
+    await api.create('v1/pods', { metadata: { name: 'a' }, spec: { containers } }, inDefault)
+    const { body } = await api.replace(
+      'v1/pods',
+      'a',
+      ({ spec }) => {
+        Object.assign(spec, {
+          hostname: 'h',
+          schedulingGates: [],
+          initContainers: [],
+          tolerations: [],
+        })
+      },
+      inDefault,
+    )
+    const [cause] = body.details.causes
+    t.match(cause.message, '+ "Hostname": "h"')
+    t.notMatch(cause.message, /SchedulingGates|InitContainers|Tolerations/)
+  },
+)

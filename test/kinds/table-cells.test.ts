@@ -148,3 +148,21 @@ t.test('an autoscaler row shows two metrics and counts the rest', async (t) => {
     0,
   ])
 })
+
+t.test('an autoscaler row takes from the status the source that the metric has', async (t) => {
+  const pods = { type: 'Pods', pods: { target: { averageValue: '2' } } }
+  const external = { type: 'External', external: { target: { value: '3' } } }
+  const targets = (currentMetrics: object[]) =>
+    rowOf(
+      'HorizontalPodAutoscaler',
+      'autoscaling',
+      object({ spec: { metrics: [pods, external] }, status: { currentMetrics } }),
+    )[2]
+  t.equal(targets([]), '<unknown>/2, <unknown>/3')
+  t.equal(targets([{ type: 'x', pods: { current: { averageValue: '1' } } }]), '1/2, <unknown>/3')
+  const empty = [
+    { type: 'Pods', pods: { current: {} } },
+    { type: 'External', external: { current: {} } },
+  ]
+  t.equal(targets(empty), '<nil>/2, <nil>/3', 'as Go prints pointers to no quantity')
+})

@@ -49,6 +49,10 @@ t.test('a pointer to nothing is a change where there was none', async (t) => {
   })
   const { cells } = row.body.rows[0]
   t.same([cells[3], cells[5], cells[6]], ['pod/a', 'example.com/a, i', 'n'])
+  const partial = {
+    headers: { accept: 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io' },
+  }
+  t.match((await api.send('GET', events, partial)).body.message, '(*core.EventList)')
   await api.send('PATCH', `/api/v1/namespaces/x/events/a`, { body: { series: {} }, type: merge })
   t.same((await api.get(`/api/v1/namespaces/x/events/a`)).body.series, { lastObservedTime: null })
   t.same((await api.get(`${events}/a`)).body.series, { count: 0, lastObservedTime: null })

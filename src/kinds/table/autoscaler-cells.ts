@@ -16,34 +16,40 @@ interface MetricSource {
   [source: string]: Metric | string | undefined
 }
 
-const sourceOf = (entry: MetricSource | undefined): Metric | undefined => {
-  if (!entry) return undefined
-  const field = entry.type.charAt(0).toLowerCase() + entry.type.slice(1)
-  return entry[field] as Metric | undefined
-}
+/** The source that the metric's type names, of a specification or of the status beside it, whose own type is not asked. */
+const sourceOf = (entry: MetricSource | undefined, type: string): Metric | undefined =>
+  entry?.[type.charAt(0).toLowerCase() + type.slice(1)] as Metric | undefined
 
-const formatResource = (spec: Metric, current: MetricValues | undefined): string => {
-  if (spec.target?.averageValue !== undefined)
-    return `${spec.name}: ${current?.averageValue ?? '<unknown>'}/${spec.target.averageValue}`
+const unknown = '<unknown>'
+/** A quantity that is missing is printed as Go prints a pointer to none. */
+const nil = '<nil>'
+
+const formatResource = (spec: Metric, status: Metric | undefined): string => {
+  const wanted = spec.target?.averageValue
+  if (wanted !== undefined)
+    return `${spec.name}: ${status ? (status.current?.averageValue ?? nil) : unknown}/${wanted}`
   const percent = (n: number | undefined, otherwise: string): string =>
     n === undefined ? otherwise : `${n}%`
-  return `${spec.name}: ${percent(current?.averageUtilization, '<unknown>')}/${percent(spec.target?.averageUtilization, '<auto>')}`
+  const [now, target] = [status?.current?.averageUtilization, spec.target?.averageUtilization]
+  return `${spec.name}: ${percent(now, unknown)}/${percent(target, '<auto>')}`
 }
 
-const formatMetric = (entry: MetricSource, status: MetricSource | undefined): string => {
-  const spec = sourceOf(entry) ?? {}
-  const current = sourceOf(status)?.current
+const formatMetric = (entry: MetricSource, beside: MetricSource | undefined): string => {
+  const { target } = sourceOf(entry, entry.type) ?? {}
+  const status = sourceOf(beside, entry.type)
+  const wanted = target?.averageValue
+  const average = status?.current?.averageValue
   switch (entry.type) {
     case 'Resource':
     case 'ContainerResource':
-      return formatResource(spec, current)
+      return formatResource(sourceOf(entry, entry.type) ?? {}, status)
     case 'Pods':
-      return `${current?.averageValue ?? '<unknown>'}/${spec.target?.averageValue}`
+      return `${status ? (average ?? nil) : unknown}/${wanted ?? nil}`
     case 'Object':
     case 'External':
-      return spec.target?.averageValue !== undefined
-        ? `${current?.averageValue ?? '<unknown>'}/${spec.target.averageValue} (avg)`
-        : `${current?.value ?? '<unknown>'}/${spec.target?.value}`
+      return wanted !== undefined
+        ? `${average ?? unknown}/${wanted} (avg)`
+        : `${status ? (status.current?.value ?? nil) : unknown}/${target?.value ?? nil}`
     default:
       return '<unknown type>'
   }

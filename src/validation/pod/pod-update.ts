@@ -1,5 +1,6 @@
 /** What may change in a pod that exists (kubernetes, core/validation: ValidatePodUpdate and its kin). */
 import { child, type FieldError, forbidden, index, invalid, required } from '#api/field-error.js'
+import { forgetGivenEmptyField } from '#api/given-empty.js'
 import { semanticEqual } from '#api/json-object.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { each } from '../each.js'
@@ -160,6 +161,7 @@ const munged = (next: Fields, previous: Fields): Fields => {
   const spec: Fields = { ...next }
   const putBack = (field: string, value: unknown): void => {
     if (spec[field] !== value) spec[field] = value
+    forgetGivenEmptyField(spec, field)
   }
   const withImages = (list: Fields[] | undefined, old: Fields[] | undefined) =>
     list?.map((container, i) => {
