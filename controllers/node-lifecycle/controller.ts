@@ -1,6 +1,7 @@
 import { sleep } from '#client/backoff.js'
 import { isConflict, isNotFound, messageOf } from '#client/errors.js'
 import type { Informer } from '#client/informer.js'
+import { keyOf } from '#client/object-store.js'
 import {
   conditionOf,
   isNodeReady,
@@ -44,6 +45,8 @@ class NodeLifecycle {
   readonly #zones: Zones
   /** Nodes whose Pods are to be given up when it is their zone's turn. */
   readonly #awaiting = new Set<string>()
+  /** Pods that came to their node, or whose node was lost, and have not been looked at since. */
+  readonly #unseen = new Set<string>()
   readonly #component = 'node-controller'
 
   constructor(context: ControllerContext) {
@@ -77,7 +80,10 @@ class NodeLifecycle {
     if (conditions !== undefined) {
       const status = { ...node.status, conditions }
       current = await updateStatus(this.#context, resources.nodes, node, status)
-      if (isNodeReady(node)) this.event(node, 'NodeNotReady', undefined)
+      if (isNodeReady(node)) {
+        this.event(node, 'NodeNotReady', undefined)
+        for (const pod of this.#podsOfNode(node.metadata.name)) this.#unseen.add(keyOf(pod))
+      }
     }
     const taints = nodeTaints(current, { now: clock.now(), mayEvict: false })
     if (taints !== undefined) current = await this.#taint(current, taints)
@@ -86,7 +92,7 @@ class NodeLifecycle {
       const metadata = { ...current.metadata, labels: { ...current.metadata.labels, ...labels } }
       current = await updateObject(this.#context, resources.nodes, { ...current, metadata })
     }
-    if (!isNodeReady(current)) await this.#markPods(current)
+    await this.#markPods(current)
   }
 
   #taint(node: Node, taints: Taint[]): Promise<Node> {
@@ -137,23 +143,44 @@ class NodeLifecycle {
     this.#context.log.info({ node: name, error: messageOf(error) }, 'taints not changed')
   }
 
-  /** Nobody on the node can say any more that its Pods are ready. */
+  /** Nobody on a lost node can say any more that its Pods are ready; one that says itself that it is not goes on telling. */
   async #markPods(node: Node): Promise<void> {
-    const { recorder } = this.#context
-    if (conditionOf(node, 'Ready') === undefined) return
+    const isLost = conditionOf(node, 'Ready') !== undefined && !isNodeReady(node)
     for (const pod of this.#podsOfNode(node.metadata.name)) {
-      if (!isPodReady(pod)) continue
-      recorder(this.#component).event(pod, 'Warning', 'NodeNotReady', 'Node is not ready')
-      const { reason = '', message = '' } = conditionOf(pod, 'Ready')!
-      try {
-        await patchPodStatus(this.#context, pod, {
-          condition: { type: 'Ready', status: 'False', reason, message },
-          observed: false,
-        })
-      } catch (error) {
-        if (!isNotFound(error)) throw error
-      }
+      if (!this.#unseen.has(keyOf(pod))) continue
+      if (isLost && isPodReady(pod)) await this.#mark(pod)
+      this.#unseen.delete(keyOf(pod))
     }
+  }
+
+  async #mark(pod: Pod): Promise<void> {
+    const recorder = this.#context.recorder(this.#component)
+    recorder.event(pod, 'Warning', 'NodeNotReady', 'Node is not ready')
+    const { reason = '', message = '' } = conditionOf(pod, 'Ready')!
+    try {
+      await patchPodStatus(this.#context, pod, {
+        condition: { type: 'Ready', status: 'False', reason, message },
+        observed: false,
+      })
+    } catch (error) {
+      if (!isNotFound(error)) throw error
+    }
+  }
+
+  /** Who comes to a node, also at our start, may have come to a lost one. */
+  followPods(queue: WorkQueue): void {
+    const arrived = (pod: Pod): void => {
+      if (!pod.spec.nodeName) return
+      this.#unseen.add(keyOf(pod))
+      queue.add(pod.spec.nodeName)
+    }
+    this.#context.informers.for<Pod>(resources.pods).handle({
+      onAdd: arrived,
+      onUpdate(next, previous) {
+        if (next.spec.nodeName !== previous.spec.nodeName) arrived(next)
+      },
+      onDelete: (pod) => this.#unseen.delete(keyOf(pod)),
+    })
   }
 
   /** `what` is missing for a change of its state, which upstream words in another way. */
@@ -195,6 +222,7 @@ export const nodeLifecycleController: Controller = {
     const lifecycle = new NodeLifecycle(context)
     const queue = newQueue()
     follow(nodes, lifecycle, queue)
+    lifecycle.followPods(queue)
     const run = queueRun(context, queue, async (name) => {
       const node = nodes.store.get(name)
       if (node === undefined) return

@@ -2,6 +2,7 @@
 import { formatTime } from '#api/clock.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { PersistedObject } from '#api/object.js'
+import { matchesLabels } from '#api/selectors.js'
 import { type DiscoveredResource, discoverKind } from '#client/discovery.js'
 import { isConflict, messageOf } from '#client/errors.js'
 import { keyOf } from '#client/object-store.js'
@@ -10,7 +11,7 @@ import { resources } from '#client/resources.js'
 import { type Controller, type ControllerContext, newQueue, queueRun } from '../controller.js'
 import { updateStatus } from '../update-object.js'
 import { type HorizontalPodAutoscaler, tolerancesOf } from './autoscaler.js'
-import { type Measured, measureAll } from './metrics.js'
+import { type Measured, measureAll, type Selector } from './metrics.js'
 import { pace, type Recommendation, type ScaleEvent } from './pace.js'
 
 const component = 'horizontal-pod-autoscaler'
@@ -32,12 +33,31 @@ interface Memory {
 class Autoscaler {
   readonly #context: ControllerContext
   readonly #memory = new Map<string, Memory>()
+  /** What the targets of the autoscalers select, by the autoscalers' keys. */
+  readonly #selectors = new Map<string, Selector>()
 
   constructor(context: ControllerContext) {
     this.#context = context
   }
   forget(key: string): void {
     this.#memory.delete(key)
+    this.#selectors.delete(key)
+  }
+
+  /** Two that size the same Pods would work against each other, so that neither does. */
+  #autoscalersOf(key: string, selector: Selector, pods: readonly Pod[]): string[] {
+    const { store } = this.#context.informers.for(resources.horizontalPodAutoscalers)
+    // One that went meanwhile would be remembered for ever.
+    if (store.get(key) !== undefined) this.#selectors.set(key, selector)
+    const namespace = key.slice(0, key.indexOf('/') + 1)
+    return [...this.#selectors]
+      .filter(
+        ([other, theirs]) =>
+          other.startsWith(namespace) &&
+          pods.some(({ metadata }) => matchesLabels(theirs, metadata.labels)),
+      )
+      .map(([other]) => other)
+      .sort()
   }
 
   #event(
@@ -153,6 +173,7 @@ class Autoscaler {
       current,
       shown: scale.status?.replicas ?? 0,
       tolerances: tolerancesOf(hpa),
+      autoscalersOf: (selector, selected) => this.#autoscalersOf(keyOf(hpa), selector, selected),
       now: clock.now(),
     })
     for (const { event } of measured.problems)

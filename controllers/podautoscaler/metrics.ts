@@ -1,6 +1,7 @@
 /** Proposes a size for each metric of an autoscaler, and takes the largest. */
 import { type LabelRequirement, matchesLabels, parseLabelSelector } from '#api/selectors.js'
 import { messageOf } from '#client/errors.js'
+import type { Pod } from '#client/pod.js'
 import type { HorizontalPodAutoscaler } from './autoscaler.js'
 import { type Round, sourceOf } from './metric-sources.js'
 
@@ -15,12 +16,16 @@ export interface Measured {
   problems: Problem[]
   /** For FailedComputeMetricsReplicas. */
   failure: string | undefined
-  statuses: unknown[]
+  /** Undefined when no metric was looked at. */
+  statuses: unknown[] | undefined
 }
 /** `pods` are those of the namespace. */
 export interface Question extends Round {
   readonly hpa: HorizontalPodAutoscaler
+  /** The autoscalers, this one included, whose targets' selectors take some of the Pods; told this one's first. */
+  autoscalersOf(selector: Selector, pods: readonly Pod[]): readonly string[]
 }
+export type Selector = readonly LabelRequirement[]
 
 const missing: Problem = {
   event: { reason: 'SelectorRequired', message: 'selector is required' },
@@ -31,7 +36,7 @@ const missing: Problem = {
 }
 
 /** What the target's scale says, which may be anything for a custom resource. */
-const readSelector = (text: string): readonly LabelRequirement[] | Problem => {
+const readSelector = (text: string): Selector | Problem => {
   if (text === '') return missing
   try {
     return parseLabelSelector(text)
@@ -42,6 +47,13 @@ const readSelector = (text: string): readonly LabelRequirement[] | Problem => {
   }
 }
 
+const refused = (problem: Problem): Measured => ({
+  best: undefined,
+  problems: [problem],
+  failure: problem.event.message,
+  statuses: undefined,
+})
+
 export const measureAll = async (question: Question): Promise<Measured> => {
   const { hpa, labelSelector, current } = question
   const specs = hpa.spec.metrics ?? []
@@ -50,9 +62,16 @@ export const measureAll = async (question: Question): Promise<Measured> => {
   let failure: string | undefined
   let best: Measured['best']
   const selector = readSelector(labelSelector)
-  if ('event' in selector)
-    return { best, problems: [selector], failure: selector.event.message, statuses }
+  if ('event' in selector) return refused(selector)
   const pods = question.pods.filter((pod) => matchesLabels(selector, pod.metadata.labels))
+  const autoscalers = question.autoscalersOf(selector, pods)
+  if (autoscalers.length > 1) {
+    const told = {
+      reason: 'AmbiguousSelector',
+      message: `pods by selector ${labelSelector} are controlled by multiple HPAs: [${autoscalers.join(' ')}]`,
+    }
+    return refused({ event: told, condition: told })
+  }
   for (const spec of specs) {
     const source = sourceOf(spec)
     try {

@@ -712,7 +712,12 @@ t.test(
 
 t.test('a scale without a selector that can be read is sized by no metric', async (t) => {
   const measured = (labelSelector: string) =>
-    measureAll({ labelSelector, pods: [], hpa: { spec: {} } } as unknown as Question)
+    measureAll({
+      labelSelector,
+      pods: [],
+      hpa: { spec: {} },
+      autoscalersOf: () => [],
+    } as unknown as Question)
   t.match(await measured(''), {
     best: undefined,
     failure: 'selector is required',

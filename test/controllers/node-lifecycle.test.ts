@@ -1,0 +1,64 @@
+/** Whose word counts for a Pod's readiness; seen with kube-controller-manager 1.36. */
+import t from 'tap'
+import { formatTime } from '#api/clock.js'
+import { conditionOf, type Node, type Pod } from '#client/pod.js'
+import { resources } from '#client/resources.js'
+import { clientOf, startServer } from '../server/start-server.js'
+import { until } from './cluster.js'
+import { manage } from './in-process.js'
+
+const namespace = 'default'
+
+t.test(
+  'a kubelet that says that its node is not ready tells of its Pods itself; a lost one does not',
+  async (t) => {
+    const client = await clientOf(t, await startServer(t))
+    const controllers = ['node-lifecycle-controller', 'serviceaccount-controller']
+    manage(t, client, {
+      controllers,
+      settings: { nodeMonitorPeriodMs: 100, nodeMonitorGracePeriodMs: 3_600_000 },
+    })
+    await until(() =>
+      client.get(resources.serviceAccounts, { name: 'default', namespace }).catch(() => false),
+    )
+    const at = { name: 'n' }
+    const patch = { type: 'merge', subresource: 'status' } as const
+    const say = (status: string) => {
+      const lastHeartbeatTime = formatTime(Date.now())
+      const ready = { type: 'Ready', status, reason: 'Kubelet', message: '', lastHeartbeatTime }
+      return client.patch(resources.nodes, at, { status: { conditions: [ready] } }, patch)
+    }
+    await client.create(resources.nodes, { metadata: at })
+    await say('True')
+    const pod = { namespace, name: 'p' }
+    await client.create(resources.pods, {
+      metadata: pod,
+      spec: { nodeName: 'n', containers: [{ name: 'c', image: 'i' }] },
+    })
+    const conditions = [{ type: 'Ready', status: 'True' }]
+    await client.patch(resources.pods, pod, { status: { phase: 'Running', conditions } }, patch)
+    const isReady = async () =>
+      conditionOf(await client.get<Pod>(resources.pods, pod), 'Ready')?.status
+    const isTainted = async () =>
+      (await client.get<Node>(resources.nodes, at)).spec.taints?.some(
+        ({ key, effect }) => key === 'node.kubernetes.io/not-ready' && effect === 'NoSchedule',
+      )
+    // No taint: it was looked at with its Pod there, ready.
+    await until(async () => !(await isTainted()))
+    await say('False')
+    await until(isTainted)
+    // It comes back with the next look at the node: then this one is over.
+    await client.patch(resources.nodes, at, { spec: { taints: null } }, { type: 'merge' })
+    await until(isTainted)
+    t.equal(await isReady(), 'True')
+
+    await say('True')
+    await until(async () => !(await isTainted()))
+    manage(t, client, {
+      controllers,
+      settings: { nodeMonitorPeriodMs: 100, nodeMonitorGracePeriodMs: 200 },
+    })
+    await until(async () => (await isReady()) === 'False')
+    t.pass('nobody tells any more that it is ready')
+  },
+)
