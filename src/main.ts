@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /** The command line: the only reader of process.argv, and of process.env but for the cache's detector of mutations. */
-import { existsSync } from 'node:fs'
+import { closeSync, existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { runCommandLine } from '#commands/command-line.js'
 import { CompiledBundle } from '#commands/compiled-bundle.js'
@@ -18,6 +18,20 @@ for (const name of ['SIGINT', 'SIGTERM'] as const)
     if (stop.signal.aborted) process.exit(128 + signalNumbers[name])
     stop.abort()
   })
+const isTerminal = process.stderr.isTTY === true
+// A terminal that is closed takes with it what runs in it; twice, as the shell and the system tell of it. Who is to
+// outlive it (nohup) writes elsewhere, and a handler would undo that the signal is ignored there.
+if (isTerminal) {
+  process.on('SIGHUP', () => {
+    if (stop.signal.aborted) return
+    stop.abort()
+    // Node puts its terminal right at the end, and crashes where that is gone; what is closed it leaves alone.
+    process.once('exit', () => {
+      for (const fd of [0, 1, 2]) closeSync(fd)
+    })
+  })
+  process.stderr.on('error', () => {})
+}
 // Whoever reads us has seen enough (`| head`): what ends other programs by SIGPIPE is an error event here.
 process.stdout.on('error', () => process.exit(128 + sigpipe))
 // A child of `up` has a channel to it. When that breaks, `up` is gone and nobody will ever stop the child.
@@ -51,7 +65,7 @@ const machine: Machine = {
   server: serverModule(),
   stdout: (text) => void process.stdout.write(text),
   stderr: (text) => void process.stderr.write(text),
-  isTerminal: process.stderr.isTTY === true,
+  isTerminal,
   env: process.env,
   nodePath: process.execPath,
   mainFile: process.argv[1]!,

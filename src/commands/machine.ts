@@ -19,7 +19,7 @@ export interface Machine {
   readonly nodePath: string
   /** dist/src/main.js: what a child process runs. */
   readonly mainFile: string
-  /** Aborts at the first SIGINT or SIGTERM. */
+  /** Aborts at the first SIGINT or SIGTERM, and when the terminal is closed. */
   readonly stopSignal: AbortSignal
   /** Milliseconds since the process started. */
   readonly uptimeMs: () => number

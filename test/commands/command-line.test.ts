@@ -7,6 +7,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { resources } from '#client/resources.js'
+import { eventually } from '../eventually.js'
 import { clientOf, startServer } from '../server/start-server.js'
 
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url))
@@ -126,6 +127,27 @@ t.test('serve: ready line, kubeconfig, upstream flags, graceful end, second star
   again.kill('SIGINT')
   t.equal(await ended(again), 0)
 })
+
+t.test(
+  'a terminal that is closed ends what runs in it, as Ctrl-C does',
+  { skip: process.platform !== 'linux' && 'script(1) takes other flags elsewhere' },
+  async (t) => {
+    const code = path.join(folder, 'code')
+    const server = `'${process.execPath}' '${main}' serve --secure-port=0 --storage=memory:`
+    const shell = path.join(folder, 'shell.sh')
+    // This shell hears of it, too, and stays to tell how the server ended; that of the terminal does not.
+    const tell = `echo $? > '${code}.new'; mv '${code}.new' '${code}'`
+    writeFileSync(shell, `trap : HUP; ${server}; ${tell}`)
+    const terminal = spawn('script', ['-qefc', `sh '${shell}'; true`, '/dev/null'], { cwd: folder })
+    t.teardown(() => terminal.kill('SIGKILL'))
+    await new Promise<void>((resolve) =>
+      terminal.stdout.on('data', (chunk) => String(chunk).includes('Ctrl-C') && resolve()),
+    )
+    terminal.kill('SIGKILL')
+    await eventually('the server has ended', () => existsSync(code))
+    t.equal(readFileSync(code, 'utf8'), '0\n')
+  },
+)
 
 t.test('a busy port is said so', async (t) => {
   const squatter = net.createServer().listen(0, '127.0.0.1')
