@@ -1,4 +1,5 @@
 /** Keeps track of what is being answered, so that a drain can wait for short requests and end long ones. */
+import type { Http2Stream } from 'node:http2'
 import type { FastifyReply } from 'fastify'
 import { timeout } from '#api/errors.js'
 import { PlainTextError } from '#api/plain-text-error.js'
@@ -20,19 +21,35 @@ export const lateError = (): PlainTextError => {
   return new PlainTextError(504, `${JSON.stringify(body)}\n`, {})
 }
 
-const answerLate = (request: KubeRequest, reply: FastifyReply): void => {
-  const late = lateError()
-  request.abort(late)
-  if (!reply.sent) reply.send(late)
+/**
+ * What has come of its body by then comes too late: the client is hung up on, or its stream is reset, a moment later than
+ * the answer. A stream of HTTP/2 is over when both sides have ended it, and until then it would count as in flight.
+ */
+const hangUp = ({ raw, request }: FastifyReply): void => {
+  const { stream } = raw as { stream?: Http2Stream }
+  if (stream !== undefined) stream.close()
+  else if (!request.raw.complete) {
+    const { socket } = request.raw
+    setTimeout(() => socket.destroy(), limits.resetAvoidanceMs).unref()
+  }
 }
+
+const sendLate = (request: KubeRequest, reply: FastifyReply, late: Error): void => {
+  request.abort(late)
+  if (reply.sent) return
+  reply.send(late)
+  hangUp(reply)
+}
+
+const answerLate = (request: KubeRequest, reply: FastifyReply): void =>
+  sendLate(request, reply, lateError())
 
 /** A write ends by itself before the filter does, with a Status like any other (handlers/finisher). */
 const answerLateWrite = (request: KubeRequest, reply: FastifyReply): void => {
   const late = timeout(
     'request did not complete within requested timeout - context deadline exceeded',
   )
-  request.abort(late)
-  if (!reply.sent) reply.send(late)
+  sendLate(request, reply, late)
 }
 
 interface Entry {

@@ -1,4 +1,4 @@
-/** Clients that leave while the server still looks who they are. */
+/** Clients that leave while the server still looks who they are or while they watch, and such as never come to an end. */
 import { once } from 'node:events'
 import http2 from 'node:http2'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -83,4 +83,40 @@ t.test('a watch holds nothing any more when its client has left, however it left
     socket.destroy()
   }
   await eventually('no watch of sockets that closed', () => timers() < before + 10)
+})
+
+t.test('a body that never ends holds nothing once its time is over', async (t) => {
+  const server = await startServer(t, { requestTimeoutMs: 1_000, maxMutatingRequestsInFlight: 4 })
+  const path = '/api/v1/namespaces/default/configmaps'
+  const authorization = `Bearer ${server.adminToken}`
+  const session = http2.connect(server.url, { ca: server.caPem })
+  t.teardown(() => session.destroy())
+  const type = 'application/json'
+  const slow = Array.from({ length: 4 }, () => {
+    const headers = { ':method': 'POST', ':path': path, authorization, 'content-type': type }
+    const stream = session.request(headers, { endStream: false })
+    stream.resume().write('{')
+    return stream
+  })
+  const answers = await Promise.all(slow.map((stream) => once(stream, 'response')))
+  t.same(
+    answers.map(([headers]) => headers[':status']),
+    [504, 504, 504, 504],
+  )
+  const create = (name: string) =>
+    call(server, { method: 'POST', path, body: { metadata: { name } } })
+  await eventually('room for a write', async () => (await create('a')).status !== 429)
+  const { hostname: host, port } = new URL(server.url)
+  const socket = tls.connect({ host, port: Number(port), ca: server.caPem })
+  t.teardown(() => socket.destroy())
+  let said = ''
+  socket.on('data', (chunk) => (said += chunk))
+  socket.on('error', () => {})
+  const head = `Host: x\r\nAuthorization: ${authorization}\r\nContent-Type: ${type}\r\n`
+  socket.write(`POST ${path} HTTP/1.1\r\n${head}Content-Length: 3000000\r\n\r\n{`)
+  await eventually('an end of what is sent bit by bit', () => {
+    socket.write(' ')
+    return socket.destroyed
+  })
+  t.match(said, 'HTTP/1.1 504 ')
 })
