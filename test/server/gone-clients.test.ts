@@ -120,3 +120,17 @@ t.test('a body that never ends holds nothing once its time is over', async (t) =
   })
   t.match(said, 'HTTP/1.1 504 ')
 })
+
+t.test('requests that wait for the answer before theirs go with their connection', async (t) => {
+  const server = await startServer(t)
+  const { hostname: host, port } = new URL(server.url)
+  const socket = tls.connect({ host, port: Number(port), ca: server.caPem })
+  const asked = (path: string) =>
+    `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.adminToken}\r\n\r\n`
+  socket.write(asked(`${pods}?watch=1`) + asked(pods).repeat(50))
+  await once(socket, 'data')
+  const inFlight = async () => (await call(server, { path: '/metrics' })).text
+  await eventually('fifty that wait', async () => /"readOnly"\} 5\d\n/.test(await inFlight()))
+  socket.destroy()
+  await eventually('nobody in flight', () => onlyThisOne(server))
+})
