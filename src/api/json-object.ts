@@ -39,14 +39,12 @@ export const jsonEqual = (a: unknown, b: unknown): boolean => {
   if (!isJsonObject(a) || !isJsonObject(b))
     // Two texts as they were written (json-as-written.ts).
     return typeof a === 'symbol' && typeof b === 'symbol' && a.description === b.description
-  // Without lists of their keys: updates come through here several times.
-  let more = 0
-  for (const key in a) {
+  const keys = Object.keys(a)
+  if (keys.length !== Object.keys(b).length) return false
+  for (const key of keys) {
     if (!Object.hasOwn(b, key) || !jsonEqual(a[key], b[key])) return false
-    more++
   }
-  for (const _key in b) more--
-  return more === 0
+  return true
 }
 
 const isNothing = (value: unknown): boolean =>
@@ -64,9 +62,8 @@ export const semanticEqual = (a: unknown, b: unknown): boolean => {
       Array.isArray(b) && a.length === b.length && a.every((item, i) => semanticEqual(item, b[i]))
     )
   if (!isJsonObject(a) || !isJsonObject(b)) return jsonEqual(a, b)
-  for (const key in a) if (!semanticEqual(a[key], getOwn(b, key))) return false
-  for (const key in b) if (!Object.hasOwn(a, key) && !isNothing(b[key])) return false
-  return true
+  for (const key of Object.keys(a)) if (!semanticEqual(a[key], getOwn(b, key))) return false
+  return Object.keys(b).every((key) => Object.hasOwn(a, key) || isNothing(b[key]))
 }
 
 /** A copy with the keys of all objects in order. */

@@ -112,18 +112,18 @@ const elementOf = (key: string): string | undefined => {
   }
 }
 
-/** A mark and not a WeakSet: each young object in one keeps the collector busy. */
-const written = Symbol('written here')
+const written = new WeakSet<object>()
 
 /** Whether these are entries as they were written here: decoding leaves them as they are. */
 export const areWritten = (entries: unknown): entries is ManagedFieldsEntry[] =>
-  Array.isArray(entries) && written in entries
+  Array.isArray(entries) && written.has(entries)
 
 /** Undefined when nobody owns anything. Entries of owners that did not change are the very objects that were read. */
 export const writeManagedFields = (owners: Owners): ManagedFieldsEntry[] | undefined => {
   if (owners.size === 0) return undefined
   const entries = [...owners.values()].sort(compareOwners).map(writeEntry)
-  return Object.assign(entries, { [written]: true })
+  written.add(entries)
+  return entries
 }
 
 export const secondsOf = (owner: Owner): number =>
