@@ -5,7 +5,9 @@ import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import { parseWithTrace } from '#api/json.js'
 import { readWritten } from '#api/json-as-written.js'
 import { isJsonObject, withKeysInOrder } from '#api/json-object.js'
-import type { JsonValue, KubeObject } from '#api/object.js'
+import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
+import { goTypeName } from '#openapi/schemas.js'
+import { holdsRaw } from '#registry/decode/raw-fields.js'
 import { type Decoded, decodeObject } from '#registry/decode.js'
 import { decodePatched } from '#registry/decode-patched.js'
 import { overflown, problemOf } from '#registry/patch/convertible.js'
@@ -57,8 +59,10 @@ export const convertPatched = (
       throw error
     }
   }
-  let decoded = decode(value)
   const { schemaName } = definition
+  // On the way through Go's maps what is kept as it was written loses its order.
+  const isReordered = schemaName !== undefined && holdsRaw(goTypeName(schemaName))
+  let decoded = decode(isReordered ? withKeysInOrder(value) : value)
   if (typeof decoded === 'string' && schemaName !== undefined) {
     const problem = problemOf(value, schemaName)
     decoded = problem ?? decode(overflown(value, schemaName))
@@ -151,7 +155,10 @@ const apply = (call: PatchCall, shown: KubeObject, patch: JsonValue): JsonValue 
     case 'json':
       return applyJsonPatch(shown, patch)
     case 'merge':
-      return isJsonObject(patch) ? applyMergePatch(shown, patch) : replaceByMergePatch(patch)
+      // What it brings comes out of Go's maps, too.
+      return isJsonObject(patch)
+        ? applyMergePatch(shown, withKeysInOrder(patch) as JsonObject)
+        : replaceByMergePatch(patch)
     default:
       return applyStrategicMergePatch(shown, patch, definitionOfBody(call.target).schemaName ?? '')
   }

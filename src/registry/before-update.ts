@@ -5,6 +5,8 @@ import { invalid as invalidField } from '#api/field-error.js'
 import { hasGivenEmpty, holdsGivenEmpty } from '#api/given-empty.js'
 import { jsonEqual, semanticEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
+import { goTypeName } from '#openapi/schemas.js'
+import { holdsRaw } from './decode/raw-fields.js'
 import { matchNamespace } from './object-meta.js'
 import type { RequestContext, ResourceDefinition, Strategy } from './resource-definition.js'
 import { parseResourceVersion, parseUintMessage } from './resource-version.js'
@@ -79,6 +81,11 @@ const shareUnchanged = (next: KubeObject, previous: KubeObject): void => {
       next[field] = previous[field]
 }
 
+/** Not where the order of keys is a change. */
+const mayShare = ({ strategy, schemaName }: UpdateHooks['definition']): boolean =>
+  strategy.canonicalize === undefined &&
+  !(schemaName !== undefined && holdsRaw(goTypeName(schemaName)))
+
 /** `next` is private and changed in place. Throws 400 or 422. */
 export const beforeUpdate = (
   next: KubeObject,
@@ -90,7 +97,7 @@ export const beforeUpdate = (
   else next.metadata.generation = previous.metadata.generation
   definition.strategy.dropDisabled?.(next)
   hooks.prepareForUpdate?.(next, previous, ctx)
-  if (definition.strategy.canonicalize === undefined) shareUnchanged(next, previous)
+  if (mayShare(definition)) shareUnchanged(next, previous)
   // The hook may have put other metadata in its place.
   const meta = next.metadata
   const rule = definition.strategy.generation

@@ -181,3 +181,31 @@ t.test(
     t.same(Object.keys(listed.metadata).slice(0, 3), ['name', 'namespace', 'uid'])
   },
 )
+
+t.test(
+  'what is kept as it was written loses its order in Go’s maps, and an immutable one refuses that',
+  async (t) => {
+    const { api } = await startApiServer(t)
+    const revisions = '/apis/apps/v1/namespaces/x/controllerrevisions'
+    const data = { kind: 'x', a: 1 }
+    await api.post(revisions, { metadata: { name: 'a' }, data, revision: 1 })
+    const strategic = 'application/strategic-merge-patch+json'
+    const reordered = await api.send('PATCH', `${revisions}/a`, {
+      body: { revision: 2 },
+      type: strategic,
+    })
+    t.same(causesOf(reordered), ['data: Invalid value: {"a":1,"kind":"x"}: field is immutable'])
+    const merged = await api.send('PATCH', `${revisions}/a`, { body: { revision: 2 }, type: merge })
+    t.equal(JSON.stringify(merged.body.data), JSON.stringify(data))
+    const classes = '/apis/resource.k8s.io/v1/deviceclasses'
+    await api.post(classes, { metadata: { name: 'a' }, spec: {} })
+    const config = [{ opaque: { driver: 'd.x', parameters: { kind: 'x', apiVersion: 'y/v1' } } }]
+    for (const type of [merge, strategic]) {
+      const { body } = await api.send('PATCH', `${classes}/a`, { body: { spec: { config } }, type })
+      t.equal(
+        JSON.stringify(body.spec.config[0].opaque.parameters),
+        '{"apiVersion":"y/v1","kind":"x"}',
+      )
+    }
+  },
+)

@@ -1,0 +1,25 @@
+/** Which types hold JSON that Go keeps as it was written (RawExtension): there the order of keys is seen, and compared. */
+import { type GoType, goFieldsOf } from './go-type.js'
+
+const holdsRawIn = (type: GoType, seen: Set<string>): boolean => {
+  if (type.form === 'slice') return holdsRawIn(type.item, seen)
+  if (type.form === 'map') return holdsRawIn(type.value, seen)
+  if (type.form === 'custom') return type.custom === 'Raw'
+  // The owners in the metadata are in order anyway.
+  if (type.form !== 'struct' || type.key === 'meta.ObjectMeta' || seen.has(type.key)) return false
+  seen.add(type.key)
+  return goFieldsOf(type.key).some((field) => holdsRawIn(field.type, seen))
+}
+
+const known = new Map<string, boolean>()
+
+/** `key` names a struct in openapi/data/go-fields.json. */
+export const holdsRaw = (key: string): boolean => {
+  let holds = known.get(key)
+  if (holds === undefined) {
+    const seen = new Set([key])
+    holds = goFieldsOf(key).some((field) => holdsRawIn(field.type, seen))
+    known.set(key, holds)
+  }
+  return holds
+}
