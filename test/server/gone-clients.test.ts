@@ -134,3 +134,16 @@ t.test('requests that wait for the answer before theirs go with their connection
   socket.destroy()
   await eventually('nobody in flight', () => onlyThisOne(server))
 })
+
+t.test('requests that wait for the answer before theirs do so no longer than others', async (t) => {
+  const server = await startServer(t, { requestTimeoutMs: 1_000 })
+  const { hostname: host, port } = new URL(server.url)
+  const socket = tls.connect({ host, port: Number(port), ca: server.caPem })
+  t.teardown(() => socket.destroy())
+  const asked = (path: string) =>
+    `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.adminToken}\r\n\r\n`
+  socket.write(asked(`${pods}?watch=1`) + asked(pods).repeat(50))
+  socket.resume().on('error', () => {})
+  await eventually('an end of the connection', () => socket.destroyed)
+  await eventually('nobody in flight', () => onlyThisOne(server))
+})
