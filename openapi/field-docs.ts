@@ -23,6 +23,20 @@ export const docOfField = (path: string): string => {
   return fieldDocs()[path.slice(0, dot)]?.[path.slice(dot + 1)] ?? ''
 }
 
+const conventions =
+  'https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md'
+
+/** Of `metadata`, which is the same wherever it stands: the type files do not tell. */
+const metadataDocs: Readonly<Record<string, string>> = {
+  ObjectMeta: `Standard object's metadata. More info: ${conventions}#metadata`,
+  ListMeta: `Standard list metadata. More info: ${conventions}#types-kinds`,
+}
+
+const docOfMetadata = ({ $ref, allOf }: JsonObject): string | undefined => {
+  const ref = $ref ?? (allOf as { $ref?: string }[] | undefined)?.[0]?.$ref
+  return metadataDocs[String(ref).slice(String(ref).lastIndexOf('.') + 1)]
+}
+
 /** A reference cannot have neighbours in OpenAPI 3.0: described ones are wrapped, as upstream does. */
 const describeProperty = (schema: JsonObject, description: string): JsonObject =>
   schema.$ref === undefined
@@ -42,7 +56,8 @@ export const describeSchema = (name: string, schema: JsonObject): JsonObject => 
       : {
           properties: Object.fromEntries(
             Object.entries(properties).map(([field, property]) => {
-              const text = docs[field]
+              const text =
+                docs[field] ?? (field === 'metadata' ? docOfMetadata(property) : undefined)
               return [field, text === undefined ? property : describeProperty(property, text)]
             }),
           ),

@@ -8,6 +8,7 @@ import type { ResourceTable } from '#registry/resource-table.js'
 import type { Store } from '#registry/store.js'
 import type { Stores } from '#registry/stores.js'
 import type { YamlAnswer } from '#registry/yaml-reader.js'
+import type { Upgrade } from './forward.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -33,6 +34,8 @@ export interface ApiDeps {
   readonly authorizeCreate?: (request: FastifyRequest, target: Target) => void | Promise<void>
   /** Told of what failed when its answer was on its way. */
   readonly report?: (about: { err: unknown; url: string }, message: string) => void
+  /** The connection of a request that asks for another protocol. */
+  readonly upgradeOf?: (request: FastifyRequest) => Upgrade | undefined
   /** Serves the connect subresources (exec, log, attach, portforward, proxy). */
   readonly connect?: (
     target: Target,

@@ -145,6 +145,19 @@ export const forward = async (
   return handOn(await ask(destination.agent), reply, refuse)
 }
 
+/** What the destination answers to a request without a body. */
+export const openAnswer = (
+  destination: Destination,
+  incoming: FastifyRequest,
+): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    const { signal } = incoming.kube
+    const outgoing = request(destination, { method: incoming.method, headers: {}, signal })
+    outgoing.once('response', resolve)
+    outgoing.once('error', (error) => reject(unreachable(error, destination.url)))
+    outgoing.end()
+  })
+
 const handOn = async (
   answer: IncomingMessage,
   reply: FastifyReply,

@@ -11,23 +11,23 @@ export const schemaNameOf = (gvk: GroupVersionKind): string =>
   schemaNameOfKind(gvk) ?? [...gvk.group.split('.').reverse(), gvk.version, gvk.kind].join('.')
 
 const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
-const { objectMeta } = schemaNames
 const listMeta = 'io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta'
 
 /** Adds documentation to the schema of that name, where there is any. */
 type Describe = (name: string, schema: JsonObject) => JsonObject
 
 /** What every kind says of itself, documented as where all say it alike. */
-const typedProperties = (describe: Describe): JsonObject => {
-  const properties = { apiVersion: { type: 'string' }, kind: { type: 'string' } }
+const ownProperties = (describe: Describe, metadata: string): JsonObject => {
+  const string = { type: 'string' }
+  const properties = { apiVersion: string, kind: string, metadata: { allOf: [ref(metadata)] } }
   const { properties: described } = describe(schemaNames.status, { properties })
   return described as JsonObject
 }
 
 /** What follows from the extensions of a structural schema, for readers who do not know them. */
-const spelledOut = (schema: JsonValue, typed: JsonObject): JsonValue => {
+const spelledOut = (schema: JsonValue, ofResource: JsonObject): JsonValue => {
   if (!isJsonObject(schema)) return schema
-  const inner = (value: JsonValue) => spelledOut(value, typed)
+  const inner = (value: JsonValue) => spelledOut(value, ofResource)
   const { properties, items, additionalProperties } = schema
   const spelled: JsonObject = {
     ...schema,
@@ -42,8 +42,7 @@ const spelledOut = (schema: JsonValue, typed: JsonObject): JsonValue => {
   if (schema['x-kubernetes-embedded-resource'] === true) {
     const required = (schema.required ?? []) as string[]
     spelled.required = [...new Set([...required, 'kind', 'apiVersion'])]
-    const metadata = { allOf: [ref(objectMeta)] }
-    spelled.properties = { ...(spelled.properties as JsonObject), ...typed, metadata }
+    spelled.properties = { ...(spelled.properties as JsonObject), ...ofResource }
   }
   return spelled
 }
@@ -53,8 +52,8 @@ const mapValues = (object: JsonObject, change: (value: JsonValue) => JsonValue):
 
 const customSchemas = (row: ResourceDefinition, describe: Describe): [string, JsonObject][] => {
   const name = schemaNameOf(row.gvk)
-  const typed = typedProperties(describe)
-  const own = spelledOut(row.structuralSchema ?? { type: 'object' }, typed) as JsonObject
+  const ofResource = ownProperties(describe, schemaNames.objectMeta)
+  const own = spelledOut(row.structuralSchema ?? { type: 'object' }, ofResource) as JsonObject
   const { group, version, kind } = row.gvk
   const paths = Object.keys(row.selectableFields ?? {})
   const selectable: JsonObject =
@@ -66,11 +65,7 @@ const customSchemas = (row: ResourceDefinition, describe: Describe): [string, Js
       name,
       {
         ...own,
-        properties: {
-          ...(own.properties as JsonObject),
-          ...typed,
-          metadata: { allOf: [ref(objectMeta)] },
-        },
+        properties: { ...(own.properties as JsonObject), ...ofResource },
         'x-kubernetes-group-version-kind': [{ group, version, kind }],
         ...selectable,
       },
@@ -81,9 +76,8 @@ const customSchemas = (row: ResourceDefinition, describe: Describe): [string, Js
         type: 'object',
         required: ['items'],
         properties: {
-          ...typed,
+          ...ownProperties(describe, listMeta),
           items: { type: 'array', items: ref(name) },
-          metadata: { allOf: [ref(listMeta)] },
         },
         'x-kubernetes-group-version-kind': [{ group, version, kind: row.listKind }],
         ...selectable,

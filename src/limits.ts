@@ -154,6 +154,8 @@ export const limits = {
   labelIndexesMax: 32,
   /** Bytes of objects in one batch of a watch, so that a watcher that catches up does not hold the process. */
   watchBatchBytesMax: 256 * 1024,
+  /** Bytes of a message over WebSocket from a client that is only told something; what it says is passed over. */
+  webSocketMessageBytesMax: 64 * 1024,
   /** Bytes waiting in the socket of a client that does not read; beyond it a watcher's cursor stands still. */
   clientSocketBytesMax: 256 * 1024,
   /** Wait for a resourceVersion from the future before "Too large resource version"; upstream waits 3 s. */

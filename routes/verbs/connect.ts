@@ -20,19 +20,19 @@ import {
   type Destination,
   forward,
   forwardUpgrade,
+  openAnswer,
   refusalText,
   type Upgrade,
 } from '../forward.js'
 import { mediaTypes, negotiateLog } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
+import { acceptMessages, asksForWebSocket, offeredProtocols } from '../websocket.js'
 import { connectOptionsOf, isSet } from './connect-options.js'
 import { logQuery } from './log-options.js'
 
 export interface ConnectDeps {
   /** What nodes know the API server by. */
   readonly kubeletClient: () => { readonly certPem: string; readonly keyPem: string }
-  /** The connection of a request that asks for another protocol. */
-  upgradeOf(request: FastifyRequest): Upgrade | undefined
 }
 
 interface Connection {
@@ -129,7 +129,10 @@ const log = async (c: Connection): Promise<unknown> => {
   if (base === undefined) return reply.code(204).send()
   const rest = path('containerLogs', target.namespace ?? '', target.name, container)
   const destination = toKubelet(c, base, rest, query)
-  return forwardLog(destination, request, reply)
+  const upgrade = asksForWebSocket(request) ? c.deps.upgradeOf?.(request) : undefined
+  return upgrade === undefined
+    ? forwardLog(destination, request, reply)
+    : sendLogMessages(destination, request, reply, upgrade)
 }
 
 /** A kubelet that refuses says why in plain text; clients of the API get a Status. */
@@ -137,6 +140,45 @@ const forwardLog = async (destination: Destination, request: FastifyRequest, rep
   forward(destination, request, reply, {
     refuse: (answer) => ((answer.statusCode ?? 0) >= 400 ? refusalOf(answer) : undefined),
   })
+
+const binaryProtocol = 'binary.k8s.io'
+const base64Protocol = 'base64.binary.k8s.io'
+
+/** An empty message first, then what the log says, in base64 for who takes no bytes. */
+const sendLogMessages = async (
+  destination: Destination,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  upgrade: Upgrade,
+): Promise<unknown> => {
+  const answer = await openAnswer(destination, request)
+  if ((answer.statusCode ?? 0) >= 400) throw await refusalOf(answer)
+  const offered = offeredProtocols(request)
+  const protocol = offered.find((name) => name === binaryProtocol || name === base64Protocol)
+  if (protocol === undefined && offered.length > 0) {
+    answer.destroy()
+    return reply.code(403).send()
+  }
+  if (protocol !== undefined) request.raw.headers['sec-websocket-protocol'] = protocol
+  const stream = acceptMessages(request, reply, upgrade)
+  if (stream === undefined) return answer.destroy()
+  const isText = protocol === base64Protocol
+  const { signal } = request.kube
+  stream.send('', !isText)
+  try {
+    for await (const chunk of answer as AsyncIterable<Buffer>) {
+      stream.send(isText ? chunk.toString('base64') : chunk, !isText)
+      const drained = stream.drained(signal)
+      if (drained !== undefined) await drained
+    }
+  } catch (error) {
+    // Who left ends the log; a kubelet that breaks off ends it as well, and there is nobody to tell.
+    if (!signal.aborted && !answer.destroyed) throw error
+  } finally {
+    stream.end()
+  }
+  return reply
+}
 
 const refusalOf = async (answer: IncomingMessage): Promise<Error> => {
   const code = answer.statusCode!
@@ -176,7 +218,7 @@ const upgrade = async (
   const { namespace = '', name = '' } = pod.metadata
   if (!pod.spec.nodeName) throw badRequest(`pod ${name} does not have a host assigned`)
   const base = await kubeletOfPod(c, pod.spec.nodeName)
-  const asked = c.own.upgradeOf(c.request)
+  const asked = c.deps.upgradeOf?.(c.request)
   if (!asked) throw badRequest('Upgrade request required')
   const destination = toKubelet(c, base, restOf(namespace, name), query)
   // What a kubelet refuses is handed on as it says it.
@@ -216,7 +258,7 @@ const proxy = async (c: Connection): Promise<unknown> => {
     url: new URL(base + (rest.startsWith('/') ? rest : `/${rest}`)),
     ...(resource === 'nodes' ? { tls: shownToNodes(c) } : {}),
   }
-  const asked = c.own.upgradeOf(c.request)
+  const asked = c.deps.upgradeOf?.(c.request)
   if (asked) return forwardUpgrade(destination, c.request, c.reply, asked)
   return forward(destination, c.request, c.reply, { body: 'read' })
 }

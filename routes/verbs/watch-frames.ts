@@ -16,6 +16,10 @@ import { MadeForms } from '../made-forms.js'
 import { type Negotiated, protobuf } from '../negotiation.js'
 import { frameInProtobuf, storedFrameInProtobuf } from '../protobuf.js'
 import { inAlphabet, partialTextOf, textOf, viewOf } from '../stored-json.js'
+import type { MessageStream } from '../websocket.js'
+
+/** In protobuf a frame begins with its length, which a message has of itself. */
+const frameLengthBytes = 4
 
 const frameStarts: Readonly<Record<string, Buffer>> = {
   ADDED: Buffer.from('{"type":"ADDED","object":'),
@@ -191,12 +195,58 @@ export class FrameMaker {
   }
 }
 
+export interface WatchStream {
+  /** Frames are chunks of HTTP/1.1. */
+  readonly takesChunks: boolean
+  /** Each frame is a message, and so has one event. */
+  readonly sendsMessages: boolean
+  readonly isOpen: boolean
+  write(frames: readonly Buffer[]): void
+  /** Undefined while the client keeps up. */
+  drained(signal: AbortSignal): Promise<unknown> | undefined
+  end(): void
+}
+
+/** One client of a watch over WebSocket. */
+export class MessageFrames implements WatchStream {
+  readonly takesChunks = false
+  readonly sendsMessages = true
+  readonly #messages: MessageStream
+  readonly #inProtobuf: boolean
+
+  constructor(messages: MessageStream, { mediaType }: Negotiated) {
+    this.#messages = messages
+    this.#inProtobuf = mediaType === protobuf
+  }
+
+  get isOpen(): boolean {
+    return this.#messages.isOpen
+  }
+
+  write(frames: readonly Buffer[]): void {
+    for (const frame of frames)
+      this.#messages.send(
+        this.#inProtobuf ? frame.subarray(frameLengthBytes) : frame,
+        this.#inProtobuf,
+      )
+  }
+
+  drained(signal: AbortSignal): Promise<unknown> | undefined {
+    return this.#messages.drained(signal)
+  }
+
+  end(): void {
+    this.#messages.end()
+  }
+}
+
 /**
  * One client of a watch. Node would make a chunk of HTTP/1.1 for each client anew, in four pieces: ours are made with the
  * frames and go to the socket as they are. Where there is no such socket (HTTP/2, an answer that waits for the one before
  * it) frames are not chunks, and Node is left to wrap them.
  */
-export class FrameStream {
+export class FrameStream implements WatchStream {
+  readonly sendsMessages = false
   readonly #response: ServerResponse
   readonly #socket: Socket | undefined
 
@@ -214,9 +264,15 @@ export class FrameStream {
     return !this.#response.destroyed && !this.#response.writableEnded
   }
 
-  write(frame: Buffer): void {
-    if (this.#socket === undefined) this.#response.write(frame)
-    else this.#socket.write(frame)
+  /** What belongs together goes out in one write. */
+  write(frames: readonly Buffer[]): void {
+    const bytes = frames.length === 1 ? frames[0]! : Buffer.concat(frames)
+    if (this.#socket === undefined) this.#response.write(bytes)
+    else this.#socket.write(bytes)
+  }
+
+  end(): void {
+    this.#response.end()
   }
 
   /** Undefined while the client keeps up. */

@@ -7,16 +7,18 @@
 import { randomInt } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, methodNotSupported } from '#api/errors.js'
-import type { ObjectEventBatch, Selection } from '#cacher/object-storage.js'
+import type { ObjectEvent, ObjectEventBatch, Selection } from '#cacher/object-storage.js'
 import { limits } from '#limits'
 import { interpretStorageError } from '#registry/interpret-storage-error.js'
 import { type ListRequest, requireVersion } from '#registry/list-options.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { parseIncludeObject } from '#registry/table-printer.js'
 import type { ApiDeps, Target } from '../api-deps.js'
+import type { Upgrade } from '../forward.js'
 import { type Negotiated, streamNotAcceptable, streamTypeOf } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
-import { FrameMaker, FrameStream } from './watch-frames.js'
+import { acceptMessages, asksForWebSocket, offeredProtocols } from '../websocket.js'
+import { FrameMaker, FrameStream, MessageFrames, type WatchStream } from './watch-frames.js'
 
 export interface WatchCall {
   readonly deps: ApiDeps
@@ -46,7 +48,7 @@ const timeoutMsOf = ({ timeoutSeconds }: ListRequest): number =>
 interface OpenWatch {
   readonly definition: ResourceDefinition
   readonly batches: AsyncIterator<ObjectEventBatch>
-  readonly stream: FrameStream
+  readonly stream: WatchStream
   readonly maker: FrameMaker
   readonly bookmarks: boolean
   /** PartialObjectMetadataList was asked for. */
@@ -68,10 +70,13 @@ const writeBatch = (
   { events, isInitial, initialEventsEnd, revision }: ObjectEventBatch,
 ): void => {
   const parts = []
-  if (events.length > 0) parts.push(isInitial ? maker.initialEvents(events) : maker.events(events))
+  const frame = (some: readonly ObjectEvent[]): Buffer =>
+    isInitial ? maker.initialEvents(some) : maker.events(some)
+  if (stream.sendsMessages) for (const event of events) parts.push(frame([event]))
+  else if (events.length > 0) parts.push(frame(events))
   const isEnd = initialEventsEnd === true
   if (bookmarks && (isEnd || events.length === 0)) parts.push(maker.bookmark(revision, isEnd))
-  if (parts.length > 0) stream.write(parts.length === 1 ? parts[0]! : Buffer.concat(parts))
+  if (parts.length > 0) stream.write(parts)
 }
 
 /** A moment for the events of the last objects, which went just before their definition. */
@@ -119,7 +124,7 @@ const writeEvents = async (watch: OpenWatch): Promise<void> => {
     const isTooNew = refusal instanceof ApiError && refusal.code === 504
     if (signal.aborted && !(isTooNew && stream.isOpen)) return
     if (!(refusal instanceof ApiError)) throw refusal
-    stream.write(watch.maker.error(refusal.status))
+    stream.write([watch.maker.error(refusal.status)])
   } finally {
     watch.end()
   }
@@ -132,6 +137,26 @@ const openStream = (reply: FastifyReply, negotiated: Negotiated): FrameStream =>
   raw.writeHead(200, headers as Record<string, string>)
   raw.flushHeaders()
   return new FrameStream(raw)
+}
+
+/**
+ * Over WebSocket: only to who says where it comes from, as for golang.org/x/net/websocket, and in the one protocol that is
+ * offered, if any. Undefined when that was refused.
+ */
+const openMessages = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  negotiated: Negotiated,
+  upgrade: Upgrade,
+): WatchStream | undefined => {
+  const { origin = '' } = request.headers
+  const canAgree = offeredProtocols(request).length <= 1
+  if (!URL.canParse(origin) || !canAgree) {
+    reply.code(canAgree ? 403 : 400).send()
+    return undefined
+  }
+  const messages = acceptMessages(request, reply, upgrade)
+  return messages && new MessageFrames(messages, negotiated)
 }
 
 /** Made once: an error of its own for each watch would cost its stack. */
@@ -151,13 +176,17 @@ export const serveWatch = (
   if (!negotiated.streams) throw streamNotAcceptable()
   const ctx = makeContext(target, request, reply, deps)
   const { kube } = request
-  const { raw } = reply
   // Of the client that left, of the server that shuts down, and of our own end.
   const { signal } = kube
-  const stream = openStream(reply, negotiated)
+  const upgrade = asksForWebSocket(request) ? deps.upgradeOf?.(request) : undefined
+  const stream =
+    upgrade === undefined
+      ? openStream(reply, negotiated)
+      : openMessages(request, reply, negotiated, upgrade)
+  if (stream === undefined) return undefined
   // A negative time is over before it begins.
   if ((options.timeoutSeconds ?? 0) < 0) {
-    raw.end()
+    stream.end()
     return undefined
   }
   const stop = (): void => kube.abort(ended)
@@ -184,7 +213,7 @@ export const serveWatch = (
       clearTimeout(timer)
       unfollow()
       stop()
-      raw.end()
+      stream.end()
     },
   })
 }

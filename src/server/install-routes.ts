@@ -83,10 +83,10 @@ export const installRoutes = (
     describe: describeSchema,
   })
   const report: ApiDeps['report'] = (about, message) => logger.error(about, message)
-  const api = { table, stores, clock, fieldManagerOf, report }
+  const api = { table, stores, clock, fieldManagerOf, report, upgradeOf }
   installApi(app, {
     ...api,
-    connect: makeConnect({ kubeletClient: credentials.kubeletClient, upgradeOf }, api),
+    connect: makeConnect({ kubeletClient: credentials.kubeletClient }, api),
     authorizeCreate: access.authorizeCreate,
     lookAgain: customResources.lookAgain,
   })

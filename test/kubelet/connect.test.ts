@@ -1,4 +1,5 @@
 /** log, exec, attach and portforward through the API server, as clients speak them: WebSocket with channels. */
+import { once } from 'node:events'
 import http from 'node:http'
 import https from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -93,6 +94,31 @@ t.test('through the server to a container', async (t) => {
     })
     t.equal(spoken.channels.get(1), 'heard you\n')
     t.equal(await node.logs('p'), 'heard you\n')
+  })
+
+  t.test('a log comes over WebSocket: an empty message, then what it says', async (t) => {
+    const told = async (protocols: string[]) => {
+      const socket = dial(node, 'p/log', protocols)
+      const messages: { text: string; isBinary: boolean }[] = []
+      socket.on('message', (data, isBinary) => messages.push({ text: String(data), isBinary }))
+      const [code] = await once(socket, 'close')
+      const text = messages.map((message) => message.text).join('')
+      return { first: messages[0], text, code, protocol: socket.protocol }
+    }
+    const said = await node.logs('p')
+    for (const protocols of [[], ['binary.k8s.io']]) {
+      const { first, text, code, protocol } = await told(protocols)
+      t.same(first, { text: '', isBinary: true })
+      t.same([text, code, protocol], [said, 1000, protocols.join()])
+    }
+    const { first, text } = await told(['other', 'base64.binary.k8s.io'])
+    t.same(first, { text: '', isBinary: false })
+    t.equal(Buffer.from(text, 'base64').toString(), said)
+    const socket = dial(node, 'p/log', ['other'])
+    socket.on('error', () => {})
+    const [, { statusCode }] = await once(socket, 'unexpected-response')
+    t.equal(statusCode, 403)
+    socket.terminate()
   })
 
   t.test('a followed log ends when its reader leaves', async (t) => {

@@ -239,6 +239,8 @@ t.test('the OpenAPI document of a custom kind spells out what its extensions mea
   // As upstream's conformance suite wants it of kubectl explain.
   for (const one of [kind, kind.properties.parts.items, list])
     t.match(one.properties.apiVersion.description, /^APIVersion defines/)
+  t.match(kind.properties.metadata.description, /^Standard object's metadata/)
+  t.match(list.properties.metadata.description, /^Standard list metadata/)
   const { get, put } = paths[`/apis/${group}/v1/namespaces/{namespace}/widgets/{name}`]
   t.ok(get.parameters.some(({ name }: { name: string }) => name === 'resourceVersion'))
   t.same(Object.keys(put.requestBody.content), ['application/json', 'application/yaml'])

@@ -1,0 +1,108 @@
+/** Watches over WebSocket, as browsers and some client libraries speak them; the answers are those of kube-apiserver. */
+import { once } from 'node:events'
+import t from 'tap'
+import WebSocket from 'ws'
+import { eventually } from '../eventually.js'
+import { call, startServer } from './start-server.js'
+
+const origin = 'http://example.com'
+const configMaps = '/api/v1/namespaces/default/configmaps'
+const tokenProtocol = (token: string) =>
+  `base64url.bearer.authorization.k8s.io.${Buffer.from(token).toString('base64url')}`
+
+t.test('watches over WebSocket', async (t) => {
+  const server = await startServer(t, { storage: 'memory:' })
+  const url = (query: string) =>
+    `${server.url.replace('https', 'wss')}${configMaps}?watch=1${query}`
+  const dial = (query: string, protocols: string[], headers: Record<string, string>) =>
+    new WebSocket(url(query), protocols, { ca: server.caPem, headers })
+  const admin = { authorization: `Bearer ${server.adminToken}`, origin }
+  const create = (name: string) =>
+    call(server, { method: 'POST', path: configMaps, body: { metadata: { name } } })
+  const refusalOf = async (protocols: string[], headers: Record<string, string>, query = '') => {
+    const socket = dial(query, protocols, headers)
+    socket.on('error', () => {})
+    const [, response] = await once(socket, 'unexpected-response')
+    socket.terminate()
+    return response.statusCode
+  }
+  /** What comes until the server hangs up. */
+  const heard = async (socket: WebSocket) => {
+    const messages: { text: string; isBinary: boolean }[] = []
+    socket.on('message', (data, isBinary) => messages.push({ text: String(data), isBinary }))
+    const [code] = await once(socket, 'close')
+    return { messages, code }
+  }
+
+  await create('a')
+  await create('b')
+  const { resourceVersion } = (await call(server, { path: configMaps })).body.metadata
+
+  t.test('each event is a message, and the end of its time a farewell', async (t) => {
+    const socket = dial('&timeoutSeconds=2', [], admin)
+    const hearing = heard(socket)
+    await once(socket, 'message')
+    await create('c')
+    const { messages, code } = await hearing
+    t.equal(code, 1000)
+    t.notOk(messages.some(({ isBinary }) => isBinary))
+    const events = messages.map(({ text }) => JSON.parse(text))
+    t.same(
+      events.map(({ type, object }) => `${type} ${object.metadata.name}`),
+      ['ADDED a', 'ADDED b', 'ADDED c'],
+    )
+    t.ok(messages.every(({ text }) => text.endsWith('}\n')))
+  })
+
+  t.test('protobuf comes in bytes, without the length that a message has of itself', async (t) => {
+    const accept = 'application/vnd.kubernetes.protobuf'
+    const socket = dial('&timeoutSeconds=1', [], { ...admin, accept })
+    const { messages } = await heard(socket)
+    const [first] = messages
+    t.ok(first?.isBinary)
+    // The first field of a WatchEvent, its type, and then what it holds, which begins as all of Kubernetes' protobuf.
+    t.equal(first?.text.slice(0, 8), '\n\u0005ADDED\u0012')
+    t.match(first?.text, 'k8s\0')
+  })
+
+  t.test('an error is the last message', async (t) => {
+    const future = Number(resourceVersion) + 1_000_000
+    const initial = '&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1'
+    const query = `${initial}&allowWatchBookmarks=true&resourceVersion=${future}`
+    const { messages, code } = await heard(dial(query, [], admin))
+    t.equal(code, 1000)
+    t.match(JSON.parse(messages.at(-1)!.text), { type: 'ERROR', object: { code: 504 } })
+  })
+
+  t.test('one protocol is agreed on, whatever it is, and may bring the token', async (t) => {
+    const socket = dial('&timeoutSeconds=1', [tokenProtocol(server.adminToken), 'any'], { origin })
+    const { messages } = await heard(socket)
+    t.equal(socket.protocol, 'any')
+    t.not(messages.length, 0)
+    t.equal(await refusalOf(['a', 'b'], admin), 400)
+    t.equal(await refusalOf([tokenProtocol(server.adminToken)], { origin }), 401)
+    t.equal(await refusalOf([tokenProtocol('wrong'), 'any'], { origin }), 401)
+    t.equal(
+      await refusalOf([tokenProtocol(server.adminToken), tokenProtocol('b'), 'c'], { origin }),
+      401,
+    )
+  })
+
+  t.test('who does not say where it comes from is refused', async (t) => {
+    const { authorization } = admin
+    t.equal(await refusalOf([], { authorization }), 403)
+    t.equal(await refusalOf([], { authorization, origin: 'null' }), 403)
+    t.equal(await refusalOf([], { origin }), 403, 'anonymous')
+  })
+
+  t.test('a client that leaves leaves no watch behind', async (t) => {
+    // Each watch has a timer that ends it, at the earliest in half an hour.
+    const timers = () => process.getActiveResourcesInfo().filter((n) => n === 'Timeout').length
+    const before = timers()
+    const sockets = Array.from({ length: 20 }, () => dial('', [], admin))
+    await Promise.all(sockets.map((socket) => once(socket, 'message')))
+    t.ok(timers() >= before + 20)
+    for (const socket of sockets) socket.terminate()
+    await eventually('their timers are gone', () => timers() < before + 10)
+  })
+})
