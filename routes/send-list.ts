@@ -3,9 +3,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { formatGroupVersion } from '#api/group-version.js'
 import { stringify } from '#api/json.js'
-import type { ListMeta } from '#api/object.js'
+import type { JsonValue, ListMeta } from '#api/object.js'
 import { whenKnown } from '#api/when-known.js'
 import type { ListPage } from '#cacher/object-storage.js'
+import { formatYaml } from '#registry/encode/yaml.js'
 import { Query } from '#registry/query.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import {
@@ -16,7 +17,7 @@ import {
   tableInParts,
 } from '#registry/table-printer.js'
 import type { Target } from './api-deps.js'
-import { bytesOf, type ListBody, listInJson, listOfMade } from './list-body.js'
+import { bytesOf, type ListBody, listInJson, listOfBlocks, listOfMade } from './list-body.js'
 import { type Negotiated, notAcceptableConversion, protobuf } from './negotiation.js'
 import { objectsInProtobuf, partialListInProtobuf } from './protobuf.js'
 import { goTypeOf, indent, isIndented, isJson, isProtobuf, sendValue } from './respond.js'
@@ -69,11 +70,24 @@ export const sendList = (
       return sendValue(request, reply, value, { code: 200, negotiated })
     }
     reply.code(200).header('content-type', negotiated.mediaType)
-    if (negotiated.mediaType === protobuf || !isIndented(negotiated, request))
+    if (negotiated.mediaType !== 'application/json' || !isIndented(negotiated, request))
       return sendSegments(request, reply, body)
     return sendBytes(request, reply, Buffer.from(indent(bytesOf(body).toString().trimEnd())))
   }
   return whenKnown(bodyOf(target, request, answer, negotiated), send)
+}
+
+/** Its keys stand in order, and the items as far in as their key: each can be written by itself. */
+const listInYaml = (
+  definition: ResourceDefinition,
+  metadata: ListMeta,
+  items: ListPage['items'],
+): ListBody => {
+  const apiVersion = formatGroupVersion(definition.gvk)
+  const end = formatYaml({ kind: definition.listKind, metadata })
+  return listOfBlocks([`${formatYaml({ apiVersion })}items:\n`, end], items, (stored) =>
+    Buffer.from(formatYaml([itemOf(definition, viewOf(definition, stored)) as JsonValue])),
+  )
 }
 
 /** The list as it goes out; undefined for a form that is made of it as one value. */
@@ -90,6 +104,7 @@ const bodyOf = (
   if (isProtobuf(negotiated)) return objectsInProtobuf(definition, metadata, items)
   // Of no objects Go makes nil in some forms.
   if (items.length === 0) return undefined
+  if (convert === undefined) return listInYaml(definition, metadata, items)
   if (convert === 'PartialObjectMetadataList') {
     if (mediaType === protobuf)
       return partialListInProtobuf(convertVersion, metadata, items, (stored) =>

@@ -4,6 +4,7 @@ import http from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
+import { formatYaml } from '#registry/encode/yaml.js'
 import { startApiServer } from './api-server.js'
 
 const kilobyte = 1024
@@ -171,7 +172,7 @@ t.test('what is made of many objects goes out as it is made, and shows the same'
       metadata: body.metadata,
     })
   }
-  const read = async (accept: string, gzip = false) => {
+  const read = async (accept: string, gzip: boolean) => {
     const headers = { accept, ...(gzip ? { 'accept-encoding': 'gzip' } : {}) }
     const [response] = await once(http.get(url + path, { headers, agent: false }), 'response')
     const chunks: Buffer[] = []
@@ -180,13 +181,16 @@ t.test('what is made of many objects goes out as it is made, and shows the same'
     const { headers: answered } = response as http.IncomingMessage
     t.equal(answered['content-encoding'], gzip ? 'gzip' : undefined)
     t.equal(answered['content-length'], undefined, 'nobody waits for the whole')
-    return JSON.parse((gzip ? gunzipSync(bytes) : bytes).toString())
+    return (gzip ? gunzipSync(bytes) : bytes).toString()
   }
+  const readJson = async (accept: string, gzip: boolean) => JSON.parse(await read(accept, gzip))
+  const whole = (await api.send('GET', path)).body
   for (const gzip of [false, true]) {
-    const partial = await read(`application/json;as=PartialObjectMetadataList;${meta}`, gzip)
+    t.equal(await read('application/yaml', gzip), formatYaml(whole))
+    const partial = await readJson(`application/json;as=PartialObjectMetadataList;${meta}`, gzip)
     t.equal(partial.kind, 'PartialObjectMetadataList')
     t.same(partial.items, expected)
-    const table = await read(`application/json;as=Table;${meta}`, gzip)
+    const table = await readJson(`application/json;as=Table;${meta}`, gzip)
     t.equal(table.metadata.resourceVersion, partial.metadata.resourceVersion)
     t.same(
       table.rows.map(({ object }: { object: unknown }) => object),
