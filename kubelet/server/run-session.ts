@@ -13,7 +13,7 @@ export interface Wire {
   /** The bytes that carry this output. */
   frame(stream: 'stdout' | 'stderr', chunk: Buffer): Buffer
   /** Tells how it ended, and hangs up. */
-  end(status: object): void
+  end(status: { readonly message?: string }): void
 }
 
 /** Which streams the client asks for. */

@@ -48,12 +48,16 @@ const listen = (socket: WebSocket, session: Session): void => {
   socket.on('error', () => session.kill())
 }
 
+/** The eldest protocol knows no Status: it is told what went wrong, and nothing where nothing did. */
+const takesStatus = ({ protocol }: WebSocket): boolean => /^v\d/.test(protocol)
+
 const wireOf = (socket: WebSocket): Wire => ({
   peer: socket,
   frame: (name, chunk) => frame(channels[name], chunk),
   end: (status) => {
     if (socket.readyState !== socket.OPEN) return
-    socket.send(frame(channels.error, Buffer.from(JSON.stringify(status))))
+    const said = takesStatus(socket) ? JSON.stringify(status) : (status.message ?? '')
+    if (said !== '') socket.send(frame(channels.error, Buffer.from(said)))
     socket.close(1000)
   },
 })

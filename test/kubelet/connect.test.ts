@@ -83,6 +83,10 @@ t.test('through the server to a container', async (t) => {
       'v4.channel.k8s.io',
     )
     t.same(JSON.parse(good.channels.get(3)!), { metadata: {}, status: 'Success' })
+    const old = (command: string) =>
+      speak(node, `p/exec?stdout=true&command=${command}`, undefined, 'channel.k8s.io')
+    t.notOk((await old('true')).channels.has(3), 'the eldest are told only of what went wrong')
+    t.match((await old('false')).channels.get(3), /^command terminated with .*exit code 1$/)
     const bad = await speak(node, 'p/exec?stdout=true&command=no-such-command')
     t.match(JSON.parse(bad.channels.get(3)!).message, /executable file not found in \$PATH/)
   })
