@@ -68,12 +68,6 @@ const request = (
     agent: agent ?? false,
   })
 
-export const refusalText = async (answer: IncomingMessage): Promise<string> => {
-  let text = ''
-  for await (const chunk of answer) text += chunk
-  return text.trim()
-}
-
 export interface ForwardOptions {
   /** Default: the client's, without what is not handed on. */
   readonly headers?: OutgoingHttpHeaders
@@ -81,8 +75,10 @@ export interface ForwardOptions {
   readonly body?: 'none' | 'read' | 'stream'
   /** What is answered when the destination does not. Default: as upstream when a node cannot be reached. */
   readonly unreachable?: (error: NetError, url: URL) => Error
-  /** What an answer becomes; missing, or undefined, it is handed on. */
+  /** The error that an answer becomes; missing, or undefined, it is handed on. */
   readonly refuse?: (answer: IncomingMessage) => Promise<Error> | undefined
+  /** How an answer is handed on. Default: as it is. */
+  readonly take?: (answer: IncomingMessage) => unknown
   /** For a whole answer, where the request's own deadline is too long. */
   readonly timeoutMs?: number
 }
@@ -119,7 +115,7 @@ export const forward = async (
   reply: FastifyReply,
   options: ForwardOptions,
 ): Promise<unknown> => {
-  const { body = 'none', headers = headersToSend(incoming), refuse, timeoutMs } = options
+  const { body = 'none', headers = headersToSend(incoming), timeoutMs } = options
   const own = incoming.kube.signal
   const signal =
     timeoutMs === undefined ? own : AbortSignal.any([own, AbortSignal.timeout(timeoutMs)])
@@ -142,29 +138,17 @@ export const forward = async (
       })
       sendBody(incoming, outgoing, canRepeat ? 'none' : body)
     })
-  return handOn(await ask(destination.agent), reply, refuse)
+  return handOn(await ask(destination.agent), reply, options)
 }
-
-/** What the destination answers to a request without a body. */
-export const openAnswer = (
-  destination: Destination,
-  incoming: FastifyRequest,
-): Promise<IncomingMessage> =>
-  new Promise((resolve, reject) => {
-    const { signal } = incoming.kube
-    const outgoing = request(destination, { method: incoming.method, headers: {}, signal })
-    outgoing.once('response', resolve)
-    outgoing.once('error', (error) => reject(unreachable(error, destination.url)))
-    outgoing.end()
-  })
 
 const handOn = async (
   answer: IncomingMessage,
   reply: FastifyReply,
-  refuse: ForwardOptions['refuse'],
+  { refuse, take }: Pick<ForwardOptions, 'refuse' | 'take'>,
 ): Promise<unknown> => {
   const refusal = refuse?.(answer)
   if (refusal !== undefined) throw await refusal
+  if (take !== undefined) return take(answer)
   reply.code(answer.statusCode ?? 502)
   copyHeaders(answer, reply)
   return reply.send(answer)
@@ -221,7 +205,7 @@ export const forwardUpgrade = async (
     outgoing.end()
   })
   const { answer, upstream, rest } = outcome
-  if (!upstream) return handOn(answer, reply, options.refuse)
+  if (!upstream) return handOn(answer, reply, options)
   reply.hijack()
   reply.raw.detachSocket(socket)
   socket.write(headLines(answer))

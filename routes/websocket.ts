@@ -3,9 +3,12 @@
  * for what a log says (apimachinery, pkg/util/httpstream/wsstream).
  */
 import { once } from 'node:events'
+import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type WebSocket, WebSocketServer } from 'ws'
+import { asksForWebSocket } from '#api/websocket-request.js'
 import { limits } from '#limits'
+import type { ApiDeps } from './api-deps.js'
 import type { Upgrade } from './forward.js'
 
 const sockets = new WebSocketServer({
@@ -16,24 +19,20 @@ const sockets = new WebSocketServer({
   handleProtocols: (offered) => [...offered][0] ?? false,
 })
 
-export const asksForWebSocket = ({ headers }: FastifyRequest): boolean =>
-  headers.upgrade?.toLowerCase() === 'websocket'
-
-/** As they were offered, in their order. */
-export const offeredProtocols = ({ headers }: FastifyRequest): string[] =>
-  (headers['sec-websocket-protocol'] ?? '')
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '')
+/** The connection of a request that asks for a WebSocket. */
+export const webSocketOf = (
+  request: FastifyRequest,
+  { upgradeOf }: Pick<ApiDeps, 'upgradeOf'>,
+): Upgrade | undefined => (asksForWebSocket(request.headers) ? upgradeOf?.(request) : undefined)
 
 /** Messages to one client; what it is told is bounded by what its socket takes. */
 export class MessageStream {
   readonly #webSocket: WebSocket
-  readonly #upgrade: Upgrade
+  readonly #socket: Socket
 
-  constructor(webSocket: WebSocket, upgrade: Upgrade) {
+  constructor(webSocket: WebSocket, { socket }: Upgrade) {
     this.#webSocket = webSocket
-    this.#upgrade = upgrade
+    this.#socket = socket
   }
 
   get isOpen(): boolean {
@@ -46,15 +45,14 @@ export class MessageStream {
 
   /** Undefined while the client keeps up. */
   drained(signal: AbortSignal): Promise<unknown> | undefined {
-    const { socket } = this.#upgrade
-    if (socket.writableLength <= limits.clientSocketBytesMax) return undefined
-    return once(socket, 'drain', { signal })
+    if (this.#socket.writableLength <= limits.clientSocketBytesMax) return undefined
+    return once(this.#socket, 'drain', { signal })
   }
 
   /** Upstream waits for no farewell either. */
   end(): void {
     this.#webSocket.close(1000)
-    this.#upgrade.socket.end()
+    this.#socket.end()
   }
 }
 
@@ -62,20 +60,19 @@ export class MessageStream {
 export const acceptMessages = (
   request: FastifyRequest,
   reply: FastifyReply,
-  upgrade: Upgrade,
-): MessageStream | undefined => {
-  const { socket, head } = upgrade
+  { socket, head }: Upgrade,
+): WebSocket | undefined => {
   reply.hijack()
   reply.raw.detachSocket(socket)
   socket.setNoDelay(true)
   socket.setTimeout(0)
   // Whoever counts open requests waits for this.
   socket.once('close', () => reply.raw.emit('close'))
-  let accepted: MessageStream | undefined
+  let accepted: WebSocket | undefined
   sockets.handleUpgrade(request.raw, socket, head, (webSocket) => {
     // Its socket closes then, which tells of the end.
     webSocket.on('error', () => {})
-    accepted = new MessageStream(webSocket, upgrade)
+    accepted = webSocket
   })
   return accepted
 }

@@ -1,7 +1,7 @@
 /** Server-side apply: the field manager merges, and makes the object where there is none. */
 import { goKindOf } from '#api/decoder-texts.js'
 import { type ApiError, badRequest, conflict, failure } from '#api/errors.js'
-import { formatGroupVersion } from '#api/group-version.js'
+import { formatGroupVersion, formatGroupVersionKind } from '#api/group-version.js'
 import { isJsonObject, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import { whenKnown } from '#api/when-known.js'
@@ -39,10 +39,9 @@ const noScaleOfCustom = ({ gvk }: ResourceDefinition): string =>
 /** What has no owners yet is given one as it is stored, which upstream cannot for the Scale of a custom resource: 500. */
 const refuseOwnerless = (live: KubeObject | undefined, scale: ResourceDefinition): void => {
   if ((live?.metadata.managedFields ?? []).length > 0) return
-  const { group, version, kind } = scale.gvk
   throw failure({
     code: 500,
-    message: `failed to create manager for existing fields: failed to convert live object (/; ${group}/${version}, Kind=${kind}) to proper version: ${noScaleOfCustom(scale)}`,
+    message: `failed to create manager for existing fields: failed to convert live object (/; ${formatGroupVersionKind(scale.gvk)}) to proper version: ${noScaleOfCustom(scale)}`,
   })
 }
 

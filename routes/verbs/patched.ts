@@ -6,7 +6,6 @@ import { parseWithTrace } from '#api/json.js'
 import { readWritten } from '#api/json-as-written.js'
 import { isJsonObject, withKeysInOrder } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
-import { goTypeName } from '#openapi/schemas.js'
 import { holdsRaw } from '#registry/decode/raw-fields.js'
 import { type Decoded, decodeObject } from '#registry/decode.js'
 import { decodePatched } from '#registry/decode-patched.js'
@@ -61,8 +60,7 @@ export const convertPatched = (
   }
   const { schemaName } = definition
   // On the way through Go's maps what is kept as it was written loses its order.
-  const isReordered = schemaName !== undefined && holdsRaw(goTypeName(schemaName))
-  let decoded = decode(isReordered ? withKeysInOrder(value) : value)
+  let decoded = decode(holdsRaw(schemaName) ? withKeysInOrder(value) : value)
   if (typeof decoded === 'string' && schemaName !== undefined) {
     const problem = problemOf(value, schemaName)
     decoded = problem ?? decode(overflown(value, schemaName))

@@ -1,7 +1,4 @@
-/** Frames of a watch: made once for all watchers of their form, and sent as chunks that are made once, too. */
-import { once } from 'node:events'
-import type { ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+/** Frames of a watch: made once for all watchers of their form, as the chunks of HTTP/1.1 that most are sent as. */
 import type { Clock } from '#api/clock.js'
 import { stringify } from '#api/json.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
@@ -16,10 +13,6 @@ import { MadeForms } from '../made-forms.js'
 import { type Negotiated, protobuf } from '../negotiation.js'
 import { frameInProtobuf, storedFrameInProtobuf } from '../protobuf.js'
 import { inAlphabet, partialTextOf, textOf, viewOf } from '../stored-json.js'
-import type { MessageStream } from '../websocket.js'
-
-/** In protobuf a frame begins with its length, which a message has of itself. */
-const frameLengthBytes = 4
 
 const frameStarts: Readonly<Record<string, Buffer>> = {
   ADDED: Buffer.from('{"type":"ADDED","object":'),
@@ -192,93 +185,5 @@ export class FrameMaker {
       },
       { columns },
     )
-  }
-}
-
-export interface WatchStream {
-  /** Frames are chunks of HTTP/1.1. */
-  readonly takesChunks: boolean
-  /** Each frame is a message, and so has one event. */
-  readonly sendsMessages: boolean
-  readonly isOpen: boolean
-  write(frames: readonly Buffer[]): void
-  /** Undefined while the client keeps up. */
-  drained(signal: AbortSignal): Promise<unknown> | undefined
-  end(): void
-}
-
-/** One client of a watch over WebSocket. */
-export class MessageFrames implements WatchStream {
-  readonly takesChunks = false
-  readonly sendsMessages = true
-  readonly #messages: MessageStream
-  readonly #inProtobuf: boolean
-
-  constructor(messages: MessageStream, { mediaType }: Negotiated) {
-    this.#messages = messages
-    this.#inProtobuf = mediaType === protobuf
-  }
-
-  get isOpen(): boolean {
-    return this.#messages.isOpen
-  }
-
-  write(frames: readonly Buffer[]): void {
-    for (const frame of frames)
-      this.#messages.send(
-        this.#inProtobuf ? frame.subarray(frameLengthBytes) : frame,
-        this.#inProtobuf,
-      )
-  }
-
-  drained(signal: AbortSignal): Promise<unknown> | undefined {
-    return this.#messages.drained(signal)
-  }
-
-  end(): void {
-    this.#messages.end()
-  }
-}
-
-/**
- * One client of a watch. Node would make a chunk of HTTP/1.1 for each client anew, in four pieces: ours are made with the
- * frames and go to the socket as they are. Where there is no such socket (HTTP/2, an answer that waits for the one before
- * it) frames are not chunks, and Node is left to wrap them.
- */
-export class FrameStream implements WatchStream {
-  readonly sendsMessages = false
-  readonly #response: ServerResponse
-  readonly #socket: Socket | undefined
-
-  /** Of an answer whose header is written. */
-  constructor(response: ServerResponse) {
-    this.#response = response
-    this.#socket = response.chunkedEncoding ? (response.socket ?? undefined) : undefined
-  }
-
-  get takesChunks(): boolean {
-    return this.#socket !== undefined
-  }
-
-  get isOpen(): boolean {
-    return !this.#response.destroyed && !this.#response.writableEnded
-  }
-
-  /** What belongs together goes out in one write. */
-  write(frames: readonly Buffer[]): void {
-    const bytes = frames.length === 1 ? frames[0]! : Buffer.concat(frames)
-    if (this.#socket === undefined) this.#response.write(bytes)
-    else this.#socket.write(bytes)
-  }
-
-  end(): void {
-    this.#response.end()
-  }
-
-  /** Undefined while the client keeps up. */
-  drained(signal: AbortSignal): Promise<unknown> | undefined {
-    const stream = this.#socket ?? this.#response
-    if (stream.writableLength <= limits.clientSocketBytesMax) return undefined
-    return once(stream, 'drain', { signal })
   }
 }

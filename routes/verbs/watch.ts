@@ -7,6 +7,7 @@
 import { randomInt } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, methodNotSupported } from '#api/errors.js'
+import { offeredProtocols } from '#api/websocket-request.js'
 import type { ObjectEvent, ObjectEventBatch, Selection } from '#cacher/object-storage.js'
 import { limits } from '#limits'
 import { interpretStorageError } from '#registry/interpret-storage-error.js'
@@ -17,8 +18,9 @@ import type { ApiDeps, Target } from '../api-deps.js'
 import type { Upgrade } from '../forward.js'
 import { type Negotiated, streamNotAcceptable, streamTypeOf } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
-import { acceptMessages, asksForWebSocket, offeredProtocols } from '../websocket.js'
-import { FrameMaker, FrameStream, MessageFrames, type WatchStream } from './watch-frames.js'
+import { acceptMessages, webSocketOf } from '../websocket.js'
+import { FrameMaker } from './watch-frames.js'
+import { WatchMessages, WatchResponse, type WatchStream } from './watch-streams.js'
 
 export interface WatchCall {
   readonly deps: ApiDeps
@@ -131,12 +133,12 @@ const writeEvents = async (watch: OpenWatch): Promise<void> => {
 }
 
 /** A function's own: the headers need not be held for as long as the watch goes on. */
-const openStream = (reply: FastifyReply, negotiated: Negotiated): FrameStream => {
+const openStream = (reply: FastifyReply, negotiated: Negotiated): WatchStream => {
   const { raw } = reply.hijack()
   const headers = { ...reply.getHeaders(), 'content-type': streamTypeOf(negotiated) }
   raw.writeHead(200, headers as Record<string, string>)
   raw.flushHeaders()
-  return new FrameStream(raw)
+  return new WatchResponse(raw)
 }
 
 /**
@@ -150,13 +152,13 @@ const openMessages = (
   upgrade: Upgrade,
 ): WatchStream | undefined => {
   const { origin = '' } = request.headers
-  const canAgree = offeredProtocols(request).length <= 1
+  const canAgree = offeredProtocols(request.headers).length <= 1
   if (!URL.canParse(origin) || !canAgree) {
     reply.code(canAgree ? 403 : 400).send()
     return undefined
   }
-  const messages = acceptMessages(request, reply, upgrade)
-  return messages && new MessageFrames(messages, negotiated)
+  const webSocket = acceptMessages(request, reply, upgrade)
+  return webSocket && new WatchMessages(webSocket, upgrade, negotiated)
 }
 
 /** Made once: an error of its own for each watch would cost its stack. */
@@ -178,7 +180,7 @@ export const serveWatch = (
   const { kube } = request
   // Of the client that left, of the server that shuts down, and of our own end.
   const { signal } = kube
-  const upgrade = asksForWebSocket(request) ? deps.upgradeOf?.(request) : undefined
+  const upgrade = webSocketOf(request, deps)
   const stream =
     upgrade === undefined
       ? openStream(reply, negotiated)

@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import type { FastifyRequest } from 'fastify'
 import { unauthorized } from '#api/errors.js'
 import { anonymousUser, type UserInfo } from '#api/user-info.js'
+import { asksForWebSocket, offeredProtocols } from '#api/websocket-request.js'
 import type { Authenticator } from '#authn/authenticator.js'
 import type { CertificateReader } from '#authn/client-certificate.js'
 import type { Filter } from './kube-request.js'
@@ -21,9 +22,8 @@ const tokenProtocol = 'base64url.bearer.authorization.k8s.io.'
  * another is left to agree on (apiserver, pkg/authentication/request/websocket). Throws unauthorized for what is no token.
  */
 const protocolToken = ({ headers }: FastifyRequest): string | undefined => {
-  const offered = headers['sec-websocket-protocol']
-  if (offered === undefined || headers.upgrade?.toLowerCase() !== 'websocket') return undefined
-  const names = offered.split(',').map((name) => name.trim())
+  if (!asksForWebSocket(headers)) return undefined
+  const names = offeredProtocols(headers)
   const tokens = names.filter((name) => name.startsWith(tokenProtocol))
   if (tokens.length === 0) return undefined
   const others = names.filter((name) => !name.startsWith(tokenProtocol))

@@ -1,0 +1,48 @@
+/** Where the kubelet of a node is, and what it is shown (pkg/registry/core/node/rest, pkg/kubelet/client). */
+import { ApiError, failure, notFound } from '#api/errors.js'
+import { hostInUrl } from '#api/host-in-url.js'
+import { anybody, type Destination } from '../forward.js'
+import { type Connection, read } from './connection.js'
+
+interface NodeAddress {
+  type: string
+  address: string
+}
+
+/** Where the node's kubelet listens: its internal address first, since a node's name need not resolve. */
+export const kubeletOf = async (c: Connection, nodeName: string): Promise<string> => {
+  const { status } = await read(c, 'nodes', nodeName)
+  const addresses: NodeAddress[] = status?.addresses ?? []
+  for (const type of ['InternalIP', 'Hostname', 'InternalDNS', 'ExternalIP', 'ExternalDNS']) {
+    const found = addresses.find((address) => address.type === type)
+    const port = status?.daemonEndpoints?.kubeletEndpoint?.Port || 10250
+    if (found) return `https://${hostInUrl(found.address)}:${port}`
+  }
+  throw failure({ code: 500, message: `no preferred addresses found; known addresses: []` })
+}
+
+/** Upstream says of a Pod's node that is not there that it is no Pod. */
+export const kubeletOfPod = async (c: Connection, nodeName: string): Promise<string> => {
+  try {
+    return await kubeletOf(c, nodeName)
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 404)
+      throw notFound({ group: '', resource: 'pods' }, nodeName)
+    throw error
+  }
+}
+
+export const path = (...parts: string[]): string =>
+  parts.map((part) => encodeURIComponent(part)).join('/')
+
+export const shownToNodes = ({ own }: Connection): Destination['tls'] => {
+  const { certPem, keyPem } = own.kubeletClient()
+  return { ...anybody, cert: certPem, key: keyPem }
+}
+
+export const toKubelet = (c: Connection, base: string, rest: string, query: URLSearchParams) => {
+  query.sort()
+  const text = query.toString()
+  const url = new URL(`${base}/${rest}${text === '' ? '' : `?${text}`}`)
+  return { url, tls: shownToNodes(c) } satisfies Destination
+}

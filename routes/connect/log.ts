@@ -1,0 +1,48 @@
+/** log: what a container has said, as its node has it; over WebSocket as messages. */
+import type { IncomingMessage } from 'node:http'
+import { badRequest, failure } from '#api/errors.js'
+import { fitsRoute, notAcceptable } from '../accept.js'
+import { forward } from '../forward.js'
+import { mediaTypes, negotiateLog } from '../negotiation.js'
+import { webSocketOf } from '../websocket.js'
+import { type Connection, read } from './connection.js'
+import { kubeletOfPod, path, toKubelet } from './kubelet-address.js'
+import { sendLogMessages } from './log-messages.js'
+import { logQuery } from './log-options.js'
+import { containerOf } from './pod-container.js'
+
+const logTypes = ['text/plain', ...mediaTypes]
+
+export const log = async (c: Connection): Promise<unknown> => {
+  const { target, request, reply } = c
+  const { accept } = request.headers
+  if (!fitsRoute(accept, logTypes)) throw notAcceptable(logTypes)
+  const { convert } = negotiateLog(accept)
+  const query = logQuery(target.name, c.query)
+  const pod = await read(c, 'pods', target.name)
+  const container = containerOf(pod, c.query.get('container'))
+  const { nodeName } = pod.spec
+  const base = nodeName ? await kubeletOfPod(c, nodeName) : undefined
+  if (convert === 'PartialObjectMetadata')
+    throw failure({ code: 500, message: 'object does not implement the Object interfaces' })
+  // Nothing has run yet, so nothing was said: upstream answers with nothing at all.
+  if (base === undefined) return reply.code(204).send()
+  const rest = path('containerLogs', target.namespace ?? '', target.name, container)
+  const upgrade = webSocketOf(request, c.deps)
+  return forward(toKubelet(c, base, rest, query), request, reply, {
+    headers: {},
+    refuse: (answer) => ((answer.statusCode ?? 0) >= 400 ? refusalOf(answer) : undefined),
+    ...(upgrade && { take: (answer) => sendLogMessages(answer, request, reply, upgrade) }),
+  })
+}
+
+/** A kubelet that refuses says why in plain text; clients of the API get a Status. */
+const refusalOf = async (answer: IncomingMessage): Promise<Error> => {
+  const code = answer.statusCode!
+  let text = ''
+  for await (const chunk of answer) text += chunk
+  text = text.trim()
+  return code === 400
+    ? badRequest(text)
+    : failure({ code, message: text || `the server returned ${code}` })
+}

@@ -1,0 +1,95 @@
+/** proxy: what a Pod, a Service or a node answers itself. */
+import { ApiError, badRequest, notFound, serviceUnavailable } from '#api/errors.js'
+import { goQuote } from '#api/go-quote.js'
+import { hostInUrl } from '#api/host-in-url.js'
+import type { ResourceDefinition } from '#registry/resource-definition.js'
+import { type Destination, forward, forwardUpgrade } from '../forward.js'
+import { type Connection, read } from './connection.js'
+import { kubeletOf, shownToNodes } from './kubelet-address.js'
+
+/** `name`, `name:port` or `scheme:name:port`; throws what upstream says of anything else. */
+const splitTarget = (
+  text: string,
+  { singular }: ResourceDefinition,
+): { scheme: string; name: string; port: string } => {
+  const parts = text.split(':')
+  if (parts.length < 3) return { scheme: 'http', name: parts[0]!, port: parts[1] ?? '' }
+  const [scheme = '', name = '', port = ''] = parts
+  if (parts.length > 3 || !['', 'http', 'https'].includes(scheme))
+    throw badRequest(`invalid ${singular} request ${goQuote(text)}`)
+  return { scheme, name, port }
+}
+
+export const proxy = async (c: Connection): Promise<unknown> => {
+  const { scheme, name, port } = splitTarget(c.target.name, c.target.definition)
+  const { resource } = c.target.definition.gvr
+  const rest = (c.request.raw.url ?? '').replace(/^.*?\/proxy(?=[/?]|$)/, '') || '/'
+  const base =
+    resource === 'pods'
+      ? await podAddress(c, { scheme, name, port })
+      : resource === 'nodes'
+        ? await kubeletOf(c, name)
+        : await serviceAddress(c, { scheme, name, port })
+  const destination: Destination = {
+    url: new URL(base + (rest.startsWith('/') ? rest : `/${rest}`)),
+    ...(resource === 'nodes' ? { tls: shownToNodes(c) } : {}),
+  }
+  const asked = c.deps.upgradeOf?.(c.request)
+  if (asked) return forwardUpgrade(destination, c.request, c.reply, asked)
+  return forward(destination, c.request, c.reply, { body: 'read' })
+}
+
+type ProxyTarget = ReturnType<typeof splitTarget>
+
+const podAddress = async (c: Connection, { scheme, name, port }: ProxyTarget): Promise<string> => {
+  const pod = await read(c, 'pods', name)
+  const ip = pod.status?.podIP
+  const first = pod.spec.containers?.[0]?.ports?.[0]?.containerPort
+  // Upstream's IsProxyableIP: a Pod must not be a way to the server's own machine.
+  if (!ip || /^(127\.|169\.254\.|0\.|::1$|fe80:)/.test(ip)) throw badRequest('address not allowed')
+  const chosen = port || first
+  return `${scheme || 'http'}://${hostInUrl(ip)}${chosen ? `:${chosen}` : ''}`
+}
+
+/** Endpoints name ports as the Service does, so a number is looked up there. */
+const portNameOf = async (c: Connection, name: string, port: string): Promise<string> => {
+  if (!/^\d+$/.test(port)) return port
+  const { spec } = await read(c, 'services', name)
+  const ports: { name?: string; port: number }[] = spec.ports ?? []
+  const found = ports.find((one) => one.port === Number(port))
+  if (found !== undefined) return found.name ?? ''
+  throw serviceUnavailable(`no service port ${Number(port)} found for service ${goQuote(name)}`)
+}
+
+interface EndpointAddress {
+  readonly ip: string
+  readonly targetRef?: { readonly name?: string; readonly namespace?: string }
+}
+
+/** Upstream's isValidAddress: who writes Endpoints must not make the server a way to any address, only to Pods. */
+const isOfPod = async (c: Connection, { ip, targetRef }: EndpointAddress): Promise<boolean> => {
+  if (targetRef === undefined || targetRef.namespace !== c.target.namespace) return false
+  // A Pod that cannot be read vouches for no address.
+  const pod = await read(c, 'pods', targetRef.name ?? '').catch(() => undefined)
+  const ips: { ip?: string }[] = pod?.status?.podIPs ?? []
+  return ips.some((one) => one.ip === ip)
+}
+
+const serviceAddress = async (
+  c: Connection,
+  { scheme, name, port }: ProxyTarget,
+): Promise<string> => {
+  const portName = await portNameOf(c, name, port)
+  const endpoints = await read(c, 'endpoints', name).catch((error) => {
+    const isMissing = error instanceof ApiError && error.code === 404
+    throw isMissing ? notFound({ group: '', resource: 'services' }, name) : error
+  })
+  for (const { ports, addresses } of endpoints.subsets ?? []) {
+    const found = ports?.find((one: { name?: string }) => (one.name ?? '') === portName)
+    if (found === undefined) continue
+    for (const address of (addresses ?? []) as EndpointAddress[])
+      if (await isOfPod(c, address))
+        return `${scheme || 'http'}://${hostInUrl(address.ip)}:${found.port}`
+  }
+  throw serviceUnavailable(`no endpoints available for service ${goQuote(c.target.name)}`)
+}

@@ -1,0 +1,84 @@
+/** Whom the frames of a watch go to: an answer that has no end, or a WebSocket. */
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { WebSocket } from 'ws'
+import { limits } from '#limits'
+import type { Upgrade } from '../forward.js'
+import { type Negotiated, protobuf } from '../negotiation.js'
+import { MessageStream } from '../websocket.js'
+
+export interface WatchStream {
+  /** Frames are chunks of HTTP/1.1. */
+  readonly takesChunks: boolean
+  /** Each frame is a message, and so has one event. */
+  readonly sendsMessages: boolean
+  readonly isOpen: boolean
+  write(frames: readonly Buffer[]): void
+  /** Undefined while the client keeps up. */
+  drained(signal: AbortSignal): Promise<unknown> | undefined
+  end(): void
+}
+
+/**
+ * One client of a watch. Node would make a chunk of HTTP/1.1 for each client anew, in four pieces: ours are made with the
+ * frames and go to the socket as they are. Where there is no such socket (HTTP/2, an answer that waits for the one before
+ * it) frames are not chunks, and Node is left to wrap them.
+ */
+export class WatchResponse implements WatchStream {
+  readonly sendsMessages = false
+  readonly #response: ServerResponse
+  readonly #socket: Socket | undefined
+
+  /** Of an answer whose header is written. */
+  constructor(response: ServerResponse) {
+    this.#response = response
+    this.#socket = response.chunkedEncoding ? (response.socket ?? undefined) : undefined
+  }
+
+  get takesChunks(): boolean {
+    return this.#socket !== undefined
+  }
+
+  get isOpen(): boolean {
+    return !this.#response.destroyed && !this.#response.writableEnded
+  }
+
+  /** What belongs together goes out in one write. */
+  write(frames: readonly Buffer[]): void {
+    const bytes = frames.length === 1 ? frames[0]! : Buffer.concat(frames)
+    if (this.#socket === undefined) this.#response.write(bytes)
+    else this.#socket.write(bytes)
+  }
+
+  end(): void {
+    this.#response.end()
+  }
+
+  /** Undefined while the client keeps up. */
+  drained(signal: AbortSignal): Promise<unknown> | undefined {
+    const stream = this.#socket ?? this.#response
+    if (stream.writableLength <= limits.clientSocketBytesMax) return undefined
+    return once(stream, 'drain', { signal })
+  }
+}
+
+/** In protobuf a frame begins with its length, which a message has of itself. */
+const frameLengthBytes = 4
+
+/** One client of a watch over WebSocket. */
+export class WatchMessages extends MessageStream implements WatchStream {
+  readonly takesChunks = false
+  readonly sendsMessages = true
+  readonly #inProtobuf: boolean
+
+  constructor(webSocket: WebSocket, upgrade: Upgrade, { mediaType }: Negotiated) {
+    super(webSocket, upgrade)
+    this.#inProtobuf = mediaType === protobuf
+  }
+
+  write(frames: readonly Buffer[]): void {
+    const binary = this.#inProtobuf
+    for (const frame of frames) this.send(binary ? frame.subarray(frameLengthBytes) : frame, binary)
+  }
+}
