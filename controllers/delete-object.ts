@@ -16,7 +16,7 @@ export const deleteObject = async <T extends PersistedObject>(
   try {
     const answer = await client.delete(
       ref,
-      { ...(namespace ? { namespace } : {}), name: name },
+      { ...(namespace ? { namespace } : {}), name },
       { ...options, preconditions: { uid } },
     )
     informers.for<T>(ref).observeDelete(object, answer)

@@ -1,6 +1,7 @@
 /** Documentation of fields, when the build found some (scripts/field-docs.mjs): for `kubectl explain`. */
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import type { JsonObject } from '#api/object.js'
+import { schemaNameOfRef, schemaNames } from './schemas.js'
 
 /** By schema, then by field; the empty field is the schema itself. */
 type FieldDocs = Record<string, Record<string, string>>
@@ -28,13 +29,13 @@ const conventions =
 
 /** Of `metadata`, which is the same wherever it stands: the type files do not tell. */
 const metadataDocs: Readonly<Record<string, string>> = {
-  ObjectMeta: `Standard object's metadata. More info: ${conventions}#metadata`,
-  ListMeta: `Standard list metadata. More info: ${conventions}#types-kinds`,
+  [schemaNames.objectMeta]: `Standard object's metadata. More info: ${conventions}#metadata`,
+  [schemaNames.listMeta]: `Standard list metadata. More info: ${conventions}#types-kinds`,
 }
 
 const docOfMetadata = ({ $ref, allOf }: JsonObject): string | undefined => {
   const ref = $ref ?? (allOf as { $ref?: string }[] | undefined)?.[0]?.$ref
-  return metadataDocs[String(ref).slice(String(ref).lastIndexOf('.') + 1)]
+  return metadataDocs[schemaNameOfRef(String(ref))]
 }
 
 /** A reference cannot have neighbours in OpenAPI 3.0: described ones are wrapped, as upstream does. */

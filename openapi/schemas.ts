@@ -45,6 +45,7 @@ export interface Schema {
 /** Schemas that are asked for by name. */
 export const schemaNames = {
   objectMeta: 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta',
+  listMeta: 'io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta',
   status: 'io.k8s.apimachinery.pkg.apis.meta.v1.Status',
   jsonSchemaProps: 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps',
 } as const

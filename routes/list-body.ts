@@ -102,17 +102,9 @@ export const listOfMade = <T>(
   frame: Frame,
   items: readonly T[],
   make: (item: T) => Copyable,
-): ListBody => new MadeBody(frameInJson(frame), items.length, (i) => make(items[i]!), undefined)
-
-/** The same without commas between the items. */
-export const listOfBlocks = <T>(
-  frame: Frame,
-  items: readonly T[],
-  make: (item: T) => Copyable,
-): ListBody => {
-  const blocks = frameInJson(frame, { hasCommas: false })
-  return new MadeBody(blocks, items.length, (i) => make(items[i]!), undefined)
-}
+  form?: Partial<ItemForm>,
+): ListBody =>
+  new MadeBody(frameInJson(frame, form), items.length, (i) => make(items[i]!), undefined)
 
 /** Items whose lengths are known: the list says before how long it is. */
 export const listOfKnown = (

@@ -11,7 +11,6 @@ export const schemaNameOf = (gvk: GroupVersionKind): string =>
   schemaNameOfKind(gvk) ?? [...gvk.group.split('.').reverse(), gvk.version, gvk.kind].join('.')
 
 const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
-const listMeta = 'io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta'
 
 /** Adds documentation to the schema of that name, where there is any. */
 type Describe = (name: string, schema: JsonObject) => JsonObject
@@ -76,7 +75,7 @@ const customSchemas = (row: ResourceDefinition, describe: Describe): [string, Js
         type: 'object',
         required: ['items'],
         properties: {
-          ...ownProperties(describe, listMeta),
+          ...ownProperties(describe, schemaNames.listMeta),
           items: { type: 'array', items: ref(name) },
         },
         'x-kubernetes-group-version-kind': [{ group, version, kind: row.listKind }],

@@ -5,7 +5,7 @@ import { formatGroupVersion } from '#api/group-version.js'
 import { stringify } from '#api/json.js'
 import type { JsonValue, ListMeta } from '#api/object.js'
 import { whenKnown } from '#api/when-known.js'
-import type { ListPage } from '#cacher/object-storage.js'
+import type { ListPage, StoredObject } from '#cacher/object-storage.js'
 import { formatYaml } from '#registry/encode/yaml.js'
 import { Query } from '#registry/query.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
@@ -17,7 +17,7 @@ import {
   tableInParts,
 } from '#registry/table-printer.js'
 import type { Target } from './api-deps.js'
-import { bytesOf, type ListBody, listInJson, listOfBlocks, listOfMade } from './list-body.js'
+import { bytesOf, type ListBody, listInJson, listOfMade } from './list-body.js'
 import { type Negotiated, notAcceptableConversion, protobuf } from './negotiation.js'
 import { objectsInProtobuf, partialListInProtobuf } from './protobuf.js'
 import { goTypeOf, indent, isIndented, isJson, isProtobuf, sendValue } from './respond.js'
@@ -85,9 +85,11 @@ const listInYaml = (
 ): ListBody => {
   const apiVersion = formatGroupVersion(definition.gvk)
   const end = formatYaml({ kind: definition.listKind, metadata })
-  return listOfBlocks([`${formatYaml({ apiVersion })}items:\n`, end], items, (stored) =>
-    Buffer.from(formatYaml([itemOf(definition, viewOf(definition, stored)) as JsonValue])),
-  )
+  const item = (stored: StoredObject): Buffer =>
+    Buffer.from(formatYaml([itemOf(definition, viewOf(definition, stored)) as JsonValue]))
+  const none = items.length === 0 ? ' []' : ''
+  const frame = [`${formatYaml({ apiVersion })}items:${none}\n`, end] as const
+  return listOfMade(frame, items, item, { hasCommas: false })
 }
 
 /** The list as it goes out; undefined for a form that is made of it as one value. */
@@ -102,9 +104,9 @@ const bodyOf = (
   const { items } = page
   if (isJson(negotiated)) return listInJson(frameOfList(definition, metadata), definition, page)
   if (isProtobuf(negotiated)) return objectsInProtobuf(definition, metadata, items)
-  // Of no objects Go makes nil in some forms.
-  if (items.length === 0) return undefined
   if (convert === undefined) return listInYaml(definition, metadata, items)
+  // Of no objects Go makes nil.
+  if (items.length === 0) return undefined
   if (convert === 'PartialObjectMetadataList') {
     if (mediaType === protobuf)
       return partialListInProtobuf(convertVersion, metadata, items, (stored) =>
@@ -132,13 +134,6 @@ const listValue = (
   const { definition } = target
   const { convert, convertVersion } = negotiated
   const objects = page.items.map((stored) => viewOf(definition, stored))
-  if (convert === undefined)
-    return {
-      kind: definition.listKind,
-      apiVersion: formatGroupVersion(definition.gvk),
-      metadata,
-      items: objects.map((object) => itemOf(definition, object)),
-    }
   if (convert === 'PartialObjectMetadataList')
     return {
       kind: convert,

@@ -194,7 +194,7 @@ export class Scheduler {
           metadata: { name, namespace, uid },
           target: { kind: 'Node', name: node },
         },
-        { name: name, subresource: 'binding' },
+        { name, subresource: 'binding' },
       )
       const seen = this.#deps.informers.for<Pod>(resources.pods).store.get(keyOf(pod))
       if (seen?.spec.nodeName === undefined) this.#assumed.set(keyOf(pod), uid)
@@ -288,7 +288,7 @@ export class Scheduler {
     try {
       await this.#deps.client.patch(
         resources.pods,
-        { namespace, name: name },
+        { namespace, name },
         { metadata: { uid }, status },
         { type: 'strategic', subresource: 'status' },
       )

@@ -134,7 +134,7 @@ export class VolumeBinding {
     const { namespace, name, uid, resourceVersion } = metadata
     await this.#client.patch(
       resources.persistentVolumeClaims,
-      { namespace, name: name },
+      { namespace, name },
       { metadata: { uid, resourceVersion, annotations: { [selectedNode]: node } } },
       { type: 'merge' },
     )

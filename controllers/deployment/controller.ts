@@ -179,7 +179,7 @@ const cleanUp = async (sync: Sync, newSet: OwnedSet | undefined): Promise<void> 
     const { namespace, name, uid, resourceVersion } = set.metadata
     await context.client.delete(
       resources.replicaSets,
-      { namespace, name: name },
+      { namespace, name },
       { preconditions: { uid, resourceVersion } },
     )
   }

@@ -1,5 +1,5 @@
 /** Keeps the status of PodDisruptionBudgets, which the eviction subresource decides by; upstream's disruption-controller. */
-import { formatGroupResource, groupOf } from '#api/group-version.js'
+import { formatGroupResource, groupOf, groupVersionPath } from '#api/group-version.js'
 import { jsonEqual } from '#api/json-object.js'
 import { matchesSelector, printLabelSelector } from '#api/label-selector.js'
 import type { NamespacedObject, OwnerReference } from '#api/object.js'
@@ -41,13 +41,10 @@ const known: Record<string, ResourceRef> = {
   ReplicationController: resources.replicationControllers,
 }
 
-const hasScale = async (
-  client: Client,
-  { group, version, resource }: ResourceRef,
-): Promise<boolean> => {
-  const path = group === '' ? `/api/${version}` : `/apis/${group}/${version}`
+const hasScale = async (client: Client, ref: ResourceRef): Promise<boolean> => {
+  const path = groupVersionPath(ref)
   const list = await client.request<{ resources: { name: string }[] }>({ method: 'GET', path })
-  return list.resources.some(({ name }) => name === `${resource}/scale`)
+  return list.resources.some(({ name }) => name === `${ref.resource}/scale`)
 }
 
 /** What a controller wants, and whose wish that is; undefined when it is gone. */

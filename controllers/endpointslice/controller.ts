@@ -103,7 +103,7 @@ class EndpointSlices {
     for (const slice of actions.delete) {
       const { namespace, name, uid, resourceVersion } = slice.metadata
       const options = { preconditions: { uid, resourceVersion } }
-      const answer = await client.delete(endpointSlices, { namespace, name: name }, options)
+      const answer = await client.delete(endpointSlices, { namespace, name }, options)
       this.#slices.observeDelete(slice, answer)
     }
   }

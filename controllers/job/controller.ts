@@ -90,7 +90,7 @@ const release = async ({ client, informers }: ControllerContext, pod: Pod): Prom
   try {
     const answer = await client.patch<Pod>(
       resources.pods,
-      { namespace, name: name },
+      { namespace, name },
       {
         metadata: {
           uid,

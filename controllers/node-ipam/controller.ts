@@ -33,7 +33,7 @@ const assign = async (
     nodes.observe(
       await context.client.patch<Node>(
         resources.nodes,
-        { name: name },
+        { name },
         { metadata: { uid }, spec },
         { type: 'strategic' },
       ),

@@ -70,7 +70,7 @@ export const claim = async <T extends PersistedObject>(
 const isOwnerLive = async ({ client, ref, owner }: ClaimOptions<never>): Promise<boolean> => {
   const { namespace, name, uid } = owner.metadata
   try {
-    const live = await client.get(ref, { namespace, name: name }, { metadataOnly: true })
+    const live = await client.get(ref, { namespace, name }, { metadataOnly: true })
     return live.metadata.uid === uid && live.metadata.deletionTimestamp === undefined
   } catch (error) {
     if (isNotFound(error)) return false

@@ -51,7 +51,7 @@ class PodGarbageCollector {
       this.#missing.set(name, since)
       if (now - since < quarantineMs) continue
       try {
-        await client.get(resources.nodes, { name: name })
+        await client.get(resources.nodes, { name })
       } catch (error) {
         if (isNotFound(error)) absent.add(name)
       }

@@ -36,7 +36,7 @@ export const patchPodStatus = async (
     : undefined
   await client.patch(
     resources.pods,
-    { namespace, name: name },
+    { namespace, name },
     {
       metadata: { uid },
       status: { ...(phase ? { phase } : {}), ...(conditions ? { conditions } : {}) },

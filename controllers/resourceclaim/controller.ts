@@ -125,7 +125,7 @@ class ClaimMaker {
       metadata: { name, namespace, uid },
       status: { resourceClaimStatuses },
     }
-    await this.#context.client.patch(resources.pods, { namespace, name: name }, body, {
+    await this.#context.client.patch(resources.pods, { namespace, name }, body, {
       type: 'apply',
       subresource: 'status',
       fieldManager,

@@ -1,4 +1,5 @@
 /** What counts against a ResourceQuota. Pure. */
+import { parseTime } from '#api/clock.js'
 import type { NamespacedObject, PersistedObject } from '#api/object.js'
 import {
   addAmounts,
@@ -49,7 +50,7 @@ export const isCharged = (pod: Pod, now: number): boolean => {
   if (isPodTerminal(pod)) return false
   const { deletionTimestamp, deletionGracePeriodSeconds } = pod.metadata
   if (deletionTimestamp === undefined || deletionGracePeriodSeconds === undefined) return true
-  return now <= Date.parse(deletionTimestamp) + deletionGracePeriodSeconds * 1000
+  return now <= parseTime(deletionTimestamp) + deletionGracePeriodSeconds * 1000
 }
 
 /** Whether quotas that limit only Pods with, or without, a deadline count it. */

@@ -219,7 +219,7 @@ const writeStatus = async (
       if (!isConflict(error) || tries <= 1) throw error
     }
     const { namespace, name } = set.metadata
-    const at = { namespace, name: name }
+    const at = { namespace, name }
     current = await context.client.get<StatefulSet>(resources.statefulSets, at)
     if (current.metadata.uid !== set.metadata.uid) return
   }

@@ -38,7 +38,7 @@ export const ttlAfterFinishedController: Controller = {
           // The time to live may just have been raised: only this very state may be deleted.
           await client.delete(
             resources.jobs,
-            { namespace, name: name },
+            { namespace, name },
             { propagationPolicy: 'Foreground', preconditions: { uid, resourceVersion } },
           )
         } catch (error) {

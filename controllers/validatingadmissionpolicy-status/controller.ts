@@ -2,7 +2,11 @@
  * Checks expressions of ValidatingAdmissionPolicies against the types of what they match, and writes what does not fit
  * into their status; upstream's validatingadmissionpolicy-status-controller. Admission does not go by it.
  */
-import { type GroupVersionKind, parseGroupVersion } from '#api/group-version.js'
+import {
+  formatGroupVersionKind,
+  type GroupVersionKind,
+  parseGroupVersion,
+} from '#api/group-version.js'
 import type { PersistedObject } from '#api/object.js'
 import { declareType } from '#cel/schema-types.js'
 import { type NamedExpression, typeChecker } from '#cel/type-check-policy.js'
@@ -54,7 +58,7 @@ const expressionWarnings = async (
   for (const gvk of matchedKinds(rules, (await discoverVersions(client)).resources)) {
     const object = await declaredOf(gvk, '0')
     if (object === undefined) continue
-    const kind = `${gvk.group}/${gvk.version}, Kind=${gvk.kind}`
+    const kind = formatGroupVersionKind(gvk)
     checks.push({
       kind,
       check: typeChecker({ object, ...(params && { params }) }, spec.variables ?? []),

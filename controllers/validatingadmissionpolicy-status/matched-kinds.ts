@@ -1,5 +1,5 @@
 /** Which kinds a policy matches by name: those that its expressions are checked against. */
-import type { GroupVersionKind } from '#api/group-version.js'
+import { type GroupVersionKind, kindKey } from '#api/group-version.js'
 import type { ServedResource } from '#client/discovery.js'
 import { limits } from '#limits'
 
@@ -50,7 +50,8 @@ export const matchedKinds = (
       for (const version of exact(rule.apiVersions))
         for (const resource of resources)
           for (const { kind, ...gv } of kindsOf(all, { group, version, resource })) {
-            kinds.set(`${gv.group}/${version}/${kind}`, { group: gv.group, version, kind })
+            const gvk = { group: gv.group, version, kind }
+            kinds.set(kindKey(gvk), gvk)
             if (++count === limits.celKindsCheckedMax) return sorted()
           }
   }

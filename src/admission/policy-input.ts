@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import {
   formatGroupResource,
+  formatGroupVersionKind,
   type GroupResource,
   type GroupVersionKind,
   parseGroupVersion,
@@ -87,8 +88,9 @@ const checkParamKind = (policy: KubeObject, resourceOfKind: ResourceOfKind): voi
   if (!policy.spec.paramKind) return
   const kind = kindOfParams(policy)
   if (resourceOfKind(kind) !== undefined) return
-  const shown = `${kind.group}/${kind.version}, Kind=${kind.kind}`
-  throw new Misconfigured(`failed to find resource referenced by paramKind: '${shown}'`)
+  throw new Misconfigured(
+    `failed to find resource referenced by paramKind: '${formatGroupVersionKind(kind)}'`,
+  )
 }
 
 /**

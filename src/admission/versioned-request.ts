@@ -1,7 +1,11 @@
 /** A request in the version that a rule names: its objects are converted, and back when they were changed (apiserver, pkg/admission/conversion.go). */
 import { failure } from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'
-import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
+import {
+  formatGroupVersion,
+  formatGroupVersionKind,
+  parseGroupVersion,
+} from '#api/group-version.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import { bodyDefinition } from '#registry/body-definition.js'
@@ -83,13 +87,13 @@ const checkVersion = (
   { apiVersion, kind = '' }: KubeObject,
   { gvk, versions }: ResourceDefinition,
 ) => {
-  const { group, version } = parseGroupVersion(apiVersion ?? '') ?? { group: '', version: '' }
+  const gv = parseGroupVersion(apiVersion ?? '') ?? { group: '', version: '' }
   const fail = (message: string) => failure({ code: 500, message })
-  if (group !== gvk.group)
+  if (gv.group !== gvk.group)
     throw fail(
-      `${group}/${version}, Kind=${kind} is unstructured and is not suitable for converting to ${goQuote(formatGroupVersion(gvk))}`,
+      `${formatGroupVersionKind({ ...gv, kind })} is unstructured and is not suitable for converting to ${goQuote(formatGroupVersion(gvk))}`,
     )
-  if (versions?.has(version) !== true)
+  if (versions?.has(gv.version) !== true)
     throw fail(`request to convert CR from an invalid group/version: ${apiVersion}`)
 }
 

@@ -123,11 +123,9 @@ export class CustomApiServices {
   async #remove(name: string, { metadata: { uid } }: APIService): Promise<void> {
     // Another server may have seen a definition that this one will see soon.
     if (await this.#isDefined(name)) return
-    await this.#store
-      .delete(this.#context(), name, { preconditions: { uid: uid } })
-      .catch((error) => {
-        if (!isNotFound(error) && !isConflict(error)) throw error
-      })
+    await this.#store.delete(this.#context(), name, { preconditions: { uid } }).catch((error) => {
+      if (!isNotFound(error) && !isConflict(error)) throw error
+    })
   }
 
   async #isDefined(name: string): Promise<boolean> {

@@ -35,6 +35,10 @@ export const formatGroupResource = (gr: GroupResource): string =>
 export const formatGroupKind = (gk: GroupKind): string =>
   gk.group === '' ? gk.kind : `${gk.kind}.${gk.group}`
 
+/** `apps/v1, Kind=Deployment`, or `/v1, Kind=Pod`: the form that messages use. */
+export const formatGroupVersionKind = ({ group, version, kind }: GroupVersionKind): string =>
+  `${group}/${version}, Kind=${kind}`
+
 /** `apps/v1/Deployment`, or `/v1/Pod`: what maps by kind have as their keys. */
 export const kindKey = ({ group, version, kind }: GroupVersionKind): string =>
   `${group}/${version}/${kind}`

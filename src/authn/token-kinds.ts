@@ -2,7 +2,7 @@
 import { formatTime } from '#api/clock.js'
 import { ApiError, badRequest, conflict, invalid, notFound } from '#api/errors.js'
 import { invalid as invalidField } from '#api/field-error.js'
-import { parseGroupVersion } from '#api/group-version.js'
+import { formatGroupVersionKind, parseGroupVersion } from '#api/group-version.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import type { UserInfo } from '#api/user-info.js'
 import type { KindDefinition, RequestContext, Subresource } from '#registry/resource-definition.js'
@@ -119,10 +119,12 @@ const boundClaim = async (
   if (bound === undefined || bound === null) return {}
   const { kind = '', name = '', apiVersion = '' } = bound
   // Only the group is compared upstream: any version of the core group will do, and none.
-  const { group: boundGroup, version } = parseGroupVersion(apiVersion) ?? { group: '', version: '' }
-  const resource = boundGroup === '' ? boundResources[kind] : undefined
+  const gv = parseGroupVersion(apiVersion) ?? { group: '', version: '' }
+  const resource = gv.group === '' ? boundResources[kind] : undefined
   if (resource === undefined)
-    throw badRequest(`cannot bind token to object of type ${boundGroup}/${version}, Kind=${kind}`)
+    throw badRequest(
+      `cannot bind token to object of type ${formatGroupVersionKind({ ...gv, kind })}`,
+    )
   const store = ctx.stores({ group: '', resource })
   if (store === undefined) throw notFound({ group: '', resource }, name)
   const { object } = await store.get(

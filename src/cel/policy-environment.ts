@@ -91,6 +91,22 @@ export const results = {
   jsonPatches: [listOf(jsonPatch)],
 } as const
 
+/** What the types of objects play no part in. */
+export const requestVariables: Fields = {
+  request: structType('kubernetes.AdmissionRequest'),
+  namespaceObject: structType('kubernetes.Namespace'),
+}
+
+export const authorizerVariable: Fields = {
+  authorizer: structType('kubernetes.authorization.Authorizer'),
+}
+
+/** With `variables`, whose fields are those of the policy. */
+export const withPolicyVariables = (env: Environment, variables: Fields): Environment =>
+  env
+    .withTypes({ 'kubernetes.variables': variables })
+    .withVariables({ variables: structType('kubernetes.variables') })
+
 const roots = new Map<string, Environment>()
 const rootOf = ({ params, patchTypes, noAuthorizer }: PolicyNames): Environment => {
   const key = `${params} ${patchTypes === true} ${noAuthorizer === true}`
@@ -98,12 +114,11 @@ const rootOf = ({ params, patchTypes, noAuthorizer }: PolicyNames): Environment 
   if (env === undefined) {
     env = Environment.base.withTypes(structs).withVariables({
       ...fields(dyn, params ? 'object oldObject params' : 'object oldObject'),
-      request: structType('kubernetes.AdmissionRequest'),
-      namespaceObject: structType('kubernetes.Namespace'),
+      ...requestVariables,
     })
     if (!noAuthorizer)
       env = env.withVariables({
-        authorizer: structType('kubernetes.authorization.Authorizer'),
+        ...authorizerVariable,
         'authorizer.requestResource': structType('kubernetes.authorization.ResourceCheck'),
       })
     if (patchTypes) env = env.withOpenType(openType).withJsonPatch()
@@ -115,11 +130,7 @@ const rootOf = ({ params, patchTypes, noAuthorizer }: PolicyNames): Environment 
 const environmentFor = (names: PolicyNames): Environment => {
   const root = rootOf(names)
   const { variables } = names
-  return variables === undefined
-    ? root
-    : root
-        .withTypes({ 'kubernetes.variables': variables })
-        .withVariables({ variables: structType('kubernetes.variables') })
+  return variables === undefined ? root : withPolicyVariables(root, variables)
 }
 
 /** Types that a variable keeps; what has others is known at run time only. */

@@ -4,10 +4,16 @@
  */
 import { checkExpression } from './compile.js'
 import { Environment } from './environment.js'
-import { structs, typeOfVariable } from './policy-environment.js'
+import {
+  authorizerVariable,
+  requestVariables,
+  structs,
+  typeOfVariable,
+  withPolicyVariables,
+} from './policy-environment.js'
 import { type DeclaredType, structsOf } from './schema-types.js'
 import { CompilationError } from './source-errors.js'
-import { structType, type Type, types } from './types.js'
+import { type Type, types } from './types.js'
 
 export interface PolicyTypes {
   /** Of `object` and `oldObject`. */
@@ -42,14 +48,12 @@ export const typeChecker = (
       object: object.type,
       oldObject: object.type,
       ...(params && { params: declared?.type ?? types.dyn }),
-      request: structType('kubernetes.AdmissionRequest'),
-      namespaceObject: structType('kubernetes.Namespace'),
+      ...requestVariables,
       // Upstream declares `authorizer.requestResource` for admission alone.
-      authorizer: structType('kubernetes.authorization.Authorizer'),
-      variables: structType('kubernetes.variables'),
+      ...authorizerVariable,
     })
   const known: Record<string, Type> = {}
-  const environment = () => root.withTypes({ 'kubernetes.variables': { ...known } })
+  const environment = () => withPolicyVariables(root, { ...known })
   for (const { name, expression } of variables)
     known[name] = typeOfVariable(check(environment(), expression).type)
   const env = environment()

@@ -5,7 +5,6 @@ import { invalid as invalidField } from '#api/field-error.js'
 import { hasGivenEmpty, holdsGivenEmpty } from '#api/given-empty.js'
 import { jsonEqual, semanticEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
-import { goTypeName } from '#openapi/schemas.js'
 import { holdsRaw } from './decode/raw-fields.js'
 import { matchNamespace } from './object-meta.js'
 import type { RequestContext, ResourceDefinition, Strategy } from './resource-definition.js'
@@ -83,8 +82,7 @@ const shareUnchanged = (next: KubeObject, previous: KubeObject): void => {
 
 /** Not where the order of keys is a change. */
 const mayShare = ({ strategy, schemaName }: UpdateHooks['definition']): boolean =>
-  strategy.canonicalize === undefined &&
-  !(schemaName !== undefined && holdsRaw(goTypeName(schemaName)))
+  strategy.canonicalize === undefined && !holdsRaw(schemaName)
 
 /** `next` is private and changed in place. Throws 400 or 422. */
 export const beforeUpdate = (

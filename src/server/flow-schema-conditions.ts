@@ -69,7 +69,7 @@ export const keepDangling = async (
       patch: {
         apiVersion: formatGroupVersion(definition.gvk),
         kind: definition.gvk.kind,
-        metadata: { name: name },
+        metadata: { name },
         status: { conditions: [{ ...condition, lastTransitionTime: formatTime(ctx.now) }] },
       },
       force: true,

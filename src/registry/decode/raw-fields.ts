@@ -1,4 +1,5 @@
 /** Which types hold JSON that Go keeps as it was written (RawExtension): there the order of keys is seen, and compared. */
+import { goTypeName } from '#openapi/schemas.js'
 import { type GoType, goFieldsOf } from './go-type.js'
 
 const holdsRawIn = (type: GoType, seen: Set<string>): boolean => {
@@ -13,13 +14,15 @@ const holdsRawIn = (type: GoType, seen: Set<string>): boolean => {
 
 const known = new Map<string, boolean>()
 
-/** `key` names a struct in openapi/data/go-fields.json. */
-export const holdsRaw = (key: string): boolean => {
-  let holds = known.get(key)
+/** Objects of that schema; of none, a custom kind's, nothing is kept so. */
+export const holdsRaw = (schemaName: string | undefined): boolean => {
+  if (schemaName === undefined) return false
+  let holds = known.get(schemaName)
   if (holds === undefined) {
+    const key = goTypeName(schemaName)
     const seen = new Set([key])
     holds = goFieldsOf(key).some((field) => holdsRawIn(field.type, seen))
-    known.set(key, holds)
+    known.set(schemaName, holds)
   }
   return holds
 }

@@ -1,6 +1,10 @@
 /** What an apply is sent, and how upstream names it in its errors. */
 import { badRequest, failure } from '#api/errors.js'
-import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
+import {
+  formatGroupVersion,
+  formatGroupVersionKind,
+  parseGroupVersion,
+} from '#api/group-version.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import type { ResourceDefinition } from '../resource-definition.js'
@@ -12,8 +16,7 @@ export const describeObject = (object: JsonObject, { gvk }: ResourceDefinition):
   const metadata = isJsonObject(object.metadata) ? object.metadata : {}
   // What is no text is read as none.
   const textOf = (value: JsonValue | undefined) => (typeof value === 'string' ? value : '')
-  const apiVersion = `${gvk.group}/${gvk.version}`
-  return `${textOf(metadata.namespace)}/${textOf(metadata.name)}; ${apiVersion}, Kind=${gvk.kind}`
+  return `${textOf(metadata.namespace)}/${textOf(metadata.name)}; ${formatGroupVersionKind(gvk)}`
 }
 
 const printKind = (patch: JsonObject): string => {
@@ -21,7 +24,7 @@ const printKind = (patch: JsonObject): string => {
   const gv = parseGroupVersion(apiVersion)
   // An apiVersion that cannot be read takes the kind along.
   if (gv === undefined) return '/, Kind='
-  return `${gv.group}/${gv.version}, Kind=${typeof patch.kind === 'string' ? patch.kind : ''}`
+  return formatGroupVersionKind({ ...gv, kind: typeof patch.kind === 'string' ? patch.kind : '' })
 }
 
 /** Comes before all else. Throws ApiError (400). */

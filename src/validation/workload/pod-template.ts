@@ -30,7 +30,6 @@ export const validTemplateMeta = (path: string, { metadata = {}, spec }: Fields)
   ]
 }
 
-/** `extraVolumes` are those that the template gets when pods are made of it. */
 export const validPodTemplate = (path: string, template: Fields): FieldError[] => {
   const { spec } = template
   return [
