@@ -28,7 +28,7 @@ export const createThroughSubresource: VerbHandler = async (target, request, rep
     deps.fieldManagerOf === undefined
       ? body
       : await trackNew(target, body, ctx, deps.fieldManagerOf)
-  await store.admitCreate(ctx, name, tracked)
-  const { code, object } = await view.create({ name, body: tracked, store }, ctx)
+  const admit = await store.admitCreate(ctx, name, tracked)
+  const { code, object } = await view.create({ name, body: tracked, store, admit }, ctx)
   return sendValue(request, reply, object, { code, negotiated })
 }

@@ -22,7 +22,7 @@ export const createVirtual: VerbHandler = async (target, request, reply, deps) =
     deps.fieldManagerOf === undefined
       ? body
       : await trackNew(target, body, ctx, deps.fieldManagerOf)
-  await store.admitCreate(ctx, tracked.metadata.name ?? '', tracked)
-  const object = await definition.strategy.createInstead!({ body: tracked, store }, ctx)
+  const admit = await store.admitCreate(ctx, tracked.metadata.name ?? '', tracked)
+  const object = await definition.strategy.createInstead!({ body: tracked, store, admit }, ctx)
   return sendObject(target, request, reply, object as KubeObject, { code: 201, negotiated })
 }

@@ -30,12 +30,15 @@ const selfSubjectReview: KindDefinition = {
   version: 'v1',
   kind: 'SelfSubjectReview',
   strategy: {
-    createInstead: async ({ body }, ctx) => ({
-      kind: body.kind,
-      apiVersion: body.apiVersion,
-      metadata: { creationTimestamp: formatTime(ctx.now) },
-      status: { userInfo: userJson(ctx.user) },
-    }),
+    createInstead: async ({ body, admit }, ctx) => {
+      await admit()
+      return {
+        kind: body.kind,
+        apiVersion: body.apiVersion,
+        metadata: { creationTimestamp: formatTime(ctx.now) },
+        status: { userInfo: userJson(ctx.user) },
+      }
+    },
   },
   sample: { metadata: {} },
 }
@@ -51,12 +54,13 @@ const tokenReview = (review: ReviewToken): KindDefinition => ({
   version: 'v1',
   kind: 'TokenReview',
   strategy: {
-    createInstead: async ({ body }) => {
+    createInstead: async ({ body, admit }) => {
       const { token = '', audiences = [] } = (body.spec ?? {}) as {
         token?: string
         audiences?: string[]
       }
       if (token === '') throw badRequest('token is required for TokenReview in authentication')
+      await admit()
       const answer = await review(token, audiences)
       const status =
         'error' in answer
@@ -174,7 +178,7 @@ export const tokenSubresource = (
     body.spec ??= {}
     body.spec.expirationSeconds ??= defaultExpirationSeconds
   },
-  create: async ({ name, body, store }, ctx) => {
+  create: async ({ name, body, store, admit }, ctx) => {
     checkTarget(body.metadata, { name, namespace: ctx.namespace ?? '' })
     const account = (await store.get(ctx, name)).object
     const asked = body.metadata.uid
@@ -190,10 +194,20 @@ export const tokenSubresource = (
       boundObjectRef?: BoundObject | null
     }
     const expirationSeconds = spec.expirationSeconds ?? defaultExpirationSeconds
-    checkExpiration(expirationSeconds)
-    const audiences = spec.audiences?.length ? spec.audiences : [...tokens.audiences]
-    const bound = await boundClaim(spec.boundObjectRef, account, ctx)
     const { namespace, uid } = account.metadata
+    const audiences = spec.audiences?.length ? spec.audiences : [...tokens.audiences]
+    // Who validates sees what the token will be for.
+    body.metadata = {
+      ...body.metadata,
+      name,
+      namespace: namespace!,
+      uid: uid!,
+      creationTimestamp: formatTime(ctx.now),
+    }
+    body.spec = { ...spec, audiences }
+    checkExpiration(expirationSeconds)
+    await admit()
+    const bound = await boundClaim(spec.boundObjectRef, account, ctx)
     // Nothing is stored, so that a dry run is none.
     const token = await tokens.issue({
       claims: { namespace: namespace!, serviceaccount: { name, uid: uid! }, ...bound },
@@ -203,13 +217,7 @@ export const tokenSubresource = (
     const object: JsonObject = {
       kind: 'TokenRequest',
       apiVersion: `${group}/v1`,
-      metadata: {
-        ...(body.metadata as JsonObject),
-        name,
-        namespace: namespace!,
-        uid: uid!,
-        creationTimestamp: formatTime(ctx.now),
-      },
+      metadata: body.metadata as JsonObject,
       spec: {
         audiences,
         expirationSeconds,

@@ -3,7 +3,11 @@ import { badRequest, invalid } from '#api/errors.js'
 import { type FieldError, invalid as invalidField } from '#api/field-error.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import type { UserInfo } from '#api/user-info.js'
-import type { KindDefinition, RequestContext } from '#registry/resource-definition.js'
+import type {
+  KindDefinition,
+  RequestContext,
+  ValidateAdmission,
+} from '#registry/resource-definition.js'
 import type { Attributes, Authorizer } from './authorizer.js'
 import { aggregate, type RulesOfUser } from './rbac.js'
 import type { PolicyRule } from './rbac-rules.js'
@@ -142,12 +146,12 @@ const userOf = ({ user = '', groups = [], uid, extra }: ReviewSpec): UserInfo =>
 
 const review = (
   kind: string,
-  answer: (body: KubeObject, ctx: RequestContext) => Promise<KubeObject>,
+  answer: (body: KubeObject, ctx: RequestContext, admit: ValidateAdmission) => Promise<KubeObject>,
 ): KindDefinition => ({
   group,
   version: 'v1',
   kind,
-  strategy: { createInstead: ({ body }, ctx) => answer(body, ctx) },
+  strategy: { createInstead: ({ body, admit }, ctx) => answer(body, ctx, admit) },
   sample: { metadata: {} },
 })
 
@@ -180,19 +184,20 @@ export const authorizationKinds = (
   authorizer: Authorizer,
   rulesFor: RulesFor,
 ): KindDefinition[] => [
-  review('SelfSubjectAccessReview', async (body, ctx) => {
+  review('SelfSubjectAccessReview', async (body, ctx, admit) => {
     const spec = (body.spec ?? {}) as ReviewSpec
     refuse([
       ...specErrors(spec),
       ...selectorErrors(spec.resourceAttributes),
       ...metadataErrors(body.metadata, []),
     ])
+    await admit()
     return {
       ...body,
       status: await statusOf(authorizer, ctx.user, spec),
     }
   }),
-  review('SubjectAccessReview', async (body) => {
+  review('SubjectAccessReview', async (body, _ctx, admit) => {
     const spec = (body.spec ?? {}) as ReviewSpec
     refuse([
       ...specErrors(spec),
@@ -200,12 +205,13 @@ export const authorizationKinds = (
       ...selectorErrors(spec.resourceAttributes),
       ...metadataErrors(body.metadata, []),
     ])
+    await admit()
     return {
       ...body,
       status: await statusOf(authorizer, userOf(spec), spec),
     }
   }),
-  review('LocalSubjectAccessReview', async (body, ctx) => {
+  review('LocalSubjectAccessReview', async (body, ctx, admit) => {
     const spec = (body.spec ?? {}) as ReviewSpec
     const namespace = ctx.namespace ?? ''
     refuse([
@@ -215,13 +221,15 @@ export const authorizationKinds = (
       ...metadataErrors(body.metadata, ['namespace']),
       ...localErrors(spec, namespace),
     ])
+    await admit()
     const metadata = { ...(body.metadata as JsonObject), namespace }
     const status = await statusOf(authorizer, userOf(spec), spec)
     return { ...body, metadata, status }
   }),
-  review('SelfSubjectRulesReview', async (body, ctx) => {
+  review('SelfSubjectRulesReview', async (body, ctx, admit) => {
     const namespace = ((body.spec ?? {}) as { namespace?: string }).namespace ?? ''
     if (namespace === '') throw badRequest('no namespace on request')
+    await admit()
     // Upstream answers with an object of its own, whatever was asked.
     return {
       ...body,

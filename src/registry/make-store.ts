@@ -44,9 +44,10 @@ const countRemaining = async (
 export const makeStore = (deps: StoreDeps): Store => {
   const { definition, storage } = deps
   const deletable = makeDeletable(deps)
-  const admitAlone = async (call: Parameters<typeof admit>[2]): Promise<void> => {
+  /** Yields what is left to ask: the plugins that only validate. */
+  const admitAlone = async (call: Parameters<typeof admit>[2]) => {
     await admit(deps, 'mutate', call)
-    await admit(deps, 'validate', call)
+    return () => admit(deps, 'validate', call)
   }
   const store: Store = {
     definition,
@@ -78,7 +79,10 @@ export const makeStore = (deps: StoreDeps): Store => {
       deleteGenerically({ ...deps, admission: admitAll }, ctx, name, options),
     changeStored: deletable.changeStored,
     admitCreate: (ctx, name, object) => admitAlone({ operation: 'CREATE', ctx, name, object }),
-    admitConnect: (ctx, name, object) => admitAlone({ operation: 'CONNECT', ctx, name, object }),
+    admitConnect: async (ctx, name, object) => {
+      const validate = await admitAlone({ operation: 'CONNECT', ctx, name, object })
+      await validate()
+    },
     deleteCollection: (ctx, options, request) => deleteCollection(store, ctx, options, request),
   }
   return store

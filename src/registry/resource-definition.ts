@@ -130,7 +130,7 @@ export interface Strategy {
   readonly defaultGarbageCollectionWarning?: string
   /** Answers a POST without storing anything (reviews). The result is the answer's body. */
   createInstead?(
-    request: { body: KubeObject; store: Store },
+    request: { body: KubeObject; store: Store; admit: ValidateAdmission },
     ctx: RequestContext,
   ): Promise<KubeObject | JsonObject>
   readonly allowCreateOnUpdate?: boolean
@@ -171,6 +171,9 @@ export interface Strategy {
   readonly status?: Pick<Strategy, 'prepareForUpdate' | 'validateUpdate' | 'warningsOnUpdate'>
 }
 
+/** Asks the admission plugins that only validate about what is posted: once, when it holds by itself. */
+export type ValidateAdmission = () => void | Promise<void>
+
 /** A subresource that is not plain `status`. Handlers answer with an object or throw an ApiError. */
 export interface Subresource {
   readonly name: string
@@ -199,7 +202,7 @@ export interface Subresource {
   default?(body: KubeObject): void
   /** create: does it. `store` is the parent's. */
   create?(
-    request: { name: string; body: KubeObject; store: Store },
+    request: { name: string; body: KubeObject; store: Store; admit: ValidateAdmission },
     ctx: RequestContext,
   ): Promise<{ code: number; object: KubeObject | JsonObject }>
 }

@@ -18,6 +18,7 @@ import type {
   ResourceDefinition,
   Strategy,
   Subresource,
+  ValidateAdmission,
 } from './resource-definition.js'
 
 export interface Store {
@@ -79,8 +80,11 @@ export interface Store {
     name: string,
     change: (copy: KubeObject, current: StoredObject) => void | Promise<void>,
   ): Promise<StoredObject>
-  /** Admission of what is posted and not stored: reviews, bindings, evictions. May change `object`. */
-  admitCreate(ctx: RequestContext, name: string, object: KubeObject): Promise<void>
+  /**
+   * Admission of what is posted and not stored: reviews, bindings, evictions. May change `object`; yields the plugins
+   * that only validate, which upstream asks once the request holds by itself.
+   */
+  admitCreate(ctx: RequestContext, name: string, object: KubeObject): Promise<ValidateAdmission>
   /** Admission of a connection, by what was asked of it: PodExecOptions. */
   admitConnect(ctx: RequestContext, name: string, options: KubeObject): Promise<void>
   /** Yields the objects as they were before. */

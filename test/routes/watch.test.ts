@@ -165,6 +165,11 @@ t.test('Tables and metadata alone are watched, too, and old paths still are', as
   const old = await api.watch('/api/v1/watch/namespaces/x/configmaps/b')
   t.same(summary(await old.take(1)), ['ADDED b'])
   old.close()
+  const refused = async (field: string) =>
+    (await api.get(`/api/v1/watch/namespaces/x/configmaps/b?fieldSelector=${field}%3Da`)).body
+      .message
+  t.match(await refused('spec.x'), /"spec.x" is not a known field selector/)
+  t.match(await refused('metadata.name'), /doesn't match requested name/)
 })
 
 t.test('a client that does not read holds back only itself', async (t) => {

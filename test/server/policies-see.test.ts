@@ -180,3 +180,19 @@ t.test('an eviction is admitted as one, and its delete is not admitted again', a
   t.equal((await send('POST', at('pods/p/eviction'), { metadata: { name: 'p' } })).code, 201)
   t.ok((await send('GET', at('pods/p'))).metadata.deletionTimestamp)
 })
+
+t.test('what a request lacks by itself is told before what policies say of it', async (t) => {
+  const { send, policy } = await start(t)
+  const tokenOf = (name: string, spec: object) =>
+    send('POST', at(`serviceaccounts/${name}/token`), { spec })
+  await send('POST', at('serviceaccounts'), { metadata: { name: 'a' } })
+  await policy('validating', 'v', saying('*/*', '"for " + object.spec.audiences[0]'))
+  t.equal((await tokenOf('none', {})).message, 'serviceaccounts "none" not found')
+  t.equal((await tokenOf('a', { expirationSeconds: 1 })).reason, 'Invalid')
+  const seen = await tokenOf('a', { boundObjectRef: { kind: 'Pod', name: 'none' } })
+  t.match(seen.message, /denied request: for https:/, 'they see what the token will be for')
+  const unnamed = await send('POST', at('pods/p/eviction'), { metadata: { name: 'q' } })
+  t.equal(unnamed.message, 'name in URL does not match name in Eviction object')
+  const nowhere = await send('POST', at('pods/p/binding'), { metadata: { name: 'p' }, target: {} })
+  t.equal(nowhere.message, 'target.name: Required value')
+})

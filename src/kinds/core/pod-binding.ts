@@ -3,12 +3,12 @@ import { badRequest, conflict, failure, notFound } from '#api/errors.js'
 import { type FieldError, notSupported, required } from '#api/field-error.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import { checkPreconditions } from '#registry/preconditions.js'
-import type { RequestContext } from '#registry/resource-definition.js'
+import type { RequestContext, ValidateAdmission } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
 import { setPodCondition } from './pod-condition.js'
 
 const pods = { group: '', resource: 'pods' }
-const binding = { group: '', resource: 'pods/binding' }
+const bindingResource = { group: '', resource: 'pods/binding' }
 
 const validate = (body: KubeObject): FieldError[] => {
   const { kind = '', name = '' } = body.target ?? {}
@@ -30,7 +30,7 @@ const refuse = (errors: readonly FieldError[]): never => {
 
 const bind = (pod: KubeObject, body: KubeObject, now: number): void => {
   const name = pod.metadata.name ?? ''
-  const fail = (why: string) => conflict(binding, name, why)
+  const fail = (why: string) => conflict(bindingResource, name, why)
   if (pod.metadata.deletionTimestamp !== undefined)
     throw fail(`pod ${name} is being deleted, cannot be assigned to a host`)
   if (pod.spec.nodeName)
@@ -46,9 +46,19 @@ const bind = (pod: KubeObject, body: KubeObject, now: number): void => {
   setPodCondition(pod, { type: 'PodScheduled', status: 'True' }, now)
 }
 
-const assign = async (store: Store, body: KubeObject, ctx: RequestContext): Promise<JsonObject> => {
+interface Binding {
+  readonly store: Store
+  readonly body: KubeObject
+  readonly admit: ValidateAdmission
+}
+
+const assign = async (
+  { store, body, admit }: Binding,
+  ctx: RequestContext,
+): Promise<JsonObject> => {
   const errors = validate(body)
   if (errors.length > 0) refuse(errors)
+  await admit()
   const name = body.metadata.name ?? ''
   const { uid, resourceVersion } = body.metadata
   const given = { ...(uid ? { uid } : {}), ...(resourceVersion ? { resourceVersion } : {}) }
@@ -61,20 +71,20 @@ const assign = async (store: Store, body: KubeObject, ctx: RequestContext): Prom
 
 /** POST …/pods/x/binding */
 export const createBinding = async (
-  { name, body, store }: { name: string; body: KubeObject; store: Store },
+  { name, ...binding }: Binding & { name: string },
   ctx: RequestContext,
 ): Promise<{ code: number; object: JsonObject }> => {
-  if ((body.metadata.name ?? '') !== name)
+  if ((binding.body.metadata.name ?? '') !== name)
     throw badRequest('name in URL does not match name in Binding object')
-  return { code: 201, object: await assign(store, body, ctx) }
+  return { code: 201, object: await assign(binding, ctx) }
 }
 
 /** POST …/bindings: the old way, with the name in the body alone. */
 export const createBindingByName = async (
-  { body }: { body: KubeObject },
+  { body, admit }: Pick<Binding, 'body' | 'admit'>,
   ctx: RequestContext,
 ): Promise<JsonObject> => {
   const store = ctx.stores(pods)
   if (store === undefined) throw notFound(pods, body.metadata.name ?? '')
-  return assign(store, body, ctx)
+  return assign({ store, body, admit }, ctx)
 }

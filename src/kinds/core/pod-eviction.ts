@@ -15,7 +15,11 @@ import { matchesSelector } from '#api/label-selector.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import type { StatusCause } from '#api/status.js'
 import { limits } from '#limits'
-import type { DeleteOptions, RequestContext } from '#registry/resource-definition.js'
+import type {
+  DeleteOptions,
+  RequestContext,
+  ValidateAdmission,
+} from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
 import { setPodCondition } from './pod-condition.js'
 
@@ -280,13 +284,19 @@ const tooManyBudgets: JsonObject = {
 
 /** POST …/pods/x/eviction */
 export const createEviction = async (
-  { name, body, store }: { name: string; body: KubeObject; store: Store },
+  {
+    name,
+    body,
+    store,
+    admit,
+  }: { name: string; body: KubeObject; store: Store; admit: ValidateAdmission },
   ctx: RequestContext,
 ): Promise<{ code: number; object: JsonObject }> => {
   if ((body.metadata.name ?? '') !== name)
     throw badRequest('name in URL does not match name in Eviction object')
   refuseUnsafe(name, body.deleteOptions as DeleteOptions | undefined)
   const eviction: Eviction = { store, ctx, name, options: deleteOptionsOf(body, ctx.dryRun) }
+  await admit()
   const pod = await removeUnguarded(eviction)
   if (pod === undefined) return evicted
   const [budget, another] = await budgetsOf(pod, ctx)
