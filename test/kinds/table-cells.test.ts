@@ -166,3 +166,41 @@ t.test('an autoscaler row takes from the status the source that the metric has',
   ]
   t.equal(targets(empty), '<nil>/2, <nil>/3', 'as Go prints pointers to no quantity')
 })
+
+t.test('of containers that ended the one that failed is what a pod shows', async (t) => {
+  const ended = (name: string, exitCode: number, reason: string) => ({
+    name,
+    state: { terminated: { exitCode, reason } },
+  })
+  const shown = (...containerStatuses: object[]) =>
+    columns(pod({}, { phase: 'Running', containerStatuses }))[1]
+  const completed = ended('a', 0, 'Completed')
+  const running = { name: 'b', ready: true, state: { running: {} } }
+  t.equal(shown(completed, ended('b', 1, 'Error')), 'Error')
+  t.equal(shown(completed, running, ended('c', 2, '')), 'ExitCode:2')
+  t.equal(shown(completed, running), 'NotReady')
+  t.equal(shown(completed), 'Completed')
+})
+
+t.test('what is unknown, empty or the default shows as kube-apiserver prints it', async (t) => {
+  const cell = (kind: string, group: string, parts: object, column: number) =>
+    rowOf(kind, group, object(parts))[column]
+  const annotations = { 'ingressclass.kubernetes.io/is-default-class': 'true' }
+  const metadata = { name: 'x', annotations }
+  t.equal(cell('IngressClass', 'networking.k8s.io', { metadata }, 0), 'x (default)')
+  const nodeInfo = { architecture: 'amd64' }
+  t.equal(cell('Node', '', { status: { nodeInfo } }, 8), '<unknown> (amd64)')
+  t.equal(cell('Endpoints', '', {}, 1), '<none>')
+  const notReady = [{ notReadyAddresses: [{ ip: '1.2.3.4' }] }]
+  t.equal(cell('Endpoints', '', { subsets: notReady }, 1), '')
+  t.equal(cell('EndpointSlice', 'discovery.k8s.io', { ports: [{ name: '' }] }, 2), '<unset>')
+  const spec = { tokenRequests: [{ audience: '' }] }
+  t.equal(cell('CSIDriver', 'storage.k8s.io', { spec }, 4), '')
+  const status = { reservedFor: [{ name: 'p' }] }
+  t.equal(cell('ResourceClaim', 'resource.k8s.io', { status }, 1), 'pending')
+  const parentRef = { group: 'G.x', resource: 'Services', namespace: 'n', name: 's' }
+  const address = { spec: { parentRef } }
+  t.equal(cell('IPAddress', 'networking.k8s.io', address, 1), 'services.g.x/n/s')
+  const quota = { status: { hard: { 'limits.cpu': '1', 'limitsx.io/y': '2' } } }
+  t.equal(cell('ResourceQuota', '', quota, 2), 'limits.cpu: 0/1')
+})

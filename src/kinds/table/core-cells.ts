@@ -57,14 +57,16 @@ interface EndpointSubset {
   addresses?: { ip: string }[]
   ports?: { port: number }[]
 }
+/** Subsets without a ready address are printed as nothing. */
 export const endpointsCells: Cells = (object, now) => {
-  const entries = (object.subsets ?? []).flatMap(
-    ({ addresses = [], ports = [] }: EndpointSubset) =>
-      ports.length === 0
-        ? addresses.map((a) => a.ip)
-        : ports.flatMap((p) => addresses.map((a) => hostPort(a.ip, p.port))),
+  const subsets: EndpointSubset[] = object.subsets ?? []
+  const entries = subsets.flatMap(({ addresses = [], ports = [] }) =>
+    ports.length === 0
+      ? addresses.map((a) => a.ip)
+      : ports.flatMap((p) => addresses.map((a) => hostPort(a.ip, p.port))),
   )
-  return [object.metadata.name, listWithMore(entries, '<none>'), age(object, now)]
+  const shown = subsets.length === 0 ? '<none>' : listWithMore(entries)
+  return [object.metadata.name, shown, age(object, now)]
 }
 
 const nodeRoles = (labels: Record<string, string> | undefined): string => {
@@ -96,7 +98,7 @@ export const nodeCells: Cells = (node, now) => {
     nodeAddress(node, 'InternalIP'),
     nodeAddress(node, 'ExternalIP'),
     info.osImage || '<unknown>',
-    info.kernelVersion && info.architecture ? `${kernel} (${info.architecture})` : kernel,
+    info.architecture ? `${kernel} (${info.architecture})` : kernel,
     info.containerRuntimeVersion || '<unknown>',
   ]
 }
@@ -199,7 +201,7 @@ export const resourceQuotaCells: Cells = (quota, now) => {
   const entry = (resource: string): string =>
     `${resource}: ${quota.status?.used?.[resource] ?? '0'}/${hard[resource]}`
   const names = Object.keys(hard).sort()
-  const isLimit = (resource: string): boolean => resource.startsWith('limits')
+  const isLimit = (resource: string): boolean => resource.startsWith('limits.')
   return [
     quota.metadata.name,
     names

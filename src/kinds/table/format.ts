@@ -28,9 +28,8 @@ export const showLabelSelector = (selector: LabelSelector | null | undefined): s
 /** Entries that are shown of a long list. */
 const shownMax = 3
 
-/** The first entries, then `+ N more...`; `empty` for none. */
-export const listWithMore = (entries: readonly string[], empty: string): string => {
-  if (entries.length === 0) return empty
+/** The first entries, then `+ N more...`. */
+export const listWithMore = (entries: readonly string[]): string => {
   const shown = entries.slice(0, shownMax).join(',')
   return entries.length > shownMax ? `${shown} + ${entries.length - shownMax} more...` : shown
 }

@@ -28,12 +28,17 @@ const ingressCells: Cells = (object, now) => [
   (object.spec?.tls ?? []).length > 0 ? '80, 443' : '80',
   age(object, now),
 ]
+const nameOf = (object: KubeObject, isDefault: boolean): string =>
+  `${object.metadata.name}${isDefault ? ' (default)' : ''}`
+
 const ingressClassCells: Cells = (object, now) => {
   const ref = object.spec?.parameters
   const parameters = ref
     ? `${ref.kind}${ref.apiGroup ? `.${ref.apiGroup}` : ''}/${ref.name}`
     : '<none>'
-  return [object.metadata.name, object.spec?.controller ?? '', parameters, age(object, now)]
+  const isDefault =
+    object.metadata.annotations?.['ingressclass.kubernetes.io/is-default-class'] === 'true'
+  return [nameOf(object, isDefault), object.spec?.controller ?? '', parameters, age(object, now)]
 }
 const networkPolicyCells: Cells = (object, now) => [
   object.metadata.name,
@@ -44,7 +49,8 @@ const networkPolicyCells: Cells = (object, now) => [
 const ipAddressCells: Cells = (object, now) => {
   const ref = object.spec?.parentRef
   if (!ref) return [object.metadata.name, '<none>', age(object, now)]
-  const resource = formatGroupResource({ group: ref.group ?? '', resource: ref.resource ?? '' })
+  const { group = '', resource: plural = '' } = ref
+  const resource = formatGroupResource({ group, resource: plural }).toLowerCase()
   const parts = ref.namespace ? [resource, ref.namespace, ref.name] : [resource, ref.name]
   return [object.metadata.name, parts.join('/'), age(object, now)]
 }
@@ -65,12 +71,10 @@ const endpointSliceCells: Cells = (object, now) => [
     (object.ports ?? []).map((p: SlicePort) =>
       p.port === undefined ? (p.name ?? '*') : String(p.port),
     ),
-    '<unset>',
-  ),
+  ) || '<unset>',
   listWithMore(
     (object.endpoints ?? []).flatMap((e: { addresses?: string[] }) => e.addresses ?? []),
-    '<unset>',
-  ),
+  ) || '<unset>',
   age(object, now),
 ]
 
@@ -106,7 +110,7 @@ const storageClassCells: Cells = (object, now) => {
     annotations['storageclass.kubernetes.io/is-default-class'] === 'true' ||
     annotations['storageclass.beta.kubernetes.io/is-default-class'] === 'true'
   return [
-    isDefault ? `${object.metadata.name} (default)` : object.metadata.name,
+    nameOf(object, isDefault),
     object.provisioner ?? '',
     object.reclaimPolicy ?? 'Delete',
     object.volumeBindingMode ?? '<unset>',
@@ -121,15 +125,14 @@ const volumeAttributesClassCells: Cells = (object, now) => [
 ]
 const csiDriverCells: Cells = (object, now) => {
   const { spec = {} } = object
-  const listed = (values: string[] | undefined): string => (values ?? []).join(',') || '<unset>'
   return [
     object.metadata.name,
     spec.attachRequired ?? true,
     spec.podInfoOnMount ?? false,
     spec.storageCapacity ?? false,
-    listed((spec.tokenRequests ?? []).map((t: { audience: string }) => t.audience)),
+    spec.tokenRequests?.map((t: { audience?: string }) => t.audience ?? '').join(',') ?? '<unset>',
     spec.requiresRepublish ?? false,
-    listed(spec.volumeLifecycleModes),
+    (spec.volumeLifecycleModes ?? []).join(',') || '<none>',
     age(object, now),
   ]
 }
@@ -263,7 +266,7 @@ const resourceClaimCells: Cells = (object, now) => {
       : object.metadata.deletionTimestamp
         ? []
         : ['pending']),
-    ...((object.status?.reservedFor ?? []).length > 0 ? ['reserved'] : []),
+    ...(object.status?.allocation && object.status.reservedFor?.length ? ['reserved'] : []),
   ]
   return [object.metadata.name, states.join(','), age(object, now)]
 }

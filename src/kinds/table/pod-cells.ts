@@ -71,28 +71,34 @@ const initProgress = (
       progress.reason = reason
       return { initializing: true, sidecar }
     }
-    if (isSidecar && status.ready && !status.state?.terminated) progress.ready++
+    const hasSucceeded = status.state?.terminated && !status.state.terminated.exitCode
+    if (isSidecar && status.ready && !hasSucceeded) progress.ready++
   }
   return { initializing: false, sidecar }
 }
 
-/** The reason of the first container that has one wins, so the walk goes backwards. */
+/** The reason of the first container that has one wins, so the walk goes backwards; one that failed hides those that completed. */
 const containerProgress = (pod: KubeObject, progress: Progress): void => {
   const statuses: ContainerStatus[] = pod.status?.containerStatuses ?? []
   let hasRunning = false
+  let failure = ''
   for (const status of [...statuses].reverse()) {
     progress.restarts += status.restartCount ?? 0
     progress.lastRestart = Math.max(progress.lastRestart, finishedAt(status))
     const { waiting, terminated, running } = status.state ?? {}
     if (waiting?.reason) progress.reason = waiting.reason
-    else if (terminated) progress.reason = endReason(terminated)
-    else if (status.ready && running) {
+    else if (terminated) {
+      progress.reason = endReason(terminated)
+      if (terminated.exitCode) failure = progress.reason
+    } else if (status.ready && running) {
       hasRunning = true
       progress.ready++
     }
   }
-  if (progress.reason === 'Completed' && hasRunning)
-    progress.reason = hasTrueCondition(pod, 'Ready') ? 'Running' : 'NotReady'
+  if (progress.reason !== 'Completed') return
+  if (hasRunning && hasTrueCondition(pod, 'Ready')) progress.reason = 'Running'
+  else if (failure !== '') progress.reason = failure
+  else if (hasRunning) progress.reason = 'NotReady'
 }
 
 const podProgress = (pod: KubeObject, sidecars: ReadonlySet<string>): Progress => {
