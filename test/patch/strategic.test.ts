@@ -106,6 +106,9 @@ t.test('patches that make no sense are refused in words that show them as Go wou
       '500 list element types are not identical: [[map[image:1 name:a] map[name:b] map[name:c]] [[]]]',
     ],
     [{ metadata: { $patch: 'bogus' } }, '500 unknown patch type: bogus in map: map[$patch:bogus]'],
+    [{ spec: { $patch: null } }, '500 unknown patch type: %!s(<nil>) in map: map[$patch:<nil>]'],
+    [{ spec: { $patch: 1 } }, '500 unknown patch type: %!s(int64=1) in map: map[$patch:1]'],
+    [{ spec: { $patch: ['x'] } }, '500 unknown patch type: [x] in map: map[$patch:[x]]'],
     [{ spec: { $retainKeys: ['x'], nodeName: 'n' } }, '400 invalid patch format of retainKeys'],
     [[], '400 json: cannot unmarshal array into Go value of type map[string]interface {}'],
     [
@@ -129,6 +132,16 @@ t.test('patches that make no sense are refused in words that show them as Go wou
       '422  "" is invalid: patch: Invalid value: "map[spec:map[dnsPolicy:1]]": cannot convert int64 to v1.DNSPolicy',
     ],
     [
+      { spec: { '$setElementOrder/overhead': ['a'] } },
+      '500 expected slice or array type, but got: struct',
+    ],
+    // Upstream takes a pointer for a list.
+    [{ spec: { '$setElementOrder/affinity': ['a'] } }, 'accepted'],
+    [
+      { spec: { '$setElementOrder/affinity': ['a'], affinity: ['a'] } },
+      '422  "" is invalid: patch: Invalid value: "map[spec:map[]]": cannot restore struct from: slice',
+    ],
+    [
       { spec: { hostname: 1, dnsPolicy: 1.5 } },
       '422  "" is invalid: patch: Invalid value: "map[spec:map[dnsPolicy:1.5 hostname:1]]": unrecognized type: string',
     ],
@@ -138,6 +151,15 @@ t.test('patches that make no sense are refused in words that show them as Go wou
       refusal(() => patchPod(three, patch)),
       expected,
     )
+  const unnamed = [{ key: 'a' }]
+  t.equal(
+    refusal(() =>
+      patchPod(pod({ tolerations: unnamed }), {
+        spec: { '$deleteFromPrimitiveList/tolerations': unnamed },
+      }),
+    ),
+    '500 cannot merge lists without merge key for struct',
+  )
   t.equal(
     refusal(() =>
       applyStrategicMergePatch({ spec: {} }, { spec: { replicas: 'two' } }, deploymentType),

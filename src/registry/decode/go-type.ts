@@ -105,7 +105,7 @@ const parseType = (text: string): GoType => {
   return { form: 'scalar', name: text, scalar }
 }
 
-const schemaNameOfKey = (key: string): string => {
+export const schemaNameOfKey = (key: string): string => {
   if (key.startsWith('io.')) return key
   return key.startsWith('meta.')
     ? `io.k8s.apimachinery.pkg.apis.meta.v1.${key.slice(5)}`

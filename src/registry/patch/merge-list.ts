@@ -8,14 +8,14 @@ import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { patchDirective, removeDirectives } from './directives.js'
 import { goPrint, goTypeOf } from './go-print.js'
-import type { PatchField } from './patch-type.js'
+import { kindNameOf, type ListField } from './patch-field.js'
 import { mergeList, mergeMap } from './strategic.js'
 import { badPatchType, cannotMerge, noMergeKey, wrongType } from './strategic-errors.js'
 
 export const mergeSlice = (
   original: JsonValue[],
   patch: JsonValue[],
-  field: PatchField,
+  field: ListField,
   isDeleteList: boolean,
 ): JsonValue[] => {
   if (original.length === 0 && patch.length === 0) return original
@@ -28,7 +28,7 @@ export const mergeSlice = (
   }
   const { mergeKey } = field
   if (mergeKey === '') {
-    throw cannotMerge(`cannot merge lists without merge key for ${field.type.element().kind}`)
+    throw cannotMerge(`cannot merge lists without merge key for ${kindNameOf(field.item)}`)
   }
   const { kept, entries } = followListDirectives(original as JsonObject[], patch, mergeKey)
   const before = [...kept]
@@ -91,7 +91,7 @@ const followListDirectives = (
 const mergeEntries = (
   original: JsonObject[],
   entries: JsonObject[],
-  field: PatchField,
+  field: ListField,
 ): JsonObject[] => {
   const positions = new Map<JsonValue, number>()
   const merged = [...original]
@@ -105,7 +105,7 @@ const mergeEntries = (
     if (at !== undefined) {
       // Entries of the patch are merged in place, as all of it is.
       const into = at < original.length ? copyWith(merged[at]!) : merged[at]!
-      merged[at] = mergeMap(into, entry, field.type.element())
+      merged[at] = mergeMap(into, entry, field.item)
     } else {
       positions.set(key, merged.length)
       merged.push(entry)
@@ -171,7 +171,7 @@ interface OrderedList {
   current: JsonValue[] | undefined
   patched: JsonValue[] | undefined
   order: JsonValue[]
-  field: PatchField
+  field: ListField
 }
 
 /** Undefined when there is no list to order. */

@@ -11,6 +11,8 @@ import { goKindOf } from '#api/decoder-texts.js'
 import { badRequest } from '#api/errors.js'
 import { cloneJson, getOwn, isJsonObject, setOwn } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
+import { goTypeName } from '#openapi/schemas.js'
+import { type GoType, goTypeOfKey } from '../decode/go-type.js'
 import { checkConvertible } from './convertible.js'
 import {
   deleteFromListPrefix,
@@ -21,8 +23,8 @@ import {
 } from './directives.js'
 import { goPrint, goTypeOf } from './go-print.js'
 import { mergeSlice, orderBySetElementOrder } from './merge-list.js'
-import { type PatchField, type PatchType, patchTypeOf } from './patch-type.js'
-import { badPatchType, cannotMerge, wrongType } from './strategic-errors.js'
+import { type ListField, lookUp, lookUpList } from './patch-field.js'
+import { badPatchType, wrongType } from './strategic-errors.js'
 
 /**
  * Yields the patched document, still to be decoded and defaulted. `schemaName` is the type of the document.
@@ -39,7 +41,7 @@ export const applyStrategicMergePatch = (
       `json: cannot unmarshal ${goKindOf(patch)} into Go value of type map[string]interface {}`,
     )
   }
-  const type = patchTypeOf(schemaName)
+  const type = goTypeOfKey(goTypeName(schemaName))
   const consumed = cloneJson(patch)
   const merged = mergeMap(copyWith(document), consumed, type)
   checkConvertible(changed(merged, document), schemaName, () => goPrint(consumed))
@@ -54,7 +56,7 @@ const changed = (merged: JsonObject, document: JsonObject): JsonObject => {
 }
 
 /** Changes and yields `original`, but nothing under it; uses up `patch`. */
-export const mergeMap = (original: JsonObject, patch: JsonObject, type: PatchType): JsonObject => {
+export const mergeMap = (original: JsonObject, patch: JsonObject, type: GoType): JsonObject => {
   if (Object.hasOwn(patch, patchDirective)) return followPatchDirective(patch)
   retainKeys(original, patch)
   for (const key of Object.keys(patch)) {
@@ -104,7 +106,7 @@ const mergeOrderedList = (
   original: JsonObject,
   patch: JsonObject,
   directive: string,
-  type: PatchType,
+  type: GoType,
 ): void => {
   const order = patch[directive]
   delete patch[directive]
@@ -127,7 +129,7 @@ const mergeField = (
   original: JsonObject,
   patch: JsonObject,
   patchKey: string,
-  type: PatchType,
+  type: GoType,
 ): void => {
   const isDeleteList = patchKey.startsWith(deleteFromListPrefix)
   const key = isDeleteList
@@ -159,7 +161,7 @@ const mergeField = (
 export const mergeList = (
   original: JsonValue[],
   patch: JsonValue[],
-  field: PatchField,
+  field: ListField,
   isDeleteList: boolean,
 ): JsonValue[] =>
   field.strategy === 'merge' || isDeleteList
@@ -182,27 +184,4 @@ const discardNulls = (value: JsonValue): void => {
       else discardNulls(value[key]!)
     }
   }
-}
-
-const lookUp = (type: PatchType, key: string): PatchField => {
-  if (type.kind !== 'struct') {
-    throw cannotMerge(
-      `merging an object in json but data type is not struct, instead is: ${type.kind}`,
-    )
-  }
-  const field = type.field(key)
-  if (field === undefined) {
-    throw cannotMerge(
-      `unable to find api field in struct ${type.name} for the json field ${JSON.stringify(key)}`,
-    )
-  }
-  return field
-}
-
-const lookUpList = (type: PatchType, key: string): PatchField => {
-  const field = lookUp(type, key)
-  if (field.type.kind !== 'slice') {
-    throw cannotMerge(`expected slice or array type, but got: ${type.kind}`)
-  }
-  return field
 }
