@@ -53,7 +53,7 @@ t.test('objects on the way of a patch are in order even where nothing changed', 
   t.equal(text({ metadata: {} }, true), inOrder, 'a merge patch')
   const test = [{ op: 'test', path: '/metadata/name', value: 'p' }]
   t.equal(text(touchedByJsonPatch(test), false), inOrder, 'a JSON patch')
-  t.same(touchedByJsonPatch([{ op: 'copy', from: '/a/b~1c/d', path: '/e' }, 1]), {
+  t.same(touchedByJsonPatch([{ op: 'copy', from: '/a/b~1c/d', path: '/e' }]), {
     a: { 'b/c': {} },
   })
 })

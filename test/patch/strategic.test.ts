@@ -142,6 +142,10 @@ t.test('patches that make no sense are refused in words that show them as Go wou
       '422  "" is invalid: patch: Invalid value: "map[spec:map[]]": cannot restore struct from: slice',
     ],
     [
+      { spec: { overhead: { cpu: 'much' } } },
+      `422  "" is invalid: patch: Invalid value: "map[spec:map[overhead:map[cpu:much]]]": quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`,
+    ],
+    [
       { spec: { hostname: 1, dnsPolicy: 1.5 } },
       '422  "" is invalid: patch: Invalid value: "map[spec:map[dnsPolicy:1.5 hostname:1]]": unrecognized type: string',
     ],

@@ -8,6 +8,7 @@ const types = {
   json: 'application/json-patch+json',
 } as const
 
+const secrets = '/api/v1/namespaces/x/secrets'
 const configMaps = '/api/v1/namespaces/x/configmaps'
 const autoscalers = '/apis/autoscaling/v1/namespaces/x/horizontalpodautoscalers'
 const scaleTargetRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'd' }
@@ -15,6 +16,7 @@ const scaleTargetRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'd' }
 const start = async (t: Test) => {
   const { api } = await startApiServer(t)
   await api.post(configMaps, { metadata: { name: 'c' }, data: { lt: 'a<b', ae: 'ä' } })
+  await api.post(secrets, { metadata: { name: 's' } })
   await api.post(autoscalers, { metadata: { name: 'h' }, spec: { scaleTargetRef, maxReplicas: 5 } })
   const patch = (type: keyof typeof types, path: string, raw: string, validation = 'Warn') =>
     api.send('PATCH', `${path}?dryRun=All&fieldValidation=${validation}`, {
@@ -52,6 +54,9 @@ t.test('a strategic patch takes whole floats for integers, and no number for a t
   t.equal((await replicas('4294967297.0')).spec.maxReplicas, 1, 'its last 32 bits')
   t.match((await replicas('1e30')).message, 'spec.maxReplicas: Required value', 'none of its bits')
   t.match((await replicas('1.5')).message, 'cannot convert float64 to int32')
+  const bytes = (text: string) => patch('strategic', `${secrets}/s`, `{"data":{"a":${text}}}`)
+  t.equal((await bytes('[300,1,-1,1e30]')).body.data.a, Buffer.of(44, 1, 255, 0).toString('base64'))
+  t.match((await bytes('[1.5]')).body.message, 'cannot convert float64 to uint8')
   const data = async (n: string) =>
     (await patch('strategic', `${configMaps}/c`, `{"data":{"a":${n}}}`)).body.message
   t.match(await data('1'), 'map[data:map[a:1]]": cannot convert int64 to string')

@@ -8,6 +8,7 @@ import { getOwn, isJsonObject, jsonEqual, setOwn, withKeysInOrder } from '#api/j
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { goTypeName } from '#openapi/schemas.js'
 import { type GoType, goFieldsOf, goTypeOfKey } from '../decode/go-type.js'
+import { checkOperations } from './json.js'
 
 export interface PrintedPatch {
   /** Undefined for custom resources, whose keys are in order everywhere. */
@@ -19,13 +20,12 @@ export interface PrintedPatch {
 }
 
 /** What a JSON patch goes through: every object on the way to a path, and all that a test compares. */
-export const touchedByJsonPatch = (operations: JsonValue): JsonObject => {
+export const touchedByJsonPatch = (patch: JsonValue): JsonObject => {
   const touched: JsonObject = {}
-  for (const operation of Array.isArray(operations) ? operations : []) {
-    if (!isJsonObject(operation)) continue
-    for (const pointer of [operation.path, operation.from]) {
+  for (const { op, path, from } of checkOperations(patch)) {
+    for (const pointer of [path, from]) {
       if (typeof pointer !== 'string') continue
-      const tokens = pointer.split('/').slice(1, operation.op === 'test' ? undefined : -1)
+      const tokens = pointer.split('/').slice(1, op === 'test' ? undefined : -1)
       let at = touched
       for (const token of tokens) {
         const key = token.replaceAll('~1', '/').replaceAll('~0', '~')

@@ -141,7 +141,7 @@ const mergeField = (
     return
   }
   const current = getOwn(original, key)
-  if (current === undefined || goTypeOf(current) !== goTypeOf(value)) {
+  if (goTypeOf(current) !== goTypeOf(value)) {
     if (!isDeleteList) putNew(original, key, value)
     return
   }
