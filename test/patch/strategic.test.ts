@@ -91,6 +91,15 @@ t.test('directives delete, replace and retain', async (t) => {
   )
 })
 
+t.test('of what is new, neither nulls nor entries that are directives are kept', async (t) => {
+  const options = [
+    { name: 'a', $patch: 'delete' },
+    { name: 'c', value: null },
+  ]
+  const patched = patchPod(pod({}), { spec: { dnsConfig: { options } } })
+  t.same(patched, pod({ dnsConfig: { options: [{ name: 'c' }] } }))
+})
+
 t.test('patches that make no sense are refused in words that show them as Go would', async (t) => {
   const cases: [JsonValue, string][] = [
     [

@@ -438,6 +438,29 @@ t.test('a collection is deleted item by item, and answered as it was listed', as
   t.same(graces, [5, 50], 'each pod has its own grace')
 })
 
+t.test('what a collection removes or holds waits for the disk together', async (t) => {
+  const driver = openMemory({ clock: systemClock })
+  const txn = driver.txn.bind(driver)
+  let underWay = 0
+  let most = 0
+  driver.txn = async (...args) => {
+    most = Math.max(most, ++underWay)
+    await new Promise(setImmediate)
+    underWay--
+    return txn(...args)
+  }
+  const { api } = await startApiServer(t, { driver })
+  const finalizers = ['x.io/f']
+  for (const metadata of [{}, { finalizers }]) {
+    for (const name of ['a', 'b', 'c', 'd'])
+      await api.post(configMaps, { metadata: { name, ...metadata } })
+    most = 0
+    const deleted = await api.delete(configMaps)
+    t.equal(deleted.body.items.length, 4)
+    t.equal(most, 4)
+  }
+})
+
 t.test('a namespace is marked first and removed when it is finalized', async (t) => {
   const { api } = await start(t)
   const path = '/api/v1/namespaces/n1'
