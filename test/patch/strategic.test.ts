@@ -92,7 +92,7 @@ t.test('directives delete, replace and retain', async (t) => {
 })
 
 t.test('of what is new, neither nulls nor entries that are directives are kept', async (t) => {
-  const options = [
+  const options: JsonObject[] = [
     { name: 'a', $patch: 'delete' },
     { name: 'c', value: null },
   ]
@@ -119,6 +119,11 @@ t.test('patches that make no sense are refused in words that show them as Go wou
     [{ spec: { $patch: 1 } }, '500 unknown patch type: %!s(int64=1) in map: map[$patch:1]'],
     [{ spec: { $patch: ['x'] } }, '500 unknown patch type: [x] in map: map[$patch:[x]]'],
     [{ spec: { $retainKeys: ['x'], nodeName: 'n' } }, '400 invalid patch format of retainKeys'],
+    [{ spec: { $retainKeys: 'containers' } }, '400 invalid patch format of retainKeys'],
+    [
+      { spec: { $retainKeys: ['containers'], '$setElementOrder/containers': [{ name: 'a' }] } },
+      'accepted',
+    ],
     [[], '400 json: cannot unmarshal array into Go value of type map[string]interface {}'],
     [
       { spec: { containers: { name: 'a' } } },
