@@ -86,6 +86,7 @@ export const createOnce = async (
   // Only the main resource's storage allocates and checks: a status may create a Service, too, which has no address then.
   const beginning = ctx.subresource === '' && definition.strategy.beginCreate?.(object, ctx)
   const reservation = beginning ? await beginning : undefined
+  let isWritten = false
   try {
     beforeCreate(object, creation)
     const name = object.metadata.name ?? ''
@@ -93,15 +94,11 @@ export const createOnce = async (
     const validating = admit(deps, 'validate', { operation: 'CREATE', ctx, name, object })
     if (validating !== undefined) await validating
     const stored = await writeNew(deps, ctx, key, object)
-    if (!ctx.dryRun) {
-      if (reservation !== undefined) await reservation.commit?.()
-      if (definition.strategy.afterCreate !== undefined)
-        await definition.strategy.afterCreate(stored.object, ctx)
-    }
+    isWritten = !ctx.dryRun
+    if (isWritten && reservation !== undefined) await reservation.commit?.()
     return stored
-  } catch (error) {
-    await reservation?.revert?.()
-    throw error
+  } finally {
+    if (!isWritten) await reservation?.revert?.()
   }
 }
 

@@ -68,7 +68,7 @@ export interface Deleted {
   isAnswer?: true
 }
 
-/** What becomes of a reservation: `commit` once the object is written, `revert` when it was not. */
+/** What becomes of a reservation: `commit` once the object is written, `revert` when it was not: refused, tried in a dry run, of no effect. */
 export interface Reservation {
   commit?(): void | Promise<void>
   revert?(): void | Promise<void>
@@ -166,7 +166,6 @@ export interface Strategy {
   ): Promise<Deleted>
   /** Runs when the object has really left the store. */
   afterDelete?(object: KubeObject, ctx: RequestContext): void | Promise<void>
-  afterCreate?(object: KubeObject, ctx: RequestContext): void | Promise<void>
   /** The hooks of the status subresource; missing ones copy everything but status from the stored object. */
   readonly status?: Pick<Strategy, 'prepareForUpdate' | 'validateUpdate' | 'warningsOnUpdate'>
 }

@@ -126,6 +126,7 @@ const writeNext = async (
   const { definition, storage } = deps
   const beginning = definition.strategy.beginUpdate?.(changed, current.object, ctx)
   const reservation = beginning && (await beginning)
+  let isWritten = false
   try {
     beforeUpdate(changed, current.object, hooksOf(attempt))
     const validating = admit(deps, 'validate', {
@@ -154,11 +155,11 @@ const writeNext = async (
     const stored = await write(deps, 'update', () =>
       storage.update(current, next, ttlSeconds === undefined ? {} : { ttlSeconds }),
     )
+    isWritten = true
     if (reservation !== undefined) await reservation.commit?.()
     return { stored, created: false }
-  } catch (error) {
-    await reservation?.revert?.()
-    throw error
+  } finally {
+    if (!isWritten) await reservation?.revert?.()
   }
 }
 

@@ -56,6 +56,26 @@ t.test('what a refused create took is given back, and a dry run takes nothing', 
   t.same(await addresses(), ['10.0.0.7'])
 })
 
+t.test('what an update asks for that removes its object is given back', async (t) => {
+  const { api, create, addresses } = await start(t)
+  const metadata = { name: 's', finalizers: ['a.io/b'] }
+  await api.create('v1/services', { metadata, spec: { ports } }, { namespace: 'a' })
+  await api.delete('v1/services', 's', { namespace: 'a' })
+  const asked = { type: 'NodePort', ports: [{ port: 80, nodePort: 30_500 }] }
+  const removed = await api.replace(
+    'v1/services',
+    's',
+    (s) => {
+      delete s.metadata.finalizers
+      Object.assign(s.spec, asked)
+    },
+    { namespace: 'a' },
+  )
+  t.equal(removed.code, 200)
+  t.same(await addresses(), [])
+  t.equal((await create('next', asked)).code, 201)
+})
+
 t.test('a change of type gives and takes addresses and ports', async (t) => {
   const { api, create, addresses } = await start(t)
   await create('s', { ports })

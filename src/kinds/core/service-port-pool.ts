@@ -40,8 +40,9 @@ export const reservePorts = async (ctx: RequestContext): Promise<PortReservation
     limit: 0,
   })
   const stored = new Set(items.flatMap((item) => nodePortsOf(item.object.spec)))
-  const others = held.get(store) ?? new Set<number>()
-  held.set(store, others)
+  // What a dry run holds is in nobody's way, and what others hold is not in its.
+  const others = ctx.dryRun ? new Set<number>() : (held.get(store) ?? new Set<number>())
+  if (!ctx.dryRun) held.set(store, others)
   const own = new Set<number>()
   const isFree = (port: number): boolean => !stored.has(port) && !others.has(port) && !own.has(port)
   const hold = (port: number): void => {
@@ -51,12 +52,7 @@ export const reservePorts = async (ctx: RequestContext): Promise<PortReservation
   return {
     take: (port) => {
       // Upstream's dry run asks for no range.
-      if (ctx.dryRun) {
-        if (own.has(port) || stored.has(port)) return 'provided port is already allocated'
-        own.add(port)
-        return undefined
-      }
-      if (port < first || port > last)
+      if (!ctx.dryRun && (port < first || port > last))
         return `provided port is not in the valid range. The range of valid ports is ${first}-${last}`
       if (!isFree(port)) return 'provided port is already allocated'
       hold(port)
@@ -65,7 +61,7 @@ export const reservePorts = async (ctx: RequestContext): Promise<PortReservation
     takeAny: () => {
       if (ctx.dryRun) {
         const port = own.size === 0 ? dryRunFirst : Math.max(...own) + 1
-        own.add(port)
+        hold(port)
         return port
       }
       const count = last - first + 1
