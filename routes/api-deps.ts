@@ -37,11 +37,7 @@ export interface ApiDeps {
   /** The connection of a request that asks for another protocol. */
   readonly upgradeOf?: (request: FastifyRequest) => Upgrade | undefined
   /** Serves the connect subresources (exec, log, attach, portforward, proxy). */
-  readonly connect?: (
-    target: Target,
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ) => unknown | Promise<unknown>
+  readonly connect?: (target: Target, request: FastifyRequest, reply: FastifyReply) => unknown
 }
 
 /** One request's aim: resource, subresource, namespace and name. */
@@ -62,4 +58,4 @@ export type VerbHandler = (
   request: FastifyRequest,
   reply: FastifyReply,
   deps: ApiDeps,
-) => unknown | Promise<unknown>
+) => unknown

@@ -29,6 +29,17 @@ const kindsOf = (
   )
 }
 
+function* kindsOfRule(
+  rule: ResourceRule,
+  all: readonly ServedResource[],
+): Generator<GroupVersionKind> {
+  // Subresources are passed over one by one.
+  const resources = (rule.resources ?? []).filter((name) => !/[*/]/.test(name)).sort()
+  for (const group of exact(rule.apiGroups))
+    for (const version of exact(rule.apiVersions))
+      for (const resource of resources) yield* kindsOf(all, { group, version, resource })
+}
+
 /** By group, version and kind, each once. */
 export const matchedKinds = (
   rules: readonly ResourceRule[],
@@ -43,17 +54,12 @@ export const matchedKinds = (
         compareText(a.kind, b.kind),
     )
   for (const rule of rules) {
-    // Subresources are passed over one by one.
-    const resources = (rule.resources ?? []).filter((name) => !/[*/]/.test(name)).sort()
     let count = 0
-    for (const group of exact(rule.apiGroups))
-      for (const version of exact(rule.apiVersions))
-        for (const resource of resources)
-          for (const { kind, ...gv } of kindsOf(all, { group, version, resource })) {
-            const gvk = { group: gv.group, version, kind }
-            kinds.set(kindKey(gvk), gvk)
-            if (++count === limits.celKindsCheckedMax) return sorted()
-          }
+    for (const { group, version, kind } of kindsOfRule(rule, all)) {
+      const gvk = { group, version, kind }
+      kinds.set(kindKey(gvk), gvk)
+      if (++count === limits.celKindsCheckedMax) return sorted()
+    }
   }
   return sorted()
 }

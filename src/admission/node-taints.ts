@@ -1,6 +1,7 @@
 /** Taints and tolerations that are there from the start (plugin/pkg/admission/{nodetaint,defaulttolerationseconds}). */
 import { copyWith } from '#api/copy-with.js'
 import type { KubeObject } from '#api/object.js'
+import type { Toleration } from '#validation/toleration.js'
 import { type AdmissionPlugin, isAbout } from './plugin.js'
 
 const notReady = 'node.kubernetes.io/not-ready'
@@ -26,12 +27,6 @@ export const taintNodesByCondition: AdmissionPlugin = {
   },
 }
 
-interface Toleration {
-  key?: string
-  operator?: string
-  effect?: string
-  tolerationSeconds?: number
-}
 const tolerates = (pod: KubeObject, key: string): boolean =>
   ((pod.spec.tolerations ?? []) as Toleration[]).some(
     (t) => (!t.key || t.key === key) && (!t.effect || t.effect === 'NoExecute'),
