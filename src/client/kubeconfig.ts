@@ -9,6 +9,8 @@ export interface ClientConfig {
   server: string
   /** PEM. Missing: the roots that Node ships. */
   ca?: string
+  /** The name that the server's certificate must carry. Missing: its host's. */
+  serverName?: string
   cert?: string
   key?: string
   token?: string
@@ -26,6 +28,7 @@ interface KubeconfigDocument {
       server: string
       'certificate-authority'?: string
       'certificate-authority-data'?: string
+      'tls-server-name'?: string
       'insecure-skip-tls-verify'?: boolean
     }
   }[]
@@ -79,6 +82,7 @@ export const parseKubeconfig = async (text: string, folder = '.'): Promise<Clien
     server: cluster.server.replace(/\/+$/, ''),
     namespace: ctx.namespace ?? 'default',
     ...(ca ? { ca } : {}),
+    ...(cluster['tls-server-name'] ? { serverName: cluster['tls-server-name'] } : {}),
     ...(cert ? { cert } : {}),
     ...(key ? { key } : {}),
     ...(token ? { token } : {}),

@@ -33,6 +33,7 @@ const isStaleSocket = (request: http.ClientRequest, error: NodeJS.ErrnoException
 const connectionOptions = (config: ClientConfig): https.AgentOptions => ({
   keepAlive: true,
   noDelay: true,
+  ...(config.serverName ? { servername: config.serverName } : {}),
   secureContext: tls.createSecureContext({
     ...(config.ca ? { ca: config.ca } : {}),
     ...(config.cert ? { cert: config.cert } : {}),

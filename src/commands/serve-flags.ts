@@ -100,7 +100,7 @@ export const serveFlags: readonly Flag[] = [
   {
     name: 'cert-dir',
     type: 'string',
-    help: 'directory for certificates and keys (default <data-dir>/pki)',
+    help: 'directory for certificates and keys, apiserver.crt of another CA included (default <data-dir>/pki)',
   },
   { name: 'tls-cert-file', type: 'string', check: file, help: 'serving certificate, PEM' },
   { name: 'tls-private-key-file', type: 'string', check: file, help: 'its private key, PEM' },

@@ -3,7 +3,7 @@ import { repairAddresses } from '#kinds/core/service-repair.js'
 import { advertiseAddress } from './advertise-address.js'
 import { publishKubernetesService } from './bootstrap.js'
 import { type Controllers, startControllers } from './controllers.js'
-import { writePrivateFile } from './credentials.js'
+import { loopbackName, writePrivateFile } from './credentials.js'
 import { formatKubeconfig } from './kubeconfig.js'
 import { bindAddressOf, type ServerOptions } from './options.js'
 import { makePort } from './port.js'
@@ -19,7 +19,7 @@ export interface Server {
   readonly kubeconfig: string
   /** Bearer token of the admin, who is in the group system:masters. */
   readonly adminToken: string
-  /** PEM of the CA that signed the serving certificate. */
+  /** PEM of the server's own CA, which signed the serving certificate unless you brought one. */
   readonly caPem: string
   /**
    * Takes no more requests, answers those that it took, ends watches, closes the storage that it opened. Nothing of the
@@ -61,8 +61,9 @@ const start = async (
   started.defer(() => port.close())
   await publish(state, controllers, options, await port.listen())
   const url = port.url()
-  const { caPem, admin, adminToken } = state.credentials
-  const kubeconfig = formatKubeconfig({ url, caPem, ...admin, token: adminToken })
+  const { caPem, admin, adminToken, loopback } = state.credentials
+  const tlsServerName = loopback && loopbackName
+  const kubeconfig = formatKubeconfig({ url, tlsServerName, caPem, ...admin, token: adminToken })
   if (options.kubeconfigOut !== undefined) writePrivateFile(options.kubeconfigOut, kubeconfig)
   return { url, kubeconfig, adminToken, caPem }
 }

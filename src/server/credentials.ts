@@ -33,9 +33,11 @@ export interface CertificatePair {
 }
 
 export interface ServerCredentials {
-  /** Signs the serving certificate and the clients': what clients trust. */
+  /** Signs the serving certificate, unless that was brought by the user, and the clients': what these trust. */
   caPem: string
   serving: CertificatePair
+  /** Shown to who asks for `loopbackName`; missing where `serving` is of the server's own CA, which its clients know. */
+  loopback?: CertificatePair
   admin: CertificatePair
   /** What the server shows to kubelets, which listen to nobody else. Made at first use. */
   kubeletClient(): CertificatePair
@@ -63,6 +65,9 @@ export interface CredentialOptions {
 const dayMs = 86_400_000
 /** The common name of the front proxy's certificate: upstream's --requestheader-allowed-names of kubeadm. */
 export const frontProxyName = 'front-proxy-client'
+/** By which the server's own clients ask for a certificate that they trust, whichever others are shown (upstream's name). */
+export const loopbackName = 'apiserver-loopback-client'
+const ownAuthority = 'kubelevel-ca'
 
 /** Files by name; made anew when missing. */
 interface Keeper {
@@ -88,10 +93,11 @@ const directoryKeeper = (directory: string): Keeper => {
 }
 
 /**
- * Replaces a file that only its owner may read. Written beside, synced and renamed, so that a crash or a power cut leaves
+ * Replaces a file that only its owner may read, in a folder that is made if need be. Written beside, synced and renamed, so that a crash or a power cut leaves
  * the old file or the new one, and never half of one or an empty one.
  */
 export const writePrivateFile = (file: string, text: string): void => {
+  makeFolders(path.dirname(file), 0o700)
   const next = `${file}.${randomBytes(4).toString('hex')}.tmp`
   writeFileSync(next, text, { mode: 0o600, flush: true })
   renameSync(next, file)
@@ -169,6 +175,31 @@ const leaf = (keeper: Keeper, ca: Issued, now: number, wanted: Leaf): Certificat
   return made
 }
 
+/** What the user has put there, as kube-apiserver takes it from --cert-dir: it is of another CA. */
+const broughtPair = (keeper: Keeper, file: string): CertificatePair | undefined => {
+  const certPem = keeper.read(`${file}.crt`)
+  const keyPem = keeper.read(`${file}.key`)
+  if (certPem === undefined || keyPem === undefined) return undefined
+  return new X509Certificate(certPem).issuer === `CN=${ownAuthority}`
+    ? undefined
+    : { certPem, keyPem }
+}
+
+/** `loopback` only beside a certificate that was brought. */
+const servingPairs = (
+  keeper: Keeper,
+  ca: Issued,
+  now: number,
+  { serving, names }: CredentialOptions,
+): Pick<ServerCredentials, 'serving' | 'loopback'> => {
+  const own = (file: string, names: readonly string[]): CertificatePair =>
+    leaf(keeper, ca, now, { file, use: 'server', subject: { commonName: 'kube-apiserver' }, names })
+  const brought = serving ?? broughtPair(keeper, 'apiserver')
+  return brought === undefined
+    ? { serving: own('apiserver', names) }
+    : { serving: brought, loopback: own(loopbackName, [loopbackName]) }
+}
+
 const keptSecret = (keeper: Keeper, file: string, make: () => string): string => {
   const kept = keeper.read(file)
   if (kept !== undefined) return kept.trim()
@@ -181,16 +212,8 @@ export const loadCredentials = (options: CredentialOptions): ServerCredentials =
   const keeper =
     options.directory === undefined ? memoryKeeper() : directoryKeeper(options.directory)
   const now = options.clock.now()
-  const ca = authority(keeper, now, 'ca', 'kubelevel-ca')
+  const ca = authority(keeper, now, 'ca', ownAuthority)
   const frontProxyCa = authority(keeper, now, 'front-proxy-ca', 'front-proxy-ca')
-  const serving =
-    options.serving ??
-    leaf(keeper, ca, now, {
-      file: 'apiserver',
-      use: 'server',
-      subject: { commonName: 'kube-apiserver' },
-      names: options.names,
-    })
   const admin = leaf(keeper, ca, now, {
     file: 'admin',
     use: 'client',
@@ -199,7 +222,7 @@ export const loadCredentials = (options: CredentialOptions): ServerCredentials =
   })
   return {
     caPem: ca.certPem,
-    serving,
+    ...servingPairs(keeper, ca, now, options),
     admin,
     kubeletClient: once(() =>
       leaf(keeper, ca, options.clock.now(), {

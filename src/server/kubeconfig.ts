@@ -2,6 +2,8 @@
 
 export interface KubeconfigParts {
   url: string
+  /** The name that the certificate is for, where that is not the URL's host. */
+  tlsServerName?: string | undefined
   caPem: string
   certPem?: string
   keyPem?: string
@@ -11,7 +13,14 @@ export interface KubeconfigParts {
 const base64 = (text: string): string => Buffer.from(text).toString('base64')
 
 /** YAML text. All values are base64, a URL or a token of URL-safe characters: none needs quotes. */
-export const formatKubeconfig = ({ url, caPem, certPem, keyPem, token }: KubeconfigParts): string =>
+export const formatKubeconfig = ({
+  url,
+  tlsServerName,
+  caPem,
+  certPem,
+  keyPem,
+  token,
+}: KubeconfigParts): string =>
   [
     'apiVersion: v1',
     'kind: Config',
@@ -19,6 +28,7 @@ export const formatKubeconfig = ({ url, caPem, certPem, keyPem, token }: Kubecon
     '- name: kubelevel',
     '  cluster:',
     `    server: ${url}`,
+    ...(tlsServerName === undefined ? [] : [`    tls-server-name: ${tlsServerName}`]),
     `    certificate-authority-data: ${base64(caPem)}`,
     'users:',
     '- name: kubelevel-admin',

@@ -1,9 +1,10 @@
 /** The port: Fastify over TLS with HTTP/1.1 and HTTP/2, set up as a Kubernetes API needs it. */
 import { randomUUID } from 'node:crypto'
 import type { Http2SecureServer } from 'node:http2'
+import type { SecureContextOptions } from 'node:tls'
 import fastify, { type FastifyInstance } from 'fastify'
 import { limits } from '#limits'
-import type { CertificatePair } from './credentials.js'
+import { type CertificatePair, loopbackName } from './credentials.js'
 import { endSilentSessions } from './http2-sessions.js'
 import { refuseTunnel, refuseUnreadable } from './refused-requests.js'
 import { cleanTarget } from './request-target.js'
@@ -17,16 +18,21 @@ const noQuery: Readonly<Record<string, string>> = {}
 
 export interface ListenerOptions {
   serving: CertificatePair
+  /** Shown to who asks for `loopbackName`. */
+  loopback: CertificatePair | undefined
   /** PEM; client certificates of these are verified. */
   clientAuthorities: readonly string[]
   report: Report
 }
 
-const tlsOptions = ({ serving, clientAuthorities }: ListenerOptions) => ({
+const shown = (
+  { certPem, keyPem }: CertificatePair,
+  { clientAuthorities }: ListenerOptions,
+): SecureContextOptions => ({ cert: certPem, key: keyPem, ca: [...clientAuthorities] })
+
+const tlsOptions = (options: ListenerOptions) => ({
   allowHTTP1: true,
-  cert: serving.certPem,
-  key: serving.keyPem,
-  ca: [...clientAuthorities],
+  ...shown(options.serving, options),
   // Any certificate may be shown; who shows a wrong one is told so by a 401 and not by a broken handshake.
   requestCert: true,
   rejectUnauthorized: false,
@@ -95,8 +101,11 @@ export const makeListener = (options: ListenerOptions): FastifyInstance => {
     (_request, body, done) => done(null, body),
   )
   app.setErrorHandler(sendError)
+  const server = app.server as unknown as Http2SecureServer
+  if (options.loopback !== undefined)
+    server.addContext(loopbackName, shown(options.loopback, options))
   app.server.on('connect', refuseTunnel)
-  endSilentSessions(app.server as unknown as Http2SecureServer)
+  endSilentSessions(server)
   Object.assign(app.server, http1Bounds)
   return app
 }

@@ -13,7 +13,10 @@ export interface ServerOptions {
   bindAddress?: string
   /** Holds certificates and keys, and the objects under `level:`. Default: the directory of `level:DIR`. */
   dataDir?: string
-  /** Where certificates are kept. Default: `<dataDir>/pki`; without a data dir they live in memory. */
+  /**
+   * Where certificates are kept. Default: `<dataDir>/pki`; without a data dir they live in memory. An apiserver.crt of
+   * another CA that is there with its apiserver.key is the serving certificate, as for kube-apiserver.
+   */
   certDir?: string
   /** A serving certificate of your own, in place of one of the CA in certDir. */
   tlsCertFile?: string

@@ -72,6 +72,7 @@ export const makePort = (
   const { credentials, trust, logger, table, clock, postStartHooks } = state
   const app = makeListener({
     serving: credentials.serving,
+    loopback: credentials.loopback,
     clientAuthorities: [...trust.authorities, trust.requestHeader.authority],
     report: (about, message) => logger.error(about, message),
   })

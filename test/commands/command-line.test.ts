@@ -182,6 +182,16 @@ t.test('a folder that cannot be made is said so', async (t) => {
   }
 })
 
+t.test('the folder of the kubeconfig is made, too, where nothing else is kept in it', async (t) => {
+  const flags = ['--storage=memory:', '--cert-dir=pki-alone', '--kubeconfig-out=alone/kubeconfig']
+  const child = spawn(process.execPath, [main, 'serve', '--secure-port=0', ...flags], {
+    cwd: folder,
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  await ready(child)
+  t.equal(statSync(path.join(folder, 'alone')).mode & 0o777, 0o700)
+})
+
 t.test('kubeconfig without a server says what to do', async (t) => {
   const { status, stderr } = run('kubeconfig', '--data-dir=nowhere')
   t.equal(status, 1)

@@ -130,9 +130,10 @@ t.test('a busy port is an error, and the server that has it goes on', async (t) 
 })
 
 t.test('a server that cannot tell of itself leaves nothing open', async (t) => {
-  const storage = `level:${t.testdir()}/db`
-  const kubeconfigOut = '/nowhere/kubeconfig'
-  await t.rejects(createServer({ storage, kubeconfigOut, logLevel: 'silent' }), { code: 'ENOENT' })
+  const folder = t.testdir({ file: '' })
+  const storage = `level:${folder}/db`
+  const kubeconfigOut = `${folder}/file/kubeconfig`
+  await t.rejects(createServer({ storage, kubeconfigOut, logLevel: 'silent' }), { code: 'EEXIST' })
   const next = await startServer(t, { storage })
   t.equal((await call(next, { path: '/healthz' })).text, 'ok', 'the store can be had')
 })
