@@ -1,12 +1,14 @@
 /** A review sent to a webhook and its answer, in the words of client-go and Go's net packages where that fails. */
 import https from 'node:https'
 import { isIP } from 'node:net'
+import path from 'node:path'
 import { noKindText, noObjectText } from '#api/decoder-texts.js'
 import { goNetError, urlWithPort } from '#api/go-net-error.js'
 import { goQuote } from '#api/go-quote.js'
 import { stringify } from '#api/json.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
+import { trusted } from '#api/trusted.js'
 import { limits } from '#limits'
 
 export interface ServiceReference {
@@ -35,6 +37,12 @@ export interface ReviewCall {
 
 const shownUrl = (url: URL): string => (url.hostname.endsWith('.svc') ? urlWithPort(url) : url.href)
 
+/** As client-go's requests join it: `//a/` is `/a`. */
+const joinedPath = (pathname: string): string => {
+  const joined = path.posix.join('/', pathname.replace(/%2f/gi, '/'))
+  return joined.length > 1 && joined.endsWith('/') ? joined.slice(0, -1) : joined
+}
+
 interface Reply {
   readonly code: number
   readonly type: string
@@ -59,7 +67,7 @@ const post = (
         method: 'POST',
         // A name only: RFC 6066 knows no addresses here.
         ...(isIP(url.hostname) === 0 ? { servername: url.hostname } : {}),
-        ...(ca === '' ? {} : { ca }),
+        ...(ca === '' ? {} : trusted(ca)),
         headers: {
           host: url.host,
           'content-type': 'application/json',
@@ -177,6 +185,7 @@ export const sendReview = async (
       : new URL(
           `https://${service.name}.${service.namespace}.svc:${service.port ?? 443}${service.path ?? ''}`,
         )
+  url.pathname = joinedPath(url.pathname)
   url.searchParams.set('timeout', `${call.timeoutSeconds}s`)
   const address =
     service === undefined

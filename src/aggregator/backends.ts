@@ -4,6 +4,7 @@ import { findService } from '#admission/find-service.js'
 import { goNetError, urlWithPort } from '#api/go-net-error.js'
 import { goQuote } from '#api/go-quote.js'
 import { hostInUrl } from '#api/host-in-url.js'
+import { trusted } from '#api/trusted.js'
 import type { UserInfo } from '#api/user-info.js'
 import { limits } from '#limits'
 import type { RequestContext } from '#registry/resource-definition.js'
@@ -54,7 +55,7 @@ export class Backends {
         key: keyPem,
         servername: `${service!.name}.${service!.namespace}.svc`,
         rejectUnauthorized: !insecureSkipTLSVerify,
-        ...(caBundle === '' ? {} : { ca: Buffer.from(caBundle, 'base64').toString() }),
+        ...(caBundle === '' ? {} : trusted(Buffer.from(caBundle, 'base64').toString())),
       },
     }
   }

@@ -2,6 +2,7 @@
 import http from 'node:http'
 import https from 'node:https'
 import tls from 'node:tls'
+import { trusted } from '#api/trusted.js'
 import { limits } from '#limits'
 import type { ClientConfig } from './kubeconfig.js'
 
@@ -35,7 +36,7 @@ const connectionOptions = (config: ClientConfig): https.AgentOptions => ({
   noDelay: true,
   ...(config.serverName ? { servername: config.serverName } : {}),
   secureContext: tls.createSecureContext({
-    ...(config.ca ? { ca: config.ca } : {}),
+    ...(config.ca ? trusted(config.ca) : {}),
     ...(config.cert ? { cert: config.cert } : {}),
     ...(config.key ? { key: config.key } : {}),
   }),

@@ -4,6 +4,7 @@ import {
   asksForHelp,
   type Flag,
   type Flags,
+  helpFlag,
   helpText,
   parseFlags,
   UsageError,
@@ -20,6 +21,7 @@ import {
 } from './backup.js'
 import { clientProcesses, runClientProcess } from './client-process.js'
 import { configFlag, configPathOf, readConfigFile } from './config-file.js'
+import { printStandIns } from './envtest.js'
 import { kubeconfigFlags, printKubeconfig } from './kubeconfig.js'
 import { kubelet, kubeletFlags } from './kubelet.js'
 import type { ExitCode, Machine } from './machine.js'
@@ -62,6 +64,11 @@ const commands: Readonly<Record<string, Command>> = {
     help: 'prints the admin kubeconfig of a data dir',
     flags: kubeconfigFlags,
     run: printKubeconfig,
+  },
+  envtest: {
+    help: 'prints what KUBEBUILDER_ASSETS is to be: tests of controller-runtime start kubelevel then',
+    flags: [helpFlag],
+    run: printStandIns,
   },
   backup: {
     help: 'writes the whole store to a file',

@@ -131,6 +131,25 @@ t.test(
   },
 )
 
+t.test('its own certificate will do as a bundle, and slashes too many are none', async (t) => {
+  const webhook = await startWebhook(t, (_review, path) => ({
+    allowed: false,
+    status: { message: path },
+  }))
+  const clientConfig = {
+    url: `${webhook.clientConfig.url}/a%2Fb//`,
+    caBundle: Buffer.from(webhook.certificate).toString('base64'),
+  }
+  const server = await startServer(t)
+  await register(server, 'validating', { ...webhook, clientConfig }, [{ name: 'hook' }])
+  const { body } = await call(server, {
+    method: 'POST',
+    path: maps,
+    body: { metadata: { name: 'a' } },
+  })
+  t.equal(body.message, 'admission webhook "hook.example.com" denied the request: /a/b/hook')
+})
+
 t.test('a validating webhook may not patch; its warnings are handed on', async (t) => {
   let answer: object = { allowed: true, warnings: ['careful', '', 'two\nlines'] }
   const { create } = await start(t, 'validating', [{ name: 'w' }], () => answer)

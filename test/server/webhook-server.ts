@@ -10,6 +10,8 @@ export type Review = any
 export interface WebhookServer {
   /** For a configuration's `clientConfig`. */
   readonly clientConfig: { url: string; caBundle: string }
+  /** What it shows, in PEM. */
+  readonly certificate: string
   readonly reviews: Review[]
 }
 
@@ -54,6 +56,7 @@ export const startWebhook = async (
       url: `https://127.0.0.1:${port}/`,
       caBundle: Buffer.from(ca.certPem).toString('base64'),
     },
+    certificate: own.certPem,
     reviews,
   }
 }
