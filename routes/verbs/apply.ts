@@ -4,7 +4,6 @@ import { type ApiError, badRequest, conflict, failure } from '#api/errors.js'
 import { formatGroupVersion, formatGroupVersionKind } from '#api/group-version.js'
 import { isJsonObject, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
-import { whenKnown } from '#api/when-known.js'
 import { decodeMade } from '#registry/decode.js'
 import { decodePatched } from '#registry/decode-patched.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
@@ -97,9 +96,9 @@ export const applyChange = (call: PatchCall, deps: ApiDeps, owners: ViewOwners |
   const fieldManager = deps.fieldManagerOf?.(body, target.subresource)
   if (fieldManager === undefined) throw badRequest('server-side apply is switched off')
   const isScaleOfCustom = definition.isCustom && body !== definition
-  const merge = (live: KubeObject | undefined): KubeObject | Promise<KubeObject> => {
+  const merge = async (live: KubeObject | undefined): Promise<KubeObject> => {
     if (isScaleOfCustom) refuseOwnerless(live, body)
-    const merging = fieldManager.apply({
+    const merged = await fieldManager.apply({
       live,
       manager: options.fieldManager,
       subresource: target.subresource,
@@ -107,7 +106,7 @@ export const applyChange = (call: PatchCall, deps: ApiDeps, owners: ViewOwners |
       patch: patchObjectOf(call),
       force: options.force ?? false,
     })
-    return whenKnown(merging, (merged) => finish(merged, live))
+    return finish(merged, live)
   }
   const finish = (merged: KubeObject, live: KubeObject | undefined): KubeObject => {
     const patchObject = patchObjectOf(call)
@@ -130,8 +129,9 @@ export const applyChange = (call: PatchCall, deps: ApiDeps, owners: ViewOwners |
     return next
   }
   if (view !== undefined) return throughView(target, view, ctx, merge, owners)
-  return (current: KubeObject | undefined): KubeObject | Promise<KubeObject> => {
+  return async (current: KubeObject | undefined): Promise<KubeObject> => {
     const live = current && (definition.convert?.fromStorage(current) ?? current)
-    return whenKnown(merge(live), (next) => definition.convert?.toStorage(next) ?? next)
+    const next = await merge(live)
+    return definition.convert?.toStorage(next) ?? next
   }
 }

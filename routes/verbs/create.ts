@@ -1,4 +1,5 @@
 /** POST to a collection. */
+import { othersTurn } from '#api/reading-phase.js'
 import type { VerbHandler } from '../api-deps.js'
 import { decodeBody, inputTypeOf } from '../decode-body.js'
 import { negotiateOutput } from '../negotiation.js'
@@ -12,7 +13,9 @@ export const createObject: VerbHandler = async (target, request, reply, deps) =>
   inputTypeOf(request)
   const options = writeOptionsOf(request, 'CreateOptions')
   const ctx = makeContext(target, request, reply, deps, options)
+  await othersTurn
   const object = decodeBody(request, definition, { ctx, table: deps.table, ...options })
+  await othersTurn
   const stored = await store.create(ctx, definition.convert?.toStorage(object) ?? object)
   return sendStored(target, request, reply, stored, { code: 201, negotiated })
 }

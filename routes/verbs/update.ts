@@ -1,5 +1,6 @@
 /** PUT of an object, its status, or a view of it. */
 import type { KubeObject } from '#api/object.js'
+import { othersTurn } from '#api/reading-phase.js'
 import { dedupOwnerReferences } from '#registry/object-meta.js'
 import type { VerbHandler } from '../api-deps.js'
 import { decodeBody, inputTypeOf } from '../decode-body.js'
@@ -30,6 +31,7 @@ export const updateObject: VerbHandler = async (target, request, reply, deps) =>
   }
   let first: KubeObject | undefined = receive()
   const { uid } = first.metadata
+  await othersTurn
   // Each try may change what it gets: those after the first get the body decoded anew.
   const next = (): KubeObject => {
     const object = first ?? receive()

@@ -10,6 +10,7 @@ import {
   quantityMilliValue,
   quantityValue,
 } from '#api/quantity.js'
+import { whenKnown } from '#api/when-known.js'
 import type { AdmissionAttributes, AttributesOf } from '#registry/admission.js'
 import { aggregateResources, isSidecar } from '#validation/pod/pod-level-resources.js'
 import { type AdmissionPlugin, findObject, isAbout, refuse } from './plugin.js'
@@ -20,21 +21,22 @@ const resizes = {
   subresource: 'resize',
   operations: ['UPDATE'],
 } as const
+const nodes = { group: '', resource: 'nodes' }
 
-/** The pod's node, where the pod is on one and its spec changes. Throws 403 when there is no such node. */
-const nodeOfResized = async (
-  attributes: AttributesOf<'UPDATE'>,
-): Promise<KubeObject | undefined> => {
-  const { spec } = attributes.object
-  if (!spec.nodeName || semanticEqual(spec, attributes.oldObject.spec)) return undefined
-  const node = await findObject(
-    attributes.ctx,
-    { group: '', resource: 'nodes' },
-    { name: spec.nodeName },
-  )
-  if (node === undefined)
-    throw refuse(attributes, `node ${JSON.stringify(spec.nodeName)} not found`)
-  return node
+/** Checks a resize of a pod that is on a node against that node. Throws 403 when there is no such node. */
+const onNodeOfResized = (
+  attributes: AdmissionAttributes,
+  check: (node: KubeObject, attributes: AttributesOf<'UPDATE'>) => void,
+): void | Promise<void> => {
+  if (!isAbout(attributes, resizes)) return
+  const { ctx, object, oldObject } = attributes
+  const { spec } = object
+  if (!spec.nodeName || semanticEqual(spec, oldObject.spec)) return
+  return whenKnown(findObject(ctx, nodes, { name: spec.nodeName }), (node) => {
+    if (node === undefined)
+      throw refuse(attributes, `node ${JSON.stringify(spec.nodeName)} not found`)
+    check(node, attributes)
+  })
 }
 
 const resourcesOf = ({ spec }: KubeObject): Fields[] =>
@@ -53,21 +55,19 @@ const needed: Readonly<Record<string, (next: KubeObject, previous: KubeObject) =
 export const nodeDeclaredFeatureValidator: AdmissionPlugin = {
   name: 'NodeDeclaredFeatureValidator',
   resources: ['pods'],
-  validate: async (attributes) => {
-    if (!isAbout(attributes, resizes)) return
-    const node = await nodeOfResized(attributes)
-    if (node === undefined) return
-    const { object, oldObject } = attributes
-    const declared: readonly string[] = node.status?.declaredFeatures ?? []
-    const missing = Object.keys(needed).filter(
-      (feature) => needed[feature]!(object, oldObject) && !declared.includes(feature),
-    )
-    if (missing.length === 0) return
-    throw refuse(
-      attributes,
-      `pod update requires features ${missing.join(', ')} which are not available on node ${JSON.stringify(node.metadata.name)}`,
-    )
-  },
+  validate: (given) =>
+    onNodeOfResized(given, (node, attributes) => {
+      const { object, oldObject } = attributes
+      const declared: readonly string[] = node.status?.declaredFeatures ?? []
+      const missing = Object.keys(needed).filter(
+        (feature) => needed[feature]!(object, oldObject) && !declared.includes(feature),
+      )
+      if (missing.length === 0) return
+      throw refuse(
+        attributes,
+        `pod update requires features ${missing.join(', ')} which are not available on node ${JSON.stringify(node.metadata.name)}`,
+      )
+    }),
 }
 
 const refuseFor = (attributes: AdmissionAttributes, why: string, cause: string): ApiError => {
@@ -104,24 +104,22 @@ const shortOf = (pod: KubeObject, node: KubeObject): string[] => {
 export const podResizeValidator: AdmissionPlugin = {
   name: 'PodResizeValidator',
   resources: ['pods'],
-  validate: async (attributes) => {
-    if (!isAbout(attributes, resizes)) return
-    const node = await nodeOfResized(attributes)
-    if (node === undefined) return
-    const os = node.metadata.labels?.['kubernetes.io/os'] ?? 'linux'
-    const name = JSON.stringify(node.metadata.name)
-    if (os !== 'linux')
-      throw refuseFor(
-        attributes,
-        `pod resize is only supported on linux nodes, node ${name} is ${JSON.stringify(os)}`,
-        'UnsupportedPlatform',
-      )
-    const short = shortOf(attributes.object, node)
-    if (short.length > 0)
-      throw refuseFor(
-        attributes,
-        `node didn't have enough allocatable resources: ${short.join('; ')}`,
-        'NodeCapacity',
-      )
-  },
+  validate: (given) =>
+    onNodeOfResized(given, (node, attributes) => {
+      const os = node.metadata.labels?.['kubernetes.io/os'] ?? 'linux'
+      const name = JSON.stringify(node.metadata.name)
+      if (os !== 'linux')
+        throw refuseFor(
+          attributes,
+          `pod resize is only supported on linux nodes, node ${name} is ${JSON.stringify(os)}`,
+          'UnsupportedPlatform',
+        )
+      const short = shortOf(attributes.object, node)
+      if (short.length > 0)
+        throw refuseFor(
+          attributes,
+          `node didn't have enough allocatable resources: ${short.join('; ')}`,
+          'NodeCapacity',
+        )
+    }),
 }

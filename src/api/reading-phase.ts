@@ -22,3 +22,9 @@ export const readingPhase = (): Promise<void> =>
     port2.ref()
     port1.postMessage(undefined)
   })
+
+/**
+ * Awaited between the steps of a write. Those that go on in one phase take turns then: each step is gone through by all of
+ * them, while its code is in the processor's caches.
+ */
+export const othersTurn: Promise<void> = Promise.resolve()

@@ -7,6 +7,7 @@ import {
 } from '#api/errors.js'
 import { cloneJson } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
+import { othersTurn } from '#api/reading-phase.js'
 import { type StoredObject, WriteConflict } from '#cacher/object-storage.js'
 import { limits } from '#limits'
 import { beforeCreate, identify, receiveNewObject, refuseResourceVersion } from './before-create.js'
@@ -63,6 +64,7 @@ const writeNew = async (
   }
   refuseResourceVersion(object)
   dropUnstored(object)
+  await othersTurn
   const { ttlSeconds } = definition
   try {
     return await write(deps, 'create', () =>
@@ -89,10 +91,10 @@ export const createOnce = async (
   let isWritten = false
   try {
     beforeCreate(object, creation)
+    await othersTurn
     const name = object.metadata.name ?? ''
     const key = keyOf(definition, ctx.namespace, name)
-    const validating = admit(deps, 'validate', { operation: 'CREATE', ctx, name, object })
-    if (validating !== undefined) await validating
+    await admit(deps, 'validate', { operation: 'CREATE', ctx, name, object })
     const stored = await writeNew(deps, ctx, key, object)
     isWritten = !ctx.dryRun
     if (isWritten && reservation !== undefined) await reservation.commit?.()
@@ -108,11 +110,9 @@ export const create = async (
   object: KubeObject,
 ): Promise<StoredObject> => {
   receiveNewObject(object, deps.definition, ctx)
-  const tracking = track(deps, object, undefined, ctx)
-  if (tracking !== undefined) await tracking
+  await track(deps, object, undefined, ctx)
   const name = object.metadata.name ?? ''
-  const mutating = admit(deps, 'mutate', { operation: 'CREATE', ctx, name, object })
-  if (mutating !== undefined) await mutating
+  await admit(deps, 'mutate', { operation: 'CREATE', ctx, name, object })
   matchNamespace(object.metadata, deps.definition.namespaced ? (ctx.namespace ?? '') : '')
   dedupOwnerReferences(object.metadata, ctx, true)
   if (!object.metadata.generateName || name !== '') return createOnce(deps, ctx, object)

@@ -5,6 +5,7 @@
 import { copyWith } from '#api/copy-with.js'
 import { notFound } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
+import { othersTurn } from '#api/reading-phase.js'
 import { type StoredObject, WriteConflict } from '#cacher/object-storage.js'
 import {
   beforeUpdate,
@@ -129,14 +130,14 @@ const writeNext = async (
   let isWritten = false
   try {
     beforeUpdate(changed, current.object, hooksOf(attempt))
-    const validating = admit(deps, 'validate', {
+    await othersTurn
+    await admit(deps, 'validate', {
       operation: 'UPDATE',
       ctx,
       name: attempt.name,
       object: attempt.options.admittedAs?.read(changed) ?? changed,
       oldObject: attempt.options.admittedAs?.read(current.object) ?? current.object,
     })
-    if (validating !== undefined) await validating
     const next = asStored(definition, changed, current.object)
     if (isToBeRemoved(next, current.object, definition.strategy))
       return await removeWith(attempt, next, current)
@@ -152,6 +153,7 @@ const writeNext = async (
       return { stored: current, created: false }
     const { ttlSeconds } = definition
     attempt.basis.isCurrent = true
+    await othersTurn
     const stored = await write(deps, 'update', () =>
       storage.update(current, next, ttlSeconds === undefined ? {} : { ttlSeconds }),
     )
@@ -188,23 +190,19 @@ const once = async (attempt: Attempt, current: StoredObject | undefined): Promis
   const { definition } = deps
   const { admittedAs } = options
   checkStored(attempt, current)
-  const changed = change(current.object)
-  let next = changed instanceof Promise ? await changed : changed
+  let next = await change(current.object)
   // Who changes a status alone hands on the stored metadata, which watchers hold; the new version is written into it.
   if (next.metadata === current.object.metadata)
     next = { ...next, metadata: copyWith(next.metadata) }
-  const isTracked = options.managedFieldsTracked === true
-  const tracking = isTracked ? undefined : track(deps, next, current.object, ctx)
-  if (tracking !== undefined) await tracking
+  if (options.managedFieldsTracked !== true) await track(deps, next, current.object, ctx)
   const object = admittedAs?.read(next) ?? next
-  const mutating = admit(deps, 'mutate', {
+  await admit(deps, 'mutate', {
     operation: 'UPDATE',
     ctx,
     name,
     object,
     oldObject: admittedAs?.read(current.object) ?? current.object,
   })
-  if (mutating !== undefined) await mutating
   if (admittedAs !== undefined) next = admittedAs.write(next, object, ctx)
   dedupOwnerReferences(next.metadata, ctx, true)
   checkResourceVersion(next, {
