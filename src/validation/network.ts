@@ -1,6 +1,7 @@
 /** Addresses, ranges and ports as upstream checks them (apimachinery, pkg/util/validation; strict since v1.36). */
 import { isIP, isIPv4, isIPv6 } from 'node:net'
-import { type FieldError, invalid, notSupported } from '#api/field-error.js'
+import { type FieldError, index, invalid, notSupported } from '#api/field-error.js'
+import type { Fields } from '#api/object.js'
 
 export type IpFamily = 'IPv4' | 'IPv6'
 
@@ -15,8 +16,15 @@ export const withoutLeadingZeros = (ip: string): string | undefined => {
   return isIPv4(plain) && plain !== ip ? plain : undefined
 }
 
-const isMapped = (ip: string): boolean =>
-  isIPv6(ip) && /^(0*:)*(0*:)?:?ffff:\d+\.\d+\.\d+\.\d+$/i.test(ip)
+/** `::ffff:1.2.3.4`, however it is written. */
+const isMapped = (ip: string): boolean => isIPv6(ip) && ipToBigInt(ip) >> 32n === 0xffffn
+
+/** As Go prints it: what is mapped as the address of IPv4 that it stands for. */
+const canonicalIp = (ip: string): string => {
+  const family = familyOf(ip)
+  const value = ipToBigInt(ip)
+  return isMapped(ip) ? bigIntToIp(value & 0xffffffffn, 'IPv4') : bigIntToIp(value, family)
+}
 
 /** What is wrong with an address, none when all is well. */
 export const ipMessages = (ip: string): string[] => {
@@ -27,6 +35,26 @@ export const ipMessages = (ip: string): string[] => {
 }
 export const validIp = (path: string, ip: string): FieldError[] =>
   ipMessages(ip).map((message) => invalid(path, ip, message))
+
+/** What is wrong with an address of a field that takes it in one form only (IsValidIP). */
+export const canonicalIpMessages = (ip: string): string[] => {
+  const malformed = ipMessages(ip)
+  if (malformed.length > 0) return malformed
+  const canonical = canonicalIp(ip)
+  return canonical === ip ? [] : [`must be in canonical form (${JSON.stringify(canonical)})`]
+}
+
+/** Why an address that is taken should be written otherwise. Nothing for what is none. */
+export const ipWarnings = (path: string, text: string): string[] => {
+  const ip = withoutLeadingZeros(text) ?? text
+  if (isIP(ip) === 0 || ip.includes('%')) return []
+  const [shown, canonical] = [JSON.stringify(text), canonicalIp(ip)]
+  if (ip !== text || isMapped(ip))
+    return [`${path}: non-standard IP address ${shown} is invalid: use "${canonical}"`]
+  return canonical === ip
+    ? []
+    : [`${path}: IPv6 address ${shown} should be in RFC 5952 canonical format ("${canonical}")`]
+}
 
 export const familyOf = (ip: string): IpFamily => (ip.includes(':') && isIPv6(ip) ? 'IPv6' : 'IPv4')
 
@@ -107,6 +135,40 @@ export const cidrMessages = (text: string): string[] => {
 }
 export const validCidr = (path: string, cidr: string): FieldError[] =>
   cidrMessages(cidr).map((message) => invalid(path, cidr, message))
+
+/** Of the status of Services and Ingresses. */
+export const loadBalancerWarnings = (status: Fields | undefined): string[] =>
+  ((status?.loadBalancer?.ingress ?? []) as Fields[]).flatMap(({ ip }, i) =>
+    ipWarnings(index('status.loadBalancer.ingress', i), ip ?? ''),
+  )
+
+const mappedBits = 96
+
+/** Why a range that is taken should be written otherwise. Nothing for what is none. */
+export const cidrWarnings = (path: string, text: string): string[] => {
+  const cidr = parseCidrSloppily(text)
+  if (cidr === undefined) return []
+  const [given = ''] = text.split('/')
+  const ip = withoutLeadingZeros(given) ?? given
+  const { base, family, prefixBits } = cidr
+  const bits = isMapped(ip) ? prefixBits - mappedBits : prefixBits
+  const network = `${canonicalIp(bigIntToIp(base, family))}/${bits}`
+  const shown = JSON.stringify(text)
+  const warnings: string[] = []
+  if (ipToBigInt(ip) !== base) {
+    const alone = `${canonicalIp(ip)}/${family === 'IPv4' ? 32 : 128}`
+    warnings.push(
+      `${path}: CIDR value ${shown} is ambiguous in this context (should be "${network}" or "${alone}"?)`,
+    )
+  }
+  if (parseCidr(text) === undefined || isMapped(ip))
+    warnings.push(`${path}: non-standard CIDR value ${shown} is invalid: use "${network}"`)
+  if (warnings.length === 0 && network !== text)
+    warnings.push(
+      `${path}: IPv6 CIDR value ${shown} should be in RFC 5952 canonical format ("${network}")`,
+    )
+  return warnings
+}
 
 /** An address with the length of its network: bits behind the prefix are allowed (IsValidInterfaceAddress). */
 export const interfaceAddressErrors = (path: string, text: string): FieldError[] => {

@@ -24,6 +24,7 @@ import {
   matchConditionErrors,
   matchResourcesErrors,
 } from './match-rules.js'
+import { staticNameWarnings } from './static-names.js'
 
 interface ParamKind {
   apiVersion?: string
@@ -133,6 +134,7 @@ export const policyStrategy = (
   statusMetadataRevalidation: 'none',
   knownFinalizerNames: false,
   generation: (next, previous) => !sameJson(next.spec, previous.spec),
+  ...staticNameWarnings(),
   default: ({ spec }) => {
     if (!spec) return
     spec.failurePolicy ??= 'Fail'
@@ -189,6 +191,7 @@ export const bindingStrategy = (more: (spec: KubeObject['spec']) => FieldError[]
     metadataRevalidation: 'create',
     knownFinalizerNames: false,
     generation: (next, previous) => !sameJson(next.spec, previous.spec),
+    ...staticNameWarnings(),
     default: ({ spec }) => defaultMatch(spec?.matchResources),
     prepareForCreate: (object) => {
       object.spec ??= {}

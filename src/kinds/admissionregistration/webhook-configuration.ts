@@ -30,6 +30,7 @@ import {
   matchPolicies,
   ruleErrors,
 } from './match-rules.js'
+import { staticNameWarnings } from './static-names.js'
 
 interface Webhook {
   name?: string
@@ -143,6 +144,7 @@ export const webhookStrategy = (mutating: boolean): Strategy => ({
   },
   validate: (object) => validate(object, mutating),
   validateUpdate: (object) => validate(object, mutating),
+  ...staticNameWarnings(),
 })
 
 export const sampleWebhook = {

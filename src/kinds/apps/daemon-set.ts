@@ -6,7 +6,7 @@ import {
   validateDaemonSetStatus,
   validateDaemonSetUpdate,
 } from '#validation/workload/apps.js'
-import { templateWarnings, templateWarningsOnUpdate } from '#validation/workload/warnings.js'
+import { templateWarnings } from '#validation/workload/warnings.js'
 import { ownStatus, specStays } from '../status.js'
 import { defaultTemplate, dropDisabledOfTemplate } from '../workloads/pod-template.js'
 
@@ -32,6 +32,9 @@ const writeDefaults = ({ metadata, spec }: KubeObject): void => {
   spec.revisionHistoryLimit ??= 10
 }
 
+const generationOf = ({ metadata }: KubeObject): string | undefined =>
+  metadata.annotations?.[templateGeneration]
+
 const setTemplateGeneration = (set: KubeObject, generation: number): void => {
   set.metadata.annotations = {
     ...set.metadata.annotations,
@@ -56,23 +59,23 @@ export default defineKind({
     },
     prepareForCreate: (set, ctx) => {
       status.prepareForCreate(set, ctx)
-      setTemplateGeneration(set, Number(set.metadata.annotations?.[templateGeneration] ?? 0) || 1)
+      setTemplateGeneration(set, Math.max(Number(generationOf(set) ?? 0), 1))
     },
     prepareForUpdate: (next, previous, ctx) => {
       status.prepareForUpdate(next, previous, ctx)
-      const before = Number(previous.metadata.annotations?.[templateGeneration] ?? 0)
+      const before = Number(generationOf(previous) ?? 0)
       const same = semanticEqual(next.spec.template, previous.spec.template)
       setTemplateGeneration(next, same ? before : before + 1)
     },
     validate: validateDaemonSet,
     validateUpdate: validateDaemonSetUpdate,
     warningsOnCreate: templateWarnings,
-    warningsOnUpdate: templateWarningsOnUpdate,
+    warningsOnUpdate: (next, previous) =>
+      generationOf(next) === generationOf(previous) ? [] : templateWarnings(next),
     status: {
       prepareForUpdate: (next, previous, ctx) => {
         statusKeepsSpec.prepareForUpdate?.(next, previous, ctx)
-        const before = previous.metadata.annotations?.[templateGeneration]
-        setTemplateGeneration(next, Number(before ?? 0))
+        setTemplateGeneration(next, Number(generationOf(previous) ?? 0))
       },
       validateUpdate: validateDaemonSetStatus,
     },

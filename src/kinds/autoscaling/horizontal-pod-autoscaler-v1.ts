@@ -120,6 +120,12 @@ const parsed = (text: string | undefined): Metric[] | Metric | undefined => {
   }
 }
 
+/** What an annotation carries in a list; what holds none carries nothing. */
+const listed = (text: string | undefined): Metric[] => {
+  const value = parsed(text)
+  return Array.isArray(value) ? value : []
+}
+
 const toV2 = (object: KubeObject): KubeObject => {
   const { targetCPUUtilizationPercentage: target, ...spec } = object.spec ?? {}
   const { currentCPUUtilizationPercentage: current, ...status } = object.status ?? {}
@@ -129,6 +135,7 @@ const toV2 = (object: KubeObject): KubeObject => {
   const own = new Set(keys.map((key) => prefix + key))
   const annotations = Object.fromEntries(Object.entries(given).filter(([key]) => !own.has(key)))
   const read = (key: Key) => parsed(given[prefix + key])
+  const list = (key: Key): Metric[] => listed(given[prefix + key])
   const cpu = (which: 'target' | 'current', percent: number): Metric => ({
     type: 'Resource',
     resource: {
@@ -139,8 +146,8 @@ const toV2 = (object: KubeObject): KubeObject => {
       },
     },
   })
-  const others = ((read('metrics') ?? []) as Metric[]).map((m) => fromOldForm(m, 'target'))
-  const seen = ((read('current-metrics') ?? []) as Metric[]).map((m) => fromOldForm(m, 'current'))
+  const others = list('metrics').map((m) => fromOldForm(m, 'target'))
+  const seen = list('current-metrics').map((m) => fromOldForm(m, 'current'))
   const behavior = renameKeys(read('behavior'), camel)
   const conditions = read('conditions')
   const currentMetrics =
@@ -172,8 +179,8 @@ export default defineKind({
     default: ({ metadata, spec }) => {
       if (!spec) return
       spec.minReplicas ??= 1
-      const carried = metadata?.annotations?.[`${prefix}metrics`]
-      if (spec.targetCPUUtilizationPercentage === undefined && carried === undefined)
+      const carried = listed(metadata?.annotations?.[`${prefix}metrics`])
+      if (spec.targetCPUUtilizationPercentage === undefined && carried.length === 0)
         spec.targetCPUUtilizationPercentage = 80
     },
   },

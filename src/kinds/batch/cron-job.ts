@@ -2,6 +2,7 @@ import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import {
   cronJobWarnings,
+  cronJobWarningsOnUpdate,
   validateCronJob,
   validateCronJobUpdate,
 } from '#validation/workload/cron-jobs.js'
@@ -30,7 +31,7 @@ export default defineKind({
     validate: validateCronJob,
     validateUpdate: validateCronJobUpdate,
     warningsOnCreate: cronJobWarnings,
-    warningsOnUpdate: cronJobWarnings,
+    warningsOnUpdate: cronJobWarningsOnUpdate,
     status: specStays(),
   },
   sample: {

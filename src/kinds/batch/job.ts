@@ -2,11 +2,7 @@ import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { validateJobStatus } from '#validation/workload/job-status.js'
 import { validateJob, validateJobUpdate } from '#validation/workload/jobs.js'
-import {
-  nameWarnings,
-  templateWarnings,
-  templateWarningsOnUpdate,
-} from '#validation/workload/warnings.js'
+import { jobSpecWarnings, nameWarnings } from '#validation/workload/warnings.js'
 import { ownStatus, specStays } from '../status.js'
 import { defaultTemplate, dropDisabledOfTemplate } from '../workloads/pod-template.js'
 import { defaultJobSpec, generateSelector, showsGeneratedLabels } from './job-spec.js'
@@ -43,8 +39,11 @@ export default defineKind({
     validate: validateJob,
     metadataRevalidation: 'placed',
     validateUpdate: (next, previous, _, metadata) => validateJobUpdate(next, previous, metadata),
-    warningsOnCreate: (job) => [...nameWarnings(job), ...templateWarnings(job)],
-    warningsOnUpdate: templateWarningsOnUpdate,
+    warningsOnCreate: (job) => [...nameWarnings(job), ...jobSpecWarnings('spec', job.spec)],
+    warningsOnUpdate: (next, previous) =>
+      next.metadata.generation === previous.metadata.generation
+        ? []
+        : jobSpecWarnings('spec', next.spec),
     status: { ...specStays(), validateUpdate: validateJobStatus },
     defaultGarbageCollection: 'orphan',
   },

@@ -2,7 +2,7 @@ import { child, type FieldError, index, required } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { validDnsLabel, validDnsSubdomain, validQualifiedName } from '#validation/formats.js'
-import { nonSpecialIp, validIp, validPort, validProtocol } from '#validation/network.js'
+import { ipWarnings, nonSpecialIp, validIp, validPort, validProtocol } from '#validation/network.js'
 
 interface Address {
   ip?: string
@@ -64,6 +64,20 @@ const subsetErrors = (subset: Subset, path: string): FieldError[] => {
 const validate = ({ subsets = [] }: KubeObject): FieldError[] =>
   (subsets as Subset[]).flatMap((subset, i) => subsetErrors(subset, index('subsets', i)))
 
+const managedBy = 'endpoints.kubernetes.io/managed-by'
+
+/** The controller writes addresses in the form that they should have. */
+const warnings = ({ metadata, subsets = [] }: KubeObject): string[] =>
+  metadata.labels?.[managedBy] === 'endpoint-controller'
+    ? []
+    : (subsets as Subset[]).flatMap((subset, i) =>
+        (['addresses', 'notReadyAddresses'] as const).flatMap((list) =>
+          (subset[list] ?? []).flatMap(({ ip = '' }, j) =>
+            ipWarnings(child(index(child(index('subsets', i), list), j), 'ip'), ip),
+          ),
+        ),
+      )
+
 export default defineKind({
   group: '',
   version: 'v1',
@@ -77,6 +91,8 @@ export default defineKind({
     },
     validate,
     validateUpdate: validate,
+    warningsOnCreate: warnings,
+    warningsOnUpdate: warnings,
   },
   sample: {
     metadata: { name: 'sample' },

@@ -1,6 +1,8 @@
+import { index } from '#api/field-error.js'
 import { isGiven } from '#api/given-empty.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { cidrWarnings } from '#validation/network.js'
 import { validateNode, validateNodeUpdate } from '#validation/node.js'
 import { roundResourceList } from '../pods/resource-lists.js'
 
@@ -19,8 +21,14 @@ const dropConfig = (status: Fields): void => {
   delete status.config
 }
 
-const warnings = ({ spec }: KubeObject): string[] =>
-  spec.externalID ? ['spec.externalID: this field is deprecated, and is unused by Kubernetes'] : []
+const warnings = ({ spec }: KubeObject): string[] => [
+  ...(spec.externalID
+    ? ['spec.externalID: this field is deprecated, and is unused by Kubernetes']
+    : []),
+  ...((spec.podCIDRs ?? []) as string[]).flatMap((range, i) =>
+    cidrWarnings(index('spec.podCIDRs', i), range),
+  ),
+]
 
 export default defineKind({
   group: '',

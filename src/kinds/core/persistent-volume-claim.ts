@@ -29,7 +29,16 @@ const normalizeDataSource = ({ spec }: KubeObject, previous?: KubeObject): void 
     spec.dataSource = { ...dataSourceRef }
 }
 
-const warnings = ({ spec }: KubeObject): string[] => claimSpecWarnings('spec', spec)
+const classAnnotation = 'volume.beta.kubernetes.io/storage-class'
+
+const warnings = ({ metadata, spec }: KubeObject): string[] => [
+  ...(metadata.annotations?.[classAnnotation] === undefined
+    ? []
+    : [
+        `metadata.annotations[${classAnnotation}]: deprecated since v1.8; use "storageClassName" attribute instead`,
+      ]),
+  ...claimSpecWarnings('spec', spec),
+]
 
 export default defineKind({
   group: '',

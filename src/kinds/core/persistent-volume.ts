@@ -1,6 +1,8 @@
 import { formatTime } from '#api/clock.js'
-import type { KubeObject } from '#api/object.js'
+import { index } from '#api/field-error.js'
+import type { Fields, KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
+import { nodeTermWarnings } from '#validation/node-labels.js'
 import {
   validatePersistentVolume,
   validatePersistentVolumeUpdate,
@@ -32,6 +34,11 @@ const warnings = ({ metadata, spec = {} }: KubeObject): string[] => [
         'spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.',
       ]
     : []),
+  ...((spec.nodeAffinity?.required?.nodeSelectorTerms ?? []) as Fields[]).flatMap((term, i) =>
+    nodeTermWarnings(index('spec.nodeAffinity.required.nodeSelectorTerms', i), term, {
+      areValuesChecked: false,
+    }),
+  ),
   ...Object.keys(goneSince)
     .filter((source) => spec[source === 'storageOS' ? 'storageos' : source] !== undefined)
     .map((source) => `spec.${source}: ${goneSince[source]}`),

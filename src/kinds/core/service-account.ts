@@ -9,8 +9,11 @@ const cleanSecrets = (account: KubeObject): void => {
 
 const mountAnnotation = 'kubernetes.io/enforce-mountable-secrets'
 
-const mountWarnings = ({ metadata }: KubeObject): string[] =>
-  metadata.annotations?.[mountAnnotation] === undefined
+const hasMountAnnotation = (account: KubeObject | undefined): boolean =>
+  account?.metadata.annotations?.[mountAnnotation] !== undefined
+
+const mountWarnings = (account: KubeObject, previous?: KubeObject): string[] =>
+  !hasMountAnnotation(account) || hasMountAnnotation(previous)
     ? []
     : [
         `metadata.annotations[${mountAnnotation}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`,
@@ -23,7 +26,7 @@ export default defineKind({
   strategy: {
     prepareForCreate: cleanSecrets,
     prepareForUpdate: cleanSecrets,
-    warningsOnCreate: mountWarnings,
+    warningsOnCreate: (account) => mountWarnings(account),
     warningsOnUpdate: mountWarnings,
   },
   sample: { metadata: { name: 'sample' } },

@@ -10,7 +10,13 @@ import { dnsLabelName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { validDnsSubdomain } from '#validation/formats.js'
-import { ipMessages, validIp, withoutLeadingZeros } from '#validation/network.js'
+import {
+  cidrWarnings,
+  ipMessages,
+  ipWarnings,
+  loadBalancerWarnings,
+  validIp,
+} from '#validation/network.js'
 import { beginServiceCreate, beginServiceUpdate, releaseService } from './service-allocation.js'
 import { defaultService, dropOfExternalName, dropTypeDependent } from './service-defaults.js'
 import type { ServiceSpec } from './service-spec.js'
@@ -79,7 +85,8 @@ const ignoredWarnings = (spec: ServiceSpec): string[] => {
 
 const warnings = ({ metadata, spec }: KubeObject): string[] => {
   const { loadBalancerIP = '', externalIPs = [], trafficDistribution }: ServiceSpec = spec
-  const plain = withoutLeadingZeros(loadBalancerIP)
+  const each = (field: keyof ServiceSpec, warn: typeof ipWarnings): string[] =>
+    ((spec[field] ?? []) as string[]).flatMap((text, i) => warn(index(`spec.${field}`, i), text))
   const isPlainlyHeadless = spec.type === 'ClusterIP' && spec.clusterIP === 'None'
   return [
     ...(metadata.annotations?.[hintsAnnotation] === undefined
@@ -87,15 +94,14 @@ const warnings = ({ metadata, spec }: KubeObject): string[] => {
       : [
           `annotation ${hintsAnnotation} is deprecated, please use service.kubernetes.io/topology-mode instead`,
         ]),
+    ...(spec.clusterIP && spec.clusterIP !== 'None' ? each('clusterIPs', ipWarnings) : []),
     ...(isPlainlyHeadless ? headlessWarnings(spec) : []),
+    ...each('externalIPs', ipWarnings),
     ...(externalIPs.length > 0 && !isPlainlyHeadless && spec.type !== 'ExternalName'
       ? ['spec.externalIPs is deprecated and may no longer be implemented in some clusters']
       : []),
-    ...(plain === undefined
-      ? []
-      : [
-          `spec.loadBalancerIP: non-standard IP address ${JSON.stringify(loadBalancerIP)} is invalid: use ${JSON.stringify(plain)}`,
-        ]),
+    ...ipWarnings('spec.loadBalancerIP', loadBalancerIP),
+    ...each('loadBalancerSourceRanges', cidrWarnings),
     ...ignoredWarnings(spec),
     ...(trafficDistribution === 'PreferClose'
       ? ['spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"']
@@ -132,7 +138,10 @@ export default defineKind({
     beginCreate: beginServiceCreate,
     beginUpdate: beginServiceUpdate,
     afterDelete: releaseService,
-    status: { validateUpdate: statusErrors },
+    status: {
+      validateUpdate: statusErrors,
+      warningsOnUpdate: ({ status }) => loadBalancerWarnings(status),
+    },
   },
   sample: {
     metadata: { name: 'sample' },

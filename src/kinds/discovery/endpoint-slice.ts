@@ -18,7 +18,14 @@ import {
   validQualifiedName,
 } from '#validation/formats.js'
 import { immutable, sameJson } from '#validation/immutable.js'
-import { familyOf, ipMessages, nonSpecialIp, validIp, validProtocol } from '#validation/network.js'
+import {
+  canonicalIpMessages,
+  familyOf,
+  ipMessages,
+  ipWarnings,
+  nonSpecialIp,
+  validProtocol,
+} from '#validation/network.js'
 
 const addressTypes = ['FQDN', 'IPv4', 'IPv6']
 const addressesMax = 100
@@ -68,7 +75,9 @@ const portsErrors = (ports: Port[]): FieldError[] => {
 const addressErrors = (address: string, path: string, type: string, list: string): FieldError[] => {
   if (!addressTypes.includes(type)) return []
   if (type === 'FQDN') return validFullyQualifiedName(path, address)
-  if (ipMessages(address).length > 0) return validIp(path, address)
+  // What came with IPv6 was never read in more than one form.
+  const malformed = (type === 'IPv6' ? canonicalIpMessages : ipMessages)(address)
+  if (malformed.length > 0) return malformed.map((message) => invalid(path, address, message))
   const article = `must be an ${type} address`
   return [
     ...(familyOf(address) === type ? [] : [invalid(list, address, article)]),
@@ -146,6 +155,20 @@ const dropTopology = (next: KubeObject, previous?: KubeObject): void => {
 }
 
 const managedBy = 'endpointslice.kubernetes.io/managed-by'
+/** They write addresses in the form that they should have. */
+const carefulManagers = [
+  'endpointslice-controller.k8s.io',
+  'endpointslicemirroring-controller.k8s.io',
+]
+
+const addressWarnings = ({ metadata, endpoints }: KubeObject): string[] =>
+  carefulManagers.includes(metadata.labels?.[managedBy] ?? '')
+    ? []
+    : ((endpoints ?? []) as Endpoint[]).flatMap(({ addresses }, i) =>
+        (addresses ?? []).flatMap((address, j) =>
+          ipWarnings(index(child(index('endpoints', i), 'addresses'), j), address),
+        ),
+      )
 
 export default defineKind({
   group: 'discovery.k8s.io',
@@ -171,8 +194,11 @@ export default defineKind({
       if (!sameJson(next.endpoints, previous.endpoints)) dropTopology(next, previous)
     },
     validate: (slice) => validate(slice),
-    warningsOnCreate: ({ addressType }) =>
-      addressType === 'FQDN' ? ['spec.addressType: FQDN endpoints are deprecated'] : [],
+    warningsOnCreate: (slice) => [
+      ...(slice.addressType === 'FQDN' ? ['spec.addressType: FQDN endpoints are deprecated'] : []),
+      ...addressWarnings(slice),
+    ],
+    warningsOnUpdate: addressWarnings,
     validateUpdate: (next, previous) => [
       ...validate(next, previous),
       ...immutable('addressType', next.addressType, previous.addressType),

@@ -18,7 +18,13 @@ import {
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { sameJson } from '#validation/immutable.js'
-import { ipMessages, portNameMessages, validIp, validPort } from '#validation/network.js'
+import {
+  ipMessages,
+  loadBalancerWarnings,
+  portNameMessages,
+  validIp,
+  validPort,
+} from '#validation/network.js'
 import { keepStatus } from '../status.js'
 
 const pathTypes = ['Exact', 'ImplementationSpecific', 'Prefix']
@@ -234,15 +240,18 @@ export default defineKind({
       ingress.status = { loadBalancer: {} }
     },
     validate: validateCreate,
-    warningsOnCreate: ({ metadata }) =>
-      metadata.annotations?.[classAnnotation] === undefined
+    warningsOnCreate: ({ metadata, spec }) =>
+      metadata.annotations?.[classAnnotation] === undefined || spec?.ingressClassName !== undefined
         ? []
         : [
             `annotation "${classAnnotation}" is deprecated, please use 'spec.ingressClassName' instead`,
           ],
     prepareForUpdate: keepStatus,
     validateUpdate: validateSpec,
-    status: { validateUpdate: statusErrors },
+    status: {
+      validateUpdate: statusErrors,
+      warningsOnUpdate: ({ status }) => loadBalancerWarnings(status),
+    },
   },
   sample: {
     metadata: { name: 'sample' },

@@ -4,15 +4,7 @@ import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { validDnsSubdomain } from '#validation/formats.js'
 import { immutable } from '#validation/immutable.js'
-import { bigIntToIp, familyOf, ipMessages, ipToBigInt } from '#validation/network.js'
-
-/** The name is the address itself, in the one form that it has. */
-const addressName = (name: string): string[] => {
-  const malformed = ipMessages(name)
-  if (malformed.length > 0) return malformed
-  const canonical = bigIntToIp(ipToBigInt(name), familyOf(name))
-  return canonical === name ? [] : [`must be in canonical form (${JSON.stringify(canonical)})`]
-}
+import { canonicalIpMessages } from '#validation/network.js'
 
 const parentErrors = (parent: KubeObject['spec']): FieldError[] => {
   const path = 'spec.parentRef'
@@ -34,7 +26,8 @@ export default defineKind({
   kind: 'IPAddress',
   strategy: {
     generation: 'none',
-    validateName: addressName,
+    // The name is the address itself, in the one form that it has.
+    validateName: canonicalIpMessages,
     validate: ({ spec }) => parentErrors(spec?.parentRef),
     metadataRevalidation: 'placed',
     validateUpdate: (next, previous, _, metadata) => [

@@ -13,7 +13,13 @@ import type { LabelSelector } from '#api/label-selector.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { validLabelSelector } from '#validation/label-selector.js'
-import { parseCidrSloppily, validCidr, validPort, validPortOrName } from '#validation/network.js'
+import {
+  cidrWarnings,
+  parseCidrSloppily,
+  validCidr,
+  validPort,
+  validPortOrName,
+} from '#validation/network.js'
 
 const protocols = ['TCP', 'UDP', 'SCTP']
 const policyTypes = ['Ingress', 'Egress']
@@ -121,6 +127,27 @@ const validate = ({ spec = {} }: KubeObject): FieldError[] => [
   ...typeErrors(spec.policyTypes ?? []),
 ]
 
+const warnings = ({ spec = {} }: KubeObject): string[] =>
+  (
+    [
+      ['ingress', 'from'],
+      ['egress', 'to'],
+    ] as const
+  ).flatMap(([direction, peers]) =>
+    ((spec[direction] ?? []) as PolicyRule[]).flatMap((rule, i) =>
+      (rule[peers] ?? []).flatMap(({ ipBlock }, j) => {
+        if (!ipBlock) return []
+        const at = child(index(child(index(`spec.${direction}`, i), peers), j), 'ipBlock')
+        return [
+          ...cidrWarnings(child(at, 'cidr'), ipBlock.cidr ?? ''),
+          ...(ipBlock.except ?? []).flatMap((range, k) =>
+            cidrWarnings(index(child(at, 'except'), k), range),
+          ),
+        ]
+      }),
+    ),
+  )
+
 export default defineKind({
   group: 'networking.k8s.io',
   version: 'v1',
@@ -144,6 +171,8 @@ export default defineKind({
     },
     validate,
     validateUpdate: validate,
+    warningsOnCreate: warnings,
+    warningsOnUpdate: warnings,
   },
   sample: { metadata: { name: 'sample' }, spec: { podSelector: {} } },
 })

@@ -5,6 +5,7 @@ import { validDnsLabel } from '#validation/formats.js'
 import { immutable } from '#validation/immutable.js'
 import { internalForm } from '#validation/internal-form.js'
 import { validLabels } from '#validation/label-selector.js'
+import { bareLabelWarning } from '#validation/node-labels.js'
 import { validOverhead } from '#validation/pod/resources.js'
 import { type Toleration, validTolerations } from '#validation/toleration.js'
 
@@ -34,6 +35,11 @@ const validate = (object: KubeObject): FieldError[] => {
   ]
 }
 
+const warnings = ({ scheduling }: KubeObject): string[] =>
+  Object.keys(scheduling?.nodeSelector ?? {}).flatMap((label) =>
+    bareLabelWarning('scheduling.nodeSelector', label),
+  )
+
 export default defineKind({
   group: 'node.k8s.io',
   version: 'v1',
@@ -42,6 +48,8 @@ export default defineKind({
     knownFinalizerNames: false,
     allowCreateOnUpdate: true,
     validate,
+    warningsOnCreate: warnings,
+    warningsOnUpdate: warnings,
     metadataRevalidation: 'placed',
     validateUpdate: (next, previous, _, metadata) => [
       ...metadata.create(),

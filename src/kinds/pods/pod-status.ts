@@ -1,6 +1,8 @@
 /** The status subresource of pods. */
+import { child, index } from '#api/field-error.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import type { Strategy } from '#registry/resource-definition.js'
+import { ipWarnings } from '#validation/network.js'
 import { validatePodStatusUpdate } from '#validation/pod/pod-status-update.js'
 
 /** What a client leaves out of observedGeneration stays as it was, condition by condition. */
@@ -46,4 +48,10 @@ const prepareForUpdate = (next: KubeObject, previous: KubeObject): void => {
 export const podStatus: Strategy['status'] = {
   prepareForUpdate,
   validateUpdate: validatePodStatusUpdate,
+  warningsOnUpdate: ({ status }) =>
+    ['podIPs', 'hostIPs'].flatMap((list) =>
+      ((status?.[list] ?? []) as Fields[]).flatMap(({ ip }, i) =>
+        ipWarnings(child(index(`status.${list}`, i), 'ip'), ip ?? ''),
+      ),
+    ),
 }

@@ -14,6 +14,15 @@ const timeTaints = ({ spec }: KubeObject, { now }: RequestContext): void => {
     for (const taint of device.taints ?? []) taint.timeAdded ??= formatTime(now)
 }
 
+const warnings = ({ spec }: KubeObject): string[] => {
+  const driver: string = spec?.driver ?? ''
+  return driver === driver.toLowerCase()
+    ? []
+    : [
+        `spec.driver: driver names should be lowercase; ${JSON.stringify(driver)} contains uppercase characters`,
+      ]
+}
+
 export default defineKind({
   group: 'resource.k8s.io',
   version: 'v1',
@@ -33,6 +42,8 @@ export default defineKind({
       dropDisabledOfSlice(next)
     },
     validate: validateResourceSlice,
+    warningsOnCreate: warnings,
+    warningsOnUpdate: warnings,
     metadataRevalidation: 'change',
     validateUpdate: validateResourceSliceUpdate,
   },

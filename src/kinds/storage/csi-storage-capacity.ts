@@ -4,6 +4,7 @@ import { defineKind } from '#registry/resource-definition.js'
 import { validDnsSubdomain } from '#validation/formats.js'
 import { immutable, immutablePointer } from '#validation/immutable.js'
 import { validLabelSelector } from '#validation/label-selector.js'
+import { nodeSelectorWarnings } from '#validation/node-labels.js'
 import { nonNegativeQuantity } from '#validation/number.js'
 
 const quantity = (path: string, value: string | undefined): FieldError[] =>
@@ -18,12 +19,17 @@ const validate = (object: KubeObject): FieldError[] => {
   ]
 }
 
+const warnings = ({ nodeTopology }: KubeObject): string[] =>
+  nodeSelectorWarnings('nodeTopology', nodeTopology)
+
 export default defineKind({
   group: 'storage.k8s.io',
   version: 'v1',
   kind: 'CSIStorageCapacity',
   strategy: {
     validate,
+    warningsOnCreate: warnings,
+    warningsOnUpdate: warnings,
     metadataRevalidation: 'placed',
     validateUpdate: (next, previous, _, metadata) => [
       ...metadata.create(),

@@ -11,6 +11,7 @@ import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { validQualifiedName } from '#validation/formats.js'
 import { immutable } from '#validation/immutable.js'
+import { bareLabelWarning } from '#validation/node-labels.js'
 import { parametersErrors } from './parameters.js'
 
 const reclaimPolicies = ['Delete', 'Retain']
@@ -80,6 +81,14 @@ const validate = (object: KubeObject): FieldError[] => {
   ]
 }
 
+const warnings = ({ allowedTopologies }: KubeObject): string[] =>
+  ((allowedTopologies ?? []) as TopologyTerm[]).flatMap(({ matchLabelExpressions = [] }, i) =>
+    matchLabelExpressions.flatMap(({ key }, j) => {
+      const at = index(child(index('allowedTopologies', i), 'matchLabelExpressions'), j)
+      return bareLabelWarning(child(at, 'key'), key)
+    }),
+  )
+
 export default defineKind({
   group: 'storage.k8s.io',
   version: 'v1',
@@ -90,6 +99,8 @@ export default defineKind({
       object.volumeBindingMode ??= 'Immediate'
     },
     validate,
+    warningsOnCreate: warnings,
+    warningsOnUpdate: warnings,
     metadataRevalidation: 'placed',
     validateUpdate: (next, previous, _, metadata) => [
       ...metadata.create(),

@@ -2,36 +2,14 @@
 import { child, index } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
 import { isWholeQuantity, parseQuantity } from '#api/quantity.js'
+import { ipWarnings } from '../network.js'
+import { bareLabelWarning, labelWarning, nodeTermWarnings } from '../node-labels.js'
 import { seccompAnnotation, seccompPrefix } from './profile-annotations.js'
 import { appArmorPrefix } from './security.js'
 import { volumeWarnings } from './volume-warnings.js'
 
-const since14 = (name: string): string =>
-  `deprecated since v1.14; use "kubernetes.io/${name}" instead`
-const since17 = (name: string): string => `deprecated since v1.17; use "${name}" instead`
-
-const deprecatedLabels: Readonly<Record<string, string>> = {
-  'beta.kubernetes.io/arch': since14('arch'),
-  'beta.kubernetes.io/os': since14('os'),
-  'beta.kubernetes.io/instance-type': since17('node.kubernetes.io/instance-type'),
-  'failure-domain.beta.kubernetes.io/region': since17('topology.kubernetes.io/region'),
-  'failure-domain.beta.kubernetes.io/zone': since17('topology.kubernetes.io/zone'),
-}
-const deprecationOf = (label: string): string | undefined =>
-  Object.hasOwn(deprecatedLabels, label) ? deprecatedLabels[label] : undefined
-
-const labelWarning = (path: string, label: string): string[] => {
-  const text = deprecationOf(label)
-  return text === undefined ? [] : [`${path}: ${label} is ${text}`]
-}
-
 const hard = 'requiredDuringSchedulingIgnoredDuringExecution'
 const soft = 'preferredDuringSchedulingIgnoredDuringExecution'
-
-const termWarnings = (path: string, term: Fields): string[] =>
-  ((term?.matchExpressions ?? []) as Fields[]).flatMap((expression, i) =>
-    labelWarning(child(index(child(path, 'matchExpressions'), i), 'key'), expression.key),
-  )
 
 const nodeWarnings = (path: string, spec: Fields): string[] => {
   if (spec.nodeSelector === undefined && spec.affinity === undefined) return []
@@ -40,15 +18,15 @@ const nodeWarnings = (path: string, spec: Fields): string[] => {
   const terms = child(at, hard, 'nodeSelectorTerms')
   return [
     ...Object.keys(spec.nodeSelector ?? {}).flatMap((key) =>
-      deprecationOf(key) === undefined
-        ? []
-        : [`${index(child(path, 'nodeSelector'), key)}: ${deprecationOf(key)}`],
+      bareLabelWarning(index(child(path, 'nodeSelector'), key), key),
     ),
     ...((affinity?.[hard]?.nodeSelectorTerms ?? []) as Fields[]).flatMap((term, i) =>
-      termWarnings(index(terms, i), term),
+      nodeTermWarnings(index(terms, i), term, { areValuesChecked: false }),
     ),
     ...((affinity?.[soft] ?? []) as Fields[]).flatMap(({ preference }, i) =>
-      termWarnings(child(index(child(at, soft), i), 'preference'), preference),
+      nodeTermWarnings(child(index(child(at, soft), i), 'preference'), preference, {
+        areValuesChecked: true,
+      }),
     ),
   ]
 }
@@ -84,13 +62,29 @@ const podAffinityWarnings = (path: string, affinity: Fields | undefined): string
   })
 }
 
-const goneAnnotations: readonly (readonly [prefix: string, since: string, field: string])[] = [
-  ['scheduler.alpha.kubernetes.io/critical-pod', 'v1.16', 'priorityClassName'],
-  ['security.alpha.kubernetes.io/sysctls', 'v1.11', 'sysctls'],
-  ['security.alpha.kubernetes.io/unsafe-sysctls', 'v1.11', 'sysctls'],
-  [seccompAnnotation, 'v1.27', 'seccompProfile'],
-  [seccompPrefix, 'v1.27', 'seccompProfile'],
-]
+const goneText = (since: string, field: string): string =>
+  `non-functional in ${since}+; use the "${field}" field instead`
+
+const goneAnnotations: Readonly<Record<string, string>> = {
+  'scheduler.alpha.kubernetes.io/critical-pod': goneText('v1.16', 'priorityClassName'),
+  'security.alpha.kubernetes.io/sysctls': goneText('v1.11', 'sysctls'),
+  'security.alpha.kubernetes.io/unsafe-sysctls': goneText('v1.11', 'sysctls'),
+}
+
+const annotationWarnings = (path: string, annotations: Fields = {}): string[] =>
+  Object.keys(goneAnnotations)
+    .filter((key) => annotations[key] !== undefined)
+    .map((key) => `${index(path, key)}: ${goneAnnotations[key]}`)
+
+const seccompWarning = (
+  path: string,
+  annotations: Fields,
+  key: string,
+  holder: Fields,
+): string[] =>
+  annotations[key] === undefined || holder.securityContext?.seccompProfile !== undefined
+    ? []
+    : [`${index(path, key)}: ${goneText('v1.27', 'seccompProfile')}`]
 
 const appArmorText = (profile: Fields | undefined): string | undefined => {
   if (profile?.type === 'RuntimeDefault') return 'runtime/default'
@@ -98,48 +92,18 @@ const appArmorText = (profile: Fields | undefined): string | undefined => {
   return profile && `localhost/${profile.localhostProfile}`
 }
 
-/** Keys of annotations of which no field of the spec takes the place. */
-const standsAlone =
-  (annotations: Fields, spec: Fields) =>
-  (key: string): boolean => {
-    const containers: Fields[] = [...(spec.initContainers ?? []), ...(spec.containers ?? [])]
-    const own = containers.find(({ name }) => key.slice(key.indexOf('/') + 1) === name)
-    if (key === seccompAnnotation) return spec.securityContext?.seccompProfile === undefined
-    if (key.startsWith(seccompPrefix))
-      return own !== undefined && own.securityContext?.seccompProfile === undefined
-    if (!key.startsWith(appArmorPrefix)) return true
-    return (
-      own !== undefined &&
-      own.securityContext?.appArmorProfile === undefined &&
-      appArmorText(spec.securityContext?.appArmorProfile) !== annotations[key]
-    )
-  }
-
-/** Pods hear of AppArmor annotations when these become fields; templates here. */
-const annotationWarnings = (
-  path: string,
-  annotations: Fields | undefined,
-  spec: Fields,
-): string[] => {
-  if (annotations === undefined) return []
-  const keys = Object.keys(annotations).sort().filter(standsAlone(annotations, spec))
-  if (keys.length === 0) return []
-  return [
-    ...goneAnnotations.flatMap(([name, since, field]) =>
-      keys
-        .filter((key) => (name.endsWith('/') ? key.startsWith(name) : key === name))
-        .map(
-          (key) =>
-            `${index(path, key)}: non-functional in ${since}+; use the "${field}" field instead`,
-        ),
-    ),
-    ...keys
-      .filter((key) => path !== 'metadata.annotations' && key.startsWith(appArmorPrefix))
-      .map(
-        (key) =>
-          `${index(path, key)}: deprecated since v1.30; use the "appArmorProfile" field instead`,
-      ),
-  ]
+/** Pods hear of AppArmor annotations when these become fields; templates here, unless their own profile says the same. */
+const appArmorWarning = (path: string, { name, securityContext }: Fields, pod: Pod): string[] => {
+  const key = `${appArmorPrefix}${name}`
+  const text = pod.annotations[key]
+  const isFine =
+    !pod.isTemplate ||
+    text === undefined ||
+    securityContext?.appArmorProfile !== undefined ||
+    appArmorText(pod.spec.securityContext?.appArmorProfile) === text
+  return isFine
+    ? []
+    : [`${index(path, key)}: deprecated since v1.30; use the "appArmorProfile" field instead`]
 }
 
 const repeated = (
@@ -148,34 +112,42 @@ const repeated = (
   values: readonly string[],
   field: string,
 ): string[] => {
-  if (values.length === 0) return []
   const seen = new Set<string>()
   return values.flatMap((value, i) => {
-    const at = child(index(path, i), field)
-    if (value === '') return [`${at}: invalid empty ${what} ""`]
-    if (seen.has(value)) return [`${at}: duplicate ${what} "${value}"`]
+    if (seen.has(value)) return [`${child(index(path, i), field)}: duplicate ${what} "${value}"`]
     seen.add(value)
     return []
   })
 }
 
-const fractionWarnings = (path: string, resources: Fields | undefined): string[] => {
-  const warnings: string[] = []
-  for (const name of ['memory', 'ephemeral-storage'])
-    for (const list of ['limits', 'requests']) {
-      const text: string | undefined = resources?.[list]?.[name]
-      if (text === undefined || isWholeQuantity(parseQuantity(text))) continue
-      const at = index(child(path, list), name)
-      warnings.push(`${at}: fractional byte value "${text}" is invalid, must be an integer`)
-    }
-  return warnings
+const emptyNames = (path: string, names: readonly string[]): string[] =>
+  names.flatMap((name, i) =>
+    name === '' ? [`${child(index(path, i), 'name')}: invalid empty name ""`] : [],
+  )
+
+const fractionWarning = (path: string, list: Fields | undefined, name: string): string[] => {
+  const text: string | undefined = list?.[name]
+  return text === undefined || isWholeQuantity(parseQuantity(text))
+    ? []
+    : [`${index(path, name)}: fractional byte value "${text}" is invalid, must be an integer`]
 }
+
+const byteResources = ['memory', 'ephemeral-storage']
+const fractionWarnings = (path: string, resources: Fields | undefined): string[] =>
+  byteResources.flatMap((name) =>
+    ['limits', 'requests'].flatMap((list) =>
+      fractionWarning(child(path, list), resources?.[list], name),
+    ),
+  )
 
 const hidingWarnings = (path: string, env: Fields[] = []): string[] => {
   const seen = new Set<string>()
   const warnings: string[] = []
-  for (const [i, { name, value = '' }] of env.entries()) {
-    if (seen.has(name) && !value.includes(`$(${name})`))
+  for (const [i, { name, value = '', valueFrom }] of env.entries()) {
+    const before = `$(${name})`
+    // To go on from what was there is no hiding; to say it again is.
+    const isKept = valueFrom === undefined && value !== before && value.includes(before)
+    if (seen.has(name) && !isKept)
       warnings.push(
         `${index(path, i)}: hides previous definition of "${name}", which may be dropped when using apply`,
       )
@@ -230,13 +202,46 @@ const portsOf = (path: string, containers: Fields[] = []): PlacedPort[] =>
     })),
   )
 
-const containerWarnings = (path: string, container: Fields): string[] => [
+/** The first port of a name is the one that is found by it. */
+const portNameWarnings = (ports: readonly PlacedPort[]): string[] => {
+  const first = new Map<string, string>()
+  return ports.flatMap(({ at, port: { name } }) => {
+    if (!name) return []
+    const other = first.get(name)
+    if (other === undefined) first.set(name, at)
+    return other === undefined
+      ? []
+      : [
+          `${at}: duplicate port name "${name}" with ${other}, services and probes that select ports by name will use ${other}`,
+        ]
+  })
+}
+
+interface Pod {
+  readonly spec: Fields
+  readonly annotations: Fields
+  readonly annotationsAt: string
+  readonly isTemplate: boolean
+}
+
+const containerWarnings = (path: string, container: Fields, pod: Pod): string[] => [
+  ...seccompWarning(
+    pod.annotationsAt,
+    pod.annotations,
+    `${seccompPrefix}${container.name}`,
+    container,
+  ),
+  ...appArmorWarning(pod.annotationsAt, container, pod),
   ...fractionWarnings(child(path, 'resources'), container.resources),
   ...hidingWarnings(child(path, 'env'), container.env),
 ]
 
-const containersWarnings = (path: string, containers: Fields[] = []): string[] =>
-  containers.flatMap((container, i) => containerWarnings(index(path, i), container))
+const containersWarnings = (path: string, pod: Pod): string[] =>
+  ['initContainers', 'containers'].flatMap((list) =>
+    ((pod.spec[list] ?? []) as Fields[]).flatMap((container, i) =>
+      containerWarnings(index(child(path, list), i), container, pod),
+    ),
+  )
 
 const negativeGrace = 'must be >= 0; negative values are invalid and will be treated as 1'
 
@@ -248,33 +253,34 @@ export const podSpecWarnings = (
   metadata: Fields | undefined,
 ): string[] => {
   const at = (field: string) => child(path, field)
+  const annotations: Fields = metadata?.annotations ?? {}
+  const annotationsAt = child(metaPath, 'annotations')
+  const pod: Pod = { spec, annotations, annotationsAt, isTemplate: metaPath !== 'metadata' }
+  const aliases = ((spec.hostAliases ?? []) as Fields[]).map(({ ip }): string => ip ?? '')
+  const secrets = ((spec.imagePullSecrets ?? []) as Fields[]).map(({ name }): string => name ?? '')
+  const ports = ['initContainers', 'containers', 'ephemeralContainers'].flatMap((list) =>
+    portsOf(at(list), spec[list]),
+  )
   return [
     ...nodeWarnings(path, spec),
     ...spreadWarnings(path, spec.topologySpreadConstraints),
-    ...annotationWarnings(child(metaPath, 'annotations'), metadata?.annotations, spec),
-    ...repeated(
-      at('hostAliases'),
-      'ip',
-      ((spec.hostAliases ?? []) as Fields[]).map((alias) => alias.ip),
-      'ip',
-    ),
-    ...repeated(
-      at('imagePullSecrets'),
-      'name',
-      ((spec.imagePullSecrets ?? []) as Fields[]).map((secret) => secret.name ?? ''),
-      'name',
-    ),
+    ...annotationWarnings(annotationsAt, annotations),
     ...volumeWarnings(at('volumes'), spec.volumes),
-    ...containersWarnings(at('initContainers'), spec.initContainers),
-    ...containersWarnings(at('containers'), spec.containers),
-    ...portWarnings(
-      ['initContainers', 'containers', 'ephemeralContainers'].flatMap((list) =>
-        portsOf(at(list), spec[list]),
-      ),
-    ),
+    ...repeated(at('hostAliases'), 'ip', aliases, 'ip'),
+    ...repeated(at('imagePullSecrets'), 'name', secrets, 'name'),
+    ...emptyNames(at('imagePullSecrets'), secrets),
+    ...byteResources.flatMap((name) => fractionWarning(at('overhead'), spec.overhead, name)),
+    ...seccompWarning(annotationsAt, annotations, seccompAnnotation, spec),
+    ...containersWarnings(path, pod),
+    ...portWarnings(ports),
+    ...portNameWarnings(ports),
     ...(spec.terminationGracePeriodSeconds < 0
       ? [`${at('terminationGracePeriodSeconds')}: ${negativeGrace}`]
       : []),
     ...podAffinityWarnings(path, spec.affinity),
+    ...((spec.dnsConfig?.nameservers ?? []) as string[]).flatMap((server, i) =>
+      ipWarnings(index(child(at('dnsConfig'), 'nameservers'), i), server),
+    ),
+    ...aliases.flatMap((ip, i) => ipWarnings(child(index(at('hostAliases'), i), 'ip'), ip)),
   ]
 }

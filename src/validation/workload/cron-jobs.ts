@@ -4,7 +4,7 @@ import type { Fields, KubeObject } from '#api/object.js'
 import { notNegative } from './counts.js'
 import { isTimeZone, scheduleProblem } from './cron-schedule.js'
 import { validJobSpec } from './jobs.js'
-import { nameWarnings, podTemplateWarnings } from './warnings.js'
+import { jobSpecWarnings, nameWarnings } from './warnings.js'
 
 const policies = ['Allow', 'Forbid', 'Replace']
 
@@ -82,17 +82,20 @@ export const validateCronJobUpdate = (next: KubeObject, previous: KubeObject): F
   // Zones in schedules are no longer taken, but those that are stored may stay.
   specErrors(next.spec, !hasZone(previous.spec.schedule ?? ''))
 
-export const cronJobWarnings = (job: KubeObject): string[] => {
-  const { spec } = job
-  const zone = hasZone(spec.schedule ?? '')
+const jobWarnings = ({ spec }: KubeObject): string[] =>
+  jobSpecWarnings('spec.jobTemplate.spec', spec.jobTemplate.spec)
+
+export const cronJobWarnings = (job: KubeObject): string[] => [
+  ...nameWarnings(job),
+  ...jobWarnings(job),
+]
+
+/** A zone in a schedule is only left where it was stored before that was refused. */
+export const cronJobWarningsOnUpdate = (next: KubeObject, previous: KubeObject): string[] => [
+  ...(next.metadata.generation === previous.metadata.generation ? [] : jobWarnings(next)),
+  ...((next.spec.schedule ?? '').includes('TZ')
     ? [
-        'cannot use TZ or CRON_TZ in spec.schedule, use timeZone instead, this will result in a validation error',
+        'cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details',
       ]
-    : []
-  const template = spec.jobTemplate.spec?.template
-  return [
-    ...nameWarnings(job),
-    ...zone,
-    ...podTemplateWarnings('spec.jobTemplate.spec.template', template),
-  ]
-}
+    : []),
+]

@@ -27,6 +27,26 @@ export const nameWarnings = ({ metadata }: KubeObject): string[] => {
 export const templateWarnings = ({ spec }: KubeObject): string[] =>
   podTemplateWarnings('spec.template', spec.template)
 
+const trackedCompletionsMax = 100_000
+const trackedParallelismMax = 10_000
+
+/** `path` of the job's spec. */
+export const jobSpecWarnings = (path: string, spec: Fields | undefined): string[] => {
+  const { completionMode, completions = 0, parallelism = 0, template } = spec ?? {}
+  const isLarge =
+    completionMode === 'Indexed' &&
+    completions > trackedCompletionsMax &&
+    parallelism > trackedParallelismMax
+  return [
+    ...(isLarge
+      ? [
+          `${path}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail`,
+        ]
+      : []),
+    ...podTemplateWarnings(child(path, 'template'), template),
+  ]
+}
+
 /** Those of an update, which is silent unless the spec changes. */
 export const templateWarningsOnUpdate = (next: KubeObject, previous: KubeObject): string[] =>
   next.metadata.generation === previous.metadata.generation ? [] : templateWarnings(next)
