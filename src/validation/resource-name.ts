@@ -26,6 +26,8 @@ export const isHugePages = (name: string): boolean => name.startsWith('hugepages
 /** Without a domain, or of Kubernetes' own. */
 export const isNativeResource = (name: string): boolean =>
   !name.includes('/') || name.includes('kubernetes.io/')
+/** Whether more of it may be limited than requested. */
+export const overcommits = (name: string): boolean => isNativeResource(name) && !isHugePages(name)
 export const isCountedResource = (name: string): boolean => countedResources.includes(name)
 export const isQuotaResource = (name: string): boolean =>
   quotaResources.has(name) || isHugePages(name) || name.startsWith('requests.hugepages-')

@@ -1,7 +1,8 @@
 /** Names of signers: `example.com/path`. Order and texts: kubernetes pkg/apis/core/validation ValidateSignerName. */
-import { type FieldError, invalid, required } from '#api/field-error.js'
+import { type FieldError, invalid, required, tooLong } from '#api/field-error.js'
 import { isDns1123Label, isDns1123Subdomain } from '#api/names.js'
 
+const domainLengthMax = 253
 const lengthMax = 571
 
 export const validSignerName = (path: string, name: string): FieldError[] => {
@@ -17,26 +18,27 @@ export const validSignerName = (path: string, name: string): FieldError[] => {
     ]
   const [domain, rest] = parts as [string, string]
   const labels = domain.split('.')
-  const errors: FieldError[] = labels.flatMap((label) =>
-    isDns1123Label(label).map((m) =>
-      invalid(path, domain, `validating label ${JSON.stringify(label)}: ${m}`),
-    ),
-  )
+  const errors: FieldError[] =
+    Buffer.byteLength(domain) > domainLengthMax ? [tooLong(path, domainLengthMax)] : []
+  // The first that is malformed is enough.
+  const badLabel = labels.find((label) => isDns1123Label(label).length > 0)
+  if (badLabel !== undefined)
+    errors.push(
+      ...isDns1123Label(badLabel).map((m) =>
+        invalid(path, domain, `validating label ${JSON.stringify(badLabel)}: ${m}`),
+      ),
+    )
   if (labels.length < 2)
     errors.push(
       invalid(path, domain, 'should be a domain with at least two segments separated by dots'),
     )
-  for (const segment of rest.split('.'))
+  const badSegment = rest.split('.').find((segment) => isDns1123Subdomain(segment).length > 0)
+  if (badSegment !== undefined)
     errors.push(
-      ...isDns1123Subdomain(segment).map((m) =>
-        invalid(path, rest, `validating label ${JSON.stringify(segment)}: ${m}`),
+      ...isDns1123Subdomain(badSegment).map((m) =>
+        invalid(path, rest, `validating label ${JSON.stringify(badSegment)}: ${m}`),
       ),
     )
-  if (Buffer.byteLength(name) > lengthMax)
-    errors.push({
-      type: 'FieldValueTooLong',
-      field: path,
-      body: `Too long: may not be more than ${lengthMax} bytes`,
-    })
+  if (Buffer.byteLength(name) > lengthMax) errors.push(tooLong(path, lengthMax))
   return errors
 }

@@ -12,7 +12,11 @@ import { isQualifiedName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { compareQuantities, parseQuantity } from '#api/quantity.js'
 import { defineKind } from '#registry/resource-definition.js'
-import { validContainerResourceName, validResourceName } from '#validation/resource-name.js'
+import {
+  overcommits,
+  validContainerResourceName,
+  validResourceName,
+} from '#validation/resource-name.js'
 import { roundResourceList } from '../pods/resource-lists.js'
 
 type Quantities = Record<string, string>
@@ -105,6 +109,20 @@ const ratioErrors = (item: LimitItem, name: string, path: string): FieldError[] 
   return errors
 }
 
+/** What cannot be given twice is requested as it is limited. */
+const commitErrors = (item: LimitItem, name: string, path: string): FieldError[] => {
+  const [request, limit] = [item.defaultRequest?.[name], item.default?.[name]]
+  return overcommits(name) || !(isMore(request, limit) || isMore(limit, request))
+    ? []
+    : [
+        invalid(
+          index(child(path, 'defaultRequest'), name),
+          request,
+          `default value ${limit} must equal to defaultRequest value ${request} in ${name}`,
+        ),
+      ]
+}
+
 const fields = ['max', 'min', 'default', 'defaultRequest', 'maxLimitRequestRatio'] as const
 
 const itemErrors = (item: LimitItem, path: string): FieldError[] => {
@@ -135,7 +153,11 @@ const itemErrors = (item: LimitItem, path: string): FieldError[] => {
   const compared: LimitItem = item.type === 'Pod' ? bounds : item
   const names = new Set(fields.flatMap((field) => Object.keys(compared[field] ?? {})))
   for (const name of names)
-    errors.push(...orderErrors(compared, name, path), ...ratioErrors(compared, name, path))
+    errors.push(
+      ...orderErrors(compared, name, path),
+      ...ratioErrors(compared, name, path),
+      ...commitErrors(compared, name, path),
+    )
   return errors
 }
 

@@ -48,9 +48,13 @@ const quantitiesErrors = (path: string, quantities: Quantities | undefined): Fie
     return [...validQuotaResourceName(at, name), ...validAmount(at, name, quantity)]
   })
 
-const isConflicting = (names: ReadonlySet<string>): boolean =>
-  (names.has('BestEffort') && names.has('NotBestEffort')) ||
-  (names.has('Terminating') && names.has('NotTerminating'))
+const exclusiveScopes = ['BestEffort', 'Terminating']
+
+/** A scope and its contrary are told of pair by pair. */
+const conflicts = (path: string, names: readonly string[], shown: unknown): FieldError[] =>
+  exclusiveScopes
+    .filter((scope) => names.includes(scope) && names.includes(`Not${scope}`))
+    .map(() => invalid(path, shown, 'conflicting scopes'))
 
 const scopeErrors = ({
   scopes: given = [],
@@ -66,7 +70,7 @@ const scopeErrors = ({
     for (const _ of misapplied(scope, hard))
       errors.push(invalid(path, given, 'unsupported scope applied to resource'))
   }
-  if (isConflicting(new Set(given))) errors.push(invalid(path, given, 'conflicting scopes'))
+  errors.push(...conflicts(path, given, given))
   return errors
 }
 
@@ -126,9 +130,9 @@ const selectorErrors = ({
   const errors = requirements.flatMap((requirement) =>
     requirementErrors(requirement, hard, printed),
   )
-  if (isConflicting(new Set(requirements.map((r) => r.scopeName))))
-    // Upstream prints the other list of scopes.
-    errors.push(invalid('spec.scopeSelector.matchExpressions', given ?? null, 'conflicting scopes'))
+  // Upstream prints the other list of scopes.
+  const names = requirements.map(({ scopeName }) => scopeName)
+  errors.push(...conflicts('spec.scopeSelector.matchExpressions', names, given ?? null))
   return errors
 }
 

@@ -18,14 +18,12 @@ import {
   isCountedResource,
   isExtendedResource,
   isHugePages,
-  isNativeResource,
+  overcommits,
   validContainerResourceName,
   validResourceName,
 } from '../resource-name.js'
 
 type ResourceList = Readonly<Record<string, string>>
-
-const overcommits = (name: string): boolean => isNativeResource(name) && !isHugePages(name)
 
 const podLevelResourceName = (path: string, name: string): FieldError[] => {
   const errors = validResourceName(path, name)
@@ -49,14 +47,18 @@ export const validAmount = (path: string, name: string, text: string): FieldErro
   return errors
 }
 
+/** 0 where the name tells none: then nothing is a multiple of it. */
+const pageSize = (name: string): bigint => {
+  try {
+    return parseQuantity(name.slice('hugepages-'.length)).nano
+  } catch {
+    return 0n
+  }
+}
+
 const hugePageErrors = (path: string, name: string, text: string): FieldError[] => {
   if (!isHugePages(name)) return []
-  let size: bigint
-  try {
-    size = parseQuantity(name.slice('hugepages-'.length)).nano
-  } catch {
-    return [invalid(path, text, `failed to parse hugepages size`)]
-  }
+  const size = pageSize(name)
   return size !== 0n && parseQuantity(text).nano % size === 0n
     ? []
     : [invalid(path, text, `${text} is not positive integer multiple of ${name}`)]
