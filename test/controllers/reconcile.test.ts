@@ -15,7 +15,11 @@ import {
 import { aggregatedRules } from '#controllers/clusterrole-aggregation/controller.js'
 import { dueTimes, formatInZone, parseSchedule } from '#controllers/cronjob/schedule.js'
 import { planDaemons } from '#controllers/daemonset/reconcile.js'
-import type { Deployment, OwnedSet } from '#controllers/deployment/deployment.js'
+import {
+  type Deployment,
+  type OwnedSet,
+  rollingLimits,
+} from '#controllers/deployment/deployment.js'
 import { proportionalScale, rollingStep } from '#controllers/deployment/rollout.js'
 import { deploymentStatus } from '#controllers/deployment/status.js'
 import { budgetStatus, expectationOf, failedStatus } from '#controllers/disruption/reconcile.js'
@@ -29,7 +33,11 @@ import { pace } from '#controllers/podautoscaler/pace.js'
 import { fnv32, safeEncode } from '#controllers/pods/hash.js'
 import { rankForDeletion } from '#controllers/pods/rank.js'
 import { podUsage, usedOf } from '#controllers/resourcequota/usage.js'
-import { type ClaimState, planStatefulSet } from '#controllers/statefulset/reconcile.js'
+import {
+  type ClaimState,
+  planStatefulSet,
+  statefulSetStatus,
+} from '#controllers/statefulset/reconcile.js'
 import { evictionTime } from '#controllers/taint-eviction/reconcile.js'
 import { ttlStep } from '#controllers/ttl/controller.js'
 import { limits } from '#limits'
@@ -219,33 +227,42 @@ t.test('scaling in the middle of a rollout keeps the proportion of its sets', (t
   t.end()
 })
 
+const observed = (
+  spec: object,
+  pods: Pod[],
+  extra: object = {},
+  claims: ClaimState = 'ready',
+): Parameters<typeof planStatefulSet>[0] => ({
+  set: {
+    kind: 'StatefulSet',
+    apiVersion: 'apps/v1',
+    metadata: storedMetadata({ name: 'db', namespace: 'ns', ...extra }),
+    spec: { replicas: 3, selector: {}, template: { spec: { containers: [] } }, ...spec },
+    status: {},
+  },
+  pods,
+  currentRevision: 'old',
+  updateRevision: 'new',
+  claims: () => claims,
+  now: 0,
+})
+const member = (i: number, fields: Parameters<typeof pod>[1] = {}, revision = 'new') =>
+  pod(`db-${i}`, {
+    ...fields,
+    metadata: {
+      labels: {
+        'controller-revision-hash': revision,
+        'statefulset.kubernetes.io/pod-name': `db-${i}`,
+      },
+      ...fields?.metadata,
+    },
+  })
+
 t.test('a StatefulSet does one thing at a time, in order; a parallel one all at once', (t) => {
   const stateful = (spec: object, pods: Pod[], extra: object = {}, claims: ClaimState = 'ready') =>
-    planStatefulSet({
-      set: {
-        kind: 'StatefulSet',
-        apiVersion: 'apps/v1',
-        metadata: storedMetadata({ name: 'db', namespace: 'ns', ...extra }),
-        spec: { replicas: 3, selector: {}, template: { spec: { containers: [] } }, ...spec },
-        status: {},
-      },
-      pods,
-      currentRevision: 'old',
-      updateRevision: 'new',
-      claims: () => claims,
-      now: 0,
-    }).map((a) => ('pod' in a ? `${a.do} ${a.pod.metadata.name}` : `${a.do} ${a.ordinal}`))
-  const member = (i: number, fields: Parameters<typeof pod>[1] = {}, revision = 'new') =>
-    pod(`db-${i}`, {
-      ...fields,
-      metadata: {
-        labels: {
-          'controller-revision-hash': revision,
-          'statefulset.kubernetes.io/pod-name': `db-${i}`,
-        },
-        ...fields?.metadata,
-      },
-    })
+    planStatefulSet(observed(spec, pods, extra, claims)).map((a) =>
+      'pod' in a ? `${a.do} ${a.pod.metadata.name}` : `${a.do} ${a.ordinal}`,
+    )
   const stranger = member(0, {
     metadata: { labels: { 'controller-revision-hash': 'new' } },
     status: { conditions: [] },
@@ -269,6 +286,8 @@ t.test('a StatefulSet does one thing at a time, in order; a parallel one all at 
   t.same(stateful({}, [member(0), member(1), member(2, { status: { phase: 'Failed' } })]), [
     'delete db-2',
   ])
+  const failedAndGoes = member(2, { status: { phase: 'Failed' }, metadata: gone })
+  t.same(stateful({}, [member(0), member(1), failedAndGoes]), [])
   t.same(stateful({}, [member(0, {}, 'old'), member(1, {}, 'old'), member(2, {}, 'old')]), [
     'delete db-2',
   ])
@@ -288,6 +307,36 @@ t.test('a StatefulSet does one thing at a time, in order; a parallel one all at 
     [],
   )
   t.same(stateful({}, [], gone), [], 'a set that ends makes nothing')
+  t.end()
+})
+
+t.test(
+  'Pods of a StatefulSet count from its start, below the partition by the old template',
+  (t) => {
+    const updateStrategy = { type: 'RollingUpdate', rollingUpdate: { partition: 1 } }
+    const spec = { podManagementPolicy: 'Parallel', ordinals: { start: 5 }, updateStrategy }
+    const made = (more: object) =>
+      planStatefulSet(observed({ ...spec, ...more }, [member(0)])).map((a) =>
+        a.do === 'create' ? `${a.ordinal} ${a.revision}` : a.do,
+      )
+    t.same(made({}), ['5 old', '6 new', '7 new', 'delete'])
+    t.same(made({ updateStrategy: { type: 'OnDelete' } }), ['5 new', '6 new', '7 new', 'delete'])
+    const pods = [member(0, {}, 'old'), member(1, {}, 'old'), member(2)]
+    const counts = statefulSetStatus(observed({}, pods), undefined)
+    t.match(counts, { replicas: 3, currentReplicas: 2, updatedReplicas: 1, currentRevision: 'old' })
+    t.end()
+  },
+)
+
+t.test('of a part of the Pods, more may come than may be missing', (t) => {
+  const limits = (replicas: number, share: string) => {
+    const d = deployment(replicas, 0, 0)
+    d.spec.strategy!.rollingUpdate = { maxSurge: share, maxUnavailable: share }
+    return rollingLimits(d)
+  }
+  t.same(limits(3, '25%'), { maxSurge: 1, maxUnavailable: 0 })
+  t.same(limits(10, '25%'), { maxSurge: 3, maxUnavailable: 2 })
+  t.same(limits(10, '0%'), { maxSurge: 0, maxUnavailable: 1 })
   t.end()
 })
 

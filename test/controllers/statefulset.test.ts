@@ -163,3 +163,50 @@ t.test('a set that goes without its Pods makes no revision any more', async (t) 
   t.equal((await revisions(client)).length, 1, 'the next set takes it over')
   t.equal(seen.length, 1, 'and none was made meanwhile')
 })
+
+t.test(
+  'a template that comes back is the newest revision again; names taken are counted',
+  async (t) => {
+    const client = await start(t)
+    const status = async (name: string) =>
+      (await client.get<StatefulSet>(resources.statefulSets, { name, namespace })).status
+    const finalizers = ['example.com/keep']
+    const withImage = (image: string) => ({
+      template: {
+        metadata: { labels, finalizers },
+        spec: { containers: [{ name: 'main', image }] },
+      },
+    })
+    const change = (spec: object) =>
+      client.patch(resources.statefulSets, set, { spec }, { type: 'merge' })
+    await client.create(resources.statefulSets, {
+      metadata: { name: 'other', namespace },
+      spec: { serviceName: 'db', selector: { matchLabels: labels }, ...withImage('y') },
+    })
+    await until(async () => (await status('other'))?.updateRevision)
+    const taken = String((await status('other'))?.updateRevision).replace('other', 'db')
+    const data = { is: 'another' }
+    await client.create(resources.controllerRevisions, {
+      metadata: { name: taken, namespace },
+      data,
+      revision: 1,
+    })
+    await createSet(client, withImage('x'))
+    await until(async () => (await status('db'))?.updateRevision)
+    const before = (await status('db'))?.updateRevision
+    await until(() => getPod(client))
+    t.same((await getPod(client))?.metadata.finalizers, finalizers, 'as its template says')
+    await change(withImage('y'))
+    await until(async () => (await status('db'))?.collisionCount === 1)
+    const after = (await status('db'))?.updateRevision
+    t.not(after, taken)
+    await change(withImage('x'))
+    await until(async () => (await status('db'))?.updateRevision === before)
+    t.equal((await status('db'))?.collisionCount, 1)
+    const numbers = Object.fromEntries(
+      (await revisions(client)).map(({ metadata, revision }) => [metadata.name, revision]),
+    )
+    t.equal(numbers[`${after}`], 2)
+    t.equal(numbers[`${before}`], 3)
+  },
+)

@@ -1,6 +1,7 @@
 /** The delete path over HTTP, rule by rule: options, preconditions, grace, finalizers, collections, evictions. */
 import t, { type Test } from 'tap'
 import { systemClock } from '#api/clock.js'
+import { StorageError } from '#storage/driver.js'
 import { openMemory } from '#storage/memory/memory-driver.js'
 import { startApiServer } from './api-server.js'
 
@@ -459,6 +460,24 @@ t.test('what a collection removes or holds waits for the disk together', async (
     t.equal(deleted.body.items.length, 4)
     t.equal(most, 4)
   }
+})
+
+t.test('a delete that the store fails is told of as that, and nothing is gone', async (t) => {
+  const driver = openMemory({ clock: systemClock })
+  const { api } = await startApiServer(t, { driver })
+  const finalizers = ['x.io/f']
+  await api.post('/api/v1/namespaces', { metadata: { name: 'x' } })
+  await api.post(configMaps, { metadata: { name: 'free' } })
+  await api.post(configMaps, { metadata: { name: 'held', finalizers } })
+  await api.post(pods, pod('p'))
+  const paths = [`${configMaps}/free`, `${configMaps}/held`, `${pods}/p`, '/api/v1/namespaces/x']
+  const stored = async () => Promise.all(paths.map(async (path) => (await api.get(path)).body))
+  const before = await stored()
+  const txn = driver.txn.bind(driver)
+  driver.txn = () => Promise.reject(new StorageError('Unavailable', 'the disk is away'))
+  for (const path of [...paths, configMaps]) t.equal((await api.delete(path)).code, 500, path)
+  driver.txn = txn
+  t.same(await stored(), before)
 })
 
 t.test('a namespace is marked first and removed when it is finalized', async (t) => {
