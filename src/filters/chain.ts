@@ -15,6 +15,7 @@ import { authentication } from './authentication.js'
 import { authorization, withoutMarkup } from './authorization.js'
 import { type FlowSchema, flowSchemas } from './flow-schemas.js'
 import { impersonation } from './impersonation.js'
+import { whenItsTurn } from './in-turn.js'
 import { type Filter, KubeRequest } from './kube-request.js'
 import { type InFlightLimits, maxInFlight } from './max-in-flight.js'
 import type { OpenRequests } from './open-requests.js'
@@ -95,6 +96,7 @@ export const installChain = (
         done(error as Error)
       }
     }
-    proceed(0)
+    if (reply.raw.socket === null) whenItsTurn(reply.raw, () => proceed(0))
+    else proceed(0)
   })
 }

@@ -1,25 +1,8 @@
 /** What the filters learned of a request: `request.kube` for every later filter and handler. */
 import type { Http2Stream } from 'node:http2'
-import type { Socket } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RequestInfo } from '#api/request-info.js'
 import type { UserInfo } from '#api/user-info.js'
-
-const waiting = new WeakMap<Socket, Set<() => void>>()
-
-/** One listener a socket, however many wait for it. Answers how to wait no more. */
-const whenClosed = (socket: Socket, listener: () => void): (() => void) => {
-  const known = waiting.get(socket)
-  const listeners = known ?? new Set()
-  listeners.add(listener)
-  if (known === undefined) {
-    waiting.set(socket, listeners)
-    socket.once('close', () => {
-      for (const each of listeners) each()
-    })
-  }
-  return () => listeners.delete(listener)
-}
 
 export class KubeRequest {
   readonly info: RequestInfo
@@ -44,16 +27,11 @@ export class KubeRequest {
     this.#reply = reply
     // A stream of HTTP/2 may have been reset before anybody is told that it began.
     if ((reply as { stream?: Http2Stream }).stream?.destroyed) this.#isOver = true
-    else {
-      const over = (): void => {
-        if (this.#isOver) return
+    else
+      reply.once('close', () => {
         this.#isOver = true
         for (const listener of this.#whenOver) listener()
-      }
-      reply.once('close', over)
-      // One that waits for the answer before it on its connection has no socket yet, and would never hear of its end.
-      if (reply.socket === null) this.#whenOver.push(whenClosed(reply.req.socket, over))
-    }
+      })
   }
 
   /** Whether the answer is sent or the client gone. */

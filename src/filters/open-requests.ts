@@ -36,11 +36,7 @@ const hangUp = ({ raw, request }: FastifyReply): void => {
 
 const sendLate = (request: KubeRequest, reply: FastifyReply, late: Error): void => {
   request.abort(late)
-  if (reply.sent) {
-    // Its client asked for more behind what it does not take or what does not end: that is no reason to keep it in flight.
-    if (reply.raw.socket === null) reply.request.raw.socket.destroy()
-    return
-  }
+  if (reply.sent) return
   reply.send(late)
   hangUp(reply)
 }
