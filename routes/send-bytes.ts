@@ -45,14 +45,17 @@ const sendPacked = async (reply: FastifyReply, bytes: Buffer): Promise<void> => 
   reply.headers(packed).send(small)
 }
 
+/** What is ready only when its time is over was answered without it. */
 export const sendBytes = (
   request: FastifyRequest,
   reply: FastifyReply,
   bytes: Buffer,
-): void | Promise<void> =>
-  bytes.length <= limits.gzipBytesMin || !acceptsGzip(request)
+): void | Promise<void> => {
+  if (reply.sent) return
+  return bytes.length <= limits.gzipBytesMin || !acceptsGzip(request)
     ? writeBytes(request, reply, bytes)
     : sendPacked(reply, bytes)
+}
 
 /** Segments that no answer is written from: memory that is used anew costs neither page faults nor garbage collection. */
 const spare: Buffer[] = []
@@ -117,6 +120,7 @@ export const sendSegments = async (
   reply: FastifyReply,
   body: ListBody,
 ): Promise<void> => {
+  if (reply.sent) return
   let beginning: Beginning | undefined
   if (body.length === undefined) {
     const segment = takeSegment()

@@ -1,7 +1,7 @@
 /** Servers as an embedder sees them: several at once, closed without a trace, the same again after a restart. */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import fs, { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import net from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -13,6 +13,7 @@ import { discovery } from '#openapi/schemas.js'
 import { createServer } from '#src/index.js'
 import type { StorageDriver } from '#storage/driver.js'
 import { openStorage } from '#storage/open.js'
+import { eventually } from '../eventually.js'
 import { call, startServer } from './start-server.js'
 
 const temporary = (t: { teardown(run: () => void): void }): string => {
@@ -266,6 +267,34 @@ t.test('a request that takes too long is a 504, a watch is not', async (t) => {
     t.match(JSON.parse(late.text), { status: 'Failure', reason: 'Timeout', code: 504 })
   }
   t.equal((await watch).status, 200)
+})
+
+t.test('what is done after its 504 is an answer no more, and no error', async (t) => {
+  const storage = await openStorage('memory:', { clock: systemClock })
+  let goesOn: Promise<void> | undefined
+  const slow: StorageDriver = Object.create(storage, {
+    txn: {
+      value: async (...args: Parameters<StorageDriver['txn']>) => {
+        await goesOn
+        return storage.txn(...args)
+      },
+    },
+  })
+  const server = await startServer(t, { storage: slow, requestTimeoutMs: 300, logLevel: 'error' })
+  let goOn = (): void => {}
+  goesOn = new Promise((resolve) => {
+    goOn = resolve
+  })
+  const write = { method: 'POST', path: configMaps, body: configMap('late') }
+  t.equal((await call(server, write)).status, 504)
+  const logged = t.capture(fs, 'writeSync', fs.writeSync)
+  goOn()
+  const read = () => call(server, { path: `${configMaps}/late` })
+  await eventually('what was written', async () => (await read()).status === 200)
+  t.same(
+    logged().map(({ args }) => String(args[1])),
+    [],
+  )
 })
 
 t.test('what may take no time at all is late before anybody asks who sent it', async (t) => {
