@@ -1,17 +1,21 @@
 /** The environment of a container: envFrom, env, references and $(NAME) expansion, in upstream's order. */
+import path from 'node:path'
 import { fieldValue, type PodFacts, resourceValue } from './downward.js'
+import { readVariable } from './env-file.js'
+import { expand } from './expand.js'
 import type { DataObject, ObjectReader } from './object-reader.js'
-import { type ContainerSpec, type EnvVar, findContainer } from './pod.js'
+import { type ContainerSpec, type EnvVar, type FileKeyRef, findContainer } from './pod.js'
 import { StartError } from './runtime.js'
+import { readBelow } from './sub-path.js'
+import type { Volumes } from './volumes.js'
+
+export interface EnvironmentSources {
+  readonly reader: ObjectReader
+  readonly volumes: Volumes
+}
 
 const configError = (message: string): StartError =>
   new StartError('CreateContainerConfigError', message)
-
-/** Replaces $(NAME) by its value; $$ is a dollar sign; an unknown name stays as it is. */
-export const expand = (text: string, values: ReadonlyMap<string, string>): string =>
-  text.replace(/\$(?:\$|\(([^)]*)\))/g, (whole, name: string | undefined) =>
-    name === undefined ? '$' : (values.get(name) ?? whole),
-  )
 
 const decode = (base64: string): string => Buffer.from(base64, 'base64').toString('utf8')
 
@@ -37,7 +41,7 @@ const valueOfKey = (
 const referenced = async (
   facts: PodFacts,
   container: ContainerSpec,
-  reader: ObjectReader,
+  { reader, volumes }: EnvironmentSources,
   { valueFrom }: EnvVar,
 ): Promise<string | undefined> => {
   const { namespace } = facts.pod.metadata
@@ -47,7 +51,7 @@ const referenced = async (
     const of = containerName ? findContainer(facts.pod, containerName) : container
     return resourceValue(facts, of ?? container, valueFrom.resourceFieldRef)
   }
-  const { configMapKeyRef, secretKeyRef } = valueFrom ?? {}
+  const { configMapKeyRef, secretKeyRef, fileKeyRef } = valueFrom ?? {}
   if (configMapKeyRef) {
     const map = await reader.configMap(namespace, configMapKeyRef.name ?? '')
     return valueOfKey('ConfigMap', map, namespace, configMapKeyRef)
@@ -57,7 +61,29 @@ const referenced = async (
     const value = valueOfKey('Secret', secret, namespace, secretKeyRef)
     return value === undefined ? undefined : decode(value)
   }
+  if (fileKeyRef) return valueInFile(facts, fileKeyRef, volumes)
   return undefined
+}
+
+/** In a volume that a container before this one has written to. */
+const valueInFile = async (
+  facts: PodFacts,
+  { volumeName, path: file, key, optional }: FileKeyRef,
+  volumes: Volumes,
+): Promise<string | undefined> => {
+  const folder = volumes.folderOf(facts, volumeName)
+  if (folder === undefined)
+    throw configError(`cannot find the volume "${volumeName}" referenced by FileKeyRef`)
+  const value = await readBelow(folder, file)
+    .then((text) => readVariable(text, key))
+    .catch(() => {
+      throw configError("couldn't parse env file")
+    })
+  if (value !== '') return value
+  if (optional) return undefined
+  throw configError(
+    `environment variable key "${key}" not found in file "${path.join(folder, file)}"`,
+  )
 }
 
 const addEnvFrom = async (
@@ -85,15 +111,15 @@ const addEnvFrom = async (
 export const makeEnvironment = async (
   facts: PodFacts,
   container: ContainerSpec,
-  reader: ObjectReader,
+  sources: EnvironmentSources,
 ): Promise<Map<string, string>> => {
   const { pod } = facts
-  const values = new Map<string, string>([['HOSTNAME', pod.spec.hostname ?? pod.metadata.name]])
-  for (const [name, value] of reader.serviceVariables(pod)) values.set(name, value)
-  await addEnvFrom(values, pod.metadata.namespace, container, reader)
+  const values = new Map<string, string>()
+  for (const [name, value] of sources.reader.serviceVariables(pod)) values.set(name, value)
+  await addEnvFrom(values, pod.metadata.namespace, container, sources.reader)
   for (const variable of container.env ?? []) {
     const value = variable.valueFrom
-      ? await referenced(facts, container, reader, variable)
+      ? await referenced(facts, container, sources, variable)
       : expand(variable.value ?? '', values)
     if (value !== undefined) values.set(variable.name, value)
   }

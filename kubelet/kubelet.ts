@@ -25,6 +25,7 @@ import {
 import { createObjectReader } from './object-reader.js'
 import { isTerminalPhase, type Pod, type PodStatus } from './pod.js'
 import type { PodContext } from './pod-context.js'
+import { type DnsSettings, dnsOf, noDns } from './pod-dns.js'
 import { PodWorker } from './pod-worker.js'
 import type { BackoffOptions } from './restart-backoff.js'
 import type { Container, ContainerRuntime } from './runtime.js'
@@ -42,6 +43,7 @@ export interface KubeletDeps {
   readonly nodeAddress: string
   readonly nodeLeaseSeconds: number
   readonly rootDir: string
+  readonly dns: DnsSettings
   readonly backoff: BackoffOptions
   readonly port: () => number
 }
@@ -92,11 +94,16 @@ export class Kubelet {
   }
 
   #makeContext(): PodContext {
-    const { client, clock, log, runtime, nodeAddress, nodeName, rootDir } = this.#deps
+    const { client, clock, log, runtime, nodeAddress, nodeName, rootDir, dns } = this.#deps
     const reader = createObjectReader({ client, services: this.#services })
     const allocatable = capacityOf()
     const root = path.join(rootDir, 'pods')
-    const volumes = new Volumes({ root, reader, now: () => clock.now() })
+    const volumes = new Volumes({
+      root,
+      reader,
+      now: () => clock.now(),
+      mountsMemory: runtime.hasImages,
+    })
     const { signal } = this.#stop
     return {
       runtime,
@@ -107,6 +114,8 @@ export class Kubelet {
       volumes,
       volumeRemoval: new VolumeRemoval({ volumes, events: this.#events, log, signal }),
       writer: this.#writer,
+      clusterDomain: dns.clusterDomain,
+      dnsOf: (pod) => (runtime.hasImages ? dnsOf(pod, dns) : noDns),
       seccompFolder: path.join(rootDir, 'seccomp'),
       nodeAddress,
       allocatable,

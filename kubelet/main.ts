@@ -33,6 +33,12 @@ export interface KubeletOptions {
   podCidr?: string
   /** Socket of a container runtime that speaks CRI v1; missing, Pods are processes of this host. */
   containerRuntimeEndpoint?: string
+  /** Addresses of the cluster's DNS servers; none: Pods ask whom the node asks. */
+  clusterDns?: readonly string[]
+  /** Default: cluster.local. */
+  clusterDomain?: string
+  /** The node's own; default: /etc/resolv.conf. */
+  resolvConf?: string
   /** Port of the kubelet's own server; 0 picks one. */
   port?: number
   /** At the end leave every process running, as upstream's kubelet does; the next one adopts them. */
@@ -98,6 +104,11 @@ export const runKubelet = async (options: KubeletOptions): Promise<void> => {
     nodeAddress,
     nodeLeaseSeconds: options.nodeLeaseDurationSeconds ?? leaseSecondsDefault,
     rootDir,
+    dns: {
+      clusterDns: options.clusterDns ?? [],
+      clusterDomain: options.clusterDomain ?? 'cluster.local',
+      resolvConf: options.resolvConf ?? '/etc/resolv.conf',
+    },
     backoff: options.backoff ?? defaultBackoff,
     port: () => server?.port ?? 0,
   })

@@ -26,7 +26,7 @@ export interface ActionInput {
   /** 0, or more when runs of this container are known whose records are gone. */
   firstAttempt(name: string): number
   /** See RestartBackoff.next. */
-  backoff(name: string, finishedAt: number): { waitMs: number; delayMs: number }
+  backoff(spec: ContainerSpec, finishedAt: number): { waitMs: number; delayMs: number }
 }
 
 export interface PodActions {
@@ -92,7 +92,7 @@ const restart = (
   // Upstream ends a container and starts it again in one pass: what holds it back is the end before that.
   const ended = input.wasKilled(latest.id) ? runBefore(input, latest) : latest
   const { waitMs, delayMs } =
-    latest.halted || !ended ? { waitMs: 0, delayMs: 0 } : input.backoff(spec.name, ended.finishedAt)
+    latest.halted || !ended ? { waitMs: 0, delayMs: 0 } : input.backoff(spec, ended.finishedAt)
   if (waitMs <= 0) {
     actions.start.push({ spec, attempt: latest.attempt + 1 })
     return

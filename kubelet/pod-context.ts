@@ -5,6 +5,7 @@ import type { Log } from '#client/log.js'
 import type { Refusal } from './admission.js'
 import type { ObjectReader } from './object-reader.js'
 import type { Pod } from './pod.js'
+import type { PodDns } from './pod-dns.js'
 import type { BackoffOptions } from './restart-backoff.js'
 import type { ContainerRuntime } from './runtime.js'
 import type { StatusWriter } from './status-writer.js'
@@ -20,11 +21,15 @@ export interface PodContext {
   readonly volumes: Volumes
   readonly volumeRemoval: VolumeRemoval
   readonly writer: StatusWriter
+  /** Behind the names of Pods that are a Service's. */
+  readonly clusterDomain: string
   /** Where profiles of seccomp lie. */
   readonly seccompFolder: string
   readonly nodeAddress: string
   readonly allocatable: Readonly<Record<string, string>>
   readonly backoff: BackoffOptions
+  /** Throws where the node's own settings cannot be read. */
+  dnsOf(pod: Pod): PodDns
   /** Why this node cannot run the Pod; undefined when it can. */
   admit(pod: Pod): Promise<Refusal | undefined>
   /** The API and this node have both let go of the Pod. */

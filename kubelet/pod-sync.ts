@@ -122,7 +122,9 @@ export class PodSync {
       failedProbe: (id) => (this.kills.has(id) ? undefined : this.#host.prober.failedProbe(id)),
       wasKilled: (id) => this.#killed.has(id),
       isStarted: (id, spec) => this.#host.prober.isStarted(id, spec),
-      backoff: (name, finishedAt) => this.#backoff.next(name, finishedAt, clock.now()),
+      // With another image the past counts no more (GetStableKey).
+      backoff: (spec, finishedAt) =>
+        this.#backoff.next(`${spec.name}/${hashOf(spec)}`, finishedAt, clock.now()),
     })
     for (const { id, state } of this.#host.containers())
       if (state === 'exited') this.#killed.delete(id)
@@ -209,7 +211,11 @@ export class PodSync {
     for (const { id } of before) await runtime.removeSandbox(id)
     const attempt = Math.max(-1, ...before.map((one) => one.attempt)) + 1
     try {
-      const sandbox = await runtime.runSandbox(makeSandboxConfig(this.#host.pod, attempt))
+      const { config: dns, warnings } = this.#context.dnsOf(this.#host.pod)
+      for (const { reason, message } of warnings) this.#host.event('Warning', reason, message)
+      const { clusterDomain } = this.#context
+      const config = makeSandboxConfig(this.#host.pod, { attempt, clusterDomain, dns })
+      const sandbox = await runtime.runSandbox(config)
       this.#tellIfSlow()
       return sandbox
     } catch (error) {
@@ -266,13 +272,13 @@ export class PodSync {
 
   async #start(request: StartRequest): Promise<void> {
     const { spec, attempt } = request
-    const { runtime, reader, volumes, seccompFolder } = this.#context
+    const { runtime } = this.#context
     // One ended container of each name is kept, for its log and its last state.
     for (const old of this.#host.containers()) {
       if (old.name === spec.name && old.attempt < attempt - 1) await runtime.removeContainer(old.id)
     }
     try {
-      const deps = { ...this.#host.killDeps(), reader, volumes, seccompFolder, pulls: this.#pulls }
+      const deps = { ...this.#context, ...this.#host.killDeps(), pulls: this.#pulls }
       const { id, hookFailure } = await startContainer(deps, request)
       const container = this.#host.containers().find((candidate) => candidate.id === id)
       if (hookFailure === undefined || !container) return

@@ -25,6 +25,12 @@ export interface Probe extends Handler {
   failureThreshold?: number
   terminationGracePeriodSeconds?: number
 }
+export interface FileKeyRef {
+  volumeName: string
+  path: string
+  key: string
+  optional?: boolean
+}
 export interface EnvVar {
   name: string
   value?: string
@@ -33,6 +39,7 @@ export interface EnvVar {
     resourceFieldRef?: { containerName?: string; resource: string; divisor?: string | number }
     configMapKeyRef?: { name?: string; key: string; optional?: boolean }
     secretKeyRef?: { name?: string; key: string; optional?: boolean }
+    fileKeyRef?: FileKeyRef
   }
 }
 export interface EnvFromSource {
@@ -47,6 +54,7 @@ export interface VolumeMount {
   recursiveReadOnly?: string
   subPath?: string
   subPathExpr?: string
+  mountPropagation?: 'None' | 'HostToContainer' | 'Bidirectional'
 }
 /** Of seccomp or AppArmor. */
 export interface ProfileChoice {
@@ -82,6 +90,13 @@ export interface PodSecurityContext extends CommonSecurityContext {
   fsGroupChangePolicy?: string
   sysctls?: { name: string; value: string }[]
 }
+export interface ContainerPort {
+  name?: string
+  containerPort: number
+  protocol?: string
+  hostPort?: number
+  hostIP?: string
+}
 export interface ContainerSpec extends RestartableContainer {
   name: string
   image?: string
@@ -89,7 +104,7 @@ export interface ContainerSpec extends RestartableContainer {
   command?: string[]
   args?: string[]
   workingDir?: string
-  ports?: { name?: string; containerPort: number; protocol?: string; hostPort?: number }[]
+  ports?: ContainerPort[]
   env?: EnvVar[]
   envFrom?: EnvFromSource[]
   resources?: { limits?: Amounts; requests?: Amounts }
@@ -125,7 +140,7 @@ export interface VolumeProjection {
 }
 export interface VolumeSpec {
   name: string
-  emptyDir?: { medium?: string }
+  emptyDir?: { medium?: string; sizeLimit?: string | number }
   hostPath?: { path: string; type?: string }
   configMap?: { name?: string; items?: KeyToPath[]; optional?: boolean; defaultMode?: number }
   secret?: { secretName?: string; items?: KeyToPath[]; optional?: boolean; defaultMode?: number }
@@ -151,7 +166,17 @@ export interface PodSpec
   shareProcessNamespace?: boolean
   securityContext?: PodSecurityContext
   hostname?: string
+  hostnameOverride?: string
   subdomain?: string
+  setHostnameAsFQDN?: boolean
+  hostAliases?: { ip: string; hostnames?: string[] }[]
+  dnsPolicy?: 'ClusterFirst' | 'ClusterFirstWithHostNet' | 'Default' | 'None'
+  dnsConfig?: {
+    nameservers?: string[]
+    searches?: string[]
+    options?: { name?: string; value?: string }[]
+  }
+  priorityClassName?: string
   serviceAccountName?: string
   readinessGates?: { conditionType: string }[]
   enableServiceLinks?: boolean

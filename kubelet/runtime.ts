@@ -6,6 +6,7 @@
  */
 import type { Readable, Writable } from 'node:stream'
 import type { SeLinuxOptions } from './pod.js'
+import type { DnsConfig } from './pod-dns.js'
 
 export interface PodIdentity {
   readonly uid: string
@@ -69,10 +70,21 @@ export interface RuntimeImage extends ImageUser {
   readonly sizeBytes: number
 }
 
+/** A port of the host that leads to one of the Pod. */
+export interface PortMapping {
+  readonly protocol: string
+  readonly containerPort: number
+  readonly hostPort: number
+  /** Empty: every address of the host. */
+  readonly hostIp: string
+}
+
 export interface SandboxConfig {
   readonly pod: PodIdentity
   readonly attempt: number
   readonly hostname: string
+  readonly dns: DnsConfig
+  readonly portMappings: readonly PortMapping[]
   readonly security: SandboxSecurity
   readonly sysctls: Readonly<Record<string, string>>
   readonly labels: Readonly<Record<string, string>>
@@ -84,6 +96,8 @@ export interface Mount {
   readonly hostPath: string
   readonly containerPath: string
   readonly readOnly: boolean
+  /** Whether mounts that are made later are seen on the other side; missing: none. */
+  readonly propagation?: 'HostToContainer' | 'Bidirectional'
 }
 
 export interface ContainerConfig {
@@ -112,6 +126,7 @@ export interface ContainerConfig {
     readonly cpuRequestMillis: number
     readonly cpuMillis?: number
     readonly memoryBytes?: number
+    readonly oomScore: number
   }
 }
 
@@ -212,7 +227,7 @@ export interface ContainerRuntime {
   /** For node.status.nodeInfo and containerID, as in `process://…`. */
   readonly name: string
   readonly version: string
-  /** False: images are names only, a container without a command has nothing to run. */
+  /** False: containers are processes of this host and see its files, images are names only, and one without a command has nothing to run. */
   readonly hasImages: boolean
 
   /** Finds what an earlier kubelet left, and starts to report changes. */

@@ -1,31 +1,33 @@
 /** From a container's spec to its process: image, environment, mounts, creation, start, postStart. */
 import { createHash } from 'node:crypto'
 import type { PodFacts } from './downward.js'
-import { expand, makeEnvironment } from './environment.js'
+import { makeEnvironment } from './environment.js'
+import { expand } from './expand.js'
+import { hostsPath, makeHostsFile } from './hosts-file.js'
 import type { ImagePulls } from './image-pulls.js'
 import type { KillDeps } from './kill-container.js'
-import type { ObjectReader } from './object-reader.js'
-import type { ContainerSpec, Pod } from './pod.js'
+import { oomScoreOf } from './oom-score.js'
+import type { ContainerSpec } from './pod.js'
+import type { PodContext } from './pod-context.js'
+import { hostnameOf } from './pod-hostname.js'
 import { amountOf } from './resource-amount.js'
 import { runHook } from './run-handler.js'
 import {
   type ContainerConfig,
   type ContainerSecurity,
   type ImageUser,
+  type Mount,
   type Sandbox,
   StartError,
 } from './runtime.js'
 import { makeSandboxConfig } from './sandbox-config.js'
 import { containerSecurityOf } from './security.js'
 import { makeTerminationFile } from './termination-message.js'
-import type { Volumes } from './volumes.js'
 
-export interface StartDeps extends KillDeps {
-  readonly reader: ObjectReader
-  readonly volumes: Volumes
+export interface StartDeps
+  extends KillDeps,
+    Pick<PodContext, 'reader' | 'volumes' | 'seccompFolder' | 'clusterDomain' | 'dnsOf'> {
   readonly pulls: ImagePulls
-  /** Where profiles of seccomp lie. */
-  readonly seccompFolder: string
 }
 
 export interface StartRequest {
@@ -55,10 +57,15 @@ const pull = async (deps: StartDeps, { spec, signal }: StartRequest): Promise<st
 }
 
 /** Of a limit that the container does not have, that of its Pod counts; a limit stands for a missing request. */
-const resourcesOf = (pod: Pod, { resources }: ContainerSpec): ContainerConfig['resources'] => {
+const resourcesOf = (
+  { pod, allocatable }: PodFacts,
+  container: ContainerSpec,
+): ContainerConfig['resources'] => {
+  const { resources } = container
   const { cpu, memory } = { ...pod.spec.resources?.limits, ...resources?.limits }
   const request = resources?.requests?.cpu ?? cpu
   return {
+    oomScore: oomScoreOf(pod, container, amountOf(allocatable.memory ?? 0)),
     cpuRequestMillis: Math.round(amountOf(request ?? 0) * 1000),
     ...(cpu === undefined ? {} : { cpuMillis: Math.round(amountOf(cpu) * 1000) }),
     ...(memory === undefined ? {} : { memoryBytes: Math.round(amountOf(memory)) }),
@@ -76,10 +83,22 @@ const securityOf = async (
   return containerSecurityOf(facts.pod, spec, { user, seccompFolder })
 }
 
+/** None where containers see the host's own file, or have one of theirs there. */
+const hostsMounts = async (
+  { runtime, clusterDomain }: StartDeps,
+  { facts: { pod, podIps: ips }, spec }: StartRequest,
+  podFolder: string,
+): Promise<Mount[]> => {
+  const hasOwn = spec.volumeMounts?.some(({ mountPath }) => mountPath === hostsPath)
+  if (!runtime.hasImages || hasOwn) return []
+  const mount = await makeHostsFile(podFolder, { pod, name: hostnameOf(pod, clusterDomain), ips })
+  return mount ? [mount] : []
+}
+
 const create = async (deps: StartDeps, request: StartRequest): Promise<string> => {
   const { facts, sandbox, spec, attempt } = request
   const imageId = await pull(deps, request)
-  const env = await makeEnvironment(facts, spec, deps.reader)
+  const env = await makeEnvironment(facts, spec, deps)
   const security = await securityOf(deps, request)
   const hasCommand = (spec.command?.length ?? 0) > 0
   if (!hasCommand && !deps.runtime.hasImages) {
@@ -92,7 +111,11 @@ const create = async (deps: StartDeps, request: StartRequest): Promise<string> =
   const target = deps.runtime
     .containersOf(uid)
     .findLast(({ name, state }) => name === spec.targetContainerName && state === 'running')
-  const termination = await makeTerminationFile(folder, spec, attempt)
+  const mounts = [
+    ...(await deps.volumes.mountsOf(facts, spec, env)),
+    await makeTerminationFile(folder, spec, attempt),
+    ...(await hostsMounts(deps, request, folder)),
+  ]
   const config: ContainerConfig = {
     name: spec.name,
     attempt,
@@ -102,19 +125,23 @@ const create = async (deps: StartDeps, request: StartRequest): Promise<string> =
     args: (spec.args ?? []).map((word) => expand(word, env)),
     env: [...env],
     workingDir: spec.workingDir || undefined,
-    mounts: [...deps.volumes.mountsOf(facts, spec), termination],
+    mounts,
     stdin: spec.stdin === true,
     tty: spec.tty === true,
     security,
     hash: hashOf(spec),
     ...(target ? { targetId: target.id } : {}),
     ...(spec.lifecycle?.stopSignal ? { stopSignal: spec.lifecycle.stopSignal } : {}),
-    resources: resourcesOf(facts.pod, spec),
+    resources: resourcesOf(facts, spec),
   }
   return deps.runtime.createContainer(
     sandbox,
     config,
-    makeSandboxConfig(facts.pod, sandbox.attempt),
+    makeSandboxConfig(facts.pod, {
+      attempt: sandbox.attempt,
+      clusterDomain: deps.clusterDomain,
+      dns: deps.dnsOf(facts.pod).config,
+    }),
   )
 }
 

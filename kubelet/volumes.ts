@@ -4,12 +4,13 @@
  * all of the old or all of the new.
  */
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readlinkSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readlinkSync } from 'node:fs'
 import { chmod, mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { makeFolders } from '#api/make-folders.js'
 import { claimNameOf } from '#client/persistent-volume.js'
 import { fieldValue, type PodFacts, resourceValue } from './downward.js'
+import { prepareHostPath } from './host-path.js'
+import { memoryVolumeBytes, mountMemory, unmountAllBelow } from './memory-volume.js'
 import type { DataObject, ObjectReader } from './object-reader.js'
 import {
   type ContainerSpec,
@@ -19,8 +20,10 @@ import {
   type VolumeProjection,
   type VolumeSpec,
 } from './pod.js'
+import { amountOf } from './resource-amount.js'
 import type { Mount } from './runtime.js'
 import { commonUserOf } from './security.js'
+import { mountedPath } from './sub-path.js'
 import { giveToGroup, giveToUser, isGroups } from './volume-ownership.js'
 
 /** A volume could not be made; upstream's FailedMount. */
@@ -85,6 +88,8 @@ export interface VolumesOptions {
   readonly root: string
   readonly reader: ObjectReader
   readonly now: () => number
+  /** Volumes in memory are mounted; else they are folders as others are. */
+  readonly mountsMemory: boolean
 }
 
 export class Volumes {
@@ -134,22 +139,39 @@ export class Volumes {
   async remove(podUid: string): Promise<void> {
     for (const kept of [this.#tokens, this.#claimed])
       for (const key of kept.keys()) if (key.startsWith(`${podUid}/`)) kept.delete(key)
+    await unmountAllBelow(this.podFolder(podUid))
     await rm(this.podFolder(podUid), { recursive: true, force: true })
   }
 
-  mountsOf({ pod }: PodFacts, container: ContainerSpec): Mount[] {
+  /** Where a volume of the Pod lies on this host; undefined when it has none of that name. */
+  folderOf({ pod }: PodFacts, name: string): string | undefined {
+    const volume = pod.spec.volumes?.find((candidate) => candidate.name === name)
+    if (!volume) return undefined
+    const { uid } = pod.metadata
+    return volume.hostPath?.path ?? this.#claimed.get(`${uid}/${name}`) ?? this.#folder(uid, name)
+  }
+
+  /** Throws StartError. */
+  async mountsOf(
+    facts: PodFacts,
+    container: ContainerSpec,
+    env: ReadonlyMap<string, string>,
+  ): Promise<Mount[]> {
     const mounts: Mount[] = []
-    for (const { name, mountPath, readOnly = false, subPath = '' } of container.volumeMounts ??
-      []) {
-      const volume = pod.spec.volumes?.find((candidate) => candidate.name === name)
-      if (!volume) continue
-      const { uid } = pod.metadata
-      const claimed = this.#claimed.get(`${uid}/${name}`)
-      const base = volume.hostPath?.path ?? claimed ?? this.#folder(uid, name)
-      const hostPath = path.join(base, path.posix.join('/', subPath))
-      if (subPath && !existsSync(hostPath)) makeFolders(hostPath)
-      const isReadOnly = readOnly || volume.persistentVolumeClaim?.readOnly === true
-      mounts.push({ volume: name, hostPath, containerPath: mountPath, readOnly: isReadOnly })
+    for (const mount of container.volumeMounts ?? []) {
+      const { name, mountPath, readOnly = false, mountPropagation } = mount
+      const base = this.folderOf(facts, name)
+      if (base === undefined) continue
+      const volume = facts.pod.spec.volumes?.find((candidate) => candidate.name === name)
+      mounts.push({
+        volume: name,
+        hostPath: await mountedPath(base, mount, { container: container.name, env }),
+        containerPath: mountPath,
+        readOnly: readOnly || volume?.persistentVolumeClaim?.readOnly === true,
+        ...(mountPropagation && mountPropagation !== 'None'
+          ? { propagation: mountPropagation }
+          : {}),
+      })
     }
     return mounts
   }
@@ -162,6 +184,8 @@ export class Volumes {
       const isNew = (await mkdir(folder, { recursive: true })) !== undefined
       // Whoever its containers run as; a mask of ours must not be in the way.
       if (isNew) await chmod(folder, 0o777)
+      if (volume.emptyDir.medium === 'Memory' && this.#options.mountsMemory)
+        await mountMemory(folder, sizeOf(facts, volume.emptyDir.sizeLimit))
       if (!(await isGroups(folder, fsGroup))) await giveToGroup(folder, fsGroup)
       return
     }
@@ -271,16 +295,8 @@ export class Volumes {
   }
 }
 
-const prepareHostPath = ({ path: file, type = '' }: { path: string; type?: string }): void => {
-  const stat = statSync(file, { throwIfNoEntry: false })
-  if (type === 'DirectoryOrCreate') makeFolders(file)
-  if (type === 'Directory' && !stat?.isDirectory()) {
-    throw new VolumeError(`hostPath type check failed: ${file} is not a directory`)
-  }
-  if (type === 'File' && !stat?.isFile()) {
-    throw new VolumeError(`hostPath type check failed: ${file} is not a file`)
-  }
-}
+const sizeOf = ({ pod, allocatable }: PodFacts, sizeLimit: string | number | undefined): number =>
+  memoryVolumeBytes(pod, sizeLimit, amountOf(allocatable.memory ?? 0))
 
 const digestOf = (files: Files): string => {
   const hash = createHash('sha256')

@@ -269,6 +269,14 @@ export const limits = {
   handlerOutputBytesMax: 10 * 1024,
   /** Characters of an image's name without registry, tag and digest; distribution's RepositoryNameTotalLengthMax. */
   imageNameLengthMax: 255,
+  /** Characters of what a Pod calls itself, and of what its kernel may be told. */
+  hostnameLengthMax: 63,
+  kernelNameLengthMax: 64,
+  /** What resolvers take of a Pod's resolv.conf; upstream's MaxDNSNameservers, MaxDNSSearchPaths, DNS1123SubdomainMaxLength and MaxDNSSearchListChars. */
+  dnsServersMax: 3,
+  dnsSearchesMax: 32,
+  dnsNameLengthMax: 253,
+  dnsSearchLineLengthMax: 2_048,
   /** Bytes of a termination message, and of one taken from the log; upstream's MaxContainerTerminationMessageLength and …LogLength. */
   terminationMessageBytesMax: 4_096,
   terminationLogBytesMax: 2_048,

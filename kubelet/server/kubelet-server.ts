@@ -13,8 +13,8 @@ import type { Log } from '#client/log.js'
 import type { Kubelet } from '../kubelet.js'
 import { HttpError, type RequestPath, type Served } from './pod-request.js'
 import { serveLogs } from './serve-logs.js'
+import { serveMetrics } from './serve-metrics.js'
 import { servePortForward } from './serve-port-forward.js'
-import { serveResourceMetrics } from './serve-resource-metrics.js'
 import { serveSession } from './serve-session.js'
 import { serveSummary } from './serve-summary.js'
 
@@ -40,7 +40,7 @@ type Answer = (served: Served) => Promise<void> | void
 const answers: Readonly<Record<string, Answer>> = {
   containerLogs: serveLogs,
   stats: serveSummary,
-  metrics: serveResourceMetrics,
+  metrics: serveMetrics,
   healthz: ({ response }) => void response.end('ok'),
   pods: ({ kubelet, response }) => {
     response.setHeader('content-type', 'application/json')

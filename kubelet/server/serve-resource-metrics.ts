@@ -3,15 +3,8 @@
 import { machineUsage } from '../machine-usage.js'
 import { allContainers } from '../pod.js'
 import type { ContainerUsage } from '../runtime.js'
-import { HttpError, type Served } from './pod-request.js'
-
-type Labels = Readonly<Record<string, string>>
-interface Sample {
-  readonly labels: Labels
-  readonly value: number
-  /** Milliseconds since the epoch; missing, the sample is of now. */
-  readonly atMs?: number
-}
+import { type Labels, metricsType, metricText, type Sample } from './metric-text.js'
+import type { Served } from './pod-request.js'
 
 const helps: Readonly<Record<string, string>> = {
   container_cpu_usage_seconds_total:
@@ -24,29 +17,13 @@ const helps: Readonly<Record<string, string>> = {
   pod_memory_working_set_bytes: 'Current working set of the pod in bytes',
 }
 
-const escaped = (value: string): string =>
-  value.replace(/\\/g, '\\\\').replace(/"/g, '\\"').replace(/\n/g, '\\n')
-
-const lineOf = (name: string, { labels, value, atMs }: Sample): string => {
-  const pairs = Object.entries(labels).map(([key, text]) => `${key}="${escaped(text)}"`)
-  const shown = pairs.length === 0 ? name : `${name}{${pairs.join(',')}}`
-  return `${shown} ${value}${atMs === undefined ? '' : ` ${Math.round(atMs)}`}`
-}
-
-const textOf = (name: string, samples: readonly Sample[]): string => {
-  const type = name.endsWith('_total') ? 'counter' : 'gauge'
-  const head = `# HELP ${name} [STABLE] ${helps[name]}\n# TYPE ${name} ${type}\n`
-  return `${head}${samples.map((sample) => `${lineOf(name, sample)}\n`).join('')}`
-}
-
 const sumOf = (usages: readonly ContainerUsage[]): ContainerUsage => ({
   cpuNanoseconds: usages.reduce((sum, { cpuNanoseconds }) => sum + cpuNanoseconds, 0),
   memoryBytes: usages.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0),
 })
 
 export const serveResourceMetrics = async (served: Served): Promise<void> => {
-  const { kubelet, clock, path, response } = served
-  if (path.namespace !== 'resource') throw new HttpError(404, '404 page not found')
+  const { kubelet, clock, response } = served
   const usage = await kubelet.runtime.usage()
   const atMs = clock.now()
   const samples = new Map<string, Sample[]>(Object.keys(helps).map((name) => [name, []]))
@@ -75,6 +52,9 @@ export const serveResourceMetrics = async (served: Served): Promise<void> => {
     const all = used.flatMap(({ used: figures }) => figures ?? [])
     if (all.length > 0) add('pod', labels, sumOf(all))
   }
-  response.setHeader('content-type', 'text/plain; version=0.0.4; charset=utf-8')
-  response.end([...samples].map(([name, list]) => textOf(name, list)).join(''))
+  response.setHeader('content-type', metricsType)
+  const texts = [...samples].map(([name, list]) =>
+    metricText(name, `[STABLE] ${helps[name]}`, list),
+  )
+  response.end(texts.join(''))
 }

@@ -35,6 +35,23 @@ export const kubeletFlags: readonly Flag[] = [
     help: 'socket of a container runtime (CRI v1); without it Pods are processes of this host',
   },
   {
+    name: 'cluster-dns',
+    type: 'strings',
+    help: "addresses of the cluster's DNS servers, for containers of a container runtime",
+  },
+  {
+    name: 'cluster-domain',
+    type: 'string',
+    default: 'cluster.local',
+    help: 'domain of the cluster',
+  },
+  {
+    name: 'resolv-conf',
+    type: 'string',
+    default: '/etc/resolv.conf',
+    help: "the node's own DNS settings, those of containers begin with them",
+  },
+  {
     name: 'node-lease-duration-seconds',
     type: 'integer',
     help: "how long the node's Lease holds; renewed after a quarter of it (default 40)",
@@ -96,6 +113,9 @@ export const kubelet = async (machine: Machine, flags: Flags): Promise<ExitCode>
     nodeName: flags.text('node-name'),
     rootDir: flags.text('root-dir'),
     containerRuntimeEndpoint: flags.text('container-runtime-endpoint'),
+    clusterDns: flags.list('cluster-dns'),
+    clusterDomain: flags.text('cluster-domain'),
+    resolvConf: flags.text('resolv-conf'),
     podCidr: flags.text('pod-cidr'),
     port: flags.number('port'),
     nodeLeaseDurationSeconds: flags.number('node-lease-duration-seconds'),

@@ -108,8 +108,17 @@ state = "${folder}/state"
     runtime_type = "io.containerd.runc.v2"
 `
 
-/** Two that run at once need a network each: one /24 of the range for benchmarks (RFC 2544) per process. */
-const subnetPrefix = `198.${18 + ((process.pid >> 8) & 1)}.${process.pid & 255}.`
+/** A reason to skip tests with ports of the host, or false. */
+const portsMissing: string | false =
+  existsSync(`${cniFolder}/portmap`) && runs('iptables')
+    ? false
+    : 'there is no portmap plugin with iptables here'
+
+/**
+ * Two that run at once need a network each: one /24 of the shared range (RFC 6598) per process. Not of the range for
+ * benchmarks, which kubelets without containers route to themselves.
+ */
+const subnetPrefix = `100.${64 + ((process.pid >> 8) & 63)}.${process.pid & 255}.`
 
 const networkOf = (folder: string, bridge: string): object => ({
   cniVersion: '0.4.0',
@@ -123,8 +132,10 @@ const networkOf = (folder: string, bridge: string): object => ({
         type: 'host-local',
         dataDir: `${folder}/ipam`,
         ranges: [[{ subnet: `${subnetPrefix}0/24` }]],
+        routes: [{ dst: '0.0.0.0/0' }],
       },
     },
+    ...(portsMissing ? [] : [{ type: 'portmap', capabilities: { portMappings: true } }]),
   ],
 })
 
@@ -135,6 +146,7 @@ export interface Containerd {
   readonly endpoint: string
   /** What the addresses of its Pods begin with. */
   readonly subnetPrefix: string
+  readonly portsMissing: string | false
   stop(): Promise<void>
 }
 
@@ -158,6 +170,7 @@ export const startContainerd = async (): Promise<Containerd> => {
   return {
     endpoint: `unix://${socket}`,
     subnetPrefix,
+    portsMissing,
     stop: async () => {
       if (child.exitCode === null && child.signalCode === null) {
         const gone = new Promise((resolve) => child.once('exit', resolve))

@@ -98,6 +98,25 @@ t.test('a container that keeps failing backs off, and OnFailure ends with succes
   t.equal(main(retry).restartCount, 1)
 })
 
+t.test('with another image a container has no past to wait for', async (t) => {
+  const node = await startNode(t)
+  const waits = (pod: Pod, image: string) => {
+    const { state, image: shown } = pod.status?.containerStatuses?.[0] ?? {}
+    return (shown === image && /^back-off (\S+)/.exec(state?.waiting?.message ?? '')?.[1]) || ''
+  }
+  await node.run('p', script('exit 1'))
+  await node.until('p', (pod) => waits(pod, 'none.example/main') === '2s')
+  const image = 'none.example/other'
+  await node.client.patch(
+    resources.pods,
+    { namespace: 'default', name: 'p' },
+    { spec: { containers: [{ name: 'main', image }] } },
+    { type: 'strategic' },
+  )
+  const pod = await node.until('p', (one) => waits(one, image) !== '')
+  t.equal(waits(pod, image), '300ms')
+})
+
 t.test('init containers run one after the other, sidecars stay, then the main ones', async (t) => {
   const node = await startNode(t)
   const record = path.join(node.folder, 'order')

@@ -6,6 +6,7 @@ import path from 'node:path'
 import t, { type Test } from 'tap'
 import { systemClock } from '#api/clock.js'
 import type { Pod } from '#kubelet/pod.js'
+import { noDns } from '#kubelet/pod-dns.js'
 import { ProcessRuntime } from '#kubelet/runtime/process/process-runtime.js'
 import { startShim } from '#kubelet/runtime/process/shim.js'
 import type { Container, ContainerConfig, LogOptions } from '#kubelet/runtime.js'
@@ -21,7 +22,11 @@ const podObject: Pod = {
   metadata: storedMetadata(pod),
   spec: { containers: [] },
 }
-const podConfig = makeSandboxConfig(podObject, 0)
+const podConfig = makeSandboxConfig(podObject, {
+  attempt: 0,
+  clusterDomain: 'cluster.local',
+  dns: noDns.config,
+})
 const allOfLog: LogOptions = {
   follow: false,
   timestamps: false,
@@ -58,27 +63,24 @@ const startRuntime = async (t: Test, root?: string) => {
   })
   const sandbox = runtime.sandboxes()[0] ?? (await runtime.runSandbox(podConfig))
   const create = (script: string, config: Partial<ContainerConfig> = {}) =>
-    runtime.createContainer(sandbox, {
-      name: 'c',
-      attempt: 0,
-      image: 'none.example/c',
-      imageId: '',
-      command: ['/bin/sh', '-c', script],
-      args: [],
-      env: [],
-      workingDir: undefined,
-      mounts: [],
-      stdin: false,
-      tty: false,
-      hash: 'h',
-      resources: { cpuRequestMillis: 0 },
-      security: containerSecurityOf(
-        podObject,
-        { name: 'c' },
-        { user: undefined, seccompFolder: '' },
-      ),
-      ...config,
-    })
+    runtime.createContainer(sandbox, configOf(script, config), podConfig)
+  const configOf = (script: string, config: Partial<ContainerConfig>): ContainerConfig => ({
+    name: 'c',
+    attempt: 0,
+    image: 'none.example/c',
+    imageId: '',
+    command: ['/bin/sh', '-c', script],
+    args: [],
+    env: [],
+    workingDir: undefined,
+    mounts: [],
+    stdin: false,
+    tty: false,
+    hash: 'h',
+    resources: { cpuRequestMillis: 0, oomScore: 1000 },
+    security: containerSecurityOf(podObject, { name: 'c' }, { user: undefined, seccompFolder: '' }),
+    ...config,
+  })
   const start = async (script: string, config: Partial<ContainerConfig> = {}) => {
     const id = await create(script, config)
     await runtime.startContainer(id)

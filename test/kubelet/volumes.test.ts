@@ -15,7 +15,7 @@ t.test(
     const map = { metadata: { name: 'm' }, data: { old: '1' } as Record<string, string> }
     const reader = { configMap: async () => map } as unknown as ObjectReader
     let now = 1
-    const volumes = new Volumes({ root, reader, now: () => now++ })
+    const volumes = new Volumes({ root, reader, now: () => now++, mountsMemory: false })
     const facts = {
       pod: {
         kind: 'Pod',

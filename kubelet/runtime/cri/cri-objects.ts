@@ -65,6 +65,10 @@ const signals = [
 ]
 const signalNumber = (name = ''): number => Math.max(0, signals.indexOf(name.replace(/^SIG/, '')))
 
+/** CRI's numbers of these are their places here. */
+const protocols: readonly string[] = ['TCP', 'UDP', 'SCTP']
+const propagations = { None: 0, HostToContainer: 1, Bidirectional: 2 } as const
+
 const states: readonly ContainerState[] = ['created', 'running', 'exited', 'unknown']
 export const stateOf = (state: number): ContainerState => states[state] ?? 'unknown'
 
@@ -118,22 +122,29 @@ const podLabels = (pod: PodIdentity, node: string): Record<string, string> => ({
 })
 
 export const sandboxConfigOf = (
-  { pod, attempt, hostname, security, sysctls, labels, annotations }: SandboxConfig,
+  { pod, attempt, hostname, dns, portMappings, security, ...rest }: SandboxConfig,
   { node, logFolder }: { node: string; logFolder: string },
 ) => ({
   metadata: { name: pod.name, uid: pod.uid, namespace: pod.namespace, attempt },
   hostname: security.namespaces.network === 'node' ? '' : hostname,
   log_directory: logFolder,
-  labels: { ...labels, ...podLabels(pod, node) },
-  annotations,
-  linux: { security_context: sandboxSecurity(security), sysctls },
+  dns_config: dns,
+  port_mappings: portMappings.map(({ protocol, containerPort, hostPort, hostIp }) => ({
+    protocol: protocols.indexOf(protocol),
+    container_port: containerPort,
+    host_port: hostPort,
+    host_ip: hostIp,
+  })),
+  labels: { ...rest.labels, ...podLabels(pod, node) },
+  annotations: rest.annotations,
+  linux: { security_context: sandboxSecurity(security), sysctls: rest.sysctls },
 })
 
 export const containerConfigOf = (
   config: ContainerConfig,
   { pod, node }: { pod: PodIdentity; node: string },
 ) => {
-  const { cpuRequestMillis, cpuMillis, memoryBytes } = config.resources
+  const { cpuRequestMillis, cpuMillis, memoryBytes, oomScore } = config.resources
   return {
     metadata: { name: config.name, attempt: config.attempt },
     image: { image: config.imageId },
@@ -141,10 +152,11 @@ export const containerConfigOf = (
     args: config.args,
     working_dir: config.workingDir ?? '',
     envs: config.env.map(([key, value]) => ({ key, value: Buffer.from(value) })),
-    mounts: config.mounts.map(({ containerPath, hostPath, readOnly }) => ({
+    mounts: config.mounts.map(({ containerPath, hostPath, readOnly, propagation }) => ({
       container_path: containerPath,
       host_path: hostPath,
       readonly: readOnly,
+      propagation: propagations[propagation ?? 'None'],
     })),
     labels: { ...podLabels(pod, node), [labelNames.container]: config.name },
     annotations: {
@@ -157,6 +169,7 @@ export const containerConfigOf = (
     linux: {
       resources: {
         cpu_shares: sharesOf(cpuRequestMillis),
+        oom_score_adj: oomScore,
         ...(cpuMillis
           ? { cpu_period: cpuPeriodUs, cpu_quota: (cpuMillis * cpuPeriodUs) / 1000 }
           : {}),

@@ -189,7 +189,11 @@ export class ProcessRuntime implements ContainerRuntime {
     return []
   }
 
-  async createContainer(sandbox: Sandbox, config: ContainerConfig): Promise<string> {
+  async createContainer(
+    sandbox: Sandbox,
+    config: ContainerConfig,
+    { hostname }: SandboxConfig,
+  ): Promise<string> {
     const id = randomBytes(16).toString('hex')
     const { env, security: _, ...rest } = config
     const record = {
@@ -209,6 +213,7 @@ export class ProcessRuntime implements ContainerRuntime {
     const own = withOwnFiles(config.mounts)
     container.env = {
       ...this.#options.baseEnv,
+      HOSTNAME: hostname,
       ...Object.fromEntries(env.map(([name, value]) => [name, own(value)])),
       CONTAINER_ROOT: this.#files.workFolder(id),
       [markerName]: id,

@@ -1,0 +1,62 @@
+/** Volumes in memory, and what is mounted in a Pod's folder; upstream: pkg/volume/emptydir. Linux, as root. */
+import { execFile } from 'node:child_process'
+import { readFile, realpath, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { isSidecar, type Pod } from './pod.js'
+import { amountOf } from './resource-amount.js'
+
+const run = promisify(execFile)
+
+const memoryLimit = (limits: Readonly<Record<string, string | number>> | undefined): number =>
+  amountOf(limits?.memory ?? 0)
+
+/** Of all containers of the Pod together, where each has one; else endless. */
+const limitOfPod = ({ spec }: Pod): number => {
+  const { containers, initContainers = [], resources } = spec
+  const ofPod = memoryLimit(resources?.limits)
+  if (ofPod > 0) return ofPod
+  const sidecars = initContainers.filter(isSidecar)
+  const all = [...containers, ...initContainers].map((one) => memoryLimit(one.resources?.limits))
+  if (all.some((limit) => limit === 0)) return Number.POSITIVE_INFINITY
+  const together = [...containers, ...sidecars].reduce(
+    (sum, one) => sum + memoryLimit(one.resources?.limits),
+    0,
+  )
+  return Math.max(together, ...all)
+}
+
+/** No more than its Pod and its node may have. */
+export const memoryVolumeBytes = (
+  pod: Pod,
+  sizeLimit: string | number | undefined,
+  allocatableBytes: number,
+): number => {
+  const asked = amountOf(sizeLimit ?? 0)
+  return Math.min(allocatableBytes, limitOfPod(pod), asked > 0 ? asked : Number.POSITIVE_INFINITY)
+}
+
+/** Once: what an earlier kubelet has mounted stays. */
+export const mountMemory = async (folder: string, bytes: number): Promise<void> => {
+  const [own, above] = await Promise.all([stat(folder), stat(path.dirname(folder))])
+  if (own.dev !== above.dev) return
+  await run('mount', ['-t', 'tmpfs', '-o', `size=${Math.floor(bytes)},mode=0777`, 'tmpfs', folder])
+}
+
+const unescaped = (name: string): string =>
+  name.replace(/\\([0-7]{3})/g, (_, octal: string) =>
+    String.fromCharCode(Number.parseInt(octal, 8)),
+  )
+
+/** Nothing may be removed through a mount: what is behind it is somebody else's. */
+export const unmountAllBelow = async (folder: string): Promise<void> => {
+  const whole = await realpath(folder).catch(() => undefined)
+  if (whole === undefined) return
+  const table = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '')
+  const points = table
+    .split('\n')
+    .map((line) => unescaped(line.split(' ')[4] ?? ''))
+    .filter((point) => point.startsWith(`${whole}/`))
+  // The last one mounted is on top.
+  for (const point of points.reverse()) await run('umount', [point])
+}
