@@ -3,11 +3,13 @@ import { addAmounts, type MilliAmounts, parseAmounts } from '#client/amount.js'
 import { podWantsNode } from '#client/node-affinity.js'
 import type { Amounts } from '#client/pod.js'
 import { podRequests } from '#client/pod-requests.js'
+import { operatingSystem } from './node.js'
 import { isTerminalPhase, type Pod } from './pod.js'
 
 /** Resources that are looked at, with how many thousandths one unit of the message has. */
 const units = { cpu: 1n, memory: 1000n, 'ephemeral-storage': 1000n } as const
 const podUnit = 1000n
+const osLabel = 'kubernetes.io/os'
 
 export interface NodeFacts {
   readonly name: string
@@ -27,14 +29,33 @@ export const refusalOf = (
   others: readonly Pod[],
   { name, labels, allocatable }: NodeFacts,
 ): Refusal | undefined => {
-  const active = others.filter(
-    (other) => other.metadata.uid !== pod.metadata.uid && !isTerminalPhase(other.status?.phase),
-  )
+  if ((pod.metadata.labels?.[osLabel] ?? operatingSystem) !== operatingSystem)
+    return {
+      reason: 'PodOSSelectorNodeLabelDoesNotMatch',
+      message: `Failed to admit pod as the \`${osLabel}\` label doesn't match node label`,
+    }
+  if ((pod.spec.os?.name ?? operatingSystem) !== operatingSystem)
+    return {
+      reason: 'PodOSNotSupported',
+      message: "Failed to admit pod as the OS field doesn't match node OS",
+    }
   if (!podWantsNode(pod, { metadata: { name, labels } }))
     return {
       reason: 'NodeAffinity',
       message: "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
     }
+  return shortageOf(pod, others, allocatable)
+}
+
+/** What the other Pods leave too little of. */
+export const shortageOf = (
+  pod: Pod,
+  others: readonly Pod[],
+  allocatable: Amounts,
+): Refusal | undefined => {
+  const active = others.filter(
+    (other) => other.metadata.uid !== pod.metadata.uid && !isTerminalPhase(other.status?.phase),
+  )
   const capacity = parseAmounts(allocatable)
   const places = capacity.get('pods') ?? 0n
   const taken = BigInt(active.length) * podUnit

@@ -13,7 +13,7 @@ import { Informer } from '#client/informer.js'
 import type { Log } from '#client/log.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
-import { refusalOf } from './admission.js'
+import { refusalOf, shortageOf } from './admission.js'
 import { killPod } from './kill-pod.js'
 import { capacityOf, NodeReporter, nodeLabels } from './node.js'
 import {
@@ -134,7 +134,11 @@ export class Kubelet {
         const { labels: given = {} } = node.metadata
         return refusalOf(pod, others, { name: nodeName, allocatable, labels: given })
       },
+      shortage: (pod) => shortageOf(pod, this.pods, allocatable),
       onFinished: (uid) => this.#workers.delete(uid),
+      onRoom: () => {
+        for (const worker of this.#workers.values()) worker.retryResize()
+      },
     }
   }
 

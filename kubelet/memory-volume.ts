@@ -40,23 +40,25 @@ export const memoryVolumeBytes = (
 export const mountMemory = async (folder: string, bytes: number): Promise<void> => {
   const [own, above] = await Promise.all([stat(folder), stat(path.dirname(folder))])
   if (own.dev !== above.dev) return
-  await run('mount', ['-t', 'tmpfs', '-o', `size=${Math.floor(bytes)},mode=0777`, 'tmpfs', folder])
+  await run('mount', ['-t', 'tmpfs', '-o', `size=${Math.floor(bytes)}`, 'tmpfs', folder])
 }
 
+/** Blanks and the like are octal in the table. */
 const unescaped = (name: string): string =>
   name.replace(/\\([0-7]{3})/g, (_, octal: string) =>
     String.fromCharCode(Number.parseInt(octal, 8)),
   )
 
-/** Nothing may be removed through a mount: what is behind it is somebody else's. */
-export const unmountAllBelow = async (folder: string): Promise<void> => {
-  const whole = await realpath(folder).catch(() => undefined)
+/** Throws where more is mounted than was by us: nothing may be removed through a mount, what is behind it is somebody else's. */
+export const unmountVolumes = async (podFolder: string): Promise<void> => {
+  const whole = await realpath(podFolder).catch(() => undefined)
   if (whole === undefined) return
   const table = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '')
   const points = table
     .split('\n')
     .map((line) => unescaped(line.split(' ')[4] ?? ''))
     .filter((point) => point.startsWith(`${whole}/`))
-  // The last one mounted is on top.
-  for (const point of points.reverse()) await run('umount', [point])
+  const foreign = points.find((point) => path.dirname(point) !== path.join(whole, 'volumes'))
+  if (foreign !== undefined) throw new Error(`EBUSY: ${foreign} is mounted`)
+  for (const point of points) await run('umount', [point])
 }

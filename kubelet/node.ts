@@ -49,7 +49,7 @@ const machineFile = (file: string): string => {
 
 const architectures: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' }
 const architecture = architectures[process.arch] ?? process.arch
-const operatingSystem = process.platform === 'win32' ? 'windows' : process.platform
+export const operatingSystem = process.platform === 'win32' ? 'windows' : process.platform
 
 /** What schedulers and API servers ask of a kubelet before they rely on it; in order. */
 const declaredFeatures = ['ExtendWebSocketsToKubelet', 'RestartAllContainersOnContainerExits']

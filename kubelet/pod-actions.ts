@@ -11,6 +11,7 @@ import {
   type Probe,
   restartsAfter,
 } from './pod.js'
+import { asksForAll } from './restart-all.js'
 import { formatDuration } from './restart-backoff.js'
 import type { Container } from './runtime.js'
 import type { ContainerProblem } from './status-input.js'
@@ -23,6 +24,10 @@ export interface ActionInput {
   /** Ended to be started again, and not looked at since. */
   wasKilled(containerId: string): boolean
   isStarted(containerId: string, spec: ContainerSpec): boolean
+  /** Ended for another one in its place, whatever the Pod's policy. */
+  isReplaced(containerId: string): boolean
+  /** It has to start anew for the resources that it got. */
+  restartsToResize(spec: ContainerSpec): boolean
   /** 0, or more when runs of this container are known whose records are gone. */
   firstAttempt(name: string): number
   /** See RestartBackoff.next. */
@@ -67,9 +72,15 @@ const keepRunning = (input: ActionInput, actions: PodActions, spec: ContainerSpe
       actions.kill.push({ container: latest, spec, message })
       return 'busy'
     }
+    if (latest.state === 'running' && input.restartsToResize(spec)) {
+      const message = `Container ${spec.name} resize requires restart`
+      actions.kill.push({ container: latest, spec, message })
+      return 'busy'
+    }
     return input.isStarted(latest.id, spec) ? 'fine' : 'busy'
   }
-  if (!latest.halted && !restartsAfter(pod, spec, latest.exitCode)) return 'fine'
+  const isReplaced = latest.halted || input.isReplaced(latest.id)
+  if (!isReplaced && !restartsAfter(pod, spec, latest.exitCode)) return 'fine'
   restart(input, actions, spec, latest)
   return 'busy'
 }
@@ -146,19 +157,31 @@ export const computeActions = (input: ActionInput): PodActions => {
 }
 
 /** Whether a main container goes on, or starts again. */
-const stays = ({ pod, containers, failedProbe }: ActionInput, spec: ContainerSpec): boolean => {
+const stays = (
+  { pod, containers, failedProbe, isReplaced }: ActionInput,
+  spec: ContainerSpec,
+): boolean => {
   const latest = latestOf(containers, spec.name)
   if (latest?.state !== 'exited')
     return !latest || !failedProbe(latest.id) || restartsOnFailure(pod, spec)
-  return latest.halted || restartsAfter(pod, spec, latest.exitCode)
+  return latest.halted || isReplaced(latest.id) || restartsAfter(pod, spec, latest.exitCode)
 }
 
 /** True when nothing of the Pod will run again, so that it can be wound up. */
-export const hasEnded = (pod: Pod, containers: readonly Container[]): boolean => {
+export const hasEnded = (
+  pod: Pod,
+  containers: readonly Container[],
+  isReplaced: (containerId: string) => boolean,
+): boolean => {
+  // While they are removed, and it is the last of them, all others may have ended.
+  if (containers.some((container) => asksForAll(pod, container))) return false
   const settled = (spec: ContainerSpec): boolean => {
     const latest = latestOf(containers, spec.name)
     return (
-      latest?.state === 'exited' && !latest.halted && !restartsAfter(pod, spec, latest.exitCode)
+      latest?.state === 'exited' &&
+      !latest.halted &&
+      !isReplaced(latest.id) &&
+      !restartsAfter(pod, spec, latest.exitCode)
     )
   }
   if (pod.spec.containers.every(settled)) return true

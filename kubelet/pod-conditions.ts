@@ -6,6 +6,7 @@ import { shutdownCondition } from './node-shutdown.js'
 import {
   type ContainerStatus,
   isSidecar,
+  isTerminalPhase,
   type Pod,
   type PodCondition,
   type PodPhase,
@@ -83,6 +84,8 @@ const ownTypes = new Set([
   'ContainersReady',
   'PodScheduled',
   'AllContainersRestarting',
+  'PodResizePending',
+  'PodResizeInProgress',
 ])
 
 /** The kubelet's to say, and to take back. */
@@ -156,5 +159,6 @@ export const makeConditions = (
     ...(mayRestartAll(pod.spec) ? { AllContainersRestarting: restarting(input, phase) } : {}),
   }
   const own = Object.entries(findings).map(([type, finding]) => conditionOf(input, type, finding))
-  return [...conditionsBeforeOwn(input), ...own]
+  const resizing = isTerminalPhase(phase) ? [] : input.resize.conditions
+  return [...conditionsBeforeOwn(input), ...resizing, ...own]
 }

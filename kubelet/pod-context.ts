@@ -32,6 +32,10 @@ export interface PodContext {
   dnsOf(pod: Pod): PodDns
   /** Why this node cannot run the Pod; undefined when it can. */
   admit(pod: Pod): Promise<Refusal | undefined>
+  /** Why a Pod of this node finds no room here for what it asks for now. */
+  shortage(pod: Pod): Refusal | undefined
   /** The API and this node have both let go of the Pod. */
   onFinished(podUid: string): void
+  /** A Pod takes less of the node than before. */
+  onRoom(): void
 }

@@ -158,7 +158,7 @@ const containerStatus = (input: StatusInput, spec: ContainerSpec): ContainerStat
     ...(latest ? { containerID: `${runtimeName}://${latest.id}` } : {}),
     started,
     ...(spec.resources?.requests ? { allocatedResources: spec.resources.requests } : {}),
-    ...(running ? { resources: spec.resources ?? {} } : {}),
+    ...(running ? { resources: input.resize.actualOf(spec.name) ?? spec.resources ?? {} } : {}),
     ...(volumeMounts.length > 0 ? { volumeMounts } : {}),
   }
 }

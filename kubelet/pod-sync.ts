@@ -1,5 +1,6 @@
 /** One pass over a Pod that should run: admission, volumes, sandbox, then what its containers need. */
 import { parseTime } from '#api/clock.js'
+import { resourcesOf } from './container-resources.js'
 import type { PodFacts } from './downward.js'
 import { ImagePulls } from './image-pulls.js'
 import { type ContainerKill, type KillDeps, killContainer } from './kill-container.js'
@@ -11,9 +12,10 @@ import {
   isTerminalPhase,
   type Pod,
 } from './pod.js'
-import { computeActions, type PodActions } from './pod-actions.js'
+import { computeActions, type PodActions, runningContainers } from './pod-actions.js'
 import type { PodContext } from './pod-context.js'
 import type { Prober } from './prober.js'
+import type { PodResize } from './resize.js'
 import { asksForAll, inOrderOfRemoval } from './restart-all.js'
 import { RestartBackoff } from './restart-backoff.js'
 import { type Container, type Sandbox, StartError } from './runtime.js'
@@ -26,6 +28,7 @@ import { Volumes } from './volumes.js'
 export interface PodHost {
   readonly pod: Pod
   readonly prober: Prober
+  readonly resize: PodResize
   readonly startTime: string | undefined
   containers(): readonly Container[]
   sandbox(): Sandbox | undefined
@@ -60,6 +63,8 @@ export class PodSync {
   readonly #backoffToldAt = new Map<string, number>()
   /** Containers that were ended to be started again, until that is looked at. */
   readonly #killed = new Set<string>()
+  /** Those of them in whose place another one starts, whatever the Pod's policy. */
+  readonly #replaced = new Set<string>()
   #nothingStays = false
   #telling: NodeJS.Timeout | undefined
   #admitted = false
@@ -71,6 +76,10 @@ export class PodSync {
     this.#host = host
     this.#backoff = new RestartBackoff(context.backoff)
     this.#pulls = new ImagePulls(context.clock, context.backoff)
+  }
+
+  isReplaced(containerId: string): boolean {
+    return this.#replaced.has(containerId)
   }
 
   /** The Pod has to end. */
@@ -121,7 +130,9 @@ export class PodSync {
       firstAttempt: (name) => this.#host.firstAttempt(name),
       failedProbe: (id) => (this.kills.has(id) ? undefined : this.#host.prober.failedProbe(id)),
       wasKilled: (id) => this.#killed.has(id),
+      isReplaced: (id) => this.#replaced.has(id),
       isStarted: (id, spec) => this.#host.prober.isStarted(id, spec),
+      restartsToResize: (spec) => this.#host.resize.needOf(spec) === 'restart',
       // With another image the past counts no more (GetStableKey).
       backoff: (spec, finishedAt) =>
         this.#backoff.next(`${spec.name}/${hashOf(spec)}`, finishedAt, clock.now()),
@@ -130,7 +141,40 @@ export class PodSync {
       if (state === 'exited') this.#killed.delete(id)
     this.#nothingStays = actions.nothingStays
     await this.#carryOut(actions, sandbox, signal)
+    await this.#resizeRunning()
     if (actions.waitMs !== undefined) this.#host.wakeIn(Math.min(actions.waitMs, resyncMs))
+  }
+
+  async #resizeRunning(): Promise<void> {
+    const { pod, resize } = this.#host
+    const running = runningContainers(pod, this.#host.containers())
+    for (const [{ id }, spec] of running) {
+      const need = resize.needOf(spec)
+      if (need === 'none') resize.done(spec.name)
+      if (need === 'update') await this.#resizeOne(id, spec)
+    }
+    resize.settle(
+      pod,
+      running.map(([{ name }]) => name),
+    )
+  }
+
+  async #resizeOne(id: string, spec: ContainerSpec): Promise<void> {
+    const { pod, resize } = this.#host
+    const { runtime } = this.#context
+    try {
+      const limit = resize.lowerLimitOf(spec.name)
+      const used = limit === undefined ? 0 : ((await runtime.usage()).get(id)?.memoryBytes ?? 0)
+      if (limit !== undefined && limit < used)
+        throw new Error(
+          `attempting to set container "${spec.name}" memory limit (${limit}) below current usage (${used})`,
+        )
+      await runtime.updateContainer(id, resourcesOf(this.#host.facts(), spec))
+      resize.done(spec.name)
+    } catch (error) {
+      resize.failed(pod, (error as Error).message)
+      this.#host.wakeIn(resyncMs)
+    }
   }
 
   /** Without grace, and one after the other, as upstream. */
@@ -231,6 +275,7 @@ export class PodSync {
     for (const { container, spec, message, probe } of actions.kill) {
       const seconds = probe?.terminationGracePeriodSeconds ?? this.#grace()
       this.#killed.add(container.id)
+      if (!probe) this.#replaced.add(container.id)
       void this.#kill(container, spec, message, seconds)
     }
     this.#startProblems.clear()
@@ -280,6 +325,7 @@ export class PodSync {
     try {
       const deps = { ...this.#context, ...this.#host.killDeps(), pulls: this.#pulls }
       const { id, hookFailure } = await startContainer(deps, request)
+      this.#host.resize.done(spec.name)
       const container = this.#host.containers().find((candidate) => candidate.id === id)
       if (hookFailure === undefined || !container) return
       // Nothing else is done, nor is it told that it runs, before it is gone; upstream's words for the event.

@@ -6,13 +6,9 @@
  */
 import { sleep } from '#client/backoff.js'
 import { limits } from '#limits'
-import type { PodFacts } from './downward.js'
-import type { KillDeps } from './kill-container.js'
 import { killPod } from './kill-pod.js'
 import {
-  type ContainerSpec,
   type ContainerStatus,
-  fieldPathOf,
   formatPod,
   isTerminalPhase,
   type Pod,
@@ -21,13 +17,14 @@ import {
 } from './pod.js'
 import { hasEnded, runningContainers } from './pod-actions.js'
 import type { PodContext } from './pod-context.js'
-import { addressesOf, makePodStatus } from './pod-status.js'
+import { makePodStatus } from './pod-status.js'
 import { defaultGraceSeconds, type PodHost, PodSync } from './pod-sync.js'
 import { PodTermination, type TerminationHost } from './pod-termination.js'
+import { PodView } from './pod-view.js'
 import { Prober } from './prober.js'
+import { PodResize } from './resize.js'
 import { waitsForItsTurn } from './restart-all.js'
-import type { HandlerTarget } from './run-handler.js'
-import type { Container, Sandbox } from './runtime.js'
+import type { Container } from './runtime.js'
 import { TerminationMessages } from './termination-message.js'
 
 export type PodWorkerState = 'syncing' | 'terminating' | 'terminated' | 'finished'
@@ -41,6 +38,11 @@ export class PodWorker {
   readonly #context: PodContext
   readonly #prober: Prober
   readonly #sync: PodSync
+  readonly #view: PodView
+  readonly #resize: PodResize
+  /** As the API has it. */
+  #asked: Pod
+  /** As its containers are made: with the resources that it was allocated. */
   #pod: Pod
   #gone = false
   #state: PodWorkerState = 'syncing'
@@ -61,20 +63,31 @@ export class PodWorker {
 
   constructor(context: PodContext, pod: Pod) {
     this.#context = context
-    this.#pod = pod
+    this.#view = new PodView(context, () => this.#pod)
+    this.#resize = new PodResize(
+      {
+        now: () => context.clock.now(),
+        refusal: (one) => context.shortage(one)?.message,
+        event: (type, reason, message) => this.#view.event(type, reason, message),
+      },
+      pod,
+      context.runtime.containersOf(pod.metadata.uid).length > 0,
+    )
+    this.#asked = pod
+    this.#pod = this.#resize.apply(pod)
     this.#status = pod.status ?? {}
     this.#messages = new TerminationMessages(context)
     this.#sync = new PodSync(context, this.#asHost())
     this.#prober = new Prober({
       clock: context.clock,
-      target: (id, spec) => this.#target(id, spec),
+      target: (id, spec) => this.#view.target(id, spec),
       // A kubelet that was restarted keeps what it knew of containers that go on.
       was: (containerId, spec) => {
         const before = this.#statusOf(spec.name)
         const same = before?.containerID?.endsWith(`//${containerId}`) ?? false
         return { started: same && before?.started === true, ready: same && before?.ready === true }
       },
-      onUnhealthy: (spec, message) => this.#event('Warning', 'Unhealthy', message, spec.name),
+      onUnhealthy: (spec, message) => this.#view.event('Warning', 'Unhealthy', message, spec.name),
       onChange: () => this.wake(),
     })
   }
@@ -91,8 +104,16 @@ export class PodWorker {
 
   /** The API's newest word on the Pod. */
   update(pod: Pod): void {
-    this.#pod = pod
+    const wasActive = !isTerminalPhase(this.#asked.status?.phase)
+    this.#asked = pod
+    this.#pod = this.#resize.apply(pod)
+    if (wasActive && isTerminalPhase(pod.status?.phase)) this.#context.onRoom()
     this.wake()
+  }
+
+  /** There may be room by now for what the Pod asks for. */
+  retryResize(): void {
+    if (this.#resize.isPending) this.wake()
   }
 
   /** The API has the object no more: what runs is ended all the same. */
@@ -114,9 +135,9 @@ export class PodWorker {
     const seconds = Math.min(graceSeconds, own)
     this.#termination?.shorten(seconds)
     await this.#termination?.tried
-    const kill = killPod(this.#killDeps(), {
+    const kill = killPod(this.#view.killDeps(), {
       pod: this.#pod,
-      containers: this.#containers(),
+      containers: this.#view.containers(),
       graceSeconds: seconds,
       halted: this.#state === 'syncing',
     })
@@ -172,6 +193,7 @@ export class PodWorker {
   async #pass(): Promise<void> {
     if (this.#state === 'syncing') {
       if (!this.#shouldEnd()) {
+        this.#considerResize()
         await this.#sync.run(this.#abort.signal)
         this.#followProbes()
       }
@@ -186,6 +208,12 @@ export class PodWorker {
     if (this.#isStopped()) this.#shutdown?.ended()
   }
 
+  #considerResize(): void {
+    if (!this.#resize.consider(this.#asked)) return
+    this.#pod = this.#resize.apply(this.#asked)
+    this.#context.onRoom()
+  }
+
   #shouldEnd(): boolean {
     const { metadata, status } = this.#pod
     return (
@@ -195,7 +223,7 @@ export class PodWorker {
       isTerminalPhase(this.#status.phase) ||
       this.#sync.isOver ||
       this.#shutdown !== undefined ||
-      hasEnded(this.#pod, this.#containers())
+      hasEnded(this.#pod, this.#view.containers(), (id) => this.#sync.isReplaced(id))
     )
   }
 
@@ -212,7 +240,7 @@ export class PodWorker {
 
   #beginTermination(): void {
     this.#state = 'terminating'
-    this.#atEnd = this.#containers()
+    this.#atEnd = this.#view.containers()
     this.#sync.checkDeadline()
     this.#abort.abort()
     clearTimeout(this.#timer)
@@ -226,31 +254,20 @@ export class PodWorker {
   }
 
   async #finish(): Promise<void> {
-    const { runtime, onFinished } = this.#context
+    const { runtime, onFinished, onRoom } = this.#context
     const { uid } = this.#pod.metadata
     this.#prober.stop()
-    for (const { id } of this.#containers()) await runtime.removeContainer(id)
+    for (const { id } of this.#view.containers()) await runtime.removeContainer(id)
     for (const { id } of runtime.sandboxesOf(uid)) await runtime.removeSandbox(id)
     this.#state = 'finished'
     onFinished(uid)
+    onRoom()
   }
 
   // ---- what both share
 
-  #containers(): readonly Container[] {
-    return this.#context.runtime.containersOf(this.#pod.metadata.uid)
-  }
-
   #readMessages(): Promise<void> {
-    return this.#messages.read(this.#pod, this.#containers(), (name) => this.#statusOf(name))
-  }
-
-  #sandbox(): Sandbox | undefined {
-    return this.#sandboxes().find(({ ready }) => ready)
-  }
-
-  #sandboxes(): readonly Sandbox[] {
-    return this.#context.runtime.sandboxesOf(this.#pod.metadata.uid)
+    return this.#messages.read(this.#pod, this.#view.containers(), (name) => this.#statusOf(name))
   }
 
   /** What was said last of a container, be it by an earlier kubelet. */
@@ -261,7 +278,7 @@ export class PodWorker {
   /** While it ends, containers are shown as they were when that began, until all is over (SyncTerminatingPod). */
   #shown(): readonly Container[] {
     const isOver = this.#isStopped() || this.#termination?.failed === true
-    return (isOver ? undefined : this.#atEnd) ?? this.#containers()
+    return (isOver ? undefined : this.#atEnd) ?? this.#view.containers()
   }
 
   #followProbes(): void {
@@ -275,7 +292,7 @@ export class PodWorker {
       this.#state === 'terminating' &&
       !this.#isStopped() &&
       this.#termination?.failed !== true &&
-      this.#containers().every(({ state }) => state === 'exited')
+      this.#view.containers().every(({ state }) => state === 'exited')
     )
   }
 
@@ -298,13 +315,14 @@ export class PodWorker {
       pod: writer.newest(this.#pod),
       runtimeName: runtime.name,
       // One that has been stopped still tells which address the Pod had.
-      sandbox: this.#sandbox() ?? this.#sandboxes().at(-1),
+      sandbox: this.#view.sandbox() ?? this.#view.sandboxes().at(-1),
       containers: this.#shown().map((container) => ({
         ...container,
         message: this.#messages.with(container),
       })),
       problems: this.#sync.problems,
       probes: this.#prober,
+      resize: this.#resize,
       ending: this.#state !== 'syncing',
       stopped: this.#isStopped(),
       shutdown: this.#shutdown !== undefined,
@@ -324,6 +342,7 @@ export class PodWorker {
   #asHost(): PodHost & TerminationHost {
     const pod = () => this.#pod
     const prober = () => this.#prober
+    const resize = () => this.#resize
     const startTime = () => this.#status.startTime
     const halting = () => this.#halting
     const kills = () => this.#sync.kills
@@ -334,6 +353,9 @@ export class PodWorker {
       get prober() {
         return prober()
       },
+      get resize() {
+        return resize()
+      },
       get startTime() {
         return startTime()
       },
@@ -343,17 +365,17 @@ export class PodWorker {
       get kills() {
         return kills()
       },
-      containers: () => this.#containers(),
+      containers: () => this.#view.containers(),
       readMessages: () => this.#readMessages(),
-      sandbox: () => this.#sandbox(),
-      facts: () => this.#facts(),
+      sandbox: () => this.#view.sandbox(),
+      facts: () => this.#view.facts(),
       firstAttempt: (name) => {
         const before = this.#statusOf(name)
         if (before && waitsForItsTurn(before)) return before.restartCount
         return before?.containerID ? before.restartCount + 1 : 0
       },
-      killDeps: () => this.#killDeps(),
-      event: (type, reason, message, name) => this.#event(type, reason, message, name),
+      killDeps: () => this.#view.killDeps(),
+      event: (type, reason, message, name) => this.#view.event(type, reason, message, name),
       statusToTell: () => {
         const status = this.#makeStatus()
         return () => this.#tell(status)
@@ -361,31 +383,6 @@ export class PodWorker {
       wake: () => this.wake(),
       wakeIn: (ms) => this.#wakeIn(ms),
     }
-  }
-
-  #facts(): PodFacts {
-    const { nodeAddress, allocatable } = this.#context
-    const podIps = addressesOf(this.#pod, this.#sandbox(), nodeAddress)
-    return { pod: this.#pod, podIps, nodeAddress, allocatable }
-  }
-
-  #target(containerId: string, container: ContainerSpec): HandlerTarget {
-    const { runtime, nodeAddress } = this.#context
-    const podIp = this.#sandbox()?.ips[0] ?? nodeAddress
-    return { runtime, containerId, container, podIp }
-  }
-
-  #killDeps(): KillDeps {
-    return {
-      runtime: this.#context.runtime,
-      target: (id, spec) => this.#target(id, spec),
-      event: (type, reason, message, name) => this.#event(type, reason, message, name),
-    }
-  }
-
-  #event(type: 'Normal' | 'Warning', reason: string, message: string, name?: string): void {
-    const options = name === undefined ? {} : { fieldPath: fieldPathOf(this.#pod, name) }
-    this.#context.events.event(this.#pod, type, reason, message, options)
   }
 
   #wakeIn(ms: number): void {

@@ -90,6 +90,10 @@ export interface PodSecurityContext extends CommonSecurityContext {
   fsGroupChangePolicy?: string
   sysctls?: { name: string; value: string }[]
 }
+export interface Resources {
+  limits?: Amounts
+  requests?: Amounts
+}
 export interface ContainerPort {
   name?: string
   containerPort: number
@@ -107,7 +111,8 @@ export interface ContainerSpec extends RestartableContainer {
   ports?: ContainerPort[]
   env?: EnvVar[]
   envFrom?: EnvFromSource[]
-  resources?: { limits?: Amounts; requests?: Amounts }
+  resources?: Resources
+  resizePolicy?: { resourceName: string; restartPolicy: string }[]
   volumeMounts?: VolumeMount[]
   livenessProbe?: Probe
   readinessProbe?: Probe
@@ -160,6 +165,7 @@ export interface PodSpec
   activeDeadlineSeconds?: number
   nodeName?: string
   nodeSelector?: Record<string, string>
+  os?: { name: string }
   hostNetwork?: boolean
   hostPID?: boolean
   hostIPC?: boolean

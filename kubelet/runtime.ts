@@ -100,6 +100,14 @@ export interface Mount {
   readonly propagation?: 'HostToContainer' | 'Bidirectional'
 }
 
+/** Limits, where there are any, and the part of the processor's time that it asks for. */
+export interface ContainerResources {
+  readonly cpuRequestMillis: number
+  readonly cpuMillis?: number
+  readonly memoryBytes?: number
+  readonly oomScore: number
+}
+
 export interface ContainerConfig {
   readonly name: string
   /** How often this container of the Pod ran before: its restartCount. */
@@ -121,13 +129,7 @@ export interface ContainerConfig {
   readonly targetId?: string
   /** As in `SIGUSR1`; missing: the image's, else SIGTERM. */
   readonly stopSignal?: string
-  /** Limits, where there are any, and the part of the processor's time that it asks for. */
-  readonly resources: {
-    readonly cpuRequestMillis: number
-    readonly cpuMillis?: number
-    readonly memoryBytes?: number
-    readonly oomScore: number
-  }
+  readonly resources: ContainerResources
 }
 
 export type ContainerState = 'created' | 'running' | 'exited' | 'unknown'
@@ -255,6 +257,8 @@ export interface ContainerRuntime {
   createContainer(sandbox: Sandbox, config: ContainerConfig, pod: SandboxConfig): Promise<string>
   /** Throws StartError when the command cannot be started. */
   startContainer(id: string): Promise<void>
+  /** Gives a container that runs other resources. */
+  updateContainer(id: string, resources: ContainerResources): Promise<void>
   stopContainer(id: string, options: StopOptions): Stop
   /** Removes an ended container with its log. */
   removeContainer(id: string): Promise<void>

@@ -1,16 +1,15 @@
 /** From a container's spec to its process: image, environment, mounts, creation, start, postStart. */
 import { createHash } from 'node:crypto'
+import { resourcesOf } from './container-resources.js'
 import type { PodFacts } from './downward.js'
 import { makeEnvironment } from './environment.js'
 import { expand } from './expand.js'
 import { hostsPath, makeHostsFile } from './hosts-file.js'
 import type { ImagePulls } from './image-pulls.js'
 import type { KillDeps } from './kill-container.js'
-import { oomScoreOf } from './oom-score.js'
 import type { ContainerSpec } from './pod.js'
 import type { PodContext } from './pod-context.js'
 import { hostnameOf } from './pod-hostname.js'
-import { amountOf } from './resource-amount.js'
 import { runHook } from './run-handler.js'
 import {
   type ContainerConfig,
@@ -54,22 +53,6 @@ const pull = async (deps: StartDeps, { spec, signal }: StartRequest): Promise<st
     name,
   )
   return image
-}
-
-/** Of a limit that the container does not have, that of its Pod counts; a limit stands for a missing request. */
-const resourcesOf = (
-  { pod, allocatable }: PodFacts,
-  container: ContainerSpec,
-): ContainerConfig['resources'] => {
-  const { resources } = container
-  const { cpu, memory } = { ...pod.spec.resources?.limits, ...resources?.limits }
-  const request = resources?.requests?.cpu ?? cpu
-  return {
-    oomScore: oomScoreOf(pod, container, amountOf(allocatable.memory ?? 0)),
-    cpuRequestMillis: Math.round(amountOf(request ?? 0) * 1000),
-    ...(cpu === undefined ? {} : { cpuMillis: Math.round(amountOf(cpu) * 1000) }),
-    ...(memory === undefined ? {} : { memoryBytes: Math.round(amountOf(memory)) }),
-  }
 }
 
 const root: ImageUser = { uid: 0, userName: '' }

@@ -1,5 +1,6 @@
 /** What a Pod's status is computed from: its spec and what the runtime and the probes report. */
 import type { ContainerSpec, Pod, PodPhase, PodStatus } from './pod.js'
+import type { PodResize } from './resize.js'
 import type { Container, Sandbox } from './runtime.js'
 
 export interface ContainerProblem {
@@ -28,6 +29,7 @@ export interface StatusInput {
     isReady(containerId: string, container: ContainerSpec): boolean
     isStarted(containerId: string, container: ContainerSpec): boolean
   }
+  readonly resize: Pick<PodResize, 'conditions' | 'actualOf'>
   /** True once the Pod will never run again: its phase is then the final one as soon as all have stopped. */
   readonly ending: boolean
   /** No container of it runs any more, and none will. */

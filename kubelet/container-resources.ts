@@ -1,0 +1,22 @@
+/** What a container gets of its node, in a runtime's terms. */
+import type { PodFacts } from './downward.js'
+import { oomScoreOf } from './oom-score.js'
+import type { ContainerSpec } from './pod.js'
+import { amountOf } from './resource-amount.js'
+import type { ContainerResources } from './runtime.js'
+
+/** Of a limit that the container does not have, that of its Pod counts; a limit stands for a missing request. */
+export const resourcesOf = (
+  { pod, allocatable }: PodFacts,
+  container: ContainerSpec,
+): ContainerResources => {
+  const { resources } = container
+  const { cpu, memory } = { ...pod.spec.resources?.limits, ...resources?.limits }
+  const request = resources?.requests?.cpu ?? cpu
+  return {
+    oomScore: oomScoreOf(pod, container, amountOf(allocatable.memory ?? 0)),
+    cpuRequestMillis: Math.round(amountOf(request ?? 0) * 1000),
+    ...(cpu === undefined ? {} : { cpuMillis: Math.round(amountOf(cpu) * 1000) }),
+    ...(memory === undefined ? {} : { memoryBytes: Math.round(amountOf(memory)) }),
+  }
+}

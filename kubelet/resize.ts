@@ -1,0 +1,195 @@
+/**
+ * Resources that change while a Pod runs. What its spec asks for is allocated once there is room; what was allocated is
+ * given to its containers, which restart for it where they say so. A kubelet that was restarted goes on from what the
+ * status says that they have. Upstream: pkg/kubelet/allocation, computePodResizeAction (pkg/kubelet/kuberuntime).
+ */
+import { formatTime } from '#api/clock.js'
+import { semanticEqual } from '#api/json-object.js'
+import {
+  type ContainerSpec,
+  isSidecar,
+  type Pod,
+  type PodCondition,
+  type Resources,
+  statusesOf,
+} from './pod.js'
+import { amountOf } from './resource-amount.js'
+
+const lastWords = ['reason', 'message', 'observedGeneration'] as const
+type Finding = Pick<PodCondition, (typeof lastWords)[number]>
+
+/** Of one container, in the kernel's terms. */
+export type ResizeNeed = 'none' | 'update' | 'restart'
+
+const resizedNames = ['cpu', 'memory'] as const
+const lists = ['requests', 'limits'] as const
+
+const resizable = ({ spec }: Pod): ContainerSpec[] => [
+  ...(spec.initContainers ?? []).filter(isSidecar),
+  ...spec.containers,
+]
+
+const amountIn = (resources: Resources | undefined, list: (typeof lists)[number], name: string) =>
+  amountOf(resources?.[list]?.[name] ?? 0)
+
+const changedNames = (next: Resources | undefined, previous: Resources | undefined) =>
+  resizedNames.filter((name) =>
+    lists.some((list) => amountIn(next, list, name) !== amountIn(previous, list, name)),
+  )
+
+/** What events say of it, as upstream's do. */
+const summaryOf = ({ metadata, spec }: Pod, error?: string): string => {
+  const rows = (containers: readonly ContainerSpec[]) =>
+    containers.map(({ name, resources = {} }) => ({ name, resources }))
+  const inits = spec.initContainers ?? []
+  return JSON.stringify({
+    ...(inits.length > 0 ? { initContainers: rows(inits) } : {}),
+    containers: rows(spec.containers),
+    generation: metadata.generation ?? 0,
+    ...(error ? { error } : {}),
+  })
+}
+
+export interface ResizeDeps {
+  readonly now: () => number
+  /** Why the node has no room for the Pod; undefined when it has. */
+  refusal(pod: Pod): string | undefined
+  event(type: 'Normal' | 'Warning', reason: string, message: string): void
+}
+
+export class PodResize {
+  readonly #deps: ResizeDeps
+  readonly #allocated = new Map<string, Resources>()
+  /** What its containers have, where that is not what is allocated. */
+  readonly #actual = new Map<string, Resources>()
+  #pending: PodCondition | undefined
+  #inProgress: PodCondition | undefined
+
+  /** `runs`: containers of it were found, which have what the status says. */
+  constructor(deps: ResizeDeps, pod: Pod, runs: boolean) {
+    this.#deps = deps
+    const said = new Map(statusesOf(pod.status ?? {}).map((one) => [one.name, one.resources]))
+    for (const { name, resources = {} } of resizable(pod))
+      this.#allocated.set(name, (runs && (said.get(name) as Resources)) || resources)
+  }
+
+  get isPending(): boolean {
+    return this.#pending !== undefined
+  }
+
+  get conditions(): readonly PodCondition[] {
+    return [this.#pending, this.#inProgress].filter((one) => one !== undefined)
+  }
+
+  /** The Pod as its containers are to be made. */
+  apply(asked: Pod): Pod {
+    if (!this.#differs(asked)) return asked
+    const shown = (container: ContainerSpec): ContainerSpec => {
+      const resources = this.#allocated.get(container.name)
+      return resources === undefined ? container : { ...container, resources }
+    }
+    const { containers, initContainers } = asked.spec
+    return {
+      ...asked,
+      spec: {
+        ...asked.spec,
+        containers: containers.map(shown),
+        ...(initContainers ? { initContainers: initContainers.map(shown) } : {}),
+      },
+    }
+  }
+
+  /** Allocates what is asked for, where there is room; true when it did. */
+  consider(asked: Pod): boolean {
+    if (!this.#differs(asked)) {
+      this.#pending = undefined
+      return false
+    }
+    const observedGeneration = asked.metadata.generation ?? 0
+    const message = this.#deps.refusal(asked)
+    if (message !== undefined) {
+      const before = this.#pending
+      const finding = { reason: 'Deferred', message, observedGeneration }
+      this.#pending = this.#condition('PodResizePending', before, finding)
+      if (before?.observedGeneration !== observedGeneration)
+        this.#deps.event(
+          'Warning',
+          'ResizeDeferred',
+          `Pod resize Deferred: ${summaryOf(asked, message)}`,
+        )
+      return false
+    }
+    this.#pending = undefined
+    for (const { name, resources = {} } of resizable(asked)) {
+      if (!this.#actual.has(name)) this.#actual.set(name, this.#allocated.get(name) ?? {})
+      this.#allocated.set(name, resources)
+    }
+    this.#inProgress = this.#condition('PodResizeInProgress', undefined, { observedGeneration })
+    this.#deps.event('Normal', 'ResizeStarted', `Pod resize started: ${summaryOf(asked)}`)
+    return true
+  }
+
+  /** What a container that runs has, where that is not what is allocated to it. */
+  actualOf(name: string): Resources | undefined {
+    return this.#actual.get(name)
+  }
+
+  needOf({ name, resizePolicy = [] }: ContainerSpec): ResizeNeed {
+    if (!this.#actual.has(name)) return 'none'
+    const changed = changedNames(this.#allocated.get(name), this.#actual.get(name))
+    const restarts = resizePolicy.some(
+      ({ resourceName, restartPolicy }) =>
+        restartPolicy === 'RestartContainer' && changed.some((one) => one === resourceName),
+    )
+    return changed.length === 0 ? 'none' : restarts ? 'restart' : 'update'
+  }
+
+  /** Bytes of the limit to come, where it is lower than the one that the container has. */
+  lowerLimitOf(name: string): number | undefined {
+    const next = amountIn(this.#allocated.get(name), 'limits', 'memory')
+    const had = amountIn(this.#actual.get(name), 'limits', 'memory')
+    return next > 0 && (had === 0 || next < had) ? next : undefined
+  }
+
+  /** The container has what is allocated to it. */
+  done(name: string): void {
+    this.#actual.delete(name)
+  }
+
+  failed(pod: Pod, message: string): void {
+    const before = this.#inProgress
+    if (!before || before.message === message) return
+    const { observedGeneration = 0 } = before
+    const finding = { reason: 'Error', message, observedGeneration }
+    this.#inProgress = this.#condition('PodResizeInProgress', before, finding)
+    this.#deps.event('Warning', 'ResizeError', `Pod resize error: ${summaryOf(pod, message)}`)
+  }
+
+  /** Whether it is over is known once all that runs was looked at. */
+  settle(pod: Pod, running: readonly string[]): void {
+    if (!this.#inProgress || running.some((name) => this.#actual.has(name))) return
+    this.#actual.clear()
+    this.#inProgress = undefined
+    this.#deps.event('Normal', 'ResizeCompleted', `Pod resize completed: ${summaryOf(pod)}`)
+  }
+
+  #differs(asked: Pod): boolean {
+    return resizable(asked).some(
+      ({ name, resources = {} }) => !semanticEqual(resources, this.#allocated.get(name) ?? {}),
+    )
+  }
+
+  #condition(type: string, before: PodCondition | undefined, finding: Finding): PodCondition {
+    const isSaid = lastWords.every((field) => before?.[field] === finding[field])
+    if (before && isSaid) return before
+    const now = formatTime(this.#deps.now())
+    const since = before?.reason === finding.reason ? before?.lastTransitionTime : undefined
+    return {
+      type,
+      status: 'True',
+      lastProbeTime: now,
+      lastTransitionTime: since ?? now,
+      ...finding,
+    }
+  }
+}
