@@ -10,6 +10,7 @@ import type { ConnectionOptions } from 'node:tls'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { failure } from '#api/errors.js'
 import { goNetError, type NetError } from '#api/go-net-error.js'
+import type { ChangedAnswer } from './connect/proxied-answer.js'
 
 export interface Upgrade {
   readonly socket: Socket
@@ -79,6 +80,8 @@ export interface ForwardOptions {
   readonly refuse?: (answer: IncomingMessage) => Promise<Error> | undefined
   /** How an answer is handed on. Default: as it is. */
   readonly take?: (answer: IncomingMessage) => unknown
+  /** What of an answer is handed on; default: all of it. */
+  readonly change?: (answer: IncomingMessage) => Promise<ChangedAnswer>
   /** For a whole answer, where the request's own deadline is too long. */
   readonly timeoutMs?: number
 }
@@ -94,8 +97,8 @@ const sendBody = (
 }
 
 /** The headers of the answer beside those that are set already, as Go's ReverseProxy adds them. */
-const copyHeaders = (answer: IncomingMessage, reply: FastifyReply): void => {
-  for (const [name, value] of Object.entries(answer.headers)) {
+const copyHeaders = (headers: IncomingHttpHeaders, reply: FastifyReply): void => {
+  for (const [name, value] of Object.entries(headers)) {
     if (notForwarded.has(name) || value === undefined) continue
     const known = reply.getHeader(name)
     reply.header(name, known === undefined ? value : [known, value].flat().map(String))
@@ -144,14 +147,15 @@ export const forward = async (
 const handOn = async (
   answer: IncomingMessage,
   reply: FastifyReply,
-  { refuse, take }: Pick<ForwardOptions, 'refuse' | 'take'>,
+  { refuse, take, change }: Pick<ForwardOptions, 'refuse' | 'take' | 'change'>,
 ): Promise<unknown> => {
   const refusal = refuse?.(answer)
   if (refusal !== undefined) throw await refusal
   if (take !== undefined) return take(answer)
+  const { headers, body } = (await change?.(answer)) ?? { headers: answer.headers, body: answer }
   reply.code(answer.statusCode ?? 502)
-  copyHeaders(answer, reply)
-  return reply.send(answer)
+  copyHeaders(headers, reply)
+  return reply.send(body)
 }
 
 const headLines = (answer: IncomingMessage): string => {

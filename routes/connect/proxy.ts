@@ -1,11 +1,13 @@
 /** proxy: what a Pod, a Service or a node answers itself. */
 import { ApiError, badRequest, notFound, serviceUnavailable } from '#api/errors.js'
+import { goNetError } from '#api/go-net-error.js'
 import { goQuote } from '#api/go-quote.js'
 import { hostInUrl } from '#api/host-in-url.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
-import { type Destination, forward, forwardUpgrade } from '../forward.js'
+import { type Destination, forward, forwardUpgrade, headersToSend } from '../forward.js'
 import { type Connection, read } from './connection.js'
 import { kubeletOf, shownToNodes } from './kubelet-address.js'
+import { changeAnswer } from './proxied-answer.js'
 
 /** `name`, `name:port` or `scheme:name:port`; throws what upstream says of anything else. */
 const splitTarget = (
@@ -20,10 +22,14 @@ const splitTarget = (
   return { scheme, name, port }
 }
 
+/** Up to where what is asked of the other side begins; a namespace may be called `proxy`, too. */
+const proxyPath = /^\/api\/v1\/(?:namespaces\/[^/]+\/)?[a-z]+\/[^/]+\/proxy/
+
 export const proxy = async (c: Connection): Promise<unknown> => {
   const { scheme, name, port } = splitTarget(c.target.name, c.target.definition)
   const { resource } = c.target.definition.gvr
-  const rest = (c.request.raw.url ?? '').replace(/^.*?\/proxy(?=[/?]|$)/, '') || '/'
+  const [prefix = ''] = proxyPath.exec(c.request.raw.url ?? '') ?? []
+  const rest = (c.request.raw.url ?? '').slice(prefix.length)
   const base =
     resource === 'pods'
       ? await podAddress(c, { scheme, name, port })
@@ -36,7 +42,22 @@ export const proxy = async (c: Connection): Promise<unknown> => {
   }
   const asked = c.deps.upgradeOf?.(c.request)
   if (asked) return forwardUpgrade(destination, c.request, c.reply, asked)
-  return forward(destination, c.request, c.reply, { body: 'read' })
+  const { method, headers } = c.request
+  // Links of a page at the root would lead beside it otherwise (kubernetes#4958).
+  if (!rest.startsWith('/') && (method === 'GET' || method === 'HEAD'))
+    return c.reply.code(301).header('location', `${prefix}/${rest}`).send()
+  const page = { prefix, hosts: [destination.url.host, headers.host ?? ''] } as const
+  return forward(destination, c.request, c.reply, {
+    body: 'read',
+    headers: {
+      ...headersToSend(c.request),
+      ...(headers.host === undefined ? {} : { host: headers.host }),
+      'x-forwarded-uri': prefix + (rest.startsWith('/') ? destination.url.pathname : ''),
+    },
+    change: (answer) => changeAnswer(answer, page),
+    unreachable: (error) =>
+      serviceUnavailable(`error trying to reach service: ${goNetError(error)}`, error),
+  })
 }
 
 type ProxyTarget = ReturnType<typeof splitTarget>

@@ -51,7 +51,7 @@ t.test('where there is no room a Pod waits for it', async (t) => {
   })
   const told = `{"containers":[{"name":"main","resources":{"requests":{"cpu":"${half + 50}m"}}}],"generation":2`
   t.match(Object.fromEntries(reasons), {
-    ResizeDeferred: (text: string) => text.startsWith(`Pod resize Deferred: ${told},"error":`),
+    ResizeDeferred: `Pod resize Deferred: ${told},"error":"Node didn't have enough resource: cpu`,
     ResizeStarted: `Pod resize started: ${told}}`,
     ResizeCompleted: `Pod resize completed: ${told}}`,
   })
