@@ -1,5 +1,6 @@
 /** What a Pod needs against what the node has left; upstream: pkg/kubelet/lifecycle/predicate.go. */
 import { addAmounts, type MilliAmounts, parseAmounts } from '#client/amount.js'
+import { arePortsTaken } from '#client/host-ports.js'
 import { podWantsNode } from '#client/node-affinity.js'
 import type { Amounts } from '#client/pod.js'
 import { podRequests } from '#client/pod-requests.js'
@@ -23,6 +24,11 @@ export interface Refusal {
   readonly message: string
 }
 
+const activeOthers = (pod: Pod, others: readonly Pod[]): Pod[] =>
+  others.filter(
+    (other) => other.metadata.uid !== pod.metadata.uid && !isTerminalPhase(other.status?.phase),
+  )
+
 /** Why the node cannot take the Pod; `others` are those that it has. */
 export const refusalOf = (
   pod: Pod,
@@ -44,7 +50,15 @@ export const refusalOf = (
       reason: 'NodeAffinity',
       message: "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
     }
-  return shortageOf(pod, others, allocatable)
+  const shortage = shortageOf(pod, others, allocatable)
+  if (shortage) return shortage
+  if (arePortsTaken(pod, activeOthers(pod, others)))
+    return {
+      reason: 'NodePorts',
+      message:
+        "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports",
+    }
+  return undefined
 }
 
 /** What the other Pods leave too little of. */
@@ -53,9 +67,7 @@ export const shortageOf = (
   others: readonly Pod[],
   allocatable: Amounts,
 ): Refusal | undefined => {
-  const active = others.filter(
-    (other) => other.metadata.uid !== pod.metadata.uid && !isTerminalPhase(other.status?.phase),
-  )
+  const active = activeOthers(pod, others)
   const capacity = parseAmounts(allocatable)
   const places = capacity.get('pods') ?? 0n
   const taken = BigInt(active.length) * podUnit

@@ -1,11 +1,11 @@
 /** The filters in upstream's order and words. */
+import { arePortsTaken, hostPortsOf } from '#client/host-ports.js'
 import { podWantsNode } from '#client/node-affinity.js'
 import type { Pod, Taint } from '#client/pod.js'
 import { tolerates, untoleratedTaint } from '#client/pod.js'
 import { podRequests } from '#client/pod-requests.js'
 import type { ClusterView } from './cluster-state.js'
 import { curable, type Filter, type Filters, hopeless, type Refusal } from './filter.js'
-import { hostPortsOf, type NodeInfo, portsConflict } from './node-info.js'
 import { podAffinityFilter } from './pod-affinity-filter.js'
 import { spreadFilter } from './topology-spread-filter.js'
 
@@ -50,17 +50,10 @@ const nodeAffinity: Prepare = (pod) => ({
 })
 
 const ports: Prepare = (pod) => {
-  const wanted = hostPortsOf(pod)
-  if (wanted.length === 0) return undefined
-  const isTaken = (info: NodeInfo): boolean => {
-    for (const other of info.pods.values())
-      for (const taken of hostPortsOf(other))
-        if (wanted.some((port) => portsConflict(port, taken))) return true
-    return false
-  }
+  if (hostPortsOf(pod).length === 0) return undefined
   return {
     refuse: (info) =>
-      isTaken(info)
+      arePortsTaken(pod, info.pods.values())
         ? curable("node(s) didn't have free ports for the requested pod ports")
         : undefined,
   }

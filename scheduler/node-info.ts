@@ -4,33 +4,6 @@ import { keyOf } from '#client/object-store.js'
 import type { Node, Pod } from '#client/pod.js'
 import { type AskingPod, podRequests } from '#client/pod-requests.js'
 
-export interface HostPort {
-  ip: string
-  protocol: string
-  port: number
-}
-
-/** Init containers that end before the others begin hold no port. */
-export const hostPortsOf = ({ spec }: Pod): HostPort[] =>
-  [
-    ...(spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always'),
-    ...spec.containers,
-  ].flatMap(({ ports = [] }) =>
-    ports
-      .filter(({ hostPort = 0 }) => hostPort > 0)
-      .map(({ hostIP, hostPort, protocol = 'TCP' }) => ({
-        ip: hostIP || '0.0.0.0',
-        protocol,
-        port: hostPort!,
-      })),
-  )
-
-/** Two wishes for one port clash unless both name different addresses. */
-export const portsConflict = (a: HostPort, b: HostPort): boolean =>
-  a.port === b.port &&
-  a.protocol === b.protocol &&
-  (a.ip === b.ip || a.ip === '0.0.0.0' || b.ip === '0.0.0.0')
-
 /** What a container that asks for nothing is counted as when nodes are compared; upstream's schedutil defaults. */
 const placeholder: MilliAmounts = new Map([
   ['cpu', parseMilli('100m')],

@@ -72,3 +72,18 @@ t.test('a Pod of another operating system is turned away', (t) => {
   t.match(refusalOf(labelled, [], node), { reason: 'PodOSSelectorNodeLabelDoesNotMatch' })
   t.end()
 })
+
+t.test('a port of the node is for one Pod', (t) => {
+  const holding = (hostPort: number, hostIP?: string, phase?: string): Pod => {
+    const ports = [{ containerPort: 80, hostPort, ...(hostIP ? { hostIP } : {}) }]
+    return pod(`${hostPort}${hostIP}`, { containers: [{ name: 'c', ports }] }, phase)
+  }
+  t.match(refusalOf(holding(80, '10.0.0.1'), [holding(80)], node), {
+    reason: 'NodePorts',
+    message:
+      "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports",
+  })
+  const others = [holding(81), holding(80, '10.0.0.2'), holding(80, '', 'Succeeded')]
+  t.equal(refusalOf(holding(80, '10.0.0.1'), others, node), undefined)
+  t.end()
+})
