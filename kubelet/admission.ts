@@ -4,7 +4,7 @@ import { arePortsTaken } from '#client/host-ports.js'
 import { podWantsNode } from '#client/node-affinity.js'
 import type { Amounts } from '#client/pod.js'
 import { podRequests } from '#client/pod-requests.js'
-import { operatingSystem } from './node.js'
+import { operatingSystem } from './machine-platform.js'
 import { isTerminalPhase, type Pod } from './pod.js'
 
 /** Resources that are looked at, with how many thousandths one unit of the message has. */

@@ -10,6 +10,7 @@ import type { Log } from '#client/log.js'
 import { sinceWhen } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
+import { architecture, operatingSystem } from './machine-platform.js'
 import { shutdownStatus } from './node-shutdown.js'
 import type { NodeImage } from './runtime.js'
 
@@ -46,10 +47,6 @@ const machineFile = (file: string): string => {
     return ''
   }
 }
-
-const architectures: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' }
-const architecture = architectures[process.arch] ?? process.arch
-export const operatingSystem = process.platform === 'win32' ? 'windows' : process.platform
 
 /** What schedulers and API servers ask of a kubelet before they rely on it; in order. */
 const declaredFeatures = ['ExtendWebSocketsToKubelet', 'RestartAllContainersOnContainerExits']

@@ -29,7 +29,7 @@ const lastOfEach = (options: readonly string[]): string[] => [
   ...new Map(options.map((option) => [option.split(':')[0], option])).values(),
 ]
 
-export const parseResolvConf = (text: string): DnsConfig => {
+const parseResolvConf = (text: string): DnsConfig => {
   const servers: string[] = []
   const options: string[] = []
   let searches: string[] = []
