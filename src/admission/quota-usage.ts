@@ -3,6 +3,7 @@ import { formatGroupResource, type GroupResource } from '#api/group-version.js'
 import type { KubeObject } from '#api/object.js'
 import { compareQuantities, parseQuantity, quantityValue } from '#api/quantity.js'
 import type { AdmissionAttributes, WriteAttributes } from '#registry/admission.js'
+import { podQos } from '#validation/pod/pod-qos.js'
 import { isNativeResource } from '#validation/resource-name.js'
 import { podResizes, podUsage } from './limit-ranger.js'
 import { isAbout } from './plugin.js'
@@ -193,15 +194,7 @@ const evaluators: Record<string, QuotaEvaluator> = {
 export const evaluatorOf = (resource: GroupResource): QuotaEvaluator =>
   evaluators[formatGroupResource(resource)] ?? objectCount(resource)
 
-const isBestEffort = ({ spec }: KubeObject): boolean =>
-  [...(spec.containers ?? []), ...(spec.initContainers ?? [])].every((container) =>
-    (['requests', 'limits'] as const).every((field) =>
-      ['cpu', 'memory'].every((name) => {
-        const text = container.resources?.[field]?.[name]
-        return text === undefined || parseQuantity(text).nano === 0n
-      }),
-    ),
-  )
+const isBestEffort = ({ spec }: KubeObject): boolean => podQos(spec) === 'BestEffort'
 
 interface ScopeRequirement {
   scopeName: string

@@ -110,6 +110,11 @@ t.test('what quotas count grows with updates, and is not given back by them', as
     refused(/exceeded quota: ending/),
     'an update that takes a Pod into another scope is counted there',
   )
+  await fill('best', { pods: '0' }, { pods: '0' }, { scopes: ['BestEffort'] })
+  const bare = [{ name: 'c', image: 'i' }]
+  const limits = { cpu: '1' }
+  const ofPod = { containers: bare, resources: { requests: limits, limits } }
+  t.equal((await create('v1/pods', pod(ofPod, 'q'))).code, 201, 'resources of a whole Pod are some')
 })
 
 t.test('pods get priority, tolerations and refusals from their classes', async (t) => {

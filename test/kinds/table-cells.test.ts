@@ -203,4 +203,5 @@ t.test('what is unknown, empty or the default shows as kube-apiserver prints it'
   t.equal(cell('IPAddress', 'networking.k8s.io', address, 1), 'services.g.x/n/s')
   const quota = { status: { hard: { 'limits.cpu': '1', 'limitsx.io/y': '2' } } }
   t.equal(cell('ResourceQuota', '', quota, 2), 'limits.cpu: 0/1')
+  t.equal(cell('Event', '', { metadata: {} }, 9), '', 'a bookmark')
 })

@@ -126,7 +126,8 @@ export const eventCells: Cells = (event, now) => {
     (event.message ?? '').trim(),
     firstSeen,
     event.series ? (event.series.count ?? 0) : event.count || 1,
-    event.metadata.name,
+    // A bookmark has none.
+    event.metadata.name ?? '',
   ]
 }
 

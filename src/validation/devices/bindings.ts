@@ -1,5 +1,6 @@
 /** Conditions on which a device is bound, or is not (kubernetes, resource/validation validateDeviceBindingParameters). */
 import { child, duplicate, type FieldError, index, invalid } from '#api/field-error.js'
+import { givenEmpty } from '#api/given-empty.js'
 import type { Fields } from '#api/object.js'
 import { validQualifiedName } from '../formats.js'
 import { validList } from './names.js'
@@ -38,7 +39,7 @@ export const validBindingConditions = (part: Fields, path: string): FieldError[]
     errors.push(
       invalid(
         at,
-        part.bindingConditions ?? null,
+        part.bindingConditions ?? givenEmpty(part, 'bindingConditions') ?? null,
         'bindingConditions are required to use bindingFailureConditions',
       ),
     )
@@ -46,7 +47,7 @@ export const validBindingConditions = (part: Fields, path: string): FieldError[]
     errors.push(
       invalid(
         failuresAt,
-        part.bindingFailureConditions ?? null,
+        part.bindingFailureConditions ?? givenEmpty(part, 'bindingFailureConditions') ?? null,
         'bindingFailureConditions are required to use bindingConditions',
       ),
     )
