@@ -1,8 +1,13 @@
 /** What endpoints say of ports and of traffic. */
+import fc from 'fast-check'
 import t from 'tap'
+import type { Informer, InformerHandler } from '#client/informer.js'
 import type { Pod } from '#client/pod.js'
+import { reconcileSubsets } from '#controllers/endpoints/reconcile.js'
 import { type EndpointPort, endpointOf, type Service } from '#controllers/endpointslice/endpoint.js'
 import { inSliceOrder, inSubsetOrder } from '#controllers/endpointslice/port-order.js'
+import { servicesOfPods } from '#controllers/endpointslice/services-of-pods.js'
+import { TriggerTimes, withTriggerTime } from '#controllers/endpointslice/trigger-time.js'
 import { storedMetadata } from '../stored-metadata.js'
 
 t.test('ports come in the order in which kube-controller-manager 1.36 wrote them', (t) => {
@@ -59,5 +64,151 @@ t.test('ready endpoints hint at where their traffic should come from', (t) => {
   t.same(hints('PreferSameZone', 'True', {}), undefined)
   t.same(hints('PreferClose', 'False'), undefined, 'not ready')
   t.same(hints(undefined), undefined)
+  t.end()
+})
+
+const serviceOf = (spec: object): Service =>
+  ({
+    metadata: storedMetadata({ name: 's', creationTimestamp: '2026-01-01T00:00:00Z' }),
+    spec,
+  }) as Service
+const ports = [{ port: 80, targetPort: 8080, protocol: 'TCP' }]
+const shownPorts = [{ port: 8080, protocol: 'TCP' }]
+
+interface Member {
+  ip: string
+  uid: string
+  ready: boolean
+  ended: boolean
+  gone: boolean
+}
+const podOf = ({ ip, uid, ready, ended, gone }: Member, changedAt?: string): Pod => ({
+  kind: 'Pod',
+  apiVersion: 'v1',
+  metadata: {
+    ...storedMetadata({ name: ip, namespace: 'ns', uid }),
+    ...(gone ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {}),
+  },
+  spec: { nodeName: 'n1', containers: [] },
+  status: {
+    phase: ended ? 'Failed' : 'Running',
+    podIPs: [{ ip }],
+    conditions: [
+      {
+        type: 'Ready',
+        status: ready ? 'True' : 'False',
+        ...(changedAt === undefined ? {} : { lastTransitionTime: changedAt }),
+      },
+    ],
+  },
+})
+const members = fc.uniqueArray(
+  fc.record({
+    ip: fc.integer({ min: 1, max: 99 }).map((n) => `10.0.0.${n}`),
+    uid: fc.uuid(),
+    ready: fc.boolean(),
+    ended: fc.boolean(),
+    gone: fc.boolean(),
+  }),
+  { selector: (m) => m.ip },
+)
+
+t.test('Endpoints have the address of each Pod that lives once, in order, ready or not', (t) => {
+  const ips = (list: { ip: string }[]) => list.map(({ ip }) => ip)
+  fc.assert(
+    fc.property(members, fc.boolean(), fc.boolean(), (pods, publishes, isBare) => {
+      const kind = isBare ? { clusterIP: 'None' } : { clusterIP: '10.96.0.1', ports }
+      const service = serviceOf({ ...kind, publishNotReadyAddresses: publishes })
+      const { subsets, truncated } = reconcileSubsets(
+        service,
+        pods.map((member) => podOf(member)),
+      )
+      const there = pods.filter((m) => !m.ended && (publishes || !m.gone))
+      const isReady = (m: Member) => publishes || m.ready
+      t.same(ips(subsets[0]?.addresses ?? []), ips(there.filter(isReady)).sort())
+      t.same(ips(subsets[0]?.notReadyAddresses ?? []), ips(there.filter((m) => !isReady(m))).sort())
+      t.equal(subsets.length, there.length === 0 ? 0 : 1)
+      t.same(subsets[0]?.ports, isBare || there.length === 0 ? undefined : shownPorts)
+      t.equal(truncated, false)
+    }),
+    { numRuns: 50 },
+  )
+  const one = { ip: '10.0.0.1', uid: 'u', ready: true, ended: false, gone: false }
+  const none = serviceOf({ clusterIP: '10.96.0.1' })
+  t.same(reconcileSubsets(none, [podOf(one)]).subsets, [], 'no ports, and not headless')
+  t.end()
+})
+
+t.test('a change began with the Service, or with the first Pod that changed since', (t) => {
+  const times = new TriggerTimes()
+  const service = serviceOf({})
+  const pod = (ip: string, changedAt?: string) =>
+    podOf({ ip, uid: ip, ready: true, ended: false, gone: false }, changedAt)
+  const at = (second: number) => `2026-01-01T00:01:0${second}Z`
+  const { creationTimestamp } = service.metadata
+  t.equal(times.take(service, [pod('a', at(1))]), creationTimestamp)
+  t.equal(times.take(service, [pod('a', at(1))]), undefined, 'nothing is new')
+  t.equal(times.take(service, [pod('a', at(1)), pod('b'), pod('c', at(3))]), at(3))
+  t.equal(times.take(service, [pod('a', at(5)), pod('c', at(4))]), at(4), 'the earlier one')
+  t.equal(times.take(service, [pod('c', at(2))]), undefined, 'older than what was known')
+  times.forget('ns/s')
+  t.equal(times.take(service, []), creationTimestamp)
+  const annotation = 'endpoints.kubernetes.io/last-change-trigger-time'
+  const told = withTriggerTime({ a: 'b' }, at(1))
+  t.same(told, { a: 'b', [annotation]: at(1) })
+  t.same(withTriggerTime(told, undefined), { a: 'b' }, 'nothing is said of an old change')
+  t.end()
+})
+
+t.test('a change of a Pod concerns the Services whose endpoints it may change', (t) => {
+  const service = (name: string, selector: Record<string, string>) => ({
+    metadata: storedMetadata({ name }),
+    spec: { selector },
+  })
+  const all = [
+    service('left', { a: '1' }),
+    service('joined', { a: '2' }),
+    service('kept', { b: '1' }),
+  ]
+  const services = {
+    handle: () => {},
+    store: { byIndex: () => all },
+  } as unknown as Informer<Service>
+  let handler: InformerHandler<Pod> = {}
+  const pods = { handle: (one: typeof handler) => (handler = one) } as unknown as Informer<Pod>
+  let told: string[] = []
+  servicesOfPods({ services, pods }, (key) => told.push(key.replace('ns/', '')))
+  const toldOf = (change: () => void) => {
+    told = []
+    change()
+    return told.sort()
+  }
+  const one = { ip: '10.0.0.1', uid: 'u', ready: true, ended: false, gone: false }
+  const labelled = (a: string, more: Partial<Member> = {}): Pod => {
+    const made = podOf({ ...one, ...more })
+    return { ...made, metadata: { ...made.metadata, labels: { a, b: '1' } } }
+  }
+  t.same(
+    toldOf(() => handler.onAdd?.(labelled('1'))),
+    ['kept', 'left'],
+  )
+  t.same(
+    toldOf(() => handler.onUpdate?.(labelled('2'), labelled('1'))),
+    ['joined', 'left'],
+    'who keeps it shows no label of it',
+  )
+  t.same(
+    toldOf(() => handler.onUpdate?.(labelled('2', { ready: false }), labelled('1'))),
+    ['joined', 'kept', 'left'],
+  )
+  const same = labelled('1')
+  t.same(
+    toldOf(() => handler.onUpdate?.({ ...same }, same)),
+    [],
+  )
+  t.same(
+    toldOf(() => handler.onDelete?.(labelled('2'))),
+    ['joined', 'kept'],
+  )
   t.end()
 })
