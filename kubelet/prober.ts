@@ -3,6 +3,7 @@
  * that a new container begins anew. Upstream: pkg/kubelet/prober/worker.go.
  */
 import type { Clock } from '#api/clock.js'
+import { withinTime } from '#api/within-time.js'
 import type { Outcome } from './outcome.js'
 import type { ContainerSpec, Probe } from './pod.js'
 import { type HandlerTarget, runProbe } from './run-handler.js'
@@ -133,9 +134,11 @@ export class Prober {
     const started = this.isStarted(containerId, spec)
     const due = kind === 'startup' ? !started : started
     if (due && !worker.onHold) {
-      const timeout = AbortSignal.timeout((probe.timeoutSeconds ?? 1) * 1000)
+      const timeoutMs = (probe.timeoutSeconds ?? 1) * 1000
       const target = this.#options.target(containerId, spec)
-      const outcome = await runProbe(target, probe, AbortSignal.any([timeout, abort.signal]))
+      const outcome = await withinTime(abort.signal, timeoutMs, (signal) =>
+        runProbe(target, probe, signal),
+      )
       if (abort.signal.aborted) return
       this.#take(worker, outcome)
     }

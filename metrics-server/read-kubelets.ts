@@ -1,5 +1,6 @@
 /** Asks every kubelet at regular times, through the API server, which knows the way and is known there. */
 import type { Clock } from '#api/clock.js'
+import { withinTime } from '#api/within-time.js'
 import { sleep } from '#client/backoff.js'
 import type { Client } from '#client/client.js'
 import { messageOf } from '#client/errors.js'
@@ -25,12 +26,10 @@ const secondReadingMs = 2_000
 const readNode = async (options: ReadingOptions, name: string): Promise<void> => {
   const { client, clock, log, store, signal } = options
   try {
-    const text = await client.text({
-      method: 'GET',
-      path: `/api/v1/nodes/${encodeURIComponent(name)}/proxy/metrics/resource`,
-      accept: 'text/plain',
-      signal: AbortSignal.any([signal, AbortSignal.timeout(limits.kubeletReadTimeoutMs)]),
-    })
+    const path = `/api/v1/nodes/${encodeURIComponent(name)}/proxy/metrics/resource`
+    const text = await withinTime(signal, limits.kubeletReadTimeoutMs, (own) =>
+      client.text({ method: 'GET', path, accept: 'text/plain', signal: own }),
+    )
     store.record(name, parseReading(text, clock.now()))
   } catch (error) {
     if (!signal.aborted) log.info({ node: name, error: messageOf(error) }, 'node cannot be read')

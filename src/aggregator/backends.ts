@@ -6,6 +6,7 @@ import { goQuote } from '#api/go-quote.js'
 import { hostInUrl } from '#api/host-in-url.js'
 import { trusted } from '#api/trusted.js'
 import type { UserInfo } from '#api/user-info.js'
+import { withinTime } from '#api/within-time.js'
 import { limits } from '#limits'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { Destination } from '#routes/forward.js'
@@ -62,7 +63,9 @@ export class Backends {
 
   /** A document for this server itself. Rejects in Go's words. */
   fetch(destination: Destination, question: Question): Promise<Document> {
-    return fetchDocument(destination, question, this.#deps.signal)
+    return withinTime(this.#deps.signal, limits.aggregatedDiscoveryTimeoutMs, (signal) =>
+      fetchDocument(destination, question, signal),
+    )
   }
 
   close(): void {
@@ -85,7 +88,7 @@ const fetchDocument = (
         ...tls,
         // A check must not be fooled by a connection to a server that is about to go.
         agent: false,
-        signal: AbortSignal.any([signal, AbortSignal.timeout(limits.aggregatedDiscoveryTimeoutMs)]),
+        signal,
         headers: {
           'user-agent': 'Go-http-client/2.0',
           ...(accept === undefined ? {} : { accept }),
