@@ -5,6 +5,7 @@ import { promisify } from 'node:util'
 import { constants, createGzip, gzip } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { readingPhase } from '#api/reading-phase.js'
+import { behindOthers } from '#api/turns.js'
 import { limits } from '#limits'
 import type { ListBody } from './list-body.js'
 
@@ -107,6 +108,7 @@ const writeSegments = async (
         resolve()
       })
     })
+    if (body.length === undefined) await behindOthers()
     pieces = body.next(segment)
     // That the one before is on its way is told in another phase, in which the last may not be written (reading-phase.ts).
     if (body.isOver) await readingPhase()
@@ -123,6 +125,8 @@ export const sendSegments = async (
   if (reply.sent) return
   let beginning: Beginning | undefined
   if (body.length === undefined) {
+    await behindOthers()
+    if (reply.sent) return
     const segment = takeSegment()
     const pieces = body.next(segment)
     if (body.isOver) {

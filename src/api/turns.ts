@@ -6,6 +6,35 @@ import { readingPhase } from './reading-phase.js'
 /** Resolves when this turn of the event loop is over. */
 export const nextTurn = (): Promise<void> => setImmediate()
 
+/** Who goes on with long work when those before have had a turn of the event loop each. */
+const line: (() => void)[] = []
+/** Somebody was at long work in this turn. */
+let isTaken = false
+
+const take = async (): Promise<void> => {
+  isTaken = true
+  while (isTaken) {
+    await nextTurn()
+    await readingPhase()
+    const next = line.shift()
+    if (next === undefined) isTaken = false
+    else next()
+  }
+}
+
+/** Resolves in a turn that is nobody else's: a hundred long answers that all go on in one would hold up everybody. */
+const ownTurn = (): Promise<void> => {
+  if (!isTaken) void take()
+  return new Promise((resolve) => void line.push(resolve))
+}
+
+/** For one more piece of long work: undefined where this turn is nobody's yet. An answer may be written after the wait. */
+export const behindOthers = (): Promise<void> | undefined => {
+  if (isTaken) return ownTurn()
+  void take()
+  return undefined
+}
+
 /** How long this turn has gone on. */
 export class Turn {
   #since = performance.now()
@@ -16,8 +45,7 @@ export class Turn {
 
   /** Resolves when others have had theirs, where an answer may be written. */
   async next(): Promise<void> {
-    await nextTurn()
-    await readingPhase()
+    await ownTurn()
     this.#since = performance.now()
   }
 }

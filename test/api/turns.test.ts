@@ -1,0 +1,42 @@
+/** Long work of many requests goes on in turns of the event loop that are one's own. */
+import t from 'tap'
+import { behindOthers, Turn } from '#api/turns.js'
+
+/** What is noted when, in turns of the event loop. */
+const turnsOf = async (works: ((note: () => void) => Promise<void>)[]): Promise<number[]> => {
+  const notes: number[] = []
+  let turn = 0
+  let ticking = true
+  const tick = (): void => {
+    turn++
+    if (ticking) setImmediate(tick)
+  }
+  tick()
+  await Promise.all(works.map((work) => work(() => notes.push(turn))))
+  ticking = false
+  return notes
+}
+
+const tenTimes = async (step: () => Promise<void>): Promise<void> => {
+  for (let i = 0; i < 10; i++) await step()
+}
+
+t.test('who is alone does not wait for a first piece', (t) => {
+  t.equal(behindOthers(), undefined)
+  t.end()
+})
+
+t.test('whoever was at it for long goes on in a turn that nobody else has', async (t) => {
+  const loop = (note: () => void): Promise<void> => {
+    const turn = new Turn()
+    return tenTimes(() => turn.next().then(note))
+  }
+  const piece = (note: () => void): Promise<void> =>
+    tenTimes(async () => {
+      await behindOthers()
+      note()
+    })
+  const notes = await turnsOf([loop, piece, loop, piece, loop])
+  t.equal(notes.length, 50)
+  t.equal(new Set(notes).size, 50)
+})
