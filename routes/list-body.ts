@@ -36,6 +36,14 @@ const itemText = (
   return Buffer.concat([opening, Buffer.from(item.slice(1))])
 }
 
+/** An item as it stands in the list. */
+export const itemJson = (definition: ResourceDefinition, stored: StoredObject): string => {
+  if (definition.isCustom) return String(textOf(definition, stored))
+  if (!isShownAsStored(definition)) return stringify(itemOf(definition, viewOf(definition, stored)))
+  const opening = openingOf(definition)
+  return `{${String(itemText(definition, stored, opening)).slice(opening.length)}`
+}
+
 /** Items whose bytes are at hand cost a microsecond each. */
 const cheapItems = 16
 
@@ -59,7 +67,7 @@ interface ItemForm {
 
 export const wholeItems: ItemForm = { skipped: 0, hasCommas: false, hasBraces: false }
 
-type Frame = readonly [head: string, end: string]
+export type Frame = readonly [head: string, end: string]
 
 const frameInJson = ([head, end]: Frame, form: Partial<ItemForm> = {}): ListFrame => ({
   head: Buffer.from(head),

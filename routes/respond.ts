@@ -41,10 +41,10 @@ export const jsonFor = (
 
 const userAgentOf = (request: FastifyRequest): string => request.headers['user-agent'] ?? ''
 
-/** Re-indents JSON text without reading numbers, which may be larger than a double holds. */
-export const indent = (text: string): string => {
+/** Re-indents JSON text without reading numbers, which may be larger than a double holds; `depthOutside` is that of what it stands in. */
+export const indent = (text: string, depthOutside = 0): string => {
   let out = ''
-  let depth = 0
+  let depth = depthOutside
   let copied = 0
   const newline = (): string => `\n${'  '.repeat(depth)}`
   for (let at = 0; at < text.length; at++) {

@@ -3,9 +3,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { formatGroupVersion } from '#api/group-version.js'
 import { stringify } from '#api/json.js'
-import type { JsonValue, ListMeta } from '#api/object.js'
+import type { JsonObject, JsonValue, ListMeta } from '#api/object.js'
 import { whenKnown } from '#api/when-known.js'
 import type { ListPage, StoredObject } from '#cacher/object-storage.js'
+import type { Copyable } from '#cacher/object-text.js'
 import { formatYaml } from '#registry/encode/yaml.js'
 import { Query } from '#registry/query.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
@@ -17,11 +18,11 @@ import {
   tableInParts,
 } from '#registry/table-printer.js'
 import type { Target } from './api-deps.js'
-import { bytesOf, type ListBody, listInJson, listOfMade } from './list-body.js'
+import { type Frame, itemJson, type ListBody, listInJson, listOfMade } from './list-body.js'
 import { type Negotiated, notAcceptableConversion, protobuf } from './negotiation.js'
 import { objectsInProtobuf, partialListInProtobuf } from './protobuf.js'
 import { goTypeOf, indent, isIndented, isJson, isProtobuf, sendValue } from './respond.js'
-import { sendBytes, sendSegments } from './send-bytes.js'
+import { sendSegments } from './send-bytes.js'
 import { inAlphabet, itemOf, partialTextOf, viewOf } from './stored-json.js'
 
 /** Metadata of a list as upstream writes it; lists of custom resources always have `continue`. */
@@ -66,33 +67,46 @@ export const sendList = (
     )
   const send = (body: ListBody | undefined): void | Promise<void> => {
     if (body === undefined) {
-      const value = listValue(target, request, answer, negotiated)
+      const value = emptyList(target, request, answer, negotiated)
       return sendValue(request, reply, value, { code: 200, negotiated })
     }
     reply.code(200).header('content-type', negotiated.mediaType)
-    if (negotiated.mediaType !== 'application/json' || !isIndented(negotiated, request))
-      return sendSegments(request, reply, body)
-    return sendBytes(request, reply, Buffer.from(indent(bytesOf(body).toString().trimEnd())))
+    return sendSegments(request, reply, body)
   }
   return whenKnown(bodyOf(target, request, answer, negotiated), send)
 }
 
+/** For people: each item is indented by itself, where it stands. */
+const indentedList = <T>(
+  [head, end]: Frame,
+  items: readonly T[],
+  jsonOf: (item: T) => string,
+): ListBody => {
+  const one = '[\n    0\n  ]'
+  const [before, after] = indent(`${head}${items.length === 0 ? '' : '0'}${end.trimEnd()}`).split(
+    one,
+  )
+  const frame = after === undefined ? [before!, ''] : [`${before}[`, `\n  ]${after}`]
+  return listOfMade(frame as unknown as Frame, items, (item) =>
+    Buffer.from(`\n    ${indent(jsonOf(item), 2)}`),
+  )
+}
+
 /** Its keys stand in order, and the items as far in as their key: each can be written by itself. */
 const listInYaml = (
-  definition: ResourceDefinition,
-  metadata: ListMeta,
+  [before, key, after]: readonly [before: object, key: string, after: object],
   items: ListPage['items'],
+  shownAs: (stored: StoredObject) => unknown,
 ): ListBody => {
-  const apiVersion = formatGroupVersion(definition.gvk)
-  const end = formatYaml({ kind: definition.listKind, metadata })
   const item = (stored: StoredObject): Buffer =>
-    Buffer.from(formatYaml([itemOf(definition, viewOf(definition, stored)) as JsonValue]))
+    Buffer.from(formatYaml([shownAs(stored) as JsonValue]))
   const none = items.length === 0 ? ' []' : ''
-  const frame = [`${formatYaml({ apiVersion })}items:${none}\n`, end] as const
+  const end = Object.keys(after).length === 0 ? '' : formatYaml(after as JsonObject)
+  const frame = [`${formatYaml(before as JsonObject)}${key}:${none}\n`, end] as const
   return listOfMade(frame, items, item, { hasCommas: false })
 }
 
-/** The list as it goes out; undefined for a form that is made of it as one value. */
+/** The list as it goes out; undefined for one of nothing in another form than that of objects. */
 const bodyOf = (
   target: Target,
   request: FastifyRequest,
@@ -102,48 +116,66 @@ const bodyOf = (
   const { definition } = target
   const { convert, convertVersion, mediaType } = negotiated
   const { items } = page
-  if (isJson(negotiated)) return listInJson(frameOfList(definition, metadata), definition, page)
+  const indented = mediaType === 'application/json' && isIndented(negotiated, request)
+  if (isJson(negotiated)) {
+    const frame = frameOfList(definition, metadata)
+    return indented
+      ? indentedList(frame, items, (stored) => itemJson(definition, stored))
+      : listInJson(frame, definition, page)
+  }
   if (isProtobuf(negotiated)) return objectsInProtobuf(definition, metadata, items)
-  if (convert === undefined) return listInYaml(definition, metadata, items)
+  if (convert === undefined) {
+    const apiVersion = formatGroupVersion(definition.gvk)
+    const parts = [{ apiVersion }, 'items', { kind: definition.listKind, metadata }] as const
+    return listInYaml(parts, items, (stored) => itemOf(definition, viewOf(definition, stored)))
+  }
   // Of no objects Go makes nil.
   if (items.length === 0) return undefined
-  if (convert === 'PartialObjectMetadataList') {
-    if (mediaType === protobuf)
-      return partialListInProtobuf(convertVersion, metadata, items, (stored) =>
-        partialObjectMetadata(viewOf(definition, stored), convertVersion, definition),
-      )
-    if (mediaType !== 'application/json') return undefined
-    const opening = { kind: convert, apiVersion: convertVersion, metadata }
-    const frame = [`${stringify(opening).slice(0, -1)},"items":[`, ']}\n'] as const
-    return listOfMade(frame, items, (stored) => partialTextOf(definition, stored, convertVersion))
+  if (convert === 'Table') {
+    const { opening, rowOf } = tableInParts(metadata, tableRequest(target, request, negotiated))
+    const row = (stored: StoredObject) => rowOf(viewOf(definition, stored))
+    if (mediaType === 'application/yaml') return listInYaml([opening, 'rows', {}], items, row)
+    return listAround({ opening, key: 'rows', indented }, items, (one) => stringify(row(one)))
   }
-  if (convert !== 'Table' || mediaType !== 'application/json') return undefined
-  const { opening, rowOf } = tableInParts(metadata, tableRequest(target, request, negotiated))
-  const frame = [`${stringify(opening).slice(0, -1)},"rows":[`, ']}\n'] as const
-  return listOfMade(frame, items, (stored) =>
-    Buffer.from(stringify(rowOf(viewOf(definition, stored)))),
+  const partial = (stored: StoredObject) =>
+    partialObjectMetadata(viewOf(definition, stored), convertVersion, definition)
+  if (mediaType === protobuf) return partialListInProtobuf(convertVersion, metadata, items, partial)
+  const opening = { kind: convert, apiVersion: convertVersion, metadata }
+  if (mediaType === 'application/yaml')
+    return listInYaml(
+      [{ apiVersion: convertVersion }, 'items', { kind: convert, metadata }],
+      items,
+      partial,
+    )
+  return listAround({ opening, key: 'items', indented }, items, (stored) =>
+    partialTextOf(definition, stored, convertVersion),
   )
 }
 
-const listValue = (
+/** Items behind what the list begins with. */
+const listAround = (
+  { opening, key, indented }: { opening: object; key: string; indented: boolean },
+  items: ListPage['items'],
+  textOfItem: (stored: StoredObject) => Copyable | string,
+): ListBody => {
+  const frame = [`${stringify(opening).slice(0, -1)},"${key}":[`, ']}\n'] as const
+  return indented
+    ? indentedList(frame, items, (stored) => String(textOfItem(stored)))
+    : listOfMade(frame, items, (stored) => {
+        const text = textOfItem(stored)
+        return typeof text === 'string' ? Buffer.from(text) : text
+      })
+}
+
+const emptyList = (
   target: Target,
   request: FastifyRequest,
-  { page, metadata }: ListAnswer,
+  { metadata }: ListAnswer,
   negotiated: Negotiated,
 ): unknown => {
-  const { definition } = target
   const { convert, convertVersion } = negotiated
-  const objects = page.items.map((stored) => viewOf(definition, stored))
+  // Go's list of none is nil.
   if (convert === 'PartialObjectMetadataList')
-    return {
-      kind: convert,
-      apiVersion: convertVersion,
-      metadata,
-      // Go's list of none is nil.
-      items:
-        objects.length === 0
-          ? null
-          : objects.map((object) => partialObjectMetadata(object, convertVersion, definition)),
-    }
-  return makeTable(objects, metadata, tableRequest(target, request, negotiated))
+    return { kind: convert, apiVersion: convertVersion, metadata, items: null }
+  return makeTable([], metadata, tableRequest(target, request, negotiated))
 }

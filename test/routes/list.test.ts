@@ -159,6 +159,9 @@ t.test(
 
 const meta = 'v=v1;g=meta.k8s.io'
 
+/** Tables tell seconds. */
+const ageless = (text: string): string => text.replace(/\b\d+s\b/g, 'some')
+
 t.test('what is made of many objects goes out as it is made, and shows the same', async (t) => {
   const { api, url } = await startApiServer(t)
   const path = '/api/v1/namespaces/x/configmaps'
@@ -172,9 +175,10 @@ t.test('what is made of many objects goes out as it is made, and shows the same'
       metadata: body.metadata,
     })
   }
-  const read = async (accept: string, gzip: boolean) => {
+  const read = async (accept: string, gzip: boolean, query = '') => {
     const headers = { accept, ...(gzip ? { 'accept-encoding': 'gzip' } : {}) }
-    const [response] = await once(http.get(url + path, { headers, agent: false }), 'response')
+    const asked = http.get(url + path + query, { headers, agent: false })
+    const [response] = await once(asked, 'response')
     const chunks: Buffer[] = []
     for await (const chunk of response) chunks.push(chunk as Buffer)
     const bytes = Buffer.concat(chunks)
@@ -197,7 +201,21 @@ t.test('what is made of many objects goes out as it is made, and shows the same'
       expected,
     )
     t.equal(table.rows[5].cells[0], 'm5')
+    const forms = [
+      ['', whole],
+      [`;as=PartialObjectMetadataList;${meta}`, partial],
+      [`;as=Table;${meta}`, table],
+    ] as const
+    for (const [form, value] of forms) {
+      const indented = await read(`application/json${form}`, gzip, '?pretty=1')
+      t.equal(ageless(indented), ageless(JSON.stringify(value, null, 2)), `indented${form}`)
+      const inYaml = await read(`application/yaml${form}`, gzip)
+      t.equal(ageless(inYaml), ageless(formatYaml(value)), `YAML${form}`)
+    }
   }
+  const none = await api.get('/api/v1/namespaces/none/configmaps?pretty=1')
+  t.equal(none.text, JSON.stringify(none.body, null, 2))
+  t.same(none.body.items, [])
 })
 
 t.test('Pods are also selected by the former name of the field of their node', async (t) => {
