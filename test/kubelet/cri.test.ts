@@ -103,8 +103,14 @@ t.test('Pods as containers', { skip: containerdMissing }, async (t) => {
     )
     await node.until('sized', ({ status }) => status?.phase === 'Succeeded')
     t.match(await node.logs('sized'), /^(512\n75000|20\n75000 100000)\n67108864\n$/)
-    await node.delete('sized')
-    await node.gone('sized')
+    const least = { ...inImage(text), resources: { limits: { cpu: '1m' } } }
+    await node.run('least', least, { restartPolicy: 'Never' })
+    await node.until('least', ({ status }) => status?.phase === 'Succeeded')
+    t.match(await node.logs('least'), /^(2\n1000|1\n1000 100000)\n/)
+    for (const name of ['sized', 'least']) {
+      await node.delete(name)
+      await node.gone(name)
+    }
   })
 
   t.test('why a container has no image', async (t) => {

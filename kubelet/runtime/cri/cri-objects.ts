@@ -21,6 +21,8 @@ const annotationNames = {
   hash: 'io.kubernetes.container.hash',
 } as const
 const cpuPeriodUs = 100_000
+/** The kernel takes no less (cm.MilliCPUToQuota). */
+const cpuQuotaUsMin = 1_000
 const cpuShares = { ofOne: 1024, min: 2, max: 262_144 } as const
 /** As the kernel counts them (cm.MilliCPUToShares). */
 const sharesOf = (millis: number): number =>
@@ -149,7 +151,12 @@ export const linuxResources = ({
 }: ContainerResources) => ({
   cpu_shares: sharesOf(cpuRequestMillis),
   oom_score_adj: oomScore,
-  ...(cpuMillis ? { cpu_period: cpuPeriodUs, cpu_quota: (cpuMillis * cpuPeriodUs) / 1000 } : {}),
+  ...(cpuMillis
+    ? {
+        cpu_period: cpuPeriodUs,
+        cpu_quota: Math.max(cpuQuotaUsMin, (cpuMillis * cpuPeriodUs) / 1000),
+      }
+    : {}),
   ...(memoryBytes ? { memory_limit_in_bytes: memoryBytes } : {}),
 })
 
