@@ -45,7 +45,7 @@ const cellOf = (type: string, value: JsonValue | undefined, now: number): unknow
     case 'integer':
       return typeof value === 'number' || typeof value === 'bigint' ? int64Of(value) : null
     case 'number':
-      return typeof value === 'number' ? value : null
+      return typeof value === 'number' || typeof value === 'bigint' ? Number(value) : null
     case 'boolean':
       return typeof value === 'boolean' ? value : null
     case 'string':
@@ -75,10 +75,13 @@ const descriptionOf = (column: PrinterColumn): Pick<TableColumn, 'description' |
 
 export const customTable = (version: DefinitionVersion): CustomTable => {
   const declared = version.additionalPrinterColumns ?? []
-  const printed = (declared.length === 0 ? [ageColumn] : declared).map((column) => ({
+  const compiled = (declared.length === 0 ? [ageColumn] : declared).map((column) => ({
     column,
     path: compileJsonPath(column.jsonPath),
   }))
+  // Upstream stops at the first path that it cannot read.
+  const unread = compiled.findIndex(({ path }) => path === undefined)
+  const printed = unread === -1 ? compiled : compiled.slice(0, unread)
   return {
     columns: [
       nameColumn,

@@ -11,7 +11,7 @@ type Step =
   | { type: 'slice'; from: number; to: number | undefined; by: number }
   | { type: 'all' }
   | { type: 'recurse' }
-  | { type: 'union'; of: Step[] }
+  | { type: 'union'; of: Step[][] }
   | { type: 'filter'; left: Step[]; operator: string; right: JsonValue | Step[] | undefined }
 
 export type JsonPath = (value: JsonValue) => JsonValue[]
@@ -19,7 +19,7 @@ export type JsonPath = (value: JsonValue) => JsonValue[]
 /** A compiled path; undefined when it is none. */
 export const compileJsonPath = (text: string): JsonPath | undefined => {
   const steps = parseSteps(text.replace(/^\$/, ''))
-  return steps === undefined ? undefined : (value) => follow([value], steps)
+  return steps === undefined ? undefined : (value) => follow([value], steps) ?? []
 }
 
 const parseSteps = (text: string): Step[] | undefined => {
@@ -40,9 +40,9 @@ const parseSteps = (text: string): Step[] | undefined => {
       continue
     }
     const end = endOfBracket(text, at)
-    const step = end === undefined ? undefined : parseBracket(text.slice(at + 1, end))
-    if (step === undefined) return undefined
-    steps.push(step)
+    const inner = end === undefined ? undefined : parseBracket(text.slice(at + 1, end))
+    if (inner === undefined) return undefined
+    steps.push(...inner)
     at = end! + 1
   }
   return steps
@@ -65,99 +65,139 @@ const endOfBracket = (text: string, at: number): number | undefined => {
   return undefined
 }
 
-const parseBracket = (inner: string): Step | undefined => {
-  const text = inner.trim()
-  if (text === '*') return { type: 'all' }
-  if (/^-?\d+$/.test(text)) return { type: 'index', at: Number(text) }
+/** What is quoted is read as if it stood behind a dot: dots in it have to be escaped. */
+const parseBracket = (text: string): Step[] | undefined => {
+  if (text === '*') return [{ type: 'slice', from: 0, to: undefined, by: 1 }]
+  if (/^-?\d+$/.test(text)) return [{ type: 'index', at: Number(text) }]
   const slice = /^(-?\d*):(-?\d*)(?::(\d*))?$/.exec(text)
   if (slice !== null) {
     const [, from = '', to = '', by = ''] = slice
     const end = to === '' ? undefined : Number(to)
-    return { type: 'slice', from: Number(from), to: end, by: by === '' ? 1 : Number(by) }
+    return [{ type: 'slice', from: Number(from), to: end, by: by === '' ? 1 : Number(by) }]
   }
-  const quoted = /^'((?:\\.|[^'\\])*)'$|^"((?:\\.|[^"\\])*)"$/.exec(text)
-  if (quoted !== null)
-    return { type: 'field', name: (quoted[1] ?? quoted[2] ?? '').replace(/\\(.)/g, '$1') }
+  const quoted = /^'([^']*)'$/.exec(text)
+  if (quoted !== null) return parseSteps(`.${quoted[1]}`)
   const filter = /^\?\((.*)\)$/.exec(text)
   return filter === null ? parseUnion(text) : parseFilter(filter[1]!)
 }
 
-const parseUnion = (text: string): Step | undefined => {
-  const parts = text.match(/'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[^,'"]+/g) ?? []
-  if (parts.length < 2 || parts.join(',') !== text) return undefined
-  const steps = parts.map(parseBracket)
-  return steps.includes(undefined) ? undefined : { type: 'union', of: steps as Step[] }
+const parseUnion = (text: string): Step[] | undefined => {
+  const parts = text.split(',')
+  if (parts.length < 2) return undefined
+  const lists = parts.map((part) => parseBracket(part.trim()))
+  return lists.includes(undefined) ? undefined : [{ type: 'union', of: lists as Step[][] }]
 }
 
-const parseFilter = (text: string): Step | undefined => {
+const parseFilter = (text: string): Step[] | undefined => {
   const m = /^\s*@((?:[^=!<>"']|"[^"]*"|'[^']*')*)(?:(==|!=|<=|>=|<|>)(.+))?$/.exec(text)
   if (m === null) return undefined
   const left = parseSteps(m[1]!.trim())
   if (left === undefined) return undefined
-  if (m[2] === undefined) return { type: 'filter', left, operator: 'exists', right: undefined }
+  if (m[2] === undefined) return [{ type: 'filter', left, operator: 'exists', right: undefined }]
   const literal = m[3]!.trim()
   if (literal.startsWith('@')) {
     const right = parseSteps(literal.slice(1))
-    return right === undefined ? undefined : { type: 'filter', left, operator: m[2], right }
+    return right === undefined ? undefined : [{ type: 'filter', left, operator: m[2], right }]
   }
   const quoted = /^(["'])(.*)\1$/.exec(literal)
-  if (quoted !== null) return { type: 'filter', left, operator: m[2], right: quoted[2]! }
+  if (quoted !== null) return [{ type: 'filter', left, operator: m[2], right: quoted[2]! }]
   const value: JsonValue | undefined =
     literal === 'true' ? true : literal === 'false' ? false : Number(literal)
   return typeof value === 'number' && Number.isNaN(value)
     ? undefined
-    : { type: 'filter', left, operator: m[2], right: value }
+    : [{ type: 'filter', left, operator: m[2], right: value }]
 }
 
-const follow = (values: JsonValue[], steps: readonly Step[]): JsonValue[] => {
+/** Undefined where one of the values cannot be asked so: then the whole path finds nothing. */
+const follow = (values: JsonValue[], steps: readonly Step[]): JsonValue[] | undefined => {
   let found = values
-  for (const step of steps) found = found.flatMap((value) => take(value, step))
+  for (const step of steps) {
+    const next: JsonValue[] = []
+    for (const value of found) {
+      const taken = take(value, step)
+      if (taken === undefined) return undefined
+      next.push(...taken)
+    }
+    found = next
+  }
   return found
 }
 
-/** What is out of bounds finds nothing, even where some of it is within. */
-const slice = (list: JsonValue[], step: Step & { type: 'slice' }): JsonValue[] => {
+/** None when nothing is asked for; undefined out of bounds, even where some of it is within. */
+const slice = (list: JsonValue[], step: Step & { type: 'slice' }): JsonValue[] | undefined => {
   const place = (at: number) => (at < 0 ? at + list.length : at)
   const [from, to] = [place(step.from), place(step.to ?? list.length)]
-  if (from < 0 || to > list.length || step.by === 0) return []
-  return list.slice(from, Math.max(to, 0)).filter((_, i) => i % step.by === 0)
+  if (from === to) return []
+  const isWithin = from >= 0 && from < list.length && to >= from && to <= list.length
+  if (!isWithin || step.by === 0) return undefined
+  return list.slice(from, to).filter((_, i) => i % step.by === 0)
+}
+
+const itemAt = (value: JsonValue, at: number): JsonValue[] | undefined => {
+  const item = Array.isArray(value) ? value.at(at) : undefined
+  return item === undefined ? undefined : [item]
+}
+
+const unite = (value: JsonValue, lists: readonly Step[][]): JsonValue[] | undefined => {
+  const found = lists.map((steps) => follow([value], steps))
+  return found.includes(undefined) ? undefined : (found as JsonValue[][]).flat()
 }
 
 const innerOf = (value: JsonValue): JsonValue[] =>
   Array.isArray(value) ? value : isJsonObject(value) ? Object.values(value) : []
 
-/** What holds something: itself before what is in it. */
+/** What holds something: itself before what is in it. A text holds its bytes. */
 const containersIn = (value: JsonValue): JsonValue[] => {
+  if (typeof value === 'string' && value !== '') return [value]
   const inner = innerOf(value)
   return inner.length === 0 ? [] : [value, ...inner.flatMap(containersIn)]
 }
 
-const take = (value: JsonValue, step: Step): JsonValue[] => {
+const take = (value: JsonValue, step: Step): JsonValue[] | undefined => {
   if (step.type === 'field')
     return isJsonObject(value) && Object.hasOwn(value, step.name) ? [value[step.name]!] : []
-  if (step.type === 'index') {
-    const item = Array.isArray(value) ? value.at(step.at) : undefined
-    return item === undefined ? [] : [item]
-  }
-  if (step.type === 'slice') return Array.isArray(value) ? slice(value, step) : []
-  if (step.type === 'union') return step.of.flatMap((one) => take(value, one))
+  if (step.type === 'union') return unite(value, step.of)
   if (step.type === 'recurse') return containersIn(value)
-  const inner = innerOf(value)
-  return step.type === 'all' ? inner : inner.filter((item) => holds(item, step))
+  if (step.type === 'all') return innerOf(value)
+  if (step.type !== 'filter' && value === null) return []
+  if (step.type === 'index') return itemAt(value, step.at)
+  if (!Array.isArray(value)) return undefined
+  return step.type === 'slice' ? slice(value, step) : filter(value, step)
 }
 
-const holds = (item: JsonValue, step: Step & { type: 'filter' }): boolean => {
-  const left = follow([item], step.left)[0]
-  if (step.operator === 'exists') return left !== undefined
-  const right = isSteps(step.right) ? follow([item], step.right)[0] : step.right
-  if (left === undefined || right === undefined) return false
-  if (step.operator === '==') return left === right
-  if (step.operator === '!=') return left !== right
-  if (typeof left !== typeof right) return false
+/** Go compares what is of one kind; a whole number is none of the kind of 1.5. */
+const kindOf = (value: JsonValue): string | undefined => {
+  if (typeof value === 'number') return Number.isInteger(value) ? 'bigint' : 'number'
+  return value === null || typeof value === 'object' ? undefined : typeof value
+}
+
+const compare = (left: JsonValue, operator: string, right: JsonValue): boolean | undefined => {
+  const kind = kindOf(left)
+  if (kind === undefined || kind !== kindOf(right)) return undefined
+  if (operator === '==') return left === right
+  if (operator === '!=') return left !== right
+  if (kind === 'boolean') return undefined
   const [l, r] = [left as number | string, right as number | string]
-  if (step.operator === '<') return l < r
-  if (step.operator === '<=') return l <= r
-  return step.operator === '>' ? l > r : l >= r
+  if (operator === '<') return l < r
+  if (operator === '<=') return l <= r
+  return operator === '>' ? l > r : l >= r
+}
+
+/** Undefined where the question cannot be answered. */
+const holds = (item: JsonValue, step: Step & { type: 'filter' }): boolean | undefined => {
+  const left = follow([item], step.left)
+  if (step.operator === 'exists') return left !== undefined && left.length > 0
+  const right = isSteps(step.right) ? follow([item], step.right) : [step.right!]
+  if (left === undefined || right === undefined) return undefined
+  if (left.length === 0 || right.length === 0) return false
+  return left.length > 1 || right.length > 1
+    ? undefined
+    : compare(left[0]!, step.operator, right[0]!)
+}
+
+const filter = (list: JsonValue[], step: Step & { type: 'filter' }): JsonValue[] | undefined => {
+  const answers = list.map((item) => holds(item, step))
+  return answers.includes(undefined) ? undefined : list.filter((_, i) => answers[i])
 }
 
 const isSteps = (right: JsonValue | Step[] | undefined): right is Step[] =>

@@ -34,12 +34,24 @@ t.test('slices of lists: what is out of bounds is nothing', async (t) => {
 })
 
 t.test('several of a list or an object, and what is anywhere below', async (t) => {
-  const spec = { l: ['a', 'b', 'c'], o: { x: 'X', y: 'Y' }, q: { zz: ['in'] }, zz: 'top' }
-  const cases: [path: string, cell: string][] = [
+  const m: JsonValue = [
+    { n: 'a', v: 1, k: ['x'] },
+    { n: 'b', v: 2 },
+  ]
+  const spec = { l: ['a', 'b', 'c'], o: { x: 'X', y: 'Y' }, q: { zz: ['in'] }, zz: 'top', m }
+  const cases: [path: string, cell: string | null][] = [
     ['.spec.l[2,0]', 'c'],
+    ['.spec.l[2,9]', null],
     [".spec.o['y','x']", 'Y'],
+    [".spec['o.x']", 'X'],
     ['..zz', 'top'],
-    ['.spec.q..[0]', 'in'],
+    ['.spec.q..[0]', null],
+    ['.spec.q[*][0]', null],
+    ['.spec.m[*].k[0]', 'x'],
+    ['.spec.m[*].n[0]', null],
+    ['.spec.m[?(@.v>1)].n', 'b'],
+    ['.spec.m[?(@.n>1)].n', null],
+    ['.spec.m[?(@.v==1.5)].n', null],
   ]
   for (const [path, cell] of cases) t.equal(cellOf(path, 'string', spec), cell, path)
 })
@@ -82,4 +94,17 @@ t.test('a date is one of RFC 3339, whatever JavaScript takes for one', async (t)
     [1, null],
   ])
     t.equal(cellOf('.spec.v', 'date', { v: value as JsonValue }), cell, String(value))
+})
+
+t.test('columns end before the first whose path is none', async (t) => {
+  const additionalPrinterColumns = ['.a', '.b[ 0 ]', '.c'].map((jsonPath) => ({
+    name: jsonPath,
+    type: 'string',
+    jsonPath,
+  }))
+  const version = { name: 'v1', additionalPrinterColumns } as DefinitionVersion
+  t.same(
+    customTable(version).columns.map(({ name }) => name),
+    ['Name', '.a'],
+  )
 })
