@@ -209,6 +209,13 @@ export const limits = {
   /** Transactions that one LevelDB batch may merge (group commit), and their bytes. */
   groupCommitTransactionsMax: 256,
   groupCommitBytesMax: 4 * 1024 * 1024,
+  /**
+   * A batch of so many transactions, but not of so many, waits up to so many turns of the event loop for others: until the
+   * clients that the batch before has answered write again. Idle turns cost some microseconds each.
+   */
+  groupCommitWaitsFrom: 4,
+  groupCommitGathered: 16,
+  groupCommitTurns: 4,
   /** LevelDB's write buffer, larger than its 4 MB: fewer and larger tables, and no stall while one is written out. */
   writeBufferBytes: 16 * 1024 * 1024,
   /** Removals of a compaction that one batch takes along. */

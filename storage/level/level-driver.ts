@@ -233,8 +233,7 @@ class LevelDriver implements StorageDriver {
 
   async #write(): Promise<void> {
     while (this.#waiting.length + this.#compactions.length + this.#removals.length > 0) {
-      // Whoever else writes in this turn goes along: a batch costs as much as several writes in it.
-      await nextTurn()
+      await this.#gather()
       const compactions = this.#compactions
       this.#compactions = []
       const taken = this.#take()
@@ -247,6 +246,19 @@ class LevelDriver implements StorageDriver {
     }
     // In the same turn as the last look at the queue: a transaction that comes later must find nobody writing.
     this.#writing = undefined
+  }
+
+  /**
+   * Whoever else writes meanwhile goes along: a batch costs as much as several writes in it. Few would only wait longer,
+   * and many share its costs already.
+   */
+  async #gather(): Promise<void> {
+    await nextTurn()
+    for (let turn = 1; turn < limits.groupCommitTurns; turn++) {
+      const { length } = this.#waiting
+      if (length < limits.groupCommitWaitsFrom || length >= limits.groupCommitGathered) return
+      await nextTurn()
+    }
   }
 
   #take(): Waiting[] {
