@@ -19,6 +19,7 @@ import {
   setOfPath,
   union,
 } from '#registry/field-manager/field-set.js'
+import { compareElements } from '#registry/field-manager/path-element.js'
 import { shareSet } from '#registry/field-manager/shared-sets.js'
 import { keepManagedFieldsTimes } from '#registry/field-manager/times.js'
 import { makeResourceTable } from '#registry/resource-table.js'
@@ -410,3 +411,14 @@ t.test(
     )
   },
 )
+
+t.test('what a set holds has one order, whichever was named first', (t) => {
+  const inOrder = [
+    ...['.', 'f:a', 'f:b', 'k:{"name":"a"}', 'k:{"name":"b \\u0021"}'],
+    ...['k:{"port":80,"protocol":"TCP"}', 'k:{"port":443,"protocol":"TCP"}'],
+    ...['k:{"port":443,"protocol":"UDP"}', 'v:"a"', 'v:"b"', 'i:2', 'i:10'],
+  ]
+  const shuffled = fc.shuffledSubarray(inOrder, { minLength: inOrder.length })
+  fc.assert(fc.property(shuffled, (some) => jsonEqual(some.sort(compareElements), inOrder)))
+  t.end()
+})

@@ -213,3 +213,19 @@ t.test('each version has a place of its own for replicas, or none', async (t) =>
     'two Apply v2 .spec.replicas',
   ])
 })
+
+t.test('a status has owners of its own, and nothing else by way of it', async (t) => {
+  const versions = { v1: { subresources: { status: {} } } }
+  const { apply, merge, read } = await start(t, { versions, isConverted: false })
+  await apply('one', 'v1', { host: 'x' })
+  const status = { replicas: 1 }
+  await merge(things('v1', 'a/status'), {
+    metadata: { labels: { a: 'b' } },
+    spec: { n: 1 },
+    status,
+  })
+  const owners = ['editor Update v1 status .status.replicas', 'one Apply v1 .spec.host']
+  t.same(ownersOf(await read('v1')), owners)
+  await merge(things('v1', 'a'), { spec: { note: 'n' }, status: { replicas: 2 } })
+  t.same(ownersOf(await read('v1')), ['editor Update v1 .spec.note', ...owners])
+})
