@@ -380,13 +380,18 @@ t.test('pod GC takes what has no node to end it, and nothing else', (t) => {
       pod('off', { spec: { nodeName: 'off' }, metadata: gone }),
       pod('orphan', { spec: { nodeName: 'absent' } }),
       pod('unscheduled', { metadata: gone }),
-      ...[1, 2, 3].map((i) =>
+      ...[2, 3, 1].map((i) =>
         pod(`done-${i}`, {
           spec: { nodeName: 'up' },
           status: { phase: 'Succeeded' },
           metadata: { creationTimestamp: `2026-01-0${i}T00:00:00Z` },
         }),
       ),
+      pod('evicted', {
+        spec: { nodeName: 'up' },
+        status: { phase: 'Failed', reason: 'Evicted' },
+        metadata: { creationTimestamp: '2026-01-09T00:00:00Z' },
+      }),
     ],
     nodes: new Map([
       node('up', 'True'),
@@ -398,7 +403,7 @@ t.test('pod GC takes what has no node to end it, and nothing else', (t) => {
   })
   t.same(
     doomed.map((d) => d.pod.metadata.name),
-    ['done-1', 'off', 'orphan', 'unscheduled'],
+    ['evicted', 'done-1', 'off', 'orphan', 'unscheduled'],
   )
   t.end()
 })

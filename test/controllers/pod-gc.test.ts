@@ -1,0 +1,107 @@
+/** When Pod garbage collection takes a node for gone, round by round. */
+import t from 'tap'
+import { notFound } from '#api/errors.js'
+import { silentLog } from '#client/log.js'
+import type { Pod } from '#client/pod.js'
+import { type ResourceRef, resources } from '#client/resources.js'
+import type { ControllerContext } from '#controllers/controller.js'
+import { podGcController } from '#controllers/pod-gc/controller.js'
+import { storedMetadata } from '../stored-metadata.js'
+import { until } from './cluster.js'
+
+const podOn = (nodeName: string | undefined, phase = 'Running'): Pod => ({
+  kind: 'Pod',
+  apiVersion: 'v1',
+  metadata: storedMetadata({ name: `on-${nodeName}`, uid: `uid-${nodeName}` }),
+  spec: { containers: [], ...(nodeName === undefined ? {} : { nodeName }) },
+  status: { phase },
+})
+const nodeCalled = (name: string) => ({ metadata: storedMetadata({ name }) })
+const nodeGvr = { group: '', version: 'v1', resource: 'nodes' }
+
+t.test(
+  'Pods of a node go when nobody has seen it for 40 s, not even the server itself',
+  async (t) => {
+    const pods = [
+      ...[podOn('up'), podOn('gone'), podOn('unseen'), podOn('unknown'), podOn('back')],
+      ...[podOn('ended', 'Succeeded'), podOn(undefined)],
+    ]
+    let nodes = ['up']
+    let now = 0
+    let rounds = 0
+    const asked = new Set<string>()
+    const done: unknown[] = []
+    const client = {
+      get: async (_: ResourceRef, { name }: { name: string }) => {
+        asked.add(name)
+        if (name === 'unknown') throw new Error('no answer')
+        if (name !== 'unseen') throw notFound(nodeGvr, name)
+        return nodeCalled(name)
+      },
+      patch: async (_: ResourceRef, { name }: { name: string }, { status }: { status: object }) =>
+        done.push([name, status]),
+      delete: async (_: ResourceRef, { name }: { name: string }, options: object) => {
+        done.push([name, options])
+        pods.splice(
+          pods.findIndex(({ metadata }) => metadata.name === name),
+          1,
+        )
+      },
+    }
+    const list = (ref: ResourceRef) => () => {
+      if (ref === resources.pods) rounds++
+      return ref === resources.pods ? pods : nodes.map(nodeCalled)
+    }
+    const informers = {
+      for: (ref: ResourceRef) => ({ store: { list: list(ref) }, observeDelete: () => {} }),
+    }
+    const run = podGcController.start({
+      ...{ client, informers, clock: { now: () => now }, log: silentLog },
+      settings: { podGcPeriodMs: 1, terminatedPodGcThreshold: 0 },
+    } as unknown as ControllerContext)
+    const stop = new AbortController()
+    const running = run(stop.signal)
+    t.teardown(async () => {
+      stop.abort()
+      await running
+    })
+    /** A whole round that began at this time. */
+    const at = async (ms: number) => {
+      now = ms
+      const before = rounds
+      await until(() => rounds >= before + 3)
+    }
+    await at(0)
+    nodes = ['up', 'back']
+    await at(20_000)
+    nodes = ['up']
+    await at(39_999)
+    t.same([...asked], [], 'all are waited for')
+    t.same(done, [])
+    await at(40_000)
+    t.same([...asked].sort(), ['ended', 'gone', 'unknown', 'unseen'])
+    const condition = {
+      type: 'DisruptionTarget',
+      status: 'True',
+      reason: 'DeletionByPodGC',
+      message: 'PodGC: node no longer exists',
+      lastTransitionTime: '1970-01-01T00:00:40Z',
+    }
+    const options = (name: string) => ({
+      gracePeriodSeconds: 0,
+      preconditions: { uid: `uid-${name}` },
+    })
+    t.same(done, [
+      ['on-gone', { phase: 'Failed', conditions: [condition] }],
+      ['on-gone', options('gone')],
+      ['on-ended', { conditions: [condition] }],
+      ['on-ended', options('ended')],
+    ])
+    await at(80_000)
+    t.same(
+      pods.map(({ metadata }) => metadata.name),
+      ['on-up', 'on-unseen', 'on-unknown', 'on-undefined'],
+      'the other was away for long enough by now',
+    )
+  },
+)
