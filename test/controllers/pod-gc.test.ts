@@ -98,9 +98,14 @@ t.test(
       ['on-ended', options('ended')],
     ])
     await at(80_000)
+    pods.find(({ metadata }) => metadata.name === 'on-undefined')!.metadata.deletionTimestamp =
+      '1970-01-01T00:00:00Z'
+    done.length = 0
+    await at(80_001)
+    t.same(done[0], ['on-undefined', { phase: 'Failed' }], 'which no node will end')
     t.same(
       pods.map(({ metadata }) => metadata.name),
-      ['on-up', 'on-unseen', 'on-unknown', 'on-undefined'],
+      ['on-up', 'on-unseen', 'on-unknown'],
       'the other was away for long enough by now',
     )
   },

@@ -372,7 +372,7 @@ t.test('pod GC takes what has no node to end it, and nothing else', (t) => {
       status: { conditions: [{ type: 'Ready', status }] },
     },
   ]
-  const doomed = findDoomed({
+  const observed = {
     pods: [
       pod('fine', { spec: { nodeName: 'up' } }),
       pod('ending', { spec: { nodeName: 'up' }, metadata: gone }),
@@ -380,6 +380,12 @@ t.test('pod GC takes what has no node to end it, and nothing else', (t) => {
       pod('off', { spec: { nodeName: 'off' }, metadata: gone }),
       pod('orphan', { spec: { nodeName: 'absent' } }),
       pod('unscheduled', { metadata: gone }),
+      pod('not-off', { spec: { nodeName: 'said-off' }, metadata: gone }),
+      pod('done-and-ending', {
+        spec: { nodeName: 'up' },
+        status: { phase: 'Succeeded' },
+        metadata: { ...gone, creationTimestamp: '2025-01-01T00:00:00Z' },
+      }),
       ...[2, 3, 1].map((i) =>
         pod(`done-${i}`, {
           spec: { nodeName: 'up' },
@@ -397,14 +403,15 @@ t.test('pod GC takes what has no node to end it, and nothing else', (t) => {
       node('up', 'True'),
       node('down', 'Unknown'),
       node('off', 'Unknown', 'node.kubernetes.io/out-of-service'),
+      node('said-off', 'True', 'node.kubernetes.io/out-of-service'),
     ]),
     absentNodes: new Set(['absent']),
-    terminatedThreshold: 2,
-  })
-  t.same(
-    doomed.map((d) => d.pod.metadata.name),
-    ['evicted', 'done-1', 'off', 'orphan', 'unscheduled'],
-  )
+  }
+  const doomed = (terminatedThreshold: number) =>
+    findDoomed({ ...observed, terminatedThreshold }).map((d) => d.pod.metadata.name)
+  const withoutNode = ['off', 'orphan', 'unscheduled']
+  t.same(doomed(2), ['evicted', 'done-1', ...withoutNode])
+  for (const enough of [4, 5, 0]) t.same(doomed(enough), withoutNode)
   t.end()
 })
 
