@@ -1,11 +1,12 @@
-/** When Pod garbage collection takes a node for gone, round by round. */
+/** Which Pods garbage collection takes, and when it takes a node for gone. */
 import t from 'tap'
 import { notFound } from '#api/errors.js'
 import { silentLog } from '#client/log.js'
-import type { Pod } from '#client/pod.js'
+import type { Node, Pod } from '#client/pod.js'
 import { type ResourceRef, resources } from '#client/resources.js'
 import type { ControllerContext } from '#controllers/controller.js'
 import { podGcController } from '#controllers/pod-gc/controller.js'
+import { findDoomed } from '#controllers/pod-gc/reconcile.js'
 import { storedMetadata } from '../stored-metadata.js'
 import { until } from './cluster.js'
 
@@ -110,3 +111,75 @@ t.test(
     )
   },
 )
+
+const gone = { deletionTimestamp: '2026-01-01T00:00:00Z' }
+const pod = (
+  name: string,
+  fields: { spec?: object; status?: object; metadata?: object } = {},
+): Pod => ({
+  kind: 'Pod',
+  apiVersion: 'v1',
+  metadata: storedMetadata({
+    name,
+    namespace: 'ns',
+    uid: name,
+    creationTimestamp: '2026-01-01T00:00:00Z',
+    ...fields.metadata,
+  }),
+  spec: { containers: [{ name: 'c' }], ...fields.spec },
+  status: { phase: 'Running', ...fields.status },
+})
+
+t.test('pod GC takes what has no node to end it, and nothing else', (t) => {
+  const node = (name: string, status: string, taint?: string): [string, Node] => [
+    name,
+    {
+      kind: 'Node',
+      apiVersion: 'v1',
+      metadata: storedMetadata({ name }),
+      spec: { taints: taint ? [{ key: taint, effect: 'NoExecute' }] : [] },
+      status: { conditions: [{ type: 'Ready', status }] },
+    },
+  ]
+  const observed = {
+    pods: [
+      pod('fine', { spec: { nodeName: 'up' } }),
+      pod('ending', { spec: { nodeName: 'up' }, metadata: gone }),
+      pod('lost', { spec: { nodeName: 'down' }, metadata: gone }),
+      pod('off', { spec: { nodeName: 'off' }, metadata: gone }),
+      pod('orphan', { spec: { nodeName: 'absent' } }),
+      pod('unscheduled', { metadata: gone }),
+      pod('not-off', { spec: { nodeName: 'said-off' }, metadata: gone }),
+      pod('done-and-ending', {
+        spec: { nodeName: 'up' },
+        status: { phase: 'Succeeded' },
+        metadata: { ...gone, creationTimestamp: '2025-01-01T00:00:00Z' },
+      }),
+      ...[2, 3, 1].map((i) =>
+        pod(`done-${i}`, {
+          spec: { nodeName: 'up' },
+          status: { phase: 'Succeeded' },
+          metadata: { creationTimestamp: `2026-01-0${i}T00:00:00Z` },
+        }),
+      ),
+      pod('evicted', {
+        spec: { nodeName: 'up' },
+        status: { phase: 'Failed', reason: 'Evicted' },
+        metadata: { creationTimestamp: '2026-01-09T00:00:00Z' },
+      }),
+    ],
+    nodes: new Map([
+      node('up', 'True'),
+      node('down', 'Unknown'),
+      node('off', 'Unknown', 'node.kubernetes.io/out-of-service'),
+      node('said-off', 'True', 'node.kubernetes.io/out-of-service'),
+    ]),
+    absentNodes: new Set(['absent']),
+  }
+  const doomed = (terminatedThreshold: number) =>
+    findDoomed({ ...observed, terminatedThreshold }).map((d) => d.pod.metadata.name)
+  const withoutNode = ['off', 'orphan', 'unscheduled']
+  t.same(doomed(2), ['evicted', 'done-1', ...withoutNode])
+  for (const enough of [4, 5, 0]) t.same(doomed(enough), withoutNode)
+  t.end()
+})

@@ -5,7 +5,7 @@ import t from 'tap'
 import { parseTime } from '#api/clock.js'
 import type { LabelSelector } from '#api/label-selector.js'
 import { issueCertificate } from '#api/x509.js'
-import type { Condition, Node, Pod } from '#client/pod.js'
+import type { Condition, Pod } from '#client/pod.js'
 import {
   readSubject,
   refusalOf,
@@ -25,7 +25,6 @@ import { deploymentStatus } from '#controllers/deployment/status.js'
 import { budgetStatus, expectationOf, failedStatus } from '#controllers/disruption/reconcile.js'
 import { reconcileSlices } from '#controllers/endpointslice/reconcile.js'
 import { formatIndexes, parseIndexes } from '#controllers/job/job.js'
-import { findDoomed } from '#controllers/pod-gc/reconcile.js'
 import type { HorizontalPodAutoscaler } from '#controllers/podautoscaler/autoscaler.js'
 import { propose } from '#controllers/podautoscaler/calculator.js'
 import { measureAll, type Question } from '#controllers/podautoscaler/metrics.js'
@@ -358,60 +357,6 @@ t.test('what may go goes first: unscheduled, not ready, cheap, young', (t) => {
     order.map((p) => p.metadata.name),
     ['nowhere', 'unready', 'cheap', 'young', 'old'],
   )
-  t.end()
-})
-
-t.test('pod GC takes what has no node to end it, and nothing else', (t) => {
-  const node = (name: string, status: string, taint?: string): [string, Node] => [
-    name,
-    {
-      kind: 'Node',
-      apiVersion: 'v1',
-      metadata: storedMetadata({ name }),
-      spec: { taints: taint ? [{ key: taint, effect: 'NoExecute' }] : [] },
-      status: { conditions: [{ type: 'Ready', status }] },
-    },
-  ]
-  const observed = {
-    pods: [
-      pod('fine', { spec: { nodeName: 'up' } }),
-      pod('ending', { spec: { nodeName: 'up' }, metadata: gone }),
-      pod('lost', { spec: { nodeName: 'down' }, metadata: gone }),
-      pod('off', { spec: { nodeName: 'off' }, metadata: gone }),
-      pod('orphan', { spec: { nodeName: 'absent' } }),
-      pod('unscheduled', { metadata: gone }),
-      pod('not-off', { spec: { nodeName: 'said-off' }, metadata: gone }),
-      pod('done-and-ending', {
-        spec: { nodeName: 'up' },
-        status: { phase: 'Succeeded' },
-        metadata: { ...gone, creationTimestamp: '2025-01-01T00:00:00Z' },
-      }),
-      ...[2, 3, 1].map((i) =>
-        pod(`done-${i}`, {
-          spec: { nodeName: 'up' },
-          status: { phase: 'Succeeded' },
-          metadata: { creationTimestamp: `2026-01-0${i}T00:00:00Z` },
-        }),
-      ),
-      pod('evicted', {
-        spec: { nodeName: 'up' },
-        status: { phase: 'Failed', reason: 'Evicted' },
-        metadata: { creationTimestamp: '2026-01-09T00:00:00Z' },
-      }),
-    ],
-    nodes: new Map([
-      node('up', 'True'),
-      node('down', 'Unknown'),
-      node('off', 'Unknown', 'node.kubernetes.io/out-of-service'),
-      node('said-off', 'True', 'node.kubernetes.io/out-of-service'),
-    ]),
-    absentNodes: new Set(['absent']),
-  }
-  const doomed = (terminatedThreshold: number) =>
-    findDoomed({ ...observed, terminatedThreshold }).map((d) => d.pod.metadata.name)
-  const withoutNode = ['off', 'orphan', 'unscheduled']
-  t.same(doomed(2), ['evicted', 'done-1', ...withoutNode])
-  for (const enough of [4, 5, 0]) t.same(doomed(enough), withoutNode)
   t.end()
 })
 
