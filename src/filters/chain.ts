@@ -11,6 +11,7 @@ import { anonymousUser } from '#api/user-info.js'
 import type { Authenticator } from '#authn/authenticator.js'
 import type { CertificateReader } from '#authn/client-certificate.js'
 import type { Authorizer } from '#authz/authorizer.js'
+import { limits } from '#limits'
 import { authentication } from './authentication.js'
 import { authorization, withoutMarkup } from './authorization.js'
 import { type FlowSchema, flowSchemas } from './flow-schemas.js'
@@ -46,6 +47,14 @@ export const filterChain = (deps: ChainDeps): readonly Filter[] => [
 /** A client that left in the middle is no error of ours; the answer's 'close' follows. */
 const ignoreError = (): void => {}
 
+/** What was refused before its body was read has as long to send the rest of it as a body has that somebody waits for. */
+const endUnlessRead = (request: FastifyRequest['raw']): void => {
+  const { socket } = request
+  setTimeout(() => {
+    if (!request.complete) socket.destroy()
+  }, limits.writeTimeoutMs).unref()
+}
+
 /** Answered before anybody is asked who they are (WithRequestInfo). */
 const undetermined = (url: string): PlainTextError => {
   const why = `failed to create RequestInfo: unable to determine kind and namespace from url, ${url}`
@@ -60,7 +69,10 @@ const begin = (request: FastifyRequest, reply: FastifyReply, now: number, ended:
   // A client may bring the id under which its request is traced (WithAuditInit).
   reply.header('audit-id', request.headers['audit-id'] || request.id)
   raw.on('error', ignoreError)
-  kube.whenOver(() => ended(request, raw.statusCode))
+  kube.whenOver(() => {
+    ended(request, raw.statusCode)
+    if (!request.raw.complete) endUnlessRead(request.raw)
+  })
   if (isUndetermined(info)) throw undetermined(request.raw.url ?? '/')
   reply.header('cache-control', 'no-cache, private')
 }

@@ -4,6 +4,7 @@ import http2 from 'node:http2'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import tls from 'node:tls'
 import t from 'tap'
+import { limits } from '#limits'
 import type { Server } from '#src/index.js'
 import { eventually } from '../eventually.js'
 import { call, startServer } from './start-server.js'
@@ -162,3 +163,40 @@ t.test('what a client asks for before it takes its answer waits, and goes with i
   await eventually('nobody in flight', () => onlyThisOne(server))
   t.notOk(await isThere('left'))
 })
+
+t.test(
+  'a body that is refused unread holds its connection no longer than one that is read',
+  async (t) => {
+    const { writeTimeoutMs } = limits
+    t.teardown(() => Object.assign(limits, { writeTimeoutMs }))
+    const server = await startServer(t)
+    Object.assign(limits, { writeTimeoutMs: 500 })
+    const { hostname: host, port } = new URL(server.url)
+    const begin = async (
+      length: number,
+    ): Promise<{ socket: tls.TLSSocket; said: () => string }> => {
+      const socket = tls.connect({ host, port: Number(port), ca: server.caPem })
+      t.teardown(() => socket.destroy())
+      let said = ''
+      socket.on('data', (chunk) => (said += chunk)).on('error', () => {})
+      const head = 'Host: x\r\nAuthorization: Bearer nobody\r\n'
+      socket.write(
+        `POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\n${head}Content-Length: ${length}\r\n\r\n{`,
+      )
+      await once(socket, 'data')
+      return { socket, said: () => said }
+    }
+    const whole = await begin(1_000)
+    whole.socket.write(' '.repeat(999))
+    const slow = await begin(1_000_000)
+    await eventually('an end of what is sent bit by bit', () => {
+      slow.socket.write(' ')
+      return slow.socket.destroyed
+    })
+    t.match(slow.said(), 'HTTP/1.1 401 ')
+    whole.socket.write('GET /version HTTP/1.1\r\nHost: x\r\n\r\n')
+    await eventually('an answer to who sent the whole', () =>
+      /HTTP\/1.1 401 .*HTTP\/1.1 [24]0/s.test(whole.said()),
+    )
+  },
+)
