@@ -4,7 +4,9 @@ import t from 'tap'
 import type { KubeObject, PersistedObject } from '#api/object.js'
 import { Client, type ObjectList, type RawRequest, type WatchOptions } from '#client/client.js'
 import { type ResourceRef, resources } from '#client/resources.js'
+import { AbsentOwners } from '#controllers/garbage-collector/absent-owners.js'
 import { Graph } from '#controllers/garbage-collector/graph.js'
+import { limits } from '#limits'
 import { startCluster, until } from './cluster.js'
 import { manage } from './in-process.js'
 
@@ -144,3 +146,12 @@ const eventsRef: ResourceRef = {
   kind: 'Event',
   namespaced: true,
 }
+
+t.test('of owners that are not there the last ones are known, each in its namespace', (t) => {
+  const absent = new AbsentOwners()
+  for (let i = 0; i <= limits.absentOwnersKept; i++) absent.add(`uid-${i}`, 'ns')
+  t.notOk(absent.has('uid-0', 'ns'))
+  t.ok(absent.has('uid-1', 'ns'))
+  t.notOk(absent.has('uid-1', ''))
+  t.end()
+})
