@@ -173,7 +173,7 @@ const cleanUp = async (sync: Sync, newSet: OwnedSet | undefined): Promise<void> 
         (s.status?.replicas ?? 0) === 0 &&
         (s.metadata.generation ?? 0) <= (s.status?.observedGeneration ?? 0),
     )
-    .sort((a, b) => revisionOf(a) - revisionOf(b))
+    .sort((a, b) => Number(revisionOf(a) - revisionOf(b)))
   const olds = sync.sets.filter((s) => s.metadata.uid !== newSet?.metadata.uid)
   for (const set of idle.slice(0, Math.max(0, olds.length - limit))) {
     const { namespace, name, uid, resourceVersion } = set.metadata

@@ -54,8 +54,11 @@ export const maxAnnotation = 'deployment.kubernetes.io/max-replicas'
 
 export const replicasOf = (object: { spec: { replicas?: number } }): number =>
   object.spec.replicas ?? 1
-export const revisionOf = (object: PersistedObject): number =>
-  Number(object.metadata.annotations?.[revisionAnnotation] ?? 0) || 0
+export const revisionOf = (object: PersistedObject): bigint => {
+  const text = object.metadata.annotations?.[revisionAnnotation] ?? ''
+  // Of 64 bits: more than a number holds.
+  return /^[+-]?\d+$/.test(text) ? BigInt.asIntN(64, BigInt(text.replace('+', ''))) : 0n
+}
 export const sumReplicas = (sets: readonly OwnedSet[]): number =>
   sets.reduce((sum, set) => sum + replicasOf(set), 0)
 export const sumStatus = (

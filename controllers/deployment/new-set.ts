@@ -37,8 +37,11 @@ export const sizeAnnotations = (deployment: Deployment): Record<string, string> 
   [maxAnnotation]: String(replicasOf(deployment) + rollingLimits(deployment).maxSurge),
 })
 
-const nextRevision = (oldSets: readonly OwnedSet[]): number =>
-  Math.max(0, ...oldSets.map(revisionOf)) + 1
+const nextRevision = (oldSets: readonly OwnedSet[]): bigint => {
+  let last = 0n
+  for (const set of oldSets) if (revisionOf(set) > last) last = revisionOf(set)
+  return last + 1n
+}
 
 /** How many the new set may have now, counting what the old ones still hold. */
 export const newSetReplicas = (
@@ -95,7 +98,7 @@ export const newSetAnnotations = (
   const annotations = { ...set.metadata.annotations, ...copied(deployment) }
   const before = annotations[revisionAnnotation]
   const revision = nextRevision(oldSets)
-  if ((Number(before ?? 0) || 0) < revision) {
+  if (revisionOf(set) < revision) {
     annotations[revisionAnnotation] = String(revision)
     if (before !== undefined) {
       const history = (annotations[revisionHistoryAnnotation] ?? '').split(',').filter(Boolean)

@@ -1,0 +1,15 @@
+/** Revisions of ReplicaSets that a Deployment takes over. */
+import t from 'tap'
+import { newSetAnnotations } from '#controllers/deployment/new-set.js'
+
+const setOf = (revision: string) =>
+  ({ metadata: { annotations: { 'deployment.kubernetes.io/revision': revision } } }) as never
+
+t.test('a revision has 64 bits', async (t) => {
+  const deployment = { metadata: {} } as never
+  const next = (own: string, old: string) =>
+    newSetAnnotations(deployment, setOf(own), [setOf(old)])['deployment.kubernetes.io/revision']
+  t.equal(next('1', '3546343826724305832'), '3546343826724305833')
+  t.equal(next('3546343826724305833', '3546343826724305832'), '3546343826724305833')
+  t.equal(next('1', 'rubbish'), '1')
+})
