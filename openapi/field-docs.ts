@@ -24,6 +24,19 @@ export const docOfField = (path: string): string => {
   return fieldDocs()[path.slice(0, dot)]?.[path.slice(dot + 1)] ?? ''
 }
 
+/** Of a query parameter; `kind` is that of the options of what is connected. */
+export const docOfParameter = (
+  name: string,
+  {
+    action = '',
+    kind = '',
+  }: { readonly action?: string | undefined; readonly kind?: string | undefined },
+): string | undefined => {
+  const docs = fieldDocs()
+  const own = action === 'connect' ? kind : `parameters.${action}`
+  return (docs[own] ?? docs.parameters)?.[name]
+}
+
 const conventions =
   'https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md'
 

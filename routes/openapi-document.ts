@@ -6,6 +6,7 @@
 import swagger from '@fastify/swagger'
 import { type FastifySchema, fastify } from 'fastify'
 import type { JsonObject } from '#api/object.js'
+import { docOfParameter } from '#openapi/field-docs.js'
 import type { Operation } from '#openapi/operations.js'
 import { parameterType } from '#openapi/parameters.js'
 import { toSwaggerSchema } from './openapi-schemas.js'
@@ -20,12 +21,26 @@ const responseTexts: Readonly<Record<string, string>> = {
   401: 'Unauthorized',
 }
 
-const parameters = (names: readonly string[]): JsonObject => ({
+const parameters = (
+  names: readonly string[],
+  describe: (name: string) => string | undefined,
+): JsonObject => ({
   type: 'object',
   properties: Object.fromEntries(
-    names.map((name) => [name, { type: parameterType(name), uniqueItems: true }]),
+    names.map((name) => {
+      const description = describe(name)
+      const type = parameterType(name)
+      return [name, { type, ...(description && { description }), uniqueItems: true }]
+    }),
   ),
 })
+
+/** As upstream's installer describes what stands in a path. */
+const pathDoc = (name: string, kind: string | undefined): string | undefined => {
+  if (name === 'namespace') return 'object name and auth scope, such as for teams and projects'
+  if (name === 'path') return 'path to the resource'
+  return name === 'name' && kind !== undefined ? `name of the ${kind}` : undefined
+}
 
 const pathNames = (path: string): string[] => [...path.matchAll(/\{(\w+)\}/g)].map((m) => m[1]!)
 
@@ -49,8 +64,16 @@ const routeSchema = (operation: Operation): FastifySchema => {
     produces: [...produces],
     response,
     ...(consumes.length === 0 ? {} : { consumes: [...consumes] }),
-    ...(inPath.length === 0 ? {} : { params: parameters(inPath) }),
-    ...(query.length === 0 ? {} : { querystring: parameters(query) }),
+    ...(inPath.length === 0
+      ? {}
+      : { params: parameters(inPath, (name) => pathDoc(name, gvk?.kind)) }),
+    ...(query.length === 0
+      ? {}
+      : {
+          querystring: parameters(query, (name) =>
+            docOfParameter(name, { action, kind: gvk?.kind }),
+          ),
+        }),
     ...(body === undefined ? {} : { body: { $ref: `${body}#` } }),
     ...(action === undefined ? {} : { 'x-kubernetes-action': action }),
     ...(gvk === undefined ? {} : { 'x-kubernetes-group-version-kind': gvk }),

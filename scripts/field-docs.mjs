@@ -1,11 +1,13 @@
-// Takes the documentation of fields, for `kubectl explain`, out of the type files of @kubernetes/client-node into
-// dist/field-docs.json. They are read as text; without them the build goes on and explain has no prose.
+// Takes the documentation of fields, for `kubectl explain`, and of parameters out of the type files of @kubernetes/client-node
+// into dist/field-docs.json. They are read as text; without them the build goes on and explain has no prose.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)))
-const models = path.join(root, 'node_modules/@kubernetes/client-node/dist/gen/models')
+const gen = path.join(root, 'node_modules/@kubernetes/client-node/dist/gen')
+const models = path.join(gen, 'models')
+const calls = path.join(gen, 'types/ObjectParamAPI.d.ts')
 const schemas = JSON.parse(readFileSync(path.join(root, 'openapi/data/schemas.json'), 'utf8'))
 
 const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1)
@@ -38,6 +40,47 @@ const docsOf = (source) => {
   return docs
 }
 
+// What parameters say depends on the action alone, and for what is connected on the options' type.
+const callsByDocs = {
+  parameters: [
+    'ListNamespacedPod',
+    'CreateNamespacedPod',
+    'DeleteNamespacedPod',
+    'ReadNamespacedPodLog',
+  ],
+  'parameters.patch': ['PatchNamespacedPod'],
+  PodAttachOptions: ['ConnectGetNamespacedPodAttach'],
+  PodExecOptions: ['ConnectGetNamespacedPodExec'],
+  PodPortForwardOptions: ['ConnectGetNamespacedPodPortforward'],
+  PodProxyOptions: ['ConnectGetNamespacedPodProxy'],
+  ServiceProxyOptions: ['ConnectGetNamespacedServiceProxy'],
+  NodeProxyOptions: ['ConnectGetNodeProxy'],
+}
+
+const entities = { quot: '"', amp: '&', lt: '<', gt: '>' }
+const unescaped = (text) =>
+  text
+    .replace(/&(?:#(\d+)|#x([0-9A-F]+)|(\w+));/gi, (whole, decimal, hex, name) =>
+      name === undefined
+        ? String.fromCodePoint(Number(decimal ?? `0x${hex}`))
+        : (entities[name] ?? whole),
+    )
+    .replace(/\\(['"`])/g, '$1')
+
+const parametersOf = (source, call) => {
+  const start = source.indexOf(`interface CoreV1Api${call}Request {`)
+  const text = start < 0 ? '' : source.slice(start, source.indexOf('\n}', start))
+  const fields = text.matchAll(/\/\*\*\n((?: +\*[^\n]*\n)+?) +\*\/\n +(\w+)\??:/g)
+  return Object.fromEntries(
+    [...fields].map(([, comment, name]) => [
+      name.replace(/^_/, ''),
+      unescaped(textOf(comment).replace(/\n(?:Defaults to: undefined|@\w+ .*)/g, ''))
+        // Its lines were joined by spaces: two stand for a paragraph's end.
+        .replace(/ {2}(?=[A-Z])/g, '\n\n'),
+    ]),
+  )
+}
+
 if (!existsSync(models)) {
   console.error(
     'kubelevel: @kubernetes/client-node is not installed: kubectl explain will have no descriptions',
@@ -48,6 +91,9 @@ if (!existsSync(models)) {
     const file = fileOf(name)
     if (file !== undefined) all[name] = docsOf(readFileSync(file, 'utf8'))
   }
+  const source = existsSync(calls) ? readFileSync(calls, 'utf8') : ''
+  for (const [name, ofDocs] of Object.entries(callsByDocs))
+    all[name] = Object.assign({}, ...ofDocs.map((call) => parametersOf(source, call)))
   mkdirSync(path.join(root, 'dist'), { recursive: true })
   writeFileSync(path.join(root, 'dist/field-docs.json'), JSON.stringify(all))
 }

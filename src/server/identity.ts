@@ -158,6 +158,12 @@ export const staticTokens = (options: ServerOptions, adminToken: string): Static
   { token: adminToken, user: adminUser },
 ]
 
+/** Where everything is allowed nobody may be anonymous (pkg/kubeapiserver/options, ApplyAuthorization). */
+export const allowsAnonymous = ({
+  anonymousAuth = true,
+  authorizationModes,
+}: ServerOptions): boolean => anonymousAuth && authorizationModes?.includes('AlwaysAllow') !== true
+
 export const authenticatorOf = (
   known: TokenAuthenticator,
   further: readonly TokenAuthenticator[],

@@ -40,7 +40,7 @@ export interface ServerOptions {
   adminToken?: string
   /** In order; the first allow or deny counts. Default ['RBAC']. */
   authorizationModes?: readonly AuthorizationMode[]
-  /** Whether requests without credentials are those of system:anonymous. Default true; false answers them with 401. */
+  /** Whether requests without credentials are those of system:anonymous. Default true, without AlwaysAllow; false answers them with 401. */
   anonymousAuth?: boolean
   /** Names of admission plugins that are left out, as kube-apiserver knows them: `ServiceAccount`. Default none. */
   disableAdmissionPlugins?: readonly string[]

@@ -8,7 +8,7 @@ import { OpenRequests } from '#filters/open-requests.js'
 import { limits } from '#limits'
 import { RequestMetrics } from '#routes/request-metrics.js'
 import type { Controllers } from './controllers.js'
-import { frontProxyOf, reachableHost } from './identity.js'
+import { allowsAnonymous, frontProxyOf, reachableHost } from './identity.js'
 import { installRoutes } from './install-routes.js'
 import { makeListener } from './listener.js'
 import { OpenSockets } from './open-sockets.js'
@@ -43,7 +43,7 @@ const filtersOf = (
 ) =>
   filterChain({
     authenticator: access.authenticator,
-    allowAnonymous: options.anonymousAuth ?? true,
+    allowAnonymous: allowsAnonymous(options),
     certificates: certificateReader(trust.authorities, frontProxyOf(trust.requestHeader)),
     authorizer: access.authorizer,
     flowSchemas: flows.schemas,

@@ -1,11 +1,14 @@
 /** The operations that the resource table makes are those of the reference. */
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { kinds } from '#kinds/index.js'
 import { discoveryOperations } from '#openapi/discovery-operations.js'
 import { type Operation, resourceOperations } from '#openapi/operations.js'
 import { makeResourceTable } from '#registry/resource-table.js'
+import { makeDocument } from '#routes/openapi-document.js'
 import { schemaNameOf } from '#routes/openapi-schemas.js'
+
+const docsUrl = new URL('../../field-docs.json', import.meta.url)
 
 interface Fact {
   path: string
@@ -80,3 +83,29 @@ t.test('each operation of the reference is made from the table, and no other', a
     if (operation !== undefined) t.strictSame(fromOperation(operation), fromFact(fact), key(fact))
   }
 })
+
+t.test(
+  'parameters are described, each as it is meant where it stands',
+  { skip: !existsSync(docsUrl) && 'npm run build has found no documentation' },
+  async (t) => {
+    const pods = [...makeResourceTable(kinds)].find(({ gvr }) => gvr.resource === 'pods')!
+    const { paths } = await makeDocument({
+      version: 'v2',
+      operations: resourceOperations(pods, schemaNameOf),
+      schemasOf: () => ({}),
+    })
+    const textOf = (path: string, method: string, name: string): string => {
+      // biome-ignore lint/suspicious/noExplicitAny: a document of any form
+      const { parameters } = (paths as any)[`/api/v1/namespaces/{namespace}/pods${path}`][method]
+      return parameters.find((one: { name: string }) => one.name === name).description
+    }
+    t.match(textOf('', 'get', 'watch'), /^Watch for changes to the described resources/)
+    t.match(textOf('', 'get', 'continue'), /"next key"\.\n\nThis field/)
+    t.equal(textOf('/{name}', 'get', 'name'), 'name of the Pod')
+    t.equal(textOf('/{name}/eviction', 'post', 'name'), 'name of the Eviction')
+    t.match(textOf('/{name}/log', 'get', 'container'), 'stream logs')
+    t.match(textOf('/{name}/exec', 'get', 'container'), 'execute the command')
+    t.match(textOf('/{name}', 'patch', 'fieldManager'), 'required for apply requests')
+    t.notMatch(textOf('', 'post', 'fieldManager'), 'apply requests')
+  },
+)

@@ -103,6 +103,13 @@ t.test('credentials that do not hold are 401 everywhere, none at all are anonymo
     t.equal(await status({ token: '', path }), 403, path)
 })
 
+t.test('nobody is anonymous where everything is allowed', async (t) => {
+  const open = await startServer(t, { authorizationModes: ['RBAC', 'AlwaysAllow'] })
+  const status = async (token: string) => (await call(open, { path: '/api/v1/pods', token })).status
+  t.equal(await status(''), 401)
+  t.equal(await status(open.adminToken), 200)
+})
+
 t.test('who is not allowed is told what, where and by whom', async (t) => {
   const { body } = await call(server, {
     path: '/api/v1/namespaces/default/pods/a/log',
