@@ -57,7 +57,9 @@ t.test('LevelDB passes, whatever a power cut leaves of its files', { skip }, asy
 for (const plant of levelPlants)
   t.test(`planted in LevelDB and caught after a power cut: ${plant}`, { skip }, async (t) => {
     const random = seededRandom(seed)
-    const { problems } = await playPowerCuts(t, { seed, random, moments: 30, plant })
+    // A batch in two parts lies open after every other sync, and after hardly any other call.
+    const only = plant === 'batch in two' ? { only: 'fdatasync' } : {}
+    const { problems } = await playPowerCuts(t, { seed, random, moments: 30, plant, ...only })
     t.ok(problems.length > 0)
     t.comment(problems[0])
   })

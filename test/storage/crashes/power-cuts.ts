@@ -27,8 +27,10 @@ export interface PowerCuts {
 interface PowerCutOptions {
   readonly seed: number
   readonly random: () => number
-  /** How many moments are looked at. */
+  /** About how many moments are looked at. */
   readonly moments: number
+  /** Name of the system call after which moments are. Default any. */
+  readonly only?: string
   readonly plant?: (typeof levelPlants)[number]
 }
 
@@ -80,13 +82,15 @@ export const playPowerCuts = async (
   const isRecord = ({ name, data }: (typeof calls)[number]) =>
     name === 'write' && data.toString('latin1', 0, 8) === '{"kind":'
   const first = calls.findIndex(isRecord)
-  const chance = options.moments / (calls.length - first)
+  const mayBeLast = ({ name }: (typeof calls)[number]): boolean =>
+    options.only === undefined || name === options.only
+  const chance = options.moments / calls.slice(first).filter(mayBeLast).length
   const problems: string[] = []
   let states = 0
   for (const [i, call] of calls.entries()) {
     if (isRecord(call)) records.push(...recordsIn(call.data))
     else disk.apply(call)
-    if (first < 0 || i < first || options.random() > chance) continue
+    if (first < 0 || i < first || !mayBeLast(call) || options.random() > chance) continue
     for (const state of disk.states()) {
       const cut = join(directory, 'cut')
       disk.restore(state, cut)
