@@ -86,10 +86,8 @@ const indentedList = <T>(
   const [before, after] = indent(`${head}${items.length === 0 ? '' : '0'}${end.trimEnd()}`).split(
     one,
   )
-  const frame = after === undefined ? [before!, ''] : [`${before}[`, `\n  ]${after}`]
-  return listOfMade(frame as unknown as Frame, items, (item) =>
-    Buffer.from(`\n    ${indent(jsonOf(item), 2)}`),
-  )
+  const frame: Frame = after === undefined ? [before!, ''] : [`${before}[`, `\n  ]${after}`]
+  return listOfMade(frame, items, (item) => Buffer.from(`\n    ${indent(jsonOf(item), 2)}`))
 }
 
 /** Its keys stand in order, and the items as far in as their key: each can be written by itself. */

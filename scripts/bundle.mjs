@@ -21,6 +21,7 @@ const external = [
   '@grpc/grpc-js',
   '@grpc/proto-loader',
   'croner',
+  'parse5-html-rewriting-stream',
   're2js',
   'ws',
 ]

@@ -276,8 +276,6 @@ export const limits = {
   handlerOutputBytesMax: 10 * 1024,
   /** Characters of an image's name without registry, tag and digest; distribution's RepositoryNameTotalLengthMax. */
   imageNameLengthMax: 255,
-  /** Bytes of a page whose links are changed on its way through a proxy; a longer one is handed on as it is. */
-  proxiedPageBytesMax: 8 * 1024 * 1024,
   /** Characters of what a Pod calls itself, and of what its kernel may be told. */
   hostnameLengthMax: 63,
   kernelNameLengthMax: 64,

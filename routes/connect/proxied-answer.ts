@@ -3,15 +3,14 @@
  * pkg/util/proxy (transport.go, upgradeaware.go).
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { Readable } from 'node:stream'
-import { promisify } from 'node:util'
-import { deflateRaw, gunzip, gzip, inflateRaw } from 'node:zlib'
-import { limits } from '#limits'
-import { type ProxiedPage, rewriteHtml, rewriteLink } from './proxied-links.js'
+import { PassThrough, pipeline, type Readable, type Transform } from 'node:stream'
+import { createDeflateRaw, createGunzip, createGzip, createInflateRaw } from 'node:zlib'
+import { linkRewriter } from './link-rewriter.js'
+import { type ProxiedPage, rewriteLink } from './proxied-page.js'
 
 export interface ChangedAnswer {
   readonly headers: IncomingHttpHeaders
-  readonly body: Buffer | Readable
+  readonly body: Readable
 }
 
 /** What others may do is ours to say. */
@@ -22,41 +21,18 @@ const corsHeaders = ['credentials', 'headers', 'methods', 'origin'].map(
 const without = (headers: IncomingHttpHeaders, names: readonly string[]): IncomingHttpHeaders =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !names.includes(name)))
 
-const asIs = async (bytes: Buffer): Promise<Buffer> => bytes
-const maxOutputLength = limits.proxiedPageBytesMax
-const codings = new Map([
-  ['', { decode: asIs, encode: asIs }],
-  [
-    'gzip',
-    { decode: (b: Buffer) => promisify(gunzip)(b, { maxOutputLength }), encode: promisify(gzip) },
-  ],
-  [
-    'deflate',
-    {
-      decode: (b: Buffer) => promisify(inflateRaw)(b, { maxOutputLength }),
-      encode: promisify(deflateRaw),
-    },
-  ],
-])
-
-/** The whole of it, or, where that is more than is held, all that there is to hand on. */
-const readPage = async (answer: IncomingMessage): Promise<Buffer | Readable> => {
-  const chunks: Buffer[] = []
-  let length = 0
-  const iterator = answer[Symbol.asyncIterator]()
-  for (;;) {
-    const { done, value } = await iterator.next()
-    if (done) return Buffer.concat(chunks)
-    chunks.push(value as Buffer)
-    length += (value as Buffer).length
-    if (length > limits.proxiedPageBytesMax) break
-  }
-  const all = async function* () {
-    yield* chunks
-    yield* { [Symbol.asyncIterator]: () => iterator }
-  }
-  return Readable.from(all(), { objectMode: false })
+interface Coding {
+  readonly decode: () => Transform
+  readonly encode: () => Transform
 }
+const plain: Coding = { decode: () => new PassThrough(), encode: () => new PassThrough() }
+const codings: Readonly<Record<string, Coding>> = {
+  gzip: { decode: createGunzip, encode: createGzip },
+  deflate: { decode: createInflateRaw, encode: createDeflateRaw },
+}
+
+/** The answer ends with what ends the stream. */
+const ignoreError = (): void => {}
 
 const isPage = ({ headers }: IncomingMessage): boolean =>
   /^\s*text\/html\s*(;|$)/.test(headers['content-type'] ?? '')
@@ -66,15 +42,14 @@ export const changeAnswer = async (
   page: ProxiedPage,
 ): Promise<ChangedAnswer> => {
   const headers = without(answer.headers, corsHeaders)
-  const { location } = headers
+  const { location, 'content-encoding': encoding } = headers
   if (location !== undefined)
     return { headers: { ...headers, location: rewriteLink(location, page) }, body: answer }
-  const coding = codings.get(headers['content-encoding'] ?? '')
+  const coding = encoding === undefined ? plain : codings[encoding]
   if (!isPage(answer) || coding === undefined) return { headers, body: answer }
-  const read = await readPage(answer)
-  if (!Buffer.isBuffer(read)) return { headers, body: read }
   // Bytes that are no UTF-8 stay what they are.
-  const html = (await coding.decode(read)).toString('latin1')
-  const body = await coding.encode(Buffer.from(rewriteHtml(html, page), 'latin1'))
+  const text = coding.decode().setEncoding('latin1')
+  const encoded = coding.encode().setDefaultEncoding('latin1')
+  const body = pipeline(answer, text, await linkRewriter(page), encoded, ignoreError)
   return { headers: without(headers, ['content-length']), body }
 }

@@ -10,6 +10,8 @@ const address = machineAddress()
 const skip = address.startsWith('127.') && 'this machine has no address but its own'
 const html = (links: (path: string) => string) =>
   `<!-- <a href="/in-a-comment"> --><a title="<a href='/in-a-title'>" href="${links('/a?b=1&amp;c')}">x</a><script>'<a href="/in-a-script">'</script><img src="${links('/i.png')}"/><a href="relative">`
+/** Lines end as on Windows, and é is one byte, which is no UTF-8. */
+const long = (links: (path: string) => string) => `<p>\r\né\r\n${html(links)}</p>`.repeat(500)
 
 t.test('pages and redirects of a Pod lead through the proxy', { skip }, async (t) => {
   const seen: http.IncomingHttpHeaders[] = []
@@ -22,6 +24,20 @@ t.test('pages and redirects of a Pod lead through the proxy', { skip }, async (t
         response
           .writeHead(200, { 'content-type': 'text/html', 'content-encoding': 'gzip' })
           .end(gzipSync(page)),
+      '/long': () => {
+        response.writeHead(200, { 'content-type': 'text/html; charset=latin1' })
+        // As it comes over a network: in pieces that end anywhere.
+        const bytes = Buffer.from(
+          long((path) => path),
+          'latin1',
+        )
+        for (let at = 0; at < bytes.length; at += 997) response.write(bytes.subarray(at, at + 997))
+        response.end()
+      },
+      '/broken': () =>
+        response
+          .writeHead(200, { 'content-type': 'text/html', 'content-encoding': 'gzip' })
+          .end('this is not gzip'),
       '/text': () => response.writeHead(200, { 'content-type': 'text/plain' }).end(page),
       '/moved': () => response.writeHead(302, { location: '/there' }).end(),
       '/elsewhere': () => response.writeHead(302, { location: 'https://example.com/' }).end(),
@@ -50,6 +66,9 @@ t.test('pages and redirects of a Pod lead through the proxy', { skip }, async (t
   t.equal(page.headers['access-control-allow-origin'], undefined)
   t.equal(seen[0]!['x-forwarded-uri'], `${prefix}/`)
   t.equal(gunzipSync((await get('/packed')).bytes).toString(), wanted)
+  const whole = (await get('/long')).bytes.toString('latin1')
+  t.ok(whole === long((path) => `${prefix}${path}`), 'all of a long page')
+  t.equal((await get('/broken')).status, 500)
   t.equal(
     (await get('/text')).text,
     html((path) => path),
