@@ -11,6 +11,8 @@ export interface GroupVersions {
   readonly versions: readonly {
     readonly version: string
     readonly rows: readonly ResourceDefinition[]
+    /** Of its APIService. */
+    readonly priority?: Priority
     /** What another server says of it, which answers for it then. */
     readonly remote?: RemoteVersion
   }[]
@@ -48,9 +50,8 @@ type Version = GroupVersions['versions'][number]
 const nameOf = (group: string, { version }: Version): string => `${version}.${group}`
 
 const priorityOf = (group: string, version: Version): Priority => {
-  const { remote } = version
-  if (remote !== undefined) return { group: remote.groupPriority, version: remote.versionPriority }
-  return builtInPriorities().get(nameOf(group, version)) ?? customPriority
+  // Before its APIService is known it has the one that this is going to have.
+  return version.priority ?? builtInPriorities().get(nameOf(group, version)) ?? customPriority
 }
 
 const ordered = (group: string, versions: readonly Version[]): GroupVersions => ({
@@ -81,8 +82,11 @@ export const groupRows = (
     else (known.rows as ResourceDefinition[]).push(row)
   }
   for (const remote of remotes) {
-    const { group, version } = remote
-    versionsOf(group).set(version, { version, rows: [], remote })
+    const { group, version, isLocal } = remote
+    const priority = { group: remote.groupPriority, version: remote.versionPriority }
+    const served = isLocal ? groups.get(group)?.get(version) : undefined
+    const shown = served ?? { version, rows: [], remote }
+    versionsOf(group).set(version, { ...shown, priority })
   }
   const keyed = [...groups].map(([name, versions]) => {
     const group = ordered(name, [...versions.values()])
@@ -234,8 +238,10 @@ export const aggregatedList = (groups: readonly GroupVersions[]): JsonObject => 
   kind: 'APIGroupDiscoveryList',
   apiVersion: 'apidiscovery.k8s.io/v2',
   metadata: {},
-  items: groups.map(({ group, versions }) => ({
-    metadata: (group === '' ? {} : { name: group }) as JsonObject,
-    versions: versions.map(aggregatedVersion),
-  })),
+  items: groups.flatMap(({ group, versions }) => {
+    const served = versions.filter(({ remote }) => remote?.isLocal !== true)
+    if (served.length === 0) return []
+    const metadata: JsonObject = group === '' ? {} : { name: group }
+    return [{ metadata, versions: served.map(aggregatedVersion) }]
+  }),
 })

@@ -191,8 +191,8 @@ const versionOf =
     const { group = '', version } = request.params as Params
     const found = documents.named(group)
     if (found === undefined) return sendNotFound(reply)
-    const rows = found.versions.find((v) => v.version === version)?.rows
-    if (rows === undefined) {
+    const rows = found.versions.find((v) => v.version === version)?.rows ?? []
+    if (rows.length === 0) {
       // Upstream has no route for an unknown version of a custom group (text); one of a built-in group gets a Status.
       if (found.versions.every((v) => v.rows.every((row) => row.isCustom)))
         return sendNotFound(reply)

@@ -1,6 +1,5 @@
-/** What upstream answers where no route is: plain text, and a Status only for paths of resources and below /version. */
+/** What upstream answers where no route is: plain text, and a Status only for paths of resources. */
 import type { FastifyInstance, FastifyReply, RouteHandlerMethod } from 'fastify'
-import { methodNotAllowed, pathNotFound } from '#api/errors.js'
 
 export const sendNotFound = (reply: FastifyReply): FastifyReply =>
   reply
@@ -10,16 +9,12 @@ export const sendNotFound = (reply: FastifyReply): FastifyReply =>
     .send('404 page not found\n')
 
 /**
- * What no route takes. Fastify has none for unusual methods (TRACE, those of WebDAV): `refuseApi` is the handler of all
- * paths of resources, which knows whether it is the method or the path that there is not.
+ * What no route takes. `refuseApi` is the handler of all paths of resources, which knows whether it is the method or the path that there is not.
  */
 export const refuseUnknown = (app: FastifyInstance, refuseApi: RouteHandlerMethod): void => {
   app.setNotFoundHandler(function (request, reply) {
     const info = request.kube?.info
     if (info?.isResourceRequest) return refuseApi.call(this, request, reply)
-    const path = info?.path ?? ''
-    if (/^\/version\/?$/.test(path)) throw methodNotAllowed()
-    if (path.startsWith('/version/')) throw pathNotFound()
     return sendNotFound(reply)
   })
 }

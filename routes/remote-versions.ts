@@ -1,4 +1,4 @@
-/** Group versions that other servers answer for, as discovery and OpenAPI show them. */
+/** Group versions that have an APIService, as discovery and OpenAPI show them. */
 import type { JsonObject } from '#api/object.js'
 
 export interface RemoteVersion {
@@ -7,6 +7,8 @@ export interface RemoteVersion {
   /** groupPriorityMinimum and versionPriority of the APIService. */
   readonly groupPriority: number
   readonly versionPriority: number
+  /** No other server answers for it. Where this one serves nothing of it either, its group is in the plain lists alone. */
+  readonly isLocal: boolean
   /** In the form of aggregated discovery; undefined before they were read once. */
   readonly resources: readonly JsonObject[] | undefined
   readonly freshness: 'Current' | 'Stale'

@@ -126,14 +126,18 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
   }
 
   versions(): RemoteVersion[] {
-    return [...this.#remotes.values()].map(({ service: { spec }, resources, isCurrent }) => ({
-      group: spec.group ?? '',
-      version: spec.version,
-      groupPriority: spec.groupPriorityMinimum,
-      versionPriority: spec.versionPriority,
-      resources,
-      freshness: isCurrent ? 'Current' : 'Stale',
-    }))
+    return [...this.#all].map(([name, { spec }]) => {
+      const remote = this.#remotes.get(name)
+      return {
+        group: spec.group ?? '',
+        version: spec.version,
+        groupPriority: spec.groupPriorityMinimum,
+        versionPriority: spec.versionPriority,
+        isLocal: remote === undefined,
+        resources: remote?.resources,
+        freshness: remote?.isCurrent ? 'Current' : 'Stale',
+      }
+    })
   }
 
   openApiPaths(): Map<string, string> {
@@ -200,7 +204,8 @@ export class Aggregator implements RemoteSource, ApiServiceFigures {
   #forget(name: string): void {
     this.#all.delete(name)
     for (const listener of this.#serviceListeners) listener(name)
-    if (this.#remotes.delete(name)) this.#tell()
+    this.#remotes.delete(name)
+    this.#tell()
     this.#followBackends()
   }
 

@@ -5,6 +5,7 @@ import { invalid as invalidField } from '#api/field-error.js'
 import { formatGroupVersionKind, parseGroupVersion } from '#api/group-version.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import type { UserInfo } from '#api/user-info.js'
+import { metadataInOrder } from '#cacher/object-bytes.js'
 import type { KindDefinition, RequestContext, Subresource } from '#registry/resource-definition.js'
 import { validTokenSeconds } from '#validation/number.js'
 import type {
@@ -217,7 +218,7 @@ export const tokenSubresource = (
     const object: JsonObject = {
       kind: 'TokenRequest',
       apiVersion: `${group}/v1`,
-      metadata: body.metadata as JsonObject,
+      metadata: metadataInOrder(body.metadata) as JsonObject,
       spec: {
         audiences,
         expirationSeconds,

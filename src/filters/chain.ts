@@ -22,6 +22,7 @@ import { type InFlightLimits, maxInFlight } from './max-in-flight.js'
 import type { OpenRequests } from './open-requests.js'
 import { isUndetermined, parseRequestInfo } from './request-info.js'
 import { requestTimeout } from './request-timeout.js'
+import { askedMethod } from './unusual-methods.js'
 
 export interface ChainDeps {
   authenticator: Authenticator
@@ -63,7 +64,7 @@ const undetermined = (url: string): PlainTextError => {
 
 const begin = (request: FastifyRequest, reply: FastifyReply, now: number, ended: Ended): void => {
   const { raw } = reply
-  const info = parseRequestInfo(request.method, request.raw.url ?? '/')
+  const info = parseRequestInfo(askedMethod(request.raw), request.raw.url ?? '/')
   const kube = new KubeRequest(info, now, anonymousUser, raw)
   request.kube = kube
   // A client may bring the id under which its request is traced (WithAuditInit).

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Http2SecureServer } from 'node:http2'
 import type { SecureContextOptions } from 'node:tls'
 import fastify, { type FastifyInstance } from 'fastify'
+import { routeUnusualMethod } from '#filters/unusual-methods.js'
 import { limits } from '#limits'
 import { type CertificatePair, loopbackName } from './credentials.js'
 import { endSilentSessions } from './http2-sessions.js'
@@ -88,7 +89,10 @@ export const makeListener = (options: ListenerOptions): FastifyInstance => {
       // Handlers read the query as Go does (src/registry/query.ts): nobody looks at Fastify's.
       querystringParser: () => noQuery,
     },
-    rewriteUrl: (request: { url?: string }) => cleanTarget(request.url ?? '/'),
+    rewriteUrl: (request: { url?: string; method?: string }) => {
+      routeUnusualMethod(request)
+      return cleanTarget(request.url ?? '/')
+    },
     clientErrorHandler: refuseUnreadable,
     frameworkErrors: sendError,
   } as object) as unknown as FastifyInstance

@@ -1,51 +1,11 @@
 /** Nodes (kubernetes, core/validation: ValidateNode, ValidateNodeUpdate). */
-import {
-  child,
-  duplicate,
-  type FieldError,
-  forbidden,
-  index,
-  invalid,
-  notSupported,
-  required,
-} from '#api/field-error.js'
+import { child, duplicate, type FieldError, forbidden, index, invalid } from '#api/field-error.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { each } from './each.js'
-import { validLabelValue, validQualifiedName } from './formats.js'
-import { internalForm } from './internal-form.js'
 import { familyOf, parseCidr, validCidr } from './network.js'
+import { nodeAnnotationErrors } from './node-annotations.js'
+import { taintErrors } from './node-taints.js'
 import { validAmount } from './pod/resources.js'
-
-const effects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
-const taintsPath = 'metadata.taints'
-
-const effectErrors = (path: string, effect: string): FieldError[] => {
-  if (effect === '') return [required(path)]
-  return effects.includes(effect) ? [] : [notSupported(path, effect, effects)]
-}
-
-const taintErrors = (taints: Fields[] | undefined): FieldError[] => {
-  const seen = new Set<string>()
-  return each(taintsPath, taints, (taint, at) => {
-    const { key = '', value = '', effect = '' } = taint
-    const errors = [
-      ...validQualifiedName(child(at, 'key'), key),
-      ...validLabelValue(child(at, 'value'), value),
-      ...effectErrors(child(at, 'effect'), effect),
-    ]
-    const pair = `${key}:${effect}`
-    if (seen.has(pair)) {
-      const printed = JSON.stringify(internalForm('core.v1.Taint', taint))
-      errors.push({
-        type: 'FieldValueDuplicate',
-        field: at,
-        body: `Duplicate value: ${printed}: taints must be unique by key and effect pair`,
-      })
-    }
-    seen.add(pair)
-    return errors
-  })
-}
 
 const resourceErrors = ({ capacity, allocatable }: Fields): FieldError[] =>
   Object.entries({ capacity, allocatable }).flatMap(([field, list]) =>
@@ -103,8 +63,9 @@ const swapErrors = (swap: Fields | undefined): FieldError[] =>
     ? [invalid('metadata.nodeSwapStatus.capacity', swap.capacity, 'must be greater than 0')]
     : []
 
-export const validateNode = ({ spec, status }: KubeObject): FieldError[] => [
-  ...taintErrors(spec.taints),
+export const validateNode = ({ metadata, spec, status }: KubeObject): FieldError[] => [
+  ...nodeAnnotationErrors(metadata.annotations),
+  ...taintErrors('metadata.taints', spec.taints),
   ...resourceErrors(status ?? {}),
   ...swapErrors(status?.nodeInfo?.swap),
   ...featureErrors(status?.declaredFeatures),
@@ -134,11 +95,12 @@ const fixedErrors = ({ spec }: KubeObject, previous: KubeObject): FieldError[] =
 }
 
 export const validateNodeUpdate = (next: KubeObject, previous: KubeObject): FieldError[] => [
+  ...nodeAnnotationErrors(next.metadata.annotations),
   ...resourceErrors(next.status ?? {}),
   ...featureErrors(next.status?.declaredFeatures),
   ...addressErrors(next.status?.addresses),
   ...fixedErrors(next, previous),
-  ...taintErrors(next.spec.taints),
+  ...taintErrors('metadata.taints', next.spec.taints),
   ...((next.spec.externalID ?? '') === (previous.spec.externalID ?? '')
     ? []
     : [forbidden('spec.externalID', 'may not be updated')]),

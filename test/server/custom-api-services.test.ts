@@ -1,4 +1,5 @@
 import t from 'tap'
+import { eventually } from '../eventually.js'
 import { type Answer, call, startServer } from './start-server.js'
 
 const group = 'own.example.com'
@@ -77,3 +78,59 @@ t.test('custom resources have APIServices as long as somebody defines them', asy
   )
   await until('v1', gone)
 })
+
+t.test(
+  'groups are listed by the priorities of their APIServices, also those that nobody serves',
+  async (t) => {
+    const server = await startServer(t)
+    const services = '/apis/apiregistration.k8s.io/v1/apiservices'
+    const documentOf = async (group: string) =>
+      (await call(server, { path: `/apis/${group}` })).body
+    const listed = async (accept = 'application/json'): Promise<string[]> => {
+      const { body } = await call(server, { path: '/apis', headers: { accept } })
+      const rows = body.groups ?? body.items
+      return rows.map(
+        (row: { name?: string; metadata?: { name: string } }) => row.name ?? row.metadata!.name,
+      )
+    }
+    const add = (group: string, version: string, versionPriority: number) =>
+      call(server, {
+        method: 'POST',
+        path: services,
+        body: {
+          metadata: { name: `${version}.${group}` },
+          spec: { group, version, groupPriorityMinimum: 100, versionPriority },
+        },
+      })
+    t.equal((await add('unserved.example.com', 'v1', 10)).status, 201)
+    t.equal((await add('unserved.example.com', 'v2', 20)).status, 201)
+    await eventually(
+      'both',
+      async () => (await documentOf('unserved.example.com')).versions?.length === 2,
+    )
+    t.equal((await documentOf('unserved.example.com')).preferredVersion.version, 'v2')
+    t.equal(
+      (await call(server, { path: '/apis/unserved.example.com/v1' })).text,
+      '404 page not found\n',
+    )
+    t.equal((await listed()).at(-1), 'unserved.example.com')
+    const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
+    t.notOk((await listed(aggregated)).includes('unserved.example.com'), 'nothing of it is served')
+
+    const change = (name: string, spec: object) =>
+      call(server, {
+        method: 'PATCH',
+        path: `${services}/${name}`,
+        headers: { 'content-type': 'application/merge-patch+json' },
+        body: { spec },
+      })
+    t.equal((await change('v1.unserved.example.com', { versionPriority: 30 })).status, 200)
+    await eventually(
+      'v1 first',
+      async () => (await documentOf('unserved.example.com')).preferredVersion.version === 'v1',
+    )
+    for (const version of ['v1', 'v2'])
+      await call(server, { method: 'DELETE', path: `${services}/${version}.unserved.example.com` })
+    await eventually('none', async () => !(await listed()).includes('unserved.example.com'))
+  },
+)

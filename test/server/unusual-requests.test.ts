@@ -101,3 +101,56 @@ t.test('a request for a certificate may have any name that a path can hold', asy
     /may not contain '\/'/,
   )
 })
+
+t.test('plain handlers take every method, the routes of go-restful GET alone', async (t) => {
+  const server = await startServer(t)
+  for (const method of ['SEARCH', 'PURGE', 'LOCK', 'TRACE']) {
+    const ask = (path: string) => call(server, { method, path })
+    for (const path of ['/apis', '/healthz', '/readyz/ping', '/openapi/v3', '/metrics'])
+      t.equal((await ask(path)).status, 200, `${method} ${path}`)
+    for (const path of ['/api', '/api/v1', '/apis/apps/v1', '/version', '/openid/v1/jwks'])
+      t.match(await ask(path), { status: 405, body: { reason: 'MethodNotAllowed' } }, path)
+    t.match(await ask('/nope'), { status: 404, text: '404 page not found\n' }, method)
+  }
+  const as = { 'impersonate-user': 'nobody' }
+  const { body } = await call(server, { method: 'SEARCH', path: '/metrics', headers: as })
+  t.match(body.message, 'cannot search path "/metrics"')
+})
+
+t.test('annotations that were fields once are read as such', async (t) => {
+  const template = {
+    metadata: { labels: { a: 'b' } },
+    spec: { containers: [{ name: 'c', image: 'i' }] },
+  }
+  const spec = { selector: { matchLabels: { a: 'b' } }, template }
+  const rollback = 'deprecated.deployment.rollback.to'
+  const create = (resource: string, key: string, value: string) =>
+    post(`/apis/apps/v1/namespaces/default/${resource}`, {
+      metadata: { generateName: 'a', annotations: { [key]: value } },
+      spec,
+    })
+  t.equal(
+    (await create('deployments', rollback, 'x')).body.message,
+    `Deployment in version "v1" cannot be handled as a Deployment: failed to parse annotation[${rollback}]=x as int64: strconv.ParseInt: parsing "x": invalid syntax`,
+  )
+  t.match(
+    (await create('deployments', rollback, '9223372036854775808')).body.message,
+    'parsing "9223372036854775808": value out of range',
+  )
+  t.strictSame((await create('deployments', rollback, '+07')).body.metadata.annotations, {
+    [rollback]: '7',
+  })
+  t.equal((await create('deployments', rollback, '')).body.metadata.annotations, undefined)
+  t.match(
+    (await create('daemonsets', 'deprecated.daemonset.template.generation', 'x')).body.message,
+    'DaemonSet in version "v1" cannot be handled as a DaemonSet: strconv.ParseInt: parsing "x": invalid syntax',
+  )
+})
+
+t.test('the metadata of a TokenRequest has its order', async (t) => {
+  await post(`${inDefault}/serviceaccounts`, { metadata: { name: 'ordered' } })
+  const { body } = await post(`${inDefault}/serviceaccounts/ordered/token`, {})
+  t.strictSame(Object.keys(body.metadata).slice(0, 4), [
+    ...['name', 'namespace', 'uid', 'creationTimestamp'],
+  ])
+})

@@ -8,6 +8,7 @@ import {
 } from '#validation/workload/apps.js'
 import { templateWarnings } from '#validation/workload/warnings.js'
 import { ownStatus, specStays } from '../status.js'
+import { readInteger } from '../workloads/integer-annotation.js'
 import { defaultTemplate, dropDisabledOfTemplate } from '../workloads/pod-template.js'
 
 // What older versions had in the spec is kept in an annotation: how often the template changed.
@@ -15,7 +16,9 @@ const templateGeneration = 'deprecated.daemonset.template.generation'
 
 const writeDefaults = ({ metadata, spec }: KubeObject): void => {
   // Older versions had it in the spec, where it was zero until it was set.
-  metadata.annotations = { [templateGeneration]: '0', ...metadata.annotations }
+  const given = metadata.annotations?.[templateGeneration] ?? '0'
+  const generation = readInteger('DaemonSet', given).toString()
+  metadata.annotations = { ...metadata.annotations, [templateGeneration]: generation }
   defaultTemplate(spec.template)
   const { updateStrategy } = spec
   updateStrategy.type ??= 'RollingUpdate'
@@ -54,6 +57,7 @@ export default defineKind({
     metadataRevalidation: 'change',
     dropDisabled: dropDisabledOfTemplate,
     default: writeDefaults,
+    defaultsMetadata: true,
     completeEmpty: (set) => {
       set.metadata = { annotations: { [templateGeneration]: '0' } }
     },

@@ -2,6 +2,7 @@ import { semanticEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import {
+  rollbackTo,
   validateDeployment,
   validateDeploymentStatus,
   validateDeploymentUpdate,
@@ -12,10 +13,23 @@ import {
   templateWarningsOnUpdate,
 } from '#validation/workload/warnings.js'
 import { ownStatus, specStays } from '../status.js'
+import { readInteger } from '../workloads/integer-annotation.js'
 import { defaultTemplate, dropDisabledOfTemplate } from '../workloads/pod-template.js'
 import { noReplicas, scale } from '../workloads/scale.js'
 
-const writeDefaults = ({ spec }: KubeObject): void => {
+const readRollback = ({ metadata }: KubeObject): void => {
+  const text = metadata.annotations?.[rollbackTo]
+  if (text === undefined) return
+  const { [rollbackTo]: _, ...others } = metadata.annotations!
+  const prefix = `failed to parse annotation[${rollbackTo}]=${text} as int64: `
+  if (text !== '') others[rollbackTo] = readInteger('Deployment', text, prefix).toString()
+  if (Object.keys(others).length === 0) delete metadata.annotations
+  else metadata.annotations = others
+}
+
+const writeDefaults = (deployment: KubeObject): void => {
+  readRollback(deployment)
+  const { spec } = deployment
   defaultTemplate(spec.template)
   spec.replicas ??= 1
   const { strategy } = spec
@@ -33,12 +47,14 @@ export default defineKind({
   group: 'apps',
   version: 'v1',
   kind: 'Deployment',
+  fieldAnnotations: [rollbackTo],
   subresources: [scale()],
   strategy: {
     metadataRevalidation: 'change',
     dropDisabled: dropDisabledOfTemplate,
     completeEmpty: noReplicas,
     default: writeDefaults,
+    defaultsMetadata: true,
     ...ownStatus('io.k8s.api.apps.v1.DeploymentStatus'),
     // Annotations carry what older versions had in the spec.
     generation: (next, previous) =>

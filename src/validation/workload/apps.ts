@@ -72,7 +72,17 @@ const deploymentStrategy = (strategy: Fields): FieldError[] => {
   return [notSupported(path, printed, ['Recreate', 'RollingUpdate'])]
 }
 
-export const validateDeployment = ({ spec }: KubeObject): FieldError[] => {
+/** What older versions had as spec.rollbackTo. */
+export const rollbackTo = 'deprecated.deployment.rollback.to'
+
+const rollbackErrors = (annotations: Record<string, string> = {}): FieldError[] => {
+  const revision = annotations[rollbackTo] ?? ''
+  return revision.startsWith('-')
+    ? [invalid('spec.rollback.version', BigInt(revision), 'must be greater than or equal to 0')]
+    : []
+}
+
+export const validateDeployment = ({ metadata, spec }: KubeObject): FieldError[] => {
   const { progressDeadlineSeconds, minReadySeconds = 0 } = spec
   const deadlineAt = 'spec.progressDeadlineSeconds'
   return [
@@ -81,6 +91,7 @@ export const validateDeployment = ({ spec }: KubeObject): FieldError[] => {
     ...usable(spec.selector, replicatedTemplate(spec)),
     ...deploymentStrategy(spec.strategy),
     ...notNegative('spec', spec, 'minReadySeconds', 'revisionHistoryLimit'),
+    ...rollbackErrors(metadata.annotations),
     ...notNegative('spec', spec, 'progressDeadlineSeconds'),
     ...(progressDeadlineSeconds <= minReadySeconds
       ? [invalid(deadlineAt, progressDeadlineSeconds, 'must be greater than minReadySeconds')]
