@@ -197,6 +197,19 @@ t.test(
   },
 )
 
+t.test('signals of their own leave nothing behind at one that lives on', (t) => {
+  // Theirs end with a request, or they are made once in a process.
+  const may = ['routes/forward.ts', 'src/client/leader-election.ts', 'src/timeline/follow.ts']
+  const using = [...text].filter(([file, source]) => {
+    return layerOf(file) !== 'test' && /^(?!\s*(\*|\/[/*])).*AbortSignal\.any\(/m.test(source)
+  })
+  t.same(
+    using.map(([file]) => file),
+    may,
+  )
+  t.end()
+})
+
 t.test('a test file waits for nothing between its tests: tap ends when it has none left', (t) => {
   const waits = /^t\.test\([\s\S]*^(?:const [^=\n]*= )?await (?!t\.test\()/m
   t.same(

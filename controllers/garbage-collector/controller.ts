@@ -1,5 +1,6 @@
 /** Deletes what has lost its owners, over every kind that the server has; upstream's garbage-collector-controller. */
 import { groupOf } from '#api/group-version.js'
+import { withOwnSignal } from '#api/own-signal.js'
 import { sleep } from '#client/backoff.js'
 import { type DiscoveredResource, discover } from '#client/discovery.js'
 import { messageOf } from '#client/errors.js'
@@ -109,21 +110,21 @@ class GarbageCollector {
   }
 
   async #synced(signal: AbortSignal): Promise<void> {
-    const done = new AbortController()
     const all = [...this.#monitors.values()].map((monitor) => monitor.informer.synced())
-    await Promise.race([
-      Promise.all(all),
-      sleep(blindMaxMs, AbortSignal.any([signal, done.signal])),
-    ])
-    done.abort()
+    await withOwnSignal(signal, async (done) => {
+      await Promise.race([Promise.all(all), sleep(blindMaxMs, done.signal)])
+      done.abort()
+    })
   }
 
   async #keepDiscovering(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      const soon = new AbortController()
-      this.#discoverSoon = () => soon.abort()
-      await sleep(discoveryPeriodMs, AbortSignal.any([signal, soon.signal]))
-      if (soon.signal.aborted) await sleep(discoverySoonMs, signal)
+      const isSoon = await withOwnSignal(signal, async (soon) => {
+        this.#discoverSoon = () => soon.abort()
+        await sleep(discoveryPeriodMs, soon.signal)
+        return soon.signal.aborted
+      })
+      if (isSoon) await sleep(discoverySoonMs, signal)
       if (!signal.aborted) await this.#discover(signal)
     }
   }
@@ -153,7 +154,6 @@ class GarbageCollector {
   }
 
   #monitor(resource: DiscoveredResource, signal: AbortSignal): Monitor {
-    const stop = new AbortController()
     const informer = metadataInformer(this.#context, resource, ownershipFields)
     informer.handle({
       onAdd: (object) => this.#graph.seen(object),
@@ -168,7 +168,12 @@ class GarbageCollector {
       const soon = (): void => this.#discoverSoon?.()
       informer.handle({ onAdd: soon, onUpdate: soon, onDelete: soon })
     }
-    return { informer, stop, running: informer.run(AbortSignal.any([signal, stop.signal])) }
+    let stop!: AbortController
+    const running = withOwnSignal(signal, (own) => {
+      stop = own
+      return informer.run(own.signal)
+    })
+    return { informer, stop, running }
   }
 }
 

@@ -6,6 +6,7 @@
 
 import { ApiError } from '#api/errors.js'
 import type { PersistedObject } from '#api/object.js'
+import { withinTime } from '#api/within-time.js'
 import { limits } from '#limits'
 import { Backoff, sleep } from './backoff.js'
 import type { Client } from './client.js'
@@ -133,7 +134,7 @@ export class Informer<T extends PersistedObject = PersistedObject> {
     while (!signal.aborted) {
       try {
         if (this.#resourceVersion === undefined) await this.#list(signal)
-        await this.#watch(signal)
+        await this.#watchInTime(signal)
       } catch (error) {
         if (signal.aborted) return
         this.#goBlind()
@@ -199,10 +200,16 @@ export class Informer<T extends PersistedObject = PersistedObject> {
     for (const object of items) this.#upsert(object, wentBack)
   }
 
-  async #watch(signal: AbortSignal): Promise<void> {
-    const { client, namespace, fieldSelector, metadataOnly } = this.#options
+  #watchInTime(signal: AbortSignal): Promise<void> {
     const random = this.#options.random ?? systemRandom
     const timeoutSeconds = Math.round(watchSecondsMin * (1 + random()))
+    return withinTime(signal, timeoutSeconds * 1000 + watchOverrunMs, (own) =>
+      this.#watch(timeoutSeconds, own),
+    )
+  }
+
+  async #watch(timeoutSeconds: number, signal: AbortSignal): Promise<void> {
+    const { client, namespace, fieldSelector, metadataOnly } = this.#options
     const events = client.watch<T>(this.ref, {
       namespace,
       fieldSelector,
@@ -210,10 +217,7 @@ export class Informer<T extends PersistedObject = PersistedObject> {
       resourceVersion: this.#resourceVersion,
       allowWatchBookmarks: true,
       timeoutSeconds,
-      signal: AbortSignal.any([
-        signal,
-        AbortSignal.timeout(timeoutSeconds * 1000 + watchOverrunMs),
-      ]),
+      signal,
       onOpen: () => {
         this.#openSince ??= performance.now()
       },

@@ -46,7 +46,10 @@ export class WatchCursor {
 
   async *batches(): AsyncGenerator<EventBatch> {
     const { signal } = this.#options
-    const stop = () => this.#wake()
+    const stop = () => {
+      this.#ended.abort()
+      this.#wake()
+    }
     signal.addEventListener('abort', stop)
     let delay = retryMinMs
     try {
@@ -118,7 +121,7 @@ export class WatchCursor {
 
   async #open(): Promise<void> {
     const { api, keys } = this.#host
-    const ending = AbortSignal.any([this.#options.signal, this.#ended.signal])
+    const ending = this.#ended.signal
     const watch = await api.watch(ending).catch(() => undefined)
     if (watch === undefined) {
       this.#broken = true

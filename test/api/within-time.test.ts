@@ -1,21 +1,13 @@
-import { getEventListeners } from 'node:events'
 import t from 'tap'
 import { withinTime } from '#api/within-time.js'
 import { sleep } from '#client/backoff.js'
-
-/** Listeners, and what Node 20 keeps of signals that follow this one. */
-const leftAt = (signal: AbortSignal): number => {
-  const followers = Object.getOwnPropertySymbols(signal)
-    .filter(({ description }) => description === 'kDependantSignals')
-    .map((symbol) => Reflect.get(signal, symbol)?.size ?? 0)
-  return getEventListeners(signal, 'abort').length + (followers[0] ?? 0)
-}
+import { leftAtSignal } from './left-at-signal.js'
 
 t.test('what is over leaves nothing behind at the signal that lives on', async (t) => {
   const { signal } = new AbortController()
   for (let i = 0; i < 100; i++) await withinTime(signal, 1000, async () => i)
   await t.rejects(withinTime(signal, 1000, () => Promise.reject(new Error('no'))))
-  t.equal(leftAt(signal), 0)
+  t.equal(leftAtSignal(signal), 0)
 })
 
 t.test('it ends with the signal, and when its time is over', async (t) => {

@@ -12,6 +12,7 @@ import { ObjectStore } from '#client/object-store.js'
 import { resources } from '#client/resources.js'
 import { createTransport } from '#client/transport.js'
 import { WorkQueue, work } from '#client/work-queue.js'
+import { leftAtSignal } from '../api/left-at-signal.js'
 import { storedMetadata } from '../stored-metadata.js'
 
 type Handler = (request: http.IncomingMessage, answer: http.ServerResponse, body: string) => void
@@ -371,3 +372,24 @@ t.test('who writes sees its own write, and no late answer brings back what is go
   await running
   t.same(told, ['add a', 'add b', 'add c', 'delete c', 'delete b', 'add b'])
 })
+
+t.test(
+  'watches that have ended leave nothing behind at the signal of their informer',
+  async (t) => {
+    const leftAtWatches: number[] = []
+    const stop = new AbortController()
+    const client = await startScripted(t, (request, answer) => {
+      if (!request.url!.includes('watch=true'))
+        return json(answer, 200, { metadata: { resourceVersion: '5' }, items: [] })
+      leftAtWatches.push(leftAtSignal(stop.signal))
+      answer.writeHead(200).end(event('BOOKMARK', { metadata: { resourceVersion: '6' } }))
+    })
+    const informer = new Informer({ client, ref: resources.pods, log: silentLog })
+    const running = informer.run(stop.signal)
+    await waitFor(() => leftAtWatches.length === 50)
+    stop.abort()
+    await running
+    t.equal(leftAtWatches[49], leftAtWatches[0])
+    t.equal(leftAtSignal(stop.signal), 0)
+  },
+)
