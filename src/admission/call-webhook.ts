@@ -1,9 +1,11 @@
 /** One call of an admission webhook: AdmissionReview out, AdmissionReview in, in upstream's words when it fails. */
 import { randomUUID } from 'node:crypto'
-import { type ApiError, failure, internalError } from '#api/errors.js'
+import { ApiError, failure, internalError } from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'
 import type { JsonObject } from '#api/object.js'
-import type { StatusDetails } from '#api/status.js'
+import type { Status } from '#api/status.js'
+import { DecodeError } from '#registry/decode/explain.js'
+import { decodeType } from '#registry/decode.js'
 import { findService } from './find-service.js'
 import { admissionRequest } from './request-match.js'
 import type { VersionedRequest } from './versioned-request.js'
@@ -20,7 +22,7 @@ export interface Webhook {
 
 export interface WebhookAnswer {
   readonly allowed: boolean
-  readonly status?: JsonObject
+  readonly status?: Partial<Status>
   /** Base64 of a JSON patch. */
   readonly patch?: string | null
   readonly patchType?: string | null
@@ -80,11 +82,14 @@ const failedCall = ({ message }: Error): never => {
   throw new Error(`failed to call webhook: ${message}`)
 }
 
-/** Where a patch is no base64, as Go's decoder tells it. */
-const checkBase64 = (answer: JsonObject): void => {
-  const { patch } = (answer.response ?? {}) as { patch?: string | null }
-  const at = (patch ?? '').search(/[^A-Za-z0-9+/=]/)
-  if (at >= 0) failedCall(new Error(`illegal base64 data at input byte ${at}`))
+/** Both versions of the review have the same fields. */
+const decoded = (answer: JsonObject): JsonObject => {
+  try {
+    return decodeType('io.k8s.api.admission.v1.AdmissionReview', answer).value
+  } catch (error) {
+    if (error instanceof DecodeError) return failedCall(error)
+    throw error
+  }
 }
 
 /** Rejects with a plain Error when the webhook cannot be asked or answers nonsense. */
@@ -106,51 +111,27 @@ export const callWebhook = async (
     timeoutSeconds: webhook.timeoutSeconds ?? 10,
     findService: (service) => findService(attributes.ctx, service),
   }).catch(failedCall)
-  checkBase64(answer)
-  return verify(answer, { uid, version, mutating })
+  return verify(decoded(answer), { uid, version, mutating })
 }
 
 /** Nobody could be asked; with failurePolicy Ignore that is no reason to refuse. */
 export const webhookFailed = (webhook: Webhook, error: unknown): ApiError =>
   internalError(`failed calling webhook ${goQuote(webhook.name)}: ${(error as Error).message}`)
 
-interface DenialStatus {
-  readonly message?: string
-  readonly reason?: string
-  readonly code?: number
-  readonly details?: StatusDetails | null
-}
-
-/** As Go writes what it read of them. */
-const detailsOf = (given: StatusDetails): StatusDetails => {
-  const { name, group, kind, uid, causes, retryAfterSeconds } = given
-  const shown: StatusDetails = {
-    ...(name ? { name } : {}),
-    ...(group ? { group } : {}),
-    ...(kind ? { kind } : {}),
-    ...(uid ? { uid } : {}),
-  }
-  if (causes?.length)
-    shown.causes = causes.map(({ reason, message, field }) => ({
-      ...(reason ? { reason } : {}),
-      ...(message ? { message } : {}),
-      ...(field ? { field } : {}),
-    }))
-  if (retryAfterSeconds) shown.retryAfterSeconds = retryAfterSeconds
-  return shown
-}
-
 /** The Status is the webhook's own, except that a refusal is always one (webhook/errors/statuserror.go). */
 export const webhookDenied = (webhook: Webhook, { status }: WebhookAnswer): ApiError => {
   const who = `admission webhook ${goQuote(webhook.name)} denied the request`
-  const { message = '', reason = '', code = 0, details } = (status ?? {}) as DenialStatus
-  const why =
-    message !== '' ? `: ${message}` : reason !== '' ? `: ${reason}` : ' without explanation'
-  return failure({
-    code: Math.max(code, 400),
-    ...(reason === '' ? {} : { reason }),
+  const { metadata = {}, status: given, message, reason, details, code = 0 } = status ?? {}
+  const why = message ? `: ${message}` : reason ? `: ${reason}` : ' without explanation'
+  return new ApiError({
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata,
+    status: given && given !== 'Success' ? given : 'Failure',
     message: `${who}${why}`,
-    ...(details === undefined || details === null ? {} : { details: detailsOf(details) }),
+    ...(reason && { reason }),
+    ...(details && { details }),
+    code: Math.max(code, 400),
   })
 }
 

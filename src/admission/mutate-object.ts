@@ -1,9 +1,7 @@
 /** What the results of mutations do to an object (apiserver, pkg/admission/plugin/policy/mutating/patch). */
-import { goKindOf, noKindText } from '#api/decoder-texts.js'
 import { ApiError, internalError, problemOfDecoding } from '#api/errors.js'
 import { formatGroupVersion } from '#api/group-version.js'
-import { stringify } from '#api/json.js'
-import { isJsonObject, withKeysInOrder } from '#api/json-object.js'
+import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { NotJsonError, toJson } from '#cel/json-values.js'
 import { formatTimestamp } from '#cel/times.js'
@@ -14,6 +12,7 @@ import { fieldElement, printElement } from '#registry/field-manager/path-element
 import { mismatchOf } from '#registry/field-manager/validate-typed.js'
 import { typeOfDefinition } from '#registry/field-manager/versions.js'
 import { applyOperations, JsonPatchProblem, JsonPatchTestFailed } from '#registry/patch/json.js'
+import { checkType } from './patched-type.js'
 import { decodeVersion, type VersionedRequest } from './versioned-request.js'
 
 /** A mutation that cannot be made; the message is upstream's. */
@@ -171,26 +170,6 @@ const operationOf = (value: CelValue): JsonObject => {
   return operation
 }
 
-/** What a patch says that the object is: 500 where nobody could read that. */
-const checkType = ({ definition }: VersionedRequest, patched: JsonValue): void => {
-  if (!isJsonObject(patched)) return
-  const { gvk, isCustom } = definition
-  for (const field of ['apiVersion', 'kind'] as const) {
-    const given = patched[field] ?? ''
-    if (typeof given !== 'string')
-      throw internalError(
-        `couldn't get version/kind; json parse error: json: cannot unmarshal ${goKindOf(given)} into Go struct field .${field} of type string`,
-      )
-  }
-  if (isCustom && !patched.kind)
-    throw internalError(`Object 'Kind' is missing in '${stringify(withKeysInOrder(patched))}'`)
-  const own = formatGroupVersion(gvk)
-  const kind = (patched.kind || gvk.kind) as string
-  const apiVersion = (patched.apiVersion || own) as string
-  if (!isCustom && (kind !== gvk.kind || apiVersion !== own))
-    throw internalError(noKindText(kind, apiVersion))
-}
-
 /** The object with the operations applied; a test that does not hold leaves it as it is. */
 export const applyJsonPatches = (
   request: VersionedRequest,
@@ -208,7 +187,7 @@ export const applyJsonPatches = (
     if (error instanceof JsonPatchProblem) throw new MutationError(`JSON Patch: ${error.message}`)
     throw error
   }
-  checkType(request, patched)
+  checkType(request.definition, patched)
   const { object: next, strictErrors } = decoded(request, patched)
   // The decoder assumes what is not said; of a custom resource nobody can.
   if (request.definition.isCustom && !(patched as JsonObject).apiVersion) next.apiVersion = ''

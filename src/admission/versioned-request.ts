@@ -1,16 +1,11 @@
 /** A request in the version that a rule names: its objects are converted, and back when they were changed (apiserver, pkg/admission/conversion.go). */
-import { failure } from '#api/errors.js'
-import { goQuote } from '#api/go-quote.js'
-import {
-  formatGroupVersion,
-  formatGroupVersionKind,
-  parseGroupVersion,
-} from '#api/group-version.js'
-import type { JsonValue, KubeObject } from '#api/object.js'
+import { formatGroupVersion } from '#api/group-version.js'
+import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import type { AdmissionAttributes } from '#registry/admission.js'
 import { bodyDefinition } from '#registry/body-definition.js'
 import { decodeMade } from '#registry/decode.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
+import { checkVersion } from './patched-type.js'
 
 /** The served versions of what is stored in one place, this one among them. */
 export type EquivalentsOf = (definition: ResourceDefinition) => readonly ResourceDefinition[]
@@ -82,21 +77,6 @@ export const replaceContent = (object: KubeObject, next: KubeObject): void => {
   Object.assign(object, content)
 }
 
-/** Upstream's converter of custom resources knows the versions of their definition, and refuses what is of none. */
-const checkVersion = (
-  { apiVersion, kind = '' }: KubeObject,
-  { gvk, versions }: ResourceDefinition,
-) => {
-  const gv = parseGroupVersion(apiVersion ?? '') ?? { group: '', version: '' }
-  const fail = (message: string) => failure({ code: 500, message })
-  if (gv.group !== gvk.group)
-    throw fail(
-      `${formatGroupVersionKind({ ...gv, kind })} is unstructured and is not suitable for converting to ${goQuote(formatGroupVersion(gvk))}`,
-    )
-  if (versions?.has(gv.version) !== true)
-    throw fail(`request to convert CR from an invalid group/version: ${apiVersion}`)
-}
-
 /** Brings what was changed in the rule's version back to the object that came in. Rejects with an ApiError (500). */
 export const writeBack = async ({
   object,
@@ -107,7 +87,8 @@ export const writeBack = async ({
   if (object === undefined || target === undefined || object === target) return
   const { apiVersion } = target
   if (object.apiVersion === apiVersion) return replaceContent(target, object)
-  if (original.definition.isCustom) checkVersion(object, original.definition)
+  if (original.definition.isCustom)
+    checkVersion(object as unknown as JsonObject, original.definition)
   const next = await convert(object, definition, { definition: original.definition, apiVersion })
   const isCustom = original.definition.isCustom
   replaceContent(target, isCustom ? decodeMade(original.definition, next).object : next)

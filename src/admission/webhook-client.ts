@@ -7,6 +7,7 @@ import { goNetError, urlWithPort } from '#api/go-net-error.js'
 import { goQuote } from '#api/go-quote.js'
 import { stringify } from '#api/json.js'
 import { isJsonObject } from '#api/json-object.js'
+import { jsonSyntaxMessage } from '#api/json-syntax.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { trusted } from '#api/trusted.js'
 import { limits } from '#limits'
@@ -155,11 +156,14 @@ const decode = (reply: Reply, { group, kind, review }: ReviewCall): JsonObject =
   try {
     value = JSON.parse(reply.text)
   } catch {
+    const text = reply.text.trimStart()
+    if (text.startsWith('{'))
+      throw new Error(`couldn't get version/kind; json parse error: ${jsonSyntaxMessage(text)}`)
     // Text that is no JSON is read as YAML, which makes a string of it.
     value = reply.text
   }
-  if (!isJsonObject(value)) throw new Error(noObjectText(value))
-  const answer = value
+  if (value !== null && !isJsonObject(value)) throw new Error(noObjectText(value))
+  const answer = value ?? {}
   const sent = review.apiVersion as string
   const apiVersion = String(answer.apiVersion ?? '') || sent
   const answered = String(answer.kind ?? '') || kind

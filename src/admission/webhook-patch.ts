@@ -4,9 +4,10 @@ import { ApiError, internalError, problemOfDecoding } from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'
 import { JsonSyntaxError, parse } from '#api/json.js'
 import { isJsonObject, jsonEqual } from '#api/json-object.js'
-import type { JsonObject, KubeObject } from '#api/object.js'
+import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
 import { applyOperations, JsonPatchProblem } from '#registry/patch/json.js'
 import type { WebhookAnswer } from './call-webhook.js'
+import { checkType, checkVersion } from './patched-type.js'
 import { decodeVersion, type VersionedRequest } from './versioned-request.js'
 
 /** Throws a plain Error for what is no patch: that is a failed call. */
@@ -27,6 +28,14 @@ const decodePatch = (patch: string): JsonObject[] => {
   }
 }
 
+const applied = (object: KubeObject, patch: readonly JsonObject[]): JsonValue => {
+  try {
+    return applyOperations(object, patch)
+  } catch (error) {
+    throw error instanceof JsonPatchProblem ? internalError(error.message) : error
+  }
+}
+
 /** Decoded anew as its kind, defaults included. Throws a 500: failurePolicy says nothing of an object that is no more. */
 const patched = (
   request: VersionedRequest,
@@ -34,13 +43,14 @@ const patched = (
   patch: readonly JsonObject[],
 ): JsonObject => {
   const { definition } = request
+  const value = applied(object, patch)
+  // The options of a connection are no API object, so that nothing is known of their fields.
+  if (!definition.isCustom && definition.schemaName === undefined) return value as JsonObject
+  checkType(definition, value)
+  if (definition.isCustom && isJsonObject(value)) checkVersion(value, definition)
   try {
-    const value = applyOperations(object, patch) as JsonObject
-    // The options of a connection are no API object, so that nothing is known of their fields.
-    const isKnown = definition.isCustom || definition.schemaName !== undefined
-    return isKnown ? decodeVersion(request, value).object : value
+    return decodeVersion(request, value).object
   } catch (error) {
-    if (error instanceof JsonPatchProblem) throw internalError(error.message)
     throw error instanceof ApiError ? internalError(problemOfDecoding(error)) : error
   }
 }

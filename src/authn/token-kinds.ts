@@ -23,7 +23,13 @@ const userJson = ({ name, uid, groups, extra }: UserInfo): JsonObject => ({
   ...(groups.length === 0 ? {} : { groups: [...groups] }),
   ...(extra === undefined || Object.keys(extra).length === 0
     ? {}
-    : { extra: Object.fromEntries(Object.entries(extra).map(([k, v]) => [k, [...v]])) }),
+    : {
+        extra: Object.fromEntries(
+          Object.keys(extra)
+            .sort()
+            .map((key) => [key, [...extra[key]!]]),
+        ),
+      }),
 })
 
 const selfSubjectReview: KindDefinition = {

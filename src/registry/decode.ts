@@ -138,19 +138,38 @@ export const decodeObject = (
   return decoded
 }
 
-/** Upstream's accessors of unstructured metadata read past times and numbers that are none. */
-const readableMetadata = (metadata: JsonValue): JsonValue => {
-  if (!isJsonObject(metadata)) return metadata
-  const isTime = (value: JsonValue) =>
-    typeof value === 'string' && canonicalTime(value, false) !== undefined
-  const isReadable = ([name, value]: [string, JsonValue]): boolean => {
-    if (name === 'creationTimestamp' || name === 'deletionTimestamp') return isTime(value)
-    if (name === 'generation' || name === 'deletionGracePeriodSeconds')
-      return Number.isInteger(value)
-    return true
-  }
-  return Object.fromEntries(Object.entries(metadata).filter(isReadable))
+const isText = (value: JsonValue): boolean => typeof value === 'string'
+const isTime = (value: JsonValue): boolean =>
+  typeof value === 'string' && canonicalTime(value, false) !== undefined
+const isMapOfTexts = (value: JsonValue): boolean =>
+  isJsonObject(value) && Object.values(value).every(isText)
+const isListOf = (isItem: (item: JsonValue) => boolean) => (value: JsonValue) =>
+  Array.isArray(value) && value.every(isItem)
+
+const readable: Readonly<Record<string, (value: JsonValue) => boolean>> = {
+  name: isText,
+  generateName: isText,
+  namespace: isText,
+  uid: isText,
+  resourceVersion: isText,
+  selfLink: isText,
+  creationTimestamp: isTime,
+  deletionTimestamp: isTime,
+  generation: Number.isInteger,
+  deletionGracePeriodSeconds: Number.isInteger,
+  labels: isMapOfTexts,
+  annotations: isMapOfTexts,
+  finalizers: isListOf(isText),
+  ownerReferences: isListOf(isJsonObject),
 }
+
+/** Upstream's accessors of unstructured metadata read past what is not of its type. */
+const readableMetadata = (metadata: JsonValue): JsonValue =>
+  isJsonObject(metadata)
+    ? Object.fromEntries(
+        Object.entries(metadata).filter(([name, value]) => readable[name]?.(value) ?? true),
+      )
+    : metadata
 
 /**
  * The same for what an apply or an admission made of what was read: of a custom resource nothing is dropped any more,
@@ -159,8 +178,8 @@ const readableMetadata = (metadata: JsonValue): JsonValue => {
 export const decodeMade = (definition: ResourceDefinition, value: JsonValue): Decoded => {
   if (definition.schemaName !== undefined) return decodeObject(definition, value)
   const { metadata = {}, ...content } = value as JsonObject
-  const readable = copyWith(content, { metadata: readableMetadata(metadata) })
-  const { object } = decodeCustomObject(definition, readable, undefined, definition.fillDefaults)
+  const read = copyWith(content, { metadata: readableMetadata(metadata) })
+  const { object } = decodeCustomObject(definition, read, undefined, definition.fillDefaults)
   return { object, strictErrors: [] }
 }
 

@@ -175,10 +175,12 @@ const createInstead = async (attempt: Attempt): Promise<Updated> => {
   // Only a POST takes its deletion out of the client's hands: by PUT or apply an object may be born terminating.
   // A version of what does not exist has to be one and says nothing (apiserver, store.go Update); a create refuses it.
   resourceVersionOf(next)
-  if (!ctx.dryRun) delete next.metadata.resourceVersion
-  matchNamespace(next.metadata, definition.namespaced ? (ctx.namespace ?? '') : '')
+  const namespace = definition.namespaced ? (ctx.namespace ?? '') : ''
+  matchNamespace(next.metadata, namespace)
   if (options.managedFieldsTracked !== true) await track(deps, next, undefined, ctx)
   await admit(deps, 'mutate', { operation: 'CREATE', ctx, name, object: next })
+  if (!ctx.dryRun) delete next.metadata.resourceVersion
+  matchNamespace(next.metadata, namespace)
   dedupOwnerReferences(next.metadata, ctx, true)
   await options.authorizeCreate?.()
   return { stored: await createOnce(deps, ctx, next), created: true }

@@ -40,7 +40,7 @@ export const errorSender =
     // Go's words; HTTP/2 has none.
     if (refusal.code === 413 && request.raw.httpVersionMajor === 1)
       reply.raw.statusMessage = 'Request Entity Too Large'
-    // A webhook may have made up the code; HTTP knows none beyond.
+    // A webhook may have made up the code; Fastify sends none beyond.
     const code = Math.min(refusal.code, 599)
     const negotiated = negotiateError(request.headers.accept)
     return sendValue(request, reply, refusal.status, { code, negotiated })

@@ -1,6 +1,8 @@
 /** Admission webhooks: what they are asked, what their answers do, and what is told of those that are wrong. */
 import t, { type Test } from 'tap'
 import type { Server } from '#src/index.js'
+import { eventually } from '../eventually.js'
+import { definitionOf, textsOf, versionOf } from './definition-body.js'
 import { call, startServer } from './start-server.js'
 import { type Review, startWebhook, type WebhookServer } from './webhook-server.js'
 
@@ -12,11 +14,14 @@ const patchOf = (operations: unknown) => ({
   patch: base64(operations),
 })
 
+const configMaps = { group: '', resource: 'configmaps' }
+
 interface Hook {
   readonly name: string
   readonly failurePolicy?: string
   readonly reinvocationPolicy?: string
   readonly matchConditions?: readonly object[]
+  readonly resource?: { readonly group: string; readonly resource: string }
 }
 
 const register = async (
@@ -25,11 +30,11 @@ const register = async (
   { clientConfig }: WebhookServer,
   hooks: readonly Hook[],
 ): Promise<void> => {
-  const webhooks = hooks.map((hook) => ({
+  const webhooks = hooks.map(({ resource: { group, resource } = configMaps, ...hook }) => ({
     ...hook,
     name: `${hook.name}.example.com`,
     clientConfig: { ...clientConfig, url: `${clientConfig.url}${hook.name}` },
-    rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['*'], resources: ['configmaps'] }],
+    rules: [{ apiGroups: [group], apiVersions: ['v1'], operations: ['*'], resources: [resource] }],
     sideEffects: 'None',
     admissionReviewVersions: ['v1'],
   }))
@@ -90,6 +95,43 @@ t.test('an answer that is none is told in upstream’s words', async (t) => {
       `${failed} received undecodable patch in webhook response: json: cannot unmarshal object into Go value of type jsonpatch.Patch`,
     ],
     [patchOf([{ op: 'frob', path: '/x' }]), 500, 'Internal error occurred: Unexpected kind: frob'],
+    ...(
+      [
+        [{ op: 'add' }, 'add operation failed to decode path: missing value'],
+        [
+          { op: 'test' },
+          'test operation failed to decode path: operation missing path field: missing value',
+        ],
+        [
+          { op: 'replace', path: '', value: null },
+          'replace operation value must be object or array: %!w(<nil>)',
+        ],
+        [
+          { op: 'replace', path: '/kind', value: 'Other' },
+          'no kind "Other" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"',
+        ],
+        [
+          { op: 'replace', path: '/apiVersion', value: 'x/y/z' },
+          'unexpected GroupVersion string: x/y/z',
+        ],
+      ] as const
+    ).map(([operation, why]): [object, number, string] => [
+      patchOf([operation]),
+      500,
+      `Internal error occurred: ${why}`,
+    ]),
+    ...(
+      [
+        [{ allowed: 'no' }, 'allowed of type bool'],
+        [{ status: 'x' }, 'status of type v1.Status'],
+        [{ patchType: 5 }, 'patchType of type v1.PatchType'],
+        [{ warnings: 'x' }, 'warnings of type []string'],
+      ] as const
+    ).map(([response, where]): [object, number, string] => [
+      response,
+      500,
+      `${failed} failed to call webhook: json: cannot unmarshal ${typeof Object.values(response)[0]} into Go struct field AdmissionResponse.response.${where}`,
+    ]),
     [
       patchOf([{ op: 'add', path: '/data', value: 'x' }]),
       500,
@@ -189,3 +231,90 @@ t.test('a condition that fails for one of a collection names none', async (t) =>
   const { body } = await call(server, { method: 'DELETE', path: maps })
   t.match(body.message, /^configmaps is forbidden: expression /)
 })
+
+t.test("a refusal is the webhook's own Status", async (t) => {
+  const status = {
+    metadata: { continue: 'x', resourceVersion: '7' },
+    status: 'Weird',
+    message: 'm',
+    reason: 'R',
+    code: 418,
+  }
+  const { create } = await start(t, 'validating', [{ name: 'w' }], () => ({
+    allowed: false,
+    status,
+  }))
+  const { text } = await create('a')
+  t.equal(
+    text,
+    '{"kind":"Status","apiVersion":"v1","metadata":{"resourceVersion":"7","continue":"x"},"status":"Weird","message":"admission webhook \\"w.example.com\\" denied the request: m","reason":"R","code":418}\n',
+  )
+})
+
+t.test('what an apply creates is in its namespace after admission, too', async (t) => {
+  let operation: object = {}
+  const { server } = await start(t, 'mutating', [{ name: 'w' }], () => patchOf([operation]))
+  const apply = (name: string) =>
+    call(server, {
+      method: 'PATCH',
+      path: `${maps}/${name}?fieldManager=m`,
+      headers: { 'content-type': 'application/apply-patch+yaml' },
+      body: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { k: 'v' } },
+    })
+  operation = { op: 'replace', path: '/metadata/namespace', value: 'other' }
+  t.match((await apply('a')).body.message, 'does not match the namespace sent on the request')
+  operation = { op: 'remove', path: '/metadata/namespace' }
+  t.match(await apply('b'), { status: 201, body: { metadata: { namespace: 'default' } } })
+  operation = { op: 'add', path: '/metadata/resourceVersion', value: '5' }
+  t.equal((await apply('c')).status, 201)
+})
+
+t.test(
+  'a custom resource stays what it is, and what cannot be read of its metadata is nothing',
+  async (t) => {
+    let operation: object = {}
+    const group = 'patched.example.com'
+    const resource = { group, resource: 'things' }
+    const { server } = await start(t, 'mutating', [{ name: 'w', resource }], () =>
+      patchOf([operation]),
+    )
+    const names = { plural: 'things', kind: 'Thing' }
+    const versions = [versionOf('v1', textsOf(['a']))]
+    const body = definitionOf({ group, scope: 'Namespaced', names, versions })
+    const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+    await call(server, { method: 'POST', path: definitions, body })
+    const path = `/apis/${group}/v1/namespaces/default/things`
+    await eventually('things', async () => (await call(server, { path })).status === 200)
+    const create = async (change: object) => {
+      operation = change
+      const thing = { apiVersion: `${group}/v1`, kind: 'Thing', metadata: { generateName: 'a' } }
+      return (await call(server, { method: 'POST', path, body: thing })).body
+    }
+    const set = (field: string, value: unknown) => ({ op: 'replace', path: `/${field}`, value })
+    const other = (gvk: string) =>
+      `${gvk} is unstructured and is not suitable for converting to "${group}/v1"`
+    t.equal((await create(set('apiVersion', 'v9'))).message, other('/v9, Kind=Thing'))
+    t.equal((await create({ op: 'remove', path: '/apiVersion' })).message, other('/, Kind=Thing'))
+    t.equal(
+      (await create(set('apiVersion', `${group}/v2`))).message,
+      `request to convert CR from an invalid group/version: ${group}/v2`,
+    )
+    t.match(
+      (await create(set('apiVersion', 'x/y/z'))).message,
+      'unexpected GroupVersion string: x/y/z',
+    )
+    t.match((await create({ op: 'remove', path: '/kind' })).message, "Object 'Kind' is missing in")
+    const unread = {
+      labels: { a: 1 },
+      annotations: 'x',
+      finalizers: [1],
+      ownerReferences: 'x',
+      generateName: 'kept',
+      uid: 5,
+    }
+    const { metadata } = await create(set('metadata', unread))
+    t.match(metadata.name, /^kept/)
+    for (const field of ['labels', 'annotations', 'finalizers', 'ownerReferences'])
+      t.equal(metadata[field], undefined, field)
+  },
+)

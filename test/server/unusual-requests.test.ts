@@ -154,3 +154,13 @@ t.test('the metadata of a TokenRequest has its order', async (t) => {
     ...['name', 'namespace', 'uid', 'creationTimestamp'],
   ])
 })
+
+t.test('what else is known of a user is told in order of its keys', async (t) => {
+  const { body } = await call(server, {
+    method: 'POST',
+    path: '/apis/authentication.k8s.io/v1/selfsubjectreviews',
+    headers: { 'impersonate-user': 'u', 'impersonate-extra-b': '1', 'impersonate-extra-a': '2' },
+    body: {},
+  })
+  t.equal(JSON.stringify(body.status.userInfo.extra), '{"a":["2"],"b":["1"]}')
+})

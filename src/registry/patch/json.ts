@@ -160,9 +160,14 @@ const test = (state: State, path: string, expected: JsonValue): void => {
     throw new JsonPatchTestFailed(`testing value ${path} failed: test failed`)
 }
 
+const saysLess = new Set(
+  ['add', 'remove', 'copy'].map((op) => `${op} operation failed to decode path`),
+)
+
 const pathOf = (operation: JsonObject, field: 'path' | 'from', what: string): string => {
   const path = getOwn(operation, field)
-  if (typeof path !== 'string') throw missing(`${what}: operation missing ${field} field`)
+  if (typeof path !== 'string')
+    throw missing(saysLess.has(what) ? what : `${what}: operation missing ${field} field`)
   return path
 }
 
@@ -171,7 +176,7 @@ const sizeOf = (value: JsonValue): number =>
 
 const asRoot = (value: JsonValue): JsonValue => {
   if (value === null || typeof value !== 'object')
-    throw problem('replace operation value must be object or array')
+    throw problem('replace operation value must be object or array: %!w(<nil>)')
   return cloneJson(value)
 }
 
