@@ -1,7 +1,7 @@
 /** POST to a subresource that makes something: binding, eviction, token. */
 
 import { notFound } from '#api/errors.js'
-import { matchNamespace } from '#registry/object-meta.js'
+import { dedupOwnerReferences, matchNamespace } from '#registry/object-meta.js'
 import type { VerbHandler } from '../api-deps.js'
 import { decodeBody, inputTypeOf } from '../decode-body.js'
 import { negotiateOutput } from '../negotiation.js'
@@ -24,6 +24,7 @@ export const createThroughSubresource: VerbHandler = async (target, request, rep
     ...options,
   })
   matchNamespace(body.metadata, definition.namespaced ? (target.namespace ?? '') : '')
+  dedupOwnerReferences(body.metadata, ctx)
   const tracked =
     deps.fieldManagerOf === undefined
       ? body

@@ -1,6 +1,6 @@
 /** POST to a resource that is answered and not stored: reviews of tokens, subjects and access. */
 import type { KubeObject } from '#api/object.js'
-import { matchNamespace, wipeSystemFields } from '#registry/object-meta.js'
+import { receiveNewObject } from '#registry/before-create.js'
 import type { VerbHandler } from '../api-deps.js'
 import { decodeBody, inputTypeOf } from '../decode-body.js'
 import { negotiateOutput } from '../negotiation.js'
@@ -16,8 +16,7 @@ export const createVirtual: VerbHandler = async (target, request, reply, deps) =
   const options = writeOptionsOf(request, 'CreateOptions')
   const ctx = makeContext(target, request, reply, deps, options)
   const body = decodeBody(request, definition, { ctx, table: deps.table, ...options })
-  wipeSystemFields(body.metadata)
-  matchNamespace(body.metadata, definition.namespaced ? (target.namespace ?? '') : '')
+  receiveNewObject(body, definition, ctx)
   const tracked =
     deps.fieldManagerOf === undefined
       ? body

@@ -159,6 +159,13 @@ export const dns1035LabelName: NameRule = (name, prefix) =>
 export const pathSegmentName: NameRule = (name, prefix) =>
   prefix ? isPathSegmentPrefix(name) : isPathSegmentName(name)
 
-/** Of kinds whose generateName is not looked at: declarative validation has taken that check over, and drops it. */
-export const wholeDnsSubdomainName: NameRule = (name, prefix) =>
-  prefix ? [] : dnsSubdomainName(name, false)
+/**
+ * Of kinds whose names are left to declarative validation (k8s-long-name): it has words of its own for those too long, and
+ * leaves generateName to the generic check of every object.
+ */
+export const longName: NameRule = (name, prefix) =>
+  prefix
+    ? []
+    : isDns1123Subdomain(name).map((message) =>
+        message === maxCharacters(253) ? maxBytes(253) : message,
+      )

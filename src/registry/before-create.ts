@@ -10,7 +10,7 @@ import {
 } from './object-meta.js'
 import type { RequestContext, ResourceDefinition } from './resource-definition.js'
 import { parseResourceVersion } from './resource-version.js'
-import { kindShown, validateMetaOnCreate } from './validate-object-meta.js'
+import { genericMetaErrors, kindShown, validateMetaOnCreate } from './validate-object-meta.js'
 
 /** Takes system fields out of the client's hands and puts the object into the request's namespace. */
 export const receiveNewObject = (
@@ -43,7 +43,10 @@ export const identify = (object: KubeObject, { ctx, ids }: Creation): void => {
 }
 
 /** The strategy's preparation, validation, warnings and canonical form. Throws 422. */
-export const beforeCreate = (object: KubeObject, { definition, ctx }: Creation): void => {
+export const beforeCreate = (
+  object: KubeObject,
+  { definition, ctx }: Omit<Creation, 'ids'>,
+): void => {
   const { strategy } = definition
   const meta = object.metadata
   if (countsGenerations(object, definition)) meta.generation = 1
@@ -55,6 +58,7 @@ export const beforeCreate = (object: KubeObject, { definition, ctx }: Creation):
     strategy.metadataRevalidation === 'none' && own.length > 0
       ? own
       : [...validateMetaOnCreate(meta, definition), ...own]
+  if (errors.length === 0) errors.push(...genericMetaErrors(meta))
   if (errors.length > 0) throw invalid(kindShown(object, definition), meta.name ?? '', errors)
   for (const text of strategy.warningsOnCreate?.(object, ctx) ?? []) ctx.warn(text)
   strategy.canonicalize?.(object)

@@ -75,10 +75,10 @@ export interface Reservation {
 }
 
 /**
- * What is checked again is reported again: `change` what may not change, `create` what create checks, `full` both,
- * `none` nothing, all before the kind's own errors; `placed` what validateUpdate puts among its own.
+ * What is checked again is reported again: `change` what may not change, `create` what create checks, `full` both in
+ * this order, `createFirst` in the other, `none` nothing, all before the kind's own errors; `placed` what validateUpdate puts among its own.
  */
-export type MetadataRevalidation = 'none' | 'change' | 'create' | 'full' | 'placed'
+export type MetadataRevalidation = 'none' | 'change' | 'create' | 'full' | 'createFirst' | 'placed'
 
 /** The checks of metadata that a kind's validateUpdate may repeat, where upstream's does. */
 export interface MetadataChecks {

@@ -174,6 +174,12 @@ export const validateMeta = (
   ]
 }
 
+/** What the check of every object finds on create that a kind's own may have let through. */
+export const genericMetaErrors = ({ generateName: base = '' }: ObjectMeta): FieldError[] =>
+  base === ''
+    ? []
+    : pathSegmentName(base, true).map((message) => invalid('metadata.generateName', base, message))
+
 /** The check of core kinds that a finalizer without a domain is a known one (kubernetes, core/validation ValidateFinalizerName). */
 const validateFinalizerNames = (meta: ObjectMeta, definition: ResourceDefinition): FieldError[] => {
   if (!(definition.strategy.knownFinalizerNames ?? !definition.isCustom)) return []
@@ -237,13 +243,13 @@ const validateMetaChange = (
 const nameRuleOf = (definition: ResourceDefinition): NameRule =>
   definition.strategy.validateName ?? dnsSubdomainName
 
-/** On create, the strategy's own check of metadata comes first; the generic one runs only when nothing else failed. */
 /** What a Status about an invalid object calls its kind: a custom one is what it says that it is. */
 export const kindShown = (
   { kind = '' }: KubeObject,
   { storageVersion, isCustom }: ResourceDefinition,
 ): { group: string; kind: string } => (isCustom ? { ...storageVersion, kind } : storageVersion)
 
+/** On create, the strategy's own check of metadata comes first; the generic one (genericMetaErrors) only when nothing failed. */
 export const validateMetaOnCreate = (
   meta: ObjectMeta,
   definition: ResourceDefinition,
@@ -252,6 +258,15 @@ export const validateMetaOnCreate = (
   ...validateMeta(meta, definition.namespaced, nameRuleOf(definition), common),
   ...validateFinalizerNames(meta, definition),
 ]
+
+const repeated: Readonly<Record<MetadataRevalidation, readonly (keyof MetadataChecks)[]>> = {
+  none: [],
+  placed: [],
+  change: ['change'],
+  create: ['create'],
+  full: ['change', 'create'],
+  createFirst: ['create', 'change'],
+}
 
 /** On update: the generic checks, then those that the strategy repeats, before its own errors or where it places them. */
 export const validateMetaOnUpdate = (
@@ -269,8 +284,7 @@ export const validateMetaOnUpdate = (
   const errors = [
     ...validateMeta(next, definition.namespaced, pathSegmentName, common),
     ...change,
-    ...(repeats === 'change' || repeats === 'full' ? again.change() : []),
-    ...(repeats === 'create' || repeats === 'full' ? again.create() : []),
+    ...repeated[repeats].flatMap((check) => again[check]()),
   ]
   return { errors, again }
 }

@@ -60,7 +60,7 @@ const featureErrors = (features: string[] = []): FieldError[] =>
 
 const swapErrors = (swap: Fields | undefined): FieldError[] =>
   swap?.capacity !== undefined && swap.capacity <= 0
-    ? [invalid('metadata.nodeSwapStatus.capacity', swap.capacity, 'must be greater than 0')]
+    ? [invalid('metadata.nodeSwapStatus.capacity', swap.capacity, 'must be greater than zero')]
     : []
 
 export const validateNode = ({ metadata, spec, status }: KubeObject): FieldError[] => [

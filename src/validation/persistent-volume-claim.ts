@@ -1,11 +1,12 @@
 /** Changes of claims and their statuses (kubernetes, core/validation: ValidatePersistentVolumeClaimUpdate). */
 import { type FieldError, forbidden, invalid, notSupported, required } from '#api/field-error.js'
 import { isGiven } from '#api/given-empty.js'
+import { semanticEqual } from '#api/json-object.js'
 import { isQualifiedName } from '#api/names.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { compareQuantities, parseQuantity, quantityValue } from '#api/quantity.js'
 import { eachEntry } from './each.js'
-import { immutable, sameJson } from './immutable.js'
+import { immutable } from './immutable.js'
 import { internalForm } from './internal-form.js'
 import { validClaimSpec } from './pod/claim-spec.js'
 import { validAmount } from './pod/resources.js'
@@ -101,7 +102,7 @@ export const validateClaimUpdate = (next: KubeObject, previous: KubeObject): Fie
     )
   const [spec, stored] = comparable(next, previous)
   const printed = (part: Fields): Fields => internalForm('core.v1.PersistentVolumeClaimSpec', part)
-  if (!sameJson(printed(spec), printed(stored)))
+  if (!semanticEqual(spec, stored))
     errors.push(
       forbidden(
         'spec',

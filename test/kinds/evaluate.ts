@@ -1,12 +1,12 @@
 /** What a create does to a body before it is stored, without a server: decode, defaults, preparation, validation. */
-import { ApiError, invalid } from '#api/errors.js'
+import { ApiError } from '#api/errors.js'
 import { parseWithTrace } from '#api/json.js'
 import type { KubeObject } from '#api/object.js'
 import { kinds } from '#kinds/index.js'
+import { beforeCreate } from '#registry/before-create.js'
 import { decodeObject } from '#registry/decode.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import { makeResourceTable } from '#registry/resource-table.js'
-import { validateMetaOnCreate } from '#registry/validate-object-meta.js'
 
 export const table = makeResourceTable(kinds)
 
@@ -40,22 +40,13 @@ export interface Evaluated {
 export const evaluate = (definition: ResourceDefinition, text: string): Evaluated => {
   const warnings: string[] = []
   const ctx = contextOf(warnings)
-  const { strategy } = definition
   try {
     const { value, trace } = parseWithTrace(text)
     const decoded = decodeObject(definition, value, trace).object
     const object = definition.convert?.toStorage(decoded) ?? decoded
     object.metadata.uid = 'u-1'
     if (definition.namespaced) object.metadata.namespace = 'default'
-    strategy.dropDisabled?.(object)
-    strategy.prepareForCreate?.(object, ctx)
-    const errors = [
-      ...validateMetaOnCreate(object.metadata, definition),
-      ...(strategy.validate?.(object, ctx) ?? []),
-    ]
-    if (errors.length > 0) throw invalid(definition.gvk, object.metadata.name ?? '', errors)
-    warnings.push(...(strategy.warningsOnCreate?.(object, ctx) ?? []))
-    strategy.canonicalize?.(object)
+    beforeCreate(object, { definition, ctx })
     return { object, causes: [], code: 201, message: '', warnings }
   } catch (error) {
     if (!(error instanceof ApiError)) throw error

@@ -82,6 +82,13 @@ t.test('a value of a wrong type is refused in the words of Go, at its Go field',
     )
 })
 
+t.test('what a kind within another is says the struct that says so', async (t) => {
+  t.equal(
+    messageOf('apps', 'StatefulSet', '{"spec":{"volumeClaimTemplates":[{"kind":5}]}}'),
+    'StatefulSet in version "v1" cannot be handled as a StatefulSet: json: cannot unmarshal number into Go struct field PersistentVolumeClaim.spec.volumeClaimTemplates.TypeMeta.kind of type string',
+  )
+})
+
 t.test(
   'what a type of its own refuses ends the decoding, what was wrong before is noted only',
   async (t) => {

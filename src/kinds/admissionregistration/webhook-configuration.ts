@@ -105,7 +105,7 @@ const validate = (object: KubeObject, mutating: boolean): FieldError[] => {
   const perWebhook = webhooks.flatMap((webhook, i) => {
     const path = index('webhooks', i)
     const name = webhook.name ?? ''
-    const repeated = names.has(name) ? [duplicate(child(path, 'name'), name)] : []
+    const repeated = name !== '' && names.has(name) ? [duplicate(child(path, 'name'), name)] : []
     names.add(name)
     return [
       ...webhookErrors(webhook, path, mutating),

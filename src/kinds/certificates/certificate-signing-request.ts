@@ -223,7 +223,8 @@ export default defineKind({
   strategy: {
     // Any name will do that a path can hold: kubelets ask under names of their own.
     validateName: pathSegmentName,
-    statusMetadataRevalidation: 'full',
+    metadataRevalidation: 'createFirst',
+    statusMetadataRevalidation: 'createFirst',
     generation: 'none',
     prepareForCreate: (object, { user }) => {
       object.spec = {

@@ -63,6 +63,7 @@ export default defineKind({
       object.status.phase ||= 'Active'
     },
     validateName: dnsLabelName,
+    metadataRevalidation: 'createFirst',
     generation: 'none',
     prepareForCreate: (object) => {
       labelWithName(object)

@@ -43,7 +43,8 @@ const prepareForCreate = (pod: KubeObject, ctx: RequestContext): void => {
   pod.status = {
     phase: 'Pending',
     ...(pod.spec.schedulingGates === undefined ? {} : { conditions: [gatedCondition(ctx.now)] }),
-    qosClass: podQos(pod.spec),
+    // What is given stays, unlike anything else of a status (upstream's GetPodQOS).
+    qosClass: pod.status?.qosClass || podQos(pod.spec),
   }
   applyMatchLabelKeys(pod)
   applyAppArmorAnnotations(pod, ctx.warn)

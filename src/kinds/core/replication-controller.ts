@@ -1,5 +1,5 @@
 import { formatLabelSelector } from '#api/label-selector.js'
-import { wholeDnsSubdomainName } from '#api/names.js'
+import { longName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { validateReplicaCounts } from '#validation/workload/counts.js'
@@ -29,7 +29,7 @@ export default defineKind({
   subresources: [scale((rc) => formatLabelSelector({ matchLabels: rc.spec.selector }))],
   strategy: {
     metadataRevalidation: 'change',
-    validateName: wholeDnsSubdomainName,
+    validateName: longName,
     dropDisabled: dropDisabledOfTemplate,
     completeEmpty: (controller) => {
       controller.spec = {}

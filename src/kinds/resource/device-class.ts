@@ -1,5 +1,5 @@
 import { type FieldError, invalid } from '#api/field-error.js'
-import { wholeDnsSubdomainName } from '#api/names.js'
+import { longName } from '#api/names.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import { defineKind } from '#registry/resource-definition.js'
 import { configsMax } from '#validation/devices/claim.js'
@@ -26,6 +26,11 @@ export default defineKind({
   group: 'resource.k8s.io',
   version: 'v1',
   kind: 'DeviceClass',
-  strategy: { validateName: wholeDnsSubdomainName, validate, validateUpdate: validate },
+  strategy: {
+    validateName: longName,
+    metadataRevalidation: 'createFirst',
+    validate,
+    validateUpdate: validate,
+  },
   sample: { metadata: { name: 'sample' }, spec: {} },
 })

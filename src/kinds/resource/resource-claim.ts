@@ -12,6 +12,7 @@ export default defineKind({
   kind: 'ResourceClaim',
   hasTableOfStatus: false,
   strategy: {
+    metadataRevalidation: 'createFirst',
     generation: 'none',
     default: ({ spec, status }) => {
       defaultClaim(spec)

@@ -40,7 +40,9 @@ export const printedBase64Problem = (text: string): string => {
 }
 
 /** The structs that a field is embedded through, outermost first: each is named by the fields that lie right in it. */
-const embeddingOf = ({ embedded }: GoField, fields: readonly GoField[]): string[] => {
+const embeddingOf = ({ embedded, name }: GoField, fields: readonly GoField[]): string[] => {
+  const isKind = fields.some((field) => field.name === 'metadata')
+  if (isKind && (name === 'apiVersion' || name === 'kind')) return ['TypeMeta']
   const numbers = embedded?.protoNumbers ?? []
   return numbers.map((_, i) => {
     const way = numbers.slice(0, i + 1).join('.')

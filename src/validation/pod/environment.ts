@@ -5,6 +5,7 @@ import { each } from '../each.js'
 import {
   isEnvName,
   validConfigKey,
+  validDnsLabel,
   validDnsSubdomain,
   validEnvName,
   validNoBacksteps,
@@ -22,7 +23,9 @@ const fileKeyRef = (
   { volumeName = '', path: file = '', key = '' }: Fields,
 ): FieldError[] => [
   ...(key === '' ? [required(child(path, 'key'))] : validEnvName(child(path, 'key'), key)),
-  ...(volumeName === '' ? [required(child(path, 'volumeName'))] : []),
+  ...(volumeName === ''
+    ? [required(child(path, 'volumeName'))]
+    : validDnsLabel(child(path, 'volumeName'), volumeName)),
   ...(file === '' ? [required(child(path, 'path'))] : validNoBacksteps(child(path, 'path'), file)),
 ]
 

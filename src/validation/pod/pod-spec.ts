@@ -156,7 +156,7 @@ export const validPodSpec = (
   { podName = '', isPod = false } = {},
 ): FieldError[] => {
   const at = (field: string) => child(path, field)
-  const volumes = checkVolumes(at('volumes'), spec.volumes, podName)
+  const volumes = checkVolumes(at('volumes'), spec.volumes, { podName, isPod })
   const pod = {
     spec,
     volumes: volumes.known,

@@ -94,7 +94,9 @@ const tolerationErrors = (
 
 const gateErrors = (next: Fields[] = [], previous: Fields[] = []): FieldError[] =>
   next.flatMap(({ name }, i) =>
-    previous.some((gate) => gate.name === name)
+    // Of equal ones upstream names the last.
+    previous.some((gate) => gate.name === name) ||
+    next.findLastIndex((gate) => gate.name === name) > i
       ? []
       : [
           forbidden(

@@ -22,6 +22,8 @@ import {
 } from './volume-files.js'
 import { externalSources, type SourceCheck } from './volume-sources.js'
 
+type SourceOfPod = (path: string, source: Fields, isPod: boolean) => FieldError[]
+
 const emptyDir: SourceCheck = (path, { sizeLimit }) =>
   sizeLimit !== undefined && parseQuantity(sizeLimit).nano < 0n
     ? [forbidden(child(path, 'sizeLimit'), 'SizeLimit field must be a valid resource quantity')]
@@ -38,8 +40,9 @@ const ephemeral: SourceCheck = (path, { volumeClaimTemplate }) => {
 
 const pullPolicies = ['Always', 'IfNotPresent', 'Never']
 
-const image: SourceCheck = (path, { reference = '', pullPolicy }) => [
-  ...(reference === '' ? [required(child(path, 'reference'))] : []),
+const image: SourceOfPod = (path, { reference = '', pullPolicy }, isPod) => [
+  // Whoever makes Pods of a template may fill it in.
+  ...(isPod && reference === '' ? [required(child(path, 'reference'))] : []),
   ...(pullPolicy === undefined || pullPolicies.includes(pullPolicy)
     ? []
     : [notSupported(child(path, 'pullPolicy'), pullPolicy, pullPolicies)]),
@@ -49,7 +52,7 @@ const { hostPath, gitRepo, gcePersistentDisk, awsElasticBlockStore, nfs, ...othe
   externalSources
 
 // The order in which upstream looks for a second source.
-const sources: Readonly<Record<string, SourceCheck | undefined>> = {
+const sources: Readonly<Record<string, SourceOfPod | undefined>> = {
   emptyDir,
   hostPath,
   gitRepo,
@@ -85,11 +88,22 @@ const sources: Readonly<Record<string, SourceCheck | undefined>> = {
 // Upstream's own spelling in the error of a second source.
 const misspelt: Readonly<Record<string, string>> = { cephfs: 'cephFS', downwardAPI: 'downwarAPI' }
 
-const sourceErrors = (path: string, volume: Fields, podName: string): FieldError[] => {
+interface VolumesOf {
+  /** Empty for templates and generated names. */
+  readonly podName: string
+  /** False for templates. */
+  readonly isPod: boolean
+}
+
+const sourceErrors = (
+  path: string,
+  volume: Fields,
+  { podName, isPod }: VolumesOf,
+): FieldError[] => {
   const given = Object.keys(sources).filter((name) => volume[name] !== undefined)
   if (given.length === 0) return [required(path, 'must specify a volume type')]
   const [first, ...more] = given as [string, ...string[]]
-  const errors = sources[first]!(child(path, first), volume[first])
+  const errors = sources[first]!(child(path, first), volume[first], isPod)
   if (first === 'iscsi') errors.push(...iscsiNameErrors(path, volume))
   if (first === 'ephemeral') errors.push(...ephemeralNameErrors(path, volume, podName))
   return [
@@ -131,22 +145,21 @@ export interface VolumesResult {
 
 const noVolumes: VolumesResult['known'] = new Map()
 
-/** `podName` is empty for templates. */
 export const checkVolumes = (
   path: string,
   volumes: Fields[] | undefined,
-  podName: string,
+  pod: VolumesOf,
 ): VolumesResult => {
   if (volumes === undefined) return { errors: [], known: noVolumes }
   const known = new Map<string, Fields>()
   const errors: FieldError[] = []
   const ephemeralClaims = new Set(
-    volumes.filter((v) => v.ephemeral && podName !== '').map((v) => `${podName}-${v.name}`),
+    volumes.filter((v) => v.ephemeral && pod.podName !== '').map((v) => `${pod.podName}-${v.name}`),
   )
   volumes.forEach((volume, i) => {
     const at = index(path, i)
     const name: string = volume.name ?? ''
-    const own = sourceErrors(at, volume, podName)
+    const own = sourceErrors(at, volume, pod)
     own.push(
       ...(name === '' ? [required(child(at, 'name'))] : validDnsLabel(child(at, 'name'), name)),
     )
