@@ -5,6 +5,7 @@ import { parseKubeconfig } from '#client/kubeconfig.js'
 import { silentLog } from '#client/log.js'
 import { type ControllerManagerOptions, runControllerManager } from '#controllers/main.js'
 import { createServer } from '#server/create-server.js'
+import type { ServerOptions } from '#server/options.js'
 
 type Test = typeof import('tap').t
 type Replaced = Partial<Record<string | symbol, unknown>>
@@ -35,8 +36,9 @@ export const startControllers = async (
   t: Pick<Test, 'teardown'>,
   controllers: string[],
   own: (client: Client) => Replaced = () => ({}),
+  options: ServerOptions = {},
 ): Promise<Client> => {
-  const server = await createServer({ storage: 'memory:', port: 0, logLevel: 'silent' })
+  const server = await createServer({ storage: 'memory:', port: 0, logLevel: 'silent', ...options })
   const client = createClient(await parseKubeconfig(server.kubeconfig), 'test')
   const replaced = own(client)
   const between = new Proxy(client, {
