@@ -61,7 +61,12 @@ const graceText = (pod: PersistedObject, now: number): string => {
   }
   const over = Math.floor(-leftMs / 1000)
   if (over < killSeconds) return `The grace of ${grace} s is over: the kubelet kills now. ${who}`
-  return `The grace of ${grace} s is over since ${over} s. ${who}${hook} The kubelet should have killed them: is it running?`
+  // Nothing in the object tells whether it was shortened: its end is counted from the first delete.
+  const doubt =
+    over < grace + killSeconds
+      ? 'The kubelet should have killed them, unless the grace was shortened: it counts from when it hears of that.'
+      : 'The kubelet should have killed them: is it running?'
+  return `The grace of ${grace} s is over since ${over} s. ${who}${hook} ${doubt}`
 }
 
 /** One sentence a reason, most decisive first; empty for a Pod that nobody has asked to go. */

@@ -227,7 +227,12 @@ t.test('why a Pod is stuck in Terminating', (t) => {
   t.equal(why(podAt({}), node('True')), '', 'nobody has asked for it')
   t.match(why(asked, node('True')), /^25 s of 30 s grace are left\. Still running: c\. c may be in/)
   t.match(why(asked, node('True'), 41), /^The grace of 30 s is over: the kubelet kills now\./)
-  t.match(why(asked, node('True'), 50), /^The grace of 30 s is over since 10 s\./)
+  t.match(
+    why(asked, node('True'), 50),
+    /^The grace of 30 s is over since 10 s\..* unless the grace/,
+  )
+  const short = podAt({ metadata: { ...deleted, deletionGracePeriodSeconds: 5 } })
+  t.match(why(short, node('True'), 50), /^The grace of 5 s is over since 10 s\..* is it running/)
   t.match(why(asked, node('Unknown')), /^Its node n is not Ready \(NodeStatusUnknown\)/)
   t.match(why(asked, undefined), /does not exist any more/)
   const ended = { state: killed, phase: 'Failed' }
