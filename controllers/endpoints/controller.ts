@@ -15,8 +15,6 @@ import {
   type Endpoints,
   endpointsAnnotations,
   endpointsLabels,
-  managedBy,
-  managedByLabel,
   reconcileSubsets,
 } from './reconcile.js'
 
@@ -61,12 +59,14 @@ const writeEndpoints = async (
   await updateObject(context, resources.endpoints, { ...current, metadata, subsets })
 }
 
-/** The Endpoints of a Service that is gone go with it. */
+/** The Endpoints of a Service that is gone go with it, whoever wrote them. As upstream. */
 const removeEndpoints = async (context: ControllerContext, key: string): Promise<void> => {
   const current = context.informers.for<Endpoints>(resources.endpoints).store.get(key)
-  if (current?.metadata.labels?.[managedByLabel] !== managedBy) return
-  await deleteObject(context, resources.endpoints, current)
+  if (current !== undefined) await deleteObject(context, resources.endpoints, current)
 }
+
+/** Such Endpoints never had a Service: they were a lock, of a release of upstream's long ago. */
+const leaderAnnotation = 'control-plane.alpha.kubernetes.io/leader'
 
 export const endpointsController: Controller = {
   name: 'endpoints-controller',
@@ -80,13 +80,8 @@ export const endpointsController: Controller = {
     // EndpointSlices are what proxies read: their write goes first.
     const queue = new PacedQueue({ restMsPerEndpoint: 0.5, leadMs: 10 })
     servicesOfPods({ services, pods }, (key) => queue.add(key))
-    // Also those whose Service went while nobody watched.
-    endpoints.handle({
-      onAdd: (object) => queue.add(keyOf(object)),
-      onUpdate: (object) => queue.add(keyOf(object)),
-      onDelete: (object) => queue.add(keyOf(object)),
-    })
-    return queue.run(context.log, async (key) => {
+    endpoints.handle({ onDelete: (object) => queue.add(keyOf(object)) })
+    const run = queue.run(context.log, async (key) => {
       const service = services.store.get(key)
       const chosen = service && podsOfService(service, pods)
       try {
@@ -100,5 +95,11 @@ export const endpointsController: Controller = {
       }
       return chosen?.length ?? 0
     })
+    return (signal) => {
+      // Of these the Service may have gone while nobody watched.
+      for (const object of endpoints.store.list())
+        if (object.metadata.annotations?.[leaderAnnotation] === undefined) queue.add(keyOf(object))
+      return run(signal)
+    }
   },
 }

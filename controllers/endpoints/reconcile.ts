@@ -37,8 +37,8 @@ export interface Endpoints extends NamespacedObject {
   subsets?: EndpointSubset[]
 }
 
-export const managedByLabel = 'endpoints.kubernetes.io/managed-by'
-export const managedBy = 'endpoint-controller'
+const managedByLabel = 'endpoints.kubernetes.io/managed-by'
+const managedBy = 'endpoint-controller'
 const overCapacity = 'endpoints.kubernetes.io/over-capacity'
 
 const addressOf = (pod: Pod, service: Service, ip: string): EndpointAddress => {

@@ -6,7 +6,7 @@ import type { PersistedObject } from '#api/object.js'
 import type { Client, RawRequest } from '#client/client.js'
 import { resources } from '#client/resources.js'
 import { eventually } from '../eventually.js'
-import { startControllers } from './in-process.js'
+import { manage, startControllers } from './in-process.js'
 
 type Given = Record<string, unknown> & { metadata: { name: string } }
 interface State {
@@ -89,13 +89,17 @@ const inOrder = (state: State): State => ({
 const slicesOf = async (client: Client): Promise<PersistedObject[]> =>
   (await client.list(resources.endpointSlices, { namespace })).items.filter(isOurs)
 
-/** Of the Services for which `isMeant` says so. */
-const stateOf = async (client: Client, isMeant: (name: string) => boolean): Promise<State> => {
-  const slices = (await slicesOf(client)).filter(({ metadata }) =>
-    isMeant(metadata.labels![serviceName]!),
+/** Whose slices and Endpoints were a matter of when, not of what. */
+interface Raced {
+  readonly slices: readonly string[]
+  readonly endpoints: readonly string[]
+}
+const stateOf = async (client: Client, raced: Raced): Promise<State> => {
+  const slices = (await slicesOf(client)).filter(
+    ({ metadata }) => !raced.slices.includes(metadata.labels![serviceName]!),
   )
   const endpoints = (await client.list(resources.endpoints, { namespace })).items.filter(
-    (object) => isOurs(object) && isMeant(object.metadata.name),
+    (object) => isOurs(object) && !raced.endpoints.includes(object.metadata.name),
   )
   return inOrder({ slices: slices.map(shownSlice), endpoints: endpoints.map(shownEndpoints) })
 }
@@ -105,12 +109,12 @@ const comesTo = async (
   t: Test,
   client: Client,
   wanted: State,
-  isMeant: (name: string) => boolean,
+  raced: Raced = { slices: [], endpoints: [] },
 ): Promise<void> => {
   const expected = inOrder(wanted)
   let found: State | undefined
   const same = async () => {
-    found = await stateOf(client, isMeant)
+    found = await stateOf(client, raced)
     return isDeepStrictEqual(found, expected)
   }
   await eventually('the recorded state', same, 20_000).finally(() => {
@@ -145,7 +149,7 @@ t.test('endpoints of every kind of Service, and what becomes of them', async (t)
     disableAdmissionPlugins: ['ServiceAccount'],
   })
   await begin(client)
-  await comesTo(t, client, recorded.before, () => true)
+  await comesTo(t, client, recorded.before)
   const created = (await client.list(resources.services, { namespace })).items
   for (const slice of await slicesOf(client)) {
     const service = created.find(
@@ -172,6 +176,35 @@ t.test('endpoints of every kind of Service, and what becomes of them', async (t)
     endpoints: [],
   })
   await change('DELETE', pathOf(slices.find(of('dual'))!))
-  const isMeant = (name: string) => !['headless-port', 'dual-headless'].includes(name)
-  await comesTo(t, client, recorded.after, isMeant)
+  await comesTo(t, client, recorded.after, {
+    slices: ['headless-port', 'dual-headless'],
+    endpoints: ['headless-port'],
+  })
+})
+
+t.test('Endpoints go with their Service, and without one at the next start only', async (t) => {
+  const controllers = ['endpoints-controller']
+  const client = await startControllers(t, controllers)
+  const make = (name: string, annotations?: Record<string, string>) =>
+    client.create(resources.endpoints, { metadata: { name, namespace, annotations } })
+  const names = async () =>
+    (await client.list(resources.endpoints, { namespace })).items
+      .filter(isOurs)
+      .map(({ metadata }) => metadata.name)
+  for (const name of ['ours', 'theirs'])
+    await client.create(resources.services, {
+      metadata: { name, namespace },
+      spec: { ports: [{ port: 80 }], ...(name === 'ours' ? { selector: { a: 'b' } } : {}) },
+    })
+  await make('alone')
+  await make('lock', { 'control-plane.alpha.kubernetes.io/leader': '{}' })
+  await make('theirs')
+  await eventually('the Endpoints of the Service', async () => (await names()).includes('ours'))
+  for (const name of ['theirs', 'ours'])
+    await client.delete(resources.services, { name, namespace })
+  await eventually('what had Services goes', async () => (await names()).length === 2)
+  t.same(await names(), ['alone', 'lock'])
+  manage(t, client, { controllers })
+  await eventually('what is alone goes', async () => (await names()).length === 1)
+  t.same(await names(), ['lock'])
 })
