@@ -63,6 +63,30 @@ const isEligible = (pod: Pod, service: Service): boolean =>
   !isPodTerminal(pod) &&
   (pod.metadata.deletionTimestamp === undefined || Boolean(service.spec.publishNotReadyAddresses))
 
+interface Subset {
+  readonly ready: readonly EndpointAddress[]
+  readonly not: readonly EndpointAddress[]
+  readonly ports: EndpointPort[]
+}
+
+/** What is ready comes first; of what is too much each subset keeps its part. As upstream's truncateEndpoints. */
+const withinCapacity = (subsets: readonly Subset[]): readonly Subset[] => {
+  const countOf = (which: 'ready' | 'not'): number =>
+    subsets.reduce((count, subset) => count + subset[which].length, 0)
+  const ready = countOf('ready')
+  if (ready + countOf('not') <= limits.endpointAddressesMax) return subsets
+  const which = ready > limits.endpointAddressesMax ? 'ready' : 'not'
+  const room = limits.endpointAddressesMax - (which === 'ready' ? 0 : ready)
+  const total = countOf(which)
+  let left = room
+  return subsets.map((subset) => {
+    const share = Math.ceil((subset[which].length / total) * room)
+    const kept = subset[which].slice(0, Math.min(left, share))
+    left -= kept.length
+    return which === 'ready' ? { ...subset, ready: kept, not: [] } : { ...subset, not: kept }
+  })
+}
+
 export const reconcileSubsets = (
   service: Service,
   pods: readonly Pod[],
@@ -74,13 +98,11 @@ export const reconcileSubsets = (
     string,
     { ready: EndpointAddress[]; not: EndpointAddress[]; ports: EndpointPort[] }
   >()
-  let count = 0
   for (const pod of [...pods].sort((a, b) => (a.metadata.uid < b.metadata.uid ? -1 : 1))) {
     const ip = podIps(pod).find((address) => addressTypeOf(address) === family)
     if (ip === undefined || !isEligible(pod, service)) continue
     const ports = endpointPorts(service, pod)
     if (ports.length === 0 && !headlessWithoutPorts) continue
-    if (++count > limits.endpointAddressesMax) continue
     const key = JSON.stringify(ports)
     const subset = subsets.get(key) ?? { ready: [], not: [], ports }
     subsets.set(key, subset)
@@ -88,11 +110,17 @@ export const reconcileSubsets = (
     subset[ready ? 'ready' : 'not'].push(addressOf(pod, service, ip))
   }
   const byIp = (a: EndpointAddress, b: EndpointAddress) => (a.ip < b.ip ? -1 : a.ip > b.ip ? 1 : 0)
+  const all = [...subsets.values()].map(({ ready, not, ports }) => ({
+    ready: ready.sort(byIp),
+    not: not.sort(byIp),
+    ports,
+  }))
+  const kept = withinCapacity(all)
   return {
-    truncated: count > limits.endpointAddressesMax,
-    subsets: [...subsets.values()].map(({ ready, not, ports }) => ({
-      ...(ready.length > 0 ? { addresses: ready.sort(byIp) } : {}),
-      ...(not.length > 0 ? { notReadyAddresses: not.sort(byIp) } : {}),
+    truncated: kept !== all,
+    subsets: kept.map(({ ready, not, ports }) => ({
+      ...(ready.length > 0 ? { addresses: [...ready] } : {}),
+      ...(not.length > 0 ? { notReadyAddresses: [...not] } : {}),
       ...(ports.length > 0 ? { ports: inSubsetOrder(ports).map(subsetPort) } : {}),
     })),
   }

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { Informer, InformerHandler } from '#client/informer.js'
 import type { Pod } from '#client/pod.js'
-import { reconcileSubsets } from '#controllers/endpoints/reconcile.js'
+import { endpointsAnnotations, reconcileSubsets } from '#controllers/endpoints/reconcile.js'
 import { type EndpointPort, endpointOf, type Service } from '#controllers/endpointslice/endpoint.js'
 import { inSliceOrder, inSubsetOrder } from '#controllers/endpointslice/port-order.js'
 import { servicesOfPods } from '#controllers/endpointslice/services-of-pods.js'
@@ -136,6 +136,47 @@ t.test('Endpoints have the address of each Pod that lives once, in order, ready 
   const one = { ip: '10.0.0.1', uid: 'u', ready: true, ended: false, gone: false }
   const none = serviceOf({ clusterIP: '10.96.0.1' })
   t.same(reconcileSubsets(none, [podOf(one)]).subsets, [], 'no ports, and not headless')
+  t.end()
+})
+
+t.test('of too many addresses those that are ready stay, a part of each subset', (t) => {
+  const service = serviceOf({
+    clusterIP: '10.96.0.1',
+    ports: [{ port: 80, targetPort: 'http', protocol: 'TCP' }],
+  })
+  const pods = (count: number, ready: boolean, port: number) =>
+    Array.from({ length: count }, (_, i): Pod => {
+      const ip = `10.${port}.${ready ? 1 : 0}.${String(i).padStart(3, '0')}`
+      const made = podOf({ ip, uid: ip, ready, ended: false, gone: false })
+      const ports = [{ name: 'http', containerPort: port }]
+      return { ...made, spec: { ...made.spec, containers: [{ name: 'c', ports }] } }
+    })
+  /** How many are ready and not, at port 80 and at port 81; and the mark. */
+  const kept = (...given: Pod[][]) => {
+    const { subsets, truncated } = reconcileSubsets(service, given.flat())
+    const mark = endpointsAnnotations({ a: 'b', [overCapacity]: 'old' }, truncated)
+    const counts = [80, 81].map((port) => {
+      const subset = subsets.find(({ ports }) => ports![0]!.port === port)
+      return [subset?.addresses?.length ?? 0, subset?.notReadyAddresses?.length ?? 0]
+    })
+    return [...counts, mark]
+  }
+  const overCapacity = 'endpoints.kubernetes.io/over-capacity'
+  const [fits, cut] = [{ a: 'b' }, { a: 'b', [overCapacity]: 'truncated' }]
+  t.same(kept(pods(600, true, 80), pods(400, false, 81)), [[600, 0], [0, 400], fits])
+  t.same(
+    kept(pods(600, false, 80), pods(300, true, 80), pods(201, false, 81), pods(100, true, 81)),
+    [[300, 450], [100, 150], cut],
+    '600 places for 801: 449.4 and what is left',
+  )
+  t.same(
+    kept(pods(1, false, 80), pods(900, true, 80), pods(300, true, 81)),
+    [[750, 0], [250, 0], cut],
+    'none that is not ready, where there are too many that are',
+  )
+  t.same(kept(pods(1, false, 80), pods(1000, true, 81)), [[0, 0], [1000, 0], cut])
+  const { subsets } = reconcileSubsets(service, pods(1001, true, 80))
+  t.equal(subsets[0]!.addresses!.at(-1)!.ip, '10.80.1.998', 'in the order of their addresses')
   t.end()
 })
 
