@@ -32,7 +32,8 @@ export class ResourceCache {
   readonly #waiters = new Set<Waiter>()
   /** Batches that watchers without a selector of their own share, by prefix and cursor; good until the next change. */
   readonly #shared = new Map<string, ObjectEventBatch | undefined>()
-  #flush: NodeJS.Immediate | undefined
+  /** Changes have come that those who wait are not told of yet. */
+  #isDue = false
   /** The ring holds every change after this revision. */
   #floor: number
   #lastChange: number
@@ -80,7 +81,7 @@ export class ResourceCache {
     this.#lastChange = change.revision
     // `clear` of a large Map allocates a new table, even where it is empty.
     if (this.#shared.size > 0) this.#shared.clear()
-    if (this.#waiters.size > 0) this.#flush ??= setImmediate(() => this.#tell())
+    if (this.#waiters.size > 0) this.#tellBehindAnswers()
   }
 
   /** Drops the oldest change of the ring. */
@@ -114,7 +115,6 @@ export class ResourceCache {
   }
 
   close(): void {
-    if (this.#flush !== undefined) clearImmediate(this.#flush)
     this.#tell()
   }
 
@@ -240,8 +240,18 @@ export class ResourceCache {
     return { items, more }
   }
 
+  /**
+   * Behind the answers to those who wrote, which go out at the end of this turn, too, and are there once the promises of
+   * this moment are through: while a hundred watchers are written to, the writers can write again.
+   */
+  #tellBehindAnswers(): void {
+    if (this.#isDue) return
+    this.#isDue = true
+    process.nextTick(() => setImmediate(() => this.#tell()))
+  }
+
   #tell(): void {
-    this.#flush = undefined
+    this.#isDue = false
     for (const waiter of this.waiters()) waiter.changed()
   }
 }

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { systemClock } from '#api/clock.js'
+import { nextTurn } from '#api/turns.js'
 import { makeCacher } from '#cacher/cacher.js'
 import { type Encoded, encodeObject, labelsOf, withRevision } from '#cacher/object-bytes.js'
 import { type ObjectStorage, type StoredObject, WriteConflict } from '#cacher/object-storage.js'
@@ -184,6 +185,22 @@ t.test('watchers of one view share their batches; a bookmark comes when it is du
   t.equal(one![0]!.events.length, 3, 'all that was ready came together')
   t.equal(one![0], other![0])
   t.same(one![1], { revision: pods.currentRevision(), events: [] })
+})
+
+t.test('who wrote is answered before watchers are told', async (t) => {
+  const { pods } = await start(t)
+  const order: string[] = []
+  const watched = batches(pods, { selection: { prefix }, after: 'now' }, () => {
+    order.push('told')
+    return true
+  })
+  const written = [1, 2, 3].map(async (n) => {
+    await pods.create(keyOf(`p${n}`), pod(`p${n}`, n))
+    await nextTurn()
+    order.push('answered')
+  })
+  await Promise.all([watched, ...written])
+  t.same(order, ['answered', 'answered', 'answered', 'told'])
 })
 
 t.test('a bookmark that is due does not pass over what has just come', async (t) => {
