@@ -81,7 +81,8 @@ export const discoveryOperations = (
       {
         answer: 'string',
         tag: 'WellKnown',
-        description: 'get the OpenID configuration of the service account issuer',
+        description:
+          "get service account issuer OpenID configuration, also known as the 'OIDC discovery doc'",
       },
       { consumes: [], produces: ['application/json'] },
     ),
@@ -91,7 +92,8 @@ export const discoveryOperations = (
       {
         answer: 'string',
         tag: 'openid',
-        description: 'get the keys that verify tokens of the service account issuer',
+        description:
+          'get service account issuer OpenID JSON Web Key Set (contains public token verification keys)',
       },
       { consumes: [], produces: ['application/jwk-set+json'] },
     ),

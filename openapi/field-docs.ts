@@ -37,7 +37,7 @@ export const docOfParameter = (
   return (docs[own] ?? docs.parameters)?.[name]
 }
 
-const conventions =
+export const conventions =
   'https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md'
 
 /** Of `metadata`, which is the same wherever it stands: the type files do not tell. */

@@ -83,7 +83,18 @@ const builtInPatches = [
 export type SchemaNames = (gvk: Gvk) => string
 
 export const upper = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
-const article = (kind: string): string => (/^[AEIOU]/.test(kind) ? 'an' : 'a')
+/** What is many has no article. */
+const withArticle = (kind: string): string => {
+  if (/[^s]s$/.test(kind)) return kind
+  return `${/^[AEIOU]/i.test(kind) ? 'an' : 'a'} ${kind}`
+}
+
+const insteadOfWatch = "deprecated: use the 'watch' parameter with a list operation instead"
+const watchTexts = {
+  watch: (kind: string) =>
+    `watch changes to an object of kind ${kind}. ${insteadOfWatch}, filtered to a single item with the 'fieldSelector' parameter.`,
+  watchlist: (kind: string) => `watch individual changes to a list of ${kind}. ${insteadOfWatch}.`,
+}
 
 /** Makes the operations of one resource. */
 class ResourceOperations {
@@ -193,7 +204,7 @@ class ResourceOperations {
       method: 'post',
       id,
       gvk,
-      description: `create ${article(gvk.kind)} ${gvk.kind}`,
+      description: `create ${withArticle(gvk.kind)}`,
       action: 'post',
       query: writeQuery,
       body: schema,
@@ -209,7 +220,15 @@ class ResourceOperations {
     const of = suffix === '' ? '' : `${this.#lower(suffix)} of `
     const operations: Operation[] = []
     const add = (part: Partial<Operation> & Pick<Operation, 'method' | 'id'>) =>
-      operations.push(this.#operation({ path, gvk, action: part.method, ...part }))
+      // Of custom resources a subresource is shown as one of its kind.
+      operations.push(
+        this.#operation({
+          path,
+          gvk: this.#row.isCustom ? this.#row.gvk : gvk,
+          action: part.method,
+          ...part,
+        }),
+      )
     if (verbs.includes('get'))
       add({
         method: 'get',
@@ -232,7 +251,7 @@ class ResourceOperations {
       add({
         method: 'delete',
         id: `delete${name}`,
-        description: `delete ${article(kind)} ${kind}`,
+        description: `delete ${withArticle(kind)}`,
         query: deleteQuery,
         body: `${meta}.DeleteOptions`,
         responses: { 200: answer, 202: answer, 401: null },
@@ -276,7 +295,7 @@ class ResourceOperations {
             this.#create(path, kind, `create${this.#group}${this.#scoped}${gvk.kind}${suffix}`),
           ].map((o) => ({
             ...o,
-            description: `create ${name} of ${article(gvk.kind)} ${gvk.kind}`,
+            description: `create ${name} of ${withArticle(gvk.kind)}`,
           }))
         return this.#object(path, verbs, kind, suffix)
       }),
@@ -325,12 +344,12 @@ class ResourceOperations {
     const { gvk, verbs, namespaced, gvr } = this.#row
     if (!verbs.includes('watch')) return []
     const { kind } = gvk
-    const make = (path: string, id: string, action: string) =>
+    const make = (path: string, id: string, action: keyof typeof watchTexts) =>
       this.#operation({
         path,
         method: 'get',
         id: `watch${this.#group}${id}`,
-        description: `watch ${action === 'watch' ? `changes to an object of kind ${kind}` : `individual changes to a list of ${kind}`}`,
+        description: watchTexts[action](kind),
         action,
         query: listQuery,
         responses: { 200: `${meta}.WatchEvent`, 401: null },

@@ -9,11 +9,14 @@ import type { JsonObject } from '#api/object.js'
 import { docOfParameter } from '#openapi/field-docs.js'
 import type { Operation } from '#openapi/operations.js'
 import { parameterType } from '#openapi/parameters.js'
+import { pathsOfV2, pathsOfV3 } from './openapi-paths.js'
 import { toSwaggerSchema } from './openapi-schemas.js'
 
 export type OpenApiVersion = 'v2' | 'v3'
 
 const info = { title: 'Kubernetes', version: '1.36' }
+/** Of documents of custom resources. */
+const customInfo = { title: 'Kubernetes CRD Swagger', version: 'v0.1.0' }
 const responseTexts: Readonly<Record<string, string>> = {
   200: 'OK',
   201: 'Created',
@@ -93,18 +96,21 @@ const options = (version: OpenApiVersion): object => ({
   ...(version === 'v3'
     ? { openapi: { openapi: '3.0.0', info } }
     : { swagger: { swagger: '2.0', info } }),
+  exposeHeadRoutes: true,
   refResolver: { buildLocalReference: (json: { $id?: unknown }) => json.$id },
 })
 
-const bearerToken = { type: 'apiKey', name: 'authorization', in: 'header' }
-
-interface Paths {
-  readonly delete?: { readonly requestBody?: { required?: boolean } }
+const bearerToken = {
+  description: 'Bearer Token authentication',
+  type: 'apiKey',
+  name: 'authorization',
+  in: 'header',
 }
 
 export interface DocumentParts {
   readonly version: OpenApiVersion
   readonly operations: readonly Operation[]
+  readonly isCustom: boolean
   /** The schemas for these names and what they refer to. */
   readonly schemasOf: (names: Iterable<string>) => Record<string, JsonObject>
 }
@@ -112,6 +118,7 @@ export interface DocumentParts {
 export const makeDocument = async ({
   version,
   operations,
+  isCustom,
   schemasOf,
 }: DocumentParts): Promise<JsonObject> => {
   const app = fastify({ exposeHeadRoutes: false })
@@ -129,24 +136,28 @@ export const makeDocument = async ({
     })
   await app.ready()
   const document = app.swagger() as unknown as JsonObject
-  // Options of a delete may be left out, which Fastify's schemas cannot say.
-  for (const path of Object.values(document.paths as Record<string, Paths>))
-    delete path.delete?.requestBody?.required
   await app.close()
+  const given = document.paths as JsonObject
   const schemas = schemasOf(names)
   if (version === 'v3')
     return {
-      ...document,
+      openapi: document.openapi!,
+      info: isCustom ? customInfo : info,
+      paths: pathsOfV3(given),
       components: {
         ...(Object.keys(schemas).length === 0 ? {} : { schemas }),
-        securitySchemes: { BearerToken: bearerToken },
+        ...(isCustom ? {} : { securitySchemes: { BearerToken: bearerToken } }),
       },
     }
+  const { paths, parameters: shared } = pathsOfV2(given)
   return {
-    ...document,
+    swagger: document.swagger!,
+    info,
+    paths,
     definitions: Object.fromEntries(
       Object.entries(schemas).map(([name, schema]) => [name, toSwaggerSchema(schema)]),
     ),
+    parameters: shared,
     securityDefinitions: { BearerToken: bearerToken },
     security: [{ BearerToken: [] }],
   }

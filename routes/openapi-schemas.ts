@@ -3,6 +3,7 @@
 import type { GroupVersionKind } from '#api/group-version.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
+import { conventions } from '#openapi/field-docs.js'
 import { schemaNameOfKind, schemaNames, schemas } from '#openapi/schemas.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 
@@ -72,11 +73,16 @@ const customSchemas = (row: ResourceDefinition, describe: Describe): [string, Js
     [
       `${name}List`,
       {
+        description: `${row.listKind} is a list of ${kind}`,
         type: 'object',
         required: ['items'],
         properties: {
           ...ownProperties(describe, schemaNames.listMeta),
-          items: { type: 'array', items: ref(name) },
+          items: {
+            description: `List of ${row.gvr.resource}. More info: ${conventions}`,
+            type: 'array',
+            items: ref(name),
+          },
         },
         'x-kubernetes-group-version-kind': [{ group, version, kind: row.listKind }],
         ...selectable,

@@ -96,11 +96,14 @@ class Documents {
   hash(name: string): string | undefined {
     const operations = this.operations.get(name)
     if (operations === undefined) return undefined
-    const custom = this.#table.filter(
+    const schemas = this.#customRows(operations).map((row) => row.structuralSchema ?? {})
+    return hashOf(this.#options.build, JSON.stringify(operations), JSON.stringify(schemas))
+  }
+
+  #customRows(operations: readonly Operation[]): ResourceDefinition[] {
+    return this.#table.filter(
       (row) => row.isCustom && operations.some((o) => o.gvk?.group === row.gvk.group),
     )
-    const schemas = custom.map((row) => row.structuralSchema ?? {})
-    return hashOf(this.#options.build, JSON.stringify(operations), JSON.stringify(schemas))
   }
 
   v3(name: string, hash: string): Promise<Document> {
@@ -160,6 +163,7 @@ class Documents {
     const document = await makeDocument({
       version,
       operations,
+      isCustom: this.#customRows(operations).length > 0,
       schemasOf: (names) => schemaClosure(names, this.#table, this.#options.describe),
     })
     const bytes = Buffer.from(JSON.stringify(document))

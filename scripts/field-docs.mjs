@@ -67,6 +67,13 @@ const unescaped = (text) =>
     )
     .replace(/\\(['"`])/g, '$1')
 
+/** Lines were joined by spaces: two stand for a paragraph's end, more for the next line's indentation. */
+const lineBreak = / (?=- `\w+` set to)| {2}(?=[A-Z]|hexStart)| {3,5}(?=\S)/g
+const breaks = { 1: '\n', 2: '\n\n', 3: '\n  ', 4: '\n\n  ', 5: '\n    ' }
+/** A sentence there begins after two. */
+const hasTwoSpaces = new Set(['insecureSkipTLSVerifyBackend'])
+const noBreak = /(?!)/
+
 const parametersOf = (source, call) => {
   const start = source.indexOf(`interface CoreV1Api${call}Request {`)
   const text = start < 0 ? '' : source.slice(start, source.indexOf('\n}', start))
@@ -74,9 +81,10 @@ const parametersOf = (source, call) => {
   return Object.fromEntries(
     [...fields].map(([, comment, name]) => [
       name.replace(/^_/, ''),
-      unescaped(textOf(comment).replace(/\n(?:Defaults to: undefined|@\w+ .*)/g, ''))
-        // Its lines were joined by spaces: two stand for a paragraph's end.
-        .replace(/ {2}(?=[A-Z])/g, '\n\n'),
+      unescaped(textOf(comment).replace(/\n(?:Defaults to: undefined|@\w+ .*)/g, '')).replace(
+        hasTwoSpaces.has(name) ? noBreak : lineBreak,
+        ({ length }) => breaks[length],
+      ),
     ]),
   )
 }

@@ -84,20 +84,39 @@ t.test('each operation of the reference is made from the table, and no other', a
   }
 })
 
+interface Parameter {
+  readonly $ref?: string
+  readonly name?: string
+  readonly in?: string
+  readonly description?: string
+}
+type Shared = Readonly<Record<string, Parameter>>
+
+// biome-ignore lint/suspicious/noExplicitAny: operations by method, and the parameters of all
+type Item = Record<string, any>
+
+const documentOf = async (operations: readonly Operation[]) =>
+  (await makeDocument({
+    version: 'v2',
+    operations,
+    isCustom: false,
+    schemasOf: () => ({}),
+  })) as unknown as { paths: Record<string, Item>; parameters: Shared }
+
+const nameInDocument = ({ $ref = '' }: Parameter): string => $ref.replace('#/parameters/', '')
+const resolved = (one: Parameter, shared: Shared): Parameter =>
+  one.$ref === undefined ? one : shared[nameInDocument(one)]!
+
 t.test(
   'parameters are described, each as it is meant where it stands',
   { skip: !existsSync(docsUrl) && 'npm run build has found no documentation' },
   async (t) => {
     const pods = [...makeResourceTable(kinds)].find(({ gvr }) => gvr.resource === 'pods')!
-    const { paths } = await makeDocument({
-      version: 'v2',
-      operations: resourceOperations(pods, schemaNameOf),
-      schemasOf: () => ({}),
-    })
+    const { paths, parameters: shared } = await documentOf(resourceOperations(pods, schemaNameOf))
     const textOf = (path: string, method: string, name: string): string => {
-      // biome-ignore lint/suspicious/noExplicitAny: a document of any form
-      const { parameters } = (paths as any)[`/api/v1/namespaces/{namespace}/pods${path}`][method]
-      return parameters.find((one: { name: string }) => one.name === name).description
+      const item = paths[`/api/v1/namespaces/{namespace}/pods${path}`]!
+      const all = [...(item[method]!.parameters ?? []), ...(item.parameters ?? [])]
+      return all.map((one) => resolved(one, shared)).find((one) => one.name === name)!.description!
     }
     t.match(textOf('', 'get', 'watch'), /^Watch for changes to the described resources/)
     t.match(textOf('', 'get', 'continue'), /"next key"\.\n\nThis field/)
@@ -107,5 +126,78 @@ t.test(
     t.match(textOf('/{name}/exec', 'get', 'container'), 'execute the command')
     t.match(textOf('/{name}', 'patch', 'fieldManager'), 'required for apply requests')
     t.notMatch(textOf('', 'post', 'fieldManager'), 'apply requests')
+  },
+)
+
+// As kube-apiserver v1.36.3 names them: the hash is of the whole parameter, so that each has the reference's words.
+const sharedNames = `
+allowWatchBookmarks-HC2hJt-J
+body-2Y1dVQaQ
+body-78PwaGsr
+command-Py3eQybp
+container-1GeXxFDC
+container-_Q-EJ3nR
+container-i5dOmRiM
+continue-QfD61s0i
+fieldManager-7c6nTn1T
+fieldManager-Qy4HdaTW
+fieldSelector-xIcQKXFG
+follow-9OIXh_2R
+force-tOGGb0Yi
+gracePeriodSeconds--K5HaBOS
+ignoreStoreReadErrorWithClusterBreakingPotential-QbNkfIqj
+insecureSkipTLSVerifyBackend-gM00jVbe
+labelSelector-5Zw57w4C
+limit-1NfNmdNH
+limitBytes-zwd1RXuc
+namespace-vgWSWtn3
+orphanDependents-uRB25kX5
+path-QCf0eosM
+path-oPbzgLUj
+path-rFDtV0x9
+path-z6Ciiujn
+ports-91KROJmm
+pretty-tJGM1-ng
+previous-1jxDPu3y
+propagationPolicy-6jk3prlO
+resourceVersion-5WAnf1kx
+resourceVersionMatch-t8XhRHeC
+sendInitialEvents-rLXlEK_k
+shardSelector-Kgyki_3_
+sinceSeconds-vE2NLdnP
+stderr-26jJhFUR
+stderr-W_1TNlWc
+stdin-PSzNhyUC
+stdin-sEFnN3IS
+stdout--EZLRwV1
+stdout-005YMKE6
+stream-l-48cgXv
+tailLines-9xQLWHMV
+timeoutSeconds-yvYezaOC
+timestamps-c17fW1w_
+tty-g7MlET_l
+tty-s0flW37O
+watch-XNNPZGbK
+`
+
+t.test(
+  'parameters are shared as in the reference, by the same names',
+  { skip: !existsSync(docsUrl) && 'npm run build has found no documentation' },
+  async (t) => {
+    const operations = [...makeResourceTable(kinds)].flatMap((row) =>
+      resourceOperations(row, schemaNameOf),
+    )
+    const { paths, parameters } = await documentOf(operations)
+    t.strictSame(Object.keys(parameters), sharedNames.trim().split('\n'))
+    const names = (list: readonly Parameter[] = []) =>
+      list.map((one) => resolved(one, parameters).name)
+    const pods = paths['/api/v1/namespaces/{namespace}/pods/{name}']!
+    t.strictSame(names(pods.parameters), ['name', 'namespace', 'pretty'])
+    t.equal(pods.get.parameters, undefined)
+    t.strictSame(names(pods.put.parameters), [
+      ...['body', 'dryRun', 'fieldManager', 'fieldValidation'],
+    ])
+    const proxy = paths['/api/v1/nodes/{name}/proxy']!
+    t.equal(proxy.head.operationId, 'connectCoreV1HeadNodeProxy')
   },
 )
