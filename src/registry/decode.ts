@@ -141,8 +141,9 @@ export const decodeObject = (
 const isText = (value: JsonValue): boolean => typeof value === 'string'
 const isTime = (value: JsonValue): boolean =>
   typeof value === 'string' && canonicalTime(value, false) !== undefined
+/** Null is an empty text there (NestedNullCoercingStringMap). */
 const isMapOfTexts = (value: JsonValue): boolean =>
-  isJsonObject(value) && Object.values(value).every(isText)
+  isJsonObject(value) && Object.values(value).every((text) => text === null || isText(text))
 const isListOf = (isItem: (item: JsonValue) => boolean) => (value: JsonValue) =>
   Array.isArray(value) && value.every(isItem)
 

@@ -36,7 +36,7 @@ const shownMetadata = (
   const { annotations, ...others } = ordered
   if (annotations === undefined || fieldAnnotations.length === 0) return ordered
   const kept = Object.entries(annotations).filter(([key]) => !fieldAnnotations.includes(key))
-  return kept.length === 0 ? others : { ...others, annotations: Object.fromEntries(kept) }
+  return kept.length === 0 ? others : { ...ordered, annotations: Object.fromEntries(kept) }
 }
 
 export const partialObjectMetadata = (

@@ -192,3 +192,12 @@ t.test(
     )
   },
 )
+
+t.test('null in labels and annotations that are applied is an empty text', async (t) => {
+  const { apply } = await start(t, { v1: spec({}) })
+  const metadata = { labels: { none: null, some: 'text' }, annotations: { none: null } }
+  t.match(await apply({}, { metadata }), {
+    status: 201,
+    body: { metadata: { labels: { none: '', some: 'text' }, annotations: { none: '' } } },
+  })
+})
