@@ -7,7 +7,9 @@ import { whenKnown } from '#api/when-known.js'
 import type { StoredObject } from '#cacher/object-storage.js'
 import { goTypeName, schemaNameOfKind } from '#openapi/schemas.js'
 import {
+  asFirstField,
   encodeField,
+  formerListFrame,
   inEnvelope,
   listFrame,
   type TypeMeta,
@@ -101,13 +103,15 @@ export const partialListInProtobuf = (
   metadata: ListMeta,
   stored: readonly StoredObject[],
   partialOf: (stored: StoredObject) => KubeObject,
-): ListBody | Promise<ListBody> | undefined => {
+): ListBody | Promise<ListBody> => {
   const type = { apiVersion, kind: 'PartialObjectMetadataList' }
-  if (keyOf(type) === formerList) return undefined
-  return listInProtobuf(type, metadata, stored, (one) => {
+  const isFormer = keyOf(type) === formerList
+  const fieldOf = (one: StoredObject): Buffer => {
     const partial = partialOf(one) as unknown as JsonObject
-    return encodeField(keyOf(partial), partial)
-  })
+    const field = encodeField(keyOf(partial), partial)
+    return isFormer ? asFirstField(field) : field
+  }
+  return listInProtobuf(type, metadata, stored, fieldOf, isFormer ? formerListFrame : listFrame)
 }
 
 const listInProtobuf = (
@@ -115,11 +119,12 @@ const listInProtobuf = (
   metadata: ListMeta,
   stored: readonly StoredObject[],
   fieldOf: (stored: StoredObject) => Buffer,
+  frameOf = listFrame,
 ): ListBody | Promise<ListBody> => {
   const listOf = (items: readonly Buffer[]): ListBody => {
     const lengths = items.map((field) => field.length)
     const length = lengths.reduce((sum, one) => sum + one, 0)
-    const [head, end] = listFrame(type, metadata, length)
+    const [head, end] = frameOf(type, metadata, length)
     return listOfKnown({ head, end, form: wholeItems }, lengths, (i) => items[i]!)
   }
   return whenKnown(mapInTurns(stored, fieldOf), listOf)

@@ -15,6 +15,7 @@ import {
   frameInProtobuf,
   inProtobuf,
   objectsInProtobuf,
+  partialListInProtobuf,
   storedInProtobuf,
 } from '#routes/protobuf.js'
 
@@ -71,6 +72,24 @@ t.test(
     }
   },
 )
+
+t.test('a list of metadata is the list encoded as a whole, in both versions', async (t) => {
+  const items = [{ metadata: { name: 'a' } }, { metadata: { name: 'b', labels: { c: 'd' } } }]
+  const metadata = { resourceVersion: '7', continue: 'on' }
+  const stored = items.map((object) => ({ object }) as unknown as StoredObject)
+  for (const version of ['v1', 'v1beta1']) {
+    const apiVersion = `meta.k8s.io/${version}`
+    const partial = { apiVersion, kind: 'PartialObjectMetadata' }
+    const list = { apiVersion, kind: 'PartialObjectMetadataList', metadata, items }
+    const made = await partialListInProtobuf(
+      apiVersion,
+      metadata,
+      stored,
+      ({ object }) => ({ ...partial, ...object }) as KubeObject,
+    )
+    t.ok(bytesOf(made).equals(inProtobuf(list)), version)
+  }
+})
 
 t.test('a watch event is kube-apiserver’s frame', async (t) => {
   const { event, protobuf } = recorded.watch

@@ -267,6 +267,29 @@ export const listFrame = (
   envelopeEnd,
 ]
 
+/** The same for a list whose items are field 1, and its metadata field 2. */
+export const formerListFrame: typeof listFrame = (type, metadata, itemsLength) => {
+  const end = made((writer) => {
+    writer.bytes(envelopeEnd)
+    const mark = writer.mark
+    contentWriter('meta.ListMeta')(writer, metadata)
+    writer.delimit(2, mark)
+  })
+  const head = made((writer) => {
+    writer.varint(itemsLength + end.length - envelopeEnd.length)
+    writer.tag(2, wireType.delimited)
+    writeOpening(writer, type)
+  })
+  return [head, end]
+}
+
+/** What `encodeField` made, as field 1. */
+export const asFirstField = (field: Buffer): Buffer => {
+  const first = Buffer.from(field)
+  first[0] = (1 << 3) | wireType.delimited
+  return first
+}
+
 const lengthBytes = 4
 
 /**
