@@ -4,8 +4,6 @@ import { ApiError, failure, internalError } from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'
 import type { JsonObject } from '#api/object.js'
 import type { Status } from '#api/status.js'
-import { DecodeError } from '#registry/decode/explain.js'
-import { decodeType } from '#registry/decode.js'
 import { findService } from './find-service.js'
 import { admissionRequest } from './request-match.js'
 import type { VersionedRequest } from './versioned-request.js'
@@ -82,16 +80,6 @@ const failedCall = ({ message }: Error): never => {
   throw new Error(`failed to call webhook: ${message}`)
 }
 
-/** Both versions of the review have the same fields. */
-const decoded = (answer: JsonObject): JsonObject => {
-  try {
-    return decodeType('io.k8s.api.admission.v1.AdmissionReview', answer).value
-  } catch (error) {
-    if (error instanceof DecodeError) return failedCall(error)
-    throw error
-  }
-}
-
 /** Rejects with a plain Error when the webhook cannot be asked or answers nonsense. */
 export const callWebhook = async (
   webhook: Webhook,
@@ -111,7 +99,7 @@ export const callWebhook = async (
     timeoutSeconds: webhook.timeoutSeconds ?? 10,
     findService: (service) => findService(attributes.ctx, service),
   }).catch(failedCall)
-  return verify(decoded(answer), { uid, version, mutating })
+  return verify(answer, { uid, version, mutating })
 }
 
 /** Nobody could be asked; with failurePolicy Ignore that is no reason to refuse. */

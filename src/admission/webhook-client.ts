@@ -11,6 +11,7 @@ import { jsonSyntaxMessage } from '#api/json-syntax.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { trusted } from '#api/trusted.js'
 import { limits } from '#limits'
+import { decodeType } from '#registry/decode.js'
 
 export interface ServiceReference {
   readonly namespace: string
@@ -29,7 +30,7 @@ export interface WebhookClientConfig {
 export interface ReviewCall {
   /** `admission.k8s.io`; the versions of the review that the answer may be in. */
   readonly group: string
-  readonly kind: string
+  readonly kind: 'AdmissionReview' | 'ConversionReview'
   readonly review: JsonObject
   readonly timeoutSeconds: number
   /** Where the Pods behind a Service can be reached. Throws when there are none. */
@@ -146,6 +147,12 @@ const refusalText = ({ code, type, text }: Reply): string => {
   return `the server responded with the status code ${code} but did not return more information`
 }
 
+/** All versions of a review have the same fields. */
+const types: Readonly<Record<ReviewCall['kind'], string>> = {
+  AdmissionReview: 'io.k8s.api.admission.v1.AdmissionReview',
+  ConversionReview: 'io.k8s.api.apiextensions.v1.ConversionReview',
+}
+
 /** The decoder knows the reviews of its group alone, and wants the version that was sent. */
 const decode = (reply: Reply, { group, kind, review }: ReviewCall): JsonObject => {
   if (reply.text === '')
@@ -167,7 +174,7 @@ const decode = (reply: Reply, { group, kind, review }: ReviewCall): JsonObject =
   const sent = review.apiVersion as string
   const apiVersion = String(answer.apiVersion ?? '') || sent
   const answered = String(answer.kind ?? '') || kind
-  if (apiVersion === sent && answered === kind) return answer
+  if (apiVersion === sent && answered === kind) return decodeType(types[kind], answer).value
   const version = apiVersion.slice(apiVersion.indexOf('/') + 1)
   const isKnown = apiVersion === `${group}/v1` || apiVersion === `${group}/v1beta1`
   throw new Error(

@@ -1,11 +1,12 @@
 /** Conversion of custom resources by a webhook (apiextensions, conversion/webhook_converter.go). */
 import { randomUUID } from 'node:crypto'
 import { type ReviewCall, sendReview, type WebhookClientConfig } from '#admission/webhook-client.js'
-import { failure } from '#api/errors.js'
+import { goKindOf } from '#api/decoder-texts.js'
+import { ApiError, failure } from '#api/errors.js'
 import type { FieldError } from '#api/field-error.js'
 import { goQuote } from '#api/go-quote.js'
 import { cloneJson, isJsonObject, jsonEqual } from '#api/json-object.js'
-import type { JsonValue, KubeObject, ObjectMeta } from '#api/object.js'
+import type { JsonObject, JsonValue, KubeObject, ObjectMeta } from '#api/object.js'
 import { limits } from '#limits'
 import { goTypeOf } from '#registry/patch/go-print.js'
 import { validateAnnotations, validateLabels } from '#registry/validate-object-meta.js'
@@ -26,10 +27,15 @@ interface ConversionAnswer {
 const versionOf = (apiVersion: string): string => apiVersion.slice(apiVersion.indexOf('/') + 1)
 
 const objectsOf = (
-  response: ConversionAnswer | undefined,
+  answer: JsonObject,
   { uid, version }: { uid: string; version: string },
 ): readonly JsonValue[] => {
-  if (response === undefined || response === null) throw new Error('failed: no response provided')
+  const wanted = `apiextensions.k8s.io/${version}, Kind=ConversionReview`
+  const given = `${answer.apiVersion ?? '/'}, Kind=${answer.kind ?? ''}`
+  if (given !== wanted)
+    throw new Error(`failed: expected webhook response of ${wanted}, got ${given}`)
+  const response = answer.response as ConversionAnswer | undefined
+  if (response === undefined) throw new Error('failed: no response provided')
   if (version === 'v1' && response.uid !== uid)
     throw new Error(
       `failed: expected response.uid=${goQuote(uid)}, got ${goQuote(response.uid ?? '')}`,
@@ -38,6 +44,16 @@ const objectsOf = (
   if (status !== 'Success')
     throw new Error(`failed: ${message || `response.result.status was '${status}', not 'Success'`}`)
   return response.convertedObjects ?? []
+}
+
+/** Nobody says of what is no object whose it is. */
+const decodedObject = (value: JsonValue): KubeObject => {
+  if (isJsonObject(value)) return value as unknown as KubeObject
+  const message =
+    value === null
+      ? 'unexpected end of JSON input'
+      : `json: cannot unmarshal ${goKindOf(value)} into Go value of type map[string]interface {}`
+  throw failure({ code: 500, message })
 }
 
 /** What identifies an object must not change. */
@@ -123,9 +139,9 @@ export const webhookConverter = (
         `failed: ${error.message.replace(/: context deadline exceeded$/, `$&${ofClient}`)}`,
       )
     })
-    const objects = objectsOf(answer.response as ConversionAnswer | undefined, { uid, version })
+    const objects = objectsOf(answer, { uid, version })
     if (objects.length !== 1) throw new Error(`returned ${objects.length} objects, expected 1`)
-    const converted = objects[0] as KubeObject
+    const converted = decodedObject(objects[0]!)
     const wrong = (what: string, expected: string, received: unknown) =>
       new Error(
         `returned invalid object at index 0: invalid ${what} (expected ${expected}, received ${String(received ?? '')})`,
@@ -143,6 +159,7 @@ export const webhookConverter = (
     try {
       return await ask(object, desired)
     } catch (error) {
+      if (error instanceof ApiError) throw error
       const from = `${spec.group}/${versionOf(object.apiVersion ?? '')}, Kind=${object.kind ?? ''}`
       const message = `conversion webhook for ${from} ${(error as Error).message}`
       throw failure({ code: 500, message })

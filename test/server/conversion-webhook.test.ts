@@ -138,11 +138,26 @@ t.test('what the webhook does wrong is told in upstream’s words', async (t) =>
       `returned invalid object at index 0: invalid groupVersion (expected ${group}/v1, received ${group}/v9)`,
       ([o]) => ({ convertedObjects: [{ ...o, apiVersion: `${group}/v9` }] }),
     ],
+    [
+      'failed: json: cannot unmarshal object into Go struct field ConversionResponse.response.convertedObjects of type []runtime.RawExtension',
+      () => ({ convertedObjects: {} }),
+    ],
+    [
+      'failed: json: cannot unmarshal string into Go struct field Status.response.result.code of type int32',
+      (convertedObjects) => ({ convertedObjects, result: { status: 'Success', code: '200' } }),
+    ],
   ]
   for (const [why, alter] of cases) {
     answerWith(alter)
     const { body } = await create('v2', 'a', { hostPort: 'h:1' })
     t.match(body, { code: 500, message: `${prefix} ${why}` })
+  }
+  for (const [object, message] of [
+    ['x', 'json: cannot unmarshal string into Go value of type map[string]interface {}'],
+    [null, 'unexpected end of JSON input'],
+  ]) {
+    answerWith(() => ({ convertedObjects: [object] }))
+    t.match((await create('v2', 'a', {})).body, { code: 500, message })
   }
   answerWith((objects) => ({ convertedObjects: objects }))
   t.equal((await call(server, { path: path('v1', 'a') })).status, 404, 'nothing was written')
