@@ -34,7 +34,7 @@ const plain = (reply: FastifyReply, code: number, text: string): FastifyReply =>
 const answerAll =
   (endpoint: string, checks: readonly HealthCheck[], { warn, results }: Told) =>
   async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const query = new URLSearchParams(request.raw.url?.split('?')[1] ?? '')
+    const query = new URLSearchParams(request.url.split('?')[1] ?? '')
     const excluded = new Set(query.getAll('exclude'))
     const lines: string[] = []
     let failed = false

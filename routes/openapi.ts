@@ -234,7 +234,7 @@ export const installOpenApi = (app: FastifyInstance, options: OpenApiOptions): v
     reply.header('vary', 'Accept')
     const form = acceptedForm(request, [protobufV3, formerProtobufV3])
     if (form === undefined) return reply.code(406).send()
-    const asked = new URLSearchParams(request.raw.url?.split('?')[1] ?? '').get('hash')
+    const asked = new URLSearchParams(request.url.split('?')[1] ?? '').get('hash')
     reply.header('content-type', form === 'json' ? json : protobufV3)
     if (asked && asked !== hash)
       return reply.code(301).header('location', `/openapi/v3/${name}?hash=${hash}`).send()

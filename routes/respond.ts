@@ -35,7 +35,7 @@ export const jsonFor = (
   value: unknown,
   negotiated?: Negotiated,
 ): Buffer => {
-  const pretty = isPretty(negotiated?.pretty ?? false, request.raw.url ?? '', userAgentOf(request))
+  const pretty = isPretty(negotiated?.pretty ?? false, request.url, userAgentOf(request))
   return Buffer.from(pretty ? indent(stringify(value)) : `${stringify(value)}\n`)
 }
 
@@ -81,7 +81,7 @@ export const isProtobuf = ({ convert, mediaType }: Negotiated): boolean =>
   convert === undefined && mediaType === protobuf
 
 export const isIndented = (negotiated: Negotiated, request: FastifyRequest): boolean =>
-  isPretty(negotiated.pretty, request.raw.url ?? '', userAgentOf(request))
+  isPretty(negotiated.pretty, request.url, userAgentOf(request))
 
 /**
  * `core.PodList`: the internal type, which events of both groups share. A subresource of another kind than its parent has
@@ -128,7 +128,7 @@ export const sendObject = (
       : makeTable([object], objectListMeta(object), {
           definition,
           apiVersion: convertVersion,
-          includeObject: parseIncludeObject(new Query(request.raw.url ?? '').text('includeObject')),
+          includeObject: parseIncludeObject(new Query(request.url).text('includeObject')),
           now: request.kube.now,
         })
   return sendValue(request, reply, value, { code, negotiated })

@@ -49,7 +49,7 @@ const tableRequest = (
 ): TableRequest => ({
   definition,
   apiVersion: convertVersion,
-  includeObject: parseIncludeObject(new Query(request.raw.url ?? '').text('includeObject')),
+  includeObject: parseIncludeObject(new Query(request.url).text('includeObject')),
   now: request.kube.now,
 })
 

@@ -8,7 +8,7 @@ import {
 } from '#registry/validate-options.js'
 
 const decode = (request: FastifyRequest): WriteOptions => {
-  const query = new Query(request.raw.url ?? '')
+  const query = new Query(request.url)
   const force = query.flagIfGiven('force')
   return {
     dryRun: query.texts('dryRun'),

@@ -22,7 +22,7 @@ export const makeConnect =
   async (target: Target, request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const connect = connectors[target.subresource]
     if (!connect) throw pathNotFound()
-    const url = new URL(request.raw.url ?? '/', 'https://server')
+    const url = new URL(request.url, 'https://server')
     const query = url.searchParams
     if (connect !== log && query.has('dryRun')) throw badRequest('dryRun is not supported')
     const options = connectOptionsOf(target, url)

@@ -28,8 +28,8 @@ const proxyPath = /^\/api\/v1\/(?:namespaces\/[^/]+\/)?[a-z]+\/[^/]+\/proxy/
 export const proxy = async (c: Connection): Promise<unknown> => {
   const { scheme, name, port } = splitTarget(c.target.name, c.target.definition)
   const { resource } = c.target.definition.gvr
-  const [prefix = ''] = proxyPath.exec(c.request.raw.url ?? '') ?? []
-  const rest = (c.request.raw.url ?? '').slice(prefix.length)
+  const [prefix = ''] = proxyPath.exec(c.request.url) ?? []
+  const rest = c.request.url.slice(prefix.length)
   const base =
     resource === 'pods'
       ? await podAddress(c, { scheme, name, port })

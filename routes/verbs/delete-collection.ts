@@ -13,7 +13,7 @@ import { listMetaOf, selectionOf } from './list.js'
 export const deleteObjects: VerbHandler = async (target, request, reply, deps) => {
   const { definition, store } = target
   const negotiated = negotiateOutput(request, definition)
-  const query = new Query(request.raw.url ?? '')
+  const query = new Query(request.url)
   const list = decodeListOptions(query)
   const selection = selectionOf(target, list)
   const options = decodeDeleteOptions(request, query)

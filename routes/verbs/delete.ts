@@ -12,7 +12,7 @@ import { warnOfDelete } from './delete-warnings.js'
 export const deleteObject: VerbHandler = async (target, request, reply, deps) => {
   const { definition, store, name } = target
   const negotiated = negotiateOutput(request, definition)
-  const options = decodeDeleteOptions(request, new Query(request.raw.url ?? ''))
+  const options = decodeDeleteOptions(request, new Query(request.url))
   const ctx = makeContext(target, request, reply, deps, { dryRun: options.dryRun ?? [] })
   warnOfDelete(definition, options, ctx)
   const { stored, deleted, uid, isAnswer } = await store.delete(ctx, name, options)

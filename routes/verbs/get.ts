@@ -26,7 +26,7 @@ const refuseExport = (query: Query): void => {
 /** Of what is at hand, a promise would cost as much as the rest: it is answered at once. */
 export const getObject: VerbHandler = (target, request, reply, deps) => {
   const negotiated = negotiateOutput(request, target.definition, { table: hasTable(target) })
-  const query = new Query(request.raw.url ?? '')
+  const query = new Query(request.url)
   refuseExport(query)
   const ctx = makeContext(target, request, reply, deps)
   const send = (stored: StoredObject): void | Promise<void> => {

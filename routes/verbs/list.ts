@@ -63,7 +63,7 @@ export const selectionOf = (target: Target, options: ListRequest, name?: string)
 /** Not itself a function that waits: each that does holds what it knows for as long as a watch goes on. */
 export const listObjects: VerbHandler = (target, request, reply, deps) => {
   const negotiated = negotiateOutput(request, target.definition, { collection: true })
-  const query = new Query(request.raw.url ?? '')
+  const query = new Query(request.url)
   const options = decodeListOptions(query)
   const selection = selectionOf(target, options)
   const call = { deps, negotiated, options, selection }

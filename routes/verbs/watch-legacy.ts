@@ -10,7 +10,7 @@ import { serveWatch } from './watch.js'
 
 export const watchLegacy: VerbHandler = (target, request, reply, deps) => {
   const negotiated = negotiateOutput(request, target.definition, { collection: true })
-  const query = new Query(request.raw.url ?? '')
+  const query = new Query(request.url)
   const options = decodeListOptions(query, { watch: true })
   const { name } = target
   // First: a field that the kind does not have is told of before one that does not fit the path.

@@ -29,8 +29,8 @@ const unreachable = (error: NetError): PlainTextError =>
   new PlainTextError(503, `error trying to reach service: ${goNetError(error)}\n`)
 
 /** Go's url.Values.Encode writes the query in order of its keys. */
-const targetOf = ({ raw }: FastifyRequest): string => {
-  const [own = '/', query = ''] = (raw.url ?? '/').split(/\?(.*)/s)
+const targetOf = ({ url }: FastifyRequest): string => {
+  const [own = '/', query = ''] = url.split(/\?(.*)/s)
   const pairs = new URLSearchParams(query)
   pairs.sort()
   const text = pairs.toString()

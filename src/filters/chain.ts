@@ -64,7 +64,7 @@ const undetermined = (url: string): PlainTextError => {
 
 const begin = (request: FastifyRequest, reply: FastifyReply, now: number, ended: Ended): void => {
   const { raw } = reply
-  const info = parseRequestInfo(askedMethod(request.raw), request.raw.url ?? '/')
+  const info = parseRequestInfo(askedMethod(request.raw), request.url)
   const kube = new KubeRequest(info, now, anonymousUser, raw)
   request.kube = kube
   // A client may bring the id under which its request is traced (WithAuditInit).
@@ -74,7 +74,7 @@ const begin = (request: FastifyRequest, reply: FastifyReply, now: number, ended:
     ended(request, raw.statusCode)
     if (!request.raw.complete) endUnlessRead(request.raw)
   })
-  if (isUndetermined(info)) throw undetermined(request.raw.url ?? '/')
+  if (isUndetermined(info)) throw undetermined(request.url)
   reply.header('cache-control', 'no-cache, private')
 }
 

@@ -11,7 +11,7 @@ import { lateError } from './open-requests.js'
 const shortestMs = 1
 
 export const requestTimeout: Filter = (request) => {
-  const url = request.raw.url ?? ''
+  const url = request.url
   // What is long-running has no deadline, so nobody reads its own.
   if (!url.includes('timeout=') || isLongRunning(request.kube.info)) return
   const text = new URLSearchParams(url.slice(url.indexOf('?') + 1)).get('timeout')

@@ -80,8 +80,8 @@ export const makePort = (
   const openRequests = new OpenRequests()
   const requests = new RequestMetrics(table)
   const filters = filtersOf(state, controllers, openRequests, options)
-  installChain(app, clock, filters, ({ kube, raw }, code) => {
-    const isDryRun = (raw.url ?? '').includes('dryRun=All')
+  installChain(app, clock, filters, ({ kube, url }, code) => {
+    const isDryRun = url.includes('dryRun=All')
     requests.count(kube.info, isDryRun, code, (performance.now() - kube.startedAt) / 1000)
   })
   postStartHooks.finish('priority-and-fairness-filter')
