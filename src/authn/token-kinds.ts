@@ -175,6 +175,15 @@ const nodeClaim = async (pod: KubeObject, ctx: RequestContext): Promise<BoundCla
 
 const defaultExpirationSeconds = 3600
 
+const checkUid = (asked: string | undefined, { metadata }: KubeObject): void => {
+  if (asked && asked !== metadata.uid)
+    throw conflict(
+      { group, resource: 'TokenRequest' },
+      metadata.name!,
+      `the UID in the token request (${asked}) does not match the UID of the service account (${metadata.uid})`,
+    )
+}
+
 /** `POST …/serviceaccounts/x/token`. */
 export const tokenSubresource = (
   tokens: ServiceAccountTokens,
@@ -188,13 +197,7 @@ export const tokenSubresource = (
   create: async ({ name, body, store, admit }, ctx) => {
     checkTarget(body.metadata, { name, namespace: ctx.namespace ?? '' })
     const account = (await store.get(ctx, name)).object
-    const asked = body.metadata.uid
-    if (asked && asked !== account.metadata.uid)
-      throw conflict(
-        { group, resource: 'TokenRequest' },
-        name,
-        `the UID in the token request (${asked}) does not match the UID of the service account (${account.metadata.uid})`,
-      )
+    checkUid(body.metadata.uid, account)
     const spec = (body.spec ?? {}) as {
       audiences?: string[]
       expirationSeconds?: number

@@ -28,6 +28,7 @@ import { checkKind, checkPatch, describeObject } from './check-patch.js'
 import { conflictStatus } from './conflict-status.js'
 import { versionsOfCustom } from './custom-versions.js'
 import { emptySet, hasPath, isEmptySet, setOfPath, union as unite } from './field-set.js'
+import type { FieldType } from './field-type.js'
 import { fieldsOfLastApplied, withLastApplied } from './last-applied.js'
 import { TypeMismatch } from './list-item.js'
 import {
@@ -276,17 +277,7 @@ const apply = (
   checkKind(definition, patch)
   const owners = ownersBeforeApply(scope, change, bare)
   checkPatch(definition, patch, type)
-  // What is stored of a built-in kind was decoded by its type; the schema of a custom one may have changed since.
-  const mismatch =
-    definition.schemaName === undefined
-      ? mismatchOf(bare, type, { allowDuplicates: true })
-      : undefined
-  if (mismatch !== undefined) {
-    throw failure({
-      code: 500,
-      message: `failed to create typed live object (${describeObject(bare, definition)}): ${mismatch}`,
-    })
-  }
+  checkLive(definition, bare, type)
   const applier: Owner = {
     manager: manager === '' ? 'unknown' : manager,
     operation: 'Apply',
@@ -308,18 +299,30 @@ const apply = (
     )
   const applied = attemptWithLastApplied(attempt, { live: bare, manager, force, apiVersion, type })
   const after = applied.owners
-  const own = after.get(identity)
-  if (own !== undefined) {
-    const stripped = difference(own.set, strippedFields)
-    if (isEmptySet(stripped)) after.delete(identity)
-    else {
-      const time = applied.object === undefined ? own.time : formatTime(now)
-      after.set(identity, { ...withSet(own, stripped), time })
-    }
-  }
+  keepOwn(after, identity, applied.object === undefined ? undefined : formatTime(now))
   const result = applied.object === undefined ? bare : (applied.object as KubeObject)
   const object = manager === 'kubectl' ? withLastApplied(result, patch) : result
   return withManagedFields(object, writeManagedFields(after))
+}
+
+/** What is stored of a built-in kind was decoded by its type; the schema of a custom one may have changed since. */
+const checkLive = (definition: ResourceDefinition, live: KubeObject, type: FieldType): void => {
+  if (definition.schemaName !== undefined) return
+  const mismatch = mismatchOf(live, type, { allowDuplicates: true })
+  if (mismatch === undefined) return
+  throw failure({
+    code: 500,
+    message: `failed to create typed live object (${describeObject(live, definition)}): ${mismatch}`,
+  })
+}
+
+/** Who applied owns what may be owned, since `time` where something changed. */
+const keepOwn = (owners: Owners, identity: string, time: string | undefined): void => {
+  const own = owners.get(identity)
+  if (own === undefined) return
+  const set = difference(own.set, strippedFields)
+  if (isEmptySet(set)) owners.delete(identity)
+  else owners.set(identity, { ...withSet(own, set), time: time ?? own.time })
 }
 
 /** An object without owners belongs to those who came before the first apply. */
