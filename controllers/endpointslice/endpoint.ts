@@ -27,12 +27,13 @@ export interface EndpointPort {
   protocol: string
   appProtocol?: string
 }
+/** As the API server defaults it. */
 export interface ServicePort {
   name?: string
   port: number
-  protocol?: string
+  protocol: string
   appProtocol?: string
-  targetPort?: number | string
+  targetPort: number | string
 }
 export interface Service extends NamespacedObject {
   spec: {
@@ -117,13 +118,12 @@ export const endpointOf = (
 }
 
 /** A port of the Pod: the number itself, or the container port of that name and protocol. */
-const findPort = (pod: Pod, port: ServicePort): number | undefined => {
-  const target = port.targetPort ?? port.port
-  if (typeof target === 'number') return target === 0 ? port.port : target
+const findPort = (pod: Pod, { targetPort, protocol }: ServicePort): number | undefined => {
+  if (typeof targetPort === 'number') return targetPort
   const sidecars = (pod.spec.initContainers ?? []).filter((c) => c.restartPolicy === 'Always')
   for (const container of [...pod.spec.containers, ...sidecars])
     for (const candidate of container.ports ?? [])
-      if (candidate.name === target && (candidate.protocol ?? 'TCP') === (port.protocol ?? 'TCP'))
+      if (candidate.name === targetPort && candidate.protocol === protocol)
         return candidate.containerPort
   return undefined
 }
@@ -136,7 +136,7 @@ export const endpointPorts = (service: Service, pod: Pod): EndpointPort[] => {
     found.push({
       name: port.name ?? '',
       port: number,
-      protocol: port.protocol ?? 'TCP',
+      protocol: port.protocol,
       ...(port.appProtocol ? { appProtocol: port.appProtocol } : {}),
     })
   }

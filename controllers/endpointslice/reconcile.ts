@@ -58,8 +58,8 @@ interface Group {
   endpoints: Map<string, Endpoint>
 }
 
-const endpointKey = (e: Endpoint): string =>
-  e.targetRef === undefined ? e.addresses.join(',') : `${e.targetRef.uid ?? e.targetRef.name}`
+/** What another hand has put into a slice names no Pod of ours, and is not kept. */
+const endpointKey = ({ targetRef }: Endpoint): string => targetRef?.uid ?? ''
 /** The same for endpoints that may share a slice: of one address type, at the same ports. */
 export const groupKey = (addressType: string, ports: readonly EndpointPort[] | null): string =>
   `${addressType} ${(ports ?? [])

@@ -2,12 +2,20 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { Informer, InformerHandler } from '#client/informer.js'
+import { silentLog } from '#client/log.js'
 import type { Pod } from '#client/pod.js'
 import { endpointsAnnotations, reconcileSubsets } from '#controllers/endpoints/reconcile.js'
-import { type EndpointPort, endpointOf, type Service } from '#controllers/endpointslice/endpoint.js'
+import {
+  type EndpointPort,
+  endpointOf,
+  endpointPorts,
+  type Service,
+} from '#controllers/endpointslice/endpoint.js'
+import { PacedQueue } from '#controllers/endpointslice/paced-queue.js'
 import { inSliceOrder, inSubsetOrder } from '#controllers/endpointslice/port-order.js'
 import { servicesOfPods } from '#controllers/endpointslice/services-of-pods.js'
 import { TriggerTimes, withTriggerTime } from '#controllers/endpointslice/trigger-time.js'
+import { eventually } from '../eventually.js'
 import { storedMetadata } from '../stored-metadata.js'
 
 t.test('ports come in the order in which kube-controller-manager 1.36 wrote them', (t) => {
@@ -148,7 +156,7 @@ t.test('of too many addresses those that are ready stay, a part of each subset',
     Array.from({ length: count }, (_, i): Pod => {
       const ip = `10.${port}.${ready ? 1 : 0}.${String(i).padStart(3, '0')}`
       const made = podOf({ ip, uid: ip, ready, ended: false, gone: false })
-      const ports = [{ name: 'http', containerPort: port }]
+      const ports = [{ name: 'http', containerPort: port, protocol: 'TCP' }]
       return { ...made, spec: { ...made.spec, containers: [{ name: 'c', ports }] } }
     })
   /** How many are ready and not, at port 80 and at port 81; and the mark. */
@@ -253,3 +261,64 @@ t.test('a change of a Pod concerns the Services whose endpoints it may change', 
   )
   t.end()
 })
+
+t.test('a named port is that of a container or a sidecar, of the same protocol', (t) => {
+  const one = podOf({ ip: '10.0.0.1', uid: 'u', ready: true, ended: false, gone: false })
+  const named = (name: string, containerPort: number, protocol = 'TCP') => ({
+    name: 'c',
+    ports: [{ name, containerPort, protocol }],
+  })
+  const pod: Pod = {
+    ...one,
+    spec: {
+      ...one.spec,
+      containers: [{ name: 'bare' }, named('dns', 53, 'UDP'), named('dns', 54)],
+      initContainers: [
+        named('once', 1),
+        { ...named('proxy', 2), restartPolicy: 'Always' },
+        { ...named('dns', 3), restartPolicy: 'Always' },
+      ],
+    },
+  }
+  const found = (targetPort: string | number, protocol = 'TCP') =>
+    endpointPorts(serviceOf({ ports: [{ port: 80, targetPort, protocol }] }), pod).map(
+      ({ port }) => port,
+    )
+  t.same(found('dns'), [54])
+  t.same(found('dns', 'UDP'), [53])
+  t.same(found('proxy'), [2])
+  t.same(found('once'), [], 'an init container serves nobody')
+  t.same(found('80'), [])
+  t.same(found(8080), [8080])
+  t.end()
+})
+
+t.test(
+  'a large Service rests after its turn: what changes meanwhile is told together',
+  async (t) => {
+    const sizes: Record<string, number> = { large: 300, small: 100, late: 0 }
+    const synced: string[] = []
+    const stop = new AbortController()
+    const begin = (queue: PacedQueue) =>
+      queue.run(silentLog, async (key) => {
+        synced.push(key)
+        return sizes[key]!
+      })(stop.signal)
+    const seen = (count: number) => eventually(`${count} turns`, () => synced.length === count)
+    const paced = new PacedQueue({ restMsPerEndpoint: 1 })
+    const behind = new PacedQueue({ restMsPerEndpoint: 0, leadMs: 100 })
+    const running = [begin(paced), begin(behind)]
+    paced.add('large')
+    await seen(1)
+    behind.add('late')
+    for (const key of ['large', 'small', 'large']) paced.add(key)
+    await seen(4)
+    t.same(synced, ['large', 'small', 'late', 'large'])
+    paced.add('large')
+    paced.add('small')
+    await seen(6)
+    t.same(synced.slice(4), ['small', 'large'], 'of a hundred endpoints none rests')
+    stop.abort()
+    await Promise.all(running)
+  },
+)

@@ -66,7 +66,11 @@ t.test('slices hold each Pod once, are never too long, and change no more than t
     kind: 'Service',
     apiVersion: 'v1',
     metadata: storedMetadata({ name: 'web', namespace: 'ns', uid: 's' }),
-    spec: { selector: { app: 'web' }, ports: [{ port: 80 }], clusterIP: '10.0.0.9' },
+    spec: {
+      selector: { app: 'web' },
+      ports: [{ port: 80, targetPort: 80, protocol: 'TCP' }],
+      clusterIP: '10.0.0.9',
+    },
   }
   const node = () => undefined
   fc.assert(
