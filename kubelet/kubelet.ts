@@ -14,11 +14,14 @@ import type { Log } from '#client/log.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
 import { refusalOf, shortageOf } from './admission.js'
+import { type EvictionSettings, Evictor } from './eviction/evictor.js'
+import { PodUsageReader } from './eviction/pod-usage.js'
 import { killPod } from './kill-pod.js'
 import { capacityOf, NodeReporter, nodeLabels } from './node.js'
 import {
   endInGroups,
   type ShutdownGrace,
+  shutdownEnd,
   shutdownGroups,
   shutdownRefusal,
 } from './node-shutdown.js'
@@ -45,6 +48,7 @@ export interface KubeletDeps {
   readonly rootDir: string
   readonly dns: DnsSettings
   readonly backoff: BackoffOptions
+  readonly eviction: EvictionSettings
   readonly port: () => number
 }
 
@@ -62,6 +66,7 @@ export class Kubelet {
   readonly #pods: Informer<Pod>
   readonly #services: Informer<Service>
   readonly #node: NodeReporter
+  readonly #evictor: Evictor
   readonly #stop = new AbortController()
   #running: Promise<unknown> | undefined
   #shuttingDown = false
@@ -89,8 +94,37 @@ export class Kubelet {
       images: () => runtime.images(),
       port: deps.port,
       isShuttingDown: () => this.#shuttingDown,
+      pressures: () => this.#evictor.pressures,
+      events: this.#events,
     })
     this.#context = this.#makeContext()
+    this.#evictor = this.#makeEvictor()
+  }
+
+  #makeEvictor(): Evictor {
+    const { runtime, eviction, rootDir, nodeName, log } = this.#deps
+    const { volumes } = this.#context
+    const workers = () => [...this.#workers.values()]
+    return new Evictor({
+      settings: eviction,
+      runtime,
+      usage: new PodUsageReader({ runtime, volumes }),
+      folder: rootDir,
+      events: this.#events,
+      log,
+      node: { kind: 'Node', apiVersion: 'v1', metadata: { name: nodeName, uid: nodeName } },
+      active: () =>
+        workers()
+          .filter(({ state }) => state === 'syncing' || state === 'terminating')
+          .map((worker) => ({ pod: worker.pod, forceEnd: (end) => worker.forceEnd(end) })),
+      removeEnded: async () => {
+        for (const { pod, state } of workers())
+          if (state === 'terminated')
+            for (const { id } of runtime.containersOf(pod.metadata.uid))
+              await runtime.removeContainer(id)
+      },
+      report: () => this.#node.report(),
+    })
   }
 
   #makeContext(): PodContext {
@@ -122,6 +156,8 @@ export class Kubelet {
       backoff: this.#deps.backoff,
       admit: async (pod) => {
         if (this.#shuttingDown) return shutdownRefusal
+        const pressed = this.#evictor.refusalOf(pod)
+        if (pressed) return pressed
         const others = [...this.#workers.values()].map((worker) => worker.pod)
         const refusal = refusalOf(pod, others, {
           name: nodeName,
@@ -174,7 +210,8 @@ export class Kubelet {
     const services = this.#services.run(signal)
     await Promise.race([this.#services.synced(), services])
     const pods = this.#pods.run(signal)
-    this.#running = Promise.all([services, pods, this.#node.run(signal)])
+    const node = this.#node.run(signal)
+    this.#running = Promise.all([services, pods, node, this.#evictor.run(signal)])
     await Promise.race([this.#pods.synced(), pods])
     if (signal.aborted) return
     for (const { pod } of [...runtime.containers(), ...runtime.sandboxes()]) {
@@ -207,7 +244,7 @@ export class Kubelet {
       ({ pod }) => !isTerminalPhase(pod.status?.phase),
     )
     const ends = await endInGroups(shutdownGroups(active, grace), (worker, seconds) =>
-      worker.shutDown(seconds),
+      worker.forceEnd(shutdownEnd(seconds)),
     )
     const told = async () => {
       await Promise.all(ends)

@@ -9,6 +9,7 @@ import { createClient } from '#client/client.js'
 import type { ClientConfig } from '#client/kubeconfig.js'
 import type { Log } from '#client/log.js'
 import { limits } from '#limits'
+import { readThresholds, type ThresholdTexts } from './eviction/thresholds.js'
 import { Kubelet } from './kubelet.js'
 import { leaseSecondsDefault } from './node.js'
 import type { ShutdownGrace } from './node-shutdown.js'
@@ -48,6 +49,10 @@ export interface KubeletOptions {
   /** Longest grace for Pods when the kubelet ends. */
   shutdownGraceSeconds?: number
   backoff?: BackoffOptions
+  /** When the node counts as short of something, as flags have it; default: never. */
+  eviction?: ThresholdTexts
+  evictionPressureTransitionMs?: number
+  evictionMaxPodGraceSeconds?: number
 }
 
 const makeLog = (print: (line: string) => void, verbosity: number): Log => {
@@ -110,6 +115,11 @@ export const runKubelet = async (options: KubeletOptions): Promise<void> => {
       resolvConf: options.resolvConf ?? '/etc/resolv.conf',
     },
     backoff: options.backoff ?? defaultBackoff,
+    eviction: {
+      thresholds: readThresholds(options.eviction ?? {}),
+      pressureTransitionMs: options.evictionPressureTransitionMs ?? 300_000,
+      maxPodGraceSeconds: options.evictionMaxPodGraceSeconds ?? 0,
+    },
     port: () => server?.port ?? 0,
   })
   const server = await startKubeletServer({

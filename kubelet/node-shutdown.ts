@@ -4,7 +4,8 @@
  */
 import { sleep } from '#client/backoff.js'
 import type { Refusal } from './admission.js'
-import type { Pod, PodCondition } from './pod.js'
+import type { ForcedEnd } from './forced-end.js'
+import { hasCriticalPriority, type Pod } from './pod.js'
 
 export interface ShutdownGrace {
   /** For all Pods together. */
@@ -18,9 +19,6 @@ export interface ShutdownGroup<T> {
   readonly seconds: number
 }
 
-/** Upstream's SystemCriticalPriority. */
-const criticalPriority = 2_000_000_000
-
 /** What a Node says of itself, and why it takes no Pod any more. */
 export const shutdownStatus = 'node is shutting down'
 export const shutdownRefusal: Refusal = {
@@ -28,22 +26,19 @@ export const shutdownRefusal: Refusal = {
   message: 'Pod was rejected as the node is shutting down.',
 }
 
-/** What is said of a Pod that has ended so, unless it has succeeded all the same. */
-export const shutdownReason = 'Terminated'
-export const shutdownMessage = 'Pod was terminated in response to imminent node shutdown.'
-export const shutdownCondition: Pick<PodCondition, 'type' | 'status' | 'reason' | 'message'> = {
-  type: 'DisruptionTarget',
-  status: 'True',
-  reason: 'TerminationByKubelet',
-  message: shutdownMessage,
-}
+export const shutdownEnd = (graceSeconds: number): ForcedEnd => ({
+  reason: 'Terminated',
+  message: 'Pod was terminated in response to imminent node shutdown.',
+  graceSeconds,
+  isDisruption: true,
+})
 
 /** In the order in which they end. */
 export const shutdownGroups = <T extends { readonly pod: Pod }>(
   workers: readonly T[],
   { seconds, criticalSeconds }: ShutdownGrace,
 ): ShutdownGroup<T>[] => {
-  const isCritical = ({ pod }: T) => (pod.spec.priority ?? 0) >= criticalPriority
+  const isCritical = ({ pod }: T) => hasCriticalPriority(pod)
   const groups = [
     { members: workers.filter((one) => !isCritical(one)), seconds: seconds - criticalSeconds },
     { members: workers.filter(isCritical), seconds: criticalSeconds },

@@ -6,10 +6,12 @@ import type { PersistedObject } from '#api/object.js'
 import { sleep } from '#client/backoff.js'
 import type { Client } from '#client/client.js'
 import { isAlreadyExists, isConflict, isNotFound, messageOf } from '#client/errors.js'
+import type { EventRecorder } from '#client/event-recorder.js'
 import type { Log } from '#client/log.js'
 import { sinceWhen } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import { limits } from '#limits'
+import type { Pressure } from './eviction/signals.js'
 import { architecture, operatingSystem } from './machine-platform.js'
 import { shutdownStatus } from './node-shutdown.js'
 import type { NodeImage } from './runtime.js'
@@ -38,6 +40,9 @@ export interface NodeOptions {
   readonly port: () => number
   /** The node goes down for good. */
   readonly isShuttingDown: () => boolean
+  /** What it is short of. */
+  readonly pressures: () => readonly Pressure[]
+  readonly events: EventRecorder
 }
 
 const machineFile = (file: string): string => {
@@ -67,7 +72,9 @@ export const nodeLabels = (name: string): Record<string, string> => ({
   'kubernetes.io/os': operatingSystem,
 })
 
-const conditionTexts = [
+type ConditionText = readonly [type: string, status: string, reason: string, message: string]
+
+const conditionTexts: readonly ConditionText[] = [
   [
     'MemoryPressure',
     'False',
@@ -77,20 +84,35 @@ const conditionTexts = [
   ['DiskPressure', 'False', 'KubeletHasNoDiskPressure', 'kubelet has no disk pressure'],
   ['PIDPressure', 'False', 'KubeletHasSufficientPID', 'kubelet has sufficient PID available'],
   ['Ready', 'True', 'KubeletReady', 'kubelet is posting ready status'],
-] as const
+]
+
+/** Said instead. */
+const pressureTexts: Readonly<Record<Pressure, ConditionText>> = {
+  MemoryPressure: [
+    'MemoryPressure',
+    'True',
+    'KubeletHasInsufficientMemory',
+    'kubelet has insufficient memory available',
+  ],
+  DiskPressure: ['DiskPressure', 'True', 'KubeletHasDiskPressure', 'kubelet has disk pressure'],
+}
 
 interface Condition {
   type: string
   status: string
+  reason?: string
   lastTransitionTime?: string
 }
 
-const shutdownText = ['Ready', 'False', 'KubeletNotReady', shutdownStatus] as const
+const shutdownText: ConditionText = ['Ready', 'False', 'KubeletNotReady', shutdownStatus]
 
-const conditionsAt = (now: number, before: readonly Condition[], isShuttingDown: boolean) =>
+const conditionsAt = (
+  now: number,
+  before: readonly Condition[],
+  unusual: readonly ConditionText[],
+) =>
   conditionTexts.map((usual) => {
-    const [type, status, reason, message] =
-      isShuttingDown && usual[0] === shutdownText[0] ? shutdownText : usual
+    const [type, status, reason, message] = unusual.find(([about]) => about === usual[0]) ?? usual
     const last = before.find((condition) => condition.type === type)
     return {
       type,
@@ -123,7 +145,7 @@ export class NodeReporter {
   }
 
   #status(before: readonly Condition[], images: readonly NodeImage[]) {
-    const { address, name, clock, port, runtimeVersion, isShuttingDown } = this.#options
+    const { address, name, clock, port, runtimeVersion } = this.#options
     const capacity = capacityOf()
     return {
       addresses: [
@@ -132,7 +154,7 @@ export class NodeReporter {
       ],
       capacity,
       allocatable: capacity,
-      conditions: conditionsAt(clock.now(), before, isShuttingDown()),
+      conditions: conditionsAt(clock.now(), before, this.#unusual()),
       images,
       daemonEndpoints: { kubeletEndpoint: { Port: port() } },
       nodeInfo: {
@@ -149,6 +171,12 @@ export class NodeReporter {
       },
       declaredFeatures,
     }
+  }
+
+  #unusual(): ConditionText[] {
+    const { isShuttingDown, pressures } = this.#options
+    const short = pressures().map((pressure) => pressureTexts[pressure])
+    return isShuttingDown() ? [...short, shutdownText] : short
   }
 
   /** Registers the Node, or takes over the one that is there. Goes on until it succeeds. */
@@ -209,6 +237,18 @@ export class NodeReporter {
         subresource: 'status',
       },
     )
+    this.#tellPressures(node.status?.conditions ?? [], status.conditions)
+  }
+
+  /** As upstream names its events: by what they begin to say. */
+  #tellPressures(before: readonly Condition[], now: readonly Condition[]): void {
+    const { events, name } = this.#options
+    const node = { kind: 'Node', apiVersion: 'v1', metadata: { name, uid: name } }
+    for (const { type, status, reason = '' } of now.filter(({ type }) => type in pressureTexts)) {
+      if (before.find((one) => one.type === type)?.status === status) continue
+      const told = reason.replace('Kubelet', 'Node')
+      events.event(node, 'Normal', told, `Node ${name} status is now: ${told}`)
+    }
   }
 
   async #ensure(): Promise<PersistedObject> {

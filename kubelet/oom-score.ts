@@ -1,16 +1,15 @@
 /** Whom the kernel kills first when memory is short; upstream: pkg/kubelet/qos/policy.go. */
 import { podRequests } from '#client/pod-requests.js'
-import { type ContainerSpec, isSidecar, type Pod } from './pod.js'
+import { type ContainerSpec, hasCriticalPriority, isSidecar, type Pod } from './pod.js'
 import { amountOf } from './resource-amount.js'
 
 const scores = { guaranteed: -997, mostBurstable: 3, bestEffort: 1000 } as const
-const criticalPriority = 2_000_000_000
 
 const memoryOf = ({ resources }: Pick<ContainerSpec, 'resources'>): number =>
   amountOf(resources?.requests?.memory ?? 0)
 
-const isNodeCritical = ({ spec }: Pod): boolean =>
-  (spec.priority ?? 0) >= criticalPriority && spec.priorityClassName === 'system-node-critical'
+const isNodeCritical = (pod: Pod): boolean =>
+  hasCriticalPriority(pod) && pod.spec.priorityClassName === 'system-node-critical'
 
 /** What the Pod asks for beyond its containers, in equal parts. */
 const shareOfRest = (pod: Pod): number => {

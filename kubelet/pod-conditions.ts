@@ -2,7 +2,7 @@
 import { formatTime } from '#api/clock.js'
 import { mayRestartAll } from '#api/container-restart.js'
 import { sinceWhen } from '#client/pod.js'
-import { shutdownCondition } from './node-shutdown.js'
+import { disruptionOf, isKubeletsDisruption } from './forced-end.js'
 import {
   type ContainerStatus,
   isSidecar,
@@ -93,15 +93,14 @@ export const isOwnCondition = ({ type }: PodCondition): boolean => ownTypes.has(
 
 /** What the kubelet writes: its own, and that it was the one who has ended the Pod. */
 export const isWrittenCondition = (condition: PodCondition): boolean =>
-  isOwnCondition(condition) ||
-  (condition.type === shutdownCondition.type && condition.reason === shutdownCondition.reason)
+  isOwnCondition(condition) || isKubeletsDisruption(condition)
 
-/** Of others, with ours in place of theirs of its type once the Pod has ended for the node's shutdown. */
+/** Of others, with ours in place of theirs of its type once the Pod was disrupted, and has ended. */
 const conditionsBeforeOwn = (input: StatusInput): PodCondition[] => {
-  const { pod, shutdown, stopped } = input
+  const { pod, forcedEnd, stopped } = input
   const others = conditionsOfOthers(pod)
-  if (!shutdown || !stopped) return others
-  const { type, ...finding } = shutdownCondition
+  if (!forcedEnd?.isDisruption || !stopped) return others
+  const { type, ...finding } = disruptionOf(forcedEnd)
   const disruption = conditionOf(input, type, finding)
   return others.some((one) => one.type === type)
     ? others.map((one) => (one.type === type ? disruption : one))

@@ -4,7 +4,6 @@
  */
 import { formatTime } from '#api/clock.js'
 import { mayRestartAll } from '#api/container-restart.js'
-import { shutdownMessage, shutdownReason } from './node-shutdown.js'
 import { byName, withinShare } from './normalize-status.js'
 import {
   type ContainerSpec,
@@ -184,13 +183,13 @@ const phaseOfStatuses = (
       restartsAfter(input.pod, spec, exitCode),
   })
 
-/** A node that goes down fails its Pods, other than those that succeed in spite of that (generateAPIPodStatus). */
-const shutdownVerdict = (
-  { shutdown, stopped }: StatusInput,
+/** Whoever is ended by the kubelet fails, other than those that succeed in spite of that (generateAPIPodStatus). */
+const forcedVerdict = (
+  { forcedEnd, stopped }: StatusInput,
   computed: PodPhase,
 ): Verdict | undefined =>
-  shutdown && stopped && computed !== 'Succeeded'
-    ? { phase: 'Failed', reason: shutdownReason, message: shutdownMessage }
+  forcedEnd && stopped && computed !== 'Succeeded'
+    ? { phase: 'Failed', reason: forcedEnd.reason, message: forcedEnd.message }
     : undefined
 
 /** Why it has ended was said by an earlier kubelet: the reason stays with its phase. */
@@ -241,7 +240,7 @@ export const makePodStatus = (input: StatusInput): PodStatus => {
   // A phase that is final stays: what runs after it would belong to nobody.
   const settled = isTerminalPhase(previous.phase) ? previous.phase : undefined
   const computed = phaseOfStatuses(input, inits, mains)
-  const verdict = input.verdict ?? shutdownVerdict(input, computed) ?? keptVerdict(input)
+  const verdict = input.verdict ?? forcedVerdict(input, computed) ?? keptVerdict(input)
   const wanted = settled ?? verdict?.phase ?? computed
   // Nobody is told of the end before the last container has stopped (upstream: mergePodStatus).
   const early = !settled && !stopped && isTerminalPhase(wanted)

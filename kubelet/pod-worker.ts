@@ -6,6 +6,7 @@
  */
 import { sleep } from '#client/backoff.js'
 import { limits } from '#limits'
+import type { ForcedEnd } from './forced-end.js'
 import { killPod } from './kill-pod.js'
 import {
   type ContainerStatus,
@@ -50,7 +51,8 @@ export class PodWorker {
   readonly #abort = new AbortController()
   #termination: PodTermination | undefined
   #atEnd: readonly Container[] | undefined
-  #shutdown: { readonly graceSeconds: number; readonly ended: () => void } | undefined
+  #forcedEnd: ForcedEnd | undefined
+  readonly #whenStopped: (() => void)[] = []
   #halting = false
   /** All has been said. */
   #isSettled = false
@@ -144,10 +146,12 @@ export class PodWorker {
     await kill.done
   }
 
-  /** The node goes down for good: ends the Pod in this time. Resolves when none of its containers is left. */
-  shutDown(graceSeconds: number): Promise<void> {
+  /** Ends the Pod in this time; of several reasons the first is told. Resolves when none of its containers is left. */
+  forceEnd(end: ForcedEnd): Promise<void> {
+    const first = this.#forcedEnd ?? end
+    this.#forcedEnd = { ...first, graceSeconds: Math.min(first.graceSeconds, end.graceSeconds) }
     return new Promise((resolve) => {
-      this.#shutdown = { graceSeconds, ended: resolve }
+      this.#whenStopped.push(resolve)
       this.wake()
     })
   }
@@ -205,7 +209,7 @@ export class PodWorker {
       await this.#readMessages()
       this.#publish()
     }
-    if (this.#isStopped()) this.#shutdown?.ended()
+    if (this.#isStopped()) for (const resolve of this.#whenStopped.splice(0)) resolve()
   }
 
   #considerResize(): void {
@@ -222,7 +226,7 @@ export class PodWorker {
       isTerminalPhase(status?.phase) ||
       isTerminalPhase(this.#status.phase) ||
       this.#sync.isOver ||
-      this.#shutdown !== undefined ||
+      this.#forcedEnd !== undefined ||
       hasEnded(this.#pod, this.#view.containers(), (id) => this.#sync.isReplaced(id))
     )
   }
@@ -233,7 +237,7 @@ export class PodWorker {
   #wantedGrace(): number {
     const { metadata, spec } = this.#pod
     const own = spec.terminationGracePeriodSeconds ?? defaultGraceSeconds
-    const asked = [metadata.deletionGracePeriodSeconds, this.#shutdown?.graceSeconds]
+    const asked = [metadata.deletionGracePeriodSeconds, this.#forcedEnd?.graceSeconds]
     const given = asked.filter((seconds) => seconds !== undefined)
     return Math.max(1, given.length > 0 ? Math.min(...given) : own)
   }
@@ -325,7 +329,7 @@ export class PodWorker {
       resize: this.#resize,
       ending: this.#state !== 'syncing',
       stopped: this.#isStopped(),
-      shutdown: this.#shutdown !== undefined,
+      forcedEnd: this.#forcedEnd,
       finished: this.#state === 'terminated',
       verdict: this.#sync.verdict,
       nodeAddress,

@@ -155,7 +155,7 @@ export interface VolumeSpec {
   [source: string]: unknown
 }
 export interface PodSpec
-  extends Pick<AnyPodSpec, 'affinity' | 'overhead' | 'priority' | 'resources'> {
+  extends Pick<AnyPodSpec, 'affinity' | 'overhead' | 'priority' | 'resources' | 'tolerations'> {
   containers: ContainerSpec[]
   initContainers?: ContainerSpec[]
   ephemeralContainers?: ContainerSpec[]
@@ -246,6 +246,11 @@ export interface Pod extends NamespacedObject {
 
 export const isTerminalPhase = (phase: PodPhase | undefined): boolean =>
   phase === 'Succeeded' || phase === 'Failed'
+
+/** Upstream's SystemCriticalPriority: the cluster cannot do without it. */
+const criticalPriority = 2_000_000_000
+export const hasCriticalPriority = ({ spec }: Pod): boolean =>
+  (spec.priority ?? 0) >= criticalPriority
 
 /** A restartable init container: it starts with the init containers and runs beside the others. */
 export const isSidecar = (container: ContainerSpec): boolean => container.restartPolicy === 'Always'

@@ -198,6 +198,12 @@ export interface Stop {
   shorten(graceMs: number): void
 }
 
+/** Of a disk. */
+export interface DiskUsage {
+  readonly bytes: number
+  readonly inodes: number
+}
+
 export interface ContainerUsage {
   readonly cpuNanoseconds: number
   readonly memoryBytes: number
@@ -268,4 +274,10 @@ export interface ContainerRuntime {
   /** The log's bytes, ready to send. */
   logs(container: Container, options: LogOptions, signal: AbortSignal): AsyncIterable<Buffer>
   usage(): Promise<ReadonlyMap<string, ContainerUsage>>
+  /** What containers have written beside their volumes and their logs, by id. */
+  writtenFiles(): Promise<ReadonlyMap<string, DiskUsage>>
+  /** Where images and those files lie; undefined: beside the kubelet's own. */
+  imageFolder(): Promise<string | undefined>
+  /** Removes the images that no container has. */
+  removeUnusedImages(): Promise<void>
 }

@@ -1,4 +1,5 @@
 /** What a Pod's status is computed from: its spec and what the runtime and the probes report. */
+import type { ForcedEnd } from './forced-end.js'
 import type { ContainerSpec, Pod, PodPhase, PodStatus } from './pod.js'
 import type { PodResize } from './resize.js'
 import type { Container, Sandbox } from './runtime.js'
@@ -36,8 +37,7 @@ export interface StatusInput {
   readonly stopped: boolean
   /** Nothing of the Pod is left here: what is not known by now never will be. */
   readonly finished: boolean
-  /** It ends because the node goes down. */
-  readonly shutdown: boolean
+  readonly forcedEnd: ForcedEnd | undefined
   /** Set when the kubelet ended or refused the Pod. */
   readonly verdict: Verdict | undefined
   readonly nodeAddress: string

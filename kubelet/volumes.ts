@@ -144,7 +144,7 @@ export class Volumes {
   }
 
   /** Where a volume of the Pod lies on this host; undefined when it has none of that name. */
-  folderOf({ pod }: PodFacts, name: string): string | undefined {
+  folderOf({ pod }: Pick<PodFacts, 'pod'>, name: string): string | undefined {
     const volume = pod.spec.volumes?.find((candidate) => candidate.name === name)
     if (!volume) return undefined
     const { uid } = pod.metadata

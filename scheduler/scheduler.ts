@@ -12,8 +12,8 @@ import type { InformerFactory } from '#client/informer-factory.js'
 import type { Log } from '#client/log.js'
 import { keyOf } from '#client/object-store.js'
 import {
-  type Condition,
   conditionOf,
+  conditionPatch,
   isPodTerminal,
   type Node,
   type Pod,
@@ -226,7 +226,7 @@ export class Scheduler {
     const gaveUp = Boolean(pod.status?.nominatedNodeName) && !keepsNomination
     if (isKnown && !gaveUp) return
     await this.#patchStatus(pod, {
-      conditions: [this.#condition(pod, 'PodScheduled', 'False', 'Unschedulable', message)],
+      ...this.#condition(pod, 'PodScheduled', 'False', 'Unschedulable', message),
       ...(gaveUp ? { nominatedNodeName: null } : {}),
     })
   }
@@ -235,7 +235,7 @@ export class Scheduler {
     // The nomination goes first: killed after it, the next run sees the room as taken and asks again.
     await this.#patchStatus(pod, {
       nominatedNodeName: node,
-      conditions: [this.#condition(pod, 'PodScheduled', 'False', 'Unschedulable', message)],
+      ...this.#condition(pod, 'PodScheduled', 'False', 'Unschedulable', message),
     })
     this.#deps.recorder.event(pod, 'Warning', 'FailedScheduling', message, {
       action: 'Scheduling',
@@ -249,9 +249,7 @@ export class Scheduler {
     const message = `${schedulerName}: preempting to accommodate a higher priority pod`
     try {
       await this.#patchStatus(victim, {
-        conditions: [
-          this.#condition(victim, 'DisruptionTarget', 'True', preemptionReason, message),
-        ],
+        ...this.#condition(victim, 'DisruptionTarget', 'True', preemptionReason, message),
       })
       await client.delete(
         resources.pods,
@@ -270,9 +268,9 @@ export class Scheduler {
     )
   }
 
-  #condition(pod: Pod, type: string, status: string, reason: string, message: string): Condition {
+  #condition(pod: Pod, type: string, status: string, reason: string, message: string) {
     const known = conditionOf(pod, type)
-    return {
+    return conditionPatch(pod, {
       type,
       status,
       reason,
@@ -280,7 +278,7 @@ export class Scheduler {
       ...(pod.metadata.generation ? { observedGeneration: pod.metadata.generation } : {}),
       lastProbeTime: null,
       lastTransitionTime: sinceWhen(known, status, formatTime(this.#deps.clock.now())),
-    }
+    })
   }
 
   async #patchStatus(pod: Pod, status: object): Promise<void> {

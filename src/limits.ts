@@ -270,6 +270,9 @@ export const limits = {
   /** Images in a Node's status, and names of each; upstream's nodeStatusMaxImages and MaxNamesPerImageInNodeStatus. */
   nodeImagesMax: 50,
   nodeImageNamesMax: 5,
+  /** How often the kubelet looks for Pods that have to go, and how long it waits for one that does before it looks again; upstream's evictionMonitoringPeriod and podCleanupTimeout. */
+  evictionPeriodMs: 10_000,
+  evictionWaitMsMax: 30_000,
   /** Statuses of Pods that are written at once. */
   statusWritesMax: 16,
   /** Bytes kept of what a probe or a hook said; upstream's maxRespBodyLength. */

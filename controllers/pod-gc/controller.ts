@@ -64,12 +64,14 @@ class PodGarbageCollector {
     const { log } = this.#context
     const { namespace, name } = pod.metadata
     try {
-      await patchPodStatus(this.#context, pod, {
-        ...(isPodTerminal(pod) ? {} : { phase: 'Failed' }),
-        ...(condition
-          ? { condition: { type: 'DisruptionTarget', status: 'True', ...condition } }
-          : {}),
-      })
+      // Who had ended before was not disrupted.
+      if (!isPodTerminal(pod))
+        await patchPodStatus(this.#context, pod, {
+          phase: 'Failed',
+          ...(condition
+            ? { condition: { type: 'DisruptionTarget', status: 'True', ...condition } }
+            : {}),
+        })
       await deleteObject(this.#context, resources.pods, pod, { gracePeriodSeconds: 0 })
     } catch (error) {
       if (!isNotFound(error))

@@ -1,6 +1,6 @@
 /** Writes a condition into a Pod's status, and nothing else. */
 import { formatTime } from '#api/clock.js'
-import { type Condition, conditionOf, type Pod, sinceWhen } from '#client/pod.js'
+import { type Condition, conditionOf, conditionPatch, type Pod, sinceWhen } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import type { ControllerContext } from '../controller.js'
 
@@ -25,21 +25,22 @@ export const patchPodStatus = async (
       known.message !== condition.message)
   if (!changed && (phase === undefined || pod.status?.phase === phase)) return
   const { namespace, name, uid, generation } = pod.metadata
-  const conditions = changed
-    ? [
-        {
-          ...condition,
-          ...(generation && observed ? { observedGeneration: generation } : {}),
-          lastTransitionTime: sinceWhen(known, condition.status, formatTime(clock.now())),
-        },
-      ]
-    : undefined
+  const seen = generation ? { observedGeneration: generation } : {}
   await client.patch(
     resources.pods,
     { namespace, name },
     {
       metadata: { uid },
-      status: { ...(phase ? { phase } : {}), ...(conditions ? { conditions } : {}) },
+      status: {
+        ...(phase ? { phase, ...seen } : {}),
+        ...(changed
+          ? conditionPatch(pod, {
+              ...condition,
+              ...(observed ? seen : {}),
+              lastTransitionTime: sinceWhen(known, condition.status, formatTime(clock.now())),
+            })
+          : {}),
+      },
     },
     { type: 'strategic', subresource: 'status' },
   )

@@ -18,6 +18,7 @@ export interface EventSubject {
 }
 interface EventOptions {
   fieldPath?: string
+  annotations?: Readonly<Record<string, string>>
   action?: string
 }
 export interface EventRecorder {
@@ -42,7 +43,7 @@ const coreEvents: ResourceRef = {
 }
 
 interface EventBody extends KubeObject {
-  metadata: { name: string; namespace: string }
+  metadata: { name: string; namespace: string; annotations?: Readonly<Record<string, string>> }
 }
 interface KnownEvent {
   namespace: string
@@ -164,7 +165,7 @@ export const createEventRecorder = ({
   let tail: Promise<void> = Promise.resolve()
   let sequence = 0
   return {
-    event(subject, type, reason, message, { fieldPath, action } = {}) {
+    event(subject, type, reason, message, { fieldPath, annotations, action } = {}) {
       const { namespace, name = '', uid = '' } = subject.metadata
       const subjectKey = `${subject.kind}/${namespace}/${name}/${uid}`
       if (waiting >= limits.eventsWaitingMax || !admits(subjectKey)) return
@@ -183,6 +184,7 @@ export const createEventRecorder = ({
           // The name must differ between events of one millisecond; upstream has nanoseconds there.
           name: `${name}.${(BigInt(now) * 1_000_000n + BigInt(sequence++ % 1_000_000)).toString(16)}`,
           namespace: namespace || 'default',
+          ...(annotations ? { annotations } : {}),
         },
         involvedObject: involvedObject(subject, fieldPath),
         reason,

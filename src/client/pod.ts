@@ -172,6 +172,18 @@ export const conditionOf = (
   type: string,
 ): Condition | undefined => object.status?.conditions?.find((c) => c.type === type)
 
+/** A strategic merge of one condition; a new one comes last, which has to be said, as client-go's patches say it. */
+export const conditionPatch = <T extends { type: string }>(
+  { status }: { status?: { conditions?: Condition[] } },
+  condition: T,
+): { conditions: T[]; '$setElementOrder/conditions': { type: string }[] } => {
+  const types = new Set([...(status?.conditions ?? []).map(({ type }) => type), condition.type])
+  return {
+    conditions: [condition],
+    '$setElementOrder/conditions': [...types].map((type) => ({ type })),
+  }
+}
+
 /** Since when a condition has its status: what is known of that stays while the status does. Times are RFC 3339. */
 export const sinceWhen = (
   known: Pick<Condition, 'status' | 'lastTransitionTime'> | undefined,

@@ -3,6 +3,7 @@ import {
   type Flag,
   type Flags,
   helpFlag,
+  notNegative,
   portProblem,
   UsageError,
   verbosityFlag,
@@ -78,6 +79,35 @@ export const kubeletFlags: readonly Flag[] = [
     default: '0s',
     help: 'how much of it is for Pods of system-cluster-critical and system-node-critical, which end last',
   },
+  {
+    name: 'eviction-hard',
+    type: 'strings',
+    help: 'when Pods have to go at once, e.g. memory.available<100Mi,nodefs.available<10% (default: never)',
+  },
+  { name: 'eviction-soft', type: 'strings', help: 'when they have to go if it lasts' },
+  {
+    name: 'eviction-soft-grace-period',
+    type: 'strings',
+    help: 'how long that is for each, e.g. memory.available=1m30s',
+  },
+  {
+    name: 'eviction-minimum-reclaim',
+    type: 'strings',
+    help: 'how much more has to be free before it is enough again, e.g. nodefs.available=500Mi',
+  },
+  {
+    name: 'eviction-max-pod-grace-period',
+    type: 'integer',
+    default: '0',
+    check: notNegative,
+    help: 'longest grace, in seconds, of Pods that go because it has lasted',
+  },
+  {
+    name: 'eviction-pressure-transition-period',
+    type: 'duration',
+    default: '5m0s',
+    help: 'how long the Node goes on to say what it was short of',
+  },
   { ...verbosityFlag, help: 'log verbosity' },
   helpFlag,
 ]
@@ -121,6 +151,14 @@ export const kubelet = async (machine: Machine, flags: Flags): Promise<ExitCode>
     nodeLeaseDurationSeconds: flags.number('node-lease-duration-seconds'),
     ...(shutdownGrace ? { shutdownGrace } : {}),
     leavePodsRunning: flags.boolean('leave-pods-running'),
+    eviction: {
+      hard: flags.list('eviction-hard'),
+      soft: flags.list('eviction-soft'),
+      softGracePeriods: flags.list('eviction-soft-grace-period'),
+      minimumReclaims: flags.list('eviction-minimum-reclaim'),
+    },
+    evictionPressureTransitionMs: flags.milliseconds('eviction-pressure-transition-period'),
+    evictionMaxPodGraceSeconds: flags.number('eviction-max-pod-grace-period'),
   })
   return 0
 }

@@ -366,7 +366,11 @@ t.test(
     const conditions = (await read('soon')).status.conditions!.map((c) =>
       [c.type, c.status, c.reason].filter(Boolean).join(' '),
     )
-    t.same(conditions.sort(), ['DisruptionTarget True DeletionByTaintManager', 'Ready False'])
+    t.same(
+      conditions,
+      ['Ready False', 'DisruptionTarget True DeletionByTaintManager'],
+      'what is new comes last',
+    )
     t.equal(
       (await read('late')).metadata.deletionTimestamp,
       undefined,

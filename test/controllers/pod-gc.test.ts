@@ -13,7 +13,10 @@ import { until } from './cluster.js'
 const podOn = (nodeName: string | undefined, phase = 'Running'): Pod => ({
   kind: 'Pod',
   apiVersion: 'v1',
-  metadata: storedMetadata({ name: `on-${nodeName}`, uid: `uid-${nodeName}` }),
+  metadata: {
+    ...storedMetadata({ name: `on-${nodeName}`, uid: `uid-${nodeName}` }),
+    generation: 3,
+  },
   spec: { containers: [], ...(nodeName === undefined ? {} : { nodeName }) },
   status: { phase },
 })
@@ -86,6 +89,7 @@ t.test(
       status: 'True',
       reason: 'DeletionByPodGC',
       message: 'PodGC: node no longer exists',
+      observedGeneration: 3,
       lastTransitionTime: '1970-01-01T00:00:40Z',
     }
     const options = (name: string) => ({
@@ -93,9 +97,17 @@ t.test(
       preconditions: { uid: `uid-${name}` },
     })
     t.same(done, [
-      ['on-gone', { phase: 'Failed', conditions: [condition] }],
+      [
+        'on-gone',
+        {
+          phase: 'Failed',
+          observedGeneration: 3,
+          conditions: [condition],
+          '$setElementOrder/conditions': [{ type: 'DisruptionTarget' }],
+        },
+      ],
       ['on-gone', options('gone')],
-      ['on-ended', { conditions: [condition] }],
+      // It was not disrupted.
       ['on-ended', options('ended')],
     ])
     await at(80_000)
@@ -103,7 +115,11 @@ t.test(
       '1970-01-01T00:00:00Z'
     done.length = 0
     await at(80_001)
-    t.same(done[0], ['on-undefined', { phase: 'Failed' }], 'which no node will end')
+    t.same(
+      done[0],
+      ['on-undefined', { phase: 'Failed', observedGeneration: 3 }],
+      'which no node will end',
+    )
     t.same(
       pods.map(({ metadata }) => metadata.name),
       ['on-up', 'on-unseen', 'on-unknown'],

@@ -12,6 +12,7 @@ import {
   type ContainerResources,
   type ContainerRuntime,
   type ContainerUsage,
+  type DiskUsage,
   type LogOptions,
   type NodeImage,
   type RuntimeImage,
@@ -41,6 +42,8 @@ import { startCriSession } from './cri-session.js'
 
 const relistMs = 1_000
 const logPollMs = 200
+/** A container may be about to have one that was pulled a moment ago; upstream's imageMinimumGCAge. */
+const imageAgeMsMin = 120_000
 
 export interface CriRuntimeOptions {
   /** As in `unix:///run/containerd/containerd.sock`. */
@@ -58,6 +61,20 @@ interface CriImage {
   readonly repo_tags: readonly string[]
   readonly repo_digests: readonly string[]
   readonly size: number
+  readonly pinned: boolean
+}
+
+interface CriNumber {
+  readonly value: number
+}
+interface CriStats {
+  readonly attributes: { readonly id: string }
+  readonly cpu: { readonly usage_core_nano_seconds: CriNumber | null } | null
+  readonly memory: { readonly working_set_bytes: CriNumber | null } | null
+  readonly writable_layer: {
+    readonly used_bytes: CriNumber | null
+    readonly inodes_used: CriNumber | null
+  } | null
 }
 
 /** What the runtime lists no more is gone. */
@@ -83,6 +100,8 @@ export class CriRuntime implements ContainerRuntime {
   readonly #containers = new Map<string, Container>()
   readonly #sandboxes = new Map<string, Sandbox>()
   #onChange: (podUid: string) => void = () => {}
+  /** Images by the time when they were pulled. */
+  readonly #pulledAt = new Map<string, number>()
   #timer: NodeJS.Timeout | undefined
   #relisting: Promise<void> | undefined
 
@@ -174,6 +193,7 @@ export class CriRuntime implements ContainerRuntime {
       .catch((error: CriError) => {
         throw new Error(error.pullText)
       })
+    this.#pulledAt.set(image_ref, performance.now())
     return image_ref
   }
 
@@ -273,22 +293,47 @@ export class CriRuntime implements ContainerRuntime {
   }
 
   async usage(): Promise<ReadonlyMap<string, ContainerUsage>> {
-    interface Stats {
-      attributes: { id: string }
-      cpu: { usage_core_nano_seconds: { value: number } | null } | null
-      memory: { working_set_bytes: { value: number } | null } | null
+    return this.#stats(({ cpu, memory }) => ({
+      cpuNanoseconds: cpu?.usage_core_nano_seconds?.value ?? 0,
+      memoryBytes: memory?.working_set_bytes?.value ?? 0,
+    }))
+  }
+
+  async writtenFiles(): Promise<ReadonlyMap<string, DiskUsage>> {
+    return this.#stats(({ writable_layer: layer }) => ({
+      bytes: layer?.used_bytes?.value ?? 0,
+      inodes: layer?.inodes_used?.value ?? 0,
+    }))
+  }
+
+  async imageFolder(): Promise<string | undefined> {
+    const { image_filesystems: all } = await this.#client.callImages<{
+      image_filesystems: { fs_id: { mountpoint: string } | null }[]
+    }>('ImageFsInfo', {})
+    return all[0]?.fs_id?.mountpoint
+  }
+
+  /** Whosever containers have them: the runtime may serve others, too. */
+  async removeUnusedImages(): Promise<void> {
+    const [{ images }, { containers }] = await Promise.all([
+      this.#client.callImages<{ images: CriImage[] }>('ListImages', {}),
+      this.#client.call<{ containers: CriContainer[] }>('ListContainers', {}),
+    ])
+    const used = new Set(containers.map(({ image_ref }) => image_ref))
+    const isFresh = (at = Number.NEGATIVE_INFINITY) => performance.now() - at < imageAgeMsMin
+    for (const { id, pinned } of images) {
+      if (pinned || used.has(id) || isFresh(this.#pulledAt.get(id))) continue
+      await this.#client.callImages('RemoveImage', { image: { image: id } })
+      this.#pulledAt.delete(id)
     }
-    const { stats } = await this.#client.call<{ stats: Stats[] }>('ListContainerStats')
+  }
+
+  async #stats<T>(figuresOf: (stats: CriStats) => T): Promise<ReadonlyMap<string, T>> {
+    const { stats } = await this.#client.call<{ stats: CriStats[] }>('ListContainerStats')
     return new Map(
       stats
         .filter(({ attributes }) => this.#containers.has(attributes.id))
-        .map(({ attributes, cpu, memory }) => [
-          attributes.id,
-          {
-            cpuNanoseconds: cpu?.usage_core_nano_seconds?.value ?? 0,
-            memoryBytes: memory?.working_set_bytes?.value ?? 0,
-          },
-        ]),
+        .map((one) => [one.attributes.id, figuresOf(one)]),
     )
   }
 

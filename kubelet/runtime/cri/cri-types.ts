@@ -182,10 +182,17 @@ const messages: Readonly<Record<string, Fields>> = {
   ContainerAttributes: { id: ['string', 1] },
   CpuUsage: { usage_core_nano_seconds: ['UInt64Value', 2] },
   MemoryUsage: { working_set_bytes: ['UInt64Value', 2] },
+  FilesystemIdentifier: { mountpoint: ['string', 1] },
+  FilesystemUsage: {
+    fs_id: ['FilesystemIdentifier', 2],
+    used_bytes: ['UInt64Value', 3],
+    inodes_used: ['UInt64Value', 4],
+  },
   ContainerStats: {
     attributes: ['ContainerAttributes', 1],
     cpu: ['CpuUsage', 2],
     memory: ['MemoryUsage', 3],
+    writable_layer: ['FilesystemUsage', 4],
   },
   ListContainerStatsResponse: { stats: ['[ContainerStats]', 1] },
   ImageStatusRequest: { image: ['ImageSpec', 1] },
@@ -196,7 +203,9 @@ const messages: Readonly<Record<string, Fields>> = {
     size: ['uint64', 4],
     uid: ['Int64Value', 5],
     username: ['string', 6],
+    pinned: ['bool', 8],
   },
+  ImageFsInfoResponse: { image_filesystems: ['[FilesystemUsage]', 1] },
   ListImagesResponse: { images: ['[Image]', 1] },
   ImageStatusResponse: { image: ['Image', 1] },
   PullImageRequest: { image: ['ImageSpec', 1] },
@@ -227,6 +236,8 @@ const methods = {
     ImageStatus: ['ImageStatusRequest', 'ImageStatusResponse'],
     ListImages: ['Empty', 'ListImagesResponse'],
     PullImage: ['PullImageRequest', 'PullImageResponse'],
+    RemoveImage: ['ImageStatusRequest', 'Empty'],
+    ImageFsInfo: ['Empty', 'ImageFsInfoResponse'],
   },
 } as const
 

@@ -8,12 +8,14 @@ import { type FSWatcher, statSync, watch, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import type { Clock } from '#api/clock.js'
+import { diskUsageOf } from '../../disk-usage.js'
 import { type LogSource, readLog } from '../../log-reader.js'
 import {
   type Container,
   type ContainerConfig,
   type ContainerRuntime,
   type ContainerUsage,
+  type DiskUsage,
   type LogOptions,
   type NodeImage,
   type RuntimeImage,
@@ -343,6 +345,17 @@ export class ProcessRuntime implements ContainerRuntime {
   async usage(): Promise<ReadonlyMap<string, ContainerUsage>> {
     return this.#usage.read()
   }
+
+  /** The folder that a container works in stands for its root. */
+  async writtenFiles(): Promise<ReadonlyMap<string, DiskUsage>> {
+    const usages = new Map<string, DiskUsage>()
+    for (const id of [...this.#containers.keys()])
+      usages.set(id, await diskUsageOf(this.#files.workFolder(id)))
+    return usages
+  }
+
+  async imageFolder(): Promise<undefined> {}
+  async removeUnusedImages(): Promise<void> {}
 
   #find(id: string): ProcessContainer {
     const container = this.#containers.get(id)

@@ -1,0 +1,197 @@
+/**
+ * Ends Pods that use more of the node's storage than they may, and the least deserving one where the node itself runs
+ * short of something. Looks every ten seconds, and again as soon as what was evicted is gone. Upstream:
+ * pkg/kubelet/eviction/eviction_manager.go.
+ */
+import { sleep } from '#client/backoff.js'
+import { messageOf } from '#client/errors.js'
+import type { EventRecorder, EventSubject } from '#client/event-recorder.js'
+import type { Log } from '#client/log.js'
+import { tolerates } from '#client/pod.js'
+import { limits } from '#limits'
+import type { Refusal } from '../admission.js'
+import type { ForcedEnd } from '../forced-end.js'
+import { formatPod, hasCriticalPriority, type Pod } from '../pod.js'
+import type { ContainerRuntime } from '../runtime.js'
+import { isOtherDisk, observeMachine } from './machine-signals.js'
+import { exceededLimit, hasOwnLimits } from './own-limits.js'
+import type { PodUsage, PodUsageReader } from './pod-usage.js'
+import { NodePressure } from './pressure.js'
+import { evictionMessage, rankForEviction } from './rank.js'
+import { type Observations, type Pressure, signals } from './signals.js'
+import type { Threshold } from './thresholds.js'
+
+export interface EvictionSettings {
+  readonly thresholds: readonly Threshold[]
+  /** How long the Node goes on to say what it was short of. */
+  readonly pressureTransitionMs: number
+  /** The longest that a Pod gets at a soft threshold. */
+  readonly maxPodGraceSeconds: number
+}
+
+/** A Pod that runs here. */
+export interface Evictable {
+  readonly pod: Pod
+  forceEnd(end: ForcedEnd): Promise<void>
+}
+
+export interface EvictorDeps {
+  readonly settings: EvictionSettings
+  readonly runtime: ContainerRuntime
+  readonly usage: PodUsageReader
+  /** Whose disk the node's own is. */
+  readonly folder: string
+  readonly events: EventRecorder
+  readonly log: Log
+  /** What events about the Node name. */
+  readonly node: EventSubject
+  active(): readonly Evictable[]
+  /** Removes what is left of Pods that have ended. */
+  removeEnded(): Promise<void>
+  /** Says anew how the node is. */
+  report(): Promise<void>
+}
+
+const reason = 'Evicted'
+/** Upstream's immediateEvictionGracePeriodSeconds. */
+const graceSecondsAtOnce = 1
+
+export class Evictor {
+  readonly #deps: EvictorDeps
+  readonly #pressure: NodePressure
+
+  constructor(deps: EvictorDeps) {
+    this.#deps = deps
+    const { thresholds, pressureTransitionMs } = deps.settings
+    this.#pressure = new NodePressure(thresholds, pressureTransitionMs)
+  }
+
+  get pressures(): readonly Pressure[] {
+    return this.#pressure.pressures
+  }
+
+  /** Why the node takes no such Pod while it is short of something. */
+  refusalOf(pod: Pod): Refusal | undefined {
+    const { pressures } = this
+    if (pressures.length === 0 || hasCriticalPriority(pod)) return undefined
+    if (pressures.every((pressure) => pressure === 'MemoryPressure')) {
+      if (pod.status?.qosClass !== 'BestEffort') return undefined
+      const taint = { key: 'node.kubernetes.io/memory-pressure', effect: 'NoSchedule' }
+      if (pod.spec.tolerations?.some((one) => tolerates(one, taint))) return undefined
+    }
+    return { reason, message: `The node had condition: [${pressures.join(' ')}]. ` }
+  }
+
+  /** Until the signal fires. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const evicted = await this.#look().catch((error) => {
+        this.#deps.log.warn({ error: messageOf(error) }, 'nobody could look for what has to go')
+        return []
+      })
+      if (evicted.length === 0) await sleep(limits.evictionPeriodMs, signal)
+      else
+        await Promise.race([Promise.allSettled(evicted), sleep(limits.evictionWaitMsMax, signal)])
+    }
+  }
+
+  /** Yields the ends of the Pods that have to go. */
+  async #look(): Promise<readonly Promise<void>[]> {
+    const { runtime, settings } = this.#deps
+    const needed = settings.thresholds.length > 0
+    const active = this.#deps.active().filter(({ pod }) => needed || hasOwnLimits(pod))
+    if (!needed && active.length === 0) return []
+    const imageFolder = await runtime.imageFolder()
+    const ownImageDisk = await isOtherDisk(this.#deps.folder, imageFolder)
+    const observations = await this.#observe(imageFolder)
+    const starved = this.#takeIn(observations)
+    const measured = starved.length > 0 ? active : active.filter(({ pod }) => hasOwnLimits(pod))
+    const usages = await this.#deps.usage.read(measured.map(({ pod }) => pod))
+    const greedy = this.#evictGreedy(measured, usages, ownImageDisk)
+    if (greedy.length > 0 || starved.length === 0) return greedy
+    return this.#relieve({ starved, observations, active, usages, imageFolder, ownImageDisk })
+  }
+
+  #observe(imageFolder: string | undefined): Promise<Observations> {
+    return observeMachine(this.#deps.folder, imageFolder)
+  }
+
+  #takeIn(observations: Observations): Threshold[] {
+    const before = this.pressures
+    const starved = this.#pressure.observe(observations, performance.now())
+    if (before.join() === this.pressures.join()) return starved
+    this.#deps
+      .report()
+      .catch((error) =>
+        this.#deps.log.warn({ error: messageOf(error) }, 'the node could not report'),
+      )
+    return starved
+  }
+
+  #evictGreedy(
+    active: readonly Evictable[],
+    usages: ReadonlyMap<string, PodUsage>,
+    ownImageDisk: boolean,
+  ): Promise<void>[] {
+    return active.flatMap((one) => {
+      const message = exceededLimit(one.pod, usages.get(one.pod.metadata.uid)!, ownImageDisk)
+      if (message === undefined) return []
+      const graceSeconds = graceSecondsAtOnce
+      return this.#evict(one, { reason, message, graceSeconds, isDisruption: false }) ?? []
+    })
+  }
+
+  /** First without anybody's loss, then by the end of one Pod. */
+  async #relieve(look: {
+    readonly starved: readonly Threshold[]
+    readonly observations: Observations
+    readonly active: readonly Evictable[]
+    readonly usages: ReadonlyMap<string, PodUsage>
+    readonly imageFolder: string | undefined
+    readonly ownImageDisk: boolean
+  }): Promise<readonly Promise<void>[]> {
+    const { starved, observations, usages, imageFolder, ownImageDisk } = look
+    const { events, node, runtime, settings } = this.#deps
+    const [threshold] = starved
+    const { signal, graceMs } = threshold!
+    const { resource, pressure } = signals[signal]
+    events.event(node, 'Warning', 'EvictionThresholdMet', `Attempting to reclaim ${resource}`)
+    const hasNothingOfIt = ownImageDisk && signal.startsWith('nodefs')
+    if (pressure === 'DiskPressure' && !hasNothingOfIt) {
+      await this.#deps.removeEnded()
+      await runtime.removeUnusedImages()
+      if (this.#pressure.isRelieved(await this.#observe(imageFolder))) return []
+    }
+    const candidates = look.active.map((one) => ({
+      one,
+      pod: one.pod,
+      usage: usages.get(one.pod.metadata.uid)!,
+    }))
+    for (const candidate of rankForEviction(signal, candidates, ownImageDisk)) {
+      const about = { thresholds: starved, observations }
+      const { message, annotations } = evictionMessage(threshold!, candidate, about)
+      const own = candidate.pod.spec.terminationGracePeriodSeconds ?? settings.maxPodGraceSeconds
+      const graceSeconds =
+        graceMs === 0 ? graceSecondsAtOnce : Math.min(own, settings.maxPodGraceSeconds)
+      const end = { reason, message, graceSeconds, isDisruption: true }
+      const ended = this.#evict(candidate.one, end, annotations)
+      if (ended) return [ended]
+    }
+    return []
+  }
+
+  /** Undefined for a Pod that the cluster cannot do without. */
+  #evict(
+    { pod, forceEnd }: Evictable,
+    end: ForcedEnd,
+    annotations?: Readonly<Record<string, string>>,
+  ): Promise<void> | undefined {
+    const { events, log } = this.#deps
+    if (hasCriticalPriority(pod)) {
+      log.warn({ pod: formatPod(pod), message: end.message }, 'a critical Pod cannot be evicted')
+      return undefined
+    }
+    events.event(pod, 'Warning', reason, end.message, annotations ? { annotations } : {})
+    return forceEnd(end)
+  }
+}

@@ -1,0 +1,32 @@
+/** What the machine has left: of memory, of the disk of the kubelet's own files, of that of images. */
+
+import { stat, statfs } from 'node:fs/promises'
+import os from 'node:os'
+import type { Observation, Observations, Signal } from './signals.js'
+
+const diskSignals = async (name: 'nodefs' | 'imagefs', folder: string) => {
+  const { bavail, blocks, bsize, ffree, files } = await statfs(folder, { bigint: true })
+  const rows: [Signal, Observation][] = [
+    [`${name}.available`, { available: bavail * bsize, capacity: blocks * bsize }],
+  ]
+  // Some file systems have no fixed number of them.
+  if (files > 0n) rows.push([`${name}.inodesFree`, { available: ffree, capacity: files }])
+  return rows
+}
+
+/** What is on the images' disk counts for both where they are one. */
+export const observeMachine = async (
+  nodeFolder: string,
+  imageFolder: string | undefined,
+): Promise<Observations> => {
+  // On Linux what is free is what could be had: caches do not count as used.
+  const memory = { available: BigInt(os.freemem()), capacity: BigInt(os.totalmem()) }
+  return new Map<Signal, Observation>([
+    ['memory.available', memory],
+    ...(await diskSignals('nodefs', nodeFolder)),
+    ...(await diskSignals('imagefs', imageFolder ?? nodeFolder)),
+  ])
+}
+
+export const isOtherDisk = async (a: string, b: string | undefined): Promise<boolean> =>
+  b !== undefined && (await stat(a)).dev !== (await stat(b)).dev

@@ -1,0 +1,87 @@
+/** What Pods take of the node's memory and disks, container by container and volume by volume. */
+import { addDiskUsage, diskUsageOf, noDiskUsage } from '../disk-usage.js'
+import type { Pod, VolumeSpec } from '../pod.js'
+import type { ContainerRuntime, DiskUsage } from '../runtime.js'
+import type { Volumes } from '../volumes.js'
+
+export interface ContainerShare {
+  readonly name: string
+  readonly memoryBytes: number
+  /** What it has written beside its volumes. */
+  readonly files: DiskUsage
+  readonly logs: DiskUsage
+}
+
+export interface PodUsage {
+  /** In the order of the Pod's containers, then of its init containers. */
+  readonly containers: readonly ContainerShare[]
+  /** Those that lie on this node and hold what containers write, and what of ConfigMaps lies beside them. */
+  readonly volumes: ReadonlyMap<string, DiskUsage>
+}
+
+/** Upstream's IsLocalEphemeralVolume: what counts as the Pod's own storage. */
+const isOnDisk = ({ emptyDir, configMap }: VolumeSpec): boolean =>
+  configMap !== undefined || (emptyDir !== undefined && !emptyDir.medium)
+
+export interface UsageReaderOptions {
+  readonly runtime: ContainerRuntime
+  readonly volumes: Pick<Volumes, 'folderOf'>
+}
+
+export class PodUsageReader {
+  readonly #options: UsageReaderOptions
+
+  constructor(options: UsageReaderOptions) {
+    this.#options = options
+  }
+
+  /** One look for all of them. */
+  async read(pods: readonly Pod[]): Promise<ReadonlyMap<string, PodUsage>> {
+    const { runtime } = this.#options
+    const [usage, files] = await Promise.all([runtime.usage(), runtime.writtenFiles()])
+    const all = new Map<string, PodUsage>()
+    for (const pod of pods) {
+      const containers: ContainerShare[] = []
+      for (const { name } of [...pod.spec.containers, ...(pod.spec.initContainers ?? [])]) {
+        const run = runtime.containersOf(pod.metadata.uid).findLast((one) => one.name === name)
+        if (!run) continue
+        containers.push({
+          name,
+          memoryBytes: usage.get(run.id)?.memoryBytes ?? 0,
+          files: files.get(run.id) ?? noDiskUsage,
+          logs: await diskUsageOf(run.logPath),
+        })
+      }
+      all.set(pod.metadata.uid, { containers, volumes: await this.#volumesOf(pod) })
+    }
+    return all
+  }
+
+  async #volumesOf(pod: Pod): Promise<ReadonlyMap<string, DiskUsage>> {
+    const usages = new Map<string, DiskUsage>()
+    for (const volume of pod.spec.volumes ?? []) {
+      if (!volume.emptyDir && !volume.configMap) continue
+      const folder = this.#options.volumes.folderOf({ pod }, volume.name)
+      if (folder !== undefined) usages.set(volume.name, await diskUsageOf(folder))
+    }
+    return usages
+  }
+}
+
+export const memoryOf = ({ containers }: PodUsage): number =>
+  containers.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0)
+
+/** Which parts of a Pod's storage lie on the disk in question. */
+export interface DiskParts {
+  readonly files: boolean
+  readonly logsAndVolumes: boolean
+}
+
+export const storageOf = (pod: Pod, usage: PodUsage, parts: DiskParts): DiskUsage => {
+  const own = (pod.spec.volumes ?? []).filter(isOnDisk)
+  return [
+    ...(parts.files ? usage.containers.map(({ files }) => files) : []),
+    ...(parts.logsAndVolumes ? usage.containers.map(({ logs }) => logs) : []),
+    ...(parts.logsAndVolumes ? own.map(({ name }) => usage.volumes.get(name) ?? noDiskUsage) : []),
+  ].reduce(addDiskUsage, noDiskUsage)
+}

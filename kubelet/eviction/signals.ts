@@ -1,0 +1,21 @@
+/** What is measured of the node, and what it is called where that runs short; upstream: pkg/kubelet/eviction/helpers.go. */
+
+export type Pressure = 'MemoryPressure' | 'DiskPressure'
+export type StarvedResource = 'memory' | 'ephemeral-storage' | 'inodes'
+
+export const signals = {
+  'memory.available': { resource: 'memory', pressure: 'MemoryPressure' },
+  'nodefs.available': { resource: 'ephemeral-storage', pressure: 'DiskPressure' },
+  'nodefs.inodesFree': { resource: 'inodes', pressure: 'DiskPressure' },
+  'imagefs.available': { resource: 'ephemeral-storage', pressure: 'DiskPressure' },
+  'imagefs.inodesFree': { resource: 'inodes', pressure: 'DiskPressure' },
+} as const satisfies Record<string, { resource: StarvedResource; pressure: Pressure }>
+
+export type Signal = keyof typeof signals
+
+export interface Observation {
+  readonly available: bigint
+  readonly capacity: bigint
+}
+/** What is not there could not be measured. */
+export type Observations = ReadonlyMap<Signal, Observation>
