@@ -128,7 +128,7 @@ export const runKubelet = async (options: KubeletOptions): Promise<void> => {
     log,
     address: nodeAddress,
     port: options.port ?? 0,
-    clientCa: client.config.ca,
+    client,
   })
   try {
     await Promise.race([kubelet.start(), whenAborted(options.signal)])

@@ -270,11 +270,18 @@ export const limits = {
   /** Images in a Node's status, and names of each; upstream's nodeStatusMaxImages and MaxNamesPerImageInNodeStatus. */
   nodeImagesMax: 50,
   nodeImageNamesMax: 5,
+  /** Answers about who asks a kubelet and what they may, and how long they hold; upstream's defaults of its webhook authentication and authorization. */
+  kubeletReviewsKept: 1_024,
+  tokenReviewMs: 120_000,
+  allowedReviewMs: 300_000,
+  deniedReviewMs: 30_000,
   /** How often the kubelet looks for Pods that have to go, and how long it waits for one that does before it looks again; upstream's evictionMonitoringPeriod and podCleanupTimeout. */
   evictionPeriodMs: 10_000,
   evictionWaitMsMax: 30_000,
   /** Statuses of Pods that are written at once. */
   statusWritesMax: 16,
+  /** How often one probe is tried that cannot be asked; upstream's maxProbeRetries. */
+  probeAttemptsMax: 3,
   /** Bytes kept of what a probe or a hook said; upstream's maxRespBodyLength. */
   handlerOutputBytesMax: 10 * 1024,
   /** Characters of an image's name without registry, tag and digest; distribution's RepositoryNameTotalLengthMax. */

@@ -1,16 +1,16 @@
 /**
- * The kubelet's own HTTPS port: logs, commands and connections for the API server, and for nobody else. Whoever
- * connects must show a client certificate that the cluster's CA has signed for the API server; the kubelet's own
- * certificate is made at each start and proves nothing, as upstream's does unless it is told otherwise.
+ * The kubelet's own HTTPS port: logs, commands and connections for the API server and whoever else may (access.ts). The
+ * kubelet's own certificate is made at each start and proves nothing, as upstream's does unless it is told otherwise.
  */
 import https from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
-import type { TLSSocket } from 'node:tls'
 import type { Clock } from '#api/clock.js'
 import { getOwn } from '#api/json-object.js'
 import { issueCertificate } from '#api/x509.js'
+import type { Client } from '#client/client.js'
 import type { Log } from '#client/log.js'
 import type { Kubelet } from '../kubelet.js'
+import { Access } from './access.js'
 import { HttpError, type RequestPath, type Served } from './pod-request.js'
 import { serveLogs } from './serve-logs.js'
 import { serveMetrics } from './serve-metrics.js'
@@ -18,17 +18,14 @@ import { servePortForward } from './serve-port-forward.js'
 import { serveSession } from './serve-session.js'
 import { serveSummary } from './serve-summary.js'
 
-/** Common name of the certificate that the API server shows, as kubeadm names it. */
-const apiServerClientName = 'kube-apiserver-kubelet-client'
-
 export interface KubeletServerOptions {
   readonly kubelet: Kubelet
   readonly clock: Clock
   readonly log: Log
   readonly address: string
   readonly port: number
-  /** PEM of the CA whose clients are listened to; without one nobody is. */
-  readonly clientCa: string | undefined
+  /** Of the API server, which knows who asks; the clients of its CA are listened to. */
+  readonly client: Client
 }
 
 export interface KubeletServer {
@@ -66,11 +63,9 @@ const makeCertificate = (address: string, clock: Clock) => {
   })
 }
 
-const isApiServer = (socket: TLSSocket): boolean =>
-  socket.authorized && socket.getPeerCertificate().subject?.CN === apiServerClientName
-
 export const startKubeletServer = async (options: KubeletServerOptions): Promise<KubeletServer> => {
-  const { kubelet, clock, log, address, port, clientCa } = options
+  const { kubelet, clock, log, address, port, client } = options
+  const clientCa = client.config.ca
   const { certPem, keyPem } = makeCertificate(address, clock)
   const server = https.createServer({
     cert: certPem,
@@ -79,10 +74,11 @@ export const startKubeletServer = async (options: KubeletServerOptions): Promise
     rejectUnauthorized: false,
     ...(clientCa ? { ca: clientCa } : {}),
   })
-  const may = (socket: Socket) => clientCa !== undefined && isApiServer(socket as TLSSocket)
+  const { nodeName } = kubelet
+  const access = new Access({ client, log, nodeName, knowsCa: clientCa !== undefined })
   server.on('request', (request, response) => {
     const answer = async () => {
-      if (!may(request.socket)) throw new HttpError(401, 'Unauthorized')
+      await access.check(request)
       const path = parsePath(request.url ?? '/')
       const serve = getOwn(answers, path.kind)
       if (!serve) throw new HttpError(404, '404 page not found')
@@ -94,14 +90,15 @@ export const startKubeletServer = async (options: KubeletServerOptions): Promise
       response.end(error.message)
     })
   })
-  server.on('upgrade', (request, socket, head) => {
+  server.on('upgrade', async (request, socket, head) => {
     const refuse = (code: number, message: string) =>
       socket.end(
         `HTTP/1.1 ${code} Refused\r\ncontent-type: text/plain; charset=utf-8\r\nx-content-type-options: nosniff\r\ncontent-length: ${Buffer.byteLength(message)}\r\nconnection: close\r\n\r\n${message}`,
       )
     socket.on('error', (error) => log.debug({ error: error.message }, 'stream ended'))
-    if (!may(socket as Socket)) return refuse(401, 'Unauthorized')
     try {
+      await access.check(request)
+      if (socket.destroyed) return
       const path = parsePath(request.url ?? '/')
       const upgrade = { kubelet, path, request, socket: socket as Socket, head }
       if (path.kind === 'exec' || path.kind === 'attach') serveSession(upgrade)

@@ -209,10 +209,10 @@ export class Client {
   /** Posts to the resource of `at`, or to `name`'s subresource. */
   create<T = PersistedObject>(
     ref: ResourceRef,
-    object: { metadata: ObjectMeta; [field: string]: unknown },
+    object: { metadata?: ObjectMeta; [field: string]: unknown },
     options: { name?: string; subresource?: string; namespace?: string } = {},
   ): Promise<T> {
-    const namespace = options.namespace ?? object.metadata.namespace
+    const namespace = options.namespace ?? object.metadata?.namespace
     return this.request({
       method: 'POST',
       path: resourcePath(ref, { ...options, ...(namespace ? { namespace } : {}) }),

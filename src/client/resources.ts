@@ -82,6 +82,13 @@ export const resources = {
     'certificatesigningrequests',
     'CertificateSigningRequest',
   ),
+  tokenReviews: cluster('authentication.k8s.io', 'v1', 'tokenreviews', 'TokenReview'),
+  subjectAccessReviews: cluster(
+    'authorization.k8s.io',
+    'v1',
+    'subjectaccessreviews',
+    'SubjectAccessReview',
+  ),
   apiServices: cluster('apiregistration.k8s.io', 'v1', 'apiservices', 'APIService'),
   clusterRoles: cluster('rbac.authorization.k8s.io', 'v1', 'clusterroles', 'ClusterRole'),
   validatingAdmissionPolicies: cluster(

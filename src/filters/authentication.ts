@@ -1,40 +1,11 @@
 /** Finds out who asks; refuses credentials that do not hold, even on paths that anonymous users may see. */
-import { isUtf8 } from 'node:buffer'
 import type { FastifyRequest } from 'fastify'
+import { bearerToken, protocolToken } from '#api/bearer-token.js'
 import { unauthorized } from '#api/errors.js'
 import { anonymousUser, type UserInfo } from '#api/user-info.js'
-import { asksForWebSocket, offeredProtocols } from '#api/websocket-request.js'
 import type { Authenticator } from '#authn/authenticator.js'
 import type { CertificateReader } from '#authn/client-certificate.js'
 import type { Filter } from './kube-request.js'
-
-/** The token of `Authorization: Bearer x`; undefined for an empty one and for other schemes (then: anonymous). */
-const bearerToken = (header: string | undefined): string | undefined => {
-  if (header === undefined) return undefined
-  const [scheme, token] = header.trim().split(' ')
-  return scheme?.toLowerCase() === 'bearer' && token ? token : undefined
-}
-
-const tokenProtocol = 'base64url.bearer.authorization.k8s.io.'
-
-/**
- * A browser sets no headers: with a WebSocket it shows its token as one of the protocols, which is taken out again, so that
- * another is left to agree on (apiserver, pkg/authentication/request/websocket). Throws unauthorized for what is no token.
- */
-const protocolToken = ({ headers }: FastifyRequest): string | undefined => {
-  if (!asksForWebSocket(headers)) return undefined
-  const names = offeredProtocols(headers)
-  const tokens = names.filter((name) => name.startsWith(tokenProtocol))
-  if (tokens.length === 0) return undefined
-  const others = names.filter((name) => !name.startsWith(tokenProtocol))
-  const encoded = tokens[0]!.slice(tokenProtocol.length)
-  const token = Buffer.from(encoded, 'base64url')
-  const isWhole = token.toString('base64url') === encoded && isUtf8(token)
-  if (tokens.length > 1 || !isWhole || (encoded !== '' && others.length === 0)) throw unauthorized()
-  if (encoded === '') return undefined
-  headers['sec-websocket-protocol'] = others.join(',')
-  return token.toString()
-}
 
 const spacedToken = /^\s*bearer {2,}[^ ]/i
 const spacedTokenWarning =
@@ -75,7 +46,7 @@ export const authentication = (
       return
     }
     const answer = authenticator.authenticate({
-      token: bearerToken(authorization) ?? protocolToken(request),
+      token: bearerToken(authorization) ?? protocolToken(request.headers),
       certificate: certificates.identity(request),
     })
     if (answer instanceof Promise)

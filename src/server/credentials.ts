@@ -149,7 +149,15 @@ interface Leaf {
   names: readonly string[]
 }
 
-/** The kept pair while it lasts, was signed by this CA and carries the names; else a new one. */
+const isOf = (
+  { subject }: X509Certificate,
+  { commonName, organizations = [] }: Subject,
+): boolean => {
+  const wanted = [...organizations.map((name) => `O=${name}`), `CN=${commonName}`]
+  return wanted.sort().join('\n') === subject.split('\n').sort().join('\n')
+}
+
+/** The kept pair while it lasts, is of the same subject, was signed by this CA and carries the names; else a new one. */
 const leaf = (keeper: Keeper, ca: Issued, now: number, wanted: Leaf): CertificatePair => {
   const certPem = keeper.read(`${wanted.file}.crt`)
   const keyPem = keeper.read(`${wanted.file}.key`)
@@ -158,6 +166,7 @@ const leaf = (keeper: Keeper, ca: Issued, now: number, wanted: Leaf): Certificat
     if (
       lasts(kept, now) &&
       kept.verify(ca.publicKey) &&
+      isOf(kept, wanted.subject) &&
       wanted.names.every((name) => carries(kept, name))
     )
       return { certPem, keyPem }
@@ -228,7 +237,11 @@ export const loadCredentials = (options: CredentialOptions): ServerCredentials =
       leaf(keeper, ca, options.clock.now(), {
         file: 'apiserver-kubelet-client',
         use: 'client',
-        subject: { commonName: 'kube-apiserver-kubelet-client' },
+        // A kubelet asks back whether it may.
+        subject: {
+          commonName: 'kube-apiserver-kubelet-client',
+          organizations: ['system:masters'],
+        },
         names: [],
       }),
     ),

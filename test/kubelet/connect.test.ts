@@ -272,26 +272,3 @@ const tunnel = async (node: TestNode, port: number, ask: string): Promise<string
   const text = Buffer.concat(received).toString('latin1')
   return text.slice(0, text.indexOf('path /x') + 'path /x'.length)
 }
-
-t.test('the kubelet listens to nobody but the API server', async (t) => {
-  const node = await startNode(t)
-  const { client } = node
-  const { status } = await client.get(
-    { group: '', version: 'v1', resource: 'nodes', kind: 'Node', namespaced: false },
-    { name: 'node-1' },
-  )
-  const address = status.addresses[0].address
-  const url = `https://${address}:${status.daemonEndpoints.kubeletEndpoint.Port}/pods`
-  const ask = (options: object) =>
-    new Promise<number>((resolve, reject) => {
-      https
-        .get(url, { rejectUnauthorized: false, ...options }, (answer) => {
-          answer.resume()
-          resolve(answer.statusCode!)
-        })
-        .on('error', reject)
-    })
-  t.equal(await ask({}), 401)
-  const { cert, key } = client.config
-  t.equal(await ask({ cert, key }), 401, 'not even to an administrator')
-})

@@ -1,0 +1,149 @@
+/**
+ * Who asks the kubelet, and whether they may: a client certificate of the cluster's CA or a token that the API server
+ * knows, and then the API server's word on what that user may do with this Node. Upstream: pkg/kubelet/server/auth.go.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { TLSSocket } from 'node:tls'
+import { bearerToken, protocolToken } from '#api/bearer-token.js'
+import { canonicalJson } from '#api/json-object.js'
+import type { UserInfo } from '#api/user-info.js'
+import type { Client } from '#client/client.js'
+import { messageOf } from '#client/errors.js'
+import type { Log } from '#client/log.js'
+import { resources } from '#client/resources.js'
+import { limits } from '#limits'
+import { HttpError } from './pod-request.js'
+
+export interface AccessOptions {
+  readonly client: Client
+  readonly log: Log
+  readonly nodeName: string
+  /** Whether certificates can be told from others at all. */
+  readonly knowsCa: boolean
+}
+
+const verbs: Readonly<Record<string, string>> = {
+  POST: 'create',
+  GET: 'get',
+  PUT: 'update',
+  PATCH: 'patch',
+  DELETE: 'delete',
+}
+
+/** What of the Node a page is; any of several rights will do. Everything else is its proxy's. */
+const subresources: Readonly<Record<string, readonly string[]>> = {
+  pods: ['pods', 'proxy'],
+  healthz: ['healthz', 'proxy'],
+  configz: ['configz', 'proxy'],
+  runningpods: ['pods', 'proxy'],
+  stats: ['stats'],
+  metrics: ['metrics'],
+  logs: ['log'],
+  checkpoint: ['checkpoint'],
+  statusz: ['statusz'],
+  flagz: ['configz'],
+}
+
+/** Answers that hold for a time. */
+class Answers<T> {
+  readonly #known = new Map<string, { answer: T; until: number }>()
+
+  async of(key: string, ask: () => Promise<{ answer: T; holdsMs: number }>): Promise<T> {
+    const known = this.#known.get(key)
+    if (known && performance.now() < known.until) return known.answer
+    const { answer, holdsMs } = await ask()
+    this.#known.delete(key)
+    this.#known.set(key, { answer, until: performance.now() + holdsMs })
+    if (this.#known.size > limits.kubeletReviewsKept)
+      this.#known.delete(this.#known.keys().next().value!)
+    return answer
+  }
+}
+
+interface TokenReviewStatus {
+  authenticated?: boolean
+  user?: { username?: string; uid?: string; groups?: string[]; extra?: Record<string, string[]> }
+}
+
+const listOf = (names: string | string[] | undefined): string[] =>
+  names === undefined ? [] : [names].flat()
+
+export class Access {
+  readonly #options: AccessOptions
+  readonly #users = new Answers<UserInfo | undefined>()
+  readonly #decisions = new Answers<boolean>()
+
+  constructor(options: AccessOptions) {
+    this.#options = options
+  }
+
+  /** Throws the HttpError of who may not. */
+  async check(request: IncomingMessage): Promise<void> {
+    const user = await this.#userOf(request).catch((error) => {
+      this.#options.log.warn({ error: messageOf(error) }, 'nobody knows who asks')
+      return undefined
+    })
+    if (!user) throw new HttpError(401, 'Unauthorized')
+    const { pathname } = new URL(request.url ?? '/', 'https://kubelet')
+    const page = pathname.split('/')[1] ?? ''
+    const verb = verbs[request.method ?? ''] ?? ''
+    const wanted = Object.hasOwn(subresources, page) ? subresources[page]! : ['proxy']
+    for (const subresource of wanted) if (await this.#may(user, verb, subresource)) return
+    throw new HttpError(
+      403,
+      `Forbidden (user=${user.name}, verb=${verb}, resource=nodes, subresource(s)=[${wanted.join(' ')}])\n`,
+    )
+  }
+
+  async #userOf({ socket, headers }: IncomingMessage): Promise<UserInfo | undefined> {
+    const { authorized, getPeerCertificate } = socket as TLSSocket
+    if (this.#options.knowsCa && authorized) {
+      const { subject } = getPeerCertificate.call(socket as TLSSocket)
+      const [name] = listOf(subject?.CN).slice(-1)
+      if (name) return { name, groups: [...listOf(subject.O), 'system:authenticated'] }
+    }
+    const token = bearerToken(headers.authorization) ?? protocolToken(headers)
+    return token === undefined ? undefined : this.#userWith(token)
+  }
+
+  #userWith(token: string): Promise<UserInfo | undefined> {
+    return this.#users.of(token, async () => {
+      const { status } = await this.#options.client.create<{ status?: TokenReviewStatus }>(
+        resources.tokenReviews,
+        { spec: { token } },
+      )
+      const { username = '', uid, groups = [], extra } = status?.user ?? {}
+      const user = { name: username, ...(uid ? { uid } : {}), groups, ...(extra ? { extra } : {}) }
+      const answer = status?.authenticated === true ? user : undefined
+      return { answer, holdsMs: limits.tokenReviewMs }
+    })
+  }
+
+  async #may(user: UserInfo, verb: string, subresource: string): Promise<boolean> {
+    const { client, log, nodeName: name } = this.#options
+    const { name: asking, uid, groups, extra } = user
+    const spec = {
+      user: asking,
+      ...(uid ? { uid } : {}),
+      groups,
+      ...(extra ? { extra } : {}),
+      resourceAttributes: { verb, version: 'v1', resource: 'nodes', subresource, name },
+    }
+    try {
+      return await this.#decisions.of(canonicalJson(spec), async () => {
+        const { status } = await client.create<{ status?: { allowed?: boolean } }>(
+          resources.subjectAccessReviews,
+          { spec },
+        )
+        const answer = status?.allowed === true
+        return { answer, holdsMs: answer ? limits.allowedReviewMs : limits.deniedReviewMs }
+      })
+    } catch (error) {
+      log.warn({ user: asking, error: messageOf(error) }, 'nobody knows whether a user may')
+      throw new HttpError(
+        500,
+        `Authorization error (user=${asking}, verb=${verb}, resource=nodes, subresource=${subresource})`,
+      )
+    }
+  }
+}
