@@ -1,7 +1,10 @@
 /** How one attempt of a probe or a hook ended. */
 
-/** `message` says why it failed, in upstream's words. */
-export type Outcome = { readonly ok: true } | { readonly ok: false; readonly message: string }
+/** `message` says why it failed, in upstream's words. `unknown`: nobody could ask, so it says nothing of the container. */
+export type Outcome =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly message: string; readonly unknown?: true }
 
 export const ok: Outcome = { ok: true }
 export const failed = (message: string): Outcome => ({ ok: false, message })
+export const unknown = (message: string): Outcome => ({ ok: false, message, unknown: true })

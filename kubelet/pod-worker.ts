@@ -150,10 +150,8 @@ export class PodWorker {
   forceEnd(end: ForcedEnd): Promise<void> {
     const first = this.#forcedEnd ?? end
     this.#forcedEnd = { ...first, graceSeconds: Math.min(first.graceSeconds, end.graceSeconds) }
-    return new Promise((resolve) => {
-      this.#whenStopped.push(resolve)
-      this.wake()
-    })
+    this.wake()
+    return new Promise((resolve) => this.#whenStopped.push(resolve))
   }
 
   /** Asks for a pass. */

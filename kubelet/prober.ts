@@ -149,7 +149,9 @@ export class Prober {
   #take(worker: Worker, outcome: Outcome): void {
     const { kind, spec, probe } = worker
     if (!outcome.ok) {
-      this.#options.onUnhealthy(spec, `${titles[kind]} probe failed: ${outcome.message}`)
+      const how = outcome.unknown ? 'errored and resulted in unknown state' : 'failed'
+      this.#options.onUnhealthy(spec, `${titles[kind]} probe ${how}: ${outcome.message}`)
+      if (outcome.unknown) return
     }
     worker.run = worker.last === outcome.ok ? worker.run + 1 : 1
     worker.last = outcome.ok

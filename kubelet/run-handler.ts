@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream'
 import { hostInUrl } from '#api/host-in-url.js'
 import { sleep } from '#client/backoff.js'
 import { limits } from '#limits'
-import { failed, type Outcome, ok } from './outcome.js'
+import { failed, type Outcome, ok, unknown } from './outcome.js'
 import type { ContainerSpec, Handler, HttpGetAction, Probe } from './pod.js'
 import type { ContainerRuntime } from './runtime.js'
 
@@ -22,7 +22,9 @@ const minorVersion = '1.36'
 
 const resolvePort = (container: ContainerSpec, port: number | string): number => {
   if (typeof port === 'number' || /^\d+$/.test(port)) return Number(port)
-  return container.ports?.find(({ name }) => name === port)?.containerPort ?? 0
+  const named = container.ports?.find(({ name }) => name === port)?.containerPort
+  if (named === undefined) throw new Error(`strconv.Atoi: parsing "${port}": invalid syntax`)
+  return named
 }
 
 const collectOf = (stream: Readable | undefined): readonly Buffer[] => {
@@ -155,33 +157,43 @@ export const runHook = async (
   }
 }
 
-/** Never throws for what the container does; the signal ends it as timed out. */
-export const runProbe = async (
+const ask = async (
   target: HandlerTarget,
   handler: Probe,
   signal: AbortSignal,
 ): Promise<Outcome> => {
   const { timeoutSeconds = 1 } = handler
   const userAgent = `kube-probe/${minorVersion}`
-  try {
-    if (handler.exec)
-      return await runCommand(target, handler.exec.command ?? [], signal, timeoutSeconds)
-    if (handler.httpGet) {
-      const question = { ...handler.httpGet, userAgent, judge: judgeProbe }
-      return await askHttp(target, question, signal)
+  if (handler.exec) return runCommand(target, handler.exec.command ?? [], signal, timeoutSeconds)
+  if (handler.httpGet)
+    return askHttp(target, { ...handler.httpGet, userAgent, judge: judgeProbe }, signal)
+  if (handler.tcpSocket) {
+    const { host, port } = handler.tcpSocket
+    return connect(host || target.podIp, resolvePort(target.container, port), signal)
+  }
+  if (handler.grpc) {
+    const { askGrpc } = await import('./grpc-probe.js')
+    const { port, service = '' } = handler.grpc
+    return askGrpc({ host: target.podIp, port, service, userAgent, timeoutSeconds }, signal)
+  }
+  return ok
+}
+
+/**
+ * Never throws for what the container does; the signal ends it as timed out. What could not be asked (a command that is not
+ * there, a container that has just ended) is tried again at once, and then not known.
+ */
+export const runProbe = async (
+  target: HandlerTarget,
+  handler: Probe,
+  signal: AbortSignal,
+): Promise<Outcome> => {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await ask(target, handler, signal)
+    } catch (error) {
+      if (attempt === limits.probeAttemptsMax || signal.aborted)
+        return unknown((error as Error).message)
     }
-    if (handler.tcpSocket) {
-      const { host, port } = handler.tcpSocket
-      return await connect(host || target.podIp, resolvePort(target.container, port), signal)
-    }
-    if (handler.grpc) {
-      const { askGrpc } = await import('./grpc-probe.js')
-      const { port, service = '' } = handler.grpc
-      const host = target.podIp
-      return await askGrpc({ host, port, service, userAgent, timeoutSeconds }, signal)
-    }
-    return ok
-  } catch (error) {
-    return failed((error as Error).message)
   }
 }

@@ -415,6 +415,26 @@ t.test('how Pods end', async (t) => {
     await node.delete('slow', 0)
   })
 
+  await t.test('a probe that nobody could ask says nothing of the container', async (t) => {
+    const unasked = { exec: { command: ['no-such-probe'] }, periodSeconds: 1, failureThreshold: 1 }
+    const unnamed = { tcpSocket: { port: 'no-such-port' }, periodSeconds: 1, failureThreshold: 1 }
+    const probes = { livenessProbe: unasked, readinessProbe: unnamed }
+    await node.run('unasked', { ...polite, ...probes })
+    const messagesOf = async () =>
+      (await node.events('unasked')).filter(({ reason }) => reason === 'Unhealthy')
+    const twice = await eventually('two of each', async () => {
+      const events = await messagesOf()
+      return events.length === 2 && events.every(({ count }) => count >= 2) && events
+    })
+    t.same(twice.map(({ message }) => message).sort(), [
+      'Liveness probe errored and resulted in unknown state: exec: "no-such-probe": executable file not found in $PATH',
+      'Readiness probe errored and resulted in unknown state: strconv.Atoi: parsing "no-such-port": invalid syntax',
+    ])
+    const [main] = (await node.get('unasked'))!.status!.containerStatuses!
+    t.match(main, { restartCount: 0, ready: false, state: { running: {} } })
+    await node.delete('unasked', 0)
+  })
+
   await t.test('a mirror of no static Pod goes at once', async () => {
     const { uid } = (await node.client.get(resources.nodes, { name: 'node-1' })).metadata
     await node.client.create(resources.pods, {

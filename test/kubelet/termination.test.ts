@@ -1,5 +1,5 @@
 /** How Pods die (kubernetes, pod_workers.go), with real processes, signals and kubelets that are killed. */
-import { appendFileSync, existsSync, readFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
@@ -117,13 +117,14 @@ t.test('a force delete takes the object at once and the processes soon after', a
 
 t.test('while it terminates a Pod stays ready by its probe and starts nothing again', async (t) => {
   const node = await startNode(t)
-  const flag = path.join(node.folder, 'unready')
+  const [flag, end] = [path.join(node.folder, 'unready'), path.join(node.folder, 'end')]
   await node.run('p', {
-    ...script('trap "" TERM; echo up; sleep 1.2; exit 5'),
+    ...script(`trap "" TERM; echo up; until [ -e ${end} ]; do sleep 0.05; done; exit 5`),
     readinessProbe: { exec: { command: ['test', '!', '-e', flag] }, periodSeconds: 1 },
   })
   await up(node, 'p')
   await node.delete('p', 20)
+  writeFileSync(end, '')
   const ended = await node.until('p', ({ status }) => status!.phase === 'Failed')
   t.equal(ended.status!.containerStatuses![0]!.restartCount, 0)
   await node.gone('p')

@@ -25,6 +25,7 @@ import {
   type StopOptions,
 } from '../../runtime.js'
 import { CriClient, type CriError } from './cri-client.js'
+import { CriImages } from './cri-images.js'
 import { readCriLog } from './cri-log.js'
 import {
   type CriContainer,
@@ -42,8 +43,6 @@ import { startCriSession } from './cri-session.js'
 
 const relistMs = 1_000
 const logPollMs = 200
-/** A container may be about to have one that was pulled a moment ago; upstream's imageMinimumGCAge. */
-const imageAgeMsMin = 120_000
 
 export interface CriRuntimeOptions {
   /** As in `unix:///run/containerd/containerd.sock`. */
@@ -52,16 +51,6 @@ export interface CriRuntimeOptions {
   readonly clock: Clock
   readonly log: Log
   readonly nodeName: string
-}
-
-interface CriImage {
-  readonly id: string
-  readonly uid: { readonly value: number } | null
-  readonly username: string
-  readonly repo_tags: readonly string[]
-  readonly repo_digests: readonly string[]
-  readonly size: number
-  readonly pinned: boolean
 }
 
 interface CriNumber {
@@ -97,17 +86,17 @@ export class CriRuntime implements ContainerRuntime {
   readonly hasImages = true
   readonly #options: CriRuntimeOptions
   readonly #client: CriClient
+  readonly #images: CriImages
   readonly #containers = new Map<string, Container>()
   readonly #sandboxes = new Map<string, Sandbox>()
   #onChange: (podUid: string) => void = () => {}
-  /** Images by the time when they were pulled. */
-  readonly #pulledAt = new Map<string, number>()
   #timer: NodeJS.Timeout | undefined
   #relisting: Promise<void> | undefined
 
   constructor(options: CriRuntimeOptions) {
     this.#options = options
     this.#client = new CriClient(options.endpoint, () => options.clock.now())
+    this.#images = new CriImages(this.#client)
     mkdirSync(path.join(options.root, 'halted'), { recursive: true, mode: 0o700 })
     mkdirSync(path.join(options.root, 'logs'), { recursive: true, mode: 0o700 })
   }
@@ -177,34 +166,20 @@ export class CriRuntime implements ContainerRuntime {
     await this.#relist()
   }
 
-  async findImage(image: string): Promise<RuntimeImage | undefined> {
-    const status = await this.#client.callImages<{ image: CriImage | null }>('ImageStatus', {
-      image: { image },
-    })
-    if (!status.image) return undefined
-    const { id, size, uid, username } = status.image
-    return { id, sizeBytes: size, uid: uid?.value, userName: username }
+  findImage(image: string): Promise<RuntimeImage | undefined> {
+    return this.#images.find(image)
   }
-
-  async pullImage(image: string, signal: AbortSignal): Promise<string> {
-    const spec = { image: { image } }
-    const { image_ref } = await this.#client
-      .pull<{ image_ref: string }>(spec, signal)
-      .catch((error: CriError) => {
-        throw new Error(error.pullText)
-      })
-    this.#pulledAt.set(image_ref, performance.now())
-    return image_ref
+  pullImage(image: string, signal: AbortSignal): Promise<string> {
+    return this.#images.pull(image, signal)
   }
-
-  async images(): Promise<readonly NodeImage[]> {
-    const { images } = await this.#client.callImages<{ images: CriImage[] }>('ListImages', {})
-    return images
-      .map(({ repo_digests, repo_tags, size }) => ({
-        names: [...repo_digests, ...repo_tags],
-        sizeBytes: size,
-      }))
-      .sort((a, b) => b.sizeBytes - a.sizeBytes)
+  images(): Promise<readonly NodeImage[]> {
+    return this.#images.list()
+  }
+  imageFolder(): Promise<string | undefined> {
+    return this.#images.folder()
+  }
+  removeUnusedImages(): Promise<void> {
+    return this.#images.removeUnused()
   }
 
   async createContainer(
@@ -304,28 +279,6 @@ export class CriRuntime implements ContainerRuntime {
       bytes: layer?.used_bytes?.value ?? 0,
       inodes: layer?.inodes_used?.value ?? 0,
     }))
-  }
-
-  async imageFolder(): Promise<string | undefined> {
-    const { image_filesystems: all } = await this.#client.callImages<{
-      image_filesystems: { fs_id: { mountpoint: string } | null }[]
-    }>('ImageFsInfo', {})
-    return all[0]?.fs_id?.mountpoint
-  }
-
-  /** Whosever containers have them: the runtime may serve others, too. */
-  async removeUnusedImages(): Promise<void> {
-    const [{ images }, { containers }] = await Promise.all([
-      this.#client.callImages<{ images: CriImage[] }>('ListImages', {}),
-      this.#client.call<{ containers: CriContainer[] }>('ListContainers', {}),
-    ])
-    const used = new Set(containers.map(({ image_ref }) => image_ref))
-    const isFresh = (at = Number.NEGATIVE_INFINITY) => performance.now() - at < imageAgeMsMin
-    for (const { id, pinned } of images) {
-      if (pinned || used.has(id) || isFresh(this.#pulledAt.get(id))) continue
-      await this.#client.callImages('RemoveImage', { image: { image: id } })
-      this.#pulledAt.delete(id)
-    }
   }
 
   async #stats<T>(figuresOf: (stats: CriStats) => T): Promise<ReadonlyMap<string, T>> {

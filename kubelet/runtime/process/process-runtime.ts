@@ -17,8 +17,6 @@ import {
   type ContainerUsage,
   type DiskUsage,
   type LogOptions,
-  type NodeImage,
-  type RuntimeImage,
   type Sandbox,
   type SandboxConfig,
   type Session,
@@ -39,6 +37,7 @@ import { attachSession, killMarked, startSession } from './session.js'
 import { newSession, startShim, writeShim } from './shim.js'
 import { stopProcess } from './stop-container.js'
 import { Sweeper } from './sweeper.js'
+import { WithoutImages } from './without-images.js'
 import { makeWorkFolder, withOwnFiles } from './work-folder.js'
 
 /** Reports come from a watch on one folder; this is how often it is checked that none was lost. */
@@ -65,10 +64,9 @@ export interface ProcessRuntimeOptions {
   readonly nodeAddress: string
 }
 
-export class ProcessRuntime implements ContainerRuntime {
+export class ProcessRuntime extends WithoutImages implements ContainerRuntime {
   readonly name = 'process'
   readonly version = '1.0.0'
-  readonly hasImages = false
 
   readonly #options: ProcessRuntimeOptions
   readonly #files: ContainerFiles
@@ -88,6 +86,7 @@ export class ProcessRuntime implements ContainerRuntime {
   #onChange: (podUid: string) => void = () => {}
 
   constructor(options: ProcessRuntimeOptions) {
+    super()
     this.#options = options
     this.#files = new ContainerFiles(options.root)
     this.#times = new LogTimes(this.#files.logs, options.clock)
@@ -178,17 +177,6 @@ export class ProcessRuntime implements ContainerRuntime {
     this.#sandboxes.delete(id)
     for (const address of sandbox.ips) this.#addresses.delete(address)
     this.#files.removeSandbox(id)
-  }
-
-  async findImage(image: string): Promise<RuntimeImage> {
-    return { id: image, sizeBytes: 0, uid: undefined, userName: '' }
-  }
-  async pullImage(image: string): Promise<string> {
-    return image
-  }
-
-  async images(): Promise<readonly NodeImage[]> {
-    return []
   }
 
   async createContainer(
@@ -353,9 +341,6 @@ export class ProcessRuntime implements ContainerRuntime {
       usages.set(id, await diskUsageOf(this.#files.workFolder(id)))
     return usages
   }
-
-  async imageFolder(): Promise<undefined> {}
-  async removeUnusedImages(): Promise<void> {}
 
   #find(id: string): ProcessContainer {
     const container = this.#containers.get(id)

@@ -1,0 +1,83 @@
+/** The images of a container runtime. */
+import type { NodeImage, RuntimeImage } from '../../runtime.js'
+import type { CriClient, CriError } from './cri-client.js'
+import type { CriContainer } from './cri-objects.js'
+
+interface CriImage {
+  readonly id: string
+  readonly uid: { readonly value: number } | null
+  readonly username: string
+  readonly repo_tags: readonly string[]
+  readonly repo_digests: readonly string[]
+  readonly size: number
+  readonly pinned: boolean
+}
+
+/** A container may be about to have one that was pulled a moment ago; upstream's imageMinimumGCAge. */
+const ageMsMin = 120_000
+
+export class CriImages {
+  readonly #client: CriClient
+  /** When each was pulled. */
+  readonly #pulledAt = new Map<string, number>()
+
+  constructor(client: CriClient) {
+    this.#client = client
+  }
+
+  async find(image: string): Promise<RuntimeImage | undefined> {
+    const status = await this.#client.callImages<{ image: CriImage | null }>('ImageStatus', {
+      image: { image },
+    })
+    if (!status.image) return undefined
+    const { id, size, uid, username } = status.image
+    return { id, sizeBytes: size, uid: uid?.value, userName: username }
+  }
+
+  async pull(image: string, signal: AbortSignal): Promise<string> {
+    const spec = { image: { image } }
+    const { image_ref } = await this.#client
+      .pull<{ image_ref: string }>(spec, signal)
+      .catch((error: CriError) => {
+        throw new Error(error.pullText)
+      })
+    this.#pulledAt.set(image_ref, performance.now())
+    return image_ref
+  }
+
+  async list(): Promise<readonly NodeImage[]> {
+    return (await this.#all())
+      .map(({ repo_digests, repo_tags, size }) => ({
+        names: [...repo_digests, ...repo_tags],
+        sizeBytes: size,
+      }))
+      .sort((a, b) => b.sizeBytes - a.sizeBytes)
+  }
+
+  /** Where they lie. */
+  async folder(): Promise<string | undefined> {
+    const { image_filesystems: all } = await this.#client.callImages<{
+      image_filesystems: { fs_id: { mountpoint: string } | null }[]
+    }>('ImageFsInfo', {})
+    return all[0]?.fs_id?.mountpoint
+  }
+
+  /** Whosever containers have them: the runtime may serve others, too. */
+  async removeUnused(): Promise<void> {
+    const [images, { containers }] = await Promise.all([
+      this.#all(),
+      this.#client.call<{ containers: CriContainer[] }>('ListContainers', {}),
+    ])
+    const used = new Set(containers.map(({ image_ref }) => image_ref))
+    const isFresh = (at = Number.NEGATIVE_INFINITY) => performance.now() - at < ageMsMin
+    for (const { id, pinned } of images) {
+      if (pinned || used.has(id) || isFresh(this.#pulledAt.get(id))) continue
+      await this.#client.callImages('RemoveImage', { image: { image: id } })
+      this.#pulledAt.delete(id)
+    }
+  }
+
+  async #all(): Promise<CriImage[]> {
+    return (await this.#client.callImages<{ images: CriImage[] }>('ListImages', {})).images
+  }
+}
