@@ -15,6 +15,8 @@ export const limits = {
   retryMs: 1_000,
   /** How long a start tries to make what every cluster has; upstream's, of its bootstrap hooks. */
   bootstrapMs: 30_000,
+  /** How often a watch asks again a conversion webhook that failed. */
+  conversionRetryMs: 1_000,
   /** Objects that a conversion webhook is asked for at once. */
   conversionsAtOnceMax: 16,
   /** Largest request body; upstream's MaxRequestBodyBytes. */

@@ -3,6 +3,8 @@
  * objects in that version alone. What was converted once is kept with what is stored, so that the webhook is asked once
  * a version of an object, however many read it.
  */
+import { setTimeout } from 'node:timers/promises'
+import { ApiError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import { MadeObject } from '#cacher/made-object.js'
 import {
@@ -57,6 +59,22 @@ const mapFew = async <T, R>(items: readonly T[], map: (item: T) => Promise<R>): 
     }
   }
   return results
+}
+
+/** A watch waits for its webhook as upstream's does, without a word. Undefined: it ended before. */
+const untilConverted = async <T>(
+  signal: AbortSignal,
+  convert: () => Promise<T>,
+): Promise<T | undefined> => {
+  while (!signal.aborted) {
+    try {
+      return await convert()
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      await setTimeout(limits.conversionRetryMs, undefined, { signal }).catch(() => undefined)
+    }
+  }
+  return undefined
 }
 
 /** Without the selector, which speaks of the version that is asked for. */
@@ -120,11 +138,13 @@ export class ConvertedStorage implements ObjectStorage {
   }
 
   async *watch(options: ObjectWatchOptions): AsyncIterable<ObjectEventBatch> {
-    const { matches } = options.selection
+    const { selection: given, signal } = options
+    const { matches } = given
     const selected = matches && (await this.#selectedBefore(options, matches))
-    const selection = unselected(options.selection)
+    const selection = unselected(given)
     for await (const batch of this.#storage.watch({ ...options, selection })) {
-      const shown = await this.#showBatch(batch)
+      const shown = await untilConverted(signal, () => this.#showBatch(batch))
+      if (shown === undefined) return
       if (matches === undefined || selected === undefined) yield shown
       else
         yield { ...shown, events: shown.events.flatMap((e) => enter(selected, e, matches) ?? []) }

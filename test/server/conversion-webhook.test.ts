@@ -1,8 +1,9 @@
 /** Versions of a custom resource that a webhook converts: every verb speaks its own version, storage holds one. */
 import t, { type Test } from 'tap'
 import type { Server } from '#src/index.js'
+import { eventually } from '../eventually.js'
 import { definitionOf, textsOf, versionOf } from './definition-body.js'
-import { call, startServer } from './start-server.js'
+import { call, clientOf, startServer } from './start-server.js'
 import { type Review, startWebhook, type WebhookServer } from './webhook-server.js'
 
 const group = 'edges.example.com'
@@ -122,6 +123,32 @@ t.test('a watch sees objects enter and leave its selection in its own version', 
       ['DELETED', { hostPort: 'h:2' }],
     ],
   )
+})
+
+t.test('a watch waits for a webhook that fails, and goes on when it is back', async (t) => {
+  const { server, create, answerWith } = await start(t)
+  await create('v1', 'a', { host: 'h', port: '1' })
+  const client = await clientOf(t, server)
+  const stopping = new AbortController()
+  t.teardown(() => stopping.abort())
+  const gvr = { group, version: 'v2', resource: 'addresses', kind: 'Address', namespaced: true }
+  const events = client.watch(gvr, { resourceVersion: '0', signal: stopping.signal })
+  const iterator = events[Symbol.asyncIterator]()
+  const next = async () => {
+    const { value } = await iterator.next()
+    return [value.type, value.object.metadata.name]
+  }
+  t.same(await next(), ['ADDED', 'a'])
+  let failures = 0
+  answerWith(() => {
+    failures++
+    return { result: { status: 'Failure', message: 'away' } }
+  })
+  await create('v1', 'b', { host: 'h', port: '2' })
+  const waited = next()
+  await eventually('it was asked again', () => failures > 1)
+  answerWith((convertedObjects) => ({ convertedObjects }))
+  t.same(await waited, ['ADDED', 'b'])
 })
 
 t.test('what the webhook does wrong is told in upstream’s words', async (t) => {
