@@ -107,11 +107,12 @@ const colorPart = '(0|[1-9]\\d?|1\\d\\d?|2[0-4]\\d|25[0-5])'
 const rgbColor = new RegExp(
   `^rgb\\(\\s*${colorPart}\\s*,\\s*${colorPart}\\s*,\\s*${colorPart}\\s*\\)$`,
 )
-/** 6, 8 or 20 bytes. */
+const dividedMac =
+  /^(?:([\da-f]{2}:)+[\da-f]{2}|([\da-f]{2}-)+[\da-f]{2}|([\da-f]{4}\.)+[\da-f]{4}|[\da-f]+)$/i
+/** 6, 8 or 20 bytes; since Go 1.26 they need not be divided. */
+const macDigits = new Set([12, 16, 40])
 const isMac = (text: string): boolean =>
-  ['([0-9a-f]{2}:)', '([0-9a-f]{2}-)'].some((pair) =>
-    new RegExp(`^(${pair}{5}|${pair}{7}|${pair}{19})[0-9a-f]{2}$`, 'i').test(text),
-  ) || /^(([0-9a-f]{4}\.){2}|([0-9a-f]{4}\.){3}|([0-9a-f]{4}\.){9})[0-9a-f]{4}$/i.test(text)
+  dividedMac.test(text) && macDigits.has(text.replace(/[^\da-f]/gi, '').length)
 
 const stringFormats: Readonly<Record<string, (text: string) => boolean>> = {
   date: isDate,
