@@ -39,6 +39,8 @@ export class Watcher implements AsyncIterableIterator<ObjectEventBatch>, Waiter 
   readonly #source: WatchSource
   readonly #options: ObjectWatchOptions
   #cursor = 0
+  /** What it began with: upstream sends no bookmark of that (cache_watcher.go, process). */
+  #began = 0
   #prepared = false
   #initial: readonly StoredVersion[] | undefined
   #cold: AsyncIterator<ObjectEventBatch> | undefined
@@ -60,6 +62,7 @@ export class Watcher implements AsyncIterableIterator<ObjectEventBatch>, Waiter 
     // 'now' is the moment of the call, not of the first batch.
     if (options.after === 'now' && options.sendInitialEvents !== true) {
       this.#cursor = source.applied()
+      this.#began = this.#cursor
       this.#prepared = true
     }
     options.signal.addEventListener('abort', this.#end, { once: true })
@@ -104,7 +107,9 @@ export class Watcher implements AsyncIterableIterator<ObjectEventBatch>, Waiter 
     // What has come and is not told of yet goes first: a bookmark would pass over it.
     if (this.#cursor < this.#source.cache.lastChange) return
     this.#bookmarkAt = this.#nextBookmark()
-    this.#cursor = Math.max(this.#cursor, this.#source.applied())
+    const revision = Math.max(this.#cursor, this.#source.applied())
+    if (revision <= this.#began) return
+    this.#cursor = revision
     this.#settle().resolve({ value: { revision: this.#cursor, events: [] }, done: false })
   }
 
@@ -186,6 +191,7 @@ export class Watcher implements AsyncIterableIterator<ObjectEventBatch>, Waiter 
     } else if (after !== 'now') {
       this.#cursor = after
     }
+    this.#began = this.#cursor
   }
 
   #nextInitial(): ObjectEventBatch | undefined {

@@ -203,6 +203,20 @@ t.test('who wrote is answered before watchers are told', async (t) => {
   t.same(order, ['answered', 'answered', 'answered', 'told'])
 })
 
+/** A watcher by itself, whose store has come as far as `state` says. */
+const loneWatcher = (t: Test, cache: ResourceCache, state: { applied: number }): Watcher =>
+  new Watcher(
+    {
+      cache,
+      applied: () => state.applied,
+      now: () => 0,
+      failure: () => undefined,
+      prepare: async () => {},
+      cold: () => t.fail('there is no history') as never,
+    },
+    { selection: { prefix }, after: 'now', signal: new AbortController().signal },
+  )
+
 t.test('a bookmark that is due does not pass over what has just come', async (t) => {
   const version = new StoredVersion(
     keyOf('a'),
@@ -211,23 +225,23 @@ t.test('a bookmark that is due does not pass over what has just come', async (t)
     makeWorkingSets(1),
   )
   const cache = new ResourceCache(prefix, {}, 0, new SortedMap())
-  let applied = 0
-  const watcher = new Watcher(
-    {
-      cache,
-      applied: () => applied,
-      now: () => 0,
-      failure: () => undefined,
-      prepare: async () => {},
-      cold: () => t.fail('there is no history') as never,
-    },
-    { selection: { prefix }, after: 'now', signal: new AbortController().signal },
-  )
+  const state = { applied: 0 }
+  const watcher = loneWatcher(t, cache, state)
   const next = watcher.next()
   cache.apply(new Change(1, version, undefined))
-  applied = 1
+  state.applied = 1
   watcher.bookmark(1e9)
   t.equal((await next).value.events.length, 1)
+})
+
+t.test('no bookmark tells of the version that a watch began with', async (t) => {
+  const state = { applied: 7 }
+  const watcher = loneWatcher(t, new ResourceCache(prefix, {}, 0, new SortedMap()), state)
+  const next = watcher.next()
+  watcher.bookmark(1e9)
+  state.applied = 8
+  watcher.bookmark(1e9)
+  t.same((await next).value, { revision: 8, events: [] })
 })
 
 t.test(
