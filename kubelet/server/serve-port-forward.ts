@@ -7,7 +7,7 @@ import net from 'node:net'
 import { type RawData, type WebSocket, WebSocketServer } from 'ws'
 import { type Peer, sendAll, take } from './flow-control.js'
 import { findPod, HttpError, type Upgraded } from './pod-request.js'
-import { SpdyServer, type SpdyStream } from './spdy.js'
+import { SpdyConnection, type SpdyStream } from './spdy.js'
 import { spdyName, upgradeToSpdy } from './upgrade-to-spdy.js'
 
 const channelProtocol = 'v4.channel.k8s.io'
@@ -102,7 +102,7 @@ const pairStreams = (peerOf: () => Peer, host: string): ((stream: SpdyStream) =>
 }
 
 const forwardTunnel = (socket: WebSocket, host: string): void => {
-  const server = new SpdyServer(
+  const server = new SpdyConnection(
     (bytes) => {
       if (socket.readyState === socket.OPEN) socket.send(bytes)
     },

@@ -1,6 +1,6 @@
 /**
- * As much of SPDY/3.1 as port forwarding needs: streams that the client opens, data, their two ends, pings. Windows are
- * not kept: client-go's library neither sends nor heeds them.
+ * As much of SPDY/3.1 as sessions and port forwarding need, on either side: streams that the client opens, data, their two
+ * ends, pings. Windows are not kept: client-go's library neither sends nor heeds them.
  */
 import { limits } from '#limits'
 import { HeaderCodec } from './spdy-headers.js'
@@ -13,9 +13,9 @@ export interface SpdyStream {
   readonly id: number
   readonly headers: ReadonlyMap<string, string>
   onData: (data: Buffer) => void
-  /** The client sends no more on it. */
+  /** The other side sends no more on it. */
   onEnd: () => void
-  /** The client has given it up. */
+  /** It was given up. */
   onReset: () => void
   /** The bytes of the connection that carry this data. */
   frame(data: Buffer): Buffer
@@ -27,6 +27,8 @@ export interface SpdyStream {
 interface OpenStream extends SpdyStream {
   isHalfClosed: boolean
 }
+
+const nobody = (): void => {}
 
 /** A control frame without flags. */
 const control = (type: number, payload: Buffer): Buffer => {
@@ -51,7 +53,7 @@ const idBytes = (id: number): Buffer => {
   return bytes
 }
 
-export class SpdyServer {
+export class SpdyConnection {
   readonly #codec = new HeaderCodec()
   readonly #send: (bytes: Buffer) => void
   readonly #onStream: (stream: SpdyStream) => void
@@ -60,7 +62,10 @@ export class SpdyServer {
   /** Frames are taken one after the other: a stream's data may come before its headers are decoded. */
   #work: Promise<void> = Promise.resolve()
 
-  constructor(send: (bytes: Buffer) => void, onStream: (stream: SpdyStream) => void) {
+  #nextId = 1
+
+  /** `onStream` is told of what the other side opens. */
+  constructor(send: (bytes: Buffer) => void, onStream: (stream: SpdyStream) => void = nobody) {
     this.#send = send
     this.#onStream = onStream
   }
@@ -69,6 +74,17 @@ export class SpdyServer {
   receive(bytes: Buffer): Promise<void> {
     this.#work = this.#work.then(() => this.#take(bytes))
     return this.#work
+  }
+
+  /** As a client. */
+  async open(headers: Readonly<Record<string, string>>): Promise<SpdyStream> {
+    const stream = this.#add(this.#nextId, new Map(Object.entries(headers)))
+    this.#nextId += 2
+    const block = await this.#codec.encode(headers)
+    // Neither another stream that it belongs to nor a priority.
+    const payload = Buffer.concat([idBytes(stream.id), Buffer.alloc(6), block])
+    this.#send(control(types.synStream, payload))
+    return stream
   }
 
   close(): void {
@@ -95,12 +111,14 @@ export class SpdyServer {
     if ((frame[0]! & 0x80) === 0) {
       const stream = this.#streams.get(frame.readUInt32BE(0))
       if (payload.length > 0) stream?.onData(Buffer.from(payload))
-      if (flags & finFlag && stream !== undefined) this.#clientEnded(stream)
+      if (flags & finFlag && stream !== undefined) this.#otherEnded(stream)
       return
     }
     const type = frame.readUInt16BE(2)
     if (type === types.ping) this.#send(control(types.ping, Buffer.from(payload)))
-    else if (type === types.synStream) await this.#open(payload, flags)
+    else if (type === types.synStream) await this.#accept(payload, flags)
+    // What it says is nothing to us, but all blocks are one stream of zlib.
+    else if (type === types.synReply) await this.#codec.decode(payload.subarray(4))
     else if (type === types.rstStream) {
       const id = payload.readUInt32BE(0)
       this.#streams.get(id)?.onReset()
@@ -108,16 +126,23 @@ export class SpdyServer {
     }
   }
 
-  async #open(payload: Buffer, flags: number): Promise<void> {
+  async #accept(payload: Buffer, flags: number): Promise<void> {
     const id = payload.readUInt32BE(0) & 0x7fffffff
-    const headers = await this.#codec.decode(payload.subarray(10))
+    const stream = this.#add(id, await this.#codec.decode(payload.subarray(10)))
+    const reply = Buffer.concat([idBytes(id), await this.#codec.encode({})])
+    this.#send(control(types.synReply, reply))
+    this.#onStream(stream)
+    if (flags & finFlag) this.#otherEnded(stream)
+  }
+
+  #add(id: number, headers: ReadonlyMap<string, string>): OpenStream {
     const stream: OpenStream = {
       id,
       headers,
       isHalfClosed: false,
-      onData: () => {},
-      onEnd: () => {},
-      onReset: () => {},
+      onData: nobody,
+      onEnd: nobody,
+      onReset: nobody,
       frame: (bytes) => data(id, 0, bytes),
       write: (bytes) => this.#send(data(id, 0, bytes)),
       end: () => {
@@ -126,13 +151,10 @@ export class SpdyServer {
       },
     }
     this.#streams.set(id, stream)
-    const reply = Buffer.concat([idBytes(id), await this.#codec.encode({})])
-    this.#send(control(types.synReply, reply))
-    this.#onStream(stream)
-    if (flags & finFlag) this.#clientEnded(stream)
+    return stream
   }
 
-  #clientEnded(stream: OpenStream): void {
+  #otherEnded(stream: OpenStream): void {
     stream.onEnd()
     this.#closeHalf(stream)
   }

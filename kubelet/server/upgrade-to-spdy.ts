@@ -2,7 +2,7 @@
 
 import type { Peer } from './flow-control.js'
 import { HttpError, type Upgraded } from './pod-request.js'
-import { SpdyServer, type SpdyStream } from './spdy.js'
+import { SpdyConnection, type SpdyStream } from './spdy.js'
 
 export const spdyName = 'SPDY/3.1'
 
@@ -42,7 +42,7 @@ export const upgradeToSpdy = (
       `unable to upgrade: unable to negotiate protocol: client supports [${offered}], server supports [${protocol}]`,
     )
   const peer = peerOf(socket)
-  const server = new SpdyServer((bytes) => {
+  const server = new SpdyConnection((bytes) => {
     if (socket.writable) socket.write(bytes)
   }, onStream)
   const receive = (bytes: Buffer) => {

@@ -1,7 +1,9 @@
 /** The stories of termination with real containers: containerd, runc, a CNI network, an image made here. */
+import { once } from 'node:events'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
+import WebSocket from 'ws'
 import { resources } from '#client/resources.js'
 import type { Pod } from '#kubelet/pod.js'
 import { eventually } from '../eventually.js'
@@ -40,6 +42,32 @@ t.test('Pods as containers', { skip: containerdMissing }, async (t) => {
       'ExtendWebSocketsToKubelet',
       'RestartAllContainersOnContainerExits',
     ])
+  })
+
+  t.test('a command that reads its input to the end comes to its own', async (t) => {
+    await node.run('reads', inImage('echo up; while :; do sleep 0.05; done'))
+    await up(node, 'reads')
+    const { server, ca, token } = node.client.config
+    const command = ['sh', '-c', 'cat; echo over >&2; exit 3']
+    const query = command.map((word) => `command=${encodeURIComponent(word)}`).join('&')
+    const path = `/api/v1/namespaces/default/pods/reads/exec?stdin=1&stdout=1&stderr=1&${query}`
+    const socket = new WebSocket(`${server.replace('https', 'wss')}${path}`, 'v5.channel.k8s.io', {
+      ca,
+      headers: { authorization: `Bearer ${token}` },
+    })
+    const channels = new Map<number, string>()
+    socket.on('message', (data: Buffer) => {
+      const text = data.subarray(1).toString()
+      channels.set(data[0]!, (channels.get(data[0]!) ?? '') + text)
+    })
+    await once(socket, 'open')
+    socket.send(Buffer.from('\0hello\n'))
+    socket.send(Buffer.from([255, 0]))
+    await once(socket, 'close')
+    t.equal(channels.get(1), 'hello\n')
+    t.equal(channels.get(2), 'over\n')
+    t.match(channels.get(3), '"message":"3"')
+    await node.delete('reads', 1)
   })
 
   t.test('an own address, own files, probes inside, log and exit code', async (t) => {

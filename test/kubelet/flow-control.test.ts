@@ -5,7 +5,7 @@ import { Readable, Writable } from 'node:stream'
 import t, { type Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
 import { sendAll, take } from '#kubelet/server/flow-control.js'
-import { SpdyServer, type SpdyStream } from '#kubelet/server/spdy.js'
+import { SpdyConnection, type SpdyStream } from '#kubelet/server/spdy.js'
 import { HeaderCodec } from '#kubelet/server/spdy-headers.js'
 import { limits } from '#limits'
 import { eventually } from '../eventually.js'
@@ -75,7 +75,7 @@ t.test(
   async (t) => {
     const sent: Buffer[] = []
     const streams: SpdyStream[] = []
-    const server = new SpdyServer(
+    const server = new SpdyConnection(
       (bytes) => sent.push(bytes),
       (stream) => streams.push(stream),
     )

@@ -1,7 +1,15 @@
-/** exec and attach of a runtime: it yields a URL, behind which it speaks WebSocket with channels (v4.channel.k8s.io). */
+/**
+ * exec and attach of a runtime: it yields a URL, behind which it speaks SPDY (v4.channel.k8s.io). Not WebSocket, which most
+ * runtimes speak as well: its v4 cannot say that the input is over, and a command that reads it to its end goes on for ever.
+ */
+import http from 'node:http'
+import https from 'node:https'
+import type { Socket } from 'node:net'
 import { PassThrough, Writable } from 'node:stream'
-import WebSocket from 'ws'
 import type { Session, SessionOptions } from '../../runtime.js'
+import { SpdyConnection, type SpdyStream } from '../../server/spdy.js'
+
+const protocol = 'v4.channel.k8s.io'
 
 const exitCodeOf = (text: string): number => {
   const status = JSON.parse(text) as {
@@ -15,58 +23,114 @@ const exitCodeOf = (text: string): number => {
   return Number(code)
 }
 
-/** The session starts at once; what is written before the connection stands waits for it. */
-export const startCriSession = (
-  urlOf: () => Promise<string>,
+/** The connection once the runtime has agreed, and what it has sent with that. */
+const upgrade = (url: string): Promise<{ socket: Socket; head: Buffer }> =>
+  new Promise((resolve, reject) => {
+    const headers = {
+      connection: 'Upgrade',
+      upgrade: 'SPDY/3.1',
+      'x-stream-protocol-version': protocol,
+      'content-length': 0,
+    }
+    // It is the runtime that has told the URL: who it is need not be proved.
+    const options = { method: 'POST', headers, agent: false, rejectUnauthorized: false } as const
+    const request = (url.startsWith('https') ? https : http).request(url, options)
+    request.once('upgrade', (_, socket, head) => resolve({ socket: socket as Socket, head }))
+    request.once('response', (answer) => {
+      answer.resume()
+      reject(new Error(`the runtime answered ${answer.statusCode}`))
+    })
+    request.once('error', reject)
+    request.end()
+  })
+
+interface Opened {
+  readonly socket: Socket
+  readonly stdin: SpdyStream | undefined
+  readonly resize: SpdyStream | undefined
+  /** What the runtime says of the end, once it has hung up. */
+  readonly status: Promise<string>
+}
+
+const open = async (
+  url: string,
   { stdin, tty }: SessionOptions,
-): Session => {
+  outputs: { stdout: PassThrough; stderr: PassThrough },
+): Promise<Opened> => {
+  const { socket, head } = await upgrade(url)
+  const connection = new SpdyConnection((bytes) => void (socket.writable && socket.write(bytes)))
+  let received = Promise.resolve()
+  const receive = (bytes: Buffer): void => {
+    received = connection.receive(bytes).catch(() => void socket.destroy())
+  }
+  let text = ''
+  const status = new Promise<string>((resolve) => {
+    socket.once('close', () => {
+      void received.then(() => {
+        connection.close()
+        resolve(text)
+      })
+    })
+  })
+  socket.on('error', () => {})
+  const streamOf = (streamtype: string) => connection.open({ streamtype })
+  const error = await streamOf('error')
+  error.onData = (bytes) => {
+    text += bytes.toString('utf8')
+  }
+  const input = stdin ? await streamOf('stdin') : undefined
+  const stdout = await streamOf('stdout')
+  stdout.onData = (bytes) => void outputs.stdout.write(bytes)
+  if (!tty) (await streamOf('stderr')).onData = (bytes) => void outputs.stderr.write(bytes)
+  const resize = tty ? await streamOf('resize') : undefined
+  socket.on('data', receive)
+  if (head.length > 0) receive(head)
+  return { socket, stdin: input, resize, status }
+}
+
+/** The session starts at once; what is written before the connection stands waits for it. */
+export const startCriSession = (urlOf: () => Promise<string>, options: SessionOptions): Session => {
   const stdout = new PassThrough()
   const stderr = new PassThrough()
-  let socket: WebSocket | undefined
   let killed = false
-  const connect = async (): Promise<number> => {
-    const url = (await urlOf()).replace(/^http/, 'ws')
-    if (killed) return 137
-    const opened = new WebSocket(url, 'v4.channel.k8s.io')
-    socket = opened
-    let status = ''
-    opened.on('message', (data: Buffer) => {
-      const payload = data.subarray(1)
-      if (data[0] === 1) stdout.write(payload)
-      else if (data[0] === 2) stderr.write(payload)
-      else if (data[0] === 3) status += payload.toString('utf8')
-    })
-    await new Promise<void>((resolve, reject) => {
-      opened.once('close', () => resolve())
-      opened.once('error', reject)
-    })
+  const opened = urlOf().then((url) =>
+    killed ? undefined : open(url, options, { stdout, stderr }),
+  )
+  const end = async (): Promise<number> => {
+    const session = await opened
+    if (killed) session?.socket.destroy()
+    const status = (await session?.status) ?? ''
     return status === '' ? 137 : exitCodeOf(status)
   }
-  const done = connect().finally(() => {
+  const done = end().finally(() => {
     stdout.end()
     stderr.end()
   })
   done.catch(() => {})
-  const whenOpen = (use: (open: WebSocket) => void): void => {
-    if (socket?.readyState === WebSocket.OPEN) use(socket)
-    else if (socket) socket.once('open', () => use(socket!))
-    else setTimeout(() => !killed && whenOpen(use), 10).unref()
+  /** What cannot be told any more is not told. */
+  const whenOpen = (use: (session: Opened) => void): void => {
+    opened.then((session) => session && use(session)).catch(() => {})
   }
   const input = new Writable({
-    write: (chunk: Buffer, _, next) => {
-      whenOpen((open) => open.send(Buffer.concat([Buffer.from([0]), chunk]), () => next()))
+    write: (chunk: Buffer, _, next) =>
+      whenOpen(({ socket, stdin }) => stdin && socket.write(stdin.frame(chunk), () => next())),
+    final: (next) => {
+      whenOpen(({ stdin }) => stdin?.end())
+      next()
     },
   })
   return {
-    stdin: stdin ? input : undefined,
+    stdin: options.stdin ? input : undefined,
     stdout,
-    stderr: tty ? undefined : stderr,
+    stderr: options.tty ? undefined : stderr,
     done,
     resize: (columns, rows) =>
-      whenOpen((open) => open.send(`\x04${JSON.stringify({ Width: columns, Height: rows })}`)),
+      whenOpen(({ resize }) =>
+        resize?.write(Buffer.from(`${JSON.stringify({ Width: columns, Height: rows })}\n`)),
+      ),
     kill: () => {
       killed = true
-      socket?.terminate()
+      whenOpen(({ socket }) => socket.destroy())
     },
   }
 }
