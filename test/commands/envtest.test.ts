@@ -1,6 +1,6 @@
 /** controller-runtime's envtest starts an etcd and a kube-apiserver by these names, with these flags: it gets kubelevel. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { existsSync, readdirSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync } from 'node:fs'
 import http from 'node:http'
 import net, { type AddressInfo } from 'node:net'
 import path from 'node:path'
@@ -118,4 +118,19 @@ t.test('a control plane is started, used and stopped as envtest does it', { skip
     child.kill('SIGTERM')
     await ended
   }
+})
+
+t.test("KubectlPath is this machine's kubectl, wherever that folder stands on the PATH", (t) => {
+  const folder = fileURLToPath(new URL('envtest', packageRoot))
+  const bin = t.testdir({ kubectl: '#!/bin/sh\nprintf "%s\\n" "$@"\n' })
+  chmodSync(path.join(bin, 'kubectl'), 0o755)
+  const run = (...folders: string[]) =>
+    spawnSync(path.join(folder, 'kubectl'), ['get', 'a b'], {
+      encoding: 'utf8',
+      env: { PATH: [...folders, '/nowhere'].join(path.delimiter) },
+    })
+  t.match(run(folder, bin), { status: 0, stdout: 'get\na b\n' })
+  t.match(run(bin, folder), { status: 0, stdout: 'get\na b\n' })
+  t.match(run(folder), { status: 127, stderr: 'kubectl is not installed' })
+  t.end()
 })
