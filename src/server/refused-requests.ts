@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { methodNotAllowed } from '#api/errors.js'
 import { limits } from '#limits'
+import { afterAnswers } from './after-answers.js'
 
 interface ParserError extends Error {
   code?: string
@@ -46,12 +47,14 @@ export const refuseUnreadable = (error: ParserError, socket: Socket): void => {
     return
   }
   answered.add(socket)
-  socket.end(answerTo(error))
-  // What comes to a closed socket resets the connection, and the client may lose the answer.
-  setTimeout(() => socket.destroy(), limits.resetAvoidanceMs).unref()
+  afterAnswers(socket, () => {
+    socket.end(answerTo(error))
+    // What comes to a closed socket resets the connection, and the client may lose the answer.
+    setTimeout(() => socket.destroy(), limits.resetAvoidanceMs).unref()
+  })
 }
 
 /** CONNECT asks for a tunnel, of which there are none. */
 export const refuseTunnel = (_request: unknown, socket: Socket): void => {
-  socket.end(refusedMethod())
+  afterAnswers(socket, () => socket.end(refusedMethod()))
 }

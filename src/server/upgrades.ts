@@ -3,6 +3,7 @@ import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Upgrade } from '#routes/forward.js'
+import { afterAnswers } from './after-answers.js'
 
 /** Yields the connection of such a request. */
 export const routeUpgrades = (
@@ -10,14 +11,16 @@ export const routeUpgrades = (
 ): ((request: FastifyRequest) => Upgrade | undefined) => {
   const upgrades = new WeakMap<object, Upgrade>()
   app.server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-    upgrades.set(request, { socket, head })
-    const response = new ServerResponse(request)
-    response.assignSocket(socket)
-    // What is refused is an ordinary answer, and then the connection has done its duty.
-    response.shouldKeepAlive = false
-    response.once('finish', () => socket.end())
     socket.on('error', () => socket.destroy())
-    app.routing(request, response)
+    afterAnswers(socket, () => {
+      upgrades.set(request, { socket, head })
+      const response = new ServerResponse(request)
+      response.assignSocket(socket)
+      // What is refused is an ordinary answer, and then the connection has done its duty.
+      response.shouldKeepAlive = false
+      response.once('finish', () => socket.end())
+      app.routing(request, response)
+    })
   })
   return (request) => upgrades.get(request.raw)
 }
