@@ -32,7 +32,15 @@ export const hooksOfView = (view: Subresource | undefined): UpdateOptions =>
     : {
         ...(view.validateUpdate === undefined
           ? {}
-          : { strategy: 'none', hooks: { validateUpdate: view.validateUpdate } }),
+          : {
+              strategy: 'none',
+              hooks: {
+                validateUpdate: view.validateUpdate,
+                ...(view.metadataRevalidation && {
+                  metadataRevalidation: view.metadataRevalidation,
+                }),
+              },
+            }),
         ...(view.read === undefined || view.write === undefined
           ? {}
           : { admittedAs: { read: view.read, write: view.write } }),

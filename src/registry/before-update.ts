@@ -7,13 +7,18 @@ import { jsonEqual, semanticEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
 import { holdsRaw } from './decode/raw-fields.js'
 import { matchNamespace } from './object-meta.js'
-import type { RequestContext, ResourceDefinition, Strategy } from './resource-definition.js'
+import type {
+  RequestContext,
+  ResourceDefinition,
+  Strategy,
+  UpdateStrategy,
+} from './resource-definition.js'
 import { parseResourceVersion, parseUintMessage } from './resource-version.js'
 import { kindShown, validateMetaOnUpdate } from './validate-object-meta.js'
 
 export interface UpdateHooks {
   readonly definition: ResourceDefinition
-  readonly hooks: Pick<Strategy, 'prepareForUpdate' | 'validateUpdate' | 'warningsOnUpdate'>
+  readonly hooks: UpdateStrategy
   readonly ctx: RequestContext
   /** False for the status strategy: a status never moves the generation. */
   readonly mayBumpGeneration: boolean
@@ -102,9 +107,7 @@ export const beforeUpdate = (
   if (mayBumpGeneration && (meta.generation ?? 0) > 0 && movesGeneration(next, previous, rule))
     meta.generation = (previous.metadata.generation ?? 0) + 1
   restoreMeta(next, previous)
-  const { metadataRevalidation = 'full', statusMetadataRevalidation = 'change' } =
-    definition.strategy
-  const repeats = mayBumpGeneration ? metadataRevalidation : statusMetadataRevalidation
+  const repeats = hooks.metadataRevalidation ?? definition.strategy.metadataRevalidation ?? 'full'
   const { errors, again } = validateMetaOnUpdate(meta, previous.metadata, definition, repeats)
   errors.push(...(hooks.validateUpdate?.(next, previous, ctx, again) ?? []))
   if (errors.length > 0) throw invalid(kindShown(next, definition), meta.name ?? '', errors)

@@ -170,6 +170,12 @@ export interface Strategy {
   readonly status?: Pick<Strategy, 'prepareForUpdate' | 'validateUpdate' | 'warningsOnUpdate'>
 }
 
+/** What of a strategy an update asks. */
+export type UpdateStrategy = Pick<
+  Strategy,
+  'prepareForUpdate' | 'validateUpdate' | 'warningsOnUpdate' | 'metadataRevalidation'
+>
+
 /** Asks the admission plugins that only validate about what is posted: once, when it holds by itself. */
 export type ValidateAdmission = () => void | Promise<void>
 
@@ -195,6 +201,8 @@ export interface Subresource {
   refuseRead?(parent: KubeObject): Error | undefined
   /** view: the parent after the subresource was written; a private copy of the parent is passed. Throws ApiError. */
   write?(parent: KubeObject, next: KubeObject, ctx: RequestContext): KubeObject
+  /** view: as for the main resource, and by default as much. */
+  readonly metadataRevalidation?: MetadataRevalidation
   /** view: errors of the new parent. */
   validateUpdate?(next: KubeObject, previous: KubeObject, ctx: RequestContext): FieldError[]
   /** Defaults of the body, written when it was decoded. */

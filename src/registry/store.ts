@@ -16,8 +16,8 @@ import type {
   DeleteOptions,
   RequestContext,
   ResourceDefinition,
-  Strategy,
   Subresource,
+  UpdateStrategy,
   ValidateAdmission,
 } from './resource-definition.js'
 
@@ -113,7 +113,7 @@ export interface UpdateOptions {
   /** Throws forbidden when the user may not create what an update would make. */
   readonly authorizeCreate?: () => void | Promise<void>
   /** Takes the place of the strategy's hooks (subresources that check their parent in a way of their own). */
-  readonly hooks?: Pick<Strategy, 'prepareForUpdate' | 'validateUpdate' | 'warningsOnUpdate'>
+  readonly hooks?: UpdateStrategy
   /** Creates when there is nothing (PUT of kinds that allow it, server-side apply). */
   readonly forceAllowCreate?: boolean
   /** Preconditions beside the resourceVersion in the object. */

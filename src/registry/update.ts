@@ -19,7 +19,7 @@ import { asStored } from './decode.js'
 import { keepManagedFieldsTimes } from './field-manager/times.js'
 import { dedupOwnerReferences, matchNamespace, sameContent } from './object-meta.js'
 import { checkPreconditions } from './preconditions.js'
-import type { RequestContext, Strategy } from './resource-definition.js'
+import type { RequestContext, Strategy, UpdateStrategy } from './resource-definition.js'
 import type { UpdateOptions } from './store.js'
 import {
   admit,
@@ -71,13 +71,14 @@ const hooksOf = ({ deps, options, ctx }: Attempt): Parameters<typeof beforeUpdat
   const { definition } = deps
   const { strategy } = definition
   const which = options.strategy ?? (ctx.subresource === 'status' ? 'status' : 'main')
-  const hooks: Pick<Strategy, 'prepareForUpdate' | 'validateUpdate' | 'warningsOnUpdate'> =
+  const hooks: UpdateStrategy =
     which === 'none'
       ? {}
       : which === 'main'
         ? strategy
         : {
             ...strategy.status,
+            metadataRevalidation: strategy.statusMetadataRevalidation ?? 'change',
             prepareForUpdate: (next, previous, c) => {
               keepAllButStatus(next, previous, definition)
               strategy.status?.prepareForUpdate?.(next, previous, c)

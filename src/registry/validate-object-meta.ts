@@ -174,16 +174,17 @@ export const validateMeta = (
   ]
 }
 
-/** What the check of every object finds on create that a kind's own may have let through. */
-export const genericMetaErrors = ({ generateName: base = '' }: ObjectMeta): FieldError[] =>
-  base === ''
-    ? []
-    : pathSegmentName(base, true).map((message) => invalid('metadata.generateName', base, message))
+/** What the check of every object finds on create that a kind's own may have let through: names that no path can hold. */
+export const genericMetaErrors = ({ generateName = '', name = '' }: ObjectMeta): FieldError[] => [
+  ...pathSegmentName(generateName, true).map((message) =>
+    invalid('metadata.generateName', generateName, message),
+  ),
+  ...pathSegmentName(name, false).map((message) => invalid('metadata.name', name, message)),
+]
 
 /** The check of core kinds that a finalizer without a domain is a known one (kubernetes, core/validation ValidateFinalizerName). */
-const validateFinalizerNames = (meta: ObjectMeta, definition: ResourceDefinition): FieldError[] => {
-  if (!(definition.strategy.knownFinalizerNames ?? !definition.isCustom)) return []
-  return (meta.finalizers ?? []).flatMap((finalizer, i) =>
+export const standardFinalizerErrors = (meta: ObjectMeta): FieldError[] =>
+  (meta.finalizers ?? []).flatMap((finalizer, i) =>
     finalizer.includes('/') || standardFinalizers.has(finalizer)
       ? []
       : [
@@ -194,7 +195,12 @@ const validateFinalizerNames = (meta: ObjectMeta, definition: ResourceDefinition
           ),
         ],
   )
-}
+
+const validateFinalizerNames = (
+  meta: ObjectMeta,
+  { strategy, isCustom }: ResourceDefinition,
+): FieldError[] =>
+  (strategy.knownFinalizerNames ?? !isCustom) ? standardFinalizerErrors(meta) : []
 
 const changed = (path: string, next: unknown, previous: unknown): FieldError[] =>
   next === previous || jsonEqual(next ?? null, previous ?? null)

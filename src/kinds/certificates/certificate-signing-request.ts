@@ -9,7 +9,6 @@ import {
   notSupported,
   required,
 } from '#api/field-error.js'
-import { pathSegmentName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { pemBlock } from '#api/pem.js'
 import { defineKind, type RequestContext } from '#registry/resource-definition.js'
@@ -221,8 +220,8 @@ export default defineKind({
     },
   ],
   strategy: {
-    // Any name will do that a path can hold: kubelets ask under names of their own.
-    validateName: pathSegmentName,
+    // Any name will do that every object may have: kubelets ask under names of their own.
+    validateName: () => [],
     metadataRevalidation: 'createFirst',
     statusMetadataRevalidation: 'createFirst',
     generation: 'none',

@@ -51,6 +51,7 @@ export default defineKind({
       style: 'view',
       // Metadata is as sent, too; status is not.
       write: (parent, next) => ({ ...next, status: parent.status }),
+      metadataRevalidation: 'change',
       // Only here does upstream number them.
       validateUpdate: (next) => finalizerErrors(next, (at) => index('spec.finalizers', at)),
     },

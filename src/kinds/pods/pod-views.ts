@@ -6,23 +6,25 @@ import { validateResize } from '#validation/pod/resize.js'
 
 type View = NonNullable<KindDefinition['subresources']>[number]
 
-/** A copy of the parent with another spec; metadata as the status strategies leave it: not the client's to change. */
-const withSpec = (parent: KubeObject, spec: Fields, next: KubeObject): KubeObject => ({
+const withoutUndefined = <T extends object>(fields: T): T =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T
+
+/** A copy of the parent with another spec; of metadata, what is reset for status strategies is not the client's to change. */
+const withSpec = (
+  parent: KubeObject,
+  spec: Fields,
+  { metadata: given }: KubeObject,
+): KubeObject => ({
   ...parent,
-  metadata: {
+  metadata: withoutUndefined({
     ...parent.metadata,
-    ...(next.metadata.resourceVersion === undefined
-      ? {}
-      : { resourceVersion: next.metadata.resourceVersion }),
-    ...(next.metadata.managedFields === undefined
-      ? {}
-      : { managedFields: next.metadata.managedFields }),
-  },
+    generateName: given.generateName,
+    deletionGracePeriodSeconds: given.deletionGracePeriodSeconds,
+    resourceVersion: given.resourceVersion ?? parent.metadata.resourceVersion,
+    managedFields: given.managedFields ?? parent.metadata.managedFields,
+  }),
   spec,
 })
-
-const withoutUndefined = (spec: Fields): Fields =>
-  Object.fromEntries(Object.entries(spec).filter(([, value]) => value !== undefined))
 
 export const ephemeralContainers: View = {
   name: 'ephemeralcontainers',
@@ -63,5 +65,8 @@ export const resize: View = {
   name: 'resize',
   style: 'view',
   validateUpdate: validateResize,
-  write: (parent, next) => withSpec(parent, resized(parent.spec, next.spec) ?? next.spec, next),
+  write: (parent, next) => {
+    const spec = resized(parent.spec, next.spec)
+    return spec === undefined ? next : withSpec(parent, spec, next)
+  },
 }

@@ -1,11 +1,13 @@
 /** The scale subresource: the replicas of a workload in one form for every kind. */
 import { conflict, invalid as invalidError } from '#api/errors.js'
-import { invalid } from '#api/field-error.js'
+import { type FieldError, invalid } from '#api/field-error.js'
 import { groupOf } from '#api/group-version.js'
 import { formatLabelSelector } from '#api/label-selector.js'
+import { dnsSubdomainName } from '#api/names.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import type { KindDefinition } from '#registry/resource-definition.js'
 import { scaleTable } from '#registry/scale-table.js'
+import { standardFinalizerErrors, validateMeta } from '#registry/validate-object-meta.js'
 
 const scaleOf =
   (selectorOf: (parent: KubeObject) => string) =>
@@ -31,12 +33,19 @@ export const noReplicas = (object: JsonObject): void => {
   object.spec = { replicas: 0, ...(object.spec as JsonObject) }
 }
 
+const validate = ({ metadata, spec }: KubeObject): FieldError[] => [
+  ...validateMeta(metadata, true, dnsSubdomainName),
+  ...standardFinalizerErrors(metadata),
+  ...(spec?.replicas < 0
+    ? [invalid('spec.replicas', spec.replicas, 'must be greater than or equal to 0')]
+    : []),
+]
+
 const writeReplicas = (parent: KubeObject, next: KubeObject): KubeObject => {
   const replicas = next.spec?.replicas ?? 0
-  if (replicas < 0)
-    throw invalidError({ group: 'autoscaling', kind: 'Scale' }, next.metadata.name ?? '', [
-      invalid('spec.replicas', replicas, 'must be greater than or equal to 0'),
-    ])
+  const errors = validate(next)
+  if (errors.length > 0)
+    throw invalidError({ group: 'autoscaling', kind: 'Scale' }, parent.metadata.name ?? '', errors)
   const { uid } = next.metadata
   if (uid && uid !== parent.metadata.uid)
     throw conflict(

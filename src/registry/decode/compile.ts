@@ -124,7 +124,7 @@ const decodeMap = (type: GoType): Decode => {
   }
 }
 
-type Emptiness = 'never' | 'scalar' | 'bytes' | 'list' | 'map'
+type Emptiness = 'schemas' | 'never' | 'scalar' | 'bytes' | 'list' | 'map'
 
 interface CompiledField {
   readonly name: string
@@ -139,6 +139,7 @@ interface CompiledField {
 }
 
 const emptinessOf = (field: GoField): Emptiness => {
+  if (field.type.form === 'custom' && field.type.custom === 'SchemaOrArray') return 'schemas'
   if (field.pointer) return 'never'
   switch (field.type.form) {
     case 'slice':
@@ -189,6 +190,8 @@ const isEmpty = (how: Emptiness, value: JsonValue): boolean => {
       return value === ''
     case 'list':
       return (value as JsonValue[]).length === 0
+    case 'schemas':
+      return value === null || (Array.isArray(value) && value.length === 0)
     default:
       for (const _key in value as JsonObject) return false
       return true
@@ -206,7 +209,11 @@ const assemble = (
     const value = slots[at]
     if (value === undefined) {
       if (field.absent !== undefined) result[field.name] = field.absent()
-    } else if (field.empty === 'never' || value === null || !isEmpty(field.empty, value))
+    } else if (
+      field.empty === 'never' ||
+      (value === null && field.empty !== 'schemas') ||
+      !isEmpty(field.empty, value)
+    )
       result[field.name] = value
     else if (field.empty === 'scalar') {
       if (field.whenZero !== undefined) result[field.name] = field.whenZero

@@ -41,7 +41,8 @@ export const printedBase64Problem = (text: string): string => {
 
 /** The structs that a field is embedded through, outermost first: each is named by the fields that lie right in it. */
 const embeddingOf = ({ embedded, name }: GoField, fields: readonly GoField[]): string[] => {
-  const isKind = fields.some((field) => field.name === 'metadata')
+  // What objects and options have, and references that name a kind have not.
+  const isKind = fields.some((field) => field.name === 'metadata' || field.name === 'dryRun')
   if (isKind && (name === 'apiVersion' || name === 'kind')) return ['TypeMeta']
   const numbers = embedded?.protoNumbers ?? []
   return numbers.map((_, i) => {

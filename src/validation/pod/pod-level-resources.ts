@@ -53,7 +53,7 @@ const aggregateErrors = (
   path: string,
   spec: Fields,
   of: 'limits' | 'requests',
-  applies: (name: string) => boolean,
+  applies: (name: string) => boolean = () => true,
 ): FieldError[] => {
   const declared: ResourceList = spec.resources[of] ?? {}
   const needed = aggregateResources(spec, of)
@@ -75,7 +75,7 @@ const aggregateErrors = (
 export const fitsPodLevelResources = (path: string, spec: Fields): FieldError[] => {
   const limits: ResourceList = spec.resources.limits ?? {}
   return [
-    ...aggregateErrors(path, spec, 'requests', isPodLevel),
+    ...aggregateErrors(path, spec, 'requests'),
     ...aggregateErrors(path, spec, 'limits', isHugePages),
     ...each(child(path, 'containers'), spec.containers, ({ resources }: Fields, at): FieldError[] =>
       Object.entries((resources?.limits ?? {}) as ResourceList).flatMap(([name, text]) => {

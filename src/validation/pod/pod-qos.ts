@@ -30,15 +30,11 @@ const sameSums = (a: Sums, b: Sums): boolean =>
     return other !== undefined && compareQuantities(quantity, other) === 0
   })
 
-const hasPodLevelResources = (spec: Fields): boolean =>
-  Object.keys({ ...spec.resources?.limits, ...spec.resources?.requests }).some(
-    (name) => name === 'cpu' || name === 'memory' || name.startsWith('hugepages-'),
-  )
-
 export const podQos = (spec: Fields): 'BestEffort' | 'Burstable' | 'Guaranteed' => {
   const requests: Sums = new Map()
   const limits: Sums = new Map()
-  const holders: Fields[] = hasPodLevelResources(spec)
+  // What a pod has itself counts alone, even if that is nothing.
+  const holders: Fields[] = spec.resources
     ? [spec]
     : [...(spec.containers ?? []), ...(spec.initContainers ?? [])]
   let allLimited = true

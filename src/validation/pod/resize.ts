@@ -6,44 +6,75 @@ import { validPod } from './pod.js'
 import { isSidecar } from './pod-level-resources.js'
 import { podQos } from './pod-qos.js'
 
-const resizable = new Set(['cpu', 'memory'])
+const lists = ['requests', 'limits'] as const
 
-const removals = (path: string, next: Fields = {}, previous: Fields = {}): FieldError[] =>
-  ['limits', 'requests'].flatMap((list) =>
-    Object.keys(previous[list] ?? {})
-      .filter((name) => next[list]?.[name] === undefined)
-      .map(() => forbidden(child(path, list), `resource ${list} cannot be removed`)),
-  )
+/** What lists lose is told once of each. */
+const removals = (
+  path: string,
+  { next = {}, previous = {} }: { next?: Fields; previous?: Fields },
+  what: string,
+): FieldError[] =>
+  lists
+    .filter((list) =>
+      Object.keys(previous[list] ?? {}).some((name) => next[list]?.[name] === undefined),
+    )
+    .map((list) => forbidden(child(path, list), `${what} ${list} cannot be removed`))
 
-const withoutResizable = (container: Fields): Fields => {
-  const keep = (list: Fields | undefined): Fields =>
-    Object.fromEntries(Object.entries(list ?? {}).filter(([name]) => !resizable.has(name)))
-  const { resources = {}, ...rest } = container
-  return {
-    ...rest,
-    resources: { limits: keep(resources.limits), requests: keep(resources.requests) },
-  }
+const withoutResizable = (resources: Fields = {}): Fields => {
+  const keep = ({ cpu: _cpu, memory: _memory, ...others }: Fields = {}): Fields => others
+  return { limits: keep(resources.limits), requests: keep(resources.requests) }
 }
 
-const restartsToResize = (container: Fields): boolean =>
-  !isSidecar(container) &&
-  ((container.resizePolicy ?? []) as Fields[]).some((p) => p.restartPolicy === 'RestartContainer')
+/** Claims upstream drops of the next container alone: one with claims cannot be resized. */
+const changesMore = (next: Fields, previous: Fields): boolean =>
+  !sameJson(
+    { ...next, resources: withoutResizable(next.resources) },
+    {
+      ...previous,
+      resources: { ...previous.resources, ...withoutResizable(previous.resources) },
+    },
+  )
 
-const listErrors = (field: string, next: Fields[], previous: Fields[]): FieldError[] =>
+const orderErrors = (field: string, next: Fields[] = [], previous: Fields[] = []): FieldError[] =>
+  next.length === previous.length
+    ? previous.flatMap(({ name }, i) =>
+        next[i]!.name === name
+          ? []
+          : [
+              forbidden(
+                child(index(`spec.${field}`, i), 'name'),
+                `${field} may not be renamed or reordered on resize`,
+              ),
+            ],
+      )
+    : [forbidden(`spec.${field}`, `${field} may not be added or removed on resize`)]
+
+const removedFrom = (field: string, next: Fields[] = [], previous: Fields[] = []): FieldError[] =>
+  previous.flatMap((old, i) =>
+    removals(
+      child(index(`spec.${field}`, i), 'resources'),
+      { next: next[i]!.resources, previous: old.resources },
+      'resource',
+    ),
+  )
+
+const onlyResources = 'only cpu and memory resources'
+
+const initErrors = (next: Fields[] = [], previous: Fields[] = []): FieldError[] =>
   previous.flatMap((old, i) => {
     const container = next[i]!
-    const path = index(`spec.${field}`, i)
-    const refusal =
-      field === 'initContainers'
-        ? forbidden(
-            path,
-            'only cpu and memory resources for init or sidecar containers are mutable',
-          )
-        : forbidden('spec', 'only cpu and memory resources are mutable')
+    const path = index('spec.initContainers', i)
+    const restarts =
+      !isSidecar(container) &&
+      !sameJson(container, old) &&
+      ((container.resizePolicy ?? []) as Fields[]).some(
+        ({ restartPolicy }) => restartPolicy === 'RestartContainer',
+      )
     return [
-      ...removals(child(path, 'resources'), container.resources, old.resources),
-      ...(sameJson(withoutResizable(container), withoutResizable(old)) ? [] : [refusal]),
-      ...(field === 'initContainers' && restartsToResize(container)
+      ...(changesMore(container, old)
+        ? [forbidden(path, `${onlyResources} for init or sidecar containers are mutable`)]
+        : []),
+      ...(restarts
         ? [
             forbidden(
               path,
@@ -54,38 +85,72 @@ const listErrors = (field: string, next: Fields[], previous: Fields[]): FieldErr
     ]
   })
 
+const hasOwnAmounts = ({ resources }: Fields): boolean =>
+  lists.some((list) => Object.keys(resources?.[list] ?? {}).length > 0)
+
+/** Amounts of the pod itself. */
+const podErrors = (next: Fields, previous: Fields): FieldError[] => {
+  if (!hasOwnAmounts(next) && !hasOwnAmounts(previous)) return []
+  if (previous.resources !== undefined && next.resources === undefined)
+    return [forbidden('spec.resources', 'pod-level resources cannot be removed')]
+  const others = ({ resources }: Fields): Fields => ({
+    claims: resources?.claims ?? [],
+    ...withoutResizable(resources),
+  })
+  return [
+    ...removals(
+      'spec.resources',
+      { next: next.resources, previous: previous.resources },
+      'pod-level resource',
+    ),
+    ...(sameJson(others(next), others(previous))
+      ? []
+      : [forbidden('spec', `${onlyResources} are mutable at pod-level`)]),
+  ]
+}
+
+/** A kubelet that can resize says which resources its containers have. */
+const runsUnresizable = ({ status }: KubeObject): boolean => {
+  const statuses: Fields[] = status?.containerStatuses ?? []
+  const running = statuses.find(({ state }) => state?.running !== undefined)
+  return running !== undefined && running.resources === undefined
+}
+
 export const validateResize = (next: KubeObject, previous: KubeObject): FieldError[] => {
   if (previous.metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined)
     return [forbidden('', 'static pods cannot be resized')]
   if (previous.spec.os?.name === 'windows') return [forbidden('', 'windows pods cannot be resized')]
   const errors = validPod(next)
-  const moved: FieldError[] = []
-  for (const field of ['containers', 'initContainers']) {
-    const after: Fields[] = next.spec[field] ?? []
-    const before: Fields[] = previous.spec[field] ?? []
-    if (after.length !== before.length)
-      moved.push(forbidden(`spec.${field}`, `${field} may not be added or removed on resize`))
-    else
-      for (const [i, container] of before.entries())
-        if (container.name !== after[i]!.name)
-          moved.push(
-            forbidden(
-              child(index(`spec.${field}`, i), 'name'),
-              `${field} may not be renamed or reordered on resize`,
-            ),
-          )
-  }
-  const before: string = previous.status?.qosClass ?? podQos(previous.spec)
-  if (podQos(next.spec) !== before)
-    errors.push(invalid('spec', before, 'Pod QOS Class may not change as a result of resizing'))
-  if (moved.length > 0) return [...errors, ...moved]
-  return [
-    ...errors,
-    ...listErrors(
-      'initContainers',
-      next.spec.initContainers ?? [],
-      previous.spec.initContainers ?? [],
-    ),
-    ...listErrors('containers', next.spec.containers ?? [], previous.spec.containers ?? []),
+  const qos: string = previous.status?.qosClass ?? podQos(previous.spec)
+  if (podQos(next.spec) !== qos)
+    errors.push(
+      invalid(
+        'spec',
+        next.status?.qosClass ?? '',
+        'Pod QOS Class may not change as a result of resizing',
+      ),
+    )
+  if (runsUnresizable(previous))
+    errors.push(forbidden('spec', 'Pod running on node without support for resize'))
+  errors.push(...podErrors(next.spec, previous.spec))
+  const { containers, initContainers } = next.spec
+  const { containers: before, initContainers: initBefore } = previous.spec
+  const moved = [
+    ...orderErrors('containers', containers, before),
+    ...orderErrors('initContainers', initContainers, initBefore),
   ]
+  if (moved.length > 0) return [...errors, ...moved]
+  errors.push(
+    ...removedFrom('initContainers', initContainers, initBefore),
+    ...removedFrom('containers', containers, before),
+    ...(before as Fields[])
+      .filter((old, i) => changesMore(containers[i], old))
+      .map(() => forbidden('spec', `${onlyResources} are mutable`)),
+    ...initErrors(initContainers, initBefore),
+  )
+  const gainsOrLosesAll =
+    (next.spec.resources === undefined) !== (previous.spec.resources === undefined)
+  if (errors.length === 0 && gainsOrLosesAll && !hasOwnAmounts(next.spec))
+    errors.push(forbidden('spec', `${onlyResources} are mutable`))
+  return errors
 }

@@ -1,0 +1,74 @@
+/** Writes through subresources that are refused, with what kube-apiserver v1.36 answered to each. */
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { call, startServer } from './start-server.js'
+
+interface Sent {
+  method: string
+  path: string
+  body: object
+}
+interface Answered extends Sent {
+  code: number
+  causes?: string[]
+  message?: string
+}
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../..')
+const { setup, requests }: { setup: Sent[]; requests: Answered[] } = JSON.parse(
+  readFileSync(path.join(root, 'test/server/subresources-recorded.json'), 'utf8'),
+)
+
+t.test('a write through a subresource is checked as upstream checks it', async (t) => {
+  const server = await startServer(t, {
+    storage: 'memory:',
+    disableAdmissionPlugins: ['ServiceAccount'],
+  })
+  const type = { POST: 'application/json', PUT: 'application/json' } as Record<string, string>
+  const send = ({ method, path, body }: Sent) =>
+    call(server, {
+      method,
+      path,
+      body,
+      headers: { 'content-type': type[method] ?? 'application/merge-patch+json' },
+    })
+  for (const sent of setup) t.ok((await send(sent)).status < 300, `${sent.method} ${sent.path}`)
+  for (const { code, causes, message, ...sent } of requests) {
+    const { status, body } = await send({ ...sent, path: `${sent.path}?dryRun=All` })
+    const given: { field: string; message: string }[] = body.details?.causes ?? []
+    t.same(
+      { code: status, causes: given.map((cause) => `${cause.field}: ${cause.message}`) },
+      { code, causes: causes ?? [] },
+      `${sent.path} ${JSON.stringify(sent.body).slice(0, 300)}`,
+    )
+    if (message !== undefined) t.equal(body.message, message)
+  }
+})
+
+t.test('what is no schema in a definition is not there', async (t) => {
+  const server = await startServer(t, { storage: 'memory:' })
+  const schemaOf = async (items: unknown) => {
+    const { body } = await call(server, {
+      method: 'POST',
+      path: '/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All',
+      body: {
+        metadata: { name: 'things.example.com' },
+        spec: {
+          group: 'example.com',
+          scope: 'Cluster',
+          names: { plural: 'things', kind: 'Thing' },
+          versions: [
+            {
+              ...{ name: 'v1', served: true, storage: true },
+              schema: { openAPIV3Schema: { type: 'object', items } },
+            },
+          ],
+        },
+      },
+    })
+    return body.spec?.versions[0].schema.openAPIV3Schema ?? body.message
+  }
+  for (const items of ['x', []]) t.same(await schemaOf(items), { type: 'object' })
+})
