@@ -119,6 +119,7 @@ export interface ContainerSpec extends RestartableContainer {
   startupProbe?: Probe
   lifecycle?: { postStart?: Handler; preStop?: Handler; stopSignal?: string }
   stdin?: boolean
+  stdinOnce?: boolean
   tty?: boolean
   terminationMessagePath?: string
   terminationMessagePolicy?: string

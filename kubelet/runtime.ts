@@ -121,6 +121,8 @@ export interface ContainerConfig {
   readonly workingDir: string | undefined
   readonly mounts: readonly Mount[]
   readonly stdin: boolean
+  /** Its input is over when the first who attaches to it has no more. */
+  readonly stdinOnce?: boolean
   readonly tty: boolean
   readonly security: ContainerSecurity
   /** Digest of the container's spec: a container that runs with another one is replaced. */

@@ -110,6 +110,7 @@ const create = async (deps: StartDeps, request: StartRequest): Promise<string> =
     workingDir: spec.workingDir || undefined,
     mounts,
     stdin: spec.stdin === true,
+    stdinOnce: spec.stdinOnce === true,
     tty: spec.tty === true,
     security,
     hash: hashOf(spec),

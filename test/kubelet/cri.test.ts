@@ -27,6 +27,19 @@ const get = (url: string): Promise<string> =>
       .on('error', reject)
   })
 
+const speakTo = (node: TestNode, rest: string) => {
+  const { server, ca, token } = node.client.config
+  const url = `${server.replace('https', 'wss')}/api/v1/namespaces/default/pods/${rest}`
+  const headers = { authorization: `Bearer ${token}` }
+  const socket = new WebSocket(url, 'v5.channel.k8s.io', { ca, headers })
+  const channels = new Map<number, string>()
+  socket.on('message', (data: Buffer) => {
+    const text = data.subarray(1).toString()
+    channels.set(data[0]!, (channels.get(data[0]!) ?? '') + text)
+  })
+  return { socket, channels }
+}
+
 t.test('Pods as containers', { skip: containerdMissing }, async (t) => {
   const containerd = await startContainerd()
   t.teardown(() => containerd.stop())
@@ -47,19 +60,9 @@ t.test('Pods as containers', { skip: containerdMissing }, async (t) => {
   t.test('a command that reads its input to the end comes to its own', async (t) => {
     await node.run('reads', inImage('echo up; while :; do sleep 0.05; done'))
     await up(node, 'reads')
-    const { server, ca, token } = node.client.config
     const command = ['sh', '-c', 'cat; echo over >&2; exit 3']
     const query = command.map((word) => `command=${encodeURIComponent(word)}`).join('&')
-    const path = `/api/v1/namespaces/default/pods/reads/exec?stdin=1&stdout=1&stderr=1&${query}`
-    const socket = new WebSocket(`${server.replace('https', 'wss')}${path}`, 'v5.channel.k8s.io', {
-      ca,
-      headers: { authorization: `Bearer ${token}` },
-    })
-    const channels = new Map<number, string>()
-    socket.on('message', (data: Buffer) => {
-      const text = data.subarray(1).toString()
-      channels.set(data[0]!, (channels.get(data[0]!) ?? '') + text)
-    })
+    const { socket, channels } = speakTo(node, `reads/exec?stdin=1&stdout=1&stderr=1&${query}`)
     await once(socket, 'open')
     socket.send(Buffer.from('\0hello\n'))
     socket.send(Buffer.from([255, 0]))
@@ -68,6 +71,22 @@ t.test('Pods as containers', { skip: containerdMissing }, async (t) => {
     t.equal(channels.get(2), 'over\n')
     t.match(channels.get(3), '"message":"3"')
     await node.delete('reads', 1)
+  })
+
+  t.test('so does a container of which one client alone may speak', async (t) => {
+    const input = { stdin: true, stdinOnce: true }
+    const text = 'echo up; while read x; do echo heard $x; done; echo over; exit 4'
+    await node.run('once', { ...inImage(text), ...input }, { restartPolicy: 'Never' })
+    await up(node, 'once')
+    const { socket } = speakTo(node, 'once/attach?stdin=1&stdout=1&stderr=1')
+    await once(socket, 'open')
+    socket.send(Buffer.from('\0hello\n'))
+    socket.send(Buffer.from([255, 0]))
+    const ended = await node.until('once', ({ status }) => status?.phase === 'Failed')
+    t.match(stateOf(ended).terminated, { exitCode: 4 })
+    t.equal(await node.logs('once'), 'up\nheard hello\nover\n')
+    socket.terminate()
+    await node.delete('once', 1)
   })
 
   t.test('an own address, own files, probes inside, log and exit code', async (t) => {

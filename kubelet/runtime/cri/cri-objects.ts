@@ -182,6 +182,7 @@ export const containerConfigOf = (
   },
   log_path: `${config.name}_${config.attempt}.log`,
   stdin: config.stdin,
+  stdin_once: config.stdinOnce === true,
   tty: config.tty,
   stop_signal: signalNumber(config.stopSignal),
   linux: {

@@ -123,6 +123,7 @@ const messages: Readonly<Record<string, Fields>> = {
     annotations: ['map<string>', 10],
     log_path: ['string', 11],
     stdin: ['bool', 12],
+    stdin_once: ['bool', 13],
     tty: ['bool', 14],
     linux: ['LinuxContainerConfig', 15],
     stop_signal: ['int32', 18],
