@@ -69,13 +69,16 @@ const tokenReview = (review: ReviewToken): KindDefinition => ({
       if (token === '') throw badRequest('token is required for TokenReview in authentication')
       await admit()
       const answer = await review(token, audiences)
+      // What was sent as a status stays where nothing is said in its place.
+      const { user = {}, audiences: given, error }: JsonObject = body.status ?? {}
       const status =
         'error' in answer
-          ? { user: {}, error: answer.error }
+          ? { user, ...(given ? { audiences: given } : {}), error: answer.error }
           : {
               authenticated: true,
               user: userJson(answer.user),
               ...(answer.audiences.length === 0 ? {} : { audiences: [...answer.audiences] }),
+              ...(error ? { error } : {}),
             }
       return { ...body, status }
     },

@@ -72,3 +72,25 @@ t.test('what is no schema in a definition is not there', async (t) => {
   }
   for (const items of ['x', []]) t.same(await schemaOf(items), { type: 'object' })
 })
+
+t.test('a review of a token keeps of a status what it has nothing to say to', async (t) => {
+  const server = await startServer(t, { storage: 'memory:' })
+  const review = async (token: string) => {
+    const status = { user: { username: 'sent', groups: ['g'] }, audiences: ['sent'], error: 'sent' }
+    const { body } = await call(server, {
+      method: 'POST',
+      path: '/apis/authentication.k8s.io/v1/tokenreviews',
+      body: { spec: { token }, status },
+    })
+    return body.status
+  }
+  t.same(await review('unknown'), {
+    user: { username: 'sent', groups: ['g'] },
+    audiences: ['sent'],
+    error: 'invalid bearer token',
+  })
+  const { user, audiences, ...others } = await review(server.adminToken)
+  t.not(user.username, 'sent')
+  t.notSame(audiences, ['sent'])
+  t.same(others, { authenticated: true, error: 'sent' })
+})
