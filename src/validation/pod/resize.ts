@@ -35,7 +35,7 @@ const changesMore = (next: Fields, previous: Fields): boolean =>
     },
   )
 
-const orderErrors = (field: string, next: Fields[] = [], previous: Fields[] = []): FieldError[] =>
+const orderErrors = (field: string, next: Fields[], previous: Fields[]): FieldError[] =>
   next.length === previous.length
     ? previous.flatMap(({ name }, i) =>
         next[i]!.name === name
@@ -49,7 +49,7 @@ const orderErrors = (field: string, next: Fields[] = [], previous: Fields[] = []
       )
     : [forbidden(`spec.${field}`, `${field} may not be added or removed on resize`)]
 
-const removedFrom = (field: string, next: Fields[] = [], previous: Fields[] = []): FieldError[] =>
+const removedFrom = (field: string, next: Fields[], previous: Fields[]): FieldError[] =>
   previous.flatMap((old, i) =>
     removals(
       child(index(`spec.${field}`, i), 'resources'),
@@ -60,7 +60,7 @@ const removedFrom = (field: string, next: Fields[] = [], previous: Fields[] = []
 
 const onlyResources = 'only cpu and memory resources'
 
-const initErrors = (next: Fields[] = [], previous: Fields[] = []): FieldError[] =>
+const initErrors = (next: Fields[], previous: Fields[]): FieldError[] =>
   previous.flatMap((old, i) => {
     const container = next[i]!
     const path = index('spec.initContainers', i)
@@ -133,20 +133,21 @@ export const validateResize = (next: KubeObject, previous: KubeObject): FieldErr
   if (runsUnresizable(previous))
     errors.push(forbidden('spec', 'Pod running on node without support for resize'))
   errors.push(...podErrors(next.spec, previous.spec))
-  const { containers, initContainers } = next.spec
-  const { containers: before, initContainers: initBefore } = previous.spec
+  const listOf = ({ spec }: KubeObject, field: string): Fields[] => spec[field] ?? []
+  const [containers, before] = [listOf(next, 'containers'), listOf(previous, 'containers')]
+  const [inits, initsBefore] = [listOf(next, 'initContainers'), listOf(previous, 'initContainers')]
   const moved = [
     ...orderErrors('containers', containers, before),
-    ...orderErrors('initContainers', initContainers, initBefore),
+    ...orderErrors('initContainers', inits, initsBefore),
   ]
   if (moved.length > 0) return [...errors, ...moved]
   errors.push(
-    ...removedFrom('initContainers', initContainers, initBefore),
+    ...removedFrom('initContainers', inits, initsBefore),
     ...removedFrom('containers', containers, before),
-    ...(before as Fields[])
-      .filter((old, i) => changesMore(containers[i], old))
+    ...before
+      .filter((old, i) => changesMore(containers[i]!, old))
       .map(() => forbidden('spec', `${onlyResources} are mutable`)),
-    ...initErrors(initContainers, initBefore),
+    ...initErrors(inits, initsBefore),
   )
   const gainsOrLosesAll =
     (next.spec.resources === undefined) !== (previous.spec.resources === undefined)
