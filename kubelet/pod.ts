@@ -256,6 +256,12 @@ export const hasCriticalPriority = ({ spec }: Pod): boolean =>
 /** A restartable init container: it starts with the init containers and runs beside the others. */
 export const isSidecar = (container: ContainerSpec): boolean => container.restartPolicy === 'Always'
 
+/** What its limits and requests are of, in the order in which upstream counts its use. */
+export const mainAndInitContainers = ({ spec }: Pick<Pod, 'spec'>): ContainerSpec[] => [
+  ...spec.containers,
+  ...(spec.initContainers ?? []),
+]
+
 export const allContainers = (pod: Pod): ContainerSpec[] => [
   ...(pod.spec.initContainers ?? []),
   ...pod.spec.containers,

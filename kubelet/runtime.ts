@@ -276,8 +276,8 @@ export interface ContainerRuntime {
   /** The log's bytes, ready to send. */
   logs(container: Container, options: LogOptions, signal: AbortSignal): AsyncIterable<Buffer>
   usage(): Promise<ReadonlyMap<string, ContainerUsage>>
-  /** What containers have written beside their volumes and their logs, by id. */
-  writtenFiles(): Promise<ReadonlyMap<string, DiskUsage>>
+  /** What these containers have written beside their volumes and their logs, by id; others may be told of, too. */
+  writtenFiles(ids: readonly string[]): Promise<ReadonlyMap<string, DiskUsage>>
   /** Where images and those files lie; undefined: beside the kubelet's own. */
   imageFolder(): Promise<string | undefined>
   /** Removes the images that no container has. */

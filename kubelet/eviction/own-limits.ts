@@ -3,7 +3,7 @@ import { parseQuantity, type Quantity, quantityValue } from '#api/quantity.js'
 import { familyOf, formatMilli } from '#client/amount.js'
 import { podRequests } from '#client/pod-requests.js'
 import { addDiskUsage } from '../disk-usage.js'
-import type { ContainerSpec, Pod } from '../pod.js'
+import { type ContainerSpec, mainAndInitContainers, type Pod } from '../pod.js'
 import { type PodUsage, storageOf } from './pod-usage.js'
 
 const resource = 'ephemeral-storage'
@@ -12,11 +12,6 @@ const limitOf = ({ resources }: Pick<ContainerSpec, 'resources'>): Quantity | un
   const limit = resources?.limits?.[resource]
   return limit === undefined ? undefined : parseQuantity(String(limit))
 }
-
-const containersOf = ({ spec }: Pick<Pod, 'spec'>) => [
-  ...spec.containers,
-  ...(spec.initContainers ?? []),
-]
 
 /** Added up as requests are, upstream's PodLimits. */
 const limitOfPod = ({ spec }: Pod): { milli: bigint; text: string } | undefined => {
@@ -31,7 +26,7 @@ const limitOfPod = ({ spec }: Pod): { milli: bigint; text: string } | undefined 
       ...(spec.overhead ? { overhead: spec.overhead } : {}),
     },
   }).get(resource)
-  const first = containersOf({ spec }).find(limitOf)
+  const first = mainAndInitContainers({ spec }).find(limitOf)
   if (milli === undefined || !first) return undefined
   return { milli, text: formatMilli(milli, familyOf(limitOf(first)!.text)) }
 }
@@ -39,7 +34,7 @@ const limitOfPod = ({ spec }: Pod): { milli: bigint; text: string } | undefined 
 const exceeds = (bytes: number, nano: bigint): boolean => BigInt(bytes) * 1_000_000_000n > nano
 
 export const hasOwnLimits = (pod: Pod): boolean =>
-  containersOf(pod).some(limitOf) ||
+  mainAndInitContainers(pod).some(limitOf) ||
   (pod.spec.volumes ?? []).some(({ emptyDir }) => emptyDir?.sizeLimit !== undefined)
 
 /** Upstream's message. `ownImageDisk`: what containers write lies on another disk than logs and volumes. */

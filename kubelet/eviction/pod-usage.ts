@@ -1,7 +1,7 @@
 /** What Pods take of the node's memory and disks, container by container and volume by volume. */
 import { addDiskUsage, diskUsageOf, noDiskUsage } from '../disk-usage.js'
-import type { Pod, VolumeSpec } from '../pod.js'
-import type { ContainerRuntime, DiskUsage } from '../runtime.js'
+import { mainAndInitContainers, type Pod, type VolumeSpec } from '../pod.js'
+import type { Container, ContainerRuntime, DiskUsage } from '../runtime.js'
 import type { Volumes } from '../volumes.js'
 
 export interface ContainerShare {
@@ -37,24 +37,32 @@ export class PodUsageReader {
 
   /** One look for all of them. */
   async read(pods: readonly Pod[]): Promise<ReadonlyMap<string, PodUsage>> {
+    if (pods.length === 0) return new Map()
     const { runtime } = this.#options
-    const [usage, files] = await Promise.all([runtime.usage(), runtime.writtenFiles()])
+    const runs = new Map(pods.map((pod) => [pod, this.#runsOf(pod)]))
+    const ids = [...runs.values()].flat().map(({ id }) => id)
+    const [usage, files] = await Promise.all([runtime.usage(), runtime.writtenFiles(ids)])
     const all = new Map<string, PodUsage>()
-    for (const pod of pods) {
+    for (const [pod, ofPod] of runs) {
       const containers: ContainerShare[] = []
-      for (const { name } of [...pod.spec.containers, ...(pod.spec.initContainers ?? [])]) {
-        const run = runtime.containersOf(pod.metadata.uid).findLast((one) => one.name === name)
-        if (!run) continue
+      for (const { id, name, logPath } of ofPod)
         containers.push({
           name,
-          memoryBytes: usage.get(run.id)?.memoryBytes ?? 0,
-          files: files.get(run.id) ?? noDiskUsage,
-          logs: await diskUsageOf(run.logPath),
+          memoryBytes: usage.get(id)?.memoryBytes ?? 0,
+          files: files.get(id) ?? noDiskUsage,
+          logs: await diskUsageOf(logPath),
         })
-      }
       all.set(pod.metadata.uid, { containers, volumes: await this.#volumesOf(pod) })
     }
     return all
+  }
+
+  /** The last of each name. */
+  #runsOf(pod: Pod): Container[] {
+    const known = this.#options.runtime.containersOf(pod.metadata.uid)
+    return mainAndInitContainers(pod).flatMap(
+      ({ name }) => known.findLast((one) => one.name === name) ?? [],
+    )
   }
 
   async #volumesOf(pod: Pod): Promise<ReadonlyMap<string, DiskUsage>> {

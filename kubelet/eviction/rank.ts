@@ -1,7 +1,7 @@
 /** Which Pod goes first where the node is short of something, and what is said of it; upstream: pkg/kubelet/eviction/helpers.go. */
 import { formatQuantity, parseQuantity } from '#api/quantity.js'
 import { podRequests } from '#client/pod-requests.js'
-import type { Pod } from '../pod.js'
+import { mainAndInitContainers, type Pod } from '../pod.js'
 import {
   type ContainerShare,
   type DiskParts,
@@ -93,7 +93,7 @@ export const evictionMessage = (
     )
     Object.assign(ofPod, { offending_pod: name, offending_pod_usage: used })
   }
-  const specs = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])]
+  const specs = mainAndInitContainers(pod)
   const offending: { name: string; used: string }[] = []
   for (const share of usage.containers) {
     const amount = shareOf(resource, share)

@@ -335,10 +335,9 @@ export class ProcessRuntime extends WithoutImages implements ContainerRuntime {
   }
 
   /** The folder that a container works in stands for its root. */
-  async writtenFiles(): Promise<ReadonlyMap<string, DiskUsage>> {
+  async writtenFiles(ids: readonly string[]): Promise<ReadonlyMap<string, DiskUsage>> {
     const usages = new Map<string, DiskUsage>()
-    for (const id of [...this.#containers.keys()])
-      usages.set(id, await diskUsageOf(this.#files.workFolder(id)))
+    for (const id of ids) usages.set(id, await diskUsageOf(this.#files.workFolder(id)))
     return usages
   }
 
