@@ -3,20 +3,11 @@ import type { Stats } from 'node:fs'
 import { lstat, readdir } from 'node:fs/promises'
 import path from 'node:path'
 import type { DiskUsage } from './runtime.js'
+import { unlessGone } from './unless-gone.js'
 
 const blockBytes = 512
 
-/** What is removed while we look takes nothing. */
-const unlessGone = async <T>(looking: Promise<T>): Promise<T | undefined> => {
-  try {
-    return await looking
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
-}
-
-/** Whole blocks, a file of several names once, no link followed, and nothing of another file system: as du counts. */
+/** What is removed while we look takes nothing. Whole blocks, a file of several names once, no link followed, and nothing of another file system: as du counts. */
 export const diskUsageOf = async (top: string): Promise<DiskUsage> => {
   const start = await unlessGone(lstat(top))
   if (!start) return { bytes: 0, inodes: 0 }

@@ -17,7 +17,7 @@ import { refusalOf, shortageOf } from './admission.js'
 import { type EvictionSettings, Evictor } from './eviction/evictor.js'
 import { PodUsageReader } from './eviction/pod-usage.js'
 import { killPod } from './kill-pod.js'
-import { capacityOf, NodeReporter, nodeLabels } from './node.js'
+import { capacityOf, NodeReporter, nodeLabels, nodeSubject } from './node.js'
 import {
   endInGroups,
   type ShutdownGrace,
@@ -112,7 +112,7 @@ export class Kubelet {
       folder: rootDir,
       events: this.#events,
       log,
-      node: { kind: 'Node', apiVersion: 'v1', metadata: { name: nodeName, uid: nodeName } },
+      node: nodeSubject(nodeName),
       active: () =>
         workers()
           .filter(({ state }) => state === 'syncing' || state === 'terminating')
@@ -235,8 +235,12 @@ export class Kubelet {
   async shutDown(grace: ShutdownGrace): Promise<void> {
     const { log, nodeName } = this.#deps
     this.#shuttingDown = true
-    const node = { kind: 'Node', apiVersion: 'v1', metadata: { name: nodeName, uid: nodeName } }
-    this.#events.event(node, 'Normal', 'NodeShutdown', 'Shutdown manager detected shutdown event')
+    this.#events.event(
+      nodeSubject(nodeName),
+      'Normal',
+      'NodeShutdown',
+      'Shutdown manager detected shutdown event',
+    )
     this.#node
       .report()
       .catch((error) => log.warn({ error: messageOf(error) }, 'the node could not report'))

@@ -6,7 +6,7 @@ import type { PersistedObject } from '#api/object.js'
 import { sleep } from '#client/backoff.js'
 import type { Client } from '#client/client.js'
 import { isAlreadyExists, isConflict, isNotFound, messageOf } from '#client/errors.js'
-import type { EventRecorder } from '#client/event-recorder.js'
+import type { EventRecorder, EventSubject } from '#client/event-recorder.js'
 import type { Log } from '#client/log.js'
 import { sinceWhen } from '#client/pod.js'
 import { resources } from '#client/resources.js'
@@ -70,6 +70,13 @@ export const nodeLabels = (name: string): Record<string, string> => ({
   'kubernetes.io/arch': architecture,
   'kubernetes.io/hostname': name,
   'kubernetes.io/os': operatingSystem,
+})
+
+/** What events about a Node name: upstream's kubelet gives its name for a uid. */
+export const nodeSubject = (name: string): EventSubject => ({
+  kind: 'Node',
+  apiVersion: 'v1',
+  metadata: { name, uid: name },
 })
 
 type ConditionText = readonly [type: string, status: string, reason: string, message: string]
@@ -243,7 +250,7 @@ export class NodeReporter {
   /** As upstream names its events: by what they begin to say. */
   #tellPressures(before: readonly Condition[], now: readonly Condition[]): void {
     const { events, name } = this.#options
-    const node = { kind: 'Node', apiVersion: 'v1', metadata: { name, uid: name } }
+    const node = nodeSubject(name)
     for (const { type, status, reason = '' } of now.filter(({ type }) => type in pressureTexts)) {
       if (before.find((one) => one.type === type)?.status === status) continue
       const told = reason.replace('Kubelet', 'Node')

@@ -14,6 +14,7 @@ import {
 } from './pod.js'
 import type { PodContext } from './pod-context.js'
 import type { Container, ContainerRuntime, LogOptions, Mount } from './runtime.js'
+import { unlessGone } from './unless-gone.js'
 
 const logTail: LogOptions = {
   follow: false,
@@ -66,15 +67,10 @@ const readTerminationMessage = async (
   podFolder: string,
   { spec, container }: { spec: ContainerSpec; container: Container },
 ): Promise<string | undefined> => {
-  try {
-    const said = await readEnd(fileOf(podFolder, container.name, container.attempt))
-    const asksLog = spec.terminationMessagePolicy === 'FallbackToLogsOnError'
-    if (said !== '' || !asksLog || container.exitCode === 0) return said
-    return await endOfLog(runtime, container)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
+  const said = await unlessGone(readEnd(fileOf(podFolder, container.name, container.attempt)))
+  const asksLog = spec.terminationMessagePolicy === 'FallbackToLogsOnError'
+  if (said !== '' || !asksLog || container.exitCode === 0) return said
+  return unlessGone(endOfLog(runtime, container))
 }
 
 /** What the containers of one Pod have said; each is asked once. */

@@ -2,13 +2,11 @@
  * The paths of an OpenAPI document as kube-openapi writes them (pkg/builder, pkg/builder3): what all operations of a path
  * take stands at the path, and what many operations take stands once, by a name with a hash (parameters.go).
  */
+import { compareTexts } from '#api/compare-texts.js'
 import { escapeHtml } from '#api/json.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 
 const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch'] as const
-
-/** Of what is ASCII alone. */
-const inOrder = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1)
 
 interface Parameter extends JsonObject {
   readonly name: string
@@ -67,7 +65,7 @@ const v2: Form = {
 const contentOf = (content: JsonValue | undefined): JsonObject =>
   Object.fromEntries(
     Object.entries((content ?? {}) as Record<string, JsonObject>)
-      .sort(([a], [b]) => inOrder(a, b))
+      .sort(([a], [b]) => compareTexts(a, b))
       .map(([type, { schema }]) => [type, { schema: bare(schema as JsonObject) }]),
   )
 
@@ -86,7 +84,7 @@ const v3: Form = {
 }
 
 const byName = (a: Parameter, b: Parameter): number =>
-  inOrder(a.name, b.name) || inOrder(a.in, b.in)
+  compareTexts(a.name, b.name) || compareTexts(a.in, b.in)
 
 const writtenOperation = (given: JsonObject, method: string, form: Form): JsonObject => {
   const { parameters = [], requestBody, responses, operationId } = given
@@ -131,7 +129,7 @@ const shareInPath = (item: JsonObject): JsonObject => {
 const written = (paths: JsonObject, form: Form): Record<string, JsonObject> =>
   Object.fromEntries(
     Object.entries(paths as Record<string, JsonObject>)
-      .sort(([a], [b]) => inOrder(a, b))
+      .sort(([a], [b]) => compareTexts(a, b))
       .map(([path, item]) => [
         path,
         shareInPath(

@@ -248,9 +248,10 @@ export class Scheduler {
     if (victim.metadata.deletionTimestamp !== undefined) return
     const message = `${schedulerName}: preempting to accommodate a higher priority pod`
     try {
-      await this.#patchStatus(victim, {
-        ...this.#condition(victim, 'DisruptionTarget', 'True', preemptionReason, message),
-      })
+      await this.#patchStatus(
+        victim,
+        this.#condition(victim, 'DisruptionTarget', 'True', preemptionReason, message),
+      )
       await client.delete(
         resources.pods,
         { namespace: victim.metadata.namespace, name: victim.metadata.name },

@@ -1,4 +1,5 @@
 /** A Service and its Pods → the subsets of its Endpoints object (kubernetes, controller/endpoint). */
+import { compareTexts } from '#api/compare-texts.js'
 import type { NamespacedObject } from '#api/object.js'
 import { isPodReady, isPodTerminal, type Pod } from '#client/pod.js'
 import { limits } from '#limits'
@@ -64,8 +65,8 @@ const isEligible = (pod: Pod, service: Service): boolean =>
   (pod.metadata.deletionTimestamp === undefined || Boolean(service.spec.publishNotReadyAddresses))
 
 interface Subset {
-  readonly ready: readonly EndpointAddress[]
-  readonly not: readonly EndpointAddress[]
+  readonly ready: EndpointAddress[]
+  readonly not: EndpointAddress[]
   readonly ports: EndpointPort[]
 }
 
@@ -94,10 +95,7 @@ export const reconcileSubsets = (
   const family = addressTypesOf(service)[0]!
   const headlessWithoutPorts =
     service.spec.clusterIP === 'None' && (service.spec.ports ?? []).length === 0
-  const subsets = new Map<
-    string,
-    { ready: EndpointAddress[]; not: EndpointAddress[]; ports: EndpointPort[] }
-  >()
+  const subsets = new Map<string, Subset>()
   for (const pod of [...pods].sort((a, b) => (a.metadata.uid < b.metadata.uid ? -1 : 1))) {
     const ip = podIps(pod).find((address) => addressTypeOf(address) === family)
     if (ip === undefined || !isEligible(pod, service)) continue
@@ -109,18 +107,15 @@ export const reconcileSubsets = (
     const ready = Boolean(service.spec.publishNotReadyAddresses) || isPodReady(pod)
     subset[ready ? 'ready' : 'not'].push(addressOf(pod, service, ip))
   }
-  const byIp = (a: EndpointAddress, b: EndpointAddress) => (a.ip < b.ip ? -1 : a.ip > b.ip ? 1 : 0)
-  const all = [...subsets.values()].map(({ ready, not, ports }) => ({
-    ready: ready.sort(byIp),
-    not: not.sort(byIp),
-    ports,
-  }))
+  const all = [...subsets.values()]
+  for (const { ready, not } of all)
+    for (const addresses of [ready, not]) addresses.sort((a, b) => compareTexts(a.ip, b.ip))
   const kept = withinCapacity(all)
   return {
     truncated: kept !== all,
     subsets: kept.map(({ ready, not, ports }) => ({
-      ...(ready.length > 0 ? { addresses: [...ready] } : {}),
-      ...(not.length > 0 ? { notReadyAddresses: [...not] } : {}),
+      ...(ready.length > 0 ? { addresses: ready } : {}),
+      ...(not.length > 0 ? { notReadyAddresses: not } : {}),
       ...(ports.length > 0 ? { ports: inSubsetOrder(ports).map(subsetPort) } : {}),
     })),
   }

@@ -1,4 +1,5 @@
 /** Which kinds a policy matches by name: those that its expressions are checked against. */
+import { compareTexts } from '#api/compare-texts.js'
 import { type GroupVersionKind, kindKey } from '#api/group-version.js'
 import type { ServedResource } from '#client/discovery.js'
 import { limits } from '#limits'
@@ -12,8 +13,6 @@ export interface ResourceRule {
 /** Nothing of a rule is checked when a group or a version of it is a pattern. */
 const exact = (names: readonly string[] = []): readonly string[] =>
   names.some((name) => name.includes('*')) ? [] : names.toSorted()
-
-const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 /** The core group stands for any, as where no group is named; resources may be named in the singular. */
 const kindsOf = (
@@ -49,9 +48,9 @@ export const matchedKinds = (
   const sorted = () =>
     [...kinds.values()].sort(
       (a, b) =>
-        compareText(a.group, b.group) ||
-        compareText(a.version, b.version) ||
-        compareText(a.kind, b.kind),
+        compareTexts(a.group, b.group) ||
+        compareTexts(a.version, b.version) ||
+        compareTexts(a.kind, b.kind),
     )
   for (const rule of rules) {
     let count = 0

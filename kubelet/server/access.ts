@@ -96,9 +96,9 @@ export class Access {
   }
 
   async #userOf({ socket, headers }: IncomingMessage): Promise<UserInfo | undefined> {
-    const { authorized, getPeerCertificate } = socket as TLSSocket
-    if (this.#options.knowsCa && authorized) {
-      const { subject } = getPeerCertificate.call(socket as TLSSocket)
+    const tls = socket as TLSSocket
+    if (this.#options.knowsCa && tls.authorized) {
+      const { subject } = tls.getPeerCertificate()
       const [name] = listOf(subject?.CN).slice(-1)
       if (name) return { name, groups: [...listOf(subject.O), 'system:authenticated'] }
     }

@@ -1,3 +1,4 @@
+import { compareTexts } from './compare-texts.js'
 /** The two identities of a type: its kind (what it is) and its resource (where it is). */
 
 export interface GroupVersionKind {
@@ -61,7 +62,7 @@ export const compareVersions = (a: string, b: string): number => {
   const parse = (version: string) => /^v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?$/.exec(version)
   const [x, y] = [parse(a), parse(b)]
   if (x === null || y === null) {
-    if (x === null && y === null) return a < b ? -1 : a > b ? 1 : 0
+    if (x === null && y === null) return compareTexts(a, b)
     return x === null ? 1 : -1
   }
   const maturity = { undefined: 2, beta: 1, alpha: 0 } as Record<string, number>

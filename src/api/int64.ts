@@ -1,3 +1,5 @@
+import { goQuote } from './go-quote.js'
+
 /** Go's int64 where doubles are: whole, and a BigInt where a double would not be exact (see json.ts). */
 export type Int64 = number | bigint
 
@@ -5,3 +7,18 @@ export const int64Of = (value: bigint): Int64 => {
   const number = Number(value)
   return Number.isSafeInteger(number) ? number : value
 }
+
+const decimal = /^[+-]?\d+$/
+
+/** strconv.ParseInt; undefined for what is no int64. */
+export const parseInt64 = (text: string): bigint | undefined => {
+  if (!decimal.test(text)) return undefined
+  const value = BigInt(text.startsWith('+') ? text.slice(1) : text)
+  return BigInt.asIntN(64, value) === value ? value : undefined
+}
+
+/** What Go's strconv says of a text that is no int64. */
+export const parseIntMessage = (text: string): string =>
+  `strconv.ParseInt: parsing ${goQuote(text)}: ${
+    decimal.test(text) ? 'value out of range' : 'invalid syntax'
+  }`

@@ -1,4 +1,5 @@
 /** metav1.LabelSelector: what controllers, affinities, budgets, policies and webhooks choose objects with. */
+import { compareTexts } from './compare-texts.js'
 import { compareInt64, type Labels } from './selectors.js'
 
 export interface LabelSelectorRequirement {
@@ -62,7 +63,7 @@ export const formatLabelSelector = (selector: LabelSelector | null | undefined):
     ...Object.entries(selector?.matchLabels ?? {}).map(([key, v]) => [key, `${key}=${v}`] as const),
     ...(selector?.matchExpressions ?? []).map((r) => [r.key, formatRequirement(r)] as const),
   ]
-    .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+    .sort(([a], [b]) => compareTexts(a, b))
     .map(([, text]) => text)
     .join(',')
 

@@ -2,8 +2,10 @@
  * Label and field selectors as query parameters carry them: parsed with upstream's messages, and matched.
  * apimachinery, pkg/labels and pkg/fields.
  */
+import { compareTexts } from './compare-texts.js'
 import type { FieldError } from './field-error.js'
 import { invalid } from './field-error.js'
+import { parseInt64 } from './int64.js'
 import { isLabelValue, isQualifiedName } from './names.js'
 
 export type LabelOperator = '=' | '==' | '!=' | 'in' | 'notin' | 'exists' | '!' | 'gt' | 'lt'
@@ -27,14 +29,6 @@ export type Labels = Readonly<Record<string, string>>
 
 const labelValueOf = (labels: Labels | undefined, key: string): string | undefined =>
   labels !== undefined && Object.hasOwn(labels, key) ? labels[key] : undefined
-
-const int64 = /^[+-]?\d+$/
-/** strconv.ParseInt; undefined for what is no int64. */
-const parseInt64 = (text: string): bigint | undefined => {
-  if (!int64.test(text)) return undefined
-  const value = BigInt(text.startsWith('+') ? text.slice(1) : text)
-  return BigInt.asIntN(64, value) === value ? value : undefined
-}
 
 /** Negative, 0 or positive; undefined when one of the texts is no int64. */
 export const compareInt64 = (a: string, b: string): number | undefined => {
@@ -199,7 +193,7 @@ class LabelParser {
         fail(token, ", expected: ',' or 'end of string'")
       if (!this.#startsRequirement()) fail(this.#look(), ", expected: identifier after ','")
     }
-    return requirements.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
+    return requirements.sort((a, b) => compareTexts(a.key, b.key))
   }
 
   #wrapped(): LabelRequirement {

@@ -150,6 +150,13 @@ const commonErrors = (meta: ObjectMeta) => ({
 })
 type CommonErrors = ReturnType<typeof commonErrors>
 
+const nameErrors = ({ generateName, name }: ObjectMeta, rule: NameRule): FieldError[] => [
+  ...(generateName
+    ? rule(generateName, true).map((m) => invalid('metadata.generateName', generateName, m))
+    : []),
+  ...(name ? rule(name, false).map((m) => invalid('metadata.name', name, m)) : []),
+]
+
 /** Upstream's ValidateObjectMetaAccessor. */
 export const validateMeta = (
   meta: ObjectMeta,
@@ -157,15 +164,9 @@ export const validateMeta = (
   nameRule: NameRule,
   common: CommonErrors = commonErrors(meta),
 ): FieldError[] => {
-  const errors: FieldError[] = []
-  const base = meta.generateName ?? ''
-  if (base !== '')
-    errors.push(...nameRule(base, true).map((m) => invalid('metadata.generateName', base, m)))
-  const name = meta.name ?? ''
-  if (name === '') errors.push(required('metadata.name', 'name or generateName is required'))
-  else errors.push(...nameRule(name, false).map((m) => invalid('metadata.name', name, m)))
   return [
-    ...errors,
+    ...nameErrors(meta, nameRule),
+    ...(meta.name ? [] : [required('metadata.name', 'name or generateName is required')]),
     ...validateNamespace(meta, namespaced),
     ...common.generation,
     ...common.maps,
@@ -175,12 +176,8 @@ export const validateMeta = (
 }
 
 /** What the check of every object finds on create that a kind's own may have let through: names that no path can hold. */
-export const genericMetaErrors = ({ generateName = '', name = '' }: ObjectMeta): FieldError[] => [
-  ...pathSegmentName(generateName, true).map((message) =>
-    invalid('metadata.generateName', generateName, message),
-  ),
-  ...pathSegmentName(name, false).map((message) => invalid('metadata.name', name, message)),
-]
+export const genericMetaErrors = (meta: ObjectMeta): FieldError[] =>
+  nameErrors(meta, pathSegmentName)
 
 /** The check of core kinds that a finalizer without a domain is a known one (kubernetes, core/validation ValidateFinalizerName). */
 export const standardFinalizerErrors = (meta: ObjectMeta): FieldError[] =>

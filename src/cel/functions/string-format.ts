@@ -1,4 +1,5 @@
 /** `string.format` (cel-go, ext/formatting.go): the clauses, and what a checker can say about them before they run. */
+import { compareTexts } from '#api/compare-texts.js'
 import { formatDouble } from '#api/go-number.js'
 import { limits } from '#limits'
 import { CostExceeded } from '../evaluation.js'
@@ -121,7 +122,7 @@ const asText = (value: CelValue): string => {
   if (Array.isArray(value)) return `[${value.map(nested).join(', ')}]`
   if (!(value instanceof MapValue)) throw new FormatError(complaint('s', typeNameOf(value)))
   const entries = value.keys().map((key) => [nested(key), nested(value.get(key)!)] as const)
-  entries.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+  entries.sort(([a], [b]) => compareTexts(a, b))
   return `{${entries.map(([key, inner]) => `${key}:${inner}`).join(', ')}}`
 }
 

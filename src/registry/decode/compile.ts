@@ -124,7 +124,7 @@ const decodeMap = (type: GoType): Decode => {
   }
 }
 
-type Emptiness = 'schemas' | 'never' | 'scalar' | 'bytes' | 'list' | 'map'
+type Emptiness = 'never' | 'scalar' | 'bytes' | 'list' | 'map' | 'schemas'
 
 interface CompiledField {
   readonly name: string

@@ -1,4 +1,5 @@
 /** The 409 of an apply that others stand in the way of: one cause a field, and a message that lists them by owner. */
+import { compareTexts } from '#api/compare-texts.js'
 import { type ApiError, applyConflict } from '#api/errors.js'
 import type { Owner } from './managed-fields.js'
 import { printPath } from './path-element.js'
@@ -32,7 +33,7 @@ export const conflictStatus = (conflicts: readonly FieldConflict[]): ApiError =>
   }
   // Upstream sorts by its own encoding of the owner, a JSON object that begins with the manager's name.
   const owners = [...pathsOfOwner].map(([owner, paths]) => ({ owner, paths, key: sortKey(owner) }))
-  owners.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
+  owners.sort((a, b) => compareTexts(a.key, b.key))
   const byHead = new Map<string, string[][]>()
   for (const { owner, paths } of owners) {
     const head = `conflicts with ${printOwner(owner)}:`

@@ -3,7 +3,9 @@
  * and for updates the version as well.
  * Source of the rules: apimachinery, pkg/util/managedfields/internal/managedfields.go.
  */
+
 import { parseTime } from '#api/clock.js'
+import { compareTexts } from '#api/compare-texts.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, ManagedFieldsEntry } from '#api/object.js'
 import { type FieldSet, leaf } from './field-set.js'
@@ -129,14 +131,12 @@ export const writeManagedFields = (owners: Owners): ManagedFieldsEntry[] | undef
 export const secondsOf = (owner: Owner): number =>
   owner.time === undefined || owner.time === null ? 0 : Math.floor(parseTime(owner.time) / 1000)
 
-const order = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1)
-
 const compareOwners = (a: Owner, b: Owner): number =>
-  order(a.operation, b.operation) ||
+  compareTexts(a.operation, b.operation) ||
   secondsOf(a) - secondsOf(b) ||
-  order(a.manager, b.manager) ||
-  order(a.apiVersion, b.apiVersion) ||
-  order(a.subresource, b.subresource)
+  compareTexts(a.manager, b.manager) ||
+  compareTexts(a.apiVersion, b.apiVersion) ||
+  compareTexts(a.subresource, b.subresource)
 
 const writeEntry = (owner: Owner): ManagedFieldsEntry => {
   if (owner.entry !== undefined && owner.entry.fieldsV1 === owner.set) return owner.entry

@@ -1,4 +1,5 @@
 /** Warnings about volumes (kubernetes, pkg/api/pod/warnings.go). */
+import { compareTexts } from '#api/compare-texts.js'
 import { child, index } from '#api/field-error.js'
 import { isGiven } from '#api/given-empty.js'
 import type { Fields } from '#api/object.js'
@@ -49,7 +50,7 @@ const overlapping = (files: readonly Placed[]): Placed[] => {
   const sorted = files
     .filter(({ path }) => path !== '')
     .map((file) => ({ file, folder: `${file.path}/` }))
-    .sort((a, b) => (a.folder < b.folder ? -1 : a.folder > b.folder ? 1 : 0))
+    .sort((a, b) => compareTexts(a.folder, b.folder))
   const found = new Set<Placed>()
   let [above] = sorted
   for (const entry of sorted.slice(1)) {
