@@ -13,6 +13,8 @@ export const limits = {
   identityLeaseRenewMs: 20 * 60 * 1000,
   /** Rest before the server's own watch of its objects starts again after a failure, or a write of its start. */
   retryMs: 1_000,
+  /** How long the objects of a definition that goes are waited for before their deletion is asked for again; upstream's minute. */
+  definitionCleanupMsMax: 60_000,
   /** How long a start tries to make what every cluster has; upstream's, of its bootstrap hooks. */
   bootstrapMs: 30_000,
   /** How often a watch asks again a conversion webhook that failed. */

@@ -49,13 +49,18 @@ export const isOutOfService = (node: Node): boolean =>
 /** After this an unhealthy node's word that it uses a volume no longer counts; upstream's maxWaitForUnmountDuration. */
 export const unmountWaitMs = 360_000
 
-/** Whether a volume that no Pod has wanted on the node for so long may be taken from it. */
+/**
+ * Whether a volume that no Pod has wanted on the node for so long may be taken from it. A node that is gone without a
+ * word may use it still, as one may of which nobody knows what it said.
+ */
 export const mayDetach = (
   node: Node | undefined,
   volume: Volume,
   { unwantedForMs, isReady }: { unwantedForMs: number; isReady: boolean },
 ): boolean => {
-  if (node === undefined || isOutOfService(node)) return true
-  if (!(node.status.volumesInUse ?? []).includes(uniqueName(volume))) return true
+  if (node !== undefined) {
+    if (isOutOfService(node)) return true
+    if (!(node.status.volumesInUse ?? []).includes(uniqueName(volume))) return true
+  }
   return !isReady && unwantedForMs >= unmountWaitMs
 }

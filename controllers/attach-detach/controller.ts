@@ -30,6 +30,8 @@ const managedAnnotation = 'volumes.kubernetes.io/controller-managed-attach-detac
 
 const isManaged = (node: Node | undefined): boolean =>
   node?.metadata.annotations?.[managedAnnotation] === 'true'
+/** What it said last counts on, but nobody has put it out of service. */
+const asGone = (node: Node): Node => ({ ...node, spec: { ...node.spec, taints: [] } })
 const usesClaims = (pod: Pod): boolean => claimNames(pod).length > 0
 /** All of a Node that decides what is attached to it. */
 const signature = (node: Node): string =>
@@ -46,6 +48,8 @@ class AttachDetach {
   readonly #podsOfNode: (name: string) => readonly Pod[]
   /** By attachment, since when nobody wants it. */
   readonly #unwantedSince = new Map<string, number>()
+  /** Nodes that are gone and have volumes yet, as they were. */
+  readonly #gone = new Map<string, Node>()
   /** By node, attachments that cannot be made while another node has their volume; told of once. */
   readonly #refused = new Map<string, ReadonlySet<string>>()
 
@@ -84,7 +88,10 @@ class AttachDetach {
   #watchNodes(queue: WorkQueue): void {
     this.#informer<Node>(resources.nodes).handle({
       onAdd: (node) => queue.add(node.metadata.name),
-      onDelete: (node) => queue.add(node.metadata.name),
+      onDelete: (node) => {
+        this.#gone.set(node.metadata.name, asGone(node))
+        queue.add(node.metadata.name)
+      },
       onUpdate(next, previous) {
         if (signature(next) !== signature(previous)) queue.add(next.metadata.name)
       },
@@ -162,15 +169,19 @@ class AttachDetach {
 
   async sync(nodeName: string): Promise<{ afterMs: number } | undefined> {
     const node = this.#store<Node>(resources.nodes).get(nodeName)
-    const wanted = isManaged(node) ? this.#wantedOn(nodeName) : new Map<string, Wanted>()
+    if (node !== undefined) this.#gone.delete(nodeName)
+    const wanted =
+      node === undefined || isManaged(node) ? this.#wantedOn(nodeName) : new Map<string, Wanted>()
     const there = this.#store<VolumeAttachment>(resources.volumeAttachments).byIndex(
       'node',
       nodeName,
     )
     const known = new Set(there.map(({ metadata }) => metadata.name))
+    if (there.length === 0) this.#gone.delete(nodeName)
     let waits = false
     const refused = new Set<string>()
-    for (const entry of wanted.values())
+    // What a Pod has on a node that is gone it keeps until it is gone, too; nothing more comes there.
+    for (const entry of isManaged(node) ? wanted.values() : [])
       if (!known.has(entry.name) && !(await this.#attach(nodeName, entry))) refused.add(entry.name)
     if (refused.size > 0) this.#refused.set(nodeName, refused)
     else this.#refused.delete(nodeName)
@@ -227,7 +238,7 @@ class AttachDetach {
     const now = this.#context.clock.now()
     if (!this.#unwantedSince.has(name)) this.#unwantedSince.set(name, now)
     const isReady = node !== undefined && isNodeReady(node)
-    return mayDetach(node, volume, {
+    return mayDetach(node ?? this.#gone.get(attachment.spec.nodeName), volume, {
       unwantedForMs: now - this.#unwantedSince.get(name)!,
       isReady,
     })

@@ -1,6 +1,8 @@
 /** How a definition that is deleted goes: its objects first, then its finalizer (apiextensions, crd_finalizer.go). */
 import { ApiError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
+import { withinTime } from '#api/within-time.js'
+import { limits } from '#limits'
 import type { RequestContext } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
 import {
@@ -19,7 +21,7 @@ export const inProgress: DefinitionCondition = {
   reason: 'InstanceDeletionInProgress',
   message: 'CustomResource deletion is in progress',
 }
-export const completed: DefinitionCondition = {
+const completed: DefinitionCondition = {
   type: 'Terminating',
   status: 'False',
   reason: 'InstanceDeletionCompleted',
@@ -32,26 +34,76 @@ export const neverEstablished: DefinitionCondition = {
   message: 'resource was never established',
 }
 
-/** Resolves when all objects are gone, or the server ends. */
-export const deleteObjects = async (store: Store, asServer: AsServer): Promise<void> => {
-  const selection = { prefix: `${store.definition.storagePrefix}/` }
-  const consistency = { kind: 'consistent' } as const
-  const list = () => store.list(asServer(), { selection, consistency, limit: 0 })
-  let page = await list()
-  for (const { object } of page.items)
-    await store
-      .delete(asServer(object.metadata.namespace), object.metadata.name!, {})
-      .catch((error) => {
-        if (!(error instanceof ApiError && error.code === 404)) throw error
-      })
-  page = await list()
-  if (page.items.length === 0) return
-  // Finalizers hold the rest: each deletion is worth another look.
+const stillTerminating = (reason: string, message: string): DefinitionCondition => ({
+  type: 'Terminating',
+  status: 'True',
+  reason,
+  message,
+})
+
+/** Of several errors the texts in brackets (apimachinery's NewAggregate). */
+const aggregate = (errors: readonly Error[]): string => {
+  const messages = [...new Set(errors.map(({ message }) => message))]
+  return messages.length === 1 ? messages[0]! : `[${messages.join(', ')}]`
+}
+
+const whole = (store: Store) => ({ prefix: `${store.definition.storagePrefix}/` })
+
+const listAll = (store: Store, asServer: AsServer) =>
+  store.list(asServer(), {
+    selection: whole(store),
+    consistency: { kind: 'consistent' },
+    limit: 0,
+  })
+
+/** Finalizers hold some: each deletion is worth another look. False when the time is over. */
+const untilNoneIsLeft = (store: Store, asServer: AsServer): Promise<boolean> => {
   const ctx = asServer()
-  const { signal } = ctx.caller
-  for await (const batch of store.watch(ctx, { selection, after: page.revision, signal })) {
-    if (!batch.events.some((event) => event.type === 'DELETED')) continue
-    if ((await list()).items.length === 0) return
+  return withinTime(ctx.caller.signal, limits.definitionCleanupMsMax, async (signal) => {
+    let { items, revision } = await listAll(store, asServer)
+    if (items.length === 0) return true
+    const selection = whole(store)
+    for await (const batch of store.watch(ctx, { selection, after: revision, signal })) {
+      if (!batch.events.some(({ type }) => type === 'DELETED')) continue
+      ;({ items, revision } = await listAll(store, asServer))
+      if (items.length === 0) return true
+    }
+    return false
+  })
+}
+
+/** Deletes all objects, which nobody is asked for, and waits for a minute until they are gone; yields how far that is. */
+export const deleteObjects = async (
+  store: Store,
+  asServer: AsServer,
+): Promise<DefinitionCondition> => {
+  try {
+    const { items } = await listAll(store, asServer)
+    const errors: Error[] = []
+    for (const { object } of items)
+      await store
+        .deleteAdmitted(asServer(object.metadata.namespace), object.metadata.name!, {})
+        .catch((error: Error) => {
+          if (!(error instanceof ApiError && error.code === 404)) errors.push(error)
+        })
+    if (errors.length > 0)
+      return stillTerminating(
+        'InstanceDeletionFailed',
+        `could not issue all deletes: ${aggregate(errors)}`,
+      )
+  } catch (error) {
+    const { message } = error as Error
+    return stillTerminating('InstanceDeletionFailed', `could not list instances: ${message}`)
+  }
+  const check = (why: string) =>
+    stillTerminating(
+      'InstanceDeletionCheck',
+      `could not confirm zero CustomResources remaining: ${why}`,
+    )
+  try {
+    return (await untilNoneIsLeft(store, asServer)) ? completed : check('context deadline exceeded')
+  } catch (error) {
+    return check((error as Error).message)
   }
 }
 

@@ -4,11 +4,13 @@
  * One definition after the other; every step can be done again.
  */
 import { setMaxListeners } from 'node:events'
+import { setTimeout } from 'node:timers/promises'
 import { findService } from '#admission/find-service.js'
 import { ApiError } from '#api/errors.js'
 import type { GroupResource } from '#api/group-version.js'
 import { jsonEqual } from '#api/json-object.js'
 import type { PersistedObject } from '#api/object.js'
+import { limits } from '#limits'
 import { type FollowDeps, type Follower, followObjects } from '#registry/follow-objects.js'
 import { internalContext } from '#registry/internal-context.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
@@ -16,15 +18,14 @@ import type { ResourceTable } from '#registry/resource-table.js'
 import { decideNames } from './accept-names.js'
 import { webhookConverter } from './convert-by-webhook.js'
 import { customRows } from './custom-rows.js'
-import { type CustomResourceDefinition, cleanupFinalizer, isTrue } from './definition.js'
-import { withCondition } from './definition-kind.js'
 import {
-  completed,
-  deleteObjects,
-  inProgress,
-  neverEstablished,
-  release,
-} from './finalize-definition.js'
+  type CustomResourceDefinition,
+  cleanupFinalizer,
+  type DefinitionCondition,
+  isTrue,
+} from './definition.js'
+import { withCondition } from './definition-kind.js'
+import { deleteObjects, inProgress, neverEstablished, release } from './finalize-definition.js'
 
 export interface LifecycleDeps extends Omit<FollowDeps, 'signal'> {
   readonly table: ResourceTable
@@ -181,11 +182,13 @@ class Lifecycle implements Follower {
   async #sync(definition: CustomResourceDefinition): Promise<void> {
     const { name, deletionTimestamp, finalizers } = definition.metadata
     try {
-      if (deletionTimestamp === undefined) await this.#syncNames(definition)
-      else if (finalizers?.includes(cleanupFinalizer)) this.#empty(definition)
+      const terminates = deletionTimestamp !== undefined
+      if (terminates && finalizers?.includes(cleanupFinalizer)) this.#empty(definition)
+      // Its names may change until the end; what was never established will not be.
+      if (!terminates || isTrue(definition, 'Established')) await this.#syncNames(definition)
     } catch (error) {
       // Somebody else changed it or took it away, whose event comes; else the next event or start does it again.
-      if (error instanceof ApiError && (error.code === 409 || error.code === 404)) return
+      if (wasChanged(error)) return
       this.#deps.log(`custom resource definition ${name}`, error)
     }
   }
@@ -235,26 +238,59 @@ class Lifecycle implements Follower {
   #empty(definition: CustomResourceDefinition): void {
     const name = definition.metadata.name
     if (this.#emptying.has(name)) return
-    const work = this.#emptyOnce(definition)
-      .catch((error) => this.#deps.log(`objects of ${name} could not be deleted`, error))
-      .finally(() => this.#emptying.delete(name))
+    const { uid } = definition.metadata
+    const isWanted = () => {
+      const known = this.#known.get(name)?.definition
+      const terminates = known?.metadata.finalizers?.includes(cleanupFinalizer)
+      return known?.metadata.uid === uid && terminates && !this.#signal.aborted ? known : undefined
+    }
+    const work = this.#emptyWhile(isWanted).finally(() => this.#emptying.delete(name))
     this.#emptying.set(name, work)
   }
 
-  async #emptyOnce(definition: CustomResourceDefinition): Promise<void> {
+  /** Tries until it is done: upstream's finalizer comes back to what has failed, too, or has taken longer than a minute. */
+  async #emptyWhile(isWanted: () => CustomResourceDefinition | undefined): Promise<void> {
+    for (let definition = isWanted(); definition !== undefined; definition = isWanted()) {
+      try {
+        const outcome = await this.#emptyOnce(definition)
+        if (this.#signal.aborted) return
+        if (outcome.status === 'False') {
+          const store = this.#deps.storeOf(definitions)!
+          return await release(store, definition, outcome, this.#context)
+        }
+        await this.#tell(definition, outcome)
+      } catch (error) {
+        if (!wasChanged(error))
+          this.#deps.log(`objects of ${definition.metadata.name} could not be deleted`, error)
+      }
+      await setTimeout(limits.retryMs, undefined, { signal: this.#signal, ref: false }).catch(
+        () => {},
+      )
+    }
+  }
+
+  async #emptyOnce(definition: CustomResourceDefinition): Promise<DefinitionCondition> {
     const { group, names } = definition.spec
+    await this.#tell(definition, inProgress)
     const store = this.#deps.storeOf({ group, resource: names.plural })
-    await this.#changeStatus(definition, (status) => ({
-      ...status,
-      conditions: withCondition(status.conditions, inProgress, this.#deps.clock.now()),
-    }))
     const hasObjects = store !== undefined && isTrue(definition, 'Established')
-    if (hasObjects) await deleteObjects(store, this.#context)
-    if (this.#signal.aborted) return
-    const outcome = hasObjects ? completed : neverEstablished
-    await release(this.#deps.storeOf(definitions)!, definition, outcome, this.#context)
+    return hasObjects ? deleteObjects(store, this.#context) : neverEstablished
+  }
+
+  #tell(
+    definition: CustomResourceDefinition,
+    condition: DefinitionCondition,
+  ): Promise<CustomResourceDefinition | undefined> {
+    return this.#changeStatus(definition, (status) => ({
+      ...status,
+      conditions: withCondition(status.conditions, condition, this.#deps.clock.now()),
+    }))
   }
 }
+
+/** By somebody else, or taken away. */
+const wasChanged = (error: unknown): boolean =>
+  error instanceof ApiError && (error.code === 409 || error.code === 404)
 
 /** Rows follow from spec, accepted names and whether the definition is established or terminates. */
 const sameRows = (a: CustomResourceDefinition, b: CustomResourceDefinition): boolean =>

@@ -38,7 +38,8 @@ t.test('a volume leaves a node that has unmounted it, is off, or is silent for l
   t.ok(mayDetach(nodeWith(off, used), volume, soon))
   t.ok(mayDetach(nodeWith({}, used), volume, late))
   t.notOk(mayDetach(nodeWith({}, used), volume, { ...late, isReady: true }), 'it is well')
-  t.ok(mayDetach(undefined, volume, soon), 'its Node is gone')
+  t.notOk(mayDetach(undefined, volume, soon), 'nobody knows whether it uses it')
+  t.ok(mayDetach(undefined, volume, late))
   t.end()
 })
 
@@ -137,5 +138,14 @@ t.test(
     await status(resources.nodes, 'n1', { volumesInUse: null })
     await until(async () => (await nodesWithIt()).join() === 'n2')
     t.same(await attachedTo('n1'), [])
+
+    // A lost node whose Node is deleted: its Pod keeps the volume for as long as its object is there.
+    await client.delete(resources.nodes, { name: 'n2' })
+    await run('third', 'n1')
+    await until(async () => (await told()).length > 1)
+    t.match((await told()).at(-1), /Volume is already used by pod\(s\) second$/)
+    t.same(await nodesWithIt(), ['n2'])
+    await client.delete(resources.pods, { namespace, name: 'second' }, { gracePeriodSeconds: 0 })
+    await until(async () => (await nodesWithIt()).join() === 'n1')
   },
 )

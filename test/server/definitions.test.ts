@@ -154,6 +154,45 @@ t.test('a definition that another finalizer holds tells that its objects are gon
   })
 })
 
+t.test(
+  'who may refuse deletes is not asked when a definition takes its objects along',
+  async (t) => {
+    const { send, until } = await startWithWidgets(t)
+    const policies = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic'
+    const rule = {
+      apiGroups: [group],
+      apiVersions: ['v1'],
+      resources: ['*'],
+      operations: ['DELETE'],
+    }
+    await send('POST', `${policies}ies`, {
+      metadata: { name: 'keep' },
+      spec: { matchConstraints: { resourceRules: [rule] }, validations: [{ expression: 'false' }] },
+    })
+    const spec = { policyName: 'keep', validationActions: ['Deny'] }
+    await send('POST', `${policies}ybindings`, { metadata: { name: 'keep' }, spec })
+    const widget = { apiVersion: `${group}/v1`, kind: 'Widget', metadata: { name: 'a' } }
+    await send('POST', widgets, widget)
+    while ((await send('DELETE', `${widgets}/a`)).status !== 422)
+      await send('POST', widgets, widget)
+    const definition = `${definitions}/widgets.${group}`
+    await send('DELETE', definition)
+    t.equal((await until(definition, ({ code }) => code === 404)).reason, 'NotFound')
+  },
+)
+
+t.test('a definition that goes takes other names until it is gone', async (t) => {
+  const { send, until } = await startWithWidgets(t)
+  const metadata = { name: 'held', finalizers: ['e.com/x'] }
+  await send('POST', widgets, { apiVersion: `${group}/v1`, kind: 'Widget', metadata })
+  const definition = `${definitions}/widgets.${group}`
+  await send('DELETE', definition)
+  await send('PATCH', definition, { spec: { names: { shortNames: ['wi'] } } })
+  await until(definition, ({ status }) => JSON.stringify(status).includes('"shortNames":["wi"]'))
+  await send('PATCH', `${widgets}/held`, { metadata: { finalizers: null } })
+  t.equal((await until(definition, ({ code }) => code === 404)).reason, 'NotFound')
+})
+
 t.test('the server of custom resources takes HEAD for GET', async (t) => {
   const { send } = await startWithWidgets(t)
   t.equal((await send('HEAD', widgets)).status, 200)

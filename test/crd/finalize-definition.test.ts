@@ -1,0 +1,52 @@
+/** How far the deletion of a definition's objects is said to be. */
+import { mock } from 'node:test'
+import t from 'tap'
+import { internalError } from '#api/errors.js'
+import type { StoredObject } from '#cacher/object-storage.js'
+import { deleteObjects } from '#crd/finalize-definition.js'
+import { internalContext } from '#registry/internal-context.js'
+import type { Store } from '#registry/store.js'
+
+const caller = { signal: new AbortController().signal }
+const asServer = (namespace?: string) =>
+  internalContext({ now: 0, caller, stores: () => undefined }, namespace)
+const held = { object: { metadata: { name: 'held', namespace: 'n' } } } as StoredObject
+const storeWith = (more: Partial<Store>): Store =>
+  ({
+    definition: { storagePrefix: 'e.com/widgets' },
+    list: async () => ({ items: [held], revision: 1 }),
+    deleteAdmitted: async () => ({ stored: held, deleted: false }),
+    async *watch(_ctx: unknown, { signal }: { signal: AbortSignal }) {
+      yield { events: [] }
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+    },
+    ...more,
+  }) as unknown as Store
+const fails = async () => {
+  throw internalError('the store hiccups')
+}
+
+t.test('objects that are held for longer than a minute are told of', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const outcome = deleteObjects(storeWith({}), asServer)
+  for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve))
+  mock.timers.tick(60_000)
+  t.match(await outcome, {
+    status: 'True',
+    reason: 'InstanceDeletionCheck',
+    message: 'could not confirm zero CustomResources remaining: context deadline exceeded',
+  })
+})
+
+t.test('what cannot be read or deleted is told of, and nothing is thrown', async (t) => {
+  const reason = 'InstanceDeletionFailed'
+  t.match(await deleteObjects(storeWith({ list: fails }), asServer), {
+    reason,
+    message: /^could not list instances: .*the store hiccups$/,
+  })
+  t.match(await deleteObjects(storeWith({ deleteAdmitted: fails }), asServer), {
+    reason,
+    message: /^could not issue all deletes: .*the store hiccups$/,
+  })
+})
