@@ -1,0 +1,20 @@
+/** All parts of the sweep, in the order in which they are played. */
+import { pairsOfFields, singleFields } from './parts/fields.js'
+import { requests } from './parts/requests.js'
+import { resizes } from './parts/resizes.js'
+import { sequences } from './parts/sequences.js'
+import { subresources } from './parts/subresources.js'
+import { texts } from './parts/texts.js'
+import { watches } from './parts/watches.js'
+import type { Part } from './sweep.js'
+
+export const parts: readonly Part[] = [
+  ...singleFields,
+  ...pairsOfFields,
+  ...texts,
+  subresources,
+  requests,
+  sequences,
+  resizes,
+  watches,
+]
