@@ -3,7 +3,7 @@ import path from 'node:path'
 import type { Clock } from '#api/clock.js'
 import { sleep } from '#client/backoff.js'
 import type { Client } from '#client/client.js'
-import { isConflict, isNotFound, messageOf } from '#client/errors.js'
+import { messageOf } from '#client/errors.js'
 import {
   createEventRecorder,
   type EventRecorder,
@@ -17,6 +17,7 @@ import { refusalOf, shortageOf } from './admission.js'
 import { type EvictionSettings, Evictor } from './eviction/evictor.js'
 import { PodUsageReader } from './eviction/pod-usage.js'
 import { killPod } from './kill-pod.js'
+import type { Manifests } from './manifests.js'
 import { capacityOf, NodeReporter, nodeLabels, nodeSubject } from './node.js'
 import {
   endInGroups,
@@ -33,6 +34,8 @@ import { PodWorker } from './pod-worker.js'
 import type { BackoffOptions } from './restart-backoff.js'
 import type { Container, ContainerRuntime } from './runtime.js'
 import type { Service } from './service-variables.js'
+import { isMirror } from './static-pod.js'
+import { StaticPods } from './static-pods.js'
 import { StatusWriter } from './status-writer.js'
 import { VolumeRemoval } from './volume-removal.js'
 import { Volumes } from './volumes.js'
@@ -49,10 +52,11 @@ export interface KubeletDeps {
   readonly dns: DnsSettings
   readonly backoff: BackoffOptions
   readonly eviction: EvictionSettings
+  /** Of static Pods. */
+  readonly manifests: Manifests | undefined
   readonly port: () => number
 }
 
-const mirrorAnnotation = 'kubernetes.io/config.mirror'
 /** Upstream's, whatever their Pod said (HandlePodCleanups). */
 const orphanGraceSeconds = 1
 
@@ -67,6 +71,7 @@ export class Kubelet {
   readonly #services: Informer<Service>
   readonly #node: NodeReporter
   readonly #evictor: Evictor
+  readonly #statics: StaticPods
   readonly #stop = new AbortController()
   #running: Promise<unknown> | undefined
   #shuttingDown = false
@@ -99,6 +104,13 @@ export class Kubelet {
     })
     this.#context = this.#makeContext()
     this.#evictor = this.#makeEvictor()
+    this.#statics = new StaticPods({
+      client,
+      log,
+      nodeName,
+      writer: this.#writer,
+      start: (pod, writer) => this.#startWorker({ ...this.#context, writer }, pod),
+    })
   }
 
   #makeEvictor(): Evictor {
@@ -171,7 +183,10 @@ export class Kubelet {
         return refusalOf(pod, others, { name: nodeName, allocatable, labels: given })
       },
       shortage: (pod) => shortageOf(pod, this.pods, allocatable),
-      onFinished: (uid) => this.#workers.delete(uid),
+      onFinished: (uid) => {
+        this.#workers.delete(uid)
+        this.#statics.finished(uid)
+      },
       onRoom: () => {
         for (const worker of this.#workers.values()) worker.retryResize()
       },
@@ -206,14 +221,16 @@ export class Kubelet {
       onUpdate: (pod) => this.#see(pod),
       onDelete: (pod) => this.#lose(pod),
     })
+    const manifests = await this.#followManifests(signal)
     await this.#node.register(signal)
     const services = this.#services.run(signal)
     await Promise.race([this.#services.synced(), services])
     const pods = this.#pods.run(signal)
     const node = this.#node.run(signal)
-    this.#running = Promise.all([services, pods, node, this.#evictor.run(signal)])
+    this.#running = Promise.all([services, pods, node, manifests.ended, this.#evictor.run(signal)])
     await Promise.race([this.#pods.synced(), pods])
     if (signal.aborted) return
+    this.#statics.mirrorsSeen()
     for (const { pod } of [...runtime.containers(), ...runtime.sandboxes()]) {
       this.#endOrphan(pod.uid)
     }
@@ -265,28 +282,30 @@ export class Kubelet {
       worker.update(pod)
       return
     }
-    // No static Pods here: a mirror of one is nobody's, and goes as upstream lets it go.
-    if (pod.metadata.annotations?.[mirrorAnnotation] !== undefined) {
-      void this.#removeMirror(pod)
-      return
-    }
-    const fresh = new PodWorker(this.#context, pod)
-    this.#workers.set(uid, fresh)
-    fresh.wake()
+    if (isMirror(pod)) this.#statics.seeMirror(pod)
+    else this.#startWorker(this.#context, pod)
   }
 
-  async #removeMirror({ metadata }: Pod): Promise<void> {
-    const { client, log } = this.#deps
-    const options = { gracePeriodSeconds: 0, preconditions: { uid: metadata.uid } }
-    try {
-      await client.delete(resources.pods, metadata, options)
-    } catch (error) {
-      if (isNotFound(error) || isConflict(error)) return
-      log.warn({ pod: metadata.name, error: messageOf(error) }, 'a mirror Pod was not deleted')
-    }
+  #startWorker(context: PodContext, pod: Pod): PodWorker {
+    const fresh = new PodWorker(context, pod)
+    this.#workers.set(pod.metadata.uid, fresh)
+    fresh.wake()
+    return fresh
+  }
+
+  /** Static Pods need nobody: they run before the API server has been reached. */
+  async #followManifests(signal: AbortSignal): Promise<{ ended: Promise<void> }> {
+    const { manifests } = this.#deps
+    const look = async () => this.#statics.set((await manifests?.list()) ?? [])
+    await look()
+    return { ended: manifests?.follow(look, signal) ?? Promise.resolve() }
   }
 
   #lose(pod: Pod): void {
+    if (isMirror(pod)) {
+      this.#statics.loseMirror(pod)
+      return
+    }
     const worker = this.#workers.get(pod.metadata.uid)
     if (!worker) return
     // The last state may say more than was seen: a grace of 0 for one.

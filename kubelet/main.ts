@@ -11,6 +11,7 @@ import type { Log } from '#client/log.js'
 import { limits } from '#limits'
 import { readThresholds, type ThresholdTexts } from './eviction/thresholds.js'
 import { Kubelet } from './kubelet.js'
+import { Manifests, type ReadManifest } from './manifests.js'
 import { leaseSecondsDefault } from './node.js'
 import type { ShutdownGrace } from './node-shutdown.js'
 import { type BackoffOptions, defaultBackoff } from './restart-backoff.js'
@@ -42,6 +43,8 @@ export interface KubeletOptions {
   resolvConf?: string
   /** Port of the kubelet's own server; 0 picks one. */
   port?: number
+  /** Where the manifests of static Pods lie, and how they are read. */
+  manifests?: { readonly path: string; readonly read: ReadManifest }
   /** At the end leave every process running, as upstream's kubelet does; the next one adopts them. */
   leavePodsRunning?: boolean
   /** The kubelet's end is the node's: its Pods end as failed, in this time. */
@@ -120,6 +123,9 @@ export const runKubelet = async (options: KubeletOptions): Promise<void> => {
       pressureTransitionMs: options.evictionPressureTransitionMs ?? 300_000,
       maxPodGraceSeconds: options.evictionMaxPodGraceSeconds ?? 0,
     },
+    manifests:
+      options.manifests &&
+      new Manifests({ ...options.manifests, nodeName, clock: systemClock, log }),
     port: () => server?.port ?? 0,
   })
   const server = await startKubeletServer({

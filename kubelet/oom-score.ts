@@ -1,6 +1,6 @@
 /** Whom the kernel kills first when memory is short; upstream: pkg/kubelet/qos/policy.go. */
 import { podRequests } from '#client/pod-requests.js'
-import { type ContainerSpec, hasCriticalPriority, isSidecar, type Pod } from './pod.js'
+import { type ContainerSpec, isCritical, isSidecar, type Pod } from './pod.js'
 import { amountOf } from './resource-amount.js'
 
 const scores = { guaranteed: -997, mostBurstable: 3, bestEffort: 1000 } as const
@@ -9,7 +9,7 @@ const memoryOf = ({ resources }: Pick<ContainerSpec, 'resources'>): number =>
   amountOf(resources?.requests?.memory ?? 0)
 
 const isNodeCritical = (pod: Pod): boolean =>
-  hasCriticalPriority(pod) && pod.spec.priorityClassName === 'system-node-critical'
+  isCritical(pod) && pod.spec.priorityClassName === 'system-node-critical'
 
 /** What the Pod asks for beyond its containers, in equal parts. */
 const shareOfRest = (pod: Pod): number => {

@@ -8,7 +8,7 @@ import type { Pod } from './pod.js'
 import type { PodDns } from './pod-dns.js'
 import type { BackoffOptions } from './restart-backoff.js'
 import type { ContainerRuntime } from './runtime.js'
-import type { StatusWriter } from './status-writer.js'
+import type { StatusSink } from './status-writer.js'
 import type { VolumeRemoval } from './volume-removal.js'
 import type { Volumes } from './volumes.js'
 
@@ -20,7 +20,7 @@ export interface PodContext {
   readonly reader: ObjectReader
   readonly volumes: Volumes
   readonly volumeRemoval: VolumeRemoval
-  readonly writer: StatusWriter
+  readonly writer: StatusSink
   /** Behind the names of Pods that are a Service's. */
   readonly clusterDomain: string
   /** Where profiles of seccomp lie. */

@@ -253,6 +253,13 @@ const criticalPriority = 2_000_000_000
 export const hasCriticalPriority = ({ spec }: Pod): boolean =>
   (spec.priority ?? 0) >= criticalPriority
 
+/** Of a manifest on this node: nothing but that takes it away. */
+const isStatic = ({ metadata }: Pod): boolean =>
+  (metadata.annotations?.['kubernetes.io/config.source'] ?? 'api') !== 'api'
+
+/** The node must not end it for others' sake (IsCriticalPod). */
+export const isCritical = (pod: Pod): boolean => isStatic(pod) || hasCriticalPriority(pod)
+
 /** A restartable init container: it starts with the init containers and runs beside the others. */
 export const isSidecar = (container: ContainerSpec): boolean => container.restartPolicy === 'Always'
 

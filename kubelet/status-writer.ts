@@ -73,6 +73,9 @@ const statusPatch = (before: PodStatus, next: PodStatus): Record<string, unknown
   return Object.keys(patch).length === 0 ? undefined : patch
 }
 
+/** Where a Pod's worker says what it is. */
+export type StatusSink = Pick<StatusWriter, 'set' | 'forget' | 'newest'>
+
 export class StatusWriter {
   readonly #client: Client
   readonly #log: Log

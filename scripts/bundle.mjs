@@ -1,4 +1,4 @@
-// The program as three files in dist/bundle: the command line, the server, the kubelet; and the thread of the server's that
+// The program as files in dist/bundle: the command line, the server, the kubelet and what reads its manifests; and the thread of the server's that
 // reads large YAML. Loading hundreds of small modules is
 // most of a start-up. They are CommonJS, because that starts sooner, and because V8 keeps compiled code of scripts but not of
 // modules (src/commands/compiled-bundle.ts).
@@ -48,11 +48,15 @@ const ownFiles = {
     const files = {
       '#server/create-server.js': './create-server.cjs',
       '#kubelet/main.js': './kubelet.cjs',
+      '#commands/pod-manifest.js': './pod-manifest.cjs',
     }
-    bundle.onResolve({ filter: /^#(?:server\/create-server|kubelet\/main)\.js$/ }, ({ path }) => ({
-      path: files[path],
-      external: true,
-    }))
+    bundle.onResolve(
+      { filter: /^#(?:server\/create-server|kubelet\/main|commands\/pod-manifest)\.js$/ },
+      ({ path }) => ({
+        path: files[path],
+        external: true,
+      }),
+    )
   },
 }
 
@@ -65,6 +69,12 @@ await build({
 await build({
   ...options,
   entryPoints: { kubelet: 'dist/kubelet/main.js' },
+  outExtension: { '.js': '.cjs' },
+  external,
+})
+await build({
+  ...options,
+  entryPoints: { 'pod-manifest': 'dist/src/commands/pod-manifest.js' },
   outExtension: { '.js': '.cjs' },
   external,
 })

@@ -15,6 +15,8 @@ export const limits = {
   retryMs: 1_000,
   /** How long the objects of a definition that goes are waited for before their deletion is asked for again; upstream's minute. */
   definitionCleanupMsMax: 60_000,
+  /** Longest manifest of a static Pod; upstream's maxConfigLength. */
+  manifestBytesMax: 10 * 1024 * 1024,
   /** How long a start tries to make what every cluster has; upstream's, of its bootstrap hooks. */
   bootstrapMs: 30_000,
   /** How often a watch asks again a conversion webhook that failed. */

@@ -11,7 +11,7 @@ import { tolerates } from '#client/pod.js'
 import { limits } from '#limits'
 import type { Refusal } from '../admission.js'
 import type { ForcedEnd } from '../forced-end.js'
-import { formatPod, hasCriticalPriority, type Pod } from '../pod.js'
+import { formatPod, isCritical, type Pod } from '../pod.js'
 import type { ContainerRuntime } from '../runtime.js'
 import { isOtherDisk, observeMachine } from './machine-signals.js'
 import { exceededLimit, hasOwnLimits } from './own-limits.js'
@@ -73,7 +73,7 @@ export class Evictor {
   /** Why the node takes no such Pod while it is short of something. */
   refusalOf(pod: Pod): Refusal | undefined {
     const { pressures } = this
-    if (pressures.length === 0 || hasCriticalPriority(pod)) return undefined
+    if (pressures.length === 0 || isCritical(pod)) return undefined
     if (pressures.every((pressure) => pressure === 'MemoryPressure')) {
       if (pod.status?.qosClass !== 'BestEffort') return undefined
       const taint = { key: 'node.kubernetes.io/memory-pressure', effect: 'NoSchedule' }
@@ -187,7 +187,7 @@ export class Evictor {
     annotations?: Readonly<Record<string, string>>,
   ): Promise<void> | undefined {
     const { events, log } = this.#deps
-    if (hasCriticalPriority(pod)) {
+    if (isCritical(pod)) {
       log.warn({ pod: formatPod(pod), message: end.message }, 'a critical Pod cannot be evicted')
       return undefined
     }

@@ -26,6 +26,11 @@ export const kubeletFlags: readonly Flag[] = [
     help: 'logs, volumes and state of Pods',
   },
   {
+    name: 'pod-manifest-path',
+    type: 'string',
+    help: 'folder with manifests of static Pods, or one of them; followed as it changes',
+  },
+  {
     name: 'pod-cidr',
     type: 'string',
     help: 'range of Pod addresses, or none for the address of the Node',
@@ -134,6 +139,11 @@ export const kubelet = async (machine: Machine, flags: Flags): Promise<ExitCode>
   const kubeconfig = flags.text('kubeconfig') ?? machine.env.KUBECONFIG ?? '.kubelevel/kubeconfig'
   // Here, where a UsageError is the class that the command line knows: the bundle of the kubelet has its own.
   const config = await readKubeconfigOfFlag(kubeconfig)
+  const manifestPath = flags.text('pod-manifest-path')
+  const manifests = manifestPath && {
+    path: manifestPath,
+    read: (await import('#commands/pod-manifest.js')).podManifestReader(),
+  }
   const { runKubelet } = await import('#kubelet/main.js')
   await runKubelet({
     config,
@@ -147,6 +157,7 @@ export const kubelet = async (machine: Machine, flags: Flags): Promise<ExitCode>
     clusterDomain: flags.text('cluster-domain'),
     resolvConf: flags.text('resolv-conf'),
     podCidr: flags.text('pod-cidr'),
+    ...(manifests ? { manifests } : {}),
     port: flags.number('port'),
     nodeLeaseDurationSeconds: flags.number('node-lease-duration-seconds'),
     ...(shutdownGrace ? { shutdownGrace } : {}),

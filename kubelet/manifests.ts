@@ -1,0 +1,113 @@
+/** The folder of static Pods, or the one file; upstream: pkg/kubelet/config/file.go. */
+import { type FSWatcher, watch } from 'node:fs'
+import { open, readdir, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { type Clock, formatTime } from '#api/clock.js'
+import { messageOf } from '#client/errors.js'
+import type { Log } from '#client/log.js'
+import { limits } from '#limits'
+import type { Pod } from './pod.js'
+import { apiReferenceOf, makeStatic } from './static-pod.js'
+
+/** Reads a manifest as the API server reads a Pod: with its defaults, and checked after `place` has changed it. Throws. */
+export type ReadManifest = (text: Buffer, place: (pod: Pod) => void) => Pod
+
+export interface ManifestsOptions {
+  readonly path: string
+  readonly read: ReadManifest
+  readonly nodeName: string
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** Upstream's fileCheckFrequency; the folder is watched besides. */
+const checkMs = 20_000
+/** Who writes a file in several pieces has written them by then. */
+const settleMs = 100
+
+export class Manifests {
+  readonly #options: ManifestsOptions
+
+  constructor(options: ManifestsOptions) {
+    this.#options = options
+  }
+
+  /** Every Pod that there is, by the order of the files' names; a file that cannot be read is none. */
+  async list(): Promise<Pod[]> {
+    const pods: Pod[] = []
+    for (const file of await this.#files()) {
+      try {
+        pods.push(await this.#read(file))
+      } catch (error) {
+        this.#options.log.error({ file, error: messageOf(error) }, 'a manifest is no static Pod')
+      }
+    }
+    return pods
+  }
+
+  /** Calls `look` at once, now and then, and soon after something has changed; until the signal fires. */
+  async follow(look: () => Promise<void>, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      // What changes while it looks counts, too.
+      const change = this.#change(signal)
+      await look()
+      await change
+    }
+  }
+
+  #change(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      let timer = setTimeout(done, checkMs)
+      let watcher: FSWatcher | undefined
+      function done(): void {
+        clearTimeout(timer)
+        watcher?.close()
+        signal.removeEventListener('abort', done)
+        resolve()
+      }
+      const changed = (): void => {
+        clearTimeout(timer)
+        timer = setTimeout(done, settleMs)
+      }
+      signal.addEventListener('abort', done)
+      try {
+        watcher = watch(this.#options.path, changed)
+        watcher.on('error', () => {})
+      } catch {
+        // It may come later.
+      }
+    })
+  }
+
+  async #files(): Promise<string[]> {
+    const { path: root } = this.#options
+    try {
+      if (!(await stat(root)).isDirectory()) return [root]
+      const names = await readdir(root)
+      return names
+        .filter((name) => !name.startsWith('.'))
+        .sort()
+        .map((name) => path.join(root, name))
+    } catch {
+      return []
+    }
+  }
+
+  async #read(file: string): Promise<Pod> {
+    const { read, nodeName, clock } = this.#options
+    const handle = await open(file)
+    try {
+      const facts = await handle.stat()
+      if (!facts.isFile()) throw new Error('it is no file')
+      if (facts.size > limits.manifestBytesMax)
+        throw new Error(`it is longer than ${limits.manifestBytesMax} bytes`)
+      const now = formatTime(clock.now())
+      const pod = read(await handle.readFile(), (one) => makeStatic(one, { nodeName, file, now }))
+      const needed = apiReferenceOf(pod)
+      if (needed !== undefined) throw new Error(`static pods may not reference ${needed}`)
+      return pod
+    } finally {
+      await handle.close()
+    }
+  }
+}

@@ -1,0 +1,132 @@
+/** What makes a Pod of a manifest; upstream: pkg/kubelet/config/common.go, pkg/kubelet/types/pod_update.go. */
+import { createHash } from 'node:crypto'
+import { canonicalJson } from '#api/json-object.js'
+import type { ObjectMeta } from '#api/object.js'
+import { allContainers, type Pod, type PodSpec, type VolumeSpec } from './pod.js'
+
+const annotations = {
+  hash: 'kubernetes.io/config.hash',
+  mirror: 'kubernetes.io/config.mirror',
+  seen: 'kubernetes.io/config.seen',
+} as const
+
+/** The annotation that makes a Pod of the API the mirror of a static one. */
+export const isMirror = ({ metadata }: Pod): boolean =>
+  metadata.annotations?.[annotations.mirror] !== undefined
+
+export const isMirrorOf = (mirror: Pod, pod: Pod): boolean =>
+  mirror.metadata.deletionTimestamp === undefined &&
+  mirror.metadata.annotations?.[annotations.mirror] === pod.metadata.annotations?.[annotations.hash]
+
+/** What the API is shown of it. */
+export const mirrorOf = (
+  { metadata, spec }: Pod,
+  node: { name: string; uid: string },
+): { metadata: ObjectMeta; spec: PodSpec } => {
+  const { name, namespace, labels } = metadata
+  const hash = metadata.annotations![annotations.hash]!
+  const owner = { apiVersion: 'v1', kind: 'Node', name: node.name, uid: node.uid, controller: true }
+  return {
+    metadata: {
+      name,
+      namespace,
+      ...(labels ? { labels } : {}),
+      annotations: { ...metadata.annotations, [annotations.mirror]: hash },
+      ownerReferences: [owner],
+    },
+    spec,
+  }
+}
+
+/** Gives it its identity, which is that of its text on this node, and binds it here, whatever the node's taints. */
+export const makeStatic = (pod: Pod, at: { nodeName: string; file: string; now: string }): void => {
+  const { metadata, spec } = pod
+  const { nodeName, file, now } = at
+  const text = `${canonicalJson(pod)}host:${nodeName}file:${file}`
+  metadata.uid ||= createHash('sha256').update(text).digest('hex').slice(0, 32)
+  metadata.name = `${metadata.name}-${nodeName}`
+  metadata.namespace ||= 'default'
+  spec.nodeName = nodeName
+  metadata.annotations = {
+    ...metadata.annotations,
+    [annotations.hash]: metadata.uid,
+    [annotations.seen]: now,
+    'kubernetes.io/config.source': 'file',
+  }
+  const tolerates = (spec.tolerations ?? []).some(
+    ({ key, operator, effect }) => !key && operator === 'Exists' && effect === 'NoExecute',
+  )
+  const toleration = { operator: 'Exists', effect: 'NoExecute' } as const
+  if (!tolerates) spec.tolerations = [...(spec.tolerations ?? []), toleration]
+}
+
+const inProjections: readonly (readonly [source: string, what: string])[] = [
+  ['serviceAccountToken', 'serviceaccounts (via projected volumes)'],
+  ['clusterTrustBundle', 'clustertrustbundles'],
+  ['podCertificate', 'podcertificates'],
+]
+const inVolumes: readonly (readonly [source: string, what: string])[] = [
+  ['csi', 'csidrivers (via CSI volumes)'],
+  ['glusterfs', 'endpoints (via glusterFS volumes)'],
+  ['persistentVolumeClaim', 'persistentvolumeclaims'],
+  ['ephemeral', 'persistentvolumeclaims (via ephemeral volumes)'],
+]
+
+type Sources = Readonly<Record<string, unknown>>
+const projectionsOf = ({ projected }: VolumeSpec): readonly Sources[] =>
+  (projected?.sources ?? []) as readonly object[] as readonly Sources[]
+
+/** Old types of volumes name a Secret in a field of their own. */
+const namesSecret = (volume: VolumeSpec): boolean =>
+  Object.values(volume).some(
+    (source) =>
+      typeof source === 'object' &&
+      source !== null &&
+      ['secretRef', 'secretName', 'nodePublishSecretRef'].some((field) => field in source),
+  )
+
+const namesInEnvironment = (
+  pod: Pod,
+  key: 'secretKeyRef' | 'configMapKeyRef',
+  from: 'secretRef' | 'configMapRef',
+) =>
+  allContainers(pod).some(
+    ({ env = [], envFrom = [] }) =>
+      env.some(({ valueFrom }) => valueFrom?.[key]) || envFrom.some((source) => source[from]),
+  )
+
+/** What of the API it needs, which a static Pod may not (HasAPIObjectReference). */
+export const apiReferenceOf = (pod: Pod): string | undefined => {
+  const { serviceAccountName, volumes = [] } = pod.spec
+  const { imagePullSecrets = [], resourceClaims = [] } = pod.spec as {
+    imagePullSecrets?: object[]
+    resourceClaims?: object[]
+  }
+  const projections = volumes.flatMap(projectionsOf)
+  const projects = (source: string) => projections.some((one) => one[source] !== undefined)
+  if (serviceAccountName) return 'serviceaccounts'
+  if (
+    imagePullSecrets.length > 0 ||
+    namesInEnvironment(pod, 'secretKeyRef', 'secretRef') ||
+    volumes.some(namesSecret) ||
+    volumes.some(({ secret }) => secret) ||
+    projects('secret')
+  )
+    return 'secrets'
+  if (
+    namesInEnvironment(pod, 'configMapKeyRef', 'configMapRef') ||
+    volumes.some(({ configMap }) => configMap) ||
+    projects('configMap')
+  )
+    return 'configmaps'
+  if (resourceClaims.length > 0) return 'resourceclaims'
+  for (const volume of volumes) {
+    const found =
+      inVolumes.find(([source]) => volume[source] !== undefined) ??
+      inProjections.find(([source]) =>
+        projectionsOf(volume).some((one) => one[source] !== undefined),
+      )
+    if (found) return found[1]
+  }
+  return undefined
+}
