@@ -26,10 +26,7 @@ class Comparison {
     this.#options = options
     this.#objects = objects
     const [first, second] = rivals
-    this.#runners = [
-      new Runner(first, options.connections),
-      new Runner(second, options.connections),
-    ]
+    this.#runners = [new Runner(first, options), new Runner(second, options)]
   }
 
   get names(): readonly [string, string] {

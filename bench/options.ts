@@ -14,6 +14,8 @@ already are left without the namespace that they were measured in.
   --against URL         what it is measured against; with --against-token TOKEN and --against-pid PID
   --objects N[,N...]    Pods of 2.4 KB that are there from the start (2000); several: a run for each, and how
                         the cost of each request grows from the first to the last
+  --client raw|node     what sends the requests (raw): a client that costs as little as can be, so that the server is what
+                        is measured, or node's own (https.Agent). Watchers are raw ones
   --connections N       connections, each with one request at a time (16)
   --seconds S           length of one round (0.5)
   --rounds N            rounds of each side of each line, by turns (6)
@@ -34,10 +36,13 @@ export interface Side {
   readonly pid: number | undefined
 }
 
+export type ClientName = 'raw' | 'node'
+
 export interface BenchOptions {
   readonly server: Side | undefined
   readonly against: Side | undefined
   readonly objects: readonly number[]
+  readonly client: ClientName
   readonly connections: number
   readonly roundMs: number
   readonly rounds: number
@@ -63,6 +68,7 @@ export const readOptions = (args: readonly string[]): BenchOptions | undefined =
       'against-token': { type: 'string' },
       'against-pid': { type: 'string' },
       objects: text('2000'),
+      client: text('raw'),
       connections: text('16'),
       seconds: text('0.5'),
       rounds: text('6'),
@@ -77,7 +83,8 @@ export const readOptions = (args: readonly string[]): BenchOptions | undefined =
     },
   })
   if (values.help) return undefined
-  const { server, against, token } = values
+  const { server, against, token, client } = values
+  if (client !== 'raw' && client !== 'node') throw new Error('--client is raw or node')
   if (server !== undefined && against === undefined) throw new Error('--server needs --against')
   const sideOf = (url: string | undefined, token: string, pid: string | undefined) =>
     url === undefined ? undefined : { url, token, pid: pid === undefined ? undefined : Number(pid) }
@@ -85,6 +92,7 @@ export const readOptions = (args: readonly string[]): BenchOptions | undefined =
     server: sideOf(server, token!, values.pid),
     against: sideOf(against, values['against-token'] ?? token!, values['against-pid']),
     objects: values.objects!.split(',').map(Number),
+    client,
     connections: Number(values.connections),
     roundMs: Number(values.seconds) * 1000,
     rounds: Number(values.rounds),

@@ -1,17 +1,13 @@
 /** An HTTP/1.1 client that costs as little as possible, so that the server is what is measured. One request at a time. */
 import { once } from 'node:events'
 import { connect, type TLSSocket } from 'node:tls'
-
-export interface Answer {
-  readonly status: number
-  readonly body: Buffer
-}
+import type { Answer, Connection } from './connection.js'
 
 const headersEnd = Buffer.from('\r\n\r\n')
 const chunkEnd = Buffer.from('\r\n0\r\n\r\n')
 const openBrace = 0x7b
 
-export class RawConnection {
+export class RawConnection implements Connection {
   readonly #url: URL
   readonly #authorization: string
   #received: Buffer[] = []

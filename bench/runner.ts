@@ -1,5 +1,8 @@
 /** One side of the comparison: its connections, and what is sent over them. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Connection } from './connection.js'
+import { NodeConnection } from './node-client.js'
+import type { BenchOptions } from './options.js'
 import { jsonOf, RawConnection } from './raw-client.js'
 import type { Rival } from './rivals.js'
 import {
@@ -29,15 +32,18 @@ const watchOf = (path: string, revision: string): string =>
 
 export class Runner {
   readonly rival: Rival
-  readonly #connections: RawConnection[]
+  readonly #connections: Connection[]
   readonly #counters = new Map<string, number>()
 
-  constructor(rival: Rival, connections: number) {
+  constructor(rival: Rival, { client, connections }: BenchOptions) {
     this.rival = rival
-    this.#connections = this.#open(connections)
+    const { url, token } = rival
+    const open = () =>
+      client === 'raw' ? new RawConnection(url, token) : new NodeConnection(url, token)
+    this.#connections = Array.from({ length: connections }, open)
   }
 
-  #open(count: number): RawConnection[] {
+  #openRaw(count: number): RawConnection[] {
     const { url, token } = this.rival
     return Array.from({ length: count }, () => new RawConnection(url, token))
   }
@@ -164,7 +170,7 @@ export class Runner {
       await this.sendAll(calls, (n) => workload.call(from + n))
     }
     for (let spent = 0; spent < ms; ) {
-      const watchers = this.#open(count)
+      const watchers = this.#openRaw(count)
       await Promise.all(watchers.map((watcher) => watcher.opened()))
       const cpuBefore = this.rival.cpuMs()
       const started = performance.now()
@@ -202,7 +208,7 @@ export class Runner {
     lines: (count: number) => void,
   ): Promise<RawConnection[]> {
     const stream = watchOf(path, await this.#revisionOf(path))
-    const watchers = this.#open(count)
+    const watchers = this.#openRaw(count)
     // A server answers the head of a watch before it has taken its place among the watchers.
     await Promise.all(watchers.map((watcher) => watcher.stream(stream, lines)))
     await sleep(200)
