@@ -4,6 +4,7 @@ import type { PeerCertificate, TLSSocket } from 'node:tls'
 import type { FastifyRequest } from 'fastify'
 import type { UserInfo } from '#api/user-info.js'
 import { type Credentials, withAuthenticatedGroup } from './authenticator.js'
+import { connectionOf } from './connection.js'
 import { type RequestHeaders, userOfHeaders } from './request-header.js'
 
 export interface FrontProxy {
@@ -91,10 +92,10 @@ export const certificateReader = (
         isSignedBy(leaf, proxies) && (allowedNames.length === 0 || allowedNames.includes(name)),
     }
   }
-  const shownBy = ({ raw }: FastifyRequest): Shown => {
-    const socket = raw.socket as TLSSocket
-    let shown = known.get(socket)
-    if (shown === undefined) known.set(socket, (shown = read(socket)))
+  const shownBy = (request: FastifyRequest): Shown => {
+    const connection = connectionOf(request)
+    let shown = known.get(connection)
+    if (shown === undefined) known.set(connection, (shown = read(request.raw.socket as TLSSocket)))
     return shown
   }
   return {

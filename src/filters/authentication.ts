@@ -5,6 +5,7 @@ import { unauthorized } from '#api/errors.js'
 import { anonymousUser, type UserInfo } from '#api/user-info.js'
 import type { Authenticator } from '#authn/authenticator.js'
 import type { CertificateReader } from '#authn/client-certificate.js'
+import { connectionOf } from '#authn/connection.js'
 import type { Filter } from './kube-request.js'
 
 const spacedToken = /^\s*bearer {2,}[^ ]/i
@@ -34,8 +35,8 @@ export const authentication = (
     const { authorization } = request.headers
     if (authorization !== undefined && spacedToken.test(authorization))
       reply.header('warning', spacedTokenWarning)
-    const { socket } = request.raw
-    const known = settled.get(socket)
+    const connection = connectionOf(request)
+    const known = settled.get(connection)
     if (known !== undefined && known.authorization === authorization) {
       request.kube.user = known.user
       return
@@ -53,6 +54,6 @@ export const authentication = (
       return answer.then((user) => accept(request, user, allowAnonymous))
     accept(request, answer, allowAnonymous)
     if (!certificates.isFrontProxy(request))
-      settled.set(socket, { authorization, user: request.kube.user })
+      settled.set(connection, { authorization, user: request.kube.user })
   }
 }

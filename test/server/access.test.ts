@@ -1,8 +1,11 @@
 /** Who gets in, as whom, and to what. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import http2 from 'node:http2'
 import https from 'node:https'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { text } from 'node:stream/consumers'
+import { TLSSocket } from 'node:tls'
 import t from 'tap'
 import { issueCertificate } from '#api/x509.js'
 import { createServer } from '#server/create-server.js'
@@ -87,6 +90,25 @@ t.test('tokens of the file and client certificates say who somebody is', async (
     { username: 'carol' },
     'the certificate comes first',
   )
+})
+
+t.test('the certificate of a connection is read once for all requests on it', async (t) => {
+  const reads = t.capture(
+    TLSSocket.prototype,
+    'getPeerX509Certificate',
+    TLSSocket.prototype.getPeerX509Certificate,
+  )
+  const shown = { ca: server.caPem, ...certificateOf(clientCa, 'carol') }
+  const client = http2.connect(server.url, shown)
+  t.teardown(() => client.close())
+  const { method, path, body } = whoAmI({})
+  const ask = async () => {
+    const headers = { ':method': method, ':path': path, 'content-type': 'application/json' }
+    return JSON.parse(await text(client.request(headers).end(JSON.stringify(body))))
+  }
+  for (let times = 0; times < 3; times++)
+    t.match(await ask(), { status: { userInfo: { username: 'carol' } } })
+  t.equal(reads().length, 1)
 })
 
 t.test('credentials that do not hold are 401 everywhere, none at all are anonymous', async (t) => {
