@@ -1,5 +1,5 @@
 /** What passes between a client's connection and a process: neither side may leave the other's bytes in our memory. */
-import type { Readable, Writable } from 'node:stream'
+import type { Duplex, Readable, Writable } from 'node:stream'
 import type { WebSocket } from 'ws'
 import { limits } from '#limits'
 
@@ -8,6 +8,23 @@ export type Peer = Pick<
   WebSocket,
   'readyState' | 'OPEN' | 'bufferedAmount' | 'isPaused' | 'pause' | 'resume'
 > & { send(bytes: Uint8Array, sent?: () => void): void }
+
+/** A bare connection as a WebSocket is seen here. */
+export const peerOf = (socket: Duplex): Peer => ({
+  OPEN: 1,
+  get readyState() {
+    return socket.writable ? 1 : 3
+  },
+  get bufferedAmount() {
+    return socket.writableLength
+  },
+  get isPaused() {
+    return socket.isPaused()
+  },
+  pause: () => void socket.pause(),
+  resume: () => void socket.resume(),
+  send: (bytes: Uint8Array, sent?: () => void) => void socket.write(bytes, sent),
+})
 
 /** Sends what the stream yields, each chunk as `frame` makes it; pauses it while the client is behind. */
 export const sendAll = (socket: Peer, stream: Readable, frame: (chunk: Buffer) => Buffer): void => {
@@ -20,7 +37,7 @@ export const sendAll = (socket: Peer, stream: Readable, frame: (chunk: Buffer) =
   })
 }
 
-/** Writes what the client has sent, if somebody still takes it; while the process is behind, the client is not read. */
+/** Writes what the other side has sent, if somebody still takes it; while that one is behind, the other is not read. */
 export const take = (socket: Peer, stream: Writable, bytes: Uint8Array): void => {
   if (!stream.writable) return
   stream.write(bytes)

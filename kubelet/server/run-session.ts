@@ -4,8 +4,10 @@ import { sleep } from '#client/backoff.js'
 import type { Session } from '../runtime.js'
 import { type Peer, sendAll } from './flow-control.js'
 
-/** Output that is still on its way when a command has ended gets this long. */
-const leftoverOutputMs = 2_000
+/** After a command has ended no more of its output is expected when none has come for so long. */
+const quietMs = 2_000
+/** How often is looked whether the last of it has left. */
+const unsentMs = 50
 
 /** How the streams of a session reach its client. */
 export interface Wire {
@@ -47,7 +49,7 @@ const failureOf = (message: string) => ({
   code: 500,
 })
 
-/** Resolves when the stream yields no more. */
+/** Hands the output over; resolves when there is no more of it. */
 const pump = (wire: Wire, name: 'stdout' | 'stderr', stream: Readable | undefined) =>
   stream === undefined
     ? Promise.resolve()
@@ -57,6 +59,35 @@ const pump = (wire: Wire, name: 'stdout' | 'stderr', stream: Readable | undefine
         stream.once('end', () => resolve())
         stream.once('error', () => resolve())
       })
+
+/**
+ * Resolves when all output of a command that has ended is handed over, to however slow a client, or it has gone. A child
+ * that keeps the pipe open must not keep the client.
+ */
+const untilHandedOver = async (
+  { peer }: Wire,
+  streams: readonly (Readable | undefined)[],
+  output: Promise<unknown>,
+): Promise<void> => {
+  let isOver = false
+  let isQuiet = false
+  const heard = () => {
+    isQuiet = false
+  }
+  const over = output.then(() => {
+    isOver = true
+  })
+  for (const stream of streams) stream?.on('data', heard)
+  while (!isOver && !isQuiet && peer.readyState === peer.OPEN) {
+    isQuiet = !streams.some((stream) => stream?.isPaused())
+    const arrived = new AbortController()
+    await Promise.race([over, sleep(quietMs, arrived.signal)])
+    arrived.abort()
+  }
+  for (const stream of streams) stream?.off('data', heard)
+  // A WebSocket that is closed cuts off after a while what has not left it.
+  while (peer.bufferedAmount > 0 && peer.readyState === peer.OPEN) await sleep(unsentMs)
+}
 
 /** Resolves when the client has been told how it ended. */
 export const runSession = async (wire: Wire, opened: Opened, wanted: Wanted): Promise<void> => {
@@ -69,10 +100,7 @@ export const runSession = async (wire: Wire, opened: Opened, wanted: Wanted): Pr
   )
   try {
     const code = await session.done
-    // A child that keeps the pipe open must not keep the client.
-    const arrived = new AbortController()
-    await Promise.race([output, sleep(leftoverOutputMs, arrived.signal)])
-    arrived.abort()
+    await untilHandedOver(wire, [session.stdout, session.stderr], output)
     wire.end(statusOf(code))
   } catch (error) {
     wire.end(failureOf((error as Error).message))

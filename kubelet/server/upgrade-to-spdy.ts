@@ -1,27 +1,10 @@
 /** SPDY/3.1 on the client's bare connection, as client-go's older executors speak it. */
 
-import type { Peer } from './flow-control.js'
+import { type Peer, peerOf } from './flow-control.js'
 import { HttpError, type Upgraded } from './pod-request.js'
 import { SpdyConnection, type SpdyStream } from './spdy.js'
 
 export const spdyName = 'SPDY/3.1'
-
-/** The connection as a WebSocket is seen here. */
-const peerOf = (socket: Upgraded['socket']): Peer => ({
-  OPEN: 1,
-  get readyState() {
-    return socket.writable ? 1 : 3
-  },
-  get bufferedAmount() {
-    return socket.writableLength
-  },
-  get isPaused() {
-    return socket.isPaused()
-  },
-  pause: () => void socket.pause(),
-  resume: () => void socket.resume(),
-  send: (bytes: Uint8Array, sent?: () => void) => void socket.write(bytes, sent),
-})
 
 export interface SpdyClient {
   readonly peer: Peer

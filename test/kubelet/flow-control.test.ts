@@ -1,10 +1,15 @@
 /** What the kubelet's server holds of its clients' streams: little, and nothing of those that are over. */
 import { once } from 'node:events'
+import http from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { Readable, Writable } from 'node:stream'
+import { type Duplex, Readable, Writable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
+import { startCriSession } from '#kubelet/runtime/cri/cri-session.js'
+import type { Session } from '#kubelet/runtime.js'
 import { sendAll, take } from '#kubelet/server/flow-control.js'
+import { runSession, type Wire } from '#kubelet/server/run-session.js'
 import { SpdyConnection, type SpdyStream } from '#kubelet/server/spdy.js'
 import { HeaderCodec } from '#kubelet/server/spdy-headers.js'
 import { limits } from '#limits'
@@ -42,6 +47,90 @@ t.test('output waits for a client that does not read, and all of it arrives', as
   client.on('message', (bytes: Buffer) => (received += bytes.length))
   client.resume()
   await eventually('all of it', () => received === 1_000 * chunk.length)
+})
+
+/** Asks again until the number stays. */
+const settled = async (count: () => number): Promise<number> => {
+  for (let before = -1; before !== count(); ) {
+    before = count()
+    await sleep(300)
+  }
+  return count()
+}
+
+t.test('what a command has said before it ended reaches a client that reads late', async (t) => {
+  const { server, client } = await pair(t)
+  let left = 400
+  const stdout = new Readable({
+    read() {
+      this.push(left-- > 0 ? chunk : null)
+    },
+  })
+  const session = { stdout, done: Promise.resolve(0) } as unknown as Session
+  let ended = false
+  const wire: Wire = {
+    peer: server,
+    frame: (_name, bytes) => bytes,
+    end: () => {
+      ended = true
+      server.close()
+    },
+  }
+  let received = 0
+  client.on('message', (bytes: Buffer) => (received += bytes.length))
+  client.pause()
+  const wanted = { stdin: false, stdout: true, stderr: false, tty: false }
+  const over = runSession(wire, { session }, wanted)
+  // Longer than is waited for a command that says nothing.
+  await sleep(3_000)
+  t.notOk(ended, 'it is not over')
+  client.resume()
+  await over
+  await once(client, 'close')
+  t.equal(received, 400 * chunk.length)
+})
+
+t.test('a command in a container waits for a client that does not read', async (t) => {
+  const count = 1_000
+  let sent = 0
+  let runtimeSide: Duplex | undefined
+  const runtime = http.createServer().on('upgrade', (_request, socket: Duplex) => {
+    runtimeSide = socket
+    socket.write(
+      'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n',
+    )
+    const say = async (stdout: SpdyStream) => {
+      for (; sent < count; sent++)
+        if (!socket.write(stdout.frame(chunk))) await once(socket, 'drain')
+      socket.end()
+    }
+    const connection = new SpdyConnection(
+      (bytes) => socket.write(bytes),
+      (stream) => {
+        const type = stream.headers.get('streamtype')
+        if (type === 'error') stream.write(Buffer.from('{"status":"Success"}'))
+        if (type === 'stdout') void say(stream)
+      },
+    )
+    socket.on('data', (bytes: Buffer) => void connection.receive(bytes))
+    socket.on('error', () => {})
+  })
+  runtime.listen(0, '127.0.0.1')
+  await once(runtime, 'listening')
+  t.teardown(() => {
+    runtimeSide?.destroy()
+    runtime.close()
+  })
+  const { port } = runtime.address() as AddressInfo
+  const url = async () => `http://127.0.0.1:${port}/exec`
+  const session = startCriSession(url, { stdin: false, tty: true })
+  await eventually('its first words', () => sent > 0)
+  const waiting = await settled(() => sent)
+  t.ok(waiting < count, `${waiting} of ${count} pieces are on their way`)
+  let received = 0
+  session.stdout!.on('data', (bytes: Buffer) => (received += bytes.length))
+  t.equal(await session.done, 0)
+  await eventually('all of it', () => received === count * chunk.length)
 })
 
 t.test('a client waits for a process that does not read its input', async (t) => {

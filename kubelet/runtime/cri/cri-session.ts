@@ -7,6 +7,7 @@ import https from 'node:https'
 import type { Socket } from 'node:net'
 import { PassThrough, Writable } from 'node:stream'
 import type { Session, SessionOptions } from '../../runtime.js'
+import { peerOf, take } from '../../server/flow-control.js'
 import { SpdyConnection, type SpdyStream } from '../../server/spdy.js'
 
 const protocol = 'v4.channel.k8s.io'
@@ -79,9 +80,10 @@ const open = async (
     text += bytes.toString('utf8')
   }
   const input = stdin ? await streamOf('stdin') : undefined
-  const stdout = await streamOf('stdout')
-  stdout.onData = (bytes) => void outputs.stdout.write(bytes)
-  if (!tty) (await streamOf('stderr')).onData = (bytes) => void outputs.stderr.write(bytes)
+  // Who reads no output holds its command up, which has one connection for all of it.
+  const peer = peerOf(socket)
+  for (const name of tty ? (['stdout'] as const) : (['stdout', 'stderr'] as const))
+    (await streamOf(name)).onData = (bytes) => take(peer, outputs[name], bytes)
   const resize = tty ? await streamOf('resize') : undefined
   socket.on('data', receive)
   if (head.length > 0) receive(head)
