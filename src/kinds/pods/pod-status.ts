@@ -33,12 +33,14 @@ const dropDisabled = (status: Fields): void => {
 
 const prepareForUpdate = (next: KubeObject, previous: KubeObject): void => {
   next.spec = previous.spec
-  next.status ??= {}
   // What takes a pod away is a delete; beforeUpdate puts back the time that one has set.
   delete next.metadata.deletionTimestamp
   const { ownerReferences } = previous.metadata
   if (ownerReferences === undefined) delete next.metadata.ownerReferences
   else next.metadata.ownerReferences = ownerReferences
+  // A patch that leaves the status alone hands on the stored one.
+  if (next.status !== undefined && next.status === previous.status) return
+  next.status ??= {}
   next.status.qosClass ??= previous.status?.qosClass
   if (next.status.qosClass === undefined) delete next.status.qosClass
   keepObservedGenerations(next, previous)
