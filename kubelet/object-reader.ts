@@ -75,7 +75,8 @@ const readClaimedVolume = async (
   const { persistentVolumeClaims, persistentVolumes } = resources
   const claim = await found(client.get<Claim>(persistentVolumeClaims, { namespace, name }))
   const volumeName = claim?.spec.volumeName
-  if (!volumeName) return { claim, volume: undefined }
+  // A node may look at a volume once it is the claim's.
+  if (!volumeName || claim.status?.phase !== 'Bound') return { claim, volume: undefined }
   return { claim, volume: await found(client.get<Volume>(persistentVolumes, { name: volumeName })) }
 }
 
