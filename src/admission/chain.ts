@@ -17,6 +17,7 @@ import { defaultIngressClass, defaultStorageClass } from './default-class.js'
 import { limitRanger } from './limit-ranger.js'
 import { mutatingAdmissionPolicy } from './mutating-policy.js'
 import { namespaceLifecycle } from './namespace-lifecycle.js'
+import { nodeRestriction } from './node-restriction/node-restriction.js'
 import { defaultTolerationSeconds, taintNodesByCondition } from './node-taints.js'
 import type { AdmissionPlugin } from './plugin.js'
 import { podPriority } from './pod-priority.js'
@@ -33,10 +34,14 @@ import { validatingAdmissionPolicy } from './validating-policy.js'
 import type { EquivalentsOf } from './versioned-request.js'
 import { mutatingAdmissionWebhook, validatingAdmissionWebhook } from './webhooks.js'
 
-const pluginsFor = (authorize: AuthorizeSigner): readonly AdmissionPlugin[] => [
+const pluginsFor = (
+  authorizeSigner: AuthorizeSigner,
+  authorize: Authorize,
+): readonly AdmissionPlugin[] => [
   namespaceLifecycle,
   limitRanger,
   serviceAccount,
+  nodeRestriction(authorize),
   taintNodesByCondition,
   podSecurity,
   podPriority,
@@ -45,8 +50,8 @@ const pluginsFor = (authorize: AuthorizeSigner): readonly AdmissionPlugin[] => [
   storageObjectInUseProtection,
   persistentVolumeClaimResize,
   runtimeClass,
-  certificateApproval(authorize),
-  certificateSigning(authorize),
+  certificateApproval(authorizeSigner),
+  certificateSigning(authorizeSigner),
   certificateSubjectRestriction,
   defaultIngressClass,
   podTopologyLabels,
@@ -54,7 +59,11 @@ const pluginsFor = (authorize: AuthorizeSigner): readonly AdmissionPlugin[] => [
   podResizeValidator,
 ]
 
+const offByDefault: readonly string[] = ['NodeRestriction']
+
 export interface AdmissionOptions {
+  /** Names of plugins that take part though they do not by default. */
+  readonly enabled?: readonly string[]
   /** Names of plugins that are left out. */
   readonly disabled?: readonly string[]
   /** Missing: everybody may approve and sign. */
@@ -95,6 +104,7 @@ const runAll = (
 
 export const makeAdmission = (options: AdmissionOptions): Admission => {
   const {
+    enabled = [],
     disabled = [],
     authorizeSigner = async () => true,
     resourceOfKind = () => undefined,
@@ -103,13 +113,16 @@ export const makeAdmission = (options: AdmissionOptions): Admission => {
   } = options
   const means = { resourceOfKind, authorize, equivalentsOf }
   const plugins = [
-    ...pluginsFor(authorizeSigner),
+    ...pluginsFor(authorizeSigner, authorize),
     mutatingAdmissionPolicy(means),
     mutatingAdmissionWebhook(means),
     validatingAdmissionPolicy(means),
     validatingAdmissionWebhook(means),
     resourceQuota,
-  ].filter((plugin) => !disabled.includes(plugin.name))
+  ].filter(
+    ({ name }) =>
+      !disabled.includes(name) && (!offByDefault.includes(name) || enabled.includes(name)),
+  )
   const mutating = byResource(plugins.filter((plugin) => plugin.mutate !== undefined))
   const validating = byResource(plugins.filter((plugin) => plugin.validate !== undefined))
   return {

@@ -14,6 +14,8 @@ export interface RequestInfo {
   readonly subresource: string
   /** Empty for collections; from `fieldSelector=metadata.name=x` when a list is bound to one name. */
   readonly name: string
+  /** As it came, of requests for many objects; empty with a verb in the path, where nobody looks at it. */
+  readonly fieldSelector: string
   /** Segments from the resource on: resource/name/subresource/rest. */
   readonly parts: readonly string[]
 }

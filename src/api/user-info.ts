@@ -13,6 +13,14 @@ export const anonymousUser: UserInfo = {
   groups: ['system:unauthenticated'],
 }
 
+const nodePrefix = 'system:node:'
+
+/** The name of the node that asks, empty where it tells none; undefined for who is no node (kubernetes, pkg/auth/nodeidentifier). */
+export const nodeIdentity = ({ name, groups }: UserInfo): string | undefined =>
+  name.startsWith(nodePrefix) && groups.includes('system:nodes')
+    ? name.slice(nodePrefix.length)
+    : undefined
+
 const serviceAccountPrefix = 'system:serviceaccount:'
 
 /** `system:serviceaccount:<namespace>:<name>` (apiserver, authentication/serviceaccount/util.go). */

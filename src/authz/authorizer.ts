@@ -1,5 +1,6 @@
 /** Authorizers: a user and what is asked for in; allow, deny or no opinion out. */
 import type { RequestInfo } from '#api/request-info.js'
+import { type FieldRequirement, parseFieldSelector, SelectorError } from '#api/selectors.js'
 import type { UserInfo } from '#api/user-info.js'
 
 export interface Attributes {
@@ -14,6 +15,8 @@ export interface Attributes {
   readonly subresource: string
   readonly namespace: string
   readonly name: string
+  /** What all objects meet that are asked for; left out where that is not known. */
+  readonly fieldSelector?: readonly FieldRequirement[]
 }
 
 export interface Decision {
@@ -24,6 +27,19 @@ export interface Decision {
 
 export interface Authorizer {
   authorize(attributes: Attributes): Decision | Promise<Decision>
+}
+
+const noRequirements: readonly FieldRequirement[] = []
+
+/** Of what is no selector nothing is known. */
+export const fieldRequirements = (selector: string): readonly FieldRequirement[] => {
+  if (selector === '') return noRequirements
+  try {
+    return parseFieldSelector(selector)
+  } catch (error) {
+    if (error instanceof SelectorError) return noRequirements
+    throw error
+  }
 }
 
 export const attributesOf = (user: UserInfo, info: RequestInfo): Attributes => ({
@@ -37,13 +53,11 @@ export const attributesOf = (user: UserInfo, info: RequestInfo): Attributes => (
   subresource: info.subresource,
   namespace: info.namespace,
   name: info.name,
+  fieldSelector: fieldRequirements(info.fieldSelector),
 })
 
 export const noOpinion: Decision = { decision: 'no opinion', reason: '' }
-const allowed: Decision = { decision: 'allow', reason: '' }
-
-export const alwaysAllow: Authorizer = { authorize: () => allowed }
-export const alwaysDeny: Authorizer = { authorize: () => noOpinion }
+export const allowed: Decision = { decision: 'allow', reason: '' }
 
 /** Members of system:masters may do everything; upstream's privileged group authorizer, always first. */
 export const privilegedGroup: Authorizer = {

@@ -2,14 +2,16 @@
  * Nobody may give away more than they hold: the check of roles that are written and of bindings that are made
  * (pkg/registry/rbac, policybased storage). `escalate` on roles and `bind` on a role lift it.
  */
+import { aggregate } from '#api/aggregate.js'
 import { ApiError, forbidden, notFound } from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'
 import { semanticEqual } from '#api/json-object.js'
 import type { KubeObject } from '#api/object.js'
 import type { UserInfo } from '#api/user-info.js'
 import type { Authorizer } from './authorizer.js'
-import { aggregate, type RbacAuthorizer, type RoleRef } from './rbac.js'
+import type { RbacAuthorizer, RoleRef } from './rbac.js'
 import { describeRule, missingRules, type PolicyRule, quoted } from './rbac-rules.js'
+import { fullAuthority } from './rule-resolver.js'
 
 const group = 'rbac.authorization.k8s.io'
 
@@ -85,11 +87,6 @@ const changesOwnershipAlone = ({ object, previous }: RoleWrite): boolean => {
   const metadata = { ...object.metadata, ownerReferences, finalizers, managedFields }
   return semanticEqual({ ...object, metadata }, previous)
 }
-
-export const fullAuthority: readonly PolicyRule[] = [
-  { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
-  { verbs: ['*'], nonResourceURLs: ['*'] },
-]
 
 const aggregates = (role: KubeObject | undefined): boolean =>
   (role?.aggregationRule?.clusterRoleSelectors ?? []).length > 0

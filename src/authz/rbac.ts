@@ -1,11 +1,13 @@
 /** Role-based access control over the Roles, ClusterRoles and bindings that are stored. */
 
+import { aggregate } from '#api/aggregate.js'
 import { Kept } from '#api/kept.js'
 import type { UserInfo } from '#api/user-info.js'
 import { whenKnown } from '#api/when-known.js'
 import { limits } from '#limits'
 import { type Attributes, type Authorizer, type Decision, noOpinion } from './authorizer.js'
 import { type PolicyRule, ruleAllows, type Subject, subjectApplies } from './rbac-rules.js'
+import type { RuleResolver, RulesOfUser } from './rule-resolver.js'
 
 export interface RoleRef {
   readonly kind: string
@@ -35,12 +37,6 @@ interface Grant {
   readonly decision: Decision
 }
 
-export interface RulesOfUser {
-  readonly rules: readonly PolicyRule[]
-  /** Of bindings whose role could not be read. */
-  readonly errors: readonly Error[]
-}
-
 /** In order of the bindings, cluster-wide ones first; a binding to a role that is missing has its error. */
 type Grants = readonly (Grant | Error)[]
 
@@ -59,12 +55,6 @@ const describeGrant = (binding: Binding, subject: Subject): string => {
 
 const errorsOf = (grants: Grants): Error[] => grants.filter((grant) => grant instanceof Error)
 
-/** Several messages in one text, each once, as Go's aggregates print them; undefined for none. */
-export const aggregate = (messages: readonly string[]): string | undefined => {
-  const texts = [...new Set(messages)]
-  return texts.length > 1 ? `[${texts.join(', ')}]` : texts[0]
-}
-
 const decide = (attributes: Attributes, grants: Grants): Decision => {
   for (const grant of grants)
     if (!(grant instanceof Error) && grant.rules.some((rule) => ruleAllows(attributes, rule)))
@@ -80,7 +70,7 @@ interface Held {
 }
 
 /** Decides at once what it decided before: grants are kept until a role or a binding changes. */
-export class RbacAuthorizer implements Authorizer {
+export class RbacAuthorizer implements Authorizer, RuleResolver {
   readonly #source: RoleSource
   /** As of this revision. */
   #heldAt: number | undefined
@@ -138,7 +128,7 @@ export class RbacAuthorizer implements Authorizer {
     return whenKnown(grants, (known) => decide(attributes, known))
   }
 
-  /** Every rule that a user has in a namespace. */
+  /** Errors are those of bindings whose role could not be read. */
   async rulesFor(user: UserInfo, namespace: string): Promise<RulesOfUser> {
     const grants = await this.#grantsOf(user, namespace)
     const rules = grants.flatMap((grant) => (grant instanceof Error ? [] : grant.rules))

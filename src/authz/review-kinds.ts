@@ -1,4 +1,5 @@
 /** Access reviews: questions to the authorizer in the form of objects. Upstream: pkg/registry/authorization. */
+import { aggregate } from '#api/aggregate.js'
 import { badRequest, invalid } from '#api/errors.js'
 import { type FieldError, invalid as invalidField } from '#api/field-error.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
@@ -9,9 +10,14 @@ import type {
   ValidateAdmission,
 } from '#registry/resource-definition.js'
 import type { Attributes, Authorizer } from './authorizer.js'
-import { aggregate, type RulesOfUser } from './rbac.js'
 import type { PolicyRule } from './rbac-rules.js'
-import { type ReviewSelectors, selectorComplaints, selectorErrors } from './review-selectors.js'
+import {
+  followedFields,
+  type ReviewSelectors,
+  selectorComplaints,
+  selectorErrors,
+} from './review-selectors.js'
+import type { RuleResolver, RulesOfUser } from './rule-resolver.js'
 
 const group = 'authorization.k8s.io'
 
@@ -120,6 +126,7 @@ const attributesOf = (
   subresource: resourceAttributes?.subresource ?? '',
   namespace: resourceAttributes?.namespace ?? '',
   name: resourceAttributes?.name ?? '',
+  fieldSelector: followedFields(resourceAttributes?.fieldSelector),
 })
 
 const statusOf = async (
@@ -162,10 +169,8 @@ const ruleJson = ({ verbs = [], apiGroups, resources, resourceNames }: PolicyRul
   ...(resourceNames?.length ? { resourceNames: [...resourceNames] } : {}),
 })
 
-/** Every rule of a user in a namespace, for `kubectl auth can-i --list`. */
-export type RulesFor = (user: UserInfo, namespace: string) => Promise<RulesOfUser>
-
-const rulesStatus = ({ rules, errors }: RulesOfUser): JsonObject => {
+/** For `kubectl auth can-i --list`. */
+const rulesStatus = ({ rules, errors, isIncomplete = false }: RulesOfUser): JsonObject => {
   const problem = aggregate(errors.map(({ message }) => message))
   return {
     resourceRules: rules.filter((rule) => rule.resources?.length).map(ruleJson),
@@ -175,14 +180,14 @@ const rulesStatus = ({ rules, errors }: RulesOfUser): JsonObject => {
         verbs: [...verbs],
         nonResourceURLs: [...nonResourceURLs],
       })),
-    incomplete: false,
+    incomplete: isIncomplete,
     ...(problem === undefined ? {} : { evaluationError: problem }),
   }
 }
 
 export const authorizationKinds = (
   authorizer: Authorizer,
-  rulesFor: RulesFor,
+  { rulesFor }: RuleResolver,
 ): KindDefinition[] => [
   review('SelfSubjectAccessReview', async (body, ctx, admit) => {
     const spec = (body.spec ?? {}) as ReviewSpec

@@ -1,11 +1,17 @@
 /**
  * Selectors in access reviews: what they may be, and what is said of those that cannot be followed (kubernetes,
- * pkg/apis/authorization/validation and pkg/registry/authorization/util). No authorizer here looks at them.
+ * pkg/apis/authorization/validation and pkg/registry/authorization/util). The Node authorizer looks at those of fields.
  */
 import { child, type FieldError, index, invalid, required } from '#api/field-error.js'
 import type { LabelSelectorRequirement } from '#api/label-selector.js'
-import { parseFieldSelector, parseLabelSelector, SelectorError } from '#api/selectors.js'
+import {
+  type FieldRequirement,
+  parseFieldSelector,
+  parseLabelSelector,
+  SelectorError,
+} from '#api/selectors.js'
 import { operatorErrors, validRequirement } from '#validation/label-selector.js'
+import { fieldRequirements } from './authorizer.js'
 
 interface Selector {
   rawSelector?: string
@@ -95,16 +101,27 @@ const complaint = (
   return [`${path}.${field} ${part} due to parse error`]
 }
 
+/** Fields have one value, or none that is said of them. */
+const isFollowed = ({ operator, values }: LabelSelectorRequirement): boolean =>
+  ['In', 'NotIn'].includes(operator) && values?.length === 1
+
+/** What the authorizer is told. */
+export const followedFields = ({
+  rawSelector = '',
+  requirements = [],
+}: Selector = {}): readonly FieldRequirement[] =>
+  rawSelector === ''
+    ? requirements.filter(isFollowed).map(({ key, operator, values }) => ({
+        field: key,
+        operator: operator === 'In' ? '=' : '!=',
+        value: values![0]!,
+      }))
+    : fieldRequirements(rawSelector)
+
 /** Empty when every selector can be followed. */
 export const selectorComplaints = (attributes: ReviewSelectors | undefined): string =>
   [
-    ...complaint(
-      'fieldSelector',
-      attributes?.fieldSelector,
-      parseFieldSelector,
-      // Fields have one value, or none that is said of them.
-      ({ operator, values }) => ['In', 'NotIn'].includes(operator) && values?.length === 1,
-    ),
+    ...complaint('fieldSelector', attributes?.fieldSelector, parseFieldSelector, isFollowed),
     ...complaint('labelSelector', attributes?.labelSelector, parseLabelSelector, ({ operator }) =>
       known.includes(operator),
     ),

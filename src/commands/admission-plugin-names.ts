@@ -1,4 +1,4 @@
-/** Names that --disable-admission-plugins takes: those of kube-apiserver v1.36. */
+/** Names that --enable-admission-plugins and --disable-admission-plugins take: those of kube-apiserver v1.36. */
 export const admissionPluginNames: ReadonlySet<string> = new Set(
   `AlwaysAdmit AlwaysDeny AlwaysPullImages CertificateApproval CertificateSigning CertificateSubjectRestriction
   ClusterTrustBundleAttest DefaultIngressClass DefaultStorageClass DefaultTolerationSeconds DenyServiceExternalIPs
@@ -10,4 +10,11 @@ export const admissionPluginNames: ReadonlySet<string> = new Set(
   StorageObjectInUseProtection TaintNodesByCondition ValidatingAdmissionPolicy ValidatingAdmissionWebhook`.split(
     /\s+/,
   ),
+)
+
+/** Those of them that would do something, are off by default, and are not here. */
+export const missingAdmissionPlugins: ReadonlySet<string> = new Set(
+  `AlwaysDeny AlwaysPullImages DenyServiceExternalIPs EventRateLimit ExtendedResourceToleration ImagePolicyWebhook
+  LimitPodHardAntiAffinityTopology NamespaceAutoProvision NamespaceExists OwnerReferencesPermissionEnforcement
+  PodNodeSelector PodTolerationRestriction`.split(/\s+/),
 )

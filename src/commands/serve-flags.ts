@@ -173,6 +173,12 @@ export const serveFlags: readonly Flag[] = [
     help: `${modes.join(', ')}, in order`,
   },
   {
+    name: 'enable-admission-plugins',
+    type: 'strings',
+    check: plugin,
+    help: 'admission plugins to take beside those that are on by default: NodeRestriction',
+  },
+  {
     name: 'disable-admission-plugins',
     type: 'strings',
     check: plugin,
@@ -268,6 +274,13 @@ export const serverOptionsOf = (flags: Flags): ServerOptions => {
     'proxy-client-cert-file',
     'proxy-client-key-file',
   )
+  const enableAdmissionPlugins = flags.list('enable-admission-plugins') ?? []
+  const disableAdmissionPlugins = flags.list('disable-admission-plugins') ?? []
+  const both = enableAdmissionPlugins.filter((name) => disableAdmissionPlugins.includes(name))
+  if (both.length > 0)
+    throw new UsageError(
+      `[${both.join(' ')}] in enable-admission-plugins and disable-admission-plugins overlapped`,
+    )
   return {
     dataDir,
     storage: storageOf(flags, dataDir),
@@ -287,10 +300,9 @@ export const serverOptionsOf = (flags: Flags): ServerOptions => {
     proxyClientKeyFile,
     tokenAuthFile: flags.text('token-auth-file'),
     anonymousAuth: flags.boolean('anonymous-auth'),
-    authorizationModes: flags
-      .list('authorization-mode')!
-      .filter((mode) => mode !== 'Node') as AuthorizationMode[],
-    disableAdmissionPlugins: flags.list('disable-admission-plugins'),
+    authorizationModes: flags.list('authorization-mode') as AuthorizationMode[],
+    enableAdmissionPlugins,
+    disableAdmissionPlugins,
     serviceClusterIpRange: flags.text('service-cluster-ip-range'),
     serviceAccountIssuer: flags.list('service-account-issuer')![0],
     serviceAccountKeyFiles: flags.list('service-account-key-file'),

@@ -3,6 +3,7 @@
 import type { Flags } from '#api/flags.js'
 import { whenAborted } from '#client/backoff.js'
 import type { Server } from '#server/create-server.js'
+import { missingAdmissionPlugins } from './admission-plugin-names.js'
 import type { ExitCode, Machine } from './machine.js'
 import { serverOptionsOf } from './serve-flags.js'
 
@@ -26,6 +27,9 @@ export const startServer = async (
   for (const flag of flags.ignored)
     machine.stderr(`kubelevel ${command}: ${flag} has no meaning here and is ignored\n`)
   const options = serverOptionsOf(flags)
+  for (const plugin of options.enableAdmissionPlugins ?? [])
+    if (missingAdmissionPlugins.has(plugin))
+      machine.stderr(`kubelevel ${command}: there is no ${plugin} here, it is not enabled\n`)
   try {
     const { createServer } = await machine.server.load()
     return await createServer(options)

@@ -46,7 +46,6 @@ const withValues = flagsOf(
   coordinated-leadership-retry-period cors-allowed-origins debug-socket-path
   default-not-ready-toleration-seconds default-unreachable-toleration-seconds
   delete-collection-workers disabled-metrics egress-selector-config-file emulated-version
-  enable-admission-plugins
   encryption-provider-config endpoint-reconciler-type
   etcd-compaction-interval etcd-count-metric-poll-period etcd-db-metric-poll-interval
   etcd-servers-overrides event-ttl external-hostname feature-gates goaway-chance

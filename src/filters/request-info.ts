@@ -38,6 +38,7 @@ const nonResource = (path: string, method: string): RequestInfo => ({
   resource: '',
   subresource: '',
   name: '',
+  fieldSelector: '',
   parts: [],
 })
 
@@ -119,12 +120,17 @@ const resourceInfo = (
     if (parts.length > 2 && !namespaceSubresources.has(parts[2]!)) parts = parts.slice(2)
   }
   let name = parts[1] ?? ''
+  let fieldSelector = ''
   const subresource = verb === 'proxy' || verb === 'watch' ? '' : (parts[2] ?? '')
   if (name === '' && verb === 'get') {
     const query = new URLSearchParams(rawQuery)
     verb = asksForWatch(query) ? 'watch' : 'list'
-    name = nameOfSelector(query.get('fieldSelector') ?? '')
-  } else if (name === '' && verb === 'delete') verb = 'deletecollection'
+    fieldSelector = query.get('fieldSelector') ?? ''
+    name = nameOfSelector(fieldSelector)
+  } else if (name === '' && verb === 'delete') {
+    verb = 'deletecollection'
+    fieldSelector = new URLSearchParams(rawQuery).get('fieldSelector') ?? ''
+  }
   return {
     isResourceRequest: true,
     path,
@@ -135,6 +141,7 @@ const resourceInfo = (
     resource: parts[0]!,
     subresource,
     name,
+    fieldSelector,
     parts,
   }
 }

@@ -5,30 +5,43 @@
 import { readFileSync } from 'node:fs'
 import type { FastifyRequest } from 'fastify'
 import type { Clock } from '#api/clock.js'
-import type { KubeObject } from '#api/object.js'
-import type { UserInfo } from '#api/user-info.js'
+import type { KubeObject, ObjectMeta } from '#api/object.js'
+import { once } from '#api/once.js'
 import type { Authenticator, TokenAuthenticator } from '#authn/authenticator.js'
 import { ServiceAccountTokens } from '#authn/service-account-tokens.js'
 import { staticTokenAuthenticator } from '#authn/token-file.js'
 import { authenticationKinds, type ReviewToken, tokenSubresource } from '#authn/token-kinds.js'
-import { type Attributes, type Authorizer, attributesOf } from '#authz/authorizer.js'
-import { checkBinding, checkRole, fullAuthority, type RoleWrite } from '#authz/escalation.js'
+import {
+  type Attributes,
+  type Authorizer,
+  attributesOf,
+  privilegedGroup,
+  unionAuthorizer,
+} from '#authz/authorizer.js'
+import { checkBinding, checkRole, type RoleWrite } from '#authz/escalation.js'
+import { nodeAuthorizer } from '#authz/node-authorizer.js'
+import { NodeGraph } from '#authz/node-graph.js'
 import { RbacAuthorizer } from '#authz/rbac.js'
+import type { PolicyRule } from '#authz/rbac-rules.js'
 import { authorizationKinds } from '#authz/review-kinds.js'
+import { alwaysAllow, alwaysDeny, type RuleResolver, unionRules } from '#authz/rule-resolver.js'
 import { forbiddenError } from '#filters/authorization.js'
+import { bootstrapObjects } from '#openapi/schemas.js'
 import { internalContext } from '#registry/internal-context.js'
 import type { KindDefinition, Strategy } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
 import type { Stores } from '#registry/stores.js'
 import type { Target } from '#routes/api-deps.js'
 import type { ServerCredentials } from './credentials.js'
-import { authenticatorOf, authorizerOf, staticTokens } from './identity.js'
-import type { ServerOptions } from './options.js'
+import { authenticatorOf, staticTokens } from './identity.js'
+import type { AuthorizationMode, ServerOptions } from './options.js'
 import { rbacGroup, rbacSource } from './rbac-source.js'
 
 export interface Access {
   readonly authenticator: Authenticator
   readonly authorizer: Authorizer
+  /** Of the Node authorizer, where it takes part. */
+  readonly nodeGraph: NodeGraph | undefined
   readonly tokens: ServiceAccountTokens
   /** The built-in kinds with what access adds to them: reviews, tokens, the check of escalation. */
   withAccess(kinds: readonly KindDefinition[]): KindDefinition[]
@@ -143,6 +156,13 @@ const makeReview =
     return verified ?? { error: 'invalid bearer token' }
   }
 
+/** Upstream compiles them in, and does not look at the ClusterRole that is stored for older clusters. */
+const nodeRules = once((): readonly PolicyRule[] => {
+  const roles = bootstrapObjects()[`/apis/${rbacGroup}/v1/clusterroles`]!
+  const role = roles.find(({ metadata }) => (metadata as ObjectMeta).name === 'system:node')
+  return role!.rules as PolicyRule[]
+})
+
 export const makeAccess = (
   options: ServerOptions,
   credentials: ServerCredentials,
@@ -158,16 +178,21 @@ export const makeAccess = (
   const rbac = new RbacAuthorizer(
     rbacSource({ storeOf: (resource) => storeOf(rbacGroup, resource), clock }),
   )
-  const authorizer = authorizerOf(options, rbac)
+  const { authorizationModes = ['RBAC'] } = options
+  const nodeGraph = new NodeGraph()
+  const authorizers: Record<AuthorizationMode, Authorizer & RuleResolver> = {
+    AlwaysAllow: alwaysAllow,
+    AlwaysDeny: alwaysDeny,
+    Node: nodeAuthorizer(nodeGraph, nodeRules),
+    RBAC: rbac,
+  }
+  const modes = authorizationModes.map((mode) => authorizers[mode])
+  const authorizer = unionAuthorizer([privilegedGroup, ...modes])
   const serviceAccounts: TokenAuthenticator = async (token) => {
     const verified = await tokens.verify(token)
     return typeof verified === 'object' ? verified.user : undefined
   }
   const known = staticTokenAuthenticator(staticTokens(options, credentials.adminToken))
-  const rulesFor = async (user: UserInfo, namespace: string) =>
-    options.authorizationModes?.includes('AlwaysAllow')
-      ? { rules: fullAuthority, errors: [] }
-      : rbac.rulesFor(user, namespace)
   const authorizeAll = async (attributes: Attributes): Promise<void> => {
     const { decision, reason } = await authorizer.authorize(attributes)
     if (decision !== 'allow') throw forbiddenError(attributes, reason)
@@ -175,11 +200,12 @@ export const makeAccess = (
   return {
     authenticator: authenticatorOf(known, [serviceAccounts]),
     authorizer,
+    nodeGraph: authorizationModes.includes('Node') ? nodeGraph : undefined,
     tokens,
     withAccess: (kinds) => [
       ...kinds.map((kind) => withTokens(withEscalationCheck(kind, { rbac, authorizer }), tokens)),
       ...authenticationKinds(makeReview(known, tokens)),
-      ...authorizationKinds(authorizer, rulesFor),
+      ...authorizationKinds(authorizer, unionRules(modes)),
     ],
     authorizeCreate: ({ kube }) =>
       authorizeAll({ ...attributesOf(kube.user, kube.info), verb: 'create' }),

@@ -3,7 +3,7 @@
 import type { Authorize } from '#admission/cel.js'
 import type { AuthorizeSigner } from '#admission/certificates.js'
 import { whenKnown } from '#api/when-known.js'
-import type { Authorizer, Decision } from '#authz/authorizer.js'
+import { type Authorizer, type Decision, fieldRequirements } from '#authz/authorizer.js'
 
 /** Answers the checks that expressions of policies make. */
 export const answerExpressions =
@@ -21,6 +21,7 @@ export const answerExpressions =
       subresource: question.subresource ?? '',
       namespace: question.namespace ?? '',
       name: question.name ?? '',
+      fieldSelector: fieldRequirements(question.fieldSelector ?? ''),
     })
     const answer = ({ decision, reason }: Decision) => ({ allowed: decision === 'allow', reason })
     return whenKnown(decided, answer)

@@ -6,6 +6,7 @@ import { Aggregator } from '#src/aggregator/aggregator.js'
 import { CustomApiServices } from '#src/aggregator/custom-api-services.js'
 import { FlowSource } from './flow-source.js'
 import { followKeptConfigMaps } from './follow-config-maps.js'
+import { followNodeGraph } from './follow-node-graph.js'
 import { IdentityLease } from './identity-lease.js'
 import type { ServerState } from './server-state.js'
 import type { StartedParts } from './started-parts.js'
@@ -26,6 +27,11 @@ export const startControllers = async (
   const { stores, clock, log, table, trust, credentials, fieldManagerOf, postStartHooks } = state
   const storeOf = (resource: GroupResource) => stores.ofResource(resource)
   const follow = { storeOf, clock, log }
+  const { nodeGraph } = state.access
+  if (nodeGraph !== undefined) {
+    const followed = await followNodeGraph(nodeGraph, follow)
+    started.defer(() => followed.stop())
+  }
   const flows = new FlowSource({ ...follow, fieldManagerOf })
   started.defer(() => flows.stop())
   await flows.start()

@@ -13,13 +13,6 @@ import {
 import { certificatesOf, type FrontProxy } from '#authn/client-certificate.js'
 import { parseTokenCsv, type StaticToken } from '#authn/token-file.js'
 import {
-  type Authorizer,
-  alwaysAllow,
-  alwaysDeny,
-  privilegedGroup,
-  unionAuthorizer,
-} from '#authz/authorizer.js'
-import {
   type CertificatePair,
   frontProxyName,
   loadCredentials,
@@ -168,11 +161,3 @@ export const authenticatorOf = (
   known: TokenAuthenticator,
   further: readonly TokenAuthenticator[],
 ): Authenticator => unionAuthenticator([known, ...further])
-
-export const authorizerOf = (options: ServerOptions, rbac: Authorizer): Authorizer => {
-  const modes = (options.authorizationModes ?? ['RBAC']).map((mode): Authorizer => {
-    if (mode === 'AlwaysAllow') return alwaysAllow
-    return mode === 'AlwaysDeny' ? alwaysDeny : rbac
-  })
-  return unionAuthorizer([privilegedGroup, ...modes])
-}

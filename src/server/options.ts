@@ -2,7 +2,7 @@
 import type { Clock } from '#api/clock.js'
 import type { StorageDriver } from '#storage/driver.js'
 
-export type AuthorizationMode = 'AlwaysAllow' | 'AlwaysDeny' | 'RBAC'
+export type AuthorizationMode = 'AlwaysAllow' | 'AlwaysDeny' | 'Node' | 'RBAC'
 
 export interface ServerOptions {
   /** `memory:` (default), `level:DIR`, `etcd:URL[,URL…]`, or a driver; a driver that was handed in is not closed by the server. */
@@ -42,6 +42,8 @@ export interface ServerOptions {
   authorizationModes?: readonly AuthorizationMode[]
   /** Whether requests without credentials are those of system:anonymous. Default true, without AlwaysAllow; false answers them with 401. */
   anonymousAuth?: boolean
+  /** Names of admission plugins that take part though they do not by default: `NodeRestriction`. Default none. */
+  enableAdmissionPlugins?: readonly string[]
   /** Names of admission plugins that are left out, as kube-apiserver knows them: `ServiceAccount`. Default none. */
   disableAdmissionPlugins?: readonly string[]
   /** CIDR that Services get their cluster IPs out of. Default 10.0.0.0/24, as upstream. */

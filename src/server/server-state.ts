@@ -35,6 +35,7 @@ export interface ServerState {
 
 const admissionOf = (options: ServerOptions, { authorizer }: Access, table: ResourceTable) =>
   makeAdmission({
+    enabled: options.enableAdmissionPlugins,
     disabled: options.disableAdmissionPlugins,
     authorizeSigner: authorizeSigner(authorizer),
     authorize: answerExpressions(authorizer),

@@ -61,6 +61,15 @@ t.test('mistakes are one line and exit code 2', async (t) => {
     [['serve', '--bind-address=there'], /must be an IP address/],
     [['serve', '--authorization-mode=Magic'], /must be one of/],
     [['serve', '--disable-admission-plugins=Nope'], /no such admission plugin/],
+    [['serve', '--enable-admission-plugins=NodeRestriction,Nope'], /no such admission plugin/],
+    [
+      [
+        'serve',
+        '--enable-admission-plugins=NodeRestriction,LimitRanger',
+        '--disable-admission-plugins=LimitRanger',
+      ],
+      /\[LimitRanger\] in enable-admission-plugins and disable-admission-plugins overlapped/,
+    ],
     [['serve', '--token-auth-file=/does/not/exist'], /there is no such file/],
     [['serve', '--storage=tape:'], /must be memory:/],
     [['serve', '--request-timeout=soon'], /must be a duration/],
@@ -105,6 +114,7 @@ t.test('serve: ready line, kubeconfig, upstream flags, graceful end, second star
     '--event-ttl=1h',
     '--profiling',
     '--service-node-port-range=1-2',
+    '--enable-admission-plugins=NodeRestriction,AlwaysPullImages',
     '--v=0',
   ]
   const child = spawn(process.execPath, [main, ...args], { cwd: folder })
@@ -112,6 +122,8 @@ t.test('serve: ready line, kubeconfig, upstream flags, graceful end, second star
   const said = await ready(child)
   t.match(said, /--event-ttl has no meaning here and is ignored/)
   t.match(said, /--service-node-port-range has no meaning here and is ignored/)
+  t.match(said, /there is no AlwaysPullImages here, it is not enabled/)
+  t.notMatch(said, /NodeRestriction/)
   t.match(said, /ready https:\/\/127\.0\.0\.1:\d+ kubeconfig=\S+ in \d+ ms/)
   const kubeconfig = path.join(folder, '.kubelevel/kubeconfig')
   t.equal(statSync(kubeconfig).mode & 0o777, 0o600)

@@ -1,4 +1,4 @@
-/** One server in this process and one kubelet, here or as a process of its own; what tests need to look at both. */
+/** One server in this process and one kubelet, which may do what nodes may (Node,RBAC and NodeRestriction), here or as a process of its own; what tests need to look at both. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,6 +13,7 @@ import { resources } from '#client/resources.js'
 import { runKubelet } from '#kubelet/main.js'
 import type { ContainerSpec, Pod, PodSpec } from '#kubelet/pod.js'
 import { createServer } from '#server/create-server.js'
+import { formatKubeconfig } from '#server/kubeconfig.js'
 import { eventually } from '../eventually.js'
 
 const main = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../src/main.js')
@@ -59,16 +60,22 @@ export const startNode = async (
   { kubelet = 'here', endpoint }: { kubelet?: 'here' | 'process'; endpoint?: string } = {},
 ): Promise<TestNode> => {
   const folder = mkdtempSync(path.join(tmpdir(), 'kubelet-test-'))
+  const tokenAuthFile = path.join(folder, 'tokens.csv')
+  writeFileSync(tokenAuthFile, 'node-token,system:node:node-1,node-1,system:nodes\n')
   const startServer = (port: number) =>
     createServer({
       storage: `level:${path.join(folder, 'data')}`,
       certDir: path.join(folder, 'pki'),
       port,
+      tokenAuthFile,
+      authorizationModes: ['Node', 'RBAC'],
+      enableAdmissionPlugins: ['NodeRestriction'],
       disableAdmissionPlugins: ['ServiceAccount'],
     })
   let server = await startServer(0)
   const kubeconfig = path.join(folder, 'kubeconfig')
-  writeFileSync(kubeconfig, server.kubeconfig, { mode: 0o600 })
+  const ofNode = formatKubeconfig({ url: server.url, caPem: server.caPem, token: 'node-token' })
+  writeFileSync(kubeconfig, ofNode, { mode: 0o600 })
   const client = createClient(await parseKubeconfig(server.kubeconfig), 'test')
   const namespace = 'default'
   const stop = new AbortController()
@@ -78,7 +85,7 @@ export const startNode = async (
   const here =
     kubelet === 'here'
       ? runKubelet({
-          config: client.config,
+          config: await parseKubeconfig(ofNode),
           signal: stop.signal,
           log: (line) => (output += `${line}\n`),
           verbosity: 1,

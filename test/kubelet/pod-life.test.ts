@@ -341,6 +341,7 @@ t.test('a claim is the folder of its volume, once it is bound to one', async (t)
     spec: {
       capacity: { storage: '1Gi' },
       accessModes: ['ReadWriteOnce'],
+      claimRef: { namespace, name: 'c' },
       hostPath: { path: folder, type: 'DirectoryOrCreate' },
     },
   })

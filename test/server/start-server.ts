@@ -23,6 +23,8 @@ export interface Call {
   token?: string
   cert?: string
   key?: string
+  /** Default: a connection of its own. */
+  agent?: https.Agent
 }
 
 export const call = (
@@ -39,7 +41,7 @@ export const call = (
         ca: server.caPem,
         cert: rest.cert,
         key: rest.key,
-        agent: false,
+        agent: rest.agent ?? false,
         headers: {
           ...(token === '' ? {} : { authorization: `Bearer ${token}` }),
           // Of a DELETE with a body node:http does not send the length by itself.

@@ -1,0 +1,194 @@
+/** Of Pods a node makes and deletes those of its own, and says how they are. */
+import { notFound } from '#api/errors.js'
+import { goQuote } from '#api/go-quote.js'
+import { semanticEqual } from '#api/json-object.js'
+import type { Fields, KubeObject } from '#api/object.js'
+import type { AdmissionAttributes, AttributesOf } from '#registry/admission.js'
+import { configMapNames, secretNames } from '#validation/pod/references.js'
+import { findObject, refuse } from '../plugin.js'
+
+const mirrorAnnotation = 'kubernetes.io/config.mirror'
+
+/** As it is stored. Throws notFound, in the words of upstream's listers. */
+export const findPod = async (
+  { ctx, namespace }: AdmissionAttributes,
+  name: string,
+): Promise<KubeObject> => {
+  const pod = await findObject(ctx, { group: '', resource: 'pods' }, { name, namespace })
+  if (pod === undefined) throw notFound({ group: '', resource: 'pod' }, name)
+  return pod
+}
+
+const harmless = new Set(
+  `awsElasticBlockStore azureDisk cephfs cinder downwardAPI emptyDir fc flexVolume flocker gcePersistentDisk gitRepo
+  hostPath image iscsi nfs photonPersistentDisk portworxVolume quobyte rbd scaleIO storageos vsphereVolume`.split(
+    /\s+/,
+  ),
+)
+
+const ofVolumes: readonly (readonly [source: string, told: string])[] = [
+  ['configMap', 'configmaps (via configmap volumes)'],
+  ['secret', 'secrets (via secret volumes)'],
+  ['csi', 'csidrivers (via CSI volumes)'],
+  ['glusterfs', 'endpoints (via glusterFS volumes)'],
+  ['persistentVolumeClaim', 'persistentvolumeclaims'],
+  ['ephemeral', 'persistentvolumeclaims (via ephemeral volumes)'],
+  ['azureFile', 'secrets (via azureFile volumes)'],
+]
+
+const ofProjected: typeof ofVolumes = [
+  ['configMap', 'configmaps (via projected volumes)'],
+  ['secret', 'secrets (via projected volumes)'],
+  ['serviceAccountToken', 'serviceaccounts (via projected volumes)'],
+  ['clusterTrustBundle', 'clustertrustbundles'],
+  ['podCertificate', 'podcertificates'],
+]
+
+interface Reference {
+  readonly told?: string
+  readonly problem?: string
+}
+
+const ofSource = (source: Fields, volume: string): Reference | undefined => {
+  const told = ofProjected.find(([name]) => source[name] !== undefined)?.[1]
+  if (told !== undefined) return { told }
+  if (source.downwardAPI !== undefined) return undefined
+  return { problem: `unknown source for projected volume ${goQuote(volume)}` }
+}
+
+const ofVolume = ({ name, ...source }: Fields): Reference | undefined => {
+  if (Object.keys(source).some((one) => harmless.has(one))) return undefined
+  const told = ofVolumes.find(([one]) => source[one] !== undefined)?.[1]
+  if (told !== undefined) return { told }
+  if (source.projected === undefined)
+    return { problem: `unknown volume type for volume  ${goQuote(name)}` }
+  return firstOf(source.projected.sources, (one) => ofSource(one, name))
+}
+
+const firstOf = (
+  parts: readonly Fields[] | null | undefined,
+  referenceOf: (part: Fields) => Reference | undefined,
+): Reference | undefined => {
+  for (const part of parts ?? []) {
+    const found = referenceOf(part)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** What of the API a Pod has to do with, if anything (kubernetes, pkg/api/pod: HasAPIObjectReference). */
+const firstReference = (spec: Fields): Reference | undefined => {
+  if (spec.serviceAccountName) return { told: 'serviceaccounts' }
+  if (secretNames(spec).length > 0) return { told: 'secrets' }
+  if (configMapNames(spec).length > 0) return { told: 'configmaps' }
+  if ((spec.resourceClaims ?? []).length > 0) return { told: 'resourceclaims' }
+  return firstOf(spec.volumes, ofVolume)
+}
+
+/** A node that is given the Pod of another owner would be trusted with what that owner is. */
+const checkOwner = async (node: string, attributes: AttributesOf<'CREATE'>): Promise<void> => {
+  const who = `node ${goQuote(node)}`
+  const [owner, ...others] = attributes.object.metadata.ownerReferences ?? []
+  if (others.length > 0)
+    throw refuse(
+      attributes,
+      `${who} can only create pods with a single owner reference set to itself`,
+    )
+  if (owner?.apiVersion !== 'v1' || owner.kind !== 'Node' || owner.name !== node)
+    throw refuse(attributes, `${who} can only create pods with an owner reference set to itself`)
+  if (owner.controller !== true)
+    throw refuse(
+      attributes,
+      `${who} can only create pods with a controller owner reference set to itself`,
+    )
+  if (owner.blockOwnerDeletion === true)
+    throw refuse(attributes, `${who} must not set blockOwnerDeletion on an owner reference`)
+  const nodes = { group: '', resource: 'nodes' }
+  const stored = await findObject(attributes.ctx, nodes, { name: node })
+  if (stored === undefined) throw notFound({ group: '', resource: 'node' }, node)
+  if (owner.uid !== stored.metadata.uid)
+    throw refuse(
+      attributes,
+      `node ${node} UID mismatch: expected ${owner.uid} got ${stored.metadata.uid}`,
+    )
+}
+
+const admitCreate = async (node: string, attributes: AttributesOf<'CREATE'>): Promise<void> => {
+  const who = `node ${goQuote(node)}`
+  const { metadata, spec } = attributes.object
+  if (metadata.annotations?.[mirrorAnnotation] === undefined)
+    throw refuse(
+      attributes,
+      `pod does not have ${goQuote(mirrorAnnotation)} annotation, ${who} can only create mirror pods`,
+    )
+  if (spec.nodeName !== node)
+    throw refuse(attributes, `${who} can only create pods with spec.nodeName set to itself`)
+  await checkOwner(node, attributes)
+  const reference = firstReference(spec)
+  if (reference?.problem !== undefined)
+    throw refuse(attributes, `error checking mirror pod for API references: ${reference.problem}`)
+  if (reference !== undefined)
+    throw refuse(attributes, `${who} can not create pods that reference ${reference.told}`)
+}
+
+const admitDelete = async (node: string, attributes: AttributesOf<'DELETE'>): Promise<void> => {
+  const pod = await findPod(attributes, attributes.name)
+  if (pod.spec.nodeName !== node)
+    throw refuse(
+      attributes,
+      `node ${goQuote(node)} can only delete pods with spec.nodeName set to itself`,
+    )
+}
+
+const admitStatus = (node: string, attributes: AttributesOf<'UPDATE'>): void => {
+  const who = `node ${goQuote(node)}`
+  const { object, oldObject } = attributes
+  if (oldObject.spec.nodeName !== node)
+    throw refuse(
+      attributes,
+      `${who} can only update pod status for pods with spec.nodeName set to itself`,
+    )
+  if (!semanticEqual(object.metadata.labels ?? {}, oldObject.metadata.labels ?? {}))
+    throw refuse(attributes, `${who} cannot update labels through pod status`)
+  const next: Fields = object.status ?? {}
+  const previous: Fields = oldObject.status ?? {}
+  if (!semanticEqual(next.resourceClaimStatuses, previous.resourceClaimStatuses))
+    throw refuse(attributes, `${who} cannot update resource claim statues`)
+  if (!semanticEqual(next.extendedResourceClaimStatus, previous.extendedResourceClaimStatus))
+    throw refuse(attributes, `${who} cannot update extended resource claim status`)
+}
+
+const admitEviction = async (node: string, attributes: AttributesOf<'CREATE'>): Promise<void> => {
+  const pod = await findPod(attributes, attributes.name)
+  if (pod.spec.nodeName !== node)
+    throw refuse(attributes, `node ${node} can only evict pods with spec.nodeName set to itself`)
+}
+
+const isOf = <O extends AdmissionAttributes['operation']>(
+  attributes: AdmissionAttributes,
+  operation: O,
+): attributes is AttributesOf<O> => attributes.operation === operation
+
+export const admitPod = (node: string, attributes: AdmissionAttributes): void | Promise<void> => {
+  const { operation, subresource } = attributes
+  switch (subresource) {
+    case '':
+      if (isOf(attributes, 'CREATE')) return admitCreate(node, attributes)
+      if (isOf(attributes, 'DELETE')) return admitDelete(node, attributes)
+      throw refuse(
+        attributes,
+        `unexpected operation ${goQuote(operation)}, node ${goQuote(node)} can only create and delete mirror pods`,
+      )
+    case 'status':
+      if (isOf(attributes, 'UPDATE')) return admitStatus(node, attributes)
+      throw refuse(attributes, `unexpected operation ${goQuote(operation)}`)
+    case 'eviction':
+      if (isOf(attributes, 'CREATE')) return admitEviction(node, attributes)
+      throw refuse(attributes, `unexpected operation ${operation}`)
+    default:
+      throw refuse(
+        attributes,
+        `unexpected pod subresource ${goQuote(subresource)}, only 'status' and 'eviction' are allowed`,
+      )
+  }
+}

@@ -1,0 +1,43 @@
+/** What a user may do, told without a question; and the authorizers that need no rules to tell it. */
+import type { UserInfo } from '#api/user-info.js'
+import { type Authorizer, allowed, noOpinion } from './authorizer.js'
+import type { PolicyRule } from './rbac-rules.js'
+
+/** Every rule of a user in a namespace. */
+export interface RulesOfUser {
+  readonly rules: readonly PolicyRule[]
+  /** Of what could not be told. */
+  readonly errors: readonly Error[]
+  /** There may be more. */
+  readonly isIncomplete?: boolean
+}
+
+export interface RuleResolver {
+  rulesFor(user: UserInfo, namespace: string): RulesOfUser | Promise<RulesOfUser>
+}
+
+export const fullAuthority: readonly PolicyRule[] = [
+  { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
+  { verbs: ['*'], nonResourceURLs: ['*'] },
+]
+
+export const alwaysAllow: Authorizer & RuleResolver = {
+  authorize: () => allowed,
+  rulesFor: () => ({ rules: fullAuthority, errors: [] }),
+}
+export const alwaysDeny: Authorizer & RuleResolver = {
+  authorize: () => noOpinion,
+  rulesFor: () => ({ rules: [], errors: [] }),
+}
+
+/** What each of them knows. */
+export const unionRules = (resolvers: readonly RuleResolver[]): RuleResolver => ({
+  rulesFor: async (user, namespace) => {
+    const known = await Promise.all(resolvers.map((one) => one.rulesFor(user, namespace)))
+    return {
+      rules: known.flatMap(({ rules }) => rules),
+      errors: known.flatMap(({ errors }) => errors),
+      isIncomplete: known.some(({ isIncomplete }) => isIncomplete),
+    }
+  },
+})
