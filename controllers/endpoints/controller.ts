@@ -5,7 +5,6 @@ import { keyOf } from '#client/object-store.js'
 import type { Pod } from '#client/pod.js'
 import { resources } from '#client/resources.js'
 import type { Controller, ControllerContext } from '../controller.js'
-import { deleteObject } from '../delete-object.js'
 import type { Service } from '../endpointslice/endpoint.js'
 import { PacedQueue } from '../endpointslice/paced-queue.js'
 import { podsOfService, servicesOfPods } from '../endpointslice/services-of-pods.js'
@@ -59,10 +58,13 @@ const writeEndpoints = async (
   await updateObject(context, resources.endpoints, { ...current, metadata, subsets })
 }
 
-/** The Endpoints of a Service that is gone go with it, whoever wrote them. As upstream. */
-const removeEndpoints = async (context: ControllerContext, key: string): Promise<void> => {
-  const current = context.informers.for<Endpoints>(resources.endpoints).store.get(key)
-  if (current !== undefined) await deleteObject(context, resources.endpoints, current)
+/**
+ * The Endpoints of a Service that is gone go with it, whoever wrote them. As upstream, without looking whether there are
+ * any: what tells of new ones may be behind what tells of the Service.
+ */
+const removeEndpoints = ({ client }: ControllerContext, key: string): Promise<unknown> => {
+  const [namespace, name] = key.split('/') as [string, string]
+  return client.delete(resources.endpoints, { namespace, name })
 }
 
 /** Such Endpoints never had a Service: they were a lock, of a release of upstream's long ago. */
