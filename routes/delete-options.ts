@@ -4,7 +4,7 @@ import { noKindText, noObjectText } from '#api/decoder-texts.js'
 import { badRequest } from '#api/errors.js'
 import { formatGroupVersion, parseGroupVersion } from '#api/group-version.js'
 import { getOwn, isJsonObject } from '#api/json-object.js'
-import type { JsonValue } from '#api/object.js'
+import type { JsonObject, JsonValue } from '#api/object.js'
 import { textOf } from '#api/utf8.js'
 import { DecodeError } from '#registry/decode/explain.js'
 import { protobufToJson } from '#registry/decode/protobuf.js'
@@ -124,6 +124,13 @@ const fromBody = (request: FastifyRequest, body: Buffer): DeleteOptions => {
 export const decodeDeleteOptions = (request: FastifyRequest, query: Query): DeleteOptions => {
   const body = bodyOf(request)
   const options = body.length > 0 ? fromBody(request, body) : fromQuery(query)
+  // Upstream encodes what it decoded in a version of its own.
+  if (body.length > 0)
+    request.kube.audit?.sent({
+      kind: 'DeleteOptions',
+      apiVersion: 'meta.k8s.io/__internal',
+      ...(options as JsonObject),
+    })
   // The feature gate AllowUnsafeMalformedObjectDeletion is off in 1.36: the option is dropped.
   delete options.ignoreStoreReadErrorWithClusterBreakingPotential
   checkDeleteOptions(options)

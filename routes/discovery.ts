@@ -77,6 +77,7 @@ const send = async (
   form: Form,
   document: JsonObject,
 ): Promise<FastifyReply> => {
+  reply.request.kube.audit?.answeredWith(document)
   reply.header('content-type', contentTypes[form])
   if (form === 'protobuf') return reply.send(metaInProtobuf(document))
   if (form === 'json') return reply.send(jsonFor(reply.request, document))
@@ -139,6 +140,7 @@ const sendAggregated = (
   const { etag } = found
   reply.header('etag', etag).header('vary', 'Accept').header('cache-control', 'public')
   if (request.headers['if-none-match'] === etag) return reply.code(304).send()
+  request.kube.audit?.answeredWith(found.document)
   return reply
     .header('content-type', `${contentTypes[form]};g=apidiscovery.k8s.io;v=v2;as=${aggregatedAs}`)
     .send(bytesOf(found, form))

@@ -212,6 +212,7 @@ export const forwardUpgrade = async (
   if (!upstream) return handOn(answer, reply, options)
   reply.hijack()
   reply.raw.detachSocket(socket)
+  incoming.kube.audit?.switched()
   socket.write(headLines(answer))
   if (rest && rest.length > 0) socket.write(rest)
   if (head.length > 0) upstream.write(head)

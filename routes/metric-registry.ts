@@ -9,6 +9,14 @@ export interface ApiServiceFigures {
   unavailableTotals(): readonly { name: string; reason: string; value: number }[]
 }
 
+/** Of the audit log: what it was told, which levels requests fell under, and what could not be kept, by backend. */
+export interface AuditFigures {
+  readonly events: number
+  readonly rejected: number
+  readonly errors: Readonly<Record<string, number>>
+  readonly levels: Readonly<Record<string, number>>
+}
+
 export interface MetricSources {
   readonly requests: RequestMetrics
   readonly health: HealthResults
@@ -16,6 +24,8 @@ export interface MetricSources {
   readonly inFlight: () => { reading: number; mutating: number }
   readonly build: Labels
   readonly apiServices: ApiServiceFigures
+  /** Undefined where nothing is audited. */
+  readonly audit: AuditFigures | undefined
 }
 
 type Value = { value: number; labels: Record<string, string>; metricName?: string }
@@ -31,6 +41,36 @@ const register = (registry: Registry, metrics: ReturnType<typeof metric>[]): Reg
   for (const one of metrics) registry.registerMetric(one as never)
   return registry
 }
+
+const byLabel = (label: string, counts: Readonly<Record<string, number>> = {}): Value[] =>
+  Object.entries(counts).map(([name, value]) => ({ labels: { [label]: name }, value }))
+
+const auditMetrics = (audit: AuditFigures | undefined) => [
+  metric(
+    'apiserver_audit_event_total',
+    '[ALPHA] Counter of audit events generated and sent to the audit backend.',
+    'counter',
+    () => [{ labels: {}, value: audit?.events ?? 0 }],
+  ),
+  metric(
+    'apiserver_audit_requests_rejected_total',
+    '[ALPHA] Counter of apiserver requests rejected due to an error in audit logging backend.',
+    'counter',
+    () => [{ labels: {}, value: audit?.rejected ?? 0 }],
+  ),
+  metric(
+    'apiserver_audit_level_total',
+    '[ALPHA] Counter of policy levels for audit events (1 per request).',
+    'counter',
+    () => byLabel('level', audit?.levels),
+  ),
+  metric(
+    'apiserver_audit_error_total',
+    '[ALPHA] Counter of audit events that failed to be audited properly. Plugin identifies the plugin affected by the error.',
+    'counter',
+    () => byLabel('plugin', audit?.errors),
+  ),
+]
 
 const durationValues = (requests: RequestMetrics, name: string): Value[] =>
   requests.durations.flatMap(({ labels, buckets, sum, count }) => {
@@ -56,11 +96,13 @@ export const makeRegistry = ({
   inFlight,
   build,
   apiServices,
+  audit,
 }: MetricSources): Registry => {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const duration = 'apiserver_request_duration_seconds'
   const all = [
+    ...auditMetrics(audit),
     metric('apiserver_request_total', 'Requests by verb, resource and answer.', 'counter', () =>
       requests.totals.map(({ labels, value }) => ({ labels: { ...labels }, value })),
     ),

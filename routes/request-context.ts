@@ -55,12 +55,14 @@ const warner = (reply: FastifyReply) => {
  */
 export const warnOfDeprecation = (
   { deprecationWarning, isCustom }: ResourceDefinition,
-  { headers }: FastifyRequest,
+  { headers, kube }: FastifyRequest,
   reply: FastifyReply,
   collection: boolean,
 ): void => {
-  if (deprecationWarning !== undefined && (isCustom || hasRouteFor(headers.accept, collection)))
-    warner(reply)(deprecationWarning)
+  if (deprecationWarning === undefined || !(isCustom || hasRouteFor(headers.accept, collection)))
+    return
+  warner(reply)(deprecationWarning)
+  kube.audit?.annotateAtEnd('k8s.io/deprecated', 'true')
 }
 
 export const makeContext = (
@@ -82,6 +84,7 @@ export const makeContext = (
     now: kube.now,
     caller: kube,
     warn,
+    audit: kube.audit,
     userAgent: managers.of(request.headers['user-agent'] ?? '', managerOfUserAgent),
     fieldManager: options.fieldManager ?? '',
     kind: target.view?.kind,

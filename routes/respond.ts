@@ -22,6 +22,7 @@ export const sendValue = (
   value: unknown,
   { code, negotiated }: { code: number; negotiated: Negotiated },
 ): void | Promise<void> => {
+  request.kube.audit?.answeredWith(value)
   reply.code(code).header('content-type', negotiated.mediaType)
   if (negotiated.mediaType === protobuf) return sendBytes(request, reply, inProtobuf(value))
   if (negotiated.mediaType === 'application/yaml')
@@ -146,6 +147,9 @@ export const sendStored = (
   { code, negotiated }: { code: number; negotiated: Negotiated },
 ): void | Promise<void> => {
   const { definition } = target
+  const { audit } = request.kube
+  if (audit !== undefined && negotiated.convert === undefined)
+    audit.answeredWithText(lineOf(definition, stored).toString())
   if (isProtobuf(negotiated)) {
     reply.code(code).header('content-type', protobuf)
     return sendBytes(request, reply, storedInProtobuf(definition, stored))

@@ -18,7 +18,14 @@ import {
   tableInParts,
 } from '#registry/table-printer.js'
 import type { Target } from './api-deps.js'
-import { type Frame, itemJson, type ListBody, listInJson, listOfMade } from './list-body.js'
+import {
+  bytesOf,
+  type Frame,
+  itemJson,
+  type ListBody,
+  listInJson,
+  listOfMade,
+} from './list-body.js'
 import { type Negotiated, notAcceptableConversion, protobuf } from './negotiation.js'
 import { objectsInProtobuf, partialListInProtobuf } from './protobuf.js'
 import { goTypeOf, indent, isIndented, isJson, isProtobuf, sendValue } from './respond.js'
@@ -73,7 +80,30 @@ export const sendList = (
     reply.code(200).header('content-type', negotiated.mediaType)
     return sendSegments(request, reply, body)
   }
-  return whenKnown(bodyOf(target, request, answer, negotiated), send)
+  const inLines = negotiated.mediaType === 'application/json' && isIndented(negotiated, request)
+  const make = (): void | Promise<void> =>
+    whenKnown(bodyOf(target, request, answer, negotiated, inLines), send)
+  const { audit } = request.kube
+  if (!audit?.showsResponses) return make()
+  return whenKnown(auditedText(target, request, answer, negotiated), (text) => {
+    audit.answeredWithText(text)
+    return make()
+  })
+}
+
+/** The list as the audit log shows it: in one line of JSON, whatever the client reads. */
+const auditedText = (
+  target: Target,
+  request: FastifyRequest,
+  answer: ListAnswer,
+  negotiated: Negotiated,
+): string | Promise<string> => {
+  const inJson = { ...negotiated, mediaType: 'application/json' as const }
+  return whenKnown(bodyOf(target, request, answer, inJson, false), (body) =>
+    body === undefined
+      ? stringify(emptyList(target, request, answer, negotiated))
+      : bytesOf(body).toString(),
+  )
 }
 
 /** For people: each item is indented by itself, where it stands. */
@@ -110,11 +140,11 @@ const bodyOf = (
   request: FastifyRequest,
   { page, metadata }: ListAnswer,
   negotiated: Negotiated,
+  indented: boolean,
 ): ListBody | undefined | Promise<ListBody | undefined> => {
   const { definition } = target
   const { convert, convertVersion, mediaType } = negotiated
   const { items } = page
-  const indented = mediaType === 'application/json' && isIndented(negotiated, request)
   if (isJson(negotiated)) {
     const frame = frameOfList(definition, metadata)
     return indented

@@ -7,6 +7,7 @@ import { metadataInOrder } from '#cacher/object-bytes.js'
 import type { StoredObject } from '#cacher/object-storage.js'
 import type { Copyable } from '#cacher/object-text.js'
 import { limits } from '#limits'
+import { ordered } from '#registry/decode.js'
 import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { partialObjectMetadata } from '#registry/table-printer.js'
 import { MadeForms } from './made-forms.js'
@@ -17,6 +18,10 @@ export const viewOf = (definition: ResourceDefinition, stored: StoredObject): Ku
 
 /** Upstream writes what has no Go type with its keys in order. */
 export const inAlphabet = (object: object): JsonValue => withKeysInOrder(object as JsonObject)
+
+/** What was sent, as the audit log shows it. */
+export const asSent = (definition: ResourceDefinition, object: KubeObject): JsonObject =>
+  (definition.isCustom ? inAlphabet(object) : ordered(definition, object)) as JsonObject
 
 const forms = new MadeForms<StoredObject>(limits.madeFormsBytesMax)
 

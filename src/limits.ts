@@ -5,6 +5,12 @@
 import assert from 'node:assert/strict'
 
 export const limits = {
+  /** Bytes of what a policy tells the audit log under one key; upstream's maxAuditAnnotationValueLength. */
+  auditAnnotationBytesMax: 10 * 1024,
+  /** Characters of a user agent that the audit log shows; upstream's. */
+  auditUserAgentLengthMax: 1024,
+  /** How often the audit webhook is tried for one batch; upstream's. */
+  auditWebhookTriesMax: 5,
   /** Looks for a default ServiceAccount that its controller is about to make; upstream's ten tries of 100 to 200 ms. */
   defaultAccountTriesMax: 10,
   defaultAccountRetryMs: 150,

@@ -35,6 +35,7 @@ const layerOf = (file: string): string => {
     ['src/crd/', 'crd'],
     ['src/authn/', 'access'],
     ['src/authz/', 'access'],
+    ['src/audit/', 'access'],
     ['src/filters/', 'access'],
     ['src/client/', 'client'],
     ['src/timeline/', 'process'],

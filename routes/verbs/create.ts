@@ -5,6 +5,7 @@ import { decodeBody, inputTypeOf } from '../decode-body.js'
 import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
 import { sendStored } from '../respond.js'
+import { asSent } from '../stored-json.js'
 import { writeOptionsOf } from '../write-options.js'
 
 export const createObject: VerbHandler = async (target, request, reply, deps) => {
@@ -15,6 +16,7 @@ export const createObject: VerbHandler = async (target, request, reply, deps) =>
   const ctx = makeContext(target, request, reply, deps, options)
   await othersTurn
   const object = decodeBody(request, definition, { ctx, table: deps.table, ...options })
+  request.kube.audit?.sent(asSent(definition, object))
   await othersTurn
   const stored = await store.create(ctx, definition.convert?.toStorage(object) ?? object)
   return sendStored(target, request, reply, stored, { code: 201, negotiated })

@@ -2,6 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import { failure, notFound, unsupportedMediaType } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
+import { textOf } from '#api/utf8.js'
 import type { Target, VerbHandler } from '../api-deps.js'
 import { fieldValidationOf } from '../decode-body.js'
 import { checkIdentity } from '../identity.js'
@@ -74,9 +75,10 @@ export const patchObject: VerbHandler = async (target, request, reply, deps) => 
   const { definition, store, view } = target
   const negotiated = negotiateOutput(request, definition, { table: hasTable(target) })
   // One that is too large is refused whether there is something to patch or not.
-  bodyOf(request)
+  const body = bodyOf(request)
   const isApply = type === 'apply'
   const options = patchOptionsOf(request, isApply)
+  request.kube.audit?.patched(textOf(body))
   const ctx = makeContext(target, request, reply, deps, options)
   let parsed: Patch | undefined
   const call: PatchCall = {

@@ -23,6 +23,7 @@ export const createThroughSubresource: VerbHandler = async (target, request, rep
     accepted: view.acceptedApiVersions,
     ...options,
   })
+  request.kube.audit?.sent(body)
   matchNamespace(body.metadata, definition.namespaced ? (target.namespace ?? '') : '')
   dedupOwnerReferences(body.metadata, ctx)
   const tracked =

@@ -8,6 +8,7 @@ import { checkIdentity } from '../identity.js'
 import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
 import { sendObject, sendStored } from '../respond.js'
+import { asSent } from '../stored-json.js'
 import { writeOptionsOf } from '../write-options.js'
 import { definitionOfBody, hasTable, hooksOfView, ownersOfView, throughView } from './view.js'
 
@@ -25,6 +26,7 @@ export const updateObject: VerbHandler = async (target, request, reply, deps) =>
       ...options,
       isScaleOfCustom: definition.isCustom && body !== definition,
     })
+    request.kube.audit?.sent(asSent(body, sent))
     checkIdentity(sent, target)
     dedupOwnerReferences(sent.metadata, ctx)
     return view === undefined ? (definition.convert?.toStorage(sent) ?? sent) : sent

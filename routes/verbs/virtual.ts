@@ -6,6 +6,7 @@ import { decodeBody, inputTypeOf } from '../decode-body.js'
 import { negotiateOutput } from '../negotiation.js'
 import { makeContext } from '../request-context.js'
 import { sendObject } from '../respond.js'
+import { asSent } from '../stored-json.js'
 import { writeOptionsOf } from '../write-options.js'
 import { trackNew } from './view.js'
 
@@ -16,6 +17,7 @@ export const createVirtual: VerbHandler = async (target, request, reply, deps) =
   const options = writeOptionsOf(request, 'CreateOptions')
   const ctx = makeContext(target, request, reply, deps, options)
   const body = decodeBody(request, definition, { ctx, table: deps.table, ...options })
+  request.kube.audit?.sent(asSent(definition, body))
   receiveNewObject(body, definition, ctx)
   const tracked =
     deps.fieldManagerOf === undefined

@@ -25,6 +25,7 @@ export interface WebhookAnswer {
   readonly patch?: string | null
   readonly patchType?: string | null
   readonly warnings?: readonly string[]
+  readonly auditAnnotations?: Readonly<Record<string, string>> | null
 }
 
 const reviewOf = (attributes: VersionedRequest, uid: string, version: string): JsonObject => {

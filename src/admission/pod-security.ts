@@ -91,12 +91,42 @@ const warnOf = (attributes: AdmissionAttributes, pod: KubeObject, namespace: Kub
     )
 }
 
+const allowsAll = (namespace: KubeObject): boolean =>
+  modes.every((mode) => levelOf(namespace, mode).level === privileged)
+
+/** Where everything is allowed no version is looked at. */
+const auditEnforced = ({ ctx: { audit } }: AdmissionAttributes, namespace: KubeObject): void => {
+  const { level, version } = levelOf(namespace, 'enforce')
+  audit?.annotate(
+    `${prefix}enforce-policy`,
+    `${level}:${allowsAll(namespace) ? 'latest' : version}`,
+  )
+}
+
+/** What would be refused is only written down. */
+const auditOf = (
+  { ctx: { audit } }: AdmissionAttributes,
+  pod: KubeObject,
+  namespace: KubeObject,
+): void => {
+  if (audit === undefined) return
+  const wanted = levelOf(namespace, 'audit')
+  const found = judge(pod, wanted)
+  if (found.length > 0)
+    audit.annotate(
+      `${prefix}audit-violations`,
+      `would violate PodSecurity "${wanted.level}:${wanted.version}": ${print(found)}`,
+    )
+}
+
 const admitPod = (attributes: WriteAttributes): void | Promise<void> =>
   whenKnown(findNamespace(attributes), (namespace) => {
     if (namespace === undefined) return
     const pod = attributes.object
     const enforced = levelOf(namespace, 'enforce')
+    auditEnforced(attributes, namespace)
     const found = judge(pod, enforced)
+    auditOf(attributes, pod, namespace)
     if (found.length > 0)
       throw refuse(
         attributes,
@@ -104,6 +134,14 @@ const admitPod = (attributes: WriteAttributes): void | Promise<void> =>
       )
     warnOf(attributes, pod, namespace)
   })
+
+/** What changes nothing that counts is not judged; of a namespace that allows everything it is told all the same. */
+const auditPrivileged = (attributes: WriteAttributes): void | Promise<void> => {
+  if (attributes.ctx.audit === undefined) return
+  return whenKnown(findNamespace(attributes), (namespace) => {
+    if (namespace !== undefined && allowsAll(namespace)) auditEnforced(attributes, namespace)
+  })
+}
 
 interface Container {
   name: string
@@ -217,12 +255,15 @@ export const podSecurity: AdmissionPlugin = {
   validate: (attributes) => {
     if (isPodCreate(attributes) || (isPodUpdate(attributes) && isSignificant(attributes)))
       return admitPod(attributes)
+    if (isPodUpdate(attributes)) return auditPrivileged(attributes)
     if (isAbout(attributes, namespaceWrites)) return admitNamespace(attributes)
     if (attributes.resource.resource === 'pods') return
     const template = isWorkloadWrite(attributes) ? templateOf(attributes.object) : undefined
     if (template === undefined) return
     return whenKnown(findNamespace(attributes), (namespace) => {
-      if (namespace !== undefined) warnOf(attributes, template, namespace)
+      if (namespace === undefined) return
+      auditOf(attributes, template, namespace)
+      warnOf(attributes, template, namespace)
     })
   },
 }

@@ -25,6 +25,10 @@ export class Reinvocation {
     this.#rounds = rounds
   }
 
+  get isSecond(): boolean {
+    return this.#rounds.isSecond
+  }
+
   /** Called when a round of the plugin begins: what other plugins changed since the last one counts, too. */
   begin({ object }: AdmissionAttributes): void {
     if (this.#rounds.isSecond && !jsonEqual(this.#output, object ?? null)) this.#requireAll()

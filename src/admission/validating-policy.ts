@@ -1,11 +1,13 @@
 /** ValidatingAdmissionPolicies and their bindings (apiserver, pkg/admission/plugin/policy/validating). */
 import { type ApiError, failure, resourceDetails } from '#api/errors.js'
 import { formatGroupResource } from '#api/group-version.js'
+import { stringify } from '#api/json.js'
 import type { KubeObject } from '#api/object.js'
 import { whenKnown } from '#api/when-known.js'
 import { results } from '#cel/policy-environment.js'
 import { limits } from '#limits'
 import type { AdmissionAttributes } from '#registry/admission.js'
+import { annotateAudit } from './audit-annotations.js'
 import {
   type Activation,
   activationOf,
@@ -44,6 +46,8 @@ const codes: Readonly<Record<string, number>> = {
 interface Finding {
   message: string
   reason: string
+  /** Which of the validations it is of. */
+  index: number
 }
 interface Validation {
   expression: string
@@ -52,7 +56,11 @@ interface Validation {
   reason?: string
 }
 
-const deny = (attributes: AdmissionAttributes, who: string, finding: Finding) => {
+const deny = (
+  attributes: AdmissionAttributes,
+  who: string,
+  finding: Omit<Finding, 'index'>,
+): ApiError => {
   const { resource } = attributes
   const cause = `${who} denied request: ${finding.message}`
   const shown = refusedName(attributes)
@@ -84,24 +92,40 @@ const compiledPolicy = compiledOnce((policy) => {
         : undefined,
     }),
   )
-  const annotations = ((policy.spec.auditAnnotations ?? []) as { valueExpression: string }[]).map(
-    ({ valueExpression }) => compile(valueExpression, names, results.textOrNull),
-  )
+  const annotations = (
+    (policy.spec.auditAnnotations ?? []) as { key: string; valueExpression: string }[]
+  ).map(({ key, valueExpression }) => ({
+    key,
+    value: compile(valueExpression, names, results.textOrNull),
+  }))
   return { ...compiled, validations, annotations }
 })
 
-/** Nothing is audited here, but an annotation that cannot be made denies, whatever the actions of the binding are. */
-const failedAnnotations = async (
-  annotations: readonly Expression[],
+interface CompiledAnnotation {
+  readonly key: string
+  readonly value: Expression
+}
+
+/** Values by key, for each binding and parameter one; the same is told once. */
+type Annotations = Map<string, Set<string>>
+
+/** Yields what is wrong with them: an annotation that cannot be made denies, whatever the actions of the binding are. */
+const annotate = async (
+  annotations: readonly CompiledAnnotation[],
   plain: Activation,
   variables: Parameters<typeof withVariables>[1],
+  made: Annotations,
 ): Promise<string[]> => {
   const budget = { left: limits.celObjectCostMax }
   const activation = withVariables(plain, variables, budget)
   const problems: string[] = []
-  for (const annotation of annotations)
+  for (const { key, value } of annotations)
     try {
-      await evaluate(annotation, activation, budget)
+      const found = await evaluate(value, activation, budget)
+      const text = typeof found === 'string' ? found.trim() : ''
+      if (text === '') continue
+      const cut = Buffer.from(text).subarray(0, limits.auditAnnotationBytesMax).toString()
+      made.set(key, (made.get(key) ?? new Set()).add(cut))
     } catch (error) {
       if (!(error instanceof EvaluationError)) throw error
       problems.push(error.message)
@@ -134,14 +158,18 @@ const findingsOf = async (
   budget: Budget,
 ): Promise<Finding[]> => {
   const findings: Finding[] = []
-  for (const validation of validations) {
+  for (const [index, validation] of validations.entries()) {
     const reason = validation.written.reason ?? 'Invalid'
     try {
       if ((await evaluate(validation.expression, activation, budget)) === true) continue
-      findings.push({ message: await messageOf(validation, activation, budget), reason })
+      findings.push({
+        message: await messageOf(validation, activation, budget),
+        reason,
+        index,
+      })
     } catch (error) {
       if (!(error instanceof EvaluationError)) throw error
-      if (!ignores) findings.push({ message: error.message, reason: 'Invalid' })
+      if (!ignores) findings.push({ message: error.message, reason: 'Invalid', index })
       if (budget.left < 0) break
     }
   }
@@ -153,6 +181,24 @@ const whoOf = (policy: KubeObject, binding: KubeObject | undefined): string => {
   return `ValidatingAdmissionPolicy '${policy.metadata.name}'${whose}`
 }
 
+const auditFailure = (
+  { ctx }: AdmissionAttributes,
+  { policy, binding }: BoundPolicy,
+  { message, index }: Finding,
+): void =>
+  ctx.audit?.annotate(
+    'validation.policy.admission.k8s.io/validation_failure',
+    stringify([
+      {
+        message,
+        policy: policy.metadata.name,
+        binding: binding.metadata.name,
+        expressionIndex: index,
+        validationActions: binding.spec.validationActions,
+      },
+    ]),
+  )
+
 /** Warns at once; what denies is told when all policies were asked. */
 const act = (
   attributes: AdmissionAttributes,
@@ -163,6 +209,7 @@ const act = (
   const who = whoOf(policy, binding)
   const actions: string[] = binding.spec.validationActions ?? []
   if (actions.includes('Deny')) denials.push(deny(attributes, who, finding))
+  if (actions.includes('Audit')) auditFailure(attributes, { policy, binding }, finding)
   if (actions.includes('Warn'))
     attributes.ctx.warn(`Validation failed for ${who}: ${finding.message}`)
 }
@@ -171,7 +218,7 @@ const applyPolicy = async (
   attributes: AdmissionAttributes,
   pair: BoundPolicy,
   means: PolicyMeans,
-  denials: ApiError[],
+  { denials, made }: { denials: ApiError[]; made: Annotations },
 ): Promise<void> => {
   const { policy } = pair
   const version = await meantVersion(attributes, pair, means)
@@ -195,13 +242,16 @@ const applyPolicy = async (
       if (!(await conditionsHold(conditions, activation))) continue
     } catch (error) {
       if (!(error instanceof EvaluationError)) throw error
-      if (!ignores) act(attributes, pair, { message: error.message, reason: 'Invalid' }, denials)
+      if (!ignores)
+        act(attributes, pair, { message: error.message, reason: 'Invalid', index: 0 }, denials)
       continue
     }
     for (const finding of await findingsOf(ignores, validations, activation, budget))
       act(attributes, pair, finding, denials)
-    for (const message of ignores ? [] : await failedAnnotations(annotations, plain, variables))
-      denials.push(deny(attributes, whoOf(policy, pair.binding), { message, reason: 'Invalid' }))
+    if (ignores && attributes.ctx.audit === undefined) continue
+    for (const message of await annotate(annotations, plain, variables, made))
+      if (!ignores)
+        denials.push(deny(attributes, whoOf(policy, pair.binding), { message, reason: 'Invalid' }))
   }
 }
 
@@ -211,9 +261,12 @@ const applyPolicies = async (
   means: PolicyMeans,
 ): Promise<void> => {
   const denials: ApiError[] = []
+  const annotations = new Map<KubeObject, Annotations>()
   for (const pair of bound) {
+    let made = annotations.get(pair.policy)
+    if (made === undefined) annotations.set(pair.policy, (made = new Map()))
     try {
-      await applyPolicy(attributes, pair, means, denials)
+      await applyPolicy(attributes, pair, means, { denials, made })
     } catch (error) {
       if (!(error instanceof Misconfigured)) throw error
       if (pair.policy.spec.failurePolicy === 'Ignore') continue
@@ -222,6 +275,9 @@ const applyPolicies = async (
       denials.push(deny(attributes, who, { message: error.message, reason: 'Invalid' }))
     }
   }
+  for (const [policy, made] of annotations)
+    for (const [key, values] of made)
+      annotateAudit(attributes, `${policy.metadata.name}/${key}`, [...values].join(', '))
   if (denials.length > 0) throw denials[0]
 }
 

@@ -2,12 +2,14 @@
 import { randomUUID } from 'node:crypto'
 import { ApiError, forbidden } from '#api/errors.js'
 import type { GroupResource } from '#api/group-version.js'
+import { parse, stringify } from '#api/json.js'
 import { Kept } from '#api/kept.js'
 import type { KubeObject } from '#api/object.js'
 import { whenKnown } from '#api/when-known.js'
 import { results } from '#cel/policy-environment.js'
 import { limits } from '#limits'
 import type { AdmissionAttributes } from '#registry/admission.js'
+import { annotateAudit } from './audit-annotations.js'
 import {
   callWebhook,
   dryRunUnsupported,
@@ -91,22 +93,42 @@ const seenBy = async (
   }
 }
 
+interface Asking {
+  readonly mutating: boolean
+  /** Which webhook of how often they were asked, for the audit log: `round_0_index_2`. */
+  readonly place: string
+}
+
+const failedOpen = (webhook: Webhook, attributes: VersionedRequest, asking: Asking): void => {
+  const kind = asking.mutating ? 'mutation' : 'validating'
+  annotateAudit(
+    attributes,
+    `failed-open.${kind}.webhook.admission.k8s.io/${asking.place}`,
+    webhook.name,
+  )
+}
+
 /** Undefined when the webhook could not be asked and that is to be ignored. */
 const ask = async (
   webhook: ConfiguredWebhook,
   attributes: VersionedRequest,
-  { mutating }: { mutating: boolean },
+  asking: Asking,
 ): Promise<WebhookAnswer | undefined> => {
   const { sideEffects = 'Unknown' } = webhook
   if (attributes.ctx.dryRun && sideEffects !== 'None' && sideEffects !== 'NoneOnDryRun')
     throw dryRunUnsupported(webhook)
   let answer: WebhookAnswer
   try {
-    answer = await callWebhook(webhook, attributes, { mutating })
+    answer = await callWebhook(webhook, attributes, asking)
   } catch (error) {
-    if (webhook.failurePolicy === 'Ignore') return undefined
+    if (webhook.failurePolicy === 'Ignore') {
+      failedOpen(webhook, attributes, asking)
+      return undefined
+    }
     throw error instanceof ApiError ? error : webhookFailed(webhook, error)
   }
+  for (const [key, value] of Object.entries(answer.auditAnnotations ?? {}))
+    annotateAudit(attributes, `${webhook.name}/${key}`, value)
   for (const warning of answer.warnings ?? []) attributes.ctx.warn(warning)
   if (!answer.allowed) throw webhookDenied(webhook, answer)
   return answer
@@ -131,18 +153,47 @@ const withWebhooks = (
 const mutateBy = async (
   webhook: ConfiguredWebhook,
   attributes: VersionedRequest,
+  place: string,
 ): Promise<boolean> => {
-  const answer = await ask(webhook, attributes, { mutating: true })
+  const asking = { mutating: true, place }
+  const answer = await ask(webhook, attributes, asking)
   if (answer === undefined) return false
   try {
     const hasChanged = patchInPlace(attributes, webhook.name, answer)
+    auditPatch(webhook, attributes, { answer, place })
     if (hasChanged) await writeBack(attributes)
     return hasChanged
   } catch (error) {
     if (error instanceof ApiError) throw error
-    if (webhook.failurePolicy === 'Ignore') return false
+    if (webhook.failurePolicy === 'Ignore') {
+      failedOpen(webhook, attributes, asking)
+      return false
+    }
     throw webhookFailed(webhook, error)
   }
+}
+
+const auditPatch = (
+  { configuration, name }: ConfiguredWebhook,
+  { ctx }: VersionedRequest,
+  { answer: { patch }, place }: { answer: WebhookAnswer; place: string },
+): void => {
+  if (!ctx.audit?.showsRequests || !patch) return
+  const operations = parse(Buffer.from(patch, 'base64').toString())
+  if (!Array.isArray(operations) || operations.length === 0) return
+  const value = { configuration, webhook: name, patch: operations, patchType: 'JSONPatch' }
+  ctx.audit.annotate(`patch.webhook.admission.k8s.io/${place}`, stringify(value))
+}
+
+/** Whatever became of the call. */
+const auditMutation = (
+  { configuration, name }: ConfiguredWebhook,
+  { ctx }: VersionedRequest,
+  place: string,
+  mutated: boolean,
+): void => {
+  const value = stringify({ configuration, webhook: name, mutated })
+  ctx.audit?.annotate(`mutation.webhook.admission.k8s.io/${place}`, value)
 }
 
 export const mutatingAdmissionWebhook = (means: WebhookMeans): AdmissionPlugin => ({
@@ -151,12 +202,18 @@ export const mutatingAdmissionWebhook = (means: WebhookMeans): AdmissionPlugin =
     withWebhooks(attributes, mutatingConfigurations, async (webhooks) => {
       const reinvocation = reinvocationOf(attributes, 'webhooks')
       reinvocation.begin(attributes)
-      for (const webhook of webhooks) {
+      for (const [i, webhook] of webhooks.entries()) {
         const seen = await seenBy(webhook, attributes, means)
         if (seen === undefined) continue
         const id = `${webhook.configuration}/${webhook.name}`
         if (!reinvocation.mayAsk(id)) continue
-        const hasChanged = await mutateBy(webhook, seen)
+        const place = `round_${reinvocation.isSecond ? 1 : 0}_index_${i}`
+        let hasChanged = false
+        try {
+          hasChanged = await mutateBy(webhook, seen, place)
+        } finally {
+          auditMutation(webhook, seen, place, hasChanged)
+        }
         reinvocation.asked(id, webhook.reinvocationPolicy, hasChanged)
       }
       reinvocation.end(attributes)
@@ -174,7 +231,9 @@ export const validatingAdmissionWebhook = (means: WebhookMeans): AdmissionPlugin
       }
       // All at once, as upstream does it; the first refusal in their order is the one that is told.
       const results = await Promise.allSettled(
-        asked.map(({ webhook, seen }) => ask(webhook, seen, { mutating: false })),
+        asked.map(({ webhook, seen }, i) =>
+          ask(webhook, seen, { mutating: false, place: `round_0_index_${i}` }),
+        ),
       )
       for (const result of results) if (result.status === 'rejected') throw result.reason
     }),

@@ -1,11 +1,5 @@
 /** Signs and checks the JWTs of ServiceAccounts, in the form of upstream's pkg/serviceaccount. */
-import {
-  createHash,
-  createPrivateKey,
-  createPublicKey,
-  type KeyObject,
-  randomUUID,
-} from 'node:crypto'
+import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import type { JWTPayload } from 'jose'
 import type { Clock } from '#api/clock.js'
 import { serviceAccountGroups, serviceAccountUsername, type UserInfo } from '#api/user-info.js'
@@ -36,6 +30,8 @@ export interface ServiceAccountClaims {
 }
 
 export interface IssueRequest {
+  /** By which the token is known in the audit log. */
+  readonly id: string
   readonly claims: ServiceAccountClaims
   readonly audiences: readonly string[]
   readonly expiresInSeconds: number
@@ -126,7 +122,7 @@ export class ServiceAccountTokens {
     return this.#verifying
   }
 
-  async issue({ claims, audiences, expiresInSeconds }: IssueRequest): Promise<string> {
+  async issue({ id: jti, claims, audiences, expiresInSeconds }: IssueRequest): Promise<string> {
     const { SignJWT } = await import('jose')
     const { id, key, algorithm } = this.#signingKey
     const now = Math.floor(this.#options.clock.now() / 1000)
@@ -135,7 +131,7 @@ export class ServiceAccountTokens {
       .setAudience([...audiences])
       .setIssuer(this.#options.issuer)
       .setSubject(serviceAccountUsername(claims.namespace, claims.serviceaccount.name))
-      .setJti(randomUUID())
+      .setJti(jti)
       .setIssuedAt(now)
       .setNotBefore(now)
       .setExpirationTime(now + expiresInSeconds)

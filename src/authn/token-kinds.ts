@@ -1,4 +1,5 @@
 /** TokenReview, SelfSubjectReview and the token subresource of ServiceAccounts: answered, never stored. */
+import { randomUUID } from 'node:crypto'
 import { formatTime } from '#api/clock.js'
 import { ApiError, badRequest, conflict, invalid, notFound } from '#api/errors.js'
 import { invalid as invalidField } from '#api/field-error.js'
@@ -222,7 +223,10 @@ export const tokenSubresource = (
     await admit()
     const bound = await boundClaim(spec.boundObjectRef, account, ctx)
     // Nothing is stored, so that a dry run is none.
+    const id = randomUUID()
+    ctx.audit?.annotate('authentication.kubernetes.io/issued-credential-id', `JTI=${id}`)
     const token = await tokens.issue({
+      id,
       claims: { namespace: namespace!, serviceaccount: { name, uid: uid! }, ...bound },
       audiences,
       expiresInSeconds: expirationSeconds,

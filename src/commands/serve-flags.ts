@@ -14,6 +14,7 @@ import {
 import type { AuthorizationMode, ServerOptions } from '#server/options.js'
 import { firstServiceAddress } from '#server/service-range.js'
 import { admissionPluginNames } from './admission-plugin-names.js'
+import { auditFlags, auditOptionsOf } from './audit-flags.js'
 import { configFlag } from './config-file.js'
 
 const file = (value: string): string | undefined =>
@@ -230,6 +231,7 @@ export const serveFlags: readonly Flag[] = [
     default: '1m0s',
     help: 'deadline of requests that are not watches or streams',
   },
+  ...auditFlags,
   { ...verbosityFlag, help: 'log verbosity: 2 logs requests, 4 debugs' },
   helpFlag,
 ]
@@ -313,6 +315,7 @@ export const serverOptionsOf = (flags: Flags): ServerOptions => {
     requestTimeoutMs: flags.milliseconds('request-timeout'),
     etcdHealthcheckTimeoutMs: flags.milliseconds('etcd-healthcheck-timeout'),
     etcdReadycheckTimeoutMs: flags.milliseconds('etcd-readycheck-timeout'),
+    audit: auditOptionsOf(flags),
     kubeconfigOut: kubeconfigPathOf(flags),
     flags: flags.shown(serveFlags),
     logLevel: logLevelOf(flags.number('v')!),

@@ -13,9 +13,7 @@ const flagsOf = (type: Flag['type'], names: string): Flag[] =>
 const booleans = flagsOf(
   'boolean',
   `
-  aggregator-reject-forwarding-redirect allow-privileged audit-log-batch-throttle-enable
-  audit-log-compress audit-log-truncate-enabled audit-webhook-batch-throttle-enable
-  audit-webhook-truncate-enabled contention-profiling disable-http2-serving
+  aggregator-reject-forwarding-redirect allow-privileged contention-profiling disable-http2-serving
   emulation-forward-compatible enable-aggregator-routing enable-bootstrap-token-auth
   enable-garbage-collector enable-logs-handler enable-priority-and-fairness
   encryption-provider-config-automatic-reload log-json-split-stream log-text-split-stream
@@ -29,15 +27,7 @@ const withValues = flagsOf(
   'string',
   `
   admission-control admission-control-config-file advertise-address allow-metric-labels
-  allow-metric-labels-manifest audit-log-batch-buffer-size audit-log-batch-max-size
-  audit-log-batch-max-wait audit-log-batch-throttle-burst audit-log-batch-throttle-qps
-  audit-log-format audit-log-maxage audit-log-maxbackup audit-log-maxsize audit-log-mode
-  audit-log-path audit-log-truncate-max-batch-size audit-log-truncate-max-event-size
-  audit-log-version audit-policy-file audit-webhook-batch-buffer-size
-  audit-webhook-batch-max-size audit-webhook-batch-max-wait audit-webhook-batch-throttle-burst
-  audit-webhook-batch-throttle-qps audit-webhook-config-file audit-webhook-initial-backoff
-  audit-webhook-mode audit-webhook-truncate-max-batch-size
-  audit-webhook-truncate-max-event-size audit-webhook-version authentication-config
+  allow-metric-labels-manifest authentication-config
   authentication-token-webhook-cache-ttl authentication-token-webhook-config-file
   authentication-token-webhook-version authorization-config authorization-policy-file
   authorization-webhook-cache-authorized-ttl authorization-webhook-cache-unauthorized-ttl

@@ -4,7 +4,7 @@ import { type ApiError, forbidden, internalError } from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'
 import { noSniff } from '#api/plain-text-error.js'
 import { type Attributes, type Authorizer, attributesOf, type Decision } from '#authz/authorizer.js'
-import type { Filter } from './kube-request.js'
+import type { Filter, KubeRequest } from './kube-request.js'
 
 const forbiddenMessage = (a: Attributes): string => {
   const user = `User ${goQuote(a.user.name)}`
@@ -40,19 +40,28 @@ export const unsniffed = (error: ApiError): ApiError => {
 export const refusedByFilter = (a: Attributes, reason: string): ApiError =>
   unsniffed(forbiddenError(a, reason))
 
-const enforce = (attributes: Attributes, decision: Decision): void => {
-  if (decision.decision !== 'allow') throw refusedByFilter(attributes, decision.reason)
+const enforce = (
+  { audit }: KubeRequest,
+  attributes: Attributes,
+  { decision, reason }: Decision,
+): void => {
+  const isAllowed = decision === 'allow'
+  audit?.annotate('authorization.k8s.io/decision', isAllowed ? 'allow' : 'forbid')
+  audit?.annotate('authorization.k8s.io/reason', reason)
+  if (!isAllowed) throw refusedByFilter(attributes, reason)
 }
 
 export const authorization =
   (authorizer: Authorizer): Filter =>
   (request) => {
-    const attributes = attributesOf(request.kube.user, request.kube.info)
+    const { kube } = request
+    const attributes = attributesOf(kube.user, kube.info)
     const decision = authorizer.authorize(attributes)
-    if (!(decision instanceof Promise)) return enforce(attributes, decision)
+    if (!(decision instanceof Promise)) return enforce(kube, attributes, decision)
     return decision.then(
-      (known) => enforce(attributes, known),
+      (known) => enforce(kube, attributes, known),
       (error: unknown) => {
+        kube.audit?.annotate('authorization.k8s.io/reason', 'internal error')
         throw internalError('authorization failed', { cause: error, log: error })
       },
     )

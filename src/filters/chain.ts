@@ -12,6 +12,7 @@ import type { Authenticator } from '#authn/authenticator.js'
 import type { CertificateReader } from '#authn/client-certificate.js'
 import type { Authorizer } from '#authz/authorizer.js'
 import { limits } from '#limits'
+import { type Auditor, audit, auditRefusals } from './audit.js'
 import { authentication } from './authentication.js'
 import { authorization, withoutMarkup } from './authorization.js'
 import { type FlowSchema, flowSchemas } from './flow-schemas.js'
@@ -34,16 +35,28 @@ export interface ChainDeps {
   flowSchemas: () => readonly FlowSchema[]
   inFlight: InFlightLimits
   openRequests: OpenRequests
+  /** Missing where nothing is audited. */
+  auditor?: Auditor | undefined
 }
 
 export const filterChain = (deps: ChainDeps): readonly Filter[] => [
-  requestTimeout,
-  authentication(deps.authenticator, deps.allowAnonymous, deps.certificates),
+  ...untilKnown(deps),
   impersonation(deps.authorizer),
   flowSchemas(deps.flowSchemas),
   maxInFlight(deps.inFlight, deps.openRequests),
   authorization(deps.authorizer),
 ]
+
+const untilKnown = (deps: ChainDeps): Filter[] => {
+  const { auditor } = deps
+  const filters = [
+    requestTimeout,
+    authentication(deps.authenticator, deps.allowAnonymous, deps.certificates),
+  ]
+  return auditor === undefined
+    ? filters
+    : [...filters.map((filter) => auditRefusals(auditor, filter)), audit(auditor)]
+}
 
 /** A client that left in the middle is no error of ours; the answer's 'close' follows. */
 const ignoreError = (): void => {}

@@ -296,6 +296,10 @@ const impersonateAs = async (
     if (refusal === undefined) {
       lastModes.remember(asker.name, mode)
       kube.user = impersonated(wanted, mode.name.endsWith('-node') ? ['system:nodes'] : undefined)
+      kube.audit?.impersonates(
+        kube.user,
+        mode.name === legacyMode ? '' : `impersonate:${mode.name}`,
+      )
       return
     }
     first ??= refusal

@@ -3,6 +3,7 @@ import type { Http2Stream } from 'node:http2'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RequestInfo } from '#api/request-info.js'
 import type { UserInfo } from '#api/user-info.js'
+import type { AuditEvent } from '#audit/audit-event.js'
 
 export class KubeRequest {
   readonly info: RequestInfo
@@ -14,6 +15,8 @@ export class KubeRequest {
   user: UserInfo
   /** What the client allows for its answer, where that is less than the server does. */
   timeoutMs: number | undefined
+  /** What the audit log tells of it; undefined when that is nothing. */
+  audit: AuditEvent | undefined
   readonly #reply: FastifyReply['raw']
   #isOver = false
   readonly #whenOver: (() => void)[] = []

@@ -210,6 +210,12 @@ const forgetEmpty = (
   if (!definition.storedAsJson) forgetEmptyListsOf(struct, object, stored)
 }
 
+/** The object with its fields where Go writes them. Nothing of it is changed. */
+export const ordered = (definition: ResourceDefinition, object: KubeObject): KubeObject => {
+  const struct = storedStruct(definition)
+  return struct === undefined ? object : inGoOrder(struct, object)
+}
+
 /** The object as it is read once it is stored: `object` is given away, and may share parts with what is stored now. */
 export const asStored = (
   definition: ResourceDefinition,

@@ -2,6 +2,7 @@
  * A row of the resource table: all that is particular to one resource, built-in or custom, as data.
  * The registry, the installer, discovery, OpenAPI and tables read it; none of them knows a kind by name.
  */
+import type { AuditTrail } from '#api/audit-trail.js'
 import type { FieldError } from '#api/field-error.js'
 import type { GroupVersionKind, GroupVersionResource } from '#api/group-version.js'
 import type { Int64 } from '#api/int64.js'
@@ -33,6 +34,8 @@ export interface RequestContext {
   readonly caller: { readonly signal: AbortSignal }
   /** Adds a `Warning: 299` header to the answer, once per text. */
   warn(text: string): void
+  /** What the audit log is told; undefined where it is told nothing of this request. */
+  readonly audit?: AuditTrail | undefined
   /** The user agent's first word, and the `fieldManager` parameter, for managedFields. */
   readonly userAgent: string
   readonly fieldManager: string

@@ -57,6 +57,7 @@ const installStatus = (app: FastifyInstance, served: Served, options: ServerOpti
     inFlight: () => openRequests.running,
     build: buildLabels(),
     apiServices: controllers.aggregator,
+    audit: state.audit?.figures,
   })
   installVersion(app, buildInfo())
   const startedAt = state.clock.now()

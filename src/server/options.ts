@@ -1,6 +1,7 @@
 /** What an embedder or the command line may decide about a server. Every option may be left out. */
 import type { Clock } from '#api/clock.js'
 import type { StorageDriver } from '#storage/driver.js'
+import type { AuditOptions } from './audit.js'
 
 export type AuthorizationMode = 'AlwaysAllow' | 'AlwaysDeny' | 'Node' | 'RBAC'
 
@@ -67,6 +68,8 @@ export interface ServerOptions {
   requestTimeoutMs?: number
   /** What /flagz shows: values by the names of flags. Default: no flag. */
   flags?: Readonly<Record<string, string>>
+  /** What is told of requests, and where, as kube-apiserver's --audit flags say it. Default: nothing. */
+  audit?: AuditOptions | undefined
   /** A kubeconfig for the admin is written here (0600). */
   kubeconfigOut?: string
   /** Default `warn`, to stderr. */

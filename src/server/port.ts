@@ -36,7 +36,7 @@ const logRequests = (app: FastifyInstance, logger: Logger): void => {
 }
 
 const filtersOf = (
-  { access, trust }: ServerState,
+  { access, trust, audit }: ServerState,
   { flows }: Controllers,
   openRequests: OpenRequests,
   options: ServerOptions,
@@ -52,6 +52,7 @@ const filtersOf = (
       mutating: options.maxMutatingRequestsInFlight ?? limits.mutatingRequestsInFlightMax,
     },
     openRequests,
+    auditor: audit?.auditor,
   })
 
 const expireRequests = (

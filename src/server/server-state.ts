@@ -10,6 +10,7 @@ import type { ResourceDefinition } from '#registry/resource-definition.js'
 import { makeResourceTable, type ResourceTable } from '#registry/resource-table.js'
 import { type Access, makeAccess } from './access.js'
 import { answerExpressions, authorizeSigner } from './admission-authorizers.js'
+import { type Audit, openAudit } from './audit.js'
 import { type BootstrapDeps, ensureBootstrap } from './bootstrap.js'
 import type { ClientTrust } from './bootstrap-config-maps.js'
 import type { ServerCredentials } from './credentials.js'
@@ -31,6 +32,8 @@ export interface ServerState {
   readonly fieldManagerOf: (definition: ResourceDefinition) => FieldManager
   readonly stores: RegistryStores
   readonly postStartHooks: PostStartHooks
+  /** Missing where nothing is audited. */
+  readonly audit: Audit | undefined
 }
 
 const admissionOf = (options: ServerOptions, { authorizer }: Access, table: ResourceTable) =>
@@ -72,6 +75,7 @@ export const openServerState = async (
     authorities: clientAuthorities(options, credentials.caPem),
     requestHeader: requestHeaderOptions(options, credentials),
   }
+  const audit = options.audit && (await openAudit(options.audit, { clock, warn: log }, started))
   const access = makeAccess(options, credentials, clock)
   const table = makeResourceTable(access.withAccess([...kinds, customResourceDefinition]))
   const fieldManagerOf = makeFieldManagers(table)
@@ -111,5 +115,6 @@ export const openServerState = async (
     fieldManagerOf,
     stores,
     postStartHooks,
+    audit,
   }
 }

@@ -1,0 +1,256 @@
+/**
+ * What the audit log tells of one request, while it is handled: fields are filled in as they become known, and each stage
+ * that is reached is written down with what is known by then (apiserver, pkg/audit/context.go and request.go).
+ */
+import type { AuditTrail } from '#api/audit-trail.js'
+import { formatMicroTime } from '#api/clock.js'
+import { escapeHtml, parse, stringify } from '#api/json.js'
+import { isJsonObject } from '#api/json-object.js'
+import type { JsonObject, JsonValue, KubeObject } from '#api/object.js'
+import type { Status } from '#api/status.js'
+import type { UserInfo } from '#api/user-info.js'
+import { limits } from '#limits'
+import { AuditRecord, type LoggedUser, type ObjectReference } from './audit-record.js'
+import { type Asked, levels, type Stage, type Verdict } from './policy.js'
+
+/** What is known of it when it comes. */
+export interface Received {
+  readonly asked: Asked
+  readonly auditId: string
+  readonly requestUri: string
+  readonly userAgent: string
+  readonly sourceIps: readonly string[]
+  /** Milliseconds since the epoch. */
+  readonly at: number
+}
+
+/** Hands over what a stage has come to. False where it could not be kept. */
+export type Deliver = (record: AuditRecord) => boolean | Promise<boolean>
+
+const logged = ({ name, uid, groups, extra }: UserInfo): LoggedUser => ({
+  ...(name ? { username: name } : {}),
+  ...(uid ? { uid } : {}),
+  ...(groups.length > 0 ? { groups } : {}),
+  ...(extra && Object.keys(extra).length > 0 ? { extra } : {}),
+})
+
+const nonEmpty = <T extends object>(fields: T): T =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value)) as T
+
+const referenceOf = ({ isResourceRequest, ...asked }: Asked): ObjectReference | undefined =>
+  isResourceRequest
+    ? nonEmpty({
+        resource: asked.resource,
+        namespace: asked.namespace,
+        name: asked.name,
+        uid: '',
+        apiGroup: asked.apiGroup,
+        apiVersion: asked.apiVersion,
+        resourceVersion: '',
+        subresource: asked.subresource,
+      })
+    : undefined
+
+/** A text that is JSON, in one line. */
+const compact = (text: string): string => escapeHtml(text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, '$1'))
+
+const withoutManagedFields = (object: JsonObject): JsonObject => {
+  const { metadata } = object
+  if (!isJsonObject(metadata) || metadata.managedFields === undefined) return object
+  const { managedFields, ...rest } = metadata
+  return { ...object, metadata: rest }
+}
+
+/** Of an object, of the items of a list, and of the objects in the rows of a Table. */
+const dropManagedFields = (value: JsonValue): JsonValue => {
+  if (!isJsonObject(value)) return value
+  const { items, rows } = value
+  if (Array.isArray(items))
+    return { ...value, items: items.map((i) => (isJsonObject(i) ? withoutManagedFields(i) : i)) }
+  if (value.kind === 'Table' && Array.isArray(rows))
+    return {
+      ...value,
+      rows: rows.map((row) =>
+        isJsonObject(row) && isJsonObject(row.object)
+          ? { ...row, object: withoutManagedFields(row.object) }
+          : row,
+      ),
+    }
+  return withoutManagedFields(value)
+}
+
+export class AuditEvent implements AuditTrail {
+  readonly #verdict: Verdict
+  readonly #received: Received
+  readonly #deliver: Deliver
+  readonly #now: () => number
+  #user: LoggedUser
+  #impersonated: LoggedUser | undefined
+  #constraint: string | undefined
+  #reference: ObjectReference | undefined
+  #status: Partial<Status> | undefined
+  #requestObject: string | undefined
+  #responseObject: string | undefined
+  #annotations: Record<string, string> | undefined
+  #last: Record<string, string> | undefined
+  #isComplete = false
+
+  constructor(
+    verdict: Verdict,
+    received: Received,
+    { deliver, now }: { deliver: Deliver; now: () => number },
+  ) {
+    this.#verdict = verdict
+    this.#received = received
+    this.#deliver = deliver
+    this.#now = now
+    const { user } = received.asked
+    this.#user = user === undefined ? {} : logged(user)
+    this.#reference = referenceOf(received.asked)
+  }
+
+  get showsRequests(): boolean {
+    return levels.indexOf(this.#verdict.level) >= levels.indexOf('Request')
+  }
+  get showsResponses(): boolean {
+    return this.#verdict.level === 'RequestResponse'
+  }
+  get isAnswered(): boolean {
+    return this.#status !== undefined
+  }
+
+  annotate(key: string, value: string): void {
+    this.#annotations ??= {}
+    this.#annotations[key] ??= value
+  }
+
+  /** As `annotate`, but told when the answer is done only. */
+  annotateAtEnd(key: string, value: string): void {
+    this.#last ??= {}
+    this.#last[key] = value
+  }
+
+  /** `constraint` is the mode that allowed it; empty for that of all times. */
+  impersonates(user: UserInfo, constraint: string): void {
+    this.#impersonated = logged(user)
+    if (constraint !== '') this.#constraint = constraint
+  }
+
+  /** What was sent, decoded, in the version it was sent in. What the path does not say of it is said by the object. */
+  sent(object: JsonObject | KubeObject): void {
+    const {
+      namespace = '',
+      name = '',
+      uid = '',
+      resourceVersion = '',
+    } = (object.metadata ?? {}) as Record<string, string>
+    const known = this.#reference ?? {}
+    this.#reference = nonEmpty({
+      resource: known.resource ?? '',
+      namespace: known.namespace ?? namespace,
+      name: known.name ?? name,
+      uid,
+      apiGroup: known.apiGroup ?? '',
+      apiVersion: known.apiVersion ?? '',
+      resourceVersion,
+      subresource: known.subresource ?? '',
+    })
+    if (this.showsRequests) this.#requestObject = this.#jsonOf(object as JsonObject)
+  }
+
+  /** A patch as it was sent. One in YAML is shown by nothing: upstream cannot write such an event at all. */
+  patched(text: string): void {
+    if (!this.showsRequests) return
+    try {
+      JSON.parse(text)
+      this.#requestObject = compact(text)
+    } catch {
+      this.#requestObject = undefined
+    }
+  }
+
+  /** A Status counts at every level. */
+  answeredWith(value: unknown): void {
+    const object = value as JsonObject
+    if (object.kind === 'Status' && object.apiVersion === 'v1') {
+      const { status, message, reason, details, code } = object as unknown as Status
+      this.#status = nonEmpty({ metadata: {}, status, message, reason, details, code })
+      this.#responseObject = undefined
+    }
+    // What was told of before in its JSON is the same in another form.
+    if (this.showsResponses) this.#responseObject ??= this.#jsonOf(object)
+  }
+
+  /** The JSON of an answer that was not made for us. */
+  answeredWithText(text: string): void {
+    if (!this.showsResponses) return
+    this.#responseObject = this.#verdict.omitManagedFields
+      ? stringify(dropManagedFields(parse(text)))
+      : text.trimEnd()
+  }
+
+  /** The head of the answer is on its way. */
+  answeredCode(code: number): void {
+    this.#status = { metadata: {}, ...this.#status, code }
+  }
+
+  /** The connection is one of another protocol from here on. */
+  switched(): void {
+    this.answeredCode(101)
+    this.reach('ResponseStarted')
+  }
+
+  /** Whoever asked is gone, and nothing was answered. */
+  brokenOff(): void {
+    this.#status ??= {
+      metadata: {},
+      status: 'Success',
+      message: 'Connection closed early',
+      code: 200,
+    }
+  }
+
+  /** False where it could not be written down. The last stage is reached once. */
+  reach(stage: Stage): boolean | Promise<boolean> {
+    if (this.#isComplete) return true
+    if (stage === 'ResponseComplete') {
+      this.#isComplete = true
+      if (this.#last !== undefined) this.#annotations = { ...this.#last, ...this.#annotations }
+    }
+    if (this.#verdict.omitStages.includes(stage)) return true
+    const { at } = this.#received
+    return this.#deliver(this.#recordOf(stage, stage === 'RequestReceived' ? at : this.#now()))
+  }
+
+  #jsonOf(object: JsonObject): string {
+    return stringify(this.#verdict.omitManagedFields ? dropManagedFields(object) : object)
+  }
+
+  #recordOf(stage: Stage, at: number): AuditRecord {
+    const { asked, auditId, requestUri, userAgent, sourceIps } = this.#received
+    const isLong = userAgent.length > limits.auditUserAgentLengthMax
+    return new AuditRecord({
+      level: this.#verdict.level,
+      auditID: auditId,
+      stage,
+      requestURI: requestUri,
+      verb: asked.verb,
+      user: this.#user,
+      impersonatedUser: this.#impersonated,
+      authenticationMetadata:
+        this.#constraint === undefined ? undefined : { impersonationConstraint: this.#constraint },
+      sourceIPs: sourceIps.length > 0 ? sourceIps : undefined,
+      userAgent:
+        (isLong
+          ? `${userAgent.slice(0, limits.auditUserAgentLengthMax)}...TRUNCATED`
+          : userAgent) || undefined,
+      objectRef: this.#reference,
+      responseStatus: this.#status,
+      requestObject: this.#requestObject,
+      responseObject: this.#responseObject,
+      requestReceivedTimestamp: formatMicroTime(this.#received.at),
+      stageTimestamp: formatMicroTime(at),
+      annotations: this.#annotations,
+    })
+  }
+}

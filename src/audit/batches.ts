@@ -1,0 +1,99 @@
+/**
+ * Events that need not be kept before the request goes on: they wait for one another, and go in batches at a bounded rate.
+ * Where more come than go, the newest are dropped (apiserver, plugin/pkg/audit/buffered).
+ */
+import type { AuditRecord } from './audit-record.js'
+import type { AuditSink } from './sink.js'
+
+export interface BatchOptions {
+  /** Events that may wait. */
+  readonly bufferSize: number
+  readonly maxSize: number
+  readonly maxWaitMs: number
+  /** Missing: as fast as they come. Batches a second, and how many may go at once after a rest. */
+  readonly throttle?: { readonly qps: number; readonly burst: number } | undefined
+}
+
+/** So many batches a second, and so many at once. */
+class Throttle {
+  readonly #qps: number
+  readonly #burst: number
+  #tokens: number
+  #at = performance.now()
+
+  constructor({ qps, burst }: { qps: number; burst: number }) {
+    this.#qps = qps
+    this.#burst = burst
+    this.#tokens = burst
+  }
+
+  /** Takes its turn; yields how many milliseconds it is away. */
+  take(): number {
+    const now = performance.now()
+    this.#tokens = Math.min(this.#burst, this.#tokens + ((now - this.#at) / 1000) * this.#qps)
+    this.#at = now
+    this.#tokens--
+    return this.#tokens >= 0 ? 0 : (-this.#tokens / this.#qps) * 1000
+  }
+}
+
+export class Batches implements AuditSink {
+  readonly #to: AuditSink
+  readonly #options: BatchOptions
+  readonly #dropped: (count: number) => void
+  readonly #throttle: Throttle | undefined
+  readonly #sending = new Set<Promise<unknown>>()
+  #waiting: AuditRecord[] = []
+  #timer: NodeJS.Timeout | undefined
+  #turn: NodeJS.Timeout | undefined
+  #isClosed = false
+
+  constructor(to: AuditSink, options: BatchOptions, dropped: (count: number) => void) {
+    this.#to = to
+    this.#options = options
+    this.#dropped = dropped
+    this.#throttle = options.throttle && new Throttle(options.throttle)
+  }
+
+  take(records: readonly AuditRecord[]): boolean {
+    const room = this.#isClosed ? 0 : this.#options.bufferSize - this.#waiting.length
+    this.#waiting.push(...records.slice(0, room))
+    if (records.length > room) this.#dropped(records.length - room)
+    if (this.#waiting.length >= this.#options.maxSize) this.#sendSoon()
+    else this.#timer ??= setTimeout(() => this.#sendSoon(), this.#options.maxWaitMs).unref()
+    return true
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    clearTimeout(this.#turn)
+    while (this.#waiting.length > 0) this.#send()
+    await Promise.all(this.#sending)
+    await this.#to.close()
+  }
+
+  #sendSoon(): void {
+    if (this.#turn !== undefined) return
+    const waitMs = this.#throttle?.take() ?? 0
+    this.#turn = setTimeout(() => {
+      this.#turn = undefined
+      const isFull = (): boolean => this.#waiting.length >= this.#options.maxSize
+      do this.#send()
+      while (this.#throttle === undefined && isFull())
+      if (isFull()) this.#sendSoon()
+    }, waitMs).unref()
+  }
+
+  #send(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    const batch = this.#waiting.splice(0, this.#options.maxSize)
+    if (batch.length === 0) return
+    const sent = Promise.resolve(this.#to.take(batch))
+    this.#sending.add(sent)
+    void sent.finally(() => this.#sending.delete(sent))
+    if (this.#waiting.length > 0)
+      this.#timer ??= setTimeout(() => this.#sendSoon(), this.#options.maxWaitMs).unref()
+  }
+}

@@ -1,0 +1,9 @@
+/** Where records of the audit log go. */
+import type { AuditRecord } from './audit-record.js'
+
+export interface AuditSink {
+  /** False where one of them could not be kept. A promise only where it has to wait. */
+  take(records: readonly AuditRecord[]): boolean | Promise<boolean>
+  /** Resolves when what was taken is where it belongs. */
+  close(): Promise<void>
+}

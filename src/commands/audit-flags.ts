@@ -1,0 +1,211 @@
+/** The flags of the audit log, with kube-apiserver's names and defaults. */
+import { existsSync } from 'node:fs'
+import { type Flag, type Flags, notNegative, UsageError } from '#api/flags.js'
+import type { AuditMode, AuditOptions } from '#server/audit.js'
+
+const modes: readonly string[] = ['batch', 'blocking', 'blocking-strict']
+
+const oneOf = (values: readonly string[]) => (value: string) =>
+  values.includes(value) ? undefined : `must be one of ${values.join(', ')}`
+
+const positive = (value: string): string | undefined =>
+  Number(value) > 0 ? undefined : 'must be positive'
+
+const file = (value: string): string | undefined =>
+  existsSync(value) ? undefined : 'there is no such file'
+
+interface BackendDefaults {
+  readonly mode: AuditMode
+  readonly batchSize: string
+  readonly isThrottled: boolean
+}
+
+const backendFlags = (name: string, what: string, defaults: BackendDefaults): readonly Flag[] => [
+  {
+    name: `audit-${name}-mode`,
+    type: 'string',
+    default: defaults.mode,
+    check: oneOf(modes),
+    help: `${modes.join(', ')}: whether requests wait for ${what}`,
+  },
+  {
+    name: `audit-${name}-batch-buffer-size`,
+    type: 'integer',
+    default: '10000',
+    check: positive,
+    help: 'events that may wait to go in a batch; more are dropped',
+  },
+  {
+    name: `audit-${name}-batch-max-size`,
+    type: 'integer',
+    default: defaults.batchSize,
+    check: positive,
+    help: 'events in one batch',
+  },
+  {
+    name: `audit-${name}-batch-max-wait`,
+    type: 'duration',
+    default: '30s',
+    help: 'how long a batch waits to be full',
+  },
+  {
+    name: `audit-${name}-batch-throttle-enable`,
+    type: 'boolean',
+    default: String(defaults.isThrottled),
+    help: 'bounds the rate of batches',
+  },
+  {
+    name: `audit-${name}-batch-throttle-qps`,
+    type: 'float',
+    default: '10',
+    check: positive,
+    help: 'batches a second',
+  },
+  {
+    name: `audit-${name}-batch-throttle-burst`,
+    type: 'integer',
+    default: '15',
+    check: positive,
+    help: 'batches at once after a rest',
+  },
+  {
+    name: `audit-${name}-truncate-enabled`,
+    type: 'boolean',
+    default: 'false',
+    help: 'large events lose what was sent and answered',
+  },
+  {
+    name: `audit-${name}-truncate-max-batch-size`,
+    type: 'integer',
+    default: '10485760',
+    check: positive,
+    help: 'bytes of one batch',
+  },
+  {
+    name: `audit-${name}-truncate-max-event-size`,
+    type: 'integer',
+    default: '102400',
+    check: positive,
+    help: 'bytes of one event',
+  },
+  {
+    name: `audit-${name}-version`,
+    type: 'string',
+    default: 'audit.k8s.io/v1',
+    check: oneOf(['audit.k8s.io/v1']),
+    help: 'version that events are written in',
+  },
+]
+
+export const auditFlags: readonly Flag[] = [
+  {
+    name: 'audit-policy-file',
+    type: 'string',
+    check: file,
+    help: 'what of which requests is audited: a Policy of audit.k8s.io/v1',
+  },
+  {
+    name: 'audit-log-path',
+    type: 'string',
+    help: 'file that the audit log is written to; - is standard output',
+  },
+  {
+    name: 'audit-log-format',
+    type: 'string',
+    default: 'json',
+    check: oneOf(['legacy', 'json']),
+    help: 'json, or legacy: a line of text for each event',
+  },
+  {
+    name: 'audit-log-maxsize',
+    type: 'integer',
+    default: '100',
+    check: notNegative,
+    help: 'megabytes after which a new file begins; 0 never',
+  },
+  {
+    name: 'audit-log-maxbackup',
+    type: 'integer',
+    default: '100',
+    check: notNegative,
+    help: 'old files that are kept; 0 keeps all',
+  },
+  {
+    name: 'audit-log-maxage',
+    type: 'integer',
+    default: '366',
+    check: notNegative,
+    help: 'days for which old files are kept; 0 for ever',
+  },
+  { name: 'audit-log-compress', type: 'boolean', default: 'false', help: 'packs old files' },
+  ...backendFlags('log', 'the file', { mode: 'blocking', batchSize: '1', isThrottled: false }),
+  {
+    name: 'audit-webhook-config-file',
+    type: 'string',
+    check: file,
+    help: 'kubeconfig of a server that events are sent to',
+  },
+  {
+    name: 'audit-webhook-initial-backoff',
+    type: 'duration',
+    default: '10s',
+    help: 'wait before what failed is sent again',
+  },
+  ...backendFlags('webhook', 'that server', { mode: 'batch', batchSize: '400', isThrottled: true }),
+]
+
+/** Throws a UsageError for sizes that contradict each other. */
+const backendOf = (flags: Flags, name: string) => {
+  const number = (flag: string): number => flags.number(`audit-${name}-${flag}`)!
+  const truncate = {
+    maxEventSize: number('truncate-max-event-size'),
+    maxBatchSize: number('truncate-max-batch-size'),
+  }
+  if (truncate.maxBatchSize < truncate.maxEventSize)
+    throw new UsageError(
+      `--audit-${name}-truncate-max-batch-size must not be less than --audit-${name}-truncate-max-event-size`,
+    )
+  const throttle = {
+    qps: number('batch-throttle-qps'),
+    burst: number('batch-throttle-burst'),
+  }
+  return {
+    mode: flags.text(`audit-${name}-mode`) as AuditMode,
+    batch: {
+      bufferSize: number('batch-buffer-size'),
+      maxSize: number('batch-max-size'),
+      maxWaitMs: flags.milliseconds(`audit-${name}-batch-max-wait`)!,
+      throttle: flags.boolean(`audit-${name}-batch-throttle-enable`) ? throttle : undefined,
+    },
+    truncate: flags.boolean(`audit-${name}-truncate-enabled`) ? truncate : undefined,
+  }
+}
+
+/** Undefined where nothing is audited: without a policy nothing is, as upstream. */
+export const auditOptionsOf = (flags: Flags): AuditOptions | undefined => {
+  const policyFile = flags.text('audit-policy-file')
+  const path = flags.text('audit-log-path')
+  const configFile = flags.text('audit-webhook-config-file')
+  if (policyFile === undefined || (!path && !configFile)) return undefined
+  return {
+    policyFile,
+    log: path
+      ? {
+          ...backendOf(flags, 'log'),
+          path,
+          format: flags.text('audit-log-format') as 'json' | 'legacy',
+          maxSize: flags.number('audit-log-maxsize')!,
+          maxBackups: flags.number('audit-log-maxbackup')!,
+          maxAge: flags.number('audit-log-maxage')!,
+          compress: flags.boolean('audit-log-compress'),
+        }
+      : undefined,
+    webhook: configFile
+      ? {
+          ...backendOf(flags, 'webhook'),
+          configFile,
+          initialBackoffMs: flags.milliseconds('audit-webhook-initial-backoff')!,
+        }
+      : undefined,
+  }
+}

@@ -1,0 +1,177 @@
+/** The audit log of one server, from its options (apiserver, pkg/server/options/audit.go). */
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import type { Clock } from '#api/clock.js'
+import type { AuditRecord } from '#audit/audit-record.js'
+import { Batches, type BatchOptions } from '#audit/batches.js'
+import { LogFile, type LogFileOptions } from '#audit/log-file.js'
+import { verdictsOf } from '#audit/policy.js'
+import { readPolicy } from '#audit/read-policy.js'
+import type { AuditSink } from '#audit/sink.js'
+import { Truncated, type TruncateOptions } from '#audit/truncated.js'
+import { parseKubeconfig } from '#client/kubeconfig.js'
+import type { Auditor } from '#filters/audit.js'
+import { AuditWebhook } from './audit-webhook.js'
+import type { StartedParts } from './started-parts.js'
+
+/** `batch`: later, and dropped where there are too many. `blocking-strict`: what cannot be kept is not done. */
+export type AuditMode = 'batch' | 'blocking' | 'blocking-strict'
+
+interface AuditBackend {
+  readonly mode: AuditMode
+  readonly batch: BatchOptions
+  /** Missing: events are of any size. */
+  readonly truncate?: TruncateOptions | undefined
+}
+
+interface WebhookOptions {
+  /** A kubeconfig, whose server is the whole URL. */
+  readonly configFile: string
+  readonly initialBackoffMs: number
+}
+
+type LogBackend = AuditBackend & LogFileOptions
+type WebhookBackend = AuditBackend & WebhookOptions
+
+/** What is left out is as kube-apiserver has it. */
+export interface AuditOptions {
+  /** A file with a Policy of audit.k8s.io/v1. */
+  readonly policyFile: string
+  readonly log?: (Partial<LogBackend> & Pick<LogBackend, 'path'>) | undefined
+  readonly webhook?: (Partial<WebhookBackend> & Pick<WebhookBackend, 'configFile'>) | undefined
+}
+
+const batch = { bufferSize: 10_000, maxWaitMs: 30_000 }
+
+const logDefaults: Omit<LogBackend, 'path'> = {
+  format: 'json',
+  maxSize: 100,
+  maxBackups: 100,
+  maxAge: 366,
+  compress: false,
+  mode: 'blocking',
+  batch: { ...batch, maxSize: 1 },
+}
+
+const webhookDefaults: Omit<WebhookBackend, 'configFile'> = {
+  initialBackoffMs: 10_000,
+  mode: 'batch',
+  batch: { ...batch, maxSize: 400, throttle: { qps: 10, burst: 15 } },
+}
+
+/** Numbers of what was told, and of what could not be. */
+export interface AuditFigures {
+  events: number
+  rejected: number
+  readonly errors: Record<string, number>
+  readonly levels: Record<string, number>
+}
+
+export interface Audit {
+  readonly auditor: Auditor
+  readonly figures: AuditFigures
+}
+
+/** What is not strict goes on without what was not kept. */
+const forgiving = (sink: AuditSink): AuditSink => ({
+  take: (records) => {
+    const isKept = sink.take(records)
+    return isKept instanceof Promise ? isKept.then(() => true) : true
+  },
+  close: () => sink.close(),
+})
+
+const inMode = (
+  sink: AuditSink,
+  { mode, batch }: AuditBackend,
+  dropped: (count: number) => void,
+): AuditSink => {
+  if (mode === 'batch') return new Batches(sink, batch, dropped)
+  return mode === 'blocking' ? forgiving(sink) : sink
+}
+
+const both = (sinks: readonly AuditSink[]): AuditSink => ({
+  take: (records) => {
+    const answers = sinks.map((sink) => sink.take(records))
+    return answers.some((answer) => answer instanceof Promise)
+      ? Promise.all(answers).then((all) => all.every(Boolean))
+      : answers.every(Boolean)
+  },
+  close: async () => {
+    for (const sink of sinks) await sink.close()
+  },
+})
+
+const policyOf = (file: string) => {
+  try {
+    return readPolicy(readFileSync(file, 'utf8'))
+  } catch (error) {
+    throw new Error(`loading audit policy file: ${(error as Error).message}: from file ${file}`)
+  }
+}
+
+/** Rejects where the policy or a backend cannot be used. */
+export const openAudit = async (
+  { policyFile, log, webhook }: AuditOptions,
+  { clock, warn }: { clock: Clock; warn: (message: string, error?: unknown) => void },
+  started: StartedParts,
+): Promise<Audit> => {
+  const verdictOf = verdictsOf(policyOf(policyFile))
+  const figures: AuditFigures = { events: 0, rejected: 0, errors: {}, levels: {} }
+  const failed = (plugin: string, count: number): void => {
+    figures.errors[plugin] = (figures.errors[plugin] ?? 0) + count
+  }
+  const finish = (sink: AuditSink, plugin: string, options: AuditBackend): AuditSink => {
+    const dropped = (by: string) => (count: number) => {
+      failed(by, count)
+      warn(`${count} audit events for ${plugin} were dropped`)
+    }
+    const inTime = inMode(sink, options, dropped('buffered'))
+    return options.truncate === undefined
+      ? inTime
+      : new Truncated(inTime, options.truncate, dropped('truncate'))
+  }
+  const told = (plugin: string) => (message: string, error: unknown) => {
+    failed(plugin, 1)
+    warn(message, error)
+  }
+  const sinks: AuditSink[] = []
+  const closing = new AbortController()
+  if (log !== undefined) {
+    const options = { ...logDefaults, ...log }
+    sinks.push(finish(new LogFile(options, { clock, warn: told('log') }), 'log', options))
+  }
+  if (webhook !== undefined) {
+    const options = { ...webhookDefaults, ...webhook }
+    const { configFile, initialBackoffMs } = options
+    const config = await parseKubeconfig(readFileSync(configFile, 'utf8'), path.dirname(configFile))
+    const sink = new AuditWebhook(config, initialBackoffMs, {
+      closing: closing.signal,
+      warn: told('webhook'),
+    })
+    sinks.push(finish(sink, 'webhook', options))
+  }
+  const sink = both(sinks)
+  started.defer(() => {
+    closing.abort()
+    return sink.close()
+  })
+  return {
+    figures,
+    auditor: {
+      verdictOf: (asked) => {
+        const verdict = verdictOf(asked)
+        figures.levels[verdict.level] = (figures.levels[verdict.level] ?? 0) + 1
+        return verdict
+      },
+      deliver: (record: AuditRecord) => {
+        figures.events++
+        return sink.take([record])
+      },
+      rejected: () => {
+        figures.rejected++
+      },
+      now: () => clock.now(),
+    },
+  }
+}

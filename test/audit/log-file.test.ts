@@ -1,0 +1,102 @@
+/** What becomes of an audit log that grows. */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import t, { type Test } from 'tap'
+import { AuditRecord } from '#audit/audit-record.js'
+import { LogFile, type LogFileOptions } from '#audit/log-file.js'
+import { temporaryDirectory } from '../storage/level-fixture.js'
+
+/** A third of a megabyte. */
+const record = (id: number): AuditRecord =>
+  new AuditRecord({
+    level: 'Metadata',
+    auditID: `id-${id}-`,
+    stage: 'ResponseComplete',
+    requestURI: `/${'x'.repeat(330_000)}`,
+    verb: 'get',
+    user: { username: 'ann' },
+    requestReceivedTimestamp: '2026-01-01T00:00:00.000000Z',
+    stageTimestamp: '2026-01-01T00:00:00.000000Z',
+  })
+
+const start = Date.UTC(2026, 0, 31, 12)
+const day = 24 * 60 * 60 * 1000
+
+/** Writes events a day apart, three of which fit into a file; yields the files by name and which events they hold. */
+const written = async (
+  t: Test,
+  options: Partial<LogFileOptions>,
+  events: number,
+): Promise<Record<string, string>> => {
+  const folder = temporaryDirectory(t)
+  writeFileSync(path.join(folder, 'audit-of-others.log'), '')
+  let now = start
+  const warned: string[] = []
+  const file = new LogFile(
+    {
+      path: path.join(folder, 'audit.log'),
+      format: 'json',
+      maxSize: 1,
+      maxBackups: 0,
+      maxAge: 0,
+      compress: false,
+      ...options,
+    },
+    { clock: { now: () => now }, warn: (message, error) => warned.push(`${message}: ${error}`) },
+  )
+  for (let i = 0; i < events; i++) {
+    t.equal(file.take([record(i)]), true)
+    now += day
+  }
+  await file.close()
+  t.same(warned, [])
+  return Object.fromEntries(
+    readdirSync(folder)
+      .sort()
+      .map((name) => {
+        const bytes = readFileSync(path.join(folder, name))
+        const text = (name.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString()
+        return [name, [...text.matchAll(/"id-(\d+)-"/g)].map(([, id]) => id).join(' ')]
+      }),
+  )
+}
+
+t.test('a file that is full is kept beside it under its time', async (t) => {
+  t.same(await written(t, {}, 8), {
+    'audit-2026-02-03T12-00-00.000.log': '0 1 2',
+    'audit-2026-02-06T12-00-00.000.log': '3 4 5',
+    'audit-of-others.log': '',
+    'audit.log': '6 7',
+  })
+})
+
+t.test('only so many old ones stay', async (t) => {
+  const files = await written(t, { maxBackups: 1 }, 11)
+  t.same(Object.keys(files), [
+    'audit-2026-02-09T12-00-00.000.log',
+    'audit-of-others.log',
+    'audit.log',
+  ])
+})
+
+t.test('only those that are not too old stay', async (t) => {
+  const files = await written(t, { maxAge: 4 }, 10)
+  t.same(Object.values(files), ['3 4 5', '6 7 8', '', '9'])
+})
+
+t.test('old ones are packed', async (t) => {
+  const files = await written(t, { compress: true }, 4)
+  t.same(files, {
+    'audit-2026-02-03T12-00-00.000.log.gz': '0 1 2',
+    'audit-of-others.log': '',
+    'audit.log': '3',
+  })
+})
+
+t.test('no new one begins where no size is given', async (t) => {
+  t.same(await written(t, { maxSize: 0 }, 5), {
+    'audit-of-others.log': '',
+    'audit.log': '0 1 2 3 4',
+  })
+})

@@ -1,0 +1,92 @@
+/** The audit log at a server that a kubeconfig names. */
+import { writeFileSync } from 'node:fs'
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import path from 'node:path'
+import t, { type Test } from 'tap'
+import { eventually } from '../eventually.js'
+import { temporaryDirectory } from '../storage/level-fixture.js'
+import { call, startServer } from './start-server.js'
+
+interface Collected {
+  url: string
+  paths: string[]
+  events: { auditID: string; stage: string }[]
+}
+
+/** Takes lists of events after `failures` answers of 500. */
+const startCollector = async (t: Test, failures = 0): Promise<Collected> => {
+  const collected: Collected = { url: '', paths: [], events: [] }
+  let left = failures
+  const server = http.createServer((request, response) => {
+    let text = ''
+    request.on('data', (chunk) => {
+      text += chunk
+    })
+    request.on('end', () => {
+      response.statusCode = left > 0 ? 500 : 200
+      if (left-- <= 0) {
+        const list = JSON.parse(text)
+        t.match(list, { kind: 'EventList', apiVersion: 'audit.k8s.io/v1', metadata: {} })
+        collected.events.push(...list.items)
+        collected.paths.push(request.url!)
+      }
+      response.end()
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  collected.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/audit/log`
+  return collected
+}
+
+const startSending = (t: Test, url: string, mode: 'batch' | 'blocking') => {
+  const folder = temporaryDirectory(t)
+  const [policyFile, configFile] = [path.join(folder, 'policy'), path.join(folder, 'kubeconfig')]
+  writeFileSync(
+    policyFile,
+    'apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: Metadata\n',
+  )
+  const kubeconfig = {
+    'current-context': 'c',
+    clusters: [{ name: 'a', cluster: { server: url } }],
+    contexts: [{ name: 'c', context: { cluster: 'a', user: '' } }],
+  }
+  writeFileSync(configFile, JSON.stringify(kubeconfig))
+  const batch = { bufferSize: 100, maxSize: 400, maxWaitMs: 20, throttle: { qps: 100, burst: 15 } }
+  return startServer(t, {
+    audit: { policyFile, webhook: { configFile, initialBackoffMs: 10, mode, batch } },
+  })
+}
+
+t.test('events are sent in lists, and again where the server fails', async (t) => {
+  const collected = await startCollector(t, 2)
+  const server = await startSending(t, collected.url, 'batch')
+  for (let i = 0; i < 20; i++)
+    await call(server, { path: '/api/v1/namespaces', headers: { 'audit-id': `id-${i}` } })
+  await eventually('all are there', () => collected.events.length >= 40)
+  t.equal(new Set(collected.events.map((e) => `${e.auditID} ${e.stage}`)).size, 40)
+  t.ok(collected.paths.length < 40, 'several go at once')
+  t.equal(collected.paths[0], '/audit/log?timeout=30s')
+})
+
+t.test('what is told of before it is answered is there with the answer', async (t) => {
+  const collected = await startCollector(t)
+  const server = await startSending(t, collected.url, 'blocking')
+  await call(server, { path: '/api/v1/namespaces', headers: { 'audit-id': 'now' } })
+  t.same(
+    collected.events.map(({ stage }) => stage),
+    ['RequestReceived', 'ResponseComplete'],
+  )
+})
+
+t.test('a server that closes sends what waits', async (t) => {
+  const collected = await startCollector(t)
+  const server = await startSending(t, collected.url, 'batch')
+  await call(server, { path: '/api/v1/namespaces' })
+  await server.close()
+  t.equal(collected.events.length, 2)
+})
