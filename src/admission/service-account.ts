@@ -2,11 +2,18 @@
 
 import { randomBytes } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
-import type { KubeObject } from '#api/object.js'
+import { failure } from '#api/errors.js'
+import type { Fields, KubeObject } from '#api/object.js'
 import { whenKnown } from '#api/when-known.js'
 import { limits } from '#limits'
-import type { AdmissionAttributes } from '#registry/admission.js'
-import { type AdmissionPlugin, findObject, isPodCreate, refuse } from './plugin.js'
+import type { AdmissionAttributes, AttributesOf, WriteAttributes } from '#registry/admission.js'
+import { type AdmissionPlugin, findObject, isAbout, isPodCreate, refuse } from './plugin.js'
+import {
+  foreignEphemeralSecret,
+  foreignSecret,
+  limitsSecrets,
+  namesSecrets,
+} from './secret-references.js'
 
 const mountPath = '/var/run/secrets/kubernetes.io/serviceaccount'
 const volumePrefix = 'kube-api-access-'
@@ -87,13 +94,62 @@ const awaitAccount = async (attributes: AdmissionAttributes, name: string): Prom
   return found
 }
 
+const isMirror = ({ metadata }: KubeObject): boolean =>
+  metadata.annotations?.[mirrorAnnotation] !== undefined
+
+const projectsToken = ({ volumes }: Fields): boolean =>
+  ((volumes ?? []) as Fields[]).some(({ projected }) =>
+    ((projected?.sources ?? []) as Fields[]).some((source) => source.serviceAccountToken),
+  )
+
+/** A container to debug a Pod with. */
+const addition = {
+  group: '',
+  resource: 'pods',
+  subresource: 'ephemeralcontainers',
+  operations: ['UPDATE'],
+} as const
+
+const checkAddition = (attributes: WriteAttributes): void | Promise<void> => {
+  const { object: pod, namespace } = attributes
+  const { serviceAccountName } = pod.spec
+  if (!serviceAccountName)
+    throw refuse(
+      attributes,
+      `no service account specified for pod ${namespace}/${pod.metadata.name}`,
+    )
+  return whenKnown(accountOf(attributes, serviceAccountName), (account) => {
+    const foreign = limitsSecrets(account) ? foreignEphemeralSecret(pod, account) : undefined
+    // Upstream gives the bare error, which is nobody's mistake then.
+    if (foreign !== undefined) throw failure({ code: 500, message: foreign })
+  })
+}
+
+const checkNew = (attributes: AttributesOf<'CREATE'>): void | Promise<void> => {
+  const pod = attributes.object
+  const { spec } = pod
+  if (isMirror(pod)) {
+    if (spec.serviceAccountName)
+      throw refuse(attributes, 'a mirror pod may not reference service accounts')
+    if (namesSecrets(pod)) throw refuse(attributes, 'a mirror pod may not reference secrets')
+    if (projectsToken(spec))
+      throw refuse(attributes, 'a mirror pod may not use ServiceAccountToken volume projections')
+    return
+  }
+  return whenKnown(accountOf(attributes, spec.serviceAccountName ?? ''), (account) => {
+    const foreign = limitsSecrets(account) ? foreignSecret(pod, account) : undefined
+    if (foreign !== undefined) throw refuse(attributes, foreign)
+  })
+}
+
 export const serviceAccount: AdmissionPlugin = {
   name: 'ServiceAccount',
   resources: ['pods'],
+  // What it refuses it refuses here, before the Pod is validated, and again when others have changed it.
   mutate: (attributes) => {
     if (!isPodCreate(attributes)) return
     const pod = attributes.object
-    if (pod.metadata.annotations?.[mirrorAnnotation] !== undefined) return
+    if (isMirror(pod)) return checkNew(attributes)
     const { spec } = pod
     if (!spec.serviceAccountName) {
       spec.serviceAccountName = 'default'
@@ -105,17 +161,11 @@ export const serviceAccount: AdmissionPlugin = {
       if (mounts) mountToken(pod)
       if ((spec.imagePullSecrets ?? []).length === 0 && account.imagePullSecrets !== undefined)
         spec.imagePullSecrets = structuredClone(account.imagePullSecrets)
+      return checkNew(attributes)
     })
   },
   validate: (attributes) => {
-    if (!isPodCreate(attributes)) return
-    const pod = attributes.object
-    const { spec } = pod
-    if (pod.metadata.annotations?.[mirrorAnnotation] !== undefined) {
-      if (spec.serviceAccountName)
-        throw refuse(attributes, 'a mirror pod may not reference service accounts')
-      return
-    }
-    return whenKnown(accountOf(attributes, spec.serviceAccountName ?? ''), () => {})
+    if (isAbout(attributes, addition)) return checkAddition(attributes)
+    if (isPodCreate(attributes)) return checkNew(attributes)
   },
 }

@@ -13,8 +13,9 @@ const pod = (spec: object = {}, name = 'p') => ({
 const start = async (
   t: { teardown(f: () => Promise<void>): void },
   labels: Record<string, string> = {},
+  disabled = ['ServiceAccount'],
 ) => {
-  const api = await startApiInMemory(() => makeAdmission({ disabled: ['ServiceAccount'] }))
+  const api = await startApiInMemory(() => makeAdmission({ disabled }))
   t.teardown(() => api.close())
   await api.create('v1/namespaces', { metadata: { name: 'n', labels } })
   const create = (gvr: string, body: object) => api.create(gvr, body, { namespace: 'n' })
@@ -156,6 +157,72 @@ t.test('pod security refuses what the namespace enforces and warns of the rest',
     n.metadata.labels![`${prefix}enforce`] = 'restricted'
   })
   t.match(await image('k'), { code: 403, body: { message: /violates PodSecurity "restricted/ } })
+})
+
+const secretNamed = (name: string) => ({
+  env: [{ name: 'A', valueFrom: { secretKeyRef: { name, key: 'k' } } }],
+})
+
+t.test('an account may keep its Pods to the Secrets that it lists', async (t) => {
+  const { create } = await start(t, {}, [])
+  const strict = { 'kubernetes.io/enforce-mountable-secrets': 'true' }
+  await create('v1/serviceaccounts', {
+    metadata: { name: 'strict', annotations: strict },
+    secrets: [{ name: 'own' }],
+  })
+  const refusal = async (spec: object) => {
+    const answer = await create('v1/pods', pod({ serviceAccountName: 'strict', ...spec }))
+    return [answer.code, answer.body.message]
+  }
+  const from = 'is not allowed because service account strict does not reference that'
+  const cases: [object, string][] = [
+    [
+      { volumes: [{ name: 'v', secret: { secretName: 'no' } }] },
+      `volume with secret.secretName="no" ${from} secret`,
+    ],
+    [
+      { containers: [{ name: 'c', image: 'i', ...secretNamed('no') }] },
+      `container c with envVar A referencing secret.secretName="no" ${from} secret`,
+    ],
+    [
+      { initContainers: [{ name: 'i', image: 'i', envFrom: [{ secretRef: { name: 'no' } }] }] },
+      `init container i with envFrom referencing secret.secretName="no" ${from} secret`,
+    ],
+    [
+      { imagePullSecrets: [{ name: 'no' }] },
+      `imagePullSecrets[0].name="no" ${from} imagePullSecret`,
+    ],
+  ]
+  for (const [spec, why] of cases)
+    t.same(await refusal(spec), [403, `pods "p" is forbidden: ${why}`])
+  const own = { containers: [{ name: 'c', image: 'i', ...secretNamed('own') }] }
+  t.same((await refusal(own))[0], 201)
+})
+
+t.test('a mirror Pod needs nothing of the API', async (t) => {
+  const { create } = await start(t, {}, [])
+  const mirror = async (spec: object) => {
+    const made = pod({ nodeName: 'node', ...spec })
+    const annotations = { 'kubernetes.io/config.mirror': 'hash' }
+    const answer = await create('v1/pods', { ...made, metadata: { ...made.metadata, annotations } })
+    return [answer.code, answer.body.message]
+  }
+  const forbidden = (why: string) => [403, `pods "p" is forbidden: a mirror pod may not ${why}`]
+  const token = { projected: { sources: [{ serviceAccountToken: { path: 't' } }] } }
+  t.same(await mirror({ serviceAccountName: 'a' }), forbidden('reference service accounts'))
+  t.same(
+    await mirror({ containers: [{ name: 'c', image: 'i', ...secretNamed('s') }] }),
+    forbidden('reference secrets'),
+  )
+  t.same(
+    await mirror({ volumes: [{ name: 'v', ...token }] }),
+    forbidden('use ServiceAccountToken volume projections'),
+  )
+  t.same(await mirror({ resourceClaims: [{ name: 'r', resourceClaimName: 'z' }] }), [
+    422,
+    'Pod "p" is invalid: []: Forbidden: static pods do not support resource claims',
+  ])
+  t.same((await mirror({}))[0], 201)
 })
 
 t.test('claims get the default class and a finalizer', async (t) => {

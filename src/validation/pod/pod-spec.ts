@@ -42,8 +42,14 @@ import { hostProcessErrors, windowsErrors } from './windows.js'
 const restartPolicies = ['Always', 'OnFailure', 'Never']
 const dnsPolicies = ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None']
 
-const claimErrors = (path: string, claims: Fields[] | undefined): FieldError[] => {
+const claimErrors = (
+  path: string,
+  claims: Fields[] | undefined,
+  isMirror: boolean,
+): FieldError[] => {
   if (claims === undefined) return []
+  if (isMirror)
+    return claims.map(() => forbidden('[]', 'static pods do not support resource claims'))
   const names = new Set<string>()
   return each(path, claims, (claim, at) => {
     const { name = '', resourceClaimName, resourceClaimTemplateName } = claim
@@ -149,11 +155,11 @@ const namesErrors = (path: string, spec: Fields): FieldError[] => {
   ]
 }
 
-/** `podName` is empty for templates and generated names; `isPod` is false for templates. */
+/** `podName` is empty for templates and generated names; `isPod` is false for templates; a mirror shows a static Pod. */
 export const validPodSpec = (
   path: string,
   spec: Fields,
-  { podName = '', isPod = false } = {},
+  { podName = '', isPod = false, isMirror = false } = {},
 ): FieldError[] => {
   const at = (field: string) => child(path, field)
   const volumes = checkVolumes(at('volumes'), spec.volumes, { podName, isPod })
@@ -166,7 +172,7 @@ export const validPodSpec = (
   }
   return [
     ...volumes.errors,
-    ...claimErrors(at('resourceClaims'), spec.resourceClaims),
+    ...claimErrors(at('resourceClaims'), spec.resourceClaims, isMirror),
     ...validContainers(at('containers'), pod),
     ...validInitContainers(at('initContainers'), pod),
     ...validEphemeralContainers(at('ephemeralContainers'), pod),

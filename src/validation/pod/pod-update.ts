@@ -241,7 +241,7 @@ export const validateEphemeralContainersUpdate = (
   previous: KubeObject,
 ): FieldError[] => {
   if (previous.metadata.annotations?.[mirrorAnnotation] !== undefined)
-    return [forbidden('', 'static pods do not support ephemeral containers')]
+    return [forbidden('[]', 'static pods do not support ephemeral containers')]
   const path = 'spec.ephemeralContainers'
   const after = (next.spec.ephemeralContainers ?? []) as Fields[]
   return [

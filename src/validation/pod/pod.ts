@@ -103,7 +103,11 @@ export const isFineSpec = (spec: Fields): boolean => fineSpecs.has(spec)
 const specErrors = ({ metadata, spec }: KubeObject): FieldError[] => {
   if (isFineSpec(spec)) return []
   const errors = [
-    ...validPodSpec('spec', spec, { podName: metadata.name ?? '', isPod: true }),
+    ...validPodSpec('spec', spec, {
+      podName: metadata.name ?? '',
+      isPod: true,
+      isMirror: metadata.annotations?.[mirrorAnnotation] !== undefined,
+    }),
     ...tokensWithoutAccount(spec),
     ...each('spec.containers', spec.containers as Fields[], (c, at) => untrimmedImage(at, c)),
     ...each('spec.initContainers', spec.initContainers as Fields[], (c, at) =>

@@ -118,8 +118,9 @@ const runsUnresizable = ({ status }: KubeObject): boolean => {
 
 export const validateResize = (next: KubeObject, previous: KubeObject): FieldError[] => {
   if (previous.metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined)
-    return [forbidden('', 'static pods cannot be resized')]
-  if (previous.spec.os?.name === 'windows') return [forbidden('', 'windows pods cannot be resized')]
+    return [forbidden('[]', 'static pods cannot be resized')]
+  if (previous.spec.os?.name === 'windows')
+    return [forbidden('[]', 'windows pods cannot be resized')]
   const errors = validPod(next)
   const qos: string = previous.status?.qosClass ?? podQos(previous.spec)
   if (podQos(next.spec) !== qos)
