@@ -86,7 +86,7 @@ const lastEventsMs = 100
 
 const nothing = (): void => {}
 
-/** A custom resource definition that goes takes the watches of its objects along. */
+/** A custom resource definition that goes, or becomes another one, takes the watches of its objects along. */
 const stopWithDefinition = (
   { definition }: Target,
   { table }: ApiDeps,

@@ -2,6 +2,7 @@
  * Whether a definition gets the names that it asks for, against the other definitions of its group (apiextensions'
  * naming controller). Names that it has already stay its own.
  */
+import { caBundleProblem } from './ca-bundle.js'
 import type {
   CustomResourceDefinition,
   DefinitionCondition,
@@ -90,7 +91,17 @@ const conditionsFor = (
   const before = conditionOf(definition, 'Established')
   if (before?.status === 'True') return { namesAccepted, established: before }
   // Two writes, as of two controllers upstream: the names are installed first, then the definition is established.
-  const isInstalling = before?.reason === 'Installing'
+  const isInstalling = before?.reason === 'Installing' || before?.reason === 'InvalidCABundle'
+  if (problem === undefined && isInstalling && caBundleProblem(definition) !== undefined)
+    return {
+      namesAccepted,
+      established: {
+        type: 'Established',
+        status: 'False',
+        reason: 'InvalidCABundle',
+        message: 'The conversion webhook CABundle is invalid',
+      },
+    }
   const established: DefinitionCondition =
     problem === undefined
       ? {

@@ -16,6 +16,7 @@ import { internalContext } from '#registry/internal-context.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
 import { decideNames } from './accept-names.js'
+import { approvalCondition } from './api-approval.js'
 import { webhookConverter } from './convert-by-webhook.js'
 import { customRows } from './custom-rows.js'
 import {
@@ -151,8 +152,10 @@ class Lifecycle implements Follower {
         : undefined
     const rows = isShown ? customRows(definition, convert) : []
     const { table } = this.#deps
+    // Upstream ends the watches of all versions when what is stored may look another way: its handler begins anew.
+    const isNew = before === undefined || !sameStorage(before.definition, definition)
     for (const { gvr } of before?.rows ?? [])
-      if (!rows.some((row) => row.gvr.version === gvr.version)) table.remove(gvr)
+      if (isNew || !rows.some((row) => row.gvr.version === gvr.version)) table.remove(gvr)
     for (const row of rows) table.add(row)
     this.#known.set(name, { definition, rows })
   }
@@ -198,16 +201,17 @@ class Lifecycle implements Follower {
       .map((known) => known.definition)
       .filter((other) => other.metadata.name !== definition.metadata.name)
     const { acceptedNames, namesAccepted, established } = decideNames(definition, others)
+    const approval = approvalCondition(definition)
     const { now } = this.#context()
     const changed = await this.#changeStatus(definition, (status) => ({
       ...status,
-      conditions: withCondition(
-        withCondition(status.conditions, namesAccepted, now),
+      conditions: [
+        ...(approval === undefined ? [] : [approval]),
+        namesAccepted,
         // Another replica may have been faster; what is established stays so.
         status.conditions?.find((c) => c.type === 'Established' && c.status === 'True') ??
           established,
-        now,
-      ),
+      ].reduce((list, condition) => withCondition(list, condition, now), status.conditions ?? []),
       acceptedNames,
     }))
     if (changed !== undefined && established.reason === 'Installing') await this.#syncNames(changed)
@@ -292,10 +296,12 @@ class Lifecycle implements Follower {
 const wasChanged = (error: unknown): boolean =>
   error instanceof ApiError && (error.code === 409 || error.code === 404)
 
+const sameStorage = (a: CustomResourceDefinition, b: CustomResourceDefinition): boolean =>
+  jsonEqual(a.spec, b.spec) && jsonEqual(a.status?.acceptedNames, b.status?.acceptedNames)
+
 /** Rows follow from spec, accepted names and whether the definition is established or terminates. */
 const sameRows = (a: CustomResourceDefinition, b: CustomResourceDefinition): boolean =>
   (a.metadata.deletionTimestamp === undefined) === (b.metadata.deletionTimestamp === undefined) &&
-  jsonEqual(a.spec, b.spec) &&
-  jsonEqual(a.status?.acceptedNames, b.status?.acceptedNames) &&
+  sameStorage(a, b) &&
   isTrue(a, 'Established') === isTrue(b, 'Established') &&
   isTrue(a, 'Terminating') === isTrue(b, 'Terminating')

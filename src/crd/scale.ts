@@ -113,13 +113,14 @@ export const scaleSubresource = (paths: ScalePaths): Subresource => {
   const toScale = (parent: KubeObject, missing: number): KubeObject => {
     const replicas = numberAt(parent, specPath) ?? missing
     const { name, namespace, uid, resourceVersion, creationTimestamp } = parent.metadata
-    // A parent that was sent without a version has none yet.
+    // An object of the cluster has no namespace, and one that was sent without a version has none yet.
+    const place = namespace === undefined ? {} : { namespace }
     const version = resourceVersion === undefined ? {} : { resourceVersion }
     const selector = paths.labelSelectorPath && valueAt(parent, paths.labelSelectorPath)
     return {
       kind: 'Scale',
       apiVersion: 'autoscaling/v1',
-      metadata: { name, namespace, uid, ...version, creationTimestamp },
+      metadata: { name, ...place, uid, ...version, creationTimestamp },
       spec: replicas === 0 ? {} : { replicas },
       status: {
         replicas: numberAt(parent, paths.statusReplicasPath!) ?? 0,

@@ -1,7 +1,15 @@
 /** How the versions of a definition convert: by nothing, or by a webhook (validateCustomResourceConversion). */
-import { child, type FieldError, forbidden, notSupported, required } from '#api/field-error.js'
+import {
+  child,
+  type FieldError,
+  forbidden,
+  invalid,
+  notSupported,
+  required,
+} from '#api/field-error.js'
 import { reviewVersionErrors, webhookClientErrors } from '#validation/webhook-client.js'
-import type { CustomResourceDefinition } from './definition.js'
+import { caBundleProblem } from './ca-bundle.js'
+import { type CustomResourceDefinition, isTrue } from './definition.js'
 
 type Conversion = NonNullable<CustomResourceDefinition['spec']['conversion']>
 
@@ -17,7 +25,25 @@ const refuseWebhook = ({ webhook }: Conversion): FieldError[] => {
   ]
 }
 
-export const validateConversion = (conversion: Conversion | undefined): FieldError[] => {
+/** Authorities that cannot be read keep a definition from being established; one that is may not get them. */
+const caBundleErrors = (
+  next: CustomResourceDefinition,
+  previous: CustomResourceDefinition | undefined,
+): FieldError[] => {
+  const mayBeWrong =
+    previous === undefined ||
+    !isTrue(previous, 'Established') ||
+    caBundleProblem(previous) !== undefined
+  const problem = mayBeWrong ? undefined : caBundleProblem(next)
+  const bundle = next.spec.conversion?.webhook?.clientConfig?.caBundle
+  return problem === undefined ? [] : [invalid(child(configAt, 'caBundle'), bundle, problem)]
+}
+
+export const validateConversion = (
+  next: CustomResourceDefinition,
+  previous?: CustomResourceDefinition,
+): FieldError[] => {
+  const { conversion } = next.spec
   if (conversion === undefined) return []
   const { strategy, webhook } = conversion
   const errors: FieldError[] = []
@@ -29,7 +55,7 @@ export const validateConversion = (conversion: Conversion | undefined): FieldErr
   errors.push(
     ...(config === undefined
       ? [required(configAt, 'required when strategy is set to Webhook')]
-      : webhookClientErrors(config, configAt)),
+      : [...webhookClientErrors(config, configAt), ...caBundleErrors(next, previous)]),
   )
   const versions = webhook?.conversionReviewVersions ?? []
   errors.push(

@@ -10,6 +10,7 @@ import {
 } from '#api/field-error.js'
 import { jsonEqual } from '#api/json-object.js'
 import { isDns1035Label, isDns1123Subdomain, isKindName } from '#api/names.js'
+import { approvalAnnotation, approvalNeeded, approvalOf, isProtectedGroup } from './api-approval.js'
 import {
   type CustomResourceDefinition,
   type DefinitionNames,
@@ -52,9 +53,10 @@ const validateName = ({ spec, metadata }: CustomResourceDefinition): FieldError[
 }
 
 const validateSpec = (
-  { spec }: CustomResourceDefinition,
+  definition: CustomResourceDefinition,
   previous?: CustomResourceDefinition,
 ): FieldError[] => {
+  const { spec } = definition
   const errors = [...validateGroup(spec.group)]
   if (!spec.scope) errors.push(required('spec.scope'))
   else if (spec.scope !== 'Cluster' && spec.scope !== 'Namespaced')
@@ -77,7 +79,7 @@ const validateSpec = (
   errors.push(...validateVersionList(spec.versions))
   errors.push(...validateNames(spec.names))
   errors.push(...parts.shared())
-  errors.push(...validateConversion(spec.conversion))
+  errors.push(...validateConversion(definition, previous))
   return errors
 }
 
@@ -285,34 +287,19 @@ const validateStoredVersions = ({ spec, status }: CustomResourceDefinition): Fie
   return errors
 }
 
-const approvalAnnotation = 'api-approved.kubernetes.io'
-
-type Approval = 'missing' | 'bypassed' | 'approved' | 'invalid'
-
-const approvalOf = ({ metadata }: CustomResourceDefinition): Approval => {
-  const value = metadata.annotations?.[approvalAnnotation]
-  if (!value) return 'missing'
-  if (value.startsWith('unapproved')) return 'bypassed'
-  return /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]+/i.test(value) ? 'approved' : 'invalid'
-}
-
-/** Groups of the community need an approval (KEP-2337); an update is asked when its answer is another one. */
+/** An update is asked when its answer is another one. */
 const validateApproval = (
   next: CustomResourceDefinition,
   previous?: CustomResourceDefinition,
 ): FieldError[] => {
-  if (!/(^|\.)(k8s|kubernetes)\.io$/.test(next.spec.group ?? '')) return []
+  if (!isProtectedGroup(next.spec.group)) return []
   const approval = approvalOf(next)
   if (previous !== undefined && approval === approvalOf(previous)) return []
   const at = index('metadata.annotations', approvalAnnotation)
-  const see = 'see https://github.com/kubernetes/enhancements/pull/1111'
-  const must = `protected groups must have approval annotation "${approvalAnnotation}"`
-  if (approval === 'missing') return [required(at, `${must}, ${see}`)]
+  if (approval === 'missing') return [required(at, approvalNeeded.missing)]
   if (approval !== 'invalid') return []
   const value = next.metadata.annotations![approvalAnnotation]
-  return [
-    invalid(at, value, `${must} with either a URL or a reason starting with "unapproved", ${see}`),
-  ]
+  return [invalid(at, value, approvalNeeded.invalid)]
 }
 
 /** What may not change, and less strict in what the old definition did not meet either. */

@@ -83,7 +83,9 @@ export const makeStore = (deps: StoreDeps): Store => {
       const validate = await admitAlone({ operation: 'CONNECT', ctx, name, object })
       await validate()
     },
-    deleteCollection: (ctx, options, request) => deleteCollection(store, ctx, options, request),
+    // A collection goes past what a resource does with single deletes, as upstream's: it is the generic store's.
+    deleteCollection: (ctx, options, request) =>
+      deleteCollection({ ...store, delete: deletable.deleteGenerically }, ctx, options, request),
   }
   return store
 }

@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { KubeObject } from '#api/object.js'
 import { startApiInMemory } from './api-in-memory.js'
 
 const start = async (t: { teardown(f: () => Promise<void>): void }, cidr = '10.0.0.0/24') => {
@@ -108,4 +109,20 @@ t.test('a change of type gives and takes addresses and ports', async (t) => {
     code: 422,
     body: { details: { causes: [{ field: 'spec.clusterIPs[0]' }] } },
   })
+})
+
+t.test('an update that wants no node ports of a load balancer gives them up', async (t) => {
+  const { api, create } = await start(t)
+  const type = 'LoadBalancer'
+  const made = await create('lb', { type, ports })
+  const [{ nodePort }] = made.body.spec.ports
+  t.ok(nodePort)
+  const noPorts = (service: KubeObject) => {
+    service.spec.allocateLoadBalancerNodePorts = false
+    service.spec.ports = ports
+  }
+  const changed = await api.replace('v1/services', 'lb', noPorts, { namespace: 'a' })
+  t.notOk('nodePort' in changed.body.spec.ports[0])
+  const other = await create('other', { type: 'NodePort', ports: [{ port: 80, nodePort }] })
+  t.equal(other.code, 201, 'another service may have it')
 })

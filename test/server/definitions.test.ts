@@ -484,3 +484,125 @@ t.test('what does not fit its schema any more has no owners after an update', as
   t.equal(status, 200, 'what was wrong before may stay so')
   t.equal(ownersOf(body), undefined)
 })
+
+t.test(
+  'a definition that changes ends the watches of its objects, one told again does not',
+  async (t) => {
+    const { send, server, setSchema } = await startWithWidgets(t)
+    const watch = () => call(server, { path: `${widgets}?watch=true&timeoutSeconds=3600` })
+    const first = watch()
+    const second = call(server, { path: `${widgets}?watch=true&timeoutSeconds=2` })
+    await send('PATCH', `${definitions}/widgets.${group}`, { metadata: { labels: { a: 'b' } } })
+    await send('POST', widgets, {
+      apiVersion: `${group}/v1`,
+      kind: 'Widget',
+      metadata: { name: 'seen' },
+    })
+    t.match((await second).text, /"name":"seen"/, 'labels end nothing')
+    await setSchema({ type: 'object', properties: { a: { type: 'string' } } })
+    t.match((await first).text, /"name":"seen"/)
+    const { status, text } = await call(server, { path: `${widgets}?watch=true&timeoutSeconds=1` })
+    t.equal(status, 200, 'the next watch begins')
+    t.match(text, /"name":"seen"/)
+  },
+)
+
+t.test('replicas of an object of the cluster are patched', async (t) => {
+  const { send, until } = await startWithWidgets(t)
+  const plural = 'racks'
+  const { metadata, spec } = clusterWide(plural, 'Rack')
+  const replicas = { type: 'object', properties: { replicas: { type: 'integer' } } }
+  const version = versionOf(
+    'v1',
+    { type: 'object', properties: { spec: replicas, status: replicas } },
+    {
+      subresources: {
+        scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' },
+      },
+    },
+  )
+  await send('POST', definitions, { metadata, spec: { ...spec, versions: [version] } })
+  const racks = `/apis/${group}/v1/${plural}`
+  await until(racks, ({ status }) => status === undefined)
+  await send('POST', racks, {
+    apiVersion: `${group}/v1`,
+    kind: 'Rack',
+    metadata: { name: 'r' },
+    spec: { replicas: 1 },
+  })
+  const scaled = await send('PATCH', `${racks}/r/scale`, { spec: { replicas: 3 } })
+  t.match(scaled, { status: 200, body: { spec: { replicas: 3 }, status: { replicas: 0 } } })
+  t.equal((await send('GET', `${racks}/r`)).body.spec.replicas, 3)
+})
+
+t.test('a condition tells what the approval of a group of the community says', async (t) => {
+  const { send, until } = await startWithWidgets(t)
+  const of = (annotation: string) => ({
+    ...definitionOf({
+      group: 'lives.k8s.io',
+      scope: 'Cluster',
+      names: { plural: 'apples', kind: 'Apple' },
+      versions: [versionOf('v1', { type: 'object' })],
+    }),
+    metadata: {
+      name: 'apples.lives.k8s.io',
+      annotations: { 'api-approved.kubernetes.io': annotation },
+    },
+  })
+  const conditions = async (reason: string) => {
+    const { status } = await until(`${definitions}/apples.lives.k8s.io`, ({ status }) =>
+      JSON.stringify(status).includes(reason),
+    )
+    return (status as { conditions: { message: string }[] }).conditions
+  }
+  const pull = 'https://github.com/kubernetes/kubernetes/pull/78458'
+  await send('POST', definitions, of(pull))
+  t.match((await conditions('ApprovedAnnotation'))[0], {
+    type: 'KubernetesAPIApprovalPolicyConformant',
+    status: 'True',
+    message: `approved in ${pull}`,
+  })
+  await send('PATCH', `${definitions}/apples.lives.k8s.io`, of('unapproved, a test'))
+  t.match((await conditions('UnapprovedAnnotation'))[0], {
+    status: 'False',
+    message: 'not approved: "unapproved, a test"',
+  })
+})
+
+t.test('authorities that cannot be read: not established, and not for one that is', async (t) => {
+  const { send, until } = await startWithWidgets(t)
+  const converted = (caBundle: string) => ({
+    conversion: {
+      strategy: 'Webhook',
+      webhook: {
+        clientConfig: { url: 'https://localhost:1/', caBundle },
+        conversionReviewVersions: ['v1'],
+      },
+    },
+  })
+  const unreadable = Buffer.from('no PEM').toString('base64')
+  const { metadata, spec } = clusterWide('gates', 'Gate')
+  await send('POST', definitions, { metadata, spec: { ...spec, ...converted(unreadable) } })
+  const path = `${definitions}/${metadata.name}`
+  await until(path, ({ status }) => JSON.stringify(status).includes('InvalidCABundle'))
+  t.equal((await send('GET', `/apis/${group}/v1/gates`)).status, 404)
+  t.equal((await send('PATCH', path, { spec: converted('') })).status, 200)
+  await until(`/apis/${group}/v1/gates`, ({ status }) => status === undefined)
+  const refused = await send('PATCH', path, { spec: converted(unreadable) })
+  t.equal(refused.status, 422)
+  t.match(
+    refused.body.message,
+    'spec.conversion.webhookClientConfig.caBundle: Invalid value: "bm8gUEVN": unable to load root certificates: unable to parse bytes as PEM block',
+  )
+})
+
+t.test('a collection of definitions goes at once, and its objects stay behind', async (t) => {
+  const { send, until } = await startWithWidgets(t)
+  const widget = { apiVersion: `${group}/v1`, kind: 'Widget', metadata: { name: 'left' } }
+  await send('POST', widgets, widget)
+  const { spec } = (await send('GET', `${definitions}/widgets.${group}`)).body
+  await send('DELETE', definitions)
+  t.equal((await send('GET', `${definitions}/widgets.${group}`)).status, 404)
+  await send('POST', definitions, { metadata: { name: `widgets.${group}` }, spec })
+  await until(`${widgets}/left`, ({ status }) => status === undefined)
+})

@@ -1,6 +1,7 @@
 /** Defaults of a Service, and what an update inherits from before (pkg/apis/core/v1/defaults.go, service strategy). */
 import type { KubeObject } from '#api/object.js'
 import {
+  givesNodePorts,
   isExternallyAccessible,
   needsClusterIp,
   needsHealthCheck,
@@ -78,7 +79,7 @@ export const inheritAllocated = (next: ServiceSpec, previous: ServiceSpec): void
     const { clusterIPs } = previous
     if (clusterIPs && !next.clusterIPs?.length) next.clusterIPs = [...clusterIPs]
   }
-  if (needsNodePort(previous) && needsNodePort(next)) inheritNodePorts(next, previous)
+  if (givesNodePorts(previous) && givesNodePorts(next)) inheritNodePorts(next, previous)
   if (needsHealthCheck(previous) && needsHealthCheck(next) && !next.healthCheckNodePort)
     if (previous.healthCheckNodePort) next.healthCheckNodePort = previous.healthCheckNodePort
 }
