@@ -118,7 +118,7 @@ export const makeAdmission = (options: AdmissionOptions): Admission => {
     mutatingAdmissionWebhook(means),
     validatingAdmissionPolicy(means),
     validatingAdmissionWebhook(means),
-    resourceQuota,
+    resourceQuota(),
   ].filter(
     ({ name }) =>
       !disabled.includes(name) && (!offByDefault.includes(name) || enabled.includes(name)),

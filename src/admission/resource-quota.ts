@@ -15,6 +15,7 @@ import { limits } from '#limits'
 import type { WriteAttributes } from '#registry/admission.js'
 import { internalContext } from '#registry/internal-context.js'
 import { type AdmissionPlugin, isAboutNamespace, isWrite, listObjects, refuse } from './plugin.js'
+import { QuotaCharges } from './quota-charges.js'
 import {
   evaluatorOf,
   isInScope,
@@ -91,35 +92,39 @@ const count = (attributes: WriteAttributes, quota: KubeObject, delta: Usage): Us
   return { ...used, ...next }
 }
 
-const charge = async (
+/** Counted anew on what is stored by then: another request may have been faster. */
+const charge = (
   attributes: WriteAttributes,
-  quota: KubeObject,
-  delta: Usage,
+  { metadata }: KubeObject,
+  { delta, charges }: { delta: Usage; charges: QuotaCharges },
 ): Promise<void> => {
   const { ctx, namespace } = attributes
   const store = ctx.stores(quotas)!
-  const own = { ...internalContext(ctx, namespace), subresource: 'status' }
-  for (let attempt = 1; ; attempt++) {
-    try {
-      await store.update(own, quota.metadata.name!, (current) => {
-        // Counted anew on what is stored by now: another request may have been faster.
-        const used = count(attributes, current!, delta)
-        const next = structuredClone(current!)
-        if (used !== undefined) next.status = { ...next.status, used }
-        return next
-      })
-      return
-    } catch (error) {
-      const isConflict = error instanceof ApiError && error.reason === 'Conflict'
-      if (!isConflict || attempt === limits.quotaTriesMax) throw error
-    }
+  const name = metadata.name!
+  // Others wait for this write: it does not end with the request that makes it.
+  const own = internalContext({ ...ctx, caller: new AbortController() }, namespace)
+  const countIn = (quota: KubeObject): void => {
+    const used = count(attributes, quota, delta)
+    if (used !== undefined) quota.status = { ...quota.status, used }
   }
+  return charges.add(store.key(namespace, name), countIn, async (change) => {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await store.update({ ...own, subresource: 'status' }, name, (stored) =>
+          change(stored!),
+        )
+      } catch (error) {
+        const isConflict = error instanceof ApiError && error.reason === 'Conflict'
+        if (!isConflict || attempt === limits.quotaTriesMax) throw error
+      }
+    }
+  })
 }
 
 const chargeAll = async (
   attributes: WriteAttributes,
-  evaluator: QuotaEvaluator,
   all: readonly KubeObject[],
+  { evaluator, charges }: { evaluator: QuotaEvaluator; charges: QuotaCharges },
 ): Promise<void> => {
   const { object, oldObject, ctx } = attributes
   const matching = all.filter((quota) => {
@@ -131,25 +136,28 @@ const chargeAll = async (
   if (matching.length === 0) return
   const usage = growth(evaluator.usage(object), {})
   const grown = oldObject === undefined ? usage : growth(usage, evaluator.usage(oldObject))
-  const charges: { quota: KubeObject; delta: Usage }[] = []
+  const due: { quota: KubeObject; delta: Usage }[] = []
   for (const quota of matching) {
     const wasInScope = oldObject !== undefined && isInScope(attributes, oldObject, quota)
     const delta = wasInScope ? grown : usage
-    if (count(attributes, quota, delta) !== undefined) charges.push({ quota, delta })
+    if (count(attributes, quota, delta) !== undefined) due.push({ quota, delta })
   }
   if (ctx.dryRun) return
-  for (const { quota, delta } of charges) await charge(attributes, quota, delta)
+  for (const { quota, delta } of due) await charge(attributes, quota, { delta, charges })
 }
 
-export const resourceQuota: AdmissionPlugin = {
-  name: 'ResourceQuota',
-  validate: (attributes) => {
-    if (attributes.namespace === '' || isAboutNamespace(attributes)) return
-    if (!isWrite(attributes)) return
-    const evaluator = evaluatorOf(attributes.resource)
-    if (!evaluator.charges(attributes)) return
-    return whenKnown(listObjects(attributes.ctx, quotas, attributes.namespace), (all) =>
-      all.length === 0 ? undefined : chargeAll(attributes, evaluator, all),
-    )
-  },
+export const resourceQuota = (): AdmissionPlugin => {
+  const charges = new QuotaCharges()
+  return {
+    name: 'ResourceQuota',
+    validate: (attributes) => {
+      if (attributes.namespace === '' || isAboutNamespace(attributes)) return
+      if (!isWrite(attributes)) return
+      const evaluator = evaluatorOf(attributes.resource)
+      if (!evaluator.charges(attributes)) return
+      return whenKnown(listObjects(attributes.ctx, quotas, attributes.namespace), (all) =>
+        all.length === 0 ? undefined : chargeAll(attributes, all, { evaluator, charges }),
+      )
+    },
+  }
 }

@@ -70,11 +70,16 @@ t.test('a quota counts up to its bound, concurrent creates included', async (t) 
   const answers = await Promise.all(
     Array.from({ length: 9 }, (_, i) => create('v1/configmaps', { metadata: { name: `c${i}` } })),
   )
-  t.equal(answers.filter((a) => a.code === 201).length, 5)
+  const made = answers.filter((a) => a.code === 201)
+  t.equal(made.length, 5)
   t.match(
     answers.find((a) => a.code === 403)!.body.message,
     'exceeded quota: q, requested: configmaps=1, used: configmaps=5, limited: configmaps=5',
   )
+  const { object: quota } = await store.get(api.context({ namespace: 'n' }), 'q')
+  t.match(quota.status, { used: { configmaps: '5' } })
+  const versions = made.map(({ body }) => Number(body.metadata.resourceVersion))
+  t.equal(Math.min(...versions), Number(quota.metadata.resourceVersion) + 1, 'one write for all')
 })
 
 t.test('what quotas count grows with updates, and is not given back by them', async (t) => {

@@ -1,0 +1,65 @@
+/**
+ * What many writers have counted in one quota: who comes while it is written goes along with the next write. Each for
+ * himself would meet a conflict with all but one of the others, and count again (apiserver, resourcequota/controller.go).
+ */
+import type { KubeObject } from '#api/object.js'
+import { nextTurn } from '#api/turns.js'
+
+/** Counts in the status of a quota that is nobody else's. Throws when it does not fit. */
+export type Count = (quota: KubeObject) => void
+type WriteQuota = (change: (stored: KubeObject) => KubeObject) => Promise<unknown>
+
+interface Charge {
+  readonly count: Count
+  readonly write: WriteQuota
+  resolve(): void
+  reject(why: unknown): void
+}
+
+export class QuotaCharges {
+  /** By quota, while it is written. */
+  readonly #waiting = new Map<string, Charge[]>()
+
+  /** Rejects with what `count` throws. `write` is that of one of those who wait. */
+  add(key: string, count: Count, write: WriteQuota): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const charge = { count, write, resolve, reject }
+      const waiting = this.#waiting.get(key)
+      if (waiting !== undefined) waiting.push(charge)
+      else void this.#writeAll(key, [charge])
+    })
+  }
+
+  async #writeAll(key: string, waiting: Charge[]): Promise<void> {
+    this.#waiting.set(key, waiting)
+    while (waiting.length > 0) {
+      // Writes come several in a turn.
+      await nextTurn()
+      await writeOnce(waiting.splice(0))
+    }
+    this.#waiting.delete(key)
+  }
+}
+
+const writeOnce = async (charges: readonly Charge[]): Promise<void> => {
+  const refused = new Map<Charge, unknown>()
+  const countAll = (stored: KubeObject): KubeObject => {
+    refused.clear()
+    const quota = structuredClone(stored)
+    for (const charge of charges) {
+      try {
+        charge.count(quota)
+      } catch (why) {
+        refused.set(charge, why)
+      }
+    }
+    return quota
+  }
+  try {
+    await charges[0]!.write(countAll)
+    for (const charge of charges) if (!refused.has(charge)) charge.resolve()
+  } catch (why) {
+    for (const charge of charges) charge.reject(why)
+  }
+  for (const [charge, why] of refused) charge.reject(why)
+}
