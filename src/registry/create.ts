@@ -12,6 +12,7 @@ import { type StoredObject, WriteConflict } from '#cacher/object-storage.js'
 import { limits } from '#limits'
 import { beforeCreate, identify, receiveNewObject, refuseResourceVersion } from './before-create.js'
 import { asStored } from './decode.js'
+import { isTooLarge } from './interpret-storage-error.js'
 import { dedupOwnerReferences, matchNamespace } from './object-meta.js'
 import type { RequestContext } from './resource-definition.js'
 import {
@@ -104,6 +105,21 @@ export const createOnce = async (
   }
 }
 
+/** Owners alone can make an object too large: it is stored without them then (apiserver, handlers/create.go). */
+const createWithin = async (
+  deps: StoreDeps,
+  ctx: RequestContext,
+  object: KubeObject,
+): Promise<StoredObject> => {
+  try {
+    return await createOnce(deps, ctx, object)
+  } catch (error) {
+    if (!isTooLarge(error)) throw error
+    delete object.metadata.managedFields
+    return createOnce(deps, ctx, object)
+  }
+}
+
 export const create = async (
   deps: StoreDeps,
   ctx: RequestContext,
@@ -115,10 +131,10 @@ export const create = async (
   await admit(deps, 'mutate', { operation: 'CREATE', ctx, name, object })
   matchNamespace(object.metadata, deps.definition.namespaced ? (ctx.namespace ?? '') : '')
   dedupOwnerReferences(object.metadata, ctx, true)
-  if (!object.metadata.generateName || name !== '') return createOnce(deps, ctx, object)
+  if (!object.metadata.generateName || name !== '') return createWithin(deps, ctx, object)
   for (let attempt = 1; ; attempt++) {
     try {
-      return await createOnce(deps, ctx, cloneJson(object))
+      return await createWithin(deps, ctx, cloneJson(object))
     } catch (error) {
       const taken = error instanceof ApiError && error.reason === 'AlreadyExists'
       if (!taken || attempt === limits.generateNameAttemptsMax) throw error

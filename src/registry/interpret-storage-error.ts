@@ -40,6 +40,10 @@ export const interpretingErrors = <T>(
   }
 }
 
+/** Storage would have taken less (apiserver, handlers/rest.go isTooLargeError). */
+export const isTooLarge = (error: unknown): boolean =>
+  error instanceof Error && error.cause instanceof StorageError && error.cause.code === 'TooLarge'
+
 /** Yields what to throw: a failure that is none of storage's as it is. */
 export const interpretStorageError = (
   error: unknown,

@@ -17,6 +17,7 @@ import { type Basis, beginFromCache } from './begin-from-cache.js'
 import { createOnce } from './create.js'
 import { asStored } from './decode.js'
 import { keepManagedFieldsTimes } from './field-manager/times.js'
+import { isTooLarge } from './interpret-storage-error.js'
 import { dedupOwnerReferences, matchNamespace, sameContent } from './object-meta.js'
 import { checkPreconditions } from './preconditions.js'
 import type { RequestContext, Strategy, UpdateStrategy } from './resource-definition.js'
@@ -45,6 +46,8 @@ interface Attempt {
   readonly change: Change
   readonly options: UpdateOptions
   readonly basis: Basis
+  /** With its owners it was too large. */
+  readonly withoutOwners?: boolean
 }
 
 /** Nothing would be stored that is not stored already. What is stored may not be what is shown. */
@@ -183,6 +186,7 @@ const createInstead = async (attempt: Attempt): Promise<Updated> => {
   if (!ctx.dryRun) delete next.metadata.resourceVersion
   matchNamespace(next.metadata, namespace)
   dedupOwnerReferences(next.metadata, ctx, true)
+  if (attempt.withoutOwners) delete next.metadata.managedFields
   await options.authorizeCreate?.()
   return { stored: await createOnce(deps, ctx, next), created: true }
 }
@@ -208,6 +212,7 @@ const once = async (attempt: Attempt, current: StoredObject | undefined): Promis
   })
   if (admittedAs !== undefined) next = admittedAs.write(next, object, ctx)
   dedupOwnerReferences(next.metadata, ctx, true)
+  if (attempt.withoutOwners) delete next.metadata.managedFields
   checkResourceVersion(next, {
     definition,
     name,
@@ -229,13 +234,16 @@ export const update = async (
 ): Promise<Updated> => {
   const key = keyOf(deps.definition, ctx.namespace, name)
   return beginFromCache(deps, ctx, key, async (first, basis) => {
-    const attempt: Attempt = { deps, ctx, name, key, change, options, basis }
+    let attempt: Attempt = { deps, ctx, name, key, change, options, basis }
     for (let current = first; ; ) {
       try {
         return await once(attempt, current)
       } catch (error) {
-        if (!(error instanceof WriteConflict)) throw error
-        current = error.current
+        if (error instanceof WriteConflict) current = error.current
+        // Owners alone can make an object too large. An apply is about them, and fails (apiserver, handlers/patch.go).
+        else if (isTooLarge(error) && !attempt.withoutOwners && !options.managedFieldsTracked)
+          attempt = { ...attempt, withoutOwners: true }
+        else throw error
       }
       // Asked before another try only: nearly all writes need one, and a signal is not for nothing.
       ctx.caller.signal.throwIfAborted()

@@ -1,6 +1,10 @@
 /** What an update leaves alone. */
 import t from 'tap'
+import { systemClock } from '#api/clock.js'
+import type { KubeObject, ManagedFieldsEntry } from '#api/object.js'
 import type { StoredObject } from '#cacher/object-storage.js'
+import { StorageError } from '#storage/driver.js'
+import { openMemory } from '#storage/memory/memory-driver.js'
 import { startApiInMemory } from '../kinds/api-in-memory.js'
 
 t.test(
@@ -22,5 +26,63 @@ t.test(
     t.ok(stored.revision > revision)
     t.equal(stored.object.metadata.resourceVersion, String(stored.revision))
     t.equal(before.metadata.resourceVersion, String(revision))
+  },
+)
+
+t.test(
+  'what is too large with its owners is stored without them, unless it is applied',
+  async (t) => {
+    const memory = openMemory({ clock: systemClock })
+    const bytesMax = 2000
+    const api = await startApiInMemory(undefined, {
+      ...memory,
+      txn: async (compares, operations) => {
+        if (operations.some((one) => one.type === 'put' && one.value.length > bytesMax))
+          throw new StorageError('TooLarge', 'etcdserver: request is too large')
+        return memory.txn(compares, operations)
+      },
+    })
+    t.teardown(() => api.close())
+    const owned = (length: number): ManagedFieldsEntry[] => [
+      {
+        ...{ manager: 'm', operation: 'Update', apiVersion: 'v1', fieldsType: 'FieldsV1' },
+        fieldsV1: { 'f:data': { [`f:${'k'.repeat(length)}`]: {} } },
+      },
+    ]
+    const call = { namespace: 'default' }
+    const make = (name: string, ownersLength: number, data = 'v') =>
+      api.create(
+        'v1/configmaps',
+        { metadata: { name, managedFields: owned(ownersLength) }, data: { k: data } },
+        call,
+      )
+    t.equal((await make('small', 10)).body.metadata.managedFields.length, 1)
+    const large = await make('large', bytesMax)
+    t.equal(large.code, 201)
+    t.notOk('managedFields' in large.body.metadata)
+    t.equal((await make('hopeless', 10, 'v'.repeat(bytesMax))).code, 500)
+
+    const grow = (object: KubeObject) => {
+      object.metadata.managedFields = owned(bytesMax)
+      object.data = { k: 'w' }
+    }
+    const grown = await api.replace('v1/configmaps', 'small', grow, call)
+    t.equal(grown.code, 200)
+    t.same(grown.body.data, { k: 'w' })
+    t.notOk('managedFields' in grown.body.metadata)
+
+    const ctx = api.context(call)
+    const applied = api.store('', 'configmaps').update(
+      ctx,
+      'small',
+      (current) => {
+        const next = structuredClone(current!)
+        grow(next)
+        next.data = { k: 'x' }
+        return next
+      },
+      { managedFieldsTracked: true },
+    )
+    await t.rejects(applied, { message: 'etcdserver: request is too large' })
   },
 )
