@@ -57,9 +57,11 @@ const writeOnce = async (charges: readonly Charge[]): Promise<void> => {
   }
   try {
     await charges[0]!.write(countAll)
-    for (const charge of charges) if (!refused.has(charge)) charge.resolve()
   } catch (why) {
-    for (const charge of charges) charge.reject(why)
+    for (const charge of charges) if (!refused.has(charge)) refused.set(charge, why)
   }
-  for (const [charge, why] of refused) charge.reject(why)
+  for (const charge of charges) {
+    if (refused.has(charge)) charge.reject(refused.get(charge))
+    else charge.resolve()
+  }
 }

@@ -114,8 +114,10 @@ const charge = (
           change(stored!),
         )
       } catch (error) {
-        const isConflict = error instanceof ApiError && error.reason === 'Conflict'
-        if (!isConflict || attempt === limits.quotaTriesMax) throw error
+        if (!(error instanceof ApiError)) throw error
+        // What was removed meanwhile bounds nothing.
+        if (error.reason === 'NotFound') return
+        if (error.reason !== 'Conflict' || attempt === limits.quotaTriesMax) throw error
       }
     }
   })

@@ -80,6 +80,13 @@ t.test('a quota counts up to its bound, concurrent creates included', async (t) 
   t.match(quota.status, { used: { configmaps: '5' } })
   const versions = made.map(({ body }) => Number(body.metadata.resourceVersion))
   t.equal(Math.min(...versions), Number(quota.metadata.resourceVersion) + 1, 'one write for all')
+  await api.replace('v1/resourcequotas', 'q', (q) => (q.status.used.configmaps = '0'), {
+    namespace: 'n',
+    subresource: 'status',
+  })
+  const removed = api.delete('v1/resourcequotas', 'q', { namespace: 'n' })
+  const counted = create('v1/configmaps', { metadata: { name: 'last' } })
+  t.match([await removed, await counted], [{ code: 200 }, { code: 201 }], 'a quota that goes')
 })
 
 t.test('what quotas count grows with updates, and is not given back by them', async (t) => {

@@ -144,17 +144,14 @@ const hidingWarnings = (path: string, env: Fields[] = []): string[] => {
   const seen = new Set<string>()
   const warnings: string[] = []
   for (const [i, { name, value = '', valueFrom }] of env.entries()) {
-    if (!seen.has(name)) {
-      seen.add(name)
-      continue
-    }
     const before = `$(${name})`
     // To go on from what was there is no hiding; to say it again is.
     const isKept = valueFrom === undefined && value !== before && value.includes(before)
-    if (!isKept)
+    if (seen.has(name) && !isKept)
       warnings.push(
         `${index(path, i)}: hides previous definition of "${name}", which may be dropped when using apply`,
       )
+    seen.add(name)
   }
   return warnings
 }
