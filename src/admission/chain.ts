@@ -6,6 +6,8 @@
 
 import { whenKnown } from '#api/when-known.js'
 import type { Admission, AdmissionAttributes } from '#registry/admission.js'
+import { alwaysPullImages } from './always-pull-images.js'
+import { limitPodHardAntiAffinityTopology } from './anti-affinity-topology.js'
 import { type Authorize, noAuthorizer } from './cel.js'
 import {
   type AuthorizeSigner,
@@ -14,15 +16,20 @@ import {
   certificateSubjectRestriction,
 } from './certificates.js'
 import { defaultIngressClass, defaultStorageClass } from './default-class.js'
+import { denyServiceExternalIps } from './deny-external-ips.js'
 import { limitRanger } from './limit-ranger.js'
 import { mutatingAdmissionPolicy } from './mutating-policy.js'
+import { namespaceAutoProvision, namespaceExists } from './namespace-existence.js'
 import { namespaceLifecycle } from './namespace-lifecycle.js'
 import { nodeRestriction } from './node-restriction/node-restriction.js'
 import { defaultTolerationSeconds, taintNodesByCondition } from './node-taints.js'
+import { type OwnerMeans, ownerReferencesPermissionEnforcement } from './owner-references.js'
 import type { AdmissionPlugin } from './plugin.js'
+import { podNodeSelector } from './pod-node-selector.js'
 import { podPriority } from './pod-priority.js'
 import { nodeDeclaredFeatureValidator, podResizeValidator } from './pod-resize.js'
 import { podSecurity } from './pod-security.js'
+import { extendedResourceToleration, podTolerationRestriction } from './pod-tolerations.js'
 import { podTopologyLabels } from './pod-topology-labels.js'
 import type { ResourceOfKind } from './policy-input.js'
 import { runsAgain } from './reinvocation.js'
@@ -36,30 +43,50 @@ import { mutatingAdmissionWebhook, validatingAdmissionWebhook } from './webhooks
 
 const pluginsFor = (
   authorizeSigner: AuthorizeSigner,
-  authorize: Authorize,
+  means: OwnerMeans,
 ): readonly AdmissionPlugin[] => [
+  namespaceAutoProvision,
   namespaceLifecycle,
+  namespaceExists,
+  limitPodHardAntiAffinityTopology,
   limitRanger,
   serviceAccount,
-  nodeRestriction(authorize),
+  nodeRestriction(means.authorize),
   taintNodesByCondition,
+  alwaysPullImages,
   podSecurity,
+  podNodeSelector,
   podPriority,
   defaultTolerationSeconds,
+  podTolerationRestriction,
+  extendedResourceToleration,
   defaultStorageClass,
   storageObjectInUseProtection,
+  ownerReferencesPermissionEnforcement(means),
   persistentVolumeClaimResize,
   runtimeClass,
   certificateApproval(authorizeSigner),
   certificateSigning(authorizeSigner),
   certificateSubjectRestriction,
   defaultIngressClass,
+  denyServiceExternalIps,
   podTopologyLabels,
   nodeDeclaredFeatureValidator,
   podResizeValidator,
 ]
 
-const offByDefault: readonly string[] = ['NodeRestriction']
+const offByDefault: ReadonlySet<string> = new Set([
+  'AlwaysPullImages',
+  'DenyServiceExternalIPs',
+  'ExtendedResourceToleration',
+  'LimitPodHardAntiAffinityTopology',
+  'NamespaceAutoProvision',
+  'NamespaceExists',
+  'NodeRestriction',
+  'OwnerReferencesPermissionEnforcement',
+  'PodNodeSelector',
+  'PodTolerationRestriction',
+])
 
 export interface AdmissionOptions {
   /** Names of plugins that take part though they do not by default. */
@@ -113,15 +140,14 @@ export const makeAdmission = (options: AdmissionOptions): Admission => {
   } = options
   const means = { resourceOfKind, authorize, equivalentsOf }
   const plugins = [
-    ...pluginsFor(authorizeSigner, authorize),
+    ...pluginsFor(authorizeSigner, means),
     mutatingAdmissionPolicy(means),
     mutatingAdmissionWebhook(means),
     validatingAdmissionPolicy(means),
     validatingAdmissionWebhook(means),
     resourceQuota(),
   ].filter(
-    ({ name }) =>
-      !disabled.includes(name) && (!offByDefault.includes(name) || enabled.includes(name)),
+    ({ name }) => !disabled.includes(name) && (!offByDefault.has(name) || enabled.includes(name)),
   )
   const mutating = byResource(plugins.filter((plugin) => plugin.mutate !== undefined))
   const validating = byResource(plugins.filter((plugin) => plugin.validate !== undefined))

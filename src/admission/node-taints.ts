@@ -2,7 +2,7 @@
 import { copyWith } from '#api/copy-with.js'
 import type { KubeObject } from '#api/object.js'
 import type { Toleration } from '#validation/toleration.js'
-import { type AdmissionPlugin, isAbout } from './plugin.js'
+import { type AdmissionPlugin, isAbout, podWrites } from './plugin.js'
 
 const notReady = 'node.kubernetes.io/not-ready'
 const unreachable = 'node.kubernetes.io/unreachable'
@@ -31,8 +31,6 @@ const tolerates = (pod: KubeObject, key: string): boolean =>
   ((pod.spec.tolerations ?? []) as Toleration[]).some(
     (t) => (!t.key || t.key === key) && (!t.effect || t.effect === 'NoExecute'),
   )
-
-const podWrites = { group: '', resource: 'pods', operations: ['CREATE', 'UPDATE'] } as const
 
 /** A pod stays five minutes on a node that is gone, unless it says otherwise. */
 export const defaultTolerationSeconds: AdmissionPlugin = {

@@ -43,6 +43,12 @@ export const isPodCreate = (
   attributes.resource.group === '' &&
   attributes.subresource === ''
 
+export const podWrites = {
+  group: '',
+  resource: 'pods',
+  operations: ['CREATE', 'UPDATE'],
+} as const
+
 export const namespaces = { group: '', resource: 'namespaces' }
 
 /** Whether the request is about a Namespace itself: it carries its name as its namespace, too. */

@@ -1,0 +1,97 @@
+/**
+ * Who makes an object the dependent of another must be able to delete it, and who lets it hold up the deletion of its owner
+ * must be able to finalize that (kubernetes, plugin/pkg/admission/gc).
+ */
+
+import { goQuote } from '#api/go-quote.js'
+import { parseGroupVersion } from '#api/group-version.js'
+import { jsonEqual } from '#api/json-object.js'
+import type { JsonValue, KubeObject, OwnerReference } from '#api/object.js'
+import type { AdmissionAttributes, WriteAttributes } from '#registry/admission.js'
+import type { Authorize } from './cel.js'
+import { type AdmissionPlugin, isWrite, refuse } from './plugin.js'
+import type { ResourceOfKind } from './policy-input.js'
+
+type Question = Omit<Parameters<Authorize>[0], 'subject'>
+
+export interface OwnerMeans {
+  readonly authorize: Authorize
+  readonly resourceOfKind: ResourceOfKind
+}
+
+const ownersOf = (object: KubeObject | undefined): readonly OwnerReference[] =>
+  object?.metadata?.ownerReferences ?? []
+
+const isPodStatus = ({ resource, subresource }: AdmissionAttributes): boolean =>
+  resource.group === '' && resource.resource === 'pods' && subresource === 'status'
+
+/** Those that begin to hold up their owner. */
+const newlyBlocking = ({ object, oldObject }: WriteAttributes): readonly OwnerReference[] => {
+  const blocked = new Set(
+    ownersOf(oldObject)
+      .filter(({ blockOwnerDeletion }) => blockOwnerDeletion)
+      .map(({ uid }) => uid),
+  )
+  return ownersOf(object).filter((o) => o.blockOwnerDeletion && !blocked.has(o.uid))
+}
+
+/** What an owner's finalizers are to the authorizer. Throws where no resource has that kind. */
+const finalizersOf = (
+  { apiVersion, kind, name }: OwnerReference,
+  attributes: WriteAttributes,
+  resourceOfKind: ResourceOfKind,
+): Question => {
+  const gv = parseGroupVersion(apiVersion)
+  const found = gv && resourceOfKind({ ...gv, kind })
+  if (found === undefined) {
+    const why =
+      gv === undefined
+        ? `unexpected GroupVersion string: ${apiVersion}`
+        : `no matches for kind ${goQuote(kind)} in version ${goQuote(apiVersion)}`
+    throw refuse(
+      attributes,
+      `cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion ${apiVersion} Kind ${kind}: ${why}`,
+    )
+  }
+  const { group, resource, namespaced } = found
+  const namespace = namespaced ? attributes.namespace : ''
+  return { verb: 'update', group, resource, subresource: 'finalizers', namespace, name }
+}
+
+const check = async (
+  attributes: WriteAttributes,
+  { authorize, resourceOfKind }: OwnerMeans,
+): Promise<void> => {
+  const { ctx, resource, subresource, namespace, name } = attributes
+  const subject = { ...ctx.user, username: ctx.user.name }
+  const ask = async (question: Question) => authorize({ ...question, subject })
+  const insist = async (question: Question, problem: string): Promise<void> => {
+    const { allowed, reason } = await ask(question)
+    if (!allowed) throw refuse(attributes, `${problem}: ${reason}, <nil>`)
+  }
+  // Who creates could as well have left it alone.
+  if (attributes.operation === 'UPDATE')
+    await insist(
+      { verb: 'delete', ...resource, subresource, namespace, name },
+      "cannot set an ownerRef on a resource you can't delete",
+    )
+  const blocking = newlyBlocking(attributes)
+  if (blocking.length === 0) return
+  const anything = { group: '*', resource: '*', subresource: 'finalizers', name: '*' }
+  if ((await ask({ verb: 'update', ...anything })).allowed) return
+  for (const owner of blocking)
+    await insist(
+      finalizersOf(owner, attributes, resourceOfKind),
+      "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on",
+    )
+}
+
+export const ownerReferencesPermissionEnforcement = (means: OwnerMeans): AdmissionPlugin => ({
+  name: 'OwnerReferencesPermissionEnforcement',
+  validate: (attributes) => {
+    if (!isWrite(attributes) || isPodStatus(attributes)) return
+    const [next, previous] = [ownersOf(attributes.object), ownersOf(attributes.oldObject)]
+    if (jsonEqual(next as unknown as JsonValue, previous as unknown as JsonValue)) return
+    return check(attributes, means)
+  },
+})

@@ -1,0 +1,102 @@
+/**
+ * Tolerations that Pods get by what they ask for (kubernetes, plugin/pkg/admission/extendedresourcetoleration) and by their
+ * namespace, which may also bound them (podtolerationrestriction).
+ */
+import { copyWith } from '#api/copy-with.js'
+import { failure } from '#api/errors.js'
+import { JsonSyntaxError, parse } from '#api/json.js'
+import type { KubeObject } from '#api/object.js'
+import { whenKnown } from '#api/when-known.js'
+import type { WriteAttributes } from '#registry/admission.js'
+import { podQos } from '#validation/pod/pod-qos.js'
+import { isExtendedResource } from '#validation/resource-name.js'
+import type { Toleration } from '#validation/toleration.js'
+import { type AdmissionPlugin, findNamespace, isAbout, podWrites } from './plugin.js'
+import { areAllowed, mergeTolerations, withToleration } from './tolerations.js'
+
+interface Container {
+  resources?: { requests?: Record<string, unknown> }
+}
+
+const tolerationsOf = ({ spec }: KubeObject): Toleration[] => spec.tolerations ?? []
+
+/** Of an update the spec may be the stored one. */
+const setTolerations = (pod: KubeObject, tolerations: readonly Toleration[]): void => {
+  pod.spec = copyWith(pod.spec, { tolerations: [...tolerations] })
+}
+
+export const extendedResourceToleration: AdmissionPlugin = {
+  name: 'ExtendedResourceToleration',
+  resources: ['pods'],
+  mutate: (attributes) => {
+    if (!isAbout(attributes, podWrites)) return
+    const { object: pod } = attributes
+    const containers: Container[] = [
+      ...(pod.spec.containers ?? []),
+      ...(pod.spec.initContainers ?? []),
+    ]
+    const names = new Set(
+      containers
+        .flatMap(({ resources }) => Object.keys(resources?.requests ?? {}))
+        .filter(isExtendedResource),
+    )
+    let tolerations = tolerationsOf(pod)
+    for (const key of [...names].sort())
+      tolerations = withToleration(tolerations, { key, operator: 'Exists', effect: 'NoSchedule' })
+    if (names.size > 0) setTolerations(pod, tolerations)
+  },
+}
+
+const prefix = 'scheduler.alpha.kubernetes.io/'
+const memoryPressure: Toleration = {
+  key: 'node.kubernetes.io/memory-pressure',
+  operator: 'Exists',
+  effect: 'NoSchedule',
+}
+
+/** Empty where the namespace does not say. Throws a 500 for what it cannot mean, as upstream. */
+const saidBy = (namespace: KubeObject | undefined, annotation: string): Toleration[] => {
+  const text = namespace?.metadata.annotations?.[prefix + annotation]
+  if (!text) return []
+  try {
+    const value = parse(text) ?? []
+    if (!Array.isArray(value))
+      throw new JsonSyntaxError(
+        `json: cannot unmarshal ${typeof value} into Go value of type []v1.Toleration`,
+      )
+    return value as unknown as Toleration[]
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) throw failure({ code: 500, message: error.message })
+    throw error
+  }
+}
+
+const checkAllowed = ({ object }: WriteAttributes, namespace: KubeObject | undefined): void => {
+  const tolerations = tolerationsOf(object)
+  if (tolerations.length === 0) return
+  if (!areAllowed(tolerations, saidBy(namespace, 'tolerationsWhitelist')))
+    throw failure({
+      code: 500,
+      message:
+        'pod tolerations (possibly merged with namespace default tolerations) conflict with its namespace whitelist',
+    })
+}
+
+export const podTolerationRestriction: AdmissionPlugin = {
+  name: 'PodTolerationRestriction',
+  resources: ['pods'],
+  mutate: (attributes) => {
+    if (!isAbout(attributes, podWrites)) return
+    return whenKnown(findNamespace(attributes), (namespace) => {
+      const { object: pod, operation } = attributes
+      const added = operation === 'CREATE' ? saidBy(namespace, 'defaultTolerations') : []
+      if ((pod.status?.qosClass || podQos(pod.spec)) !== 'BestEffort') added.push(memoryPressure)
+      if (added.length > 0) setTolerations(pod, mergeTolerations([...tolerationsOf(pod), ...added]))
+      checkAllowed(attributes, namespace)
+    })
+  },
+  validate: (attributes) => {
+    if (!isAbout(attributes, podWrites)) return
+    return whenKnown(findNamespace(attributes), (namespace) => checkAllowed(attributes, namespace))
+  },
+}

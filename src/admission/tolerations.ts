@@ -1,0 +1,55 @@
+/** Tolerations beside each other (kubernetes, pkg/util/tolerations). */
+import type { Toleration } from '#validation/toleration.js'
+
+const isSame = (a: Toleration, b: Toleration): boolean =>
+  (a.key ?? '') === (b.key ?? '') &&
+  (a.operator ?? '') === (b.operator ?? '') &&
+  (a.value ?? '') === (b.value ?? '') &&
+  (a.effect ?? '') === (b.effect ?? '') &&
+  a.tolerationSeconds === b.tolerationSeconds
+
+/** Whether `wide` tolerates all that `narrow` does. */
+const covers = (wide: Toleration, narrow: Toleration): boolean => {
+  if (isSame(wide, narrow)) return true
+  const isOfAll = !wide.key && wide.operator === 'Exists'
+  if ((wide.key ?? '') !== (narrow.key ?? '') && !isOfAll) return false
+  if (wide.effect && wide.effect !== narrow.effect) return false
+  const { tolerationSeconds: bound } = wide
+  if (wide.effect === 'NoExecute' && bound !== undefined) {
+    const { tolerationSeconds: seconds } = narrow
+    if (seconds === undefined || seconds > bound) return false
+  }
+  if (wide.operator === 'Exists') return true
+  return narrow.operator === 'Equal' && (narrow.value ?? '') === (wide.value ?? '')
+}
+
+/** Those that others cover are left out; of equal ones the first stays. */
+export const mergeTolerations = (all: readonly Toleration[]): Toleration[] => {
+  const merged: Toleration[] = []
+  for (const [i, one] of all.entries()) {
+    const isCovered =
+      merged.some((other) => covers(other, one)) ||
+      all.slice(i + 1).some((other) => !isSame(other, one) && covers(other, one))
+    if (!isCovered) merged.push(one)
+  }
+  return merged
+}
+
+/** An empty list allows all. */
+export const areAllowed = (
+  tolerations: readonly Toleration[],
+  allowed: readonly Toleration[],
+): boolean =>
+  allowed.length === 0 || tolerations.every((one) => allowed.some((wide) => covers(wide, one)))
+
+/** In the place of one that differs in its seconds alone, else behind the others. */
+export const withToleration = (
+  tolerations: readonly Toleration[],
+  added: Toleration,
+): Toleration[] => {
+  const matches = (one: Toleration): boolean =>
+    isSame({ ...one, tolerationSeconds: undefined }, { ...added, tolerationSeconds: undefined })
+  return tolerations.some(matches)
+    ? tolerations.map((one) => (matches(one) ? added : one))
+    : [...tolerations, added]
+}
