@@ -14,7 +14,10 @@ interface Used {
 }
 
 interface PodEdges {
+  readonly uid: string
   readonly node: string
+  /** How many containers were added for debugging: what else names objects stays as it is while the Pod lives. */
+  readonly ephemeral: number
   readonly used: readonly Used[]
 }
 
@@ -49,6 +52,10 @@ const resourceClaimNames = ({ spec, status = {} }: Fields): (string | undefined)
   ),
   status.extendedResourceClaimStatus?.resourceClaimName,
 ]
+
+/** Its status names the claims that are made for it. */
+const claimsDevices = ({ spec, status = {} }: Fields): boolean =>
+  spec.resourceClaims !== undefined || status.extendedResourceClaimStatus !== undefined
 
 /** A node that makes a mirror Pod must gain nothing by what it writes into it. */
 const keysOf = (pod: NamespacedObject): string[] => {
@@ -135,17 +142,19 @@ export class NodeGraph {
     const node: string = spec.nodeName ?? ''
     if (node === '') return
     const key = keyOf('pods', metadata.namespace, metadata.name)
-    const keys = keysOf(pod)
+    const { uid } = metadata
+    const ephemeral: number = spec.ephemeralContainers?.length ?? 0
     const known = this.#pods.get(key)
     // Most changes are of a status and change none of this.
-    if (
-      known?.node === node &&
-      known.used.length === keys.length &&
-      known.used.every((used, i) => used.key === keys[i])
-    )
-      return
+    const isKnown =
+      known !== undefined &&
+      known.uid === uid &&
+      known.node === node &&
+      known.ephemeral === ephemeral
+    if (isKnown && !claimsDevices(pod)) return
     this.#removePod(key)
-    this.#pods.set(key, { node, used: keys.map((one) => this.#use(one, node)) })
+    const used = keysOf(pod).map((one) => this.#use(one, node))
+    this.#pods.set(key, { uid, node, ephemeral, used })
   }
 
   deletePod({ metadata }: NamespacedObject): void {

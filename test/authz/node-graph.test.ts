@@ -19,6 +19,8 @@ const podOf = ({ name, node, account, secrets, claims, isMirror }: PodParts): Na
   apiVersion: 'v1',
   metadata: {
     ...metadata(name),
+    // What a Pod names it names for as long as it lives.
+    uid: JSON.stringify([node, account, secrets, claims, isMirror]),
     ...(isMirror ? { annotations: { 'kubernetes.io/config.mirror': 'x' } } : {}),
   },
   spec: {
