@@ -2,9 +2,12 @@
  * `kubelevel up`: the API server in this process, kubelet, scheduler, controllers and metrics server as children that are started
  * again when they crash.
  */
+import { hostname } from 'node:os'
 import path from 'node:path'
 import type { Flags } from '#api/flags.js'
 import { whenAborted } from '#client/backoff.js'
+import type { Server } from '#server/create-server.js'
+import { writePrivateFile } from '#server/credentials.js'
 import { credentialsDirectory, credentialsOf } from '#server/identity.js'
 import { keepRunning } from './kept-child.js'
 import type { ExitCode, Machine } from './machine.js'
@@ -27,17 +30,28 @@ const signingFlags = (flags: Flags, machine: Machine): string[] => {
   ]
 }
 
+/** With the Node authorizer the kubelet is its node and no admin, as in a cluster of kubeadm. */
+const kubeletFlags = (server: Server, flags: Flags, kubeconfig: string): string[] => {
+  const dataDir = flags.text('data-dir')!
+  const rootDir = path.join(dataDir, 'kubelet')
+  if (!flags.list('authorization-mode')!.includes('Node'))
+    return ['--kubeconfig', kubeconfig, '--root-dir', rootDir]
+  const name = hostname().toLowerCase()
+  const own = path.join(dataDir, 'kubelet.conf')
+  writePrivateFile(own, server.nodeKubeconfig(name))
+  return ['--kubeconfig', own, '--node-name', name, '--root-dir', rootDir]
+}
+
 export const up = async (machine: Machine, flags: Flags, kubeconfig: string): Promise<ExitCode> => {
   const server = await startServer(machine, flags, 'up')
   if (server === undefined) return 1
   const common = ['--kubeconfig', kubeconfig]
-  const rootDir = path.join(flags.text('data-dir')!, 'kubelet')
   const controllers = keepRunning(machine, 'controller-manager', [
     ...common,
     ...signingFlags(flags, machine),
   ])
   const scheduler = keepRunning(machine, 'scheduler', common)
-  const kubelet = keepRunning(machine, 'kubelet', [...common, '--root-dir', rootDir])
+  const kubelet = keepRunning(machine, 'kubelet', kubeletFlags(server, flags, kubeconfig))
   const metrics = keepRunning(machine, 'metrics-server', common)
   announce(machine, server, kubeconfig, [
     'kubectl get nodes',

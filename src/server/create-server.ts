@@ -17,6 +17,8 @@ export interface Server {
   readonly url: string
   /** A kubeconfig (YAML text) for the admin, with the CA, a client certificate and the token inline. */
   readonly kubeconfig: string
+  /** A kubeconfig for the kubelet of a node, which is system:node:NAME: for authorizationModes with Node. */
+  nodeKubeconfig(name: string): string
   /** Bearer token of the admin, who is in the group system:masters. */
   readonly adminToken: string
   /** PEM of the server's own CA, which signed the serving certificate unless you brought one. */
@@ -54,18 +56,20 @@ const publish = async (
 const start = async (
   options: ServerOptions,
   started: StartedParts,
-): Promise<Pick<Server, 'url' | 'kubeconfig' | 'adminToken' | 'caPem'>> => {
+): Promise<Omit<Server, 'close' | typeof Symbol.asyncDispose>> => {
   const state = await openServerState(options, started)
   const controllers = await startControllers(state, started)
   const port = makePort(state, controllers, options)
   started.defer(() => port.close())
   await publish(state, controllers, options, await port.listen())
   const url = port.url()
-  const { caPem, admin, adminToken, loopback } = state.credentials
-  const tlsServerName = loopback && loopbackName
-  const kubeconfig = formatKubeconfig({ url, tlsServerName, caPem, ...admin, token: adminToken })
+  const { caPem, admin, adminToken, loopback, nodeClient } = state.credentials
+  const cluster = { url, tlsServerName: loopback && loopbackName, caPem }
+  const kubeconfig = formatKubeconfig({ ...cluster, ...admin, token: adminToken })
   if (options.kubeconfigOut !== undefined) writePrivateFile(options.kubeconfigOut, kubeconfig)
-  return { url, kubeconfig, adminToken, caPem }
+  const nodeKubeconfig = (name: string): string =>
+    formatKubeconfig({ ...cluster, user: `system:node:${name}`, ...nodeClient(name) })
+  return { url, kubeconfig, nodeKubeconfig, adminToken, caPem }
 }
 
 /**

@@ -39,6 +39,8 @@ export interface ServerCredentials {
   /** Shown to who asks for `loopbackName`; missing where `serving` is of the server's own CA, which its clients know. */
   loopback?: CertificatePair
   admin: CertificatePair
+  /** Of the kubelet of that node. */
+  nodeClient(name: string): CertificatePair
   /** What the server shows to kubelets, which listen to nobody else. Made at first use. */
   kubeletClient(): CertificatePair
   /** Signs the certificates of front proxies, whose word in X-Remote-User counts. */
@@ -233,6 +235,13 @@ export const loadCredentials = (options: CredentialOptions): ServerCredentials =
     caPem: ca.certPem,
     ...servingPairs(keeper, ca, now, options),
     admin,
+    nodeClient: (name) =>
+      leaf(keeper, ca, options.clock.now(), {
+        file: `kubelet-client-${name}`,
+        use: 'client',
+        subject: { commonName: `system:node:${name}`, organizations: ['system:nodes'] },
+        names: [],
+      }),
     kubeletClient: once(() =>
       leaf(keeper, ca, options.clock.now(), {
         file: 'apiserver-kubelet-client',

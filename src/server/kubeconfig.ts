@@ -5,6 +5,8 @@ export interface KubeconfigParts {
   /** The name that the certificate is for, where that is not the URL's host. */
   tlsServerName?: string | undefined
   caPem: string
+  /** Default: kubelevel-admin. */
+  user?: string
   certPem?: string
   keyPem?: string
   token?: string
@@ -12,11 +14,12 @@ export interface KubeconfigParts {
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64')
 
-/** YAML text. All values are base64, a URL or a token of URL-safe characters: none needs quotes. */
+/** YAML text. All values are base64, a URL, a name or a token of URL-safe characters: none needs quotes. */
 export const formatKubeconfig = ({
   url,
   tlsServerName,
   caPem,
+  user = 'kubelevel-admin',
   certPem,
   keyPem,
   token,
@@ -31,7 +34,7 @@ export const formatKubeconfig = ({
     ...(tlsServerName === undefined ? [] : [`    tls-server-name: ${tlsServerName}`]),
     `    certificate-authority-data: ${base64(caPem)}`,
     'users:',
-    '- name: kubelevel-admin',
+    `- name: ${user}`,
     '  user:',
     ...(certPem === undefined ? [] : [`    client-certificate-data: ${base64(certPem)}`]),
     ...(keyPem === undefined ? [] : [`    client-key-data: ${base64(keyPem)}`]),
@@ -40,7 +43,7 @@ export const formatKubeconfig = ({
     '- name: kubelevel',
     '  context:',
     '    cluster: kubelevel',
-    '    user: kubelevel-admin',
+    `    user: ${user}`,
     'current-context: kubelevel',
     '',
   ].join('\n')

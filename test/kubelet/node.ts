@@ -13,7 +13,6 @@ import { resources } from '#client/resources.js'
 import { runKubelet } from '#kubelet/main.js'
 import type { ContainerSpec, Pod, PodSpec } from '#kubelet/pod.js'
 import { createServer } from '#server/create-server.js'
-import { formatKubeconfig } from '#server/kubeconfig.js'
 import { eventually } from '../eventually.js'
 
 const main = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../src/main.js')
@@ -60,21 +59,18 @@ export const startNode = async (
   { kubelet = 'here', endpoint }: { kubelet?: 'here' | 'process'; endpoint?: string } = {},
 ): Promise<TestNode> => {
   const folder = mkdtempSync(path.join(tmpdir(), 'kubelet-test-'))
-  const tokenAuthFile = path.join(folder, 'tokens.csv')
-  writeFileSync(tokenAuthFile, 'node-token,system:node:node-1,node-1,system:nodes\n')
   const startServer = (port: number) =>
     createServer({
       storage: `level:${path.join(folder, 'data')}`,
       certDir: path.join(folder, 'pki'),
       port,
-      tokenAuthFile,
       authorizationModes: ['Node', 'RBAC'],
       enableAdmissionPlugins: ['NodeRestriction'],
       disableAdmissionPlugins: ['ServiceAccount'],
     })
   let server = await startServer(0)
   const kubeconfig = path.join(folder, 'kubeconfig')
-  const ofNode = formatKubeconfig({ url: server.url, caPem: server.caPem, token: 'node-token' })
+  const ofNode = server.nodeKubeconfig('node-1')
   writeFileSync(kubeconfig, ofNode, { mode: 0o600 })
   const client = createClient(await parseKubeconfig(server.kubeconfig), 'test')
   const namespace = 'default'
