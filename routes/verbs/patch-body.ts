@@ -1,9 +1,10 @@
 /** The body of a PATCH: a JSON value, and what its text has of strict errors. */
 import type { FastifyRequest } from 'fastify'
 import { badRequest } from '#api/errors.js'
+import { goNumber } from '#api/int64.js'
 import { JsonSyntaxError, parseWithTrace } from '#api/json.js'
 import { parseAsWritten, parseFloatsAsWritten, readWritten } from '#api/json-as-written.js'
-import { isJsonObject } from '#api/json-object.js'
+import { isJsonObject, setOwn } from '#api/json-object.js'
 import type { ParsedJson } from '#api/json-traced.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { textOf } from '#api/utf8.js'
@@ -83,6 +84,16 @@ type Forms = Pick<Patch, 'value' | 'hasWritten' | 'asWritten'>
 
 const plain = (value: JsonValue): Forms => ({ value, hasWritten: false, asWritten: () => value })
 
+/** What is beyond an int64 is a float where no type asks for an integer. */
+const inGoMaps = (value: JsonValue): JsonValue => {
+  if (typeof value === 'bigint') return goNumber(value)
+  if (Array.isArray(value)) return value.map(inGoMaps)
+  if (!isJsonObject(value)) return value
+  const copy: JsonObject = {}
+  for (const key of Object.keys(value)) setOwn(copy, key, inGoMaps(value[key]!))
+  return copy
+}
+
 const formsOf = (type: PatchType, text: string, { value, trace }: ParsedJson): Forms => {
   const hasLiterals = trace !== undefined && trace.literals.size > 0
   if (type === 'strategic') {
@@ -104,7 +115,7 @@ export const parsePatch = (
   if (type === 'apply') {
     try {
       const { value, duplicates } = yamlOf(request)
-      return { type, ...plain(value), textErrors: duplicates }
+      return { type, ...plain(inGoMaps(value)), textErrors: duplicates }
     } catch (error) {
       if (error instanceof YamlSyntaxError)
         throw badRequest(`error decoding YAML: error converting YAML to JSON: ${error.message}`)

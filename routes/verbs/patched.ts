@@ -14,7 +14,7 @@ import { goPrint } from '#registry/patch/go-print.js'
 import { applyJsonPatch } from '#registry/patch/json.js'
 import { applyMergePatch, replaceByMergePatch } from '#registry/patch/merge.js'
 import { patchedText, touchedByJsonPatch } from '#registry/patch/patched-text.js'
-import { applyStrategicMergePatch } from '#registry/patch/strategic.js'
+import { applyStrategicMergePatch, leftOfStrategicMergePatch } from '#registry/patch/strategic.js'
 import type { RequestContext, ResourceDefinition } from '#registry/resource-definition.js'
 import type { ResourceTable } from '#registry/resource-table.js'
 import type { WriteOptions } from '#registry/validate-options.js'
@@ -162,13 +162,15 @@ const apply = (call: PatchCall, shown: KubeObject, patch: JsonValue): JsonValue 
   }
 }
 
-/** What messages show: a strategic patch itself, else what the patch made, with its scalars as they are written. */
+/** What messages show: what a strategic patch left of itself, else what the patch made, with its scalars as they are written. */
 const printed = (call: PatchCall, shown: KubeObject): string => {
   const { type, asWritten } = call.patch()
   const patch = asWritten()
-  if (type === 'strategic') return goPrint(patch)
+  const { schemaName } = definitionOfBody(call.target)
+  if (type === 'strategic')
+    return goPrint(leftOfStrategicMergePatch(shown, patch, schemaName ?? ''))
   return patchedText(apply(call, shown, patch), shown, {
-    schemaName: definitionOfBody(call.target).schemaName,
+    schemaName,
     sortsNew: type === 'merge',
     touched: type === 'merge' ? patch : touchedByJsonPatch(patch),
   })

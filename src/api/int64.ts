@@ -22,3 +22,7 @@ export const parseIntMessage = (text: string): string =>
   `strconv.ParseInt: parsing ${goQuote(text)}: ${
     decimal.test(text) ? 'value out of range' : 'invalid syntax'
   }`
+
+/** A number as Go's maps hold it where no type asks for an integer: a float beyond an int64. */
+export const goNumber = (value: Int64): Int64 =>
+  typeof value === 'bigint' && BigInt.asIntN(64, value) !== value ? Number(value) : value

@@ -332,6 +332,16 @@ t.test('what does not fit the type is a 500 in the words of the merge library', 
     refusal(() => maps.apply(undefined, map({}, { managedFields: [] }))),
     '400 metadata.managedFields must be nil',
   )
+  t.equal(
+    refusal(() => maps.apply(undefined, map({}, { managedFields: [{ manager: 5 }] }))),
+    '500 failed to create typed patch object (/a; /v1, Kind=ConfigMap): .metadata.managedFields[0].manager: expected string, got &value.valueUnstructured{Value:5}',
+  )
+  t.match(
+    refusal(() =>
+      maps.apply(undefined, map({}, { managedFields: [{ manager: 12345678901234567000 }] })),
+    ),
+    'Value:1.2345678901234567e+19',
+  )
   // What is no entry makes it no list to upstream's accessor.
   const { metadata } = maps.apply(undefined, map({ a: 'x' }, { managedFields: [null] }))
   t.equal(metadata.managedFields?.[0]?.manager, 'one')

@@ -159,6 +159,15 @@ t.test('patches that make no sense are refused in words that show them as Go wou
       { spec: { overhead: { cpu: 'much' } } },
       `422  "" is invalid: patch: Invalid value: "map[spec:map[overhead:map[cpu:much]]]": quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`,
     ],
+    // Whichever reads itself or not: the first in the order of the type.
+    [
+      { metadata: { creationTimestamp: 5 }, spec: { hostNetwork: 'x' } },
+      '422  "" is invalid: patch: Invalid value: "map[metadata:map[creationTimestamp:5] spec:map[hostNetwork:x]]": json: cannot unmarshal number into Go value of type string',
+    ],
+    [
+      { metadata: { labels: 5, creationTimestamp: 'x' } },
+      '422  "" is invalid: patch: Invalid value: "map[metadata:map[creationTimestamp:x labels:5]]": parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"',
+    ],
     [
       { spec: { hostname: 1, dnsPolicy: 1.5 } },
       '422  "" is invalid: patch: Invalid value: "map[spec:map[dnsPolicy:1.5 hostname:1]]": unrecognized type: string',

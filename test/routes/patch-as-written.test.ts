@@ -174,3 +174,34 @@ t.test('without field validation a patch is not decoded before it is applied', a
     message: /"x\\":1e400/,
   })
 })
+
+t.test(
+  'of a strategic patch messages show what is left of it: no nulls in what is new',
+  async (t) => {
+    const { patch } = await start(t)
+    const refused = await patch(
+      'strategic',
+      `${configMaps}/c`,
+      '{"metadata":{"ownerReferences":[{"name":"a","name":null}],"labels":null}}',
+      'Strict',
+    )
+    t.match(
+      refused.body.message,
+      'map[metadata:map[labels:<nil> ownerReferences:[map[]]]]": strict decoding error: duplicate field "metadata.ownerReferences[0].name"',
+    )
+  },
+)
+
+t.test('what an apply brings beyond an int64 is a float', async (t) => {
+  const { api } = await start(t)
+  const apply = async (raw: string) =>
+    (
+      await api.send('PATCH', `${configMaps}/c?fieldManager=m`, {
+        raw,
+        type: 'application/apply-patch+yaml',
+      })
+    ).body.message
+  const head = 'apiVersion: v1\nkind: ConfigMap\ndata: {a: '
+  t.match(await apply(`${head}12345678901234567890}`), 'Value:1.2345678901234567e+19}')
+  t.match(await apply(`${head}9223372036854775807}`), 'Value:9223372036854775807}')
+})

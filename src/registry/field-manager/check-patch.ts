@@ -7,6 +7,7 @@ import {
 } from '#api/group-version.js'
 import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
+import { problemOf } from '../patch/convertible.js'
 import type { ResourceDefinition } from '../resource-definition.js'
 import type { FieldType } from './field-type.js'
 import { mismatchOf } from './validate-typed.js'
@@ -33,6 +34,10 @@ export const checkKind = ({ gvk }: ResourceDefinition, patch: JsonObject): void 
     throw badRequest(`invalid object type: ${printKind(patch)}`)
 }
 
+const isManagedFieldsEntry = (value: JsonValue): boolean =>
+  isJsonObject(value) &&
+  problemOf(value, 'io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry') === undefined
+
 /** Throws ApiError: 400 for what an applied configuration may not say, 500 for what does not fit its schema. */
 export const checkPatch = (
   definition: ResourceDefinition,
@@ -42,7 +47,7 @@ export const checkPatch = (
   const metadata = patch.metadata
   const entries = isJsonObject(metadata) ? metadata.managedFields : undefined
   // A list of anything but entries is none to upstream's accessor.
-  if (Array.isArray(entries) && entries.every(isJsonObject)) {
+  if (Array.isArray(entries) && entries.every(isManagedFieldsEntry)) {
     throw badRequest('metadata.managedFields must be nil')
   }
   const mismatch = mismatchOf(patch, type, { allowDuplicates: false })

@@ -123,7 +123,8 @@ const problemOfScalar = (kind: ScalarKind, value: JsonValue): string | undefined
 const goSyntax = (value: JsonValue): string => {
   if (value === null) return 'interface {}(nil)'
   if (Array.isArray(value)) return `[]interface {}{${value.map(goSyntax).join(', ')}}`
-  if (!isJsonObject(value)) return typeof value === 'string' ? JSON.stringify(value) : String(value)
+  if (!isJsonObject(value))
+    return typeof value === 'string' ? JSON.stringify(value) : goPrint(value)
   const entries = Object.keys(value)
     .sort()
     .map((key) => `${JSON.stringify(key)}:${goSyntax(value[key]!)}`)

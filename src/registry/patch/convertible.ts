@@ -2,6 +2,7 @@
  * Whether a patched document fits its Go type, in the words of upstream's converter from unstructured (apimachinery,
  * pkg/runtime/converter.go), which differ from those of its JSON decoder.
  */
+import { goKindOf } from '#api/decoder-texts.js'
 import { failure } from '#api/errors.js'
 import { invalid } from '#api/field-error.js'
 import { int64Of } from '#api/int64.js'
@@ -10,8 +11,9 @@ import { isJsonObject } from '#api/json-object.js'
 import type { JsonObject, JsonValue } from '#api/object.js'
 import { goTypeName } from '#openapi/schemas.js'
 import { canonicalBase64 } from '../decode/compile.js'
+import { customProblem, readCustom } from '../decode/custom.js'
 import { printedBase64Problem } from '../decode/explain.js'
-import { type GoType, goFieldsOf, goTypeOfKey } from '../decode/go-type.js'
+import { type CustomType, type GoType, goFieldsOf, goTypeOfKey } from '../decode/go-type.js'
 import { goKindNameOf, goTypeOf } from './go-print.js'
 
 /** Throws the 422 that names the patch as its field; `printPatch` is called only then. */
@@ -31,7 +33,7 @@ export const checkConvertible = (
   })
 }
 
-/** Why the converter refuses an object of the type, if it does. Types that decode themselves are left to the decoder. */
+/** Why the converter refuses an object of the type, if it does. */
 export const problemOf = (value: JsonValue, schemaName: string): string | undefined =>
   problemOfValue(value, goTypeOfKey(goTypeName(schemaName)))
 
@@ -49,7 +51,9 @@ const problemOfValue = (value: JsonValue, type: GoType): string | undefined => {
     case 'bytes':
       return problemOfBytes(value)
     case 'custom':
-      return type.custom === 'Quantity' ? problemOfQuantity(value) : undefined
+      return type.custom === 'Quantity'
+        ? problemOfQuantity(value)
+        : problemOfOwnReader(value, type.custom)
     default:
       return problemOfScalar(value, type)
   }
@@ -81,6 +85,18 @@ const problemOfBytes = (value: JsonValue): string | undefined => {
   return canonicalBase64(value) === undefined
     ? `error decoding from json: ${printedBase64Problem(value)}`
     : undefined
+}
+
+/** What reads its own JSON refuses it in the decoder's words, without a place. */
+const problemOfOwnReader = (given: JsonValue, custom: CustomType): string | undefined => {
+  const literal = writtenText(given)
+  const value = literal === undefined ? given : (JSON.parse(literal) as JsonValue)
+  if (readCustom[custom](value, literal) !== undefined) return undefined
+  const problem = customProblem(custom, value)
+  if ('text' in problem) return problem.text
+  const isNumber = typeof value === 'number' && problem.expected === 'int32'
+  const what = isNumber ? `number ${literal ?? value}` : goKindOf(value)
+  return `json: cannot unmarshal ${what} into Go value of type ${problem.expected}`
 }
 
 const problemOfQuantity = (value: JsonValue): string | undefined => {

@@ -36,16 +36,30 @@ export const applyStrategicMergePatch = (
   schemaName: string,
 ): JsonObject => {
   if (patch === null) return document
+  const { merged, left } = merge(document, patch, schemaName)
+  checkConvertible(changed(merged, document), schemaName, () => goPrint(left))
+  return merged
+}
+
+/** What is left of a patch that was applied, which is what upstream's messages show: nulls in what is new are gone. */
+export const leftOfStrategicMergePatch = (
+  document: JsonObject,
+  patch: JsonValue,
+  schemaName: string,
+): JsonValue => (patch === null ? null : merge(document, patch, schemaName).left)
+
+const merge = (
+  document: JsonObject,
+  patch: JsonValue,
+  schemaName: string,
+): { merged: JsonObject; left: JsonObject } => {
   if (!isJsonObject(patch)) {
     throw badRequest(
       `json: cannot unmarshal ${goKindOf(patch)} into Go value of type map[string]interface {}`,
     )
   }
-  const type = goTypeOfKey(goTypeName(schemaName))
-  const consumed = cloneJson(patch)
-  const merged = mergeMap(copyWith(document), consumed, type)
-  checkConvertible(changed(merged, document), schemaName, () => goPrint(consumed))
-  return merged
+  const left = cloneJson(patch)
+  return { left, merged: mergeMap(copyWith(document), left, goTypeOfKey(goTypeName(schemaName))) }
 }
 
 const changed = (merged: JsonObject, document: JsonObject): JsonObject => {
