@@ -27,10 +27,11 @@ export interface FieldError {
 
 /** `metadata.labels[a]`: a path that ends in an index or a map key. */
 export const index = (path: string, at: number | string): string => `${path}[${at}]`
-/** `spec.replicas`; the root is the empty string. */
+/** `spec.replicas`; the root is the empty string. A name that is empty is taken for an index. */
 export const child = (path: string, ...names: string[]): string => {
   // Made for every field that is looked at, though few are ever shown.
   const rest = names.length === 1 ? names[0]! : names.join('.')
+  if (names.at(-1) === '') return index(child(path, ...names.slice(0, -1)), '')
   return path === '' ? rest : `${path}.${rest}`
 }
 

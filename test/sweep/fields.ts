@@ -34,7 +34,19 @@ export const fieldsOf = (api: Api, root: Schema): Field[] => {
   return walk(root, [], []).filter(({ path }) => path.join('.') !== 'metadata.managedFields')
 }
 
-const strings = ['', 'UPPER x', 'a/b', 'x'.repeat(300), 'a.b-c', '-1', 'a', '10.0.0.1', null, 5]
+const strings = [
+  '',
+  'UPPER x',
+  '<&"\u2028\u0001',
+  'a/b',
+  'x'.repeat(300),
+  'a.b-c',
+  '-1',
+  'a',
+  '10.0.0.1',
+  null,
+  5,
+]
 const integers = [-1, 0, 1, 70_000, 2 ** 31, '5', 1.5, null]
 const times = ['2020-01-01T00:00:00Z', '2020-01-01T00:00:00.123456Z', 'x', null, 5]
 const byTypeName: Readonly<Record<string, readonly unknown[]>> = {
@@ -81,7 +93,9 @@ const listsOf = (a: unknown, b: unknown): unknown[] => [
 const mapsOf = (values: readonly unknown[]): unknown[] => [
   ...[{}, null, []],
   ...values.map((value) => ({ a: value })),
-  ...['Bad Key', '', 'kubernetes.io/x', '__proto__'].map((key) => ({ [key]: values[0] })),
+  ...['Bad Key', '', 'kubernetes.io/x', '__proto__', 'constructor'].map((key) => ({
+    [key]: values[0],
+  })),
   { b: values[0], a: values[0] },
 ]
 
@@ -90,7 +104,7 @@ export const valuesFor = (api: Api, schema: Schema): readonly unknown[] => {
   const known = byTypeName[typeName]
   if (known) return [...known, 2, null]
   if (type.format === 'date-time') return times
-  if (type.enum) return ['', 'Bogus', null, ...type.enum]
+  if (type.enum) return ['', 'Bogus', '<&>', null, ...type.enum]
   if (type.items) {
     const items = type.items
     const { type: item } = api.resolve(items)

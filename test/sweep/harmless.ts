@@ -12,7 +12,8 @@ const masks: readonly Mask[] = [
   { name: 'age', pattern: /(?<=")\d+[smh](?:\d+[sm])?(?=")/g },
   {
     name: 'resource version',
-    pattern: /(?<=resource ?version(?:\\*")?[:=] ?(?:\\*")?'?|current: )\d+/gi,
+    pattern:
+      /(?<=resource ?version(?:\\*")?[:=] ?(?:\\*")?'?|current: |in record \(|object meta: )\d+/gi,
   },
   // A continue token holds a resource version.
   { name: 'continue', pattern: /(?<="continue": ?")[^"]+/g },
@@ -21,7 +22,8 @@ const masks: readonly Mask[] = [
   { name: 'token', pattern: /(?<="token": ?")[^"]+/g },
   { name: 'generated name', pattern: /(?<=generated-)[bcdfghjklmnpqrstvwxz2456789]{5}\b/g },
   // Prose, which the facts of the repository leave out.
-  { name: 'description', pattern: /(?<="description":")(?:[^"\\]|\\.)*(?=")/g },
+  { name: 'description', pattern: /(?<="description": ?")(?:[^"\\]|\\.)*(?=")/g },
+  { name: 'description', pattern: /(?<=^ *(?:- )?description: ).*(?:\n {4,}.*|\n$)*/gm },
 ]
 
 export const masked = (text: string): string => {
@@ -30,26 +32,35 @@ export const masked = (text: string): string => {
   return result
 }
 
-interface ManagedFields {
-  readonly time?: string
-}
+type Json = Readonly<Record<string, unknown>>
+
+/** Lists whose order says nothing: rules come out of Go's maps. */
+const orderless = ['resourceRules', 'nonResourceRules']
+
+const timesOf = (entries: readonly Json[]): number =>
+  new Set(entries.map((entry) => entry?.time)).size
 
 /**
- * Entries are ordered by their times, which have seconds: of two writes in one second the order is that of the managers, so
+ * Owners are ordered by their times, which have seconds: of two writes in one second the order is that of the managers, so
  * that a border of seconds between them, met by one server alone, is seen in the order.
  */
-const secondBorders = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(secondBorders)
+const hasSecondBorder = (value: unknown): boolean => {
+  if (typeof value !== 'object' || value === null) return false
+  return Object.entries(value).some(([key, inner]) =>
+    key === 'managedFields' && Array.isArray(inner) ? timesOf(inner) > 1 : hasSecondBorder(inner),
+  )
+}
+
+const sorted = (value: unknown, names: ReadonlySet<string>): unknown => {
+  if (Array.isArray(value)) return value.map((inner) => sorted(inner, names))
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
     Object.entries(value).map(([key, inner]) => {
-      if (key !== 'managedFields' || !Array.isArray(inner)) return [key, secondBorders(inner)]
-      const times = new Set(inner.map((entry: ManagedFields) => entry?.time))
-      return [key, times.size > 1 ? inner.map(textWithoutTime).sort() : inner]
+      if (!names.has(key) || !Array.isArray(inner)) return [key, sorted(inner, names)]
+      return [key, inner.map((entry) => masked(JSON.stringify(entry))).sort()]
     }),
   )
 }
-const textWithoutTime = (entry: ManagedFields): string => masked(JSON.stringify(entry))
 
 const parsed = (text: string): unknown => {
   try {
@@ -63,10 +74,9 @@ const parsed = (text: string): unknown => {
 const sameText = (server: string, against: string): boolean => {
   const [a, b] = [masked(server), masked(against)]
   if (a === b) return true
-  if (!server.includes('"managedFields"')) return false
-  const [x, y] = [server, against].map((text) =>
-    masked(JSON.stringify(secondBorders(parsed(text)))),
-  )
+  const values = [parsed(server), parsed(against)]
+  const names = new Set(values.some(hasSecondBorder) ? ['managedFields', ...orderless] : orderless)
+  const [x, y] = values.map((value) => masked(JSON.stringify(sorted(value, names))))
   return x === y
 }
 

@@ -50,11 +50,16 @@ const sweep = createSweep({
   seed: Number(flags.seed),
   share: Number(flags.share),
 })
+const end = async (): Promise<never> => {
+  const report = sweep.report()
+  for (const line of linesOf(report)) print(line)
+  await fresh?.close()
+  return process.exit(report.classes.length === 0 ? 0 : 1)
+}
+// Who has seen enough is told what was found.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void end())
 await play(
   sweep,
   parts.filter(({ name }) => names?.includes(name) ?? true),
 )
-const report = sweep.report()
-for (const line of linesOf(report)) print(line)
-await fresh?.close()
-process.exit(report.classes.length === 0 ? 0 : 1)
+await end()

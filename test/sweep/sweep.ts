@@ -44,9 +44,14 @@ export const namespace = 'sweep'
 const atOnce = 6
 const againMax = 12
 
+const isRefused = ({ code }: Answer): boolean => code >= 400
+
 /** Can be asked again without changing what is answered. */
-const isRepeatable = ({ method, path }: Request): boolean =>
-  method === 'GET' || path.includes('dryRun=All') || /review/.test(path)
+const isRepeatable = ({ method, path }: Request, { server, against }: Answers): boolean =>
+  method === 'GET' ||
+  path.includes('dryRun=All') ||
+  /review/.test(path) ||
+  (isRefused(server) && isRefused(against))
 
 export const createSweep = (options: SweepOptions): Sweep => {
   const { server, against } = options
@@ -84,7 +89,7 @@ export const createSweep = (options: SweepOptions): Sweep => {
     notes.counted()
     if (sameAnswer(answers.server, answers.against)) return true
     const difference = differenceOf(answers.server, answers.against)
-    if (!isRepeatable(request) || notes.knows(difference)) {
+    if (!isRepeatable(request, answers) || notes.knows(difference)) {
       notes.add(example, difference)
       return false
     }

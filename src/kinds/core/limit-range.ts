@@ -8,6 +8,7 @@ import {
   invalid,
   required,
 } from '#api/field-error.js'
+import { getOwn } from '#api/json-object.js'
 import { isQualifiedName } from '#api/names.js'
 import type { KubeObject } from '#api/object.js'
 import { compareQuantities, parseQuantity } from '#api/quantity.js'
@@ -29,6 +30,9 @@ interface LimitItem {
   maxLimitRequestRatio?: Quantities
 }
 
+const fields = ['max', 'min', 'default', 'defaultRequest', 'maxLimitRequestRatio'] as const
+type Field = (typeof fields)[number]
+
 const standardTypes = ['Pod', 'Container', 'PersistentVolumeClaim']
 
 /** A container's default limit is its maximum, its default request the default limit, else the minimum. */
@@ -48,14 +52,18 @@ const typeErrors = (type: string, path: string): FieldError[] => {
     : [invalid(path, type, 'must be a standard limit type or fully qualified')]
 }
 
+/** Of a name that a client chose: `constructor` is one, too. */
+const amountOf = (item: LimitItem, field: Field, name: string): string | undefined =>
+  getOwn(item[field], name)
+
 const isMore = (a: string | undefined, b: string | undefined): boolean =>
   a !== undefined && b !== undefined && compareQuantities(parseQuantity(a), parseQuantity(b)) > 0
 
 /** `[path of the larger one, its word, the smaller one's]`: what may not exceed what, in upstream's order. */
 const orderErrors = (item: LimitItem, name: string, path: string): FieldError[] => {
-  const at = (field: keyof LimitItem): string => index(child(path, field), name)
-  const [min, max] = [item.min?.[name], item.max?.[name]]
-  const [request, limit] = [item.defaultRequest?.[name], item.default?.[name]]
+  const at = (field: Field): string => index(child(path, field), name)
+  const [min, max] = [amountOf(item, 'min', name), amountOf(item, 'max', name)]
+  const [request, limit] = [amountOf(item, 'defaultRequest', name), amountOf(item, 'default', name)]
   const errors: FieldError[] = []
   if (isMore(min, max))
     errors.push(invalid(at('min'), min, `min value ${min} is greater than max value ${max}`))
@@ -95,13 +103,13 @@ const orderErrors = (item: LimitItem, name: string, path: string): FieldError[] 
 }
 
 const ratioErrors = (item: LimitItem, name: string, path: string): FieldError[] => {
-  const ratio = item.maxLimitRequestRatio?.[name]
+  const ratio = amountOf(item, 'maxLimitRequestRatio', name)
   if (ratio === undefined) return []
   const at = index(child(path, 'maxLimitRequestRatio'), name)
   const value = (text: string): number => Number(parseQuantity(text).nano)
   const errors: FieldError[] = []
   if (isMore('1', ratio)) errors.push(invalid(at, ratio, `ratio ${ratio} is less than 1`))
-  const [min, max] = [item.min?.[name], item.max?.[name]]
+  const [min, max] = [amountOf(item, 'min', name), amountOf(item, 'max', name)]
   if (min === undefined || max === undefined || value(min) === 0) return errors
   const bound = value(max) / value(min)
   if (value(ratio) / 1e9 > bound)
@@ -111,7 +119,7 @@ const ratioErrors = (item: LimitItem, name: string, path: string): FieldError[] 
 
 /** What cannot be given twice is requested as it is limited. */
 const commitErrors = (item: LimitItem, name: string, path: string): FieldError[] => {
-  const [request, limit] = [item.defaultRequest?.[name], item.default?.[name]]
+  const [request, limit] = [amountOf(item, 'defaultRequest', name), amountOf(item, 'default', name)]
   return overcommits(name) || !(isMore(request, limit) || isMore(limit, request))
     ? []
     : [
@@ -123,13 +131,11 @@ const commitErrors = (item: LimitItem, name: string, path: string): FieldError[]
       ]
 }
 
-const fields = ['max', 'min', 'default', 'defaultRequest', 'maxLimitRequestRatio'] as const
-
 const itemErrors = (item: LimitItem, path: string): FieldError[] => {
   const errors: FieldError[] = []
   const isCompute = item.type === 'Pod' || item.type === 'Container'
   const nameErrors = isCompute ? validContainerResourceName : validResourceName
-  const named = (field: (typeof fields)[number]): FieldError[] =>
+  const named = (field: Field): FieldError[] =>
     Object.keys(item[field] ?? {}).flatMap((name) =>
       nameErrors(index(child(path, field), name), name),
     )

@@ -34,7 +34,8 @@ export const noReplicas = (object: JsonObject): void => {
 }
 
 const validate = ({ metadata, spec }: KubeObject): FieldError[] => [
-  ...validateMeta(metadata, true, dnsSubdomainName),
+  // Owners are the field manager's by then, whatever was sent.
+  ...validateMeta({ ...metadata, managedFields: undefined }, true, dnsSubdomainName),
   ...standardFinalizerErrors(metadata),
   ...(spec?.replicas < 0
     ? [invalid('spec.replicas', spec.replicas, 'must be greater than or equal to 0')]

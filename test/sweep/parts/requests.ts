@@ -2,6 +2,7 @@
 import type { Dice } from '../dice.js'
 import { given } from '../dice.js'
 import type { Example } from '../report.js'
+import { remove } from '../subjects.js'
 import { namespace, type Part, type Sweep } from '../sweep.js'
 import type { Request } from '../target.js'
 
@@ -334,7 +335,10 @@ const store = async (sweep: Sweep, { collection, body }: Thing): Promise<void> =
 export const requests: Part = {
   name: 'requests',
   play: async (sweep, dice) => {
-    for (const thing of things) await store(sweep, thing)
+    for (const thing of things) {
+      await remove(sweep, `${thing.collection}/${name}`)
+      await store(sweep, thing)
+    }
     const count = Math.ceil(askedAtFullShare * sweep.share)
     const examples = Array.from({ length: count }, () => exampleOf(dice))
     await sweep.compareAll(examples.filter((example) => !deletes(example)))
@@ -342,10 +346,6 @@ export const requests: Part = {
       await sweep.compare(example)
       await store(sweep, example.thing)
     }
-    for (const { collection } of things)
-      await sweep.prepare({
-        method: 'DELETE',
-        path: `${collection}/${name}?gracePeriodSeconds=0`,
-      })
+    for (const { collection } of things) await remove(sweep, `${collection}/${name}`)
   },
 }
