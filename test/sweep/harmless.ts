@@ -19,6 +19,8 @@ const masks: readonly Mask[] = [
   { name: 'continue', pattern: /(?<="continue": ?")[^"]+/g },
   { name: 'cluster IP', pattern: /\b10\.\d+\.\d+\.\d+\b/g },
   { name: 'own address', pattern: /\b127\.0\.0\.1:\d+/g },
+  // CEL's checker numbers types that have no name.
+  { name: 'type', pattern: /\bselfType\d*/g },
   { name: 'token', pattern: /(?<="token": ?")[^"]+/g },
   { name: 'generated name', pattern: /(?<=generated-)[bcdfghjklmnpqrstvwxz2456789]{5}\b/g },
   // Prose, which the facts of the repository leave out.
@@ -84,3 +86,14 @@ export const sameAnswer = (server: Answer, against: Answer): boolean =>
   server.code === against.code &&
   masked(server.warning) === masked(against.warning) &&
   sameText(server.text, against.text)
+
+/** Whether the same is refused, in whatever order: of several maps each has its own, and all orders seldom come together. */
+export const sameCauses = (server: Answer, against: Answer): boolean => {
+  const causesOf = ({ code, text }: Answer): string | undefined => {
+    const status = parsed(masked(text)) as { details?: { causes?: unknown[] } } | null
+    const causes = status?.details?.causes?.map((cause) => JSON.stringify(cause)).sort()
+    return causes && `${code} ${causes.join()}`
+  }
+  const causes = causesOf(server)
+  return causes !== undefined && causes === causesOf(against)
+}

@@ -1,5 +1,8 @@
 /** All parts of the sweep, in the order in which they are played. */
+import { customResources } from './parts/definitions.js'
+import { documents } from './parts/documents.js'
 import { pairsOfFields, singleFields } from './parts/fields.js'
+import { policies } from './parts/policies.js'
 import { requests } from './parts/requests.js'
 import { resizes } from './parts/resizes.js'
 import { sequences } from './parts/sequences.js'
@@ -17,4 +20,7 @@ export const parts: readonly Part[] = [
   sequences,
   resizes,
   watches,
+  customResources,
+  policies,
+  documents,
 ]

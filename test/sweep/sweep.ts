@@ -1,7 +1,7 @@
 /** Asks two servers the same and keeps what they answer differently. */
 import { type Dice, diceOf } from './dice.js'
 import { type Difference, differenceOf } from './difference.js'
-import { sameAnswer } from './harmless.js'
+import { sameAnswer, sameCauses } from './harmless.js'
 import { createReport, type Example, type Report } from './report.js'
 import { shrink } from './shrink.js'
 import { type Answer, ask, type Request, type Target } from './target.js'
@@ -74,7 +74,8 @@ export const createSweep = (options: SweepOptions): Sweep => {
       theirs.push(next.against)
       if (ours.some((one) => theirs.some((other) => sameAnswer(one, other)))) return true
     }
-    return false
+    const varies = theirs.some((other) => !sameAnswer(other, first.against))
+    return varies && sameCauses(first.server, first.against)
   }
 
   const isOfClass = async (request: Request, { className }: Difference): Promise<boolean> => {

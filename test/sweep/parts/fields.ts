@@ -3,7 +3,7 @@ import { type Api, readApi } from '../api-documents.js'
 import type { Dice } from '../dice.js'
 import { type Change, fieldsOf, valuesFor } from '../fields.js'
 import type { Example } from '../report.js'
-import { type Subject, subjectsOf, withStored } from '../subjects.js'
+import { remove, type Subject, subjectsOf, withStored } from '../subjects.js'
 import type { Part, Sweep } from '../sweep.js'
 import { bodyOf, type Way, ways } from './ways-to-write.js'
 
@@ -38,7 +38,10 @@ const partOf = (name: string, way: Way, chosen: Chosen): Part => ({
       const examples = chosen(changes, dice).map((some) => exampleOf(way, subject, some))
       if (examples.length === 0) continue
       if (way.isStored) await withStored(sweep, subject, () => sweep.compareAll(examples))
-      else await sweep.compareAll(examples)
+      else {
+        await remove(sweep, subject.url)
+        await sweep.compareAll(examples)
+      }
     }
   },
 })

@@ -10,6 +10,7 @@ import {
   randomKinds,
   widgetDefinition,
 } from './random-objects.js'
+import { awaitServed } from './served.js'
 
 type Fields = Record<string, unknown>
 
@@ -167,21 +168,11 @@ const playOne = async (sweep: Sweep, kind: RandomKind, name: string, dice: Dice)
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const playedAtFullShare = 1000
 
-/** Waits until both serve what a definition defines. */
-const served = async (sweep: Sweep, path: string): Promise<void> => {
-  for (let tries = 0; tries < 100; tries++) {
-    const { server, against } = await sweep.prepare({ method: 'GET', path })
-    if (server.code === 200 && against.code === 200) return
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
-  throw new Error(`${path} is not served`)
-}
-
 export const sequences: Part = {
   name: 'sequences',
   play: async (sweep, dice) => {
     await sweep.prepare({ method: 'POST', path: definitions, body: widgetDefinition })
-    for (const { collection } of randomKinds) await served(sweep, collection)
+    for (const { collection } of randomKinds) await awaitServed(sweep, collection)
     const count = Math.ceil(playedAtFullShare * sweep.share)
     for (let i = 0; i < count; i++)
       await playOne(sweep, dice.pick(randomKinds), `s${sweep.seed}-${i}`, dice)
