@@ -54,7 +54,11 @@ const machineFile = (file: string): string => {
 }
 
 /** What schedulers and API servers ask of a kubelet before they rely on it; in order. */
-const declaredFeatures = ['ExtendWebSocketsToKubelet', 'RestartAllContainersOnContainerExits']
+const declaredFeatures = [
+  'ExtendWebSocketsToKubelet',
+  'InPlacePodLevelResourcesVerticalScaling',
+  'RestartAllContainersOnContainerExits',
+]
 
 /** cpu, memory, pods, as quantities. */
 export const capacityOf = (): Record<string, string> => ({

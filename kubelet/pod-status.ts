@@ -20,6 +20,7 @@ import {
 } from './pod.js'
 import { conditionsOfOthers, makeConditions } from './pod-conditions.js'
 import { phaseOf } from './pod-phase.js'
+import { podResources } from './pod-resources.js'
 import { removedStatus, waitsForItsTurn } from './restart-all.js'
 import type { Container, Sandbox } from './runtime.js'
 import type { StatusInput, Verdict } from './status-input.js'
@@ -156,8 +157,10 @@ const containerStatus = (input: StatusInput, spec: ContainerSpec): ContainerStat
     imageID: latest?.imageId ?? '',
     ...(latest ? { containerID: `${runtimeName}://${latest.id}` } : {}),
     started,
-    ...(spec.resources?.requests ? { allocatedResources: spec.resources.requests } : {}),
-    ...(running ? { resources: input.resize.actualOf(spec.name) ?? spec.resources ?? {} } : {}),
+    ...(latest && spec.resources?.requests ? { allocatedResources: spec.resources.requests } : {}),
+    ...(latest
+      ? { resources: (running && input.resize.actualOf(spec.name)) || (spec.resources ?? {}) }
+      : {}),
     ...(volumeMounts.length > 0 ? { volumeMounts } : {}),
   }
 }
@@ -264,5 +267,10 @@ export const makePodStatus = (input: StatusInput): PodStatus => {
       ? { ephemeralContainerStatuses: withinShare(pod, byName(ephemerals)) }
       : {}),
     ...(previous.qosClass ? { qosClass: previous.qosClass } : {}),
+    ...podResources(
+      pod,
+      input.resize.actual(pod),
+      previous.phase === 'Running' ? previous.resources : undefined,
+    ),
   }
 }

@@ -314,7 +314,7 @@ export class PodWorker {
   #makeStatus(): PodStatus {
     const { runtime, clock, nodeAddress, writer } = this.#context
     return makePodStatus({
-      pod: writer.newest(this.#pod),
+      pod: this.#resize.apply(writer.newest(this.#pod)),
       runtimeName: runtime.name,
       // One that has been stopped still tells which address the Pod had.
       sandbox: this.#view.sandbox() ?? this.#view.sandboxes().at(-1),

@@ -239,6 +239,8 @@ export interface PodStatus {
   containerStatuses?: ContainerStatus[]
   ephemeralContainerStatuses?: ContainerStatus[]
   qosClass?: string
+  allocatedResources?: Amounts
+  resources?: Resources
 }
 export interface Pod extends NamespacedObject {
   spec: PodSpec

@@ -5,6 +5,7 @@
  */
 import { formatTime } from '#api/clock.js'
 import { semanticEqual } from '#api/json-object.js'
+import type { Amounts } from '#client/pod.js'
 import {
   type ContainerSpec,
   isSidecar,
@@ -13,6 +14,7 @@ import {
   type Resources,
   statusesOf,
 } from './pod.js'
+import { withResources } from './pod-resources.js'
 import { amountOf } from './resource-amount.js'
 
 const lastWords = ['reason', 'message', 'observedGeneration'] as const
@@ -36,6 +38,27 @@ const changedNames = (next: Resources | undefined, previous: Resources | undefin
   resizedNames.filter((name) =>
     lists.some((list) => amountIn(next, list, name) !== amountIn(previous, list, name)),
   )
+
+/** Of a limit that a container does not have, that of its Pod counts. */
+const effective = (own: Resources = {}, ofPod: Resources = {}): Resources => ({
+  ...own,
+  limits: { ...ofPod.limits, ...own.limits },
+})
+
+/** Those of whole Pods that the status tells of, of those that the spec has; overhead is told of with them. */
+const saidOfPod = ({ spec, status }: Pod): Resources | undefined => {
+  const { allocatedResources, resources } = status ?? {}
+  if (!spec.resources || !allocatedResources || !resources) return undefined
+  const pick = (names: Amounts | undefined, from: Amounts | undefined): Amounts =>
+    Object.fromEntries(Object.keys(names ?? {}).map((name) => [name, from?.[name] ?? '0']))
+  const { requests, limits } = spec.resources
+  const { overhead = {} } = spec
+  const isBare = Object.keys(requests ?? {}).every((name) => overhead[name] === undefined)
+  return {
+    ...(requests ? { requests: isBare ? pick(requests, allocatedResources) : requests } : {}),
+    ...(limits ? { limits: isBare ? pick(limits, resources.limits) : limits } : {}),
+  }
+}
 
 /** What events say of it, as upstream's do. */
 const summaryOf = ({ metadata, spec }: Pod, error?: string): string => {
@@ -62,6 +85,8 @@ export class PodResize {
   readonly #allocated = new Map<string, Resources>()
   /** What its containers have, where that is not what is allocated. */
   readonly #actual = new Map<string, Resources>()
+  #allocatedToPod: Resources | undefined
+  #actualOfPod: Resources | undefined
   #pending: PodCondition | undefined
   #inProgress: PodCondition | undefined
 
@@ -71,6 +96,7 @@ export class PodResize {
     const said = new Map(statusesOf(pod.status ?? {}).map((one) => [one.name, one.resources]))
     for (const { name, resources = {} } of resizable(pod))
       this.#allocated.set(name, (runs && (said.get(name) as Resources)) || resources)
+    this.#allocatedToPod = (runs && saidOfPod(pod)) || pod.spec.resources
   }
 
   get isPending(): boolean {
@@ -84,19 +110,13 @@ export class PodResize {
   /** The Pod as its containers are to be made. */
   apply(asked: Pod): Pod {
     if (!this.#differs(asked)) return asked
-    const shown = (container: ContainerSpec): ContainerSpec => {
-      const resources = this.#allocated.get(container.name)
-      return resources === undefined ? container : { ...container, resources }
-    }
-    const { containers, initContainers } = asked.spec
-    return {
-      ...asked,
-      spec: {
-        ...asked.spec,
-        containers: containers.map(shown),
-        ...(initContainers ? { initContainers: initContainers.map(shown) } : {}),
-      },
-    }
+    return withResources(asked, this.#allocatedToPod, ({ name }) => this.#allocated.get(name))
+  }
+
+  /** The Pod with what it has, where that is not what is allocated to it. */
+  actual(pod: Pod): Pod {
+    if (!this.#inProgress) return pod
+    return withResources(pod, this.#actualOfPod, ({ name }) => this.#actual.get(name))
   }
 
   /** Allocates what is asked for, where there is room; true when it did. */
@@ -124,6 +144,8 @@ export class PodResize {
       if (!this.#actual.has(name)) this.#actual.set(name, this.#allocated.get(name) ?? {})
       this.#allocated.set(name, resources)
     }
+    this.#actualOfPod ??= this.#allocatedToPod
+    this.#allocatedToPod = asked.spec.resources
     this.#inProgress = this.#condition('PodResizeInProgress', undefined, { observedGeneration })
     this.#deps.event('Normal', 'ResizeStarted', `Pod resize started: ${summaryOf(asked)}`)
     return true
@@ -136,18 +158,31 @@ export class PodResize {
 
   needOf({ name, resizePolicy = [] }: ContainerSpec): ResizeNeed {
     if (!this.#actual.has(name)) return 'none'
+    const [next, had] = this.#ends(name)
     const changed = changedNames(this.#allocated.get(name), this.#actual.get(name))
     const restarts = resizePolicy.some(
       ({ resourceName, restartPolicy }) =>
         restartPolicy === 'RestartContainer' && changed.some((one) => one === resourceName),
     )
-    return changed.length === 0 ? 'none' : restarts ? 'restart' : 'update'
+    if (restarts) return 'restart'
+    return changedNames(next, had).length === 0 ? 'none' : 'update'
+  }
+
+  /** What counts for a container: after the change, and before. */
+  #ends(name: string): readonly [Resources, Resources] {
+    const allocated = this.#allocated.get(name)
+    return [
+      effective(allocated, this.#allocatedToPod),
+      effective(this.#actual.get(name) ?? allocated, this.#actualOfPod ?? this.#allocatedToPod),
+    ]
   }
 
   /** Bytes of the limit to come, where it is lower than the one that the container has. */
   lowerLimitOf(name: string): number | undefined {
-    const next = amountIn(this.#allocated.get(name), 'limits', 'memory')
-    const had = amountIn(this.#actual.get(name), 'limits', 'memory')
+    const [next, had] = this.#ends(name).map((one) => amountIn(one, 'limits', 'memory')) as [
+      number,
+      number,
+    ]
     return next > 0 && (had === 0 || next < had) ? next : undefined
   }
 
@@ -169,13 +204,17 @@ export class PodResize {
   settle(pod: Pod, running: readonly string[]): void {
     if (!this.#inProgress || running.some((name) => this.#actual.has(name))) return
     this.#actual.clear()
+    this.#actualOfPod = undefined
     this.#inProgress = undefined
     this.#deps.event('Normal', 'ResizeCompleted', `Pod resize completed: ${summaryOf(pod)}`)
   }
 
   #differs(asked: Pod): boolean {
-    return resizable(asked).some(
-      ({ name, resources = {} }) => !semanticEqual(resources, this.#allocated.get(name) ?? {}),
+    return (
+      !semanticEqual(asked.spec.resources ?? {}, this.#allocatedToPod ?? {}) ||
+      resizable(asked).some(
+        ({ name, resources = {} }) => !semanticEqual(resources, this.#allocated.get(name) ?? {}),
+      )
     )
   }
 

@@ -30,7 +30,7 @@ export interface StatusInput {
     isReady(containerId: string, container: ContainerSpec): boolean
     isStarted(containerId: string, container: ContainerSpec): boolean
   }
-  readonly resize: Pick<PodResize, 'conditions' | 'actualOf'>
+  readonly resize: Pick<PodResize, 'conditions' | 'actualOf' | 'actual'>
   /** True once the Pod will never run again: its phase is then the final one as soon as all have stopped. */
   readonly ending: boolean
   /** No container of it runs any more, and none will. */

@@ -41,6 +41,17 @@ const conditionPatch = (next: PodCondition, before: PodCondition | undefined) =>
         },
       ]
 
+const lists: ReadonlySet<string> = new Set(['podIPs', 'hostIPs'])
+const maps: ReadonlySet<string> = new Set(['resources', 'allocatedResources'])
+
+/** What would be merged with what is there takes its place. In a map the directive is for one that is there alone. */
+const replacing = (key: string, value: unknown, before: PodStatus): unknown => {
+  const directive = { $patch: 'replace' }
+  if (lists.has(key)) return [directive, ...(value as object[])]
+  const isThere = before[key as keyof PodStatus] !== undefined
+  return maps.has(key) && isThere ? { ...directive, ...(value as object) } : value
+}
+
 /** Strategic merge patch that turns one status into the other; undefined when there is nothing to say. */
 const statusPatch = (before: PodStatus, next: PodStatus): Record<string, unknown> | undefined => {
   const patch: Record<string, unknown> = {}
@@ -50,8 +61,7 @@ const statusPatch = (before: PodStatus, next: PodStatus): Record<string, unknown
   for (const [key, value] of Object.entries(next)) {
     if (value === undefined || key === 'conditions') continue
     if (equal(value, before[key as keyof PodStatus])) continue
-    const merges = key === 'podIPs' || key === 'hostIPs'
-    patch[key] = merges ? [{ $patch: 'replace' }, ...(value as object[])] : value
+    patch[key] = replacing(key, value, before)
   }
   const conditions: object[] = (next.conditions ?? [])
     .filter(isWrittenCondition)

@@ -53,6 +53,7 @@ t.test('Pods as containers', { skip: containerdMissing }, async (t) => {
     t.ok(image?.sizeBytes > 0)
     t.same(status.declaredFeatures, [
       'ExtendWebSocketsToKubelet',
+      'InPlacePodLevelResourcesVerticalScaling',
       'RestartAllContainersOnContainerExits',
     ])
   })

@@ -106,4 +106,79 @@ t.test('as containers of a real runtime feel it', { skip: containerdMissing }, a
   await feels(30_000, 96)
   await node.delete('p')
   await node.gone('p')
+
+  // One that has no limits of its own lives on those of its Pod.
+  await node.run('p', { ...script(text), image: imageName }, wholePod(100, 64))
+  await node.ready('p')
+  await feels(10_000, 64)
+  await askWhole(node, 'p', wholePod(200, 96))
+  await feels(20_000, 96)
+  await node.delete('p')
+  await node.gone('p')
+})
+
+const wholePod = (millis: number, megabytes: number) => {
+  const amounts = { cpu: `${millis}m`, memory: `${megabytes}Mi` }
+  return { resources: { limits: amounts, requests: amounts }, terminationGracePeriodSeconds: 2 }
+}
+const askWhole = (node: TestNode, name: string, { resources: wanted }: { resources: Resources }) =>
+  node.client.patch(
+    resources.pods,
+    { namespace: 'default', name },
+    { spec: { resources: wanted } },
+    { type: 'strategic', subresource: 'resize' },
+  )
+
+t.test('a status tells what the Pod has of its node, as a whole', async (t) => {
+  const node = await startNode(t)
+  const sleeps = script('exec sleep 8303.5')
+  const of = (cpu: string, memory: string): Resources => ({ requests: { cpu, memory } })
+  await node.run(
+    'sum',
+    { ...sleeps, resources: { limits: { cpu: '300m' } } },
+    {
+      initContainers: [
+        { name: 'init', image: 'i', ...script('true'), resources: of('500m', '16Mi') },
+        {
+          name: 'side',
+          image: 'i',
+          ...sleeps,
+          restartPolicy: 'Always',
+          resources: of('50m', '1Gi'),
+        },
+      ],
+    },
+  )
+  t.match((await node.ready('sum')).status, {
+    allocatedResources: { cpu: '500m', memory: '1Gi' },
+    resources: { limits: { cpu: '300m' }, requests: { cpu: '500m', memory: '1Gi' } },
+  })
+  await node.run('none', sleeps)
+  const none = (await node.ready('none')).status!
+  t.same([none.allocatedResources, none.resources], [undefined, {}])
+
+  await node.run('whole', sleeps, wholePod(100, 64))
+  await node.ready('whole')
+  await askWhole(node, 'whole', wholePod(200, 96))
+  const resized = await node.until(
+    'whole',
+    ({ status }) => status?.resources?.limits?.memory === '96Mi',
+  )
+  t.same(resized.status!.allocatedResources, { cpu: '200m', memory: '96Mi' })
+  // What is asked for of memory is nothing that the kernel knows: that it was more stays unsaid, as upstream.
+  t.same(resized.status!.resources, {
+    limits: { cpu: '200m', memory: '96Mi' },
+    requests: { cpu: '200m', memory: '64Mi' },
+  })
+  await eventually('the event', async () =>
+    (await node.events('whole')).some(({ reason }) => reason === 'ResizeCompleted'),
+  )
+  const { cpu } = (await node.client.get(resources.nodes, { name: 'node-1' })).status.allocatable
+  await askWhole(node, 'whole', wholePod(Number(cpu) * 1000, 96))
+  const waiting = await node.until(
+    'whole',
+    (pod) => conditionOf(pod, 'PodResizePending') !== undefined,
+  )
+  t.equal(conditionOf(waiting, 'PodResizePending')!.reason, 'Deferred')
+  t.same(waiting.status!.allocatedResources, { cpu: '200m', memory: '96Mi' })
 })
