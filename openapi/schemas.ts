@@ -53,6 +53,9 @@ export const schemaNames = {
 /** By name, as in `io.k8s.api.core.v1.Pod`. */
 export const schemas = lazy<Record<string, Schema>>('schemas.json')
 
+/** The versions, `group/version`, that have options and events of their own: in every scheme, or not in that of custom resources. */
+export const metaKinds = lazy<{ everywhere: string[]; builtInOnly: string[] }>('meta-kinds.json')
+
 let namesOfKinds: ReadonlyMap<string, string> | undefined
 
 /** The schema of a kind, also of those that are no resource's own (Scale, Binding, Eviction); undefined for a custom one. */

@@ -9,6 +9,7 @@ import type { JsonObject } from '#api/object.js'
 import { docOfParameter } from '#openapi/field-docs.js'
 import type { Operation } from '#openapi/operations.js'
 import { parameterType } from '#openapi/parameters.js'
+import { metaKindVersions, withMetaKinds } from './openapi-meta-kinds.js'
 import { pathsOfV2, pathsOfV3 } from './openapi-paths.js'
 import { toSwaggerSchema } from './openapi-schemas.js'
 
@@ -138,7 +139,11 @@ export const makeDocument = async ({
   const document = app.swagger() as unknown as JsonObject
   await app.close()
   const given = document.paths as JsonObject
-  const schemas = schemasOf(names)
+  const versions = metaKindVersions(
+    operations.map(({ path }) => path),
+    { isWhole: version === 'v2', isCustom },
+  )
+  const schemas = withMetaKinds(schemasOf(names), versions)
   if (version === 'v3')
     return {
       openapi: document.openapi!,

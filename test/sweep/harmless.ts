@@ -18,7 +18,7 @@ const masks: readonly Mask[] = [
   // A continue token holds a resource version.
   { name: 'continue', pattern: /(?<="continue": ?")[^"]+/g },
   { name: 'cluster IP', pattern: /\b10\.\d+\.\d+\.\d+\b/g },
-  { name: 'own address', pattern: /\b127\.0\.0\.1:\d+/g },
+  { name: 'own address', pattern: /\b\d+\.\d+\.\d+\.\d+:\d+/g },
   // CEL's checker numbers types that have no name.
   { name: 'type', pattern: /\bselfType\d*/g },
   { name: 'token', pattern: /(?<="token": ?")[^"]+/g },

@@ -36,6 +36,8 @@ const inOrder = (value: unknown): unknown => {
 
 const compareParts = async (sweep: Sweep, request: Request): Promise<void> => {
   const { server, against } = await sweep.prepare(request)
+  if (server.code !== 200 || against.code !== 200)
+    return sweep.note({ where: request.path, request }, { server, against })
   const [ours, theirs] = [partOf(server), partOf(against)]
   const answerOf = (answer: Answer, parts: Map<string, unknown>, place: string): Answer => ({
     ...answer,
