@@ -34,6 +34,9 @@ const isUsed = (schema: StructuralSchema, word: string): boolean => {
   return value !== '' && !(isJsonObject(value) && Object.keys(value).length === 0)
 }
 
+const hasStructuralForm = (schema: StructuralSchema): boolean =>
+  withoutStructuralForm(schema) === undefined
+
 /** What upstream's structural type has no place for, anywhere in a schema; undefined when there is no such word. */
 export const withoutStructuralForm = (schema: StructuralSchema): string | undefined => {
   const word = unsupportedWords.find((one) => isUsed(schema, one))
@@ -103,7 +106,11 @@ export const validateWords = (
     for (const [i, branch] of (schema[word] ?? []).entries())
       errors.push(...validateWords(branch, index(child(path, word), i), inner))
   if (isJsonObject(items)) errors.push(...validateWords(items, child(path, 'items'), inner))
-  return [...errors, ...extensionErrors(schema, path), ...ruleWords(schema, path)]
+  return [
+    ...errors,
+    ...extensionErrors(schema, path),
+    ...ruleWords(schema, path, hasStructuralForm),
+  ]
 }
 
 const ownWords = (

@@ -12,10 +12,21 @@ const reasons = [
 
 const hasLineBreak = (text: string): boolean => /[\n\r]/.test(text)
 
-export const ruleWords = (schema: StructuralSchema, path: string): FieldError[] =>
-  (schema['x-kubernetes-validations'] ?? []).flatMap((rule, i) =>
-    wordsOf(rule, schema, index(child(path, 'x-kubernetes-validations'), i)),
-  )
+/** `isStructural`: paths are not followed through what upstream's structural type has no place for. */
+export const ruleWords = (
+  schema: StructuralSchema,
+  path: string,
+  isStructural: (schema: StructuralSchema) => boolean,
+): FieldError[] =>
+  (schema['x-kubernetes-validations'] ?? []).flatMap((rule, i) => {
+    const at = index(child(path, 'x-kubernetes-validations'), i)
+    const errors = wordsOf(rule, at)
+    const { fieldPath } = rule
+    const isWrong = fieldPath && typeof followFieldPath(schema, fieldPath) === 'string'
+    if (isWrong && isStructural(schema))
+      errors.push(invalid(child(at, 'fieldPath'), fieldPath, 'must be a valid path'))
+    return errors
+  })
 
 const textErrors = (rule: ValidationRule, at: (part: string) => string): FieldError[] => {
   const text = (rule.rule ?? '').trim()
@@ -30,7 +41,7 @@ const textErrors = (rule: ValidationRule, at: (part: string) => string): FieldEr
     : []
 }
 
-const wordsOf = (rule: ValidationRule, schema: StructuralSchema, path: string): FieldError[] => {
+const wordsOf = (rule: ValidationRule, path: string): FieldError[] => {
   const at = (part: string) => child(path, part)
   const errors = textErrors(rule, at)
   const { messageExpression, reason, fieldPath } = rule
@@ -45,7 +56,5 @@ const wordsOf = (rule: ValidationRule, schema: StructuralSchema, path: string): 
     errors.push(invalid(at('fieldPath'), fieldPath, 'must be non-empty if specified'))
   if (hasLineBreak(fieldPath))
     errors.push(invalid(at('fieldPath'), fieldPath, 'must not contain line breaks'))
-  if (typeof followFieldPath(schema, fieldPath) === 'string')
-    errors.push(invalid(at('fieldPath'), fieldPath, 'must be a valid path'))
   return errors
 }
