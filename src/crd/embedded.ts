@@ -53,7 +53,9 @@ const readMetadata = (value: JsonValue): JsonObject | string => {
 export const coerceEmbedded = (value: JsonValue, schema: StructuralSchema, path = ''): void =>
   visitEmbedded(value, schema, path, (object, at) => {
     const refuse = (name: string, why: string): never => {
-      throw new DecodeError(`${at}.${name}: Invalid value: ${printValue(object[name])}: ${why}`)
+      throw new DecodeError(
+        `${child(at, name)}: Invalid value: ${printValue(object[name])}: ${why}`,
+      )
     }
     for (const name of ['apiVersion', 'kind'])
       if (Object.hasOwn(object, name) && typeof object[name] !== 'string')

@@ -2,7 +2,7 @@
  * Pruning: what a structural schema does not name is dropped, unless x-kubernetes-preserve-unknown-fields keeps it.
  * Works on a private copy, in place.
  */
-import { getOwn, isJsonObject } from '#api/json-object.js'
+import { cloneJson, getOwn, isJsonObject } from '#api/json-object.js'
 import { type JsonObject, type JsonValue, metadataFields } from '#api/object.js'
 import { type StructuralSchema, valueSchemaOf } from './structural-schema.js'
 
@@ -17,6 +17,17 @@ export const prune = (value: JsonValue, schema: StructuralSchema, isRoot = true)
   const unknown: Unknown = { fields: [], metadata: [] }
   walk(value, schema, { fields: '', metadata: '' }, isRoot, unknown)
   return [...unknown.fields.sort(), ...unknown.metadata.sort()]
+}
+
+/** Whether there is anything that the schema does not know, apart from what stands in metadata of embedded objects. */
+export const hasUnknownFields = (
+  value: JsonValue,
+  schema: StructuralSchema,
+  isRoot: boolean,
+): boolean => {
+  const unknown: Unknown = { fields: [], metadata: [] }
+  walk(cloneJson(value), schema, { fields: '', metadata: '' }, isRoot, unknown)
+  return unknown.fields.length > 0
 }
 
 interface Unknown {

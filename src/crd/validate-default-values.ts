@@ -1,27 +1,60 @@
 /** Defaults must themselves meet the schema that they stand in (upstream's structural defaulting validation). */
 
 import { child, type FieldError, index, invalid } from '#api/field-error.js'
-import { cloneJson, isJsonObject, jsonEqual } from '#api/json-object.js'
+import { cloneJson, isJsonObject, withKeysInOrder } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
 import { DecodeError } from '#registry/decode/explain.js'
 import { coerceEmbedded, validateEmbedded } from './embedded.js'
-import { prune } from './prune.js'
+import { hasUnknownFields } from './prune.js'
 import { makeRuleChecker } from './rules/check-rules.js'
 import { mapSchemas, type StructuralSchema } from './structural-schema.js'
 import { validateValue } from './validate-value.js'
 
+interface Place {
+  /** The schema of the resource around, embedded or not. */
+  readonly root: StructuralSchema
+  /** Such a resource with a value at this place. */
+  readonly surround: (value: JsonValue) => JsonValue
+  /** In its kind, apiVersion or metadata: what those are decides, and not the schema. */
+  readonly isMeta: boolean
+}
+
+const typeMeta = { kind: 'Validation', apiVersion: 'validation/v1' }
+
+const placeOf = (root: StructuralSchema): Place => ({
+  root,
+  surround: (value) => (isJsonObject(value) ? { ...typeMeta, ...value } : value),
+  isMeta: false,
+})
+
 /** `schema` is a root: its objects have a kind and an apiVersion, and so has a default of the whole. */
-export const validateDefaultValues = (schema: StructuralSchema, path: string): FieldError[] =>
-  validate({ ...schema, 'x-kubernetes-embedded-resource': true }, path, true)
+export const validateDefaultValues = (schema: StructuralSchema, path: string): FieldError[] => {
+  const root = { ...schema, 'x-kubernetes-embedded-resource': true }
+  return validate(root, path, placeOf(root))
+}
+
+const metaNames: ReadonlySet<string> = new Set(['metadata', 'apiVersion', 'kind'])
 
 // Values of maps are not looked at, as upstream does not.
-const validate = (schema: StructuralSchema, path: string, isRoot = false): FieldError[] => {
+const validate = (schema: StructuralSchema, path: string, around: Place): FieldError[] => {
+  const isEmbedded = schema['x-kubernetes-embedded-resource'] === true
+  const place = isEmbedded ? placeOf(schema) : around
+  const { surround } = place
   const errors: FieldError[] = []
   if (schema.default !== undefined && schema.default !== null)
-    errors.push(...defaultErrors(schema, schema.default, child(path, 'default'), isRoot))
-  if (isJsonObject(schema.items)) errors.push(...validate(schema.items, child(path, 'items')))
-  for (const [key, property] of Object.entries(schema.properties ?? {}))
-    errors.push(...validate(property, index(child(path, 'properties'), key)))
+    errors.push(...defaultErrors(schema, schema.default, child(path, 'default'), place))
+  if (isJsonObject(schema.items)) {
+    const inside = { ...place, surround: (value: JsonValue) => surround([value]) }
+    errors.push(...validate(schema.items, child(path, 'items'), inside))
+  }
+  for (const [key, property] of Object.entries(schema.properties ?? {})) {
+    const inside = {
+      ...place,
+      surround: (value: JsonValue) => surround({ [key]: value }),
+      isMeta: place.isMeta || (isEmbedded && metaNames.has(key)),
+    }
+    errors.push(...validate(property, index(child(path, 'properties'), key), inside))
+  }
   return errors
 }
 
@@ -29,14 +62,42 @@ const defaultErrors = (
   schema: StructuralSchema,
   value: JsonValue,
   path: string,
-  isRoot: boolean,
+  place: Place,
 ): FieldError[] => {
-  const copy = cloneJson(value)
-  prune(copy, schema, schema['x-kubernetes-embedded-resource'] === true)
-  const unpruned = jsonEqual(copy, value)
-    ? []
-    : [invalid(path, value, 'must not have unknown fields')]
-  return [...unpruned, ...valueErrors(schema, value, path, isRoot)]
+  const isRoot = schema === place.root
+  if (place.isMeta) {
+    const problem = metaProblem(place.surround(cloneJson(value)), place.root)
+    return problem === undefined
+      ? valueErrors(schema, value, path, isRoot)
+      : [invalid(path, withKeysInOrder(value), `must result in valid metadata: ${problem}`)]
+  }
+  const isResource = schema['x-kubernetes-embedded-resource'] === true
+  const unpruned = hasUnknownFields(value, schema, isResource)
+    ? [invalid(path, withKeysInOrder(value), 'must not have unknown fields')]
+    : []
+  const embedded = embeddedErrors(cloneJson(value), schema, path)
+  return [
+    ...unpruned,
+    ...(embedded.length > 0 ? embedded : valueErrors(schema, value, path, isRoot)),
+  ]
+}
+
+/** Why an object has no metadata that does (upstream's aggregated errors). */
+const metaProblem = (object: JsonValue, root: StructuralSchema): string | undefined => {
+  const texts = embeddedErrors(object, root, '').map(({ field, body }) => `${field}: ${body}`)
+  return texts.length > 1 ? `[${texts.join(', ')}]` : texts[0]
+}
+
+/** `value` is given away. */
+const embeddedErrors = (value: JsonValue, schema: StructuralSchema, path: string): FieldError[] => {
+  try {
+    coerceEmbedded(value, schema, path)
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error
+    const [field, body] = error.message.split(/: (.*)/s)
+    return [{ type: 'FieldValueInvalid', field: field!, body: body! }]
+  }
+  return validateEmbedded(value, schema, path)
 }
 
 const valueErrors = (
@@ -45,15 +106,6 @@ const valueErrors = (
   path: string,
   isRoot: boolean,
 ): FieldError[] => {
-  try {
-    coerceEmbedded(value, schema, path)
-  } catch (error) {
-    if (!(error instanceof DecodeError)) throw error
-    const [field, body] = error.message.split(/: (.*)/s)
-    return [{ type: 'FieldValueInvalid', field: field!, body: body! }]
-  }
-  const embedded = validateEmbedded(value, schema, path)
-  if (embedded.length > 0) return embedded
   const errors = validateValue(value, withoutIntOrString(schema), '')
   if (errors.length > 0) return errors.map((e) => below(e, path))
   const rules = makeRuleChecker(schema, isRoot)

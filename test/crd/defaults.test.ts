@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { JsonValue } from '#api/object.js'
 import { prune } from '#crd/prune.js'
 import type { StructuralSchema, ValidationRule } from '#crd/structural-schema.js'
 import { validateDefaultValues } from '#crd/validate-default-values.js'
@@ -49,3 +50,32 @@ t.test('unknown metadata is told by the key of its map, other fields as if they 
   t.strictSame(prune(value, schema), ['m.k.spec', 'm[k].metadata.bogus'])
   t.end()
 })
+
+t.test(
+  'a default in or with metadata has to make metadata that does, whatever else it holds',
+  (t) => {
+    const errorsOf = (
+      properties: Record<string, StructuralSchema>,
+      more: StructuralSchema = {},
+    ) => {
+      const e = { type: 'object', 'x-kubernetes-embedded-resource': true, properties, ...more }
+      const found = validateDefaultValues({ type: 'object', properties: { e } }, 's')
+      return found.map(({ field, body }) => `${field}: ${body}`)
+    }
+    const metadata = (value: JsonValue) => ({ metadata: { type: 'object', default: value } })
+    t.strictSame(errorsOf(metadata({ name: 'b', unknown: 1 })), [])
+    const whole = { apiVersion: 'v1', kind: 'K', metadata: { name: 'b', unknown: 1 } }
+    t.strictSame(errorsOf({ foo: { type: 'string' } }, { default: whole }), [])
+    t.strictSame(errorsOf({}, { default: { ...whole, foo: 'f' } }), [
+      's.properties[e].default: Invalid value: {"apiVersion":"v1","foo":"f","kind":"K","metadata":{"name":"b","unknown":1}}: must not have unknown fields',
+    ])
+    const must = 'must result in valid metadata:'
+    t.match(errorsOf(metadata({ name: 'b', labels: { a: '-' } })), [
+      `s.properties[e].properties[metadata].default: Invalid value: {"labels":{"a":"-"},"name":"b"}: ${must} metadata.labels: Invalid value: "-"`,
+    ])
+    t.match(errorsOf({ kind: { type: 'string', default: 'a b' } }), [
+      `s.properties[e].properties[kind].default: Invalid value: "a b": ${must} kind: Invalid value: "a b"`,
+    ])
+    t.end()
+  },
+)
