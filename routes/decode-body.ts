@@ -157,6 +157,8 @@ export const checkType = (
   const apiVersion = given.apiVersion || expected
   if (kind === gvk.kind && (apiVersion === expected || accepted.includes(apiVersion))) return
   const gv = parseGroupVersion(apiVersion)
+  // `/v1` names the same version.
+  if (kind === gvk.kind && gv !== undefined && formatGroupVersion(gv) === expected) return
   if (isScaleOfCustom)
     throw badRequest(
       'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"',

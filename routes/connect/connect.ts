@@ -1,6 +1,6 @@
 /** log, exec, attach, portforward and proxy: what a node or a Pod answers, and why it is not asked (rest/subresources.go). */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { badRequest, pathNotFound } from '#api/errors.js'
+import { ApiError, badRequest, forbidden, pathNotFound } from '#api/errors.js'
 import type { ApiDeps, Target } from '../api-deps.js'
 import { makeContext } from '../request-context.js'
 import { connectOptionsOf } from './connect-options.js'
@@ -17,6 +17,21 @@ const connectors: Readonly<Record<string, (c: Connection) => Promise<unknown>>> 
   proxy,
 }
 
+/** What a WebSocket's GET opens is as much as a POST is: it takes the right to that, too (core/pod/rest/authorize.go). */
+const authorizeSession = async (
+  { authorizeCreate }: ConnectDeps,
+  target: Target,
+  request: FastifyRequest,
+): Promise<void> => {
+  if (request.kube.info.verb === 'create') return
+  try {
+    await authorizeCreate(request)
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === 403)) throw error
+    throw forbidden(target.definition.gvr, target.name, '')
+  }
+}
+
 export const makeConnect =
   (own: ConnectDeps, deps: ApiDeps) =>
   async (target: Target, request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
@@ -24,11 +39,13 @@ export const makeConnect =
     if (!connect) throw pathNotFound()
     const url = new URL(request.url, 'https://server')
     const query = url.searchParams
+    const isSession = connect !== log && connect !== proxy
     if (connect !== log && query.has('dryRun')) throw badRequest('dryRun is not supported')
     const options = connectOptionsOf(target, url)
     if (options !== undefined) {
       const ctx = makeContext(target, request, reply, deps)
       await target.store.admitConnect(ctx, target.name, options)
     }
+    if (isSession) await authorizeSession(own, target, request)
     return connect({ target, request, reply, deps, own, query })
   }

@@ -5,6 +5,8 @@ import type { ApiDeps, Target } from '../api-deps.js'
 import { makeContext } from '../request-context.js'
 
 export interface ConnectDeps {
+  /** Throws forbidden unless the user may also create. */
+  readonly authorizeCreate: (request: FastifyRequest) => Promise<void>
   /** What nodes know the API server by. */
   readonly kubeletClient: () => { readonly certPem: string; readonly keyPem: string }
 }

@@ -46,19 +46,33 @@ const duplicatesOf = (
 
 const operationFields = new Set(['op', 'path', 'from', 'value'])
 
+/** In the order of the text; what is unknown is told of once and counts as no duplicate. */
+const operationErrors = (
+  operation: JsonObject,
+  keys: ReadonlyMap<object, readonly (readonly [string, JsonValue])[]>,
+  path: string,
+): string[] => {
+  const seen = new Set<string>()
+  const found = new Set<string>()
+  for (const [key, item] of keys.get(operation) ?? Object.entries(operation)) {
+    const at = `${path}.${key}`
+    if (!operationFields.has(key)) found.add(`unknown field "${at}"`)
+    else if (seen.has(key)) found.add(`duplicate field "${at}"`)
+    seen.add(key)
+    for (const error of duplicatesOf(item, keys, at)) found.add(error)
+  }
+  return [...found]
+}
+
 const jsonPatchErrors = (
   value: JsonValue,
   keys: ReadonlyMap<object, readonly (readonly [string, JsonValue])[]>,
-): string[] => [
-  ...duplicatesOf(value, keys, ''),
-  ...(Array.isArray(value) ? value : []).flatMap((operation, i) =>
-    isJsonObject(operation)
-      ? Object.keys(operation)
-          .filter((key) => !operationFields.has(key))
-          .map((key) => `unknown field "[${i}].${key}"`)
-      : [],
-  ),
-]
+): string[] =>
+  Array.isArray(value)
+    ? value.flatMap((operation, i) =>
+        isJsonObject(operation) ? operationErrors(operation, keys, `[${i}]`) : [],
+      )
+    : duplicatesOf(value, keys, '')
 
 /** An operation is found by what its path says, however it is written. */
 const operationsOf = (patch: JsonValue): JsonValue =>

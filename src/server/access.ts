@@ -31,7 +31,6 @@ import { internalContext } from '#registry/internal-context.js'
 import type { KindDefinition, Strategy } from '#registry/resource-definition.js'
 import type { Store } from '#registry/store.js'
 import type { Stores } from '#registry/stores.js'
-import type { Target } from '#routes/api-deps.js'
 import type { ServerCredentials } from './credentials.js'
 import { authenticatorOf, staticTokens } from './identity.js'
 import type { AuthorizationMode, ServerOptions } from './options.js'
@@ -46,7 +45,7 @@ export interface Access {
   /** The built-in kinds with what access adds to them: reviews, tokens, the check of escalation. */
   withAccess(kinds: readonly KindDefinition[]): KindDefinition[]
   /** Throws forbidden unless the user may create what an update would create. */
-  authorizeCreate(request: FastifyRequest, target: Target): Promise<void>
+  authorizeCreate(request: FastifyRequest): Promise<void>
   connect(stores: Stores): void
 }
 

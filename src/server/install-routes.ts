@@ -84,11 +84,12 @@ export const installRoutes = (
     describe: describeSchema,
   })
   const report: ApiDeps['report'] = (about, message) => logger.error(about, message)
+  const { authorizeCreate } = access
   const api = { table, stores, clock, fieldManagerOf, report, upgradeOf }
   installApi(app, {
     ...api,
-    connect: makeConnect({ kubeletClient: credentials.kubeletClient }, api),
-    authorizeCreate: access.authorizeCreate,
+    connect: makeConnect({ kubeletClient: credentials.kubeletClient, authorizeCreate }, api),
+    authorizeCreate,
     lookAgain: customResources.lookAgain,
   })
   installOpenId(app, access.tokens, served.url)

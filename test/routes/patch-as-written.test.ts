@@ -205,3 +205,22 @@ t.test('what an apply brings beyond an int64 is a float', async (t) => {
   t.match(await apply(`${head}12345678901234567890}`), 'Value:1.2345678901234567e+19}')
   t.match(await apply(`${head}9223372036854775807}`), 'Value:9223372036854775807}')
 })
+
+t.test('strict errors of a JSON patch come in the order of its text, and /v1 is v1', async (t) => {
+  const { api, patch } = await start(t)
+  const path = '"path":"/data/y","value":"2"'
+  const errorsOf = async (raw: string) =>
+    /strict decoding error: (.*)$/.exec(
+      (await patch('json', `${configMaps}/c`, raw, 'Strict')).body.message,
+    )?.[1]
+  t.equal(
+    await errorsOf(`[{"op":"add","foo":1,${path}},{"op":"add","path":"/data/x",${path}}]`),
+    'json patch unknown field "[0].foo", json patch duplicate field "[1].path"',
+  )
+  t.equal(
+    await errorsOf(`[{"op":"add","value":"1",${path},"foo":1,"foo":2,"op":"add"}]`),
+    'json patch duplicate field "[0].value", json patch unknown field "[0].foo", json patch duplicate field "[0].op"',
+  )
+  const slashed = { apiVersion: '/v1', kind: 'ConfigMap', metadata: { name: 'slashed' } }
+  t.match(await api.post(configMaps, slashed), { code: 201, body: { apiVersion: 'v1' } })
+})

@@ -341,3 +341,40 @@ t.test("each request of a front proxy's connection is whose its headers say", as
   t.equal(await nameOf({}), 'front-proxy-client')
   t.equal(connections, 1, 'on one connection')
 })
+
+t.test(
+  'a session that GET opens takes the right to create it, and a proxied GET does not',
+  async (t) => {
+    const rbac = '/apis/rbac.authorization.k8s.io/v1/namespaces/default'
+    const apiGroup = 'rbac.authorization.k8s.io'
+    const resources = ['exec', 'attach', 'portforward', 'proxy'].map((one) => `pods/${one}`)
+    const grant = async (user: string, verbs: string[]) => {
+      const metadata = { name: `sessions-of-${user}` }
+      const rules = [{ apiGroups: [''], resources, verbs }]
+      await call(server, { method: 'POST', path: `${rbac}/roles`, body: { metadata, rules } })
+      const roleRef = { apiGroup, kind: 'Role', ...metadata }
+      const subjects = [{ apiGroup, kind: 'User', name: user }]
+      const body = { metadata, roleRef, subjects }
+      t.equal(
+        (await call(server, { method: 'POST', path: `${rbac}/rolebindings`, body })).status,
+        201,
+      )
+    }
+    await grant('getter', ['get'])
+    await grant('creator', ['get', 'create'])
+    const ask = async (user: string, path: string) => {
+      const headers = { 'impersonate-user': user }
+      const answer = await call(server, {
+        path: `/api/v1/namespaces/default/pods/none/${path}`,
+        headers,
+      })
+      return answer.body
+    }
+    for (const path of ['exec?command=ls', 'attach', 'portforward']) {
+      const message = 'pods "none" is forbidden: '
+      t.match(await ask('getter', path), { code: 403, message, details: { kind: 'pods' } })
+      t.match(await ask('creator', path), { code: 404, message: 'pods "none" not found' })
+    }
+    t.match(await ask('getter', 'proxy'), { code: 404 })
+  },
+)
