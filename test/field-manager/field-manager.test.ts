@@ -342,6 +342,10 @@ t.test('what does not fit the type is a 500 in the words of the merge library', 
     ),
     'Value:1.2345678901234567e+19',
   )
+  t.equal(
+    refusal(() => maps.apply(undefined, map({}, { managedFields: [{ time: 'x' }] }))),
+    '500 failed to convert new object (/a; /v1, Kind=ConfigMap) to proper version: unable to convert unstructured object to /v1, Kind=ConfigMap: parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"',
+  )
   // What is no entry makes it no list to upstream's accessor.
   const { metadata } = maps.apply(undefined, map({ a: 'x' }, { managedFields: [null] }))
   t.equal(metadata.managedFields?.[0]?.manager, 'one')

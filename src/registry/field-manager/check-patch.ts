@@ -34,9 +34,24 @@ export const checkKind = ({ gvk }: ResourceDefinition, patch: JsonObject): void 
     throw badRequest(`invalid object type: ${printKind(patch)}`)
 }
 
+const problemOfEntry = (value: JsonValue): string | undefined =>
+  problemOf(value, 'io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry')
+
 const isManagedFieldsEntry = (value: JsonValue): boolean =>
-  isJsonObject(value) &&
-  problemOf(value, 'io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry') === undefined
+  isJsonObject(value) && problemOfEntry(value) === undefined
+
+/** Entries that fit the schema and not their Go type (a time is any text there) are met once all is merged: 500. */
+export const checkEntries = (definition: ResourceDefinition, patch: JsonObject): void => {
+  const { metadata } = patch
+  const entries = isJsonObject(metadata) ? metadata.managedFields : undefined
+  if (definition.isCustom || !Array.isArray(entries)) return
+  const problem = entries.map(problemOfEntry).find((why) => why !== undefined)
+  if (problem === undefined) return
+  throw failure({
+    code: 500,
+    message: `failed to convert new object (${describeObject(patch, definition)}) to proper version: unable to convert unstructured object to ${formatGroupVersionKind(definition.gvk)}: ${problem}`,
+  })
+}
 
 /** Throws ApiError: 400 for what an applied configuration may not say, 500 for what does not fit its schema. */
 export const checkPatch = (

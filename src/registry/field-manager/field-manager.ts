@@ -24,7 +24,7 @@ import type { JsonObject, KubeObject, ManagedFieldsEntry } from '#api/object.js'
 import type { ResourceDefinition } from '../resource-definition.js'
 import { withConversions } from './awaited-conversions.js'
 import { capOwners } from './cap-owners.js'
-import { checkKind, checkPatch, describeObject } from './check-patch.js'
+import { checkEntries, checkKind, checkPatch, describeObject } from './check-patch.js'
 import { conflictStatus } from './conflict-status.js'
 import { versionsOfCustom } from './custom-versions.js'
 import { emptySet, hasPath, isEmptySet, setOfPath, union as unite } from './field-set.js'
@@ -298,6 +298,7 @@ const apply = (
       },
     )
   const applied = attemptWithLastApplied(attempt, { live: bare, manager, force, apiVersion, type })
+  checkEntries(definition, patch)
   const after = applied.owners
   keepOwn(after, identity, applied.object === undefined ? undefined : formatTime(now))
   const result = applied.object === undefined ? bare : (applied.object as KubeObject)
