@@ -23,6 +23,14 @@ export const processesWith = (word: string): string[] =>
     .split('\n')
     .filter((line) => line.includes(word) && !line.startsWith('Z'))
 
+const kill = (pid: number): void => {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It has ended meanwhile.
+  }
+}
+
 export interface NodeCondition {
   readonly type: string
   readonly status: string
@@ -105,8 +113,11 @@ export const startNode = async (
     await server.close()
     if (!t.passing()) process.stderr.write(output)
     const left = processesWith(folder)
-    if (left.length > 0) throw new Error(`left behind:\n${left.join('\n')}`)
     rmSync(folder, { recursive: true, force: true })
+    if (left.length === 0) return
+    // A test that failed leaves its containers, which live on without their kubelet.
+    for (const line of left) kill(Number(line.trim().split(/\s+/)[1]))
+    throw new Error(`left behind:\n${left.join('\n')}`)
   })
   const get = (name: string) =>
     client.get<Pod>(resources.pods, { namespace, name }).catch((error) => {

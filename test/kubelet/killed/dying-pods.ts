@@ -158,14 +158,19 @@ class Round {
     return path.join(this.#node.folder, `${name}.record`)
   }
 
+  /** Where the folder can be seen only as long as the test has it: one that is killed leaves nothing that runs. */
+  get #forEver(): string {
+    return `while ${this.#image ? ':' : `[ -d ${this.#node.folder} ]`}; do sleep 0.1; done`
+  }
+
   /** In a real container nothing is recorded. */
   #note(plan: Plan, what: string): string {
     return this.#image ? ':' : `echo "${what} $(date +%s%3N)" >> ${this.#recordOf(plan)}`
   }
 
   #mainScript(plan: Plan): string {
-    const hides = `(setsid sh -c 'trap "" TERM; : ${plan.word}; while :; do sleep 0.1; done' &)`
-    const life = plan.endsByItself ? 'sleep 0.4; exit 1' : 'while :; do sleep 0.05; done'
+    const hides = `(setsid sh -c 'trap "" TERM; : ${plan.word}; ${this.#forEver}' &)`
+    const life = plan.endsByItself ? 'sleep 0.4; exit 1' : this.#forEver
     return `: ${plan.word}-main; trap '${manners[plan.manner]}' TERM; ${this.#note(plan, 'start')}; ${plan.isHiding ? hides : ':'}; ${life}`
   }
 
@@ -173,7 +178,7 @@ class Round {
     // The brackets keep the pattern from finding itself.
     const pattern = `[${plan.word[0]}]${plan.word.slice(1)}-main`
     const early = this.#image ? ':' : `pgrep -f "${pattern}" && ${this.#note(plan, 'early')}`
-    return `trap '${early.replaceAll("'", '')}; ${manners[manner]}' TERM; while :; do sleep 0.05; done`
+    return `trap '${early.replaceAll("'", '')}; ${manners[manner]}' TERM; ${this.#forEver}`
   }
 
   async #kill(): Promise<void> {
