@@ -31,6 +31,16 @@ t.test('the sample of every kind comes back from protobuf as it was', async (t) 
   }
 })
 
+t.test('what is kept as JSON comes back from protobuf when it is empty, too', (t) => {
+  const revision = { apiVersion: 'apps/v1', kind: 'ControllerRevision', metadata: { name: 'a' } }
+  for (const data of [{}, '', [], 0, false]) {
+    const object = { ...revision, data, revision: 1 } as KubeObject
+    const back = protobufToJson(inProtobuf(object), 'io.k8s.api.apps.v1.ControllerRevision')
+    t.same(back.data, data, JSON.stringify(data))
+  }
+  t.end()
+})
+
 interface Recorded {
   readonly object: JsonObject
   readonly protobuf: string

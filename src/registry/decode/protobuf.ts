@@ -47,6 +47,8 @@ const readStruct = (key: string, bytes: Buffer): JsonObject => {
 const isUnset = (field: GoField, value: JsonValue): boolean => {
   if (field.pointer) return false
   if (value === null) return true
+  // JSON as it is: somebody wrote the empty object, too.
+  if (field.type.form === 'custom' && field.type.custom === 'Raw') return false
   if (typeof value === 'object' && !Array.isArray(value))
     return field.type.form !== 'map' && Object.keys(value).length === 0
   if (value === '') return field.omitEmpty || field.type.form === 'custom'
