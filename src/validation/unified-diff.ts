@@ -4,6 +4,8 @@
  * then what is left and right of it.
  */
 
+import { escapeHtml } from '#api/json.js'
+
 interface Block {
   a: number
   b: number
@@ -150,7 +152,7 @@ const printRange = (from: number, to: number): string => {
 const linesOf = (value: unknown): string[] => {
   const plain = (_key: string, part: unknown): unknown =>
     typeof part === 'bigint' ? Number(part) : part
-  return `${JSON.stringify(value, plain, 1)}\n`.split(/(?<=\n)/)
+  return `${escapeHtml(JSON.stringify(value, plain, 1))}\n`.split(/(?<=\n)/)
 }
 
 export const unifiedDiff = (previous: unknown, next: unknown): string => {
