@@ -112,9 +112,11 @@ export class LogFile implements AuditSink {
 
   #rotate(): void {
     const { path: file } = this.#options
-    closeSync(this.#fd)
     if (existsSync(file)) renameSync(file, this.#backupName(this.#deps.clock.now()))
+    // The old one last: where no new one can be opened, what follows still goes there.
+    const old = this.#fd
     this.#fd = this.#open()
+    closeSync(old)
     this.#tidying = this.#tidying.then(() => this.#tidy())
   }
 
@@ -129,7 +131,7 @@ export class LogFile implements AuditSink {
   #backups(): Backup[] {
     const { dir, name, ext } = path.parse(this.#options.path)
     return readdirSync(dir || '.')
-      .filter((file) => file.startsWith(`${name}-`) && /\.gz$|$/.test(file))
+      .filter((file) => file.startsWith(`${name}-`))
       .map((file) => {
         const stamp = file
           .slice(name.length + 1)
