@@ -1,4 +1,5 @@
 /** A store under load that is crashed and opened again, a few times over. */
+import { AssertionError } from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
 import { seededRandom } from '../../seeded-random.js'
 import { CrashJudge } from './crash-judge.js'
@@ -9,11 +10,22 @@ import { CrashableDriver, type CrashBug, Disk } from './crashable-driver.js'
 const crashes = 4
 const lifetimeMs = lifetimeSeconds * 1_000
 
-/** Problems of the first crash that has any. */
-export const playCrashes = async (
-  seed: number,
-  bug?: CrashBug,
-): Promise<{ acknowledged: number; problems: string[] }> => {
+interface Played {
+  readonly acknowledged: number
+  readonly problems: string[]
+}
+
+/** Problems of the first crash that has any. A store that cannot even be opened again has one. */
+export const playCrashes = async (seed: number, bug?: CrashBug): Promise<Played> => {
+  try {
+    return await play(seed, bug)
+  } catch (error) {
+    if (!(error instanceof AssertionError)) throw error
+    return { acknowledged: 0, problems: [`the store contradicts itself: ${error.stack}`] }
+  }
+}
+
+const play = async (seed: number, bug: CrashBug | undefined): Promise<Played> => {
   const random = seededRandom(seed)
   let now = 1_000_000
   const disk = new Disk()
