@@ -59,8 +59,7 @@ t.test('storage of containers', { skip: containerdMissing }, async (t) => {
     /^The node was low on resource: ephemeral-storage\. Threshold quantity: 100000Gi, available: \d+[KMG]i\. $/,
   )
   t.ok(status!.conditions!.some(({ type }) => type === 'DisruptionTarget'))
-  // Now: what has ended is removed when the node is looked at next, and then its image.
-  t.ok(await runtime.findImage(imageName), 'a container has it')
+  // What has ended may be gone by now, and its image with it.
   await eventually(
     'images that nobody uses',
     async () => !(await runtime.findImage(userImageNames.web)),
