@@ -212,7 +212,7 @@ export const forwardUpgrade = async (
   if (!upstream) return handOn(answer, reply, options)
   reply.hijack()
   reply.raw.detachSocket(socket)
-  incoming.kube.audit?.switched()
+  incoming.kube.audit?.started(101)
   socket.write(headLines(answer))
   if (rest && rest.length > 0) socket.write(rest)
   if (head.length > 0) upstream.write(head)

@@ -148,7 +148,7 @@ export const sendStored = (
 ): void | Promise<void> => {
   const { definition } = target
   const { audit } = request.kube
-  if (audit !== undefined && negotiated.convert === undefined)
+  if (audit?.showsResponses && negotiated.convert === undefined)
     audit.answeredWithText(lineOf(definition, stored).toString())
   if (isProtobuf(negotiated)) {
     reply.code(code).header('content-type', protobuf)

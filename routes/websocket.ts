@@ -64,7 +64,7 @@ export const acceptMessages = (
 ): WebSocket | undefined => {
   reply.hijack()
   reply.raw.detachSocket(socket)
-  request.kube.audit?.switched()
+  request.kube.audit?.started(101)
   socket.setNoDelay(true)
   socket.setTimeout(0)
   // Whoever counts open requests waits for this.

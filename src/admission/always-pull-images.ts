@@ -4,6 +4,7 @@ import { failure } from '#api/errors.js'
 import { child, type FieldError, index, notSupported } from '#api/field-error.js'
 import type { KubeObject } from '#api/object.js'
 import type { AdmissionAttributes, WriteAttributes } from '#registry/admission.js'
+import { containerLists } from '#validation/pod/container-lists.js'
 import { type AdmissionPlugin, isAbout, podWrites, refuse } from './plugin.js'
 
 interface Container {
@@ -15,11 +16,9 @@ interface Volume {
 }
 
 const always = 'Always'
-/** In the order in which upstream visits them. */
-const lists = ['initContainers', 'containers', 'ephemeralContainers'] as const
 
 const imagesOf = ({ spec }: KubeObject): (string | undefined)[] =>
-  lists.flatMap((list) => ((spec[list] ?? []) as Container[]).map(({ image }) => image))
+  containerLists.flatMap((list) => ((spec[list] ?? []) as Container[]).map(({ image }) => image))
 
 /** Pods that run what they did not run before. */
 const isConcerned = (attributes: AdmissionAttributes): attributes is WriteAttributes => {
@@ -31,7 +30,7 @@ const isConcerned = (attributes: AdmissionAttributes): attributes is WriteAttrib
 
 const pulled = (spec: KubeObject['spec']): KubeObject['spec'] => {
   const changed: Record<string, unknown> = {}
-  for (const list of lists)
+  for (const list of containerLists)
     if (spec[list] !== undefined)
       changed[list] = (spec[list] as Container[] | null)?.map((container) =>
         copyWith(container, { imagePullPolicy: always }),
@@ -46,7 +45,7 @@ const pulled = (spec: KubeObject['spec']): KubeObject['spec'] => {
 }
 
 const errorsOf = ({ spec }: KubeObject): FieldError[] => [
-  ...lists.flatMap((list) =>
+  ...containerLists.flatMap((list) =>
     ((spec[list] ?? []) as Container[]).flatMap(({ imagePullPolicy = '' }, i) =>
       imagePullPolicy === always
         ? []

@@ -10,14 +10,12 @@ const isInNamespace = (attributes: AdmissionAttributes): boolean =>
 
 const provide = async (attributes: AdmissionAttributes): Promise<void> => {
   const { ctx, namespace: name, resource } = attributes
-  const store = ctx.stores(namespaces)
+  const store = ctx.stores(namespaces)!
+  const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }
+  // As the decoder would have it.
+  store.definition.strategy.default?.(namespace)
   try {
-    await store?.create(internalContext(ctx), {
-      apiVersion: 'v1',
-      kind: 'Namespace',
-      // As the decoder would have it.
-      metadata: { name, labels: { 'kubernetes.io/metadata.name': name } },
-    })
+    await store.create(internalContext(ctx), namespace)
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     if (error.status.reason !== 'AlreadyExists')

@@ -82,13 +82,17 @@ const judge = (pod: KubeObject, { level, version }: Level): Violation[] =>
     ? []
     : violations(level, subjectOf(pod.metadata ?? {}, pod.spec ?? {}, minorOf(version)))
 
+/** What of the pod the namespace's level does not allow, by name; undefined where it allows all. */
+const violationOf = (pod: KubeObject, namespace: KubeObject, mode: Mode): string | undefined => {
+  const wanted = levelOf(namespace, mode)
+  const found = judge(pod, wanted)
+  if (found.length === 0) return undefined
+  return `PodSecurity "${wanted.level}:${wanted.version}": ${print(found)}`
+}
+
 const warnOf = (attributes: AdmissionAttributes, pod: KubeObject, namespace: KubeObject): void => {
-  const warned = levelOf(namespace, 'warn')
-  const found = judge(pod, warned)
-  if (found.length > 0)
-    attributes.ctx.warn(
-      `would violate PodSecurity "${warned.level}:${warned.version}": ${print(found)}`,
-    )
+  const violation = violationOf(pod, namespace, 'warn')
+  if (violation !== undefined) attributes.ctx.warn(`would violate ${violation}`)
 }
 
 const allowsAll = (namespace: KubeObject): boolean =>
@@ -110,28 +114,19 @@ const auditOf = (
   namespace: KubeObject,
 ): void => {
   if (audit === undefined) return
-  const wanted = levelOf(namespace, 'audit')
-  const found = judge(pod, wanted)
-  if (found.length > 0)
-    audit.annotate(
-      `${prefix}audit-violations`,
-      `would violate PodSecurity "${wanted.level}:${wanted.version}": ${print(found)}`,
-    )
+  const violation = violationOf(pod, namespace, 'audit')
+  if (violation !== undefined)
+    audit.annotate(`${prefix}audit-violations`, `would violate ${violation}`)
 }
 
 const admitPod = (attributes: WriteAttributes): void | Promise<void> =>
   whenKnown(findNamespace(attributes), (namespace) => {
     if (namespace === undefined) return
     const pod = attributes.object
-    const enforced = levelOf(namespace, 'enforce')
     auditEnforced(attributes, namespace)
-    const found = judge(pod, enforced)
     auditOf(attributes, pod, namespace)
-    if (found.length > 0)
-      throw refuse(
-        attributes,
-        `violates PodSecurity "${enforced.level}:${enforced.version}": ${print(found)}`,
-      )
+    const violation = violationOf(pod, namespace, 'enforce')
+    if (violation !== undefined) throw refuse(attributes, `violates ${violation}`)
     warnOf(attributes, pod, namespace)
   })
 

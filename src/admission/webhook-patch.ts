@@ -11,7 +11,7 @@ import { checkType, checkVersion } from './patched-type.js'
 import { decodeVersion, type VersionedRequest } from './versioned-request.js'
 
 /** Throws a plain Error for what is no patch: that is a failed call. */
-const decodePatch = (patch: string): JsonObject[] => {
+export const decodePatch = (patch: string): JsonObject[] => {
   const undecodable = (why: string) =>
     new Error(`received undecodable patch in webhook response: ${why}`)
   const noPatch = (kind: string, type: string) =>

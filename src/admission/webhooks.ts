@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { ApiError, forbidden } from '#api/errors.js'
 import type { GroupResource } from '#api/group-version.js'
-import { parse, stringify } from '#api/json.js'
+import { stringify } from '#api/json.js'
 import { Kept } from '#api/kept.js'
 import type { KubeObject } from '#api/object.js'
 import { whenKnown } from '#api/when-known.js'
@@ -37,7 +37,7 @@ import {
   type VersionedRequest,
   writeBack,
 } from './versioned-request.js'
-import { patchInPlace } from './webhook-patch.js'
+import { decodePatch, patchInPlace } from './webhook-patch.js'
 
 const group = 'admissionregistration.k8s.io'
 const mutatingConfigurations = { group, resource: 'mutatingwebhookconfigurations' }
@@ -179,8 +179,8 @@ const auditPatch = (
   { answer: { patch }, place }: { answer: WebhookAnswer; place: string },
 ): void => {
   if (!ctx.audit?.showsRequests || !patch) return
-  const operations = parse(Buffer.from(patch, 'base64').toString())
-  if (!Array.isArray(operations) || operations.length === 0) return
+  const operations = decodePatch(patch)
+  if (operations.length === 0) return
   const value = { configuration, webhook: name, patch: operations, patchType: 'JSONPatch' }
   ctx.audit.annotate(`patch.webhook.admission.k8s.io/${place}`, stringify(value))
 }

@@ -194,9 +194,9 @@ export class AuditEvent implements AuditTrail {
     this.#status = { metadata: {}, ...this.#status, code }
   }
 
-  /** The connection is one of another protocol from here on. */
-  switched(): void {
-    this.answeredCode(101)
+  /** The answer has begun, and may go on for long; 101 makes the connection one of another protocol. */
+  started(code: number): void {
+    this.answeredCode(code)
     this.reach('ResponseStarted')
   }
 

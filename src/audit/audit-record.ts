@@ -1,7 +1,7 @@
 /** One event of the audit log as it is written down (audit.k8s.io/v1, Event). */
-import { compareTexts } from '#api/compare-texts.js'
 import { goQuote } from '#api/go-quote.js'
 import { stringify } from '#api/json.js'
+import { withKeysInOrder } from '#api/json-object.js'
 import type { Status } from '#api/status.js'
 import type { Stage } from './policy.js'
 
@@ -112,12 +112,8 @@ export class AuditRecord {
     const last = stringify({
       requestReceivedTimestamp,
       stageTimestamp,
-      annotations: annotations && inOrder(annotations),
+      annotations: annotations && withKeysInOrder(annotations),
     })
     return `${stringify(first).slice(0, -1)}${objects.join('')},${last.slice(1)}`
   }
 }
-
-/** Go writes maps in the order of their keys. */
-const inOrder = (map: Readonly<Record<string, string>>): Record<string, string> =>
-  Object.fromEntries(Object.entries(map).sort(([a], [b]) => compareTexts(a, b)))

@@ -4,7 +4,6 @@
  * with, would leave.
  */
 import {
-  chmodSync,
   closeSync,
   existsSync,
   fstatSync,
@@ -161,6 +160,5 @@ export class LogFile implements AuditSink {
 const pack = async (file: string): Promise<void> => {
   const packed = `${file}.gz`
   await writeFile(packed, await compressed(await readFile(file)), { mode: 0o600 })
-  chmodSync(packed, 0o600)
   await rm(file)
 }

@@ -1,6 +1,14 @@
 /** Where records of the audit log go. */
 import type { AuditRecord } from './audit-record.js'
 
+/** What several have said of what they took. */
+export const allKept = (
+  answers: readonly (boolean | Promise<boolean>)[],
+): boolean | Promise<boolean> =>
+  answers.some((answer) => answer instanceof Promise)
+    ? Promise.all(answers).then((all) => all.every(Boolean))
+    : answers.every(Boolean)
+
 export interface AuditSink {
   /** False where one of them could not be kept. A promise only where it has to wait. */
   take(records: readonly AuditRecord[]): boolean | Promise<boolean>

@@ -1,6 +1,6 @@
 /** Events that are too large lose what was sent and answered; those that still are too large are dropped (apiserver, plugin/pkg/audit/truncate). */
 import type { AuditRecord } from './audit-record.js'
-import type { AuditSink } from './sink.js'
+import { type AuditSink, allKept } from './sink.js'
 
 export interface TruncateOptions {
   /** Bytes of one event, and of those that go at once. */
@@ -20,10 +20,7 @@ export class Truncated implements AuditSink {
   }
 
   take(records: readonly AuditRecord[]): boolean | Promise<boolean> {
-    const answers = this.#batches(records).map((batch) => this.#to.take(batch))
-    return answers.some((answer) => answer instanceof Promise)
-      ? Promise.all(answers).then((all) => all.every(Boolean))
-      : answers.every(Boolean)
+    return allKept(this.#batches(records).map((batch) => this.#to.take(batch)))
   }
 
   close(): Promise<void> {

@@ -1,18 +1,12 @@
 /** The flags of the audit log, with kube-apiserver's names and defaults. */
-import { existsSync } from 'node:fs'
 import { type Flag, type Flags, notNegative, UsageError } from '#api/flags.js'
 import type { AuditMode, AuditOptions } from '#server/audit.js'
+import { existingFile, oneOf } from './flag-checks.js'
 
 const modes: readonly string[] = ['batch', 'blocking', 'blocking-strict']
 
-const oneOf = (values: readonly string[]) => (value: string) =>
-  values.includes(value) ? undefined : `must be one of ${values.join(', ')}`
-
 const positive = (value: string): string | undefined =>
   Number(value) > 0 ? undefined : 'must be positive'
-
-const file = (value: string): string | undefined =>
-  existsSync(value) ? undefined : 'there is no such file'
 
 interface BackendDefaults {
   readonly mode: AuditMode
@@ -101,7 +95,7 @@ export const auditFlags: readonly Flag[] = [
   {
     name: 'audit-policy-file',
     type: 'string',
-    check: file,
+    check: existingFile,
     help: 'what of which requests is audited: a Policy of audit.k8s.io/v1',
   },
   {
@@ -142,7 +136,7 @@ export const auditFlags: readonly Flag[] = [
   {
     name: 'audit-webhook-config-file',
     type: 'string',
-    check: file,
+    check: existingFile,
     help: 'kubeconfig of a server that events are sent to',
   },
   {

@@ -1,5 +1,4 @@
 /** The flags of `serve` and `up`, and how they become ServerOptions. */
-import { existsSync } from 'node:fs'
 import { isIP } from 'node:net'
 import path from 'node:path'
 import {
@@ -16,9 +15,7 @@ import { firstServiceAddress } from '#server/service-range.js'
 import { admissionPluginNames } from './admission-plugin-names.js'
 import { auditFlags, auditOptionsOf } from './audit-flags.js'
 import { configFlag } from './config-file.js'
-
-const file = (value: string): string | undefined =>
-  existsSync(value) ? undefined : 'there is no such file'
+import { existingFile, oneOf } from './flag-checks.js'
 
 const plugin = (value: string): string | undefined =>
   value === '' || admissionPluginNames.has(value) ? undefined : 'there is no such admission plugin'
@@ -103,18 +100,23 @@ export const serveFlags: readonly Flag[] = [
     type: 'string',
     help: 'directory for certificates and keys, apiserver.crt of another CA included (default <data-dir>/pki)',
   },
-  { name: 'tls-cert-file', type: 'string', check: file, help: 'serving certificate, PEM' },
-  { name: 'tls-private-key-file', type: 'string', check: file, help: 'its private key, PEM' },
+  { name: 'tls-cert-file', type: 'string', check: existingFile, help: 'serving certificate, PEM' },
+  {
+    name: 'tls-private-key-file',
+    type: 'string',
+    check: existingFile,
+    help: 'its private key, PEM',
+  },
   {
     name: 'client-ca-file',
     type: 'string',
-    check: file,
+    check: existingFile,
     help: 'clients with a certificate of this CA are known by it',
   },
   {
     name: 'requestheader-client-ca-file',
     type: 'string',
-    check: file,
+    check: existingFile,
     help: 'CA of front proxies, whose requests are whose their headers say (default <cert-dir>/front-proxy-ca.crt)',
   },
   {
@@ -150,14 +152,19 @@ export const serveFlags: readonly Flag[] = [
   {
     name: 'proxy-client-cert-file',
     type: 'string',
-    check: file,
+    check: existingFile,
     help: 'what is shown to aggregated APIs (default <cert-dir>/front-proxy-client.crt)',
   },
-  { name: 'proxy-client-key-file', type: 'string', check: file, help: 'its private key, PEM' },
+  {
+    name: 'proxy-client-key-file',
+    type: 'string',
+    check: existingFile,
+    help: 'its private key, PEM',
+  },
   {
     name: 'token-auth-file',
     type: 'string',
-    check: file,
+    check: existingFile,
     help: 'CSV of bearer tokens: token,user,uid,"group,group"',
   },
   {
@@ -170,7 +177,7 @@ export const serveFlags: readonly Flag[] = [
     name: 'authorization-mode',
     type: 'strings',
     default: 'RBAC',
-    check: (v) => (modes.includes(v) ? undefined : `must be one of ${modes.join(', ')}`),
+    check: oneOf(modes),
     help: `${modes.join(', ')}, in order`,
   },
   {
@@ -201,13 +208,13 @@ export const serveFlags: readonly Flag[] = [
   {
     name: 'service-account-key-file',
     type: 'strings',
-    check: file,
+    check: existingFile,
     help: 'PEM keys that verify ServiceAccount tokens',
   },
   {
     name: 'service-account-signing-key-file',
     type: 'string',
-    check: file,
+    check: existingFile,
     help: 'PEM key that signs ServiceAccount tokens',
   },
   { name: 'api-audiences', type: 'strings', help: 'audiences of this API (default: the issuer)' },

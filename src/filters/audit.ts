@@ -61,16 +61,11 @@ const whenAnswered = ({ raw }: FastifyReply, tell: (code: number) => void): (() 
   return answered
 }
 
-const started = (event: AuditEvent, code: number): void => {
-  event.answeredCode(code)
-  event.reach('ResponseStarted')
-}
-
 const followAnswer = (event: AuditEvent, request: FastifyRequest, reply: FastifyReply): void => {
   const { raw } = reply
   const isLong = isLongRunning(request.kube.info)
   const answered = whenAnswered(reply, (code) =>
-    isLong ? started(event, code) : event.answeredCode(code),
+    isLong ? event.started(code) : event.answeredCode(code),
   )
   const end = raw.end.bind(raw) as (...args: unknown[]) => typeof raw
   raw.end = ((...args: unknown[]) => {
@@ -115,7 +110,7 @@ export const audit =
 export const auditRefusals = (auditor: Auditor, filter: Filter): Filter => {
   const refused = (request: FastifyRequest, reply: FastifyReply, error: unknown): never => {
     const event = begin(auditor, request, reply, undefined)
-    if (event !== undefined) whenAnswered(reply, (code) => started(event, code))
+    if (event !== undefined) whenAnswered(reply, (code) => event.started(code))
     throw error
   }
   return (request, reply) => {

@@ -2,15 +2,17 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Clock } from '#api/clock.js'
+import { whenKnown } from '#api/when-known.js'
 import type { AuditRecord } from '#audit/audit-record.js'
 import { Batches, type BatchOptions } from '#audit/batches.js'
 import { LogFile, type LogFileOptions } from '#audit/log-file.js'
 import { verdictsOf } from '#audit/policy.js'
 import { readPolicy } from '#audit/read-policy.js'
-import type { AuditSink } from '#audit/sink.js'
+import { type AuditSink, allKept } from '#audit/sink.js'
 import { Truncated, type TruncateOptions } from '#audit/truncated.js'
 import { parseKubeconfig } from '#client/kubeconfig.js'
 import type { Auditor } from '#filters/audit.js'
+import type { AuditFigures } from '#routes/metric-registry.js'
 import { AuditWebhook } from './audit-webhook.js'
 import type { StartedParts } from './started-parts.js'
 
@@ -59,14 +61,6 @@ const webhookDefaults: Omit<WebhookBackend, 'configFile'> = {
   batch: { ...batch, maxSize: 400, throttle: { qps: 10, burst: 15 } },
 }
 
-/** Numbers of what was told, and of what could not be. */
-export interface AuditFigures {
-  events: number
-  rejected: number
-  readonly errors: Record<string, number>
-  readonly levels: Record<string, number>
-}
-
 export interface Audit {
   readonly auditor: Auditor
   readonly figures: AuditFigures
@@ -74,10 +68,7 @@ export interface Audit {
 
 /** What is not strict goes on without what was not kept. */
 const forgiving = (sink: AuditSink): AuditSink => ({
-  take: (records) => {
-    const isKept = sink.take(records)
-    return isKept instanceof Promise ? isKept.then(() => true) : true
-  },
+  take: (records) => whenKnown(sink.take(records), () => true),
   close: () => sink.close(),
 })
 
@@ -91,12 +82,7 @@ const inMode = (
 }
 
 const both = (sinks: readonly AuditSink[]): AuditSink => ({
-  take: (records) => {
-    const answers = sinks.map((sink) => sink.take(records))
-    return answers.some((answer) => answer instanceof Promise)
-      ? Promise.all(answers).then((all) => all.every(Boolean))
-      : answers.every(Boolean)
-  },
+  take: (records) => allKept(sinks.map((sink) => sink.take(records))),
   close: async () => {
     for (const sink of sinks) await sink.close()
   },
@@ -117,14 +103,14 @@ export const openAudit = async (
   started: StartedParts,
 ): Promise<Audit> => {
   const verdictOf = verdictsOf(policyOf(policyFile))
-  const figures: AuditFigures = { events: 0, rejected: 0, errors: {}, levels: {} }
-  const failed = (plugin: string, count: number): void => {
-    figures.errors[plugin] = (figures.errors[plugin] ?? 0) + count
+  const figures = { events: 0, rejected: 0, errors: {}, levels: {} }
+  const count = (counts: Record<string, number>, name: string, more = 1): void => {
+    counts[name] = (counts[name] ?? 0) + more
   }
   const finish = (sink: AuditSink, plugin: string, options: AuditBackend): AuditSink => {
-    const dropped = (by: string) => (count: number) => {
-      failed(by, count)
-      warn(`${count} audit events for ${plugin} were dropped`)
+    const dropped = (by: string) => (events: number) => {
+      count(figures.errors, by, events)
+      warn(`${events} audit events for ${plugin} were dropped`)
     }
     const inTime = inMode(sink, options, dropped('buffered'))
     return options.truncate === undefined
@@ -132,7 +118,7 @@ export const openAudit = async (
       : new Truncated(inTime, options.truncate, dropped('truncate'))
   }
   const told = (plugin: string) => (message: string, error: unknown) => {
-    failed(plugin, 1)
+    count(figures.errors, plugin)
     warn(message, error)
   }
   const sinks: AuditSink[] = []
@@ -161,7 +147,7 @@ export const openAudit = async (
     auditor: {
       verdictOf: (asked) => {
         const verdict = verdictOf(asked)
-        figures.levels[verdict.level] = (figures.levels[verdict.level] ?? 0) + 1
+        count(figures.levels, verdict.level)
         return verdict
       },
       deliver: (record: AuditRecord) => {

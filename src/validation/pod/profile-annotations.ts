@@ -4,6 +4,7 @@
  */
 import { child, type FieldError, forbidden, index } from '#api/field-error.js'
 import type { Fields } from '#api/object.js'
+import { containerLists } from './container-lists.js'
 import { appArmorPrefix } from './security.js'
 
 export const seccompAnnotation = 'seccomp.security.alpha.kubernetes.io/pod'
@@ -41,7 +42,7 @@ const mismatch = ({ what, annotation, profile, path }: Match): FieldError[] => {
 }
 
 const containersOf = (path: string, spec: Fields): [path: string, container: Fields][] =>
-  ['initContainers', 'containers', 'ephemeralContainers'].flatMap((list) =>
+  containerLists.flatMap((list) =>
     ((spec[list] ?? []) as Fields[]).map((container, i): [string, Fields] => [
       index(child(path, list), i),
       container,

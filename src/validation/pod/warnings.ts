@@ -4,6 +4,7 @@ import type { Fields } from '#api/object.js'
 import { isWholeQuantity, parseQuantity } from '#api/quantity.js'
 import { ipWarnings } from '../network.js'
 import { bareLabelWarning, labelWarning, nodeTermWarnings } from '../node-labels.js'
+import { containerLists } from './container-lists.js'
 import { seccompAnnotation, seccompPrefix } from './profile-annotations.js'
 import { appArmorPrefix } from './security.js'
 import { volumeWarnings } from './volume-warnings.js'
@@ -258,9 +259,7 @@ export const podSpecWarnings = (
   const pod: Pod = { spec, annotations, annotationsAt, isTemplate: metaPath !== 'metadata' }
   const aliases = ((spec.hostAliases ?? []) as Fields[]).map(({ ip }): string => ip ?? '')
   const secrets = ((spec.imagePullSecrets ?? []) as Fields[]).map(({ name }): string => name ?? '')
-  const ports = ['initContainers', 'containers', 'ephemeralContainers'].flatMap((list) =>
-    portsOf(at(list), spec[list]),
-  )
+  const ports = containerLists.flatMap((list) => portsOf(at(list), spec[list]))
   return [
     ...nodeWarnings(path, spec),
     ...spreadWarnings(path, spec.topologySpreadConstraints),
