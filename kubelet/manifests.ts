@@ -7,9 +7,9 @@ import { messageOf } from '#client/errors.js'
 import type { Log } from '#client/log.js'
 import { limits } from '#limits'
 import type { Pod } from './pod.js'
-import { apiReferenceOf, makeStatic } from './static-pod.js'
+import { makeStatic } from './static-pod.js'
 
-/** Reads a manifest as the API server reads a Pod: with its defaults, and checked after `place` has changed it. Throws. */
+/** Reads a manifest as the API server reads a Pod: with its defaults, and checked after `place` has changed it. It may need nothing of the API. Throws. */
 export type ReadManifest = (text: Buffer, place: (pod: Pod) => void) => Pod
 
 export interface ManifestsOptions {
@@ -102,10 +102,7 @@ export class Manifests {
       if (facts.size > limits.manifestBytesMax)
         throw new Error(`it is longer than ${limits.manifestBytesMax} bytes`)
       const now = formatTime(clock.now())
-      const pod = read(await handle.readFile(), (one) => makeStatic(one, { nodeName, file, now }))
-      const needed = apiReferenceOf(pod)
-      if (needed !== undefined) throw new Error(`static pods may not reference ${needed}`)
-      return pod
+      return read(await handle.readFile(), (pod) => makeStatic(pod, { nodeName, file, now }))
     } finally {
       await handle.close()
     }

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '#api/json-object.js'
 import type { ObjectMeta } from '#api/object.js'
-import { allContainers, type Pod, type PodSpec, type VolumeSpec } from './pod.js'
+import type { Pod, PodSpec } from './pod.js'
 
 const annotations = {
   hash: 'kubernetes.io/config.hash',
@@ -58,75 +58,4 @@ export const makeStatic = (pod: Pod, at: { nodeName: string; file: string; now: 
   )
   const toleration = { operator: 'Exists', effect: 'NoExecute' } as const
   if (!tolerates) spec.tolerations = [...(spec.tolerations ?? []), toleration]
-}
-
-const inProjections: readonly (readonly [source: string, what: string])[] = [
-  ['serviceAccountToken', 'serviceaccounts (via projected volumes)'],
-  ['clusterTrustBundle', 'clustertrustbundles'],
-  ['podCertificate', 'podcertificates'],
-]
-const inVolumes: readonly (readonly [source: string, what: string])[] = [
-  ['csi', 'csidrivers (via CSI volumes)'],
-  ['glusterfs', 'endpoints (via glusterFS volumes)'],
-  ['persistentVolumeClaim', 'persistentvolumeclaims'],
-  ['ephemeral', 'persistentvolumeclaims (via ephemeral volumes)'],
-]
-
-type Sources = Readonly<Record<string, unknown>>
-const projectionsOf = ({ projected }: VolumeSpec): readonly Sources[] =>
-  (projected?.sources ?? []) as readonly object[] as readonly Sources[]
-
-/** Old types of volumes name a Secret in a field of their own. */
-const namesSecret = (volume: VolumeSpec): boolean =>
-  Object.values(volume).some(
-    (source) =>
-      typeof source === 'object' &&
-      source !== null &&
-      ['secretRef', 'secretName', 'nodePublishSecretRef'].some((field) => field in source),
-  )
-
-const namesInEnvironment = (
-  pod: Pod,
-  key: 'secretKeyRef' | 'configMapKeyRef',
-  from: 'secretRef' | 'configMapRef',
-) =>
-  allContainers(pod).some(
-    ({ env = [], envFrom = [] }) =>
-      env.some(({ valueFrom }) => valueFrom?.[key]) || envFrom.some((source) => source[from]),
-  )
-
-/** What of the API it needs, which a static Pod may not (HasAPIObjectReference). */
-export const apiReferenceOf = (pod: Pod): string | undefined => {
-  const { serviceAccountName, volumes = [] } = pod.spec
-  const { imagePullSecrets = [], resourceClaims = [] } = pod.spec as {
-    imagePullSecrets?: object[]
-    resourceClaims?: object[]
-  }
-  const projections = volumes.flatMap(projectionsOf)
-  const projects = (source: string) => projections.some((one) => one[source] !== undefined)
-  if (serviceAccountName) return 'serviceaccounts'
-  if (
-    imagePullSecrets.length > 0 ||
-    namesInEnvironment(pod, 'secretKeyRef', 'secretRef') ||
-    volumes.some(namesSecret) ||
-    volumes.some(({ secret }) => secret) ||
-    projects('secret')
-  )
-    return 'secrets'
-  if (
-    namesInEnvironment(pod, 'configMapKeyRef', 'configMapRef') ||
-    volumes.some(({ configMap }) => configMap) ||
-    projects('configMap')
-  )
-    return 'configmaps'
-  if (resourceClaims.length > 0) return 'resourceclaims'
-  for (const volume of volumes) {
-    const found =
-      inVolumes.find(([source]) => volume[source] !== undefined) ??
-      inProjections.find(([source]) =>
-        projectionsOf(volume).some((one) => one[source] !== undefined),
-      )
-    if (found) return found[1]
-  }
-  return undefined
 }

@@ -10,6 +10,7 @@ import { decodeObject } from '#registry/decode.js'
 import { internalContext } from '#registry/internal-context.js'
 import { makeResourceTable } from '#registry/resource-table.js'
 import { parseYaml } from '#registry/yaml.js'
+import { apiReferenceOf } from '#validation/pod/api-reference.js'
 
 export const podManifestReader = (): ReadManifest => {
   const definition = makeResourceTable([pod]).byKind({ group: '', version: 'v1', kind: 'Pod' })!
@@ -24,6 +25,9 @@ export const podManifestReader = (): ReadManifest => {
     const { namespace } = object.metadata
     const base = { now: systemClock.now(), caller, stores: () => undefined }
     beforeCreate(object, { definition, ctx: internalContext(base, namespace) })
+    const reference = apiReferenceOf(object.spec)
+    if (reference !== undefined)
+      throw new Error(reference.problem ?? `static pods may not reference ${reference.told}`)
     // Nobody counts the versions of a file.
     delete object.metadata.generation
     return object as KubeObject as Pod

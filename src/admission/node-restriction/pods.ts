@@ -4,7 +4,7 @@ import { goQuote } from '#api/go-quote.js'
 import { semanticEqual } from '#api/json-object.js'
 import type { Fields, KubeObject } from '#api/object.js'
 import type { AdmissionAttributes, AttributesOf } from '#registry/admission.js'
-import { configMapNames, secretNames } from '#validation/pod/references.js'
+import { apiReferenceOf } from '#validation/pod/api-reference.js'
 import { findObject, refuse } from '../plugin.js'
 
 const mirrorAnnotation = 'kubernetes.io/config.mirror'
@@ -17,72 +17,6 @@ export const findPod = async (
   const pod = await findObject(ctx, { group: '', resource: 'pods' }, { name, namespace })
   if (pod === undefined) throw notFound({ group: '', resource: 'pod' }, name)
   return pod
-}
-
-const harmless = new Set(
-  `awsElasticBlockStore azureDisk cephfs cinder downwardAPI emptyDir fc flexVolume flocker gcePersistentDisk gitRepo
-  hostPath image iscsi nfs photonPersistentDisk portworxVolume quobyte rbd scaleIO storageos vsphereVolume`.split(
-    /\s+/,
-  ),
-)
-
-const ofVolumes: readonly (readonly [source: string, told: string])[] = [
-  ['configMap', 'configmaps (via configmap volumes)'],
-  ['secret', 'secrets (via secret volumes)'],
-  ['csi', 'csidrivers (via CSI volumes)'],
-  ['glusterfs', 'endpoints (via glusterFS volumes)'],
-  ['persistentVolumeClaim', 'persistentvolumeclaims'],
-  ['ephemeral', 'persistentvolumeclaims (via ephemeral volumes)'],
-  ['azureFile', 'secrets (via azureFile volumes)'],
-]
-
-const ofProjected: typeof ofVolumes = [
-  ['configMap', 'configmaps (via projected volumes)'],
-  ['secret', 'secrets (via projected volumes)'],
-  ['serviceAccountToken', 'serviceaccounts (via projected volumes)'],
-  ['clusterTrustBundle', 'clustertrustbundles'],
-  ['podCertificate', 'podcertificates'],
-]
-
-interface Reference {
-  readonly told?: string
-  readonly problem?: string
-}
-
-const ofSource = (source: Fields, volume: string): Reference | undefined => {
-  const told = ofProjected.find(([name]) => source[name] !== undefined)?.[1]
-  if (told !== undefined) return { told }
-  if (source.downwardAPI !== undefined) return undefined
-  return { problem: `unknown source for projected volume ${goQuote(volume)}` }
-}
-
-const ofVolume = ({ name, ...source }: Fields): Reference | undefined => {
-  if (Object.keys(source).some((one) => harmless.has(one))) return undefined
-  const told = ofVolumes.find(([one]) => source[one] !== undefined)?.[1]
-  if (told !== undefined) return { told }
-  if (source.projected === undefined)
-    return { problem: `unknown volume type for volume  ${goQuote(name)}` }
-  return firstOf(source.projected.sources, (one) => ofSource(one, name))
-}
-
-const firstOf = (
-  parts: readonly Fields[] | null | undefined,
-  referenceOf: (part: Fields) => Reference | undefined,
-): Reference | undefined => {
-  for (const part of parts ?? []) {
-    const found = referenceOf(part)
-    if (found !== undefined) return found
-  }
-  return undefined
-}
-
-/** What of the API a Pod has to do with, if anything (kubernetes, pkg/api/pod: HasAPIObjectReference). */
-const firstReference = (spec: Fields): Reference | undefined => {
-  if (spec.serviceAccountName) return { told: 'serviceaccounts' }
-  if (secretNames(spec).length > 0) return { told: 'secrets' }
-  if (configMapNames(spec).length > 0) return { told: 'configmaps' }
-  if ((spec.resourceClaims ?? []).length > 0) return { told: 'resourceclaims' }
-  return firstOf(spec.volumes, ofVolume)
 }
 
 /** A node that is given the Pod of another owner would be trusted with what that owner is. */
@@ -124,7 +58,7 @@ const admitCreate = async (node: string, attributes: AttributesOf<'CREATE'>): Pr
   if (spec.nodeName !== node)
     throw refuse(attributes, `${who} can only create pods with spec.nodeName set to itself`)
   await checkOwner(node, attributes)
-  const reference = firstReference(spec)
+  const reference = apiReferenceOf(spec)
   if (reference?.problem !== undefined)
     throw refuse(attributes, `error checking mirror pod for API references: ${reference.problem}`)
   if (reference !== undefined)
