@@ -1,4 +1,5 @@
 /** `--controllers` as kube-controller-manager 1.36 reads it. */
+import { aggregate } from '#api/aggregate.js'
 import { UsageError } from '#api/flags.js'
 import type { Controller } from './controller.js'
 
@@ -69,10 +70,6 @@ const canonical = (entry: string): string => {
   return `${sign}${nameOfAlias.get(name) ?? name}`
 }
 
-/** As Go prints an aggregate. */
-const joined = (messages: string[]): string =>
-  messages.length === 1 ? messages[0]! : `[${messages.join(', ')}]`
-
 /**
  * `*,-name`: the first entry that names a controller decides, and `*` stands for all. What upstream has and we do not is
  * a name like any other. Throws a UsageError for names that upstream does not know.
@@ -87,7 +84,8 @@ export const selectControllers = (
     .map((entry) => entry.replace(/^-/, ''))
     .filter((name) => !known.has(name))
     .map((name) => `${JSON.stringify(name)} is not in the list of known controllers`)
-  if (unknown.length > 0) throw new UsageError(joined(unknown))
+  const problem = aggregate(unknown)
+  if (problem !== undefined) throw new UsageError(problem)
   return all.filter(({ name }) => {
     const first = entries.find((entry) => entry === name || entry === `-${name}`)
     return first === undefined ? entries.includes('*') : first === name

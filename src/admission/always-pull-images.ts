@@ -1,4 +1,5 @@
 /** Whoever runs an image has to be able to pull it (kubernetes, plugin/pkg/admission/alwayspullimages). */
+import { aggregate } from '#api/aggregate.js'
 import { copyWith } from '#api/copy-with.js'
 import { failure } from '#api/errors.js'
 import { child, type FieldError, index, notSupported } from '#api/field-error.js'
@@ -84,10 +85,7 @@ export const alwaysPullImages: AdmissionPlugin = {
       ({ field, body }) => refuse(attributes, `${field}: ${body}`).message,
     )
     // Upstream's aggregate of refusals is no Status of its own.
-    if (messages.length > 0)
-      throw failure({
-        code: 500,
-        message: messages.length === 1 ? messages[0]! : `[${messages.join(', ')}]`,
-      })
+    const message = aggregate(messages)
+    if (message !== undefined) throw failure({ code: 500, message })
   },
 }

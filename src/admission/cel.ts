@@ -1,4 +1,5 @@
 /** Evaluates expressions over admission requests (apiserver, pkg/admission/plugin/cel/activation.go, condition.go). */
+import { aggregate } from '#api/aggregate.js'
 import type { JsonValue, KubeObject } from '#api/object.js'
 import { CostExceeded } from '#cel/evaluation.js'
 import {
@@ -162,8 +163,9 @@ export const conditionsHold = async (
       problems.push(error.message)
     }
   }
-  if (problems.length === 0) return true
-  throw new EvaluationError(problems.length === 1 ? problems[0] : `[${problems.join(', ')}]`)
+  const problem = aggregate(problems)
+  if (problem === undefined) return true
+  throw new EvaluationError(problem)
 }
 
 export const noAuthorizer: Authorize = () => ({ allowed: false, reason: '' })

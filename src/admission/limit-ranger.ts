@@ -1,4 +1,5 @@
 /** Defaults and bounds of LimitRange objects (kubernetes, plugin/pkg/admission/limitranger). */
+import { aggregate } from '#api/aggregate.js'
 import type { KubeObject } from '#api/object.js'
 import { addQuantities, compareQuantities, parseQuantity, type Quantity } from '#api/quantity.js'
 import { whenKnown } from '#api/when-known.js'
@@ -227,12 +228,8 @@ export const limitRanger: AdmissionPlugin = {
     return whenKnown(rangesFor(attributes), (ranges) => {
       for (const limitRange of ranges) {
         const errors = isClaim ? claimErrors(object, limitRange) : podErrors(object, limitRange)
-        const distinct = [...new Set(errors)]
-        if (distinct.length > 0)
-          throw refuse(
-            attributes,
-            distinct.length === 1 ? distinct[0]! : `[${distinct.join(', ')}]`,
-          )
+        const problem = aggregate(errors)
+        if (problem !== undefined) throw refuse(attributes, problem)
       }
     })
   },

@@ -3,6 +3,7 @@
  * code, reason, message and details (apimachinery, pkg/api/errors).
  * A client's mistake is an ApiError; a mistake of ours is an assertion.
  */
+import { aggregate } from './aggregate.js'
 import type { FieldError } from './field-error.js'
 import { goQuote } from './go-quote.js'
 import {
@@ -171,12 +172,9 @@ export const forbidden = (gr: GroupResource, name: string, why: string): ApiErro
 const causesOf = (errors: readonly FieldError[]): StatusCause[] =>
   errors.map((e) => ({ reason: e.type, message: e.body, field: e.field }))
 
-/** Field errors in one text, each different one once. */
-export const aggregateMessage = (errors: readonly FieldError[]): string => {
-  const messages = [...new Set(errors.map((e) => `${e.field}: ${e.body}`))]
-  if (messages.length === 1) return messages[0]!
-  return `[${messages.join(', ')}]`
-}
+/** Field errors in one text, each different one once; there is one at least. */
+export const aggregateMessage = (errors: readonly FieldError[]): string =>
+  aggregate(errors.map((e) => `${e.field}: ${e.body}`))!
 
 /** 422: every cause is listed, the message names each different one once. */
 export const invalid = (gk: GroupKind, name: string, errors: readonly FieldError[]): ApiError => {

@@ -2,6 +2,7 @@
  * Label and field selectors as query parameters carry them: parsed with upstream's messages, and matched.
  * apimachinery, pkg/labels and pkg/fields.
  */
+import { aggregate } from './aggregate.js'
 import { compareTexts } from './compare-texts.js'
 import type { FieldError } from './field-error.js'
 import { invalid } from './field-error.js'
@@ -149,9 +150,9 @@ const requirementErrors = (requirement: LabelRequirement): FieldError[] => {
 }
 
 const checkRequirement = (requirement: LabelRequirement): LabelRequirement => {
-  const messages = [...new Set(requirementErrors(requirement).map(formatError))]
-  if (messages.length === 0) return requirement
-  throw new SelectorError(messages.length === 1 ? messages[0] : `[${messages.join(', ')}]`)
+  const problem = aggregate(requirementErrors(requirement).map(formatError))
+  if (problem === undefined) return requirement
+  throw new SelectorError(problem)
 }
 
 const fail = (found: Token, expected: string): never => {

@@ -2,8 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { type ReviewCall, sendReview, type WebhookClientConfig } from '#admission/webhook-client.js'
 import { goKindOf } from '#api/decoder-texts.js'
-import { ApiError, failure } from '#api/errors.js'
-import type { FieldError } from '#api/field-error.js'
+import { ApiError, aggregateMessage, failure } from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'
 import { cloneJson, isJsonObject, jsonEqual } from '#api/json-object.js'
 import type { JsonObject, JsonValue, KubeObject, ObjectMeta } from '#api/object.js'
@@ -71,11 +70,6 @@ const checkIdentity = (given: KubeObject, converted: KubeObject): void => {
   }
 }
 
-const aggregate = (errors: readonly FieldError[]): string => {
-  const texts = [...new Set(errors.map(({ field, body }) => `${field}: ${body}`))]
-  return texts.length === 1 ? texts[0]! : `[${texts.join(', ')}]`
-}
-
 /** Of metadata a webhook may change labels and annotations alone. */
 const restoreMetadata = (given: KubeObject, converted: KubeObject): ObjectMeta => {
   const invalid = (why: string) => new Error(`returned invalid metadata: ${why}`)
@@ -104,7 +98,7 @@ const restoreMetadata = (given: KubeObject, converted: KubeObject): ObjectMeta =
         field === 'labels'
           ? validateLabels(map, 'metadata.labels')
           : validateAnnotations(map, 'metadata.annotation')
-      if (errors.length > 0) throw invalid(aggregate(errors))
+      if (errors.length > 0) throw invalid(aggregateMessage(errors))
     }
     metadata[field] = map
   }

@@ -1,4 +1,5 @@
 /** How a definition that is deleted goes: its objects first, then its finalizer (apiextensions, crd_finalizer.go). */
+import { aggregate } from '#api/aggregate.js'
 import { ApiError } from '#api/errors.js'
 import type { KubeObject } from '#api/object.js'
 import { withinTime } from '#api/within-time.js'
@@ -41,12 +42,6 @@ const stillTerminating = (reason: string, message: string): DefinitionCondition 
   message,
 })
 
-/** Of several errors the texts in brackets (apimachinery's NewAggregate). */
-const aggregate = (errors: readonly Error[]): string => {
-  const messages = [...new Set(errors.map(({ message }) => message))]
-  return messages.length === 1 ? messages[0]! : `[${messages.join(', ')}]`
-}
-
 const whole = (store: Store) => ({ prefix: `${store.definition.storagePrefix}/` })
 
 const listAll = (store: Store, asServer: AsServer) =>
@@ -79,18 +74,16 @@ export const deleteObjects = async (
 ): Promise<DefinitionCondition> => {
   try {
     const { items } = await listAll(store, asServer)
-    const errors: Error[] = []
+    const problems: string[] = []
     for (const { object } of items)
       await store
         .deleteAdmitted(asServer(object.metadata.namespace), object.metadata.name!, {})
         .catch((error: Error) => {
-          if (!(error instanceof ApiError && error.code === 404)) errors.push(error)
+          if (!(error instanceof ApiError && error.code === 404)) problems.push(error.message)
         })
-    if (errors.length > 0)
-      return stillTerminating(
-        'InstanceDeletionFailed',
-        `could not issue all deletes: ${aggregate(errors)}`,
-      )
+    const problem = aggregate(problems)
+    if (problem !== undefined)
+      return stillTerminating('InstanceDeletionFailed', `could not issue all deletes: ${problem}`)
   } catch (error) {
     const { message } = error as Error
     return stillTerminating('InstanceDeletionFailed', `could not list instances: ${message}`)

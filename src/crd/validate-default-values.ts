@@ -1,5 +1,6 @@
 /** Defaults must themselves meet the schema that they stand in (upstream's structural defaulting validation). */
 
+import { aggregateMessage } from '#api/errors.js'
 import { child, type FieldError, index, invalid } from '#api/field-error.js'
 import { cloneJson, isJsonObject, withKeysInOrder } from '#api/json-object.js'
 import type { JsonValue } from '#api/object.js'
@@ -84,8 +85,8 @@ const defaultErrors = (
 
 /** Why an object has no metadata that does (upstream's aggregated errors). */
 const metaProblem = (object: JsonValue, root: StructuralSchema): string | undefined => {
-  const texts = embeddedErrors(object, root, '').map(({ field, body }) => `${field}: ${body}`)
-  return texts.length > 1 ? `[${texts.join(', ')}]` : texts[0]
+  const errors = embeddedErrors(object, root, '')
+  return errors.length === 0 ? undefined : aggregateMessage(errors)
 }
 
 /** `value` is given away. */

@@ -1,5 +1,5 @@
 /** Binding: gives a pod its node, once (kubernetes, core/pod/storage). */
-import { badRequest, conflict, failure, notFound } from '#api/errors.js'
+import { aggregateMessage, badRequest, conflict, failure, notFound } from '#api/errors.js'
 import { type FieldError, notSupported, required } from '#api/field-error.js'
 import type { JsonObject, KubeObject } from '#api/object.js'
 import { checkPreconditions } from '#registry/preconditions.js'
@@ -21,11 +21,7 @@ const validate = (body: KubeObject): FieldError[] => {
 
 /** Upstream hands these out as a plain error: a 500 with nothing but a text. */
 const refuse = (errors: readonly FieldError[]): never => {
-  const messages = errors.map((e) => `${e.field}: ${e.body}`)
-  throw failure({
-    code: 500,
-    message: messages.length === 1 ? messages[0]! : `[${messages.join(', ')}]`,
-  })
+  throw failure({ code: 500, message: aggregateMessage(errors) })
 }
 
 const bind = (pod: KubeObject, body: KubeObject, now: number): void => {
