@@ -1,11 +1,22 @@
 /** What the watch cache remembers of the past, and who waits for what is to come. */
-import t from 'tap'
+import t, { type Test } from 'tap'
+import { systemClock } from '#api/clock.js'
+import { nextTurn } from '#api/turns.js'
+import { makeCacher } from '#cacher/cacher.js'
 import { History } from '#cacher/history.js'
+import { encodeObject } from '#cacher/object-bytes.js'
+import type { Selection } from '#cacher/object-storage.js'
 import { Progress } from '#cacher/progress.js'
-import type { ResourceCache } from '#cacher/resource-cache.js'
-import type { Change } from '#cacher/watch-event.js'
+import { ResourceCache } from '#cacher/resource-cache.js'
+import { makeWorkingSets, StoredVersion } from '#cacher/stored-version.js'
+import { Change } from '#cacher/watch-event.js'
 import { limits } from '#limits'
-import { StorageError } from '#storage/driver.js'
+import { type StorageDriver, StorageError } from '#storage/driver.js'
+import { openStorage } from '#storage/open.js'
+import { SortedMap } from '#storage/sorted-map.js'
+import { take } from '../storage/suite.js'
+import { keyOf, labelled, lines, pod, prefix } from './object-storage-suite.js'
+import { expectedEvents } from './watch-oracle.js'
 
 t.test('the oldest changes are dropped from their rings when they are too old or too many', (t) => {
   const history = new History()
@@ -36,6 +47,24 @@ t.test('the oldest changes are dropped from their rings when they are too old or
   t.end()
 })
 
+t.test('what is dropped is not held any more', (t) => {
+  const sets = makeWorkingSets(1)
+  const cache = new ResourceCache(prefix, {}, 0, new SortedMap())
+  for (const n of [1, 2]) {
+    const key = keyOf(`p${n}`)
+    const { value } = encodeObject(pod(`p${n}`, n))
+    cache.apply(new Change(n, new StoredVersion(key, value, n, sets), undefined))
+  }
+  cache.dropOldest()
+  t.equal(cache.floor, 1)
+  const held = cache.batchAfter({ prefix }, 0, 2)
+  t.same(
+    held?.events.map(({ revision }) => revision),
+    [2],
+  )
+  t.end()
+})
+
 t.test('who waits for a revision is told when it is there, or that it does not come', async (t) => {
   const progress = new Progress()
   progress.moveTo(5)
@@ -60,4 +89,92 @@ t.test('who waits for a revision is told when it is there, or that it does not c
   await wait('known', 7)
   t.same(outcomes.slice(2), ['longer Closed', 'after Closed', 'known at 7'])
   t.match(progress.failure, { code: 'Closed' })
+})
+
+/** A cache that forgets when the test wants it, what it asks its store for, and watchers that read late. */
+const startForgetful = async (t: Test) => {
+  let now = 0
+  let begun = 0
+  let open = 0
+  const store = await openStorage('memory:', { clock: systemClock })
+  const driver: StorageDriver = Object.create(store, {
+    watch: {
+      value: async function* (options: Parameters<StorageDriver['watch']>[0]) {
+        begun++
+        open++
+        try {
+          yield* store.watch(options)
+        } finally {
+          open--
+        }
+      },
+    },
+  })
+  const cacher = await makeCacher({ driver, clock: { now: () => now } })
+  const pods = cacher.forResource({ prefix })
+  t.teardown(async () => {
+    await cacher.close()
+    await store.close()
+  })
+  const watch = (selection: Selection) => {
+    const after = pods.currentRevision()
+    const { signal } = new AbortController()
+    const batches = pods.watch({ selection, after, signal })[Symbol.asyncIterator]()
+    const read = async (until: number): Promise<string[]> => {
+      const seen: string[] = []
+      for (let revision = 0; revision < until; ) {
+        const { value } = await batches.next()
+        seen.push(...lines([value]))
+        revision = value.revision
+      }
+      return seen
+    }
+    return { after, batches, read }
+  }
+  return {
+    store,
+    pods,
+    watch,
+    /** Watches of the store beside the cache's own. */
+    watches: () => ({ begun: begun - 1, open: open - 1 }),
+    /** The changes so far are too old for the cache from the next one on. */
+    forget: () => void (now += limits.watchHistoryMs + 1),
+  }
+}
+
+t.test('what the cache has forgotten is told by the store, in order and once', async (t) => {
+  const { store, pods, watch, watches, forget } = await startForgetful(t)
+  const views = [{ prefix }, { prefix, label: 'x' }, { prefix, label: 'y' }]
+  const watchView = ({ label }: { label?: string }) =>
+    watch(label === undefined ? { prefix } : labelled(label))
+  const asleep = views.map(watchView)
+  const a = await pods.create(keyOf('a'), pod('a', 1, 'x'))
+  await pods.create(keyOf('b'), pod('b', 1, 'y'))
+  const drowsy = watchView({})
+  const changed = await pods.update(a, pod('a', 2, 'y'))
+  t.same((await drowsy.read(changed.revision)).length, 1)
+  forget()
+  await pods.delete(changed)
+  await pods.create(keyOf('c'), pod('c', 1, 'x'))
+  t.equal((await drowsy.read(pods.currentRevision())).length, 2)
+  t.same(watches(), { begun: 0, open: 0 }, 'what it remembers, the cache tells')
+  forget()
+  const d = await pods.create(keyOf('d'), pod('d', 1, 'x'))
+  const last = await pods.update(d, pod('d', 2, 'y'))
+  const history = await take(store, { prefix, after: 1 }, 7)
+  for (const [index, { after, read }] of asleep.entries())
+    t.same(await read(last.revision), expectedEvents(history, views[index]!, after))
+  await nextTurn()
+  t.same(watches(), { begun: asleep.length, open: 0 }, 'only what it does not')
+})
+
+t.test('what the store has forgotten, too, is gone: who watched it is told so', async (t) => {
+  const { store, pods, watch, forget } = await startForgetful(t)
+  const { batches } = watch({ prefix })
+  await pods.create(keyOf('a'), pod('a', 1))
+  forget()
+  await pods.create(keyOf('b'), pod('b', 1))
+  await store.compact(pods.currentRevision())
+  await t.rejects(batches.next(), { code: 'Compacted' })
+  t.match(await batches.next(), { done: true }, 'and that is the end')
 })

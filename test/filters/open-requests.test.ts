@@ -1,0 +1,136 @@
+/** What is being answered: who counts for which limit, whose time is over, and whom a server that closes waits for. */
+import t from 'tap'
+import { ApiError } from '#api/errors.js'
+import { type InFlight, OpenRequests } from '#filters/open-requests.js'
+import { limits } from '#limits'
+import { eventually } from '../eventually.js'
+
+const second = 1_000
+
+/** Requests that have run for a while, by verb, and what became of them. */
+const opened = () => {
+  const open = new OpenRequests()
+  const told: string[] = []
+  const add = (verb: string, kind: keyof InFlight | undefined, age = 0, timeoutMs?: number) => {
+    const listeners: (() => void)[] = []
+    const reply = {
+      sent: false,
+      raw: {},
+      request: { raw: { complete: true } },
+      send: (late: Error) => {
+        reply.sent = true
+        told.push(`${verb} ${late instanceof ApiError ? late.message : late.constructor.name}`)
+        end()
+      },
+    }
+    const request = {
+      info: { verb },
+      startedAt: performance.now() - age,
+      timeoutMs,
+      abort: () => void told.push(`${verb} stops`),
+      whenOver: (listener: () => void) => void listeners.push(listener),
+    }
+    const end = () => {
+      for (const listener of listeners) listener()
+    }
+    open.add(request as never, reply as never, kind)
+    return end
+  }
+  return { open, told, add }
+}
+
+t.test('reading and writing ones count for limits of their own, long ones for none', async (t) => {
+  const { open, add } = opened()
+  const ends = [
+    add('get', 'reading'),
+    add('create', 'mutating'),
+    add('watch', undefined),
+    add('list', 'reading'),
+  ]
+  t.same([open.count, open.running], [4, { reading: 2, mutating: 1 }])
+  for (const [index, left] of [
+    [1, { reading: 2, mutating: 0 }],
+    [0, { reading: 1, mutating: 0 }],
+    [3, { reading: 0, mutating: 0 }],
+    [2, { reading: 0, mutating: 0 }],
+  ] as const) {
+    ends[index]!()
+    t.same(open.running, left)
+  }
+  t.equal(open.count, 0)
+})
+
+t.test('whoever has run for too long is answered and told to stop, and nobody else', async (t) => {
+  const { open, told, add } = opened()
+  const write = limits.writeTimeoutMs
+  const all = limits.requestTimeoutMs
+  add('watch', undefined, 10 * all)
+  add('list', 'reading', all)
+  add('patch', 'mutating', all)
+  add('get', 'reading', all - second)
+  add('deletecollection', 'mutating', all - second)
+  add('update', 'mutating', write)
+  add('create', 'mutating', write - second)
+  open.expire(all)
+  t.same(told, [
+    'list stops',
+    'list PlainTextError',
+    'patch stops',
+    'patch PlainTextError',
+    'update stops',
+    'update Timeout: request did not complete within requested timeout - context deadline exceeded',
+  ])
+  t.equal(open.count, 4)
+  told.length = 0
+  open.expire(second)
+  t.same(
+    told.filter((line) => !line.endsWith('stops')),
+    ['get PlainTextError', 'deletecollection PlainTextError', 'create PlainTextError'],
+    'a shorter time of the server is that of writes, too',
+  )
+})
+
+const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+
+t.test('what a client allows for its answer ends it, and is forgotten with it', async (t) => {
+  const { open, told, add } = opened()
+  const before = timers()
+  add('watch', undefined, 0, 1)
+  const end = add('list', 'reading', 0, 60 * second)
+  add('get', 'reading', 0, 1)
+  await eventually('the end of its time', () => open.count === 2)
+  t.same(told, ['get stops', 'get PlainTextError'])
+  t.equal(timers(), before + 1)
+  end()
+  t.equal(timers(), before)
+})
+
+t.test('a server that closes ends watches at once and waits for the others', async (t) => {
+  const { open, told, add } = opened()
+  const before = timers()
+  const ends = [add('create', 'mutating'), add('watch', undefined), add('get', 'reading')]
+  let drained = false
+  const draining = open.drain(60 * second).then(() => {
+    drained = true
+  })
+  t.same(told, ['watch stops'])
+  // What was accepted before is let in still.
+  ends.push(add('list', 'reading'), add('watch', undefined))
+  t.equal(told.length, 2, 'but no watch')
+  const last = ends.pop()!
+  for (const end of ends) end()
+  await new Promise((resolve) => setImmediate(resolve))
+  t.notOk(drained)
+  last()
+  await draining
+  t.equal(open.count, 0)
+  t.equal(timers(), before)
+})
+
+t.test('nobody is waited for for ever, and nobody at all where there is none', async (t) => {
+  const { open, add } = opened()
+  await open.drain(60 * second)
+  add('create', 'mutating')
+  await open.drain(1)
+  t.equal(open.count, 1)
+})
