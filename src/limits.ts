@@ -9,8 +9,6 @@ export const limits = {
   auditAnnotationBytesMax: 10 * 1024,
   /** Characters of a user agent that the audit log shows; upstream's. */
   auditUserAgentLengthMax: 1024,
-  /** How often the audit webhook is tried for one batch; upstream's. */
-  auditWebhookTriesMax: 5,
   /** Looks for a default ServiceAccount that its controller is about to make; upstream's ten tries of 100 to 200 ms. */
   defaultAccountTriesMax: 10,
   defaultAccountRetryMs: 150,
@@ -130,6 +128,10 @@ export const limits = {
   disruptedPodsMax: 2_000,
   /** Bytes of a webhook's refusal that are shown; upstream's maxUnstructuredResponseTextBytes. */
   webhookAnswerShownBytesMax: 2_048,
+  /** How often a webhook that a kubeconfig names is tried, how long the first wait is, and how long one try may take; upstream's. */
+  webhookTriesMax: 5,
+  webhookBackoffMs: 500,
+  webhookTimeoutMs: 30_000,
   /** How long a conversion webhook may take; the default of upstream's client. */
   conversionTimeoutSeconds: 30,
   /** Characters of all warnings of one answer, and of each beyond that; upstream's truncateAtTotalRunes and truncateItemRunes. */

@@ -4,10 +4,10 @@ import { ApiError, failure, internalError } from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'
 import type { JsonObject } from '#api/object.js'
 import type { Status } from '#api/status.js'
+import { sendReview, type WebhookClientConfig } from '#webhook/webhook-client.js'
 import { findService } from './find-service.js'
 import { admissionRequest } from './request-match.js'
 import type { VersionedRequest } from './versioned-request.js'
-import { sendReview, type WebhookClientConfig } from './webhook-client.js'
 
 export interface Webhook {
   readonly name: string

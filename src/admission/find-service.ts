@@ -6,8 +6,8 @@ import { randomInt } from 'node:crypto'
 import { goQuote } from '#api/go-quote.js'
 import type { KubeObject } from '#api/object.js'
 import type { RequestContext } from '#registry/resource-definition.js'
+import type { ServiceReference } from '#webhook/webhook-client.js'
 import { findObject, listObjects } from './plugin.js'
-import type { ServiceReference } from './webhook-client.js'
 
 interface Port {
   readonly name?: string

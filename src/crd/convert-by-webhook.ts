@@ -1,6 +1,5 @@
 /** Conversion of custom resources by a webhook (apiextensions, conversion/webhook_converter.go). */
 import { randomUUID } from 'node:crypto'
-import { type ReviewCall, sendReview, type WebhookClientConfig } from '#admission/webhook-client.js'
 import { goKindOf } from '#api/decoder-texts.js'
 import { ApiError, aggregateMessage, failure } from '#api/errors.js'
 import { goQuote } from '#api/go-quote.js'
@@ -9,6 +8,7 @@ import type { JsonObject, JsonValue, KubeObject, ObjectMeta } from '#api/object.
 import { limits } from '#limits'
 import { goTypeOf } from '#registry/patch/go-print.js'
 import { validateAnnotations, validateLabels } from '#registry/validate-object-meta.js'
+import { type ReviewCall, sendReview, type WebhookClientConfig } from '#webhook/webhook-client.js'
 import type { CustomResourceDefinition } from './definition.js'
 
 /** Yields a private object in the version that is asked for. Throws an ApiError. */

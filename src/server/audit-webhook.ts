@@ -3,16 +3,12 @@ import type { AuditRecord } from '#audit/audit-record.js'
 import type { AuditSink } from '#audit/sink.js'
 import { sleep } from '#client/backoff.js'
 import type { ClientConfig } from '#client/kubeconfig.js'
-import { systemRandom } from '#client/random.js'
 import { createTransport, type Transport } from '#client/transport.js'
 import { limits } from '#limits'
+import { webhookWaitMs } from '#webhook/review-webhook.js'
 
 const listOf = (records: readonly AuditRecord[]): string =>
   `{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":[${records.map(({ json }) => json).join(',')}]}\n`
-
-/** Each wait is half as long again as the one before, and up to a fifth more. */
-const waitMs = (initialMs: number, tries: number): number =>
-  initialMs * 1.5 ** tries * (1 + 0.2 * systemRandom())
 
 export class AuditWebhook implements AuditSink {
   readonly #transport: Transport
@@ -39,12 +35,12 @@ export class AuditWebhook implements AuditSink {
     for (let tries = 0; ; tries++) {
       const problem = await this.#post(body).catch((error: unknown) => error)
       if (problem === undefined) return true
-      const isLast = tries + 1 >= limits.auditWebhookTriesMax || this.#closing.aborted
+      const isLast = tries + 1 >= limits.webhookTriesMax || this.#closing.aborted
       if (isLast) {
         this.#warn(`${records.length} audit events were not sent`, problem)
         return false
       }
-      await sleep(waitMs(this.#initialBackoffMs, tries), this.#closing)
+      await sleep(webhookWaitMs(this.#initialBackoffMs, tries), this.#closing)
     }
   }
 

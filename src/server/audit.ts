@@ -1,6 +1,5 @@
 /** The audit log of one server, from its options (apiserver, pkg/server/options/audit.go). */
 import { readFileSync } from 'node:fs'
-import path from 'node:path'
 import type { Clock } from '#api/clock.js'
 import { whenKnown } from '#api/when-known.js'
 import type { AuditRecord } from '#audit/audit-record.js'
@@ -10,7 +9,7 @@ import { verdictsOf } from '#audit/policy.js'
 import { readPolicy } from '#audit/read-policy.js'
 import { type AuditSink, allKept } from '#audit/sink.js'
 import { Truncated, type TruncateOptions } from '#audit/truncated.js'
-import { parseKubeconfig } from '#client/kubeconfig.js'
+import { loadKubeconfig } from '#client/kubeconfig.js'
 import type { Auditor } from '#filters/audit.js'
 import type { AuditFigures } from '#routes/metric-registry.js'
 import { AuditWebhook } from './audit-webhook.js'
@@ -130,8 +129,7 @@ export const openAudit = async (
   if (webhook !== undefined) {
     const options = { ...webhookDefaults, ...webhook }
     const { configFile, initialBackoffMs } = options
-    const config = await parseKubeconfig(readFileSync(configFile, 'utf8'), path.dirname(configFile))
-    const sink = new AuditWebhook(config, initialBackoffMs, {
+    const sink = new AuditWebhook(await loadKubeconfig(configFile), initialBackoffMs, {
       closing: closing.signal,
       warn: told('webhook'),
     })

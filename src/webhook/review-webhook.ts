@@ -1,0 +1,83 @@
+/** A server that a kubeconfig names is asked for a review (apiserver, pkg/util/webhook). */
+import type { IncomingMessage } from 'node:http'
+import { goNetError } from '#api/go-net-error.js'
+import { goQuote } from '#api/go-quote.js'
+import { stringify } from '#api/json.js'
+import type { JsonObject } from '#api/object.js'
+import { sleep } from '#client/backoff.js'
+import type { ClientConfig } from '#client/kubeconfig.js'
+import { systemRandom } from '#client/random.js'
+import { createTransport, type Transport } from '#client/transport.js'
+import { limits } from '#limits'
+import { readReply, reviewOf, type SentReview } from './review-answer.js'
+
+/** Each wait is half as long again as the one before, and up to a fifth more. */
+export const webhookWaitMs = (initialMs: number, tries: number): number =>
+  initialMs * 1.5 ** tries * (1 + 0.2 * systemRandom())
+
+const isTransient = ({ statusCode = 0, headers }: IncomingMessage): boolean =>
+  statusCode === 500 ||
+  statusCode === 504 ||
+  statusCode === 429 ||
+  headers['retry-after'] !== undefined
+
+export class ReviewWebhook {
+  readonly #transport: Transport
+  readonly #url: URL
+  readonly #timeoutMs: number
+  readonly #path: string
+  readonly #initialBackoffMs: number
+  readonly #closing = new AbortController()
+
+  /** `timeoutMs` is that of one try. */
+  constructor(
+    config: ClientConfig,
+    { timeoutMs = limits.webhookTimeoutMs, initialBackoffMs = limits.webhookBackoffMs } = {},
+  ) {
+    this.#url = new URL(config.server)
+    this.#timeoutMs = timeoutMs
+    this.#url.searchParams.set('timeout', `${timeoutMs / 1000}s`)
+    this.#path = `${this.#url.pathname}${this.#url.search}`
+    this.#initialBackoffMs = initialBackoffMs
+    this.#transport = createTransport(config)
+  }
+
+  /** The review as it was answered. Rejects with a plain Error: whoever asked says what that means. */
+  async ask(sent: SentReview): Promise<JsonObject> {
+    const body = stringify(sent.review)
+    for (let tries = 1; ; tries++) {
+      const isLast = tries === limits.webhookTriesMax || this.#closing.signal.aborted
+      try {
+        const response = await this.#post(body)
+        const reply = await readReply(response)
+        if (isLast || !isTransient(response)) return reviewOf(reply, sent)
+      } catch (error) {
+        const { code } = error as NodeJS.ErrnoException
+        if (isLast || code !== 'ECONNRESET') throw error
+      }
+      await sleep(webhookWaitMs(this.#initialBackoffMs, tries - 1), this.#closing.signal)
+    }
+  }
+
+  close(): void {
+    this.#closing.abort()
+    this.#transport.close()
+  }
+
+  #post(body: string): Promise<IncomingMessage> {
+    return this.#transport
+      .send({
+        method: 'POST',
+        path: this.#path,
+        body,
+        headers: { 'content-type': 'application/json', accept: 'application/json, */*' },
+        signal: AbortSignal.timeout(this.#timeoutMs),
+      })
+      .catch((error: Error) => {
+        const message = `Post ${goQuote(this.#url.href)}: ${goNetError(error)}`
+        throw Object.assign(new Error(message, { cause: error }), {
+          code: (error as NodeJS.ErrnoException).code,
+        })
+      })
+  }
+}

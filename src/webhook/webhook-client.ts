@@ -1,0 +1,104 @@
+/** A review sent to a webhook and its answer, in the words of client-go and Go's net packages where that fails. */
+import https from 'node:https'
+import { isIP } from 'node:net'
+import path from 'node:path'
+import { goNetError, urlWithPort } from '#api/go-net-error.js'
+import { goQuote } from '#api/go-quote.js'
+import { stringify } from '#api/json.js'
+import type { JsonObject } from '#api/object.js'
+import { trusted } from '#api/trusted.js'
+import { type Reply, readReply, reviewOf, type SentReview } from './review-answer.js'
+
+export interface ServiceReference {
+  readonly namespace: string
+  readonly name: string
+  readonly path?: string
+  readonly port?: number
+}
+
+export interface WebhookClientConfig {
+  readonly url?: string
+  readonly service?: ServiceReference
+  /** Base64 of PEM. */
+  readonly caBundle?: string
+}
+
+export interface ReviewCall extends SentReview {
+  readonly timeoutSeconds: number
+  /** Where the Pods behind a Service can be reached. Throws when there are none. */
+  readonly findService: (service: ServiceReference) => Promise<{ host: string; port: number }>
+}
+
+const shownUrl = (url: URL): string => (url.hostname.endsWith('.svc') ? urlWithPort(url) : url.href)
+
+/** As client-go's requests join it: `//a/` is `/a`. */
+const joinedPath = (pathname: string): string => {
+  const joined = path.posix.join('/', pathname.replace(/%2f/gi, '/'))
+  return joined.length > 1 && joined.endsWith('/') ? joined.slice(0, -1) : joined
+}
+
+const post = (
+  url: URL,
+  config: WebhookClientConfig,
+  body: string,
+  { address, timeoutSeconds }: { address: ReplyAddress | undefined; timeoutSeconds: number },
+): Promise<Reply> =>
+  new Promise((resolve, reject) => {
+    const ca = Buffer.from(config.caBundle ?? '', 'base64')
+      .toString()
+      .trim()
+    const request = https.request(
+      {
+        host: address?.host ?? url.hostname.replace(/^\[|\]$/g, ''),
+        port: address?.port ?? (url.port || 443),
+        path: `${url.pathname}${url.search}`,
+        method: 'POST',
+        // A name only: RFC 6066 knows no addresses here.
+        ...(isIP(url.hostname) === 0 ? { servername: url.hostname } : {}),
+        ...(ca === '' ? {} : trusted(ca)),
+        headers: {
+          host: url.host,
+          'content-type': 'application/json',
+          accept: 'application/json, */*',
+          'user-agent': 'kube-apiserver-admission',
+          'content-length': Buffer.byteLength(body),
+        },
+        signal: AbortSignal.timeout(timeoutSeconds * 1_000),
+        agent: false,
+      },
+      (response) => resolve(readReply(response)),
+    )
+    request.on('error', (error) =>
+      reject(new Error(`Post ${goQuote(shownUrl(url))}: ${goNetError(error)}`)),
+    )
+    request.end(body)
+  })
+
+type ReplyAddress = { readonly host: string; readonly port: number }
+
+/** Rejects with a plain Error: whoever asked says whose webhook it is. */
+export const sendReview = async (
+  config: WebhookClientConfig,
+  call: ReviewCall,
+): Promise<JsonObject> => {
+  const { service } = config
+  const url =
+    service === undefined
+      ? new URL(config.url ?? '')
+      : new URL(
+          `https://${service.name}.${service.namespace}.svc:${service.port ?? 443}${service.path ?? ''}`,
+        )
+  url.pathname = joinedPath(url.pathname)
+  url.searchParams.set('timeout', `${call.timeoutSeconds}s`)
+  const address =
+    service === undefined
+      ? undefined
+      : await call.findService(service).catch((error: Error) => {
+          throw new Error(`Post ${goQuote(shownUrl(url))}: ${error.message}`)
+        })
+  const reply = await post(url, config, stringify(call.review), {
+    address,
+    timeoutSeconds: call.timeoutSeconds,
+  })
+  return reviewOf(reply, call)
+}
